@@ -1,0 +1,107 @@
+package apierror
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// Error is an error with public text. Its fields are sent to the client; its
+// cause is only logged.
+//
+// Errors are values to share: declare one as a package variable and derive from
+// it with [Error.Wrap] and [Error.WithDetails], which copy. An Error must not be
+// changed once it is in use; it is then safe for concurrent use.
+type Error struct {
+	Status  int      // HTTP status, 400 to 599
+	Code    Code     // not empty
+	Message string   // for people, one sentence; if empty, the status's phrase is sent
+	Details []Detail // what exactly is wrong; shown in problem details only, as "errors"
+
+	cause    error
+	prepared *[2]encoded // the bodies, if Prepared made them; by prefersProblem
+}
+
+// Detail says what is wrong at one place of a request body.
+type Detail struct {
+	Pointer string `json:"pointer"` // JSON Pointer (RFC 6901): "/name"; "" is the whole body
+	Detail  string `json:"detail"`  // "is required"
+}
+
+// New returns an error that tells a client status, code and message. A status
+// outside of 400 to 599 or an empty code is a mistake in the program: a
+// [Responder] answers 500 in its place and logs it.
+func New(status int, code Code, message string) *Error {
+	return &Error{Status: status, Code: code, Message: message}
+}
+
+// Prepared returns a copy of e whose bodies are encoded once and for all, for an
+// error that is sent often, such as to a flood. Status, Code, Message and Details
+// of the copy must not be changed.
+func (e *Error) Prepared() *Error {
+	c := *e
+	if c.valid() {
+		c.prepared = &[2]encoded{encode(&c, false), encode(&c, true)}
+	}
+	return &c
+}
+
+// Error returns status, code, message and cause. It is meant for logs: unlike
+// Message it can hold private text.
+func (e *Error) Error() string {
+	if e == nil {
+		return "nil *apierror.Error"
+	}
+	s := fmt.Sprintf("%d %s: %s", e.Status, e.Code, e.message())
+	if e.cause != nil {
+		s += ": " + e.cause.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause, or nil.
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.cause
+}
+
+// Is reports whether target is an Error of the same status and code, so that
+// [errors.Is] finds a package variable in the copies derived from it.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && e != nil && t != nil && e.Status == t.Status && e.Code == t.Code
+}
+
+// Wrap returns a copy of e with cause, which is logged and never sent, in place
+// of any former cause.
+func (e *Error) Wrap(cause error) *Error {
+	c := *e
+	c.cause = cause
+	return &c
+}
+
+// WithDetails returns a copy of e with d added to its details.
+func (e *Error) WithDetails(d ...Detail) *Error {
+	c := *e
+	c.Details = slices.Concat(e.Details, d)
+	c.prepared = nil
+	return &c
+}
+
+func (e *Error) valid() bool {
+	return e.Status >= 400 && e.Status <= 599 && e.Code != ""
+}
+
+// message returns text that is never empty, since clients show it to people.
+func (e *Error) message() string {
+	switch phrase := http.StatusText(e.Status); {
+	case e.Message != "":
+		return e.Message
+	case phrase != "":
+		return phrase
+	default:
+		return string(e.Code)
+	}
+}

@@ -1,0 +1,106 @@
+package apierror_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLog(t *testing.T) {
+	cause := errors.New("dial tcp 10.0.0.7:5432: connection refused")
+	for _, tt := range []struct {
+		name string
+		err  error
+		want []map[string]any
+	}{
+		{"no public text", cause, []map[string]any{{
+			"level": "ERROR", "msg": "request failed", "request_id": "req-1", "method": "GET", "route": "GET /v1/pets/{petId}",
+			"status": 500., "code": "internal", "error": cause.Error(),
+		}}},
+		{"public 503 with a cause", apierror.New(503, apierror.CodeUnavailable, "Try again later.").Wrap(cause), []map[string]any{{
+			"level": "ERROR", "msg": "request failed", "request_id": "req-1", "method": "GET", "route": "GET /v1/pets/{petId}",
+			"status": 503., "code": "unavailable", "error": "503 unavailable: Try again later.: " + cause.Error(),
+		}}},
+		{"public 404 with a cause", petNotFound.Wrap(cause), []map[string]any{{
+			"level": "INFO", "msg": "request failed", "request_id": "req-1", "method": "GET", "route": "GET /v1/pets/{petId}",
+			"status": 404., "code": "pet_not_found", "error": "404 pet_not_found: There is no pet with this identifier.: " + cause.Error(),
+		}}},
+		{"public 404 in a private context", fmt.Errorf("shard 3: %w", petNotFound), []map[string]any{{
+			"level": "INFO", "msg": "request failed", "request_id": "req-1", "method": "GET", "route": "GET /v1/pets/{petId}",
+			"status": 404., "code": "pet_not_found", "error": "shard 3: 404 pet_not_found: There is no pet with this identifier.",
+		}}},
+		{"public 404", petNotFound, nil},
+		{"cannot be sent", apierror.New(302, "moved", "Elsewhere."), []map[string]any{{
+			"level": "ERROR", "msg": "request failed", "request_id": "req-1", "method": "GET", "route": "GET /v1/pets/{petId}",
+			"status": 500., "code": "internal", "error": `apierror: Error with status 302 and code "moved" cannot be sent: 302 moved: Elsewhere.`,
+		}}},
+		{"cancelled by the service, not by its client", context.Canceled, []map[string]any{{
+			"level": "ERROR", "msg": "request failed", "request_id": "req-1", "method": "GET", "route": "GET /v1/pets/{petId}",
+			"status": 500., "code": "internal", "error": "context canceled",
+		}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var logs logbook
+			rs := &apierror.Responder{Logger: logs.logger(), RequestID: func(context.Context) string { return "req-1" }}
+			mux := http.NewServeMux()
+			mux.Handle("GET /v1/pets/{petId}", failing(rs, tt.err))
+			srv := serve(t, rs.Mux(mux))
+			do(t, srv, http.MethodGet, "/v1/pets/7?token="+secret, "Authorization", "Bearer "+secret)
+			if diff := cmp.Diff(tt.want, logs.lines(t)); diff != "" {
+				t.Errorf("log (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestGoneClientIsNoError(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		before  func(w http.ResponseWriter)
+		wantMsg string
+	}{
+		{"before the response", func(http.ResponseWriter) {}, "request cancelled by its client"},
+		{"in the middle of it", func(w http.ResponseWriter) { _, _ = io.WriteString(w, "[1,") }, "response abandoned by its client"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var logs logbook
+			rs := &apierror.Responder{Logger: logs.logger()}
+			arrived, done := make(chan struct{}), make(chan struct{})
+			h := rs.Recover(rs.Handle(func(w http.ResponseWriter, r *http.Request) error {
+				tt.before(w)
+				close(arrived)
+				<-r.Context().Done()
+				return fmt.Errorf("query: %w", r.Context().Err())
+			}))
+			srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer close(done)
+				h.ServeHTTP(w, r)
+			}))
+
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() { <-arrived; cancel() }()
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res, err := srv.Client().Do(r); err == nil {
+				res.Body.Close()
+				t.Errorf("the cancelled request was answered with %d", res.StatusCode)
+			}
+			<-done
+
+			want := []map[string]any{{
+				"level": "INFO", "msg": tt.wantMsg, "method": "GET", "route": "", "error": "query: context canceled",
+			}}
+			if diff := cmp.Diff(want, logs.lines(t)); diff != "" {
+				t.Errorf("log (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

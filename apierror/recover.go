@@ -1,0 +1,47 @@
+package apierror
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime"
+
+	"github.com/animalstore/gatehouse/internal/response"
+)
+
+// maxStack bounds the stack that is logged, as net/http does.
+const maxStack = 64 << 10
+
+// Recover returns a handler that answers 500 in the envelope if next panics
+// before its response has begun. Header fields set until then, such as
+// X-RateLimit-Limit, are kept. If the response has begun, it is aborted by
+// panicking with [http.ErrAbortHandler], for the reason given at
+// [Responder.Handle]. Either way the panic is logged with its stack. A panic
+// with ErrAbortHandler itself is passed on, unlogged.
+//
+// The log has the request's ID only if Recover stands inside of what assigns it,
+// and the route only if nothing between Recover and the [http.ServeMux] replaces
+// the request.
+func (rs *Responder) Recover(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t := response.Track(w)
+		defer func() {
+			v := recover()
+			if v == nil {
+				return
+			}
+			if v == http.ErrAbortHandler {
+				panic(v)
+			}
+			stack := make([]byte, maxStack)
+			stack = stack[:runtime.Stack(stack, false)]
+			rs.log(r, slog.LevelError, "handler panicked",
+				slog.Bool("aborted", t.Begun()), slog.String("panic", fmt.Sprint(v)), slog.String("stack", string(stack)))
+			if t.Begun() {
+				panic(http.ErrAbortHandler)
+			}
+			send(t, r, internal)
+		}()
+		next.ServeHTTP(t, r)
+	})
+}

@@ -1,0 +1,181 @@
+package apierror_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/animalstore/gatehouse/apierror"
+)
+
+// fragile panics under a name that can be looked for in a stack.
+func fragile(http.ResponseWriter, *http.Request) { panic(secret) }
+
+func TestRecoverBeforeTheResponseHasBegun(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		handler http.HandlerFunc
+		panic   string // in the log
+	}{
+		{"at once", fragile, secret},
+		{"error", func(http.ResponseWriter, *http.Request) { panic(errors.New(secret)) }, secret},
+		{"public error", func(http.ResponseWriter, *http.Request) { panic(petNotFound) }, petNotFound.Error()},
+		{"wrapped ErrAbortHandler", func(http.ResponseWriter, *http.Request) { panic(fmt.Errorf("copy: %w", http.ErrAbortHandler)) }, "copy: net/http: abort Handler"},
+		{"nil", func(http.ResponseWriter, *http.Request) { panic(nil) }, new(runtime.PanicNilError).Error()},
+		{"incomparable value", func(http.ResponseWriter, *http.Request) { panic([]string{secret}) }, "[" + secret + "]"},
+		{"index out of range", func(w http.ResponseWriter, r *http.Request) { _ = r.TLS.PeerCertificates[0] }, "runtime error: invalid memory address or nil pointer dereference"},
+		{"after early hints", func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusEarlyHints)
+			panic(secret)
+		}, secret},
+		{"of an impossible status", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(0) }, "invalid WriteHeader code 0"},
+		{"after a copy from a source that failed at once", func(w http.ResponseWriter, r *http.Request) {
+			_, err := io.Copy(w, iotest.ErrReader(errors.New(secret)))
+			panic(err)
+		}, secret},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var logs logbook
+			rs := &apierror.Responder{Logger: logs.logger(), RequestID: func(context.Context) string { return "req-1" }}
+			recovering := rs.Recover(tt.handler)
+			srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("X-RateLimit-Remaining", "59")
+				recovering.ServeHTTP(w, r)
+			}))
+			res := do(t, srv, http.MethodGet, "/", "Authorization", "Bearer key")
+
+			golden(t, "internal.json", res.body)
+			if res.StatusCode != 500 || res.Header.Get("X-RateLimit-Remaining") != "59" {
+				t.Errorf("status %d, X-RateLimit-Remaining %q; want 500, 59", res.StatusCode, res.Header.Get("X-RateLimit-Remaining"))
+			}
+			lines := logs.lines(t)
+			if len(lines) != 1 {
+				t.Fatalf("%d log lines, want 1: %s", len(lines), &logs)
+			}
+			for key, want := range map[string]any{
+				"level": "ERROR", "msg": "handler panicked", "request_id": "req-1", "method": "GET", "panic": tt.panic, "aborted": false,
+			} {
+				if got := lines[0][key]; got != want {
+					t.Errorf("log: %s is %q, want %q", key, got, want)
+				}
+			}
+			if strings.Contains(logs.String(), "Bearer") {
+				t.Errorf("log has the Authorization field: %s", &logs)
+			}
+		})
+	}
+}
+
+func TestRecoverLogsTheStack(t *testing.T) {
+	var logs logbook
+	rs := &apierror.Responder{Logger: logs.logger()}
+	rs.Recover(http.HandlerFunc(fragile)).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	if stack, _ := logs.lines(t)[0]["stack"].(string); !strings.Contains(stack, "apierror_test.fragile") {
+		t.Errorf("the stack does not lead to the panic:\n%s", stack)
+	}
+}
+
+func TestRecoverAfterTheResponseHasBegun(t *testing.T) {
+	var rs apierror.Responder
+	for _, tt := range []struct {
+		name  string
+		begin func(w http.ResponseWriter, r *http.Request)
+	}{
+		{"status", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusOK) }},
+		{"body", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("[1,")) }},
+		{"text", func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "[1,") }},
+		{"no octets", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(nil) }},
+		{"copy", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, strings.NewReader("[1,")) }},
+		{"flush", func(w http.ResponseWriter, r *http.Request) { w.(http.Flusher).Flush() }},
+		{"controlled flush", func(w http.ResponseWriter, r *http.Request) { _ = http.NewResponseController(w).Flush() }},
+		{"an error", func(w http.ResponseWriter, r *http.Request) { rs.Respond(w, r, petNotFound) }},
+		{"inner Handle", func(w http.ResponseWriter, r *http.Request) {
+			rs.Handle(func(w http.ResponseWriter, r *http.Request) error {
+				_, err := io.WriteString(w, "[1,")
+				return err
+			}).ServeHTTP(w, r)
+		}},
+		{"copy from a source that panics", func(w http.ResponseWriter, r *http.Request) {
+			src := io.MultiReader(strings.NewReader(strings.Repeat("x", 1<<20)), panicReader{})
+			_, _ = io.Copy(w, struct{ io.Reader }{src}) // without WriterTo, so that ReadFrom is used
+		}},
+	} {
+		for _, http2 := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/http2=%t", tt.name, http2), func(t *testing.T) {
+				var logs logbook
+				rs := &apierror.Responder{Logger: logs.logger()}
+				srv := serve(t, rs.Recover(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					tt.begin(w, r)
+					panic("late")
+				})), http2)
+
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := srv.Client().Do(r)
+				if err == nil {
+					_, err = io.ReadAll(res.Body)
+					res.Body.Close()
+				}
+				if err == nil {
+					t.Error("the client takes the broken response for a whole one")
+				}
+				for _, line := range logs.lines(t) {
+					if line["panic"] != "late" || line["aborted"] != true || line["level"] != "ERROR" {
+						t.Errorf("log line %v, want the panic, and that the response was aborted", line)
+					}
+				}
+				if logs.String() == "" {
+					t.Error("the panic is not in the log")
+				}
+			})
+		}
+	}
+}
+
+type panicReader struct{}
+
+func (panicReader) Read([]byte) (int, error) { panic("late") }
+
+func TestRecoverPassesErrAbortHandlerOn(t *testing.T) {
+	var logs logbook
+	rs := &apierror.Responder{Logger: logs.logger()}
+	rec := httptest.NewRecorder()
+	func() {
+		defer func() {
+			if v := recover(); v != http.ErrAbortHandler {
+				t.Errorf("recovered %v, want http.ErrAbortHandler unchanged", v)
+			}
+		}()
+		rs.Recover(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			panic(http.ErrAbortHandler)
+		})).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/", nil))
+	}()
+	if rec.Body.Len() != 0 || len(rec.Header()) != 0 || logs.String() != "" {
+		t.Errorf("wrote %q %v and logged %q, want nothing", rec.Body, rec.Header(), &logs)
+	}
+}
+
+func TestRecoverLetsGoexitPass(t *testing.T) {
+	var logs logbook
+	rs := &apierror.Responder{Logger: logs.logger()}
+	rec, ended := httptest.NewRecorder(), make(chan struct{})
+	go func() {
+		defer close(ended)
+		rs.Recover(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			runtime.Goexit() // as t.FailNow does
+		})).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/", nil))
+	}()
+	<-ended
+	if rec.Body.Len() != 0 || logs.String() != "" {
+		t.Errorf("wrote %q and logged %q, want nothing: Goexit is no panic", rec.Body, &logs)
+	}
+}

@@ -1,0 +1,196 @@
+package apierror_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/google/go-cmp/cmp"
+)
+
+var (
+	petNotFound = apierror.New(http.StatusNotFound, apierror.CodePetNotFound, "There is no pet with this identifier.")
+	invalidBody = apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, "The body breaks its schema.").WithDetails(
+		apierror.Detail{Pointer: "/name", Detail: "is required"},
+		apierror.Detail{Pointer: "", Detail: "has members that are not text: <ä>"},
+	)
+)
+
+const secret = "password=hunter2"
+
+// failing answers every request with err.
+func failing(rs *apierror.Responder, err error) http.Handler {
+	return rs.Handle(func(http.ResponseWriter, *http.Request) error { return err })
+}
+
+func TestBodies(t *testing.T) {
+	const problem = "application/problem+json"
+	for _, tt := range []struct {
+		file        string
+		err         error
+		accept      []string
+		wantStatus  int
+		wantContent string
+	}{
+		{"pet_not_found.json", petNotFound, nil, 404, "application/json"},
+		{"pet_not_found.json", petNotFound, []string{""}, 404, "application/json"},
+		{"pet_not_found.json", petNotFound, []string{"*/*"}, 404, "application/json"},
+		{"pet_not_found.json", petNotFound, []string{"text/html"}, 404, "application/json"},
+		{"pet_not_found.json", petNotFound, []string{"application/json, " + problem}, 404, "application/json"},
+		{"pet_not_found.json", fmt.Errorf("find: %w", petNotFound.Wrap(errors.New(secret))), nil, 404, "application/json"},
+		{"pet_not_found.json", errors.Join(errors.New(secret), petNotFound), nil, 404, "application/json"},
+		{"pet_not_found_problem.json", petNotFound, []string{problem}, 404, problem},
+		{"pet_not_found_problem.json", petNotFound, []string{"application/json;q=0.5", problem}, 404, problem},
+		{"pet_not_found_problem.json", petNotFound, []string{"application/json;q=0, */*"}, 404, problem},
+		{"invalid_body.json", invalidBody, nil, 400, "application/json"},
+		{"invalid_body_problem.json", invalidBody, []string{problem}, 400, problem},
+		{"internal.json", errors.New(secret), nil, 500, "application/json"},
+		{"internal.json", fmt.Errorf("open: %w", fs.ErrNotExist), nil, 500, "application/json"},
+		{"internal_problem.json", errors.New(secret), []string{problem}, 500, problem},
+		{"internal.json", (*apierror.Error)(nil), nil, 500, "application/json"},
+		{"internal.json", apierror.New(200, apierror.CodeNotFound, secret), nil, 500, "application/json"},
+		{"internal.json", apierror.New(0, apierror.CodeNotFound, secret), nil, 500, "application/json"},
+		{"internal.json", apierror.New(600, apierror.CodeNotFound, secret), nil, 500, "application/json"},
+		{"internal.json", apierror.New(404, "", secret), nil, 500, "application/json"},
+		{"no_message.json", apierror.New(409, "conflict", ""), nil, 409, "application/json"},
+		{"no_phrase_problem.json", apierror.New(499, "client_closed_request", ""), []string{problem}, 499, problem},
+	} {
+		t.Run(fmt.Sprint(tt.file, " ", tt.err, " ", tt.accept), func(t *testing.T) {
+			var logs logbook
+			srv := serve(t, failing(&apierror.Responder{Logger: logs.logger()}, tt.err))
+			var fields []string
+			for _, line := range tt.accept {
+				fields = append(fields, "Accept", line)
+			}
+			res := do(t, srv, http.MethodGet, "/", fields...)
+
+			golden(t, tt.file, res.body)
+			if strings.Contains(res.body, secret) {
+				t.Errorf("the client was told a private text: %s", res.body)
+			}
+			if res.StatusCode != tt.wantStatus {
+				t.Errorf("status %d, want %d", res.StatusCode, tt.wantStatus)
+			}
+			if got := res.Header.Get("Content-Type"); got != tt.wantContent {
+				t.Errorf("Content-Type %q, want %q", got, tt.wantContent)
+			}
+			var members struct{ Status int }
+			if err := json.Unmarshal([]byte(res.body), &members); err != nil || members.Status != tt.wantStatus {
+				t.Errorf("the body's status is %d (%v), want that of the response, %d", members.Status, err, tt.wantStatus)
+			}
+			if tt.wantStatus == 500 && !strings.Contains(logs.String(), `"level":"ERROR"`) {
+				t.Errorf("the cause of a 500 is not in the log as an error: %s", &logs)
+			}
+		})
+	}
+}
+
+func TestHeaderSection(t *testing.T) {
+	set := func(h http.Header) {
+		h.Set("X-RateLimit-Remaining", "59")
+		h.Set("Retry-After", "17")
+		h.Add("Link", `<https://example.com/a>; rel="sunset"`)
+		h.Add("Link", `<https://example.com/b>; rel="deprecation"`)
+		// What the handler meant to send and will not.
+		h.Set("Content-Type", "text/csv")
+		h.Set("Content-Length", "1234567")
+		h.Set("Content-Encoding", "gzip")
+		h.Set("Content-Disposition", "attachment")
+		h.Set("ETag", `"v1"`)
+		h.Set("Last-Modified", "Thu, 05 Dec 2030 00:00:00 GMT")
+		h.Set("Expires", "Thu, 05 Dec 2030 00:00:00 GMT")
+		h.Set("Cache-Control", "public, max-age=60")
+	}
+	var rs *apierror.Responder // nil works
+	srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		set(w.Header())
+		rs.Respond(w, r, petNotFound)
+	}))
+
+	get, head := do(t, srv, http.MethodGet, "/"), do(t, srv, http.MethodHead, "/")
+	want := http.Header{
+		"X-Ratelimit-Remaining":  {"59"},
+		"Retry-After":            {"17"},
+		"Link":                   {`<https://example.com/a>; rel="sunset"`, `<https://example.com/b>; rel="deprecation"`},
+		"Content-Type":           {"application/json"},
+		"Content-Length":         {strconv.Itoa(len(get.body))},
+		"Cache-Control":          {"no-store"},
+		"X-Content-Type-Options": {"nosniff"},
+		"Vary":                   {"Accept"},
+	}
+	for name, res := range map[string]response{"GET": get, "HEAD": head} {
+		res.Header.Del("Date")
+		if diff := cmp.Diff(want, res.Header); diff != "" {
+			t.Errorf("header section of the answer to %s (-want +got):\n%s", name, diff)
+		}
+		if res.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: status %d, want 404", name, res.StatusCode)
+		}
+	}
+}
+
+func TestHeadHasNoBody(t *testing.T) {
+	// With the recorder, since net/http itself would hide a body.
+	rec := httptest.NewRecorder()
+	new(apierror.Responder).Respond(rec, httptest.NewRequest(http.MethodHead, "/", nil), petNotFound)
+	if rec.Body.Len() != 0 {
+		t.Errorf("the answer to HEAD has the body %q", rec.Body)
+	}
+	if rec.Header().Get("Content-Length") == "" {
+		t.Error("the answer to HEAD lacks the Content-Length of GET")
+	}
+
+	// On the wire, with a body longer than net/http would measure by itself.
+	long := apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, strings.Repeat("x", 5000))
+	srv := serve(t, failing(nil, long))
+	get, head := do(t, srv, http.MethodGet, "/"), do(t, srv, http.MethodHead, "/")
+	if get.ContentLength != int64(len(get.body)) || head.ContentLength != get.ContentLength {
+		t.Errorf("Content-Length is %d for GET, %d for HEAD; the body has %d octets", get.ContentLength, head.ContentLength, len(get.body))
+	}
+}
+
+func TestVaryIsAdded(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		before     []string
+		wantValues []string
+	}{
+		{"none", nil, []string{"Accept"}},
+		{"another", []string{"Origin"}, []string{"Origin", "Accept"}},
+		{"a longer name", []string{"Accept-Encoding"}, []string{"Accept-Encoding", "Accept"}},
+		{"there in a list", []string{"Origin , accept"}, []string{"Origin , accept"}},
+		{"there in a second line", []string{"Origin", "Accept"}, []string{"Origin", "Accept"}},
+		{"everything", []string{"*"}, []string{"*"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rec := httptest.NewRecorder()
+			for _, v := range tt.before {
+				rec.Header().Add("Vary", v)
+			}
+			new(apierror.Responder).Respond(rec, httptest.NewRequest(http.MethodGet, "/", nil), petNotFound)
+			if diff := cmp.Diff(tt.wantValues, rec.Header().Values("Vary")); diff != "" {
+				t.Errorf("Vary (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHeaderValuesAreIndependent(t *testing.T) {
+	rec := httptest.NewRecorder()
+	new(apierror.Responder).Respond(rec, httptest.NewRequest(http.MethodGet, "/", nil), petNotFound)
+	rec.Header().Add("Content-Type", "x")
+	rec.Header().Add("Cache-Control", "y")
+	if got := rec.Header().Values("Content-Length"); len(got) != 1 || got[0] == "x" {
+		t.Errorf("adding to one field changed another: Content-Length is %q", got)
+	}
+	if got := rec.Header().Get("X-Content-Type-Options"); got != "nosniff" {
+		t.Errorf("adding to one field changed another: X-Content-Type-Options is %q", got)
+	}
+}

@@ -1,0 +1,169 @@
+package apierror_test
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+)
+
+// within runs h with the ResponseWriter that Recover makes around w.
+func within(w http.ResponseWriter, h http.HandlerFunc) {
+	rs := &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
+	rs.Recover(h).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+}
+
+// spy is a ResponseWriter that counts the calls of its optional methods.
+type spy struct {
+	*httptest.ResponseRecorder
+	readFrom, writeString int
+}
+
+func (s *spy) ReadFrom(r io.Reader) (int64, error) {
+	s.readFrom++
+	return io.Copy(s.ResponseRecorder.Body, r)
+}
+
+func (s *spy) WriteString(text string) (int, error) {
+	s.writeString++
+	return s.ResponseRecorder.WriteString(text)
+}
+
+func TestWriterKeepsFastPaths(t *testing.T) {
+	s := &spy{ResponseRecorder: httptest.NewRecorder()}
+	within(s, func(w http.ResponseWriter, r *http.Request) {
+		// A reader without WriterTo, as files and network connections are for io.Copy.
+		n, err := io.Copy(w, io.LimitReader(strings.NewReader("copied, "), 100))
+		if n != 8 || err != nil {
+			t.Errorf("io.Copy returned %d, %v; want 8, nil", n, err)
+		}
+		if _, err := io.WriteString(w, "written"); err != nil {
+			t.Error(err)
+		}
+	})
+	if s.readFrom != 1 || s.writeString != 1 {
+		t.Errorf("the writer below got %d calls of ReadFrom and %d of WriteString, want 1 of each", s.readFrom, s.writeString)
+	}
+	if got := s.Body.String(); got != "copied, written" {
+		t.Errorf("body %q", got)
+	}
+}
+
+// plain has no optional method.
+type plain struct{ http.ResponseWriter }
+
+func TestWriterAboveAPlainOne(t *testing.T) {
+	rec := httptest.NewRecorder()
+	within(plain{rec}, func(w http.ResponseWriter, r *http.Request) {
+		if err := http.NewResponseController(w).Flush(); !errors.Is(err, http.ErrNotSupported) {
+			t.Errorf("Flush returned %v, want http.ErrNotSupported", err)
+		}
+		if _, _, err := http.NewResponseController(w).Hijack(); !errors.Is(err, http.ErrNotSupported) {
+			t.Errorf("Hijack returned %v, want http.ErrNotSupported", err)
+		}
+		w.(http.Flusher).Flush() // has no effect
+		panic("nothing is written yet")
+	})
+	golden(t, "internal.json", rec.Body.String())
+
+	rec = httptest.NewRecorder()
+	within(plain{rec}, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, io.LimitReader(strings.NewReader("copied, "), 100))
+		_, _ = io.WriteString(w, "written")
+	})
+	if got := rec.Body.String(); got != "copied, written" {
+		t.Errorf("body %q", got)
+	}
+}
+
+func TestWriterUnwraps(t *testing.T) {
+	rec := httptest.NewRecorder()
+	within(rec, func(w http.ResponseWriter, r *http.Request) {
+		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok || u.Unwrap() != http.ResponseWriter(rec) {
+			t.Error("Unwrap does not return the writer below")
+		}
+	})
+}
+
+func TestWriterOnAServer(t *testing.T) {
+	var rs apierror.Responder
+	flushed := make(chan struct{})
+	srv := serve(t, rs.Recover(rs.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		control := http.NewResponseController(w)
+		if err := control.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Errorf("SetWriteDeadline: %v", err)
+		}
+		if err := control.EnableFullDuplex(); err != nil {
+			t.Errorf("EnableFullDuplex: %v", err)
+		}
+		_, _ = io.WriteString(w, "first")
+		if err := control.Flush(); err != nil {
+			t.Errorf("Flush: %v", err)
+		}
+		<-flushed // until the client has it
+		_, err := io.WriteString(w, "second")
+		return err
+	})))
+	res, err := srv.Client().Get(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	first := make([]byte, len("first"))
+	if _, err := io.ReadFull(res.Body, first); err != nil || string(first) != "first" {
+		t.Errorf("read %q, %v before the handler ended; want what was flushed", first, err)
+	}
+	close(flushed)
+	if rest, err := io.ReadAll(res.Body); err != nil || string(rest) != "second" {
+		t.Errorf("read %q, %v; want the rest", rest, err)
+	}
+}
+
+func TestHijackedConnectionIsLeftAlone(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		hijack func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error)
+	}{
+		{"by assertion", func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) { return w.(http.Hijacker).Hijack() }},
+		{"by controller", func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
+			return http.NewResponseController(w).Hijack()
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var logs logbook
+			rs := &apierror.Responder{Logger: logs.logger()}
+			h := rs.Recover(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				conn, _, err := tt.hijack(w)
+				if err != nil {
+					t.Errorf("Hijack: %v", err)
+					return
+				}
+				defer conn.Close()
+				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+				panic("the connection is not net/http's any more")
+			}))
+			done := make(chan struct{})
+			srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer close(done)
+				h.ServeHTTP(w, r)
+			}))
+			res := exchange(t, srv, "GET / HTTP/1.1\nHost: api.test\n\n")
+			if res.StatusCode != 200 || res.body != "hi" {
+				t.Errorf("got %d %q, want what was written to the hijacked connection", res.StatusCode, res.body)
+			}
+			<-done
+			if !strings.Contains(logs.String(), "handler panicked") {
+				t.Errorf("the panic is not in the log: %q", &logs)
+			}
+		})
+	}
+}

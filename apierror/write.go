@@ -1,0 +1,128 @@
+package apierror
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/textproto"
+	"strconv"
+	"strings"
+)
+
+const (
+	mediaEnvelope = "application/json"
+	mediaProblem  = "application/problem+json"
+)
+
+// envelope is the default body.
+type envelope struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	Status  int    `json:"status"`
+}
+
+// problem is the body of RFC 9457 section 3.1. The type is about:blank, since
+// code says what a type URI would (section 4.2.1). There is no instance: the
+// request ID has a header field of its own.
+type problem struct {
+	Type   string   `json:"type"`
+	Title  string   `json:"title,omitempty"` // the phrase of the status, which not every status has
+	Status int      `json:"status"`
+	Detail string   `json:"detail"`
+	Code   Code     `json:"code"`
+	Errors []Detail `json:"errors,omitempty"`
+}
+
+// staleFields describe the representation that the handler meant to send. They
+// would be wrong on the error, and ETag or Expires harmful in a cache.
+var staleFields = [...]string{
+	"Content-Digest", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Location",
+	"Etag", "Expires", "Last-Modified", "Repr-Digest", "Transfer-Encoding",
+}
+
+// encoded is a body with the field values that go with it. The slices are
+// capped, so that nobody appends to what other responses share.
+type encoded struct {
+	body                []byte
+	contentType, length []string
+}
+
+// Values of fields that are the same on all responses.
+var (
+	noStore    = []string{"no-store"}
+	noSniff    = []string{"nosniff"}
+	varyAccept = []string{"Accept"}
+	envelopes  = []string{mediaEnvelope}
+	problems   = []string{mediaProblem}
+)
+
+// send writes e, which is valid, as the whole response to r.
+func send(w http.ResponseWriter, r *http.Request, e *Error) {
+	problem := prefersProblem(r.Header["Accept"])
+	var out encoded
+	switch {
+	case e.prepared == nil:
+		out = encode(e, problem)
+	case problem:
+		out = e.prepared[1]
+	default:
+		out = e.prepared[0]
+	}
+
+	h := w.Header()
+	for _, name := range staleFields {
+		delete(h, name)
+	}
+	h["Content-Type"] = out.contentType
+	h["Content-Length"] = out.length
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+	if h["Vary"] == nil {
+		h["Vary"] = varyAccept
+	} else {
+		addVary(h, "Accept")
+	}
+
+	w.WriteHeader(e.Status)
+	if r.Method != http.MethodHead { // RFC 9110 section 9.3.2
+		_, _ = w.Write(out.body) // fails if the client is gone, and then nobody is left to tell
+	}
+}
+
+// encode returns the body, which ends in a line feed, and its fields.
+func encode(e *Error, asProblem bool) (out encoded) {
+	var v any
+	if asProblem {
+		out.contentType = problems
+		v = &problem{
+			Type: "about:blank", Title: http.StatusText(e.Status), Status: e.Status,
+			Detail: e.message(), Code: e.Code, Errors: e.Details,
+		}
+	} else {
+		out.contentType = envelopes
+		v = &envelope{Code: e.Code, Message: e.message(), Status: e.Status}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // the media type and nosniff keep it from being read as HTML
+	if err := enc.Encode(v); err != nil {
+		panic("apierror: strings and integers did not encode: " + err.Error())
+	}
+	out.body = b.Bytes()
+	out.length = []string{strconv.Itoa(len(out.body))}
+	return out
+}
+
+// addVary adds name to Vary unless it is there (RFC 9110 section 12.5.5). The
+// envelope has it too: a cache must not give it to those who ask for the other.
+func addVary(h http.Header, name string) {
+	for _, line := range h["Vary"] {
+		for member := range strings.SplitSeq(line, ",") {
+			member = textproto.TrimString(member)
+			if member == "*" || strings.EqualFold(member, name) {
+				return
+			}
+		}
+	}
+	h.Add("Vary", name)
+}
