@@ -1,0 +1,118 @@
+package ratelimit
+
+import "time"
+
+// Outcome is what became of a request.
+type Outcome uint8
+
+const (
+	// Allowed: the request was admitted and charged. It is the zero value only
+	// in the sense of Go: an engine sets every field of a Decision.
+	Allowed Outcome = iota + 1
+	// Limited: a quota is exhausted; nothing was charged.
+	Limited
+	// Banned: the subject is banned, or this request started the ban; nothing
+	// was charged.
+	Banned
+)
+
+// String returns "allowed", "limited" or "banned".
+func (o Outcome) String() string {
+	switch o {
+	case Allowed:
+		return "allowed"
+	case Limited:
+		return "limited"
+	case Banned:
+		return "banned"
+	}
+	return "undecided"
+}
+
+// State is what one quota has left once the request is decided.
+type State struct {
+	Remaining int64 // units left in the window, 0 to the limit: 59 after the first of 60
+	Reset     int64 // Unix time in seconds, rounded up, at which the window ends
+}
+
+// A Decision is the answer to one request. It is a value: nothing else holds a
+// part of it.
+type Decision struct {
+	Outcome Outcome
+	Plan    *Plan
+	Cost    int64
+	// Time is the engine's clock when it decided, in Unix nanoseconds.
+	Time int64
+	// States holds a State for each of the plan's quotas, in their order; what
+	// is beyond Plan.Len is zero.
+	States [MaxQuotas]State
+	// Applicable is the index of the quota that the header fields show. Allowed:
+	// the one with the least remaining and, on a tie, the later reset. Denied: of
+	// those that refuse, the one with the latest reset.
+	Applicable int
+	// RetryAfter is how long to wait before a request of this cost can be
+	// admitted, if nobody else uses up the quota: 0 if it was allowed, otherwise
+	// positive, and over every quota that refuses and any ban.
+	RetryAfter time.Duration
+	// BanEnds is the Unix time in seconds, rounded up, at which the ban ends; 0
+	// without one.
+	BanEnds int64
+	// StrikesLeft is how many more limited requests are endured before a ban.
+	// It is negative if the plan's penalty never bans.
+	StrikesLeft int
+}
+
+// Allowed reports whether the request was admitted.
+func (d *Decision) Allowed() bool { return d.Outcome == Allowed }
+
+// Limit returns the limit of the applicable quota: X-RateLimit-Limit.
+func (d *Decision) Limit() int64 { return d.Plan.quotas[d.Applicable].Limit }
+
+// Remaining returns what is left of the applicable quota, and 0 during a ban:
+// X-RateLimit-Remaining.
+func (d *Decision) Remaining() int64 {
+	if d.Outcome == Banned {
+		return 0
+	}
+	return d.States[d.Applicable].Remaining
+}
+
+// Reset returns when the applicable quota resets, in Unix seconds, and never a
+// time before the end of a ban: X-RateLimit-Reset.
+func (d *Decision) Reset() int64 {
+	return max(d.States[d.Applicable].Reset, d.BanEnds)
+}
+
+// RetryAfterSeconds returns RetryAfter in whole seconds, rounded up; 0 if the
+// request was allowed.
+func (d *Decision) RetryAfterSeconds() int64 {
+	return int64((d.RetryAfter + time.Second - 1) / time.Second)
+}
+
+// Settle fills Applicable and RetryAfter of a decision whose other fields are
+// set, for an engine whose windows are fixed: what refuses a request is every
+// quota with less than Cost remaining, until its Reset, and a ban until BanEnds.
+func (d *Decision) Settle() {
+	n := d.Plan.Len()
+	d.RetryAfter = 0
+	if d.Outcome != Allowed {
+		refusing, until := -1, int64(0)
+		for i := range n {
+			if s := &d.States[i]; s.Remaining < d.Cost && s.Reset > until {
+				refusing, until = i, s.Reset
+			}
+		}
+		d.RetryAfter = max(time.Duration(max(until, d.BanEnds)*int64(time.Second)-d.Time), 1)
+		if refusing >= 0 {
+			d.Applicable = refusing
+			return
+		}
+	}
+	d.Applicable = 0
+	for i := 1; i < n; i++ {
+		s, a := &d.States[i], &d.States[d.Applicable]
+		if s.Remaining < a.Remaining || s.Remaining == a.Remaining && s.Reset > a.Reset {
+			d.Applicable = i
+		}
+	}
+}

@@ -1,0 +1,61 @@
+// Package ratelimit says how much each caller of a service may use, and tells
+// the callers. It holds the vocabulary that all engines share (Quota, Plan,
+// Penalty, Decision, Limiter), the header fields, and the net/http middleware:
+//
+//	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(),
+//		ratelimit.PerMinute(60), ratelimit.PerDay(1000))
+//
+//	engine, err := memory.New(memory.Options{})
+//	...
+//	limit, err := ratelimit.New(engine, func(r *http.Request) ratelimit.Caller {
+//		return ratelimit.Caller{Subject: "owner:" + ownerOf(r), Plan: free}
+//	}, ratelimit.Options{})
+//	...
+//	http.ListenAndServe(addr, limit(api))
+//
+// # One decision
+//
+// [Limiter.Take] decides a request against every quota of its plan and against
+// a ban at once: it is charged to all quotas or to none, and a request that is
+// denied is charged to none. N concurrent requests against a limit of L admit
+// exactly L.
+//
+// Windows are fixed and aligned to the UTC clock. Up to twice a limit can
+// therefore pass within one window's length, across its boundary; a second quota
+// with a shorter window bounds such a burst.
+//
+// What is counted is usage, and it belongs to a subject and a window, never to a
+// plan. Every window that has been looked at, and in which something was used,
+// counts all that the subject uses until it ends, under whichever plan: a change
+// of plan gives nobody a second quota. Up to eight windows of a subject are
+// counted at once.
+//
+// # Header fields
+//
+// X-RateLimit-Limit, -Remaining and -Reset tell of one quota, the applicable
+// one: of an admitted request the one with the least remaining, and on a tie the
+// later reset; of a denied one, of those that refuse it, the one with the latest
+// reset. Reset is in Unix seconds. Retry-After is in seconds, rounded up; who
+// waits that long, and has the quota to itself, is admitted.
+//
+// # Bans
+//
+// A subject that goes on after it was limited collects strikes, and in the end a
+// ban: see [Penalty]. A ban is told from a limit by its code in the body,
+// api_key_banned or client_banned, by Remaining 0, and by a Retry-After that
+// covers it.
+//
+// # Clocks that jump
+//
+// A clock that steps back grants nothing twice: a window that now lies in the
+// future goes on, though never more than one window ahead, and no ban is longer
+// than it was when it began.
+//
+// # Engines
+//
+// Package memory is exact, bounded and has no dependencies: the one to start
+// with. Package redislimit decides alike in Redis, for any number of processes,
+// and package failover goes in front of it. Packages redisrate and ululelimit
+// adapt other libraries, and say what these cannot do. Whoever writes an engine
+// holds it against package ratelimittest.
+package ratelimit

@@ -1,0 +1,101 @@
+package ratelimit_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// at makes the examples' engines stand at one time, so that their output is
+// always the same.
+func at(t time.Time) memory.Options { return memory.Options{Now: func() time.Time { return t }} }
+
+func Example() {
+	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(),
+		ratelimit.PerMinute(2), ratelimit.PerDay(1000))
+
+	engine, err := memory.New(at(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC)))
+	if err != nil {
+		panic(err)
+	}
+	limit, err := ratelimit.New(engine, func(r *http.Request) ratelimit.Caller {
+		return ratelimit.Caller{Subject: "owner:17", Plan: free}
+	}, ratelimit.Options{})
+	if err != nil {
+		panic(err)
+	}
+
+	server := httptest.NewServer(limit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, "hello")
+	})))
+	defer server.Close()
+
+	for range 3 {
+		response, err := http.Get(server.URL)
+		if err != nil {
+			panic(err)
+		}
+		response.Body.Close()
+		fmt.Println(response.Status)
+		for _, field := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After"} {
+			if value := response.Header.Get(field); value != "" {
+				fmt.Printf("  %s: %s\n", field, value)
+			}
+		}
+	}
+	// Output:
+	// 200 OK
+	//   X-RateLimit-Limit: 2
+	//   X-RateLimit-Remaining: 1
+	//   X-RateLimit-Reset: 1772366460
+	// 200 OK
+	//   X-RateLimit-Limit: 2
+	//   X-RateLimit-Remaining: 0
+	//   X-RateLimit-Reset: 1772366460
+	// 429 Too Many Requests
+	//   X-RateLimit-Limit: 2
+	//   X-RateLimit-Remaining: 0
+	//   X-RateLimit-Reset: 1772366460
+	//   Retry-After: 17
+}
+
+// A limiter serves whatever is to be counted, not only HTTP.
+func ExampleLimiter() {
+	plan := ratelimit.MustPlan("exports", ratelimit.Penalty{}, ratelimit.PerHour(100))
+	engine, err := memory.New(at(time.Date(2026, time.March, 1, 12, 20, 0, 0, time.UTC)))
+	if err != nil {
+		panic(err)
+	}
+	for _, rows := range []int64{70, 40, 30} {
+		d, err := engine.Take(context.Background(), "team:ops", plan, rows)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%d rows: %v, %d left, retry after %v\n", rows, d.Outcome, d.Remaining(), d.RetryAfter)
+	}
+	// Output:
+	// 70 rows: allowed, 30 left, retry after 0s
+	// 40 rows: limited, 30 left, retry after 40m0s
+	// 30 rows: allowed, 0 left, retry after 0s
+}
+
+func ExampleParseQuota() {
+	for _, text := range []string{"60/minute", "1_000_000/day", "5/2s", "5/fortnight"} {
+		quota, err := ratelimit.ParseQuota(text)
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println(quota.Limit, "in", quota.Window)
+	}
+	// Output:
+	// 60 in 1m0s
+	// 1000000 in 24h0m0s
+	// 5 in 2s
+	// ratelimit: quota "5/fortnight": window: want second, minute, hour, day, or a duration such as 30s
+}

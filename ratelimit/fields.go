@@ -1,0 +1,92 @@
+package ratelimit
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The header fields that tell a caller where it stands, in the canonical form
+// of [http.Header], in which they can be set without a copy of the name.
+const (
+	fieldLimit      = "X-Ratelimit-Limit"
+	fieldRemaining  = "X-Ratelimit-Remaining"
+	fieldReset      = "X-Ratelimit-Reset"
+	fieldRetryAfter = "Retry-After"
+	fieldPolicy     = "Ratelimit-Policy"
+	fieldDraft      = "Ratelimit"
+)
+
+// SetFields sets X-RateLimit-Limit, -Remaining and -Reset in h, all three of
+// the applicable quota, and Retry-After (RFC 9110 section 10.2.3) if the request
+// was denied. Reset is Unix time in seconds.
+func (d *Decision) SetFields(h http.Header) {
+	// One array holds the values and one string the digits, so that four fields
+	// cost two allocations. The slices are capped: nobody can append to one and
+	// write into the next.
+	v := new([4]string)
+	var digits [64]byte
+	b := strconv.AppendInt(digits[:0], d.Remaining(), 10)
+	remaining := len(b)
+	b = strconv.AppendInt(b, d.Reset(), 10)
+	reset := len(b)
+	if !d.Allowed() {
+		b = strconv.AppendInt(b, d.RetryAfterSeconds(), 10)
+	}
+	s := string(b)
+	v[0], v[1], v[2] = d.Plan.limits[d.Applicable], s[:remaining], s[remaining:reset]
+	h[fieldLimit] = v[0:1:1]
+	h[fieldRemaining] = v[1:2:2]
+	h[fieldReset] = v[2:3:3]
+	if !d.Allowed() {
+		v[3] = s[reset:]
+		h[fieldRetryAfter] = v[3:4:4]
+	}
+}
+
+// SetDraftFields sets RateLimit-Policy and RateLimit in h, as
+// draft-ietf-httpapi-ratelimit-headers-11 sections 3 and 4 have them: a List of
+// Strings, one for each quota, with the quota q and the window w in seconds, and
+// with what remains, r, for the next t seconds. The draft still moves; this is
+// the one place that knows it.
+func (d *Decision) SetDraftFields(h http.Header) {
+	h[fieldPolicy] = []string{d.Plan.policy}
+	var buf [160]byte
+	b := buf[:0]
+	for i := range d.Plan.Len() {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		left, reset := d.States[i].Remaining, d.States[i].Reset
+		if d.Outcome == Banned {
+			left, reset = 0, max(reset, d.BanEnds)
+		}
+		b = append(b, '"')
+		b = append(b, d.Plan.quotas[i].windowName()...)
+		b = append(b, `";r=`...)
+		b = strconv.AppendInt(b, left, 10)
+		b = append(b, ";t="...)
+		b = strconv.AppendInt(b, secondsUntil(reset, d.Time), 10)
+	}
+	h[fieldDraft] = []string{string(b)}
+}
+
+// policyField writes the RateLimit-Policy field for quotas.
+func policyField(quotas []Quota) string {
+	var b strings.Builder
+	for i, q := range quotas {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(`"` + q.windowName() + `";q=` + strconv.FormatInt(q.Limit, 10) +
+			";w=" + strconv.FormatInt(int64(q.Window/time.Second), 10))
+	}
+	return b.String()
+}
+
+// secondsUntil returns the whole seconds, rounded up, from now in Unix
+// nanoseconds to t in Unix seconds; 0 if t is past.
+func secondsUntil(t, now int64) int64 {
+	return max(t-now/int64(time.Second), 0)
+}

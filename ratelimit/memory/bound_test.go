@@ -1,0 +1,294 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+)
+
+var ctx = context.Background()
+
+var noon = time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+
+func newLimiter(t testing.TB, opts memory.Options) *memory.Limiter {
+	t.Helper()
+	l, err := memory.New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func take(t testing.TB, l *memory.Limiter, subject string, plan *ratelimit.Plan) ratelimit.Decision {
+	t.Helper()
+	d, err := l.Take(ctx, subject, plan, 1)
+	if err != nil {
+		t.Fatalf("Take(%q): %v", subject, err)
+	}
+	return d
+}
+
+func TestFloodForgetsNobodyWhoCounts(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	l := newLimiter(t, memory.Options{MaxSubjects: 10_000, Now: clock.Now})
+	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
+	plan := ratelimit.MustPlan("p", penalty, ratelimit.PerMinute(10), ratelimit.PerDay(100))
+	wide := ratelimit.MustPlan("q", penalty, ratelimit.PerMinute(1000), ratelimit.PerDay(10))
+
+	for i := range 500 {
+		for range 5 {
+			take(t, l, fmt.Sprint("half of a minute ", i), plan)
+			take(t, l, fmt.Sprint("half of a day ", i), wide)
+		}
+		for range 12 {
+			take(t, l, fmt.Sprint("banned ", i), plan)
+		}
+		for range 11 {
+			take(t, l, fmt.Sprint("has a strike ", i), plan)
+		}
+	}
+	for i := range 60_000 {
+		take(t, l, fmt.Sprint("fresh ", i), plan)
+		if held := l.Stats().Subjects; held > 10_000 {
+			t.Fatalf("%d subjects are held, at most 10000 were asked for", held)
+		}
+	}
+	for i := range 500 {
+		for name, want := range map[string]int64{"half of a minute ": 4, "half of a day ": 4} {
+			p := plan
+			if want == 4 && name == "half of a day " {
+				p = wide
+			}
+			if d := take(t, l, fmt.Sprint(name, i), p); d.Remaining() != want {
+				t.Fatalf("%s%d has %d left after the flood, want %d", name, i, d.Remaining(), want)
+			}
+		}
+		if d := take(t, l, fmt.Sprint("banned ", i), plan); d.Outcome != ratelimit.Banned {
+			t.Fatalf("banned %d is %v after the flood", i, d.Outcome)
+		}
+		if d := take(t, l, fmt.Sprint("has a strike ", i), plan); d.Outcome != ratelimit.Banned {
+			t.Fatalf("the second strike of %d, after the flood: %v, want banned", i, d.Outcome)
+		}
+	}
+	s := l.Stats()
+	if s.Evicted < 50_000 || s.Refused != 0 {
+		t.Errorf("%d evicted and %d refused, want nearly all of the flood and none", s.Evicted, s.Refused)
+	}
+}
+
+func TestFullOfThoseWhoCount(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	l := newLimiter(t, memory.Options{MaxSubjects: 100, Now: clock.Now})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1))
+	for i := range 100 {
+		take(t, l, fmt.Sprint(i), plan)
+	}
+	if _, err := l.Take(ctx, "one more", plan, 1); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("one more than fits: error %v, want ErrUnavailable", err)
+	}
+	if s := l.Stats(); s.Subjects != 100 || s.Refused != 1 || s.Evicted != 0 {
+		t.Errorf("stats %+v, want 100 subjects, 1 refused, 0 evicted", s)
+	}
+	if d := take(t, l, "7", plan); d.Outcome != ratelimit.Limited {
+		t.Errorf("somebody who is held: %v, want limited", d.Outcome)
+	}
+	clock.Set(noon.Add(time.Minute))
+	take(t, l, "one more", plan) // the minute is over, and with it the reason to hold anybody
+}
+
+func TestIdleSubjectsAreDropped(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	l := newLimiter(t, memory.Options{Now: clock.Now})
+	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(10))
+	for i := range 30_000 {
+		take(t, l, fmt.Sprint("first ", i), plan)
+	}
+	clock.Set(noon.Add(5 * time.Minute))
+	for i := range 15_000 {
+		take(t, l, fmt.Sprint("second ", i), plan)
+	}
+	if held := l.Stats().Subjects; held > 20_000 {
+		t.Errorf("%d subjects are held, though 30000 have been idle for long and 15000 are in use", held)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, opts := range []memory.Options{{MaxSubjects: -1}, {MaxSubjects: 1<<28 + 1}, {Secret: []byte("short")}} {
+		if l, err := memory.New(opts); err == nil || l != nil {
+			t.Errorf("%+v: got %v, %v, want an error", opts, l, err)
+		}
+	}
+	take(t, newLimiter(t, memory.Options{MaxSubjects: 1}), "a", ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(1)))
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	l := newLimiter(t, memory.Options{})
+	roomy := ratelimit.MustPlan("roomy", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1<<30), ratelimit.PerDay(1<<30))
+	lenient := ratelimit.MustPlan("lenient", ratelimit.Penalty{}, ratelimit.PerDay(1))
+	tight := ratelimit.MustPlan("tight", ratelimit.DefaultPenalty(), ratelimit.PerDay(1))
+	strikes := ratelimit.MustPlan("strikes", ratelimit.Penalty{Strikes: 10_000, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}, ratelimit.PerDay(1))
+	names := make([]string, 2000)
+	for i := range names {
+		names[i] = fmt.Sprint("subject ", i)
+		take(t, l, names[i], lenient)
+	}
+	for range 20 {
+		take(t, l, "banned", tight)
+		take(t, l, "strikes", strikes)
+	}
+	if err := l.Ban(ctx, "banned", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	i := 0
+	for name, f := range map[string]func(){
+		"allowed": func() { take(t, l, "a", roomy) },
+		"limited": func() { take(t, l, names[i%len(names)], lenient); i++ },
+		"strikes": func() { take(t, l, "strikes", strikes) },
+		"banned":  func() { take(t, l, "banned", tight) },
+		"another plan": func() {
+			take(t, l, "b", roomy)
+			take(t, l, "b", ratelimitPlans[i%2])
+			i++
+		},
+		"peek": func() {
+			if _, err := l.Peek(ctx, "a", roomy); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		f()
+		if n := testing.AllocsPerRun(1000, f); n != 0 {
+			t.Errorf("%s: %v allocations, want none", name, n)
+		}
+	}
+}
+
+var ratelimitPlans = [2]*ratelimit.Plan{
+	ratelimit.MustPlan("x", ratelimit.Penalty{}, ratelimit.PerHour(1<<30), ratelimit.PerDay(1<<30)),
+	ratelimit.MustPlan("y", ratelimit.Penalty{}, ratelimit.PerMinute(1<<30)),
+}
+
+// Slots move when tables grow and accounts are dropped. No charge may be lost or
+// doubled meanwhile.
+func TestExactWhileTheTableChanges(t *testing.T) {
+	const subjects, limit, callers = 3000, 40, 8
+	l := newLimiter(t, memory.Options{})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerSecond(ratelimit.MaxLimit),
+		ratelimit.Quota{Limit: limit, Window: ratelimit.MaxWindow})
+	admitted := make([]atomic.Int64, subjects)
+	var wg sync.WaitGroup
+	for c := range callers {
+		wg.Go(func() {
+			for i := range subjects * 10 {
+				n := (i*7919 + c*131) % subjects
+				d, err := l.Take(ctx, fmt.Sprint(n), plan, 1)
+				if err != nil {
+					t.Error(err)
+				}
+				if d.Allowed() {
+					admitted[n].Add(1)
+				}
+				if i%16 == 0 { // a subject that is soon dropped
+					name := fmt.Sprint("passing ", c, " ", i)
+					take(t, l, name, plan)
+					if err := l.Reset(ctx, name); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range admitted {
+		if got := admitted[i].Load(); got != limit {
+			t.Fatalf("subject %d: %d admitted in %d calls, want %d", i, got, callers*limit/4, limit)
+		}
+	}
+}
+
+func TestSystemClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(t, memory.Options{})
+		plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1))
+		take(t, l, "a", plan)
+		d := take(t, l, "a", plan)
+		if d.Allowed() || d.Time != time.Now().UnixNano() {
+			t.Fatalf("got %+v at %d", d, time.Now().UnixNano())
+		}
+		time.Sleep(d.RetryAfter - time.Nanosecond)
+		if d := take(t, l, "a", plan); d.Allowed() {
+			t.Error("admitted a nanosecond before the minute ended")
+		}
+		time.Sleep(time.Nanosecond)
+		if d := take(t, l, "a", plan); !d.Allowed() {
+			t.Error("not admitted when the minute ended")
+		}
+	})
+}
+
+// When decisions are many, a timer keeps the time. Nobody may notice but by the
+// speed.
+func TestBusyClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(t, memory.Options{})
+		roomy := ratelimit.MustPlan("roomy", ratelimit.Penalty{}, ratelimit.PerMinute(1<<30))
+		tight := ratelimit.MustPlan("tight", ratelimit.Penalty{}, ratelimit.PerMinute(1))
+		for range 3 {
+			for range 10_000 {
+				take(t, l, "busy", roomy)
+			}
+			take(t, l, "a", tight)
+			d := take(t, l, "a", tight)
+			time.Sleep(d.RetryAfter - 300*time.Microsecond)
+			for range 10_000 {
+				if d := take(t, l, "a", tight); d.Allowed() {
+					t.Fatal("admitted before the minute ended")
+				}
+				take(t, l, "busy", roomy)
+			}
+			time.Sleep(300 * time.Microsecond)
+			if d := take(t, l, "a", tight); !d.Allowed() {
+				t.Error("not admitted when the minute ended, since the kept time was late")
+			}
+			time.Sleep(time.Minute)
+			if d := take(t, l, "b", roomy); d.Time != time.Now().UnixNano() {
+				t.Errorf("after a rest the engine's clock is %v late", time.Duration(time.Now().UnixNano()-d.Time))
+			}
+		}
+	})
+}
+
+func TestBusyClockIsNeverEarly(t *testing.T) {
+	l := newLimiter(t, memory.Options{})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(1<<30))
+	for range 300_000 {
+		d := take(t, l, "a", plan)
+		if now := time.Now().UnixNano(); d.Time > now+int64(time.Millisecond) { // the wall clock itself may be slewed
+			t.Fatalf("decided at %d, and now it is %d", d.Time, now)
+		}
+	}
+}
+
+// Outside of 1970 to 2103 the clock stands still. That is no reason to panic.
+func TestClockOutOfRange(t *testing.T) {
+	for _, year := range []int{1, 1900, 1969, 2104, 2200, 9999} {
+		clock := ratelimittest.NewClock(time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC))
+		l := newLimiter(t, memory.Options{Now: clock.Now})
+		plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
+		take(t, l, "a", plan)
+		for range 20 {
+			if d := take(t, l, "a", plan); d.Allowed() || d.RetryAfter <= 0 {
+				t.Fatalf("in %d: %+v", year, d)
+			}
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+func (l *Limiter) segment(h uint64) *segment { return &l.segments[h>>l.shift] }
+
+// Peek implements [ratelimit.Peeker].
+func (l *Limiter) Peek(_ context.Context, subject string, plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
+	if err := plan.Check(1); err != nil {
+		return d, err
+	}
+	d.Plan, d.Cost, d.Time = plan, 1, l.clock.now()
+	h := l.key.sum(subject)
+	s := l.segment(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := l.peek(s, h)
+	e.roll(d.Time, plan)
+	r, _ := s.record(h, d.Time)
+	fits := e.states(&d)
+	d.BanEnds = r.banEnds(d.Time)
+	switch {
+	case d.BanEnds > 0:
+		d.Outcome = ratelimit.Banned
+	case fits:
+		d.Outcome = ratelimit.Allowed
+	default:
+		d.Outcome = ratelimit.Limited
+	}
+	d.StrikesLeft = strikesLeft(&d, r.strikes)
+	d.Settle()
+	return d, nil
+}
+
+// Reset implements [ratelimit.Resetter].
+func (l *Limiter) Reset(_ context.Context, subject string) error {
+	h := l.key.sum(subject)
+	s := l.segment(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.drop(s, h)
+	l.drop(s, recordHash(h))
+	return nil
+}
+
+// Refund implements [ratelimit.Refunder].
+func (l *Limiter) Refund(_ context.Context, subject string, d *ratelimit.Decision) error {
+	if d.Outcome != ratelimit.Allowed {
+		return nil
+	}
+	now := l.clock.now()
+	h := l.key.sum(subject)
+	s := l.segment(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := l.take(s, h, now, d.Plan)
+	if e.slot == nil {
+		return nil
+	}
+	e.refund(d.Time, d.Cost)
+	return l.put(s, h, &e, e.old&(marked|heavyLong|heavyShort), now)
+}
+
+// Charge implements [ratelimit.Charger].
+func (l *Limiter) Charge(_ context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+	if err := plan.Check(1); err != nil {
+		return err
+	}
+	for i, n := range units {
+		if n < 0 {
+			return fmt.Errorf("%w: charge of %d units", ratelimit.ErrInvalid, n)
+		}
+		units[i] = min(n, ratelimit.MaxLimit)
+	}
+	now := l.clock.now()
+	h := l.key.sum(subject)
+	s := l.segment(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := l.take(s, h, now, plan)
+	d := ratelimit.Decision{Plan: plan, Cost: 1, Time: now}
+	e.add(plan, units, at.UnixNano())
+	e.states(&d)
+	return l.put(s, h, &e, e.old&marked|heaviness(&d), now)
+}

@@ -1,0 +1,60 @@
+package memory
+
+import "github.com/animalstore/gatehouse/ratelimit"
+
+// decide settles under the lock, and by the exact time, whatever the fast path
+// leaves open. It fills d.
+func (l *Limiter) decide(s *segment, h uint64, subject string, d *ratelimit.Decision) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.Time = l.clock.now()
+	e := l.take(s, h, d.Time, d.Plan)
+	r, hasRecord := s.record(h, d.Time)
+	before := r
+	flags := e.old & (heavyLong | heavyShort)
+	fits := e.states(d)
+
+	d.BanEnds = r.banEnds(d.Time)
+	switch {
+	case d.BanEnds > 0:
+		d.Outcome = ratelimit.Banned
+	case fits:
+		d.Outcome = ratelimit.Allowed
+		e.charge(d)
+		r.strikes, r.length = 0, 0
+		flags = heaviness(d)
+	default:
+		d.Outcome = ratelimit.Limited
+		d.Settle()
+		l.strike(s, h, subject, &e.account, &r, d)
+	}
+	d.StrikesLeft = strikesLeft(d, r.strikes)
+	d.Settle()
+
+	if r.pending() {
+		flags |= marked
+	}
+	if e.slot != nil || d.Outcome == ratelimit.Allowed {
+		if err := l.put(s, h, &e, flags, d.Time); err != nil {
+			return err
+		}
+	}
+	if r != before || hasRecord && r.empty() {
+		l.putRecord(s, h, r, d.Time)
+	}
+	l.sweep(s, d.Time, rollSteps)
+	return nil
+}
+
+// strike enters a limited request into the record, which may start a ban.
+func (l *Limiter) strike(s *segment, h uint64, subject string, a *account, r *record, d *ratelimit.Decision) {
+	penalty := d.Plan.Penalty()
+	if penalty.Strikes == 0 {
+		return
+	}
+	r.expires = max(r.expires, a.lastEnd())
+	if r.strike(penalty, d.Time, windowStart(d)) {
+		d.Outcome, d.BanEnds = ratelimit.Banned, r.until
+		s.name(h, subject, d.Time)
+	}
+}

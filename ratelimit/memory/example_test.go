@@ -1,0 +1,67 @@
+package memory_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+func Example() {
+	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
+	engine, err := memory.New(memory.Options{
+		Now: func() time.Time { return time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC) },
+	})
+	if err != nil {
+		panic(err)
+	}
+	d, err := engine.Take(context.Background(), "owner:17", plan, 1)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%v: %d of %d left until %v\n", d.Outcome, d.Remaining(), d.Limit(), time.Unix(d.Reset(), 0).UTC().Format(time.TimeOnly))
+	// Output: allowed: 59 of 60 left until 12:01:00
+}
+
+// What an engine knows outlives its process if it is saved and loaded again.
+func ExampleLimiter_Save() {
+	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(1000))
+	ctx := context.Background()
+	now := func() time.Time { return time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC) }
+
+	before, err := memory.New(memory.Options{Now: now})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := before.Take(ctx, "owner:17", plan, 400); err != nil {
+		panic(err)
+	}
+	stored := map[uint64]memory.Record{} // a table in a database
+	err = before.Save(func(records []memory.Record) error {
+		for _, r := range records {
+			stored[r.Key] = r
+		}
+		return nil
+	})
+	if err != nil {
+		panic(err)
+	}
+
+	after, err := memory.New(memory.Options{Now: now, Secret: before.Secret()})
+	if err != nil {
+		panic(err)
+	}
+	for _, r := range stored {
+		if err := after.Load([]memory.Record{r}); err != nil {
+			panic(err)
+		}
+	}
+	d, err := after.Peek(ctx, "owner:17", plan)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(d.Remaining(), "of", d.Limit(), "left")
+	// Output: 600 of 1000 left
+}

@@ -1,0 +1,75 @@
+package memory
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"math/bits"
+)
+
+// A hashKey is the secret under which subjects are hashed. An engine keeps 64
+// bits of hash for a subject in place of its name: with n subjects held, the
+// chance that any two share an account is about n²/2⁶⁵, one in thirty million
+// at a million. The key is random for each engine, so that nobody outside can
+// look for two subjects that collide, and it can be carried over a restart,
+// which is why hash/maphash does not serve here.
+type hashKey [4]uint64
+
+const secretSize = 32
+
+// newHashKey makes a key of a secret, or a new one without.
+func newHashKey(secret []byte) (k hashKey) {
+	var seed [secretSize]byte
+	if copy(seed[:], secret) == 0 {
+		rand.Read(seed[:]) // never fails; see crypto/rand
+	}
+	for i := range k {
+		k[i] = binary.LittleEndian.Uint64(seed[8*i:])
+	}
+	return k
+}
+
+// sum hashes a subject by folded multiplication: eight bytes at a time are mixed
+// with secret words, multiplied in pairs to 128 bits, and the halves combined. Two
+// lanes, which do not wait for each other, take 16 bytes of 32 each. Every
+// constant is secret, so that no input can make a factor zero by design. The
+// result is never zero, which marks an empty slot.
+func (k *hashKey) sum(s string) uint64 {
+	a, b := k[0], k[1]
+	length := uint64(len(s))
+	for len(s) > 32 {
+		a = fold(word(s)^a, word(s[8:])^k[2])
+		b = fold(word(s[16:])^b, word(s[24:])^k[3])
+		s = s[32:]
+	}
+	switch n := len(s); {
+	case n > 16:
+		a = fold(word(s)^a, word(s[8:])^k[2])
+		b = fold(word(s[n-16:])^b, word(s[n-8:])^k[3])
+	case n >= 8:
+		a = fold(word(s)^a, word(s[n-8:])^k[2])
+	case n >= 4:
+		a = fold(half(s)^a, half(s[n-4:])^k[2])
+	case n > 0:
+		a = fold(uint64(s[0])<<16^uint64(s[n/2])<<8^uint64(s[n-1])^a, k[2])
+	}
+	// The length goes in last. It must not meet the words of the string in one
+	// place: there, a byte could make up for it.
+	return max(fold(a^k[3], b^k[0]^length), 1)
+}
+
+// fold multiplies to 128 bits and combines the halves.
+func fold(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi ^ lo
+}
+
+func word(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+func half(s string) uint64 {
+	_ = s[3]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24
+}

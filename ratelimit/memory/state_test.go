@@ -1,0 +1,247 @@
+package memory_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+)
+
+// A disk is where tests save to.
+type disk map[uint64]memory.Record
+
+func (d disk) write(records []memory.Record) error {
+	for _, r := range records {
+		if r.Data == nil {
+			delete(d, r.Key)
+			continue
+		}
+		d[r.Key] = r
+	}
+	return nil
+}
+
+func save(t testing.TB, l *memory.Limiter, d disk) {
+	t.Helper()
+	if err := l.Save(d.write); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var statePlan = ratelimit.MustPlan("p",
+	ratelimit.Penalty{Strikes: 2, Ban: time.Hour, Growth: 2, Max: 24 * time.Hour, Forgive: 24 * time.Hour},
+	ratelimit.PerMinute(10), ratelimit.PerDay(100))
+
+func TestStateOutlivesTheEngine(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	l := newLimiter(t, memory.Options{Now: clock.Now})
+	d := disk{}
+	for i := range 3000 {
+		for range i % 14 { // up to ten are admitted, then two strikes, then a ban
+			take(t, l, fmt.Sprint(i), statePlan)
+		}
+		if i == 1500 {
+			save(t, l, d)
+		}
+	}
+	if err := l.Ban(ctx, "by hand", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Lift(ctx, "13"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Reset(ctx, "27"); err != nil {
+		t.Fatal(err)
+	}
+	save(t, l, d)
+	if err := l.Save(func(r []memory.Record) error { return fmt.Errorf("%d records, though nothing changed", len(r)) }); err != nil {
+		t.Error(err)
+	}
+
+	again := newLimiter(t, memory.Options{Now: clock.Now, Secret: l.Secret(), MaxSubjects: 5000})
+	if err := again.Load(slices.Collect(maps.Values(d))); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3000 {
+		name := fmt.Sprint(i)
+		want, _ := l.Peek(ctx, name, statePlan)
+		got, err := again.Peek(ctx, name, statePlan)
+		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })); err != nil || diff != "" {
+			t.Fatalf("%d after a restart: %v (-before +after)\n%s", i, err, diff)
+		}
+		// And it goes on from there: strikes are not forgiven by the restart.
+		want, got = take(t, l, name, statePlan), take(t, again, name, statePlan)
+		if want.Outcome != got.Outcome || want.StrikesLeft != got.StrikesLeft {
+			t.Fatalf("%d after a restart: %v with %d strikes left, want %v with %d", i, got.Outcome, got.StrikesLeft, want.Outcome, want.StrikesLeft)
+		}
+	}
+	bans := func(l *memory.Limiter) map[string]ratelimit.Ban {
+		all, err := l.Bans(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := map[string]ratelimit.Ban{}
+		for _, b := range all {
+			m[b.Subject] = b
+		}
+		return m
+	}
+	if diff := cmp.Diff(bans(l), bans(again)); diff != "" || len(bans(l)) < 200 {
+		t.Errorf("%d bans before and %d after (-before +after):\n%s", len(bans(l)), len(bans(again)), diff)
+	}
+}
+
+func TestLoadedBanThatIsLiftedIsForgotten(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	l := newLimiter(t, memory.Options{Now: clock.Now})
+	d := disk{}
+	if err := l.Ban(ctx, "a", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	save(t, l, d)
+	again := newLimiter(t, memory.Options{Now: clock.Now, Secret: l.Secret()})
+	if err := again.Load(slices.Collect(maps.Values(d))); err != nil {
+		t.Fatal(err)
+	}
+	if lifted, err := again.Lift(ctx, "a"); err != nil || !lifted {
+		t.Fatalf("Lift: %v, %v", lifted, err)
+	}
+	save(t, again, d)
+	if len(d) != 0 {
+		t.Errorf("a ban that was loaded and lifted is still among %d records", len(d))
+	}
+}
+
+func TestFailedSaveIsMadeUpFor(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	l := newLimiter(t, memory.Options{Now: clock.Now})
+	d := disk{}
+	take(t, l, "gone", statePlan)
+	save(t, l, d)
+	for i := range 10_000 {
+		take(t, l, fmt.Sprint(i), statePlan)
+	}
+	if err := l.Reset(ctx, "gone"); err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("disk full")
+	calls := 0
+	err := l.Save(func(records []memory.Record) error {
+		if calls++; calls == 2 {
+			return full
+		}
+		return d.write(records)
+	})
+	if !errors.Is(err, full) {
+		t.Fatalf("Save: %v, want the error of the write", err)
+	}
+	save(t, l, d)
+	if len(d) != 10_000 {
+		t.Errorf("%d records after a save that failed and one that did not, want 10000", len(d))
+	}
+}
+
+func TestSaveWhileChargesGoOn(t *testing.T) {
+	l := newLimiter(t, memory.Options{})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1 << 30, Window: ratelimit.MaxWindow})
+	const each = 20_000
+	done := make(chan bool)
+	for range 4 {
+		go func() {
+			for i := range each {
+				take(t, l, fmt.Sprint(i%100), plan)
+			}
+			done <- true
+		}()
+	}
+	d := disk{}
+	for finished := 0; finished < 4; {
+		select {
+		case <-done:
+			finished++
+		default:
+			save(t, l, d)
+		}
+	}
+	save(t, l, d)
+	again := newLimiter(t, memory.Options{Secret: l.Secret()})
+	if err := again.Load(slices.Collect(maps.Values(d))); err != nil {
+		t.Fatal(err)
+	}
+	var used int64
+	for i := range 100 {
+		s, err := again.Peek(ctx, fmt.Sprint(i), plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used += 1<<30 - s.Remaining()
+	}
+	if used != 4*each {
+		t.Errorf("%d units were charged and %d saved", 4*each, used)
+	}
+}
+
+func TestLoadRefusesDamage(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	expires := noon.Add(time.Hour).Unix()
+	for name, data := range map[string][]byte{
+		"an unknown kind":      {9, 1, 2, 3},
+		"no windows":           {1},
+		"a window cut short":   {1, 120, 2},
+		"a window of nothing":  {1, 0, 2, 2},
+		"a negative usage":     {1, 120, 1, 2},
+		"two equal windows":    {1, 120, 2, 2, 120, 2, 2},
+		"a record cut short":   {2, 0, 0, 0},
+		"a record of nonsense": {2, 1, 1, 1, 1, 1, 1},
+	} {
+		l := newLimiter(t, memory.Options{Now: clock.Now})
+		if err := l.Load([]memory.Record{{Key: 77, Data: data, Expires: expires}}); err == nil {
+			t.Errorf("%s was loaded", name)
+		}
+		if held := l.Stats().Subjects; held != 0 {
+			t.Errorf("%s left %d subjects", name, held)
+		}
+	}
+	l := newLimiter(t, memory.Options{Now: clock.Now})
+	if err := l.Load([]memory.Record{{Key: 77, Data: []byte{9}, Expires: noon.Unix()}, {Key: 78}}); err != nil {
+		t.Errorf("what has expired or is gone is passed over, got %v", err)
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	l := newLimiter(f, memory.Options{Now: func() time.Time { return noon }})
+	for range 14 {
+		take(f, l, "subject", statePlan)
+	}
+	_ = l.Save(func(records []memory.Record) error {
+		for _, r := range records {
+			f.Add(r.Data)
+		}
+		return nil
+	})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		l := newLimiter(t, memory.Options{Now: func() time.Time { return noon }, MaxSubjects: 4})
+		if err := l.Load([]memory.Record{{Key: 42, Data: data, Expires: noon.Unix() + 1}}); err != nil {
+			return
+		}
+		// What was taken in is saved as it came, but for the spelling of numbers.
+		var first, second []byte
+		_ = l.Save(func(r []memory.Record) error { first = r[0].Data; return nil })
+		again := newLimiter(t, memory.Options{Now: func() time.Time { return noon }, MaxSubjects: 4})
+		if err := again.Load([]memory.Record{{Key: 42, Data: first, Expires: noon.Unix() + 1}}); err != nil {
+			t.Fatalf("%x was loaded and saved as %x, which is refused: %v", data, first, err)
+		}
+		_ = again.Save(func(r []memory.Record) error { second = r[0].Data; return nil })
+		if string(first) != string(second) {
+			t.Errorf("%x was saved as %x and then as %x", data, first, second)
+		}
+	})
+}

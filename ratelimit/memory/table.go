@@ -1,0 +1,112 @@
+package memory
+
+import "sync/atomic"
+
+// A table is an open-addressing hash table of slots of one size, in one array
+// without pointers. It is searched without a lock; a search that races with a
+// move may miss, and is then repeated under the segment's lock.
+//
+// Linear probing keeps a search within one or two cache lines, and removal
+// shifts followers back, so that there are no tombstones and no rehash but for
+// a change of size.
+type table struct {
+	words  []uint64
+	slots  uint64
+	stride uint64 // words in a slot
+}
+
+// The share of slots in use, in percent. Growing by a quarter keeps it between
+// 64 and 80 while the table fills.
+const (
+	fullest  = 80
+	emptiest = 40
+	minSlots = 8
+)
+
+func newTable(slots, stride uint64) *table {
+	return &table{words: make([]uint64, slots*stride), slots: slots, stride: stride}
+}
+
+func (t *table) slot(i uint64) slot { return t.words[i*t.stride : (i+1)*t.stride] }
+
+// home is where the search for a hash starts. It uses the lower half of the
+// hash; the upper bits chose the segment.
+func (t *table) home(h uint64) uint64 { return uint64(uint32(h)) * t.slots >> 32 }
+
+func (t *table) next(i uint64) uint64 {
+	if i++; i == t.slots {
+		return 0
+	}
+	return i
+}
+
+// find returns the slot that holds the hash, or the empty one where it would
+// be put.
+func (t *table) find(h uint64) (i uint64, found bool) {
+	i = t.home(h)
+	for range t.slots {
+		switch atomic.LoadUint64(&t.words[i*t.stride]) {
+		case h:
+			return i, true
+		case 0:
+			return i, false
+		}
+		i = t.next(i)
+	}
+	return i, false
+}
+
+// copyTo freezes a slot and puts its contents into another one, whose meter
+// follows on the version it had.
+func (s slot) copyTo(to slot) {
+	m := s.freeze()
+	old := to.freeze()
+	for i := range len(s) - wordWindows {
+		to.setWindow(i, s.window(i))
+	}
+	to.setHash(s.hash())
+	to.setMeter(m.after(old))
+}
+
+// resized returns a table of another size with the same contents. The old one
+// is left frozen. Nobody sees the new one before it is done, which is why it can
+// be filled by plain writes.
+func (t *table) resized(slots, stride uint64) *table {
+	r := newTable(slots, stride)
+	for i := range t.slots {
+		from := t.slot(i)
+		if from.hash() == 0 {
+			continue
+		}
+		j, _ := r.find(from.hash())
+		m := from.freeze()
+		to := r.slot(j)
+		to[wordHash], to[wordMeter] = from.hash(), uint64(m)
+		for k := range len(from) - wordWindows {
+			to[wordWindows+k] = uint64(from.window(k))
+		}
+	}
+	return r
+}
+
+// remove empties slot i and moves back those behind it that were displaced by
+// it.
+func (t *table) remove(i uint64) {
+	for j := t.next(i); ; j = t.next(j) {
+		s := t.slot(j)
+		h := s.hash()
+		if h == 0 {
+			break
+		}
+		// The slot stays if its home lies cyclically in (i, j].
+		if home := t.home(h); (j-home+t.slots)%t.slots < (j-i+t.slots)%t.slots {
+			continue
+		}
+		s.copyTo(t.slot(i))
+		i = j
+	}
+	s := t.slot(i)
+	m := s.freeze()
+	s.setHash(0)
+	s.setMeter((m | frozen).after(m))
+}

@@ -1,0 +1,285 @@
+package ratelimit_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+var quiet = &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
+
+// engine returns an embedded engine whose clock is at *at.
+func engine(t testing.TB, at *time.Time) *memory.Limiter {
+	t.Helper()
+	l, err := memory.New(memory.Options{Now: func() time.Time { return *at }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func handler(t testing.TB, l ratelimit.Limiter, c ratelimit.Caller, opts ratelimit.Options, next http.HandlerFunc) http.Handler {
+	t.Helper()
+	if opts.Errors == nil {
+		opts.Errors = quiet
+	}
+	mw, err := ratelimit.New(l, func(*http.Request) ratelimit.Caller { return c }, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mw(next)
+}
+
+func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }
+
+func get(h http.Handler) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	return w
+}
+
+// expect checks status, code and the number of remaining requests.
+func expect(t *testing.T, w *httptest.ResponseRecorder, status int, code, remaining string) {
+	t.Helper()
+	var body struct{ Code string }
+	_ = json.Unmarshal(w.Body.Bytes(), &body)
+	if w.Code != status || body.Code != code || w.Header().Get("X-RateLimit-Remaining") != remaining {
+		t.Fatalf("got %d %q with %q remaining, want %d %q with %q",
+			w.Code, body.Code, w.Header().Get("X-RateLimit-Remaining"), status, code, remaining)
+	}
+}
+
+func TestMiddleware(t *testing.T) {
+	at := time.Unix(now, 0)
+	p := ratelimit.Penalty{Strikes: 2, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
+	plan := ratelimit.MustPlan("small", p, ratelimit.PerHour(2), ratelimit.PerDay(100))
+	for _, network := range []bool{false, true} {
+		code := "api_key_banned"
+		if network {
+			code = "client_banned"
+		}
+		h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan, Network: network}, ratelimit.Options{}, ok)
+		expect(t, get(h), 200, "", "1")
+		expect(t, get(h), 200, "", "0")
+		for _, left := range []string{"One more request", "0 more requests"} {
+			w := get(h)
+			expect(t, w, 429, "rate_limit_exceeded", "0")
+			if !strings.Contains(w.Body.String(), left) || !strings.Contains(w.Body.String(), "2 requests per hour") {
+				t.Errorf("the body says neither the limit nor %q: %s", left, w.Body)
+			}
+			if got := w.Header().Get("Retry-After"); got != "3600" {
+				t.Errorf("Retry-After is %q, want the rest of the hour", got)
+			}
+		}
+		w := get(h)
+		expect(t, w, 429, code, "0")
+		if got := w.Header().Get("Retry-After"); got != "3600" {
+			t.Errorf("Retry-After is %q, want 3600, since the hour outlasts the ban", got)
+		}
+	}
+}
+
+func TestFieldsOnEveryResponse(t *testing.T) {
+	at := time.Unix(now, 0)
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(100))
+	for name, next := range map[string]http.HandlerFunc{
+		"200":     ok,
+		"304":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) },
+		"404":     http.NotFound,
+		"500":     func(w http.ResponseWriter, r *http.Request) { quiet.Respond(w, r, errors.New("secret")) },
+		"a panic": func(http.ResponseWriter, *http.Request) { panic("secret") },
+	} {
+		h := quiet.Recover(handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{}, next))
+		w := get(h)
+		for field, want := range map[string]string{"Limit": "100", "Remaining": "99", "Reset": "1800057600"} {
+			if got := w.Header().Values("X-RateLimit-" + field); len(got) != 1 || got[0] != want {
+				t.Errorf("%s: X-RateLimit-%s is %q, want once %q", name, field, got, want)
+			}
+		}
+	}
+}
+
+// broken is an engine that cannot decide.
+type broken struct{ err error }
+
+func (b broken) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, b.err
+}
+
+func TestFailure(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(100))
+	down := broken{errors.Join(ratelimit.ErrUnavailable, errors.New("secret address"))}
+	caller := ratelimit.Caller{Subject: "a", Plan: plan}
+
+	var log bytes.Buffer
+	rs := &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	w := get(handler(t, down, caller, ratelimit.Options{Errors: rs}, ok))
+	expect(t, w, 503, "unavailable", "0")
+	if w.Header().Get("Retry-After") != "1" || w.Header().Get("X-RateLimit-Limit") != "60" {
+		t.Errorf("closed: the fields are %v", w.Header())
+	}
+	if strings.Contains(w.Body.String(), "secret") || !strings.Contains(log.String(), "secret address") {
+		t.Errorf("the cause belongs into the log (%s) and not into the body (%s)", &log, w.Body)
+	}
+
+	w = get(handler(t, down, caller, ratelimit.Options{OnFailure: ratelimit.Open}, ok))
+	expect(t, w, 200, "", "60")
+	if reset, _ := strconv.ParseInt(w.Header().Get("X-RateLimit-Reset"), 10, 64); reset <= time.Now().Unix() || reset > time.Now().Unix()+60 {
+		t.Errorf("open: reset is %d, want the end of this minute", reset)
+	}
+	if w.Header().Get("Retry-After") != "" {
+		t.Error("open: an admitted request has Retry-After")
+	}
+
+	w = get(handler(t, broken{ratelimit.ErrInvalid}, caller, ratelimit.Options{}, ok))
+	expect(t, w, 500, "internal", "0")
+	if w.Header().Get("Retry-After") != "" {
+		t.Error("a mistake of the service is answered with Retry-After, though to wait does not mend it")
+	}
+}
+
+func TestNotCounted(t *testing.T) {
+	w := get(handler(t, broken{errors.New("asked")}, ratelimit.Caller{}, ratelimit.Options{}, ok))
+	expect(t, w, 200, "", "")
+}
+
+func TestCost(t *testing.T) {
+	at := time.Unix(now, 0)
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	cost := func(r *http.Request) int64 { n, _ := strconv.ParseInt(r.URL.Query().Get("cost"), 10, 64); return n }
+	h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{Cost: cost}, ok)
+	for _, step := range []struct {
+		cost, remaining string
+		status          int
+	}{{"7", "3", 200}, {"4", "3", 429}, {"3", "0", 200}} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/?cost="+step.cost, nil))
+		if w.Code != step.status || w.Header().Get("X-RateLimit-Remaining") != step.remaining {
+			t.Errorf("cost %s: got %d with %s remaining, want %d with %s",
+				step.cost, w.Code, w.Header().Get("X-RateLimit-Remaining"), step.status, step.remaining)
+		}
+	}
+}
+
+func TestShadow(t *testing.T) {
+	at := time.Unix(now, 0)
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(1))
+	var outcomes []ratelimit.Outcome
+	h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{
+		Shadow: true,
+		Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
+			outcomes = append(outcomes, d.Outcome)
+		},
+	}, ok)
+	for range 2 {
+		w := get(h)
+		expect(t, w, 200, "", "0")
+		if got, there := w.Header()["Retry-After"]; there {
+			t.Errorf("a request that went on has Retry-After %q", got)
+		}
+	}
+	if len(outcomes) != 2 || outcomes[0] != ratelimit.Allowed || outcomes[1] != ratelimit.Limited {
+		t.Errorf("observed %v, want allowed and limited", outcomes)
+	}
+}
+
+func TestRefund(t *testing.T) {
+	at := time.Unix(now, 0)
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	status, panics := 200, false
+	h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{Refund: true},
+		func(w http.ResponseWriter, _ *http.Request) {
+			if panics {
+				panic(http.ErrAbortHandler)
+			}
+			w.WriteHeader(status)
+		})
+	expect(t, get(h), 200, "", "9")
+	status = 404
+	expect(t, get(h), 404, "", "8")
+	status = 503
+	expect(t, get(h), 503, "", "7")
+	panics = true
+	func() {
+		defer func() {
+			if recover() != http.ErrAbortHandler {
+				t.Error("the panic did not go on")
+			}
+		}()
+		get(h)
+	}()
+	status, panics = 200, false
+	expect(t, get(h), 200, "", "7")
+
+	status = 500
+	ctx, hangUp := context.WithCancel(context.Background())
+	hangUp()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil).WithContext(ctx))
+	status = 200
+	expect(t, get(h), 200, "", "5") // whoever hung up has paid
+}
+
+func TestNewRefuses(t *testing.T) {
+	at := time.Unix(now, 0)
+	identify := func(*http.Request) ratelimit.Caller { return ratelimit.Caller{} }
+	for says, err := range map[string]error{
+		"no limiter":        second(ratelimit.New(nil, identify, ratelimit.Options{})),
+		"no identify":       second(ratelimit.New(engine(t, &at), nil, ratelimit.Options{})),
+		"Options.Refund":    second(ratelimit.New(broken{}, identify, ratelimit.Options{Refund: true})),
+		"Options.OnFailure": second(ratelimit.New(engine(t, &at), identify, ratelimit.Options{OnFailure: 7})),
+	} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("got error %v, want one that says %q", err, says)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// nothing is a ResponseWriter that allocates nothing.
+type nothing struct{ h http.Header }
+
+func (n nothing) Header() http.Header         { return n.h }
+func (n nothing) Write(p []byte) (int, error) { return len(p), nil }
+func (n nothing) WriteHeader(int)             {}
+
+func BenchmarkMiddleware(b *testing.B) {
+	roomy := ratelimit.MustPlan("roomy", ratelimit.DefaultPenalty(), ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(ratelimit.MaxLimit))
+	tight := ratelimit.MustPlan("tight", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1), ratelimit.PerDay(10))
+	bare := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	for _, bench := range []struct {
+		name string
+		plan *ratelimit.Plan
+	}{{"bare", nil}, {"allowed", roomy}, {"denied", tight}} {
+		b.Run(bench.name, func(b *testing.B) {
+			l, err := memory.New(memory.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			h := http.Handler(bare)
+			if bench.plan != nil {
+				h = handler(b, l, ratelimit.Caller{Subject: "owner-of-a-key-whose-name-has-45-characters-x", Plan: bench.plan}, ratelimit.Options{}, bare)
+			}
+			w, r := nothing{http.Header{}}, httptest.NewRequest("GET", "/", nil)
+			b.ReportAllocs()
+			for b.Loop() {
+				clear(w.h)
+				h.ServeHTTP(w, r)
+			}
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package ratelimit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// MaxQuotas is the largest number of quotas in one plan.
+const MaxQuotas = 4
+
+// A Plan is a name, the quotas that must all hold, and the penalty for those
+// who go on regardless. It is made by [NewPlan], never changes, and may be used
+// by any number of goroutines. The zero Plan is not valid.
+type Plan struct {
+	name    string
+	quotas  []Quota
+	penalty Penalty
+	limits  [MaxQuotas]string // the limits in decimal, for header fields
+	policy  string            // the RateLimit-Policy field
+	denials *denials
+}
+
+// NewPlan returns a plan with at least one and at most [MaxQuotas] quotas, in
+// order of their windows, the shortest first, no two of which are of one length.
+//
+// The name is for people, metrics and logs; it may be empty. Usage belongs to a
+// subject and a window, never to a plan: a subject whose plan changes keeps what
+// it has used in the windows that both plans have, and has the new limits with
+// its next request.
+func NewPlan(name string, penalty Penalty, quotas ...Quota) (*Plan, error) {
+	if err := validatePlan(penalty, quotas); err != nil {
+		return nil, fmt.Errorf("ratelimit: plan %q: %w", name, err)
+	}
+	p := &Plan{name: name, quotas: slices.Clone(quotas), penalty: penalty, denials: new(denials)}
+	slices.SortFunc(p.quotas, func(a, b Quota) int { return int(a.Window/time.Second) - int(b.Window/time.Second) })
+	for i, q := range p.quotas {
+		p.limits[i] = strconv.FormatInt(q.Limit, 10)
+	}
+	p.policy = policyField(p.quotas)
+	return p, nil
+}
+
+// MustPlan is [NewPlan] for plans written in the program. It panics on an error.
+func MustPlan(name string, penalty Penalty, quotas ...Quota) *Plan {
+	p, err := NewPlan(name, penalty, quotas...)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+func validatePlan(penalty Penalty, quotas []Quota) error {
+	if len(quotas) == 0 {
+		return errors.New("no quota")
+	}
+	if len(quotas) > MaxQuotas {
+		return fmt.Errorf("%d quotas, at most %d are supported", len(quotas), MaxQuotas)
+	}
+	for i, q := range quotas {
+		if err := q.validate(); err != nil {
+			return fmt.Errorf("quota %d: %w", i+1, err)
+		}
+		if slices.ContainsFunc(quotas[:i], func(o Quota) bool { return o.Window == q.Window }) {
+			return fmt.Errorf("quota %d: a second quota with the window %v", i+1, q.Window)
+		}
+	}
+	if err := penalty.validate(); err != nil {
+		return fmt.Errorf("penalty: %w", err)
+	}
+	return nil
+}
+
+// Name returns the name.
+func (p *Plan) Name() string { return p.name }
+
+// Penalty returns the penalty.
+func (p *Plan) Penalty() Penalty { return p.penalty }
+
+// Len returns the number of quotas.
+func (p *Plan) Len() int { return len(p.quotas) }
+
+// Quota returns the i-th quota, shortest window first.
+func (p *Plan) Quota(i int) Quota { return p.quotas[i] }
+
+// Quotas returns a copy of the quotas, shortest window first.
+func (p *Plan) Quotas() []Quota { return slices.Clone(p.quotas) }
+
+// String returns the name and the quotas: "free [60/minute 1000/day]".
+func (p *Plan) String() string { return fmt.Sprintf("%s %v", p.name, p.quotas) }
+
+// Check tells whether a request of the given cost can be decided under the
+// plan. Engines call it first; its errors wrap [ErrInvalid].
+func (p *Plan) Check(cost int64) error {
+	switch {
+	case p == nil || len(p.quotas) == 0:
+		return fmt.Errorf("%w: no plan", ErrInvalid)
+	case cost < 1:
+		return fmt.Errorf("%w: cost %d is less than 1", ErrInvalid, cost)
+	}
+	for _, q := range p.quotas {
+		if cost > q.Limit {
+			return fmt.Errorf("%w: cost %d can never fit in %v", ErrInvalid, cost, q)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package ratelimit_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+func TestNewPlanRefuses(t *testing.T) {
+	minute, day := ratelimit.PerMinute(60), ratelimit.PerDay(1000)
+	with := func(change func(*ratelimit.Penalty)) ratelimit.Penalty {
+		p := ratelimit.DefaultPenalty()
+		change(&p)
+		return p
+	}
+	for _, test := range []struct {
+		says    string
+		penalty ratelimit.Penalty
+		quotas  []ratelimit.Quota
+	}{
+		{"no quota", ratelimit.Penalty{}, nil},
+		{"at most 4", ratelimit.Penalty{}, []ratelimit.Quota{minute, day, ratelimit.PerHour(1), ratelimit.PerSecond(1), {Limit: 1, Window: 2 * time.Second}}},
+		{"quota 2: limit 0", ratelimit.Penalty{}, []ratelimit.Quota{minute, {Window: time.Hour}}},
+		{"quota 2: a second quota", ratelimit.Penalty{}, []ratelimit.Quota{minute, ratelimit.PerMinute(7)}},
+		{"penalty: strikes", with(func(p *ratelimit.Penalty) { p.Strikes = 0 }), []ratelimit.Quota{minute}},
+		{"penalty: strikes", with(func(p *ratelimit.Penalty) { p.Strikes = 10_001 }), []ratelimit.Quota{minute}},
+		{"penalty: grace", with(func(p *ratelimit.Penalty) { p.Grace = -1 }), []ratelimit.Quota{minute}},
+		{"penalty: grace", with(func(p *ratelimit.Penalty) { p.Grace = time.Microsecond }), []ratelimit.Quota{minute}},
+		{"penalty: ban", with(func(p *ratelimit.Penalty) { p.Ban = 0 }), []ratelimit.Quota{minute}},
+		{"penalty: ban", with(func(p *ratelimit.Penalty) { p.Ban = 1500 * time.Millisecond }), []ratelimit.Quota{minute}},
+		{"penalty: growth", with(func(p *ratelimit.Penalty) { p.Growth = 0 }), []ratelimit.Quota{minute}},
+		{"penalty: max", with(func(p *ratelimit.Penalty) { p.Max = time.Second }), []ratelimit.Quota{minute}},
+		{"penalty: forgive", with(func(p *ratelimit.Penalty) { p.Forgive = 0 }), []ratelimit.Quota{minute}},
+	} {
+		_, err := ratelimit.NewPlan("free", test.penalty, test.quotas...)
+		if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), `plan "free"`) {
+			t.Errorf("got error %v, want one that names the plan and says %q", err, test.says)
+		}
+	}
+}
+
+func TestPlanOrdersQuotas(t *testing.T) {
+	quotas := []ratelimit.Quota{ratelimit.PerDay(1000), ratelimit.PerMinute(60)}
+	p := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), quotas...)
+	quotas[0] = ratelimit.PerDay(1)
+	want := []ratelimit.Quota{ratelimit.PerMinute(60), ratelimit.PerDay(1000)}
+	if diff := cmp.Diff(want, p.Quotas()); diff != "" {
+		t.Errorf("quotas in order of their windows, and a copy of what was passed (-want +got):\n%s", diff)
+	}
+	p.Quotas()[0].Limit = 1
+	if got := p.Quota(0); got != want[0] {
+		t.Errorf("a plan was changed through Quotas: %v", got)
+	}
+	if got := p.String(); got != "free [60/minute 1000/day]" {
+		t.Errorf("String: %q", got)
+	}
+}
+
+func TestPlanCheck(t *testing.T) {
+	p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(5), ratelimit.PerDay(10))
+	for cost, ok := range map[int64]bool{-1: false, 0: false, 1: true, 5: true, 6: false, 11: false} {
+		if err := p.Check(cost); (err == nil) != ok || err != nil && !errors.Is(err, ratelimit.ErrInvalid) {
+			t.Errorf("Check(%d): %v", cost, err)
+		}
+	}
+	if err := (*ratelimit.Plan)(nil).Check(1); !errors.Is(err, ratelimit.ErrInvalid) {
+		t.Errorf("no plan: %v", err)
+	}
+}
+
+func TestBanLength(t *testing.T) {
+	p := ratelimit.DefaultPenalty()
+	for level, want := range map[int]time.Duration{
+		-1: time.Minute, 0: time.Minute, 1: time.Minute, 2: 2 * time.Minute, 5: 16 * time.Minute,
+		11: 1024 * time.Minute, 12: 24 * time.Hour, 255: 24 * time.Hour, 1 << 40: 24 * time.Hour,
+	} {
+		if got := p.BanLength(level); got != want {
+			t.Errorf("ban of level %d: %v, want %v", level, got, want)
+		}
+	}
+	p.Growth = 1
+	if got := p.BanLength(255); got != time.Minute {
+		t.Errorf("without growth: %v, want 1m", got)
+	}
+}
+
+func TestLevel(t *testing.T) {
+	p := ratelimit.DefaultPenalty()
+	for _, test := range []struct {
+		last  int
+		quiet time.Duration
+		want  int
+	}{
+		{0, 0, 1},
+		{0, 10000 * time.Hour, 1},
+		{1, time.Hour, 2},
+		{3, 24*time.Hour - 1, 4},
+		{3, 24 * time.Hour, 3},
+		{3, 48 * time.Hour, 2},
+		{3, 1000 * time.Hour, 1},
+		{3, -time.Hour, 4},
+		{255, 0, 255},
+	} {
+		if got := p.Level(test.last, test.quiet); got != test.want {
+			t.Errorf("a ban %v after one of level %d: level %d, want %d", test.quiet, test.last, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package ratelimit
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bounds of a [Quota].
+const (
+	MaxLimit  = 1<<32 - 1            // units in one window
+	MaxWindow = 366 * 24 * time.Hour // length of one window
+)
+
+// A Quota allows Limit units in each Window. Windows are fixed and aligned to
+// the UTC clock: a minute begins at second 0, a day at 00:00 UTC, and a window
+// of any other length at a multiple of that length since 1 January 1970.
+//
+// Limit is from 1 to [MaxLimit]; Window is a whole number of seconds from one
+// second to [MaxWindow]. The zero Quota is not valid.
+type Quota struct {
+	Limit  int64
+	Window time.Duration
+}
+
+// PerSecond returns the quota of limit units a second.
+func PerSecond(limit int64) Quota { return Quota{limit, time.Second} }
+
+// PerMinute returns the quota of limit units a minute.
+func PerMinute(limit int64) Quota { return Quota{limit, time.Minute} }
+
+// PerHour returns the quota of limit units an hour.
+func PerHour(limit int64) Quota { return Quota{limit, time.Hour} }
+
+// PerDay returns the quota of limit units a day, from 00:00 to 24:00 UTC.
+func PerDay(limit int64) Quota { return Quota{limit, day} }
+
+const day = 24 * time.Hour
+
+// named are the windows that the text form knows by a word.
+var named = [...]struct {
+	word   string
+	window time.Duration
+}{
+	{"second", time.Second},
+	{"minute", time.Minute},
+	{"hour", time.Hour},
+	{"day", day},
+}
+
+// ParseQuota reads the text form of a quota: the limit, a slash and the window,
+// which is a word (second, minute, hour, day) or a duration as
+// [time.ParseDuration] reads it: "60/minute", "1000/day", "5/2s".
+// Underscores may group the digits of the limit: "1_000_000/day".
+func ParseQuota(text string) (Quota, error) {
+	limit, window, ok := strings.Cut(text, "/")
+	if !ok {
+		return Quota{}, fmt.Errorf("ratelimit: quota %q: want limit/window, such as 60/minute", text)
+	}
+	var q Quota
+	var err error
+	if q.Limit, err = parseLimit(limit); err != nil {
+		return Quota{}, fmt.Errorf("ratelimit: quota %q: limit: %w", text, err)
+	}
+	if q.Window, err = parseWindow(window); err != nil {
+		return Quota{}, fmt.Errorf("ratelimit: quota %q: window: %w", text, err)
+	}
+	if err := q.validate(); err != nil {
+		return Quota{}, fmt.Errorf("ratelimit: quota %q: %w", text, err)
+	}
+	return q, nil
+}
+
+func parseLimit(text string) (int64, error) {
+	if text == "" || text[0] < '0' || text[0] > '9' || strings.HasSuffix(text, "_") || strings.Contains(text, "__") {
+		return 0, errors.New("want a whole number")
+	}
+	n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
+	if err != nil {
+		return 0, errors.New("want a whole number")
+	}
+	return n, nil
+}
+
+func parseWindow(text string) (time.Duration, error) {
+	for _, n := range named {
+		if text == n.word {
+			return n.window, nil
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, errors.New("want second, minute, hour, day, or a duration such as 30s")
+	}
+	return d, nil
+}
+
+// String returns the text form, which [ParseQuota] reads back.
+func (q Quota) String() string {
+	return strconv.FormatInt(q.Limit, 10) + "/" + q.windowName()
+}
+
+// windowName is the word for the window, or its duration in seconds.
+func (q Quota) windowName() string {
+	for _, n := range named {
+		if q.Window == n.window {
+			return n.word
+		}
+	}
+	return strconv.FormatInt(int64(q.Window/time.Second), 10) + "s"
+}
+
+// MarshalText gives the text form. A quota that is not valid is an error.
+func (q Quota) MarshalText() ([]byte, error) {
+	if err := q.validate(); err != nil {
+		return nil, fmt.Errorf("ratelimit: quota: %w", err)
+	}
+	return []byte(q.String()), nil
+}
+
+// UnmarshalText reads the text form, as [ParseQuota] does.
+func (q *Quota) UnmarshalText(text []byte) error {
+	parsed, err := ParseQuota(string(text))
+	if err != nil {
+		return err
+	}
+	*q = parsed
+	return nil
+}
+
+func (q Quota) validate() error {
+	switch {
+	case q.Limit < 1 || q.Limit > MaxLimit:
+		return fmt.Errorf("limit %d is not from 1 to %d", q.Limit, int64(MaxLimit))
+	case q.Window < time.Second || q.Window > MaxWindow:
+		return fmt.Errorf("window %v is not from 1s to %v", q.Window, MaxWindow)
+	case q.Window%time.Second != 0:
+		return fmt.Errorf("window %v is not a whole number of seconds", q.Window)
+	}
+	return nil
+}

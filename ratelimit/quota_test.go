@@ -1,0 +1,103 @@
+package ratelimit_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+func TestParseQuota(t *testing.T) {
+	for text, want := range map[string]ratelimit.Quota{
+		"60/minute":         ratelimit.PerMinute(60),
+		"60/1m":             ratelimit.PerMinute(60),
+		"1000/day":          ratelimit.PerDay(1000),
+		"1_000_000/day":     ratelimit.PerDay(1_000_000),
+		"5/second":          ratelimit.PerSecond(5),
+		"7/hour":            ratelimit.PerHour(7),
+		"5/2s":              {Limit: 5, Window: 2 * time.Second},
+		"1/8784h":           {Limit: 1, Window: ratelimit.MaxWindow},
+		"4294967295/minute": ratelimit.PerMinute(ratelimit.MaxLimit),
+	} {
+		got, err := ratelimit.ParseQuota(text)
+		if err != nil || got != want {
+			t.Errorf("ParseQuota(%q) = %v, %v, want %v", text, got, err, want)
+		}
+		if again, err := ratelimit.ParseQuota(got.String()); err != nil || again != want {
+			t.Errorf("%q is written as %q, which reads back as %v, %v", text, got, again, err)
+		}
+	}
+}
+
+func TestParseQuotaRefuses(t *testing.T) {
+	for text, part := range map[string]string{
+		"":                               "want limit/window",
+		"60":                             "want limit/window",
+		"60 per minute":                  "want limit/window",
+		"/minute":                        "limit",
+		"x/minute":                       "limit",
+		"+5/minute":                      "limit",
+		"-5/minute":                      "limit",
+		"5_/minute":                      "limit",
+		"5__0/minute":                    "limit",
+		"_5/minute":                      "limit",
+		"1.5/minute":                     "limit",
+		"1e3/minute":                     "limit",
+		"0/minute":                       "not from 1",
+		"4294967296/minute":              "not from 1",
+		"99999999999999999999999/minute": "limit",
+		"60/":                            "window",
+		"60/Minute":                      "window",
+		"60/minutes":                     "window",
+		"60/month":                       "window",
+		"60/60":                          "window",
+		"60/0s":                          "window 0s",
+		"60/500ms":                       "window 500ms",
+		"60/1500ms":                      "whole number of seconds",
+		"60/8785h":                       "window",
+		"60/-1m":                         "window",
+		"60/minute/1":                    "window",
+	} {
+		_, err := ratelimit.ParseQuota(text)
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("ParseQuota(%q): error %v, want one that says %q", text, err, part)
+		}
+	}
+}
+
+func TestQuotaInJSON(t *testing.T) {
+	b, err := json.Marshal(map[string]ratelimit.Quota{"q": ratelimit.PerMinute(60)})
+	if err != nil || string(b) != `{"q":"60/minute"}` {
+		t.Errorf("got %s, %v", b, err)
+	}
+	if _, err := json.Marshal(ratelimit.Quota{}); err == nil {
+		t.Error("the zero quota was marshalled, though it does not read back")
+	}
+	var q ratelimit.Quota
+	if err := json.Unmarshal([]byte(`"5/2s"`), &q); err != nil || q != (ratelimit.Quota{Limit: 5, Window: 2 * time.Second}) {
+		t.Errorf("got %v, %v", q, err)
+	}
+	if err := json.Unmarshal([]byte(`"x"`), &q); err == nil {
+		t.Error("x was read as a quota")
+	}
+}
+
+func FuzzParseQuota(f *testing.F) {
+	f.Add("60/minute")
+	f.Add("1_000/36h")
+	f.Add("5/2s")
+	f.Fuzz(func(t *testing.T, text string) {
+		q, err := ratelimit.ParseQuota(text)
+		if err != nil {
+			return
+		}
+		if again, err := ratelimit.ParseQuota(q.String()); err != nil || again != q {
+			t.Errorf("%q is %+v, written as %q, which reads back as %+v, %v", text, q, q, again, err)
+		}
+		if _, err := ratelimit.NewPlan("", ratelimit.Penalty{}, q); err != nil {
+			t.Errorf("%q is read but makes no plan: %v", text, err)
+		}
+	})
+}

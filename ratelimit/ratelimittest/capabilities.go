@@ -1,0 +1,86 @@
+package ratelimittest
+
+import (
+	"context"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+func testPeek(b *bench) {
+	peeker, ok := b.engine.Limiter.(ratelimit.Peeker)
+	if !ok {
+		b.Skip("skipped: the engine is no Peeker")
+	}
+	p := strict(penalty())
+	if b.gaps.OneQuota {
+		p = ratelimit.MustPlan("strict", penalty(), ratelimit.PerHour(1))
+	}
+	peek := func() ratelimit.Decision {
+		b.Helper()
+		d, err := peeker.Peek(context.Background(), "a", p)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.check(&d)
+		return d
+	}
+	b.want("before anything", peek(), allowed, 1)
+	b.want("a peek charges nothing", peek(), allowed, 1)
+	b.take(p)
+	for range 20 {
+		b.want("a peek at a used up quota is no strike", peek(), limited, 0)
+	}
+	if d := b.take(p); !b.gaps.NoPenalty && d.StrikesLeft < 2 {
+		b.Errorf("peeks left %d strikes", d.StrikesLeft)
+	}
+}
+
+func testReset(b *bench) {
+	resetter, ok := b.engine.Limiter.(ratelimit.Resetter)
+	if !ok {
+		b.Skip("skipped: the engine is no Resetter")
+	}
+	p := plan(ratelimit.PerDay(1))
+	b.take(p)
+	b.takeN("b", p, 1)
+	if err := resetter.Reset(context.Background(), "a"); err != nil {
+		b.Fatal(err)
+	}
+	b.want("after the reset", b.take(p), allowed, 0)
+	b.want("another subject", b.takeN("b", p, 1), limited, 0)
+	if err := resetter.Reset(context.Background(), "never seen"); err != nil {
+		b.Errorf("reset of a subject that was never seen: %v", err)
+	}
+}
+
+func testRefund(b *bench) {
+	refunder, ok := b.engine.Limiter.(ratelimit.Refunder)
+	if !ok {
+		b.Skip("skipped: the engine is no Refunder")
+	}
+	p := plan(ratelimit.PerMinute(5), ratelimit.PerDay(10))
+	refund := func(d ratelimit.Decision) {
+		b.Helper()
+		if err := refunder.Refund(context.Background(), "a", &d); err != nil {
+			b.Fatal(err)
+		}
+	}
+	refund(b.takeN("a", p, 3))
+	d := b.takeN("a", p, 5)
+	b.want("everything was given back", d, allowed, 0)
+	refund(b.take(p)) // limited: there is nothing to give back
+	b.want("a denial gives nothing back", b.take(p), limited, 0)
+	b.advance(time.Minute)
+	refund(d)
+	d = b.take(p)
+	if d.States[0].Remaining != 4 || d.States[1].Remaining != 9 {
+		b.Errorf("a refund in the next minute: %d and %d remain, want 4 of the new minute and 9 of the day",
+			d.States[0].Remaining, d.States[1].Remaining)
+	}
+	refund(d)
+	refund(d)
+	if d = b.take(p); d.States[0].Remaining != 4 {
+		b.Errorf("a decision refunded twice left %d of 5 after one more request", d.States[0].Remaining)
+	}
+}

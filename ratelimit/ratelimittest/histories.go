@@ -1,0 +1,174 @@
+package ratelimittest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// Histories runs random histories, of the given number of steps each, on an
+// engine and on the model, and fails on the first decision that differs. A
+// history is a function of its number, so that a failure can be repeated.
+func Histories(t *testing.T, new New, histories, steps int) {
+	for seed := range histories {
+		clock := NewClock(start)
+		engine := new(t, start)
+		if engine.Set == nil {
+			t.Skip("skipped: the engine's clock cannot be set")
+		}
+		h := history{
+			rand:   rand.New(rand.NewPCG(uint64(seed), 0)),
+			engine: engine, model: NewModel(clock.Now), clock: clock, latest: start,
+		}
+		for range steps {
+			if diff := h.step(); diff != "" {
+				t.Fatalf("history %d: the engine (+) and the model (-) differ after\n%s\n%s", seed, h.tail(), diff)
+			}
+		}
+	}
+}
+
+type history struct {
+	rand   *rand.Rand
+	engine Engine
+	model  *Model
+	clock  *Clock
+	latest time.Time
+	last   [2]ratelimit.Decision // the last one that was allowed, by the model and by the engine
+	lastOf string
+	log    []string
+}
+
+var historyPlans = func() []*ratelimit.Plan {
+	p := ratelimit.Penalty{
+		Strikes: 2, Grace: 2 * time.Second, Ban: 10 * time.Second, Growth: 3, Max: 2 * time.Minute, Forgive: time.Minute,
+	}
+	hard := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
+	sec := func(limit int64, s int) ratelimit.Quota {
+		return ratelimit.Quota{Limit: limit, Window: time.Duration(s) * time.Second}
+	}
+	return []*ratelimit.Plan{
+		ratelimit.MustPlan("two", p, sec(3, 10), sec(9, 60)),
+		ratelimit.MustPlan("two, larger", p, sec(5, 10), sec(20, 60)),
+		ratelimit.MustPlan("one", hard, sec(4, 10)),
+		ratelimit.MustPlan("four", ratelimit.Penalty{}, sec(3, 5), sec(5, 10), sec(12, 60), sec(30, 3600)),
+		ratelimit.MustPlan("others", p, sec(4, 7), sec(6, 11), sec(40, 86400), sec(8, 13)),
+		ratelimit.MustPlan("large", p, sec(ratelimit.MaxLimit, 10), sec(ratelimit.MaxLimit-1, 60)),
+	}
+}()
+
+// step does one random thing to the engine and to the model. It returns how
+// they differ.
+func (h *history) step() string {
+	ctx := context.Background()
+	subject := string(rune('a' + h.rand.IntN(3)))
+	plan := historyPlans[h.rand.IntN(len(historyPlans))]
+	if h.rand.IntN(3) > 0 {
+		plan = historyPlans[h.rand.IntN(2)] // mostly the same windows
+	}
+	switch n := h.rand.IntN(100); {
+	case n < 30:
+		h.move()
+		return ""
+	case n < 36:
+		return h.compare("peek", subject, plan, 1, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+			return l.(ratelimit.Peeker).Peek(ctx, subject, plan)
+		})
+	case n < 38:
+		return h.compare("reset", subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+			return ratelimit.Decision{}, l.(ratelimit.Resetter).Reset(ctx, subject)
+		})
+	case n < 41 && h.lastOf != "":
+		return h.compare("refund", h.lastOf, h.last[0].Plan, h.last[0].Cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+			d := h.last[1]
+			if l == ratelimit.Limiter(h.model) {
+				d = h.last[0]
+			}
+			return ratelimit.Decision{}, l.(ratelimit.Refunder).Refund(ctx, h.lastOf, &d)
+		})
+	case n < 43:
+		length := time.Duration(1+h.rand.IntN(30_000)) * time.Millisecond
+		return h.compare("ban for "+length.String(), subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+			return ratelimit.Decision{}, l.(ratelimit.Banner).Ban(ctx, subject, length)
+		})
+	case n < 45:
+		return h.compare("lift", subject, nil, 0, func(l ratelimit.Limiter) (d ratelimit.Decision, err error) {
+			lifted, err := l.(ratelimit.Banner).Lift(ctx, subject)
+			if lifted {
+				d.Outcome = ratelimit.Banned
+			}
+			return d, err
+		})
+	case n < 47:
+		return h.compareBans(ctx)
+	}
+	cost := 1 + h.rand.Int64N(2)
+	if plan.Quota(0).Limit > 100 && h.rand.IntN(2) == 0 {
+		cost = 1 + h.rand.Int64N(plan.Quota(0).Limit-1)
+	}
+	return h.compare("take", subject, plan, cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+		return l.Take(ctx, subject, plan, cost)
+	})
+}
+
+// move sets both clocks: mostly forwards, by a little or by much, sometimes back
+// by less than a minute.
+func (h *history) move() {
+	var d time.Duration
+	switch h.rand.IntN(10) {
+	case 0:
+		d = time.Duration(h.rand.IntN(100)) * time.Second
+	case 1:
+		d = -time.Duration(h.rand.IntN(20_000)) * time.Millisecond
+	case 2:
+		d = time.Duration(h.rand.IntN(20)) * time.Hour / 10
+	default:
+		d = time.Duration(h.rand.IntN(3000)) * time.Millisecond
+	}
+	now := h.clock.Now().Add(d)
+	if oldest := h.latest.Add(-50 * time.Second); now.Before(oldest) {
+		now = oldest
+	}
+	if now.After(h.latest) {
+		h.latest = now
+	}
+	h.clock.Set(now)
+	h.engine.Set(now)
+	h.log = append(h.log, "clock "+now.Format("15:04:05.000"))
+}
+
+func (h *history) compare(what, subject string, plan *ratelimit.Plan, cost int64, do func(ratelimit.Limiter) (ratelimit.Decision, error)) string {
+	h.log = append(h.log, fmt.Sprint(what, " ", subject, " ", cost, " ", plan))
+	want, wantErr := do(h.model)
+	got, err := do(h.engine.Limiter)
+	if (err == nil) != (wantErr == nil) {
+		return fmt.Sprintf("error: model %v, engine %v", wantErr, err)
+	}
+	if what == "take" && want.Allowed() {
+		h.last, h.lastOf = [2]ratelimit.Decision{want, got}, subject
+	}
+	return cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b }))
+}
+
+func (h *history) compareBans(ctx context.Context) string {
+	h.log = append(h.log, "list bans")
+	want, _ := h.model.Bans(ctx)
+	got, err := h.engine.Limiter.(ratelimit.Banner).Bans(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	for _, bans := range [][]ratelimit.Ban{want, got} {
+		slices.SortFunc(bans, func(a, b ratelimit.Ban) int { return strings.Compare(a.Subject, b.Subject) })
+	}
+	return cmp.Diff(want, got)
+}
+
+func (h *history) tail() string { return strings.Join(h.log[max(len(h.log)-25, 0):], "\n") }

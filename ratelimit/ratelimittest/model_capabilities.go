@@ -1,0 +1,72 @@
+package ratelimittest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// Reset implements [ratelimit.Resetter].
+func (m *Model) Reset(_ context.Context, name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.subjects, name)
+	return nil
+}
+
+// Refund implements [ratelimit.Refunder].
+func (m *Model) Refund(_ context.Context, name string, d *ratelimit.Decision) error {
+	if d.Outcome != ratelimit.Allowed {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, now := m.subject(name)
+	s.roll(now, d.Plan)
+	charged := time.Unix(0, d.Time)
+	for length, w := range s.windows {
+		if endOf(charged, length).Equal(w.end) {
+			w.used = max(w.used-d.Cost, 0)
+		}
+	}
+	return nil
+}
+
+// Ban implements [ratelimit.Banner].
+func (m *Model) Ban(_ context.Context, name string, length time.Duration) error {
+	if length <= 0 || length > ratelimit.MaxWindow {
+		return fmt.Errorf("%w: ban of %v", ratelimit.ErrInvalid, length)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, now := m.subject(name)
+	s.record = s.record.at(now)
+	s.startBan(now, length)
+	return nil
+}
+
+// Lift implements [ratelimit.Banner].
+func (m *Model) Lift(_ context.Context, name string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, now := m.subject(name)
+	banned := s.record.at(now).banEnds(now).After(now)
+	s.record = record{}
+	return banned, nil
+}
+
+// Bans implements [ratelimit.Banner].
+func (m *Model) Bans(context.Context) ([]ratelimit.Ban, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var bans []ratelimit.Ban
+	for name := range m.subjects {
+		s, now := m.subject(name)
+		if r := s.record.at(now); r.banEnds(now).After(now) {
+			bans = append(bans, ratelimit.Ban{Subject: name, Ends: r.banEnds(now).UTC(), Level: r.level})
+		}
+	}
+	return bans, nil
+}

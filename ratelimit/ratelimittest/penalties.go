@@ -1,0 +1,155 @@
+package ratelimittest
+
+import (
+	"context"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// strict has one request an hour, and endures three strikes.
+func strict(p ratelimit.Penalty) *ratelimit.Plan {
+	return ratelimit.MustPlan("strict", p, ratelimit.PerHour(1), ratelimit.PerDay(1000))
+}
+
+func penalty() ratelimit.Penalty {
+	return ratelimit.Penalty{
+		Strikes: 3, Grace: 2 * time.Second,
+		Ban: time.Minute, Growth: 2, Max: 5 * time.Minute, Forgive: 3 * time.Hour,
+	}
+}
+
+// provoke uses up the hour and goes on until a ban starts. It returns the
+// decision that started it.
+func (b *bench) provoke(p *ratelimit.Plan) ratelimit.Decision {
+	b.Helper()
+	for b.take(p).Outcome == allowed {
+	}
+	b.advance(3 * time.Second)
+	for range 3 {
+		if d := b.take(p); d.Outcome != limited {
+			b.Fatalf("a strike that is endured: got %v", d.Outcome)
+		}
+	}
+	return b.take(p)
+}
+
+func testBan(b *bench) {
+	p := strict(penalty())
+	b.take(p)
+	for i, want := range []int{3, 2, 1, 0} {
+		if d := b.take(p); d.Outcome != limited || d.StrikesLeft != want {
+			b.Fatalf("limited request %d: got %v with %d strikes left, want limited with %d", i+1, d.Outcome, d.StrikesLeft, want)
+		}
+		b.advance(2 * time.Second)
+	}
+	d := b.take(p)
+	b.want("one strike too many", d, banned, 0)
+	ends := b.now.Add(time.Minute + time.Second - 1).Truncate(time.Second)
+	if d.BanEnds != ends.Unix() {
+		b.Errorf("the ban ends at %d, want %d", d.BanEnds, ends.Unix())
+	}
+	if hour := time.Unix(d.States[0].Reset, 0).Sub(b.now); d.RetryAfter != hour {
+		b.Errorf("RetryAfter is %v, want %v: the hour outlasts the ban", d.RetryAfter, hour)
+	}
+	b.advance(50 * time.Second)
+	for range 5 {
+		if again := b.take(p); again.BanEnds != d.BanEnds {
+			b.Fatalf("a request during the ban moved its end from %d to %d", d.BanEnds, again.BanEnds)
+		}
+	}
+	b.engine.Set(ends.Add(-time.Millisecond))
+	b.want("just before the ban ends", b.take(p), banned, 0)
+	b.engine.Set(ends)
+	b.want("when the ban ends the quota is still used up", b.take(p), limited, 0)
+}
+
+func testBackoff(b *bench) {
+	p := strict(penalty())
+	for range 4 {
+		b.take(p)
+		for range 3 {
+			b.advance(3 * time.Second)
+			if d := b.take(p); d.Outcome == banned {
+				b.Fatal("banned although no more strikes fell than are endured")
+			}
+		}
+		b.advance(time.Hour)
+		if d := b.take(p); !d.Allowed() || d.StrikesLeft != 3 {
+			b.Fatalf("an admitted request left %d strikes, want all 3", d.StrikesLeft)
+		}
+	}
+}
+
+func testGrace(b *bench) {
+	p := strict(penalty())
+	b.take(p)
+	for range 50 {
+		b.want("in flight when the first was limited", b.take(p), limited, 0)
+	}
+	b.advance(1999 * time.Millisecond)
+	if d := b.take(p); d.StrikesLeft != 3 {
+		b.Errorf("within the grace: %d strikes left, want 3", d.StrikesLeft)
+	}
+	b.advance(time.Millisecond)
+	if d := b.take(p); d.StrikesLeft != 2 {
+		b.Errorf("after the grace: %d strikes left, want 2", d.StrikesLeft)
+	}
+}
+
+func testGrowth(b *bench) {
+	p := strict(penalty())
+	length := func(d ratelimit.Decision) time.Duration {
+		return time.Unix(d.BanEnds, 0).Sub(b.now).Truncate(time.Second)
+	}
+	for i, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute} {
+		if d := b.provoke(p); d.Outcome != banned || length(d) != want {
+			b.Fatalf("ban %d: %v for %v, want %v", i+1, d.Outcome, length(d), want)
+		}
+		b.advance(time.Hour)
+	}
+	b.advance(9 * time.Hour) // with the hour before, three times the quiet time of three hours
+	if d := b.provoke(p); length(d) != 4*time.Minute {
+		b.Errorf("ban after three steps were forgiven: %v, want 4m", length(d))
+	}
+}
+
+func testBanByHand(b *bench) {
+	banner, ok := b.engine.Limiter.(ratelimit.Banner)
+	if !ok {
+		b.Skip("skipped: the engine is no Banner")
+	}
+	ctx := context.Background()
+	p := plan(ratelimit.PerDay(10))
+	b.take(p)
+	for _, name := range []string{"a", "never seen"} {
+		if err := banner.Ban(ctx, name, time.Hour); err != nil {
+			b.Fatal(err)
+		}
+		b.want("banned by hand", b.takeN(name, p, 1), banned, 0)
+	}
+	bans, err := banner.Bans(ctx)
+	if err != nil || len(bans) != 2 {
+		b.Fatalf("Bans: got %v, %v, want two", bans, err)
+	}
+	for _, ban := range bans {
+		if ban.Subject != "a" && ban.Subject != "never seen" || ban.Level != 0 {
+			b.Errorf("Bans: got %+v", ban)
+		}
+	}
+	if lifted, err := banner.Lift(ctx, "a"); err != nil || !lifted {
+		b.Errorf("Lift: got %v, %v, want true", lifted, err)
+	}
+	if lifted, err := banner.Lift(ctx, "a"); err != nil || lifted {
+		b.Errorf("Lift again: got %v, %v, want false", lifted, err)
+	}
+	b.want("after the ban was lifted the usage is as before", b.take(p), allowed, 8)
+	if bans, _ := banner.Bans(ctx); len(bans) != 1 {
+		b.Errorf("Bans after one was lifted: got %v", bans)
+	}
+	for _, length := range []time.Duration{0, -time.Second, ratelimit.MaxWindow + 1} {
+		if err := banner.Ban(ctx, "b", length); err == nil {
+			b.Errorf("a ban of %v was taken", length)
+		}
+	}
+}
