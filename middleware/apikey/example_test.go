@@ -1,0 +1,91 @@
+package apikey_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// keyTable stands for a database.
+type keyTable map[apikey.Digest]apikey.Record
+
+func (t keyTable) Lookup(_ context.Context, d apikey.Digest) (apikey.Record, error) {
+	record, ok := t[d]
+	if !ok {
+		return apikey.Record{}, apikey.ErrUnknown
+	}
+	return record, nil
+}
+
+func Example() {
+	format, err := apikey.NewFormat("pet_live_")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	// Issue a key. What is stored does not tell what it is.
+	secret := format.Generate()
+	store := keyTable{
+		secret.Digest(): {
+			Principal: apikey.Principal{
+				KeyID: apikey.NewKeyID(),
+				Owner: "ann",
+				Plan:  ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.Quota{Limit: 60, Window: time.Minute}),
+			},
+			Expires: time.Now().Add(30 * 24 * time.Hour),
+		},
+	}
+	fmt.Println("logged as", secret)
+
+	// Verify keys that come with requests.
+	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	principal, err := verifier.Verify(context.Background(), secret.Reveal())
+	fmt.Println(principal.Owner, principal.Plan.Name(), err)
+
+	_, err = verifier.Verify(context.Background(), format.Generate().Reveal())
+	fmt.Println(err, errors.Is(err, bearer.ErrInvalid))
+	// Output:
+	// logged as [redacted]
+	// ann free <nil>
+	// apikey: key is unknown: bearer: token not valid true
+}
+
+// The digits at the end are a checksum, so that most mistakes need no look-up.
+func ExampleFormat_Check() {
+	format, err := apikey.NewFormat("pet_live_")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(format.Check("pet_live_4fQ8rT2kLm9XwZ1aBcD3eFgH5iJk0P44UjKO"))
+	fmt.Println(format.Check("pet_live_4fQ8rT2kLm9XwZ1aBcD3eFgH5iJk0Q44UjKO"))
+	fmt.Println(format.Pattern())
+	// Output:
+	// true
+	// false
+	// pet_live_[0-9A-Za-z]{36}
+}
+
+// When a key is rotated, the old one goes on working for a while, but never
+// longer than it would have.
+func ExampleRecord_Retire() {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	forever := apikey.Record{}
+	ending := apikey.Record{Expires: now.Add(time.Hour)}
+
+	fmt.Println(forever.Retire(now, 24*time.Hour).Expires)
+	fmt.Println(ending.Retire(now, 24*time.Hour).Expires)
+	// Output:
+	// 2026-11-21 12:00:00 +0000 UTC
+	// 2026-11-20 13:00:00 +0000 UTC
+}

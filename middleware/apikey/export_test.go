@@ -1,0 +1,24 @@
+package apikey
+
+// Remembered returns how many answers v holds.
+func (v *Verifier) Remembered() (valid, invalid int) {
+	for i := range v.shards {
+		s := &v.shards[i]
+		s.mu.Lock()
+		valid += len(s.valid.young) + len(s.valid.old)
+		invalid += len(s.invalid.young) + len(s.invalid.old)
+		s.mu.Unlock()
+	}
+	return valid, invalid
+}
+
+// UnderWay returns how many look-ups can be joined.
+func (v *Verifier) UnderWay() (n int) {
+	for i := range v.shards {
+		s := &v.shards[i]
+		s.mu.Lock()
+		n += len(s.lookups)
+		s.mu.Unlock()
+	}
+	return n
+}

@@ -1,0 +1,107 @@
+package apikey
+
+import (
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"strings"
+)
+
+const (
+	bodyLen      = 30
+	checksumLen  = 6
+	maxPrefixLen = 32
+	maxKeyLen    = maxPrefixLen + bodyLen + checksumLen
+)
+
+// A Format is the form of the keys of a service:
+//
+//	key      = prefix body checksum
+//	prefix   = as configured, such as "pet_live_"
+//	body     = 30( ALPHA / DIGIT )   ; random
+//	checksum = 6( ALPHA / DIGIT )    ; CRC-32 (IEEE) of prefix and body, in base 62
+//
+// The digits of the checksum are 0-9, A-Z, a-z in this order, the highest first,
+// with zeros in front. Every key is a b64token (RFC 6750 section 2.1), and one
+// word to a double click.
+//
+// A Format is made by [NewFormat], never changes, and is safe for concurrent use.
+// The zero Format is not valid.
+type Format struct {
+	prefix string
+	crc    uint32 // the state of the checksum after the prefix
+}
+
+// NewFormat returns the format of keys that begin with prefix: words of letters
+// and digits, each followed by an underscore, the first one beginning with a
+// letter; 32 characters at most. It should name the issuer and the kind of key.
+func NewFormat(prefix string) (*Format, error) {
+	if !isPrefix(prefix) {
+		return nil, fmt.Errorf("apikey: prefix %q is not of the form pet_live_ with %d characters at most", prefix, maxPrefixLen)
+	}
+	return &Format{prefix: prefix, crc: checksum(^uint32(0), prefix)}, nil
+}
+
+func isPrefix(s string) bool {
+	if len(s) < 2 || len(s) > maxPrefixLen || !strings.HasSuffix(s, "_") || '0' <= s[0] && s[0] <= '9' {
+		return false
+	}
+	for i := range len(s) {
+		switch {
+		case isAlphanumeric(s[i]):
+		case s[i] == '_' && i > 0 && s[i-1] != '_':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Generate returns a new key, from crypto/rand.
+func (f *Format) Generate() Secret {
+	key := make([]byte, 0, maxKeyLen)
+	key = append(key, f.prefix...)
+	key = appendRandom(key, bodyLen)
+	key = appendNumber(key, ^checksum(f.crc, string(key[len(f.prefix):])))
+	return newSecret(string(key))
+}
+
+// Check reports whether key is of this format and its checksum is right. That
+// says nothing about whether such a key was ever issued. It does not allocate.
+func (f *Format) Check(key string) bool {
+	if !f.fits(key) {
+		return false
+	}
+	rest := key[len(f.prefix):]
+	for i := range len(rest) {
+		if !isAlphanumeric(rest[i]) {
+			return false
+		}
+	}
+	var want [checksumLen]byte
+	appendNumber(want[:0], ^checksum(f.crc, rest[:bodyLen]))
+	return rest[bodyLen:] == string(want[:])
+}
+
+// fits reports whether key has the length and the prefix of this format.
+func (f *Format) fits(key string) bool {
+	return len(key) == len(f.prefix)+bodyLen+checksumLen && strings.HasPrefix(key, f.prefix)
+}
+
+// Prefix returns what every key begins with.
+func (f *Format) Prefix() string { return f.prefix }
+
+// Pattern returns a regular expression, without anchors, that every key of this
+// format matches, for documents and for scanners that look for leaked keys.
+func (f *Format) Pattern() string {
+	return f.prefix + "[0-9A-Za-z]{" + strconv.Itoa(bodyLen+checksumLen) + "}"
+}
+
+// checksum continues a CRC-32 (IEEE), whose state at first, and result at last,
+// are inverted. [crc32.Update] would want the string copied to the heap.
+func checksum(crc uint32, s string) uint32 {
+	for i := range len(s) {
+		crc = crc32.IEEETable[byte(crc)^s[i]] ^ crc>>8
+	}
+	return crc
+}

@@ -1,0 +1,128 @@
+package apikey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// lookup is one question to the store, and those who wait for its answer.
+type lookup struct {
+	began   time.Time
+	ctx     context.Context // of the store's call
+	cancel  context.CancelFunc
+	waiting int // guarded by the shard's mutex
+
+	done   chan struct{} // closed when the rest is set
+	answer *answer
+	err    error
+}
+
+// lookUp waits for the store's answer about a key: that to a look-up under way, if
+// one began lately enough, and otherwise to a new one.
+func (v *Verifier) lookUp(ctx context.Context, s *shard, d Digest, now time.Time) (*answer, error) {
+	s.mu.Lock()
+	// Another look-up may have ended since the caller looked.
+	if a := s.recallLocked(d, now, v.ttl); a != nil {
+		s.mu.Unlock()
+		return a, nil
+	}
+	l := s.lookups[d]
+	if l == nil || !fresh(l.began, now, v.ttl) {
+		l = v.beginLocked(ctx, s, d, now)
+	}
+	l.waiting++
+	s.mu.Unlock()
+
+	select {
+	case <-l.done:
+	case <-l.ctx.Done(): // ahead of done if the store does not heed its context
+	case <-ctx.Done():
+	}
+	select {
+	case <-l.done:
+		return l.answer, l.err
+	default:
+	}
+	s.leave(d, l)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return nil, l.ctx.Err()
+}
+
+// beginLocked starts a look-up in a goroutine of its own, so that it does not end
+// with the request that happened to come first. It ends with the last request
+// that waits for it, or at the time limit.
+func (v *Verifier) beginLocked(ctx context.Context, s *shard, d Digest, now time.Time) *lookup {
+	l := &lookup{began: now, done: make(chan struct{})}
+	l.ctx, l.cancel = context.WithTimeout(context.WithoutCancel(ctx), v.timeout)
+	s.lookups[d] = l
+	wasValid := s.valid.find(d) != nil
+	go v.run(s, d, l, wasValid)
+	return l
+}
+
+// leave is called by one who no longer waits. The last one ends the look-up, which
+// nobody may then join.
+func (s *shard) leave(d Digest, l *lookup) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.waiting--
+	if l.waiting == 0 {
+		l.cancel()
+		if s.lookups[d] == l {
+			delete(s.lookups, d)
+		}
+	}
+}
+
+func (v *Verifier) run(s *shard, d Digest, l *lookup, wasValid bool) {
+	record, err := Record{}, errors.New("store ended the goroutine")
+	defer func() {
+		// In this goroutine a panic would end the process, not the request.
+		if p := recover(); p != nil {
+			err = fmt.Errorf("store panicked: %v\n%s", p, debug.Stack())
+		}
+		v.finish(s, d, l, record, err)
+	}()
+	record, err = v.ask(l.ctx, d, wasValid)
+}
+
+// ask calls the store, once there is room for one more unknown key.
+func (v *Verifier) ask(ctx context.Context, d Digest, wasValid bool) (Record, error) {
+	if !wasValid {
+		select {
+		case v.unknown <- struct{}{}:
+			defer func() { <-v.unknown }()
+		case <-ctx.Done():
+			return Record{}, ctx.Err()
+		}
+	}
+	return v.store.Lookup(ctx, d)
+}
+
+// finish hands the answer to those who wait, and remembers it, unless the look-up
+// was abandoned or overtaken by a younger one.
+func (v *Verifier) finish(s *shard, d Digest, l *lookup, record Record, err error) {
+	switch {
+	case err == nil:
+		l.answer = &answer{record: record, asked: l.began}
+	case errors.Is(err, ErrUnknown):
+		l.answer = &answer{unknown: true, asked: l.began}
+	default:
+		l.err = err
+	}
+	s.mu.Lock()
+	if s.lookups[d] == l {
+		delete(s.lookups, d)
+		if l.answer != nil {
+			s.rememberLocked(d, l.answer, v.now())
+		}
+	}
+	s.mu.Unlock()
+	close(l.done)
+	l.cancel()
+}

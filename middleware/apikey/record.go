@@ -1,0 +1,71 @@
+package apikey
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// The reasons for which a key is not valid. All of them wrap [bearer.ErrInvalid].
+// They are for the service's own eyes: clients are told none of them.
+var (
+	ErrMalformed = fmt.Errorf("apikey: key is malformed: %w", bearer.ErrInvalid)
+	ErrUnknown   = fmt.Errorf("apikey: key is unknown: %w", bearer.ErrInvalid)
+	ErrExpired   = fmt.Errorf("apikey: key has expired: %w", bearer.ErrInvalid)
+	ErrRevoked   = fmt.Errorf("apikey: key is revoked: %w", bearer.ErrInvalid)
+)
+
+// A Store knows the keys that were issued. It must be safe for concurrent use.
+type Store interface {
+	// Lookup returns the record of the key with this digest, whether it is valid or
+	// not, or an error that wraps [ErrUnknown] if there is none. Any other error
+	// means that it could not be told. It should return when ctx ends.
+	Lookup(ctx context.Context, d Digest) (Record, error)
+}
+
+// A Principal is on whose behalf a request is made.
+type Principal struct {
+	KeyID string          // public name of the key, as in "key_4fQ8rT2kLm9XwZ1a"
+	Owner string          // whom usage is counted for; all keys of an owner share one quota
+	Plan  *ratelimit.Plan // what the owner may use
+}
+
+// A Record is what a store holds for a key.
+type Record struct {
+	Principal
+	Expires time.Time // the first instant at which the key is not valid; zero: never
+	Revoked time.Time // likewise, by decision; zero: not revoked
+}
+
+// Valid returns nil if the key is valid at an instant, and [ErrRevoked] or
+// [ErrExpired] otherwise.
+func (r Record) Valid(at time.Time) error {
+	switch {
+	case !r.Revoked.IsZero() && !at.Before(r.Revoked):
+		return ErrRevoked
+	case !r.Expires.IsZero() && !at.Before(r.Expires):
+		return ErrExpired
+	default:
+		return nil
+	}
+}
+
+// Retire returns the record of a key that another one has replaced: it stays
+// valid for an overlap, in which clients change over, but no longer than it would
+// have been. A negative overlap counts as none.
+func (r Record) Retire(now time.Time, overlap time.Duration) Record {
+	end := now.Add(max(overlap, 0))
+	if r.Expires.IsZero() || end.Before(r.Expires) {
+		r.Expires = end
+	}
+	return r
+}
+
+// NewKeyID returns a public name for a new key: "key_" and 16 random letters and
+// digits, which have nothing to do with the key.
+func NewKeyID() string {
+	return string(appendRandom([]byte("key_"), 16))
+}

@@ -1,0 +1,344 @@
+package apikey_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/google/go-cmp/cmp"
+)
+
+// verify verifies a key and holds the result against the error that is wanted.
+func verify(t *testing.T, v *apikey.Verifier, key string, want error) {
+	t.Helper()
+	principal, err := v.Verify(context.Background(), key)
+	if err != want {
+		t.Errorf("Verify: error %v, want %v", err, want)
+	}
+	wantPrincipal := ann
+	if want != nil {
+		wantPrincipal = apikey.Principal{}
+	}
+	if principal != wantPrincipal {
+		t.Errorf("Verify: principal %v, want %v", principal, wantPrincipal)
+	}
+}
+
+func calls(t *testing.T, store *memStore, want int) {
+	t.Helper()
+	if got := store.count(); got != want {
+		t.Errorf("the store was asked %d times, want %d", got, want)
+	}
+}
+
+func TestVerify(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStore()
+		v := newVerifier(t, store, apikey.Options{})
+		revoked := func(r *apikey.Record) { r.Revoked = time.Now() }
+		expired := func(r *apikey.Record) { r.Expires = time.Now() }
+
+		verify(t, v, store.issue(t), nil)
+		verify(t, v, store.issue(t, revoked), apikey.ErrRevoked)
+		verify(t, v, store.issue(t, expired), apikey.ErrExpired)
+		verify(t, v, newFormat(t, "pet_live_").Generate().Reveal(), apikey.ErrUnknown)
+	})
+}
+
+// What is no key of the format is refused without asking the store, even if the
+// store would know it.
+func TestVerifyAsksNothingForGarbage(t *testing.T) {
+	store := newStore()
+	v := newVerifier(t, store, apikey.Options{})
+	key := store.issue(t)
+	for _, bad := range []string{"", key[:44], key + "0", "x" + key, key[:44] + "-", damaged(key), newFormat(t, "pet_test_").Generate().Reveal(),
+		strings.ToUpper(key), strings.Repeat("a", 8<<10)} {
+		store.put(bad, apikey.Record{Principal: ann})
+		for range 2 {
+			verify(t, v, bad, apikey.ErrMalformed)
+		}
+	}
+	calls(t, store, 0)
+}
+
+func TestAnswersAreRememberedForOneTTL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for ttl, opts := range map[time.Duration]apikey.Options{
+			time.Second:            {},
+			100 * time.Millisecond: {TTL: 100 * time.Millisecond},
+		} {
+			store := newStore()
+			v := newVerifier(t, store, opts)
+			known, unknown := store.issue(t), newFormat(t, "pet_live_").Generate().Reveal()
+			revoked := store.issue(t, func(r *apikey.Record) { r.Revoked = time.Now() })
+			all := func() {
+				verify(t, v, known, nil)
+				verify(t, v, unknown, apikey.ErrUnknown)
+				verify(t, v, revoked, apikey.ErrRevoked)
+			}
+			all()
+			calls(t, store, 3)
+			time.Sleep(ttl - time.Nanosecond)
+			all()
+			calls(t, store, 3)
+			time.Sleep(time.Nanosecond)
+			all()
+			calls(t, store, 6)
+		}
+	})
+}
+
+// Whatever the traffic, a revocation and a new key act within a second.
+func TestChangesActWithinOneSecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStore()
+		v := newVerifier(t, store, apikey.Options{})
+		leaves := store.issue(t)
+		arrives := newFormat(t, "pet_live_").Generate().Reveal()
+		start := time.Now()
+		changed := start.Add(2345 * time.Millisecond)
+		for time.Since(start) < 5*time.Second {
+			if time.Now().Equal(changed) {
+				store.put(leaves, apikey.Record{Principal: ann, Revoked: time.Now()})
+				store.put(arrives, apikey.Record{Principal: ann})
+			}
+			_, errLeaves := v.Verify(t.Context(), leaves)
+			_, errArrives := v.Verify(t.Context(), arrives)
+			switch since := time.Since(changed); {
+			case since < 0 && (errLeaves != nil || errArrives == nil):
+				t.Fatalf("before the change: %v, %v", errLeaves, errArrives)
+			case since >= time.Second && (errLeaves != apikey.ErrRevoked || errArrives != nil):
+				t.Fatalf("%v after the change: revoked key %v, new key %v", since, errLeaves, errArrives)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		if got := store.count(); got > 12 {
+			t.Errorf("the store was asked %d times about two keys in five seconds, want twelve times at most", got)
+		}
+	})
+}
+
+// The instants in a record are honoured to the nanosecond, without asking again.
+func TestExpiryIsExactThoughRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const left = 300 * time.Millisecond
+		for name, tt := range map[string]struct {
+			edit func(*apikey.Record)
+			want error
+		}{
+			"expiry":     {func(r *apikey.Record) { r.Expires = time.Now().Add(left) }, apikey.ErrExpired},
+			"revocation": {func(r *apikey.Record) { r.Revoked = time.Now().Add(left) }, apikey.ErrRevoked},
+		} {
+			t.Log(name)
+			store := newStore()
+			v := newVerifier(t, store, apikey.Options{})
+			key := store.issue(t, tt.edit)
+			verify(t, v, key, nil)
+			time.Sleep(left - time.Nanosecond)
+			verify(t, v, key, nil)
+			time.Sleep(time.Nanosecond)
+			verify(t, v, key, tt.want)
+			calls(t, store, 1)
+		}
+	})
+}
+
+// An expiry that passes while the store is being asked counts.
+func TestExpiryDuringLookUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStore()
+		store.before = func(context.Context, apikey.Digest) { time.Sleep(100 * time.Millisecond) }
+		v := newVerifier(t, store, apikey.Options{})
+		key := store.issue(t, func(r *apikey.Record) { r.Expires = time.Now().Add(50 * time.Millisecond) })
+		verify(t, v, key, apikey.ErrExpired)
+	})
+}
+
+func TestStoreFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStore()
+		v := newVerifier(t, store, apikey.Options{})
+		key := store.issue(t)
+		broken := errors.New("connection refused")
+		failure := func(key string) {
+			t.Helper()
+			_, err := v.Verify(t.Context(), key)
+			if !errors.Is(err, broken) || errors.Is(err, bearer.ErrInvalid) {
+				t.Errorf("error %v, want one that wraps the store's and not bearer.ErrInvalid", err)
+			}
+			if strings.Contains(err.Error(), key[9:]) {
+				t.Errorf("error %q holds the key", err)
+			}
+		}
+
+		verify(t, v, key, nil)
+		store.fail(broken)
+		time.Sleep(999 * time.Millisecond)
+		verify(t, v, key, nil) // still good
+		time.Sleep(time.Millisecond)
+		failure(key) // and not served beyond its time
+		failure(store.issue(t))
+		calls(t, store, 3)
+
+		store.fail(nil)
+		verify(t, v, key, nil) // a failure is not remembered
+	})
+}
+
+// Capacity bounds memory, and a flood of well-formed keys that nobody issued does
+// not displace the valid ones.
+func TestFloodOfUnknownKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStore()
+		v := newVerifier(t, store, apikey.Options{Capacity: 640})
+		format := newFormat(t, "pet_live_")
+		var good []string
+		for range 100 {
+			good = append(good, store.issue(t))
+			verify(t, v, good[len(good)-1], nil)
+		}
+		for range 5000 {
+			verify(t, v, format.Generate().Reveal(), apikey.ErrUnknown)
+		}
+		if _, invalid := v.Remembered(); invalid > 640 || invalid < 320-32 {
+			t.Errorf("%d keys that are not valid are remembered, want some between half of 640 and 640", invalid)
+		}
+		before := store.count()
+		for _, key := range good {
+			verify(t, v, key, nil)
+		}
+		calls(t, store, before)
+	})
+}
+
+func TestCapacityOfValidKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStore()
+		v := newVerifier(t, store, apikey.Options{Capacity: 640})
+		var last []string
+		for range 5000 {
+			key := store.issue(t)
+			verify(t, v, key, nil)
+			last = append(last, key)
+		}
+		if valid, _ := v.Remembered(); valid > 640 {
+			t.Errorf("%d valid keys are remembered, want 640 at most", valid)
+		}
+		before := store.count()
+		for _, key := range last[len(last)-50:] {
+			verify(t, v, key, nil)
+		}
+		calls(t, store, before)
+		verify(t, v, last[0], nil)
+		calls(t, store, before+1)
+	})
+}
+
+// A key that changes sides leaves no trace on the other one.
+func TestKeyChangesSides(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStore()
+		v := newVerifier(t, store, apikey.Options{})
+		key := store.issue(t)
+		for range 3 {
+			store.put(key, apikey.Record{Principal: ann})
+			verify(t, v, key, nil)
+			if valid, invalid := v.Remembered(); valid != 1 || invalid != 0 {
+				t.Errorf("remembered as valid %d times, as invalid %d times", valid, invalid)
+			}
+			time.Sleep(time.Second)
+			store.put(key, apikey.Record{Principal: ann, Revoked: time.Now()})
+			verify(t, v, key, apikey.ErrRevoked)
+			if valid, invalid := v.Remembered(); valid != 0 || invalid != 1 {
+				t.Errorf("remembered as valid %d times, as invalid %d times", valid, invalid)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// A clock without a monotonic reading that is set back must not keep an answer
+// good until it has caught up.
+func TestClockSetBack(t *testing.T) {
+	clock := now
+	store := newStore()
+	v := newVerifier(t, store, apikey.Options{Now: func() time.Time { return clock }})
+	key := store.issue(t)
+	verify(t, v, key, nil)
+	clock = clock.Add(-time.Hour)
+	store.put(key, apikey.Record{Principal: ann, Revoked: clock})
+	verify(t, v, key, apikey.ErrRevoked)
+	clock = clock.Add(999 * time.Millisecond)
+	verify(t, v, key, apikey.ErrRevoked)
+	calls(t, store, 2)
+}
+
+func TestVerifierBehindBearer(t *testing.T) {
+	store := newStore()
+	auth, err := bearer.New("pets", newVerifier(t, store, apikey.Options{}).Verify, bearer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := auth.Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got, _ := bearer.FromContext[apikey.Principal](r.Context()); got != ann {
+			t.Errorf("principal %v, want %v", got, ann)
+		}
+	}))
+	key := store.issue(t)
+	revoked := store.issue(t, func(r *apikey.Record) { r.Revoked = now })
+	unknown := newFormat(t, "pet_live_").Generate().Reveal()
+	answers := map[string]string{}
+	for name, token := range map[string]string{"valid": key, "revoked": revoked, "unknown": unknown, "wrong checksum": damaged(key)} {
+		r := httptest.NewRequest("GET", "/v1/pets", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		answers[name] = w.Result().Status + w.Header().Get("WWW-Authenticate") + w.Body.String()
+	}
+	if got := answers["valid"]; got != "200 OK" {
+		t.Errorf("a valid key is answered %q", got)
+	}
+	for _, name := range []string{"revoked", "wrong checksum"} {
+		if diff := cmp.Diff(answers["unknown"], answers[name]); diff != "" {
+			t.Errorf("the answer to a key that is %s differs from that to an unknown one:\n%s", name, diff)
+		}
+	}
+	if !strings.HasPrefix(answers["unknown"], "401") {
+		t.Errorf("an unknown key is answered %q, want 401", answers["unknown"])
+	}
+}
+
+func TestNewVerifierRefuses(t *testing.T) {
+	format, store := newFormat(t, "pet_live_"), newStore()
+	tests := []struct {
+		name   string
+		format *apikey.Format
+		store  apikey.Store
+		opts   apikey.Options
+		want   string
+	}{
+		{"no format", nil, store, apikey.Options{}, "format"},
+		{"zero format", new(apikey.Format), store, apikey.Options{}, "format"},
+		{"no store", format, nil, apikey.Options{}, "store"},
+		{"negative TTL", format, store, apikey.Options{TTL: -1}, "Options.TTL"},
+		{"TTL of more than a second", format, store, apikey.Options{TTL: time.Second + 1}, "Options.TTL"},
+		{"capacity", format, store, apikey.Options{Capacity: -1}, "Options.Capacity"},
+		{"timeout", format, store, apikey.Options{Timeout: -1}, "Options.Timeout"},
+		{"unknown look-ups", format, store, apikey.Options{UnknownLookups: -1}, "Options.UnknownLookups"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := apikey.NewVerifier(tt.format, tt.store, tt.opts)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one that names %s", err, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,69 @@
+package clientip_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+
+	"github.com/animalstore/gatehouse/middleware/clientip"
+)
+
+func Example() {
+	source := clientip.FromRemoteAddr()
+
+	r := httptest.NewRequest("GET", "/v1/pets", nil)
+	r.RemoteAddr = "[2001:db8:0:1::5]:4711"
+	addr := source.Addr(r)
+	fmt.Println(addr)
+	fmt.Println(clientip.Key(addr))
+	// Output:
+	// 2001:db8:0:1::5
+	// 2001:db8:0:1::/64
+}
+
+func ExampleFromXForwardedFor() {
+	trusted, err := clientip.ParsePrefixes([]string{"10.0.0.0/8"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	source, err := clientip.FromXForwardedFor(trusted)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	r := httptest.NewRequest("GET", "/v1/pets", nil)
+	r.RemoteAddr = "10.0.0.1:4711"
+	r.Header.Set("X-Forwarded-For", "8.8.8.8, 203.0.113.9, 10.0.0.2") // 8.8.8.8 is the client's claim
+	fmt.Println(source.Addr(r))
+	// Output:
+	// 203.0.113.9
+}
+
+// A proxy that connects over a Unix socket has no address to trust. The service
+// that owns the socket gives it one.
+func ExampleFromXForwardedFor_unixSocket() {
+	source, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Println(source.Addr(r))
+	})
+	// Only for a server that listens on the socket and nowhere else.
+	overSocket := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		local := *r
+		local.RemoteAddr = "127.0.0.1:0"
+		handler.ServeHTTP(w, &local)
+	})
+
+	r := httptest.NewRequest("GET", "/v1/pets", nil)
+	r.RemoteAddr = "@"
+	r.Header.Set("X-Forwarded-For", "203.0.113.9")
+	overSocket.ServeHTTP(httptest.NewRecorder(), r)
+	// Output:
+	// 203.0.113.9
+}

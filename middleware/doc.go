@@ -1,0 +1,23 @@
+// Package middleware holds the small parts that an HTTP API puts around its
+// handlers: a request ID, recovery from panics, limits on the body and the
+// request target, and security header fields.
+//
+// A [Middleware] is a plain function, so these fit together with those of any
+// other package, and [Chain] puts them in order:
+//
+//	rs := &apierror.Responder{RequestID: middleware.RequestIDFrom}
+//
+//	handler := middleware.Chain(rs.Mux(mux),
+//		middleware.RequestID, // first, so that everything inside can log it
+//		middleware.Recover(rs),
+//		middleware.SecurityHeaders,
+//		middleware.TargetLimit(8<<10, rs),
+//		middleware.BodyLimit(64<<10, rs),
+//	)
+//
+// All of it is safe for concurrent use. Middlewares that refuse requests answer
+// through an [apierror.Responder]; nil works.
+//
+// The packages below this one know the client: bearer reads the credentials,
+// apikey judges them, and clientip tells the address.
+package middleware
