@@ -1,0 +1,248 @@
+package jsonbody_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/animalstore/gatehouse/middleware/jsonbody"
+)
+
+// everything has a field of each type that can be filled.
+type everything struct {
+	Bool    bool               `json:"bool"`
+	String  string             `json:"string"`
+	Int     int                `json:"int"`
+	Int8    int8               `json:"int8"`
+	Uint16  uint16             `json:"uint16"`
+	Uint64  uint64             `json:"uint64"`
+	Float   float64            `json:"float"`
+	Number  json.Number        `json:"number"`
+	Time    time.Time          `json:"time"`
+	Any     any                `json:"any"`
+	Pointer *int               `json:"pointer"`
+	Slice   []string           `json:"slice"`
+	Map     map[string]float64 `json:"map"`
+	Struct  struct {
+		A int `json:"a,omitempty"`
+	} `json:"struct"`
+	Structs []struct {
+		B *struct{ C string } `json:"b"`
+	} `json:"structs"`
+	Untagged string
+	Skipped  chan int `json:"-"`
+	hidden   string
+}
+
+// openSchema describes the members of everything, and asks nothing of them.
+const openSchema = `{"properties": {
+	"bool": {}, "string": {}, "int": {}, "int8": {}, "uint16": {}, "uint64": {}, "float": {}, "number": {},
+	"time": {}, "any": {}, "pointer": {}, "slice": {}, "map": {}, "struct": {"properties": {"a": true}},
+	"structs": {"items": {"properties": {"b": {"$ref": "#/$defs/b"}}}}, "Untagged": {}
+}, "$defs": {"b": {"allOf": [{"properties": {"C": {}}}]}}}`
+
+func TestFill(t *testing.T) {
+	body := bodyOf[everything](t, openSchema, jsonbody.Options{})
+	seven := 7
+	for _, tt := range []struct {
+		text string
+		want func(*everything)
+	}{
+		{`{}`, func(*everything) {}},
+		{`{"bool":true}`, func(e *everything) { e.Bool = true }},
+		{`{"string":"é\u0000"}`, func(e *everything) { e.String = "é\x00" }},
+		{`{"int":-1.20e1}`, func(e *everything) { e.Int = -12 }},
+		{`{"int":0.00}`, func(e *everything) {}},
+		{`{"int8":-128}`, func(e *everything) { e.Int8 = math.MinInt8 }},
+		{`{"uint16":65535.000}`, func(e *everything) { e.Uint16 = math.MaxUint16 }},
+		{`{"uint64":18446744073709551615}`, func(e *everything) { e.Uint64 = math.MaxUint64 }},
+		{`{"uint64":-0}`, func(e *everything) {}},
+		{`{"float":0.1}`, func(e *everything) { e.Float = 0.1 }},
+		{`{"float":1e308}`, func(e *everything) { e.Float = 1e308 }},
+		{`{"number":1.10E+2}`, func(e *everything) { e.Number = "1.10E+2" }},
+		{`{"time":"2030-12-05T00:00:00Z"}`, func(e *everything) { e.Time = time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC) }},
+		{`{"any":[1,{"a":null}]}`, func(e *everything) { e.Any = []any{json.Number("1"), map[string]any{"a": nil}} }},
+		{`{"any":null}`, func(e *everything) {}},
+		{`{"pointer":7}`, func(e *everything) { e.Pointer = &seven }},
+		{`{"pointer":null}`, func(e *everything) {}},
+		{`{"slice":["a",""]}`, func(e *everything) { e.Slice = []string{"a", ""} }},
+		{`{"slice":[]}`, func(e *everything) { e.Slice = []string{} }},
+		{`{"slice":null}`, func(e *everything) {}},
+		{`{"map":{"a":1,"A":2}}`, func(e *everything) { e.Map = map[string]float64{"a": 1, "A": 2} }},
+		{`{"map":null}`, func(e *everything) {}},
+		{`{"struct":{"a":1,"A":2}}`, func(e *everything) { e.Struct.A = 1 }},
+		{`{"structs":[{},{"b":null},{"b":{"C":"x"}}]}`, func(e *everything) {
+			e.Structs = []struct {
+				B *struct{ C string } `json:"b"`
+			}{{}, {}, {B: &struct{ C string }{"x"}}}
+		}},
+		{`{"Untagged":"x","untagged":"y"}`, func(e *everything) { e.Untagged = "x" }},
+		{`{"Skipped":1,"-":1,"hidden":"x","BOOL":true,"\u017ftring":"x"}`, func(*everything) {}},
+	} {
+		t.Run(tt.text, func(t *testing.T) {
+			var want everything
+			tt.want(&want)
+			got, err := body.Parse([]byte(tt.text))
+			if err != nil {
+				t.Fatalf("Parse: %v", err)
+			}
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(everything{})); diff != "" {
+				t.Errorf("Parse (-want +got):\n%s", diff)
+			}
+			if got.hidden != "" {
+				t.Errorf("the field that is not exported became %q", got.hidden)
+			}
+		})
+	}
+}
+
+// The schema asks nothing here: what the type cannot hold exactly is refused anyway.
+func TestFillRefusesWhatTheTypeCannotHold(t *testing.T) {
+	body := bodyOf[everything](t, openSchema, jsonbody.Options{})
+	for _, tt := range []struct{ text, pointer, detail string }{
+		{`null`, "", "must be an object"},
+		{`[]`, "", "must be an object"},
+		{`{"bool":0}`, "/bool", "must be a boolean"},
+		{`{"bool":null}`, "/bool", "must be a boolean"},
+		{`{"string":null}`, "/string", "must be a string"},
+		{`{"string":1}`, "/string", "must be a string"},
+		{`{"int":null}`, "/int", "must be an integer"},
+		{`{"int":"1"}`, "/int", "must be an integer"},
+		{`{"int":1.5}`, "/int", "must be an integer"},
+		{`{"int":1e-1}`, "/int", "must be an integer"},
+		{`{"int":9223372036854775808}`, "/int", "must be from -9223372036854775808 to 9223372036854775807"},
+		{`{"int":1e308}`, "/int", "must be from -9223372036854775808 to 9223372036854775807"},
+		{`{"int8":128}`, "/int8", "must be from -128 to 127"},
+		{`{"uint16":-1}`, "/uint16", "must be from 0 to 65535"},
+		{`{"uint16":65536}`, "/uint16", "must be from 0 to 65535"},
+		{`{"uint64":18446744073709551616}`, "/uint64", "must be from 0 to 18446744073709551615"},
+		{`{"float":true}`, "/float", "must be a number"},
+		{`{"float":10e308}`, "/float", "is out of range"},
+		{`{"number":"1"}`, "/number", "must be a number"},
+		{`{"time":"yesterday"}`, "/time", "is not valid"},
+		{`{"time":1}`, "/time", "must be a string"},
+		{`{"time":null}`, "/time", "must be a string"},
+		{`{"pointer":"7"}`, "/pointer", "must be an integer"},
+		{`{"slice":{}}`, "/slice", "must be an array"},
+		{`{"slice":["a",null]}`, "/slice/1", "must be a string"},
+		{`{"map":[]}`, "/map", "must be an object"},
+		{`{"map":{"a/b":"x"}}`, "/map/a~1b", "must be a number"},
+		{`{"struct":null}`, "/struct", "must be an object"},
+		{`{"structs":[{},{"b":{"C":1}}]}`, "/structs/1/b/C", "must be a string"},
+	} {
+		t.Run(tt.text, func(t *testing.T) {
+			_, err := body.Parse([]byte(tt.text))
+			if diff := cmp.Diff(details(tt.pointer, tt.detail), refusal(t, err).Details); diff != "" {
+				t.Errorf("details (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParseKeepsNothingOfTheBody(t *testing.T) {
+	data := []byte(dog)
+	pet, err := newPetBody(t, jsonbody.Options{}).Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range data {
+		data[i] = 'x'
+	}
+	if pet.Name != "Rex" {
+		t.Errorf("the name became %q when the octets of the body did", pet.Name)
+	}
+}
+
+type (
+	embedded  struct{ A string }
+	recursive struct{ Next *recursive }
+	custom    struct{}
+)
+
+func (*custom) UnmarshalJSON([]byte) error { return nil }
+
+func TestNewRefusesTypes(t *testing.T) {
+	const schema = `{"properties":{"a":{},"A":{},"Next":{"$ref":"#"}}}`
+	for _, tt := range []struct {
+		name string
+		new  func() error
+		want string
+	}{
+		{"channel", newOf[struct{ A chan int }](schema), "field A: type chan int is not supported"},
+		{"octets", newOf[struct{ A []byte }](schema), "field A: type []uint8 is not supported"},
+		{"array", newOf[struct{ A [2]int }](schema), "field A: type [2]int is not supported"},
+		{"float32", newOf[struct{ A float32 }](schema), "field A: type float32 is not supported"},
+		{"complex", newOf[struct{ A complex128 }](schema), "field A: type complex128 is not supported"},
+		{"function", newOf[struct{ A func() }](schema), "field A: type func() is not supported"},
+		{"interface with methods", newOf[struct{ A error }](schema), "field A: type error is not supported"},
+		{"map by integer", newOf[struct{ A map[int]string }](schema), "field A: type map[int]string is not supported"},
+		{"raw JSON", newOf[struct{ A json.RawMessage }](schema), "field A: type json.RawMessage reads JSON by itself"},
+		{"own reader of JSON", newOf[struct{ A *custom }](schema), "field A: type jsonbody_test.custom reads JSON by itself"},
+		{"recursive", newOf[recursive](schema), "field Next: type jsonbody_test.recursive contains itself"},
+		{"embedded", newOf[struct{ embedded }](schema), "field embedded: is embedded and not exported"},
+		{"embedded, exported", newOf[struct{ time.Location }](schema), "field Location: is embedded without a name"},
+		{"two fields of a name", newOf[struct {
+			A string
+			B string `json:"A"`
+		}](schema), `field B: is the second field for the member "A"`},
+		{"string option", newOf[struct {
+			A int `json:",string"`
+		}](schema), "field A: has the tag option string"},
+		{"member that the schema does not describe", newOf[struct {
+			CategoryID int64 `json:"categoryID"`
+		}](schema), `field CategoryID: the schema does not describe a member "categoryID"`},
+		{"member of a member", newOf[struct {
+			A struct {
+				B int `json:"b"`
+			} `json:"a"`
+		}](schema), `field A: field B: the schema does not describe a member "b"`},
+		{"member that the schema forbids", newOf[struct{ B int }](`{"properties":{"A":{}},"additionalProperties":false}`), `does not describe a member "B"`},
+		{"member that must not be", newOf[struct{ B int }](`{"not":{"properties":{"B":{}}}}`), `does not describe a member "B"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.new(); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("New: got error %v, want one about %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func newOf[T any](schema string) func() error {
+	return func() error {
+		_, err := jsonbody.New[T]([]byte(schema), "#", jsonbody.Options{})
+		return err
+	}
+}
+
+// A member may be described anywhere that applies to the object.
+func TestDescribedMembers(t *testing.T) {
+	type pet struct {
+		Name string `json:"name"`
+	}
+	for _, schema := range []string{
+		`{"$ref":"#/$defs/p","$defs":{"p":{"properties":{"name":{}}}}}`,
+		`{"allOf":[{"anyOf":[{"properties":{"name":{}}}]}]}`,
+		`{"oneOf":[{"type":"null"},{"properties":{"name":true}}]}`,
+		`{"if":{"required":["x"]},"then":{"properties":{"name":{}}}}`,
+		`{"if":{"required":["x"]},"else":{"properties":{"name":{}}}}`,
+		`{"dependentSchemas":{"x":{"properties":{"name":{}}}}}`,
+		`{"patternProperties":{"^na":{}}}`,
+		`{"additionalProperties":{"type":"string"}}`,
+		`{"unevaluatedProperties":{"type":"string"}}`,
+	} {
+		if err := newOf[pet](schema)(); err != nil {
+			t.Errorf("schema %s: %v", schema, err)
+		}
+		if err := newOf[[]pet](`{"items":` + strings.ReplaceAll(schema, "#/", "#/items/") + `}`)(); err != nil {
+			t.Errorf("items of schema %s: %v", schema, err)
+		}
+		if err := newOf[map[string]*pet](`{"additionalProperties":` + strings.ReplaceAll(schema, "#/", "#/additionalProperties/") + `}`)(); err != nil {
+			t.Errorf("values of schema %s: %v", schema, err)
+		}
+	}
+}

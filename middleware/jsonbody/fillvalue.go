@@ -1,0 +1,114 @@
+package jsonbody
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+)
+
+func fillBool(dst reflect.Value, v any) *problem {
+	b, ok := v.(bool)
+	if !ok {
+		return &problem{detail: "must be a boolean"}
+	}
+	dst.SetBool(b)
+	return nil
+}
+
+func fillString(dst reflect.Value, v any) *problem {
+	s, ok := v.(string)
+	if !ok {
+		return &problem{detail: "must be a string"}
+	}
+	dst.SetString(s)
+	return nil
+}
+
+// fillText leaves a string to its type. The error of the type is not told: it tends
+// to hold the string.
+func fillText(dst reflect.Value, v any) *problem {
+	s, ok := v.(string)
+	if !ok {
+		return &problem{detail: "must be a string"}
+	}
+	if err := dst.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(s)); err != nil {
+		return &problem{detail: "is not valid"}
+	}
+	return nil
+}
+
+// fillNumber keeps the token as it was sent.
+func fillNumber(dst reflect.Value, v any) *problem {
+	n, ok := v.(json.Number)
+	if !ok {
+		return &problem{detail: "must be a number"}
+	}
+	dst.SetString(n.String())
+	return nil
+}
+
+func fillAny(dst reflect.Value, v any) *problem {
+	if v == nil {
+		dst.SetZero()
+	} else {
+		dst.Set(reflect.ValueOf(v))
+	}
+	return nil
+}
+
+func fillInt(dst reflect.Value, v any) *problem {
+	digits, p := integer(v)
+	if p != nil {
+		return p
+	}
+	bits := dst.Type().Bits()
+	n, err := strconv.ParseInt(digits, 10, bits)
+	if err != nil {
+		return &problem{detail: fmt.Sprintf("must be from %d to %d", int64(math.MinInt64)>>(64-bits), int64(math.MaxInt64)>>(64-bits))}
+	}
+	dst.SetInt(n)
+	return nil
+}
+
+func fillUint(dst reflect.Value, v any) *problem {
+	digits, p := integer(v)
+	if p != nil {
+		return p
+	}
+	bits := dst.Type().Bits()
+	n, err := strconv.ParseUint(digits, 10, bits)
+	if err != nil {
+		return &problem{detail: fmt.Sprintf("must be from 0 to %d", uint64(math.MaxUint64)>>(64-bits))}
+	}
+	dst.SetUint(n)
+	return nil
+}
+
+// integer returns the digits of a number without a fraction.
+func integer(v any) (string, *problem) {
+	n, ok := v.(json.Number)
+	if !ok {
+		return "", &problem{detail: "must be an integer"}
+	}
+	d := newDecimal(n.String())
+	if d.exponent < 0 {
+		return "", &problem{detail: "must be an integer"}
+	}
+	return d.integer(), nil
+}
+
+func fillFloat(dst reflect.Value, v any) *problem {
+	n, ok := v.(json.Number)
+	if !ok {
+		return &problem{detail: "must be a number"}
+	}
+	f, err := n.Float64()
+	if err != nil {
+		return &problem{detail: "is out of range"}
+	}
+	dst.SetFloat(f)
+	return nil
+}

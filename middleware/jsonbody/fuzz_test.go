@@ -1,0 +1,145 @@
+package jsonbody_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math/big"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/animalstore/gatehouse/middleware/jsonbody"
+)
+
+var seeds = []string{
+	dog, `null`, `{}`, `[]`, ``, ` `, `{"name":"\u0041\ud83d\ude00","categoryId":1.0}`,
+	`{"name":"Rex","categoryId":1e2,"categoryId":2}`, `{"NAME":"Rex","\u017ftatus":"sold","categoryId":-0}`,
+	`{"name":"\ud800","categoryId":9223372036854775808}`, `{"name":"Rex","categoryId":1} x`,
+	`[1,1.0,[[]],[],{"a":1e-5},"\u0000",true,null]`, `[[1],[10e-1]]`, `1e400`, "\uFEFF{}", "{\"a\":\"\xff\"}",
+}
+
+// read is an independent reading of a text, by encoding/json. It is an error for
+// all that encoding/json refuses, and for data after the value.
+func read(data []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return v, nil
+}
+
+// What is accepted is what encoding/json reads, satisfies the schema as the
+// validator has it, and is in the value with nothing lost.
+func FuzzNewPet(f *testing.F) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	body := newPetBody(f, jsonbody.Options{})
+	schema := reference(f, openAPI, "#/components/schemas/NewPet")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		pet, err := body.Parse(data)
+		if err != nil {
+			refusal(t, err)
+			if pet != (NewPet{}) {
+				t.Errorf("Parse returned %+v beside an error", pet)
+			}
+			return
+		}
+		v, err := read(data)
+		if err != nil {
+			t.Fatalf("Parse accepted %q, which encoding/json refuses: %v", data, err)
+		}
+		if err := schema.Validate(v); err != nil {
+			t.Errorf("Parse accepted %q, which the schema refuses: %v", data, err)
+		}
+		members := v.(map[string]any)
+		status, _ := members["status"].(string)
+		category, ok := new(big.Rat).SetString(members["categoryId"].(json.Number).String())
+		if !ok || category.Cmp(new(big.Rat).SetInt64(pet.CategoryID)) != 0 {
+			t.Errorf("categoryId is %d, the body has %v", pet.CategoryID, members["categoryId"])
+		}
+		want := NewPet{Name: members["name"].(string), CategoryID: pet.CategoryID, Status: Status(status)}
+		if diff := cmp.Diff(want, pet); diff != "" {
+			t.Errorf("Parse of %q (-encoding/json +jsonbody):\n%s", data, diff)
+		}
+	})
+}
+
+// The tree of any text is that of encoding/json, and the schema says the same about
+// it as the validator alone, with its own uniqueItems.
+func FuzzTree(f *testing.F) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	const unique = `{"uniqueItems":true,"items":{"uniqueItems":true},"maxLength":5}`
+	body := bodyOf[any](f, `{}`, jsonbody.Options{})
+	checked := bodyOf[any](f, unique, jsonbody.Options{})
+	schema := reference(f, unique, "#")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := body.Parse(data)
+		if err != nil {
+			refusal(t, err)
+			return
+		}
+		want, err := read(data)
+		if err != nil {
+			t.Fatalf("Parse accepted %q, which encoding/json refuses: %v", data, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("Parse of %q (-encoding/json +jsonbody):\n%s", data, diff)
+		}
+		_, err = checked.Parse(data)
+		if wantErr := schema.Validate(want); (err != nil) != (wantErr != nil) {
+			t.Errorf("%q: got error %v, the validator alone says %v", data, err, wantErr)
+		}
+	})
+}
+
+// Every number token is read as its exact value, or refused.
+func FuzzInteger(f *testing.F) {
+	for _, s := range []string{"0", "-0", "1.0", "1e2", "100e-2", "9223372036854775807", "-9223372036854775808", "9223372036854775808", "1.5", "0.0e9", "1e-1", "12e18"} {
+		f.Add(s)
+	}
+	body := bodyOf[int64](f, `{"type":"integer"}`, jsonbody.Options{})
+	f.Fuzz(func(t *testing.T, token string) {
+		got, err := body.Parse([]byte(token))
+		if len(token) > 32 || strings.Trim(token, "+-.0123456789eE") != "" || !json.Valid([]byte(token)) {
+			return
+		}
+		_, exponent, _ := strings.Cut(strings.ToLower(token), "e")
+		if n, _ := strconv.Atoi(exponent); len(strings.TrimLeft(exponent, "+-")) > 3 || n > 308 || n < -308 {
+			return // beyond the limit, or too slow to compare
+		}
+		exact, _ := new(big.Rat).SetString(token)
+		holds := exact.IsInt() && exact.Num().IsInt64()
+		if (err == nil) != holds {
+			t.Fatalf("%s: got error %v; an int64 holds it: %v", token, err, holds)
+		}
+		if holds && got != exact.Num().Int64() {
+			t.Errorf("%s is read as %d, want %v", token, got, exact.Num())
+		}
+	})
+}
+
+// reference compiles a schema without anything of this package.
+func reference(t testing.TB, document, at string) *jsonschema.Schema {
+	t.Helper()
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("test:///", strings.NewReader(document)); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("test:///" + at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

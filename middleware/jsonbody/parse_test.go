@@ -1,0 +1,202 @@
+package jsonbody_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/jsonbody"
+)
+
+// Texts of RFC 8259 and what they say. The tree shows that nothing is changed on
+// the way.
+func TestParseReadsJSON(t *testing.T) {
+	type list = []any
+	type object = map[string]any
+	for _, tt := range []struct {
+		text string
+		want any
+	}{
+		{`null`, nil},
+		{`true`, true},
+		{`false`, false},
+		{`""`, ""},
+		{" \t\r\n1 \t\r\n", json.Number("1")},
+		{`-0`, json.Number("-0")},
+		{`0`, json.Number("0")},
+		{`10.50e+01`, json.Number("10.50e+01")},
+		{`1E-5`, json.Number("1E-5")},
+		{`12345678901234567890123456789012`, json.Number("12345678901234567890123456789012")},
+		{`9007199254740993`, json.Number("9007199254740993")},
+		{`[]`, list{}},
+		{`[ ]`, list{}},
+		{`[1,[2],{}]`, list{json.Number("1"), list{json.Number("2")}, object{}}},
+		{`{}`, object{}},
+		{`{ "a" : 1 , "" : null }`, object{"a": json.Number("1"), "": nil}},
+		{`{"a":1,"A":2,"á":3}`, object{"a": json.Number("1"), "A": json.Number("2"), "á": json.Number("3")}},
+		{`"\"\\\/\b\f\n\r\t"`, "\"\\/\b\f\n\r\t"},
+		{`"\u0041\u00e9\u20AC\uFFFD"`, "Aé€\uFFFD"},
+		{`"\ud83d\ude00\uD83D\uDE00"`, "😀😀"},
+		{`"\u0000"`, "\x00"},
+		{"\"\u2028\x7f\ufeff😀\"", "\u2028\x7f\ufeff😀"},
+		{`"\\ud800"`, `\ud800`},
+	} {
+		t.Run(tt.text, func(t *testing.T) {
+			got, err := bodyOf[any](t, `{}`, jsonbody.Options{}).Parse([]byte(tt.text))
+			if err != nil {
+				t.Fatalf("Parse refused valid JSON: %v", err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("Parse (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParseRefusesWhatIsNotJSON(t *testing.T) {
+	const early = "The request body is not valid JSON: it ends too early."
+	for _, tt := range []struct{ name, text, want string }{
+		{"nothing", "", "The request body is empty."},
+		{"white space only", " \n", "The request body is empty."},
+		{"other white space", "\u00a01", "The request body is not valid JSON: unexpected character at offset 0."},
+		{"byte order mark", "\uFEFF{}", "The request body begins with a byte order mark, which JSON does not have."},
+		{"not UTF-8", "\"\xff\"", "The request body is not valid UTF-8."},
+		{"overlong UTF-8", "\"\xc0\x80\"", "The request body is not valid UTF-8."},
+		{"surrogate in UTF-8", "\"\xed\xa0\x80\"", "The request body is not valid UTF-8."},
+		{"UTF-16", "{\x00}\x00", "The request body is not valid JSON: unexpected character at offset 1."},
+		{"high surrogate alone", `"a\ud800"`, "The request body has half of a surrogate pair at offset 2."},
+		{"low surrogate alone", `"\udc00"`, "The request body has half of a surrogate pair at offset 1."},
+		{"surrogates in the wrong order", `"\udc00\ud800"`, "The request body has half of a surrogate pair at offset 1."},
+		{"high surrogate before another escape", `"\ud800\n"`, "The request body has half of a surrogate pair at offset 1."},
+		{"high surrogate twice", `"\ud800\ud800"`, "The request body has half of a surrogate pair at offset 1."},
+		{"surrogate in a name", `{"\ud800":1}`, "The request body has half of a surrogate pair at offset 2."},
+		{"short escape", `"\u12"`, "The request body is not valid JSON: unexpected character at offset 5."},
+		{"unknown escape", `"\x41"`, "The request body is not valid JSON: unexpected character at offset 2."},
+		{"escape at the end", `"\`, early},
+		{"control character in a string", "\"a\nb\"", "The request body is not valid JSON: unexpected character at offset 2."},
+		{"control character after an escape", "\"\\n\x00\"", "The request body is not valid JSON: unexpected character at offset 3."},
+		{"open string", `"a`, early},
+		{"open object", `{"a":1`, early},
+		{"open array", `[1,`, early},
+		{"name without value", `{"a"}`, "The request body is not valid JSON: unexpected character at offset 4."},
+		{"name that is no string", `{a:1}`, "The request body is not valid JSON: unexpected character at offset 1."},
+		{"single quotes", `{'a':1}`, "The request body is not valid JSON: unexpected character at offset 1."},
+		{"trailing comma", `{"a":1,}`, "The request body is not valid JSON: unexpected character at offset 7."},
+		{"trailing comma in an array", `[1,]`, "The request body is not valid JSON: unexpected character at offset 3."},
+		{"comment", `[1/**/]`, "The request body is not valid JSON: unexpected character at offset 2."},
+		{"literal in upper case", `True`, "The request body is not valid JSON: unexpected character at offset 0."},
+		{"NaN", `NaN`, "The request body is not valid JSON: unexpected character at offset 0."},
+		{"leading zero", `01`, "The request body has more after its JSON value, from offset 1."},
+		{"plus sign", `+1`, "The request body is not valid JSON: unexpected character at offset 0."},
+		{"minus sign alone", `-`, early},
+		{"no digits before the point", `.5`, "The request body is not valid JSON: unexpected character at offset 0."},
+		{"no digits after the point", `1.`, early},
+		{"no digits in the exponent", `1e+`, early},
+		{"hexadecimal", `0x10`, "The request body has more after its JSON value, from offset 1."},
+		{"two values", `{"a":1}{"a":2}`, "The request body has more after its JSON value, from offset 7."},
+		{"text after the value", `{} x`, "The request body has more after its JSON value, from offset 3."},
+		{"NUL after the value", "{}\x00", "The request body has more after its JSON value, from offset 2."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := bodyOf[any](t, `{}`, jsonbody.Options{}).Parse([]byte(tt.text))
+			e := refusal(t, err)
+			if e.Status != 400 || e.Code != apierror.CodeInvalidBody || e.Message != tt.want {
+				t.Errorf("got %d %s %q\nwant 400 invalid_body %q", e.Status, e.Code, e.Message, tt.want)
+			}
+			if len(e.Details) > 0 {
+				t.Errorf("got details %v for a text that has no values", e.Details)
+			}
+		})
+	}
+}
+
+// RFC 8259 section 4 lets the meaning of repeated names open: readers differ.
+func TestParseRefusesRepeatedNames(t *testing.T) {
+	for _, tt := range []struct{ text, pointer string }{
+		{`{"a":1,"a":1}`, "/a"},
+		{`{"a":1,"\u0061":2}`, "/a"},
+		{`{"a":1,"b":{"c":[0,{"d":1,"d":2}]}}`, "/b/c/1/d"},
+		{`{"":1,"":2}`, "/"},
+		{`{"a/b~c":1,"a\/b~c":2}`, "/a~1b~0c"},
+		{`{"é":1,"\u00e9":2}`, "/é"},
+	} {
+		_, err := bodyOf[any](t, `{}`, jsonbody.Options{}).Parse([]byte(tt.text))
+		want := []apierror.Detail{{Pointer: tt.pointer, Detail: "occurs more than once"}}
+		if diff := cmp.Diff(want, refusal(t, err).Details); diff != "" {
+			t.Errorf("%s: details (-want +got):\n%s", tt.text, diff)
+		}
+	}
+}
+
+func TestParseLimits(t *testing.T) {
+	nested := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	list := func(n int) string { return "[" + strings.TrimSuffix(strings.Repeat("0,", n), ",") + "]" }
+	name := func(n int) string { return `{"a":{"` + strings.Repeat("n", n) + `":1}}` }
+	for _, tt := range []struct {
+		name    string
+		options jsonbody.Options
+		good    string
+		bad     string
+		want    string
+	}{
+		{
+			"size", jsonbody.Options{MaxBytes: 10}, `"12345678"`, `"123456789"`,
+			"The request body is larger than 10 octets.",
+		},
+		{
+			"default size", jsonbody.Options{},
+			`"` + strings.Repeat("x", 65534) + `"`, `"` + strings.Repeat("x", 65535) + `"`,
+			"The request body is larger than 65536 octets.",
+		},
+		{
+			"depth", jsonbody.Options{MaxDepth: 3}, `{"a":[{"b":1}]}`, `{"a":[{"b":[]}]}`,
+			"The request body is nested more than 3 levels deep.",
+		},
+		{
+			"default depth", jsonbody.Options{}, nested(16), nested(17),
+			"The request body is nested more than 16 levels deep.",
+		},
+		{
+			"values", jsonbody.Options{MaxValues: 4}, `{"a":[1,2]}`, `{"a":[1,2,3]}`,
+			"The request body holds more than 4 values.",
+		},
+		{
+			"default values", jsonbody.Options{}, list(2499), list(2500),
+			"The request body holds more than 2500 values.",
+		},
+		{
+			"number", jsonbody.Options{}, "-1." + strings.Repeat("1", 29), "-1." + strings.Repeat("1", 30),
+			"The request body is a number of more than 32 characters.",
+		},
+		{
+			"exponent", jsonbody.Options{}, `[1e308,1e-308,1E+308]`, `[1e309]`,
+			"The request body is not valid: /0 is a number with an exponent beyond 308.",
+		},
+		{
+			"negative exponent", jsonbody.Options{}, `1e-308`, `1e-309`,
+			"The request body is a number with an exponent beyond 308.",
+		},
+		{
+			"digits of the exponent", jsonbody.Options{}, `1e001`, `1e0001`,
+			"The request body is a number with an exponent beyond 308.",
+		},
+		{
+			"path", jsonbody.Options{}, "[" + name(509) + "," + name(509) + "]", name(510),
+			"The request body is not valid: /a has a member with a path of more than 512 octets.",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			body := bodyOf[any](t, `{}`, tt.options)
+			if _, err := body.Parse([]byte(tt.good)); err != nil {
+				t.Errorf("Parse refused what is within the limit: %v", err)
+			}
+			_, err := body.Parse([]byte(tt.bad))
+			if got := refusal(t, err).Message; got != tt.want {
+				t.Errorf("past the limit, got message %q\nwant %q", got, tt.want)
+			}
+		})
+	}
+}

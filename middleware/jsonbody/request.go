@@ -1,0 +1,152 @@
+package jsonbody
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/animalstore/gatehouse/apierror"
+)
+
+const (
+	defaultBytes     = 64 << 10
+	defaultMediaType = "application/json"
+
+	// firstRead is the most that is set aside on the word of Content-Length.
+	firstRead = 4 << 10
+)
+
+// reader gets the octets of a body.
+type reader struct {
+	maxBytes int64
+	accepted []string // media types in lower case
+	accept   string   // the same as the value of an Accept field
+}
+
+func newReader(o Options) reader {
+	rd := reader{maxBytes: o.MaxBytes}
+	if rd.maxBytes == 0 {
+		rd.maxBytes = defaultBytes
+	}
+	for _, m := range o.MediaTypes {
+		rd.accepted = append(rd.accepted, strings.ToLower(m))
+	}
+	if len(rd.accepted) == 0 {
+		rd.accepted = []string{defaultMediaType}
+	}
+	rd.accept = strings.Join(rd.accepted, ", ")
+	return rd
+}
+
+// read checks what the header section tells before it touches the body: net/http
+// sends 100 Continue on the first Read.
+func (rd reader) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if empty := r.Body == nil || r.Body == http.NoBody; empty && len(r.Header["Content-Type"]) == 0 {
+		return nil, invalid(problem{whole: true, detail: "is empty"})
+	}
+	if err := rd.supported(w, r); err != nil {
+		return nil, err
+	}
+	if r.ContentLength > rd.maxBytes {
+		return nil, closing(w, r, tooLarge(rd.maxBytes))
+	}
+	if r.Body == nil {
+		return nil, nil
+	}
+	// One octet more than allowed tells a body that is too long from one that is not.
+	data, err := readAll(io.LimitReader(r.Body, rd.maxBytes+1), r.ContentLength)
+	switch outer, ok := errors.AsType[*http.MaxBytesError](err); {
+	case ok:
+		return nil, closing(w, r, tooLarge(outer.Limit))
+	case err != nil:
+		return nil, apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody,
+			"The request body could not be read.").Wrap(fmt.Errorf("jsonbody: reading the body: %w", err))
+	case int64(len(data)) > rd.maxBytes:
+		return nil, closing(w, r, tooLarge(rd.maxBytes))
+	}
+	return data, nil
+}
+
+// readAll is io.ReadAll that begins with the announced size, up to firstRead.
+func readAll(from io.Reader, announced int64) ([]byte, error) {
+	// One octet to spare, in which the end is seen without growing.
+	data := make([]byte, 0, min(max(announced, 511), firstRead)+1)
+	for {
+		n, err := from.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err == io.EOF {
+			return data, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(data) == cap(data) {
+			data = slices.Grow(data, len(data))
+		}
+	}
+}
+
+// supported answers 415 for content that is not JSON or is encoded (RFC 9110
+// sections 15.5.16 and 12.5.3).
+func (rd reader) supported(w http.ResponseWriter, r *http.Request) error {
+	for _, line := range r.Header["Content-Encoding"] {
+		for coding := range strings.SplitSeq(line, ",") {
+			if coding = strings.Trim(coding, " \t"); coding != "" && !strings.EqualFold(coding, "identity") {
+				w.Header().Set("Accept-Encoding", "identity")
+				return apierror.New(http.StatusUnsupportedMediaType, apierror.CodeUnsupportedMediaType,
+					"The request body must not have a Content-Encoding.")
+			}
+		}
+	}
+	if !rd.accepts(r.Header["Content-Type"]) {
+		w.Header().Set("Accept", rd.accept)
+		return apierror.New(http.StatusUnsupportedMediaType, apierror.CodeUnsupportedMediaType,
+			"The request body must have the Content-Type "+strings.Join(rd.accepted, " or ")+".")
+	}
+	return nil
+}
+
+// accepts wants exactly one media type (RFC 9110 section 8.3), and UTF-8 if it
+// names a charset, which has no meaning for JSON (RFC 8259 section 11).
+func (rd reader) accepts(contentType []string) bool {
+	if len(contentType) != 1 {
+		return false
+	}
+	if contentType[0] == defaultMediaType && rd.accept == defaultMediaType {
+		return true // what nearly everybody sends
+	}
+	media, params, err := mime.ParseMediaType(contentType[0])
+	if err != nil || !slices.Contains(rd.accepted, media) {
+		return false
+	}
+	charset, named := params["charset"]
+	return !named || strings.EqualFold(charset, "utf-8")
+}
+
+func checkMediaType(m string) error {
+	media, params, err := mime.ParseMediaType(m)
+	if err != nil || len(params) > 0 || !strings.Contains(media, "/") || strings.Contains(m, ";") {
+		return errors.New("is not a media type without parameters")
+	}
+	return nil
+}
+
+func tooLarge(limit int64) *apierror.Error {
+	return apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge,
+		fmt.Sprintf("The request body is larger than %d octets.", limit))
+}
+
+// closing has the connection closed after err, since the rest of the body is not
+// read. net/http does so by itself only if http.MaxBytesReader was given its own
+// ResponseWriter, not one that wraps it. HTTP/2 has no such field (RFC 9113
+// section 8.2.2) and resets the stream.
+func closing(w http.ResponseWriter, r *http.Request, err *apierror.Error) error {
+	if r.ProtoMajor < 2 {
+		w.Header().Set("Connection", "close")
+	}
+	return err
+}

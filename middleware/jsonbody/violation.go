@@ -1,0 +1,177 @@
+package jsonbody
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// problems turns a violation into what is wrong where. The texts of the validator
+// are not used: they hold values of the body and the URL of the schema.
+func (s *schema) problems(violation *jsonschema.ValidationError, tree any) []problem {
+	c := collector{schema: s, tree: tree}
+	c.collect(violation, false)
+	for i := range c.found {
+		c.found[i].pointer = bounded(c.found[i].pointer)
+	}
+	// The validator walks maps, in a different order each time.
+	slices.SortFunc(c.found, func(a, b problem) int {
+		return cmp.Or(strings.Compare(a.pointer, b.pointer), strings.Compare(a.detail, b.detail))
+	})
+	return slices.Compact(c.found)
+}
+
+type collector struct {
+	schema *schema
+	tree   any
+	found  []problem
+}
+
+// collect goes down to the violations that have no other as their cause. Within
+// ofName they are about the name of a member rather than its value.
+func (c *collector) collect(v *jsonschema.ValidationError, ofName bool) {
+	js, keyword := c.schema.at(v.AbsoluteKeywordLocation)
+	ofName = ofName || c.schema.ofNames[js]
+	causes := v.Causes
+	switch keyword {
+	case "anyOf", "oneOf":
+		causes = meant(v)
+	case "minContains":
+		causes = nil // why each of the items is not the one
+	}
+	for _, cause := range causes {
+		c.collect(cause, ofName)
+	}
+	if len(causes) > 0 {
+		return
+	}
+	pointer := instancePointer(v.InstanceLocation)
+	switch name, _, _ := strings.Cut(keyword, "/"); {
+	case ofName:
+		c.add(pointer, "has a name that is not allowed")
+	case name == "required":
+		c.addMissing(pointer, js.Required)
+	case name == "additionalProperties":
+		c.addUnknown(pointer, js)
+	case name == "dependentRequired" || name == "dependencies":
+		c.addMissing(pointer, dependents(js, keyword))
+	default:
+		c.add(pointer, demand(js, keyword))
+	}
+}
+
+func (c *collector) add(pointer, detail string) {
+	c.found = append(c.found, problem{pointer: pointer, detail: detail})
+}
+
+func (c *collector) addMissing(pointer string, names []string) {
+	object, _ := lookup(c.tree, pointer).(map[string]any)
+	for _, name := range names {
+		if _, ok := object[name]; !ok {
+			c.add(pointer+"/"+escapePointer(name), "is required")
+		}
+	}
+}
+
+func (c *collector) addUnknown(pointer string, js *jsonschema.Schema) {
+	object, _ := lookup(c.tree, pointer).(map[string]any)
+	for name := range object {
+		if len(described(js, name)) == 0 {
+			c.add(pointer+"/"+escapePointer(name), "is not allowed")
+		}
+	}
+}
+
+// meant returns the causes in a failed choice that tell the client something: those
+// of the one alternative which accepts the type of the value, if it is only one.
+func meant(v *jsonschema.ValidationError) []*jsonschema.ValidationError {
+	var rest []*jsonschema.ValidationError
+	for _, cause := range v.Causes {
+		leaf := cause
+		for len(leaf.Causes) == 1 {
+			leaf = leaf.Causes[0]
+		}
+		wrongType := leaf.InstanceLocation == v.InstanceLocation &&
+			strings.HasSuffix(leaf.KeywordLocation, "/type") && len(leaf.Causes) == 0
+		if !wrongType {
+			rest = append(rest, cause)
+		}
+	}
+	if len(rest) != 1 {
+		return nil
+	}
+	return rest
+}
+
+// dependents returns the names that a keyword such as dependentRequired/b asks
+// for.
+func dependents(js *jsonschema.Schema, keyword string) []string {
+	tokens := strings.Split(keyword, "/")
+	if len(tokens) < 2 {
+		return nil
+	}
+	name := unescapePointer(unescapePath(tokens[1]))
+	if names, ok := js.DependentRequired[name]; ok {
+		return names
+	}
+	names, _ := js.Dependencies[name].([]string)
+	return names
+}
+
+// at splits the location of a keyword into the schema and the keyword, which is ""
+// if the schema itself is false.
+func (s *schema) at(location string) (js *jsonschema.Schema, keyword string) {
+	for end := len(location); end > 0; end = strings.LastIndexByte(location[:end], '/') {
+		if js, ok := s.byLocation[location[:end]]; ok {
+			keyword = strings.TrimPrefix(location[end:], "/")
+			if keyword == "" && (js.Always == nil || *js.Always) {
+				continue // not and contains name their own value
+			}
+			return js, keyword
+		}
+	}
+	return s.root, ""
+}
+
+// instancePointer makes a JSON Pointer of a location of the validator, which is
+// percent-encoded besides.
+func instancePointer(location string) string {
+	tokens := strings.Split(location, "/")
+	for i, t := range tokens {
+		tokens[i] = unescapePath(t)
+	}
+	return strings.Join(tokens, "/")
+}
+
+func unescapePath(token string) string {
+	if s, err := url.PathUnescape(token); err == nil {
+		return s
+	}
+	return token
+}
+
+// lookup returns the value at a pointer into the tree.
+func lookup(v any, pointer string) any {
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if pointer == "" {
+			break
+		}
+		switch parent := v.(type) {
+		case map[string]any:
+			v = parent[unescapePointer(token)]
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(parent) {
+				return nil
+			}
+			v = parent[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
