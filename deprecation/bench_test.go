@@ -1,0 +1,76 @@
+package deprecation_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/animalstore/gatehouse/deprecation"
+)
+
+// silent is a ResponseWriter that allocates nothing.
+type silent struct{ header http.Header }
+
+func (w silent) Header() http.Header         { return w.header }
+func (w silent) Write(b []byte) (int, error) { return len(b), nil }
+func (w silent) WriteHeader(int)             {}
+
+func stack(d *deprecation.Declaration) map[string]http.Handler {
+	on := func(m func(http.Handler) http.Handler) func(http.Handler) http.Handler {
+		return deprecation.OnPath("/v1/pets/{petId}", m)
+	}
+	return map[string]http.Handler{
+		"bare":                  ok,
+		"handler":               d.Handler(ok),
+		"announce, handler":     d.Announce(d.Handler(ok)),
+		"both on path":          on(d.Announce)(on(d.Handler)(ok)),
+		"another path, passing": deprecation.OnPath("/v1/pets", d.Announce)(ok),
+	}
+}
+
+func run(h http.Handler) func() {
+	w := silent{http.Header{}}
+	r, _ := http.NewRequest(http.MethodGet, "/v1/pets/7", nil)
+	return func() {
+		clear(w.header)
+		h.ServeHTTP(w, r)
+	}
+}
+
+func options() deprecation.Options {
+	return deprecation.Options{
+		Sunset: sunset, Successor: successor,
+		Brownouts: []deprecation.Brownout{{sunset.AddDate(0, -1, 0), sunset.AddDate(0, -1, 1)}},
+		OnUse:     func(*http.Request) {},
+	}
+}
+
+func BenchmarkHandler(b *testing.B) {
+	handlers := stack(deprecation.MustNew(since, options()))
+	for _, name := range []string{"bare", "handler", "announce, handler", "both on path", "another path, passing"} {
+		b.Run(name, func(b *testing.B) {
+			serve := run(handlers[name])
+			b.ReportAllocs()
+			for b.Loop() {
+				serve()
+			}
+		})
+	}
+}
+
+func TestNoAllocations(t *testing.T) {
+	for name, h := range stack(declare(t, before, options())) {
+		if n := testing.AllocsPerRun(100, run(h)); n != 0 {
+			t.Errorf("%s: %v allocations a request, promised are none before the sunset", name, n)
+		}
+	}
+}
+
+func BenchmarkFromHeader(b *testing.B) {
+	h := http.Header{"Deprecation": {deprecationValue}, "Sunset": {sunsetValue}, "Link": {successorLink}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := deprecation.FromHeader(h); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,389 @@
+package deprecation_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/deprecation"
+)
+
+// fields are those that this package has to do with, as they were sent.
+func fields(h http.Header) map[string][]string {
+	got := make(map[string][]string)
+	for _, name := range []string{"Deprecation", "Sunset", "Link", "Retry-After"} {
+		if values := h.Values(name); len(values) > 0 {
+			got[name] = values
+		}
+	}
+	return got
+}
+
+func serve(h http.Handler, method, path string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+	return w
+}
+
+var announced = map[string][]string{
+	"Deprecation": {deprecationValue},
+	"Sunset":      {sunsetValue},
+	"Link":        {successorLink},
+}
+
+func TestHandlerFields(t *testing.T) {
+	all := deprecation.Options{
+		Sunset: sunset, Successor: successor,
+		Documentation: "https://docs.example/deprecations/get-pet", SunsetInfo: "/policy",
+	}
+	for _, tt := range []struct {
+		name    string
+		now     time.Time
+		options deprecation.Options
+		want    map[string][]string
+	}{
+		{"everything", before, all, map[string][]string{
+			"Deprecation": {deprecationValue}, "Sunset": {sunsetValue},
+			"Link": {successorLink + `, <https://docs.example/deprecations/get-pet>; rel="deprecation", </policy>; rel="sunset"`},
+		}},
+		{"deprecation only", before, deprecation.Options{}, map[string][]string{"Deprecation": {deprecationValue}}},
+		{"no removal date", sunset.AddDate(100, 0, 0), deprecation.Options{Successor: successor}, map[string][]string{
+			"Deprecation": {deprecationValue}, "Link": {successorLink},
+		}},
+		{"before the deprecation", since.AddDate(-1, 0, 0), deprecation.Options{Sunset: sunset, Successor: successor}, announced},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := serve(declare(t, tt.now, tt.options).Handler(ok), http.MethodGet, "/v1/pets/7")
+			if w.Code != http.StatusOK {
+				t.Errorf("status %d, want 200: a deprecation changes no behaviour (RFC 9745 section 5)", w.Code)
+			}
+			if diff := cmp.Diff(tt.want, fields(w.Header())); diff != "" {
+				t.Errorf("fields (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The zone of the host has no part in the fields.
+func TestHandlerInAnotherZone(t *testing.T) {
+	local := time.Local
+	time.Local = time.FixedZone("JST", 9*60*60)
+	defer func() { time.Local = local }()
+	d, err := deprecation.New(time.Unix(1764892800, 0), deprecation.Options{
+		Sunset: time.Unix(1922659200, 0), Successor: successor, Now: func() time.Time { return sunset.Add(-1).Local() },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := serve(d.Handler(ok), http.MethodGet, "/v1/pets/7")
+	if diff := cmp.Diff(announced, fields(w.Header())); w.Code != http.StatusOK || diff != "" {
+		t.Errorf("status %d, fields (-want +got):\n%s", w.Code, diff)
+	}
+	if got := d.SunsetDate(); got != "2030-12-05" {
+		t.Errorf("SunsetDate is %q, want 2030-12-05", got)
+	}
+	if got, err := deprecation.ParseSunset("Thursday, 05-Dec-30 00:00:00 GMT"); err != nil || !got.Equal(sunset) {
+		t.Errorf("ParseSunset is %v, %v, want %v", got, err, sunset)
+	}
+}
+
+func TestSunsetIsTheFirstInstantOfRemoval(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		now    time.Time
+		status int
+	}{
+		{"a second before", sunset.Add(-time.Second), http.StatusOK},
+		{"just before", sunset.Add(-1), http.StatusOK},
+		{"at the sunset", sunset, http.StatusGone},
+		{"a second after", sunset.Add(time.Second), http.StatusGone},
+		{"in another zone", sunset.In(time.FixedZone("JST", 9*60*60)), http.StatusGone},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := declare(t, tt.now, deprecation.Options{Sunset: sunset, Successor: successor}).Handler(ok)
+			if w := serve(h, http.MethodGet, "/v1/pets/7"); w.Code != tt.status {
+				t.Errorf("status %d, want %d", w.Code, tt.status)
+			}
+		})
+	}
+	t.Run("sunset with the deprecation", func(t *testing.T) {
+		h := declare(t, since, deprecation.Options{Sunset: since}).Handler(ok)
+		if w := serve(h, http.MethodGet, "/v1/pets/7"); w.Code != http.StatusGone {
+			t.Errorf("status %d, want 410", w.Code)
+		}
+	})
+}
+
+func TestRemoved(t *testing.T) {
+	h := declare(t, sunset, deprecation.Options{Sunset: sunset, Successor: successor, Documentation: "https://docs.example/"}).Handler(ok)
+	w := serve(h, http.MethodGet, "/v1/pets/7")
+	want := map[string][]string{
+		"Deprecation": {deprecationValue},
+		"Link":        {successorLink + `, <https://docs.example/>; rel="deprecation"`},
+	}
+	if diff := cmp.Diff(want, fields(w.Header())); diff != "" {
+		t.Errorf("fields; a Sunset in the past says nothing (-want +got):\n%s", diff)
+	}
+	if got := w.Header().Get("Cache-Control"); got != "no-store" {
+		t.Errorf("Cache-Control is %q, want no-store: a 410 is cacheable otherwise", got)
+	}
+	var body map[string]any
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
+		t.Fatalf("body %q: %v", w.Body, err)
+	}
+	wantBody := map[string]any{
+		"code": "operation_removed", "status": 410.0,
+		"message": "This operation was removed on 5 December 2030; use /v1/pets?status=available instead.",
+	}
+	if diff := cmp.Diff(wantBody, body); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+
+	head := serve(h, http.MethodHead, "/v1/pets/7")
+	if diff := cmp.Diff(w.Header(), head.Header()); head.Code != http.StatusGone || head.Body.Len() != 0 || diff != "" {
+		t.Errorf("HEAD: status %d, %d octets, header (-GET +HEAD):\n%s", head.Code, head.Body.Len(), diff)
+	}
+}
+
+func TestBrownouts(t *testing.T) {
+	noon := time.Date(2030, time.October, 1, 12, 0, 0, 0, time.UTC)
+	h := func(now time.Time) http.Handler {
+		return declare(t, now, deprecation.Options{
+			Sunset: sunset, Successor: successor,
+			Brownouts: []deprecation.Brownout{
+				{noon.AddDate(0, 1, 0), noon.AddDate(0, 1, 0).Add(time.Hour)}, // alone
+				{noon.Add(10 * time.Minute), noon.Add(20 * time.Minute)},      // touches the next but one
+				{noon.Add(time.Minute), noon.Add(5 * time.Minute)},            // inside of the next
+				{noon, noon.Add(10 * time.Minute)},
+			},
+		}).Handler(ok)
+	}
+	for _, tt := range []struct {
+		name       string
+		now        time.Time
+		retryAfter string // "" is no brownout
+	}{
+		{"long before", before, ""},
+		{"just before", noon.Add(-1), ""},
+		{"start", noon, "1200"},
+		{"within a second", noon.Add(time.Millisecond), "1200"},
+		{"a second later", noon.Add(time.Second), "1199"},
+		{"in one of three that are one", noon.Add(10 * time.Minute), "600"},
+		{"last second", noon.Add(20*time.Minute - time.Second), "1"},
+		{"last instant", noon.Add(20*time.Minute - 1), "1"},
+		{"end", noon.Add(20 * time.Minute), ""},
+		{"between", noon.AddDate(0, 0, 15), ""},
+		{"second", noon.AddDate(0, 1, 0).Add(time.Minute), "3540"},
+		{"after the last", noon.AddDate(0, 2, 0), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := serve(h(tt.now), http.MethodGet, "/v1/pets/7")
+			want := map[string][]string{"Deprecation": {deprecationValue}, "Sunset": {sunsetValue}, "Link": {successorLink}}
+			status := http.StatusOK
+			if tt.retryAfter != "" {
+				want["Retry-After"], status = []string{tt.retryAfter}, http.StatusGone
+			}
+			if diff := cmp.Diff(want, fields(w.Header())); w.Code != status || diff != "" {
+				t.Errorf("status %d, want %d; fields (-want +got):\n%s", w.Code, status, diff)
+			}
+		})
+	}
+	const want = `{"code":"operation_removed","message":"This operation is deprecated and switched off for a while, as announced. ` +
+		`It will be removed on 5 December 2030; use /v1/pets?status=available instead.","status":410}` + "\n"
+	if got := serve(h(noon), http.MethodGet, "/v1/pets/7").Body.String(); got != want {
+		t.Errorf("body %s\nwant %s", got, want)
+	}
+}
+
+// Who still calls is of interest most when the calls are refused.
+func TestOnUse(t *testing.T) {
+	noon := time.Date(2030, time.October, 1, 12, 0, 0, 0, time.UTC)
+	for _, now := range []time.Time{before, noon, sunset} {
+		var used []string
+		d := declare(t, now, deprecation.Options{
+			Sunset:    sunset,
+			Brownouts: []deprecation.Brownout{{noon, noon.Add(time.Hour)}},
+			OnUse:     func(r *http.Request) { used = append(used, r.URL.Path) },
+		})
+		serve(d.Announce(d.Handler(ok)), http.MethodGet, "/v1/pets/7")
+		if diff := cmp.Diff([]string{"/v1/pets/7"}, used); diff != "" {
+			t.Errorf("at %v: uses (-want +got):\n%s", now, diff)
+		}
+		used = nil
+		serve(d.Announce(ok), http.MethodGet, "/v1/pets/7")
+		if len(used) != 0 {
+			t.Errorf("at %v: Announce reported a use that did not reach the operation", now)
+		}
+	}
+}
+
+func TestLinksOfOthersStay(t *testing.T) {
+	const other = `</v1/pets?cursor=x>; rel="next"`
+	d := declare(t, before, deprecation.Options{Sunset: sunset, Successor: successor})
+	adds := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Add("Link", other) })
+	outer := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			adds(w, r)
+			next.ServeHTTP(w, r)
+		})
+	}
+	for _, tt := range []struct {
+		name string
+		h    http.Handler
+		want []string
+	}{
+		{"set before", outer(d.Handler(ok)), []string{other, successorLink}},
+		{"set after", d.Handler(adds), []string{successorLink, other}},
+		{"set between", d.Announce(outer(d.Handler(ok))), []string{successorLink, other}},
+		{"on all sides", outer(d.Announce(outer(d.Handler(adds)))), []string{other, successorLink, other, other}},
+		{"alone, after the others", d.Handler(ok), []string{successorLink}},
+	} {
+		if got := serve(tt.h, http.MethodGet, "/v1/pets/7").Header()["Link"]; !slices.Equal(got, tt.want) {
+			t.Errorf("%s: Link is %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestEachFieldOnce(t *testing.T) {
+	d := declare(t, before, deprecation.Options{Sunset: sunset, Successor: successor})
+	h := d.Announce(d.Announce(d.Handler(d.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		d.Annotate(w.Header())
+	})))))
+	if diff := cmp.Diff(announced, fields(serve(h, http.MethodGet, "/v1/pets/7").Header())); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+}
+
+// Responses share the values of the fields, and must not see what others add.
+func TestConcurrentResponses(t *testing.T) {
+	h := declare(t, before, deprecation.Options{Sunset: sunset, Successor: successor}).Handler(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			for _, name := range []string{"Deprecation", "Sunset", "Link"} {
+				w.Header().Add(name, r.URL.Path)
+			}
+		}))
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			path := fmt.Sprintf("/v1/pets/%d", i)
+			want := map[string][]string{
+				"Deprecation": {deprecationValue, path}, "Sunset": {sunsetValue, path}, "Link": {successorLink, path},
+			}
+			for range 100 {
+				if diff := cmp.Diff(want, fields(serve(h, http.MethodGet, path).Header())); diff != "" {
+					t.Errorf("fields (-want +got):\n%s", diff)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// The sunset may come between the outer middleware and the operation.
+func TestSunsetWhileARequestIsOnItsWay(t *testing.T) {
+	now := sunset.Add(-1)
+	d, err := deprecation.New(since, deprecation.Options{Sunset: sunset, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := d.Handler(ok)
+	w := serve(d.Announce(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now = sunset
+		inside.ServeHTTP(w, r)
+	})), http.MethodGet, "/v1/pets/7")
+	if diff := cmp.Diff(map[string][]string{"Deprecation": {deprecationValue}}, fields(w.Header())); w.Code != http.StatusGone || diff != "" {
+		t.Errorf("status %d, fields (-want +got):\n%s", w.Code, diff)
+	}
+}
+
+func TestNilDeclaration(t *testing.T) {
+	var d *deprecation.Declaration
+	h := http.Header{}
+	d.Annotate(h)
+	w := serve(d.Announce(d.Handler(ok)), http.MethodGet, "/v1/pets/7")
+	if got := fields(w.Header()); w.Code != http.StatusOK || len(got) > 0 || len(h) > 0 {
+		t.Errorf("status %d, fields %v and %v; an operation that is not deprecated has none", w.Code, got, h)
+	}
+}
+
+// The pets API in small: all answers for the path carry the fields, whoever gives
+// them, and none for another path does. 401 comes before 410, and 410 before 405.
+func TestComposition(t *testing.T) {
+	var errs apierror.Responder
+	refuse := func(status int, code apierror.Code, when func(*http.Request) bool) func(http.Handler) http.Handler {
+		return func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if when(r) {
+					errs.Respond(w, r, apierror.New(status, code, ""))
+					return
+				}
+				next.ServeHTTP(w, r)
+			})
+		}
+	}
+	service := func(d *deprecation.Declaration) http.Handler {
+		mux := http.NewServeMux()
+		mux.Handle("GET /v1/pets", ok)
+		mux.Handle("GET /v1/pets/{petId}", errs.Handle(func(_ http.ResponseWriter, r *http.Request) error {
+			if r.PathValue("petId") == "404" {
+				return apierror.New(http.StatusNotFound, apierror.CodePetNotFound, "")
+			}
+			return nil
+		}))
+		h := deprecation.OnPath("/v1/pets/{petId}", d.Handler)(errs.Mux(mux))
+		h = refuse(http.StatusUnauthorized, apierror.CodeMissingAPIKey, func(r *http.Request) bool { return r.Header.Get("Authorization") == "" })(h)
+		h = refuse(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded, func(r *http.Request) bool { return r.Header.Get("Authorization") == "over" })(h)
+		return deprecation.OnPath("/v1/pets/{petId}", d.Announce)(h)
+	}
+	for _, tt := range []struct {
+		method, path, key string
+		status, gone      int // before and after the sunset
+		announced         bool
+	}{
+		{"GET", "/v1/pets/7", "key", 200, 410, true},
+		{"HEAD", "/v1/pets/7", "key", 200, 410, true},
+		{"GET", "/v1/p%65ts/7", "key", 200, 410, true},
+		{"GET", "/v1/pets/a%2Fb", "key", 200, 410, true},
+		{"GET", "/v1/pets/404", "key", 404, 410, true},
+		{"HEAD", "/v1/pets/404", "key", 404, 410, true},
+		{"DELETE", "/v1/pets/7", "key", 405, 410, true},
+		{"GET", "/v1/pets/7", "", 401, 401, true},
+		{"HEAD", "/v1/pets/7", "", 401, 401, true},
+		{"DELETE", "/v1/pets/7", "", 401, 401, true},
+		{"GET", "/v1/pets/7", "over", 429, 429, true},
+		{"GET", "/v1/pets", "key", 200, 200, false},
+		{"GET", "/v1/pets", "", 401, 401, false},
+		{"GET", "/v1/pets/", "key", 404, 404, false},
+		{"GET", "/v1/pets/7/toys", "key", 404, 404, false},
+		{"GET", "/V1/pets/7", "key", 404, 404, false},
+		{"POST", "/v1/pets", "over", 429, 429, false},
+	} {
+		for _, now := range []time.Time{before, sunset} {
+			h := service(declare(t, now, deprecation.Options{Sunset: sunset, Successor: successor}))
+			status, want := tt.status, announced
+			if now.Equal(sunset) {
+				status, want = tt.gone, map[string][]string{"Deprecation": {deprecationValue}, "Link": {successorLink}}
+			}
+			if !tt.announced {
+				want = map[string][]string{}
+			}
+			r := httptest.NewRequest(tt.method, tt.path, nil)
+			r.Header.Set("Authorization", tt.key)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if diff := cmp.Diff(want, fields(w.Header())); w.Code != status || diff != "" {
+				t.Errorf("%s %s, key %q, at %v: status %d, want %d; fields (-want +got):\n%s",
+					tt.method, tt.path, tt.key, now.Format(time.DateOnly), w.Code, status, diff)
+			}
+		}
+	}
+}
