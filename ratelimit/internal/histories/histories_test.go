@@ -1,0 +1,87 @@
+package histories_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/histories"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+)
+
+func TestModel(t *testing.T) {
+	for seed := range uint64(10) {
+		histories.Check(t, ratelimittest.NewModel(time.Now), histories.Options{Seed: seed})
+	}
+}
+
+func TestMemory(t *testing.T) {
+	for seed := range uint64(20) {
+		l, err := memory.New(memory.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		histories.Check(t, l, histories.Options{Seed: seed})
+	}
+}
+
+// A check that finds nothing wrong with a wrong engine is worth nothing.
+func TestFindsWhatIsWrong(t *testing.T) {
+	for name, engine := range map[string]histories.Engine{
+		"a peek that lags behind":  &stale{Model: ratelimittest.NewModel(time.Now)},
+		"a charge that is lost":    &lossy{Model: ratelimittest.NewModel(time.Now)},
+		"a charge that is doubled": &double{Model: ratelimittest.NewModel(time.Now)},
+	} {
+		probe := &recorder{TB: t}
+		histories.Check(probe, engine, histories.Options{Callers: 4, Calls: 100})
+		if !probe.failed {
+			t.Errorf("%s was not found", name)
+		}
+	}
+}
+
+// A recorder is a test that may fail.
+type recorder struct {
+	testing.TB
+	failed bool
+}
+
+func (r *recorder) Errorf(string, ...any) { r.failed = true }
+
+type stale struct {
+	*ratelimittest.Model
+	mu   sync.Mutex
+	last ratelimit.Decision
+}
+
+func (s *stale) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d, err := s.Model.Peek(ctx, subject, plan)
+	if s.last.Plan == nil || rand.IntN(2) == 0 {
+		s.last = d
+	}
+	return s.last, err
+}
+
+type lossy struct{ *ratelimittest.Model }
+
+func (l *lossy) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if rand.IntN(10) == 0 {
+		return l.Model.Peek(ctx, subject, plan)
+	}
+	return l.Model.Take(ctx, subject, plan, cost)
+}
+
+type double struct{ *ratelimittest.Model }
+
+func (d *double) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if rand.IntN(10) == 0 {
+		_, _ = d.Model.Take(ctx, subject, plan, cost)
+	}
+	return d.Model.Take(ctx, subject, plan, cost)
+}

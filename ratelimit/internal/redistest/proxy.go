@@ -1,0 +1,91 @@
+package redistest
+
+import (
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// A Proxy passes on what a client and a server say to each other, until it is told
+// to cut them off.
+type Proxy struct {
+	Addr string
+
+	to  string
+	cut atomic.Int64 // bytes of replies until the cut; negative: no cut is due
+
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+// StartProxy starts a proxy in front of the server at an address. It ends with the
+// test.
+func StartProxy(t testing.TB, to string) *Proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{Addr: l.Addr().String(), to: to}
+	p.cut.Store(-1)
+	t.Cleanup(func() {
+		l.Close()
+		p.Cut()
+	})
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go p.serve(client)
+		}
+	}()
+	return p
+}
+
+// Cut closes every connection.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		c.Close()
+	}
+	p.conns = nil
+}
+
+// CutAfter closes every connection once so many more bytes of replies have been
+// passed on, in the middle of whichever reply that is.
+func (p *Proxy) CutAfter(bytes int) { p.cut.Store(int64(bytes)) }
+
+func (p *Proxy) serve(client net.Conn) {
+	server, err := net.Dial("tcp", p.to)
+	if err != nil {
+		client.Close()
+		return
+	}
+	p.mu.Lock()
+	p.conns = append(p.conns, client, server)
+	p.mu.Unlock()
+	go func() {
+		_, _ = io.Copy(server, client)
+		server.Close()
+	}()
+	defer client.Close()
+	buf := make([]byte, 1<<16)
+	for {
+		n, err := server.Read(buf)
+		if due := p.cut.Load(); due >= 0 && int64(n) >= due && p.cut.CompareAndSwap(due, -1) {
+			_, _ = client.Write(buf[:due])
+			p.Cut()
+			return
+		} else if due >= 0 {
+			p.cut.CompareAndSwap(due, due-int64(n))
+		}
+		if _, e := client.Write(buf[:n]); e != nil || err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,113 @@
+//go:build unix
+
+package redislimit_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
+)
+
+// BenchmarkTake measures a decision over two quotas beside the least that Redis
+// can be asked, a script that returns 1, and beside redis_rate, which takes two
+// calls for two quotas. All of them use plain go-redis clients of one server.
+func BenchmarkTake(b *testing.B) {
+	c := redistest.Start(b).Client()
+	l := newLimiter(b, c)
+	request, end := context.WithCancel(ctx) // like that of an HTTP request
+	defer end()
+	many := ratelimit.MustPlan("many", ratelimit.DefaultPenalty(),
+		ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(ratelimit.MaxLimit))
+	none := ratelimit.MustPlan("none", ratelimit.DefaultPenalty(),
+		ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(1))
+	rates := redis_rate.NewLimiter(c)
+	trivial := redis.NewScript("return 1")
+	if err := trivial.Load(ctx, c).Err(); err != nil {
+		b.Fatal(err)
+	}
+	hot, spread := names(1), names(10_000)
+	for _, subject := range spread {
+		if _, err := l.Take(ctx, subject, many, 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, bench := range []struct {
+		name     string
+		subjects []string
+		call     func(subject string) error
+	}{
+		{"evalsha/hot", hot, func(subject string) error {
+			return trivial.EvalSha(ctx, c, []string{subject}).Err()
+		}},
+		{"evalsha/10k", spread, func(subject string) error {
+			return trivial.EvalSha(ctx, c, []string{subject}).Err()
+		}},
+		{"gatehouse/hot", hot, func(subject string) error {
+			_, err := l.Take(ctx, subject, many, 1)
+			return err
+		}},
+		{"gatehouse/10k", spread, func(subject string) error {
+			_, err := l.Take(ctx, subject, many, 1)
+			return err
+		}},
+		{"gatehouse/request", hot, func(subject string) error {
+			_, err := l.Take(request, subject, many, 1)
+			return err
+		}},
+		{"gatehouse/denied", hot, func(subject string) error {
+			_, err := l.Take(ctx, subject, none, 1)
+			return err
+		}},
+		{"redis_rate/hot", hot, func(subject string) error {
+			_, err := rates.Allow(ctx, "m"+subject, redis_rate.PerMinute(1<<30))
+			if err == nil {
+				_, err = rates.Allow(ctx, "h"+subject, redis_rate.PerHour(1<<30))
+			}
+			return err
+		}},
+	} {
+		for _, callers := range []int{1, 16, 32} {
+			b.Run(fmt.Sprintf("%s/callers=%d", bench.name, callers), func(b *testing.B) {
+				benchmark(b, callers, bench.subjects, bench.call)
+			})
+		}
+	}
+}
+
+// names returns names of 45 bytes.
+func names(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("subject:aaaaaaaaaaaaaaaaaaaaaaaaaaa:%09d", i)
+	}
+	return names
+}
+
+// benchmark has so many callers share b.N calls.
+func benchmark(b *testing.B, callers int, subjects []string, call func(string) error) {
+	b.ReportAllocs()
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var wg sync.WaitGroup
+	for caller := range callers {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(1, uint64(caller)))
+			for left.Add(-1) >= 0 {
+				if err := call(subjects[r.IntN(len(subjects))]); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

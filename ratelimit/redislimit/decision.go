@@ -1,0 +1,141 @@
+package redislimit
+
+import (
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// A reply is what the script answered to a group, for one of its callers.
+type reply struct {
+	time     int64  // of the server, Unix nanoseconds
+	entry    string // as cutEntry returned it
+	requests int    // how many there were
+	place    int    // of the caller among them, from 0
+}
+
+// counts returns how many requests were granted, and then limited; the others
+// were banned.
+func (r *reply) counts() (granted, limited int) {
+	if r.entry[0] == done {
+		return r.requests, 0
+	}
+	return int(u16(r.entry[1:])), int(u16(r.entry[3:]))
+}
+
+// subject reads the subject's value.
+func (r *reply) subject() (subject, error) {
+	switch r.entry[0] {
+	case done:
+		return readSubject(r.entry[2:])
+	case denied, spared:
+		return readSubject(r.entry[1+countsSize+1:])
+	}
+	return subject{}, unavailable(errReply)
+}
+
+// decision works out what became of the caller's request: the requests before it
+// were decided at the same instant.
+func (r *reply) decision(plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
+	s, err := r.subject()
+	if err != nil {
+		return d, err
+	}
+	d = ratelimit.Decision{Plan: plan, Cost: cost, Time: r.time, StrikesLeft: -1}
+	granted, limited := r.counts()
+	endured := plan.Penalty().Strikes
+	var later int64 // units granted to requests after this one
+	switch {
+	case r.place < granted:
+		d.Outcome = ratelimit.Allowed
+		later = int64(granted-1-r.place) * cost
+		d.StrikesLeft = endured
+	case r.place < granted+limited:
+		d.Outcome = ratelimit.Limited
+		strikes := s.strikes // after the last of the limited ones
+		if granted+limited < r.requests {
+			strikes = endured
+		}
+		if r.entry[0] == denied {
+			strikes -= granted + limited - 1 - r.place
+		}
+		d.StrikesLeft = max(endured-strikes, 0)
+	default:
+		d.Outcome = ratelimit.Banned
+		d.StrikesLeft = 0
+		d.BanEnds = s.banEnds(r.time)
+		if d.BanEnds == 0 {
+			return d, unavailable(errReply)
+		}
+	}
+	if endured == 0 {
+		d.StrikesLeft = -1
+	}
+	s.states(&d, later)
+	d.Settle()
+	return d, nil
+}
+
+// view works out what a request would meet: the answer to a peek.
+func (r *reply) view(plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
+	s, err := r.subject()
+	if err != nil {
+		return d, err
+	}
+	d = ratelimit.Decision{Plan: plan, Cost: 1, Time: r.time, StrikesLeft: -1}
+	fits := s.states(&d, 0)
+	d.BanEnds = s.banEnds(r.time)
+	if endured := plan.Penalty().Strikes; endured > 0 {
+		d.StrikesLeft = max(endured-s.strikes, 0)
+	}
+	switch {
+	case d.BanEnds > 0:
+		d.Outcome = ratelimit.Banned
+		d.StrikesLeft = min(d.StrikesLeft, 0)
+	case fits:
+		d.Outcome = ratelimit.Allowed
+	default:
+		d.Outcome = ratelimit.Limited
+	}
+	d.Settle()
+	return d, nil
+}
+
+// states puts what each quota has left into d, and reports whether d.Cost fits
+// into all of them. Of the units that s says were used, unused were not yet.
+func (s *subject) states(d *ratelimit.Decision, unused int64) (fits bool) {
+	fits = true
+	i := 0
+	for q := range d.Plan.Len() {
+		quota := d.Plan.Quota(q)
+		for i < s.n && s.windows[i].length < quota.Window {
+			i++
+		}
+		state := ratelimit.State{Remaining: quota.Limit, Reset: windowEnd(d.Time, quota.Window)}
+		if i < s.n && s.windows[i].length == quota.Window {
+			w := s.windows[i]
+			state = ratelimit.State{Remaining: max(quota.Limit-w.used+unused, 0), Reset: w.end}
+		}
+		d.States[q] = state
+		fits = fits && state.Remaining >= d.Cost
+	}
+	return fits
+}
+
+// banEnds returns the end of the ban in force at the time now, in Unix seconds,
+// or 0.
+func (r *record) banEnds(now int64) int64 {
+	ends := min(r.ends, ceil(now)+r.length)
+	if r.length == 0 || r.expires*int64(time.Second) <= now || ends*int64(time.Second) <= now {
+		return 0
+	}
+	return ends
+}
+
+// windowEnd returns the end, in Unix seconds, of the window that now is in.
+func windowEnd(now int64, length time.Duration) int64 {
+	return (now/int64(length) + 1) * int64(length/time.Second)
+}
+
+// ceil returns t, in nanoseconds, in whole seconds, rounded up.
+func ceil(t int64) int64 { return (t + int64(time.Second) - 1) / int64(time.Second) }

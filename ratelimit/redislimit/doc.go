@@ -1,0 +1,89 @@
+// Package redislimit limits in Redis, so that all processes that use the same
+// Redis admit exactly the limit together, and share bans. Every decision is one
+// call of one Lua script:
+//
+//	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
+//	limiter, err := redislimit.New(client, redislimit.Options{})
+//	...
+//	d, err := limiter.Take(ctx, "alice", plan, 1)
+//
+// The semantics are those of the embedded engine, ratelimit/memory: all quotas or
+// none are charged, a denial charges nothing, and windows, strikes and bans are
+// counted alike. It works with Redis 7: one server, a master behind sentinels, a
+// cluster, or the servers of a ring.
+//
+// # Throughput
+//
+// A call that finds nothing under way is sent at once. Calls that come while a
+// batch is under way are collected, and sent together when it is back. In a batch,
+// subjects that ask for one plan (one *Plan: plans are not compared by what they
+// say) and cost share one call of the script, up to 64 of them (in a cluster: those
+// with one hash tag), and concurrent requests of one subject share one decision,
+// which grants as many as fit in the order of their arrival and strikes for each
+// of the others. A round trip of more than 250
+// microseconds has room for one more batch for each of them, up to Options.Flights;
+// the client's pool should have at least as many connections. In a cluster all this
+// is so for each master, and one that does not answer does not hold up the subjects
+// of the others.
+//
+// The request that starts a ban takes a second round trip, in which the ban is also
+// entered into the index of bans.
+//
+// A call with a context that cannot end (context.Background) carries its batch
+// itself, which saves a switch of goroutines.
+//
+// # Failure
+//
+// An error that wraps [ratelimit.ErrUnavailable], or is the context's, says that
+// the caller got no decision. The request may have been charged all the same: its
+// reply may have been lost, or have come too late. It was charged once at most,
+// since no call whose outcome is unknown is sent a second time, whatever MaxRetries
+// says in the options of the client; and it was not admitted. A caller whose
+// context ended before the call was sent is not charged.
+//
+// Some errors say that nothing was done, and lead to a second attempt that nobody
+// notices: a server that does not know the script (after SCRIPT FLUSH, a restart,
+// or a failover) is sent its text, a server in cluster mode behind a client of one
+// server is asked for one slot at a time, and the client of a cluster follows the
+// slots.
+//
+// Redis replicates asynchronously. A replica that takes over does not know the
+// charges and bans of the last moment, and what a server loses at a restart without
+// persistence is forgotten. Both err on the side of the caller. Memory that is full
+// must refuse to write, not evict (maxmemory-policy noeviction): a key that is
+// evicted is a quota granted twice, or a ban forgotten.
+//
+// # Clock
+//
+// Time is the Redis server's (TIME), to the microsecond; clocks of other machines
+// play no part. If it steps back no quota is granted twice: windows that now lie in
+// the future go on, at most one window ahead, and a key outlives what it says by
+// five seconds. Replicas that may take over should have clocks as good as that.
+//
+// # Keys
+//
+//	gatehouse{2f1}:alice    the usage, strikes and ban of the subject alice
+//	gatehouse{2f1}#9b3c…    the same, of a subject of more than 128 bytes: SHA-256
+//	gatehouse{2f1}          a sorted set: subjects of this tag with a ban, by its end
+//
+// The tag is one of 1024, and follows from the subject, so that a subject and the
+// index that it may be in share a slot of a cluster, and Bans looks into 1024
+// places at most. The prefix is Options.Prefix. A value is binary, 12 bytes for
+// each window in use and 21 more for a subject with strikes or a ban; limit.lua
+// says what is in it. With two quotas and a name of 45 bytes a subject takes 195
+// bytes of the server's memory, all told, and 225 once it was limited.
+//
+// Every key expires: a subject's five seconds after its last window, ban and step
+// of forgiveness have ended, an index one hour after its last ban.
+//
+// # Client
+//
+// The timeouts of the client bound how long a call without a deadline waits:
+// set redis.Options.ReadTimeout and DialTimeout to what a request can wait, some
+// hundred milliseconds, and DialerRetries to 1. Package ratelimit/failover puts a
+// budget and a circuit breaker in front, and has another engine take over.
+//
+// A user of an access list needs the commands EVAL, EVALSHA, TIME, MGET, SET, DEL,
+// ZADD, ZREM, ZREMRANGEBYSCORE, ZREVRANGE, ZSCAN and EXPIREAT, and keys that begin
+// with the prefix.
+package redislimit

@@ -1,0 +1,143 @@
+//go:build unix
+
+package redislimit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+func TestSentinelFailover(t *testing.T) {
+	r := redistest.StartReplicated(t)
+	l := newLimiter(t, r.Client())
+	testFailover(t, l, "a", r.Master)
+}
+
+func TestClusterFailover(t *testing.T) {
+	cluster := redistest.StartClusterWithReplicas(t)
+	c := cluster.Client()
+	l, err := redislimit.New(c, redislimit.Options{Prefix: "failover"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject, master := subjectOf(t, cluster, l)
+	testFailover(t, l, subject, master)
+}
+
+// subjectOf returns a subject with usage, and the master that has it.
+func subjectOf(t *testing.T, cluster *redistest.Cluster, l *redislimit.Limiter) (string, *redistest.Server) {
+	t.Helper()
+	if _, err := l.Take(ctx, "a", lasting(1), 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range cluster.Masters {
+		if n, err := m.Client().DBSize(ctx).Result(); err == nil && n == 1 {
+			if err := l.Reset(ctx, "a"); err != nil {
+				t.Fatal(err)
+			}
+			return "a", m
+		}
+	}
+	t.Fatal("no master has the subject")
+	return "", nil
+}
+
+// testFailover kills the master in the middle of a quota. What its replica knew
+// counts after it took over.
+func testFailover(t *testing.T, l *redislimit.Limiter, subject string, master *redistest.Server) {
+	t.Helper()
+	const limit = 10
+	for range 6 {
+		if d, err := l.Take(ctx, subject, lasting(limit), 1); err != nil || !d.Allowed() {
+			t.Fatalf("before the failover: %v, %v", d.Outcome, err)
+		}
+	}
+	if n, err := master.Client().Wait(ctx, 1, 10*time.Second).Result(); err != nil || n != 1 {
+		t.Fatalf("the replica is not in step: %d, %v", n, err)
+	}
+	master.Kill()
+	deadline := time.Now().Add(30 * time.Second)
+	failed := 0
+	for {
+		d, err := l.Peek(ctx, subject, lasting(limit))
+		if err == nil {
+			if d.States[0].Remaining != 4 {
+				t.Errorf("after the failover %d of %d remain, want 4", d.States[0].Remaining, limit)
+			}
+			break
+		}
+		failed++
+		if !errors.Is(err, ratelimit.ErrUnavailable) {
+			t.Errorf("during the failover: %v, want an error that wraps ErrUnavailable", err)
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no decision 30s after the master was killed: %v", err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Logf("%d calls failed during the failover", failed)
+	admitted := 0
+	for range 10 {
+		d, err := l.Take(ctx, subject, lasting(limit), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Allowed() {
+			admitted++
+		}
+	}
+	if admitted != 4 {
+		t.Errorf("%d were admitted after the failover, want 4", admitted)
+	}
+}
+
+// One master of a cluster that does not answer holds up its own subjects only.
+func TestStoppedMaster(t *testing.T) {
+	cluster := redistest.StartCluster(t, "--cluster-require-full-coverage", "no")
+	l, err := redislimit.New(cluster.Client(), redislimit.Options{Prefix: "stopped"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stuck, master := subjectOf(t, cluster, l)
+	for i := range 200 { // the engine learns of the masters
+		if _, err := l.Take(ctx, fmt.Sprint(i), lasting(1000), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	master.Stop()
+	defer master.Cont()
+	budget, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	plan := lasting(1000)
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			if _, err := l.Take(budget, stuck, plan, 1); err == nil {
+				t.Error("a stopped master answered")
+			}
+		})
+	}
+	var answered, late atomic.Int64
+	for i := range 200 {
+		wg.Go(func() {
+			if _, err := l.Take(budget, fmt.Sprint(i), plan, 1); err == nil {
+				answered.Add(1)
+			} else {
+				late.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if answered.Load() < 100 {
+		t.Errorf("one of three masters is stopped: %d of 200 subjects were decided, want about 133", answered.Load())
+	}
+}

@@ -1,0 +1,297 @@
+//go:build unix
+
+package redislimit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// A traffic is callers that take from one subject until it is ended.
+type traffic struct {
+	l       *redislimit.Limiter
+	subject string
+	plan    *ratelimit.Plan
+	budget  time.Duration // of each call
+
+	admitted, denied, failed atomic.Int64
+	wrong                    atomic.Pointer[error] // an error that is not as promised
+	end                      context.CancelFunc
+	callers                  sync.WaitGroup
+}
+
+func (tr *traffic) start(callers int) {
+	run, cancel := context.WithCancel(ctx)
+	tr.end = cancel
+	for range callers {
+		tr.callers.Go(func() {
+			for run.Err() == nil {
+				tr.take()
+			}
+		})
+	}
+}
+
+func (tr *traffic) take() {
+	ctx, cancel := context.WithTimeout(ctx, tr.budget)
+	defer cancel()
+	d, err := tr.l.Take(ctx, tr.subject, tr.plan, 1)
+	switch {
+	case err == nil && d.Allowed():
+		tr.admitted.Add(1)
+	case err == nil:
+		tr.denied.Add(1)
+	default:
+		tr.failed.Add(1)
+		if !errors.Is(err, ratelimit.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+			tr.wrong.Store(&err)
+		}
+	}
+}
+
+// stop ends the traffic and holds its errors against what is promised.
+func (tr *traffic) stop(t *testing.T) {
+	t.Helper()
+	tr.end()
+	tr.callers.Wait()
+	t.Logf("admitted %d, denied %d, failed %d", tr.admitted.Load(), tr.denied.Load(), tr.failed.Load())
+	if err := tr.wrong.Load(); err != nil {
+		t.Errorf("an error that wraps neither ErrUnavailable nor that of the context: %v", *err)
+	}
+}
+
+// await waits until a counter has grown by n.
+func await(t *testing.T, what string, counter *atomic.Int64, n int64) {
+	t.Helper()
+	until := counter.Load() + n
+	for deadline := time.Now().Add(30 * time.Second); counter.Load() < until; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: only %d of %d in 30s", what, counter.Load()-until+n, n)
+		}
+	}
+}
+
+func TestScriptFlush(t *testing.T) {
+	s := redistest.Start(t)
+	c, other := s.Client(), s.Client()
+	const limit, callers, each = 1500, 8, 250
+	l, plan := newLimiter(t, c), lasting(limit)
+	var admitted atomic.Int64
+	var wg sync.WaitGroup
+	for caller := range callers {
+		wg.Go(func() {
+			for i := range each {
+				if i%10 == caller {
+					if err := other.ScriptFlush(ctx).Err(); err != nil {
+						t.Error(err)
+					}
+				}
+				d, err := l.Take(ctx, "a", plan, 1)
+				if err != nil {
+					t.Errorf("a flush of scripts was noticed: %v", err)
+				}
+				if d.Allowed() {
+					admitted.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if admitted.Load() != limit {
+		t.Errorf("%d of %d were admitted, want %d", admitted.Load(), callers*each, limit)
+	}
+}
+
+// throughAndBeside returns two engines with the same subjects, of which the first
+// uses the proxy.
+func throughAndBeside(t *testing.T, proxy *redistest.Proxy, s *redistest.Server) (through, beside *redislimit.Limiter) {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: proxy.Addr})
+	t.Cleanup(func() { c.Close() })
+	for _, engine := range []struct {
+		l      **redislimit.Limiter
+		client *redis.Client
+	}{{&through, c}, {&beside, s.Client()}} {
+		var err error
+		if *engine.l, err = redislimit.New(engine.client, redislimit.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return through, beside
+}
+
+// Whatever a connection that breaks leaves unread: a request is charged at most
+// once, and whoever did not get an answer gets an error.
+func TestCutReplies(t *testing.T) {
+	const limit = 1 << 30
+	s := redistest.Start(t)
+	proxy := redistest.StartProxy(t, s.Addr)
+	l, direct := throughAndBeside(t, proxy, s)
+	failed := 0
+	for bytes := range 80 {
+		if _, err := l.Take(ctx, "warm", lasting(limit), 1); err != nil {
+			t.Fatalf("on a new connection: %v", err)
+		}
+		before := used(t, direct, "a", limit)
+		proxy.CutAfter(bytes)
+		_, err := l.Take(ctx, "a", lasting(limit), 1)
+		proxy.CutAfter(-1)
+		if err != nil {
+			failed++
+			if !errors.Is(err, ratelimit.ErrUnavailable) {
+				t.Errorf("cut after %d bytes: %v, want an error that wraps ErrUnavailable", bytes, err)
+			}
+		}
+		if n := used(t, direct, "a", limit) - before; n != 1 {
+			t.Errorf("cut after %d bytes: one request was charged %d times", bytes, n)
+		}
+	}
+	if failed < 30 {
+		t.Errorf("%d of 80 cuts were in the middle of the reply, want at least 30", failed)
+	}
+}
+
+// The same with many callers and several subjects to a batch.
+func TestCutBatches(t *testing.T) {
+	const limit, callers, each = 1 << 30, 16, 100
+	s := redistest.Start(t)
+	proxy := redistest.StartProxy(t, s.Addr)
+	l, direct := throughAndBeside(t, proxy, s)
+	plans := []*ratelimit.Plan{lasting(limit), lasting(limit)}
+	var admitted, failed, cuts atomic.Int64
+	var wg sync.WaitGroup
+	for caller := range callers {
+		wg.Go(func() {
+			for i := range each {
+				if caller == 0 && i%5 == 0 {
+					proxy.CutAfter(i * 3)
+					cuts.Add(1)
+				}
+				d, err := l.Take(ctx, fmt.Sprint(i%3), plans[caller%2], 1)
+				switch {
+				case err != nil:
+					failed.Add(1)
+					if !errors.Is(err, ratelimit.ErrUnavailable) {
+						t.Errorf("%v does not wrap ErrUnavailable", err)
+					}
+				case d.Allowed():
+					admitted.Add(1)
+				default:
+					t.Errorf("denied below the limit")
+				}
+			}
+		})
+	}
+	wg.Wait()
+	charged := used(t, direct, "0", limit) + used(t, direct, "1", limit) + used(t, direct, "2", limit)
+	t.Logf("%d cuts: %d admitted, %d failed, %d charged", cuts.Load(), admitted.Load(), failed.Load(), charged)
+	if charged < admitted.Load() || charged > admitted.Load()+failed.Load() {
+		t.Errorf("%d were admitted and %d failed, but %d charged", admitted.Load(), failed.Load(), charged)
+	}
+	if failed.Load() == 0 {
+		t.Error("no cut was noticed")
+	}
+}
+
+func TestKill(t *testing.T) {
+	s := redistest.Start(t)
+	const limit = 1 << 30
+	tr := &traffic{l: newLimiter(t, s.Client()), subject: "a", plan: lasting(limit), budget: time.Second}
+	tr.start(64)
+	defer tr.end()
+	for range 2 {
+		await(t, "admitted before the crash", &tr.admitted, 500)
+		s.Kill()
+		await(t, "failed after the crash", &tr.failed, 100)
+		s.Restart()
+		await(t, "admitted after the restart", &tr.admitted, 500)
+	}
+	tr.stop(t)
+}
+
+// A server that stops, and goes on: callers leave when their contexts end, those
+// who left before they were sent are not charged, and those who stayed are
+// answered.
+func TestStop(t *testing.T) {
+	s := redistest.Start(t)
+	const limit, leavers = 1 << 30, 200
+	l, err := redislimit.New(s.Client(), redislimit.Options{Flights: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := lasting(limit)
+	if _, err := l.Take(ctx, "a", plan, 1); err != nil {
+		t.Fatal(err)
+	}
+	s.Stop()
+	var wg sync.WaitGroup
+	for range leavers {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+			defer cancel()
+			start := time.Now()
+			if _, err := l.Take(ctx, "a", plan, 1); err != context.DeadlineExceeded {
+				t.Errorf("from a server that is stopped: %v, want %v", err, context.DeadlineExceeded)
+			}
+			if took := time.Since(start); took > time.Second {
+				t.Errorf("a caller with 50ms left after %v", took)
+			}
+		})
+	}
+	wg.Wait()
+	stayed := make(chan error)
+	go func() {
+		_, err := l.Take(ctx, "a", plan, 1)
+		stayed <- err
+	}()
+	s.Cont()
+	if err := <-stayed; err != nil {
+		t.Errorf("a caller who stayed until the server went on: %v", err)
+	}
+	if n := used(t, l, "a", limit); n != 3 {
+		t.Errorf("%d were charged, want 3: one before, one who was sent and left, and one who stayed", n)
+	}
+}
+
+func TestFullMemory(t *testing.T) {
+	s := redistest.Start(t, "--maxmemory", "3mb", "--maxmemory-policy", "noeviction")
+	c := s.Client()
+	l := newLimiter(t, c)
+	admitted := map[string]bool{}
+	for i := range 100_000 {
+		subject := fmt.Sprint("subject ", i)
+		d, err := l.Take(ctx, subject, lasting(1), 1)
+		if err != nil {
+			if !errors.Is(err, ratelimit.ErrUnavailable) {
+				t.Errorf("full memory: %v, want an error that wraps ErrUnavailable", err)
+			}
+			break
+		}
+		admitted[subject] = d.Allowed()
+	}
+	if len(admitted) == 100_000 {
+		t.Fatal("the memory did not fill up")
+	}
+	if err := c.ConfigSet(ctx, "maxmemory", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for subject := range admitted {
+		if d, err := l.Take(ctx, subject, lasting(1), 1); err != nil || d.Allowed() {
+			t.Fatalf("%s was admitted twice, or not decided: %v, %v", subject, d.Outcome, err)
+		}
+	}
+	if d, err := l.Take(ctx, fmt.Sprint("subject ", len(admitted)), lasting(1), 1); err != nil || !d.Allowed() {
+		t.Errorf("the subject that there was no room for: %v, %v, want that it was not charged", d.Outcome, err)
+	}
+}

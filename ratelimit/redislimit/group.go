@@ -1,0 +1,176 @@
+package redislimit
+
+import (
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// The operations of the script.
+const (
+	opTake   = 't'
+	opPeek   = 'p'
+	opRefund = 'r'
+	opBan    = 'b'
+	opLift   = 'l'
+	opReset  = 'x'
+	opShow   = 's'
+)
+
+// A question is what a caller asks of the script. It is comparable.
+type question struct {
+	op      byte
+	subject string
+	plan    *ratelimit.Plan
+	cost    int64
+	arg     int64 // of a refund the time of the charge, of a ban its length, in nanoseconds
+}
+
+// shared reports whether callers with equal questions can share an answer.
+func (q *question) shared() bool { return q.op == opTake || q.op == opPeek }
+
+// indexed reports whether the operation always needs the index of bans.
+func (q *question) indexed() bool { return q.op == opBan || q.op == opLift || q.op == opReset }
+
+// A call is one caller's part in a group.
+type call struct {
+	next  *call         // in the group, in the order of arrival
+	ready chan struct{} // has room for one: the group was answered
+	place int           // in the group, from 0, without those who left
+	left  bool          // the caller no longer waits, and the group was not yet sent
+}
+
+// maxCalls is how many calls a group holds at most: the script has 16 bits for it.
+const maxCalls = 1 << 15
+
+// A group is a question, those who ask it, and the answer.
+type group struct {
+	question
+	index       bool // the script is given the index of bans
+	sent        bool
+	requests    int // how many calls there are
+	first, last *call
+
+	time  int64  // of the server, Unix nanoseconds
+	entry string // what the script says of the subject
+	err   error
+}
+
+func (g *group) add(c *call) {
+	if g.last == nil {
+		g.first = c
+	} else {
+		g.last.next = c
+	}
+	g.last = c
+	g.requests++
+}
+
+// seal gives the callers that are still there their places, before the group is
+// sent. It reports whether there are any.
+func (g *group) seal() bool {
+	c := g.first
+	g.first, g.last, g.requests = nil, nil, 0
+	for c != nil {
+		next := c.next
+		c.next = nil
+		if !c.left {
+			c.place = g.requests
+			g.add(c)
+		}
+		c = next
+	}
+	g.sent = true
+	return g.requests > 0
+}
+
+// finish lets the callers have the answer.
+func (g *group) finish() {
+	for c := g.first; c != nil; {
+		next := c.next // the caller may use the call for another question
+		c.ready <- struct{}{}
+		c = next
+	}
+}
+
+// maxGroups is how many groups travel together at most. It bounds how long one
+// batch takes.
+const maxGroups = 1024
+
+// A batch is the groups that travel together.
+type batch struct {
+	groups []*group
+	shared map[question]*group // those that take more calls; empty while there are few groups
+	left   time.Time           // when it was sent
+}
+
+// few groups are found without a map.
+const few = 8
+
+// add enters a call.
+func (b *batch) add(q question, c *call) *group {
+	if q.shared() {
+		if g := b.find(&q); g != nil && g.requests < maxCalls {
+			g.add(c)
+			return g
+		}
+	}
+	g := &group{question: q, index: q.indexed()}
+	g.add(c)
+	b.groups = append(b.groups, g)
+	switch n := len(b.groups); {
+	case n < few:
+	case n == few:
+		if b.shared == nil {
+			b.shared = make(map[question]*group, 4*few)
+		}
+		for _, g := range b.groups {
+			b.share(g)
+		}
+	default:
+		b.share(g)
+	}
+	return g
+}
+
+func (b *batch) share(g *group) {
+	if g.shared() {
+		b.shared[g.question] = g
+	}
+}
+
+func (b *batch) find(q *question) *group {
+	if len(b.groups) >= few {
+		return b.shared[*q]
+	}
+	for i := len(b.groups) - 1; i >= 0; i-- { // an earlier one may be full
+		if b.groups[i].question == *q {
+			return b.groups[i]
+		}
+	}
+	return nil
+}
+
+// seal drops the groups that everybody left, and reports whether there are
+// others. These take no more calls.
+func (b *batch) seal() bool {
+	kept := b.groups[:0]
+	for _, g := range b.groups {
+		if g.seal() {
+			kept = append(kept, g)
+		}
+	}
+	clear(b.groups[len(kept):])
+	b.groups = kept
+	return len(kept) > 0
+}
+
+// crowded reports whether the batch carries more than one call.
+func (b *batch) crowded() bool { return len(b.groups) > 1 || b.groups[0].requests > 1 }
+
+// empty makes the batch fit for use again.
+func (b *batch) empty() {
+	clear(b.groups)
+	b.groups = b.groups[:0]
+	clear(b.shared)
+}

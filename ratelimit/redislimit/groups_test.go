@@ -1,0 +1,168 @@
+package redislimit
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+)
+
+var groupPlans = func() []*ratelimit.Plan {
+	soft := ratelimit.Penalty{
+		Strikes: 3, Grace: time.Second, Ban: 5 * time.Second, Growth: 3, Max: time.Minute, Forgive: 30 * time.Second,
+	}
+	hard := soft
+	hard.Grace, hard.Strikes = 0, 1
+	sec := func(limit int64, s int) ratelimit.Quota {
+		return ratelimit.Quota{Limit: limit, Window: time.Duration(s) * time.Second}
+	}
+	return []*ratelimit.Plan{
+		ratelimit.MustPlan("soft", soft, sec(7, 10), sec(12, 60)),
+		ratelimit.MustPlan("hard", hard, sec(7, 10), sec(12, 60)),
+		ratelimit.MustPlan("none", ratelimit.Penalty{}, sec(4, 10)),
+		ratelimit.MustPlan("other", soft, sec(5, 3), sec(9, 7), sec(30, 600)),
+		ratelimit.MustPlan("others", hard, sec(5, 4), sec(9, 8), sec(20, 16), sec(90, 32)),
+	}
+}()
+
+// What many callers ask at once is answered as if they had asked the model one
+// after the other at that instant, in the order in which they came.
+func TestGroupsAgreeWithModel(t *testing.T) {
+	for seed := range uint64(25) {
+		testGroups(t, seed, 100)
+	}
+}
+
+func testGroups(t *testing.T, seed uint64, steps int) {
+	t.Helper()
+	start := time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)
+	m := miniredis.RunT(t)
+	m.SetTime(start)
+	client := redis.NewClient(&redis.Options{Addr: m.Addr()})
+	defer client.Close()
+	l, err := New(client, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := ratelimittest.NewClock(start)
+	model := ratelimittest.NewModel(clock.Now)
+	r := rand.New(rand.NewPCG(seed, 1))
+	var log []string
+	for range steps {
+		now := clock.Now().Add(time.Duration(r.IntN(4000)-500) * time.Millisecond)
+		clock.Set(now)
+		m.SetTime(now)
+		b := new(batch)
+		for range 1 + r.IntN(4) {
+			plan := groupPlans[r.IntN(len(groupPlans))]
+			q := question{op: opTake, subject: fmt.Sprint(r.IntN(3)), plan: plan, cost: 1 + r.Int64N(2)}
+			for range 1 + r.IntN(9) {
+				b.add(q, &call{ready: make(chan struct{}, 1)})
+			}
+			log = append(log, fmt.Sprintf("%s %s costs %d under %v", now.Format("15:04:05.000"), q.subject, q.cost, plan))
+		}
+		b.seal()
+		// A batch's commands run in their order. Groups that turned out to need
+		// the index of bans had no effect then, and run after them.
+		var order, second []*group
+		for _, cmd := range l.commands(b.groups) {
+			order = append(order, cmd.groups...)
+		}
+		l.send(b.groups)
+		order = slices.DeleteFunc(order, func(g *group) bool {
+			if g.index {
+				second = append(second, g)
+			}
+			return g.index
+		})
+		for _, g := range append(order, second...) {
+			for c := g.first; c != nil; c = c.next {
+				want, err := model.Take(context.Background(), g.subject, g.plan, g.cost)
+				if err != nil {
+					t.Fatal(err)
+				}
+				answer := reply{time: g.time, entry: g.entry, requests: g.requests, place: c.place}
+				got, err := answer.decision(g.plan, g.cost)
+				if err != nil || g.err != nil {
+					t.Fatal(err, g.err)
+				}
+				if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })); diff != "" {
+					t.Fatalf("seed %d: request %d of %d: the engine (+) and the model (-) differ after\n%s\n%s",
+						seed, c.place+1, g.requests, strings.Join(log[max(len(log)-12, 0):], "\n"), diff)
+				}
+			}
+		}
+	}
+}
+
+func TestBatchSharesQuestions(t *testing.T) {
+	plan := groupPlans[0]
+	b := new(batch)
+	take := func(subject string) question { return question{op: opTake, subject: subject, plan: plan, cost: 1} }
+	add := func(q question) *call {
+		c := new(call)
+		b.add(q, c)
+		return c
+	}
+	for i := range 30 { // more than are found without a map
+		add(take(fmt.Sprint(i)))
+	}
+	again := add(take("17"))
+	third := add(take("17"))
+	lift := question{op: opLift, subject: "17"}
+	add(lift)
+	add(lift)
+	if len(b.groups) != 32 {
+		t.Fatalf("30 subjects, two of them again, and two lifts made %d groups, want 32", len(b.groups))
+	}
+	again.left = true
+	if !b.seal() || third.place != 1 {
+		t.Errorf("the third caller, after the second left, has place %d, want 1", third.place)
+	}
+	if n := b.groups[17].requests; n != 2 {
+		t.Errorf("of three callers one left: %d requests, want 2", n)
+	}
+	b.empty()
+	gone := add(take("0"))
+	gone.left = true
+	if b.seal() {
+		t.Error("a batch that everybody left is to be sent")
+	}
+}
+
+func TestFullGroupsAndCommands(t *testing.T) {
+	plan := groupPlans[0]
+	b := new(batch)
+	for range maxCalls + 1 {
+		b.add(question{op: opTake, subject: "a", plan: plan, cost: 1}, new(call))
+	}
+	if len(b.groups) != 2 || b.groups[0].requests != maxCalls || b.groups[1].requests != 1 {
+		t.Errorf("%d callers made %d groups, want a full one, and one of a single caller", maxCalls+1, len(b.groups))
+	}
+	l := &Limiter{keys: newKeys("test")}
+	var groups []*group
+	for i := range 2*maxKeys + 1 {
+		groups = append(groups, &group{question: question{op: opTake, subject: fmt.Sprint(i), plan: plan, cost: 1}, requests: 1})
+	}
+	if cmds := l.commands(groups); len(cmds) != 3 {
+		t.Errorf("%d subjects travel in %d commands, want 3", len(groups), len(cmds))
+	}
+	l.alone.Store(true)
+	for _, cmd := range l.commands(groups) {
+		for _, g := range cmd.groups {
+			if partition(g.subject) != partition(cmd.groups[0].subject) {
+				t.Fatal("subjects of two slots travel in one command, where that is not possible")
+			}
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package redislimit_test
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+var ctx = context.Background()
+
+func TestMain(m *testing.M) {
+	logging.Disable() // the client's, of servers that a test has killed
+	os.Exit(m.Run())
+}
+
+// newLimiter returns an engine with subjects of its own.
+func newLimiter(t testing.TB, client redis.UniversalClient) *redislimit.Limiter {
+	t.Helper()
+	l, err := redislimit.New(client, redislimit.Options{Prefix: "test" + strconv.FormatInt(prefixes.Add(1), 10)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+var prefixes atomic.Int64
+
+// mini returns a miniredis and a client of it.
+func mini(t testing.TB) (*miniredis.Miniredis, *redis.Client) {
+	t.Helper()
+	m := miniredis.RunT(t)
+	c := redis.NewClient(&redis.Options{Addr: m.Addr()})
+	t.Cleanup(func() { c.Close() })
+	return m, c
+}
+
+// lasting is a plan whose window will not end during a test.
+func lasting(limit int64) *ratelimit.Plan {
+	return ratelimit.MustPlan("lasting", ratelimit.Penalty{}, ratelimit.Quota{Limit: limit, Window: ratelimit.MaxWindow})
+}
+
+// used returns what the subject has used under the plan lasting(limit).
+func used(t testing.TB, l *redislimit.Limiter, subject string, limit int64) int64 {
+	t.Helper()
+	d, err := l.Peek(ctx, subject, lasting(limit))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return limit - d.States[0].Remaining
+}
+
+// A scriptClock is a hook that has a real server read its time from a clock. It
+// appends the time to the arguments of the script, and sends a script that takes
+// it from there. Keys last for ever, because the server's own clock, which
+// expires them, is another one.
+type scriptClock struct {
+	*ratelimittest.Clock
+	script string
+}
+
+func newScriptClock(t testing.TB, start time.Time) *scriptClock {
+	t.Helper()
+	text, err := os.ReadFile("limit.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "local clock = {ARGV[#ARGV - 1], ARGV[#ARGV]} table.remove(ARGV) table.remove(ARGV)\n" + string(text)
+	for old, replacement := range map[string]string{
+		"call('TIME')":           "clock",
+		"local AFTERLIFE = 5":    "local AFTERLIFE = 4000000000",
+		"INDEX_AFTERLIFE = 3600": "INDEX_AFTERLIFE = 4000000000",
+	} {
+		if strings.Count(script, old) != 1 {
+			t.Fatalf("limit.lua has %q %d times, want once", old, strings.Count(script, old))
+		}
+		script = strings.Replace(script, old, replacement, 1)
+	}
+	return &scriptClock{ratelimittest.NewClock(start), script}
+}
+
+func (c *scriptClock) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *scriptClock) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		other := c.rewrite(ctx, cmd)
+		err := next(ctx, other)
+		answer(cmd, other)
+		return err
+	}
+}
+
+func (c *scriptClock) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		others := make([]redis.Cmder, len(cmds))
+		for i, cmd := range cmds {
+			others[i] = c.rewrite(ctx, cmd)
+		}
+		err := next(ctx, others)
+		for i, cmd := range cmds {
+			answer(cmd, others[i])
+		}
+		return err
+	}
+}
+
+func (c *scriptClock) rewrite(ctx context.Context, cmd redis.Cmder) redis.Cmder {
+	args := cmd.Args()
+	if args[0] != "evalsha" && args[0] != "eval" {
+		return cmd
+	}
+	now := c.Now()
+	args = append([]any{"eval", c.script}, args[2:]...)
+	return redis.NewStringCmd(ctx, append(args, now.Unix(), now.Nanosecond()/1000)...)
+}
+
+func answer(cmd, other redis.Cmder) {
+	if other, rewritten := other.(*redis.StringCmd); rewritten {
+		cmd.(interface{ SetVal(string) }).SetVal(other.Val())
+		cmd.SetErr(other.Err())
+	}
+}

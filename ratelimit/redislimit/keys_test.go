@@ -1,0 +1,233 @@
+package redislimit_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+func TestOptions(t *testing.T) {
+	_, c := mini(t)
+	for _, test := range []struct {
+		options redislimit.Options
+		wrong   string // the field, "" if none is
+	}{
+		{redislimit.Options{}, ""},
+		{redislimit.Options{Prefix: "app:limits", Flights: 64}, ""},
+		{redislimit.Options{Prefix: "app{1}"}, "Options.Prefix"},
+		{redislimit.Options{Prefix: strings.Repeat("a", 65)}, "Options.Prefix"},
+		{redislimit.Options{Flights: -1}, "Options.Flights"},
+		{redislimit.Options{Flights: 65}, "Options.Flights"},
+	} {
+		_, err := redislimit.New(c, test.options)
+		if (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
+			t.Errorf("New with %+v: %v, want an error that names %q", test.options, err, test.wrong)
+		}
+	}
+	if _, err := redislimit.New(nil, redislimit.Options{}); err == nil {
+		t.Error("New without a client: no error")
+	}
+}
+
+// Whatever becomes of a subject, nothing of it stays in Redis for ever.
+func TestEveryKeyExpires(t *testing.T) {
+	m, c := mini(t)
+	start := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+	m.SetTime(start)
+	l := newLimiter(t, c)
+	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 2, Max: time.Hour, Forgive: time.Hour}
+	plan := ratelimit.MustPlan("", penalty, ratelimit.PerMinute(2), ratelimit.PerHour(100))
+	for i := range 6 { // of one subject and then of others: from one request to a ban
+		subject := fmt.Sprint(i)
+		for range i {
+			d, err := l.Take(ctx, subject, plan, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Refund(ctx, "refunded "+subject, &d); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := l.Ban(ctx, "by hand", 10*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Peek(ctx, "peeked", plan); err != nil {
+		t.Fatal(err)
+	}
+	keys := m.Keys()
+	if len(keys) < 7 {
+		t.Fatalf("keys %v, want one for each of six subjects and the indexes", keys)
+	}
+	for _, key := range keys {
+		if ttl := m.TTL(key); ttl <= 0 || ttl > 4*time.Hour {
+			t.Errorf("%q expires in %v", key, ttl)
+		}
+		if strings.Contains(key, "peeked") || strings.Contains(key, "refunded") {
+			t.Errorf("%q was made for nothing", key)
+		}
+	}
+	m.FastForward(4 * time.Hour)
+	if left := m.Keys(); len(left) > 0 {
+		t.Errorf("%q are left when everything has ended", left)
+	}
+}
+
+// A key outlives the last of its windows by five seconds, so that no quota is
+// granted twice when the clock steps back over the end of one.
+func TestExpiry(t *testing.T) {
+	m, c := mini(t)
+	l := newLimiter(t, c)
+	sec := func(s int) ratelimit.Quota { return ratelimit.Quota{Limit: 2, Window: time.Duration(s) * time.Second} }
+	hour := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	for _, step := range []struct {
+		what   string
+		at     time.Duration // after the hour
+		quotas []ratelimit.Quota
+		want   time.Duration
+	}{
+		{"a new subject", 30 * time.Second, []ratelimit.Quota{sec(60)}, 35 * time.Second},
+		{"a second request", 30 * time.Second, []ratelimit.Quota{sec(60)}, 35 * time.Second},
+		{"a denied one", 30 * time.Second, []ratelimit.Quota{sec(60)}, 35 * time.Second},
+		{"the next window", 70 * time.Second, []ratelimit.Quota{sec(60)}, 55 * time.Second},
+		{"one more window", 75 * time.Second, []ratelimit.Quota{sec(60), sec(3600)}, 3600*time.Second - 70*time.Second},
+		{"two windows, of which the shorter ends later", 2*time.Hour + 4*time.Second, []ratelimit.Quota{sec(4), sec(6)}, 9 * time.Second},
+		{"the same of a subject with others", 2*time.Hour + 4*time.Second, []ratelimit.Quota{sec(4), sec(6), sec(7)}, 11 * time.Second},
+	} {
+		m.SetTime(hour.Add(step.at))
+		if _, err := l.Take(ctx, "a", ratelimit.MustPlan("", ratelimit.Penalty{}, step.quotas...), 1); err != nil {
+			t.Fatal(err)
+		}
+		if ttl := m.TTL(m.Keys()[0]); ttl != step.want {
+			t.Errorf("%s: the key expires in %v, want %v", step.what, ttl, step.want)
+		}
+	}
+}
+
+// The index of bans forgets those that ended long ago.
+func TestIndexIsPruned(t *testing.T) {
+	m, c := mini(t)
+	start := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+	m.SetTime(start)
+	l := newLimiter(t, c)
+	if err := l.Ban(ctx, "0", time.Second); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(m.Keys(), func(key string) bool { return strings.HasSuffix(key, "}") })
+	index := m.Keys()[i]
+	m.SetTime(start.Add(2 * time.Hour))
+	for i := 1; ; i++ { // until one falls into the same index
+		if err := l.Ban(ctx, fmt.Sprint(i), time.Second); err != nil {
+			t.Fatal(err)
+		}
+		if names, _ := m.ZMembers(index); len(names) != 1 || names[0] != "0" {
+			if len(names) != 1 {
+				t.Errorf("the index holds %q, want that the ban that ended is gone", names)
+			}
+			break
+		}
+	}
+	if bans, err := l.Bans(ctx); err != nil || slices.ContainsFunc(bans, func(b ratelimit.Ban) bool { return b.Subject == "0" }) {
+		t.Errorf("Bans: %v, %v, want not the one that ended", bans, err)
+	}
+}
+
+// What ends a ban takes it out of the index.
+func TestLiftAndResetLeaveNothing(t *testing.T) {
+	m, c := mini(t)
+	l := newLimiter(t, c)
+	for what, end := range map[string]func() error{
+		"Lift":  func() error { return second(l.Lift(ctx, "a")) },
+		"Reset": func() error { return l.Reset(ctx, "a") },
+	} {
+		if err := l.Ban(ctx, "a", time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		if keys := m.Keys(); len(keys) > 0 {
+			t.Errorf("after %s: %q are left", what, keys)
+		}
+	}
+}
+
+func TestPrefixesApart(t *testing.T) {
+	_, c := mini(t)
+	one, two := newLimiter(t, c), newLimiter(t, c)
+	for _, l := range []*redislimit.Limiter{one, two} {
+		if d, err := l.Take(ctx, "a", lasting(1), 1); err != nil || !d.Allowed() {
+			t.Errorf("a prefix of its own: %v, %v", d.Outcome, err)
+		}
+	}
+	if err := one.Ban(ctx, "a", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if bans, err := two.Bans(ctx); err != nil || len(bans) > 0 {
+		t.Errorf("bans of another prefix: %v, %v", bans, err)
+	}
+}
+
+// Subjects that are too long for a key are told apart, and listed, by their names.
+func TestLongSubjects(t *testing.T) {
+	m, c := mini(t)
+	l := newLimiter(t, c)
+	one, two := strings.Repeat("a", 1000)+"1", strings.Repeat("a", 1000)+"2"
+	for _, subject := range []string{one, two} {
+		if d, err := l.Take(ctx, subject, lasting(1), 1); err != nil || !d.Allowed() {
+			t.Errorf("a long subject: %v, %v", d.Outcome, err)
+		}
+	}
+	for _, key := range m.Keys() {
+		if len(key) > 100 {
+			t.Errorf("a key of %d bytes", len(key))
+		}
+	}
+	if err := l.Ban(ctx, one, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if bans, err := l.Bans(ctx); err != nil || len(bans) != 1 || bans[0].Subject != one {
+		t.Errorf("Bans: %v, %v, want the whole name", bans, err)
+	}
+}
+
+// A key that something else has written is an error for its subject, and for no
+// other in the same call of the script.
+func TestForeignValues(t *testing.T) {
+	for _, value := range []string{"x", strings.Repeat("x", 13), strings.Repeat("x", 300)} {
+		m, c := mini(t)
+		l := newLimiter(t, c)
+		if _, err := l.Take(ctx, "a", lasting(5), 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Set(m.Keys()[0], value); err != nil {
+			t.Fatal(err)
+		}
+		d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: lasting(5), Cost: 1}
+		for what, err := range map[string]error{
+			"Take":   second(l.Take(ctx, "a", lasting(5), 1)),
+			"Peek":   second(l.Peek(ctx, "a", lasting(5))),
+			"Lift":   second(l.Lift(ctx, "a")),
+			"Ban":    l.Ban(ctx, "a", time.Minute),
+			"Refund": l.Refund(ctx, "a", &d),
+		} {
+			if !errors.Is(err, ratelimit.ErrUnavailable) {
+				t.Errorf("%s of %q: %v, want an error that wraps ErrUnavailable", what, value, err)
+			}
+		}
+		if err := l.Reset(ctx, "a"); err != nil {
+			t.Errorf("Reset of %q: %v", value, err)
+		}
+		if d, err := l.Take(ctx, "a", lasting(5), 1); err != nil || !d.Allowed() {
+			t.Errorf("after the reset: %v, %v", d.Outcome, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

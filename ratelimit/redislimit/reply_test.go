@@ -1,0 +1,56 @@
+package redislimit
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// Whatever a server says, a reply is read without a panic, and what is read of it
+// makes sense.
+func FuzzReply(f *testing.F) {
+	window := "\x00\x00\x00\x3c\x69\xa4\x2b\x98\x00\x00\x00\x07"
+	record := "\x01\x9c\xa9\x5e\x41\x02\x00\x03\x01\x69\xa4\x2b\x98\x00\x00\x00\x3c\x69\xa5\x7d\x18"
+	f.Add("1772366430 250000 a\x0c"+window, 1, 0)
+	f.Add("1772366430 250000 d\x00\x01\x00\x02\x21"+window+record, 5, 4)
+	f.Add("1772366430 250000 g\x00\x00\x00\x02\x21"+window+record, 2, 1)
+	f.Add("1772366430 250000 i", 1, 0)
+	f.Add("1772366430 250000 e", 1, 0)
+	f.Add("1772366430 250000 d\xff\xff\xff\xff\x00", 3, 2)
+	f.Add("1772366430 2500000 a\x00", 1, 0)
+	f.Add("-1 0 a\x00", 1, 0)
+	f.Add("", 1, 0)
+	plan := groupPlans[0]
+	f.Fuzz(func(t *testing.T, text string, requests, place int) {
+		nanos, rest, err := cutTime(text)
+		if err != nil {
+			return
+		}
+		entry, rest, err := cutEntry(rest)
+		if err != nil {
+			return
+		}
+		if len(entry)+len(rest) > len(text) {
+			t.Fatalf("%q was cut into %q and %q", text, entry, rest)
+		}
+		if requests < 1 || place < 0 || place >= requests {
+			return
+		}
+		r := reply{time: nanos, entry: entry, requests: requests, place: place}
+		for what, read := range map[string]func() (ratelimit.Decision, error){
+			"decision": func() (ratelimit.Decision, error) { return r.decision(plan, 1) },
+			"view":     func() (ratelimit.Decision, error) { return r.view(plan) },
+		} {
+			d, err := read()
+			switch {
+			case err != nil && !errors.Is(err, ratelimit.ErrUnavailable):
+				t.Errorf("%s of %q: %v does not wrap ErrUnavailable", what, text, err)
+			case err == nil && (d.Outcome == ratelimit.Banned) != (d.BanEnds > 0):
+				t.Errorf("%s of %q: %v until %d", what, text, d.Outcome, d.BanEnds)
+			case err == nil && d.States[0].Remaining < 0:
+				t.Errorf("%s of %q: %d remain", what, text, d.States[0].Remaining)
+			}
+		}
+	})
+}
