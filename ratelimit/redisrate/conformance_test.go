@@ -1,0 +1,48 @@
+package redisrate_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/redisrate"
+)
+
+// gaps are what the package documentation says that GCRA cannot do.
+var gaps = ratelimittest.Gaps{OneQuota: true, Rolling: true, PlanBound: true, NoPenalty: true}
+
+func TestConformance(t *testing.T) {
+	ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
+		f := newFixture(t, redisrate.Options{})
+		f.set(start)
+		return ratelimittest.Engine{
+			Limiter: engine{&running{f: f}, f.Limiter, f.Limiter},
+			Set:     f.set,
+		}
+	}, gaps)
+}
+
+// engine has the capabilities of a Limiter, and another way to Take.
+type engine struct {
+	ratelimit.Limiter
+	ratelimit.Peeker
+	ratelimit.Resetter
+}
+
+// A running engine is one whose server's clock moves on between two calls, as
+// that of any server does. While the clock stands still, the rounding of times
+// adds up, and at times refuses the last unit of a limit.
+type running struct {
+	f  *fixture
+	mu sync.Mutex
+}
+
+func (r *running) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	r.mu.Lock()
+	r.f.advance(time.Microsecond)
+	r.mu.Unlock()
+	return r.f.Take(ctx, subject, plan, cost)
+}

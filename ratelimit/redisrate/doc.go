@@ -1,0 +1,59 @@
+// Package redisrate counts requests in Redis by the generic cell rate algorithm
+// (GCRA) of github.com/go-redis/redis_rate/v10, as a [ratelimit.Limiter]:
+//
+//	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
+//	limiter, err := redisrate.New(redis_rate.NewLimiter(client), redisrate.Options{})
+//	if err != nil {
+//		return err
+//	}
+//	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(60))
+//	d, err := limiter.Take(ctx, "owner:17", plan, 1)
+//
+// A decision is one script and one round trip, on a single Redis, a Redis
+// Cluster or a Ring. It is atomic among all processes that share the Redis, and
+// goes by the clock of the server.
+//
+// # What GCRA does differently
+//
+// GCRA has no windows. A subject may use its whole limit at once, and from then
+// on gets one unit back each time a limit-th part of the window has passed. So
+// 1000/minute admits up to 1,999 requests in the first 60 seconds: the 1,000 at
+// once, and one more every 60 milliseconds. In exchange there is no instant at
+// which the quotas of all callers return together.
+//
+// The fields of a Decision mean:
+//
+//   - Remaining: what can be used at once.
+//   - Reset: when the whole limit can be used at once again, if nothing more is
+//     used.
+//   - RetryAfter: when as much as this request costs has come back, which is
+//     mostly much sooner than Reset.
+//
+// # What it does not do
+//
+//   - Plans with several quotas are refused. redis_rate decides one limit a
+//     call; with a call for each quota, a request that the second one refuses
+//     would have been charged to the first, and concurrent callers would see it.
+//   - Windows are not aligned to the calendar.
+//   - A subject whose limit changes keeps the share it has used, not the number:
+//     30 used of 60/minute become 150 of 300/minute. Under a plan with another
+//     window it begins anew.
+//   - There are no strikes and no bans. The penalty of a plan is ignored, and
+//     StrikesLeft is always -1.
+//   - There are no refunds.
+//   - If the clock of the server steps back, subjects that have used anything
+//     wait longer by as much.
+//   - A command whose reply was lost is sent again by go-redis, and is then
+//     charged twice. Options.MaxRetries of the client turns that off.
+//   - Times are floating point numbers with steps of 60 nanoseconds. Quotas of
+//     more than [MaxRate] units a second are refused, because they would be
+//     wrong by more than 0.3 %.
+//
+// # What it mends
+//
+//   - redis_rate keeps one state for each key, whatever the limit, so that two
+//     limits under one key destroy each other. Here the window is in the key.
+//   - Its Remaining is cut off a floating point number, and one too low for many
+//     limits, most of all on a fresh key; on a denial it is always 0. Here it
+//     follows from the time until the reset, to a microsecond.
+package redisrate

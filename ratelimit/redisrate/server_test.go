@@ -1,0 +1,82 @@
+//go:build unix
+
+package redisrate_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/redisrate"
+)
+
+// allWindows are the usual windows and the longest, in which the suite counts
+// where no clock can be set.
+var allWindows = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour, ratelimit.MaxWindow}
+
+func TestServer(t *testing.T) {
+	client := redistest.Start(t).Client()
+	ratelimittest.Run(t, func(t *testing.T, _ time.Time) ratelimittest.Engine {
+		if err := client.FlushAll(context.Background()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		return onServer(t, redis_rate.NewLimiter(client))
+	}, gaps)
+}
+
+func TestCluster(t *testing.T) {
+	client := redistest.StartCluster(t).Client()
+	ratelimittest.Run(t, func(t *testing.T, _ time.Time) ratelimittest.Engine {
+		err := client.ForEachMaster(context.Background(), func(ctx context.Context, master *redis.Client) error {
+			return master.FlushAll(ctx).Err()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return onServer(t, redis_rate.NewLimiter(client))
+	}, gaps)
+}
+
+func onServer(t *testing.T, rate *redis_rate.Limiter) ratelimittest.Engine {
+	t.Helper()
+	l, err := redisrate.New(rate, redisrate.Options{Windows: allWindows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ratelimittest.Engine{Limiter: l}
+}
+
+// On a server the clock moves by itself, and Remaining is exact all the same.
+func TestServerCountsDown(t *testing.T) {
+	client := redistest.Start(t).Client()
+	l, err := redisrate.New(redis_rate.NewLimiter(client), redisrate.Options{Windows: allWindows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []int64{7, 60, 333, 1000} {
+		p := plan(ratelimit.Quota{Limit: limit, Window: ratelimit.MaxWindow})
+		for i := range limit {
+			d, err := l.Take(context.Background(), p.String(), p, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := d.Remaining(); !d.Allowed() || got != limit-1-i {
+				t.Fatalf("request %d of %d: got %v with %d remaining, want allowed with %d", i+1, limit, d.Outcome, got, limit-1-i)
+			}
+		}
+		d, err := l.Take(context.Background(), p.String(), p, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unit := ratelimit.MaxWindow / time.Duration(limit)
+		if d.Allowed() || d.RetryAfter > unit || d.RetryAfter < unit-time.Minute {
+			t.Errorf("over the limit of %d: got %v to wait %v, want limited and just under %v", limit, d.Outcome, d.RetryAfter, unit)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+// Package ululelimit joins this module to github.com/ulule/limiter/v3, both
+// ways.
+//
+// # A ulule store as an engine
+//
+// [New] makes a [ratelimit.Limiter] of any ulule store, in memory, in Redis or
+// written elsewhere:
+//
+//	limiter, err := ululelimit.New(store, ululelimit.Options{})
+//	if err != nil {
+//		return err
+//	}
+//	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(60))
+//	d, err := limiter.Take(ctx, "owner:17", plan, 1)
+//
+// A ulule store is a counter with an expiry. What it cannot do:
+//
+//   - Plans with several quotas are refused. Each would be a call of its own, and
+//     a request that the second one refuses would have been charged to the first.
+//   - Windows are not aligned to the calendar. One begins with the first request
+//     after the end of the one before.
+//   - A denied request is charged. With a cost of 1 nobody notices: the quota was
+//     used up before. With a larger cost what was left is lost, and a limit that
+//     is raised in the middle of a window finds the denied requests counted.
+//   - Usage counts in the window of the plan alone. A subject whose limit changes
+//     keeps it; under a plan with another window it begins anew.
+//   - There are no strikes, no bans and no refunds. The penalty of a plan is
+//     ignored, and StrikesLeft is always -1.
+//   - The store in memory holds any number of subjects, and its sweep may drop a
+//     counter that has just begun anew.
+//
+// What is mended:
+//
+//   - ulule keeps one counter for each key, whatever the rate, so that of two
+//     limiters on one store the day ends with the minute. Here the window is in
+//     the key.
+//   - ulule cuts the fraction off the time of a reset, and clients come up to a
+//     second early. Here Reset is the next whole second, at most one second late.
+//
+// # An engine as a ulule store
+//
+// [NewStore] makes a ulule store of any [ratelimit.Limiter], so that a service
+// that has one of ulule's middlewares in place changes the engine and nothing
+// else:
+//
+//	engine, err := memory.New(memory.Options{})
+//	if err != nil {
+//		return err
+//	}
+//	store, err := ululelimit.NewStore(engine, ululelimit.StoreOptions{})
+//	if err != nil {
+//		return err
+//	}
+//	middleware := stdlib.NewMiddleware(limiter.New(store, rate))
+//
+// ulule tells a key that has used its limit (Remaining 0) from one that went on
+// (Reached), and Peek tells it too, so that somebody must count the first request
+// too many. The engine does: it is asked under a plan whose limit is that of the
+// rate and one more. The request that takes this last unit, and all after it,
+// are Reached. All that a [limiter.Context] shows is then as with ulule's own
+// stores, for one call of the engine with each Get; what is different:
+//
+//   - Windows are those of the engine, mostly aligned to the UTC clock, and Reset
+//     is rounded up and not down.
+//   - The count goes no further than one over the limit. Nobody can see it, save
+//     that a limit raised in the middle of a window, or an Increment by a negative
+//     count, acts at once, however many requests were denied before.
+//   - Two rates of different periods under one key are counted apart, each with
+//     strikes and a ban of its own. Two rates of one period share the usage, as
+//     they do with ulule.
+//   - Periods are whole seconds, up to [ratelimit.MaxWindow].
+//   - With a penalty in [StoreOptions] those who go on are banned.
+//   - An engine whose windows roll, such as ratelimit/redisrate, gives the last
+//     unit back as it does every other. A client that never pauses takes it each
+//     time, and is not admitted before it pauses.
+//
+// Peek, Reset and an Increment by a negative count or by zero need engines that
+// are a [ratelimit.Peeker], a [ratelimit.Resetter] and a [ratelimit.Refunder];
+// without, they return an error that wraps [errors.ErrUnsupported].
+//
+// When an engine fails, the default error handler of ulule's middlewares
+// panics. Set one that does not.
+package ululelimit

@@ -1,0 +1,161 @@
+package ululelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ulule/limiter/v3"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// Options of a [Limiter]. The zero value works.
+type Options struct {
+	// Windows are the windows that quotas may have. Nil means a second, a
+	// minute, an hour and a day. Plans with another window are refused: each
+	// window of a subject is a key of its own, and Reset must know them all.
+	Windows []time.Duration
+}
+
+func (o *Options) validate() error {
+	for _, w := range o.Windows {
+		// A quota knows what a window may be.
+		if _, err := (ratelimit.Quota{Limit: 1, Window: w}).MarshalText(); err != nil {
+			return fmt.Errorf("ululelimit: Options.Windows: %w", err)
+		}
+	}
+	return nil
+}
+
+// A Limiter decides in a ulule store. It is made by [New]. It may be used by
+// any number of goroutines. It starts none, and needs no closing.
+type Limiter struct {
+	store     limiter.Store
+	keyspaces []keyspace
+}
+
+var _ interface {
+	ratelimit.Limiter
+	ratelimit.Peeker
+	ratelimit.Resetter
+} = (*Limiter)(nil)
+
+// New returns an engine that counts in store. Times go by this machine's clock,
+// as they do in ulule's stores.
+func New(store limiter.Store, opts Options) (*Limiter, error) {
+	if store == nil {
+		return nil, errors.New("ululelimit: New: no store")
+	}
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	if opts.Windows == nil {
+		opts.Windows = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}
+	}
+	l := &Limiter{store: store}
+	for _, w := range opts.Windows {
+		l.keyspaces = append(l.keyspaces, newKeyspace("", w))
+	}
+	return l, nil
+}
+
+// Check tells whether requests can be decided under plan. A service calls it
+// for each of its plans when it starts; [Limiter.Take] returns the same error,
+// which wraps [ratelimit.ErrInvalid].
+func (l *Limiter) Check(plan *ratelimit.Plan) error {
+	_, err := l.keyspace(plan, 1)
+	return err
+}
+
+// Take implements [ratelimit.Limiter], but for the charge of denied requests.
+// Errors of the store wrap [ratelimit.ErrUnavailable].
+func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	k, err := l.keyspace(plan, cost)
+	if err != nil {
+		return ratelimit.Decision{}, err
+	}
+	state, err := l.store.Increment(ctx, k.key(subject), cost, rate(plan.Quota(0)))
+	if err != nil {
+		return ratelimit.Decision{}, unavailable("take", err)
+	}
+	return decision(plan, cost, state, !state.Reached), nil
+}
+
+// Peek implements [ratelimit.Peeker].
+func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
+	k, err := l.keyspace(plan, 1)
+	if err != nil {
+		return ratelimit.Decision{}, err
+	}
+	state, err := l.store.Peek(ctx, k.key(subject), rate(plan.Quota(0)))
+	if err != nil {
+		return ratelimit.Decision{}, unavailable("peek", err)
+	}
+	return decision(plan, 1, state, state.Remaining > 0), nil
+}
+
+// Reset implements [ratelimit.Resetter] for the windows of [Options], with a
+// call of the store for each. If it fails, some may be forgotten and others
+// not.
+func (l *Limiter) Reset(ctx context.Context, subject string) error {
+	for i := range l.keyspaces {
+		k := &l.keyspaces[i]
+		if _, err := l.store.Reset(ctx, k.key(subject), limiter.Rate{Limit: 1, Period: k.window}); err != nil {
+			return unavailable("reset", err)
+		}
+	}
+	return nil
+}
+
+func unavailable(doing string, err error) error {
+	return fmt.Errorf("ululelimit: %s: %w: %w", doing, ratelimit.ErrUnavailable, err)
+}
+
+func (l *Limiter) keyspace(plan *ratelimit.Plan, cost int64) (*keyspace, error) {
+	if err := plan.Check(cost); err != nil {
+		return nil, err
+	}
+	if plan.Len() > 1 {
+		return nil, fmt.Errorf("%w: ululelimit decides one quota at a time, plan %v has %d", ratelimit.ErrInvalid, plan, plan.Len())
+	}
+	q := plan.Quota(0)
+	for i := range l.keyspaces {
+		if l.keyspaces[i].window == q.Window {
+			return &l.keyspaces[i], nil
+		}
+	}
+	return nil, fmt.Errorf("%w: the window of %v is not among ululelimit's Options.Windows", ratelimit.ErrInvalid, q)
+}
+
+func rate(q ratelimit.Quota) limiter.Rate {
+	return limiter.Rate{Limit: q.Limit, Period: q.Window}
+}
+
+// decision tells what a store's answer means.
+func decision(plan *ratelimit.Plan, cost int64, state limiter.Context, allowed bool) ratelimit.Decision {
+	d := ratelimit.Decision{
+		Outcome:     ratelimit.Allowed,
+		Plan:        plan,
+		Cost:        cost,
+		Time:        time.Now().UnixNano(),
+		StrikesLeft: -1,
+	}
+	most := plan.Quota(0).Limit
+	if !allowed {
+		d.Outcome = ratelimit.Limited
+		most = cost - 1
+	}
+	d.States[0] = ratelimit.State{
+		Remaining: min(max(state.Remaining, 0), most),
+		// The store cut off a fraction of a second, which may have been any.
+		Reset: state.Reset + 1,
+	}
+	d.Settle()
+	if !allowed {
+		// A store in Redis counts in milliseconds, and may be wrong by one.
+		d.RetryAfter += time.Millisecond
+	}
+	return d
+}

@@ -1,0 +1,281 @@
+package ululelimit_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ulule/limiter/v3"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
+)
+
+// gaps are what the package documentation says that a ulule store cannot do.
+// Usage outlives a change of the limit, but not one of the window; see
+// [TestUsageOutlivesTheLimit].
+var gaps = ratelimittest.Gaps{OneQuota: true, Rolling: true, DeniedCharged: true, PlanBound: true, NoPenalty: true}
+
+func TestConformance(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		ratelimittest.Run(t, func(t *testing.T, _ time.Time) ratelimittest.Engine {
+			return ratelimittest.Engine{Limiter: newEngine(t, inMemory())}
+		}, gaps)
+	})
+	t.Run("redis", func(t *testing.T) {
+		ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
+			store, set := inRedis(t, start)
+			return ratelimittest.Engine{Limiter: newEngine(t, store), Set: set}
+		}, gaps)
+	})
+}
+
+// newEngine returns an engine for the suite, which counts in the longest window
+// where no clock can be set.
+func newEngine(t *testing.T, store limiter.Store) ratelimit.Limiter {
+	t.Helper()
+	return newLimiter(t, store, ululelimit.Options{
+		Windows: []time.Duration{time.Minute, time.Hour, 24 * time.Hour, ratelimit.MaxWindow},
+	})
+}
+
+// stores are ulule's own, the one in Redis with a clock that stands.
+func stores(t *testing.T, test func(t *testing.T, store limiter.Store)) {
+	t.Run("memory", func(t *testing.T) { test(t, inMemory()) })
+	t.Run("redis", func(t *testing.T) {
+		store, _ := inRedis(t, time.Now())
+		test(t, store)
+	})
+}
+
+func TestWindowsAreApart(t *testing.T) {
+	stores(t, func(t *testing.T, store limiter.Store) {
+		l := newLimiter(t, store, ululelimit.Options{})
+		minute, day := plan(ratelimit.PerMinute(2)), plan(ratelimit.PerDay(100))
+		for i := range int64(2) {
+			if got := take(t, l, "a", minute, 1).Remaining(); got != 1-i {
+				t.Errorf("minute: %d remaining, want %d", got, 1-i)
+			}
+			d := take(t, l, "a", day, 1)
+			if got := d.Remaining(); got != 99-i {
+				t.Errorf("day: %d remaining, want %d", got, 99-i)
+			}
+			if left := time.Unix(d.Reset(), 0).Sub(time.Unix(0, d.Time)); left < 23*time.Hour {
+				t.Errorf("the day ends in %v", left)
+			}
+		}
+	})
+}
+
+func TestUsageOutlivesTheLimit(t *testing.T) {
+	stores(t, func(t *testing.T, store limiter.Store) {
+		l := newLimiter(t, store, ululelimit.Options{})
+		small, large := plan(ratelimit.PerHour(5)), plan(ratelimit.PerHour(50))
+		take(t, l, "a", small, 4)
+		if got := take(t, l, "a", large, 1).Remaining(); got != 45 {
+			t.Errorf("4 of 5 were used, then 1 of 50: %d remaining, want 45", got)
+		}
+		if d := take(t, l, "a", small, 1); d.Allowed() {
+			t.Error("after 5 requests the limit of 5 admitted another")
+		}
+	})
+}
+
+// The package documentation says so; an engine that stops to do this needs
+// fewer gaps.
+func TestDeniedIsCharged(t *testing.T) {
+	stores(t, func(t *testing.T, store limiter.Store) {
+		l := newLimiter(t, store, ululelimit.Options{})
+		p := plan(ratelimit.PerDay(10))
+		take(t, l, "a", p, 7)
+		if d := take(t, l, "a", p, 4); d.Outcome != ratelimit.Limited || d.Remaining() != 0 {
+			t.Errorf("4 of the last 3: got %v with %d remaining, want limited with 0", d.Outcome, d.Remaining())
+		}
+		if d := take(t, l, "a", p, 1); d.Allowed() {
+			t.Error("a denied request left units over")
+		}
+		if got := take(t, l, "a", plan(ratelimit.PerDay(20)), 1).Remaining(); got != 7 {
+			t.Errorf("7, 4, 1 and 1 of 20: %d remaining, want 7", got)
+		}
+	})
+}
+
+// A window of ulule's begins at any fraction of a second.
+func TestResetIsNeverEarly(t *testing.T) {
+	for _, fraction := range []time.Duration{0, time.Millisecond, time.Second / 2, time.Second - time.Nanosecond} {
+		t.Run(fraction.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLimiter(t, inMemory(), ululelimit.Options{})
+				p := plan(ratelimit.PerMinute(1))
+				time.Sleep(fraction)
+				take(t, l, "a", p, 1)
+				ends := time.Now().Add(time.Minute)
+				time.Sleep(10 * time.Second)
+				d := take(t, l, "a", p, 1)
+				if late := time.Unix(d.Reset(), 0).Sub(ends); late < 0 || late > time.Second {
+					t.Errorf("Reset is %v after the end of the window, want 0 to 1s", late)
+				}
+				if over := d.RetryAfter - time.Until(time.Unix(d.Reset(), 0)); over < time.Millisecond {
+					t.Errorf("RetryAfter goes on for %v after Reset, want the millisecond that a store in Redis may be wrong by", over)
+				}
+				time.Sleep(d.RetryAfter)
+				if d := take(t, l, "a", p, 1); !d.Allowed() {
+					t.Errorf("after RetryAfter the request has to wait another %v", d.RetryAfter)
+				}
+			})
+		})
+	}
+}
+
+func TestPenaltyIsIgnored(t *testing.T) {
+	l := newLimiter(t, inMemory(), ululelimit.Options{})
+	p := ratelimit.MustPlan("strict", ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}, ratelimit.PerDay(1))
+	take(t, l, "a", p, 1)
+	for range 10 {
+		if d := take(t, l, "a", p, 1); d.Outcome != ratelimit.Limited || d.StrikesLeft != -1 {
+			t.Fatalf("got %v with %d strikes left, want limited with -1", d.Outcome, d.StrikesLeft)
+		}
+	}
+}
+
+func TestPeek(t *testing.T) {
+	stores(t, func(t *testing.T, store limiter.Store) {
+		l := newLimiter(t, store, ululelimit.Options{})
+		p := plan(ratelimit.PerDay(1))
+		peek := func(promise string, outcome ratelimit.Outcome, remaining int64) {
+			t.Helper()
+			d, err := l.Peek(ctx, "a", p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Outcome != outcome || d.Remaining() != remaining || d.Allowed() != (d.RetryAfter == 0) {
+				t.Errorf("%s: got %v with %d remaining, to wait %v, want %v with %d", promise, d.Outcome, d.Remaining(), d.RetryAfter, outcome, remaining)
+			}
+		}
+		peek("before anything", ratelimit.Allowed, 1)
+		peek("a peek charges nothing", ratelimit.Allowed, 1)
+		take(t, l, "a", p, 1)
+		peek("used up", ratelimit.Limited, 0)
+		take(t, l, "a", p, 1)
+		peek("after a denial", ratelimit.Limited, 0)
+	})
+}
+
+func TestReset(t *testing.T) {
+	stores(t, func(t *testing.T, store limiter.Store) {
+		windows := []time.Duration{90 * time.Second, time.Hour}
+		l := newLimiter(t, store, ululelimit.Options{Windows: windows})
+		for _, w := range windows {
+			take(t, l, "a", plan(ratelimit.Quota{Limit: 1, Window: w}), 1)
+		}
+		if err := l.Reset(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range windows {
+			if d := take(t, l, "a", plan(ratelimit.Quota{Limit: 1, Window: w}), 1); !d.Allowed() {
+				t.Errorf("the window of %v was not reset", w)
+			}
+		}
+	})
+}
+
+func TestCheck(t *testing.T) {
+	l := newLimiter(t, inMemory(), ululelimit.Options{})
+	for _, test := range []struct {
+		name string
+		plan *ratelimit.Plan
+		want string // "": it can be decided
+	}{
+		{"one quota", plan(ratelimit.PerMinute(ratelimit.MaxLimit)), ""},
+		{"no plan", nil, "no plan"},
+		{"two quotas", plan(ratelimit.PerSecond(1), ratelimit.PerMinute(10)), "one quota at a time"},
+		{"another window", plan(ratelimit.Quota{Limit: 1, Window: 2 * time.Second}), "Options.Windows"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, takeErr := l.Take(ctx, "a", test.plan, 1)
+			_, peekErr := l.Peek(ctx, "a", test.plan)
+			for name, err := range map[string]error{"Check": l.Check(test.plan), "Take": takeErr, "Peek": peekErr} {
+				switch {
+				case test.want == "" && err != nil:
+					t.Errorf("%s: %v", name, err)
+				case test.want != "" && (!errors.Is(err, ratelimit.ErrInvalid) || !strings.Contains(err.Error(), test.want)):
+					t.Errorf("%s: got error %v, want one that wraps ErrInvalid and says %q", name, err, test.want)
+				}
+			}
+		})
+	}
+}
+
+// An answering store has one answer.
+type answering struct {
+	answer limiter.Context
+	err    error
+}
+
+func (a answering) Get(context.Context, string, limiter.Rate) (limiter.Context, error) {
+	return a.answer, a.err
+}
+
+func (a answering) Peek(context.Context, string, limiter.Rate) (limiter.Context, error) {
+	return a.answer, a.err
+}
+
+func (a answering) Reset(context.Context, string, limiter.Rate) (limiter.Context, error) {
+	return a.answer, a.err
+}
+
+func (a answering) Increment(context.Context, string, int64, limiter.Rate) (limiter.Context, error) {
+	return a.answer, a.err
+}
+
+func TestUnavailable(t *testing.T) {
+	cause := errors.New("connection refused")
+	l := newLimiter(t, answering{err: cause}, ululelimit.Options{})
+	p := plan(ratelimit.PerMinute(10))
+	_, takeErr := l.Take(ctx, "a", p, 1)
+	_, peekErr := l.Peek(ctx, "a", p)
+	for name, err := range map[string]error{"Take": takeErr, "Peek": peekErr, "Reset": l.Reset(ctx, "a")} {
+		if !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, cause) {
+			t.Errorf("%s: got error %v, want one that wraps ErrUnavailable and the store's", name, err)
+		}
+	}
+}
+
+// Stores are written elsewhere too.
+func TestOddStores(t *testing.T) {
+	p := plan(ratelimit.PerMinute(10))
+	for _, test := range []struct {
+		name      string
+		answer    limiter.Context
+		remaining int64
+	}{
+		{"less than nothing remains", limiter.Context{Remaining: -3}, 0},
+		{"more than the limit remains", limiter.Context{Remaining: 11}, 10},
+		{"denied although enough remains", limiter.Context{Remaining: 9, Reached: true}, 4},
+	} {
+		d := take(t, newLimiter(t, answering{answer: test.answer}, ululelimit.Options{}), "a", p, 5)
+		if d.Remaining() != test.remaining || d.Allowed() == test.answer.Reached || d.Allowed() != (d.RetryAfter == 0) {
+			t.Errorf("%s: got %v with %d remaining, to wait %v, want %d", test.name, d.Outcome, d.Remaining(), d.RetryAfter, test.remaining)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		store limiter.Store
+		opts  ululelimit.Options
+		want  string
+	}{
+		{"no store", nil, ululelimit.Options{}, "no store"},
+		{"a window of half a second", inMemory(), ululelimit.Options{Windows: []time.Duration{time.Second / 2}}, "Options.Windows"},
+	} {
+		if _, err := ululelimit.New(test.store, test.opts); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got error %v, want one that says %q", test.name, err, test.want)
+		}
+	}
+}

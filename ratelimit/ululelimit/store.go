@@ -1,0 +1,188 @@
+package ululelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ulule/limiter/v3"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// StoreOptions are options of a [Store]. The zero value works.
+type StoreOptions struct {
+	// Prefix begins the subjects that the engine knows: with "network:" the key
+	// 192.0.2.1 is network:60:192.0.2.1 under all rates of a minute, and
+	// network:3600:192.0.2.1 under those of an hour. It keeps apart what several
+	// stores count in one engine.
+	Prefix string
+
+	// Penalty is for those who go on after they were denied. While a key is
+	// banned it is Reached, and Reset is no earlier than the end of the ban. The
+	// first request over the limit in a window is no strike. The zero Penalty
+	// never bans.
+	Penalty ratelimit.Penalty
+}
+
+// A Store is a ulule store whose counters are in a [ratelimit.Limiter]. It is
+// made by [NewStore]. It may be used by any number of goroutines. It starts
+// none, and needs no closing.
+//
+// Errors wrap [ratelimit.ErrInvalid] if the rate cannot be counted,
+// [errors.ErrUnsupported] if the engine lacks what the call needs, and otherwise
+// what the engine returned.
+type Store struct {
+	engine   ratelimit.Limiter
+	peeker   ratelimit.Peeker   // nil: the engine cannot
+	resetter ratelimit.Resetter // nil: the engine cannot
+	refunder ratelimit.Refunder // nil: the engine cannot
+	plans    plans
+}
+
+var _ limiter.Store = (*Store)(nil)
+
+// NewStore returns a store that counts in engine. Of what an engine may have
+// beside Take, it uses [ratelimit.Peeker], [ratelimit.Resetter] and
+// [ratelimit.Refunder].
+func NewStore(engine ratelimit.Limiter, opts StoreOptions) (*Store, error) {
+	if engine == nil {
+		return nil, errors.New("ululelimit: NewStore: no engine")
+	}
+	s := &Store{engine: engine}
+	s.peeker, _ = engine.(ratelimit.Peeker)
+	s.resetter, _ = engine.(ratelimit.Resetter)
+	s.refunder, _ = engine.(ratelimit.Refunder)
+	if err := s.plans.init(opts.Prefix, opts.Penalty); err != nil {
+		return nil, fmt.Errorf("ululelimit: StoreOptions.Penalty: %w", err)
+	}
+	return s, nil
+}
+
+// Get implements [limiter.Store]: it counts a request.
+func (s *Store) Get(ctx context.Context, key string, rate limiter.Rate) (limiter.Context, error) {
+	plan, err := s.plans.of(rate)
+	if err != nil {
+		return limiter.Context{}, err
+	}
+	d, err := s.charge(ctx, plan.key(key), plan.Plan, 1)
+	return answer("get", &d, err, rate)
+}
+
+// Increment implements [limiter.Store]. The whole count is charged, as far as
+// there is room for it: whoever goes over the limit has used it up. A negative
+// count gives units back, in the present window.
+func (s *Store) Increment(ctx context.Context, key string, count int64, rate limiter.Rate) (limiter.Context, error) {
+	plan, err := s.plans.of(rate)
+	if err != nil {
+		return limiter.Context{}, err
+	}
+	var d ratelimit.Decision
+	switch subject := plan.key(key); {
+	case count > 0:
+		d, err = s.charge(ctx, subject, plan.Plan, count)
+	case count < 0:
+		d, err = s.refund(ctx, subject, plan.Plan, count)
+	default:
+		d, err = s.peek(ctx, subject, plan.Plan)
+	}
+	return answer("increment", &d, err, rate)
+}
+
+// Peek implements [limiter.Store]. It counts nothing.
+func (s *Store) Peek(ctx context.Context, key string, rate limiter.Rate) (limiter.Context, error) {
+	plan, err := s.plans.of(rate)
+	if err != nil {
+		return limiter.Context{}, err
+	}
+	d, err := s.peek(ctx, plan.key(key), plan.Plan)
+	return answer("peek", &d, err, rate)
+}
+
+// Reset implements [limiter.Store]. It forgets the usage, the strikes and the ban
+// of the key under all rates of this period.
+func (s *Store) Reset(ctx context.Context, key string, rate limiter.Rate) (limiter.Context, error) {
+	plan, err := s.plans.of(rate)
+	if err != nil {
+		return limiter.Context{}, err
+	}
+	d, err := s.reset(ctx, plan.key(key), plan.Plan)
+	return answer("reset", &d, err, rate)
+}
+
+// charge takes count units, or as many as are left.
+func (s *Store) charge(ctx context.Context, subject string, plan *ratelimit.Plan, count int64) (ratelimit.Decision, error) {
+	cost := min(count, plan.Quota(0).Limit)
+	for {
+		d, err := s.engine.Take(ctx, subject, plan, cost)
+		left := d.States[0].Remaining
+		if err != nil || d.Outcome != ratelimit.Limited || left == 0 || left >= cost {
+			return d, err
+		}
+		// Others may take some of what is left first. Then less is left, so that
+		// this ends.
+		cost = left
+	}
+}
+
+func (s *Store) refund(ctx context.Context, subject string, plan *ratelimit.Plan, count int64) (ratelimit.Decision, error) {
+	if s.refunder == nil {
+		return ratelimit.Decision{}, s.lacks("Refunder")
+	}
+	d, err := s.peek(ctx, subject, plan)
+	if err != nil {
+		return d, err
+	}
+	// What is given back was charged in the present window, by the engine's
+	// clock.
+	d.Outcome, d.Cost = ratelimit.Allowed, -max(count, -plan.Quota(0).Limit)
+	if err := s.refunder.Refund(ctx, subject, &d); err != nil {
+		return d, err
+	}
+	return s.peek(ctx, subject, plan)
+}
+
+func (s *Store) peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
+	if s.peeker == nil {
+		return ratelimit.Decision{}, s.lacks("Peeker")
+	}
+	return s.peeker.Peek(ctx, subject, plan)
+}
+
+func (s *Store) reset(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
+	if s.resetter == nil {
+		return ratelimit.Decision{}, s.lacks("Resetter")
+	}
+	if err := s.resetter.Reset(ctx, subject); err != nil {
+		return ratelimit.Decision{}, err
+	}
+	if s.peeker != nil {
+		return s.peeker.Peek(ctx, subject, plan)
+	}
+	// Without a Peeker nobody knows when the present window ends, but no later
+	// than one that begins now.
+	q := plan.Quota(0)
+	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan}
+	d.States[0] = ratelimit.State{Remaining: q.Limit, Reset: time.Now().Add(q.Window + time.Second - 1).Unix()}
+	return d, nil
+}
+
+func (s *Store) lacks(capability string) error {
+	return fmt.Errorf("%T is no ratelimit.%s: %w", s.engine, capability, errors.ErrUnsupported)
+}
+
+// answer tells ulule what became of a request, or would, under a plan with one
+// unit more than the rate has.
+func answer(doing string, d *ratelimit.Decision, err error, rate limiter.Rate) (limiter.Context, error) {
+	if err != nil {
+		return limiter.Context{}, fmt.Errorf("ululelimit: %s: %w", doing, err)
+	}
+	left := d.Remaining()
+	return limiter.Context{
+		Limit:     rate.Limit,
+		Remaining: max(left-1, 0),
+		Reset:     d.Reset(),
+		Reached:   left == 0 || !d.Allowed(),
+	}, nil
+}

@@ -1,0 +1,350 @@
+package ululelimit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ulule/limiter/v3"
+	"github.com/ulule/limiter/v3/drivers/store/tests"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
+)
+
+var perMinute = limiter.Rate{Limit: 3, Period: time.Minute}
+
+// ulule's tests of its own stores. They run where time stands still, so that no
+// window ends in the middle.
+func TestUlule(t *testing.T) {
+	onMemory := func(t *testing.T) ratelimit.Limiter { return newMemory(t) }
+	onModel := func(*testing.T) ratelimit.Limiter { return ratelimittest.NewModel(time.Now) }
+	for _, test := range []struct {
+		name   string
+		run    func(*testing.T, limiter.Store)
+		engine func(*testing.T) ratelimit.Limiter
+	}{
+		{"sequential access/memory", tests.TestStoreSequentialAccess, onMemory},
+		{"sequential access/model", tests.TestStoreSequentialAccess, onModel},
+		{"concurrent access/memory", tests.TestStoreConcurrentAccess, onMemory},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				test.run(t, newStore(t, test.engine(t), ululelimit.StoreOptions{}))
+			})
+		})
+	}
+}
+
+// Whatever is done, ulule's own store in memory would have shown the same.
+func TestShowsWhatUluleShows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // at midnight: rolling windows begin with those of the calendar
+		for seed := range uint64(300) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			ours, theirs := newStore(t, newMemory(t), ululelimit.StoreOptions{}), inMemory()
+			rate := limiter.Rate{Limit: random.Int64N(8), Period: time.Minute}
+			log := fmt.Sprintf("limit %d", rate.Limit)
+			for range 40 {
+				key := string(rune('a' + random.IntN(2)))
+				do := func(s limiter.Store) (limiter.Context, error) { return s.Get(ctx, key, rate) }
+				switch n := random.IntN(20); {
+				case n < 5:
+					log += ", peek " + key
+					do = func(s limiter.Store) (limiter.Context, error) { return s.Peek(ctx, key, rate) }
+				case n < 6:
+					log += ", reset " + key
+					do = func(s limiter.Store) (limiter.Context, error) { return s.Reset(ctx, key, rate) }
+				case n < 12:
+					count := random.Int64N(2 * (rate.Limit + 1))
+					log += fmt.Sprint(", increment ", key, " by ", count)
+					do = func(s limiter.Store) (limiter.Context, error) { return s.Increment(ctx, key, count, rate) }
+				default:
+					log += ", get " + key
+				}
+				want, _ := do(theirs)
+				got, err := do(ours)
+				if err != nil {
+					t.Fatalf("%s: %v", log, err)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("%s: ulule (-), ours (+):\n%s", log, diff)
+				}
+			}
+		}
+	})
+}
+
+func TestConcurrentIncrements(t *testing.T) {
+	const callers, each, limit = 8, 100, 1000
+	s := newStore(t, newMemory(t), ululelimit.StoreOptions{})
+	rate := limiter.Rate{Limit: limit, Period: ratelimit.MaxWindow}
+	var mu sync.Mutex
+	var within int64
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			count := int64(i%3 + 1)
+			for range each {
+				got, err := s.Increment(ctx, "a", count, rate)
+				if err != nil {
+					t.Error(err)
+				}
+				if !got.Reached {
+					mu.Lock()
+					within += count
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if within > limit || within < limit-3 {
+		t.Errorf("%d units were counted within a limit of %d", within, limit)
+	}
+	if got, err := s.Peek(ctx, "a", rate); err != nil || !got.Reached || got.Remaining != 0 {
+		t.Errorf("after more than the limit: got %+v, %v, want Reached", got, err)
+	}
+}
+
+func TestNegativeIncrement(t *testing.T) {
+	s := newStore(t, newMemory(t), ululelimit.StoreOptions{})
+	rate := limiter.Rate{Limit: 3, Period: ratelimit.MaxWindow}
+	for _, step := range []struct {
+		count     int64
+		remaining int64
+		reached   bool
+	}{
+		{2, 1, false},
+		{-1, 2, false},
+		{-100, 3, false},
+		{math.MinInt64, 3, false},
+		{math.MaxInt64, 0, true},
+		{-1, 0, false},
+		{-1, 1, false},
+	} {
+		got, err := s.Increment(ctx, "a", step.count, rate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Remaining != step.remaining || got.Reached != step.reached {
+			t.Errorf("increment by %d: got %d remaining, reached %v, want %d, %v", step.count, got.Remaining, got.Reached, step.remaining, step.reached)
+		}
+	}
+}
+
+func TestPeriodsAreApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore(t, newMemory(t), ululelimit.StoreOptions{})
+		perDay := limiter.Rate{Limit: 100, Period: 24 * time.Hour}
+		for range 5 {
+			s.Get(ctx, "a", perMinute)
+			s.Get(ctx, "a", perDay)
+		}
+		time.Sleep(time.Minute)
+		minute, _ := s.Get(ctx, "a", perMinute)
+		day, _ := s.Get(ctx, "a", perDay)
+		if minute.Remaining != 2 || minute.Reached || day.Remaining != 94 {
+			t.Errorf("in the second minute: got %+v of the minute and %+v of the day, want 2 and 94 remaining", minute, day)
+		}
+		if want := time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour).Unix(); day.Reset != want {
+			t.Errorf("the day resets at %d, want midnight, %d", day.Reset, want)
+		}
+	})
+}
+
+func TestPrefix(t *testing.T) {
+	engine := newMemory(t)
+	s := newStore(t, engine, ululelimit.StoreOptions{Prefix: "network:"})
+	for _, subject := range []string{"192.0.2.1", "60:192.0.2.1", "network:192.0.2.1", "network:60:192.0.2.1"} {
+		if err := engine.Ban(ctx, subject, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Get(ctx, "192.0.2.1", perMinute)
+		if want := strings.HasPrefix(subject, "network:60:"); err != nil || got.Reached != want {
+			t.Errorf("with %q banned: got reached %v, %v, want %v", subject, got.Reached, err, want)
+		}
+	}
+}
+
+func TestPenalty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		penalty := ratelimit.Penalty{Strikes: 2, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
+		s := newStore(t, newMemory(t), ululelimit.StoreOptions{Penalty: penalty})
+		var last limiter.Context
+		for range 3 + 1 + 2 { // the limit, the first too many, the strikes that are endured
+			last, _ = s.Get(ctx, "a", perMinute)
+		}
+		if wait := last.Reset - time.Now().Unix(); !last.Reached || wait != 60 {
+			t.Errorf("the last strike that is endured: got %+v, %d s from now, want Reached until the minute ends", last, wait)
+		}
+		last, _ = s.Get(ctx, "a", perMinute)
+		if wait := last.Reset - time.Now().Unix(); !last.Reached || last.Remaining != 0 || wait != 3600 {
+			t.Errorf("one strike too many: got %+v, %d s from now, want Reached until the ban ends", last, wait)
+		}
+		time.Sleep(time.Minute)
+		if got, _ := s.Peek(ctx, "a", perMinute); !got.Reached || got.Remaining != 0 {
+			t.Errorf("a peek in the next minute: got %+v, want Reached: the ban is in force", got)
+		}
+		if got, _ := s.Reset(ctx, "a", perMinute); got.Reached || got.Remaining != 3 {
+			t.Errorf("after a reset: got %+v, want all 3 remaining", got)
+		}
+	})
+}
+
+func TestEngineWithTakeAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore(t, struct{ ratelimit.Limiter }{newMemory(t)}, ululelimit.StoreOptions{})
+		if got, err := s.Increment(ctx, "a", 2, perMinute); err != nil || got.Remaining != 1 {
+			t.Errorf("Increment by 2: got %+v, %v, want 1 remaining", got, err)
+		}
+		_, peekErr := s.Peek(ctx, "a", perMinute)
+		_, resetErr := s.Reset(ctx, "a", perMinute)
+		_, zeroErr := s.Increment(ctx, "a", 0, perMinute)
+		_, lessErr := s.Increment(ctx, "a", -1, perMinute)
+		for name, err := range map[string]error{
+			"Peek: ratelimit.Peeker": peekErr, "Reset: ratelimit.Resetter": resetErr,
+			"Increment by 0: ratelimit.Peeker": zeroErr, "Increment by -1: ratelimit.Refunder": lessErr,
+		} {
+			_, capability, _ := strings.Cut(name, ": ")
+			if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), capability) {
+				t.Errorf("%s: got error %v, want one that wraps ErrUnsupported and names the capability", name, err)
+			}
+		}
+	})
+	t.Run("and Reset", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newMemory(t)
+			s := newStore(t, struct {
+				ratelimit.Limiter
+				ratelimit.Resetter
+			}{engine, engine}, ululelimit.StoreOptions{})
+			time.Sleep(time.Second / 2)
+			s.Increment(ctx, "a", 2, perMinute)
+			want := limiter.Context{Limit: 3, Remaining: 3, Reset: time.Now().Unix() + 61}
+			if got, err := s.Reset(ctx, "a", perMinute); err != nil || got != want {
+				t.Errorf("Reset: got %+v, %v, want %+v", got, err, want)
+			}
+			if got, err := s.Get(ctx, "a", perMinute); err != nil || got.Remaining != 2 {
+				t.Errorf("Get after Reset: got %+v, %v, want 2 remaining", got, err)
+			}
+		})
+	})
+}
+
+// A spy is an engine with one decision, which remembers what it was told to give
+// back.
+type spy struct {
+	decision ratelimit.Decision
+	refunded []int64
+}
+
+func (e *spy) Take(_ context.Context, _ string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	d := e.decision
+	d.Plan, d.Cost = plan, cost
+	return d, nil
+}
+
+func (e *spy) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
+	return e.Take(ctx, subject, plan, 1)
+}
+
+func (e *spy) Refund(_ context.Context, _ string, d *ratelimit.Decision) error {
+	if !d.Allowed() {
+		return errors.New("not allowed")
+	}
+	e.refunded = append(e.refunded, d.Cost)
+	return nil
+}
+
+func TestRefundsArePositiveAndBounded(t *testing.T) {
+	engine := &spy{decision: ratelimit.Decision{Outcome: ratelimit.Limited}}
+	s := newStore(t, engine, ululelimit.StoreOptions{})
+	for _, count := range []int64{-1, -4, -5, math.MinInt64} {
+		if _, err := s.Increment(ctx, "a", count, perMinute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]int64{1, 4, 4, 4}, engine.refunded); diff != "" {
+		t.Errorf("refunds with a limit of 3 (-want +got):\n%s", diff)
+	}
+}
+
+// What is left may change between the denial and the answer of an engine that
+// asks twice.
+func TestDeniedIsReachedWhateverIsLeft(t *testing.T) {
+	engine := &spy{decision: ratelimit.Decision{
+		Outcome: ratelimit.Limited,
+		States:  [ratelimit.MaxQuotas]ratelimit.State{{Remaining: 2}},
+	}}
+	s := newStore(t, engine, ululelimit.StoreOptions{})
+	for name, do := range map[string]func() (limiter.Context, error){
+		"Get":  func() (limiter.Context, error) { return s.Get(ctx, "a", perMinute) },
+		"Peek": func() (limiter.Context, error) { return s.Peek(ctx, "a", perMinute) },
+	} {
+		if got, err := do(); err != nil || !got.Reached {
+			t.Errorf("%s: got %+v, %v, want Reached", name, got, err)
+		}
+	}
+}
+
+func TestEngineFails(t *testing.T) {
+	engine := newLimiter(t, answering{err: errors.New("connection refused")}, ululelimit.Options{})
+	s := newStore(t, engine, ululelimit.StoreOptions{})
+	_, getErr := s.Get(ctx, "a", perMinute)
+	_, peekErr := s.Peek(ctx, "a", perMinute)
+	_, resetErr := s.Reset(ctx, "a", perMinute)
+	_, incrementErr := s.Increment(ctx, "a", 5, perMinute)
+	for name, err := range map[string]error{"get": getErr, "peek": peekErr, "reset": resetErr, "increment": incrementErr} {
+		if !errors.Is(err, ratelimit.ErrUnavailable) || !strings.HasPrefix(err.Error(), "ululelimit: "+name+": ") {
+			t.Errorf("%s: got error %v, want one that wraps the engine's and says what was being done", name, err)
+		}
+	}
+}
+
+func TestRates(t *testing.T) {
+	s := newStore(t, newMemory(t), ululelimit.StoreOptions{})
+	for _, test := range []struct {
+		name string
+		rate limiter.Rate
+		ok   bool
+	}{
+		{"nothing is allowed", limiter.Rate{Limit: 0, Period: time.Minute}, true},
+		{"as many as can be", limiter.Rate{Limit: ratelimit.MaxLimit - 1, Period: time.Minute}, true},
+		{"too many", limiter.Rate{Limit: ratelimit.MaxLimit, Period: time.Minute}, false},
+		{"far too many", limiter.Rate{Limit: math.MaxInt64, Period: time.Minute}, false},
+		{"a negative limit", limiter.Rate{Limit: -1, Period: time.Minute}, false},
+		{"no period", limiter.Rate{Limit: 1}, false},
+		{"half a second", limiter.Rate{Limit: 1, Period: time.Second / 2}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, getErr := s.Get(ctx, "a", test.rate)
+			_, peekErr := s.Peek(ctx, "a", test.rate)
+			_, resetErr := s.Reset(ctx, "a", test.rate)
+			_, incrementErr := s.Increment(ctx, "a", 1, test.rate)
+			for name, err := range map[string]error{"Get": getErr, "Peek": peekErr, "Reset": resetErr, "Increment": incrementErr} {
+				if (err == nil) != test.ok || err != nil && !errors.Is(err, ratelimit.ErrInvalid) {
+					t.Errorf("%s: got error %v, want one that wraps ErrInvalid: %v", name, err, !test.ok)
+				}
+			}
+		})
+	}
+}
+
+func TestNewStoreRefuses(t *testing.T) {
+	if _, err := ululelimit.NewStore(nil, ululelimit.StoreOptions{}); err == nil || !strings.Contains(err.Error(), "no engine") {
+		t.Errorf("no engine: got error %v", err)
+	}
+	_, err := ululelimit.NewStore(newMemory(t), ululelimit.StoreOptions{Penalty: ratelimit.Penalty{Strikes: 3}})
+	if err == nil || !strings.HasPrefix(err.Error(), "ululelimit: StoreOptions.Penalty: ") {
+		t.Errorf("a penalty without a ban: got error %v", err)
+	}
+}
