@@ -1,0 +1,144 @@
+package failover_test
+
+import (
+	"context"
+	"runtime/debug"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+)
+
+var roomy = ratelimit.MustPlan("roomy", ratelimit.DefaultPenalty(), ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(ratelimit.MaxLimit))
+
+// A constant is a primary that costs nothing.
+type constant struct {
+	d    ratelimit.Decision
+	err  error
+	done bool // it asks for the context's channel
+}
+
+func (c *constant) Take(ctx context.Context, _ string, _ *ratelimit.Plan, _ int64) (ratelimit.Decision, error) {
+	if c.done {
+		ctx.Done()
+	}
+	return c.d, c.err
+}
+
+// decision is what the primary says; heavy: more than half is used.
+func decision(heavy bool) ratelimit.Decision {
+	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: roomy, Cost: 1}
+	for i := range roomy.Len() {
+		d.States[i] = ratelimit.State{Remaining: ratelimit.MaxLimit - 1, Reset: 1 << 33}
+		if heavy {
+			d.States[i].Remaining = 1
+		}
+	}
+	return d
+}
+
+// cases are the ways that a request goes. Those that go to the primary are told
+// with what a Limiter adds to it.
+func cases(tb testing.TB) map[string]func() {
+	limiter := func(primary ratelimit.Limiter, mode failover.Mode) *failover.Limiter {
+		l, err := failover.New(primary, mode, failover.Options{
+			Local: newEngine(tb), Row: 1, FirstProbe: time.Hour,
+			Budget: time.Minute, // a machine that is busy is no fault
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(func() { l.Close() })
+		return l
+	}
+	request, cancel := context.WithCancel(context.Background())
+	tb.Cleanup(cancel)
+	take := func(l *failover.Limiter, mayFail bool) func() {
+		return func() {
+			if _, err := l.Take(request, "owner-of-a-key-whose-name-is-0123456789abcdef", roomy, 1); err != nil && !mayFail {
+				tb.Fatal(err)
+			}
+		}
+	}
+	open := func(mode failover.Mode) *failover.Limiter {
+		l := limiter(&constant{err: errDown}, mode)
+		take(l, true)()
+		if l.Circuit() != failover.CircuitOpen {
+			tb.Fatal("the circuit is not open")
+		}
+		return l
+	}
+	return map[string]func(){
+		"closed circuit":                       take(limiter(&constant{d: decision(false)}, failover.Local), false),
+		"closed circuit, more than half used":  take(limiter(&constant{d: decision(true)}, failover.Local), false),
+		"closed circuit, context is waited on": take(limiter(&constant{d: decision(false), done: true}, failover.Local), false),
+		"open circuit, local":                  take(open(failover.Local), false),
+		"open circuit, open":                   take(open(failover.Open), false),
+		"open circuit, closed":                 take(open(failover.Closed), true),
+	}
+}
+
+func TestAllocations(t *testing.T) {
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		t.Skip("skipped: under the race detector a sync.Pool drops what is put into it at random")
+	}
+	take := cases(t)
+	for _, test := range []struct {
+		name string
+		want float64
+	}{
+		{"closed circuit", 1},                       // the context
+		{"closed circuit, more than half used", 1},  // the context
+		{"closed circuit, context is waited on", 2}, // and its channel
+		{"open circuit, local", 0},
+		{"open circuit, open", 0},
+		{"open circuit, closed", 0},
+	} {
+		if got := testing.AllocsPerRun(1000, take[test.name]); got > test.want {
+			t.Errorf("%s: %v allocations a decision, want at most %v", test.name, got, test.want)
+		}
+	}
+}
+
+func BenchmarkTake(b *testing.B) {
+	for name, take := range cases(b) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				take()
+			}
+		})
+	}
+}
+
+func BenchmarkTakeParallel(b *testing.B) {
+	for name, take := range cases(b) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetParallelism(16)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					take()
+				}
+			})
+		})
+	}
+}
+
+// What a budget costs without this package, and without its promise: the
+// primary is called as it is.
+func BenchmarkWithTimeout(b *testing.B) {
+	primary := &constant{d: decision(false)}
+	request, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	b.ReportAllocs()
+	for b.Loop() {
+		limited, cancel := context.WithTimeout(request, 50*time.Millisecond)
+		if _, err := primary.Take(limited, "a", roomy, 1); err != nil {
+			b.Fatal(err)
+		}
+		cancel()
+	}
+}

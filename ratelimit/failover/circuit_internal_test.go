@@ -1,0 +1,150 @@
+package failover
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+var began = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+func newCircuit() *circuit {
+	return &circuit{row: 5, share: 8, first: time.Second, last: 10 * time.Second}
+}
+
+// report enters outcomes, F for a failure, and returns after how many of them
+// the circuit opened; 0: it did not.
+func (c *circuit) reportAll(outcomes string, now time.Time) int {
+	for i, o := range outcomes {
+		if c.report(o == 'F', c.generation, now) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func TestCircuitOpens(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		outcomes string
+		want     int // the outcome that opens it
+	}{
+		{"nothing but successes", "SSSSSSSSSSSSSSSS", 0},
+		{"four in a row", "FFFFS", 0},
+		{"five in a row", "FFFFF", 5},
+		{"five in a row after others", "SFSFSFFFFF", 10},
+		{"four, and four in another row", "FFFFSFFF", 0},
+		{"eight in all", "FFFFSFFFF", 9},
+		{"eight in 64", strings.Repeat("FSSSSSSSS", 7) + "F", 64},
+		{"eight in 65", strings.Repeat("FSSSSSSSS", 6) + "FSSSSSSSSSF", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCircuit()
+			if got := c.reportAll(test.outcomes, began); got != test.want {
+				t.Errorf("%s opened the circuit after %d, want %d (0: never)", test.outcomes, got, test.want)
+			}
+			if (c.state == CircuitOpen) != (test.want > 0) {
+				t.Errorf("the circuit is %v", c.state)
+			}
+		})
+	}
+}
+
+// The circuit against one that is slow and obviously right.
+func TestCircuitAgreesWithAModel(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		c := newCircuit()
+		c.row, c.share = 1+random.IntN(64), 1+random.IntN(64)
+		var past []bool
+		for range 500 {
+			failed := random.IntN(100) < int(seed%100)
+			past = append(past, failed)
+			row, share := 0, 0
+			for i := range past {
+				if row++; !past[i] {
+					row = 0
+				}
+				if i >= len(past)-64 && past[i] {
+					share++
+				}
+			}
+			want := failed && (row >= c.row || share >= c.share)
+			if got := c.report(failed, c.generation, began); got != want {
+				t.Fatalf("seed %d, call %d, %d in a row of %d, %d of %d: opens %v, want %v", seed, len(past), row, c.row, share, c.share, got, want)
+			}
+			if want {
+				c.probe()
+				c.probed(false, began)
+				past = nil
+			}
+		}
+	}
+}
+
+func TestCircuitIgnoresThePast(t *testing.T) {
+	c := newCircuit()
+	old := c.generation
+	c.reportAll("FFFFF", began)
+	for range 10 {
+		if c.report(true, old, began) {
+			t.Fatal("a failure opened a circuit that is open")
+		}
+	}
+	c.probe()
+	c.probed(false, began)
+	for range 10 {
+		if c.report(true, old, began) {
+			t.Fatal("failures of calls from before the outage opened the circuit after it")
+		}
+	}
+	if c.failures != 0 {
+		t.Error("the circuit remembers failures from before the outage")
+	}
+}
+
+func TestCircuitWaits(t *testing.T) {
+	c := newCircuit()
+	wait := func(promise string, want time.Duration) {
+		t.Helper()
+		if c.wait != want*time.Second {
+			t.Errorf("%s: the wait is %v, want %v", promise, c.wait, want*time.Second)
+		}
+	}
+	now := began
+	c.reportAll("FFFFF", now)
+	wait("when it opens", 1)
+	for _, want := range []time.Duration{2, 4, 8, 10, 10} {
+		c.probe()
+		c.probed(true, now)
+		wait("after a probe that failed", want)
+	}
+	now = now.Add(time.Hour)
+	c.probe()
+	c.probed(false, now)
+	c.reportAll("FFFFF", now.Add(9*time.Second))
+	wait("when it opens again soon", 10)
+	c.probe()
+	c.probed(false, now)
+	c.reportAll("FFFFF", now.Add(10*time.Second))
+	wait("when it opens again later", 1)
+	c.probe()
+	c.probed(false, now)
+	c.reportAll("FFFFF", now)
+	wait("when it opens again at once", 2)
+}
+
+func TestBreakerWait(t *testing.T) {
+	var b breaker
+	b.init(circuit{row: 1, share: 1, first: 100, last: 100})
+	b.failed(b.look(), nil, errExit)
+	shortest, longest := time.Hour, time.Duration(0)
+	for range 10_000 {
+		w := b.wait()
+		shortest, longest = min(shortest, w), max(longest, w)
+	}
+	if shortest != 51 || longest != 100 {
+		t.Errorf("waits are from %d to %d, want all from over the half to the whole of 100", shortest, longest)
+	}
+}

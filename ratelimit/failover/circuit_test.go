@@ -1,0 +1,312 @@
+package failover_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+)
+
+func TestCircuitOpensAndCloses(t *testing.T) {
+	var mu sync.Mutex
+	var changes []string
+	opts := failover.Options{Row: 3, FirstProbe: time.Second, LastProbe: 4 * time.Second, OnChange: func(c failover.Change) {
+		mu.Lock()
+		defer mu.Unlock()
+		changes = append(changes, fmt.Sprintf("%v to %v, %v", c.From, c.To, errors.Is(c.Cause, errDown)))
+	}}
+	run(t, failover.Open, opts, func(r *rig) {
+		r.take("a", daily)
+		r.shared.set(down)
+		for range 2 {
+			r.take("a", daily)
+			r.wantState("two failures", failover.CircuitClosed)
+		}
+		r.take("a", daily)
+		r.wantState("three failures", failover.CircuitOpen)
+
+		calls := r.shared.calls.Load()
+		for range 1000 {
+			r.take("a", daily)
+		}
+		if n := r.shared.calls.Load() - calls; n != 0 {
+			r.Errorf("while the circuit was open the primary was called %d times, want 0", n)
+		}
+		time.Sleep(15 * time.Second) // probes after at most 1, 3, 7, 11, 15 seconds
+		synctest.Wait()
+		if n := r.shared.calls.Load() - calls; n < 4 || n > 8 {
+			r.Errorf("in 15 seconds there were %d probes, want 4 to 8", n)
+		}
+
+		// Without any traffic.
+		r.shared.set(nil)
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		r.wantState("the primary is back", failover.CircuitClosed)
+		if d := r.take("a", daily); d.Remaining() != 998 {
+			r.Errorf("the primary does not decide: %d remaining, want 998", d.Remaining())
+		}
+
+		mu.Lock()
+		defer mu.Unlock()
+		got := strings.Join(changes, "\n")
+		want := "closed to open, true\n" +
+			strings.Repeat("open to half-open, false\nhalf-open to open, true\n", (len(changes)-3)/2) +
+			"open to half-open, false\nhalf-open to closed, false"
+		if got != want {
+			r.Errorf("OnChange was told of\n%s\nwant\n%s", got, want)
+		}
+		if s := r.Stats(); s.Opened != 1 {
+			r.Errorf("the circuit opened %d times, want 1", s.Opened)
+		}
+	})
+}
+
+func TestCircuitOpensByShare(t *testing.T) {
+	run(t, failover.Open, failover.Options{}, func(r *rig) {
+		calls := 0
+		r.shared.set(func(context.Context) error {
+			if calls++; calls%2 == 0 {
+				return errDown
+			}
+			return nil
+		})
+		for range 63 {
+			r.take("a", daily)
+		}
+		r.wantState("31 of 63 calls failed", failover.CircuitClosed)
+		r.take("a", daily)
+		r.wantState("32 of 64 calls failed", failover.CircuitOpen)
+	})
+}
+
+func TestProbeIsHalfOpen(t *testing.T) {
+	run(t, failover.Open, failover.Options{}, func(r *rig) {
+		r.lose()
+		r.shared.set(slow(40 * time.Millisecond))
+		calls := r.shared.calls.Load()
+		for r.Circuit() == failover.CircuitOpen {
+			time.Sleep(time.Millisecond)
+		}
+		r.wantState("while the primary is probed", failover.CircuitHalfOpen)
+		for range 10 {
+			r.take("a", daily)
+		}
+		if n := r.shared.calls.Load() - calls; n != 1 {
+			r.Errorf("while it was probed the primary was called %d times, want once: requests do not wait for it", n)
+		}
+		time.Sleep(40 * time.Millisecond)
+		synctest.Wait()
+		r.wantState("after a probe within the budget", failover.CircuitClosed)
+		if used(r, r.shared.engine, "failover:probe", daily) != "1/24h0m0s" {
+			r.Error("the probe was not the one unit that is documented")
+		}
+
+		r.lose()
+		r.shared.set(slow(60 * time.Millisecond))
+		time.Sleep(time.Minute)
+		if r.Stats().Opened != 2 || r.Circuit() == failover.CircuitClosed {
+			r.Error("a primary that takes longer than the budget closed the circuit")
+		}
+	})
+}
+
+// Who answers probes and fails requests is asked ever more seldom.
+func TestFlapping(t *testing.T) {
+	run(t, failover.Open, failover.Options{FirstProbe: 100 * time.Millisecond, LastProbe: 5 * time.Second}, func(r *rig) {
+		calls := 0
+		r.shared.set(func(context.Context) error {
+			if calls++; r.Circuit() == failover.CircuitHalfOpen {
+				return nil
+			}
+			return errDown
+		})
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			r.take("a", daily)
+		}
+		if n := r.Stats().Opened; n < 10 || n > 30 {
+			r.Errorf("in a minute the circuit opened %d times, want 10 to 30", n)
+		}
+	})
+}
+
+// A primary that finds the probe invalid has answered.
+func TestProbeIsRefused(t *testing.T) {
+	run(t, failover.Open, failover.Options{}, func(r *rig) {
+		r.lose()
+		r.shared.set(func(context.Context) error { return ratelimit.ErrInvalid })
+		time.Sleep(time.Second)
+		r.wantState("after a probe that was refused", failover.CircuitClosed)
+	})
+}
+
+// OnChange is called at once, also while the merging rests.
+func TestOnChangeIsPrompt(t *testing.T) {
+	var told time.Time
+	opts := failover.Options{FirstProbe: time.Minute, OnChange: func(c failover.Change) {
+		if told = time.Now(); !c.Time.Equal(told) {
+			t.Errorf("told at %v of a change at %v", told, c.Time)
+		}
+	}}
+	run(t, failover.Local, opts, func(r *rig) {
+		r.shared.set(down)
+		r.take("a", daily)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		opened := time.Now()
+		r.lose()
+		synctest.Wait()
+		if !told.Equal(opened) {
+			r.Errorf("the circuit opened at %v, OnChange was called at %v", opened, told)
+		}
+	})
+}
+
+// Outcomes of calls that began before the outage say nothing afterwards.
+func TestOutcomesOfThePast(t *testing.T) {
+	run(t, failover.Open, failover.Options{Row: 3, Budget: 10 * time.Second}, func(r *rig) {
+		var wg sync.WaitGroup
+		r.shared.set(func(context.Context) error { time.Sleep(9 * time.Second); return errDown })
+		for range 10 {
+			wg.Go(func() { r.take("old", daily) })
+		}
+		synctest.Wait()
+		r.lose()
+		r.regain()
+		r.wantState("before the calls from before the outage fail", failover.CircuitClosed)
+		wg.Wait()
+		r.wantState("after ten calls from before the outage failed", failover.CircuitClosed)
+	})
+}
+
+func TestPeekCounts(t *testing.T) {
+	run(t, failover.Closed, failover.Options{Row: 3}, func(r *rig) {
+		r.shared.set(down)
+		for range 3 {
+			if _, err := r.Peek(ctx, "a", daily); !errors.Is(err, ratelimit.ErrUnavailable) {
+				r.Errorf("Peek: got error %v, want one that wraps ErrUnavailable", err)
+			}
+		}
+		r.wantState("three peeks failed", failover.CircuitOpen)
+	})
+}
+
+func TestClose(t *testing.T) {
+	t.Run("nothing to do", func(t *testing.T) {
+		run(t, failover.Local, failover.Options{}, func(r *rig) {
+			r.take("a", daily)
+			for range 2 {
+				if err := r.Close(); err != nil {
+					r.Error(err)
+				}
+			}
+			r.take("a", daily)
+		})
+	})
+	t.Run("ends the probing", func(t *testing.T) {
+		run(t, failover.Local, failover.Options{}, func(r *rig) {
+			r.lose()
+			if err := r.Close(); err == nil || !strings.Contains(err.Error(), "1 subjects") {
+				r.Errorf("got error %v, want one that says that a subject's usage is not merged", err)
+			}
+			calls := r.shared.calls.Load()
+			time.Sleep(time.Hour)
+			r.take("a", daily)
+			if n := r.shared.calls.Load() - calls; n != 0 {
+				r.Errorf("after Close the primary was called %d times, want 0", n)
+			}
+		})
+	})
+	t.Run("merges first", func(t *testing.T) {
+		run(t, failover.Local, failover.Options{}, func(r *rig) {
+			r.shared.set(down)
+			for i := range 5 {
+				r.take(fmt.Sprint(i), daily)
+			}
+			r.shared.set(nil)
+			if err := r.Close(); err != nil {
+				r.Error(err)
+			}
+			for i := range 5 {
+				r.wantUsed("a circuit that was closed", r.shared.engine, fmt.Sprint(i), daily, "1/24h0m0s")
+			}
+		})
+	})
+	t.Run("lets a merging come to its end", func(t *testing.T) {
+		run(t, failover.Local, failover.Options{}, func(r *rig) {
+			r.shared.set(down)
+			r.take("a", daily)
+			r.take("b", daily)
+			r.shared.set(slow(400 * time.Millisecond))
+			time.Sleep(300 * time.Millisecond)
+			if err := r.Close(); err != nil {
+				r.Error(err)
+			}
+			for _, subject := range []string{"a", "b"} {
+				r.wantUsed("merged once", r.shared.engine, subject, daily, "1/24h0m0s")
+			}
+		})
+	})
+	t.Run("never waits for long", func(t *testing.T) {
+		run(t, failover.Local, failover.Options{Row: 64}, func(r *rig) {
+			release := make(chan struct{})
+			defer close(release)
+			r.shared.set(hangs(release))
+			for i := range 5 {
+				r.take(fmt.Sprint(i), daily)
+			}
+			began := time.Now()
+			if err := r.Close(); err == nil {
+				r.Error("Close says that all was merged")
+			}
+			if waited := time.Since(began); waited > 2*time.Second {
+				r.Errorf("Close took %v, want at most two seconds", waited)
+			}
+		})
+	})
+	t.Run("during a probe", func(t *testing.T) {
+		run(t, failover.Open, failover.Options{}, func(r *rig) {
+			r.lose()
+			release := make(chan struct{})
+			defer close(release)
+			r.shared.set(hangs(release))
+			for r.Circuit() == failover.CircuitOpen {
+				time.Sleep(time.Millisecond)
+			}
+			began := time.Now()
+			if err := r.Close(); err != nil || time.Since(began) != 0 {
+				r.Errorf("Close took %v and returned %v", time.Since(began), err)
+			}
+			r.wantState("a probe without an outcome", failover.CircuitOpen)
+		})
+	})
+}
+
+func TestModeText(t *testing.T) {
+	for _, mode := range []failover.Mode{failover.Local, failover.Open, failover.Closed} {
+		text, err := mode.MarshalText()
+		if err != nil || string(text) != mode.String() {
+			t.Errorf("%v: MarshalText gave %q, %v", mode, text, err)
+		}
+		var back failover.Mode
+		if err := back.UnmarshalText(text); err != nil || back != mode {
+			t.Errorf("%q was read as %v, %v", text, back, err)
+		}
+	}
+	for _, text := range []string{"", "Local", "closed ", "Mode(0)", "fail-open"} {
+		mode := failover.Closed
+		if err := mode.UnmarshalText([]byte(text)); err == nil || mode != failover.Closed {
+			t.Errorf("%q was read as %v, %v, want an error", text, mode, err)
+		}
+	}
+	if text, err := failover.Mode(0).MarshalText(); err == nil {
+		t.Errorf("the zero mode was written as %q, want an error", text)
+	}
+}

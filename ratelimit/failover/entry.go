@@ -1,0 +1,158 @@
+package failover
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// An entry is what the primary has to be told of one subject: first the orders,
+// in the order of the fields, then the usage.
+type entry struct {
+	subject string
+	reset   bool
+	lift    bool
+	ban     int64   // when the ban ends, Unix nanoseconds; 0: there is none
+	usage   []usage // one for each combination of windows
+	first   [1]usage
+	free    chan struct{} // closed when nobody need wait for its merging
+}
+
+// maxUsage is how many combinations of windows an entry has at most. A subject
+// has one, and one more for each change of its plan to other windows.
+const maxUsage = 4
+
+func newEntry(subject string) *entry {
+	e := &entry{subject: subject}
+	e.usage = e.first[:0]
+	return e
+}
+
+// usage is what was used under one plan: in each of its windows that the time at
+// lies in.
+type usage struct {
+	plan  *ratelimit.Plan
+	at    int64 // the latest admission, Unix nanoseconds
+	units [ratelimit.MaxQuotas]int64
+}
+
+func (e *entry) add(plan *ratelimit.Plan, units, at int64) {
+	u := usage{plan: plan, at: at}
+	for i := range plan.Len() {
+		u.units[i] = units
+	}
+	e.merge(u)
+}
+
+// merge adds u to the usage in the same windows.
+func (e *entry) merge(u usage) {
+	for i := range e.usage {
+		if sameWindows(e.usage[i].plan, u.plan) {
+			e.usage[i].merge(u)
+			return
+		}
+	}
+	if len(e.usage) == maxUsage {
+		e.usage = slices.Delete(e.usage, 0, 1)
+	}
+	e.usage = append(e.usage, u)
+}
+
+// merge adds o, whose windows have the same lengths. Of two windows of one
+// length that are not the same one, the later counts.
+func (u *usage) merge(o usage) {
+	if o.at > u.at {
+		*u, o = o, *u
+	}
+	for i := range u.plan.Len() {
+		if length := int64(u.plan.Quota(i).Window); u.at/length == o.at/length {
+			u.units[i] = min(u.units[i]+o.units[i], ratelimit.MaxLimit)
+		}
+	}
+}
+
+// roll forgets what was used in windows that have ended.
+func (u *usage) roll(now int64) {
+	for i := range u.plan.Len() {
+		if length := int64(u.plan.Quota(i).Window); u.at/length < now/length {
+			u.units[i] = 0
+		}
+	}
+}
+
+// credit takes units back from the windows that the time at lies in.
+func (e *entry) credit(plan *ratelimit.Plan, units, at int64) (taken bool) {
+	for k := range e.usage {
+		u := &e.usage[k]
+		if !sameWindows(u.plan, plan) {
+			continue
+		}
+		for i := range plan.Len() {
+			if length := int64(plan.Quota(i).Window); u.at/length == at/length && u.units[i] > 0 {
+				u.units[i] = max(u.units[i]-units, 0)
+				taken = true
+			}
+		}
+	}
+	return taken
+}
+
+// ordered is more than can be used: an entry with an order counts for so much.
+const ordered = math.MaxInt64
+
+// used returns the most units in one window that has not ended.
+func (e *entry) used(now int64) (most int64) {
+	if e.reset || e.lift || e.ban > now {
+		return ordered
+	}
+	for _, u := range e.usage { // copies
+		u.roll(now)
+		most = max(most, slices.Max(u.units[:]))
+	}
+	return most
+}
+
+// follow puts what older says before what e says.
+func (e *entry) follow(older *entry) {
+	if e.reset {
+		return
+	}
+	if !e.lift && e.ban == 0 {
+		e.lift, e.ban = older.lift, older.ban
+	}
+	e.reset = older.reset
+	for _, u := range older.usage {
+		e.merge(u)
+	}
+}
+
+// The orders. Each undoes those before it that mean nothing any more.
+
+func (e *entry) orderReset() {
+	*e = entry{subject: e.subject, reset: true}
+	e.usage = e.first[:0]
+}
+
+func (e *entry) orderLift() { e.lift, e.ban = true, 0 }
+
+func (e *entry) orderBan(ends time.Time) { e.ban = ends.UnixNano() }
+
+// forgetBan undoes the orders to ban and to lift.
+func (e *entry) forgetBan() { e.lift, e.ban = false, 0 }
+
+func sameWindows(a, b *ratelimit.Plan) bool {
+	if a == b {
+		return true
+	}
+	if a.Len() != b.Len() {
+		return false
+	}
+	for i := range a.Len() {
+		if a.Quota(i).Window != b.Quota(i).Window {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,62 @@
+package failover_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// unreachable stands for an engine whose store is gone.
+type unreachable struct{}
+
+func (unreachable) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, errors.New("connection refused")
+}
+
+func Example() {
+	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerDay(2))
+	embedded, err := memory.New(memory.Options{})
+	if err != nil {
+		panic(err)
+	}
+	limiter, err := failover.New(unreachable{}, failover.Local, failover.Options{Local: embedded, Row: 2})
+	if err != nil {
+		panic(err)
+	}
+	defer limiter.Close()
+
+	for range 3 {
+		d, err := limiter.Take(context.Background(), "owner:17", plan, 1)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%v, %d left; the circuit is %v\n", d.Outcome, d.Remaining(), limiter.Circuit())
+	}
+	// Output:
+	// allowed, 1 left; the circuit is closed
+	// allowed, 0 left; the circuit is open
+	// limited, 0 left; the circuit is open
+}
+
+// A service says which engine is in charge, in a log, a metric or its readiness.
+func ExampleOptions_onChange() {
+	changed := make(chan failover.Change)
+	limiter, err := failover.New(unreachable{}, failover.Closed, failover.Options{
+		Row:      1,
+		OnChange: func(c failover.Change) { changed <- c },
+	})
+	if err != nil {
+		panic(err)
+	}
+	_, err = limiter.Take(context.Background(), "owner:17", ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(2)), 1)
+	c := <-changed
+	fmt.Println(errors.Is(err, ratelimit.ErrUnavailable))
+	fmt.Printf("circuit %v, mode %v: %v\n", c.To, limiter.Mode(), c.Cause)
+	// Output:
+	// true
+	// circuit open, mode closed: connection refused
+}

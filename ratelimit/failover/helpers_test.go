@@ -1,0 +1,222 @@
+package failover_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+var (
+	ctx     = context.Background()
+	errDown = errors.New("connection refused")
+)
+
+// A shared is the primary: an exact engine, and before each call of it a fault.
+type shared struct {
+	engine *memory.Limiter
+	fault  atomic.Pointer[func(context.Context) error]
+	calls  atomic.Int64
+}
+
+func newShared(t testing.TB) *shared {
+	return &shared{engine: newEngine(t)}
+}
+
+func newEngine(t testing.TB) *memory.Limiter {
+	t.Helper()
+	l, err := memory.New(memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// set sets the fault; nil: there is none.
+func (s *shared) set(fault func(context.Context) error) { s.fault.Store(&fault) }
+
+func down(context.Context) error { return errDown }
+
+// hangs is the fault of a primary that ignores its context until release is
+// closed, and then works.
+func hangs(release <-chan struct{}) func(context.Context) error {
+	return func(context.Context) error { <-release; return nil }
+}
+
+// slow is the fault of a primary that works, after a time and whatever the
+// context says.
+func slow(d time.Duration) func(context.Context) error {
+	return func(context.Context) error { time.Sleep(d); return nil }
+}
+
+func (s *shared) pass(ctx context.Context) error {
+	s.calls.Add(1)
+	if f := s.fault.Load(); f != nil && *f != nil {
+		return (*f)(ctx)
+	}
+	return nil
+}
+
+func (s *shared) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
+	if err := s.pass(ctx); err != nil {
+		return d, err
+	}
+	return s.engine.Take(ctx, subject, plan, cost)
+}
+
+func (s *shared) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
+	if err := s.pass(ctx); err != nil {
+		return d, err
+	}
+	return s.engine.Peek(ctx, subject, plan)
+}
+
+func (s *shared) Reset(ctx context.Context, subject string) error {
+	if err := s.pass(ctx); err != nil {
+		return err
+	}
+	return s.engine.Reset(ctx, subject)
+}
+
+func (s *shared) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
+	if err := s.pass(ctx); err != nil {
+		return err
+	}
+	return s.engine.Refund(ctx, subject, d)
+}
+
+func (s *shared) Ban(ctx context.Context, subject string, length time.Duration) error {
+	if err := s.pass(ctx); err != nil {
+		return err
+	}
+	return s.engine.Ban(ctx, subject, length)
+}
+
+func (s *shared) Lift(ctx context.Context, subject string) (bool, error) {
+	if err := s.pass(ctx); err != nil {
+		return false, err
+	}
+	return s.engine.Lift(ctx, subject)
+}
+
+func (s *shared) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
+	if err := s.pass(ctx); err != nil {
+		return nil, err
+	}
+	return s.engine.Bans(ctx)
+}
+
+// A rig is a Limiter with its two engines.
+type rig struct {
+	*testing.T
+	*failover.Limiter
+	shared *shared
+	local  *memory.Limiter
+}
+
+// run runs a test with a Limiter in a bubble of its own time, which begins at
+// half past a minute, an hour and a day: 2000-01-01T12:30:30Z.
+func run(t *testing.T, mode failover.Mode, opts failover.Options, test func(*rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(12*time.Hour + 30*time.Minute + 30*time.Second)
+		r := &rig{T: t, shared: newShared(t), local: newEngine(t)}
+		if mode == failover.Local {
+			opts.Local = r.local
+		}
+		l, err := failover.New(r.shared, mode, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Limiter = l
+		defer func() {
+			l.Close()
+			time.Sleep(time.Minute) // calls that were left come to their end
+		}()
+		test(r)
+	})
+}
+
+var daily = ratelimit.MustPlan("daily", ratelimit.Penalty{}, ratelimit.PerDay(1000))
+
+// take takes one unit, or fails.
+func (r *rig) take(subject string, plan *ratelimit.Plan) ratelimit.Decision {
+	r.Helper()
+	return r.takeN(subject, plan, 1)
+}
+
+func (r *rig) takeN(subject string, plan *ratelimit.Plan, cost int64) ratelimit.Decision {
+	r.Helper()
+	d, err := r.Take(ctx, subject, plan, cost)
+	if err != nil {
+		r.Fatalf("Take(%q, %v, %d): %v", subject, plan, cost, err)
+	}
+	return d
+}
+
+// lose takes the primary away and opens the circuit, with requests that are
+// refused as wrong by nobody and charged nowhere that matters.
+func (r *rig) lose() {
+	r.Helper()
+	r.shared.set(down)
+	for i := 0; r.Circuit() == failover.CircuitClosed; i++ {
+		if i == 64 {
+			r.Fatal("64 failures did not open the circuit")
+		}
+		r.Take(ctx, "somebody", daily, 1)
+	}
+}
+
+// regain brings the primary back, and waits until the circuit is closed and
+// everything merged.
+func (r *rig) regain() {
+	r.Helper()
+	r.shared.set(nil)
+	time.Sleep(6 * time.Second)
+	synctest.Wait()
+	if s := r.Stats(); r.Circuit() != failover.CircuitClosed || s.Pending != 0 {
+		r.Fatalf("six seconds after the primary came back the circuit is %v and %d subjects are in the journal", r.Circuit(), s.Pending)
+	}
+}
+
+// used returns what the engine has counted for each quota of the plan.
+func used(t testing.TB, engine *memory.Limiter, subject string, plan *ratelimit.Plan) string {
+	t.Helper()
+	d, err := engine.Peek(ctx, subject, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for i := range plan.Len() {
+		text += fmt.Sprintf("%d/%v ", plan.Quota(i).Limit-d.States[i].Remaining, plan.Quota(i).Window)
+	}
+	return text[:len(text)-1]
+}
+
+func (r *rig) wantUsed(promise string, engine *memory.Limiter, subject string, plan *ratelimit.Plan, want string) {
+	r.Helper()
+	if got := used(r, engine, subject, plan); got != want {
+		r.Errorf("%s: used %s, want %s", promise, got, want)
+	}
+}
+
+func (r *rig) wantState(promise string, want failover.Circuit) {
+	r.Helper()
+	if got := r.Circuit(); got != want {
+		r.Fatalf("%s: the circuit is %v, want %v", promise, got, want)
+	}
+}
+
+func sorted(s []string) []string {
+	s = slices.Clone(s)
+	slices.Sort(s)
+	return s
+}

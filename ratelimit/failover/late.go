@@ -1,0 +1,31 @@
+package failover
+
+import "context"
+
+// A verdict is what became of a request whose caller left the primary before it
+// answered.
+type verdict struct {
+	stands bool  // a charge may stand
+	at     int64 // otherwise: the time under which the request is in the journal, Unix nanoseconds; 0: it is not
+}
+
+// settle takes back what a late answer charged, if the request was charged
+// elsewhere or was not admitted.
+func (l *Limiter) settle(c *call, v verdict) {
+	if v.stands || c.err != nil || !c.d.Allowed() {
+		return
+	}
+	l.late.Add(1)
+	if v.at != 0 && l.journal.credit(c.subject, c.plan, c.cost, v.at) {
+		return
+	}
+	if l.capable.refunder == nil {
+		return
+	}
+	// Nobody waits for this goroutine, and nobody would recover its panic.
+	defer func() { _ = recover() }()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx.Context), l.patience)
+	defer cancel()
+	// What cannot be given back stays charged, once too often.
+	_ = l.capable.refunder.Refund(ctx, c.subject, &c.d)
+}

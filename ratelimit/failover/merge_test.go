@@ -1,0 +1,331 @@
+package failover_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+)
+
+var nested = ratelimit.MustPlan("nested", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerHour(500), ratelimit.PerDay(1000))
+
+func TestOutageIsNoSecondQuota(t *testing.T) {
+	run(t, failover.Local, failover.Options{}, func(r *rig) {
+		for range 400 {
+			r.take("a", daily)
+		}
+		r.lose()
+		for range 700 {
+			r.take("a", daily)
+		}
+		r.regain()
+		if d := r.take("a", daily); d.Outcome != ratelimit.Limited {
+			r.Errorf("400 were used before the outage and 700 in it, of 1000: got %v, want limited", d.Outcome)
+		}
+		r.wantUsed("as much as fits is charged", r.shared.engine, "a", daily, "1000/24h0m0s")
+	})
+}
+
+func TestMergeCountsByWindow(t *testing.T) {
+	run(t, failover.Local, failover.Options{}, func(r *rig) {
+		for range 3 {
+			r.take("a", nested)
+		}
+		r.lose() // at 12:30
+		for range 20 {
+			r.take("a", nested)
+		}
+		time.Sleep(20 * time.Minute) // 12:50
+		for range 30 {
+			r.take("a", nested)
+		}
+		time.Sleep(20 * time.Minute) // 13:10
+		for range 40 {
+			r.take("a", nested)
+		}
+		r.regain()
+		r.wantUsed("each window has what was used in it", r.shared.engine, "a", nested, "40/1m0s 40/1h0m0s 93/24h0m0s")
+	})
+	run(t, failover.Local, failover.Options{}, func(r *rig) {
+		r.lose()
+		for range 20 {
+			r.take("a", nested)
+		}
+		time.Sleep(24 * time.Hour)
+		r.regain()
+		r.wantUsed("windows that have ended are not charged", r.shared.engine, "a", nested, "0/1m0s 0/1h0m0s 0/24h0m0s")
+	})
+}
+
+func TestMergeAfterPlanChange(t *testing.T) {
+	run(t, failover.Local, failover.Options{}, func(r *rig) {
+		hourly := ratelimit.MustPlan("hourly", ratelimit.Penalty{}, ratelimit.PerHour(100), ratelimit.PerDay(1000))
+		again := ratelimit.MustPlan("nested, reloaded", ratelimit.Penalty{}, nested.Quotas()...)
+		r.lose()
+		for range 3 {
+			r.take("a", nested)
+			r.take("a", again)
+		}
+		for range 4 {
+			r.take("a", daily)
+		}
+		for range 5 {
+			r.take("a", hourly)
+		}
+		r.regain()
+		d, err := r.shared.engine.Peek(ctx, "a", nested)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if got := 1000 - d.States[2].Remaining; got != 6+4+5 {
+			r.Errorf("%d of the day were charged, want the sum of all plans, %d", got, 6+4+5)
+		}
+	})
+}
+
+// What the journal holds of a subject is merged before its next request is
+// decided, even if it is far from its turn.
+func TestMergeBeforeTheNextRequest(t *testing.T) {
+	run(t, failover.Local, failover.Options{}, func(r *rig) {
+		five := ratelimit.MustPlan("five", ratelimit.Penalty{}, ratelimit.PerDay(5))
+		r.lose()
+		const subjects = 300
+		for i := range subjects {
+			for range 5 {
+				r.take(fmt.Sprint(i), five)
+			}
+		}
+		// A second for each subject but the probe's: it takes minutes to merge all.
+		var mu sync.Mutex
+		r.shared.set(func(ctx context.Context) error {
+			if r.Circuit() == failover.CircuitClosed && mu.TryLock() {
+				defer mu.Unlock()
+				time.Sleep(900 * time.Millisecond)
+			}
+			return nil
+		})
+		for r.Circuit() != failover.CircuitClosed {
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		if n := r.Stats().Pending; n < subjects/2 {
+			r.Fatalf("%d subjects are left in the journal: the test has tested nothing", n)
+		}
+		for i := range subjects {
+			began := time.Now()
+			if d := r.take(fmt.Sprint(i), five); d.Outcome != ratelimit.Limited {
+				r.Errorf("subject %d, whose quota was used up in the outage, was %v", i, d.Outcome)
+			}
+			if waited := time.Since(began); waited > 50*time.Millisecond {
+				r.Errorf("a request waited %v for the merging, longer than the budget", waited)
+			}
+		}
+		r.shared.set(nil)
+		time.Sleep(10 * time.Second)
+		if s := r.Stats(); s.Pending != 0 || s.Merged < subjects {
+			r.Errorf("not everything was merged: %+v", s)
+		}
+	})
+}
+
+func TestMergeGoesOnAfterAFailure(t *testing.T) {
+	run(t, failover.Local, failover.Options{}, func(r *rig) {
+		r.lose()
+		const subjects = 200
+		for i := range subjects {
+			for range 7 {
+				r.take(fmt.Sprint(i), nested)
+			}
+		}
+		calls := 0
+		r.shared.set(func(context.Context) error {
+			if calls++; calls%3 == 0 {
+				return errDown
+			}
+			return nil
+		})
+		time.Sleep(5 * time.Minute)
+		r.regain()
+		for i := range subjects {
+			r.wantUsed("merged once", r.shared.engine, fmt.Sprint(i), nested, "0/1m0s 7/1h0m0s 7/24h0m0s")
+		}
+	})
+}
+
+// Nobody waits for a merging that does not return.
+func TestMergeHangs(t *testing.T) {
+	run(t, failover.Local, failover.Options{Row: 64}, func(r *rig) {
+		r.shared.set(down)
+		r.take("a", daily)
+		release := make(chan struct{})
+		r.shared.set(hangs(release))
+		r.take("a", daily)
+		r.shared.set(nil)
+		began := time.Now()
+		if d := r.take("a", daily); time.Since(began) != 0 || d.Remaining() != 998 {
+			r.Errorf("decided after %v with %d remaining, want at once with 998, since one request could not be merged yet", time.Since(began), d.Remaining())
+		}
+		close(release)
+		r.regain()
+		r.wantUsed("when it returns after all", r.shared.engine, "a", daily, "3/24h0m0s")
+	})
+}
+
+func TestMergeStrikesNobody(t *testing.T) {
+	run(t, failover.Local, failover.Options{}, func(r *rig) {
+		hasty := ratelimit.MustPlan("hasty", ratelimit.Penalty{
+			Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour,
+		}, ratelimit.PerDay(10))
+		for range 10 {
+			r.take("a", hasty)
+		}
+		for range 5 {
+			r.lose()
+			r.take("b", hasty)
+			r.local.Reset(ctx, "a") // so that there is something to merge
+			r.take("a", hasty)
+			r.regain()
+		}
+		if d := r.take("a", hasty); d.Outcome != ratelimit.Limited || d.StrikesLeft != 0 {
+			r.Errorf("after five merges that did not fit: got %v with %d strikes left, want the first strike", d.Outcome, d.StrikesLeft)
+		}
+	})
+}
+
+// A charger is a primary that takes in usage, and what it was told.
+type charger struct {
+	*shared
+	mu      sync.Mutex
+	charges []string
+}
+
+func (c *charger) Charge(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+	if err := c.pass(ctx); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.charges = append(c.charges, fmt.Sprintf("%s %s %v %s", subject, plan.Name(), units, at.UTC().Format(time.TimeOnly)))
+	return nil
+}
+
+func TestCharger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(12 * time.Hour)
+		primary := &charger{shared: newShared(t)}
+		l, err := failover.New(primary, failover.Local, failover.Options{Local: newEngine(t), FirstProbe: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		take := func(subject string, cost int64) {
+			t.Helper()
+			if _, err := l.Take(ctx, subject, nested, cost); err != nil {
+				t.Fatal(err)
+			}
+		}
+		primary.set(down)
+		take("a", 10)
+		time.Sleep(10 * time.Minute)
+		take("a", 20)
+		time.Sleep(20 * time.Second)
+		take("a", 30)
+		take("b", 1)
+		time.Sleep(30 * time.Second)
+		take("ended", 1)
+		primary.set(nil)
+		time.Sleep(time.Hour)
+		want := []string{"a nested [0 0 60 0] 12:10:20", "b nested [0 0 1 0] 12:10:20", "ended nested [0 0 1 0] 12:10:50"}
+		primary.mu.Lock()
+		defer primary.mu.Unlock()
+		if diff := cmp.Diff(want, primary.charges, cmp.Transformer("sorted", sorted)); diff != "" {
+			t.Errorf("the primary was charged (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestLateAnswers(t *testing.T) {
+	t.Run("the fallback admitted the request as well", func(t *testing.T) {
+		run(t, failover.Local, failover.Options{Row: 64}, func(r *rig) {
+			r.shared.set(slow(80 * time.Millisecond))
+			for i := range 5 {
+				r.take(fmt.Sprint(i), daily)
+			}
+			time.Sleep(time.Minute)
+			r.shared.set(nil)
+			r.regain()
+			for i := range 5 {
+				r.wantUsed("the charge that came late is the one that counts", r.shared.engine, fmt.Sprint(i), daily, "1/24h0m0s")
+			}
+			if s := r.Stats(); s.Late != 5 {
+				r.Errorf("%d late charges were counted, want 5", s.Late)
+			}
+		})
+	})
+	t.Run("it was merged before", func(t *testing.T) {
+		run(t, failover.Local, failover.Options{Row: 64}, func(r *rig) {
+			release := make(chan struct{})
+			r.shared.set(hangs(release))
+			r.take("a", daily)
+			r.shared.set(nil)
+			r.regain()
+			r.wantUsed("merged", r.shared.engine, "a", daily, "1/24h0m0s")
+			close(release)
+			synctest.Wait()
+			r.wantUsed("a charge that came after the merge is given back", r.shared.engine, "a", daily, "1/24h0m0s")
+		})
+	})
+	t.Run("the request was refused", func(t *testing.T) {
+		run(t, failover.Closed, failover.Options{Row: 64}, func(r *rig) {
+			r.shared.set(slow(80 * time.Millisecond))
+			if _, err := r.Take(ctx, "a", daily, 7); err == nil {
+				r.Fatal("it was not refused")
+			}
+			time.Sleep(time.Second)
+			r.wantUsed("a request that was answered with an error is given back", r.shared.engine, "a", daily, "0/24h0m0s")
+		})
+	})
+	t.Run("the request was admitted uncounted", func(t *testing.T) {
+		run(t, failover.Open, failover.Options{Row: 64}, func(r *rig) {
+			r.shared.set(slow(80 * time.Millisecond))
+			r.take("a", daily)
+			time.Sleep(time.Second)
+			r.wantUsed("the charge stands", r.shared.engine, "a", daily, "1/24h0m0s")
+		})
+	})
+	t.Run("it came while the journal was being merged", func(t *testing.T) {
+		run(t, failover.Local, failover.Options{Row: 64}, func(r *rig) {
+			r.shared.set(down)
+			r.take("a", daily)
+			r.shared.set(slow(60 * time.Millisecond))
+			calls := r.shared.calls.Load()
+			r.take("a", daily)
+			time.Sleep(40 * time.Millisecond)
+			if n := r.shared.calls.Load() - calls; n != 1 {
+				r.Errorf("the primary was called %d times, want once, for the merging: nobody waits for the rest", n)
+			}
+			r.shared.set(nil)
+			r.regain()
+			r.wantUsed("merged", r.shared.engine, "a", daily, "2/24h0m0s")
+		})
+	})
+	t.Run("the caller left", func(t *testing.T) {
+		run(t, failover.Local, failover.Options{}, func(r *rig) {
+			r.shared.set(slow(40 * time.Millisecond))
+			leaving, cancel := context.WithTimeout(ctx, time.Millisecond)
+			defer cancel()
+			if _, err := r.Take(leaving, "a", daily, 1); err == nil {
+				r.Fatal("it was decided in a millisecond")
+			}
+			time.Sleep(time.Second)
+			r.wantUsed("to hang up is no way to pay nothing", r.shared.engine, "a", daily, "1/24h0m0s")
+		})
+	})
+}

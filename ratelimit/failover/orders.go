@@ -1,0 +1,143 @@
+package failover
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// Reset implements [ratelimit.Resetter]. It waits for the primary for at most a
+// second, or the budget if that is longer, and so do Ban, Lift and Bans.
+//
+// While the circuit is open, these are orders: in mode [Local] they hold here at
+// once, and in the primary as soon as it is back. In the other modes they are
+// refused with [ratelimit.ErrUnavailable].
+func (l *Limiter) Reset(ctx context.Context, subject string) error {
+	if err := l.can("reset", resets); err != nil {
+		return err
+	}
+	if l.primaryDecides() {
+		err := l.command(ctx, l.patience, func(ctx context.Context) error { return l.capable.resetter.Reset(ctx, subject) })
+		if err != nil {
+			return err
+		}
+		l.journal.forget(subject)
+	} else if err := l.order(subject, (*entry).orderReset); err != nil {
+		return err
+	}
+	l.shadow.claim(subject)
+	if l.mode == Local {
+		return l.localCapable.resetter.Reset(ctx, subject)
+	}
+	return nil
+}
+
+// Ban implements [ratelimit.Banner].
+func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration) error {
+	if err := l.can("ban", bans); err != nil {
+		return err
+	}
+	if l.primaryDecides() {
+		err := l.command(ctx, l.patience, func(ctx context.Context) error { return l.capable.banner.Ban(ctx, subject, length) })
+		if err != nil {
+			return err
+		}
+		l.journal.edit(subject, (*entry).forgetBan)
+		return l.banHere(ctx, subject, length)
+	}
+	// The local engine goes first, since it knows what is no ban.
+	if err := l.banHere(ctx, subject, length); err != nil {
+		return err
+	}
+	ends := time.Now().Add(length)
+	return l.order(subject, func(e *entry) { e.orderBan(ends) })
+}
+
+// banHere bans for the time in which the primary does not decide.
+func (l *Limiter) banHere(ctx context.Context, subject string, length time.Duration) error {
+	if l.mode != Local {
+		return nil
+	}
+	return l.localCapable.banner.Ban(ctx, subject, length)
+}
+
+// Lift implements [ratelimit.Banner]. While the circuit is open it reports
+// whether there was a ban that this process knows of.
+func (l *Limiter) Lift(ctx context.Context, subject string) (lifted bool, err error) {
+	if err := l.can("lift", bans); err != nil {
+		return false, err
+	}
+	primary := l.primaryDecides()
+	if primary {
+		answer := new(bool) // not read if the call goes on after this one has returned
+		err = l.command(ctx, l.patience, func(ctx context.Context) (err error) {
+			*answer, err = l.capable.banner.Lift(ctx, subject)
+			return err
+		})
+		if err != nil {
+			return false, err
+		}
+		lifted = *answer
+		l.journal.edit(subject, (*entry).forgetBan)
+	} else if err := l.order(subject, (*entry).orderLift); err != nil {
+		return false, err
+	}
+	l.shadow.lift(subject)
+	if l.mode == Local {
+		here, err := l.localCapable.banner.Lift(ctx, subject)
+		if !primary {
+			return here, err
+		}
+	}
+	return lifted, nil
+}
+
+// Bans implements [ratelimit.Banner]. While the circuit is open, in mode Local,
+// they are the bans that this process knows of.
+func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
+	if err := l.can("list bans", bans); err != nil {
+		return nil, err
+	}
+	if !l.primaryDecides() {
+		if l.mode == Local {
+			return l.localCapable.banner.Bans(ctx)
+		}
+		return nil, l.refusal(nil)
+	}
+	answer := new([]ratelimit.Ban)
+	err := l.command(ctx, l.patience, func(ctx context.Context) (err error) {
+		*answer, err = l.capable.banner.Bans(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return *answer, nil
+}
+
+func (l *Limiter) primaryDecides() bool { return l.breaker.look().admits() }
+
+// command has the primary do something that is no decision. It says nothing
+// about the circuit.
+func (l *Limiter) command(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("failover: %w", err)
+	}
+	c := l.newCall()
+	c.ask = func(_ *call, ctx context.Context) error { return do(ctx) }
+	return l.background(ctx, c, limit)
+}
+
+// order enters what is to be done when the primary is back.
+func (l *Limiter) order(subject string, change func(*entry)) error {
+	if l.mode != Local {
+		return l.refusal(nil)
+	}
+	if !l.journal.order(subject, change) {
+		return fmt.Errorf("failover: %w: the journal has no room for an order", ratelimit.ErrUnavailable)
+	}
+	l.keep()
+	return nil
+}
