@@ -1,0 +1,115 @@
+package config
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// A Config is what the server runs by. [Load] makes it; it is then not to be
+// changed, and safe for concurrent use.
+type Config struct {
+	Listen      string // host and port of the API
+	AdminListen string // host and port of the admin listener; empty: there is none
+	AdminToken  Secret // bearer token of the admin listener; empty: none is asked for
+
+	Database string   // a file of SQLite, or a postgres:// URL
+	Redis    []string // redis:// or rediss:// URLs; none: limits are kept in this process
+
+	TLSCert string // file with the certificate chain in PEM; empty: plain HTTP
+	TLSKey  string // file with its private key in PEM; empty exactly if TLSCert is
+
+	Plans     Plans             // those that a key can have
+	Anonymous *ratelimit.Plan   // that of a network, for callers without a valid key
+	Penalty   ratelimit.Penalty // that of all plans
+	OnFailure OnRedisFailure    // what limits the callers while Redis does not answer
+
+	DraftHeaders   bool           // RateLimit and RateLimit-Policy beside X-RateLimit-*
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
+	CORSOrigins    []string       // whose pages may call the API
+
+	Deprecations map[string]Deprecation // by operationId
+
+	places map[string]string // by setting: where its value is from, unless it is the default
+}
+
+// OnRedisFailure says what limits the callers while Redis does not answer.
+type OnRedisFailure string
+
+// The ways to go on without Redis.
+const (
+	Local  OnRedisFailure = "local"  // each server limits by itself, with the same plans
+	Open   OnRedisFailure = "open"   // nobody is limited
+	Closed OnRedisFailure = "closed" // nobody is served
+)
+
+// A Deprecation says since when an operation is deprecated, and the rest.
+type Deprecation struct {
+	Since time.Time
+	deprecation.Options
+}
+
+// Default returns the settings of a server that is told nothing.
+func Default() *Config {
+	c := &Config{
+		Listen:      "127.0.0.1:8080",
+		AdminListen: "127.0.0.1:9090",
+		Database:    "petstore.db",
+		Penalty:     ratelimit.DefaultPenalty(),
+		OnFailure:   Local,
+		Deprecations: map[string]Deprecation{
+			"getPet": {
+				Since: time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
+				Options: deprecation.Options{
+					Sunset:    time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC),
+					Successor: "/v1/pets?status=available",
+				},
+			},
+		},
+	}
+	c.setDefaultPlans()
+	return c
+}
+
+// Postgres reports whether Database is a URL of PostgreSQL.
+func (c *Config) Postgres() bool {
+	return strings.HasPrefix(c.Database, "postgres://") || strings.HasPrefix(c.Database, "postgresql://")
+}
+
+// TLS reports whether the API is served over TLS.
+func (c *Config) TLS() bool { return c.TLSCert != "" }
+
+// Where tells where a setting was given, for messages about it, as in
+// "petstore.yaml:7:14", "PETSTORE_LISTEN" or "--listen". A setting is named as in
+// the file, with the names of the groups it is in: "plans.free". One that was not
+// given is where its group is, or "default".
+func (c *Config) Where(setting string) string {
+	for {
+		if place, ok := c.places[setting]; ok {
+			return place
+		}
+		end := strings.LastIndexAny(setting, ".[")
+		if end < 0 {
+			return "default"
+		}
+		setting = setting[:end]
+	}
+}
+
+// CheckOperations returns an error that names every deprecated operation which
+// is not among those known, and where it was given.
+func (c *Config) CheckOperations(known ...string) error {
+	var r report
+	for _, id := range slices.Sorted(maps.Keys(c.Deprecations)) {
+		if !slices.Contains(known, id) {
+			setting := "deprecations." + id
+			r.add(place{text: c.Where(setting)}, setting, "there is no such operation; the operations are %s", strings.Join(known, ", "))
+		}
+	}
+	return r.err()
+}

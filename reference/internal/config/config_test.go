@@ -1,0 +1,162 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPlanOfAKey(t *testing.T) {
+	c := mustLoad(t, "plans: {free: [60/minute], enterprise: custom}")
+	for _, tt := range []struct {
+		plan   string
+		quotas []string
+		want   string // the plan, or the error
+	}{
+		{"free", nil, "free [60/minute]"},
+		{"enterprise", []string{"1000000/day", "5000/minute"}, "enterprise [5000/minute 1000000/day]"},
+		{"free", []string{"1/day"}, "plan free has its own quotas; a key cannot bring others"},
+		{"enterprise", nil, "plan enterprise is custom: its keys bring quotas such as 5000/minute"},
+		{"enterprise", []string{"5000"}, `quota "5000": …`},
+		{"enterprise", []string{"1/minute", "2/60s"}, `plan "enterprise": quota 2: …`},
+		{"gold", nil, `there is no plan "gold"; the plans are free, enterprise`},
+		{"anonymous", nil, `there is no plan "anonymous"; the plans are free, enterprise`},
+		{"", nil, `there is no plan ""; the plans are free, enterprise`},
+	} {
+		plan, err := c.Plans.Of(tt.plan, tt.quotas)
+		got := errorText(err)
+		if err == nil {
+			got = plan.String()
+		}
+		if !matches(tt.want, got) {
+			t.Errorf("Of(%q, %q) = %s, want %s", tt.plan, tt.quotas, got, tt.want)
+		}
+	}
+}
+
+func TestWhereASettingWasGiven(t *testing.T) {
+	c := mustLoad(t, "plans:\n  free: [1/minute,\n         2/day]\npenalty:\n  strikes: 3\n")
+	for setting, want := range map[string]string{
+		"plans":               "petstore.yaml:2:3",
+		"plans.free":          "petstore.yaml:2:9",
+		"plans.free[1]":       "petstore.yaml:3:10",
+		"plans.free[7]":       "petstore.yaml:2:9",
+		"plans.pro":           "petstore.yaml:2:3",
+		"penalty.strikes":     "petstore.yaml:5:12",
+		"penalty.ban":         "petstore.yaml:5:3",
+		"listen":              "default",
+		"deprecations.getPet": "default",
+	} {
+		if got := c.Where(setting); got != want {
+			t.Errorf("Where(%q) = %s, want %s", setting, got, want)
+		}
+	}
+}
+
+func TestDeprecationOfAnUnknownOperation(t *testing.T) {
+	c := mustLoad(t, "deprecations:\n  getPet: {since: 2025-12-05}\n  getPets: {since: 2025-12-05}\n")
+	want := "petstore.yaml:3:12: deprecations.getPets: there is no such operation; the operations are listPets, getPet"
+	if got := errorText(c.CheckOperations("listPets", "getPet")); got != want {
+		t.Errorf("CheckOperations = %q, want %q", got, want)
+	}
+	if err := c.CheckOperations("getPet", "getPets"); err != nil {
+		t.Errorf("CheckOperations with all known = %v", err)
+	}
+}
+
+func TestRestartNeeded(t *testing.T) {
+	running := mustLoad(t, "")
+	for file, want := range map[string][]string{
+		"":                              nil,
+		"listen: 127.0.0.1:8080":        nil,
+		"listen: 127.0.0.1:1":           {"listen"},
+		"redis: redis://a\ndatabase: b": {"database", "redis"},
+		"plans: {a: [1/day]}":           nil,
+		"anonymous: [1/day]":            nil,
+		"penalty: {strikes: 0}":         nil,
+		"deprecations: {}":              nil,
+		"draft_headers: true":           nil,
+		"admin_token: 0123456789abcdef": {"admin_token"},
+		"on_redis_failure: closed":      {"on_redis_failure"},
+		"tls_cert: c\ntls_key: k":       {"tls_cert", "tls_key"},
+		"admin_listen: ''":              {"admin_listen"},
+	} {
+		if diff := cmp.Diff(want, mustLoad(t, file).RestartNeeded(running)); diff != "" {
+			t.Errorf("%s: RestartNeeded (-want +got):\n%s", file, diff)
+		}
+	}
+}
+
+func TestSecretDoesNotShow(t *testing.T) {
+	c := mustLoad(t, "admin_token: 0123456789abcdef")
+	var out bytes.Buffer
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		fmt.Fprintf(&out, verb+"\n", c.AdminToken)
+		fmt.Fprintf(&out, verb+"\n", *c)
+	}
+	slog.New(slog.NewTextHandler(&out, nil)).Info("m", "token", c.AdminToken, "config", *c)
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("m", "token", c.AdminToken, "config", *c)
+	if err := json.NewEncoder(&out).Encode(struct{ Token Secret }{c.AdminToken}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "0123456789abcdef") || strings.Contains(out.String(), fmt.Sprintf("%x", "0123456789")) {
+		t.Errorf("the token shows in\n%s", out.String())
+	}
+	if c.AdminToken.Reveal() != "0123456789abcdef" {
+		t.Errorf("Reveal = %q", c.AdminToken.Reveal())
+	}
+	if got := fmt.Sprint(Secret("")); got != "" {
+		t.Errorf("no token shows as %q, want nothing", got)
+	}
+}
+
+func TestFlagsForKong(t *testing.T) {
+	type command struct {
+		Flags `embed:""`
+	}
+	parse := func(args ...string) Flags {
+		t.Helper()
+		var c command
+		k, err := kong.New(&c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		return c.Flags
+	}
+	if diff := cmp.Diff(Flags{}, parse()); diff != "" {
+		t.Errorf("flags that were not given (-want +got):\n%s", diff)
+	}
+	text := func(s string) *string { return &s }
+	want := Flags{
+		Config: text("c"), Listen: text("l"), AdminListen: text(""), Database: text("d"),
+		Redis: text("r1,r2"), TLSCert: text("tc"), TLSKey: text("tk"),
+	}
+	got := parse("--config=c", "--listen=l", "--admin-listen=", "--database=d", "--redis=r1,r2", "--tls-cert=tc", "--tls-key=tk")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("flags that were given (-want +got):\n%s", diff)
+	}
+
+	var help bytes.Buffer
+	k, err := kong.New(&command{}, kong.Writers(&help, &help), kong.Exit(func(int) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Parse([]string{"--help"})
+	for _, o := range outsiders {
+		if o.name == "admin_token" {
+			continue // no flag
+		}
+		if !strings.Contains(help.String(), flagName(o.name)+"=") || !strings.Contains(help.String(), "$"+variable(o.name)) {
+			t.Errorf("the help does not name %s and $%s:\n%s", flagName(o.name), variable(o.name), help.String())
+		}
+	}
+}

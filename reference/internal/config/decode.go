@@ -1,0 +1,199 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/clientip"
+)
+
+// A decoder sets a Config from a file.
+type decoder struct {
+	*report
+	file string
+	c    *Config
+}
+
+func (d *decoder) at(n *node) place { return place{d.file, n.line, n.column} }
+
+// fields are the members that a group can have, with what reads them.
+type fields map[string]func(n *node, setting string)
+
+// decode sets everything in the file.
+func (d *decoder) decode(root *node) {
+	f := fields{
+		"draft_headers":    d.draftHeaders,
+		"on_redis_failure": d.onRedisFailure,
+		"trusted_proxies":  d.trustedProxies,
+		"cors_origins":     d.corsOrigins,
+		"penalty":          func(*node, string) {}, // below
+		"plans":            d.plans,
+		"anonymous":        d.anonymous,
+		"deprecations":     d.deprecations,
+	}
+	for _, o := range outsiders {
+		f[o.name] = func(n *node, setting string) { d.outside(n, setting, o) }
+	}
+	// Plans are made with the penalty, so that is read first.
+	for _, m := range root.members {
+		if m.name == "penalty" {
+			d.penalty(m.value, m.name)
+		}
+	}
+	d.c.setDefaultPlans()
+	d.group(root, "", f)
+}
+
+// group reads the members of a group. Those that are not known are mistakes.
+func (d *decoder) group(n *node, setting string, known fields) {
+	for _, m := range n.members {
+		path := join(setting, m.name)
+		read, ok := known[m.name]
+		if !ok {
+			names := make([]string, 0, len(known))
+			for name := range known {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			d.add(place{d.file, m.line, m.column}, path, "there is no such setting; want one of %s", strings.Join(names, ", "))
+			continue
+		}
+		d.mark(path, m.value)
+		read(m.value, path)
+	}
+}
+
+// mark remembers where a setting was given.
+func (d *decoder) mark(setting string, n *node) { d.c.places[setting] = d.at(n).String() }
+
+// is reports whether the value is of a kind, and if not, what was wanted.
+func (d *decoder) is(n *node, setting string, want kind, example string) bool {
+	switch {
+	case n.kind == want:
+		return true
+	case n.kind == refused:
+	case n.kind == nothing:
+		d.add(d.at(n), setting, "has no value; want %s, or leave the line out", example)
+	case want == text && (n.kind == number || n.kind == boolean):
+		d.add(d.at(n), setting, "is %v; want %s (text that looks like something else goes in quotes)", n.kind, example)
+	default:
+		d.add(d.at(n), setting, "is %v; want %s", n.kind, example)
+	}
+	return false
+}
+
+func (d *decoder) outside(n *node, setting string, o outside) {
+	if !d.is(n, setting, text, "text") {
+		return
+	}
+	if err := o.set(d.c, n.text); err != nil {
+		d.add(d.at(n), setting, "%v", err)
+	}
+}
+
+func (d *decoder) draftHeaders(n *node, setting string) {
+	if !d.is(n, setting, boolean, "true or false") {
+		return
+	}
+	d.c.DraftHeaders = strings.EqualFold(n.text, "true")
+}
+
+func (d *decoder) onRedisFailure(n *node, setting string) {
+	if !d.is(n, setting, text, "local, open or closed") {
+		return
+	}
+	switch v := OnRedisFailure(n.text); v {
+	case Local, Open, Closed:
+		d.c.OnFailure = v
+	default:
+		d.add(d.at(n), setting, "%q is not local, open or closed", n.text)
+	}
+}
+
+func (d *decoder) trustedProxies(n *node, setting string) {
+	d.c.TrustedProxies = nil
+	for i, item := range d.texts(n, setting, "a list of networks such as [10.0.0.0/8]") {
+		prefixes, err := clientip.ParsePrefixes([]string{item.text})
+		if err == nil {
+			// Whether a network can be trusted at all.
+			_, err = clientip.FromXForwardedFor(prefixes)
+		}
+		if err != nil {
+			d.add(d.at(item), fmt.Sprintf("%s[%d]", setting, i), "%v", unprefixed(err, "clientip: ", "trusted proxies: "))
+			continue
+		}
+		d.c.TrustedProxies = append(d.c.TrustedProxies, prefixes...)
+	}
+	slices.SortFunc(d.c.TrustedProxies, netip.Prefix.Compare)
+}
+
+func (d *decoder) corsOrigins(n *node, setting string) {
+	d.c.CORSOrigins = nil
+	for i, item := range d.texts(n, setting, "a list of origins such as [https://app.example]") {
+		if err := checkOrigin(item.text); err != nil {
+			d.add(d.at(item), fmt.Sprintf("%s[%d]", setting, i), "%v", err)
+			continue
+		}
+		d.c.CORSOrigins = append(d.c.CORSOrigins, item.text)
+	}
+}
+
+// texts returns the items of a list of text, and reports those that are not.
+func (d *decoder) texts(n *node, setting, example string) []*node {
+	if !d.is(n, setting, list, example) {
+		return nil
+	}
+	for i, item := range n.items {
+		path := fmt.Sprintf("%s[%d]", setting, i)
+		d.mark(path, item)
+		if !d.is(item, path, text, "text, as in "+example) {
+			return nil
+		}
+	}
+	return n.items
+}
+
+// whole reads a whole number in decimal digits.
+func (d *decoder) whole(n *node, setting string) (int, bool) {
+	if !d.is(n, setting, number, "a whole number") {
+		return 0, false
+	}
+	v, err := strconv.Atoi(n.text)
+	if err != nil || strconv.Itoa(v) != n.text {
+		d.add(d.at(n), setting, "%s is not a whole number in decimal digits, or too large", n.text)
+		return 0, false
+	}
+	return v, true
+}
+
+func (d *decoder) duration(n *node, setting string) (time.Duration, bool) {
+	const example = "a duration such as 90s, 1m or 24h"
+	if !d.is(n, setting, text, example) {
+		return 0, false
+	}
+	v, err := time.ParseDuration(n.text)
+	if err != nil {
+		d.add(d.at(n), setting, "%q is not %s", n.text, example)
+		return 0, false
+	}
+	return v, true
+}
+
+// instant reads a time, or a date for the beginning of that day in UTC.
+func (d *decoder) instant(n *node, setting string) (time.Time, bool) {
+	const example = "a date such as 2030-12-05, or a time such as 2030-12-05T12:00:00Z"
+	if !d.is(n, setting, text, example) {
+		return time.Time{}, false
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if v, err := time.Parse(layout, n.text); err == nil {
+			return v.UTC(), true
+		}
+	}
+	d.add(d.at(n), setting, "%q is not %s", n.text, example)
+	return time.Time{}, false
+}

@@ -1,0 +1,122 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Load returns the settings. The file is the one that the flag or PETSTORE_CONFIG
+// names; there need not be any. lookupEnv is usually [os.LookupEnv].
+//
+// A variable that is set to nothing counts: PETSTORE_ADMIN_LISTEN= turns the
+// admin listener off. Variables that begin with PETSTORE_ and are not known are
+// left alone, since Kubernetes sets some in every container beside a service of
+// that name.
+func Load(flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
+	name, content, err := settingsFile(flags, lookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	return load(name, content, flags, lookupEnv)
+}
+
+// Read is Load for those who do not serve: it does not hold the settings against
+// each other, such as an address against the need for TLS.
+func Read(flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
+	name, content, err := settingsFile(flags, lookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	return read(name, content, flags, lookupEnv)
+}
+
+// load is Load for a file that was read already.
+func load(name string, content []byte, flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
+	c, err := read(name, content, flags, lookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	var r report
+	c.check(&r)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// read is Read for a file that was read already.
+func read(name string, content []byte, flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
+	c := Default()
+	c.places = map[string]string{}
+	var r report
+	if root := parseYAML(name, content, &r); root != nil {
+		(&decoder{&r, name, c}).decode(root)
+	}
+	c.overlay(flags, lookupEnv, &r)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// settingsFile returns the name and the content of the file that is named, if any.
+func settingsFile(flags Flags, lookupEnv func(string) (string, bool)) (name string, content []byte, err error) {
+	name, _ = lookupEnv(variable("config"))
+	if flags.Config != nil {
+		name = *flags.Config
+	}
+	if name == "" {
+		return "", nil, nil
+	}
+	content, err = readFile(name)
+	return name, content, err
+}
+
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err == nil {
+		defer f.Close()
+		// A little more than is accepted, so that the rest is noticed.
+		var content []byte
+		if content, err = io.ReadAll(io.LimitReader(f, maxFile+1)); err == nil {
+			return content, nil
+		}
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	return nil, fmt.Errorf("settings file %s: %w", name, err)
+}
+
+// check holds settings against each other.
+func (c *Config) check(r *report) {
+	wrong := func(setting, format string, args ...any) {
+		r.add(place{text: c.Where(setting)}, setting, format, args...)
+	}
+	switch {
+	case c.TLSCert == "" && c.TLSKey != "":
+		wrong("tls_key", "is given without tls_cert; TLS needs both")
+	case c.TLSCert != "" && c.TLSKey == "":
+		wrong("tls_cert", "is given without tls_key; TLS needs both")
+	case !c.TLS() && !isLoopback(c.Listen) && len(c.TrustedProxies) == 0:
+		wrong("listen", "other machines can reach %s, and keys would cross the network in clear text; "+
+			"set tls_cert and tls_key, name the proxies that bring TLS in trusted_proxies, or listen on 127.0.0.1", c.Listen)
+	}
+	if c.AdminListen == "" {
+		return
+	}
+	if !isLoopback(c.AdminListen) && c.AdminToken == "" {
+		wrong("admin_listen", "other machines can reach %s; set admin_token (%s), or listen on 127.0.0.1",
+			c.AdminListen, variable("admin_token"))
+	}
+	if c.AdminListen == c.Listen && !anyPort(c.Listen) {
+		setting := "admin_listen"
+		if c.places[setting] == "" {
+			setting = "listen" // one of them was given
+		}
+		wrong(setting, "the API and the admin listener cannot both be at %s", c.Listen)
+	}
+}

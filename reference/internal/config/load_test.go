@@ -1,0 +1,308 @@
+package config
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+func TestDefaults(t *testing.T) {
+	c, err := Load(Flags{}, environ(nil))
+	if err != nil {
+		t.Fatalf("Load without anything = %v", err)
+	}
+	type settings struct {
+		Listen, AdminListen, Database, Anonymous string
+		Plans                                    []string
+		Failure                                  OnRedisFailure
+	}
+	got := settings{c.Listen, c.AdminListen, c.Database, c.Anonymous.String(), nil, c.OnFailure}
+	for _, p := range c.Plans {
+		if p.Custom() {
+			got.Plans = append(got.Plans, p.Name()+" custom")
+		} else {
+			got.Plans = append(got.Plans, p.Fixed().String())
+		}
+	}
+	want := settings{
+		"127.0.0.1:8080", "127.0.0.1:9090", "petstore.db", "anonymous [60/minute 1000/day]",
+		[]string{
+			"free [60/minute 1000/day]", "pro [300/minute 10000/day]",
+			"business [1000/minute 100000/day]", "enterprise custom",
+		},
+		Local,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+	if c.Penalty != ratelimit.DefaultPenalty() {
+		t.Errorf("the default penalty is %+v", c.Penalty)
+	}
+}
+
+func TestExampleFileIsTheDefaults(t *testing.T) {
+	path := filepath.Join("..", "..", "petstore.example.yaml")
+	c, err := Load(Flags{Config: &path}, environ(nil))
+	if err != nil {
+		t.Fatalf("Load = %v", err)
+	}
+	for _, name := range settingNames() {
+		if c.Where(name) == "default" {
+			t.Errorf("the example file does not show %s", name)
+		}
+	}
+	c.places = nil
+	if want := Default(); !reflect.DeepEqual(c, want) {
+		t.Errorf("the example file gives\n%+v\nwhich are not the defaults\n%+v", c, want)
+	}
+}
+
+// settingNames returns the names of all settings, which are in the message about
+// one that does not exist.
+func settingNames() []string {
+	_, err := fromFile("unknown: 1")
+	_, names, _ := strings.Cut(err.Error(), "want one of ")
+	return strings.Split(names, ", ")
+}
+
+func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
+	text := func(s string) *string { return &s }
+	file := tempFile(t, "listen: 127.0.0.1:1\n")
+	other := tempFile(t, "listen: 127.0.0.1:4\n")
+	for _, tt := range []struct {
+		name  string
+		flags Flags
+		env   map[string]string
+		want  string
+		where string
+	}{
+		{"default", Flags{}, nil, "127.0.0.1:8080", "default"},
+		{"file", Flags{Config: &file}, nil, "127.0.0.1:1", file + ":1:9"},
+		{"file by environment", Flags{}, map[string]string{"PETSTORE_CONFIG": file}, "127.0.0.1:1", file + ":1:9"},
+		{"file by flag and environment", Flags{Config: &other}, map[string]string{"PETSTORE_CONFIG": file}, "127.0.0.1:4", other + ":1:9"},
+		{"environment", Flags{}, map[string]string{"PETSTORE_LISTEN": "127.0.0.1:2"}, "127.0.0.1:2", "PETSTORE_LISTEN"},
+		{"environment over file", Flags{Config: &file}, map[string]string{"PETSTORE_LISTEN": "127.0.0.1:2"}, "127.0.0.1:2", "PETSTORE_LISTEN"},
+		{"flag over file", Flags{Config: &file, Listen: text("127.0.0.1:3")}, nil, "127.0.0.1:3", "--listen"},
+		{"flag over all", Flags{Config: &file, Listen: text("127.0.0.1:3")}, map[string]string{"PETSTORE_LISTEN": "broken"}, "127.0.0.1:3", "--listen"},
+		{"other variables are left alone", Flags{}, map[string]string{"PETSTORE_SERVICE_HOST": "10.0.0.1"}, "127.0.0.1:8080", "default"},
+	} {
+		c, err := Load(tt.flags, environ(tt.env))
+		if err != nil {
+			t.Errorf("%s: Load = %v", tt.name, err)
+			continue
+		}
+		if c.Listen != tt.want || c.Where("listen") != tt.where {
+			t.Errorf("%s: listen is %s from %s, want %s from %s", tt.name, c.Listen, c.Where("listen"), tt.want, tt.where)
+		}
+	}
+}
+
+func TestEveryOutsideSetting(t *testing.T) {
+	value := map[string]string{
+		"listen":       "127.0.0.1:1",
+		"admin_listen": "",
+		"admin_token":  "0123456789abcdef",
+		"database":     "other.db",
+		"redis":        "redis://a:1, rediss://u:p@b:2/0",
+		"tls_cert":     "cert.pem",
+		"tls_key":      "key.pem",
+	}
+	want := Default()
+	want.Listen, want.AdminListen, want.AdminToken = "127.0.0.1:1", "", "0123456789abcdef"
+	want.Database, want.Redis = "other.db", []string{"redis://a:1", "rediss://u:p@b:2/0"}
+	want.TLSCert, want.TLSKey = "cert.pem", "key.pem"
+
+	env := map[string]string{}
+	for name, v := range value {
+		env[variable(name)] = v
+	}
+	flags := Flags{}
+	text := func(name string) *string { v := value[name]; return &v }
+	flags.Listen, flags.AdminListen, flags.Database = text("listen"), text("admin_listen"), text("database")
+	flags.Redis, flags.TLSCert, flags.TLSKey = text("redis"), text("tls_cert"), text("tls_key")
+	file := ""
+	for name, v := range value {
+		file += name + `: "` + v + "\"\n"
+	}
+
+	for from, tt := range map[string]struct {
+		file  string
+		flags Flags
+		env   map[string]string
+	}{
+		"file":        {file: file},
+		"environment": {env: env},
+		"flags":       {flags: flags, env: map[string]string{"PETSTORE_ADMIN_TOKEN": value["admin_token"]}},
+	} {
+		got, err := load("petstore.yaml", []byte(tt.file), tt.flags, environ(tt.env))
+		if err != nil {
+			t.Errorf("from %s: %v", from, err)
+			continue
+		}
+		got.places = nil
+		if !reflect.DeepEqual(want, got) {
+			t.Errorf("from %s: settings are\n%+v\nwant\n%+v", from, got, want)
+		}
+	}
+}
+
+func TestFile(t *testing.T) {
+	c := mustLoad(t, `
+draft_headers: true
+on_redis_failure: closed
+trusted_proxies: [10.0.0.0/8, "2001:db8::1"]
+cors_origins: [https://app.example, "http://localhost:3000"]
+penalty: {strikes: 3, grace: 500ms}
+plans:
+  huge: custom
+  tiny: [1_000/hour, 5/2s]
+anonymous: [7/minute]
+deprecations:
+  listPets:
+    since: 2026-01-01T12:00:00+02:00
+    sunset: 2027-01-01
+    successor: /v2/pets
+    docs: https://docs.example/pets
+    brownouts:
+      - {start: 2026-12-01, end: 2026-12-01T01:00:00Z}
+  createPet: {since: 2026-02-01}
+`)
+	want := Default()
+	want.DraftHeaders, want.OnFailure = true, Closed
+	want.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")}
+	want.CORSOrigins = []string{"https://app.example", "http://localhost:3000"}
+	p := ratelimit.DefaultPenalty()
+	p.Strikes, p.Grace = 3, 500*time.Millisecond
+	want.Penalty = p
+	want.Plans = Plans{
+		{name: "huge", penalty: p},
+		{name: "tiny", plan: ratelimit.MustPlan("tiny", p, ratelimit.Quota{Limit: 5, Window: 2 * time.Second}, ratelimit.PerHour(1000))},
+	}
+	want.Anonymous = ratelimit.MustPlan("anonymous", p, ratelimit.PerMinute(7))
+	day := func(y int, m time.Month, hour int) time.Time { return time.Date(y, m, 1, hour, 0, 0, 0, time.UTC) }
+	want.Deprecations = map[string]Deprecation{
+		"listPets": {Since: day(2026, 1, 10), Options: deprecation.Options{
+			Sunset: day(2027, 1, 0), Successor: "/v2/pets", Documentation: "https://docs.example/pets",
+			Brownouts: []deprecation.Brownout{{Start: day(2026, 12, 0), End: day(2026, 12, 1)}},
+		}},
+		"createPet": {Since: day(2026, 2, 0)},
+	}
+	c.places = nil
+	if !reflect.DeepEqual(want, c) {
+		t.Errorf("settings are\n%+v\nwant\n%+v", c, want)
+	}
+}
+
+func TestPenaltyIsThatOfAllPlansWhereverItStands(t *testing.T) {
+	for _, file := range []string{
+		"penalty: {strikes: 3}\nplans: {a: [1/day], b: custom}\nanonymous: [1/day]\n",
+		"plans: {a: [1/day], b: custom}\nanonymous: [1/day]\npenalty: {strikes: 3}\n",
+	} {
+		c := mustLoad(t, file)
+		a, err := c.Plans.Of("a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := c.Plans.Of("b", []string{"1/day"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []*ratelimit.Plan{a, b, c.Anonymous} {
+			if p.Penalty().Strikes != 3 {
+				t.Errorf("plan %s of\n%s\nendures %d strikes, want 3", p.Name(), file, p.Penalty().Strikes)
+			}
+		}
+	}
+}
+
+// A penalty in the file holds for the plans that the file leaves as they are,
+// too.
+func TestPenaltyReachesDefaultPlans(t *testing.T) {
+	for _, tt := range []struct {
+		file    string
+		strikes int
+	}{
+		{"penalty: {strikes: 3}", 3},
+		{"penalty: {strikes: 0}", 0},
+	} {
+		c := mustLoad(t, tt.file)
+		for _, name := range c.Plans.Names() {
+			var quotas []string
+			if name == "enterprise" {
+				quotas = []string{"5/minute"}
+			}
+			p, err := c.Plans.Of(name, quotas)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := p.Penalty().Strikes; got != tt.strikes {
+				t.Errorf("%s: plan %s endures %d strikes, want %d", tt.file, name, got, tt.strikes)
+			}
+		}
+		if got := c.Anonymous.Penalty().Strikes; got != tt.strikes {
+			t.Errorf("%s: callers without a key have %d strikes, want %d", tt.file, got, tt.strikes)
+		}
+	}
+}
+
+func TestStrangeFilesThatAreRead(t *testing.T) {
+	for name, file := range map[string]string{
+		"empty":                   "",
+		"comments":                "# nothing\n\n# at all\n",
+		"empty document":          "---\n...\n",
+		"byte order mark":         "\ufefflisten: 127.0.0.1:8080\n",
+		"CR LF":                   "listen: 127.0.0.1:8080\r\nplans:\r\n  free: [60/minute]\r\n",
+		"JSON":                    `{"listen": "127.0.0.1:8080", "plans": {"free": ["60/minute"]}}`,
+		"no line feed at the end": "listen: 127.0.0.1:8080",
+		"lists in lines":          "trusted_proxies:\n- 10.0.0.0/8\n- 192.168.0.0/16\n",
+		"no deprecations":         "deprecations: {}",
+	} {
+		if _, err := fromFile(file); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if c := mustLoad(t, "deprecations: {}"); len(c.Deprecations) != 0 {
+		t.Errorf("deprecations: {} leaves %v", c.Deprecations)
+	}
+}
+
+func TestFileThatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct{ name, path, want string }{
+		{"missing", filepath.Join(dir, "none.yaml"), "no such file or directory"},
+		{"folder", dir, "is a directory"},
+		{"too large", tempFile(t, strings.Repeat("#", maxFile+1)), "larger than 64 KiB"},
+		{"not UTF-8", tempFile(t, "listen: \xff\n"), "not text in UTF-8"},
+		{"deep brackets", tempFile(t, "a:\n"+strings.Repeat("[", maxFile/2)), ":2:1: brackets are nested deeper than 32"},
+		{"long line", tempFile(t, "a:\n"+strings.Repeat("- ", maxFile/4)), ":2:1: the line is longer than 8192 octets"},
+	} {
+		_, err := Load(Flags{Config: &tt.path}, os.LookupEnv)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Count(err.Error(), tt.path) != 1 {
+			t.Errorf("%s: Load = %v, want an error that names %s and says %q", tt.name, err, tt.path, tt.want)
+		}
+	}
+}
+
+func TestReadLeavesTheListenersAlone(t *testing.T) {
+	file := tempFile(t, "listen: ':80'\ntls_key: key.pem\n")
+	c, err := Read(Flags{Config: &file}, environ(nil))
+	if err != nil || c.Listen != ":80" {
+		t.Errorf("Read of settings that cannot be served = %v, want the settings", err)
+	}
+	if _, err := Load(Flags{Config: &file}, environ(nil)); err == nil {
+		t.Error("Load of the same = nil, want an error")
+	}
+	mistaken := tempFile(t, "lisen: ':80'\n")
+	if _, err := Read(Flags{Config: &mistaken}, environ(nil)); err == nil {
+		t.Error("Read of an unknown setting = nil, want an error")
+	}
+}

@@ -1,0 +1,104 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// anonymous is the name of the plan for callers without a valid key. No key can
+// have it.
+const anonymous = "anonymous"
+
+// A Plan is what a key can be issued with: a name, and either quotas or the
+// right of each key to bring its own.
+type Plan struct {
+	name    string
+	plan    *ratelimit.Plan   // nil if custom
+	penalty ratelimit.Penalty // used if custom
+}
+
+// Name returns the name.
+func (p Plan) Name() string { return p.name }
+
+// Custom reports whether each key brings its own quotas.
+func (p Plan) Custom() bool { return p.plan == nil }
+
+// Fixed returns the plan that all its keys share, nil if it is custom.
+func (p Plan) Fixed() *ratelimit.Plan { return p.plan }
+
+// Plans are the plans that a key can have, in the order of the file.
+type Plans []Plan
+
+// Names returns the names of the plans.
+func (ps Plans) Names() []string {
+	names := make([]string, len(ps))
+	for i, p := range ps {
+		names[i] = p.name
+	}
+	return names
+}
+
+// setDefaultPlans sets the plans of a server that is told nothing about them, with
+// the penalty that c has.
+func (c *Config) setDefaultPlans() {
+	fixed := func(name string, quotas ...ratelimit.Quota) Plan {
+		return Plan{name: name, plan: ratelimit.MustPlan(name, c.Penalty, quotas...)}
+	}
+	c.Plans = Plans{
+		fixed("free", ratelimit.PerMinute(60), ratelimit.PerDay(1000)),
+		fixed("pro", ratelimit.PerMinute(300), ratelimit.PerDay(10_000)),
+		fixed("business", ratelimit.PerMinute(1000), ratelimit.PerDay(100_000)),
+		{name: "enterprise", penalty: c.Penalty},
+	}
+	c.Anonymous = ratelimit.MustPlan(anonymous, c.Penalty, ratelimit.PerMinute(60), ratelimit.PerDay(1000))
+}
+
+// Of returns the plan of a key that was issued with the named plan and these
+// quotas, such as "5000/minute". A custom plan needs quotas, and no other takes
+// any. The errors are for whoever issues the key.
+func (ps Plans) Of(name string, quotas []string) (*ratelimit.Plan, error) {
+	for _, p := range ps {
+		if p.name == name {
+			return p.of(quotas)
+		}
+	}
+	return nil, fmt.Errorf("there is no plan %q; the plans are %s", name, strings.Join(ps.Names(), ", "))
+}
+
+func (p Plan) of(quotas []string) (*ratelimit.Plan, error) {
+	if !p.Custom() {
+		if len(quotas) > 0 {
+			return nil, fmt.Errorf("plan %s has its own quotas; a key cannot bring others", p.name)
+		}
+		return p.plan, nil
+	}
+	if len(quotas) == 0 {
+		return nil, fmt.Errorf("plan %s is custom: its keys bring quotas such as 5000/minute", p.name)
+	}
+	parsed := make([]ratelimit.Quota, len(quotas))
+	for i, text := range quotas {
+		q, err := ratelimit.ParseQuota(text)
+		if err != nil {
+			return nil, unprefixed(err, "ratelimit: ")
+		}
+		parsed[i] = q
+	}
+	plan, err := ratelimit.NewPlan(p.name, p.penalty, parsed...)
+	if err != nil {
+		return nil, unprefixed(err, "ratelimit: ")
+	}
+	return plan, nil
+}
+
+// unprefixed drops from an error's text what says nothing to somebody who edits
+// a file.
+func unprefixed(err error, prefixes ...string) error {
+	text := err.Error()
+	for _, prefix := range prefixes {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	return errors.New(text)
+}

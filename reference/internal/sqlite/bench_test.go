@@ -1,0 +1,191 @@
+package sqlite_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+func openBench(b *testing.B, o sqlite.Options) *sqlite.Store {
+	b.Helper()
+	s, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "pets.db"), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { s.Close() })
+	return s
+}
+
+// createAtOnce creates b.N pets from a number of callers, each of which begins
+// with the next when the last is acknowledged.
+func createAtOnce(b *testing.B, s *sqlite.Store, callers int) {
+	b.Helper()
+	b.ReportAllocs()
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	b.ResetTimer()
+	for range callers {
+		wg.Go(func() {
+			for next.Add(1) <= int64(b.N) {
+				if _, err := s.CreatePet(context.Background(), store.NewPet{Name: "Rex", CategoryID: 1}); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pets/s")
+}
+
+// BenchmarkCreatePet compares writes that share a transaction, and so the wait
+// for the disk, with writes that have one each.
+func BenchmarkCreatePet(b *testing.B) {
+	for _, mode := range []struct {
+		name     string
+		maxBatch int
+	}{{"commit=group", 0}, {"commit=each", 1}} {
+		for _, callers := range []int{1, 16, 64} {
+			b.Run(fmt.Sprintf("%s/callers=%d", mode.name, callers), func(b *testing.B) {
+				createAtOnce(b, openBench(b, sqlite.Options{MaxBatch: mode.maxBatch}), callers)
+			})
+		}
+	}
+}
+
+// BenchmarkCreatePetDuringSaves is BenchmarkCreatePet while the limiter's state
+// of 20,000 out of 200,000 subjects is saved every second.
+func BenchmarkCreatePetDuringSaves(b *testing.B) {
+	s := openBench(b, sqlite.Options{})
+	u, all := openUsage(b, 200_000)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			if err := u.SaveUsage(context.Background(), []byte("header"), some(all, 20_000)); err != nil {
+				b.Error(err)
+				return
+			}
+			select {
+			case <-tick.C:
+			case <-stop:
+				return
+			}
+		}
+	}()
+	createAtOnce(b, s, 16)
+	b.StopTimer()
+	close(stop)
+	<-stopped
+}
+
+func BenchmarkRead(b *testing.B) {
+	s := openBench(b, sqlite.Options{})
+	for range 1000 {
+		if _, err := s.CreatePet(b.Context(), store.NewPet{Name: "Rex", CategoryID: 1}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	key := store.NewKey{Digest: store.Digest{1}, LastFour: "abcd", Name: "n", Owner: "o", Plan: "free", Created: time.Unix(1, 0)}
+	if _, err := s.CreateKey(b.Context(), key); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("Pet", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := s.Pet(b.Context(), 500); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("ListPets/limit=20", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, _, err := s.ListPets(b.Context(), store.ListQuery{Limit: 20, Status: store.Available, After: 500}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("KeyByDigest", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := s.KeyByDigest(b.Context(), key.Digest); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// openUsage opens limiter state that holds n records of a usual size.
+func openUsage(b *testing.B, n int) (*sqlite.Usage, []store.UsageRecord) {
+	b.Helper()
+	u, err := sqlite.OpenUsage(b.Context(), filepath.Join(b.TempDir(), "pets.db-usage"), sqlite.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { u.Close() })
+	all := make([]store.UsageRecord, n)
+	for i := range all {
+		all[i] = store.UsageRecord{Key: rand.Uint64(), Data: make([]byte, 24), Expires: 4_000_000_000}
+	}
+	if err := u.SaveUsage(b.Context(), []byte("header"), all); err != nil {
+		b.Fatal(err)
+	}
+	return u, all
+}
+
+// some picks n records, with data that has changed.
+func some(from []store.UsageRecord, n int) []store.UsageRecord {
+	picked := make([]store.UsageRecord, n)
+	for i := range picked {
+		picked[i] = from[rand.IntN(len(from))]
+		picked[i].Data = fmt.Appendf(nil, "%024d", rand.Int64())
+	}
+	return picked
+}
+
+func BenchmarkUsage(b *testing.B) {
+	u, all := openUsage(b, 200_000)
+	for _, n := range []int{100, 20_000} {
+		b.Run(fmt.Sprintf("Save/changed=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			changed := some(all, n)
+			for b.Loop() {
+				if err := u.SaveUsage(b.Context(), []byte("header"), changed); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("Prune", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := u.PruneUsage(b.Context(), time.Unix(1, 0)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("Load/records=200000", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := u.LoadUsage(b.Context(), func(_ []byte, records iter.Seq[store.UsageRecord]) error {
+				for range records {
+				}
+				return nil
+			}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// code returns SQLite's result code for err, zero if it has none.
+func code(err error) int {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code()
+	}
+	return sqlite3.SQLITE_OK
+}
+
+// primary strips what SQLite adds to a result code to say more.
+func primary(code int) int { return code & 0xff }
+
+func isBusy(err error) bool {
+	p := primary(code(err))
+	return p == sqlite3.SQLITE_BUSY || p == sqlite3.SQLITE_LOCKED
+}
+
+// isDuplicate reports whether err says that a value is there already.
+func isDuplicate(err error) bool {
+	c := code(err)
+	return c == sqlite3.SQLITE_CONSTRAINT_UNIQUE || c == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
+}
+
+// explain says what was being done and, in words that help an operator, why it
+// did not work. What may pass by itself wraps [store.ErrUnavailable].
+func explain(doing string, err error) error {
+	switch primary(code(err)) {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return unavailable(doing, "another process holds the file for too long", err)
+	case sqlite3.SQLITE_FULL:
+		return unavailable(doing, "the disk is full", err)
+	case sqlite3.SQLITE_IOERR:
+		return unavailable(doing, "the disk cannot be read or written", err)
+	case sqlite3.SQLITE_NOMEM:
+		return unavailable(doing, "out of memory", err)
+	case sqlite3.SQLITE_CANTOPEN:
+		return fmt.Errorf("%s: it cannot be opened; see that this user may write to the file and to its folder: %w", doing, err)
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
+		return fmt.Errorf("%s: it cannot be written; see that this user may write to the file and to its folder: %w", doing, err)
+	case sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("%s: it is not a SQLite database: %w", doing, err)
+	case sqlite3.SQLITE_CORRUPT:
+		return fmt.Errorf("%s: it is damaged; restore it from a backup: %w", doing, err)
+	default:
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+}
+
+func unavailable(doing, why string, err error) error {
+	return fmt.Errorf("%s: %w: %s: %w", doing, store.ErrUnavailable, why, err)
+}
+
+// explain is for what is done to the file as a whole.
+func (f file) explain(doing string, err error) error {
+	return explain(doing+" database "+f.name, err)
+}
+
+// wrap says what was being done when a call came to nothing.
+func wrap(f file, closed *atomic.Bool, doing string, err error) error {
+	switch {
+	case code(err) != sqlite3.SQLITE_OK:
+		return explain(doing+": database "+f.name, err)
+	case closed.Load() && !errors.Is(err, store.ErrUnavailable):
+		// database/sql gives no error that could be tested for.
+		return fmt.Errorf("%s: %w", doing, errClosed)
+	default:
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+}

@@ -1,0 +1,215 @@
+package sqlite_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"database/sql"
+
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// programs are what the test binary does instead of testing when it is started
+// by a test, with the program's name and a database in the environment.
+var programs = map[string]func(ctx context.Context, path string) error{
+	"create pets without end": createPetsWithoutEnd,
+	"create 25 pets":          createPets,
+	"create a first key":      createFirstKey,
+	"save usage and wait":     saveUsageAndWait,
+	"open":                    openOnly,
+}
+
+const (
+	programVar  = "SQLITE_TEST_PROGRAM"
+	databaseVar = "SQLITE_TEST_DATABASE"
+)
+
+func TestMain(m *testing.M) {
+	name := os.Getenv(programVar)
+	if name == "" {
+		os.Exit(m.Run())
+	}
+	if err := programs[name](context.Background(), os.Getenv(databaseVar)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// program returns the command that runs one of programs.
+func program(t *testing.T, name, path string) *exec.Cmd {
+	t.Helper()
+	if programs[name] == nil {
+		t.Fatalf("there is no program %q", name)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe)
+	cmd.Env = append(os.Environ(), programVar+"="+name, databaseVar+"="+path)
+	return cmd
+}
+
+func withStore(ctx context.Context, path string, do func(*sqlite.Store) error) error {
+	s, err := sqlite.Open(ctx, path, sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(s), s.Close())
+}
+
+// createPetsWithoutEnd prints the ID of each pet once it is acknowledged. The
+// pet's name is its category, so that it can be told from another.
+func createPetsWithoutEnd(ctx context.Context, path string) error {
+	return withStore(ctx, path, func(s *sqlite.Store) error {
+		var wg sync.WaitGroup
+		for caller := range 8 {
+			wg.Go(func() {
+				for n := int64(caller); ; n += 8 {
+					pet, err := s.CreatePet(ctx, store.NewPet{Name: fmt.Sprint(n), CategoryID: n})
+					if err != nil {
+						fmt.Fprintln(os.Stderr, err)
+						return
+					}
+					// One system call, so that lines stay whole.
+					fmt.Fprintf(os.Stdout, "%d %d\n", pet.ID, n)
+				}
+			})
+		}
+		wg.Wait()
+		return nil
+	})
+}
+
+func createPets(ctx context.Context, path string) error {
+	return withStore(ctx, path, func(s *sqlite.Store) error {
+		for range 25 {
+			if _, err := s.CreatePet(ctx, store.NewPet{Name: "Rex"}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func createFirstKey(ctx context.Context, path string) error {
+	return withStore(ctx, path, func(s *sqlite.Store) error {
+		var d store.Digest
+		rand.Read(d[:])
+		_, err := s.CreateFirstKey(ctx, store.NewKey{
+			Digest: d, LastFour: "abcd", Name: "first", Owner: "ada", Plan: "free", Created: time.Now(),
+		})
+		if errors.Is(err, store.ErrExists) {
+			return nil
+		}
+		return err
+	})
+}
+
+func saveUsageAndWait(ctx context.Context, path string) error {
+	u, err := sqlite.OpenUsage(ctx, path, sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	for n := range uint64(100) {
+		if err := u.SaveUsage(ctx, fmt.Append(nil, n), []store.UsageRecord{{Key: n, Data: []byte("x"), Expires: 4_000_000_000}}); err != nil {
+			return err
+		}
+	}
+	fmt.Println("saved")
+	select {}
+}
+
+func openOnly(ctx context.Context, path string) error {
+	return withStore(ctx, path, func(s *sqlite.Store) error { return s.Ping(ctx) })
+}
+
+// killAfter starts cmd, kills it when it has printed n lines, and returns all
+// the whole lines it has printed.
+func killAfter(t *testing.T, cmd *exec.Cmd, n int) []string {
+	t.Helper()
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	r := bufio.NewReader(stdout)
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			break
+		}
+		lines = append(lines, strings.TrimSuffix(line, "\n"))
+		if len(lines) == n {
+			cmd.Process.Kill()
+		}
+	}
+	cmd.Wait()
+	if len(lines) < n {
+		t.Fatalf("the process ended after %d lines, want %d: %s", len(lines), n, stderr.String())
+	}
+	return lines
+}
+
+func tempDatabase(t *testing.T) string {
+	return filepath.Join(t.TempDir(), "pets.db")
+}
+
+func open(t *testing.T, path string, o sqlite.Options) *sqlite.Store {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), path, o)
+	if err != nil {
+		t.Fatalf("Open = %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+	})
+	return s
+}
+
+// raw opens a file with the bare driver.
+func raw(t *testing.T, path string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func execute(t *testing.T, db *sql.DB, statements ...string) {
+	t.Helper()
+	for _, text := range statements {
+		if _, err := db.ExecContext(t.Context(), text); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+}
+
+func checkIntegrity(t *testing.T, path string) {
+	t.Helper()
+	var result string
+	if err := raw(t, path).QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&result); err != nil || result != "ok" {
+		t.Errorf("integrity_check = %q, %v, want ok", result, err)
+	}
+}

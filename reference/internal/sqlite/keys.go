@@ -1,0 +1,208 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+const (
+	keyColumns = `id, digest, last_four, name, owner, plan, quotas, created, expires, revoked`
+
+	insertKeyText   = `INSERT INTO keys (` + keyColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)`
+	anyKeyText      = `SELECT EXISTS (SELECT 1 FROM keys)`
+	keyByIDText     = `SELECT ` + keyColumns + ` FROM keys WHERE id = ?`
+	keyByDigestText = `SELECT ` + keyColumns + ` FROM keys WHERE digest = ?`
+	listKeysText    = `SELECT ` + keyColumns + ` FROM keys ORDER BY created, id`
+	revokeKeyText   = `UPDATE keys SET revoked = coalesce(revoked, ?) WHERE id = ?`
+	endKeyAtText    = `UPDATE keys SET expires = ? WHERE id = ?`
+)
+
+// CreateKey stores a key. See [store.Keys].
+func (s *Store) CreateKey(ctx context.Context, k store.NewKey) (store.Key, error) {
+	return s.createKey(ctx, k, false)
+}
+
+// CreateFirstKey stores a key if there is none. See [store.Keys].
+func (s *Store) CreateFirstKey(ctx context.Context, k store.NewKey) (store.Key, error) {
+	return s.createKey(ctx, k, true)
+}
+
+func (s *Store) createKey(ctx context.Context, k store.NewKey, first bool) (store.Key, error) {
+	if err := k.Validate(); err != nil {
+		return store.Key{}, err
+	}
+	key := newKey(k)
+	err := s.writer.write(ctx, func(ctx context.Context) error {
+		if first {
+			var exists bool
+			if err := s.anyKey.QueryRowContext(ctx).Scan(&exists); err != nil {
+				return err
+			}
+			if exists {
+				return store.ErrExists
+			}
+		}
+		return s.addKey(ctx, key)
+	})
+	if err != nil {
+		return store.Key{}, s.wrap("create key", err)
+	}
+	return key, nil
+}
+
+// KeyByDigest finds the key that a request came with. See [store.KeyFinder].
+func (s *Store) KeyByDigest(ctx context.Context, d store.Digest) (store.Key, error) {
+	k, err := scanKey(s.keyByDigest.QueryRowContext(ctx, d[:]))
+	if err != nil {
+		return store.Key{}, s.wrap("find key", err)
+	}
+	return k, nil
+}
+
+// ListKeys returns all keys. See [store.Keys].
+func (s *Store) ListKeys(ctx context.Context) ([]store.Key, error) {
+	rows, err := s.listKeys.QueryContext(ctx)
+	if err != nil {
+		return nil, s.wrap("list keys", err)
+	}
+	defer rows.Close()
+
+	keys := []store.Key{}
+	for rows.Next() {
+		k, err := scanKey(rows)
+		if err != nil {
+			return nil, s.wrap("list keys", err)
+		}
+		keys = append(keys, k)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.wrap("list keys", err)
+	}
+	return keys, nil
+}
+
+// RevokeKey ends a key. See [store.Keys].
+func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (store.Key, error) {
+	if at.IsZero() {
+		return store.Key{}, fmt.Errorf("%w: time of revocation is missing", store.ErrInvalid)
+	}
+	var k store.Key
+	err := s.writer.write(ctx, func(ctx context.Context) (err error) {
+		if _, err := s.revokeKey.ExecContext(ctx, at.UnixMicro(), id); err != nil {
+			return err
+		}
+		k, err = scanKey(s.keyByID.QueryRowContext(ctx, id))
+		return err
+	})
+	if err != nil {
+		return store.Key{}, s.wrap("revoke key", err)
+	}
+	return k, nil
+}
+
+// RotateKey replaces a key. See [store.Keys].
+func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation) (store.Key, error) {
+	if err := r.Validate(); err != nil {
+		return store.Key{}, err
+	}
+	var key store.Key
+	err := s.writer.write(ctx, func(ctx context.Context) error {
+		old, err := scanKey(s.keyByID.QueryRowContext(ctx, id))
+		if err != nil {
+			return err
+		}
+		if !old.Active(r.At) {
+			return store.ErrInactive
+		}
+		key = newKey(store.NewKey{
+			Digest: r.Digest, LastFour: r.LastFour,
+			Name: old.Name, Owner: old.Owner, Plan: old.Plan, Quotas: old.Quotas,
+			Created: r.At, Expires: r.Expires,
+		})
+		if err := s.addKey(ctx, key); err != nil {
+			return err
+		}
+		_, err = s.endKeyAt.ExecContext(ctx, r.OldExpires(old.Expires).UnixMicro(), id)
+		return err
+	})
+	if err != nil {
+		return store.Key{}, s.wrap("rotate key", err)
+	}
+	return key, nil
+}
+
+// newKey returns the key as it will be read back.
+func newKey(k store.NewKey) store.Key {
+	key := store.Key{
+		ID: apikey.NewKeyID(), Digest: k.Digest, LastFour: k.LastFour,
+		Name: k.Name, Owner: k.Owner, Plan: k.Plan,
+		Created: instant(k.Created.UnixMicro()),
+	}
+	if len(k.Quotas) > 0 {
+		key.Quotas = append(key.Quotas, k.Quotas...)
+	}
+	if !k.Expires.IsZero() {
+		key.Expires = instant(k.Expires.UnixMicro())
+	}
+	return key
+}
+
+// addKey runs in the writer.
+func (s *Store) addKey(ctx context.Context, k store.Key) error {
+	quotas, err := json.Marshal(append([]string{}, k.Quotas...))
+	if err != nil {
+		return err
+	}
+	var expires sql.NullInt64
+	if !k.Expires.IsZero() {
+		expires = sql.NullInt64{Int64: k.Expires.UnixMicro(), Valid: true}
+	}
+	_, err = s.insertKey.ExecContext(ctx, k.ID, k.Digest[:], k.LastFour, k.Name, k.Owner, k.Plan,
+		string(quotas), k.Created.UnixMicro(), expires)
+	if isDuplicate(err) {
+		return store.ErrExists
+	}
+	return err
+}
+
+// scanKey reads the columns of keyColumns.
+func scanKey(row interface{ Scan(...any) error }) (store.Key, error) {
+	var k store.Key
+	var digest, quotas []byte
+	var created int64
+	var expires, revoked sql.NullInt64
+	err := row.Scan(&k.ID, &digest, &k.LastFour, &k.Name, &k.Owner, &k.Plan, &quotas, &created, &expires, &revoked)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return store.Key{}, store.ErrNotFound
+	case err != nil:
+		return store.Key{}, err
+	case len(digest) != len(k.Digest):
+		return store.Key{}, fmt.Errorf("key %s: stored digest has %d octets", k.ID, len(digest))
+	}
+	copy(k.Digest[:], digest)
+	if err := json.Unmarshal(quotas, &k.Quotas); err != nil {
+		return store.Key{}, fmt.Errorf("key %s: stored quotas: %w", k.ID, err)
+	}
+	if len(k.Quotas) == 0 {
+		k.Quotas = nil
+	}
+	k.Created = instant(created)
+	if expires.Valid {
+		k.Expires = instant(expires.Int64)
+	}
+	if revoked.Valid {
+		k.Revoked = instant(revoked.Int64)
+	}
+	return k, nil
+}
+
+// instant reads a time as it is stored.
+func instant(micro int64) time.Time { return time.UnixMicro(micro).UTC() }

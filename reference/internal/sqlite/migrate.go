@@ -1,0 +1,115 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// A schema is the shape of one kind of file.
+type schema struct {
+	folder string // of the migrations
+	mark   int32  // the application_id that the first of them sets
+}
+
+var (
+	mainSchema  = schema{folder: "migrations/main", mark: 0x50455453}
+	usageSchema = schema{folder: "migrations/usage", mark: 0x50455455}
+)
+
+// prepare brings the file to the newest version of the schema, after making
+// sure that it is one of its kind. It leaves any other file as it is.
+func (f file) prepare(ctx context.Context, db *sql.DB, s schema) error {
+	folder, err := fs.Sub(migrations, s.folder)
+	if err != nil {
+		return err
+	}
+	// Goose's registry and its log are global; neither is wanted.
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, folder,
+		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	sources := provider.ListSources()
+	latest := sources[len(sources)-1].Version
+
+	version, err := f.inspect(ctx, db, s)
+	if err != nil {
+		return err
+	}
+	if version > latest {
+		return fmt.Errorf("open database %s: it was written by a newer version of this program (schema %d, this one knows %d); use that version, or restore an older backup",
+			f.name, version, latest)
+	}
+	if err := f.useWAL(ctx, db); err != nil {
+		return err
+	}
+	if err := f.checkWritable(ctx, db); err != nil {
+		return err
+	}
+
+	for version < latest {
+		_, upErr := provider.Up(ctx)
+		if upErr == nil {
+			return nil
+		}
+		// Another process may have done the same work at the same time. Each step
+		// is one transaction, so that one of the two gets on with every attempt.
+		before := version
+		if version, err = f.inspect(ctx, db, s); err != nil {
+			return err
+		}
+		if version == before {
+			return f.explain("upgrade", upErr)
+		}
+	}
+	return nil
+}
+
+// inspect returns the version of the file's schema, 0 if it has none yet. It
+// only reads.
+func (f file) inspect(ctx context.Context, db *sql.DB, s schema) (version int64, err error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return 0, f.explain("open", err)
+	}
+	defer conn.Close()
+
+	// One transaction, for another process may be creating the tables now.
+	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
+		return 0, f.explain("open", err)
+	}
+	defer conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+
+	var mark int32
+	var versioned, foreign bool
+	if err := conn.QueryRowContext(ctx, `
+		SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'goose_db_version'),
+		       EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table'
+		               AND name <> 'goose_db_version' AND name NOT LIKE 'sqlite#_%' ESCAPE '#')`,
+	).Scan(&versioned, &foreign); err != nil {
+		return 0, f.explain("open", err)
+	}
+	if err := conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&mark); err != nil {
+		return 0, f.explain("open", err)
+	}
+
+	switch {
+	case mark != s.mark && (mark != 0 || foreign):
+		return 0, fmt.Errorf("open database %s: it belongs to another program", f.name)
+	case !versioned:
+		return 0, nil
+	}
+	if err := conn.QueryRowContext(ctx,
+		"SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied").Scan(&version); err != nil {
+		return 0, f.explain("open", err)
+	}
+	return version, nil
+}

@@ -1,0 +1,207 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	_ "modernc.org/sqlite" // registers the driver
+)
+
+// Options are the settings of [Open] and [OpenUsage]. The zero value is ready
+// for use.
+type Options struct {
+	// BusyTimeout is how long a call waits for another process that holds the
+	// file; whole milliseconds. Zero: five seconds.
+	BusyTimeout time.Duration
+
+	// Readers is the number of connections for reading. Zero: eight.
+	Readers int
+
+	// MaxBatch is the largest number of writes in one transaction. Zero: 256.
+	// One turns the sharing off.
+	MaxBatch int
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.BusyTimeout < 0 || o.BusyTimeout%time.Millisecond != 0:
+		return fmt.Errorf("sqlite: Options.BusyTimeout: %v is not zero or more in whole milliseconds", o.BusyTimeout)
+	case o.Readers < 0:
+		return fmt.Errorf("sqlite: Options.Readers: %d is negative", o.Readers)
+	case o.MaxBatch < 0:
+		return fmt.Errorf("sqlite: Options.MaxBatch: %d is negative", o.MaxBatch)
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.BusyTimeout == 0 {
+		o.BusyTimeout = 5 * time.Second
+	}
+	if o.Readers == 0 {
+		o.Readers = 8
+	}
+	if o.MaxBatch == 0 {
+		o.MaxBatch = 256
+	}
+	return o
+}
+
+// A file is a database file, as seen by the connections that are made to it.
+type file struct {
+	name string // as given, for messages
+	path string // absolute
+	busy time.Duration
+}
+
+// newFile makes sure that there is a regular file at path, empty if need be.
+func newFile(path string, busy time.Duration) (file, error) {
+	if path == "" {
+		return file{}, errors.New("sqlite: no file is named")
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return file{}, fmt.Errorf("database %s: %w", path, err)
+	}
+	f := file{name: path, path: abs, busy: busy}
+
+	// A new file is readable by its owner only, and SQLite gives its companions
+	// the same mode. An existing file is not opened here: to close it again would
+	// take SQLite's locks on it away from this whole process.
+	made, err := os.OpenFile(abs, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case err == nil:
+		if err := made.Close(); err != nil {
+			return file{}, fmt.Errorf("create database %s: %w", path, err)
+		}
+		return f, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return file{}, fmt.Errorf("create database %s: the folder %s does not exist", path, filepath.Dir(abs))
+	case errors.Is(err, fs.ErrExist):
+		// Below.
+	default:
+		return file{}, fmt.Errorf("create database %s: cannot write in the folder %s: %w", path, filepath.Dir(abs), withoutPath(err))
+	}
+
+	info, err := os.Stat(abs)
+	if err != nil {
+		return file{}, fmt.Errorf("open database %s: %w", path, withoutPath(err))
+	}
+	if !info.Mode().IsRegular() {
+		return file{}, fmt.Errorf("open database %s: it is not a regular file", path)
+	}
+	return f, nil
+}
+
+func withoutPath(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// connect returns a pool of at most n connections that run the given pragmas
+// first, over those that all connections have.
+func (f file) connect(n int, pragmas ...string) (*sql.DB, error) {
+	query := url.Values{
+		"_pragma": append([]string{
+			"busy_timeout(" + f.busyTimeout() + ")",
+			"foreign_keys(1)",
+			"trusted_schema(0)",
+			// On macOS fsync alone leaves data in the drive's cache.
+			"fullfsync(1)",
+			"checkpoint_fullfsync(1)",
+		}, pragmas...),
+		"_txlock":    {"immediate"},
+		"_dqs":       {"0"}, // "name" is a name, never a string
+		"_defensive": {"1"},
+		"_error_rc":  {"1"}, // no error text left over from another call
+		"mode":       {"rw"},
+	}
+	path := filepath.ToSlash(f.path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive letter
+	}
+	dsn := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
+	db, err := sql.Open("sqlite", dsn.String())
+	if err != nil {
+		return nil, fmt.Errorf("open database %s: %w", f.name, err)
+	}
+	db.SetMaxOpenConns(n)
+	db.SetMaxIdleConns(n)
+	return db, nil
+}
+
+// useWAL turns the journal of the file into a write-ahead log.
+func (f file) useWAL(ctx context.Context, db *sql.DB) error {
+	var mode string
+	err := f.retryBusy(ctx, func() error {
+		return db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
+	})
+	if err != nil {
+		return f.explain("open", err)
+	}
+	if mode != "wal" {
+		return fmt.Errorf("open database %s: it cannot have a write-ahead log; put it on a local disk", f.name)
+	}
+	return nil
+}
+
+// checkWritable finds out at once what the first write would: SQLite opens a
+// file that may only be read without a word, and even begins a transaction.
+func (f file) checkWritable(ctx context.Context, db *sql.DB) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return f.explain("open", err)
+	}
+	defer conn.Close()
+	// A file that somebody writes to can be written, which is no reason to wait.
+	if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
+		return f.explain("open", err)
+	}
+	defer conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA busy_timeout = "+f.busyTimeout())
+
+	tx, err := conn.BeginTx(ctx, nil)
+	if isBusy(err) {
+		return nil
+	}
+	if err != nil {
+		return f.explain("open", err)
+	}
+	defer tx.Rollback()
+	// A number that nothing here uses.
+	if _, err := tx.ExecContext(ctx, "PRAGMA user_version = 0"); err != nil {
+		return f.explain("open", err)
+	}
+	return nil
+}
+
+// busyTimeout returns the busy timeout in SQLite's unit.
+func (f file) busyTimeout() string { return strconv.FormatInt(f.busy.Milliseconds(), 10) }
+
+// retryBusy repeats do while the database is busy. SQLite waits by itself, up
+// to its busy timeout, except where it suspects a deadlock: so when two
+// processes both turn on the log of a new file.
+func (f file) retryBusy(ctx context.Context, do func() error) error {
+	const pause = 10 * time.Millisecond
+	for waited := time.Duration(0); ; waited += pause {
+		err := do()
+		if !isBusy(err) || waited >= f.busy {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

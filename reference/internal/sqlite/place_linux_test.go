@@ -1,0 +1,176 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// mount mounts a file system of a few hundred kilobytes, where that is allowed.
+func mount(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("none", dir, "tmpfs", 0, "size=512k"); err != nil {
+		t.Skipf("mounting a small file system: %v (it takes root)", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount %s: %v", dir, err)
+		}
+	})
+	return dir
+}
+
+func TestFullDisk(t *testing.T) {
+	dir := mount(t)
+	path := filepath.Join(dir, "pets.db")
+	s := open(t, path, sqlite.Options{})
+
+	acknowledged := int64(0)
+	var full error
+	for full == nil {
+		var pet store.Pet
+		if pet, full = s.CreatePet(t.Context(), store.NewPet{Name: strings.Repeat("x", 255)}); full == nil {
+			acknowledged = pet.ID
+		}
+	}
+	if !errors.Is(full, store.ErrUnavailable) || !strings.Contains(full.Error(), "the disk is full") {
+		t.Errorf("CreatePet on a full disk = %v, want an error that wraps ErrUnavailable and says so", full)
+	}
+	if acknowledged == 0 {
+		t.Fatal("nothing was acknowledged before the disk was full")
+	}
+	check := func(s *sqlite.Store) {
+		t.Helper()
+		stored := int64(0)
+		for q := (store.ListQuery{Limit: store.MaxList}); ; {
+			pets, more, err := s.ListPets(t.Context(), q)
+			if err != nil {
+				t.Fatalf("ListPets on a full disk = %v", err)
+			}
+			for _, p := range pets {
+				if p.ID != stored+1 {
+					t.Fatalf("pet %d follows pet %d", p.ID, stored)
+				}
+				stored, q.After = p.ID, p.ID
+			}
+			if !more {
+				break
+			}
+		}
+		if stored != acknowledged {
+			t.Errorf("%d pets are stored, %d were acknowledged", stored, acknowledged)
+		}
+	}
+	check(s)
+	if err := s.Ping(t.Context()); err != nil {
+		t.Errorf("Ping on a full disk = %v", err)
+	}
+
+	// A larger disk is all it takes.
+	if err := syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, "size=8m"); err != nil {
+		t.Fatal(err)
+	}
+	pet, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+	if err != nil {
+		t.Errorf("CreatePet when there is room again = %v", err)
+	}
+	if pet.ID <= acknowledged {
+		t.Errorf("the next pet has ID %d, want one over %d", pet.ID, acknowledged)
+	}
+	acknowledged = pet.ID
+	if err := s.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	checkIntegrity(t, path)
+	again := open(t, path, sqlite.Options{})
+	check(again)
+	again.Close() // before the file system goes
+}
+
+// asNobody makes a command run without the rights of root.
+func asNobody(cmd *exec.Cmd) {
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+}
+
+// sharedDir is a folder that nobody can reach.
+func sharedDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sqlite-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestReadOnlyPlaces(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		file       os.FileMode // zero: there is none
+		dir        os.FileMode
+		wantFolder bool // the error names the folder
+	}{
+		{"a new file in a read-only folder", 0, 0o555, true},
+		{"a read-only file", 0o444, 0o777, false},
+		{"a file in a read-only folder", 0o666, 0o555, false},
+		{"a file of somebody else", 0o600, 0o777, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.file == 0o600 && os.Geteuid() != 0 {
+				t.Skip("only root can make a file of somebody else")
+			}
+			dir := sharedDir(t)
+			path := filepath.Join(dir, "pets.db")
+			if tt.file != 0 {
+				open(t, path, sqlite.Options{}).Close()
+				if err := os.Chmod(path, tt.file); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Chmod(dir, tt.dir); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.Chmod(dir, 0o755) })
+
+			// A copy of the test binary that nobody can reach, too.
+			cmd := program(t, "open", path)
+			cmd.Path = copyExecutable(t, cmd.Path)
+			asNobody(cmd)
+			out, err := cmd.CombinedOutput()
+			if err == nil {
+				t.Fatalf("Open succeeded, want an error")
+			}
+			want := fmt.Sprintf("database %s: it cannot be", path)
+			if tt.wantFolder {
+				want = fmt.Sprintf("create database %s: cannot write in the folder %s: permission denied", path, dir)
+			}
+			if !bytes.Contains(out, []byte(want)) {
+				t.Errorf("Open said %q, want %q", out, want)
+			}
+		})
+	}
+}
+
+func copyExecutable(t *testing.T, path string) string {
+	t.Helper()
+	copied := filepath.Join(sharedDir(t), "test")
+	if err := os.WriteFile(copied, readFile(t, path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return copied
+}

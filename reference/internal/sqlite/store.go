@@ -1,0 +1,134 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync/atomic"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// A Store is a database of pets, keys and deprecated use in one file. It is
+// made by [Open] and safe for concurrent use.
+type Store struct {
+	file
+	closed atomic.Bool
+	writes *sql.DB // one connection, which writer holds
+	reads  *sql.DB
+	writer *writer
+
+	pet, listPets, listStatus                       *sql.Stmt // read
+	keyByDigest, listKeys, listUse, ping            *sql.Stmt // read
+	insertPet                                       *sql.Stmt // written by the writer
+	insertKey, anyKey, keyByID, revokeKey, endKeyAt *sql.Stmt
+	addUse                                          *sql.Stmt
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the database in the file at path, makes it if there is none, and
+// upgrades one of an older version. The folder must exist.
+//
+// Errors tell an operator what to do about a file that is not a database, that
+// belongs to another program or a newer version, or cannot be written.
+func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	s := &Store{}
+	if s.file, err = newFile(path, o.BusyTimeout); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+
+	if s.writes, err = s.connect(1, "synchronous(FULL)"); err != nil {
+		return nil, err
+	}
+	if err = s.prepare(ctx, s.writes, mainSchema); err != nil {
+		return nil, err
+	}
+	if s.writer, err = newWriter(ctx, s.writes, o.MaxBatch); err != nil {
+		return nil, s.explain("open", err)
+	}
+	if s.reads, err = s.connect(o.Readers, "query_only(1)"); err != nil {
+		return nil, err
+	}
+	if err = s.prepareStatements(ctx); err != nil {
+		return nil, s.explain("open", err)
+	}
+	return s, nil
+}
+
+// prepareStatements compiles everything once. The statements live as long as
+// their connections.
+func (s *Store) prepareStatements(ctx context.Context) error {
+	for _, p := range []struct {
+		on interface {
+			PrepareContext(context.Context, string) (*sql.Stmt, error)
+		}
+		stmt **sql.Stmt
+		text string
+	}{
+		{s.reads, &s.ping, "SELECT 1 FROM pets LIMIT 1"},
+		{s.reads, &s.pet, petText},
+		{s.reads, &s.listPets, listPetsText},
+		{s.reads, &s.listStatus, listStatusText},
+		{s.reads, &s.keyByDigest, keyByDigestText},
+		{s.reads, &s.listKeys, listKeysText},
+		{s.reads, &s.listUse, listUseText},
+		{s.writer, &s.insertPet, insertPetText},
+		{s.writer, &s.insertKey, insertKeyText},
+		{s.writer, &s.anyKey, anyKeyText},
+		{s.writer, &s.keyByID, keyByIDText},
+		{s.writer, &s.revokeKey, revokeKeyText},
+		{s.writer, &s.endKeyAt, endKeyAtText},
+		{s.writer, &s.addUse, addUseText},
+	} {
+		var err error
+		if *p.stmt, err = p.on.PrepareContext(ctx, p.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Ping reports whether the database can be read at present.
+func (s *Store) Ping(ctx context.Context) error {
+	var one int
+	if err := s.ping.QueryRowContext(ctx).Scan(&one); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return s.wrap("read", err)
+	}
+	return nil
+}
+
+// Close waits for the calls under way and closes the file. Calls that come
+// later fail with [store.ErrUnavailable]. A second Close does nothing.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	var errs []error
+	if s.writer != nil {
+		errs = append(errs, s.writer.close())
+	}
+	if s.reads != nil {
+		errs = append(errs, s.reads.Close())
+	}
+	// Last, for it is the last connection that moves the log into the file.
+	if s.writes != nil {
+		errs = append(errs, s.writes.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return s.explain("close", err)
+	}
+	return nil
+}
+
+// wrap says what was being done when a call came to nothing.
+func (s *Store) wrap(doing string, err error) error { return wrap(s.file, &s.closed, doing, err) }

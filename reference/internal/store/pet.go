@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Status says whether a pet can be bought.
+type Status string
+
+// The three states of a pet.
+const (
+	Available Status = "available"
+	Pending   Status = "pending"
+	Sold      Status = "sold"
+)
+
+// Valid reports whether s is one of the three states. The empty Status is not.
+func (s Status) Valid() bool {
+	return s == Available || s == Pending || s == Sold
+}
+
+// MaxText is the largest number of code points in a name or an owner.
+const MaxText = 255
+
+// A NewPet is a pet that has not been stored yet.
+type NewPet struct {
+	Name       string // 1 to MaxText code points of UTF-8, no control characters
+	CategoryID int64  // any value
+	Status     Status // empty: Available
+}
+
+// Validate reports what is wrong with p. Its errors wrap [ErrInvalid].
+func (p NewPet) Validate() error {
+	if err := checkText("pet name", p.Name); err != nil {
+		return err
+	}
+	if p.Status != "" && !p.Status.Valid() {
+		return fmt.Errorf("%w: pet status %q", ErrInvalid, p.Status)
+	}
+	return nil
+}
+
+// A Pet is a stored pet.
+type Pet struct {
+	ID         int64 // from 1; never used again, even for a pet that was deleted
+	Name       string
+	CategoryID int64
+	Status     Status
+}
+
+// MaxList is the largest number of pets in one page.
+const MaxList = 1000
+
+// A ListQuery asks for one page of pets.
+type ListQuery struct {
+	Limit  int    // pets in the page, 1 to MaxList
+	Status Status // only pets in this state; empty: in any
+	After  int64  // only pets with a larger ID; 0: from the first
+}
+
+// Validate reports what is wrong with q. Its errors wrap [ErrInvalid].
+func (q ListQuery) Validate() error {
+	switch {
+	case q.Limit < 1 || q.Limit > MaxList:
+		return fmt.Errorf("%w: limit %d is not from 1 to %d", ErrInvalid, q.Limit, MaxList)
+	case q.Status != "" && !q.Status.Valid():
+		return fmt.Errorf("%w: pet status %q", ErrInvalid, q.Status)
+	case q.After < 0:
+		return fmt.Errorf("%w: after %d is negative", ErrInvalid, q.After)
+	}
+	return nil
+}
+
+// Pets keeps the pets.
+type Pets interface {
+	// CreatePet stores a pet and gives it an ID. A pet that does not pass
+	// Validate is refused with [ErrInvalid].
+	CreatePet(ctx context.Context, p NewPet) (Pet, error)
+
+	// Pet returns one pet, or [ErrNotFound].
+	Pet(ctx context.Context, id int64) (Pet, error)
+
+	// ListPets returns the first q.Limit pets that q asks for, in order of their
+	// IDs, and whether there are more. No pets are an empty slice.
+	//
+	// A walk that goes on after the last ID of each page meets every pet that
+	// was there when it began exactly once, whatever is written meanwhile. After
+	// need not name a pet that exists.
+	ListPets(ctx context.Context, q ListQuery) (pets []Pet, more bool, err error)
+}
+
+// checkText tells whether text is fit to be shown to people on one line.
+func checkText(what, text string) error {
+	switch {
+	case text == "":
+		return fmt.Errorf("%w: %s is empty", ErrInvalid, what)
+	case !utf8.ValidString(text):
+		return fmt.Errorf("%w: %s is not UTF-8", ErrInvalid, what)
+	case utf8.RuneCountInString(text) > MaxText:
+		return fmt.Errorf("%w: %s is longer than %d code points", ErrInvalid, what, MaxText)
+	}
+	for _, r := range text {
+		if unicode.IsControl(r) {
+			return fmt.Errorf("%w: %s holds a control character", ErrInvalid, what)
+		}
+	}
+	return nil
+}

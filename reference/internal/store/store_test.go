@@ -1,0 +1,87 @@
+package store_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+var noon = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
+
+func TestKeyIsActive(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		key  store.Key
+		want bool
+	}{
+		{"has no end", store.Key{}, true},
+		{"expires later", store.Key{Expires: noon.Add(1)}, true},
+		{"expires now", store.Key{Expires: noon}, false},
+		{"has expired", store.Key{Expires: noon.Add(-1)}, false},
+		{"is revoked later", store.Key{Revoked: noon.Add(1)}, true},
+		{"is revoked now", store.Key{Revoked: noon}, false},
+		{"was revoked", store.Key{Revoked: noon.Add(-1)}, false},
+		{"was revoked before it expires", store.Key{Revoked: noon.Add(-1), Expires: noon.Add(1)}, false},
+		{"is revoked after it has expired", store.Key{Revoked: noon.Add(1), Expires: noon.Add(-1)}, false},
+	} {
+		if got := tt.key.Active(noon); got != tt.want {
+			t.Errorf("a key that %s: Active = %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestKeyAsRecord(t *testing.T) {
+	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(60))
+	key := store.Key{ID: "key_1", Owner: "ada", Plan: "free", Expires: noon, Revoked: noon.Add(1)}
+	want := apikey.Record{
+		Principal: apikey.Principal{KeyID: "key_1", Owner: "ada", Plan: plan},
+		Expires:   noon,
+		Revoked:   noon.Add(1),
+	}
+	if got := key.Record(plan); got != want {
+		t.Errorf("Record = %+v, want %+v", got, want)
+	}
+}
+
+func TestRotationNeverLengthensTheOldKeysLife(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		overlap       time.Duration
+		expires, want time.Time
+	}{
+		{"no end, no overlap", 0, time.Time{}, noon},
+		{"no end", time.Hour, time.Time{}, noon.Add(time.Hour)},
+		{"ends after the overlap", time.Hour, noon.Add(2 * time.Hour), noon.Add(time.Hour)},
+		{"ends within the overlap", time.Hour, noon.Add(time.Minute), noon.Add(time.Minute)},
+		{"has ended", time.Hour, noon.Add(-time.Minute), noon.Add(-time.Minute)},
+	} {
+		r := store.Rotation{At: noon, Overlap: tt.overlap}
+		if got := r.OldExpires(tt.expires); !got.Equal(tt.want) {
+			t.Errorf("%s: OldExpires = %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestStatus(t *testing.T) {
+	for status, want := range map[store.Status]bool{
+		store.Available: true, store.Pending: true, store.Sold: true,
+		"": false, "Sold": false, "sold ": false,
+	} {
+		if got := status.Valid(); got != want {
+			t.Errorf("Status(%q).Valid() = %v, want %v", status, got, want)
+		}
+	}
+}
+
+func TestErrorsHoldNoPartOfAKey(t *testing.T) {
+	k := store.NewKey{Digest: store.Digest{1}, LastFour: "abcde", Name: "n", Owner: "o", Plan: "p", Created: noon}
+	err := k.Validate()
+	if !errors.Is(err, store.ErrInvalid) || strings.Contains(err.Error(), "abcde") {
+		t.Errorf("Validate = %v, want an error that wraps ErrInvalid and does not repeat the characters", err)
+	}
+}

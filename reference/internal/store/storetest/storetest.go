@@ -1,0 +1,146 @@
+// Package storetest checks that an implementation of the interfaces in package
+// store keeps their promises.
+//
+//	func TestConformance(t *testing.T) {
+//		storetest.Run(t, func(t *testing.T) storetest.Opener[store.Store] {
+//			path := filepath.Join(t.TempDir(), "pets.db")
+//			return func() (store.Store, error) { return Open(path) }
+//		})
+//	}
+//
+// It tests what a caller can see within one process. How a database survives a
+// crash, or works with other processes, each implementation tests by itself.
+package storetest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// An Opener opens a handle on one and the same database, each time a new one.
+type Opener[S io.Closer] func() (S, error)
+
+// open opens a handle that is closed when the test ends.
+func (o Opener[S]) open(t *testing.T) S {
+	t.Helper()
+	s, err := o()
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close at the end of the test: %v", err)
+		}
+	})
+	return s
+}
+
+// Run tests a [store.Store]. For each of its subtests it calls newDatabase,
+// which prepares an empty database. Several handles are open at once.
+func Run(t *testing.T, newDatabase func(t *testing.T) Opener[store.Store]) {
+	for _, group := range []struct {
+		name  string
+		tests []test
+	}{
+		{"Pets", petTests},
+		{"Keys", keyTests},
+		{"DeprecatedUses", deprecatedTests},
+		{"Store", storeTests},
+	} {
+		for _, tt := range group.tests {
+			t.Run(group.name+"/"+tt.name, func(t *testing.T) { tt.run(t, newDatabase(t)) })
+		}
+	}
+}
+
+type test struct {
+	name string
+	run  func(t *testing.T, db Opener[store.Store])
+}
+
+var storeTests = []test{
+	{"Ping succeeds on an open store", func(t *testing.T, db Opener[store.Store]) {
+		if err := db.open(t).Ping(t.Context()); err != nil {
+			t.Errorf("Ping = %v, want nil", err)
+		}
+	}},
+	{"after Close every call is unavailable", testClosed},
+	{"a second Close does nothing", func(t *testing.T, db Opener[store.Store]) {
+		s := db.open(t)
+		for range 2 {
+			if err := s.Close(); err != nil {
+				t.Errorf("Close = %v, want nil", err)
+			}
+		}
+	}},
+	{"a context that has ended ends every call", testCanceled},
+}
+
+// calls makes one call of each method that takes a context.
+func calls(ctx context.Context, s store.Store) map[string]error {
+	errs := map[string]error{}
+	_, errs["CreatePet"] = s.CreatePet(ctx, store.NewPet{Name: "Rex"})
+	_, errs["Pet"] = s.Pet(ctx, 1)
+	_, _, errs["ListPets"] = s.ListPets(ctx, store.ListQuery{Limit: 1})
+	_, errs["CreateKey"] = s.CreateKey(ctx, newKey(1))
+	_, errs["CreateFirstKey"] = s.CreateFirstKey(ctx, newKey(2))
+	_, errs["KeyByDigest"] = s.KeyByDigest(ctx, digest(1))
+	_, errs["ListKeys"] = s.ListKeys(ctx)
+	_, errs["RevokeKey"] = s.RevokeKey(ctx, "key_1", start)
+	_, errs["RotateKey"] = s.RotateKey(ctx, "key_1", store.Rotation{Digest: digest(3), LastFour: "wxyz", At: start})
+	errs["AddDeprecatedUse"] = s.AddDeprecatedUse(ctx, store.DeprecatedUse{Operation: "getPet", Owner: "o", Count: 1, Last: start})
+	_, errs["ListDeprecatedUse"] = s.ListDeprecatedUse(ctx)
+	errs["Ping"] = s.Ping(ctx)
+	return errs
+}
+
+func testClosed(t *testing.T, db Opener[store.Store]) {
+	s := db.open(t)
+	if err := s.Close(); err != nil {
+		t.Fatalf("Close = %v", err)
+	}
+	for name, err := range calls(t.Context(), s) {
+		if !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s after Close = %v, want an error that wraps ErrUnavailable", name, err)
+		}
+	}
+}
+
+func testCanceled(t *testing.T, db Opener[store.Store]) {
+	s := db.open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, err := range calls(ctx, s) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s with a canceled context = %v, want an error that wraps context.Canceled", name, err)
+		}
+	}
+	if pets := list(t, s, store.ListQuery{Limit: 10}); len(pets) > 0 {
+		t.Errorf("calls with a canceled context stored %v", pets)
+	}
+	if keys, err := s.ListKeys(t.Context()); err != nil || len(keys) > 0 {
+		t.Errorf("calls with a canceled context stored keys %v (%v)", keys, err)
+	}
+}
+
+// start is the instant at which the tests take place. It is not in UTC and finer
+// than a microsecond, so that both show.
+var start = time.Date(2026, time.May, 4, 12, 30, 15, 123_456_789, time.FixedZone("CEST", 2*60*60))
+
+// kept is t as a store gives it back.
+func kept(t time.Time) time.Time { return t.Truncate(time.Microsecond).UTC() }
+
+// together runs do n times at once.
+func together(n int, do func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { do(i) })
+	}
+	wg.Wait()
+}
