@@ -1,0 +1,53 @@
+package api_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// discard is a ResponseWriter that keeps nothing but its header.
+type discard struct{ h http.Header }
+
+func (d discard) Header() http.Header         { return d.h }
+func (d discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d discard) WriteHeader(int)             {}
+
+// BenchmarkRequest measures whole requests, from the request ID to the database,
+// without the network.
+func BenchmarkRequest(b *testing.B) {
+	s := start(b, nil)
+	s.pets(b, 100)
+	limited := s.key(b, "limited", "enterprise", "1/day")
+	for _, bench := range []struct{ name, method, target, key, body string }{
+		{"list 20", "GET", "/v1/pets", s.Key, ""},
+		{"list 100", "GET", "/v1/pets?limit=100", s.Key, ""},
+		{"get", "GET", "/v1/pets/1", s.Key, ""},
+		{"usage", "GET", "/v1/usage", s.Key, ""},
+		{"refused body", "POST", "/v1/pets", s.Key, `{"name":1}`},
+		{"no key", "GET", "/v1/pets", "", ""},
+		{"limited", "GET", "/v1/pets", limited, ""},
+	} {
+		b.Run(strings.ReplaceAll(bench.name, " ", "_"), func(b *testing.B) {
+			r := httptest.NewRequest(bench.method, bench.target, nil)
+			if bench.key != "" {
+				r.Header.Set("Authorization", "Bearer "+bench.key)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			w := discard{make(http.Header)}
+			b.ReportAllocs()
+			for b.Loop() {
+				clear(w.h)
+				if bench.body != "" {
+					r.Body = readCloser{strings.NewReader(bench.body)}
+				}
+				s.handler.ServeHTTP(w, r)
+			}
+		})
+	}
+}
+
+type readCloser struct{ *strings.Reader }
+
+func (readCloser) Close() error { return nil }

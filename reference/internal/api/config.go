@@ -1,0 +1,122 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// KeyPrefix is what the keys of the service begin with, unless Config.KeyFormat
+// says otherwise.
+const KeyPrefix = "pet_live_"
+
+// A Limiter is an engine that can also tell where a subject stands.
+type Limiter interface {
+	ratelimit.Limiter
+	ratelimit.Peeker
+}
+
+// Config says what [New] makes a handler of. The first five fields are needed,
+// the others may be zero.
+type Config struct {
+	Pets    store.Pets
+	Keys    store.KeyFinder
+	Limiter Limiter
+
+	// Plan returns the plan of a key by the name and the quotas that the key was
+	// stored with. While it returns an error, the key's requests are answered
+	// with 503.
+	Plan func(name string, quotas []string) (*ratelimit.Plan, error)
+
+	// Anonymous is the plan of a network, under which requests without a valid key
+	// are counted.
+	Anonymous *ratelimit.Plan
+
+	// KeyFormat is the form of the keys. Nil: that of KeyPrefix.
+	KeyFormat *apikey.Format
+
+	// Client tells the address of a client. Nil: that of the connection.
+	Client *clientip.Source
+
+	// Deprecations takes operations out of service, by their operationId. They are
+	// among those of [Deprecatable]. OnUse, Errors and Now of their options are not
+	// heeded.
+	Deprecations map[string]config.Deprecation
+
+	// OnDeprecatedUse is called with each request of an owner for a deprecated
+	// operation. It must be safe for concurrent use, and quick.
+	OnDeprecatedUse func(operation, owner string)
+
+	// DraftFields adds RateLimit and RateLimit-Policy; see
+	// [ratelimit.Decision.SetDraftFields].
+	DraftFields bool
+
+	// OnLimiterFailure is what to do when the limiter cannot decide.
+	OnLimiterFailure ratelimit.OnFailure
+
+	// Origins are the web origins whose pages may call the API, each as browsers
+	// send it (RFC 6454 section 6.2): "https://app.example". None: CORS is off.
+	Origins []string
+
+	// Timeout is how long the store may take for one request, until it is answered
+	// with 503. Zero: ten seconds.
+	Timeout time.Duration
+
+	// Logger gets one line for each request, and the causes of errors. Nil:
+	// slog.Default.
+	Logger *slog.Logger
+
+	// Now is the clock. Nil: time.Now.
+	Now func() time.Time
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Pets == nil:
+		return errors.New("api: Config.Pets: is nil")
+	case c.Keys == nil:
+		return errors.New("api: Config.Keys: is nil")
+	case c.Limiter == nil:
+		return errors.New("api: Config.Limiter: is nil")
+	case c.Plan == nil:
+		return errors.New("api: Config.Plan: is nil")
+	case c.Anonymous == nil:
+		return errors.New("api: Config.Anonymous: is nil")
+	case c.Timeout < 0:
+		return fmt.Errorf("api: Config.Timeout: %v is negative", c.Timeout)
+	}
+	return checkOrigins(c.Origins)
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.KeyFormat == nil {
+		format, err := apikey.NewFormat(KeyPrefix)
+		if err != nil {
+			return c, err
+		}
+		c.KeyFormat = format
+	}
+	if c.Client == nil {
+		c.Client = clientip.FromRemoteAddr()
+	}
+	if c.OnDeprecatedUse == nil {
+		c.OnDeprecatedUse = func(string, string) {}
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 10 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c, nil
+}

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/openapi"
+)
+
+// Document returns the OpenAPI document of a server with these deprecations.
+func Document(deprecations map[string]config.Deprecation) (*openapi.Document, error) {
+	notices := make(map[string]deprecation.Notice, len(deprecations))
+	for id, d := range deprecations {
+		notices[id] = deprecation.Notice{Since: d.Since, Sunset: d.Sunset, Successor: d.Successor}
+	}
+	return openapi.New(notices)
+}
+
+// Deprecatable returns the operationIds of the operations that can be deprecated:
+// those that have their paths for themselves, since the header fields speak of the
+// whole resource.
+func Deprecatable() []string {
+	var ids []string
+	for _, res := range new(api).resources() {
+		for _, op := range res.operations {
+			if len(res.operations) == 1 {
+				ids = append(ids, op.id)
+			}
+		}
+	}
+	return ids
+}
+
+// leaving returns the middlewares of the operations that are on their way out.
+// Announce has all responses for their paths say so, and stands around the gate.
+// Remove answers for them once they are gone, and stands behind the gate, but
+// ahead of the methods: of a resource that is gone, none is left.
+func (a *api) leaving(resources []resource) (announce, remove []middleware.Middleware, err error) {
+	for id, d := range a.Deprecations {
+		path, err := ownPath(resources, id)
+		if err != nil {
+			return nil, nil, fmt.Errorf("api: Config.Deprecations[%q]: %w", id, err)
+		}
+		d.OnUse, d.Errors, d.Now = a.countUse(id), a.errors, a.Now
+		declaration, err := deprecation.New(d.Since, d.Options)
+		if err != nil {
+			return nil, nil, fmt.Errorf("api: Config.Deprecations[%q]: %w", id, err)
+		}
+		announce = append(announce, deprecation.OnPath(path, declaration.Announce))
+		remove = append(remove, deprecation.OnPath(path, declaration.Handler))
+	}
+	return announce, remove, nil
+}
+
+// ownPath returns the path on which an operation is the only one.
+func ownPath(resources []resource, id string) (string, error) {
+	for _, res := range resources {
+		for _, op := range res.operations {
+			if op.id == id && len(res.operations) == 1 {
+				return res.path, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("not one of %q, which can be deprecated", Deprecatable())
+}
+
+// countUse tells who uses an operation. Other methods on its path are no use of
+// it.
+func (a *api) countUse(id string) func(*http.Request) {
+	return func(r *http.Request) {
+		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok && isRead(r) {
+			a.OnDeprecatedUse(id, p.Owner)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+// Package api is the HTTP API of the pets service as one [http.Handler]: the
+// operations, and in front of them the gate that every request passes.
+//
+//	handler, err := api.New(api.Config{
+//		Pets:      db,
+//		Keys:      db,
+//		Limiter:   limiter,
+//		Plan:      plans.Of,
+//		Anonymous: plans.Anonymous,
+//	})
+//
+// A handler never changes. To serve with other plans or other deprecations, make
+// a new one and put it in the place of the old one: nothing is lost, since usage,
+// pets and keys are in what the Config refers to.
+//
+// # The way of a request
+//
+// Each step may answer, and what it answers has passed the steps before it:
+//
+//	request ID, log, panics, security headers, CORS
+//	Deprecation, Sunset and Link     on the path of a deprecated operation
+//	the OpenAPI document             /openapi.json, for everybody, not counted
+//	who is calling                   refuses nobody yet
+//	ban and quota              429   of the key's owner, or else of the network
+//	length of the target       414
+//	key                        401   on all paths below /v1, whether they exist or not
+//	path                       404
+//	removed operations         410
+//	method                     405   and OPTIONS
+//	media type, size, content  415, 413, 400
+//	existence of the item      404
+//	preconditions              304, 412
+//
+// So every response has X-RateLimit-Limit, -Remaining and -Reset, except for
+// preflights of CORS, the document, and what net/http answers by itself to
+// requests that are not HTTP.
+package api

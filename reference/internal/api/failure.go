@@ -1,0 +1,29 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+var errUnavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
+	"The service cannot answer this request at the moment. Try again after the time in Retry-After.")
+
+// retryAfter is what a client is told to wait, in seconds, while the store fails.
+const retryAfter = "5"
+
+// failure makes a 503 of the errors that mean "not now".
+func failure(w http.ResponseWriter, err error) error {
+	switch {
+	case errors.Is(err, errUnavailable):
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+		err = errUnavailable.Wrap(err)
+	default:
+		return err
+	}
+	w.Header().Set("Retry-After", retryAfter)
+	return err
+}

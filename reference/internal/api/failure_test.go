@@ -1,0 +1,171 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/contract"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// brokenStore fails in the way of fail.
+type brokenStore struct {
+	store.Pets
+	fail func(ctx context.Context) error
+}
+
+func (s *brokenStore) Pet(ctx context.Context, _ int64) (store.Pet, error) {
+	return store.Pet{}, s.fail(ctx)
+}
+
+func (s *brokenStore) ListPets(ctx context.Context, _ store.ListQuery) ([]store.Pet, bool, error) {
+	return nil, false, s.fail(ctx)
+}
+
+func (s *brokenStore) CreatePet(ctx context.Context, _ store.NewPet) (store.Pet, error) {
+	return store.Pet{}, s.fail(ctx)
+}
+
+func (s *brokenStore) KeyByDigest(ctx context.Context, _ store.Digest) (store.Key, error) {
+	return store.Key{}, s.fail(ctx)
+}
+
+// brokenLimiter never decides.
+type brokenLimiter struct{}
+
+func (brokenLimiter) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, fmt.Errorf("%w: the wire is cut", ratelimit.ErrUnavailable)
+}
+
+func (brokenLimiter) Peek(context.Context, string, *ratelimit.Plan) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, fmt.Errorf("%w: the wire is cut", ratelimit.ErrUnavailable)
+}
+
+func requests() []contract.Request {
+	return []contract.Request{
+		{Target: "/v1/pets"},
+		{Target: "/v1/pets/1"},
+		{Method: "HEAD", Target: "/v1/pets/1"},
+		{Method: "POST", Target: "/v1/pets", Body: `{"name":"x","categoryId":1}`, Header: []string{"Content-Type: application/json"}},
+	}
+}
+
+func TestStoreFails(t *testing.T) {
+	tests := map[string]struct {
+		fail   func(context.Context) error
+		status int
+		code   string
+	}{
+		"is unavailable": {func(context.Context) error {
+			return fmt.Errorf("pets: %w: disk full", store.ErrUnavailable)
+		}, 503, "unavailable"},
+		"does not answer": {func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, 503, "unavailable"},
+		"has an error": {func(context.Context) error { return errors.New("secret detail") }, 500, "internal"},
+		"panics":       {func(context.Context) error { panic("secret detail") }, 500, "internal"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, func(c *api.Config) {
+				c.Pets = &brokenStore{fail: test.fail}
+				c.Timeout = 20 * time.Millisecond
+			})
+			for _, r := range requests() {
+				resp := s.Do(t, r)
+				want(t, resp, test.status, test.code)
+				if strings.Contains(string(resp.Data), "secret") || strings.Contains(string(resp.Data), "disk") {
+					t.Errorf("the cause is told to the client: %s", resp.Data)
+				}
+			}
+			want(t, s.Get(t, "/v1/usage"), 200, "")
+		})
+	}
+}
+
+// A key that cannot be checked is not the caller's fault: it is charged to nobody.
+func TestKeysCannotBeChecked(t *testing.T) {
+	for name, adjust := range map[string]func(*api.Config){
+		"the store fails": func(c *api.Config) {
+			c.Keys = &brokenStore{fail: func(context.Context) error { return store.ErrUnavailable }}
+		},
+		"the store panics": func(c *api.Config) {
+			c.Keys = &brokenStore{fail: func(context.Context) error { panic("x") }}
+		},
+		"the plan is gone": func(c *api.Config) {
+			c.Plan = func(string, []string) (*ratelimit.Plan, error) { return nil, errors.New("no such plan") }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, func(c *api.Config) {
+				adjust(c)
+				c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.DefaultPenalty(), ratelimit.PerMinute(3))
+			})
+			for range 10 {
+				for _, r := range append(requests(), contract.Request{Target: "/v1/usage"}) {
+					want(t, s.Do(t, r), 503, "unavailable")
+				}
+			}
+			want(t, s.Get(t, "/nothing"), 404, "not_found")
+			want(t, s.Do(t, none(contract.Request{Target: "/v1/pets"})), 401, "missing_api_key")
+		})
+	}
+}
+
+func TestLimiterFails(t *testing.T) {
+	closed := start(t, func(c *api.Config) { c.Limiter = brokenLimiter{} })
+	closed.Now = time.Now // which the fields of undecided requests are from
+	for _, r := range append(requests(), contract.Request{Target: "/v1/usage"}, contract.Request{Target: "/nothing"}) {
+		want(t, closed.Do(t, r), 503, "unavailable")
+		want(t, closed.Do(t, none(r)), 503, "unavailable")
+	}
+	open := start(t, func(c *api.Config) { c.Limiter, c.OnLimiterFailure = brokenLimiter{}, ratelimit.Open })
+	open.Now = time.Now
+	want(t, open.Get(t, "/v1/pets"), 200, "")
+	want(t, open.Get(t, "/v1/usage"), 503, "unavailable")
+	want(t, open.Do(t, none(contract.Request{Target: "/v1/pets"})), 401, "missing_api_key")
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	valid := func() api.Config {
+		s := &brokenStore{}
+		return api.Config{
+			Pets: s, Keys: s, Limiter: brokenLimiter{}, Logger: slog.New(slog.DiscardHandler),
+			Plan:      func(string, []string) (*ratelimit.Plan, error) { return nil, nil },
+			Anonymous: ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(1)),
+		}
+	}
+	if _, err := api.New(valid()); err != nil {
+		t.Fatalf("a config with what is needed: %v", err)
+	}
+	for field, spoil := range map[string]func(*api.Config){
+		"Pets":      func(c *api.Config) { c.Pets = nil },
+		"Keys":      func(c *api.Config) { c.Keys = nil },
+		"Limiter":   func(c *api.Config) { c.Limiter = nil },
+		"Plan":      func(c *api.Config) { c.Plan = nil },
+		"Anonymous": func(c *api.Config) { c.Anonymous = nil },
+		"Timeout":   func(c *api.Config) { c.Timeout = -1 },
+		"Origins":   func(c *api.Config) { c.Origins = []string{"https://ok.example", "*"} },
+	} {
+		c := valid()
+		spoil(&c)
+		if _, err := api.New(c); err == nil || !strings.Contains(err.Error(), "Config."+field) {
+			t.Errorf("%s: error %v, want one that names the field", field, err)
+		}
+	}
+	for _, origin := range []string{"", "*", "https://*.example"} {
+		c := valid()
+		c.Origins = []string{origin}
+		if _, err := api.New(c); err == nil {
+			t.Errorf("the origin %q is taken", origin)
+		}
+	}
+}

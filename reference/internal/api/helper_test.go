@@ -1,0 +1,187 @@
+package api_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/contract"
+	"github.com/animalstore/gatehouse/reference/internal/server"
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// service is the real thing: the handler over a listener, on a database in a
+// file. Only the clock is the test's.
+type service struct {
+	contract.Client
+	clock  *clock
+	db     *sqlite.Store
+	limits *memory.Limiter
+	format *apikey.Format
+
+	handler  http.Handler
+	document []byte
+}
+
+// start serves what the defaults and adjust make. The client has a key of a plan
+// that no test uses up.
+func start(t testing.TB, adjust func(*api.Config)) *service {
+	t.Helper()
+	s := &service{clock: &clock{now: time.Date(2026, time.November, 20, 12, 0, 5, 0, time.UTC)}}
+	s.Now = s.clock.Now
+	var err error
+	if s.db, err = sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.db.Close() })
+	if s.limits, err = memory.New(memory.Options{Now: s.clock.Now}); err != nil {
+		t.Fatal(err)
+	}
+	if s.format, err = apikey.NewFormat(api.KeyPrefix); err != nil {
+		t.Fatal(err)
+	}
+	defaults := config.Default()
+	c := api.Config{
+		Pets: s.db, Keys: s.db, Limiter: s.limits, Plan: defaults.Plans.Of,
+		Anonymous:    ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(100_000)),
+		Deprecations: defaults.Deprecations,
+		Logger:       slog.New(slog.NewJSONHandler(io.Discard, nil)),
+		Now:          s.clock.Now,
+	}
+	if adjust != nil {
+		adjust(&c)
+	}
+	handler, err := api.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.handler = handler
+	document, err := api.Document(c.Deprecations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.document = document.JSON()
+	if s.Contract, err = contract.New(s.document); err != nil {
+		t.Fatal(err)
+	}
+	srv, err := server.New(handler, server.Options{MaxConnsPerNetwork: 1000, Logger: c.Logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Addr = l.Addr().String()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the server did not end well: %v", err)
+		}
+	})
+	s.Key = s.key(t, "roomy", "enterprise", "4000000000/minute")
+	return s
+}
+
+// key issues a key.
+func (s *service) key(t testing.TB, owner, plan string, quotas ...string) string {
+	t.Helper()
+	secret := s.format.Generate()
+	k := newKey(plan, quotas...)
+	k.Owner = owner
+	s.issue(t, secret, k)
+	return secret.Reveal()
+}
+
+func newKey(plan string, quotas ...string) store.NewKey {
+	return store.NewKey{Name: "test", Owner: "somebody", Plan: plan, Quotas: quotas}
+}
+
+func (s *service) issue(t testing.TB, secret apikey.Secret, k store.NewKey) store.Key {
+	t.Helper()
+	k.Digest, k.LastFour, k.Created = secret.Digest(), secret.LastFour(), s.clock.Now()
+	stored, err := s.db.CreateKey(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored
+}
+
+// pets stores n pets, in turn of each status.
+func (s *service) pets(t testing.TB, n int) []store.Pet {
+	t.Helper()
+	stored := make([]store.Pet, n)
+	for i := range stored {
+		var err error
+		stored[i], err = s.db.CreatePet(t.Context(), store.NewPet{
+			Name: "Duke", CategoryID: int64(i), Status: []store.Status{store.Available, store.Pending, store.Sold}[i%3],
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return stored
+}
+
+// with returns a client with another key.
+func (s *service) with(key string) *contract.Client {
+	c := s.Client
+	c.Key = key
+	return &c
+}
+
+// want fails the test unless resp has a status and, if it is an error, a code.
+func want(t testing.TB, resp *contract.Response, status int, code string) {
+	t.Helper()
+	if got := resp.Code(); resp.StatusCode != status || got != code && resp.Method != "HEAD" {
+		t.Errorf("%s %.100q: answered with %d %q, want %d %q\n%.300s", resp.Method, resp.Target, resp.StatusCode, got, status, code, resp.Data)
+	}
+}
+
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) { c.set(c.Now().Add(d)) }
+
+func (c *clock) set(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = t
+}
+
+// none is a request without a key.
+func none(r contract.Request) contract.Request {
+	r.Key = new(string)
+	return r
+}
+
+// getPetLeaving returns the deprecation of getPet with other options.
+func getPetLeaving(adjust func(*deprecation.Options)) map[string]config.Deprecation {
+	d := config.Default().Deprecations["getPet"]
+	adjust(&d.Options)
+	return map[string]config.Deprecation{"getPet": d}
+}

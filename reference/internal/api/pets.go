@@ -1,0 +1,123 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// newPet is the body of createPet, of which the schema in the OpenAPI document is
+// the authority.
+type newPet struct {
+	Name       string       `json:"name"`
+	CategoryID int64        `json:"categoryId"`
+	Status     store.Status `json:"status"`
+}
+
+type pet struct {
+	ID         int64        `json:"id"`
+	Name       string       `json:"name"`
+	CategoryID int64        `json:"categoryId"`
+	Status     store.Status `json:"status"`
+}
+
+var errNoPet = apierror.New(http.StatusNotFound, apierror.CodePetNotFound, "There is no pet with this identifier.")
+
+// listPets serves GET /v1/pets.
+func (a *api) listPets(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+	query, err := parseListQuery(r.URL.RawQuery, a.limit)
+	if err != nil {
+		return err
+	}
+	stored, more, err := a.Pets.ListPets(ctx, query)
+	if err != nil {
+		return err
+	}
+	page := make([]pet, len(stored)) // never nil, which would be null
+	for i, p := range stored {
+		page[i] = pet(p)
+	}
+	body, err := encode(page)
+	if err != nil {
+		return err
+	}
+	if more && len(page) > 0 {
+		w.Header().Set("Link", nextLink(query, page[len(page)-1].ID))
+	}
+	return represent(w, r, body, "")
+}
+
+// nextLink returns the Link (RFC 8288) to the page that follows the pet with the
+// ID last. It states the limit also where that was left to the default, so that a
+// walk keeps its step.
+func nextLink(q store.ListQuery, last int64) string {
+	values := url.Values{
+		"limit":  {strconv.Itoa(q.Limit)},
+		"cursor": {encodeCursor(q.Status, last)},
+	}
+	if q.Status != "" {
+		values.Set("status", string(q.Status))
+	}
+	return "<" + petsPath + "?" + values.Encode() + `>; rel="next"`
+}
+
+// createPet serves POST /v1/pets.
+func (a *api) createPet(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+	wanted, err := a.newPet.Decode(w, r)
+	if err != nil {
+		return err
+	}
+	if _, err := preconditions(r, ""); err != nil {
+		return err
+	}
+	stored, err := a.Pets.CreatePet(ctx, store.NewPet(wanted))
+	if err != nil {
+		return err
+	}
+	body, err := encode(pet(stored))
+	if err != nil {
+		return err
+	}
+	// Once getPet is gone, there is no resource that Location could name.
+	if sunset := a.Deprecations["getPet"].Sunset; sunset.IsZero() || a.Now().Before(sunset) {
+		w.Header().Set("Location", petsPath+"/"+strconv.FormatInt(stored.ID, 10))
+	}
+	write(w, r, http.StatusCreated, body)
+	return nil
+}
+
+// getPet serves GET /v1/pets/{petId}.
+func (a *api) getPet(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+	id, ok := parsePetID(r.PathValue("petId"))
+	if !ok {
+		return errNoPet
+	}
+	stored, err := a.Pets.Pet(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return errNoPet
+	case err != nil:
+		return err
+	}
+	body, err := encode(pet(stored))
+	if err != nil {
+		return err
+	}
+	return represent(w, r, body, etagOf(body))
+}
+
+// parsePetID reads a positive decimal int64 in its one canonical form: a pet has
+// one path. The segment arrives decoded, so it may hold anything.
+func parsePetID(text string) (id int64, ok bool) {
+	const maxDigits = 19
+	if text == "" || len(text) > maxDigits || text[0] < '1' || text[0] > '9' {
+		return 0, false // ParseInt takes signs, and zeros in front
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	return id, err == nil
+}

@@ -1,0 +1,101 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/reference/internal/openapi"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// listParameters are the query parameters of listPets.
+var listParameters = [...]string{"limit", "status", "cursor"}
+
+// parseListQuery reads the query of listPets. Its errors are 400.
+func parseListQuery(raw string, limit openapi.Range) (store.ListQuery, error) {
+	q := store.ListQuery{Limit: limit.Default}
+	values, err := parseQuery(raw)
+	if err != nil {
+		return q, err
+	}
+	if text, ok := values["limit"]; ok {
+		if q.Limit, ok = parseInt(text, limit.Min, limit.Max); !ok {
+			return q, invalidParameter(fmt.Sprintf("The parameter limit must be an integer from %d to %d.", limit.Min, limit.Max))
+		}
+	}
+	if text, ok := values["status"]; ok {
+		if q.Status = store.Status(text); !q.Status.Valid() {
+			return q, invalidParameter(fmt.Sprintf("The parameter status must be one of %s, %s, %s.", store.Available, store.Pending, store.Sold))
+		}
+	}
+	if text, ok := values["cursor"]; ok {
+		if q.After, ok = decodeCursor(text, q.Status); !ok {
+			return q, invalidParameter("The parameter cursor must be taken, with the same status, from the Link of the page before.")
+		}
+	}
+	return q, nil
+}
+
+// parseQuery returns the parameters of listPets that are there.
+//
+// [url.URL.Query] is not for this: it drops malformed pairs in silence, and with
+// them a filter that the client relies on.
+func parseQuery(raw string) (map[string]string, error) {
+	all, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, invalidParameter("The query is malformed.")
+	}
+	for name, values := range all {
+		for _, text := range append(values, name) {
+			if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+				return nil, invalidParameter("The query is not UTF-8, or holds NUL.")
+			}
+		}
+	}
+	known := make(map[string]string, len(listParameters))
+	for _, name := range listParameters {
+		switch values, ok := all[name]; {
+		case !ok:
+		case len(values) > 1:
+			return nil, invalidParameter("The parameter " + name + " must be given once.")
+		default:
+			known[name] = values[0]
+		}
+	}
+	for name := range all {
+		// Some clients write lists as status[]=sold. To pass that over like a
+		// parameter of another name would return what was not asked for.
+		if base, _, isList := strings.Cut(name, "["); isList {
+			for _, name := range listParameters {
+				if base == name {
+					return nil, invalidParameter("The parameter " + name + " takes one value, not a list.")
+				}
+			}
+		}
+	}
+	return known, nil
+}
+
+// parseInt reads a canonical decimal integer: digits only, without zeros in
+// front. [strconv.Atoi] takes +5 and 05 as well.
+func parseInt(text string, lowest, highest int) (n int, ok bool) {
+	const maxDigits = 9 // no overflow
+	if text == "" || len(text) > maxDigits || text[0] == '0' {
+		return 0, false
+	}
+	for _, c := range []byte(text) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = 10*n + int(c-'0')
+	}
+	return n, lowest <= n && n <= highest
+}
+
+func invalidParameter(message string) *apierror.Error {
+	return apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, message)
+}

@@ -1,0 +1,78 @@
+package api_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/contract"
+)
+
+// lines gets what is logged, a line at a time.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+func TestRequestLog(t *testing.T) {
+	log := make(lines, 100)
+	s := start(t, func(c *api.Config) {
+		c.Logger = slog.New(slog.NewJSONHandler(log, nil))
+		c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
+	})
+	s.pets(t, 1)
+	secret := s.format.Generate()
+	key := s.issue(t, secret, newKey("enterprise", "8/minute"))
+	c := s.with(secret.Reveal())
+	const network = "127.0.0.1/32"
+	type line = map[string]any
+	tests := []struct {
+		request contract.Request
+		want    line
+	}{
+		{contract.Request{Target: "/v1/pets?limit=7&status=sold"}, line{"method": "GET", "route": "/v1/pets", "status": 200., "outcome": "allowed", "key": key.ID}},
+		{contract.Request{Method: "HEAD", Target: "/v1/pets/1"}, line{"method": "HEAD", "route": "/v1/pets/{petId}", "status": 200., "outcome": "allowed", "key": key.ID}},
+		{contract.Request{Target: "/v1/pets/1", Header: []string{"If-None-Match: *"}}, line{"method": "GET", "route": "/v1/pets/{petId}", "status": 304., "outcome": "allowed", "key": key.ID}},
+		{contract.Request{Target: "/v1/usage"}, line{"method": "GET", "route": "/v1/usage", "status": 200., "outcome": "uncharged", "key": key.ID}},
+		{contract.Request{Target: "/v1/secret-path"}, line{"method": "GET", "route": "", "status": 404., "outcome": "allowed", "key": key.ID}},
+		{contract.Request{Method: "FORGED\u007c", Target: "/v1/pets"}, line{"method": "other", "route": "", "status": 405., "outcome": "allowed", "key": key.ID}},
+		{contract.Request{Method: "POST", Target: "/v1/pets", Body: "{}"}, line{"method": "POST", "route": "/v1/pets", "status": 415., "outcome": "allowed", "key": key.ID}},
+		{contract.Request{Target: "//v1/pets"}, line{"method": "GET", "route": "", "status": 404., "outcome": "allowed", "key": key.ID}},
+		{contract.Request{Method: "OPTIONS", Target: "*"}, line{"method": "OPTIONS", "route": "", "status": 204., "outcome": "allowed", "key": key.ID}},
+		{contract.Request{Target: "/v1/pets"}, line{"method": "GET", "route": "/v1/pets", "status": 429., "outcome": "limited", "key": key.ID}},
+		{none(contract.Request{Target: "/v1/pets"}), line{"method": "GET", "route": "/v1/pets", "status": 401., "outcome": "allowed", "network": network}},
+		{contract.Request{Target: "/nothing", Key: new("pet_live_x")}, line{"method": "GET", "route": "", "status": 404., "outcome": "allowed", "network": network}},
+		{none(contract.Request{Target: "/v1/pets?secret=1"}), line{"method": "GET", "route": "/v1/pets", "status": 429., "outcome": "limited", "network": network}},
+	}
+	for _, test := range tests {
+		resp := c.Do(t, test.request)
+		text := <-log // may be written after the response has arrived
+		var got line
+		if err := json.Unmarshal([]byte(text), &got); err != nil {
+			t.Fatalf("%s %s: the log has %q, want one line of JSON", resp.Method, resp.Target, text)
+		}
+		test.want["msg"], test.want["level"] = "request", "INFO"
+		test.want["request_id"] = resp.Header.Get("X-Request-Id")
+		test.want["bytes"] = float64(len(resp.Data))
+		if _, ok := got["duration"].(float64); !ok {
+			t.Errorf("%s %s: the line has no duration: %s", resp.Method, resp.Target, text)
+		}
+		delete(got, "duration")
+		delete(got, "time")
+		if d := cmp.Diff(test.want, got); d != "" {
+			t.Errorf("%s %s (-want +got):\n%s", resp.Method, resp.Target, d)
+		}
+		for _, secret := range []string{secret.Reveal(), "secret", "limit=7"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s %s: the line holds what was sent: %s", resp.Method, resp.Target, text)
+			}
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package api
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+const (
+	petsPath     = "/v1/pets"
+	petPath      = "/v1/pets/{petId}"
+	usagePath    = "/v1/usage"
+	documentPath = "/openapi.json"
+)
+
+// serveFunc answers a request within ctx, which is that of the request with a
+// deadline.
+type serveFunc func(ctx context.Context, w http.ResponseWriter, r *http.Request) error
+
+// A resource is a path with its operations by method.
+type resource struct {
+	path       string
+	operations map[string]operation
+}
+
+type operation struct {
+	id    string // in the OpenAPI document
+	serve serveFunc
+}
+
+func (a *api) resources() []resource {
+	return []resource{
+		{petsPath, map[string]operation{
+			http.MethodGet:  {"listPets", a.listPets},
+			http.MethodPost: {"createPet", a.createPet},
+		}},
+		{petPath, map[string]operation{
+			http.MethodGet: {"getPet", a.getPet},
+		}},
+		{usagePath, map[string]operation{
+			http.MethodGet: {"getUsage", a.getUsage},
+		}},
+	}
+}
+
+// register puts the operations of rs on mux, and OPTIONS on each path.
+func (a *api) register(mux *http.ServeMux, rs []resource) {
+	for _, res := range rs {
+		for method, op := range res.operations {
+			mux.Handle(method+" "+res.path, a.handler(op.serve))
+		}
+		mux.Handle(http.MethodOptions+" "+res.path, options(res.allow()))
+	}
+}
+
+// allow returns the methods of the resource as the value of Allow. ServeMux gives
+// HEAD to GET.
+func (res resource) allow() string {
+	methods := slices.AppendSeq([]string{http.MethodOptions}, maps.Keys(res.operations))
+	if slices.Contains(methods, http.MethodGet) {
+		methods = append(methods, http.MethodHead)
+	}
+	slices.Sort(methods)
+	return strings.Join(methods, ", ")
+}
+
+func (a *api) handler(serve serveFunc) http.Handler {
+	return a.errors.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
+		defer cancel()
+		return failure(w, serve(ctx, w, r))
+	})
+}
+
+// isRead reports whether r asks for a representation.
+func isRead(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead
+}
+
+// options answers OPTIONS (RFC 9110 section 9.3.7). A preflight of CORS does not
+// come here.
+func options(allow string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Allow", allow)
+		w.WriteHeader(http.StatusNoContent)
+	})
+}

@@ -1,0 +1,177 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+var (
+	digits   = regexp.MustCompile(`^[0-9]+$`)
+	petPath  = regexp.MustCompile(`^/v1/pets/([^/?]+)(\?|$)`)
+	keyShape = regexp.MustCompile(`pet_live_[0-9A-Za-z]{36}`)
+)
+
+// invariants hold for every response of the service.
+func invariants(resp *Response, now int64) error {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	h := resp.Header
+
+	for _, name := range []string{
+		"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Request-Id", "Date",
+		"Cache-Control", "X-Content-Type-Options", "Content-Security-Policy", "Referrer-Policy",
+	} {
+		if n := len(h.Values(name)); n != 1 {
+			fail("there are %d lines of %s, want 1", n, name)
+		}
+	}
+	for _, name := range []string{
+		"Content-Type", "Content-Length", "Retry-After", "Deprecation", "Sunset", "Allow", "Location", "Etag", "Connection",
+	} {
+		if n := len(h.Values(name)); n > 1 {
+			fail("there are %d lines of %s, want 1 at most", n, name)
+		}
+	}
+	for _, name := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
+		if !digits.MatchString(h.Get(name)) {
+			fail("%s is %q, want digits", name, h.Get(name))
+		}
+	}
+	limit, remaining, reset := resp.Int("X-Ratelimit-Limit"), resp.Int("X-Ratelimit-Remaining"), resp.Int("X-Ratelimit-Reset")
+	if remaining < 0 || remaining > limit {
+		fail("X-RateLimit-Remaining is %d, want 0 to the limit of %d", remaining, limit)
+	}
+	if reset < now || reset > now+366*86400 {
+		fail("X-RateLimit-Reset is %d, want a Unix time from %d on", reset, now)
+	}
+	if h.Get("Server") != "" {
+		fail("Server is %q, want none", h.Get("Server"))
+	}
+	if h.Get("X-Content-Type-Options") != "nosniff" {
+		fail("X-Content-Type-Options is %q", h.Get("X-Content-Type-Options"))
+	}
+	if h.Get("Cache-Control") != "no-store" {
+		fail("Cache-Control is %q, want no-store", h.Get("Cache-Control"))
+	}
+	errs = append(errs, deprecation(resp), content(resp), refusal(resp, now))
+	if resp.StatusCode >= 400 {
+		errs = append(errs, envelope(resp))
+	}
+	for name, values := range h {
+		if keyShape.MatchString(strings.Join(values, " ")) {
+			fail("%s holds an API key", name)
+		}
+	}
+	if keyShape.Match(resp.Data) {
+		fail("the body holds an API key")
+	}
+	return errors.Join(errs...)
+}
+
+// deprecation wants the fields on the path of getPet and nowhere else.
+func deprecation(resp *Response) error {
+	has := resp.Header.Get("Deprecation") != "" || resp.Header.Get("Sunset") != "" ||
+		strings.Contains(resp.Header.Get("Link"), "successor-version")
+	segment := petPath.FindStringSubmatch(resp.Target)
+	// "." and ".." are no segments of a path, but steps in it.
+	if want := segment != nil && segment[1] != "." && segment[1] != ".."; has != want {
+		return fmt.Errorf("deprecation fields are there: %t, want %t", has, want)
+	}
+	return nil
+}
+
+// content wants a body that is what the header section says.
+func content(resp *Response) error {
+	var errs []error
+	length := resp.Header.Get("Content-Length")
+	switch {
+	case resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified:
+		if length != "" || len(resp.Data) > 0 {
+			errs = append(errs, fmt.Errorf("status %d has content", resp.StatusCode))
+		}
+		return errors.Join(errs...)
+	case resp.Method == http.MethodHead:
+		if len(resp.Data) > 0 {
+			errs = append(errs, errors.New("a response to HEAD has a body"))
+		}
+		if !digits.MatchString(length) {
+			errs = append(errs, fmt.Errorf("Content-Length is %q", length))
+		}
+	case length != strconv.Itoa(len(resp.Data)):
+		errs = append(errs, fmt.Errorf("Content-Length is %q, and the body has %d octets", length, len(resp.Data)))
+	}
+	if t := resp.Header.Get("Content-Type"); t != "application/json" && !(t == "application/problem+json" && resp.StatusCode >= 400) {
+		errs = append(errs, fmt.Errorf("Content-Type is %q", t))
+	}
+	return errors.Join(errs...)
+}
+
+// refusal wants what must go with certain statuses.
+func refusal(resp *Response, now int64) error {
+	h := resp.Header
+	var errs []error
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		if !strings.HasPrefix(h.Get("Www-Authenticate"), `Bearer realm="`) {
+			errs = append(errs, fmt.Errorf("WWW-Authenticate is %q", h.Get("Www-Authenticate")))
+		}
+	case http.StatusMethodNotAllowed:
+		if h.Get("Allow") == "" {
+			errs = append(errs, errors.New("405 without Allow"))
+		}
+	case http.StatusTooManyRequests:
+		if resp.Int("X-Ratelimit-Remaining") != 0 {
+			errs = append(errs, errors.New("429 while something remains"))
+		}
+		// A ban can end before the window does, in which something is left.
+		if banned := strings.HasSuffix(resp.Code(), "_banned"); !banned && resp.Int("X-Ratelimit-Reset") > now+resp.Int("Retry-After") {
+			errs = append(errs, fmt.Errorf("Retry-After of %d is before X-RateLimit-Reset, which is in %d",
+				resp.Int("Retry-After"), resp.Int("X-Ratelimit-Reset")-now))
+		}
+		fallthrough
+	case http.StatusServiceUnavailable:
+		if resp.Int("Retry-After") < 1 {
+			errs = append(errs, fmt.Errorf("Retry-After is %q, want whole seconds from 1 on", h.Get("Retry-After")))
+		}
+	}
+	switch resp.StatusCode {
+	case http.StatusGone, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	default:
+		if h.Get("Retry-After") != "" {
+			errs = append(errs, errors.New("there is Retry-After, and nothing to retry"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// envelope wants the body of an error to have exactly its members.
+func envelope(resp *Response) error {
+	if !strings.Contains(strings.ToLower(strings.Join(resp.Header.Values("Vary"), ",")), "accept") {
+		return errors.New("an error without Vary: Accept")
+	}
+	if resp.Method == http.MethodHead {
+		return nil
+	}
+	var members map[string]any
+	d := json.NewDecoder(bytes.NewReader(resp.Data))
+	d.UseNumber()
+	if err := d.Decode(&members); err != nil {
+		return fmt.Errorf("the body of an error is not an object: %w", err)
+	}
+	if members["status"] != json.Number(strconv.Itoa(resp.StatusCode)) {
+		return fmt.Errorf("the member status is %v, and the status %d", members["status"], resp.StatusCode)
+	}
+	names := slices.Sorted(maps.Keys(members))
+	if resp.Header.Get("Content-Type") == "application/json" && !slices.Equal(names, []string{"code", "message", "status"}) {
+		return fmt.Errorf("the error has the members %q, want code, message, status", names)
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+package openapi_test
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/middleware/jsonbody"
+	"github.com/animalstore/gatehouse/reference/internal/openapi"
+)
+
+var leaving = deprecation.Notice{
+	Since:     time.Date(2026, time.January, 2, 0, 0, 0, 0, time.UTC),
+	Sunset:    time.Date(2031, time.March, 4, 0, 0, 0, 0, time.UTC),
+	Successor: "/v1/pets?status=available&limit=1",
+}
+
+// load returns the document as a library reads it, which also checks the
+// examples against their schemas.
+func load(t *testing.T, notices map[string]deprecation.Notice) (*openapi.Document, *openapi3.T) {
+	t.Helper()
+	d, err := openapi.New(notices)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	parsed, err := openapi3.NewLoader().LoadFromData(d.JSON())
+	if err != nil {
+		t.Fatalf("the document cannot be loaded: %v", err)
+	}
+	if err := parsed.Validate(t.Context()); err != nil {
+		t.Fatalf("the document is not valid OpenAPI %s: %v", parsed.OpenAPI, err)
+	}
+	return d, parsed
+}
+
+func operations(doc *openapi3.T) map[string]*openapi3.Operation {
+	ops := make(map[string]*openapi3.Operation)
+	for _, item := range doc.Paths.Map() {
+		for _, op := range item.Operations() {
+			ops[op.OperationID] = op
+		}
+	}
+	return ops
+}
+
+func TestDocumentDeclaresTheInterface(t *testing.T) {
+	_, doc := load(t, map[string]deprecation.Notice{"getPet": leaving})
+	if doc.OpenAPI != "3.1.1" || doc.Info.Version != "1.0.0" {
+		t.Errorf("openapi %s, info.version %s, want 3.1.1 and 1.0.0", doc.OpenAPI, doc.Info.Version)
+	}
+	want := map[string][]string{
+		"listPets":  {"200", "304", "400", "401", "429", "503", "default"},
+		"createPet": {"201", "400", "401", "429", "503", "default"},
+		"getPet":    {"200", "304", "401", "404", "410", "429", "503", "default"},
+		"getUsage":  {"200", "304", "401", "429", "503", "default"},
+	}
+	got := make(map[string][]string)
+	for id, op := range operations(doc) {
+		got[id] = op.Responses.Keys()
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("responses of each operation (-want +got):\n%s", d)
+	}
+	for _, path := range []string{"/pets", "/pets/{petId}", "/usage"} {
+		if doc.Paths.Find(path) == nil {
+			t.Errorf("there is no path %s", path)
+		}
+	}
+	if s := doc.Components.SecuritySchemes["bearerAuth"]; s == nil || s.Value.Type != "http" || s.Value.Scheme != "bearer" {
+		t.Error("bearerAuth is not the HTTP scheme bearer")
+	}
+}
+
+func TestEveryResponseDeclaresItsFields(t *testing.T) {
+	_, doc := load(t, map[string]deprecation.Notice{"getPet": leaving})
+	for id, op := range operations(doc) {
+		for status, response := range op.Responses.Map() {
+			required := []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id"}
+			listed := []string{}
+			switch status {
+			case "401":
+				required = append(required, "WWW-Authenticate")
+			case "429", "503":
+				required = append(required, "Retry-After")
+			case "default":
+				listed = append(listed, "Allow", "Accept", "Accept-Encoding")
+			}
+			if id == "getPet" {
+				listed = append(listed, "Deprecation", "Sunset", "Link")
+			}
+			for _, name := range required {
+				if h := response.Value.Headers[name]; h == nil || !h.Value.Required {
+					t.Errorf("%s %s does not declare %s as required", id, status, name)
+				}
+			}
+			for _, name := range listed {
+				if response.Value.Headers[name] == nil {
+					t.Errorf("%s %s does not declare %s", id, status, name)
+				}
+			}
+			if id != "getPet" && response.Value.Headers["Deprecation"] != nil {
+				t.Errorf("%s %s declares Deprecation, which belongs to getPet alone", id, status)
+			}
+		}
+	}
+}
+
+func TestErrorExamplesAreNamedForTheirCodes(t *testing.T) {
+	_, doc := load(t, nil)
+	for id, op := range operations(doc) {
+		for status, response := range op.Responses.Map() {
+			if status < "400" {
+				continue
+			}
+			if response.Value.Content["application/problem+json"] == nil {
+				t.Errorf("%s %s has no problem details", id, status)
+			}
+			content := response.Value.Content["application/json"]
+			if content == nil || len(content.Examples) == 0 {
+				t.Errorf("%s %s shows none of its codes", id, status)
+				continue
+			}
+			for name, example := range content.Examples {
+				value := example.Value.Value.(map[string]any)
+				if value["code"] != name {
+					t.Errorf("%s %s: the example %s has the code %v", id, status, name, value["code"])
+				}
+				if n, err := strconv.ParseFloat(status, 64); err == nil && value["status"] != n {
+					t.Errorf("%s %s: the example %s has the status %v", id, status, name, value["status"])
+				}
+			}
+		}
+	}
+}
+
+func TestDeprecatedOperations(t *testing.T) {
+	tests := map[string]struct {
+		notices map[string]deprecation.Notice
+		want    map[string]any
+	}{
+		"with everything": {
+			map[string]deprecation.Notice{"getPet": leaving},
+			map[string]any{
+				"deprecated": true, "x-deprecated-since": "2026-01-02", "x-sunset": "2031-03-04",
+				"x-successor": "/v1/pets?status=available&limit=1",
+			},
+		},
+		"without a sunset and a successor": {
+			map[string]deprecation.Notice{"getPet": {Since: leaving.Since}},
+			map[string]any{"deprecated": true, "x-deprecated-since": "2026-01-02"},
+		},
+		"not at all": {nil, map[string]any{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, _ := load(t, test.notices)
+			var doc struct {
+				Paths map[string]map[string]map[string]any
+			}
+			if err := json.Unmarshal(d.JSON(), &doc); err != nil {
+				t.Fatal(err)
+			}
+			for path, item := range doc.Paths {
+				for method, operation := range item {
+					want := map[string]any{}
+					if operation["operationId"] == "getPet" {
+						want = test.want
+					}
+					got := make(map[string]any)
+					for name, value := range operation {
+						if name == "deprecated" || strings.HasPrefix(name, "x-") {
+							got[name] = value
+						}
+					}
+					if d := cmp.Diff(want, got); d != "" {
+						t.Errorf("%s %s (-want +got):\n%s", method, path, d)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	tests := map[string]struct {
+		notices map[string]deprecation.Notice
+		want    string
+	}{
+		"an operation that does not exist": {map[string]deprecation.Notice{"getPets": leaving}, `"getPets"`},
+		"a notice without a beginning":     {map[string]deprecation.Notice{"getPet": {}}, "since when"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := openapi.New(test.notices); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("New: error %v, want one with %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestLimit(t *testing.T) {
+	d, _ := load(t, nil)
+	if want := (openapi.Range{Min: 1, Max: 100, Default: 20}); d.Limit() != want {
+		t.Errorf("Limit() = %+v, want %+v", d.Limit(), want)
+	}
+}
+
+func TestNewPetSchemaValidatesBodies(t *testing.T) {
+	d, _ := load(t, nil)
+	type newPet struct {
+		Name       string `json:"name"`
+		CategoryID int64  `json:"categoryId"`
+		Status     string `json:"status"`
+	}
+	body, err := jsonbody.New[newPet](d.JSON(), openapi.NewPetSchema, jsonbody.Options{})
+	if err != nil {
+		t.Fatalf("the schema of the document does not compile: %v", err)
+	}
+	long := strings.Repeat("ä", 255)
+	for text, valid := range map[string]bool{
+		`{"name":"Duke","categoryId":-9223372036854775808}`:                true,
+		`{"name":"Duke","categoryId":9223372036854775807,"status":"sold"}`: true,
+		`{"name":"` + long + `","categoryId":1}`:                           true,
+		`{"name":"` + long + `x","categoryId":1}`:                          false,
+		`{"name":"","categoryId":1}`:                                       false,
+		`{"name":"a\u0000","categoryId":1}`:                                false,
+		`{"name":"a\u009f","categoryId":1}`:                                false,
+		`{"name":"a\nb","categoryId":1}`:                                   false,
+		`{"name":"Duke","categoryId":9223372036854775808}`:                 false,
+		`{"name":"Duke","categoryId":1,"status":"lost"}`:                   false,
+		`{"name":"Duke"}`:                                                  false,
+		`{"categoryId":1}`:                                                 false,
+	} {
+		if _, err := body.Parse([]byte(text)); (err == nil) != valid {
+			t.Errorf("%.60s: valid is %t, want %t (%v)", text, err == nil, valid, err)
+		}
+	}
+}

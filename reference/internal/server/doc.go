@@ -1,0 +1,21 @@
+// Package server serves a handler over HTTP the way that is fit for the open
+// network: with a limit on everything that a client can drag out or pile up, TLS
+// with certificates that follow their files, and an end that finishes what was
+// begun.
+//
+//	s, err := server.New(handler, server.Options{CertFile: cert, KeyFile: key})
+//	...
+//	l, err := net.Listen("tcp", address)
+//	...
+//	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+//	defer stop()
+//	err = s.Serve(ctx, l) // until the signal, and until the last response after it
+//
+// # What clients can do at most
+//
+// A header section takes 5 seconds and 64 KiB, a request 15 seconds, a response
+// 30 seconds from the end of the header section on; an idle connection is closed
+// after 2 minutes. A network, which is an IPv4 address or an IPv6 /64, has 256
+// connections, all together 8192. Requests that break HTTP are answered by
+// net/http in plain text, and close the connection.
+package server

@@ -1,0 +1,335 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/server"
+)
+
+var hello = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	fmt.Fprintf(w, "%s %s", r.Proto, r.RequestURI)
+})
+
+func TestServe(t *testing.T) {
+	s := serve(t, hello, server.Options{})
+	resp, err := http.Get("http://" + s.addr + "/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, _ := io.ReadAll(resp.Body); string(body) != "HTTP/1.1 /x" {
+		t.Errorf("the body is %q, want what the handler wrote", body)
+	}
+	if !s.Ready() {
+		t.Error("a server that serves is not ready")
+	}
+	s.stop()
+	if err := <-s.ended; err != nil {
+		t.Errorf("Serve: %v, want no error once its context has ended", err)
+	}
+	if s.Ready() {
+		t.Error("a server that has ended is ready")
+	}
+}
+
+// net/http would answer it without the handler.
+func TestOptionsAsteriskReachesTheHandler(t *testing.T) {
+	s := serve(t, hello, server.Options{})
+	c := s.dial(t)
+	fmt.Fprint(c, "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, _ := io.ReadAll(resp.Body); string(body) != "HTTP/1.1 *" {
+		t.Errorf("the answer to OPTIONS * is %q, want that of the handler", body)
+	}
+}
+
+func TestHeaderSectionIsBounded(t *testing.T) {
+	s := serve(t, hello, server.Options{})
+	for size, status := range map[int]int{60_000: 200, 80_000: 431} {
+		c := s.dial(t)
+		go fmt.Fprintf(c, "GET /%s HTTP/1.1\r\nHost: x\r\n\r\n", strings.Repeat("x", size))
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != status {
+			t.Errorf("a target of %d octets: status %d, want %d", size, resp.StatusCode, status)
+		}
+	}
+}
+
+// A client that is slow is cut off, wherever it stops, by the one limit that is
+// for it. The other limits are longer than the test waits.
+func TestSlowClients(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err == nil && r.ContentLength > 0 {
+			t.Error("the handler reads a body that has not come")
+		}
+	})
+	const short, patience = 50 * time.Millisecond, 4 * time.Second
+	for name, test := range map[string]struct {
+		octets  string
+		options server.Options
+	}{
+		"before the request":  {"", server.Options{ReadHeaderTimeout: short}},
+		"in the request line": {"GET /", server.Options{ReadHeaderTimeout: short}},
+		"in the header":       {"GET / HTTP/1.1\r\nHost: x\r\nX: ", server.Options{ReadHeaderTimeout: short}},
+		"in the body":         {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx", server.Options{ReadTimeout: short}},
+		"after the request":   {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", server.Options{IdleTimeout: short}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := serve(t, h, test.options).dial(t)
+			if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprint(c, test.octets)
+			if _, err := io.Copy(io.Discard, c); err != nil {
+				t.Errorf("%v, want the server to close the connection", err)
+			}
+		})
+	}
+}
+
+// A handler that is slow is cut off as well.
+func TestSlowResponses(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+				return
+			}
+		}
+	})
+	s := serve(t, h, server.Options{WriteTimeout: 50 * time.Millisecond})
+	c := s.dial(t)
+	fmt.Fprint(c, "GET / HTTP/1.0\r\n\r\n")
+	begin := time.Now()
+	_, _ = io.Copy(io.Discard, c)
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("the response ended after %v, want it cut off", took)
+	}
+}
+
+func TestDrainFinishesWhatWasBegun(t *testing.T) {
+	begun, finish := make(chan bool), make(chan bool)
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun <- true
+		<-finish
+		if err := r.Context().Err(); err != nil {
+			t.Errorf("the context of a request under way has ended: %v", err)
+		}
+		fmt.Fprint(w, "done")
+	})
+	s := serve(t, h, server.Options{})
+	body := make(chan string)
+	go func() {
+		resp, err := http.Get("http://" + s.addr)
+		if err != nil {
+			body <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		data, _ := io.ReadAll(resp.Body)
+		body <- string(data)
+	}()
+	<-begun
+	s.stop()
+	for s.Ready() { // until the server has noticed
+	}
+	close(finish)
+	if got := <-body; got != "done" {
+		t.Errorf("a request under way got %q, want its response", got)
+	}
+	if err := <-s.ended; err != nil {
+		t.Errorf("Serve: %v, want no error: nothing was cut off", err)
+	}
+	if _, err := net.Dial("tcp", s.addr); err == nil {
+		t.Error("the server still accepts connections")
+	}
+}
+
+func TestDrainEnds(t *testing.T) {
+	begun := make(chan bool)
+	h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		begun <- true
+		<-r.Context().Done()
+	})
+	s := serve(t, h, server.Options{DrainTimeout: 50 * time.Millisecond})
+	go http.Get("http://" + s.addr)
+	<-begun
+	s.stop()
+	if err := <-s.ended; !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Serve: %v, want to be told that a request was cut off", err)
+	}
+}
+
+func TestDrainDelay(t *testing.T) {
+	s := serve(t, hello, server.Options{DrainDelay: 300 * time.Millisecond})
+	s.stop()
+	for s.Ready() {
+	}
+	resp, err := http.Get("http://" + s.addr)
+	if err != nil {
+		t.Fatalf("%v, want the server to serve on while load balancers notice", err)
+	}
+	resp.Body.Close()
+	if !resp.Close {
+		t.Error("the connection is kept alive, and holds the client on this server")
+	}
+	if err := <-s.ended; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+// ask sends a request on each of n new connections, and returns those that are
+// answered in the order of their answers.
+func (r *running) ask(t *testing.T, n int) <-chan net.Conn {
+	t.Helper()
+	answered := make(chan net.Conn, n)
+	var wg sync.WaitGroup
+	for range n {
+		c := r.dial(t)
+		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		wg.Go(func() {
+			if _, err := http.ReadResponse(bufio.NewReader(c), nil); err == nil {
+				answered <- c
+			}
+		})
+	}
+	go func() {
+		wg.Wait()
+		close(answered)
+	}()
+	return answered
+}
+
+func TestConnectionsOfANetwork(t *testing.T) {
+	count := func(o server.Options) (n int, first net.Conn, s *running) {
+		s = serve(t, hello, o)
+		for c := range s.ask(t, 6) {
+			n, first = n+1, c
+		}
+		return n, first, s
+	}
+	n, first, s := count(server.Options{MaxConnsPerNetwork: 3})
+	if n != 3 {
+		t.Errorf("%d of 6 connections from one network are served, want 3", n)
+	}
+	first.Close()
+	for served := 0; served == 0; { // until the server has noticed
+		for range s.ask(t, 1) {
+			served++
+		}
+	}
+	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	if n, _, _ := count(server.Options{MaxConnsPerNetwork: 3, TrustedProxies: loopback}); n != 6 {
+		t.Errorf("%d of 6 connections from a trusted proxy are served, want all", n)
+	}
+}
+
+func TestConnectionsAltogether(t *testing.T) {
+	s := serve(t, hello, server.Options{MaxConns: 4})
+	answered := s.ask(t, 6)
+	var conns []net.Conn
+	for range 4 {
+		conns = append(conns, <-answered)
+	}
+	select {
+	case <-answered:
+		t.Error("a fifth connection is served, want 4 altogether")
+	case <-time.After(100 * time.Millisecond):
+	}
+	for _, c := range conns {
+		c.Close()
+	}
+	for range 2 {
+		if _, ok := <-answered; !ok {
+			t.Error("a connection that waited is not served once there is room")
+		}
+	}
+}
+
+func TestPlainHTTPStaysOnLoopback(t *testing.T) {
+	s, err := server.New(hello, server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Serve(t.Context(), l); err == nil || !strings.Contains(err.Error(), "in the clear") {
+		t.Errorf("Serve on %v: %v, want a refusal", l.Addr(), err)
+	}
+	if _, err := l.Accept(); err == nil {
+		t.Error("the listener is still open")
+	}
+	for name, o := range map[string]server.Options{
+		"behind a proxy":   {TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+		"by plain consent": {PlainHTTP: true},
+	} {
+		s, err := server.New(hello, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, err = net.Listen("tcp", "0.0.0.0:0"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if err := s.Serve(ctx, l); err != nil {
+			t.Errorf("Serve %s: %v", name, err)
+		}
+	}
+}
+
+func TestListenerFails(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	s, err := server.New(hello, server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Serve(t.Context(), l); err == nil {
+		t.Error("Serve returns no error for a listener that is closed")
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for field, o := range map[string]server.Options{
+		"CertFile":           {KeyFile: "x"},
+		"KeyFile":            {CertFile: "x"},
+		"MaxConns":           {MaxConns: -1},
+		"MaxConnsPerNetwork": {MaxConnsPerNetwork: -1},
+		"ReadTimeout":        {ReadTimeout: -1},
+		"DrainTimeout":       {DrainTimeout: -1},
+		"TrustedProxies[0]":  {TrustedProxies: make([]netip.Prefix, 1)},
+	} {
+		if _, err := server.New(hello, o); err == nil || !strings.Contains(err.Error(), "Options."+field) {
+			t.Errorf("%s: error %v, want one that names the field", field, err)
+		}
+	}
+	if _, err := server.New(nil, server.Options{}); err == nil {
+		t.Error("a server without a handler")
+	}
+	if _, err := server.New(hello, server.Options{CertFile: "/nothing", KeyFile: "/nothing"}); err == nil {
+		t.Error("a server without its certificate")
+	}
+}
