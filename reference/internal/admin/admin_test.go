@@ -1,0 +1,269 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
+	"github.com/animalstore/gatehouse/reference/internal/api"
+)
+
+const token = "a-token-that-is-long-enough"
+
+// start serves the admin handler over an engine of its own.
+func start(t *testing.T, adjust func(*admin.Config)) (*httptest.Server, *memory.Limiter) {
+	t.Helper()
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := admin.Config{Bans: engine, Logger: slog.New(slog.DiscardHandler)}
+	if adjust != nil {
+		adjust(&c)
+	}
+	handler, err := admin.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(handler)
+	t.Cleanup(s.Close)
+	return s, engine
+}
+
+func withToken(c *admin.Config) { c.Token = token }
+
+func client(s *httptest.Server, token string) admin.Client {
+	return admin.Client{Addr: strings.TrimPrefix(s.URL, "http://"), Token: token}
+}
+
+// request sends a request with a Host and an Authorization field, if they are not
+// empty, and returns status and body.
+func request(t *testing.T, method, target, host, authorization string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = host
+	if authorization != "" {
+		r.Header.Set("Authorization", authorization)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+func ban(t *testing.T, engine *memory.Limiter, subjects ...string) {
+	t.Helper()
+	for i, subject := range subjects {
+		if err := engine.Ban(t.Context(), subject, time.Duration(i+1)*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestWhoMayAsk(t *testing.T) {
+	open, _ := start(t, nil)
+	guarded, _ := start(t, withToken)
+	for _, tt := range []struct {
+		name          string
+		server        *httptest.Server
+		method, path  string
+		host          string
+		authorization string
+		want          int
+	}{
+		{"health without a token", guarded, "GET", "/healthz", "", "", 200},
+		{"readiness without a token", guarded, "GET", "/readyz", "", "", 200},
+		{"bans without a token", guarded, "GET", "/bans", "", "", 401},
+		{"bans with another token", guarded, "GET", "/bans", "", "Bearer " + token + "x", 401},
+		{"bans with a part of the token", guarded, "GET", "/bans", "", "Bearer " + token[1:], 401},
+		{"bans with the token", guarded, "GET", "/bans", "", "Bearer " + token, 200},
+		{"lifting without a token", guarded, "DELETE", "/bans?owner=ada", "", "", 401},
+		{"profiles without a token", guarded, "GET", "/debug/pprof/", "", "", 401},
+		{"profiles with the token", guarded, "GET", "/debug/pprof/", "", "Bearer " + token, 200},
+		{"any host with a token", guarded, "GET", "/bans", "petstore.example:9090", "Bearer " + token, 200},
+
+		{"bans where no token is asked for", open, "GET", "/bans", "", "", 200},
+		{"bans by the name localhost", open, "GET", "/bans", "LOCALHOST:9090", "", 200},
+		{"bans by the IPv6 address", open, "GET", "/bans", "[::1]", "", 200},
+		{"bans by a name that a browser was led here with", open, "GET", "/bans", "evil.example:9090", "", 421},
+		{"health by such a name", open, "GET", "/healthz", "127.0.0.1.evil.example", "", 421},
+		{"a profile", open, "GET", "/debug/pprof/goroutine?debug=1", "", "", 200},
+		{"nothing", open, "GET", "/", "", "", 404},
+		{"a method that is not there", open, "POST", "/bans", "", "", 405},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, body := request(t, tt.method, tt.server.URL+tt.path, tt.host, tt.authorization)
+			if got != tt.want {
+				t.Errorf("%s %s: answered with %d, want %d\n%.300s", tt.method, tt.path, got, tt.want, body)
+			}
+		})
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	fine := admin.Check{Name: "fine", Run: func(context.Context) error { return nil }}
+	broken := admin.Check{Name: "broken", Run: func(context.Context) error { return errors.New("it is broken") }}
+	advisory := broken
+	advisory.Advisory = true
+
+	for _, tt := range []struct {
+		name       string
+		checks     []admin.Check
+		token      string // that the server asks for
+		wantStatus int
+		wantBody   string
+	}{
+		{"no checks", nil, "", 200, `{"ready":true,"checks":{}}`},
+		{"all is well", []admin.Check{fine}, "", 200, `{"ready":true,"checks":{"fine":"ok"}}`},
+		{"a check fails", []admin.Check{broken, fine}, "", 503, `{"ready":false,"checks":{"broken":"it is broken","fine":"ok"}}`},
+		{"an advisory check fails", []admin.Check{advisory, fine}, "", 200, `{"ready":true,"checks":{"broken":"it is broken","fine":"ok"}}`},
+		{"strangers are told no details", []admin.Check{broken, fine}, token, 503, `{"ready":false,"checks":{"broken":"failing","fine":"ok"}}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, _ := start(t, func(c *admin.Config) { c.Checks, c.Token = tt.checks, tt.token })
+			status, body := request(t, "GET", s.URL+"/readyz", "", "")
+			if diff := cmp.Diff([]any{tt.wantStatus, tt.wantBody + "\n"}, []any{status, body}); diff != "" {
+				t.Errorf("GET /readyz (-want +got):\n%s", diff)
+			}
+		})
+	}
+
+	s, _ := start(t, func(c *admin.Config) { c.Checks, c.Token = []admin.Check{broken}, token })
+	if _, body := request(t, "GET", s.URL+"/readyz", "", "Bearer "+token); !strings.Contains(body, "it is broken") {
+		t.Errorf("GET /readyz with the token = %s, want what is wrong", body)
+	}
+}
+
+func TestHealthLooksAtNothing(t *testing.T) {
+	s, _ := start(t, func(c *admin.Config) {
+		c.Checks = []admin.Check{{Name: "x", Run: func(context.Context) error {
+			t.Error("GET /healthz ran a check")
+			return nil
+		}}}
+	})
+	if status, body := request(t, "GET", s.URL+"/healthz", "", ""); status != 200 || body != "ok\n" {
+		t.Errorf("GET /healthz = %d %q, want 200 and ok", status, body)
+	}
+}
+
+func TestClientListsAndLifts(t *testing.T) {
+	s, engine := start(t, withToken)
+	c := client(s, token)
+
+	bans, err := c.Bans(t.Context())
+	if err != nil || len(bans) != 0 {
+		t.Fatalf("Bans without any = %v, %v", bans, err)
+	}
+	owner := `50% of / "Ada & Söhne"?`
+	ban(t, engine, api.OwnerSubject(owner), api.NetworkSubject("192.0.2.1/32"), api.NetworkSubject("2001:db8:0:1::/64"))
+	bans, err = c.Bans(t.Context())
+	if err != nil {
+		t.Fatalf("Bans = %v", err)
+	}
+	for i, b := range bans {
+		if left := time.Until(b.Ends); left <= 0 || left > 3*time.Hour+time.Second {
+			t.Errorf("ban %d ends in %v, want up to three hours", i, left)
+		}
+		bans[i].Ends = time.Time{}
+	}
+	want := []admin.Ban{{Network: "2001:db8:0:1::/64"}, {Network: "192.0.2.1/32"}, {Owner: owner}}
+	if diff := cmp.Diff(want, bans); diff != "" {
+		t.Errorf("Bans, those that end last first (-want +got):\n%s", diff)
+	}
+
+	type lift struct {
+		was bool
+		err error
+	}
+	do := func(was bool, err error) lift { return lift{was, err} }
+	for i, got := range []lift{
+		do(c.LiftOwner(t.Context(), owner)),
+		do(c.LiftNetwork(t.Context(), "::ffff:192.0.2.1")),
+		do(c.LiftNetwork(t.Context(), "2001:db8:0:1::/64")),
+	} {
+		if !got.was || got.err != nil {
+			t.Errorf("lift %d = %v, %v, want true", i, got.was, got.err)
+		}
+	}
+	if was, err := c.LiftOwner(t.Context(), owner); was || err != nil {
+		t.Errorf("lifting a ban twice = %v, %v, want false", was, err)
+	}
+	if bans, err := c.Bans(t.Context()); err != nil || len(bans) != 0 {
+		t.Errorf("Bans when all are lifted = %v, %v", bans, err)
+	}
+}
+
+func TestLiftRefusesWhatIsUnclear(t *testing.T) {
+	s, engine := start(t, nil)
+	ban(t, engine, api.OwnerSubject("ada"), api.NetworkSubject("192.0.2.1/32"))
+	for _, query := range []string{
+		"", "owner=", "owner=ada&owner=bob", "owner=ada&network=192.0.2.1", "subject=owner:ada", "owner=%zz",
+		"network=", "network=ada", "network=192.0.2.0/24", "network=2001:db8::/48",
+	} {
+		status, body := request(t, "DELETE", s.URL+"/bans?"+query, "", "")
+		if status != 400 || !strings.Contains(body, `"code":"invalid_parameter"`) {
+			t.Errorf("DELETE /bans?%s = %d %s, want 400 invalid_parameter", query, status, body)
+		}
+	}
+	if bans, err := client(s, "").Bans(t.Context()); err != nil || len(bans) != 2 {
+		t.Errorf("Bans afterwards = %v, %v, want both", bans, err)
+	}
+}
+
+func TestClientErrors(t *testing.T) {
+	guarded, _ := start(t, withToken)
+	if _, err := client(guarded, "").Bans(t.Context()); !errors.Is(err, admin.ErrToken) {
+		t.Errorf("Bans without a token = %v, want ErrToken", err)
+	}
+	if _, err := client(guarded, "another-token-of-some-length").LiftOwner(t.Context(), "ada"); !errors.Is(err, admin.ErrToken) {
+		t.Errorf("LiftOwner with another token = %v, want ErrToken", err)
+	}
+
+	for _, tt := range []struct {
+		name    string
+		handler http.HandlerFunc
+		want    string
+	}{
+		{"a page", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }, "is it the admin listener?"},
+		{"another API", http.NotFound, "answers 404 Not Found; is it the admin listener?"},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "answers 302 Found"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := httptest.NewServer(tt.handler)
+			defer s.Close()
+			if _, err := client(s, token).Bans(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Bans = %v, want an error that says %q", err, tt.want)
+			}
+		})
+	}
+
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	_, err := client(closed, token).Bans(t.Context())
+	if !errors.Is(err, admin.ErrNoAnswer) || strings.Contains(err.Error(), token) {
+		t.Errorf("Bans of no server = %v, want ErrNoAnswer", err)
+	}
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		t.Errorf("Bans of no server = %v, which names the address twice", err)
+	}
+}

@@ -1,0 +1,114 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/api"
+)
+
+// A Ban is that of an owner or of a network; the other is empty.
+type Ban struct {
+	Owner   string    `json:"owner,omitempty"`
+	Network string    `json:"network,omitempty"`
+	Ends    time.Time `json:"ends"`
+	Level   int       `json:"level"` // 1 for the first, one more for each that followed too soon
+}
+
+type bans struct {
+	Bans []Ban `json:"bans"`
+}
+
+// lifted says whether there was a ban to lift. Strikes are forgotten either way.
+type lifted struct {
+	Lifted bool `json:"lifted"`
+}
+
+// listBans lists those that end last first, as they are the most likely to be
+// asked about.
+func (a *admin) listBans(w http.ResponseWriter, r *http.Request) error {
+	inForce, err := a.Bans.Bans(r.Context())
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(inForce, func(x, y ratelimit.Ban) int {
+		return cmp.Or(y.Ends.Compare(x.Ends), cmp.Compare(x.Subject, y.Subject))
+	})
+	answer := bans{Bans: make([]Ban, len(inForce))}
+	for i, b := range inForce {
+		answer.Bans[i] = newBan(b)
+	}
+	return writeJSON(w, http.StatusOK, answer)
+}
+
+func newBan(b ratelimit.Ban) Ban {
+	ban := Ban{Ends: b.Ends.UTC(), Level: b.Level}
+	if owner, ok := strings.CutPrefix(b.Subject, api.OwnerSubject("")); ok {
+		ban.Owner = owner
+	} else {
+		ban.Network = strings.TrimPrefix(b.Subject, api.NetworkSubject(""))
+	}
+	return ban
+}
+
+var errWhose = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter,
+	"Say whose ban to lift: owner=NAME, or network=ADDRESS with an IP address or a network as in the list.")
+
+func (a *admin) liftBan(w http.ResponseWriter, r *http.Request) error {
+	subject, ok := subjectOf(r.URL.RawQuery)
+	if !ok {
+		return errWhose
+	}
+	was, err := a.lift(r.Context(), subject)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, lifted{was})
+}
+
+func (a *admin) lift(ctx context.Context, subject string) (bool, error) {
+	was, err := a.Bans.Lift(ctx, subject)
+	if was {
+		a.Logger.InfoContext(ctx, "ban lifted", slog.String("subject", subject))
+	}
+	return was, err
+}
+
+// subjectOf reads a query of exactly one parameter.
+func subjectOf(query string) (string, bool) {
+	values, err := url.ParseQuery(query)
+	if err != nil || len(values) != 1 {
+		return "", false
+	}
+	if v := values["owner"]; len(v) == 1 && v[0] != "" {
+		return api.OwnerSubject(v[0]), true
+	}
+	if v := values["network"]; len(v) == 1 {
+		network, ok := parseNetwork(v[0])
+		return api.NetworkSubject(network), ok
+	}
+	return "", false
+}
+
+// parseNetwork takes an address, or a network in the form in which it is listed.
+func parseNetwork(text string) (string, bool) {
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil || clientip.Network(prefix.Addr()) != prefix {
+			return "", false
+		}
+		addr = prefix.Addr()
+	}
+	return clientip.Key(addr), true
+}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/animalstore/gatehouse/reference/internal/admin"
+	"github.com/animalstore/gatehouse/reference/internal/config"
+)
+
+type bansCmd struct {
+	List bansListCmd `cmd:"" help:"List the bans in force."`
+	Lift bansLiftCmd `cmd:"" help:"Lift a ban, and forget what led to it."`
+}
+
+// adminFlags are for commands that speak to a running server.
+type adminFlags struct {
+	configFlag
+	AdminListen *string `placeholder:"HOST:PORT" help:"The server's admin listener is here ($$PETSTORE_ADMIN_LISTEN). Its token, if it has one, is in $$PETSTORE_ADMIN_TOKEN or the settings file."`
+}
+
+func (f adminFlags) client() (admin.Client, error) {
+	settings, err := load(config.Read, config.Flags{Config: f.Config, AdminListen: f.AdminListen})
+	if err != nil {
+		return admin.Client{}, err
+	}
+	if settings.AdminListen == "" {
+		return admin.Client{}, usageError{fmt.Errorf("%s: admin_listen: is turned off, and bans are reached through it; name it with --admin-listen", settings.Where("admin_listen"))}
+	}
+	return admin.Client{Addr: settings.AdminListen, Token: settings.AdminToken.Reveal()}, nil
+}
+
+type bansListCmd struct {
+	JSON bool `help:"Print JSON."`
+	adminFlags
+}
+
+func (c bansListCmd) Run(ctx context.Context, o output) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	bans, err := client.Bans(ctx)
+	if err != nil {
+		return explainAdmin(err)
+	}
+	if c.JSON {
+		return printJSON(o.out, bans)
+	}
+	if len(bans) == 0 {
+		o.say("Nobody is banned.")
+		return nil
+	}
+	t := newTable(o.out, "OWNER", "NETWORK", "ENDS", "LEVEL")
+	for _, b := range bans {
+		t.row(orDash(b.Owner), orDash(b.Network), showTime(b.Ends), strconv.Itoa(b.Level))
+	}
+	return t.flush()
+}
+
+type bansLiftCmd struct {
+	Owner   string `arg:"" optional:"" help:"Owner of the banned keys, as in the list."`
+	Network string `placeholder:"ADDRESS" help:"Lift the ban of a network of callers without a key, in place of an owner's."`
+	adminFlags
+}
+
+func (c bansLiftCmd) Run(ctx context.Context, o output) error {
+	if (c.Owner == "") == (c.Network == "") {
+		return usageError{errors.New("bans lift: give an owner, or --network with an address")}
+	}
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	whose, lift := c.Owner, client.LiftOwner
+	if c.Network != "" {
+		whose, lift = c.Network, client.LiftNetwork
+	}
+	was, err := lift(ctx, whose)
+	if err != nil {
+		return explainAdmin(err)
+	}
+	if !was {
+		return fmt.Errorf("%q is not banned; petstore bans list shows who is", whose)
+	}
+	o.say("The ban of %q is lifted.", whose)
+	return nil
+}
+
+// explainAdmin adds what to do about an error.
+func explainAdmin(err error) error {
+	switch {
+	case errors.Is(err, admin.ErrToken):
+		return fmt.Errorf("%w; set PETSTORE_ADMIN_TOKEN, or admin_token in the settings file", err)
+	case errors.Is(err, admin.ErrNoAnswer):
+		return fmt.Errorf("%w; start one with petstore serve, or say where it is with --admin-listen", err)
+	default:
+		return err
+	}
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}

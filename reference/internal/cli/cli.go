@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/animalstore/gatehouse/reference/internal/service"
+)
+
+// The exit codes.
+const (
+	exitDone = iota
+	exitFailure
+	exitUsage
+)
+
+const description = "The pets API: a server, and the tools to run it."
+
+type commands struct {
+	Serve   serveCmd   `cmd:"" default:"withargs" help:"Run the server. This is the command if none is given."`
+	Keys    keysCmd    `cmd:"" help:"Make, list and end API keys."`
+	Bans    bansCmd    `cmd:"" help:"List and lift bans on a running server."`
+	Plans   plansCmd   `cmd:"" help:"Show the plans that the settings give."`
+	OpenAPI openapiCmd `cmd:"" name:"openapi" help:"Print the OpenAPI document of the API."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+// output is where commands write.
+type output struct {
+	out *os.File  // what was asked for
+	err io.Writer // what else there is to say
+}
+
+// say tells the person at the terminal something that is no result.
+func (o output) say(format string, args ...any) { fmt.Fprintf(o.err, format+"\n", args...) }
+
+// usageError is the fault of whoever gave the command.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// Run carries out the command in args, which are without the program's name, and
+// returns the exit code. Help ends the process.
+func Run(args []string) int {
+	o := output{os.Stdout, os.Stderr}
+	parser, err := kong.New(&commands{},
+		kong.Name("petstore"),
+		kong.Description(description),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Bind(o),
+		kong.BindTo(context.Background(), (*context.Context)(nil)),
+	)
+	if err != nil {
+		return o.fail(err)
+	}
+	parser.Model.HelpFlag.Help = "Show this help."
+	command, err := parser.Parse(args)
+	if err != nil {
+		return o.misused(err)
+	}
+	if err := command.Run(); err != nil {
+		return o.fail(err)
+	}
+	return exitDone
+}
+
+// misused reports arguments that could not be read.
+func (o output) misused(err error) int {
+	command := ""
+	if e, ok := errors.AsType[*kong.ParseError](err); ok && e.Context.Selected() != nil {
+		command = " " + e.Context.Selected().Path()
+	}
+	o.complain(err)
+	o.say("Run \"petstore%s --help\" for what can be given.", command)
+	return exitUsage
+}
+
+func (o output) fail(err error) int {
+	o.complain(err)
+	if _, ok := errors.AsType[usageError](err); ok {
+		return exitUsage
+	}
+	if _, ok := errors.AsType[service.SettingError](err); ok {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// complain writes each line of an error with the program's name in front.
+func (o output) complain(err error) {
+	for line := range strings.Lines(err.Error()) {
+		o.say("petstore: %s", strings.TrimSuffix(line, "\n"))
+	}
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/config"
+)
+
+type plansCmd struct {
+	JSON bool `help:"Print JSON."`
+	configFlag
+}
+
+func (c plansCmd) Run(o output) error {
+	settings, err := c.load()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(o.out, plansJSON(settings))
+	}
+	return printPlans(o.out, settings)
+}
+
+type planJSON struct {
+	Name   string            `json:"name"`
+	Quotas []ratelimit.Quota `json:"quotas,omitempty"`
+	Custom bool              `json:"custom,omitempty"`
+}
+
+type plansAnswer struct {
+	Plans     []planJSON        `json:"plans"`
+	Anonymous []ratelimit.Quota `json:"anonymous"`
+	Penalty   *penaltyJSON      `json:"penalty,omitempty"` // not there: nobody is banned
+}
+
+type penaltyJSON struct {
+	Strikes int    `json:"strikes"`
+	Grace   string `json:"grace"`
+	Ban     string `json:"ban"`
+	Growth  int    `json:"growth"`
+	Max     string `json:"max"`
+	Forgive string `json:"forgive"`
+}
+
+func plansJSON(c *config.Config) plansAnswer {
+	answer := plansAnswer{Anonymous: c.Anonymous.Quotas()}
+	if p := c.Penalty; p.Strikes > 0 {
+		answer.Penalty = &penaltyJSON{
+			Strikes: p.Strikes, Grace: short(p.Grace),
+			Ban: short(p.Ban), Growth: p.Growth, Max: short(p.Max), Forgive: short(p.Forgive),
+		}
+	}
+	for _, p := range c.Plans {
+		plan := planJSON{Name: p.Name(), Custom: p.Custom()}
+		if !p.Custom() {
+			plan.Quotas = p.Fixed().Quotas()
+		}
+		answer.Plans = append(answer.Plans, plan)
+	}
+	return answer
+}
+
+func printPlans(w io.Writer, c *config.Config) error {
+	t := newTable(w, "PLAN", "QUOTAS")
+	for _, p := range c.Plans {
+		if p.Custom() {
+			t.row(p.Name(), "custom: each key brings its own")
+		} else {
+			t.row(p.Name(), quotasText(p.Fixed()))
+		}
+	}
+	t.row("(no key)", quotasText(c.Anonymous)+", by network")
+	if err := t.flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, "\n"+penaltyText(c.Penalty))
+	return err
+}
+
+func quotasText(p *ratelimit.Plan) string {
+	var texts []string
+	for _, q := range p.Quotas() {
+		texts = append(texts, q.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
+func penaltyText(p ratelimit.Penalty) string {
+	if p.Strikes == 0 {
+		return "Nobody is banned."
+	}
+	return fmt.Sprintf("Who goes on after being limited has %d strikes; one more starts a ban of %s. Each further\n"+
+		"ban is %d times as long, up to %s; every %s without one takes a step back. Requests\n"+
+		"within %s of the first that was limited are no strikes.",
+		p.Strikes, short(p.Ban), p.Growth, short(p.Max), short(p.Forgive), short(p.Grace))
+}
+
+// short writes a duration the way people do: 24h and not 24h0m0s.
+func short(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// printJSON prints a value for programs, indented so that people can read it too.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

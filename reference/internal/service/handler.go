@@ -1,0 +1,33 @@
+package service
+
+import (
+	"net/http"
+
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/config"
+)
+
+// newHandler returns the handler of the API with these settings.
+func (s *state) newHandler(c *config.Config) (http.Handler, error) {
+	client := clientip.FromRemoteAddr()
+	if len(c.TrustedProxies) > 0 {
+		var err error
+		if client, err = clientip.FromXForwardedFor(c.TrustedProxies); err != nil {
+			return nil, err
+		}
+	}
+	return api.New(api.Config{
+		Pets:            s.store,
+		Keys:            s.store,
+		Limiter:         s.limiter,
+		Plan:            c.Plans.Of,
+		Anonymous:       c.Anonymous,
+		Client:          client,
+		Deprecations:    c.Deprecations,
+		OnDeprecatedUse: s.uses.Count,
+		DraftFields:     c.DraftHeaders,
+		Origins:         c.CORSOrigins,
+		Logger:          s.logger,
+	})
+}

@@ -1,0 +1,104 @@
+package service
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+	"github.com/animalstore/gatehouse/reference/internal/config"
+)
+
+const (
+	// redisBudget is how long a request waits for Redis before it is decided
+	// without.
+	redisBudget = 250 * time.Millisecond
+	// redisTimeout bounds every step of a call of Redis.
+	redisTimeout = 200 * time.Millisecond
+)
+
+// openShared opens the engine that all servers with this Redis share. It starts
+// without Redis as well, in the mode that the settings have for that.
+func (s *state) openShared(c *config.Config) (*failover.Limiter, error) {
+	client, err := redisClient(c.Redis)
+	if err != nil {
+		return nil, SettingError{problem(c, "redis", "%v", err)}
+	}
+	s.closers = append(s.closers, client)
+	primary, err := redislimit.New(client, redislimit.Options{Prefix: "petstore"})
+	if err != nil {
+		return nil, err
+	}
+	local, err := memory.New(memory.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var mode failover.Mode
+	if err := mode.UnmarshalText([]byte(c.OnFailure)); err != nil {
+		return nil, SettingError{problem(c, "on_redis_failure", "%v", err)}
+	}
+	shared, err := failover.New(primary, mode, failover.Options{Local: local, Budget: redisBudget, OnChange: func(change failover.Change) {
+		logChange(s.logger, mode, change)
+	}})
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, shared)
+	return shared, nil
+}
+
+// redisClient returns a client of one server, or of a cluster if there are
+// several addresses.
+func redisClient(urls []string) (redis.UniversalClient, error) {
+	all := &redis.UniversalOptions{
+		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
+		DialerRetries: 1, // the circuit breaker knows better when to try again
+	}
+	for i, url := range urls {
+		one, err := redis.ParseURL(url)
+		if err != nil {
+			return nil, fmt.Errorf("address %d: %w", i+1, withoutURL(err))
+		}
+		all.Addrs = append(all.Addrs, one.Addr)
+		all.Username, all.Password, all.DB = one.Username, one.Password, one.DB
+		if one.TLSConfig != nil {
+			all.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+	}
+	if len(urls) > 1 && all.DB != 0 {
+		return nil, errors.New("a cluster has no numbered databases; leave the number out")
+	}
+	return redis.NewUniversalClient(all), nil
+}
+
+// withoutURL keeps the password, which errors about URLs repeat, out of messages.
+func withoutURL(err error) error {
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return err
+}
+
+func logChange(logger *slog.Logger, mode failover.Mode, change failover.Change) {
+	switch {
+	case change.To == failover.CircuitOpen && change.Cause != nil:
+		logger.Error("Redis does not answer", slog.String("limits", mode.String()), slog.Any("error", change.Cause))
+	case change.To == failover.CircuitClosed:
+		logger.Info("Redis answers again", slog.String("limits", "shared"))
+	}
+}
+
+// sharedState is the check of readiness: a server that limits by itself is as
+// good as any other that cannot reach Redis.
+func sharedState(l *failover.Limiter) error {
+	if l.Circuit() == failover.CircuitClosed {
+		return nil
+	}
+	return fmt.Errorf("no answer from Redis; in force is on_redis_failure: %v", l.Mode())
+}

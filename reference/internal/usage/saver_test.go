@@ -1,0 +1,129 @@
+package usage_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/usage"
+)
+
+// counter is a task that counts its saves and fails with what it is told to.
+type counter struct {
+	mu    sync.Mutex
+	saves int
+	err   error
+}
+
+func (c *counter) task(name string) usage.Task {
+	return usage.Task{Name: name, Save: func(context.Context) error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.saves++
+		return c.err
+	}}
+}
+
+func (c *counter) failWith(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+}
+
+func (c *counter) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.saves
+}
+
+func newLog() (*bytes.Buffer, *slog.Logger) {
+	var log bytes.Buffer
+	return &log, slog.New(slog.NewTextHandler(&log, nil))
+}
+
+func TestSaverSavesAtLeastOnceASecondAndAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a, b counter
+		s := usage.StartSaver(slog.New(slog.DiscardHandler), a.task("a"), b.task("b"))
+		for second := 1; second <= 10; second++ {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if a.count() < second || b.count() < second {
+				t.Errorf("after %d s: %d and %d saves, want one a second at least", second, a.count(), b.count())
+			}
+		}
+		before := a.count()
+		if err := s.Close(); err != nil || a.count() != before+1 || b.count() != before+1 {
+			t.Errorf("Close = %v after %d and %d saves, want nil and one more of each than %d", err, a.count(), b.count(), before)
+		}
+		time.Sleep(10 * time.Second)
+		if a.count() != before+1 {
+			t.Error("it goes on saving after Close")
+		}
+	})
+}
+
+func TestATaskThatHangsHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c counter
+		release := make(chan struct{})
+		s := usage.StartSaver(slog.New(slog.DiscardHandler),
+			usage.Task{Name: "hangs", Save: func(context.Context) error { <-release; return nil }}, c.task("goes on"))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if n := c.count(); n < 10 {
+			t.Errorf("%d saves in 10 s beside a task that hangs, want 10 at least", n)
+		}
+		close(release)
+		if err := s.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+	})
+}
+
+func TestSaverTellsOncePerChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sound, broken counter
+		log, logger := newLog()
+		s := usage.StartSaver(logger, sound.task("pets"), broken.task("usage"))
+		lines := func(text string) int { return strings.Count(log.String(), text) }
+
+		for round := 1; round <= 2; round++ {
+			full := fmt.Errorf("disk full, try %d", round)
+			broken.failWith(full)
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			if n := lines("saving fails"); n != round {
+				t.Errorf("after %d failures that went on: the log says so %d times\n%s", round, n, log)
+			}
+			if err := s.Err(); !errors.Is(err, full) || strings.Contains(err.Error(), "pets") {
+				t.Errorf("Err = %v, want the failure of usage alone", err)
+			}
+			broken.failWith(nil)
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			if n := lines("saving works again"); n != round {
+				t.Errorf("after %d recoveries: the log says so %d times\n%s", round, n, log)
+			}
+			if err := s.Err(); err != nil {
+				t.Errorf("Err = %v when all is well again", err)
+			}
+		}
+		if sound.count() != broken.count() {
+			t.Errorf("the sound task was saved %d times, the other %d", sound.count(), broken.count())
+		}
+
+		full := errors.New("disk full")
+		broken.failWith(full)
+		if err := s.Close(); !errors.Is(err, full) {
+			t.Errorf("Close = %v, want what could not be saved", err)
+		}
+	})
+}

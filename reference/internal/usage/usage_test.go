@@ -1,0 +1,251 @@
+package usage_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+	"github.com/animalstore/gatehouse/reference/internal/usage"
+)
+
+var plan = ratelimit.MustPlan("test", ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour},
+	ratelimit.PerDay(100))
+
+var noon = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
+
+func at(t time.Time) func() time.Time { return func() time.Time { return t } }
+
+func openUsage(t *testing.T, path string) *sqlite.Usage {
+	t.Helper()
+	db, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func load(t *testing.T, db store.Usage, now time.Time) *memory.Limiter {
+	t.Helper()
+	l, damaged, err := usage.Load(t.Context(), db, memory.Options{Now: at(now)})
+	if err != nil || damaged != 0 {
+		t.Fatalf("Load = %d damaged, %v, want none", damaged, err)
+	}
+	return l
+}
+
+func take(t *testing.T, l *memory.Limiter, subject string, n int) {
+	t.Helper()
+	for range n {
+		if _, err := l.Take(t.Context(), subject, plan, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func save(t *testing.T, l *memory.Limiter, db store.Usage, now time.Time) {
+	t.Helper()
+	if err := usage.LimiterTask(l, db, at(now)).Save(t.Context()); err != nil {
+		t.Fatalf("saving = %v", err)
+	}
+}
+
+func remaining(t *testing.T, l *memory.Limiter, subject string) int64 {
+	t.Helper()
+	d, err := l.Peek(t.Context(), subject, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Remaining()
+}
+
+func TestUsageAndBansSurviveARestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "usage")
+	db := openUsage(t, path)
+	first := load(t, db, noon)
+	take(t, first, "owner:ada", 30)
+	save(t, first, db, noon)
+	take(t, first, "owner:ada", 5)
+	take(t, first, "owner:bob", 1)
+	if err := first.Ban(t.Context(), "owner:eve", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	save(t, first, db, noon)
+	take(t, first, "owner:ada", 1) // not saved
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	second := load(t, openUsage(t, path), noon)
+	for subject, want := range map[string]int64{"owner:ada": 65, "owner:bob": 99, "owner:carl": 100, "owner:eve": 0} {
+		if got := remaining(t, second, subject); got != want {
+			t.Errorf("%s has %d remaining after the restart, want %d", subject, got, want)
+		}
+	}
+	bans, err := second.Bans(t.Context())
+	want := []ratelimit.Ban{{Subject: "owner:eve", Ends: noon.Add(time.Hour)}}
+	if diff := cmp.Diff(want, bans, cmp.Comparer(time.Time.Equal)); err != nil || diff != "" {
+		t.Errorf("bans after the restart (-want +got):\n%s%v", diff, err)
+	}
+}
+
+func TestABanThatIsLiftedRightAfterARestartStaysLifted(t *testing.T) {
+	db := openUsage(t, filepath.Join(t.TempDir(), "usage"))
+	first := load(t, db, noon)
+	if err := first.Ban(t.Context(), "owner:eve", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	save(t, first, db, noon)
+	second := load(t, db, noon)
+	if was, err := second.Lift(t.Context(), "owner:eve"); err != nil || !was {
+		t.Fatalf("Lift = %v, %v, want true", was, err)
+	}
+	save(t, second, db, noon)
+	third := load(t, db, noon)
+	if bans, err := third.Bans(t.Context()); err != nil || len(bans) != 0 {
+		t.Errorf("bans after the next restart = %v, %v, want none", bans, err)
+	}
+}
+
+func TestNothingIsSavedAgainAfterARestart(t *testing.T) {
+	db := &counted{Usage: openUsage(t, filepath.Join(t.TempDir(), "usage"))}
+	first := load(t, db, noon)
+	take(t, first, "owner:ada", 1)
+	take(t, first, "owner:bob", 1)
+	save(t, first, db, noon)
+	second := load(t, db, noon)
+	db.records = 0
+	take(t, second, "owner:ada", 1)
+	save(t, second, db, noon)
+	if db.records != 1 {
+		t.Errorf("%d records were saved after one subject changed, want 1", db.records)
+	}
+}
+
+// counted counts the records that are saved.
+type counted struct {
+	store.Usage
+	records int
+}
+
+func (c *counted) SaveUsage(ctx context.Context, header []byte, records []store.UsageRecord) error {
+	c.records += len(records)
+	return c.Usage.SaveUsage(ctx, header, records)
+}
+
+// records returns what is stored.
+func records(t *testing.T, db store.Usage) (header []byte, all []store.UsageRecord) {
+	t.Helper()
+	err := db.LoadUsage(t.Context(), func(h []byte, seq iter.Seq[store.UsageRecord]) error {
+		header, all = h, slices.Collect(seq)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return header, all
+}
+
+func TestWhatHasExpiredIsRemoved(t *testing.T) {
+	db := openUsage(t, filepath.Join(t.TempDir(), "usage"))
+	l := load(t, db, noon)
+	take(t, l, "owner:ada", 1)
+	save(t, l, db, noon)
+	if _, all := records(t, db); len(all) != 1 {
+		t.Fatalf("%d records after a save, want 1", len(all))
+	}
+	save(t, l, db, noon.Add(48*time.Hour))
+	if _, all := records(t, db); len(all) != 0 {
+		t.Errorf("%d records two days later, want none", len(all))
+	}
+}
+
+func TestADamagedRecordIsLeftOut(t *testing.T) {
+	db := openUsage(t, filepath.Join(t.TempDir(), "usage"))
+	l := load(t, db, noon)
+	for _, subject := range []string{"a", "b", "c", "d", "e"} {
+		take(t, l, subject, 10)
+	}
+	save(t, l, db, noon)
+	header, all := records(t, db)
+	for i := range all[1:3] {
+		all[1+i].Data = []byte{0xff}
+	}
+	if err := db.SaveUsage(t.Context(), header, all); err != nil {
+		t.Fatal(err)
+	}
+
+	restored, damaged, err := usage.Load(t.Context(), db, memory.Options{Now: at(noon)})
+	if err != nil || damaged != 2 {
+		t.Fatalf("Load = %d damaged, %v, want 2 and no error", damaged, err)
+	}
+	kept := 0
+	for _, subject := range []string{"a", "b", "c", "d", "e"} {
+		if remaining(t, restored, subject) == 90 {
+			kept++
+		}
+	}
+	if kept != 3 {
+		t.Errorf("%d subjects kept their usage, want the 3 whose records are sound", kept)
+	}
+}
+
+func TestStateOfAnotherVersionIsRefused(t *testing.T) {
+	for name, header := range map[string][]byte{
+		"newer": append([]byte{2}, make([]byte, 16)...), "cut off": {1}, "with half a secret": {1, 2, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := openUsage(t, filepath.Join(t.TempDir(), "usage"))
+			if err := db.SaveUsage(t.Context(), header, nil); err != nil {
+				t.Fatal(err)
+			}
+			_, _, err := usage.Load(t.Context(), db, memory.Options{})
+			if err == nil || !strings.Contains(err.Error(), "delete the usage file") {
+				t.Errorf("Load = %v, want an error that says what to do", err)
+			}
+		})
+	}
+}
+
+// failing is a database that fails while it is told to.
+type failing struct {
+	store.Usage
+	err error
+}
+
+func (f *failing) SaveUsage(ctx context.Context, header []byte, records []store.UsageRecord) error {
+	if f.err != nil {
+		return f.err
+	}
+	return f.Usage.SaveUsage(ctx, header, records)
+}
+
+func TestAFailedSaveIsMadeUpFor(t *testing.T) {
+	db := &failing{Usage: openUsage(t, filepath.Join(t.TempDir(), "usage")), err: errors.New("disk full")}
+	l := load(t, db, noon)
+	take(t, l, "owner:ada", 10)
+	task := usage.LimiterTask(l, db, at(noon))
+	if err := task.Save(t.Context()); !errors.Is(err, db.err) {
+		t.Errorf("saving to a full disk = %v, want its error", err)
+	}
+	take(t, l, "owner:bob", 10)
+	db.err = nil
+	if err := task.Save(t.Context()); err != nil {
+		t.Errorf("saving when there is room = %v", err)
+	}
+	restored := load(t, db, noon)
+	if a, b := remaining(t, restored, "owner:ada"), remaining(t, restored, "owner:bob"); a != 90 || b != 90 {
+		t.Errorf("ada has %d and bob %d remaining, want 90 each", a, b)
+	}
+}

@@ -1,0 +1,111 @@
+package main_test
+
+import (
+	"bytes"
+	"database/sql"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	_ "modernc.org/sqlite" // registers the driver
+)
+
+// refused runs a command that must fail with the exit code 1, and returns what it
+// says.
+func refused(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Env = environment()
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 1 || stdout.Len() > 0 {
+		t.Errorf("%v ended with exit code %d and printed %q, want 1 and nothing\n%s", cmd, code, &stdout, &stderr)
+	}
+	return stderr.String()
+}
+
+func TestALockedDatabaseIsWaitedForAndThenRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	petstore(t, dir, "keys", "create", "--name=n", "--owner=o", "--plan=free")
+	db, err := sql.Open("sqlite", filepath.Join(dir, "petstore.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	if _, err := db.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+
+	cmd := exec.CommandContext(t.Context(), "petstore", "keys", "create", "--name=n", "--owner=o", "--plan=free")
+	cmd.Dir = dir
+	const want = "petstore: create key: database petstore.db: database unavailable: another process holds the file for too long"
+	if got := refused(t, cmd); !strings.HasPrefix(got, want) {
+		t.Errorf("a key for a locked database: %q, want %q", got, want)
+	}
+	// What only reads does not wait.
+	if list := petstore(t, dir, "keys", "list", "--json"); strings.Count(list, `"id"`) != 1 {
+		t.Errorf("the keys are %s, want the one", list)
+	}
+}
+
+// This one is not parallel: a program cannot be started while another test's new
+// process still holds it open for writing.
+func TestAReadOnlyFolderIsRefused(t *testing.T) {
+	dir := reachable(t)
+	program, err := exec.LookPath("petstore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		// Root may write anywhere, so this runs as nobody, who has to reach the
+		// program.
+		binary, err := os.ReadFile(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		program = filepath.Join(reachable(t), "petstore")
+		if err := os.WriteFile(program, binary, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(dir, 0o755) })
+
+	for _, args := range [][]string{
+		{"serve", "--listen=127.0.0.1:0", "--admin-listen="},
+		{"keys", "create", "--name=n", "--owner=o", "--plan=free"},
+	} {
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Dir = dir
+		if os.Geteuid() == 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		}
+		want := "petstore: create database petstore.db: cannot write in the folder " + dir + ": permission denied\n"
+		if got := refused(t, cmd); got != want {
+			t.Errorf("%v in a read-only folder: %q, want %q", args, got, want)
+		}
+	}
+}
+
+// reachable is a folder that every user can reach.
+func reachable(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "petstore-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

@@ -1,0 +1,111 @@
+package main_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const pet = `{"name":"Rex","categoryId":1}`
+
+// halfRequest begins to send a pet, and returns the connection on which the rest of
+// it is awaited.
+func halfRequest(t *testing.T, p *process, key string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.api, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	// The server asks for the body when the handler wants it, so that the request
+	// is surely under way.
+	fmt.Fprintf(conn, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", key, len(pet))
+	line, err := bufio.NewReader(io.LimitReader(conn, int64(len("HTTP/1.1 100 Continue\r\n\r\n")))).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "HTTP/1.1 100") {
+		t.Fatalf("the answer to Expect is %q, %v, want 100", line, err)
+	}
+	return conn
+}
+
+func TestSIGTERMFinishesWhatWasBegun(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			key := roomyKey(t, dir, "ada")
+			p := serve(t, dir)
+			conn := halfRequest(t, p, key)
+			if err := p.cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+
+			// It says that it is not ready, takes no more connections, and waits.
+			eventually(t, "not ready", func() bool {
+				a, err := ask(t.Context(), "GET", p.admin+"/readyz", "", "")
+				return err == nil && a.status == 503 && strings.Contains(string(a.body), `"server":"starting or draining"`)
+			})
+			mustAsk(t, 200, "GET", p.admin+"/healthz", "", "")
+			eventually(t, "no new connections", func() bool {
+				c, err := net.Dial("tcp", strings.TrimPrefix(p.api, "http://"))
+				if err == nil {
+					c.Close()
+				}
+				return errors.Is(err, syscall.ECONNREFUSED)
+			})
+
+			io.WriteString(conn, pet)
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil || resp.StatusCode != 201 {
+				t.Fatalf("the request that was under way got %v, %v, want 201", resp, err)
+			}
+			if err := p.wait(); err != nil {
+				t.Fatalf("the server did not end well: %v", err)
+			}
+			if len(p.logged("ended")) != 1 {
+				t.Error("the log does not say that it ended")
+			}
+
+			p = serve(t, dir)
+			if n := used(t, p, key); n != 1 {
+				t.Errorf("%d requests are counted after the restart, want the one", n)
+			}
+			if ids := petIDs(t, p, key); !ids[1] {
+				t.Errorf("the pets are %v, want the one", ids)
+			}
+		})
+	}
+}
+
+func TestASecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	key := roomyKey(t, dir, "ada")
+	p := serve(t, dir)
+	halfRequest(t, p, key)
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "ending", func() bool { return len(p.logged("ending: requests under way are finished first")) == 1 })
+	begin := time.Now()
+	err := p.stop()
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
+		t.Errorf("the server ended with %v, want the signal", err)
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("it took %v to end", took)
+	}
+}
