@@ -1,0 +1,59 @@
+// Deprecated is a service with one operation on its way out, and a client that
+// notices.
+//
+//	go run ./examples/deprecated
+package main
+
+import (
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"time"
+
+	"github.com/animalstore/gatehouse/deprecation"
+)
+
+func main() {
+	server := httptest.NewServer(newHandler(time.Now))
+	defer server.Close()
+	if err := call(os.Stdout, server.URL+"/v1/pets/17"); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// newHandler returns the service as it is at the time that now returns.
+func newHandler(now func() time.Time) http.Handler {
+	getPet := deprecation.MustNew(time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC), deprecation.Options{
+		Sunset:    time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC),
+		Successor: "/v1/pets?status=available",
+		OnUse:     func(r *http.Request) { log.Printf("%s still calls %s", r.RemoteAddr, r.Pattern) },
+		Now:       now,
+	})
+	mux := http.NewServeMux()
+	mux.Handle("GET /v1/pets/{petId}", getPet.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"id":%q}`, r.PathValue("petId"))
+	})))
+	return mux
+}
+
+// call gets url and says what a client can know of its deprecation.
+func call(out *os.File, url string) error {
+	response, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	notice, deprecated, err := deprecation.FromResponse(response)
+	if err != nil {
+		return fmt.Errorf("reading the deprecation fields of %s: %w", url, err)
+	}
+	if !deprecated {
+		_, err = fmt.Fprintln(out, response.Status, "and not deprecated")
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s, deprecated since %s, gone from %s on; in its place: %s\n", response.Status,
+		notice.Since.Format(time.DateOnly), notice.Sunset.Format(time.DateOnly), notice.Successor)
+	return err
+}

@@ -1,0 +1,107 @@
+// Keys is a service whose callers have API keys and plans. It keeps its keys in
+// a map, makes one of each plan at the start, and prints them.
+//
+//	go run ./examples/keys
+//	curl -i -H 'Authorization: Bearer demo_…' http://127.0.0.1:8081/whoami
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+func main() {
+	format, err := apikey.NewFormat("demo_")
+	if err != nil {
+		log.Fatal(err)
+	}
+	store := keys{}
+	for _, plan := range []*ratelimit.Plan{
+		ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000)),
+		ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), ratelimit.PerMinute(300), ratelimit.PerDay(10_000)),
+	} {
+		secret := format.Generate()
+		store[secret.Digest()] = apikey.Record{
+			Principal: apikey.Principal{KeyID: apikey.NewKeyID(), Owner: plan.Name() + " customer", Plan: plan},
+		}
+		fmt.Printf("%-5s %s\n", plan.Name(), secret.Reveal()) // shown once, kept nowhere
+	}
+	handler, err := newHandler(format, store)
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := &http.Server{Addr: "127.0.0.1:8081", Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	log.Printf("listening on http://%s/whoami", server.Addr)
+	log.Fatal(server.ListenAndServe())
+}
+
+// keys is what a service keeps of its keys: a digest of each, and whose it is.
+type keys map[apikey.Digest]apikey.Record
+
+func (k keys) Lookup(_ context.Context, d apikey.Digest) (apikey.Record, error) {
+	record, ok := k[d]
+	if !ok {
+		return apikey.Record{}, apikey.ErrUnknown
+	}
+	return record, nil
+}
+
+func newHandler(format *apikey.Format, store apikey.Store) (http.Handler, error) {
+	errs := &apierror.Responder{RequestID: middleware.RequestIDFrom}
+
+	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})
+	if err != nil {
+		return nil, err
+	}
+	auth, err := bearer.New("demo", verifier.Verify, bearer.Options{Errors: errs})
+	if err != nil {
+		return nil, err
+	}
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		return nil, err
+	}
+
+	// Whoever has a valid key is counted as its owner, everybody else as a
+	// network. A wrong key is nobody's: trying keys uses up no owner's quota.
+	guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
+	source := clientip.FromRemoteAddr()
+	limit, err := ratelimit.New(engine, func(r *http.Request) ratelimit.Caller {
+		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
+			return ratelimit.Caller{Subject: "owner:" + p.Owner, Plan: p.Plan}
+		}
+		return ratelimit.Caller{Subject: "network:" + clientip.Key(source.Addr(r)), Plan: guests, Network: true}
+	}, ratelimit.Options{Errors: errs})
+	if err != nil {
+		return nil, err
+	}
+
+	mux := http.NewServeMux()
+	mux.Handle("GET /whoami", errs.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		p, _ := bearer.FromContext[apikey.Principal](r.Context())
+		_, err := fmt.Fprintf(w, "%s, on the plan %s\n", p.Owner, p.Plan.Name())
+		return err
+	}))
+
+	// The order matters: who is it, may they, and only then who must have a key.
+	// So 401 and 404 are counted too, and carry the fields of the limit.
+	return middleware.Chain(errs.Mux(mux),
+		middleware.RequestID,
+		middleware.Recover(errs),
+		middleware.SecurityHeaders,
+		auth.Identify,
+		limit,
+		auth.Require,
+	), nil
+}
