@@ -1,0 +1,96 @@
+// Ratios turns the output of the benchmarks beside it into Markdown tables:
+// medians, how many times as long each peer takes, and what was aimed at.
+//
+//	go run ./cmd/ratios                                  measure, and print the tables
+//	go run ./cmd/ratios -write ../docs/BENCHMARKS.md     measure, and renew the document
+//	go run ./cmd/ratios old.txt new.txt                  tables of what was measured before
+//
+// It is run in the folder of the benchmarks. It measures in rounds, each of which
+// runs every benchmark once, so that whatever else the machine does in the
+// meantime meets all peers alike. On a machine that others use as well,
+//
+//	go run ./cmd/ratios -exec 'chrt -f 10'
+//
+// gives the benchmarks precedence over their processes (as root, on Linux). What
+// the benchmarks print is kept in the file that -raw names, for benchstat.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "ratios:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	var m measurement
+	flag.IntVar(&m.rounds, "rounds", 6, "how often everything is measured")
+	flag.StringVar(&m.benchtime, "benchtime", "300ms", "how long a benchmark runs in each round")
+	flag.StringVar(&m.exec, "exec", "", "a command that runs the benchmarks, such as 'chrt -f 10'")
+	flag.StringVar(&m.raw, "raw", "", "a file for what the benchmarks print")
+	flag.BoolVar(&m.long, "long", false, "ten million subjects and the flood of fifty million as well, once")
+	write := flag.String("write", "", "a document in which the tables are renewed")
+	flag.Parse()
+
+	out, err := output(&m, flag.Args())
+	if err != nil {
+		return err
+	}
+	s, err := parse(bytes.NewReader(out))
+	if err != nil {
+		return err
+	}
+	tables := s.tables()
+	if *write != "" {
+		return renew(*write, tables)
+	}
+	_, err = os.Stdout.WriteString(tables)
+	return err
+}
+
+// output returns what benchmarks printed: those of the files, or new ones.
+func output(m *measurement, files []string) ([]byte, error) {
+	if len(files) == 0 {
+		return m.measure()
+	}
+	var all []byte
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(all, b...), '\n')
+	}
+	return all, nil
+}
+
+// The tables stand between these lines of a document.
+const (
+	begin = "<!-- ratios: begin -->\n"
+	end   = "<!-- ratios: end -->\n"
+)
+
+// renew puts the tables into a document, in place of those it has.
+func renew(file, tables string) error {
+	doc, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := bytes.Cut(doc, []byte(begin))
+	_, after, ok2 := bytes.Cut(rest, []byte(end))
+	if !ok || !ok2 {
+		return fmt.Errorf("%s has no lines %q and %q", file, begin, end)
+	}
+	var b bytes.Buffer
+	b.Write(before)
+	b.WriteString(begin + "\n" + tables + "\n" + end)
+	b.Write(after)
+	return os.WriteFile(file, b.Bytes(), 0o644)
+}

@@ -1,0 +1,198 @@
+package benchmarks
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+	throttledredis "github.com/throttled/throttled/v2/store/goredisstore.v9"
+	"github.com/ulule/limiter/v3"
+	ululeredis "github.com/ulule/limiter/v3/drivers/store/redis"
+
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// A redisEngine decides one request. An error means that it could not.
+type redisEngine func(ctx context.Context, key string) (admitted bool, err error)
+
+// redisEngines share one Redis among processes. PING and a script that does
+// nothing show what a round trip costs.
+var redisEngines = []struct {
+	peer string
+	new  func(b *testing.B, client *redis.Client) redisEngine
+}{
+	{"ping", func(_ *testing.B, client *redis.Client) redisEngine {
+		return func(ctx context.Context, _ string) (bool, error) { return true, client.Ping(ctx).Err() }
+	}},
+	{"evalsha", newTrivialScript},
+	{"gatehouse", newRedisGatehouse},
+	{"ulule", newRedisUlule},
+	{"redis_rate", newRedisRate},
+	{"throttled", newRedisThrottled},
+}
+
+func newTrivialScript(b *testing.B, client *redis.Client) redisEngine {
+	sha, err := client.ScriptLoad(context.Background(), "return 1").Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func(ctx context.Context, key string) (bool, error) {
+		return true, client.EvalSha(ctx, sha, []string{key}).Err()
+	}
+}
+
+func newRedisGatehouse(b *testing.B, client *redis.Client) redisEngine {
+	l, err := redislimit.New(client, redislimit.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := plan(roomy, roomy)
+	return func(ctx context.Context, key string) (bool, error) {
+		d, err := l.Take(ctx, key, p, 1)
+		return d.Allowed(), err
+	}
+}
+
+func newRedisUlule(b *testing.B, client *redis.Client) redisEngine {
+	quota := func(prefix string, window time.Duration) *limiter.Limiter {
+		store, err := ululeredis.NewStoreWithOptions(client, limiter.StoreOptions{Prefix: prefix})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return limiter.New(store, limiter.Rate{Limit: roomy, Period: window})
+	}
+	m, d := quota("ulule:minute", minuteWindow), quota("ulule:day", dayWindow)
+	return func(ctx context.Context, key string) (bool, error) {
+		if c, err := m.Get(ctx, key); err != nil || c.Reached {
+			return false, err
+		}
+		c, err := d.Get(ctx, key)
+		return !c.Reached, err
+	}
+}
+
+// newRedisRate gives each quota a key of its own, since redis_rate keeps the
+// limits apart by nothing else.
+func newRedisRate(_ *testing.B, client *redis.Client) redisEngine {
+	l := redis_rate.NewLimiter(client)
+	m := redis_rate.Limit{Rate: roomy, Burst: roomy, Period: minuteWindow}
+	d := redis_rate.Limit{Rate: roomy, Burst: roomy, Period: dayWindow}
+	return func(ctx context.Context, key string) (bool, error) {
+		if r, err := l.Allow(ctx, key+":minute", m); err != nil || r.Allowed == 0 {
+			return false, err
+		}
+		r, err := l.Allow(ctx, key+":day", d)
+		return err == nil && r.Allowed > 0, err
+	}
+}
+
+func newRedisThrottled(b *testing.B, client *redis.Client) redisEngine {
+	quota := func(prefix string, window time.Duration) func(ctx context.Context, key string) (bool, error) {
+		store, err := throttledredis.NewCtx(client, prefix)
+		if err != nil {
+			b.Fatal(err)
+		}
+		l := newThrottledLimiter(b, store, roomy, window)
+		return func(ctx context.Context, key string) (bool, error) {
+			limited, _, err := l.RateLimitCtx(ctx, key, 1)
+			return !limited, err
+		}
+	}
+	m, d := quota("throttled:minute:", minuteWindow), quota("throttled:day:", dayWindow)
+	return func(ctx context.Context, key string) (bool, error) {
+		if ok, err := m(ctx, key); err != nil || !ok {
+			return false, err
+		}
+		return d(ctx, key)
+	}
+}
+
+// inParallel is how many requests are under way at once for each processor.
+const inParallel = 16
+
+// BenchmarkRedis is one decision about both quotas over the loopback interface,
+// by one client that waits for each answer, and by sixteen in parallel for each
+// processor. ns/op is time for all of them together. server-µs is what the server
+// spends in commands for a decision, and commands how many there are; failed-% is
+// what could not be decided.
+func BenchmarkRedis(b *testing.B) {
+	client := startRedis(b)
+	for _, s := range []scene{{name: "hot", keys: 1}, {name: "10k", keys: 10_000}} {
+		for _, parallel := range []bool{false, true} {
+			clients := "/clients=1"
+			if parallel {
+				clients = "/clients=16"
+			}
+			for _, e := range redisEngines {
+				var take redisEngine
+				keys := newKeys(scaled(s.keys))
+				b.Run("case="+s.name+clients+"/peer="+e.peer, func(b *testing.B) {
+					if take == nil { // not with every b.N
+						take = e.new(b, client)
+						fillRedis(b, take, keys)
+					}
+					b.ReportAllocs()
+					b.ResetTimer()
+					spent, reads := serverWork(b, client)
+					var failed int
+					if parallel {
+						failed = takeInParallel(b, take, keys)
+					} else {
+						failed = takeAlone(b, take, keys)
+					}
+					spentAfter, readsAfter := serverWork(b, client)
+					n := float64(b.N)
+					b.ReportMetric(float64((spentAfter-spent).Nanoseconds())/1000/n, "server-µs")
+					b.ReportMetric(float64(readsAfter-reads)/n, "round-trips")
+					b.ReportMetric(100*float64(failed)/n, "failed-%")
+				})
+			}
+		}
+	}
+}
+
+// fillRedis has the engine connect, load its script, and meet every key.
+func fillRedis(b *testing.B, take redisEngine, keys []string) {
+	var wg sync.WaitGroup
+	for some := range slices.Chunk(keys, (len(keys)+inParallel-1)/inParallel) {
+		wg.Go(func() {
+			for _, key := range some {
+				if _, err := take(context.Background(), key); err != nil {
+					b.Errorf("filling: %v", err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func takeAlone(b *testing.B, take redisEngine, keys []string) (failed int) {
+	ctx, o := context.Background(), order(0)
+	for b.Loop() {
+		if admitted, err := take(ctx, keys[o.next(uint64(len(keys)))]); err != nil || !admitted {
+			failed++
+		}
+	}
+	return failed
+}
+
+func takeInParallel(b *testing.B, take redisEngine, keys []string) int {
+	var goroutines, failed atomic.Uint64
+	b.SetParallelism(inParallel)
+	b.RunParallel(func(pb *testing.PB) {
+		ctx, o, n := context.Background(), order(goroutines.Add(1)<<40), uint64(0)
+		for pb.Next() {
+			if admitted, err := take(ctx, keys[o.next(uint64(len(keys)))]); err != nil || !admitted {
+				n++
+			}
+		}
+		failed.Add(n)
+	})
+	return int(failed.Load())
+}

@@ -1,0 +1,185 @@
+package benchmarks
+
+import (
+	"context"
+	"hash/maphash"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// A scene is the keys that requests are made with, and what becomes of them.
+type scene struct {
+	name        string
+	keys        int
+	minute, day int
+	denied      bool
+}
+
+var scenes = []scene{
+	{name: "hot", keys: 1, minute: roomy, day: roomy},
+	{name: "10k", keys: 10_000, minute: roomy, day: roomy},
+	{name: "1M", keys: 1_000_000, minute: roomy, day: roomy},
+	{name: "denied", keys: 1, minute: 1, day: 1000, denied: true},
+}
+
+// inPlace reports whether keys are so many that they are made in place.
+func (s scene) inPlace() bool { return s.keys >= 50_000 }
+
+// scaled returns the scene with the number of keys to be used.
+func (s scene) scaled() scene {
+	s.keys = scaled(s.keys)
+	return s
+}
+
+// fill has the engine meet every key, and uses a key up if it is to be denied.
+func (s scene) fill(take engine) {
+	for i := range s.keys {
+		key := newKey(uint64(i))
+		for take(key) && s.denied {
+		}
+	}
+}
+
+// run makes requests for as long as the benchmark lasts.
+func (s scene) run(b *testing.B, take engine) {
+	n, o, admitted := uint64(s.keys), order(0), 0
+	requests := 0
+	rest()
+	switch {
+	case s.keys == 1:
+		key := newKey(0)
+		for b.Loop() {
+			requests++
+			if take(key) {
+				admitted++
+			}
+		}
+	case !s.inPlace():
+		keys := newKeys(s.keys)
+		for b.Loop() {
+			requests++
+			if take(keys[o.next(n)]) {
+				admitted++
+			}
+		}
+	default:
+		k := newKeyMaker()
+		for b.Loop() {
+			requests++
+			if take(k.key(o.next(n))) {
+				admitted++
+			}
+		}
+	}
+	s.check(b, requests, admitted)
+}
+
+// check fails the benchmark if it did not measure what it says. When a window
+// ends a request is admitted even in a scene of denials.
+func (s scene) check(b *testing.B, requests, admitted int) {
+	switch {
+	case !s.denied && admitted < requests:
+		b.Errorf("%d of %d requests were denied, want none", requests-admitted, requests)
+	case s.denied && admitted > requests/1000+2:
+		b.Errorf("%d of %d requests were admitted, want next to none", admitted, requests)
+	}
+}
+
+// BenchmarkTake is one decision about both quotas. With a million keys it also
+// reports what they take: bytes of heap a key, keys included where the engine
+// keeps them, and the duration of one full collection.
+func BenchmarkTake(b *testing.B) {
+	for _, s := range scenes {
+		for _, e := range engines {
+			if s.denied && e.peer == "none" {
+				continue
+			}
+			b.Run("case="+s.name+"/peer="+e.peer, func(b *testing.B) {
+				s := s.scaled()
+				before := heap()
+				take := e.new(b, s.minute, s.day)
+				s.fill(take)
+				after := heap()
+				b.ReportAllocs()
+				s.run(b, take)
+				if s.inPlace() && e.peer != "none" {
+					b.ReportMetric(float64(after-before)/float64(s.keys), "B/key")
+					b.ReportMetric(float64(collection().Microseconds())/1000, "gc-ms")
+				}
+				runtime.KeepAlive(take)
+			})
+		}
+	}
+	b.Run("case=banned/peer=gatehouse", func(b *testing.B) {
+		l := newMemory(b, memory.Options{})
+		take := takeFrom(l, plan(roomy, roomy))
+		take(newKey(0))
+		if err := l.Ban(context.Background(), newKey(0), 24*time.Hour); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		scene{keys: 1, denied: true}.run(b, take)
+	})
+}
+
+// heap returns the bytes of all live objects.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // finishes the sweep of the first, and collects what it finalized
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// collection returns the duration of one full collection, the shortest of three.
+func collection() time.Duration {
+	shortest := time.Duration(1<<63 - 1)
+	for range 3 {
+		start := time.Now()
+		runtime.GC()
+		shortest = min(shortest, time.Since(start))
+	}
+	return shortest
+}
+
+// BenchmarkFloor is what no decision can be faster than: reading a clock,
+// hashing a key, and, with many keys, fetching the subject's state from memory.
+func BenchmarkFloor(b *testing.B) {
+	b.Run("of=time.Now", func(b *testing.B) {
+		for b.Loop() {
+			_ = time.Now()
+		}
+	})
+	b.Run("of=time.Since", func(b *testing.B) {
+		start := time.Now()
+		for b.Loop() {
+			_ = time.Since(start)
+		}
+	})
+	b.Run("of=hash", func(b *testing.B) {
+		key, seed := newKey(0), maphash.MakeSeed()
+		for b.Loop() {
+			_ = maphash.String(seed, key)
+		}
+	})
+	b.Run("of=key", func(b *testing.B) {
+		k, o := newKeyMaker(), order(0)
+		for b.Loop() {
+			_ = k.key(o.next(1_000_000))
+		}
+	})
+	b.Run("of=miss", func(b *testing.B) {
+		const words = 1 << 22 // 32 MB, as a million subjects take
+		memory := make([]uint64, words)
+		for i := range memory {
+			memory[i] = uint64(i) // pages that were only read are all one
+		}
+		o, sum := order(0), uint64(0)
+		for b.Loop() {
+			sum = memory[(o.next(words)+sum)%words] // each waits for the one before
+		}
+	})
+}
