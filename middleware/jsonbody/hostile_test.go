@@ -3,11 +3,8 @@ package jsonbody_test
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/animalstore/gatehouse/middleware/jsonbody"
 )
@@ -159,42 +156,38 @@ func TestUniqueItemsIsCheap(t *testing.T) {
 	}
 }
 
-// raceEnabled tells whether the race detector slows everything down.
-func raceEnabled() bool {
-	info, ok := debug.ReadBuildInfo()
-	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-}
-
-// cheap wants 64 KiB of anything to take at most 100 ms, the best of some runs since
-// the machine has other work, and to allocate at most 64 MiB in all.
+// cheap wants 64 KiB of anything to allocate at most 64 MiB in all, which bounds the
+// work. BenchmarkHostile tells the time.
 func cheap(t *testing.T, body *jsonbody.Body[any], text string) {
 	t.Helper()
-	limit, memory := 100*time.Millisecond, uint64(64<<20)
-	if raceEnabled() {
-		limit *= 10
-	}
+	const memory = uint64(64 << 20)
 	if len(text) > size {
 		t.Fatalf("the body has %d octets, more than are read", len(text))
 	}
-	data := []byte(text)
-	best, allocated := time.Hour, uint64(0)
-	for run := 0; run < 20 && (run < 3 || best > limit); run++ {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		start := time.Now()
-		_, err := body.Parse(data)
-		best = min(best, time.Since(start))
-		runtime.ReadMemStats(&after)
-		allocated = after.TotalAlloc - before.TotalAlloc
-		if err != nil {
-			refusal(t, err)
-		}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := body.Parse([]byte(text))
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		refusal(t, err)
 	}
-	t.Logf("%v, %d KiB", best, allocated>>10)
-	if best > limit {
-		t.Errorf("Parse took %v at best, promised are at most %v", best, limit)
-	}
-	if allocated > memory {
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > memory {
 		t.Errorf("Parse allocated %d MiB, promised are at most %d", allocated>>20, memory>>20)
+	}
+}
+
+func BenchmarkHostile(b *testing.B) {
+	body, err := jsonbody.New[any]([]byte(hostileSchema), "#", jsonbody.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, tt := range hostile {
+		b.Run(tt.name, func(b *testing.B) {
+			data := []byte(tt.body)
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = body.Parse(data) // most are refused
+			}
+		})
 	}
 }
