@@ -85,6 +85,29 @@ func TestFloodForgetsNobodyWhoCounts(t *testing.T) {
 	}
 }
 
+// What counts is the share of a quota, not how much was used: two of three are
+// kept, and twenty of a thousand give way.
+func TestFloodOfLargerUsage(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	l := newLimiter(t, memory.Options{MaxSubjects: 1000, Now: clock.Now})
+	small := ratelimit.MustPlan("small", ratelimit.Penalty{}, ratelimit.PerHour(3), ratelimit.PerDay(1000))
+	large := ratelimit.MustPlan("large", ratelimit.Penalty{}, ratelimit.PerHour(1000), ratelimit.PerDay(10_000))
+	for i := range 100 {
+		take(t, l, fmt.Sprint("small ", i), small)
+		take(t, l, fmt.Sprint("small ", i), small)
+	}
+	for i := range 20_000 {
+		if _, err := l.Take(ctx, fmt.Sprint("large ", i), large, 20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 100 {
+		if d := take(t, l, fmt.Sprint("small ", i), small); d.States[0].Remaining != 0 {
+			t.Fatalf("small %d, who had used two of three, has %d left after the third", i, d.States[0].Remaining)
+		}
+	}
+}
+
 func TestFullOfThoseWhoCount(t *testing.T) {
 	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, memory.Options{MaxSubjects: 100, Now: clock.Now})

@@ -40,7 +40,9 @@ func (l *Limiter) decide(s *segment, h uint64, subject string, d *ratelimit.Deci
 		}
 	}
 	if r != before || hasRecord && r.empty() {
-		l.putRecord(s, h, r, d.Time)
+		// Without room the record is not kept, which makeRoom has counted. The
+		// decision stands.
+		_ = l.putRecord(s, h, r, d.Time)
 	}
 	l.sweep(s, d.Time, rollSteps)
 	return nil

@@ -29,8 +29,8 @@
 // subject takes the place of one whose windows are over, or else of the one of a
 // sample that has used least. A subject that is banned, has strikes, or has used
 // half of a quota is never forgotten for another; when there is nobody else, a
-// new subject gets an error that wraps [ratelimit.ErrUnavailable]. Both are
-// counted in [Stats].
+// new subject gets an error that wraps [ratelimit.ErrUnavailable], and a strike
+// that needs a place of its own is not remembered. All this is counted in [Stats].
 //
 // # Time
 //
