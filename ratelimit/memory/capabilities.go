@@ -87,5 +87,9 @@ func (l *Limiter) Charge(_ context.Context, subject string, plan *ratelimit.Plan
 	d := ratelimit.Decision{Plan: plan, Cost: 1, Time: now}
 	e.add(plan, units, at.UnixNano())
 	e.states(&d)
-	return l.put(s, h, &e, e.old&marked|heaviness(&d), now)
+	flags := heaviness(&d)
+	if r, _ := s.record(h, now); r.pending() {
+		flags |= marked // the record may outlive the account that this one follows
+	}
+	return l.put(s, h, &e, flags, now)
 }

@@ -2,6 +2,7 @@ package ratelimittest
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -82,5 +83,48 @@ func testRefund(b *bench) {
 	refund(d)
 	if d = b.take(p); d.States[0].Remaining != 4 {
 		b.Errorf("a decision refunded twice left %d of 5 after one more request", d.States[0].Remaining)
+	}
+}
+
+func testCharge(b *bench) {
+	charger, ok := b.engine.Limiter.(ratelimit.Charger)
+	if !ok {
+		b.Skip("skipped: the engine is no Charger")
+	}
+	p := ratelimit.MustPlan("charged", penalty(), ratelimit.PerMinute(10), ratelimit.PerDay(100))
+	charge := func(minute, day int64, at time.Time) {
+		b.Helper()
+		err := charger.Charge(context.Background(), "a", p, [ratelimit.MaxQuotas]int64{minute, day}, at)
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	left := func(what string, d ratelimit.Decision, minute, day int64) {
+		b.Helper()
+		if d.States[0].Remaining != minute || d.States[1].Remaining != day {
+			b.Errorf("%s: %d of the minute and %d of the day are left, want %d and %d",
+				what, d.States[0].Remaining, d.States[1].Remaining, minute, day)
+		}
+	}
+	charge(3, 20, b.now)
+	left("a subject never seen", b.take(p), 6, 79)
+	charge(5, 5, b.now.Add(-time.Minute))
+	left("the minute is over, the day is not", b.take(p), 5, 73)
+	charge(50, 0, b.now)
+	d := b.take(p)
+	left("more than fits", d, 0, 73)
+	b.want("no request of the minute is left", d, limited, 0)
+	if !b.gaps.NoPenalty && d.StrikesLeft != penalty().Strikes {
+		b.Errorf("a charge over the limit left %d strikes, want all %d", d.StrikesLeft, penalty().Strikes)
+	}
+	b.advance(time.Minute)
+	charge(ratelimit.MaxLimit, ratelimit.MaxLimit, b.now)
+	charge(1<<62, 1<<62, b.now)
+	left("no count goes over the largest", b.take(p), 0, 0)
+	for what, plan := range map[string]*ratelimit.Plan{"negative units": p, "no plan": nil} {
+		err := charger.Charge(context.Background(), "a", plan, [ratelimit.MaxQuotas]int64{-1}, b.now)
+		if !errors.Is(err, ratelimit.ErrInvalid) {
+			b.Errorf("a charge with %s: %v, want ErrInvalid", what, err)
+		}
 	}
 }

@@ -94,12 +94,22 @@ func (h *history) step() string {
 			}
 			return ratelimit.Decision{}, l.(ratelimit.Refunder).Refund(ctx, h.lastOf, &d)
 		})
-	case n < 43:
+	case n < 42 && h.charges():
+		var units [ratelimit.MaxQuotas]int64
+		for i := range plan.Len() {
+			units[i] = h.rand.Int64N(plan.Quota(i).Limit + 1)
+		}
+		at := h.clock.Now().Add(-time.Duration(h.rand.IntN(20)) * time.Second)
+		what := fmt.Sprint("charge ", units, " at ", at.Format("15:04:05"))
+		return h.compare(what, subject, plan, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+			return ratelimit.Decision{}, l.(ratelimit.Charger).Charge(ctx, subject, plan, units, at)
+		})
+	case n < 44:
 		length := time.Duration(1+h.rand.IntN(30_000)) * time.Millisecond
 		return h.compare("ban for "+length.String(), subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 			return ratelimit.Decision{}, l.(ratelimit.Banner).Ban(ctx, subject, length)
 		})
-	case n < 45:
+	case n < 46:
 		return h.compare("lift", subject, nil, 0, func(l ratelimit.Limiter) (d ratelimit.Decision, err error) {
 			lifted, err := l.(ratelimit.Banner).Lift(ctx, subject)
 			if lifted {
@@ -107,7 +117,7 @@ func (h *history) step() string {
 			}
 			return d, err
 		})
-	case n < 47:
+	case n < 48:
 		return h.compareBans(ctx)
 	}
 	cost := 1 + h.rand.Int64N(2)
@@ -117,6 +127,13 @@ func (h *history) step() string {
 	return h.compare("take", subject, plan, cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 		return l.Take(ctx, subject, plan, cost)
 	})
+}
+
+// charges reports whether the engine is a Charger, which not every one that keeps
+// the rules of the model is.
+func (h *history) charges() bool {
+	_, ok := h.engine.Limiter.(ratelimit.Charger)
+	return ok
 }
 
 // move sets both clocks: mostly forwards, by a little or by much, sometimes back

@@ -3,6 +3,7 @@ package ratelimittest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -29,6 +30,26 @@ func (m *Model) Refund(_ context.Context, name string, d *ratelimit.Decision) er
 	for length, w := range s.windows {
 		if endOf(charged, length).Equal(w.end) {
 			w.used = max(w.used-d.Cost, 0)
+		}
+	}
+	return nil
+}
+
+// Charge implements [ratelimit.Charger].
+func (m *Model) Charge(_ context.Context, name string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+	if err := plan.Check(1); err != nil {
+		return err
+	}
+	if slices.Min(units[:]) < 0 {
+		return fmt.Errorf("%w: charge of %v", ratelimit.ErrInvalid, units)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, now := m.subject(name)
+	s.roll(now, plan)
+	for i, q := range plan.Quotas() {
+		if w := s.windows[q.Window]; endOf(at, q.Window).Equal(w.end) {
+			w.used += min(units[i], ratelimit.MaxLimit-w.used)
 		}
 	}
 	return nil

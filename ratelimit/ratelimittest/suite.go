@@ -88,6 +88,7 @@ func Run(t *testing.T, new New, gaps Gaps) {
 		{"peeks without a trace", false, false, testPeek},
 		{"resets", false, false, testReset},
 		{"refunds", true, gaps.OneQuota, testRefund},
+		{"takes in what was admitted elsewhere", true, gaps.OneQuota, testCharge},
 		{"bans and lifts by hand", false, false, testBanByHand},
 	} {
 		t.Run(test.name, func(t *testing.T) {
