@@ -46,7 +46,7 @@ func (l *Limiter) commands(groups []*group) []*command {
 	var last class // mostly that of the next group too
 	var cmd *command
 	for _, g := range groups {
-		if g.index {
+		if g.index || g.op == opCharge {
 			cmds = append(cmds, &command{groups: []*group{g}})
 			continue
 		}
@@ -119,7 +119,7 @@ func (q *question) appendTo(b []byte) []byte {
 	case opBan:
 		b = u32(b, uint32(q.arg/int64(time.Second)))
 		return u32(b, uint32(q.arg%int64(time.Second)))
-	case opTake, opPeek, opRefund:
+	case opTake, opPeek, opRefund, opCharge:
 	default:
 		return b
 	}
@@ -128,8 +128,15 @@ func (q *question) appendTo(b []byte) []byte {
 		quota := q.plan.Quota(i)
 		b = u32(u32(b, seconds(quota.Window)), uint32(quota.Limit))
 	}
-	if q.op == opRefund {
+	switch q.op {
+	case opRefund:
 		return u32(b, uint32(q.arg/int64(time.Second)))
+	case opCharge:
+		b = u32(b, uint32(q.arg/int64(time.Second)))
+		for i := range q.plan.Len() {
+			b = u32(b, uint32(q.units[i]))
+		}
+		return b
 	}
 	p := q.plan.Penalty()
 	b = binary.BigEndian.AppendUint16(b, uint16(p.Strikes))

@@ -35,11 +35,13 @@
 // # Failure
 //
 // An error that wraps [ratelimit.ErrUnavailable], or is the context's, says that
-// the caller got no decision. The request may have been charged all the same: its
-// reply may have been lost, or have come too late. It was charged once at most,
-// since no call whose outcome is unknown is sent a second time, whatever MaxRetries
-// says in the options of the client; and it was not admitted. A caller whose
-// context ended before the call was sent is not charged.
+// the caller got no decision, and so has not admitted the request. It may have been
+// charged all the same, if the reply was lost: once at most, since no call whose
+// outcome is unknown is sent a second time, whatever MaxRetries says in the options
+// of the client. A caller whose context ended before the call was sent is not
+// charged. One whose deadline passed after that is given the charge back when the
+// answer comes; one who cancelled is not, so that to hang up is no way to pay
+// nothing.
 //
 // Some errors say that nothing was done, and lead to a second attempt that nobody
 // notices: a server that does not know the script (after SCRIPT FLUSH, a restart,

@@ -259,8 +259,49 @@ func TestStop(t *testing.T) {
 	if err := <-stayed; err != nil {
 		t.Errorf("a caller who stayed until the server went on: %v", err)
 	}
-	if n := used(t, l, "a", limit); n != 3 {
-		t.Errorf("%d were charged, want 3: one before, one who was sent and left, and one who stayed", n)
+	if n := used(t, l, "a", limit); n != 2 {
+		t.Errorf("%d were charged, want 2: one before, and one who stayed", n)
+	}
+}
+
+// A decision that comes when the caller's time is up was for nothing, and is given
+// back. A caller who hangs up has paid.
+func TestLateAnswer(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		leave func(sent func()) context.Context // a context that ends after sent was called
+		want  int64
+	}{
+		{"the time is up", func(sent func()) context.Context {
+			ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+			t.Cleanup(cancel)
+			sent()
+			return ctx
+		}, 0},
+		{"the caller gave up", func(sent func()) context.Context {
+			ctx, cancel := context.WithCancel(ctx)
+			sent()
+			time.AfterFunc(20*time.Millisecond, cancel)
+			return ctx
+		}, 5},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := redistest.Start(t)
+			l := newLimiter(t, s.Client())
+			if _, err := l.Peek(ctx, "a", lasting(9)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.Take(test.leave(s.Stop), "a", lasting(9), 5); err == nil {
+				t.Fatal("a server that is stopped decided")
+			}
+			s.Cont()
+			// What is given back is so before the lane takes on anything else.
+			for deadline := time.Now().Add(20 * time.Second); used(t, l, "a", 9) != test.want; {
+				if time.Now().After(deadline) {
+					t.Fatalf("%d of 5 units are charged, want %d", used(t, l, "a", 9), test.want)
+				}
+			}
+		})
 	}
 }
 

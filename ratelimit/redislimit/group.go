@@ -1,6 +1,7 @@
 package redislimit
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -11,6 +12,7 @@ const (
 	opTake   = 't'
 	opPeek   = 'p'
 	opRefund = 'r'
+	opCharge = 'c'
 	opBan    = 'b'
 	opLift   = 'l'
 	opReset  = 'x'
@@ -23,7 +25,8 @@ type question struct {
 	subject string
 	plan    *ratelimit.Plan
 	cost    int64
-	arg     int64 // of a refund the time of the charge, of a ban its length, in nanoseconds
+	arg     int64                       // of a refund or a charge when it was admitted, of a ban its length, in nanoseconds
+	units   *[ratelimit.MaxQuotas]int64 // of a charge
 }
 
 // shared reports whether callers with equal questions can share an answer.
@@ -38,7 +41,16 @@ type call struct {
 	ready chan struct{} // has room for one: the group was answered
 	place int           // in the group, from 0, without those who left
 	left  bool          // the caller no longer waits, and the group was not yet sent
+	state atomic.Uint32
 }
+
+// The states of a call that was sent. It ends as answered, or as overdue if the
+// caller's time was up before, whichever is first.
+const (
+	waiting = iota
+	answered
+	overdue
+)
 
 // maxCalls is how many calls a group holds at most: the script has 16 bits for it.
 const maxCalls = 1 << 15
@@ -84,13 +96,29 @@ func (g *group) seal() bool {
 	return g.requests > 0
 }
 
-// finish lets the callers have the answer.
-func (g *group) finish() {
+// finish lets the callers have the answer. It returns the units that were granted
+// to those for whom it is too late.
+func (g *group) finish() (unused int64) {
 	for c := g.first; c != nil; {
 		next := c.next // the caller may use the call for another question
-		c.ready <- struct{}{}
+		if c.state.CompareAndSwap(waiting, answered) {
+			c.ready <- struct{}{}
+		} else if c.place < g.granted() {
+			unused += g.cost
+		}
 		c = next
 	}
+	return unused
+}
+
+// granted returns how many requests were admitted, as far as is known.
+func (g *group) granted() int {
+	if g.op != opTake || g.err != nil {
+		return 0
+	}
+	r := reply{entry: g.entry, requests: g.requests}
+	granted, _ := r.counts()
+	return granted
 }
 
 // maxGroups is how many groups travel together at most. It bounds how long one

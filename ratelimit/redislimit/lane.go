@@ -2,6 +2,7 @@ package redislimit
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"time"
@@ -32,19 +33,25 @@ const spacing = 250 * time.Microsecond
 // asked, or the context's error as soon as the context ends.
 func (l *lane) ask(ctx context.Context, q question, c *call) (*group, error) {
 	g, b := l.join(q, c)
-	switch {
-	case b == nil:
-	case ctx.Done() == nil:
-		l.carry(b) // the caller has to wait for it anyhow
-	default:
+	if ctx.Done() == nil { // the caller has to wait for the answer anyhow
+		if b != nil {
+			l.carry(b)
+		}
+		<-c.ready
+		return g, nil
+	}
+	if b != nil {
 		go l.carry(b)
 	}
 	select {
 	case <-c.ready:
 		return g, nil
 	case <-ctx.Done():
-		l.leave(g, c)
-		return nil, ctx.Err()
+		if l.leave(g, c, ctx.Err()) {
+			return nil, ctx.Err()
+		}
+		<-c.ready
+		return g, nil
 	}
 }
 
@@ -79,11 +86,18 @@ func (l *lane) mayLeave() bool {
 	return l.trip > time.Duration(l.flights)*spacing || time.Since(l.left) > spacing
 }
 
-// leave withdraws a call whose caller no longer waits, if it was not yet sent.
-func (l *lane) leave(g *group, c *call) {
+// leave withdraws a call whose caller no longer waits, because of err: one that was
+// not yet sent is not made. Of one that was sent, and whose time is up, the answer
+// comes too late, unless it is there by now, which leave then denies. It stays as it
+// is if the caller gave up by himself, so that to hang up is no way to pay nothing.
+func (l *lane) leave(g *group, c *call, err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.left = !g.sent
+	if !g.sent {
+		c.left = true
+		return true
+	}
+	return !errors.Is(err, context.DeadlineExceeded) || c.state.CompareAndSwap(waiting, overdue)
 }
 
 // next takes the batch that leaves now, nil if nobody waits.

@@ -10,6 +10,8 @@
 --            p  peek   the same
 --            r  refund the same, and in place of the penalty the second in which
 --                      the charge was made 4
+--            c  charge the same as for a refund, and after it for each quota the
+--                      units to add 4; the cost is not used
 --            b  ban    whole seconds 4, and nanoseconds 4
 --            l  lift
 --            x  reset
@@ -47,83 +49,108 @@ local call, byte, char, sub = redis.call, string.byte, string.char, string.sub
 local AFTERLIFE = 5 -- seconds that a key outlives what it says
 
 local arg, counts, name = ARGV[1], ARGV[2] or '', ARGV[3]
-local op = sub(arg, 1, 1)
 local time = call('TIME')
 local now = time[1] + 0
 
-local function four(x)
-  local d = x % 256
-  x = (x - d) / 256
-  local c = x % 256
-  x = (x - c) / 256
-  local b = x % 256
-  return char((x - b) / 256, b, c, d)
-end
-
-local function number(s, i)
-  local a, b, c, d = byte(s, i, i + 3)
-  return ((a * 256 + b) * 256 + c) * 256 + d
-end
-
--- The plan: of each quota the length of its window, the limit, and how the window
--- that is open now begins in a value; of all of them, the last end.
-local quotas, cost, last_end = 0, 0, 0
-local windows, limits, heads, all_heads = {0, 0, 0, 0}, {0, 0, 0, 0}, {'', '', '', ''}, ''
-if op == 't' or op == 'p' or op == 'r' then
-  cost, quotas = number(arg, 2), byte(arg, 6)
+-- Of a take, the plan: the limits, how a value begins whose windows are all open
+-- now, and the last of their ends. This and admit are on the way of every request,
+-- and are written for the interpreter, which spends more time here than Redis does
+-- on reading and writing the keys: few calls, few tables, and few variables that a
+-- function has to capture.
+local take, quotas, cost, last_end = sub(arg, 1, 1) == 't', 0, 1, 0
+local limits, heads = {}, ''
+if take then
+  local a, b, c, d, e, f, g, h = byte(arg, 2, 6)
+  cost, quotas = ((a * 256 + b) * 256 + c) * 256 + d, e
   for q = 1, quotas do
-    local length = number(arg, 8 * q - 1)
+    a, b, c, d, e, f, g, h = byte(arg, 8 * q - 1, 8 * q + 6)
+    limits[q] = ((e * 256 + f) * 256 + g) * 256 + h
+    local length = ((a * 256 + b) * 256 + c) * 256 + d
     local ending = now - now % length + length
-    windows[q], limits[q] = length, number(arg, 8 * q + 3)
-    heads[q] = sub(arg, 8 * q - 1, 8 * q + 2) .. four(ending)
-    all_heads = all_heads .. heads[q]
     if ending > last_end then last_end = ending end
+    h = ending % 256
+    ending = (ending - h) / 256
+    g = ending % 256
+    ending = (ending - g) / 256
+    f = ending % 256
+    heads = heads .. char(a, b, c, d, (ending - f) / 256, f, g, h)
   end
 end
 
--- charge is the common case of a take, in which there is little to do but count:
+-- admit is the common case of a take, in which there is little to do but count:
 -- the subject is new, or its windows are those of the plan or have ended, all
--- requests fit, there is no record, and the clock has not stepped back. It returns the new
--- value and whether all windows were open before; or nil, and then it is another
--- case. It is written for the interpreter, which spends more time here than Redis
--- does on reading and writing the keys: no table, few calls.
-local function charge(v, units)
-  local were_open = sub(v, 1, 8 * quotas) == all_heads
-  local fresh = all_heads
+-- requests fit, there is no record, and the clock has not stepped back. It returns
+-- the new value and whether all windows were open before; or nil, and then it is
+-- another case.
+local function admit(v, units, now, quotas, heads, limits)
+  local open, fresh = sub(v, 1, 8 * quotas) == heads, heads
   for q = 1, quotas do
-    local units, p = units, 8 * q
-    if were_open or sub(v, p - 7, p) == heads[q] then
-      p = 8 * quotas + 4 * q
-      local a, b, c, d = byte(v, p - 3, p)
-      units = units + ((a * 256 + b) * 256 + c) * 256 + d
-    elseif v ~= '' and number(v, p - 3) > now then
-      return nil -- another window, or one in the future; one that has ended makes room
+    local a, b, c, d = 0, 0, 0, units
+    if v ~= '' then
+      local p = 8 * q
+      if open or sub(v, p - 7, p) == sub(heads, p - 7, p) then
+        p = 8 * quotas + 4 * q
+        a, b, c, d = byte(v, p - 3, p)
+        d = d + units
+      else
+        local e, f, g, h = byte(v, p - 3, p)
+        if ((e * 256 + f) * 256 + g) * 256 + h > now then
+          return nil -- another window, or one in the future; one that has ended makes room
+        end
+      end
     end
-    if units > limits[q] then return nil end
-    local d = units % 256
-    units = (units - d) / 256
-    local c = units % 256
-    units = (units - c) / 256
-    local b = units % 256
-    fresh = fresh .. char((units - b) / 256, b, c, d)
+    local sum = ((a * 256 + b) * 256 + c) * 256 + d
+    if sum > limits[q] then return nil end
+    if d > 255 then
+      d = sum % 256
+      sum = (sum - d) / 256
+      c = sum % 256
+      sum = (sum - c) / 256
+      b = sum % 256
+      a = (sum - b) / 256
+    end
+    fresh = fresh .. char(a, b, c, d)
   end
-  return fresh, were_open
+  return fresh, open
 end
 
 -- uncommon returns the function that does everything else: it takes a key, its
 -- value and a number of requests, and returns the answer. What it needs is made
 -- here, and not on the way of the common case.
-local function uncommon()
+local function uncommon(arg, name, now, micros)
   local floor, max, min, insert, remove = math.floor, math.max, math.min, table.insert, table.remove
   local WINDOW, RECORD = 12, 21 -- bytes
   local MAX_WINDOWS = 8        -- of one subject
   local MAX_U32 = 4294967295
   local INDEX_AFTERLIFE = 3600 -- seconds that an ended ban stays in the index
-  local micros = time[2] + 0
+
+  local function four(x)
+    local d = x % 256
+    x = (x - d) / 256
+    local c = x % 256
+    x = (x - c) / 256
+    local b = x % 256
+    return char((x - b) / 256, b, c, d)
+  end
+
+  local function number(s, i)
+    local a, b, c, d = byte(s, i, i + 3)
+    return ((a * 256 + b) * 256 + c) * 256 + d
+  end
 
   local function two(x)
     return char(floor(x / 256), x % 256)
   end
+
+  -- The plan.
+  local op, cost, quotas, windows, limits = sub(arg, 1, 1), 0, 0, {}, {}
+  if op == 't' or op == 'p' or op == 'r' or op == 'c' then
+    cost, quotas = number(arg, 2), byte(arg, 6)
+    for q = 1, quotas do
+      windows[q], limits[q] = number(arg, 8 * q - 1), number(arg, 8 * q + 3)
+    end
+  end
+  local rest = 7 + 8 * quotas -- where in arg the plan's quotas end
 
   -- window_end returns the end of the window that the second t is in.
   local function window_end(t, length)
@@ -251,9 +278,10 @@ local function uncommon()
     call('EXPIREAT', index, last + INDEX_AFTERLIFE)
   end
 
-  -- punish starts the ban that is due after the last one. The penalty is at p.
-  local function punish(p)
-    local base, growth, longest, forgive = number(arg, p + 6), byte(arg, p + 10), number(arg, p + 11), number(arg, p + 15)
+  -- punish starts the ban that is due after the last one.
+  local function punish()
+    local base, growth = number(arg, rest + 6), byte(arg, rest + 10)
+    local longest, forgive = number(arg, rest + 11), number(arg, rest + 15)
     if now > ban_ends then level = max(level - floor((now - ban_ends) / forgive), 0) end
     level = min(level + 1, 255)
     for _ = 2, level do
@@ -268,8 +296,7 @@ local function uncommon()
   -- record. It returns how many were limited before a ban began, and whether
   -- they were spared; or nil if a ban would begin and there is no index.
   local function strike(requests)
-    local p = 7 + 8 * quotas
-    local endured, grace = byte(arg, p) * 256 + byte(arg, p + 1), number(arg, p + 2)
+    local endured, grace = byte(arg, rest) * 256 + byte(arg, rest + 1), number(arg, rest + 2)
     if endured == 0 then return requests, true end
     for i = 1, n do expires = max(expires, ends[i]) end
     local start, last = 0, 0
@@ -284,7 +311,7 @@ local function uncommon()
     strikes = strikes + limited
     if limited < requests then
       if not name then return nil end
-      punish(p)
+      punish()
     end
     return limited, false
   end
@@ -350,11 +377,25 @@ local function uncommon()
   end
 
   function operations.r(key, v)
-    local charged = number(arg, 7 + 8 * quotas)
+    local charged = number(arg, rest)
     roll(v)
     read_record(v)
     for i = 1, n do
       if window_end(charged, lengths[i]) == ends[i] then used[i] = used[i] - cost end
+    end
+    return answer('a', store(key, v))
+  end
+
+  -- What was admitted elsewhere is added whether or not it fits.
+  function operations.c(key, v)
+    local admitted = number(arg, rest)
+    roll(v)
+    read_record(v)
+    for q = 1, quotas do
+      local i = find(windows[q])
+      if window_end(admitted, windows[q]) == ends[i] then
+        used[i] = min(used[i] + number(arg, rest + 4 * q), MAX_U32)
+      end
     end
     return answer('a', store(key, v))
   end
@@ -398,7 +439,7 @@ local subjects = name and 1 or #KEYS
 local values = call('MGET', unpack(KEYS, 1, subjects))
 local size = 12 * quotas
 local granted = 'a' .. char(size)
-local out, last = {time[1] .. ' ' .. time[2] .. ' '}, 1
+local out, last = {time[1], ' ', time[2], ' '}, 4
 local settle
 for s = 1, subjects do
   local key, v, requests = KEYS[s], values[s] or '', 1
@@ -406,19 +447,19 @@ for s = 1, subjects do
     local a, b = byte(counts, 2 * s - 1, 2 * s)
     requests = a * 256 + b
   end
-  local fresh, were_open
-  if op == 't' and (v == '' or #v == size) then
-    fresh, were_open = charge(v, requests * cost)
+  local fresh, open
+  if take and (v == '' or #v == size) then
+    fresh, open = admit(v, requests * cost, now, quotas, heads, limits)
   end
   if fresh then
-    if were_open then
+    if open then
       call('SET', key, fresh, 'KEEPTTL')
     else
       call('SET', key, fresh, 'EXAT', last_end + AFTERLIFE)
     end
     out[last + 1], out[last + 2], last = granted, fresh, last + 2
   else
-    settle = settle or uncommon()
+    settle = settle or uncommon(arg, name, now, time[2] + 0)
     out[last + 1], last = settle(key, v, requests), last + 1
   end
 end

@@ -49,8 +49,8 @@ func (l *Limiter) run(cmds []*command) {
 	_, _ = pipe.Exec(ctx)
 }
 
-// receive ends the groups of a command that was sent. It returns what has to be
-// sent again, which are commands of which the server said that nothing was done.
+// receive ends the groups of a command that was sent. It returns what is to be sent
+// now: commands of which the server said that nothing was done, and refunds.
 func (l *Limiter) receive(cmd *command, attempt int) (again []*command) {
 	const attempts = 6 // what leads to another one can come together, and again
 	err := cmd.Err()
@@ -71,8 +71,9 @@ func (l *Limiter) receive(cmd *command, attempt int) (again []*command) {
 	return again
 }
 
-// deal hands each group its part of the reply. Groups that need the index are
-// sent again.
+// deal hands each group its part of the reply. It returns what is to be sent now:
+// groups that need the index, once more, and what is given back for callers who had
+// an error by then, and so did not admit the request.
 func (cmd *command) deal() (again []*command, err error) {
 	time, rest, err := cutTime(cmd.Val())
 	if err != nil {
@@ -96,7 +97,10 @@ func (cmd *command) deal() (again []*command, err error) {
 		if g.entry[0] == notOurs {
 			g.err = unavailable(errValue)
 		}
-		g.finish()
+		if unused := g.finish(); unused > 0 {
+			back := question{op: opRefund, subject: g.subject, plan: g.plan, cost: unused, arg: g.time}
+			again = append(again, &command{groups: []*group{{question: back}}})
+		}
 	}
 	return again, nil
 }
