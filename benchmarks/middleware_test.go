@@ -232,10 +232,10 @@ func newGate(tb testing.TB, p *ratelimit.Plan) (http.Handler, *http.Request) {
 	}
 	limit := newLimit(tb, newMemory(tb, memory.Options{}), func(r *http.Request) ratelimit.Caller {
 		p, _ := bearer.FromContext[apikey.Principal](r.Context())
-		return ratelimit.Caller{Subject: "owner:" + p.Owner, Plan: p.Plan}
+		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan}
 	})
 	h := auth.Identify(limit(auth.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok && p == principal {
+		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok && p.KeyID == principal.KeyID {
 			w.WriteHeader(http.StatusOK)
 			return
 		}

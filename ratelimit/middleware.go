@@ -124,7 +124,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	pass := d.Allowed() || g.Shadow && err == nil
 	d.SetFields(w.Header())
-	if pass {
+	if pass && !d.Allowed() {
 		delete(w.Header(), fieldRetryAfter)
 	}
 	if g.DraftFields {

@@ -79,7 +79,7 @@ func newHandler(format *apikey.Format, store apikey.Store) (http.Handler, error)
 	source := clientip.FromRemoteAddr()
 	limit, err := ratelimit.New(engine, func(r *http.Request) ratelimit.Caller {
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
-			return ratelimit.Caller{Subject: "owner:" + p.Owner, Plan: p.Plan}
+			return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan}
 		}
 		return ratelimit.Caller{Subject: "network:" + clientip.Key(source.Addr(r)), Plan: guests, Network: true}
 	}, ratelimit.Options{Errors: errs})

@@ -109,6 +109,9 @@ func (v *Verifier) ask(ctx context.Context, d Digest, wasValid bool) (Record, er
 func (v *Verifier) finish(s *shard, d Digest, l *lookup, record Record, err error) {
 	switch {
 	case err == nil:
+		if record.Subject == "" {
+			record.Subject = OwnerSubject(record.Owner)
+		}
 		l.answer = &answer{record: record, asked: l.began}
 	case errors.Is(err, ErrUnknown):
 		l.answer = &answer{unknown: true, asked: l.began}

@@ -31,7 +31,16 @@ type Principal struct {
 	KeyID string          // public name of the key, as in "key_4fQ8rT2kLm9XwZ1a"
 	Owner string          // whom usage is counted for; all keys of an owner share one quota
 	Plan  *ratelimit.Plan // what the owner may use
+
+	// Subject is the owner's name to a limiter. A [Verifier] fills it in where a
+	// store left it empty, with what [OwnerSubject] returns, so that it is made
+	// once a look-up and not with every request.
+	Subject string
 }
+
+// OwnerSubject returns the subject that an owner's usage is counted for. It begins
+// with "owner:", so that no owner has the name of another kind of subject.
+func OwnerSubject(owner string) string { return "owner:" + owner }
 
 // A Record is what a store holds for a key.
 type Record struct {

@@ -23,6 +23,7 @@ func verify(t *testing.T, v *apikey.Verifier, key string, want error) {
 		t.Errorf("Verify: error %v, want %v", err, want)
 	}
 	wantPrincipal := ann
+	wantPrincipal.Subject = "owner:ann"
 	if want != nil {
 		wantPrincipal = apikey.Principal{}
 	}
@@ -50,6 +51,15 @@ func TestVerify(t *testing.T) {
 		verify(t, v, store.issue(t, expired), apikey.ErrExpired)
 		verify(t, v, newFormat(t, "pet_live_").Generate().Reveal(), apikey.ErrUnknown)
 	})
+}
+
+func TestSubjectOfStoreIsKept(t *testing.T) {
+	store := newStore()
+	key := store.issue(t, func(r *apikey.Record) { r.Subject = "team:ann" })
+	p, err := newVerifier(t, store, apikey.Options{}).Verify(t.Context(), key)
+	if err != nil || p.Subject != "team:ann" {
+		t.Errorf("Verify: subject %q, error %v, want the subject that the store named", p.Subject, err)
+	}
 }
 
 // What is no key of the format is refused without asking the store, even if the
@@ -287,7 +297,7 @@ func TestVerifierBehindBearer(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := auth.Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if got, _ := bearer.FromContext[apikey.Principal](r.Context()); got != ann {
+		if got, _ := bearer.FromContext[apikey.Principal](r.Context()); got.KeyID != ann.KeyID {
 			t.Errorf("principal %v, want %v", got, ann)
 		}
 	}))

@@ -51,12 +51,21 @@ func isTokenChar(c byte) bool {
 func isB64Token(s string) bool {
 	s = strings.TrimRight(s, "=")
 	for i := range len(s) {
-		if c := s[i]; !isAlphanumeric(c) && strings.IndexByte("-._~+/", c) < 0 {
+		if !inB64Token[s[i]] {
 			return false
 		}
 	}
 	return s != ""
 }
+
+// inB64Token tells of each octet whether it can stand before the padding of a
+// b64token.
+var inB64Token = func() (in [256]bool) {
+	for c := range in {
+		in[c] = isAlphanumeric(byte(c)) || strings.IndexByte("-._~+/", byte(c)) >= 0
+	}
+	return in
+}()
 
 func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'

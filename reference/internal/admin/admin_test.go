@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/api"
@@ -175,7 +176,7 @@ func TestClientListsAndLifts(t *testing.T) {
 		t.Fatalf("Bans without any = %v, %v", bans, err)
 	}
 	owner := `50% of / "Ada & Söhne"?`
-	ban(t, engine, api.OwnerSubject(owner), api.NetworkSubject("192.0.2.1/32"), api.NetworkSubject("2001:db8:0:1::/64"))
+	ban(t, engine, apikey.OwnerSubject(owner), api.NetworkSubject("192.0.2.1/32"), api.NetworkSubject("2001:db8:0:1::/64"))
 	bans, err = c.Bans(t.Context())
 	if err != nil {
 		t.Fatalf("Bans = %v", err)
@@ -215,7 +216,7 @@ func TestClientListsAndLifts(t *testing.T) {
 
 func TestLiftRefusesWhatIsUnclear(t *testing.T) {
 	s, engine := start(t, nil)
-	ban(t, engine, api.OwnerSubject("ada"), api.NetworkSubject("192.0.2.1/32"))
+	ban(t, engine, apikey.OwnerSubject("ada"), api.NetworkSubject("192.0.2.1/32"))
 	for _, query := range []string{
 		"", "owner=", "owner=ada&owner=bob", "owner=ada&network=192.0.2.1", "subject=owner:ada", "owner=%zz",
 		"network=", "network=ada", "network=192.0.2.0/24", "network=2001:db8::/48",

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
@@ -53,7 +54,7 @@ func (a *admin) listBans(w http.ResponseWriter, r *http.Request) error {
 
 func newBan(b ratelimit.Ban) Ban {
 	ban := Ban{Ends: b.Ends.UTC(), Level: b.Level}
-	if owner, ok := strings.CutPrefix(b.Subject, api.OwnerSubject("")); ok {
+	if owner, ok := strings.CutPrefix(b.Subject, apikey.OwnerSubject("")); ok {
 		ban.Owner = owner
 	} else {
 		ban.Network = strings.TrimPrefix(b.Subject, api.NetworkSubject(""))
@@ -91,7 +92,7 @@ func subjectOf(query string) (string, bool) {
 		return "", false
 	}
 	if v := values["owner"]; len(v) == 1 && v[0] != "" {
-		return api.OwnerSubject(v[0]), true
+		return apikey.OwnerSubject(v[0]), true
 	}
 	if v := values["network"]; len(v) == 1 {
 		network, ok := parseNetwork(v[0])

@@ -10,19 +10,10 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// The two kinds of subjects. No owner can have a name that makes it a network.
-const (
-	ownerPrefix   = "owner:"
-	networkPrefix = "network:"
-)
-
-// OwnerSubject returns the subject that the usage of an owner's keys is counted
-// for, by which the limiter also knows its ban.
-func OwnerSubject(owner string) string { return ownerPrefix + owner }
-
 // NetworkSubject returns the subject of a client's network, given the way
-// [clientip.Key] writes it.
-func NetworkSubject(network string) string { return networkPrefix + network }
+// [clientip.Key] writes it. No owner has that name: theirs are what
+// [apikey.OwnerSubject] returns.
+func NetworkSubject(network string) string { return "network:" + network }
 
 // caller says whom a request counts for: the owner of a valid key, or the network
 // of everybody else. A request that was peeked at is not counted.
@@ -35,7 +26,7 @@ func (a *api) caller(r *http.Request) ratelimit.Caller {
 
 func (a *api) subject(r *http.Request) ratelimit.Caller {
 	if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
-		return ratelimit.Caller{Subject: OwnerSubject(p.Owner), Plan: p.Plan}
+		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan}
 	}
 	network := clientip.Key(a.Client.Addr(r))
 	return ratelimit.Caller{Subject: NetworkSubject(network), Plan: a.Anonymous, Network: true}

@@ -32,7 +32,7 @@ func note(r *http.Request, c ratelimit.Caller, outcome string) {
 	}
 	n.outcome = outcome
 	if c.Network {
-		n.network = strings.TrimPrefix(c.Subject, networkPrefix)
+		n.network = strings.TrimPrefix(c.Subject, NetworkSubject(""))
 	} else if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
 		n.key = p.KeyID
 	}
