@@ -82,8 +82,15 @@
 //
 // The timeouts of the client bound how long a call without a deadline waits:
 // set redis.Options.ReadTimeout and DialTimeout to what a request can wait, some
-// hundred milliseconds, and DialerRetries to 1. Package ratelimit/failover puts a
-// budget and a circuit breaker in front, and has another engine take over.
+// hundred milliseconds, DialerRetries to 1, and MaxRetries to -1, since what the
+// client does again is to connect, with pauses. A call that meets others may wait
+// for their batch as well, and so for two timeouts and more. Package
+// ratelimit/failover puts a budget and a circuit breaker in front, and has another
+// engine take over.
+//
+// When as many attempts to connect have failed as the pool has connections, the
+// client makes one a second, and answers every call with the last error meanwhile:
+// a server that is back may be noticed a second later.
 //
 // A user of an access list needs the commands EVAL, EVALSHA, TIME, MGET, SET, DEL,
 // ZADD, ZREM, ZREMRANGEBYSCORE, ZREVRANGE, ZSCAN and EXPIREAT, and keys that begin

@@ -6,15 +6,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // A Proxy passes on what a client and a server say to each other, until it is told
-// to cut them off.
+// to cut them off, or to take its time.
 type Proxy struct {
 	Addr string
 
-	to  string
-	cut atomic.Int64 // bytes of replies until the cut; negative: no cut is due
+	to   string
+	cut  atomic.Int64 // bytes of replies until the cut; negative: no cut is due
+	cuts atomic.Int64
+	slow atomic.Int64 // nanoseconds that a reply is held back
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -60,6 +63,13 @@ func (p *Proxy) Cut() {
 // passed on, in the middle of whichever reply that is.
 func (p *Proxy) CutAfter(bytes int) { p.cut.Store(int64(bytes)) }
 
+// Cuts returns how many of the cuts that were due have begun.
+func (p *Proxy) Cuts() int64 { return p.cuts.Load() }
+
+// Slow holds every reply back for a time, from the next one on. With 0 replies are
+// passed on at once again.
+func (p *Proxy) Slow(d time.Duration) { p.slow.Store(int64(d)) }
+
 func (p *Proxy) serve(client net.Conn) {
 	server, err := net.Dial("tcp", p.to)
 	if err != nil {
@@ -77,8 +87,10 @@ func (p *Proxy) serve(client net.Conn) {
 	buf := make([]byte, 1<<16)
 	for {
 		n, err := server.Read(buf)
+		time.Sleep(time.Duration(p.slow.Load()))
 		if due := p.cut.Load(); due >= 0 && int64(n) >= due && p.cut.CompareAndSwap(due, -1) {
 			_, _ = client.Write(buf[:due])
+			p.cuts.Add(1)
 			p.Cut()
 			return
 		} else if due >= 0 {

@@ -68,6 +68,47 @@ func TestProxy(t *testing.T) {
 			t.Errorf("a reply that was cut after %d bytes arrived", bytes)
 		}
 	}
+	if n := p.Cuts(); n != int64(len("+PONG\r\n")) {
+		t.Errorf("%d cuts were made, want %d", n, len("+PONG\r\n"))
+	}
+}
+
+func TestSlowProxy(t *testing.T) {
+	s := redistest.Start(t)
+	p := redistest.StartProxy(t, s.Addr)
+	c := redis.NewClient(&redis.Options{Addr: p.Addr, MaxRetries: -1})
+	defer c.Close()
+	ctx := context.Background()
+	if err := c.Ping(ctx).Err(); err != nil {
+		t.Fatalf("through a proxy: %v", err)
+	}
+	const delay = 20 * time.Millisecond
+	p.Slow(delay)
+	start := time.Now()
+	if err := c.Ping(ctx).Err(); err != nil {
+		t.Errorf("a slow reply did not arrive: %v", err)
+	}
+	if took := time.Since(start); took < delay {
+		t.Errorf("a reply that is held back for %v arrived after %v", delay, took)
+	}
+	p.Slow(time.Hour)
+	p.Slow(0)
+	if err := c.Ping(ctx).Err(); err != nil {
+		t.Errorf("through a proxy that is slow no longer: %v", err)
+	}
+}
+
+func TestAppendOnlyFile(t *testing.T) {
+	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	c := s.Client()
+	ctx := context.Background()
+	if err := c.Set(ctx, "key", "value", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.Restart()
+	if value, err := c.Get(ctx, "key").Result(); err != nil || value != "value" {
+		t.Errorf("a server with an append-only file has %q after a restart, %v", value, err)
+	}
 }
 
 const patience = 10 * time.Second

@@ -9,12 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// masterName is what sentinels call the master.
-const masterName = "master"
+// MasterName is what sentinels call the master.
+const MasterName = "master"
 
 // Replicated is a master, its replica, and a sentinel that has the replica take
 // over when the master has not answered it for half a second.
@@ -35,14 +36,17 @@ func StartReplicated(t testing.TB) *Replicated {
 	r.Replica = Start(t, "--replicaof", host+" "+port)
 	config := filepath.Join(t.TempDir(), "sentinel.conf")
 	text := fmt.Sprintf("sentinel monitor %[1]s %[2]s %[3]s 1\nsentinel down-after-milliseconds %[1]s 500\nsentinel failover-timeout %[1]s 5000\n",
-		masterName, host, port)
+		MasterName, host, port)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r.Sentinel = startSentinel(t, config)
 	ctx := context.Background()
-	replica := r.Replica.Client()
+	master, replica := r.Master.Client(), r.Replica.Client()
 	if err := eventually(func() error { return inSync(ctx, replica) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := eventually(func() error { return hears(ctx, master) }); err != nil {
 		t.Fatal(err)
 	}
 	sentinel := redis.NewSentinelClient(&redis.Options{Addr: r.Sentinel.Addr})
@@ -69,8 +73,26 @@ func startSentinel(t testing.TB, config string) *Server {
 	return s
 }
 
+// hears tells whether the replica hears of what is written. It does so a little
+// later than it takes itself to be in step.
+func hears(ctx context.Context, master *redis.Client) error {
+	conn := master.Conn() // WAIT is about what one connection has written
+	defer conn.Close()
+	if err := conn.Set(ctx, "written", "", time.Minute).Err(); err != nil {
+		return err
+	}
+	if err := conn.Del(ctx, "written").Err(); err != nil {
+		return err
+	}
+	n, err := conn.Wait(ctx, 1, time.Second).Result()
+	if err == nil && n != 1 {
+		err = fmt.Errorf("%d replicas hear of what is written, want 1", n)
+	}
+	return err
+}
+
 func knowsReplica(ctx context.Context, sentinel *redis.SentinelClient) error {
-	replicas, err := sentinel.Replicas(ctx, masterName).Result()
+	replicas, err := sentinel.Replicas(ctx, MasterName).Result()
 	if err == nil && len(replicas) != 1 {
 		err = fmt.Errorf("the sentinel knows %d replicas, want 1", len(replicas))
 	}
@@ -80,7 +102,7 @@ func knowsReplica(ctx context.Context, sentinel *redis.SentinelClient) error {
 // Client returns a client that asks the sentinel for the master. It is closed when
 // the test ends.
 func (r *Replicated) Client() *redis.Client {
-	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: masterName, SentinelAddrs: []string{r.Sentinel.Addr}})
+	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: MasterName, SentinelAddrs: []string{r.Sentinel.Addr}})
 	r.t.Cleanup(func() { c.Close() })
 	return c
 }

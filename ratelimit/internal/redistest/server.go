@@ -140,7 +140,7 @@ func (s *Server) signal(sig syscall.Signal) {
 }
 
 // Restart kills the server, if it runs, and starts it on the same port. It is
-// empty.
+// empty, unless its arguments have it keep an append-only file.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()

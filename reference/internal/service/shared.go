@@ -58,7 +58,7 @@ func (s *state) openShared(c *config.Config) (*failover.Limiter, error) {
 func redisClient(urls []string) (redis.UniversalClient, error) {
 	all := &redis.UniversalOptions{
 		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
-		DialerRetries: 1, // the circuit breaker knows better when to try again
+		DialerRetries: 1, MaxRetries: -1, // the circuit breaker knows better when to try again
 	}
 	for i, url := range urls {
 		one, err := redis.ParseURL(url)

@@ -1,0 +1,84 @@
+//go:build unix
+
+package faults_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// An arrangement is what stands between the callers and Redis, and what it
+// promises them.
+type arrangement struct {
+	name     string
+	mode     failover.Mode // 0: nothing but the engine
+	promises []promise
+}
+
+var arrangements = []arrangement{
+	{"redislimit alone", 0, []promise{withinLimit, counted, countedOnce, deniedAtLimit}},
+	{"failover local", failover.Local, []promise{answered, withinLocalLimit, counted, deniedAtLimit}},
+	{"failover closed", failover.Closed, []promise{withinLimit, counted, countedOnce, deniedAtLimit}},
+	{"failover open", failover.Open, []promise{answered, withinLimitOrOpen, countedOrOpen, deniedAtLimit}},
+}
+
+// A primary is the engine in Redis. It counts the requests that reach it while
+// somebody waits for the answer.
+type primary struct {
+	*redislimit.Limiter
+	calls atomic.Int64
+}
+
+// probe is the subject of failover's own requests.
+const probe = "failover:probe"
+
+func (p *primary) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if subject != probe && ctx.Err() == nil {
+		p.calls.Add(1)
+	}
+	return p.Limiter.Take(ctx, subject, plan, cost)
+}
+
+// A guard is a failover.Limiter, and what its circuit has done.
+type guard struct {
+	*failover.Limiter
+	refused atomic.Int64 // probes that failed
+}
+
+// newGuard puts a guard in front of the primary, nil for the mode 0.
+func newGuard(t *testing.T, mode failover.Mode, p *primary) *guard {
+	t.Helper()
+	if mode == 0 {
+		return nil
+	}
+	g := new(guard)
+	opts := failover.Options{OnChange: func(c failover.Change) {
+		if c.From == failover.CircuitHalfOpen && c.To == failover.CircuitOpen {
+			g.refused.Add(1)
+		}
+	}}
+	if mode == failover.Local {
+		local, err := memory.New(memory.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.Local = local
+	}
+	var err error
+	if g.Limiter, err = failover.New(p, mode, opts); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	return g
+}
+
+// recovered reports whether the primary decides again, and knows everything.
+func (g *guard) recovered() bool {
+	return g.Circuit() == failover.CircuitClosed && g.Stats().Pending == 0
+}

@@ -1,0 +1,43 @@
+//go:build unix
+
+package faults_test
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/redis/go-redis/v9/logging"
+)
+
+var write = flag.String("write", "", "a document in which the tables are renewed; relative to the package's folder")
+
+func TestMain(m *testing.M) {
+	logging.Disable() // the client's, of servers that a test has killed
+	os.Exit(m.Run())
+}
+
+// Each fault meets each arrangement, on servers of their own.
+func TestFaults(t *testing.T) {
+	var rep report
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			sec := section{scenario: s}
+			for _, a := range arrangements {
+				t.Run(a.name, func(t *testing.T) {
+					r := newRun(t, s, a)
+					o := r.play()
+					t.Log(o.String())
+					sec.rows = append(sec.rows, row{a, o})
+					rep.redis = r.version()
+				})
+			}
+			rep.sections = append(rep.sections, sec)
+		})
+	}
+	if *write != "" && !t.Failed() {
+		if err := rep.renew(*write); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+//go:build unix
+
+package faults_test
+
+// A count is what one subject's requests came to.
+type count struct {
+	subject           string
+	limit             int64
+	before            int64 // admitted before the fault
+	lost              int64 // of what Redis had counted, forgotten at most
+	admitted, failed  int64
+	denied, uncounted int64
+	counted           int64 // what Redis says in the end
+}
+
+// A promise is about each subject. What a fault makes Redis forget is not held
+// against it.
+type promise struct {
+	text  string
+	holds func(count) bool
+}
+
+var (
+	withinLimit = promise{
+		"nobody above the limit",
+		func(c count) bool { return c.admitted <= c.limit+c.lost },
+	}
+	withinLimitOrOpen = promise{
+		"nobody above the limit, of those whom Redis decides",
+		func(c count) bool { return c.admitted-c.uncounted <= c.limit+c.lost },
+	}
+	withinLocalLimit = promise{
+		"nothing more for who had used up the limit, the rest for who had used half (to one for each caller), less than 1.5 limits for others",
+		func(c count) bool {
+			switch {
+			case c.before >= c.limit:
+				return c.admitted <= c.limit+c.lost
+			case 2*c.before >= c.limit: // a caller may have an answer that is not yet noted
+				return c.admitted <= c.limit+c.lost+callers
+			}
+			return 2*c.admitted < 3*c.limit+2*c.lost
+		},
+	}
+	counted = promise{
+		"all admitted are counted",
+		func(c count) bool { return c.counted >= c.admitted-c.lost },
+	}
+	countedOrOpen = promise{
+		"all whom Redis admitted are counted",
+		func(c count) bool { return c.counted >= c.admitted-c.uncounted-c.lost },
+	}
+	countedOnce = promise{
+		"an error is counted once at most",
+		func(c count) bool { return c.counted <= c.admitted+c.failed },
+	}
+	answered = promise{
+		"no request fails",
+		func(c count) bool { return c.failed == 0 },
+	}
+	deniedAtLimit = promise{
+		"denied only at the limit",
+		func(c count) bool { return c.denied == 0 || c.counted >= c.limit-c.lost },
+	}
+)

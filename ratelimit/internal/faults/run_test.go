@@ -1,0 +1,153 @@
+//go:build unix
+
+package faults_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// A run is one fault that meets one arrangement.
+type run struct {
+	t           *testing.T
+	ctx         context.Context
+	scenario    scenario
+	arrangement arrangement
+	stage       stage
+	engine      *redislimit.Limiter // beside the load
+	primary     *primary
+	guard       *guard // nil without one
+	load        *load
+}
+
+// patience is how long a run may take. What is not done by then hangs.
+const patience = time.Minute
+
+func newRun(t *testing.T, s scenario, a arrangement) *run {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	r := &run{t: t, ctx: ctx, scenario: s, arrangement: a, stage: s.stage(t)}
+	r.engine = newEngine(t, r.stage.beside)
+	r.primary = &primary{Limiter: newEngine(t, r.stage.client)}
+	r.guard = newGuard(t, a.mode, r.primary)
+	if _, err := r.primary.Peek(ctx, probe, lasting(1)); err != nil { // it connects, and the server learns the script
+		t.Fatal(err)
+	}
+	r.load = &load{subjects: newSubjects(), take: r.primary.Take}
+	if r.guard != nil {
+		r.load.take = r.guard.Take
+	}
+	return r
+}
+
+func newEngine(t *testing.T, client *redis.Client) *redislimit.Limiter {
+	t.Helper()
+	l, err := redislimit.New(client, redislimit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// play goes through the phases, and holds what the callers saw against the
+// promises.
+func (r *run) play() outcome {
+	r.load.start(r.ctx)
+	defer r.load.stop()
+	r.await("the healthy phase", func() bool { return r.load.ended[healthy].Load() >= healthyRequests })
+	r.begin(fault)
+	r.stage.hurt(r)
+	if r.scenario.lasts {
+		r.endure()
+		r.begin(recovery)
+		r.stage.heal()
+	} else {
+		r.begin(recovery)
+	}
+	r.await("the recovery", func() bool { return r.load.decided() && (r.guard == nil || r.guard.recovered()) })
+	n := r.load.ended[recovery].Load()
+	r.await("as many requests as use up the limits", func() bool { return r.load.ended[recovery].Load()-n >= recoveryRequests })
+	r.load.stop()
+	r.await("the last requests", r.load.finished())
+	return r.hold()
+}
+
+// endure waits until the fault was felt. While the circuit is open the primary is
+// called for no request.
+func (r *run) endure() {
+	if r.guard == nil {
+		r.await("the fault to be felt", r.felt)
+		return
+	}
+	r.await("the circuit to open", func() bool { return r.guard.Circuit() != failover.CircuitClosed })
+	r.await("the requests that began before", r.load.turned())
+	calls := r.primary.calls.Load()
+	r.await("the fault to be felt", r.felt)
+	if n := r.primary.calls.Load() - calls; n != 0 {
+		r.t.Errorf("while the circuit was open Redis was asked for %d requests, want none", n)
+	}
+}
+
+// felt reports whether as many requests have met the fault as are wanted, and a
+// probe of the primary too, if it lasts.
+func (r *run) felt() bool {
+	if r.guard == nil {
+		return r.load.ended[fault].Load() >= waitingRequests
+	}
+	return r.load.ended[fault].Load() >= faultRequests && (!r.scenario.lasts || r.guard.refused.Load() > 0)
+}
+
+func (r *run) begin(phase int32) {
+	if phase == fault {
+		for _, s := range r.load.subjects {
+			s.before = s.admitted.Load()
+		}
+	}
+	r.load.phase.Store(phase)
+}
+
+// forget notes what Redis has forgotten of what was admitted until now: all but
+// what it still knows.
+func (r *run) forget(known func(*subject) int64) {
+	for _, s := range r.load.subjects {
+		s.lost = max(s.admitted.Load()-known(s), 0)
+	}
+}
+
+// used returns what Redis has counted.
+func (r *run) used(s *subject) int64 {
+	r.t.Helper()
+	d, err := r.engine.Peek(r.ctx, s.name, lasting(ratelimit.MaxLimit))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return ratelimit.MaxLimit - d.States[0].Remaining
+}
+
+// await waits for what will come.
+func (r *run) await(what string, come func() bool) {
+	r.t.Helper()
+	for !come() {
+		if r.ctx.Err() != nil {
+			r.t.Fatalf("still waiting for %s after %v", what, patience)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// version returns that of the server.
+func (r *run) version() string {
+	info, err := r.stage.beside.InfoMap(r.ctx, "server").Result()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return info["Server"]["redis_version"]
+}
