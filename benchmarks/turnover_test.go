@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -41,6 +42,7 @@ var turnovers = []struct {
 	{"1M", 1_000_000, "ulule", turnUlule},
 	{"1M", 1_000_000, "tollbooth", turnTollbooth},
 	{"1M", 1_000_000, "none", func(*testing.B, int) turnover { return turnover{take: func(string) bool { return true }} }},
+	{"10M", 10_000_000, "none", turnNothing},
 }
 
 // BenchmarkTurnover fills an engine with keys and has them expire, and reports
@@ -54,6 +56,8 @@ func BenchmarkTurnover(b *testing.B) {
 			if t.keys > 1_000_000 {
 				long(b)
 			}
+			runtime.LockOSThread() // for the processor time
+			defer runtime.UnlockOSThread()
 			for b.Loop() {
 				keys := scaled(t.keys)
 				turn := t.new(b, keys)
@@ -88,12 +92,21 @@ type stopwatch struct {
 	total, longest time.Duration
 	long           int // calls over a millisecond
 	rested         time.Time
+
+	// The processor time that the thread had spent after the last call, and of the
+	// call that took most of it, with what is between two calls.
+	spent, work time.Duration
 }
 
 func (w *stopwatch) time(take engine, key string) (admitted bool) {
 	start := time.Now()
 	admitted = take(key)
 	d := time.Since(start)
+	spent := threadTime()
+	if w.spent > 0 {
+		w.work = max(w.work, spent-w.spent)
+	}
+	w.spent = spent
 	w.total += d
 	w.longest = max(w.longest, d)
 	if d > time.Millisecond {
@@ -117,6 +130,9 @@ func (w *stopwatch) rest(now time.Time) {
 func (w *stopwatch) report(b *testing.B, of string) {
 	b.ReportMetric(float64(w.longest.Nanoseconds())/1e6, of+"-longest-ms")
 	b.ReportMetric(float64(w.long), of+"-over-1ms")
+	if w.work > 0 {
+		b.ReportMetric(float64(w.work.Nanoseconds())/1e6, of+"-work-ms")
+	}
 }
 
 // displace is the expire of an engine in which new keys displace the old ones.
@@ -161,6 +177,16 @@ func turnGatehouse(b *testing.B, keys int) turnover {
 			}
 		},
 	}
+}
+
+// turnNothing passes the time that a call takes in the place of an engine.
+func turnNothing(_ *testing.B, keys int) turnover {
+	take := func(string) bool {
+		for start := time.Now(); time.Since(start) < 800*time.Nanosecond; {
+		}
+		return true
+	}
+	return turnover{take: take, expire: displace(keys)}
 }
 
 // turnThrottled has a bound and no expiry: new keys displace those that were not

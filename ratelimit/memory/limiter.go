@@ -42,6 +42,7 @@ type Limiter struct {
 	key      hashKey
 	shapes   shapes
 	shift    uint
+	tables   []atomic.Pointer[table] // of the segments: every call reads one, and here they are close together
 	segments []segment
 
 	_       [64]byte // what follows changes; what is above does not
@@ -62,8 +63,9 @@ var _ interface {
 } = (*Limiter)(nil)
 
 // subjectsInSegment is how many subjects a segment of a full table holds. It
-// bounds what a change of size costs, which is the longest of all operations.
-const subjectsInSegment = 1 << 14
+// bounds what a change of size costs, which is the longest of all operations, at
+// some hundred microseconds.
+const subjectsInSegment = 1 << 12
 
 // New returns an engine without subjects.
 func New(opts Options) (*Limiter, error) {
@@ -79,8 +81,10 @@ func New(opts Options) (*Limiter, error) {
 	log := bits.Len(uint(opts.MaxSubjects-1) / subjectsInSegment)
 	l.shift = uint(64 - log)
 	l.segments = make([]segment, 1<<log)
+	l.tables = make([]atomic.Pointer[table], 1<<log)
 	for i := range l.segments {
-		l.segments[i].table.Store(newTable(minSlots, wordWindows+recordWindows))
+		l.segments[i].table = &l.tables[i]
+		l.tables[i].Store(newTable(minSlots, wordWindows+recordWindows))
 	}
 	return l, nil
 }
@@ -93,15 +97,14 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 	}
 	d.Plan, d.Cost, d.Time = plan, cost, l.clock.about()
 	h := l.key.sum(subject)
-	s := l.segment(h)
-	t := s.table.Load()
+	t := l.tables[h>>l.shift].Load()
 	if i, found := t.find(h); found {
 		if slot := t.slot(i); l.charge(slot, h, &d) || l.refuse(t, slot, h, &d) {
 			return d, nil
 		}
 	}
 	if err = plan.Check(cost); err == nil {
-		err = l.decide(s, h, subject, &d)
+		err = l.decide(l.segment(h), h, subject, &d)
 	}
 	if err != nil {
 		return ratelimit.Decision{}, err

@@ -11,7 +11,7 @@ import (
 // hashes, with a lock and a table of its own. It is small enough that whatever
 // is done to all of it at once takes microseconds.
 type segment struct {
-	table atomic.Pointer[table]
+	table *atomic.Pointer[table] // one of Limiter.tables
 
 	mu    sync.Mutex
 	used  uint64   // slots in use

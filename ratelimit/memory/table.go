@@ -89,6 +89,14 @@ func (t *table) resized(slots, stride uint64) *table {
 	return r
 }
 
+// distance returns how many steps of next lead from i to j.
+func (t *table) distance(i, j uint64) uint64 {
+	if j < i {
+		j += t.slots
+	}
+	return j - i
+}
+
 // remove empties slot i and moves back those behind it that were displaced by
 // it.
 func (t *table) remove(i uint64) {
@@ -99,7 +107,7 @@ func (t *table) remove(i uint64) {
 			break
 		}
 		// The slot stays if its home lies cyclically in (i, j].
-		if home := t.home(h); (j-home+t.slots)%t.slots < (j-i+t.slots)%t.slots {
+		if t.distance(t.home(h), j) < t.distance(i, j) {
 			continue
 		}
 		s.copyTo(t.slot(i))
