@@ -128,6 +128,7 @@ const maxGroups = 1024
 // A batch is the groups that travel together.
 type batch struct {
 	groups []*group
+	calls  int
 	shared map[question]*group // those that take more calls; empty while there are few groups
 	left   time.Time           // when it was sent
 }
@@ -137,6 +138,7 @@ const few = 8
 
 // add enters a call.
 func (b *batch) add(q question, c *call) *group {
+	b.calls++
 	if q.shared() {
 		if g := b.find(&q); g != nil && g.requests < maxCalls {
 			g.add(c)
@@ -193,12 +195,10 @@ func (b *batch) seal() bool {
 	return len(kept) > 0
 }
 
-// crowded reports whether the batch carries more than one call.
-func (b *batch) crowded() bool { return len(b.groups) > 1 || b.groups[0].requests > 1 }
-
 // empty makes the batch fit for use again.
 func (b *batch) empty() {
 	clear(b.groups)
 	b.groups = b.groups[:0]
+	b.calls = 0
 	clear(b.shared)
 }

@@ -29,6 +29,11 @@ type lane struct {
 // one more batch for each spacing.
 const spacing = 250 * time.Microsecond
 
+// yields is how often a batch that is back lets others run before the next one
+// leaves. Once is not enough: a processor that was idle takes the batch up again
+// before the callers have run.
+const yields = 3
+
 // ask waits for the answer to a question. It returns the group in which it was
 // asked, or the context's error as soon as the context ends.
 func (l *lane) ask(ctx context.Context, q question, c *call) (*group, error) {
@@ -116,13 +121,23 @@ func (l *lane) next() *batch {
 	return nil
 }
 
+// waitingCalls returns how many calls wait for the next batch.
+func (l *lane) waitingCalls() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == 0 {
+		return 0
+	}
+	return l.waiting[0].calls
+}
+
 // carry sends a batch, and has the next one leave.
 func (l *lane) carry(b *batch) {
 	l.send(b.groups)
 	trip := time.Since(b.left)
-	if b.crowded() {
-		// Let those who have their answers ask again, so that they travel
-		// together, and not in two halves that take turns.
+	// Let those who have their answers ask again, so that they travel together,
+	// and not in parts that take turns.
+	for i := 0; i < yields && b.calls > 1 && l.waitingCalls() < b.calls; i++ {
 		runtime.Gosched()
 	}
 	b.empty()
