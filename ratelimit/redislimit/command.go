@@ -86,6 +86,10 @@ func (l *Limiter) args(cmd *command) []any {
 		return append(args, "2", l.keys.subject(first.subject), l.keys.index(partition(first.subject)),
 			what, cmd.counts(), first.subject)
 	}
+	if first.op == opCharge {
+		return append(args, "2", l.keys.subject(first.subject), l.keys.mark(first.subject, first.charge.id),
+			what, "", first.subject)
+	}
 	args = append(args, strconv.Itoa(len(cmd.groups)))
 	for _, g := range cmd.groups {
 		args = append(args, l.keys.subject(g.subject))
@@ -134,7 +138,7 @@ func (q *question) appendTo(b []byte) []byte {
 	case opCharge:
 		b = u32(b, uint32(q.arg/int64(time.Second)))
 		for i := range q.plan.Len() {
-			b = u32(b, uint32(q.units[i]))
+			b = u32(b, uint32(q.charge.units[i]))
 		}
 		return b
 	}

@@ -41,7 +41,7 @@
 // of the client. A caller whose context ended before the call was sent is not
 // charged. One whose deadline passed after that is given the charge back when the
 // answer comes; one who cancelled is not, so that to hang up is no way to pay
-// nothing.
+// nothing. A charge of what was admitted elsewhere is sent again, and made once.
 //
 // Some errors say that nothing was done, and lead to a second attempt that nobody
 // notices: a server that does not know the script (after SCRIPT FLUSH, a restart,
@@ -67,6 +67,7 @@
 //	gatehouse{2f1}:alice    the usage, strikes and ban of the subject alice
 //	gatehouse{2f1}#9b3c…    the same, of a subject of more than 128 bytes: SHA-256
 //	gatehouse{2f1}          a sorted set: subjects of this tag with a ban, by its end
+//	gatehouse{2f1}!4QF7…    empty: a charge of a subject of this tag was made
 //
 // The tag is one of 1024, and follows from the subject, so that a subject and the
 // index that it may be in share a slot of a cluster, and Bans looks into 1024
@@ -76,7 +77,8 @@
 // bytes of the server's memory, all told, and 225 once it was limited.
 //
 // Every key expires: a subject's five seconds after its last window, ban and step
-// of forgiveness have ended, an index one hour after its last ban.
+// of forgiveness have ended, an index one hour after its last ban, and the mark of
+// a charge after a minute.
 //
 // # Client
 //

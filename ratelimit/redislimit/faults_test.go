@@ -131,6 +131,19 @@ func throughAndBeside(t *testing.T, proxy *redistest.Proxy, s *redistest.Server)
 	return through, beside
 }
 
+// warm has the client find out that its connection was cut, if it was, and make
+// another one.
+func warm(t *testing.T, l *redislimit.Limiter) {
+	t.Helper()
+	_, err := l.Take(ctx, "warm", lasting(1<<30), 1)
+	if err != nil {
+		_, err = l.Take(ctx, "warm", lasting(1<<30), 1)
+	}
+	if err != nil {
+		t.Fatalf("on a new connection: %v", err)
+	}
+}
+
 // Whatever a connection that breaks leaves unread: a request is charged at most
 // once, and whoever did not get an answer gets an error.
 func TestCutReplies(t *testing.T) {
@@ -140,9 +153,7 @@ func TestCutReplies(t *testing.T) {
 	l, direct := throughAndBeside(t, proxy, s)
 	failed := 0
 	for bytes := range 80 {
-		if _, err := l.Take(ctx, "warm", lasting(limit), 1); err != nil {
-			t.Fatalf("on a new connection: %v", err)
-		}
+		warm(t, l)
 		before := used(t, direct, "a", limit)
 		proxy.CutAfter(bytes)
 		_, err := l.Take(ctx, "a", lasting(limit), 1)
@@ -162,7 +173,30 @@ func TestCutReplies(t *testing.T) {
 	}
 }
 
-// The same with many callers and several subjects to a batch.
+// A charge whose answer was lost is sent again, and made once.
+func TestCutCharges(t *testing.T) {
+	const limit = 1 << 30
+	s := redistest.Start(t)
+	proxy := redistest.StartProxy(t, s.Addr)
+	l, direct := throughAndBeside(t, proxy, s)
+	for bytes := range 80 {
+		warm(t, l)
+		proxy.CutAfter(bytes)
+		err := l.Charge(ctx, "a", lasting(limit), [ratelimit.MaxQuotas]int64{7}, time.Now())
+		proxy.CutAfter(-1)
+		if err != nil {
+			t.Errorf("cut after %d bytes: %v", bytes, err)
+		}
+	}
+	if n := used(t, direct, "a", limit); n != 80*7 {
+		t.Errorf("80 charges of 7 units came to %d, want %d", n, 80*7)
+	}
+	if n := proxy.Cuts(); n < 30 {
+		t.Errorf("%d of 80 cuts were in the middle of the reply, want at least 30", n)
+	}
+}
+
+// The same as for one request, with many callers and several subjects to a batch.
 func TestCutBatches(t *testing.T) {
 	const limit, callers, each = 1 << 30, 16, 100
 	s := redistest.Start(t)

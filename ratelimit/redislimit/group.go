@@ -25,8 +25,14 @@ type question struct {
 	subject string
 	plan    *ratelimit.Plan
 	cost    int64
-	arg     int64                       // of a refund or a charge when it was admitted, of a ban its length, in nanoseconds
-	units   *[ratelimit.MaxQuotas]int64 // of a charge
+	arg     int64 // of a refund or a charge when it was admitted, of a ban its length, in nanoseconds
+	charge  *charge
+}
+
+// A charge is one that was admitted elsewhere.
+type charge struct {
+	id    string // by which the script knows it again
+	units [ratelimit.MaxQuotas]int64
 }
 
 // shared reports whether callers with equal questions can share an answer.

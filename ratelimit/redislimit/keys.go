@@ -20,6 +20,7 @@ const maxName = 128
 //	prefix{tag}:subject   for a subject of at most maxName bytes
 //	prefix{tag}#digest    for a longer one, SHA-256 in hexadecimal
 //	prefix{tag}           for the index of bans
+//	prefix{tag}!id        for the mark of a charge that was made
 //
 // The prefix has no brace, so that the first ones are those of the tag whatever
 // bytes the subject has.
@@ -53,6 +54,8 @@ func (k *keys) subject(subject string) string {
 	digest := sha256.Sum256([]byte(subject))
 	return head[:len(head)-1] + "#" + hex.EncodeToString(digest[:])
 }
+
+func (k *keys) mark(subject, id string) string { return k.index(partition(subject)) + "!" + id }
 
 func (k *keys) index(partition int) string {
 	head := k.heads[partition]

@@ -61,9 +61,12 @@ func TestEveryKeyExpires(t *testing.T) {
 	if _, err := l.Peek(ctx, "peeked", plan); err != nil {
 		t.Fatal(err)
 	}
+	if err := l.Charge(ctx, "charged", plan, [ratelimit.MaxQuotas]int64{1, 1}, start); err != nil {
+		t.Fatal(err)
+	}
 	keys := m.Keys()
-	if len(keys) < 7 {
-		t.Fatalf("keys %v, want one for each of six subjects and the indexes", keys)
+	if len(keys) < 9 {
+		t.Fatalf("keys %v, want one for each of seven subjects, the indexes, and the mark of a charge", keys)
 	}
 	for _, key := range keys {
 		if ttl := m.TTL(key); ttl <= 0 || ttl > 4*time.Hour {

@@ -1,7 +1,7 @@
 -- Does one operation on each of some subjects, all of them in one atomic step.
 --
 -- KEYS     One key for each subject. If ARGV[3] is given there is one subject,
---          and a second key: the index of bans.
+--          and a second key: the index of bans, or of a charge its mark.
 -- ARGV[1]  The operation, one letter, and what it needs, in binary:
 --            t  take   cost 4, quotas 1, for each quota window 4 (seconds) and
 --                      limit 4, the shortest window first; then the penalty:
@@ -18,7 +18,7 @@
 --            s  show
 -- ARGV[2]  For a take: how many requests each subject makes, 2 each. Empty: one.
 -- ARGV[3]  For a ban, a lift, a reset, and a take that was answered "i": the
---          name of the subject in the index.
+--          name of the subject in the index. For a charge: not empty.
 --
 -- The reply is the server's time, seconds and microseconds in decimal with a
 -- space after each, and for each subject a letter and what comes with it:
@@ -123,6 +123,7 @@ local function uncommon(arg, name, now, micros)
   local MAX_WINDOWS = 8        -- of one subject
   local MAX_U32 = 4294967295
   local INDEX_AFTERLIFE = 3600 -- seconds that an ended ban stays in the index
+  local MARK_LASTS = 60        -- seconds in which a charge is not made twice
 
   local function four(x)
     local d = x % 256
@@ -386,9 +387,11 @@ local function uncommon(arg, name, now, micros)
     return answer('a', store(key, v))
   end
 
-  -- What was admitted elsewhere is added whether or not it fits.
+  -- What was admitted elsewhere is added whether or not it fits, unless its mark
+  -- says that it was.
   function operations.c(key, v)
     local admitted = number(arg, rest)
+    if not call('SET', KEYS[2], '', 'NX', 'EX', MARK_LASTS) then return answer('a', v) end
     roll(v)
     read_record(v)
     for q = 1, quotas do

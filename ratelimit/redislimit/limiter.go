@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -120,21 +119,6 @@ func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decis
 		return err
 	}
 	_, err := l.ask(ctx, question{op: opRefund, subject: subject, plan: d.Plan, cost: d.Cost, arg: d.Time})
-	return err
-}
-
-// Charge implements [ratelimit.Charger].
-func (l *Limiter) Charge(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
-	if err := plan.Check(1); err != nil {
-		return err
-	}
-	for i, n := range units {
-		if n < 0 {
-			return fmt.Errorf("%w: charge of %d units", ratelimit.ErrInvalid, n)
-		}
-		units[i] = min(n, ratelimit.MaxLimit)
-	}
-	_, err := l.ask(ctx, question{op: opCharge, subject: subject, plan: plan, units: &units, arg: max(at.UnixNano(), 0)})
 	return err
 }
 

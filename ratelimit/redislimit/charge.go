@@ -1,0 +1,40 @@
+package redislimit
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// chargeAttempts is how often a charge is sent at most.
+const chargeAttempts = 4
+
+// Charge implements [ratelimit.Charger]. Unlike a request, a charge whose answer was
+// lost is sent again, while ctx lasts, since it bears a mark by which the script
+// does not make it twice. An error says that it is not known whether it was made.
+func (l *Limiter) Charge(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+	if err := plan.Check(1); err != nil {
+		return err
+	}
+	for i, n := range units {
+		if n < 0 {
+			return fmt.Errorf("%w: charge of %d units", ratelimit.ErrInvalid, n)
+		}
+		units[i] = min(n, ratelimit.MaxLimit)
+	}
+	q := question{
+		op: opCharge, subject: subject, plan: plan,
+		arg: max(at.UnixNano(), 0), charge: &charge{rand.Text(), units},
+	}
+	var err error
+	for range chargeAttempts {
+		if _, err = l.ask(ctx, q); err == nil || !errors.Is(err, ratelimit.ErrUnavailable) {
+			return err
+		}
+	}
+	return err
+}
