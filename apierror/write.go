@@ -71,7 +71,9 @@ func send(w http.ResponseWriter, r *http.Request, e *Error) {
 
 	h := w.Header()
 	for _, name := range staleFields {
-		delete(h, name)
+		if _, ok := h[name]; ok { // to look is cheaper than to delete in vain
+			delete(h, name)
+		}
 	}
 	h["Content-Type"] = out.contentType
 	h["Content-Length"] = out.length
