@@ -70,11 +70,25 @@ func cases(tb testing.TB) map[string]func() {
 		}
 		return l
 	}
+	// remembered is a Limiter that remembers another subject than take's, and then
+	// calls a primary that answers with d or err.
+	remembered := func(d ratelimit.Decision, err error) *failover.Limiter {
+		primary := &constant{d: decision(true)}
+		l := limiter(primary, failover.Local)
+		if _, err := l.Take(request, "another", roomy, 1); err != nil {
+			tb.Fatal(err)
+		}
+		primary.d, primary.err = d, err
+		take(l, true)()
+		return l
+	}
 	return map[string]func(){
 		"closed circuit":                       take(limiter(&constant{d: decision(false)}, failover.Local), false),
 		"closed circuit, more than half used":  take(limiter(&constant{d: decision(true)}, failover.Local), false),
+		"closed circuit, another used half":    take(remembered(decision(false), nil), false),
 		"closed circuit, context is waited on": take(limiter(&constant{d: decision(false), done: true}, failover.Local), false),
 		"open circuit, local":                  take(open(failover.Local), false),
+		"open circuit, another used half":      take(remembered(ratelimit.Decision{}, errDown), false),
 		"open circuit, open":                   take(open(failover.Open), false),
 		"open circuit, closed":                 take(open(failover.Closed), true),
 	}
@@ -91,8 +105,10 @@ func TestAllocations(t *testing.T) {
 	}{
 		{"closed circuit", 1},                       // the context
 		{"closed circuit, more than half used", 1},  // the context
+		{"closed circuit, another used half", 1},    // the context
 		{"closed circuit, context is waited on", 2}, // and its channel
 		{"open circuit, local", 0},
+		{"open circuit, another used half", 0},
 		{"open circuit, open", 0},
 		{"open circuit, closed", 0},
 	} {

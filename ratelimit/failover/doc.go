@@ -62,10 +62,13 @@
 // What the primary said last is not lost. Of a subject that it denied, or that
 // had used half of a quota, the last decision is remembered ([Options.Shadow]),
 // and the local engine begins with it: who had used up the quota there has used
-// it up here, and who was banned is banned. A subject that had used less than
-// half begins afresh, so that it gets less than one and a half of its quotas. So
-// does one whose usage was counted for other processes, as far as this one has
-// not seen it. This takes a local engine that can peek.
+// it up here, and who was banned is banned. No request of the subject is decided
+// here before that, unless the local engine fails. Answers can overtake each
+// other: of decisions that the primary made within a budget of each other, by its
+// clock, the one that says that more was used counts as the last. A subject that
+// had used less than half begins afresh, so that it gets less than one and a half
+// of its quotas. So does one whose usage was counted for other processes, as far
+// as this one has not seen it. This takes a local engine that can peek.
 //
 // What the local engine admits is entered into a journal, by subject and window,
 // of at most [Options.Journal] subjects. A full one drops those that used least.
@@ -73,14 +76,17 @@
 // not ended: one subject after the other in the background. A request whose
 // subject has not had its turn takes its usage along, within the budget, so that
 // nobody is decided upon without it. If a charge fails, the rest stays in the
-// journal and is tried again; the one that failed is charged twice if only its
-// answer was lost. A process that ends before takes its journal with it.
+// journal and is tried again; the one that failed is charged twice if the primary
+// did it all the same, and its answer was lost or too late. (ratelimit/redislimit
+// finds out, as long as it has the time to ask again.) A process that ends before
+// takes its journal with it.
 //
 // The primary is charged through [ratelimit.Charger] if it is one. Otherwise it
 // is charged through Take, under the plan without its penalty: as much as fits,
-// and nothing during a ban. If the primary has already counted something in a short window,
-// that window may then be charged with what was used in a longer one; it errs to
-// the strict side. A charge that the primary finds invalid is dropped.
+// and nothing during a ban. If the primary has already counted something in a
+// short window, that window may then be charged with what was used in a longer
+// one; it errs to the strict side. A charge that the primary finds invalid is
+// dropped.
 //
 // Windows are told apart by the clocks of this machine and of the primary, which
 // should agree as well as the shortest window requires.

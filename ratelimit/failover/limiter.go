@@ -77,7 +77,7 @@ func New(primary ratelimit.Limiter, mode Mode, opts Options) (*Limiter, error) {
 	l.breaker.init(circuit{row: opts.Row, share: opts.Share, first: opts.FirstProbe, last: opts.LastProbe})
 	l.journal.init(opts.Journal)
 	if mode == Local && l.localCapable.peeker != nil {
-		l.shadow.init(opts.Shadow)
+		l.shadow.init(opts.Shadow, opts.Budget)
 	}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	return l, nil

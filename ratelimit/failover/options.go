@@ -48,7 +48,7 @@ type Options struct {
 	// Shadow is for how many subjects mode [Local] remembers what the primary
 	// last said, so that a quota that is used up there is used up here; at most
 	// 1<<24, rounded up to a multiple of 32; 0 means 1<<14; negative: none. One
-	// takes about 190 bytes. Only subjects that have used half of a quota, or were
+	// takes about 210 bytes. Only subjects that have used half of a quota, or were
 	// denied, are remembered.
 	Shadow int
 

@@ -27,7 +27,7 @@ func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	} else if err := l.order(subject, (*entry).orderReset); err != nil {
 		return err
 	}
-	l.shadow.claim(subject)
+	l.shadow.forget(subject)
 	if l.mode == Local {
 		return l.localCapable.resetter.Reset(ctx, subject)
 	}
@@ -60,6 +60,7 @@ func (l *Limiter) banHere(ctx context.Context, subject string, length time.Durat
 	if l.mode != Local {
 		return nil
 	}
+	l.cast(ctx, subject) // the primary's ban would later take the place of this one
 	return l.localCapable.banner.Ban(ctx, subject, length)
 }
 
@@ -84,18 +85,19 @@ func (l *Limiter) Lift(ctx context.Context, subject string) (lifted bool, err er
 	} else if err := l.order(subject, (*entry).orderLift); err != nil {
 		return false, err
 	}
-	l.shadow.lift(subject)
+	kept := l.shadow.lift(subject)
 	if l.mode == Local {
 		here, err := l.localCapable.banner.Lift(ctx, subject)
 		if !primary {
-			return here, err
+			return here || kept, err
 		}
 	}
 	return lifted, nil
 }
 
 // Bans implements [ratelimit.Banner]. While the circuit is open, in mode Local,
-// they are the bans that this process knows of.
+// they are the bans that this process knows of: those that the primary gave are
+// among them once the subject has asked again.
 func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
 	if err := l.can("list bans", bans); err != nil {
 		return nil, err

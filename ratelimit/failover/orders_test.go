@@ -62,6 +62,31 @@ func TestOrdersDuringAnOutage(t *testing.T) {
 			r.regain()
 			outcome(r, "after the outage", ratelimit.Allowed)
 		}},
+		{"a ban is made in place of one that the primary gave", func(r *rig) {
+			r.shared.engine.Ban(ctx, "a", time.Minute)
+			r.take("a", daily)
+			r.lose()
+			must(r, r.Ban(ctx, "a", time.Hour))
+			outcome(r, "at once", ratelimit.Banned)
+			time.Sleep(30 * time.Minute)
+			outcome(r, "half an hour later", ratelimit.Banned)
+			r.regain()
+			outcome(r, "after the outage", ratelimit.Banned)
+		}},
+		{"a ban that the primary gave is lifted before any request meets it here", func(r *rig) {
+			r.shared.engine.Ban(ctx, "a", time.Hour)
+			r.take("a", daily)
+			r.lose()
+			lifted, err := r.Lift(ctx, "a")
+			if must(r, err); !lifted {
+				r.Error("Lift did not find the ban")
+			}
+			outcome(r, "during the outage", ratelimit.Allowed)
+			lifted, err = r.Lift(ctx, "a")
+			if must(r, err); lifted {
+				r.Error("Lift found the ban again")
+			}
+		}},
 		{"the last order holds", func(r *rig) {
 			r.lose()
 			must(r, r.Ban(ctx, "a", time.Hour))

@@ -1,7 +1,6 @@
 package failover
 
 import (
-	"context"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
@@ -12,10 +11,12 @@ import (
 
 // A shadow is what the primary last said of the subjects that matter when it is
 // gone: those that it denied, or that have used half of a quota. To look at a
-// decision costs a comparison for each quota; to keep it, a lock and a map.
+// decision costs a comparison for each quota; to keep it, or to see that nothing
+// older is kept of the subject while something is of others, a lock and a map.
 // Subjects are known by a keyed hash of 64 bits.
 type shadow struct {
-	bound  int // subjects in a shard; 0: nothing is kept
+	bound  int   // subjects in a shard; 0: nothing is kept
+	reach  int64 // how far apart decisions are whose answers may overtake each other, nanoseconds
 	seed   maphash.Seed
 	held   atomic.Int64
 	shards [shadowShards]shadowShard
@@ -37,38 +38,100 @@ type seen struct {
 	plan    *ratelimit.Plan
 	states  [ratelimit.MaxQuotas]ratelimit.State
 	banEnds int64 // Unix seconds
+	time    int64 // of the primary's clock, Unix nanoseconds
 }
 
 // ends returns from when on it means nothing, in Unix seconds.
 func (s *seen) ends() int64 { return max(s.states[s.plan.Len()-1].Reset, s.banEnds) }
 
-func (s *shadow) init(bound int) {
+func (s *shadow) init(bound int, reach time.Duration) {
 	s.seed = maphash.MakeSeed()
 	s.bound = (max(bound, 0) + shadowShards - 1) / shadowShards
+	s.reach = int64(reach)
 }
 
-func (s *shadow) shard(hash uint64) *shadowShard { return &s.shards[hash%shadowShards] }
+// find returns the shard of subject, and its hash; nil if nothing is kept of
+// anybody.
+func (s *shadow) find(subject string) (*shadowShard, uint64) {
+	if s.held.Load() == 0 {
+		return nil, 0
+	}
+	return s.shard(subject)
+}
 
-// note keeps what d, a decision of the primary, says of subject.
+func (s *shadow) shard(subject string) (*shadowShard, uint64) {
+	h := maphash.String(s.seed, subject)
+	return &s.shards[h%shadowShards], h
+}
+
+// note keeps what d, a decision of the primary, says of subject, unless it was
+// overtaken by what is kept.
 func (s *shadow) note(subject string, d *ratelimit.Decision) {
-	if s.bound == 0 || !matters(d) {
+	keep := matters(d)
+	if s.bound == 0 || !keep && s.held.Load() == 0 {
 		return
 	}
-	h := maphash.String(s.seed, subject)
-	x := s.shard(h)
+	x, h := s.shard(subject)
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	switch kept, known := x.seen[h]; {
+	case known && s.overtook(&kept, d):
+	case keep:
+		s.put(x, h, seen{d.Plan, d.States, d.BanEnds, d.Time})
+	case known:
+		s.remove(x, h)
+	}
+}
+
+// overtook reports whether kept counts although d came after it: the primary
+// decided both at nearly the same time, and kept says more, since usage grows. One
+// that says less at clearly another time was decided after a reset, a refund, or a
+// step of the primary's clock. Which of two times is the later would not be enough,
+// since an engine may read its clock before it counts, and not for each decision.
+func (s *shadow) overtook(kept *seen, d *ratelimit.Decision) bool {
+	if apart := kept.time - d.Time; apart > s.reach || apart < -s.reach {
+		return false
+	}
+	if !sameWindows(kept.plan, d.Plan) {
+		return kept.time > d.Time
+	}
+	return kept.saysMore(d)
+}
+
+// saysMore reports whether s knows of more than d: of more that was used in a
+// window, of a later window, or of a ban that ends later. The plans may have other
+// limits, but not other windows: usage belongs to the window.
+func (s *seen) saysMore(d *ratelimit.Decision) bool {
+	for i := range d.Plan.Len() {
+		a, b := s.states[i], d.States[i]
+		if a.Reset > b.Reset {
+			return true
+		}
+		more := s.plan.Quota(i).Limit-a.Remaining > d.Plan.Quota(i).Limit-b.Remaining
+		if more && a.Reset == b.Reset {
+			return true
+		}
+	}
+	return s.banEnds > max(d.BanEnds, d.Time/int64(time.Second))
+}
+
+func (s *shadow) put(x *shadowShard, h uint64, what seen) {
 	if x.seen == nil {
 		x.seen = map[uint64]seen{}
 	}
 	before := len(x.seen)
-	x.seen[h] = seen{d.Plan, d.States, d.BanEnds}
+	x.seen[h] = what
 	if len(x.seen) > s.bound {
-		x.drop(h, d.Time/int64(time.Second))
+		x.drop(h, what.time/int64(time.Second))
 	}
 	if n := len(x.seen) - before; n != 0 {
 		s.held.Add(int64(n))
 	}
+}
+
+func (s *shadow) remove(x *shadowShard, h uint64) {
+	delete(x.seen, h)
+	s.held.Add(-1)
 }
 
 func matters(d *ratelimit.Decision) bool {
@@ -81,21 +144,6 @@ func matters(d *ratelimit.Decision) bool {
 		}
 	}
 	return false
-}
-
-// lift forgets the ban of subject.
-func (s *shadow) lift(subject string) {
-	if s.held.Load() == 0 {
-		return
-	}
-	h := maphash.String(s.seed, subject)
-	x := s.shard(h)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if kept, ok := x.seen[h]; ok {
-		kept.banEnds = 0
-		x.seen[h] = kept
-	}
 }
 
 // drop drops another subject than h: of a sample the one that soonest means
@@ -119,42 +167,33 @@ func (x *shadowShard) drop(h uint64, now int64) {
 	delete(x.seen, victim)
 }
 
-// claim takes out what is kept of subject.
-func (s *shadow) claim(subject string) (kept seen, ok bool) {
-	if s.held.Load() == 0 {
-		return kept, false
+// lift forgets the ban of subject. It reports whether there was one in force.
+func (s *shadow) lift(subject string) bool {
+	x, h := s.find(subject)
+	if x == nil {
+		return false
 	}
-	h := maphash.String(s.seed, subject)
-	x := s.shard(h)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if kept, ok = x.seen[h]; ok {
-		delete(x.seen, h)
-		s.held.Add(-1)
+	kept, known := x.seen[h]
+	if !known || kept.banEnds == 0 {
+		return false
 	}
-	return kept, ok
+	lifted := kept.banEnds > time.Now().Unix()
+	kept.banEnds = 0
+	x.seen[h] = kept
+	return lifted
 }
 
-// cast has the local engine know of subject what the primary last said. What
-// fails is passed over: the subject then has what the local engine gives it.
-func (l *Limiter) cast(ctx context.Context, subject string) {
-	kept, ok := l.shadow.claim(subject)
-	if !ok {
+// forget forgets subject.
+func (s *shadow) forget(subject string) {
+	x, h := s.find(subject)
+	if x == nil {
 		return
 	}
-	now := time.Now()
-	if d, err := l.localCapable.peeker.Peek(ctx, subject, kept.plan); err == nil {
-		u := usage{plan: kept.plan, at: now.UnixNano()}
-		for i := range kept.plan.Len() {
-			// What the local engine has counted since an earlier outage was merged,
-			// and is part of what the primary said.
-			if kept.states[i].Reset > now.Unix() {
-				u.units[i] = max(d.States[i].Remaining-kept.states[i].Remaining, 0)
-			}
-		}
-		_ = charge(ctx, l.opts.Local, subject, &u)
-	}
-	if left := time.Until(time.Unix(kept.banEnds, 0)); left > 0 && l.localCapable.banner != nil {
-		_ = l.localCapable.banner.Ban(ctx, subject, left)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if _, known := x.seen[h]; known {
+		s.remove(x, h)
 	}
 }

@@ -1,0 +1,50 @@
+package failover
+
+import (
+	"context"
+	"time"
+)
+
+// cast has the local engine know of subject what the primary last said. It comes
+// before anything that this engine decides of the subject. Others who come
+// meanwhile wait for the lock, which is the shard's: the local engine answers at
+// once, and the primary is never called under it. What the local engine fails to
+// take in stays, for the next one to try; until then the subject has what that
+// engine gives it.
+func (l *Limiter) cast(ctx context.Context, subject string) {
+	x, h := l.shadow.find(subject)
+	if x == nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	kept, known := x.seen[h]
+	if known && l.project(ctx, subject, &kept) == nil {
+		l.shadow.remove(x, h)
+	}
+}
+
+// project brings the local engine to what kept says. After an error it can be done
+// again, since it charges no more than what that engine has not counted.
+func (l *Limiter) project(ctx context.Context, subject string, kept *seen) error {
+	d, err := l.localCapable.peeker.Peek(ctx, subject, kept.plan)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	u := usage{plan: kept.plan, at: now.UnixNano()}
+	for i := range kept.plan.Len() {
+		// What the local engine has counted since an earlier outage was merged,
+		// and is part of what the primary said.
+		if kept.states[i].Reset > now.Unix() {
+			u.units[i] = max(d.States[i].Remaining-kept.states[i].Remaining, 0)
+		}
+	}
+	if err := charge(ctx, l.opts.Local, subject, &u); err != nil {
+		return err
+	}
+	if left := time.Until(time.Unix(kept.banEnds, 0)); left > 0 && l.localCapable.banner != nil {
+		return l.localCapable.banner.Ban(ctx, subject, left)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package failover_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+)
+
+// A scripted primary gives its answers one after the other, and then is gone.
+type scripted struct {
+	*shared
+	answers []ratelimit.Decision
+}
+
+func (s *scripted) Take(context.Context, string, *ratelimit.Plan, int64) (d ratelimit.Decision, err error) {
+	if len(s.answers) == 0 {
+		return d, errDown
+	}
+	d, s.answers = s.answers[0], s.answers[1:]
+	return d, nil
+}
+
+func (s *scripted) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
+	return s.Take(ctx, subject, plan, 1)
+}
+
+// An answer is what a primary says: that under plan so much of each quota was used
+// at a time, counted from the test's beginning.
+type answer struct {
+	at     time.Duration
+	plan   *ratelimit.Plan
+	used   []int64
+	banned time.Duration // from at; 0: it is not
+}
+
+func (a answer) decision(began time.Time) ratelimit.Decision {
+	at := began.Add(a.at)
+	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: a.plan, Cost: 1, Time: at.UnixNano(), StrikesLeft: -1}
+	for i, n := range a.used {
+		q := a.plan.Quota(i)
+		d.States[i] = ratelimit.State{Remaining: q.Limit - n, Reset: at.Truncate(q.Window).Add(q.Window).Unix()}
+	}
+	if a.banned > 0 {
+		d.Outcome, d.BanEnds = ratelimit.Banned, at.Add(a.banned).Unix()
+	}
+	d.Settle()
+	return d
+}
+
+// Answers that come out of order leave what the primary said last, and of those
+// that cannot be told apart what says most. The last answer of a case comes last.
+func TestShadowOfAnswersOutOfOrder(t *testing.T) {
+	const ms = time.Millisecond
+	smaller := ratelimit.MustPlan("smaller", ratelimit.Penalty{}, ratelimit.PerDay(700))
+	five := ratelimit.MustPlan("five", ratelimit.Penalty{}, ratelimit.PerMinute(5))
+	ten := ratelimit.MustPlan("ten", ratelimit.Penalty{}, ratelimit.PerMinute(5), ratelimit.PerDay(10))
+	for _, test := range []struct {
+		name    string
+		answers []answer
+		plan    *ratelimit.Plan
+		after   time.Duration // when a request comes that the primary does not decide
+		used    string
+		banned  bool
+	}{
+		{"they are in order", []answer{
+			{at: 1 * ms, plan: daily, used: []int64{600}},
+			{at: 2 * ms, plan: daily, used: []int64{601}},
+		}, daily, 0, "601/24h0m0s", false},
+		{"the one before was overtaken", []answer{
+			{at: 2 * ms, plan: daily, used: []int64{601}},
+			{at: 1 * ms, plan: daily, used: []int64{600}},
+		}, daily, 0, "601/24h0m0s", false},
+		{"both are of one time", []answer{
+			{at: 1 * ms, plan: daily, used: []int64{601}},
+			{at: 1 * ms, plan: daily, used: []int64{600}},
+		}, daily, 0, "601/24h0m0s", false},
+		{"the primary read its clock before it counted", []answer{
+			{at: 1 * ms, plan: daily, used: []int64{601}},
+			{at: 2 * ms, plan: daily, used: []int64{600}},
+		}, daily, 0, "601/24h0m0s", false},
+		{"the one that was overtaken is of less than half", []answer{
+			{at: 2 * ms, plan: daily, used: []int64{500}},
+			{at: 1 * ms, plan: daily, used: []int64{499}},
+		}, daily, 0, "500/24h0m0s", false},
+		{"much later less is used: somebody gave it back", []answer{
+			{at: 0, plan: daily, used: []int64{900}},
+			{at: time.Second, plan: daily, used: []int64{600}},
+		}, daily, 0, "600/24h0m0s", false},
+		{"much later next to nothing is used: somebody reset the subject", []answer{
+			{at: 0, plan: daily, used: []int64{900}},
+			{at: time.Second, plan: daily, used: []int64{1}},
+		}, daily, 0, "0/24h0m0s", false},
+		{"and it goes on being used without a pause", []answer{
+			{at: 0, plan: daily, used: []int64{900}},
+			{at: 30 * ms, plan: daily, used: []int64{501}},
+			{at: 60 * ms, plan: daily, used: []int64{502}},
+		}, daily, 0, "502/24h0m0s", false},
+		{"the primary's clock stepped back", []answer{
+			{at: time.Hour, plan: daily, used: []int64{900}},
+			{at: 0, plan: daily, used: []int64{600}},
+		}, daily, 0, "600/24h0m0s", false},
+		{"the ban overtook the request before it", []answer{
+			{at: 2 * ms, plan: daily, used: []int64{600}, banned: time.Hour},
+			{at: 1 * ms, plan: daily, used: []int64{600}},
+		}, daily, 0, "600/24h0m0s", true},
+		{"a longer ban overtook a shorter one", []answer{
+			{at: 2 * ms, plan: daily, used: []int64{600}, banned: time.Hour},
+			{at: 1 * ms, plan: daily, used: []int64{600}, banned: time.Minute},
+		}, daily, 2 * time.Minute, "600/24h0m0s", true},
+		{"much later there is no ban: somebody lifted it", []answer{
+			{at: 0, plan: daily, used: []int64{600}, banned: time.Hour},
+			{at: time.Second, plan: daily, used: []int64{600}},
+		}, daily, 0, "600/24h0m0s", false},
+		{"the ban has ended in between", []answer{
+			{at: 970 * ms, plan: daily, used: []int64{600}, banned: 30 * ms},
+			{at: 1001 * ms, plan: daily, used: []int64{601}},
+		}, daily, 0, "601/24h0m0s", false},
+		{"a minute has ended in between", []answer{
+			{at: 30*time.Second - ms, plan: ten, used: []int64{5, 5}},
+			{at: 30*time.Second + ms, plan: ten, used: []int64{1, 6}},
+		}, ten, 31 * time.Second, "1/1m0s 6/24h0m0s", false},
+		{"the first of a minute overtook the last of the one before", []answer{
+			{at: 30*time.Second + ms, plan: ten, used: []int64{1, 6}},
+			{at: 30*time.Second - ms, plan: ten, used: []int64{5, 5}},
+		}, ten, 31 * time.Second, "1/1m0s 6/24h0m0s", false},
+		{"the same, and there is no other window", []answer{
+			{at: 30*time.Second + ms, plan: five, used: []int64{3}},
+			{at: 30*time.Second - ms, plan: five, used: []int64{5}},
+		}, five, 31 * time.Second, "3/1m0s", false},
+		{"the limit was lowered", []answer{
+			{at: 1 * ms, plan: daily, used: []int64{600}},
+			{at: 2 * ms, plan: smaller, used: []int64{601}},
+		}, daily, 0, "601/24h0m0s", false},
+		{"the limit was raised", []answer{
+			{at: 1 * ms, plan: smaller, used: []int64{600}},
+			{at: 2 * ms, plan: daily, used: []int64{601}},
+		}, daily, 0, "601/24h0m0s", false},
+		{"the one that was overtaken is of another limit", []answer{
+			{at: 2 * ms, plan: daily, used: []int64{601}},
+			{at: 1 * ms, plan: smaller, used: []int64{600}},
+		}, daily, 0, "601/24h0m0s", false},
+		{"the plan has other windows", []answer{
+			{at: 1 * ms, plan: daily, used: []int64{600}},
+			{at: 2 * ms, plan: ten, used: []int64{4, 6}},
+		}, ten, 0, "4/1m0s 6/24h0m0s", false},
+		{"the one that was overtaken is of other windows", []answer{
+			{at: 2 * ms, plan: ten, used: []int64{4, 6}},
+			{at: 1 * ms, plan: daily, used: []int64{600}},
+		}, ten, 0, "4/1m0s 6/24h0m0s", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(12*time.Hour + 30*time.Minute + 30*time.Second)
+				primary := &scripted{shared: newShared(t)}
+				for _, a := range test.answers {
+					primary.answers = append(primary.answers, a.decision(time.Now()))
+				}
+				local := newEngine(t)
+				l, err := failover.New(primary, failover.Local, failover.Options{Local: local})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+				for _, a := range test.answers {
+					if _, err := l.Take(ctx, "a", a.plan, 1); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(test.after)
+				d, err := l.Peek(ctx, "a", test.plan)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := used(t, local, "a", test.plan); got != test.used {
+					t.Errorf("the local engine begins with %s, want %s", got, test.used)
+				}
+				if banned := d.Outcome == ratelimit.Banned; banned != test.banned {
+					t.Errorf("got %v, want a ban: %v", d.Outcome, test.banned)
+				}
+			})
+		})
+	}
+}
