@@ -35,7 +35,7 @@ func run() error {
 	flag.StringVar(&m.benchtime, "benchtime", "300ms", "how long a benchmark runs in each round")
 	flag.StringVar(&m.exec, "exec", "", "a command that runs the benchmarks, such as 'chrt -f 10'")
 	flag.StringVar(&m.raw, "raw", "", "a file for what the benchmarks print")
-	flag.BoolVar(&m.long, "long", false, "ten million subjects and the flood of fifty million as well, once")
+	flag.BoolVar(&m.long, "long", false, "ten million subjects and the flood of fifty million as well, in three rounds")
 	write := flag.String("write", "", "a document in which the tables are renewed")
 	flag.Parse()
 

@@ -24,7 +24,7 @@ type measurement struct {
 type part struct {
 	bench string // a regular expression
 	cpu   string // numbers of processors
-	once  bool   // not in each round
+	once  bool   // each benchmark does its work once
 	plain bool   // without -exec, which would go for the server as well
 }
 
@@ -36,6 +36,9 @@ var parts = []part{
 	{bench: "^BenchmarkTurnover$/^keys=1M$", cpu: "2"},
 	{bench: "^BenchmarkRedis$", cpu: "2", plain: true},
 }
+
+// longRounds is in how many rounds the longParts are run.
+const longRounds = 3
 
 var longParts = []part{
 	{bench: "^BenchmarkTurnover$/^keys=10M$", cpu: "2", once: true},
@@ -61,7 +64,7 @@ func (m *measurement) measure() ([]byte, error) {
 	}
 	for round := range m.rounds {
 		todo := parts
-		if m.long && round == 0 {
+		if m.long && round < longRounds {
 			todo = append(todo[:len(todo):len(todo)], longParts...)
 		}
 		for _, p := range todo {
