@@ -33,11 +33,14 @@ const (
 	roomy = 1 << 30
 )
 
-// engines are those in memory, each made for so many requests a minute and a day.
-var engines = []struct {
+// A maker makes an engine for so many requests a minute and a day.
+type maker struct {
 	peer string
 	new  func(tb testing.TB, minute, day int) engine
-}{
+}
+
+// engines are those in memory.
+var engines = []maker{
 	{"gatehouse", newGatehouse},
 	{"sethvargo", newSethvargo},
 	{"xtime", newXTime},

@@ -30,45 +30,46 @@ type answer struct {
 	asked   time.Time // when the look-up began
 }
 
-// principal judges the key at an instant.
-func (a *answer) principal(at time.Time) (Principal, error) {
+// principal judges the key. It reads the clock only for a key that ends.
+func (a *answer) principal(now func() time.Time) (Principal, error) {
 	if a.unknown {
 		return Principal{}, ErrUnknown
 	}
-	if err := a.record.Valid(at); err != nil {
-		return Principal{}, err
+	if a.record.ends() {
+		if err := a.record.Valid(now()); err != nil {
+			return Principal{}, err
+		}
 	}
 	return a.record.Principal, nil
 }
 
-// fresh reports whether what began at an instant is still good. The difference
-// may be negative, by the little that goroutines overtake each other, or because
-// a clock that is not monotonic was set back, after which nothing must stay good
-// for long.
-func fresh(began, now time.Time, ttl time.Duration) bool {
-	age := now.Sub(began)
-	return -ttl < age && age < ttl
+// fresh reports whether what began at an instant is still good. Its age may be
+// negative, by the little that goroutines overtake each other, or because a clock
+// that is not monotonic was set back, after which nothing must stay good for long.
+func (v *Verifier) fresh(began time.Time) bool {
+	age := v.since(began)
+	return -v.ttl < age && age < v.ttl
 }
 
 // recall returns an answer that is still good, or nil.
-func (s *shard) recall(d Digest, now time.Time, ttl time.Duration) *answer {
+func (v *Verifier) recall(s *shard, d Digest) *answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.recallLocked(d, now, ttl)
+	return v.recallLocked(s, d)
 }
 
-func (s *shard) recallLocked(d Digest, now time.Time, ttl time.Duration) *answer {
-	if a := s.valid.find(d); a != nil && fresh(a.asked, now, ttl) {
+func (v *Verifier) recallLocked(s *shard, d Digest) *answer {
+	if a := s.valid.find(d); a != nil && v.fresh(a.asked) {
 		return a
 	}
-	if a := s.invalid.find(d); a != nil && fresh(a.asked, now, ttl) {
+	if a := s.invalid.find(d); a != nil && v.fresh(a.asked) {
 		return a
 	}
 	return nil
 }
 
 // rememberLocked keeps an answer in the place of any former one.
-func (s *shard) rememberLocked(d Digest, a *answer, now time.Time) {
+func (s *shard) rememberLocked(d Digest, a *answer, now func() time.Time) {
 	into, outOf := &s.valid, &s.invalid
 	if _, err := a.principal(now); err != nil {
 		into, outOf = outOf, into

@@ -22,16 +22,16 @@ type lookup struct {
 
 // lookUp waits for the store's answer about a key: that to a look-up under way, if
 // one began lately enough, and otherwise to a new one.
-func (v *Verifier) lookUp(ctx context.Context, s *shard, d Digest, now time.Time) (*answer, error) {
+func (v *Verifier) lookUp(ctx context.Context, s *shard, d Digest) (*answer, error) {
 	s.mu.Lock()
 	// Another look-up may have ended since the caller looked.
-	if a := s.recallLocked(d, now, v.ttl); a != nil {
+	if a := v.recallLocked(s, d); a != nil {
 		s.mu.Unlock()
 		return a, nil
 	}
 	l := s.lookups[d]
-	if l == nil || !fresh(l.began, now, v.ttl) {
-		l = v.beginLocked(ctx, s, d, now)
+	if l == nil || !v.fresh(l.began) {
+		l = v.beginLocked(ctx, s, d)
 	}
 	l.waiting++
 	s.mu.Unlock()
@@ -56,8 +56,8 @@ func (v *Verifier) lookUp(ctx context.Context, s *shard, d Digest, now time.Time
 // beginLocked starts a look-up in a goroutine of its own, so that it does not end
 // with the request that happened to come first. It ends with the last request
 // that waits for it, or at the time limit.
-func (v *Verifier) beginLocked(ctx context.Context, s *shard, d Digest, now time.Time) *lookup {
-	l := &lookup{began: now, done: make(chan struct{})}
+func (v *Verifier) beginLocked(ctx context.Context, s *shard, d Digest) *lookup {
+	l := &lookup{began: v.now(), done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithTimeout(context.WithoutCancel(ctx), v.timeout)
 	s.lookups[d] = l
 	wasValid := s.valid.find(d) != nil
@@ -122,7 +122,7 @@ func (v *Verifier) finish(s *shard, d Digest, l *lookup, record Record, err erro
 	if s.lookups[d] == l {
 		delete(s.lookups, d)
 		if l.answer != nil {
-			s.rememberLocked(d, l.answer, v.now())
+			s.rememberLocked(d, l.answer, v.now)
 		}
 	}
 	s.mu.Unlock()

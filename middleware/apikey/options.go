@@ -66,8 +66,5 @@ func (o Options) withDefaults() Options {
 	if o.UnknownLookups == 0 {
 		o.UnknownLookups = defaultUnknownLookups
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	return o
 }

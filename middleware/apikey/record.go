@@ -62,6 +62,9 @@ func (r Record) Valid(at time.Time) error {
 	}
 }
 
+// ends reports whether there is an instant at which the key is not valid.
+func (r *Record) ends() bool { return !r.Expires.IsZero() || !r.Revoked.IsZero() }
+
 // Retire returns the record of a key that another one has replaced: it stays
 // valid for an overlap, in which clients change over, but no longer than it would
 // have been. A negative overlap counts as none.

@@ -22,8 +22,8 @@ func credentials(lines []string, maxToken int) (token string, outcome Outcome) {
 	// White space around a field value is no part of it (RFC 9110 section 5.5),
 	// and is not in all versions of HTTP removed before it comes here.
 	value := strings.Trim(lines[0], " \t")
-	const scheme = "bearer"
-	if len(value) < len(scheme) || !strings.EqualFold(value[:len(scheme)], scheme) {
+	const scheme = "Bearer"
+	if len(value) < len(scheme) || value[:len(scheme)] != scheme && !strings.EqualFold(value[:len(scheme)], scheme) {
 		return "", Missing
 	}
 	rest := value[len(scheme):]
