@@ -71,7 +71,7 @@ func send(w http.ResponseWriter, r *http.Request, e *Error) {
 
 	h := w.Header()
 	for _, name := range staleFields {
-		if _, ok := h[name]; ok { // to look is cheaper than to delete in vain
+		if h[name] != nil { // to look is cheaper than to delete in vain
 			delete(h, name)
 		}
 	}
