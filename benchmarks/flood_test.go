@@ -2,7 +2,6 @@ package benchmarks
 
 import (
 	"context"
-	"runtime"
 	"testing"
 	"time"
 
@@ -15,8 +14,6 @@ import (
 // had used half of a quota, is forgotten for them. ns/op is one of these subjects.
 func BenchmarkFlood(b *testing.B) {
 	long(b)
-	runtime.LockOSThread() // for the processor time
-	defer runtime.UnlockOSThread()
 	const (
 		fresh = 50_000_000
 		bound = 1_000_000

@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"runtime"
 	"testing"
 	"time"
 
@@ -56,8 +55,6 @@ func BenchmarkTurnover(b *testing.B) {
 			if t.keys > 1_000_000 {
 				long(b)
 			}
-			runtime.LockOSThread() // for the processor time
-			defer runtime.UnlockOSThread()
 			for b.Loop() {
 				keys := scaled(t.keys)
 				turn := t.new(b, keys)
@@ -92,21 +89,12 @@ type stopwatch struct {
 	total, longest time.Duration
 	long           int // calls over a millisecond
 	rested         time.Time
-
-	// The processor time that the thread had spent after the last call, and of the
-	// call that took most of it, with what is between two calls.
-	spent, work time.Duration
 }
 
 func (w *stopwatch) time(take engine, key string) (admitted bool) {
 	start := time.Now()
 	admitted = take(key)
 	d := time.Since(start)
-	spent := threadTime()
-	if w.spent > 0 {
-		w.work = max(w.work, spent-w.spent)
-	}
-	w.spent = spent
 	w.total += d
 	w.longest = max(w.longest, d)
 	if d > time.Millisecond {
@@ -130,9 +118,6 @@ func (w *stopwatch) rest(now time.Time) {
 func (w *stopwatch) report(b *testing.B, of string) {
 	b.ReportMetric(float64(w.longest.Nanoseconds())/1e6, of+"-longest-ms")
 	b.ReportMetric(float64(w.long), of+"-over-1ms")
-	if w.work > 0 {
-		b.ReportMetric(float64(w.work.Nanoseconds())/1e6, of+"-work-ms")
-	}
 }
 
 // displace is the expire of an engine in which new keys displace the old ones.

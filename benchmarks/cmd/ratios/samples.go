@@ -74,6 +74,15 @@ func (s *samples) median(name string, cpus int, unit string) (float64, bool) {
 	}
 }
 
+// least returns the least of a series, and whether there is one.
+func (s *samples) least(name string, cpus int, unit string) (float64, bool) {
+	v := s.values[series{name, cpus, unit}]
+	if len(v) == 0 {
+		return 0, false
+	}
+	return slices.Min(v), true
+}
+
 // rounds returns how many values the longest series has.
 func (s *samples) rounds() (n int) {
 	for _, v := range s.values {
