@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/internal/histories"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
@@ -27,6 +28,52 @@ func TestMemory(t *testing.T) {
 		}
 		histories.Check(t, l, histories.Options{Seed: seed})
 	}
+}
+
+// A limiter with a fallback is one engine while the primary answers, and another
+// one while it is gone.
+func TestFailover(t *testing.T) {
+	newEngine := func() *memory.Limiter {
+		l, err := memory.New(memory.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	for seed := range uint64(10) {
+		for _, gone := range []bool{false, true} {
+			l, err := failover.New(&primary{newEngine(), gone}, failover.Local, failover.Options{
+				Local: newEngine(), Row: 1, FirstProbe: time.Hour,
+				Budget: time.Minute, // a machine that is busy is no fault
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.Take(t.Context(), "opens the circuit if the primary is gone", before, 1); err != nil {
+				t.Fatal(err)
+			}
+			histories.Check(t, l, histories.Options{Seed: seed})
+			if open := l.Circuit() != failover.CircuitClosed; open != gone {
+				t.Errorf("the circuit is open: %v, want %v", open, gone)
+			}
+			_ = l.Close() // with what could not be merged
+		}
+	}
+}
+
+var before = ratelimit.MustPlan("before", ratelimit.Penalty{}, ratelimit.PerDay(1))
+
+// A primary may be gone.
+type primary struct {
+	*memory.Limiter
+	gone bool
+}
+
+func (p *primary) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if p.gone {
+		return ratelimit.Decision{}, ratelimit.ErrUnavailable
+	}
+	return p.Limiter.Take(ctx, subject, plan, cost)
 }
 
 // A check that finds nothing wrong with a wrong engine is worth nothing.
