@@ -50,15 +50,16 @@ type Decision struct {
 	// the one with the least remaining and, on a tie, the later reset. Denied: of
 	// those that refuse, the one with the latest reset.
 	Applicable int
-	// RetryAfter is how long to wait before a request of this cost can be
-	// admitted, if nobody else uses up the quota: 0 if it was allowed, otherwise
-	// positive, and over every quota that refuses and any ban.
+	// RetryAfter is how long to wait until a request of this cost is admitted,
+	// if nothing else uses the quota meanwhile: 0 if it was allowed, otherwise
+	// positive. It covers every quota that refuses and any ban.
 	RetryAfter time.Duration
 	// BanEnds is the Unix time in seconds, rounded up, at which the ban ends; 0
 	// without one.
 	BanEnds int64
-	// StrikesLeft is how many more limited requests are endured before a ban.
-	// It is negative if the plan's penalty never bans.
+	// StrikesLeft is how many further limited requests bring no ban, if they are
+	// made now: it rises as strikes decay. It is negative if the plan's penalty
+	// never bans.
 	StrikesLeft int
 }
 

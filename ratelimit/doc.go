@@ -24,10 +24,10 @@
 // therefore pass within one window's length, across its boundary; a second quota
 // with a shorter window bounds such a burst.
 //
-// What is counted is usage, and it belongs to a subject and a window, never to a
-// plan. Every window that has been looked at, and in which something was used,
-// counts all that the subject uses until it ends, under whichever plan: a change
-// of plan gives nobody a second quota. Up to eight windows of a subject are
+// Engines count usage, and usage belongs to a subject and a window, never to a
+// plan. A window opens with the first request that needs it. From then on until
+// it ends it counts all that the subject uses under any plan, so that a change
+// of plan never grants a second quota. Up to eight windows of a subject are
 // counted at once.
 //
 // # Header fields
@@ -35,27 +35,31 @@
 // X-RateLimit-Limit, -Remaining and -Reset tell of one quota, the applicable
 // one: of an admitted request the one with the least remaining, and on a tie the
 // later reset; of a denied one, of those that refuse it, the one with the latest
-// reset. Reset is in Unix seconds. Retry-After is in seconds, rounded up; who
-// waits that long, and has the quota to itself, is admitted.
+// reset. Reset is in Unix seconds. Retry-After is in seconds, rounded up; a
+// client that waits that long is admitted, unless something else uses the quota
+// meanwhile.
 //
 // # Bans
 //
-// A subject that goes on after it was limited collects strikes, and in the end a
-// ban: see [Penalty]. A ban is told from a limit by its code in the body,
-// api_key_banned or client_banned, by Remaining 0, and by a Retry-After that
-// covers it.
+// A subject that keeps sending requests after it was limited collects strikes,
+// and in the end a ban: see [Penalty]. Strikes decay, so that a client which
+// doubles its pauses is never banned. A client can tell a ban from a limit by
+// the code in the body, api_key_banned or client_banned. During a ban Remaining
+// is 0, and Retry-After covers the rest of the ban.
 //
 // # Clocks that jump
 //
 // A clock that steps back grants nothing twice: a window that now lies in the
-// future goes on, though never more than one window ahead, and no ban is longer
-// than it was when it began.
+// future goes on, though never more than one window ahead. The next request of a
+// banned subject cuts its ban to the length that it had when it began, counted
+// from then.
 //
 // # Engines
 //
 // Package memory is exact, bounded and has no dependencies: the one to start
 // with. Package redislimit decides alike in Redis, for any number of processes,
 // and package failover goes in front of it. Packages redisrate and ululelimit
-// adapt other libraries, and say what these cannot do. Whoever writes an engine
-// holds it against package ratelimittest.
+// adapt other libraries, and say what these cannot do. Package
+// ratelimittest has the tests that every engine passes, for engines written
+// elsewhere as well.
 package ratelimit

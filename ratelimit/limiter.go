@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -17,20 +18,26 @@ type Limiter interface {
 }
 
 var (
-	// ErrInvalid is wrapped by errors that are the caller's: no plan, a cost
-	// under one, or one that no window of the plan can ever hold.
+	// ErrInvalid is wrapped by errors that are the caller's: no plan, no
+	// subject, a cost below 1 or over a limit. It is an error in every failure
+	// mode, never an admission.
 	ErrInvalid = errors.New("ratelimit: invalid call")
+
+	// ErrCostExceedsLimit wraps ErrInvalid: the request costs more than a quota
+	// of the plan allows in a whole window, so that it can never be admitted.
+	ErrCostExceedsLimit = fmt.Errorf("%w: cost exceeds limit", ErrInvalid)
 
 	// ErrUnavailable is wrapped by errors that are the engine's: its store does
 	// not answer, or it has no room for one more subject.
 	ErrUnavailable = errors.New("ratelimit: unavailable")
 )
 
-// A Peeker tells where a subject stands. An engine may have it.
+// A Peeker reports where a subject stands. An engine may have it.
 type Peeker interface {
-	// Peek returns the decision that Take would return for a request of one
-	// unit, but charges nothing and strikes nobody: Remaining is what is left
-	// before that request.
+	// Peek returns what a request of one unit would meet, and what is left
+	// before it: Remaining and StrikesLeft are those of now. It charges nothing
+	// and is not a strike. It does not foresee a ban that the request would
+	// start: then Peek returns Limited with StrikesLeft 0, and Take Banned.
 	Peek(ctx context.Context, subject string, plan *Plan) (Decision, error)
 }
 
@@ -42,24 +49,30 @@ type Resetter interface {
 // A Refunder gives units back. An engine may have it.
 type Refunder interface {
 	// Refund gives back what d, an Allowed decision for subject, was charged, in
-	// those of its windows that have not ended. To refund one decision twice is
-	// the caller's error, but never takes usage below zero.
+	// those windows of d that are still open: for each quota of d.Plan the
+	// window that ends at d.States[i].Reset. Windows of other plans, and windows
+	// that were opened later, keep what they hold. If a decision is refunded
+	// twice, which is the caller's error, usage never falls below zero.
 	Refund(ctx context.Context, subject string, d *Decision) error
 }
 
 // A Charger takes in usage that was admitted elsewhere. An engine may have it.
 type Charger interface {
 	// Charge adds units[i] to what subject has used in the window of plan's i-th
-	// quota that the time at lies in, unless that window has ended, whether or
-	// not they fit. It is no request: it neither strikes nor bans, clears no
-	// strikes, and is done during a ban as well. No count goes over [MaxLimit].
+	// quota, whether or not they fit, unless the window that the time at lies
+	// in has ended. If at lies in a later window, because its clock is ahead,
+	// the open window moves there, by at most one window, and keeps what it
+	// holds: this can limit the subject too early, but grants nothing twice.
+	//
+	// A charge is not a request: it is not a strike, starts no ban, clears no
+	// strikes, and is made during a ban as well. No count goes over [MaxLimit].
 	Charge(ctx context.Context, subject string, plan *Plan, units [MaxQuotas]int64, at time.Time) error
 }
 
 // A Banner bans by hand. An engine may have it.
 type Banner interface {
 	// Ban bans subject for the given time from now, rounded up to a whole
-	// second, in place of any ban in force. It does not make later bans longer.
+	// second, and replaces any ban in force. It does not make later bans longer.
 	Ban(ctx context.Context, subject string, length time.Duration) error
 	// Lift ends a ban, and forgets the strikes and all that would make the next
 	// ban longer. It reports whether there was a ban in force.

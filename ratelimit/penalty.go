@@ -1,17 +1,24 @@
 package ratelimit
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
 
-// A Penalty says what happens to a subject that goes on after it was limited.
+// A Penalty says what happens to a subject that keeps sending requests after it
+// was limited.
 //
 // Each limited request is a strike, except those that arrive within Grace of
-// the first one in the window, which were on their way when it was answered.
-// An admitted request clears the strikes, so that a client which backs off
-// exponentially is never banned. The strike that is one more than Strikes
+// the first limited request in the window: they were in flight when it was
+// answered. The engine forgets one strike for each Decay that passes, and all
+// strikes when it admits a request. A request that brings more than Strikes
 // starts a ban. Requests during a ban change nothing.
+//
+// A client that waits at least Decay between its requests is therefore never
+// banned. Nor is a client that doubles its pauses, if Strikes is at least
+// 2 + log2(Decay/Grace); if its first pause is longer than Grace, that pause
+// counts in the place of Grace. [DefaultPenalty] needs 5 and has 10.
 //
 // The first ban lasts Ban. Each further one lasts Growth times the one before,
 // at most Max. Each whole Forgive that passes after the end of a ban, without
@@ -19,21 +26,26 @@ import (
 //
 // The zero Penalty never bans.
 type Penalty struct {
-	Strikes int           // strikes that are endured, 1 to 10000; 0: never ban
+	Strikes int           // strikes without a ban, 1 to 10000; 0: never ban
 	Grace   time.Duration // from the first limited request in a window, 0 to one hour; whole milliseconds
+	Decay   time.Duration // time in which one strike is forgotten; whole seconds, 1s to MaxWindow; 0: 10s
 	Ban     time.Duration // length of the first ban; whole seconds, at least one
 	Growth  int           // factor from one ban to the next, 1 to 100
 	Max     time.Duration // longest ban; whole seconds, Ban to MaxWindow
 	Forgive time.Duration // quiet time that takes one step back; whole seconds, at least one, at most MaxWindow
 }
 
-// DefaultPenalty returns the penalty of ten strikes and two seconds of grace
-// whose bans begin at one minute, double up to a day, and are forgiven a step
-// a day.
+// defaultDecay is what a Penalty with Strikes and without Decay has.
+const defaultDecay = 10 * time.Second
+
+// DefaultPenalty returns the penalty of ten strikes, one of which is forgotten
+// every ten seconds, and two seconds of grace. Its bans begin at one minute,
+// double up to a day, and are forgiven one step a day.
 func DefaultPenalty() Penalty {
 	return Penalty{
 		Strikes: 10,
 		Grace:   2 * time.Second,
+		Decay:   defaultDecay,
 		Ban:     time.Minute,
 		Growth:  2,
 		Max:     day,
@@ -67,6 +79,33 @@ func (p Penalty) Level(last int, quiet time.Duration) int {
 	return min(max(last, 0)+1, maxLevel)
 }
 
+// Strike returns the strikes after one more at the time now, and the time from
+// which the oldest of them decays. Before it there were strikes since a time;
+// with none, since means nothing. Times are Unix seconds, rounded down.
+func (p Penalty) Strike(strikes int, since, now int64) (int, int64) {
+	since = min(since, now) // the clock may have stepped back
+	forgotten := (now - since) / p.decaySeconds()
+	if forgotten >= int64(strikes) {
+		return 1, now
+	}
+	return strikes - int(forgotten) + 1, since + forgotten*p.decaySeconds()
+}
+
+// StrikesLeft returns how many further strikes bring no ban at the time now,
+// after strikes since a time; -1 if the penalty never bans. Times are as for
+// [Penalty.Strike].
+func (p Penalty) StrikesLeft(strikes int, since, now int64) int {
+	if p.Strikes == 0 {
+		return -1
+	}
+	forgotten := max(now-since, 0) / p.decaySeconds()
+	return p.Strikes - int(min(max(int64(strikes)-forgotten, 0), int64(p.Strikes)))
+}
+
+func (p Penalty) decaySeconds() int64 {
+	return int64(cmp.Or(p.Decay, defaultDecay) / time.Second)
+}
+
 func (p Penalty) validate() error {
 	if p == (Penalty{}) {
 		return nil
@@ -76,6 +115,8 @@ func (p Penalty) validate() error {
 		return fmt.Errorf("strikes %d is not from 1 to 10000", p.Strikes)
 	case p.Grace < 0 || p.Grace > time.Hour || p.Grace%time.Millisecond != 0:
 		return fmt.Errorf("grace %v is not from 0 to 1h in whole milliseconds", p.Grace)
+	case p.Decay != 0 && p.Decay < time.Second || p.Decay > MaxWindow || p.Decay%time.Second != 0:
+		return fmt.Errorf("decay %v is not from 1s to %v in whole seconds", p.Decay, MaxWindow)
 	case p.Ban < time.Second || p.Ban > MaxWindow || p.Ban%time.Second != 0:
 		return fmt.Errorf("ban %v is not from 1s to %v in whole seconds", p.Ban, MaxWindow)
 	case p.Growth < 1 || p.Growth > 100:

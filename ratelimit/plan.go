@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,9 +12,10 @@ import (
 // MaxQuotas is the largest number of quotas in one plan.
 const MaxQuotas = 4
 
-// A Plan is a name, the quotas that must all hold, and the penalty for those
-// who go on regardless. It is made by [NewPlan], never changes, and may be used
-// by any number of goroutines. The zero Plan is not valid.
+// A Plan is a name, the quotas that must all hold, and the penalty for subjects
+// that keep sending requests after they were limited. It is made by [NewPlan],
+// never changes, and may be used by any number of goroutines. The zero Plan is
+// not valid.
 type Plan struct {
 	name    string
 	quotas  []Quota
@@ -21,6 +23,7 @@ type Plan struct {
 	limits  [MaxQuotas]string // the limits in decimal, for header fields
 	policy  string            // the RateLimit-Policy field
 	denials *denials
+	lenient *Plan // without the penalty; nil if there is none
 }
 
 // NewPlan returns a plan with at least one and at most [MaxQuotas] quotas, in
@@ -34,12 +37,20 @@ func NewPlan(name string, penalty Penalty, quotas ...Quota) (*Plan, error) {
 	if err := validatePlan(penalty, quotas); err != nil {
 		return nil, fmt.Errorf("ratelimit: plan %q: %w", name, err)
 	}
+	if penalty.Strikes > 0 {
+		penalty.Decay = cmp.Or(penalty.Decay, defaultDecay)
+	}
 	p := &Plan{name: name, quotas: slices.Clone(quotas), penalty: penalty, denials: new(denials)}
 	slices.SortFunc(p.quotas, func(a, b Quota) int { return int(a.Window/time.Second) - int(b.Window/time.Second) })
 	for i, q := range p.quotas {
 		p.limits[i] = strconv.FormatInt(q.Limit, 10)
 	}
 	p.policy = policyField(p.quotas)
+	if penalty != (Penalty{}) {
+		lenient := *p
+		lenient.penalty, lenient.denials = Penalty{}, new(denials)
+		p.lenient = &lenient
+	}
 	return p, nil
 }
 
@@ -76,8 +87,18 @@ func validatePlan(penalty Penalty, quotas []Quota) error {
 // Name returns the name.
 func (p *Plan) Name() string { return p.name }
 
-// Penalty returns the penalty.
+// Penalty returns the penalty. Its Decay is positive if Strikes is.
 func (p *Plan) Penalty() Penalty { return p.penalty }
+
+// WithoutPenalty returns the plan with the same name and quotas whose penalty
+// is the zero Penalty. It is always the same plan, and p itself if p has no
+// penalty.
+func (p *Plan) WithoutPenalty() *Plan {
+	if p.lenient == nil {
+		return p
+	}
+	return p.lenient
+}
 
 // Len returns the number of quotas.
 func (p *Plan) Len() int { return len(p.quotas) }
@@ -91,18 +112,21 @@ func (p *Plan) Quotas() []Quota { return slices.Clone(p.quotas) }
 // String returns the name and the quotas: "free [60/minute 1000/day]".
 func (p *Plan) String() string { return fmt.Sprintf("%s %v", p.name, p.quotas) }
 
-// Check tells whether a request of the given cost can be decided under the
-// plan. Engines call it first; its errors wrap [ErrInvalid].
-func (p *Plan) Check(cost int64) error {
+// Check reports whether a request of subject that costs cost units can be
+// decided under the plan. Engines call it first. An error wraps [ErrInvalid],
+// and [ErrCostExceedsLimit] if the cost is over one of the limits.
+func (p *Plan) Check(subject string, cost int64) error {
 	switch {
 	case p == nil || len(p.quotas) == 0:
 		return fmt.Errorf("%w: no plan", ErrInvalid)
+	case subject == "":
+		return fmt.Errorf("%w: no subject", ErrInvalid)
 	case cost < 1:
 		return fmt.Errorf("%w: cost %d is less than 1", ErrInvalid, cost)
 	}
 	for _, q := range p.quotas {
 		if cost > q.Limit {
-			return fmt.Errorf("%w: cost %d can never fit in %v", ErrInvalid, cost, q)
+			return fmt.Errorf("%w: cost %d, limit %v", ErrCostExceedsLimit, cost, q)
 		}
 	}
 	return nil

@@ -31,6 +31,9 @@ func TestNewPlanRefuses(t *testing.T) {
 		{"penalty: strikes", with(func(p *ratelimit.Penalty) { p.Strikes = 10_001 }), []ratelimit.Quota{minute}},
 		{"penalty: grace", with(func(p *ratelimit.Penalty) { p.Grace = -1 }), []ratelimit.Quota{minute}},
 		{"penalty: grace", with(func(p *ratelimit.Penalty) { p.Grace = time.Microsecond }), []ratelimit.Quota{minute}},
+		{"penalty: decay", with(func(p *ratelimit.Penalty) { p.Decay = -time.Second }), []ratelimit.Quota{minute}},
+		{"penalty: decay", with(func(p *ratelimit.Penalty) { p.Decay = 1500 * time.Millisecond }), []ratelimit.Quota{minute}},
+		{"penalty: decay", with(func(p *ratelimit.Penalty) { p.Decay = ratelimit.MaxWindow + time.Second }), []ratelimit.Quota{minute}},
 		{"penalty: ban", with(func(p *ratelimit.Penalty) { p.Ban = 0 }), []ratelimit.Quota{minute}},
 		{"penalty: ban", with(func(p *ratelimit.Penalty) { p.Ban = 1500 * time.Millisecond }), []ratelimit.Quota{minute}},
 		{"penalty: growth", with(func(p *ratelimit.Penalty) { p.Growth = 0 }), []ratelimit.Quota{minute}},
@@ -64,12 +67,68 @@ func TestPlanOrdersQuotas(t *testing.T) {
 func TestPlanCheck(t *testing.T) {
 	p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(5), ratelimit.PerDay(10))
 	for cost, ok := range map[int64]bool{-1: false, 0: false, 1: true, 5: true, 6: false, 11: false} {
-		if err := p.Check(cost); (err == nil) != ok || err != nil && !errors.Is(err, ratelimit.ErrInvalid) {
-			t.Errorf("Check(%d): %v", cost, err)
+		err := p.Check("a", cost)
+		if (err == nil) != ok || err != nil && !errors.Is(err, ratelimit.ErrInvalid) {
+			t.Errorf("Check of cost %d: %v", cost, err)
+		}
+		if errors.Is(err, ratelimit.ErrCostExceedsLimit) != (cost > 5) {
+			t.Errorf("Check of cost %d: %v, want ErrCostExceedsLimit for what is over a limit and nothing else", cost, err)
 		}
 	}
-	if err := (*ratelimit.Plan)(nil).Check(1); !errors.Is(err, ratelimit.ErrInvalid) {
+	if err := (*ratelimit.Plan)(nil).Check("a", 1); !errors.Is(err, ratelimit.ErrInvalid) {
 		t.Errorf("no plan: %v", err)
+	}
+	if err := p.Check("", 1); !errors.Is(err, ratelimit.ErrInvalid) {
+		t.Errorf("no subject: %v", err)
+	}
+}
+
+func TestWithoutPenalty(t *testing.T) {
+	p := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(5))
+	lenient := p.WithoutPenalty()
+	if lenient.Penalty() != (ratelimit.Penalty{}) || lenient.String() != p.String() {
+		t.Errorf("got %v with %+v, want the same quotas and no penalty", lenient, lenient.Penalty())
+	}
+	if p.WithoutPenalty() != lenient || lenient.WithoutPenalty() != lenient {
+		t.Error("WithoutPenalty made another plan")
+	}
+	if p.Penalty() != ratelimit.DefaultPenalty() {
+		t.Errorf("the plan itself lost its penalty: %+v", p.Penalty())
+	}
+}
+
+func TestDecay(t *testing.T) {
+	without := ratelimit.Penalty{Strikes: 3, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
+	if got := ratelimit.MustPlan("", without, ratelimit.PerMinute(1)).Penalty().Decay; got != 10*time.Second {
+		t.Errorf("a penalty without Decay: %v, want 10s", got)
+	}
+	p := ratelimit.DefaultPenalty()
+	for _, test := range []struct {
+		strikes    int
+		since, now int64
+		left       int // before the strike
+		after      int
+		sinceAfter int64
+	}{
+		{0, 0, 1000, 10, 1, 1000},
+		{1, 1000, 1000, 9, 2, 1000},
+		{1, 1000, 1009, 9, 2, 1000},
+		{1, 1000, 1010, 10, 1, 1010},
+		{7, 1000, 1025, 5, 6, 1020},
+		{7, 1000, 990, 3, 8, 990}, // the clock stepped back: nothing decayed
+		{7, 1000, 5_000_000_000, 10, 1, 5_000_000_000},
+		{12, 1000, 1000, 0, 13, 1000}, // the plan had a larger penalty before
+	} {
+		if got := p.StrikesLeft(test.strikes, test.since, test.now); got != test.left {
+			t.Errorf("%d strikes since %d, at %d: %d left, want %d", test.strikes, test.since, test.now, got, test.left)
+		}
+		if after, since := p.Strike(test.strikes, test.since, test.now); after != test.after || since != test.sinceAfter {
+			t.Errorf("%d strikes since %d, one more at %d: %d since %d, want %d since %d",
+				test.strikes, test.since, test.now, after, since, test.after, test.sinceAfter)
+		}
+	}
+	if got := (ratelimit.Penalty{}).StrikesLeft(3, 0, 0); got != -1 {
+		t.Errorf("a penalty that never bans: %d strikes left, want -1", got)
 	}
 }
 
@@ -77,7 +136,7 @@ func TestBanLength(t *testing.T) {
 	p := ratelimit.DefaultPenalty()
 	for level, want := range map[int]time.Duration{
 		-1: time.Minute, 0: time.Minute, 1: time.Minute, 2: 2 * time.Minute, 5: 16 * time.Minute,
-		11: 1024 * time.Minute, 12: 24 * time.Hour, 255: 24 * time.Hour, 1 << 40: 24 * time.Hour,
+		11: 1024 * time.Minute, 12: 24 * time.Hour, 255: 24 * time.Hour, 1 << 30: 24 * time.Hour,
 	} {
 		if got := p.BanLength(level); got != want {
 			t.Errorf("ban of level %d: %v, want %v", level, got, want)

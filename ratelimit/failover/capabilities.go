@@ -43,7 +43,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	if err := l.can("peek", peeks); err != nil {
 		return ratelimit.Decision{}, err
 	}
-	if err := plan.Check(1); err != nil {
+	if err := plan.Check(subject, 1); err != nil {
 		return ratelimit.Decision{}, err
 	}
 	d, late, decided, err := l.consult(ctx, askPeek, subject, plan, 1)

@@ -88,7 +88,7 @@ func New(primary ratelimit.Limiter, mode Mode, opts Options) (*Limiter, error) {
 // or that of mode [Closed]. If ctx ends first its error is returned, and the
 // request may have been charged.
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if err := plan.Check(cost); err != nil {
+	if err := plan.Check(subject, cost); err != nil {
 		return ratelimit.Decision{}, err
 	}
 	d, late, decided, err := l.consult(ctx, askTake, subject, plan, cost)

@@ -12,7 +12,7 @@ func (l *Limiter) segment(h uint64) *segment { return &l.segments[h>>l.shift] }
 
 // Peek implements [ratelimit.Peeker].
 func (l *Limiter) Peek(_ context.Context, subject string, plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
-	if err := plan.Check(1); err != nil {
+	if err := plan.Check(subject, 1); err != nil {
 		return d, err
 	}
 	d.Plan, d.Cost, d.Time = plan, 1, l.clock.now()
@@ -69,7 +69,7 @@ func (l *Limiter) Refund(_ context.Context, subject string, d *ratelimit.Decisio
 
 // Charge implements [ratelimit.Charger].
 func (l *Limiter) Charge(_ context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
-	if err := plan.Check(1); err != nil {
+	if err := plan.Check(subject, 1); err != nil {
 		return err
 	}
 	for i, n := range units {

@@ -92,8 +92,8 @@ func New(opts Options) (*Limiter, error) {
 // Take implements [ratelimit.Limiter]. It never waits for anything but other
 // calls of Take, and ignores ctx.
 func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
-	if plan == nil || plan.Len() == 0 || cost < 1 {
-		return d, plan.Check(cost)
+	if plan == nil || plan.Len() == 0 || cost < 1 || subject == "" {
+		return d, plan.Check(subject, cost)
 	}
 	d.Plan, d.Cost, d.Time = plan, cost, l.clock.about()
 	h := l.key.sum(subject)
@@ -103,7 +103,7 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 			return d, nil
 		}
 	}
-	if err = plan.Check(cost); err == nil {
+	if err = plan.Check(subject, cost); err == nil {
 		err = l.decide(l.segment(h), h, subject, &d)
 	}
 	if err != nil {

@@ -32,9 +32,27 @@ func testPeek(b *bench) {
 	for range 20 {
 		b.want("a peek at a used up quota is no strike", peek(), limited, 0)
 	}
-	if d := b.take(p); !b.gaps.NoPenalty && d.StrikesLeft < 2 {
+	if b.gaps.NoPenalty {
+		return
+	}
+	d := b.take(p)
+	if d.StrikesLeft < 2 {
 		b.Errorf("peeks left %d strikes", d.StrikesLeft)
 	}
+	if b.engine.Set == nil {
+		return
+	}
+	b.advance(3 * time.Second) // the grace is over
+	for d.StrikesLeft > 0 {
+		d = b.take(p)
+	}
+	d = peek()
+	b.want("a peek does not foresee a ban", d, limited, 0)
+	if d.StrikesLeft != 0 {
+		b.Errorf("before the ban a peek sees %d strikes left, want 0", d.StrikesLeft)
+	}
+	b.want("the request that a peek foretold with no strikes left", b.take(p), banned, 0)
+	b.want("a peek sees a ban in force", peek(), banned, 0)
 }
 
 func testReset(b *bench) {
@@ -86,6 +104,30 @@ func testRefund(b *bench) {
 	}
 }
 
+// testRefundOwnWindows holds that a refund does not reach windows that the
+// decision was not charged in, such as those of a plan deployed beside it.
+func testRefundOwnWindows(b *bench) {
+	refunder, ok := b.engine.Limiter.(ratelimit.Refunder)
+	if !ok {
+		b.Skip("skipped: the engine is no Refunder")
+	}
+	before, after := plan(ratelimit.PerDay(100)), plan(ratelimit.PerHour(10), ratelimit.PerDay(100))
+	d := b.takeN("a", before, 5)
+	b.takeN("a", after, 10)
+	if err := refunder.Refund(context.Background(), "a", &d); err != nil {
+		b.Fatal(err)
+	}
+	b.want("the hour was opened after the charge", b.takeN("a", after, 1), limited, 0)
+	d = b.takeN("a", before, 1)
+	b.want("the day has the units back", d, allowed, 89)
+	b.advance(time.Hour)
+	b.takeN("a", after, 10)
+	if err := refunder.Refund(context.Background(), "a", &d); err != nil {
+		b.Fatal(err)
+	}
+	b.want("the next hour was opened after the charge", b.takeN("a", after, 1), limited, 0)
+}
+
 func testCharge(b *bench) {
 	charger, ok := b.engine.Limiter.(ratelimit.Charger)
 	if !ok {
@@ -121,6 +163,18 @@ func testCharge(b *bench) {
 	charge(ratelimit.MaxLimit, ratelimit.MaxLimit, b.now)
 	charge(1<<62, 1<<62, b.now)
 	left("no count goes over the largest", b.take(p), 0, 0)
+	b.advance(time.Minute)
+	charge(4, 0, b.now.Add(-time.Minute))
+	charge(3, 0, b.now.Add(time.Minute))
+	d = b.take(p)
+	left("the clock of the charge is a minute ahead", d, 7, 0)
+	if want := b.now.Truncate(time.Minute).Add(2 * time.Minute).Unix(); d.States[0].Reset != want {
+		b.Errorf("the clock of the charge is a minute ahead: the window ends at %d, want %d", d.States[0].Reset, want)
+	}
+	charge(1, 0, b.now.Add(time.Hour))
+	if d = b.take(p); d.States[0].Reset > b.now.Add(2*time.Minute).Unix() {
+		b.Errorf("a charge an hour ahead: the window ends at %d, more than a window ahead", d.States[0].Reset)
+	}
 	for what, plan := range map[string]*ratelimit.Plan{"negative units": p, "no plan": nil} {
 		err := charger.Charge(context.Background(), "a", plan, [ratelimit.MaxQuotas]int64{-1}, b.now)
 		if !errors.Is(err, ratelimit.ErrInvalid) {

@@ -42,14 +42,22 @@ type history struct {
 	model  *Model
 	clock  *Clock
 	latest time.Time
-	last   [2]ratelimit.Decision // the last one that was allowed, by the model and by the engine
-	lastOf string
 	log    []string
+
+	// admitted are the last decisions that admitted a request, for refunds.
+	admitted []admitted
+}
+
+// admitted is a decision for subject, by the model and by the engine.
+type admitted struct {
+	subject       string
+	model, engine ratelimit.Decision
 }
 
 var historyPlans = func() []*ratelimit.Plan {
 	p := ratelimit.Penalty{
-		Strikes: 2, Grace: 2 * time.Second, Ban: 10 * time.Second, Growth: 3, Max: 2 * time.Minute, Forgive: time.Minute,
+		Strikes: 2, Grace: 2 * time.Second, Decay: 5 * time.Second,
+		Ban: 10 * time.Second, Growth: 3, Max: 2 * time.Minute, Forgive: time.Minute,
 	}
 	hard := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
 	sec := func(limit int64, s int) ratelimit.Quota {
@@ -61,6 +69,7 @@ var historyPlans = func() []*ratelimit.Plan {
 		ratelimit.MustPlan("one", hard, sec(4, 10)),
 		ratelimit.MustPlan("four", ratelimit.Penalty{}, sec(3, 5), sec(5, 10), sec(12, 60), sec(30, 3600)),
 		ratelimit.MustPlan("others", p, sec(4, 7), sec(6, 11), sec(40, 86400), sec(8, 13)),
+		ratelimit.MustPlan("yet others", hard, sec(5, 3), sec(7, 17), sec(9, 19), sec(20, 600)),
 		ratelimit.MustPlan("large", p, sec(ratelimit.MaxLimit, 10), sec(ratelimit.MaxLimit-1, 60)),
 	}
 }()
@@ -86,30 +95,31 @@ func (h *history) step() string {
 		return h.compare("reset", subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 			return ratelimit.Decision{}, l.(ratelimit.Resetter).Reset(ctx, subject)
 		})
-	case n < 41 && h.lastOf != "":
-		return h.compare("refund", h.lastOf, h.last[0].Plan, h.last[0].Cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
-			d := h.last[1]
+	case n < 42 && len(h.admitted) > 0:
+		a := h.admitted[h.rand.IntN(len(h.admitted))]
+		return h.compare("refund", a.subject, a.model.Plan, a.model.Cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+			d := a.engine
 			if l == ratelimit.Limiter(h.model) {
-				d = h.last[0]
+				d = a.model
 			}
-			return ratelimit.Decision{}, l.(ratelimit.Refunder).Refund(ctx, h.lastOf, &d)
+			return ratelimit.Decision{}, l.(ratelimit.Refunder).Refund(ctx, a.subject, &d)
 		})
-	case n < 42 && h.charges():
+	case n < 44 && h.charges():
 		var units [ratelimit.MaxQuotas]int64
 		for i := range plan.Len() {
 			units[i] = h.rand.Int64N(plan.Quota(i).Limit + 1)
 		}
-		at := h.clock.Now().Add(-time.Duration(h.rand.IntN(20)) * time.Second)
+		at := h.clock.Now().Add(time.Duration(h.rand.IntN(40)-25) * time.Second)
 		what := fmt.Sprint("charge ", units, " at ", at.Format("15:04:05"))
 		return h.compare(what, subject, plan, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 			return ratelimit.Decision{}, l.(ratelimit.Charger).Charge(ctx, subject, plan, units, at)
 		})
-	case n < 44:
+	case n < 46:
 		length := time.Duration(1+h.rand.IntN(30_000)) * time.Millisecond
 		return h.compare("ban for "+length.String(), subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 			return ratelimit.Decision{}, l.(ratelimit.Banner).Ban(ctx, subject, length)
 		})
-	case n < 46:
+	case n < 48:
 		return h.compare("lift", subject, nil, 0, func(l ratelimit.Limiter) (d ratelimit.Decision, err error) {
 			lifted, err := l.(ratelimit.Banner).Lift(ctx, subject)
 			if lifted {
@@ -117,8 +127,12 @@ func (h *history) step() string {
 			}
 			return d, err
 		})
-	case n < 48:
+	case n < 50:
 		return h.compareBans(ctx)
+	case n < 51 && h.engine.Restart != nil:
+		h.log = append(h.log, "restart")
+		h.engine.Limiter = h.engine.Restart()
+		return ""
 	}
 	cost := 1 + h.rand.Int64N(2)
 	if plan.Quota(0).Limit > 100 && h.rand.IntN(2) == 0 {
@@ -170,7 +184,8 @@ func (h *history) compare(what, subject string, plan *ratelimit.Plan, cost int64
 		return fmt.Sprintf("error: model %v, engine %v", wantErr, err)
 	}
 	if what == "take" && want.Allowed() {
-		h.last, h.lastOf = [2]ratelimit.Decision{want, got}, subject
+		h.admitted = append(h.admitted, admitted{subject, want, got})
+		h.admitted = h.admitted[max(len(h.admitted)-12, 0):]
 	}
 	return cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b }))
 }

@@ -41,9 +41,10 @@ type usage struct {
 type record struct {
 	first   time.Time // the first limited request in its window
 	strikes int
+	since   time.Time     // from when the oldest strike decays, in whole seconds
 	level   int           // of the last ban
 	until   time.Time     // end of the last ban
-	length  time.Duration // of the last ban; 0 once a request was admitted after it
+	length  time.Duration // of the last ban; 0 once a request was admitted, or a strike, after it
 	expires time.Time
 }
 
@@ -67,14 +68,18 @@ func (r record) at(now time.Time) record {
 
 // Take implements [ratelimit.Limiter].
 func (m *Model) Take(_ context.Context, name string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if err := plan.Check(cost); err != nil {
+	if err := plan.Check(name, cost); err != nil {
 		return ratelimit.Decision{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, now := m.subject(name)
 	s.record = s.record.at(now)
-	s.roll(now, plan)
+	if s.length > 0 {
+		s.until = s.banEnds(now) // cut for good if the clock stepped back
+	}
+	s.expire(now)
+	s.open(now, plan)
 	d, fits := s.view(now, plan, cost)
 	switch {
 	case d.Outcome == ratelimit.Banned:
@@ -89,7 +94,7 @@ func (m *Model) Take(_ context.Context, name string, plan *ratelimit.Plan, cost 
 		if s.strike(now, plan, d) {
 			d, _ = s.view(now, plan, cost)
 		} else {
-			d.StrikesLeft = s.strikesLeft(plan)
+			d.StrikesLeft = s.strikesLeft(now, plan)
 		}
 	}
 	d.Settle()
@@ -98,7 +103,7 @@ func (m *Model) Take(_ context.Context, name string, plan *ratelimit.Plan, cost 
 
 // Peek implements [ratelimit.Peeker].
 func (m *Model) Peek(_ context.Context, name string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	if err := plan.Check(1); err != nil {
+	if err := plan.Check(name, 1); err != nil {
 		return ratelimit.Decision{}, err
 	}
 	m.mu.Lock()
@@ -108,16 +113,16 @@ func (m *Model) Peek(_ context.Context, name string, plan *ratelimit.Plan) (rate
 	for length, w := range s.windows {
 		copied.windows[length] = &usage{w.used, w.end}
 	}
-	copied.roll(now, plan)
+	copied.expire(now)
+	copied.open(now, plan)
 	d, _ := copied.view(now, plan, 1)
 	d.Settle()
 	return d, nil
 }
 
-// roll drops the windows that have ended, and those in which nothing was used,
-// and begins those of the plan that are missing. A window in the future is left
-// at most one window ahead.
-func (s *subject) roll(now time.Time, plan *ratelimit.Plan) {
+// expire drops the windows that have ended, and those in which nothing was used.
+// A window in the future is left at most one window ahead.
+func (s *subject) expire(now time.Time) {
 	for length, w := range s.windows {
 		if next := endOf(now, length).Add(length); w.end.After(next) {
 			w.end = next
@@ -126,6 +131,10 @@ func (s *subject) roll(now time.Time, plan *ratelimit.Plan) {
 			delete(s.windows, length)
 		}
 	}
+}
+
+// open opens those windows of the plan that are missing.
+func (s *subject) open(now time.Time, plan *ratelimit.Plan) {
 	for _, q := range plan.Quotas() {
 		if s.windows[q.Window] == nil {
 			if len(s.windows) == maxWindows {
@@ -166,7 +175,7 @@ func (s *subject) view(now time.Time, plan *ratelimit.Plan, cost int64) (d ratel
 		d.Outcome = ratelimit.Banned
 		d.BanEnds = ends.Unix()
 	}
-	d.StrikesLeft = s.strikesLeft(plan)
+	d.StrikesLeft = s.strikesLeft(now, plan)
 	if d.Outcome == ratelimit.Banned && d.StrikesLeft > 0 {
 		d.StrikesLeft = 0
 	}
@@ -185,11 +194,25 @@ func (r record) banEnds(now time.Time) time.Time {
 	return r.until
 }
 
-func (s *subject) strikesLeft(plan *ratelimit.Plan) int {
+func (s *subject) strikesLeft(now time.Time, plan *ratelimit.Plan) int {
 	if plan.Penalty().Strikes == 0 {
 		return -1
 	}
-	return max(plan.Penalty().Strikes-s.strikes, 0)
+	r := s.record
+	r.decay(now, plan.Penalty().Decay)
+	return max(plan.Penalty().Strikes-r.strikes, 0)
+}
+
+// decay forgets a strike for each whole length that has passed.
+func (r *record) decay(now time.Time, length time.Duration) {
+	now = now.Truncate(time.Second)
+	if r.since.After(now) {
+		r.since = now // the clock stepped back
+	}
+	for r.strikes > 0 && now.Sub(r.since) >= length {
+		r.strikes--
+		r.since = r.since.Add(length)
+	}
 }
 
 // strike counts a limited request and reports whether it started a ban.
@@ -211,7 +234,12 @@ func (s *subject) strike(now time.Time, plan *ratelimit.Plan, d ratelimit.Decisi
 	if !s.first.Before(start) && ms.Sub(s.first) < p.Grace {
 		return false
 	}
+	s.decay(now, p.Decay)
+	if s.strikes == 0 {
+		s.since = now.Truncate(time.Second)
+	}
 	s.strikes++
+	s.length = 0
 	if s.strikes <= p.Strikes {
 		return false
 	}

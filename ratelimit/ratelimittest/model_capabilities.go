@@ -25,10 +25,9 @@ func (m *Model) Refund(_ context.Context, name string, d *ratelimit.Decision) er
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, now := m.subject(name)
-	s.roll(now, d.Plan)
-	charged := time.Unix(0, d.Time)
-	for length, w := range s.windows {
-		if endOf(charged, length).Equal(w.end) {
+	s.expire(now)
+	for i, q := range d.Plan.Quotas() {
+		if w := s.windows[q.Window]; w != nil && w.end.Unix() == d.States[i].Reset {
 			w.used = max(w.used-d.Cost, 0)
 		}
 	}
@@ -37,7 +36,7 @@ func (m *Model) Refund(_ context.Context, name string, d *ratelimit.Decision) er
 
 // Charge implements [ratelimit.Charger].
 func (m *Model) Charge(_ context.Context, name string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
-	if err := plan.Check(1); err != nil {
+	if err := plan.Check(name, 1); err != nil {
 		return err
 	}
 	if slices.Min(units[:]) < 0 {
@@ -46,11 +45,18 @@ func (m *Model) Charge(_ context.Context, name string, plan *ratelimit.Plan, uni
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, now := m.subject(name)
-	s.roll(now, plan)
+	s.expire(now)
+	s.open(now, plan)
 	for i, q := range plan.Quotas() {
-		if w := s.windows[q.Window]; endOf(at, q.Window).Equal(w.end) {
-			w.used += min(units[i], ratelimit.MaxLimit-w.used)
+		w, end := s.windows[q.Window], endOf(at, q.Window)
+		if units[i] == 0 || !end.After(now) {
+			continue
 		}
+		w.used += min(units[i], ratelimit.MaxLimit-w.used)
+		if ahead := endOf(now, q.Window).Add(q.Window); end.After(ahead) {
+			end = ahead
+		}
+		w.end = later(w.end, end)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// strict has one request an hour, and endures three strikes.
+// strict allows one request an hour.
 func strict(p ratelimit.Penalty) *ratelimit.Plan {
 	return ratelimit.MustPlan("strict", p, ratelimit.PerHour(1), ratelimit.PerDay(1000))
 }
@@ -28,7 +28,7 @@ func (b *bench) provoke(p *ratelimit.Plan) ratelimit.Decision {
 	b.advance(3 * time.Second)
 	for range 3 {
 		if d := b.take(p); d.Outcome != limited {
-			b.Fatalf("a strike that is endured: got %v", d.Outcome)
+			b.Fatalf("a strike that brings no ban yet: got %v", d.Outcome)
 		}
 	}
 	return b.take(p)
@@ -64,14 +64,45 @@ func testBan(b *bench) {
 	b.want("when the ban ends the quota is still used up", b.take(p), limited, 0)
 }
 
-func testBackoff(b *bench) {
+// testBanClockBack holds that a step back of the clock makes no ban longer.
+func testBanClockBack(b *bench) {
+	p := strict(penalty())
+	for _, step := range []time.Duration{time.Second, 30 * time.Second, time.Hour, 25 * time.Hour} {
+		d := b.provoke(p)
+		b.advance(10 * time.Second)
+		b.want("during the ban", b.take(p), banned, 0)
+		b.advance(-step)
+		length := time.Unix(d.BanEnds, 0).Sub(b.now.Add(step - 10*time.Second)) // as it began
+		d = b.take(p)
+		b.want("after the clock stepped back", d, banned, 0)
+		left := time.Unix(d.BanEnds, 0).Sub(b.now)
+		if left > length+time.Second {
+			b.Errorf("back by %v: the ban of %v lasts %v more", step, length, left)
+		}
+		for range 3 {
+			b.advance(left / 4)
+			if again := b.take(p); again.BanEnds != d.BanEnds {
+				b.Fatalf("back by %v: the end of the ban moves from %d to %d", step, d.BanEnds, again.BanEnds)
+			}
+		}
+		b.engine.Set(time.Unix(d.BanEnds, 0))
+		b.now = time.Unix(d.BanEnds, 0)
+		if d := b.take(p); d.Outcome == banned {
+			b.Errorf("back by %v: the ban goes on after the time that Retry-After gave", step)
+		}
+		b.advance(48 * time.Hour)
+	}
+}
+
+// testAdmissionClears holds that an admitted request clears the strikes.
+func testAdmissionClears(b *bench) {
 	p := strict(penalty())
 	for range 4 {
 		b.take(p)
 		for range 3 {
 			b.advance(3 * time.Second)
 			if d := b.take(p); d.Outcome == banned {
-				b.Fatal("banned although no more strikes fell than are endured")
+				b.Fatal("banned for as many strikes as bring no ban")
 			}
 		}
 		b.advance(time.Hour)

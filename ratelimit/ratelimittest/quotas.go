@@ -3,6 +3,7 @@ package ratelimittest
 import (
 	"context"
 	"errors"
+	"math"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -39,7 +40,7 @@ func testExactLimit(b *bench) {
 
 func testSubjectsApart(b *bench) {
 	p := plan(ratelimit.PerDay(1))
-	names := []string{"a", "b", "", "A", "a ", "a\x00", "{a}", "a:b", "ключ", string(make([]byte, 300))}
+	names := []string{"a", "b", " ", "A", "a ", "a\x00", "{a}", "a:b", "ключ", string(make([]byte, 300))}
 	for _, name := range names {
 		b.want(strconv.Quote(name)+" has a quota of its own", b.takeN(name, p, 1), allowed, 0)
 	}
@@ -51,23 +52,37 @@ func testSubjectsApart(b *bench) {
 func testWrongCalls(b *bench) {
 	p := plan(ratelimit.PerDay(10))
 	b.take(p)
-	for _, call := range []struct {
-		name string
-		plan *ratelimit.Plan
-		cost int64
-	}{
-		{"no plan", nil, 1},
-		{"a plan without quotas", new(ratelimit.Plan), 1},
-		{"a cost of nothing", p, 0},
-		{"a negative cost", p, -1},
-		{"a cost over the limit", p, 11},
-		{"an enormous cost", p, 1 << 62},
-	} {
-		if _, err := b.engine.Take(context.Background(), "a", call.plan, call.cost); !errors.Is(err, ratelimit.ErrInvalid) {
-			b.Errorf("%s: got error %v, want one that wraps ErrInvalid", call.name, err)
+	calls := func() {
+		b.Helper()
+		for _, call := range []struct {
+			name    string
+			subject string
+			plan    *ratelimit.Plan
+			cost    int64
+			want    error
+		}{
+			{"no plan", "a", nil, 1, ratelimit.ErrInvalid},
+			{"a plan without quotas", "a", new(ratelimit.Plan), 1, ratelimit.ErrInvalid},
+			{"no subject", "", p, 1, ratelimit.ErrInvalid},
+			{"a cost of nothing", "a", p, 0, ratelimit.ErrInvalid},
+			{"a negative cost", "a", p, -1, ratelimit.ErrInvalid},
+			{"the most negative cost", "a", p, math.MinInt64, ratelimit.ErrInvalid},
+			{"a cost over the limit", "a", p, 11, ratelimit.ErrCostExceedsLimit},
+			{"an enormous cost", "a", p, 1 << 62, ratelimit.ErrCostExceedsLimit},
+			{"the largest cost", "a", p, math.MaxInt64, ratelimit.ErrCostExceedsLimit},
+		} {
+			d, err := b.engine.Take(context.Background(), call.subject, call.plan, call.cost)
+			if !errors.Is(err, call.want) || !errors.Is(err, ratelimit.ErrInvalid) {
+				b.Errorf("%s: got %v and error %v, want one that wraps %q", call.name, d.Outcome, err, call.want)
+			}
 		}
 	}
+	calls()
 	b.want("wrong calls charge nothing", b.take(p), allowed, 8)
+	if !b.gaps.PlanBound && !b.gaps.UnitCost {
+		b.takeN("a", plan(ratelimit.PerDay(100)), 50)
+		calls() // with more used than the smaller plan allows
+	}
 }
 
 func testConcurrent(b *bench) {
@@ -198,7 +213,6 @@ func testPlanChange(b *bench) {
 func testClockBack(b *bench) {
 	p := plan(ratelimit.PerMinute(2), ratelimit.PerDay(1000))
 	for _, step := range []time.Duration{time.Millisecond, time.Second, 31 * time.Second, time.Hour, 24 * time.Hour, 400 * 24 * time.Hour} {
-		b.engine = Engine{b.engine.Limiter, b.engine.Set}
 		name := "back by " + step.String()
 		b.takeN(name, p, 1)
 		b.takeN(name, p, 1)

@@ -17,6 +17,10 @@ type Engine struct {
 	// engine's clock cannot be moved; tests that need it are then skipped, and
 	// one of the others counts in the longest window there is.
 	Set func(t time.Time)
+
+	// Restart returns an engine that continues from the state which this one
+	// saves now. Nil means that the engine cannot be restarted.
+	Restart func() ratelimit.Limiter
 }
 
 // New makes an engine without subjects for one test, with its clock at start if
@@ -78,16 +82,20 @@ func Run(t *testing.T, new New, gaps Gaps) {
 		{"shows the quota that binds", true, gaps.OneQuota || gaps.Rolling, testApplicable},
 		{"supports four quotas", false, gaps.OneQuota, testFourQuotas},
 		{"aligns windows to the calendar", true, gaps.Rolling, testAligned},
-		{"admits whoever waited", true, false, testRetryAfter},
+		{"admits a client that waited", true, false, testRetryAfter},
 		{"keeps usage when the plan changes", false, gaps.PlanBound || gaps.OneQuota, testPlanChange},
 		{"grants nothing twice when the clock steps back", true, gaps.Rolling || gaps.DeniedCharged || gaps.OneQuota, testClockBack},
-		{"bans who goes on", true, gaps.NoPenalty, testBan},
-		{"spares who backs off", true, gaps.NoPenalty, testBackoff},
+		{"bans a client that does not wait", true, gaps.NoPenalty, testBan},
+		{"lengthens no ban when the clock steps back", true, gaps.NoPenalty, testBanClockBack},
+		{"clears strikes with an admission", true, gaps.NoPenalty, testAdmissionClears},
+		{"forgets strikes with time", true, gaps.NoPenalty, testDecay},
+		{"never bans a client that backs off", true, gaps.NoPenalty, testBackoff},
 		{"spares what was in flight", true, gaps.NoPenalty, testGrace},
 		{"lengthens and forgives bans", true, gaps.NoPenalty, testGrowth},
 		{"peeks without a trace", false, false, testPeek},
 		{"resets", false, false, testReset},
 		{"refunds", true, gaps.OneQuota, testRefund},
+		{"refunds no window but the decision's own", true, gaps.OneQuota, testRefundOwnWindows},
 		{"takes in what was admitted elsewhere", true, gaps.OneQuota, testCharge},
 		{"bans and lifts by hand", false, false, testBanByHand},
 	} {

@@ -17,7 +17,7 @@ const chargeAttempts = 4
 // lost is sent again, while ctx lasts, since it bears a mark by which the script
 // does not make it twice. An error says that it is not known whether it was made.
 func (l *Limiter) Charge(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
-	if err := plan.Check(1); err != nil {
+	if err := plan.Check(subject, 1); err != nil {
 		return err
 	}
 	for i, n := range units {

@@ -88,7 +88,7 @@ func New(client redis.UniversalClient, opts Options) (*Limiter, error) {
 
 // Take implements [ratelimit.Limiter].
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
-	if err := plan.Check(cost); err != nil {
+	if err := plan.Check(subject, cost); err != nil {
 		return d, err
 	}
 	r, err := l.ask(ctx, question{op: opTake, subject: subject, plan: plan, cost: cost})
@@ -100,7 +100,7 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 
 // Peek implements [ratelimit.Peeker].
 func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
-	if err := plan.Check(1); err != nil {
+	if err := plan.Check(subject, 1); err != nil {
 		return d, err
 	}
 	r, err := l.ask(ctx, question{op: opPeek, subject: subject, plan: plan, cost: 1})
@@ -115,7 +115,7 @@ func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decis
 	if d.Outcome != ratelimit.Allowed {
 		return nil
 	}
-	if err := d.Plan.Check(d.Cost); err != nil {
+	if err := d.Plan.Check(subject, d.Cost); err != nil {
 		return err
 	}
 	_, err := l.ask(ctx, question{op: opRefund, subject: subject, plan: d.Plan, cost: d.Cost, arg: d.Time})

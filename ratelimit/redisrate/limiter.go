@@ -48,12 +48,12 @@ func New(limiter *redis_rate.Limiter, opts Options) (*Limiter, error) {
 // for each of its plans when it starts; [Limiter.Take] returns the same error,
 // which wraps [ratelimit.ErrInvalid].
 func (l *Limiter) Check(plan *ratelimit.Plan) error {
-	_, err := l.keyspace(plan, 1)
+	_, err := l.keyspace("any", plan, 1)
 	return err
 }
 
-func (l *Limiter) keyspace(plan *ratelimit.Plan, cost int64) (*keyspace, error) {
-	if err := plan.Check(cost); err != nil {
+func (l *Limiter) keyspace(subject string, plan *ratelimit.Plan, cost int64) (*keyspace, error) {
+	if err := plan.Check(subject, cost); err != nil {
 		return nil, err
 	}
 	if plan.Len() > 1 {
@@ -75,7 +75,7 @@ func (l *Limiter) keyspace(plan *ratelimit.Plan, cost int64) (*keyspace, error) 
 // [ratelimit.ErrUnavailable]; whether the request was charged is then unknown,
 // as it is with every call whose reply is lost.
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	k, err := l.keyspace(plan, cost)
+	k, err := l.keyspace(subject, plan, cost)
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
@@ -88,7 +88,7 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 
 // Peek implements [ratelimit.Peeker].
 func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	k, err := l.keyspace(plan, 1)
+	k, err := l.keyspace(subject, plan, 1)
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}

@@ -65,14 +65,14 @@ func New(store limiter.Store, opts Options) (*Limiter, error) {
 // for each of its plans when it starts; [Limiter.Take] returns the same error,
 // which wraps [ratelimit.ErrInvalid].
 func (l *Limiter) Check(plan *ratelimit.Plan) error {
-	_, err := l.keyspace(plan, 1)
+	_, err := l.keyspace("any", plan, 1)
 	return err
 }
 
 // Take implements [ratelimit.Limiter], but for the charge of denied requests.
 // Errors of the store wrap [ratelimit.ErrUnavailable].
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	k, err := l.keyspace(plan, cost)
+	k, err := l.keyspace(subject, plan, cost)
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
@@ -85,7 +85,7 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 
 // Peek implements [ratelimit.Peeker].
 func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	k, err := l.keyspace(plan, 1)
+	k, err := l.keyspace(subject, plan, 1)
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
@@ -113,8 +113,8 @@ func unavailable(doing string, err error) error {
 	return fmt.Errorf("ululelimit: %s: %w: %w", doing, ratelimit.ErrUnavailable, err)
 }
 
-func (l *Limiter) keyspace(plan *ratelimit.Plan, cost int64) (*keyspace, error) {
-	if err := plan.Check(cost); err != nil {
+func (l *Limiter) keyspace(subject string, plan *ratelimit.Plan, cost int64) (*keyspace, error) {
+	if err := plan.Check(subject, cost); err != nil {
 		return nil, err
 	}
 	if plan.Len() > 1 {
