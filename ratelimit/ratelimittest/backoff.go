@@ -70,13 +70,13 @@ func testBackoff(b *bench) {
 		p := penalty()
 		p.Decay = time.Duration(1+r.IntN(120)) * time.Second
 		p.Grace = time.Duration(1+r.IntN(5000)) * time.Millisecond
-		first := time.Duration(1 + r.IntN(10_000_000_000))
+		first := time.Duration(1 + r.Int64N(10_000_000_000))
 		p.Strikes = 2 + max(int(math.Ceil(math.Log2(float64(p.Decay)/float64(max(p.Grace, first))))), 0)
 		longest := p.Decay + time.Duration(r.IntN(3600))*time.Second
 		b.neverBanned(day(p), fmt.Sprintf("doubling from %v to %v with %+v", first, longest, p), double(first, longest))
 		p.Strikes = 1 + r.IntN(3)
 		b.neverBanned(day(p), fmt.Sprintf("waiting at least Decay with %+v", p), func() time.Duration {
-			return p.Decay + time.Duration(r.IntN(2_000_000_000))
+			return p.Decay + time.Duration(r.Int64N(2_000_000_000))
 		})
 	}
 }
