@@ -28,7 +28,7 @@ func skip(b *testing.B, why string) {
 func trial() bool { return flag.Lookup("test.benchtime").Value.String() == "1x" }
 
 // scaled returns the number of keys to be used in place of n.
-func scaled(n int) int {
+func scaled[T int | time.Duration](n T) T {
 	if trial() && n > 1 {
 		return n / 20
 	}

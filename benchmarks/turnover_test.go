@@ -23,7 +23,7 @@ type turnover struct {
 
 // sweepAfter is how often engines sweep that do so from a timer: a million keys
 // are there by then.
-func sweepAfter() time.Duration { return time.Duration(scaled(int(3 * time.Second))) }
+func sweepAfter() time.Duration { return scaled(3 * time.Second) }
 
 // turnovers are the engines in memory, set up to forget. Each has its own way.
 var turnovers = []struct {
