@@ -133,3 +133,14 @@ func BenchmarkSetFields(b *testing.B) {
 		d.SetFields(h)
 	}
 }
+
+// A decision that is settled again, after its outcome changed, keeps nothing of
+// what it was.
+func TestSettleAgain(t *testing.T) {
+	d := decision(ratelimit.Limited, 1, ratelimit.State{Remaining: 7, Reset: now + 5}, ratelimit.State{Remaining: 0, Reset: now + 50})
+	d.Outcome, d.States[1].Remaining = ratelimit.Allowed, 9
+	d.Settle()
+	if d.Applicable != 0 || d.RetryAfter != 0 {
+		t.Errorf("got quota %d and %v, want quota 0 and no wait", d.Applicable, d.RetryAfter)
+	}
+}

@@ -36,13 +36,34 @@ func TestNewPlanRefuses(t *testing.T) {
 		{"penalty: decay", with(func(p *ratelimit.Penalty) { p.Decay = ratelimit.MaxWindow + time.Second }), []ratelimit.Quota{minute}},
 		{"penalty: ban", with(func(p *ratelimit.Penalty) { p.Ban = 0 }), []ratelimit.Quota{minute}},
 		{"penalty: ban", with(func(p *ratelimit.Penalty) { p.Ban = 1500 * time.Millisecond }), []ratelimit.Quota{minute}},
+		{"penalty: grace", with(func(p *ratelimit.Penalty) { p.Grace = time.Hour + time.Millisecond }), []ratelimit.Quota{minute}},
+		{"penalty: ban", with(func(p *ratelimit.Penalty) { p.Ban = ratelimit.MaxWindow + time.Second }), []ratelimit.Quota{minute}},
+		{"penalty: growth", with(func(p *ratelimit.Penalty) { p.Growth = 101 }), []ratelimit.Quota{minute}},
 		{"penalty: growth", with(func(p *ratelimit.Penalty) { p.Growth = 0 }), []ratelimit.Quota{minute}},
 		{"penalty: max", with(func(p *ratelimit.Penalty) { p.Max = time.Second }), []ratelimit.Quota{minute}},
+		{"penalty: max", with(func(p *ratelimit.Penalty) { p.Max += time.Millisecond }), []ratelimit.Quota{minute}},
+		{"penalty: max", with(func(p *ratelimit.Penalty) { p.Max = ratelimit.MaxWindow + time.Second }), []ratelimit.Quota{minute}},
+		{"penalty: forgive", with(func(p *ratelimit.Penalty) { p.Forgive = ratelimit.MaxWindow + time.Second }), []ratelimit.Quota{minute}},
 		{"penalty: forgive", with(func(p *ratelimit.Penalty) { p.Forgive = 0 }), []ratelimit.Quota{minute}},
 	} {
 		_, err := ratelimit.NewPlan("free", test.penalty, test.quotas...)
 		if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), `plan "free"`) {
 			t.Errorf("got error %v, want one that names the plan and says %q", err, test.says)
+		}
+	}
+}
+
+func TestNewPlanTakesTheBounds(t *testing.T) {
+	largest := ratelimit.Penalty{
+		Strikes: 10_000, Grace: time.Hour, Decay: ratelimit.MaxWindow,
+		Ban: ratelimit.MaxWindow, Growth: 100, Max: ratelimit.MaxWindow, Forgive: ratelimit.MaxWindow,
+	}
+	smallest := ratelimit.Penalty{
+		Strikes: 1, Decay: time.Second, Ban: time.Second, Growth: 1, Max: time.Second, Forgive: time.Second,
+	}
+	for _, penalty := range []ratelimit.Penalty{smallest, largest} {
+		if _, err := ratelimit.NewPlan("", penalty, ratelimit.Quota{Limit: ratelimit.MaxLimit, Window: ratelimit.MaxWindow}); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -169,4 +190,13 @@ func TestLevel(t *testing.T) {
 			t.Errorf("a ban %v after one of level %d: level %d, want %d", test.quiet, test.last, got, test.want)
 		}
 	}
+}
+
+func TestMustPlanPanics(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a plan without quotas was made")
+		}
+	}()
+	ratelimit.MustPlan("free", ratelimit.Penalty{})
 }
