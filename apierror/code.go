@@ -9,6 +9,8 @@ type Code string
 const (
 	CodeInvalidBody          Code = "invalid_body"
 	CodeInvalidParameter     Code = "invalid_parameter"
+	CodeInvalidRequest       Code = "invalid_request"
+	CodeCostExceedsLimit     Code = "cost_exceeds_limit"
 	CodeMissingAPIKey        Code = "missing_api_key"
 	CodeInvalidAPIKey        Code = "invalid_api_key"
 	CodeNotFound             Code = "not_found"

@@ -31,6 +31,8 @@
 //	code                    status  when
 //	invalid_body            400     the body is malformed or breaks its schema
 //	invalid_parameter       400     a query parameter is malformed, out of range or repeated
+//	invalid_request         400     the Authorization header is there more than once
+//	cost_exceeds_limit      400     the request costs more than a quota of the plan allows
 //	missing_api_key         401     no credentials were sent
 //	invalid_api_key         401     the credentials are malformed, unknown, expired or revoked
 //	not_found               404     nothing is at this path

@@ -13,22 +13,25 @@ import (
 // is not valid.
 var ErrInvalid = errors.New("bearer: token not valid")
 
-// A VerifyFunc tells whom a token belongs to. An error that wraps [ErrInvalid]
-// means that the token is not valid, which is 401; any other error means that
-// it could not be told, which is 503. It is called only with a token of the right
-// form, at most [Options.MaxToken] octets long, and with the request's context.
-// It must be safe for concurrent use.
+// A VerifyFunc returns the principal that a token belongs to. An error that wraps
+// [ErrInvalid] means that the token is not valid, which is answered with 401. Any
+// other error means that the token could not be verified, which is answered with
+// 503. It is called only with a token of the right form, at most
+// [Options.MaxToken] bytes long, and with the request's context. It must be safe
+// for concurrent use. Its errors may be logged and must not contain the token.
 type VerifyFunc[P any] func(ctx context.Context, token string) (P, error)
 
-// An Authenticator finds out the principal of type P on whose behalf a request
-// is made, and refuses requests that have none. It is made by [New], never
-// changes, and is safe for concurrent use.
+// An Authenticator finds the principal of type P on whose behalf a request is
+// made, and refuses requests that have none. [New] makes it. It never changes,
+// and is safe for concurrent use.
 type Authenticator[P any] struct {
 	verify     VerifyFunc[P]
 	maxToken   int
+	observe    func(r *http.Request, o Outcome, reason error)
 	responder  *apierror.Responder
 	missing    []string // WWW-Authenticate, with the capacity 1 since it is shared
 	invalid    []string // likewise
+	repeated   []string // likewise
 	retryAfter []string // Retry-After, likewise
 }
 
@@ -37,14 +40,16 @@ var (
 		"No API key was sent. Send it as Authorization: Bearer <API key>.")
 	errInvalid = apierror.New(http.StatusUnauthorized, apierror.CodeInvalidAPIKey,
 		"The API key is not valid.")
+	errInvalidRequest = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest,
+		"The request has more than one Authorization header. Send exactly one.")
 	errUnavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
 		"The API key cannot be checked at the moment.")
-	errNotIdentified = errors.New("bearer: Require is not inside of the same Authenticator's Identify")
+	errNotIdentified = errors.New("bearer: Require is not inside Identify of the same Authenticator")
 )
 
-// New returns an Authenticator. The realm names what the tokens are good for in
-// the challenge of a 401; it is not empty, and of printable ASCII without
-// quotation marks and backslashes.
+// New returns an Authenticator. The challenge names the realm, which is what the
+// tokens give access to. It must not be empty, and must be printable ASCII
+// without quotation marks and backslashes.
 func New[P any](realm string, verify VerifyFunc[P], opts Options) (*Authenticator[P], error) {
 	if err := checkText(realm); err != nil {
 		return nil, fmt.Errorf("bearer: realm: %w", err)
@@ -59,26 +64,32 @@ func New[P any](realm string, verify VerifyFunc[P], opts Options) (*Authenticato
 	return &Authenticator[P]{
 		verify:     verify,
 		maxToken:   opts.MaxToken,
+		observe:    opts.Observe,
 		responder:  opts.Errors,
-		missing:    []string{challenge(realm, "")},
-		invalid:    []string{challenge(realm, opts.Description)},
+		missing:    []string{challenge(realm, "", "")},
+		invalid:    []string{challenge(realm, "invalid_token", opts.Description)},
+		repeated:   []string{challenge(realm, "invalid_request", repeatedDescription)},
 		retryAfter: []string{seconds(opts.RetryAfter)},
 	}, nil
 }
 
-// Identify returns a handler that finds out the principal of a request and calls
+// Identify returns a handler that finds the principal of a request and calls
 // next, whatever the outcome: see [OutcomeFrom] and [FromContext]. It refuses
-// nobody.
+// no request.
 func (a *Authenticator[P]) Identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(a.identify(r)))
+		id := a.identify(r)
+		if a.observe != nil && id.outcome != Authenticated {
+			a.observe(r, id.outcome, id.reason)
+		}
+		next.ServeHTTP(w, r.WithContext(id))
 	})
 }
 
 func (a *Authenticator[P]) identify(r *http.Request) *identity[P] {
 	id := &identity[P]{Context: r.Context(), by: a}
 	var token string
-	token, id.outcome = credentials(r.Header["Authorization"], a.maxToken)
+	token, id.outcome, id.reason = credentials(r.Header["Authorization"], a.maxToken)
 	if id.outcome != Authenticated {
 		return id
 	}
@@ -87,19 +98,20 @@ func (a *Authenticator[P]) identify(r *http.Request) *identity[P] {
 	case err == nil:
 		id.principal = principal
 	case errors.Is(err, ErrInvalid):
-		id.outcome = Invalid
+		id.outcome, id.reason = Invalid, err
 	default:
-		id.outcome, id.cause = Unavailable, err
+		id.outcome, id.reason = Unavailable, err
 	}
 	return id
 }
 
 // Require returns a handler that calls next for requests with a principal, and
 // answers all others: 401 with a challenge if there is no token or it is not
-// valid, 503 with Retry-After if it could not be verified.
+// valid, 400 with a challenge if there is more than one Authorization line, 503
+// with Retry-After if the token could not be verified.
 //
-// It must be inside of Identify of the same Authenticator. Otherwise it answers
-// 500 to everybody and logs why.
+// It must be inside Identify of the same Authenticator. Otherwise it answers
+// every request with 500 and logs why.
 func (a *Authenticator[P]) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, ok := r.Context().Value(principalKey[P]{}).(*identity[P])
@@ -115,12 +127,24 @@ func (a *Authenticator[P]) Require(next http.Handler) http.Handler {
 			a.responder.Respond(w, r, errMissing)
 		case Invalid:
 			w.Header()["Www-Authenticate"] = a.invalid
-			a.responder.Respond(w, r, errInvalid)
+			a.responder.Respond(w, r, invalidError(id.reason))
+		case Repeated:
+			w.Header()["Www-Authenticate"] = a.repeated
+			a.responder.Respond(w, r, errInvalidRequest)
 		default:
 			w.Header()["Retry-After"] = a.retryAfter
-			a.responder.Respond(w, r, errUnavailable.Wrap(id.cause))
+			a.responder.Respond(w, r, errUnavailable.Wrap(id.reason))
 		}
 	})
+}
+
+// invalidError returns the error of a token that is not valid. One that was too
+// long to verify is logged, since it may be a good one and MaxToken too small.
+func invalidError(reason error) *apierror.Error {
+	if errors.Is(reason, errTooLong) {
+		return errInvalid.Wrap(reason)
+	}
+	return errInvalid
 }
 
 // Protect is Identify and Require in one.

@@ -56,10 +56,10 @@ func TestCredentials(t *testing.T) {
 		{"upper case", []string{"Bearer " + strings.ToUpper(good)}, bearer.Invalid},
 		{"non-ASCII", []string{"Bearer é"}, bearer.Invalid},
 		{"NUL", []string{"Bearer " + good + "\x00"}, bearer.Invalid},
-		{"two equal lines", []string{"Bearer " + good, "Bearer " + good}, bearer.Invalid},
-		{"valid line, then another", []string{"Bearer " + good, "Bearer unknown"}, bearer.Invalid},
-		{"empty line, then a valid one", []string{"", "Bearer " + good}, bearer.Invalid},
-		{"two schemes", []string{"Basic eA==", "Bearer " + good}, bearer.Invalid},
+		{"two equal lines", []string{"Bearer " + good, "Bearer " + good}, bearer.Repeated},
+		{"valid line, then another", []string{"Bearer " + good, "Bearer unknown"}, bearer.Repeated},
+		{"empty line, then a valid one", []string{"", "Bearer " + good}, bearer.Repeated},
+		{"two schemes", []string{"Basic eA==", "Bearer " + good}, bearer.Repeated},
 
 		{"store is down", []string{"Bearer down"}, bearer.Unavailable},
 	}
@@ -118,7 +118,7 @@ func TestMaxToken(t *testing.T) {
 	for _, tt := range []struct {
 		max, length int
 		verified    bool
-	}{{0, 256, true}, {0, 257, false}, {0, 8 << 10, false}, {10, 10, true}, {10, 11, false}, {1000, 1000, true}} {
+	}{{0, 4096, true}, {0, 4097, false}, {10, 10, true}, {10, 11, false}, {1000, 1000, true}} {
 		auth, err := bearer.New("pets", verify, bearer.Options{MaxToken: tt.max})
 		if err != nil {
 			t.Fatal(err)
@@ -160,6 +160,9 @@ func TestProtect(t *testing.T) {
 		{"other scheme", []string{"Basic eA=="}, bearer.Options{}, missing},
 		{"unknown", []string{"Bearer unknown"}, bearer.Options{}, invalid},
 		{"malformed", []string{"Bearer a b"}, bearer.Options{}, invalid},
+		{"two lines", []string{"Bearer " + goodToken, "Bearer " + goodToken}, bearer.Options{}, response{400,
+			[]string{`Bearer realm="pets", error="invalid_request", error_description="More than one Authorization header was sent"`}, nil,
+			`{"code":"invalid_request","message":"The request has more than one Authorization header. Send exactly one.","status":400}`}},
 		{"described otherwise", []string{"Bearer unknown"}, bearer.Options{Description: "Sorry [1]!"},
 			response{401, []string{`Bearer realm="pets", error="invalid_token", error_description="Sorry [1]!"`}, nil, invalidBody}},
 		{"unavailable", []string{"Bearer down"}, bearer.Options{Errors: quiet},
@@ -349,6 +352,59 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// A token too long to verify may be a good one: its refusal is logged with the
+// length and the option, and without the token.
+func TestTooLongIsLogged(t *testing.T) {
+	var log strings.Builder
+	h := newAuth(t, bearer.Options{
+		MaxToken: 8, Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))},
+	}).Protect(http.NotFoundHandler())
+	if w := serve(h, request("Bearer "+goodToken)); w.Code != 401 {
+		t.Errorf("a token over MaxToken is answered %d, want 401", w.Code)
+	}
+	if got := log.String(); !strings.Contains(got, "Options.MaxToken: 10 bytes, limit 8") || strings.Contains(got, goodToken) {
+		t.Errorf("log %q, want the length, the limit and no token", got)
+	}
+}
+
+// Observe is given each request without a principal, once, with the reason.
+func TestObserve(t *testing.T) {
+	type seen struct {
+		Outcome bearer.Outcome
+		Reason  string
+	}
+	var got []seen
+	auth := newAuth(t, bearer.Options{
+		MaxToken: 10,
+		Errors:   &apierror.Responder{Logger: slog.New(slog.DiscardHandler)},
+		Observe: func(_ *http.Request, o bearer.Outcome, reason error) {
+			s := seen{Outcome: o}
+			if reason != nil {
+				s.Reason = reason.Error()
+			}
+			got = append(got, s)
+		},
+	})
+	h := auth.Identify(auth.Require(auth.Require(http.NotFoundHandler())))
+	for _, lines := range [][]string{
+		{"Bearer " + goodToken}, nil, {"Bearer a b"}, {"Bearer unknown"}, {"Bearer down"}, {"Bearer x", "Bearer x"},
+		{"Bearer " + strings.Repeat("x", 11)},
+	} {
+		serve(h, request(lines...))
+	}
+	want := []seen{
+		{bearer.Missing, ""},
+		{bearer.Invalid, "bearer: Authorization is not Bearer followed by spaces and one b64token"},
+		{bearer.Invalid, "token is unknown: bearer: token not valid"},
+		{bearer.Unavailable, "connection refused"},
+		{bearer.Repeated, "bearer: more than one Authorization line"},
+		{bearer.Invalid, "bearer: token exceeds Options.MaxToken: 11 bytes, limit 10"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("observed (-want +got):\n%s", diff)
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -396,10 +452,10 @@ func TestErrInvalidAnywhereInTheTree(t *testing.T) {
 
 func TestOutcomeString(t *testing.T) {
 	var got []string
-	for o := range bearer.Outcome(6) {
+	for o := range bearer.Outcome(7) {
 		got = append(got, o.String())
 	}
-	want := []string{"unidentified", "authenticated", "missing", "invalid", "unavailable", "unknown"}
+	want := []string{"unidentified", "authenticated", "missing", "invalid", "unavailable", "repeated", "unknown"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}

@@ -13,10 +13,12 @@ const (
 	// Missing: there is no bearer token: no Authorization field, or one of another
 	// scheme.
 	Missing
-	// Invalid: the token is malformed, or was found not valid.
+	// Invalid: the token is malformed, too long, or was found not valid.
 	Invalid
 	// Unavailable: the token could not be verified.
 	Unavailable
+	// Repeated: there is more than one Authorization line.
+	Repeated
 )
 
 // String returns the outcome in lower case, as for a label in a metric.
@@ -32,6 +34,8 @@ func (o Outcome) String() string {
 		return "invalid"
 	case Unavailable:
 		return "unavailable"
+	case Repeated:
+		return "repeated"
 	default:
 		return "unknown"
 	}
@@ -49,8 +53,8 @@ func FromContext[P any](ctx context.Context) (P, bool) {
 }
 
 // OutcomeFrom returns what the innermost [Authenticator] around ctx found out,
-// whatever the type of its principals. That of a request that has passed none is
-// [Unidentified].
+// whatever the type of its principals. It is [Unidentified] for a request that
+// has not passed any.
 func OutcomeFrom(ctx context.Context) Outcome {
 	if outcome, ok := ctx.Value(outcomeKey{}).(*Outcome); ok {
 		return *outcome
@@ -69,7 +73,7 @@ type identity[P any] struct {
 	context.Context
 	outcome   Outcome
 	principal P     // if Authenticated
-	cause     error // if Unavailable
+	reason    error // why there is no principal; nil if Authenticated or Missing
 	by        *Authenticator[P]
 }
 

@@ -1,45 +1,60 @@
 package bearer
 
-import "strings"
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
 
-// credentials reads the lines of the Authorization field. The outcome is
-// Authenticated if there is a token of the right form, which is still to be
-// verified.
+// Reasons for which Identify finds no token; see [Options.Observe]. They never
+// contain a part of the field's value.
+var (
+	errRepeated  = errors.New("bearer: more than one Authorization line")
+	errMalformed = errors.New("bearer: Authorization is not Bearer followed by spaces and one b64token")
+	errTooLong   = errors.New("bearer: token exceeds Options.MaxToken")
+)
+
+// credentials reads the lines of the Authorization field. If the outcome is
+// Authenticated, there is a token of the right form, which has yet to be
+// verified. The reason is set if the outcome is Repeated or Invalid.
 //
 //	credentials = "Bearer" 1*SP b64token                          ; RFC 6750 section 2.1
 //	b64token    = 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="
 //
-// The scheme is case-insensitive (RFC 9110 section 11.1). Nothing at all, a
-// scheme other than Bearer, and Bearer alone are no token rather than a bad one.
-func credentials(lines []string, maxToken int) (token string, outcome Outcome) {
+// The scheme is case-insensitive (RFC 9110 section 11.1). An absent or empty
+// field, a scheme other than Bearer, and Bearer alone count as no token.
+func credentials(lines []string, maxToken int) (token string, outcome Outcome, reason error) {
 	switch len(lines) {
 	case 0:
-		return "", Missing
+		return "", Missing, nil
 	case 1:
 	default:
-		return "", Invalid // the field is no list (RFC 9110 section 5.3)
+		return "", Repeated, errRepeated // the field is not a list (RFC 9110 section 5.3)
 	}
-	// White space around a field value is no part of it (RFC 9110 section 5.5),
-	// and is not in all versions of HTTP removed before it comes here.
+	// White space around a field value is not part of it (RFC 9110 section 5.5),
+	// and not every version of HTTP removes it before it gets here.
 	value := strings.Trim(lines[0], " \t")
 	const scheme = "Bearer"
 	if len(value) < len(scheme) || value[:len(scheme)] != scheme && !strings.EqualFold(value[:len(scheme)], scheme) {
-		return "", Missing
+		return "", Missing, nil
 	}
 	rest := value[len(scheme):]
 	switch {
 	case rest == "":
-		return "", Missing
+		return "", Missing, nil
 	case isTokenChar(rest[0]):
-		return "", Missing // another scheme, whose name begins in the same way
+		return "", Missing, nil // another scheme, whose name begins in the same way
 	case rest[0] != ' ':
-		return "", Invalid
+		return "", Invalid, errMalformed
 	}
 	token = strings.TrimLeft(rest, " ")
-	if len(token) > maxToken || !isB64Token(token) {
-		return "", Invalid
+	if len(token) > maxToken {
+		return "", Invalid, fmt.Errorf("%w: %d bytes, limit %d", errTooLong, len(token), maxToken)
 	}
-	return token, Authenticated
+	if !isB64Token(token) {
+		return "", Invalid, errMalformed
+	}
+	return token, Authenticated, nil
 }
 
 // isTokenChar reports whether c can stand in the name of a scheme (RFC 9110
@@ -58,7 +73,7 @@ func isB64Token(s string) bool {
 	return s != ""
 }
 
-// inB64Token tells of each octet whether it can stand before the padding of a
+// inB64Token tells for each octet whether it can stand before the padding of a
 // b64token.
 var inB64Token = func() (in [256]bool) {
 	for c := range in {

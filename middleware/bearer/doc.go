@@ -2,8 +2,8 @@
 //
 //	Authorization: Bearer <token>
 //
-// as RFC 6750 and RFC 9110 section 11 have it. A function of the service tells
-// what a token is worth, and handlers get its answer with the type it has:
+// as RFC 6750 and RFC 9110 section 11 specify it. A function of the service
+// verifies the token and returns a principal, which handlers get with its type:
 //
 //	auth, err := bearer.New("pets", verifier.Verify, bearer.Options{})
 //	if err != nil {
@@ -17,27 +17,29 @@
 //
 // # Between identifying and requiring
 //
-// A rate limiter wants to know who is calling, and has to count those who are
-// refused. So the two halves of [Authenticator.Protect] can be had apart: what
-// stands between [Authenticator.Identify] and [Authenticator.Require] sees every
+// A rate limiter needs to know the caller, and must also count the requests that
+// are refused. [Authenticator.Protect] therefore comes in two halves: a handler
+// between [Authenticator.Identify] and [Authenticator.Require] sees every
 // request, with its [Outcome] and principal in the context.
 //
 //	handler = auth.Identify(limit(auth.Require(handler)))
 //
 // # What is refused
 //
-// The field is read strictly. The scheme may be in any case, one or more spaces
-// follow, then one b64token (RFC 6750 section 2.1) of bounded length, and nothing
-// else. A second Authorization line is refused even if it is equal. Tokens in the
-// query, in forms and in cookies are not looked at.
+// The field is read strictly: the scheme in any case, one or more spaces, one
+// b64token (RFC 6750 section 2.1) of bounded length, and nothing else. A second
+// Authorization line is refused even if it is equal to the first. Tokens in the
+// query, in forms and in cookies are ignored.
 //
-//	outcome      status  WWW-Authenticate
-//	Missing      401     Bearer realm="pets"
-//	Invalid      401     Bearer realm="pets", error="invalid_token", error_description="..."
-//	Unavailable  503     none, but Retry-After
+//	outcome      status  code             WWW-Authenticate
+//	Missing      401     missing_api_key  Bearer realm="pets"
+//	Invalid      401     invalid_api_key  Bearer realm="pets", error="invalid_token", error_description="..."
+//	Repeated     400     invalid_request  Bearer realm="pets", error="invalid_request", error_description="..."
+//	Unavailable  503     unavailable      none, but Retry-After
 //
-// The request's body is not touched, no part of a token is ever repeated, and
-// the answer does not tell why a token is not valid.
+// The package does not read the request's body, and never repeats any part of a
+// token. A 401 does not say why a token is not valid; [Options.Observe] is given
+// the reason. A token that is refused for its length alone is also logged.
 //
 // A bearer token is a secret that goes with every request: serve it over TLS
 // only (RFC 6750 section 5.3).

@@ -35,7 +35,7 @@ func FuzzAuthorization(f *testing.F) {
 
 	f.Fuzz(func(t *testing.T, value string) {
 		want := ""
-		if m := grammar.FindStringSubmatch(strings.Trim(value, " \t")); m != nil && len(m[1]) <= 256 {
+		if m := grammar.FindStringSubmatch(strings.Trim(value, " \t")); m != nil && len(m[1]) <= 4096 {
 			want = m[1]
 		}
 		found = ""

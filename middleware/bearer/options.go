@@ -3,6 +3,7 @@ package bearer
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -10,24 +11,34 @@ import (
 )
 
 const (
-	defaultMaxToken    = 256
+	defaultMaxToken    = 4096
 	defaultDescription = "The API key is not valid"
 	defaultRetryAfter  = 5 * time.Second
+
+	repeatedDescription = "More than one Authorization header was sent"
 )
 
-// Options holds what [New] can do without. The zero value works.
+// Options are optional settings of [New]. The zero value works.
 type Options struct {
-	// MaxToken is the length in octets beyond which a token is not valid, without
-	// being verified. 0 means 256.
+	// MaxToken is the largest length of a token in bytes. A longer one is refused
+	// without being verified, and the refusal is logged with its length. 0 means
+	// 4096, which is enough for an ordinary JWT.
 	MaxToken int
+
+	// Observe, if set, is called by Identify with each request that it finds no
+	// principal for. The reason is nil if the outcome is Missing, the error of the
+	// verify function if that refused the token or could not tell, and otherwise
+	// what is wrong with the field. Observe runs in the goroutine of the request
+	// before next is called, and must be safe for concurrent use.
+	Observe func(r *http.Request, o Outcome, reason error)
 
 	// Description is the error_description for a token that is not valid: printable
 	// ASCII without quotation marks and backslashes (RFC 6750 section 3). If empty,
 	// it is "The API key is not valid".
 	Description string
 
-	// RetryAfter is what a client is told to wait when its token could not be
-	// verified, rounded up to whole seconds. 0 means 5 seconds.
+	// RetryAfter is the Retry-After of the response to a request whose token could
+	// not be verified, rounded up to whole seconds. 0 means 5 seconds.
 	RetryAfter time.Duration
 
 	// Errors writes the responses of Require. Nil works.
@@ -36,7 +47,7 @@ type Options struct {
 
 func (o Options) validate() error {
 	if o.MaxToken < 0 {
-		return fmt.Errorf("bearer: Options.MaxToken: %d is negative", o.MaxToken)
+		return fmt.Errorf("bearer: Options.MaxToken must be 0 or more bytes, got %d", o.MaxToken)
 	}
 	if o.Description != "" {
 		if err := checkText(o.Description); err != nil {
@@ -44,7 +55,7 @@ func (o Options) validate() error {
 		}
 	}
 	if o.RetryAfter < 0 {
-		return fmt.Errorf("bearer: Options.RetryAfter: %v is negative", o.RetryAfter)
+		return fmt.Errorf("bearer: Options.RetryAfter must be 0 or more, got %v", o.RetryAfter)
 	}
 	return nil
 }
@@ -62,14 +73,13 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// challenge returns a WWW-Authenticate value (RFC 6750 section 3). Without a
-// description it has no error code either: that of a request without a token
-// (section 3.1). Realm and description have passed checkText, so that they need
-// no escapes, which many clients cannot read.
-func challenge(realm, description string) string {
+// challenge returns a WWW-Authenticate value (RFC 6750 section 3). The error is
+// empty for a request without a token (section 3.1). Realm and description have
+// passed checkText and so need no escapes, which many clients cannot read.
+func challenge(realm, code, description string) string {
 	c := `Bearer realm="` + realm + `"`
-	if description != "" {
-		c += `, error="invalid_token", error_description="` + description + `"`
+	if code != "" {
+		c += `, error="` + code + `", error_description="` + description + `"`
 	}
 	return c
 }
