@@ -67,6 +67,54 @@ func stands(addr netip.Addr, list string) bool {
 	return false
 }
 
+// What FuzzXForwardedFor promises holds for Forwarded too: the client is the peer
+// or stands in the header, and no text in front hides what a proxy adds.
+func FuzzForwarded(f *testing.F) {
+	for _, seed := range []string{
+		"", "for=203.0.113.9", `for="[2001:db8::1]:443";proto=https`, `for="`, `for="\`, `for=a;by="x, for=1.1.1.1`, ", ,",
+		"for=unknown", "for=_hidden, for=10.0.0.2", `host="a\"b"`, ";;", "=", `for="::1"`, `for="1.2.3.4:_x"`, "\x00",
+	} {
+		f.Add(seed, seed)
+	}
+	source, err := clientip.FromForwarded([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
+	if err != nil {
+		f.Fatal(err)
+	}
+	peer := netip.MustParseAddr("10.0.0.1")
+	client := netip.MustParseAddr("2001:db8::9")
+
+	f.Fuzz(func(t *testing.T, first, second string) {
+		addr, err := source.Resolve(request("10.0.0.1:4711", "Forwarded", first, second))
+		switch {
+		case !addr.IsValid() || addr.Is4In6() || addr.Zone() != "":
+			t.Errorf("client %v for %q, %q is not in normal form", addr, first, second)
+		case addr != peer && !quotes(addr, first+","+second):
+			t.Errorf("client %v does not stand in %q, %q", addr, first, second)
+		case addr == peer && err == nil && !quotes(peer, first+","+second):
+			t.Errorf("the request counts for the proxy without an error for %q, %q", first, second)
+		}
+
+		added := second + `, for="[2001:db8::9]:443";host="a, b"`
+		if got := source.Addr(request("10.0.0.1:4711", "Forwarded", first, added)); got != client {
+			t.Errorf("client %v, though the proxy added %v to %q, %q", got, client, first, second)
+		}
+		if got := source.Addr(request("198.51.100.1:1", "Forwarded", first, second)); got.String() != "198.51.100.1" {
+			t.Errorf("an untrusted peer was believed: client %v for %q, %q", got, first, second)
+		}
+	})
+}
+
+// quotes reports whether one of the for parameters in text is addr, however the
+// text is cut into elements and pairs.
+func quotes(addr netip.Addr, text string) bool {
+	for _, part := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(",; \t", c) }) {
+		if name, value, _ := strings.Cut(part, "="); strings.EqualFold(name, "for") && stands(addr, strings.Trim(value, `"`)) {
+			return true
+		}
+	}
+	return false
+}
+
 // The address of a connection is read as the standard library reads it.
 func FuzzRemoteAddr(f *testing.F) {
 	for _, seed := range []string{"192.0.2.1:80", "[2001:db8::1]:80", "[fe80::1%eth0]:80", "@", "", "[::ffff:1.2.3.4]:1", "1.2.3.4"} {

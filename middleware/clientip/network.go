@@ -9,14 +9,35 @@ const networkBits6 = 64
 // unknown is the key of a client that has no IP address.
 const unknown = "unknown"
 
+// NAT64 translators write the address of an IPv4 host into an IPv6 address.
+var (
+	// The last 32 bits are the IPv4 address (RFC 6052 sections 2.1 and 2.2).
+	wellKnownNAT64 = netip.MustParsePrefix("64:ff9b::/96")
+	// The IPv4 address is somewhere in the last 80 bits, depending on the length
+	// of the prefix that the operator chose (RFC 8215, RFC 6052 section 2.2).
+	localNAT64 = netip.MustParsePrefix("64:ff9b:1::/48")
+)
+
 // Network returns the network that a client at addr is counted under: the
 // address itself (/32) for IPv4, the /64 around it for IPv6. A mapped address
 // counts as IPv4, and a zone is ignored. The network of the zero address is the
 // zero prefix.
+//
+// An IPv4 client behind a NAT64 translator counts by itself. An address in
+// 64:ff9b::/96 counts as the IPv4 address that it holds. One in 64:ff9b:1::/48
+// does not tell where it holds that, and counts by the whole address (/128),
+// which differs for each IPv4 address. For a prefix of the operator's own the
+// rule is that of IPv6.
 func Network(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap()
 	bits := networkBits6
-	if addr.Is4() {
+	switch {
+	case addr.Is4():
+		bits = addr.BitLen()
+	case wellKnownNAT64.Contains(addr.WithZone("")):
+		b := addr.As16()
+		addr, bits = netip.AddrFrom4([4]byte(b[12:])), 32
+	case localNAT64.Contains(addr.WithZone("")):
 		bits = addr.BitLen()
 	}
 	// Its only error is that of an address that is not valid.

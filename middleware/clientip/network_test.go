@@ -16,6 +16,13 @@ func TestNetworkAndKey(t *testing.T) {
 		{"IPv4", netip.MustParseAddr("192.0.2.1"), "192.0.2.1/32"},
 		{"IPv6", netip.MustParseAddr("2001:db8:0:1:2:3:4:5"), "2001:db8:0:1::/64"},
 		{"mapped", netip.MustParseAddr("::ffff:192.0.2.1"), "192.0.2.1/32"},
+		{"NAT64", netip.MustParseAddr("64:ff9b::192.0.2.1"), "192.0.2.1/32"},
+		{"another client behind the same NAT64", netip.MustParseAddr("64:ff9b::192.0.2.2"), "192.0.2.2/32"},
+		{"NAT64 with a zone", netip.MustParseAddr("64:ff9b::192.0.2.1%eth0"), "192.0.2.1/32"},
+		{"beside the NAT64 prefix", netip.MustParseAddr("64:ff9b::1:192.0.2.1"), "64:ff9b::/64"},
+		{"local NAT64, /96", netip.MustParseAddr("64:ff9b:1::192.0.2.1"), "64:ff9b:1::c000:201/128"},
+		{"local NAT64, /48", netip.MustParseAddr("64:ff9b:1:c000:2:100::"), "64:ff9b:1:c000:2:100::/128"},
+		{"beside the local NAT64 prefix", netip.MustParseAddr("64:ff9b:2::1"), "64:ff9b:2::/64"},
 		{"zone", netip.MustParseAddr("fe80::1%eth0"), "fe80::/64"},
 	}
 	for _, tt := range tests {

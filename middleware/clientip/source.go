@@ -10,20 +10,23 @@ import (
 
 // A Source tells the address of the client of a request. It is made by one of
 // the constructors, which are named for what stands between the client and the
-// service. It never changes, and any number of goroutines may use it. The zero
-// Source is that of [FromRemoteAddr].
+// service. It never changes, and is safe for concurrent use. The zero Source is
+// that of [FromRemoteAddr].
 type Source struct {
 	trusted prefixSet
-	header  string // canonical name; "" reads the connection's address alone
-	list    bool   // header is a list to which every proxy adds an address
+	header  string   // canonical name; "" reads the connection's address alone
+	last    lastFunc // reads a list to which every proxy adds; nil: one address
 }
 
-// forwardedFor is the canonical name of the header field that every proxy adds
-// its client's address to.
-const forwardedFor = "X-Forwarded-For"
+// The canonical names of the header fields that are lists, to which every proxy
+// adds the address of its client.
+const (
+	xForwardedFor = "X-Forwarded-For"
+	forwarded     = "Forwarded"
+)
 
-// FromRemoteAddr is for a service with no proxy in front of it: the client is
-// whoever opened the connection, and no header is read.
+// FromRemoteAddr is for a service without a proxy in front of it: the client is
+// at the other end of the connection, and no header is read.
 func FromRemoteAddr() *Source {
 	return &Source{}
 }
@@ -34,12 +37,12 @@ func FromRemoteAddr() *Source {
 //
 // If the connection comes from a trusted address, the entries of all
 // X-Forwarded-For lines, joined in order, are read from the right. Trusted
-// addresses are skipped; the first other one is the client. Whatever stands to
-// the left of it could have been written by anybody and is not looked at. If
-// every entry is trusted, the client is the left-most: a request that began
-// inside the trusted network. An entry that is no address, or is empty, ends
-// the walk, and the client is the trusted address read last, that of the proxy
-// that wrote the entry.
+// addresses are skipped; the first other address is the client. Entries to the
+// left of it may be the client's own invention and are not read. If every entry
+// is trusted, the client is the left-most: a request that began inside the
+// trusted network. An entry that is empty or not an address ends the walk, and
+// the request counts for the trusted address read last, that of the proxy that
+// sent the entry; [Source.Resolve] tells so.
 //
 // An entry is an IPv4 or an IPv6 address, the latter also in brackets, each
 // with or without a port.
@@ -48,15 +51,20 @@ func FromRemoteAddr() *Source {
 // covers all addresses, has bits set beyond its length (10.0.0.1/8), or writes
 // IPv4 as IPv6 (::ffff:10.0.0.0/104).
 func FromXForwardedFor(trusted []netip.Prefix) (*Source, error) {
-	set, err := newPrefixSet(trusted)
-	if err != nil {
-		return nil, fmt.Errorf("clientip: trusted proxies: %w", err)
-	}
-	return &Source{trusted: set, header: forwardedFor, list: true}, nil
+	return newSource(xForwardedFor, trusted, lastXForwardedFor)
+}
+
+// FromForwarded is like [FromXForwardedFor] for proxies that add an element to
+// Forwarded (RFC 7239). The address of an element is that of its for parameter.
+// An element that breaks the grammar, has no for parameter or two, or has one
+// that is "unknown" or an obfuscated name such as "_hidden", ends the walk. So
+// does an element with a backslash, which the grammar would allow.
+func FromForwarded(trusted []netip.Prefix) (*Source, error) {
+	return newSource(forwarded, trusted, lastForwarded)
 }
 
 // FromHeader is for a service behind one reverse proxy, at an address in
-// trusted, that puts the client's address alone into a header field of the given
+// trusted, that puts only the client's address into a header field of the given
 // name, such as X-Real-IP or CF-Connecting-IP, and overwrites what the client
 // sent under that name. Many proxies do not overwrite by themselves: check that
 // yours does.
@@ -65,71 +73,66 @@ func FromXForwardedFor(trusted []netip.Prefix) (*Source, error) {
 // address and the field is there on one line and holds one address. Otherwise it
 // is the address of the connection.
 //
-// It returns an error if name is not a field name (RFC 9110 section 5.1) or is
-// X-Forwarded-For, and for what [FromXForwardedFor] refuses.
+// It returns an error if name is not a field name (RFC 9110 section 5.1), or is
+// X-Forwarded-For or Forwarded, which hold lists, and in the cases in which
+// [FromXForwardedFor] does.
 func FromHeader(name string, trusted []netip.Prefix) (*Source, error) {
 	if !isFieldName(name) {
 		return nil, fmt.Errorf("clientip: %q is not a header field name", name)
 	}
 	canonical := textproto.CanonicalMIMEHeaderKey(name)
-	if canonical == forwardedFor {
-		return nil, fmt.Errorf("clientip: %s holds a list: use FromXForwardedFor", forwardedFor)
+	switch canonical {
+	case xForwardedFor:
+		return nil, fmt.Errorf("clientip: %s holds a list: use FromXForwardedFor", canonical)
+	case forwarded:
+		return nil, fmt.Errorf("clientip: %s holds a list: use FromForwarded", canonical)
 	}
+	return newSource(canonical, trusted, nil)
+}
+
+func newSource(header string, trusted []netip.Prefix, last lastFunc) (*Source, error) {
 	set, err := newPrefixSet(trusted)
 	if err != nil {
 		return nil, fmt.Errorf("clientip: trusted proxies: %w", err)
 	}
-	return &Source{trusted: set, header: canonical}, nil
+	return &Source{trusted: set, header: header, last: last}, nil
 }
 
 // Addr returns the address of the client of r: an IPv4 address as such, also
 // where it came mapped into IPv6, and never with a zone. It is the zero
 // [netip.Addr] if the connection has no IP address.
 //
-// It does not allocate, unless a trusted proxy sent something that is no
+// It does not allocate, unless a trusted proxy sent something that is not an
 // address.
 func (s *Source) Addr(r *http.Request) netip.Addr {
-	peer, ok := parseAddr(r.RemoteAddr)
-	if !ok || s.header == "" || !s.trusted.contains(peer) {
-		return peer
-	}
-	lines := r.Header[s.header]
-	if s.list {
-		return s.walk(peer, lines)
-	}
-	if len(lines) == 1 {
-		if addr, ok := parseAddr(trimOWS(lines[0])); ok {
-			return addr
-		}
-	}
-	return peer
+	addr, _ := s.Resolve(r)
+	return addr
 }
 
-// walk reads the entries of lines from the right, starting with a trusted peer,
-// until it finds one that is not trusted or not an address.
-//
-// An empty entry ends the walk like any other that is no address. RFC 9110
-// section 5.6.1.2 would have a recipient skip it, but a proxy that did not know
-// its client may have written it, and what stands further left would then be
-// taken for that proxy's word.
-func (s *Source) walk(peer netip.Addr, lines []string) netip.Addr {
-	last := peer
-	for i := len(lines) - 1; i >= 0; i-- {
-		for line, more := lines[i], true; more; {
-			comma := strings.LastIndexByte(line, ',')
-			addr, ok := parseAddr(trimOWS(line[comma+1:]))
-			if !ok {
-				return last
-			}
-			if last = addr; !s.trusted.contains(addr) {
-				return addr
-			}
-			if more = comma >= 0; more {
-				line = line[:comma]
-			}
-		}
+// Resolve returns the address that [Source.Addr] returns, and an error if that
+// is a proxy's, since the proxy did not say what its client's is. The error
+// wraps [ErrAbsent] if the connection comes from a trusted address and the header
+// is not there, and [ErrUnreadable] if the entry that counts is not an address;
+// its text quotes the entry. Such requests of all clients of a proxy are counted
+// together, so a service should log the error or count it.
+func (s *Source) Resolve(r *http.Request) (netip.Addr, error) {
+	peer, ok := parseAddr(r.RemoteAddr)
+	if !ok || s.header == "" || !s.trusted.contains(peer) {
+		return peer, nil
 	}
-	return last
+	lines := r.Header[s.header]
+	switch {
+	case len(lines) == 0:
+		return peer, ErrAbsent
+	case s.last != nil:
+		return s.walk(peer, lines)
+	case len(lines) > 1:
+		return peer, s.unreadable(strings.Join(lines, ", "))
+	}
+	if addr, ok := parseAddr(trimOWS(lines[0])); ok {
+		return addr, nil
+	}
+	return peer, s.unreadable(lines[0])
 }
 
 // isFieldName reports whether name is a token (RFC 9110 section 5.6.2).

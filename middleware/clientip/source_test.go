@@ -181,15 +181,22 @@ func TestConstructorsRefuse(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("FromXForwardedFor: error %v, want one that says %q", err, tt.want)
 			}
+			_, err = clientip.FromForwarded(tt.trusted)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("FromForwarded: error %v, want one that says %q", err, tt.want)
+			}
 			_, err = clientip.FromHeader("X-Real-IP", tt.trusted)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("FromHeader: error %v, want one that says %q", err, tt.want)
 			}
 		})
 	}
-	for _, name := range []string{"", "X Real", "X-Real-IP:", "É", "x-forwarded-for"} {
-		if _, err := clientip.FromHeader(name, good); err == nil {
-			t.Errorf("FromHeader accepts the field name %q", name)
+	for name, want := range map[string]string{
+		"": "not a header field name", "X Real": "not a header field name", "X-Real-IP:": "not a header field name",
+		"É": "not a header field name", "x-forwarded-for": "use FromXForwardedFor", "forwarded": "use FromForwarded",
+	} {
+		if _, err := clientip.FromHeader(name, good); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("FromHeader with the field name %q: error %v, want one that says %q", name, err, want)
 		}
 	}
 }
