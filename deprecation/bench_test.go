@@ -57,11 +57,18 @@ func BenchmarkHandler(b *testing.B) {
 	}
 }
 
-func TestNoAllocations(t *testing.T) {
+// The links cost one allocation, and the wildcard of a pattern one for each
+// OnPath that matches.
+func TestAllocations(t *testing.T) {
+	want := map[string]float64{"bare": 0, "handler": 1, "announce, handler": 1, "both on path": 3, "another path, passing": 0}
 	for name, h := range stack(declare(t, before, options())) {
-		if n := testing.AllocsPerRun(100, run(h)); n != 0 {
-			t.Errorf("%s: %v allocations a request, promised are none before the sunset", name, n)
+		if n := testing.AllocsPerRun(100, run(h)); n > want[name] {
+			t.Errorf("%s: %v allocations a request before the sunset, promised are %v", name, n, want[name])
 		}
+	}
+	d := declare(t, before, deprecation.Options{Sunset: sunset})
+	if n := testing.AllocsPerRun(100, run(d.Announce(d.Handler(ok)))); n != 0 {
+		t.Errorf("without links: %v allocations a request, promised are none", n)
 	}
 }
 

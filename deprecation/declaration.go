@@ -64,11 +64,11 @@ type Declaration struct {
 	errors        *apierror.Responder
 	now           func() time.Time
 
-	// Values of fields, shared by all responses. They are one element long with
-	// nothing to spare, so that whoever appends to one gets a copy.
+	// Values of fields, shared by all responses. Their length and capacity are 1,
+	// so that appending to one makes a copy.
 	deprecationField []string
-	sunsetField      []string // nil without a sunset
-	linkField        []string // nil without links
+	sunsetField      []string   // nil without a sunset
+	links            *linkField // nil without links
 
 	removed, brownout *apierror.Error
 }
@@ -104,7 +104,7 @@ func New(since time.Time, o Options) (*Declaration, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.linkField = fieldValue(value)
+		d.links = &linkField{fieldValue(value)}
 	}
 	return d, nil
 }

@@ -1,10 +1,9 @@
-// Package deprecation takes an operation of an HTTP API out of service in the
-// open: it announces the deprecation on every response, answers 410 from the
-// day of the removal on, and reports who still calls.
+// Package deprecation announces that an operation of an HTTP API is deprecated,
+// answers 410 once it is removed, and reports the requests that still use it.
 //
 // A [Declaration] says since when an operation is deprecated, when it is
-// removed, and where to read more. It is made once, checked when it is made,
-// and then used in two places:
+// removed, and where to read more. It is made and checked once, and then used in
+// two places:
 //
 //	getPet, err := deprecation.New(since, deprecation.Options{
 //		Sunset:    time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC),
@@ -18,8 +17,8 @@
 //	api = deprecation.OnPath("/v1/pets/{petId}", getPet.Announce)(api)
 //
 // [Declaration.Handler] stands at the operation. [Declaration.Announce] stands
-// outside, so that a 401, a 405 or a 429 for the same path, given before the
-// operation is reached, carries the fields too. Either is enough by itself, and
+// further out, so that a 401, a 405 or a 429 for the same path, given before the
+// operation is reached, carries the fields too. Each works without the other, and
 // together they write each field once. The response then has
 //
 //	Deprecation: @1764892800
@@ -30,8 +29,10 @@
 // (Link) with the relation types deprecation (RFC 9745), sunset (RFC 8594) and
 // successor-version (RFC 5829).
 //
-// A client reads the same fields with [FromResponse], to be told in time.
+// A client reads the same fields with [FromResponse].
 //
-// Before the sunset a request costs the reading of a clock and three entries in
-// the header; nothing is allocated.
+// Before the sunset Announce and Handler each read the clock and write three
+// entries in the header. A declaration with links also wraps the ResponseWriter,
+// so that a handler's own Link field does not replace its links. The wrapper
+// supports [net/http.ResponseController], and is the only allocation.
 package deprecation

@@ -5,14 +5,15 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/response"
 )
 
 // Annotate puts the Deprecation, Sunset and Link fields into h, each once however
 // often it is called. Link values of others stay. From the sunset on there is no
 // Sunset field: one in the past says nothing (RFC 8594 section 3).
 //
-// It is for responses that no middleware of this package stands around; elsewhere
-// Announce and Handler call it.
+// It is for responses outside Announce and Handler, which call it themselves.
 func (d *Declaration) Annotate(h http.Header) {
 	if d != nil {
 		d.annotate(h, d.now())
@@ -29,30 +30,51 @@ func (d *Declaration) annotate(h http.Header, now time.Time) {
 	case d.sunsetField != nil:
 		h["Sunset"] = d.sunsetField
 	}
-	switch links := h["Link"]; {
-	case d.linkField == nil:
-	case len(links) == 0:
-		h["Link"] = d.linkField
-	case !slices.Contains(links, d.linkField[0]):
-		h["Link"] = append(links, d.linkField[0])
+	if d.links != nil {
+		d.links.EditHeader(h)
 	}
 }
 
-// gone tells whether the sunset has come.
+// linkField is a Link value that responses must have.
+type linkField struct{ value []string }
+
+// EditHeader adds the value to Link unless it is there.
+func (f *linkField) EditHeader(h http.Header) {
+	switch lines := h["Link"]; {
+	case len(lines) == 0:
+		h["Link"] = f.value
+	case !slices.Contains(lines, f.value[0]):
+		h["Link"] = append(lines, f.value[0])
+	}
+}
+
+// serve calls next, and adds the links again before the header is sent: a
+// handler that calls Header().Set for a link of its own removes them.
+func (d *Declaration) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	if d.links == nil {
+		next.ServeHTTP(w, r)
+		return
+	}
+	t := response.Edit(w, d.links)
+	defer t.Finish() // also after a panic, which an outer handler may answer
+	next.ServeHTTP(t, r)
+}
+
+// gone reports whether the sunset has come.
 func (d *Declaration) gone(now time.Time) bool {
 	return !d.sunset.IsZero() && !now.Before(d.sunset)
 }
 
-// Announce is a middleware that puts the fields on every response, whoever gives
-// it, and refuses nothing. It stands around authentication and rate limiting,
-// where OnPath picks the requests it is for.
+// Announce is a middleware that puts the fields on every response from further
+// in, and refuses nothing. Links that a handler sets stay beside them. Place it
+// before authentication and rate limiting, with OnPath to pick the requests.
 func (d *Declaration) Announce(next http.Handler) http.Handler {
 	if d == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d.annotate(w.Header(), d.now())
-		next.ServeHTTP(w, r)
+		d.serve(next, w, r)
 	})
 }
 
@@ -63,7 +85,7 @@ func (d *Declaration) Announce(next http.Handler) http.Handler {
 // seconds to its end.
 //
 // At one route of a ServeMux it leaves other methods to the mux, and so a 405 even
-// after the sunset. Around the mux, with OnPath, it is asked first: all methods of
+// after the sunset. Around the mux, with OnPath, it comes first: all methods of
 // the path answer 410 then, and OnUse sees them all.
 func (d *Declaration) Handler(next http.Handler) http.Handler {
 	if d == nil {
@@ -85,11 +107,11 @@ func (d *Declaration) Handler(next http.Handler) http.Handler {
 			d.errors.Respond(w, r, d.brownout)
 			return
 		}
-		next.ServeHTTP(w, r)
+		d.serve(next, w, r)
 	})
 }
 
-// retryAfter rounds up, so that who waits that long comes after the end.
+// retryAfter rounds up, so that a client that waits that long comes after the end.
 func retryAfter(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }

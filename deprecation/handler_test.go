@@ -3,9 +3,12 @@ package deprecation_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -248,6 +251,44 @@ func TestLinksOfOthersStay(t *testing.T) {
 	} {
 		if got := serve(tt.h, http.MethodGet, "/v1/pets/7").Header()["Link"]; !slices.Equal(got, tt.want) {
 			t.Errorf("%s: Link is %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A handler that sets a Link of its own, however its response begins, does not
+// remove the declaration's.
+func TestLinkSetByTheHandler(t *testing.T) {
+	const own = `</v1/pets?cursor=x>; rel="next"`
+	for name, answer := range map[string]func(http.ResponseWriter){
+		"WriteHeader": func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) },
+		"Write":       func(w http.ResponseWriter) { _, _ = w.Write([]byte("Rex")) },
+		"WriteString": func(w http.ResponseWriter) { _, _ = io.WriteString(w, "Rex") },
+		"ReadFrom": func(w http.ResponseWriter) {
+			_, _ = io.Copy(w, io.LimitReader(strings.NewReader("Rex"), 9))
+		},
+		"Flush":              func(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() },
+		"nothing":            func(http.ResponseWriter) {},
+		"103 and then 200":   func(w http.ResponseWriter) { w.WriteHeader(http.StatusEarlyHints); w.WriteHeader(http.StatusOK) },
+		"a panic, recovered": func(http.ResponseWriter) { panic("lost") },
+	} {
+		d := declare(t, before, deprecation.Options{Sunset: sunset, Successor: successor})
+		next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Link", own)
+			answer(w)
+		})
+		rs := &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
+		for where, h := range map[string]http.Handler{
+			"Announce": rs.Recover(d.Announce(next)), "Handler": rs.Recover(d.Handler(next)), "both": rs.Recover(d.Announce(d.Handler(next))),
+		} {
+			server := httptest.NewServer(h)
+			resp, err := server.Client().Get(server.URL)
+			server.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := resp.Header["Link"]; !slices.Equal(got, []string{own, successorLink}) {
+				t.Errorf("%s, response begun by %s: Link is %q, want both", where, name, got)
+			}
 		}
 	}
 }

@@ -12,10 +12,11 @@ import (
 // section 2.2), and so to every answer for its path: also to a 401, 405 or 429
 // that is given before a ServeMux has matched the path.
 //
-// The pattern is that of a ServeMux without method and host: literal segments and
-// wildcards for a whole segment, "/v1/pets/{petId}". Like a ServeMux it looks at
-// the decoded segments of the path. Methods are not told apart. OnPath panics on
-// another pattern, as ServeMux.Handle does.
+// The pattern is that of an [http.ServeMux] without method and host, such as
+// "/v1/pets/{petId}", "/v1/stores/" or "/v1/{$}". It matches the requests that a
+// ServeMux with only this pattern would serve, whatever their method, and not
+// those that it would redirect. OnPath panics on a pattern that ServeMux.Handle
+// panics on, and on one with a method or a host.
 func OnPath(pattern string, m func(http.Handler) http.Handler) func(http.Handler) http.Handler {
 	p, err := newPathPattern(pattern)
 	if err != nil {
@@ -24,7 +25,7 @@ func OnPath(pattern string, m func(http.Handler) http.Handler) func(http.Handler
 	return func(next http.Handler) http.Handler {
 		inside := m(next)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if p.match(r.URL.EscapedPath()) {
+			if p.match(r) {
 				inside.ServeHTTP(w, r)
 				return
 			}
@@ -33,62 +34,55 @@ func OnPath(pattern string, m func(http.Handler) http.Handler) func(http.Handler
 	}
 }
 
-// pathPattern holds the segments of a pattern; "" stands for any segment.
-type pathPattern []string
-
-func newPathPattern(pattern string) (pathPattern, error) {
-	rest, ok := strings.CutPrefix(pattern, "/")
-	if !ok {
-		return nil, fmt.Errorf("deprecation: pattern %q: does not begin with a slash", pattern)
-	}
-	segments := strings.Split(rest, "/")
-	for i, s := range segments {
-		name, wildcard := strings.CutPrefix(s, "{")
-		if wildcard {
-			name, wildcard = strings.CutSuffix(name, "}")
-		}
-		switch {
-		case wildcard && name != "" && !strings.ContainsAny(name, "{}.$"):
-			segments[i] = ""
-		case s == "":
-			return nil, fmt.Errorf("deprecation: pattern %q: has an empty segment", pattern)
-		case strings.ContainsAny(s, "{}"):
-			return nil, fmt.Errorf("deprecation: pattern %q: %q is neither a literal nor a wildcard for one segment", pattern, s)
-		default:
-			literal, err := url.PathUnescape(s)
-			if err != nil {
-				return nil, fmt.Errorf("deprecation: pattern %q: %w", pattern, err)
-			}
-			segments[i] = literal
-		}
-	}
-	return segments, nil
+// pathPattern matches requests by asking a ServeMux that has only the pattern. The
+// other fields sort out most other paths before: a mux takes longest to find out
+// that nothing matches.
+type pathPattern struct {
+	prefix  string // every matching path begins with it, decoded
+	slashes int    // every matching path has as many
+	subtree bool   // or more, if this is set
+	mux     *http.ServeMux
 }
 
-// match splits the escaped path, since a segment may hold an escaped slash.
-func (p pathPattern) match(path string) bool {
-	rest, ok := strings.CutPrefix(path, "/")
-	if !ok {
+func newPathPattern(pattern string) (p *pathPattern, err error) {
+	if !strings.HasPrefix(pattern, "/") {
+		return nil, fmt.Errorf("deprecation: pattern %q must begin with a slash, without a method and a host", pattern)
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			p, err = nil, fmt.Errorf("deprecation: %v", v)
+		}
+	}()
+	p = &pathPattern{
+		slashes: strings.Count(pattern, "/"),
+		subtree: strings.HasSuffix(pattern, "/") || strings.HasSuffix(pattern, "...}"),
+		mux:     http.NewServeMux(),
+	}
+	p.mux.Handle(pattern, matched)
+	literal, _, _ := strings.Cut(pattern, "{")
+	if p.prefix, err = url.PathUnescape(literal); err != nil {
+		return nil, fmt.Errorf("deprecation: pattern %q: %w", pattern, err)
+	}
+	return p, nil
+}
+
+// match reports whether a mux with only the pattern would serve r.
+func (p *pathPattern) match(r *http.Request) bool {
+	if !strings.HasPrefix(r.URL.Path, p.prefix) {
 		return false
 	}
-	for i, want := range p {
-		segment, after, more := strings.Cut(rest, "/")
-		if more != (i < len(p)-1) || segment == "" || segment == "." || segment == ".." {
-			return false // a ServeMux redirects to the clean path
-		}
-		if want != "" && segment != want && !escapes(segment, want) {
-			return false
-		}
-		rest = after
-	}
-	return true
-}
-
-// escapes tells whether segment is literal with some of it percent-encoded.
-func escapes(segment, literal string) bool {
-	if !strings.Contains(segment, "%") {
+	n := strings.Count(r.URL.EscapedPath(), "/")
+	if n < p.slashes || n > p.slashes && !p.subtree {
 		return false
 	}
-	s, err := url.PathUnescape(segment)
-	return err == nil && s == literal
+	h, _ := p.mux.Handler(r)
+	return h == http.Handler(matched)
 }
+
+// matched is what the mux finds for a request that it would serve, rather than
+// redirect or answer with 404.
+var matched = new(match)
+
+type match struct{ _ byte } // not empty: its address must be its own
+
+func (*match) ServeHTTP(http.ResponseWriter, *http.Request) {}

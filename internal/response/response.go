@@ -1,6 +1,7 @@
-// Package response tells what has become of a response: whether it has begun,
-// and with which status. It serves the packages of this module that must know
-// after a handler has run.
+// Package response tracks what becomes of a response: whether it has begun, with
+// which status, and how much of its body was written. It serves the packages of
+// this module that must know after a handler has run, or act just before its
+// header is sent.
 package response
 
 import (
@@ -14,26 +15,51 @@ import (
 // Tracker is a ResponseWriter that knows whether the response has begun, that
 // is, whether a final status is on its way or the connection is in other hands.
 //
-// It is not pooled. A goroutine that outlives its handler can hold on to it, and
-// would write into somebody else's response; 32 bytes a request are cheap.
+// It is not pooled: a goroutine that outlives its handler can hold on to it, and
+// would write into the response to another request.
 //
 // [http.MaxBytesReader] closes the connection of an oversized request only if it
-// is given net/http's own writer, which no wrapper can stand in for: who limits
-// bodies sets Connection: close with the 413.
+// is given net/http's own writer. A handler that limits bodies under a Tracker
+// sets Connection: close with the 413.
 type Tracker struct {
 	rw     http.ResponseWriter
 	status int
 	bytes  int64
+	editor Editor // nil if none
+}
+
+// An Editor changes the header of a response just before it is sent. It may be
+// called several times and must have the same effect as once. It must be
+// comparable.
+type Editor interface {
+	EditHeader(h http.Header)
 }
 
 // Track returns w itself if it is a Tracker, and one around it otherwise. It
-// does not search below other wrappers: what these have buffered, a Tracker
-// underneath knows nothing of.
+// does not search below other wrappers: a Tracker underneath does not know what
+// these have buffered.
 func Track(w http.ResponseWriter) *Tracker {
 	if t, ok := w.(*Tracker); ok {
 		return t
 	}
 	return &Tracker{rw: w}
+}
+
+// Edit returns a Tracker around w that calls e before the final header is sent.
+// Once the handler has run, [Tracker.Finish] must be called.
+func Edit(w http.ResponseWriter, e Editor) *Tracker {
+	if t, ok := w.(*Tracker); ok && t.editor == e {
+		return t
+	}
+	return &Tracker{rw: w, editor: e}
+}
+
+// Finish calls the Editor if the response has not begun: net/http or an outer
+// handler will write the header.
+func (t *Tracker) Finish() {
+	if t.editor != nil && t.status == 0 {
+		t.editor.EditHeader(t.rw.Header())
+	}
 }
 
 // Begun reports whether the response has begun.
@@ -49,22 +75,27 @@ func (t *Tracker) Bytes() int64 { return t.bytes }
 // begin records the status of a response that begins now.
 func (t *Tracker) begin(status int) {
 	if t.status == 0 {
+		t.Finish()
 		t.status = status
 	}
 }
 
-// Unwrap serves [http.ResponseController].
+// Unwrap is for [http.ResponseController].
 func (t *Tracker) Unwrap() http.ResponseWriter { return t.rw }
 
 // Header implements [http.ResponseWriter].
 func (t *Tracker) Header() http.Header { return t.rw.Header() }
 
 // WriteHeader lets informational responses pass (RFC 9110 section 15.2): the
-// final one is yet to come. After 101 there is none.
+// final one follows, except after 101.
 func (t *Tracker) WriteHeader(status int) {
-	t.rw.WriteHeader(status) // first, since it panics if the status is none
-	if status >= 200 || status == http.StatusSwitchingProtocols {
-		t.begin(status)
+	final := status >= 200 || status == http.StatusSwitchingProtocols
+	if final {
+		t.Finish()
+	}
+	t.rw.WriteHeader(status) // before the status is recorded: it panics on a bad one
+	if final && t.status == 0 {
+		t.status = status
 	}
 }
 
@@ -76,7 +107,7 @@ func (t *Tracker) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteString saves [io.WriteString] a copy.
+// WriteString saves [io.WriteString] a copy of s.
 func (t *Tracker) WriteString(s string) (int, error) {
 	t.begin(http.StatusOK)
 	n, err := io.WriteString(t.rw, s)
@@ -84,7 +115,7 @@ func (t *Tracker) WriteString(s string) (int, error) {
 	return n, err
 }
 
-// ReadFrom keeps sendfile within the reach of [io.Copy].
+// ReadFrom lets [io.Copy] use sendfile.
 func (t *Tracker) ReadFrom(src io.Reader) (int64, error) {
 	before := t.status
 	t.begin(http.StatusOK) // should src panic midway
@@ -96,11 +127,12 @@ func (t *Tracker) ReadFrom(src io.Reader) (int64, error) {
 	return n, err
 }
 
-// Flush serves those who ask for an [http.Flusher].
+// Flush implements [http.Flusher].
 func (t *Tracker) Flush() { _ = t.FlushError() }
 
-// FlushError serves [http.ResponseController]. It begins the response.
+// FlushError is for [http.ResponseController]. It begins the response.
 func (t *Tracker) FlushError() error {
+	t.Finish()
 	err := http.NewResponseController(t.rw).Flush()
 	if !errors.Is(err, http.ErrNotSupported) {
 		t.begin(http.StatusOK)
@@ -112,8 +144,8 @@ func (t *Tracker) FlushError() error {
 // it.
 func (t *Tracker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(t.rw).Hijack()
-	if err == nil {
-		t.begin(http.StatusSwitchingProtocols)
+	if err == nil && t.status == 0 {
+		t.status = http.StatusSwitchingProtocols
 	}
 	return conn, rw, err
 }
