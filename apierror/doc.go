@@ -10,7 +10,7 @@
 //	mux.Handle("GET /v1/pets/{petId}", rs.Handle(func(w http.ResponseWriter, r *http.Request) error {
 //		pet, err := pets.Find(r.Context(), r.PathValue("petId"))
 //		if err != nil {
-//			return err // an *Error inside it is told to the client, anything else is "internal"
+//			return err // an *Error inside it is sent to the client, anything else is "internal"
 //		}
 //		return json.NewEncoder(w).Encode(pet)
 //	}))
@@ -19,9 +19,9 @@
 // # What is public
 //
 // Only an [Error] has public text. It is found in what a handler returns by
-// [errors.As], so it may be wrapped or joined, and what is around it only goes to
+// [errors.As], so it may be wrapped or joined; the text around it goes only to
 // the log. An error without an Error inside is private as a whole: it is logged,
-// and the client is told status 500 with the code "internal".
+// and the client gets status 500 with the code "internal".
 //
 // # Codes
 //
@@ -44,10 +44,10 @@
 //	uri_too_long            414     the request target exceeds the limit
 //	unsupported_media_type  415     the body's media type or coding is not accepted; see Accept, Accept-Encoding
 //	rate_limit_exceeded     429     a quota is used up; see Retry-After
-//	api_key_banned          429     the key's owner is banned for a time; see Retry-After
-//	client_banned           429     the client's network is banned for a time; see Retry-After
+//	api_key_banned          429     the key's owner is temporarily banned; see Retry-After
+//	client_banned           429     the client's network is temporarily banned; see Retry-After
 //	internal                500     the service failed; the cause is in its log
-//	unavailable             503     the service cannot answer for now; see Retry-After
+//	unavailable             503     the service cannot answer at the moment; see Retry-After
 //
 // # On the wire
 //
@@ -55,9 +55,16 @@
 // 405, 410, 414 and 501 could be cached without it, RFC 9111 section 4.2.2),
 // X-Content-Type-Options: nosniff and Vary: Accept. The answer to HEAD has the
 // header section of GET and no body. Fields that were set before, such as
-// Allow, Retry-After, WWW-Authenticate or X-RateLimit-Limit, are kept; those
-// that describe a representation which is no longer sent, such as ETag, are
-// dropped.
+// Allow, Retry-After, WWW-Authenticate or X-RateLimit-Limit, are kept. Fields
+// that belong to the response which the error replaces are dropped:
+//
+//   - those that describe its content, such as Content-Range (unless the error is
+//     a 416 with the length, "bytes */1234"), Content-Disposition, ETag,
+//     Last-Modified, Digest and Repr-Digest, and its signature (RFC 9421);
+//   - those that say how to cache it: Age, Expires, No-Vary-Search,
+//     Surrogate-Control, X-Accel-Expires, and all whose name ends in
+//     -Cache-Control (RFC 9213);
+//   - X-Accel-Redirect and X-Sendfile, which have a proxy send a file instead.
 //
 // A client whose Accept field prefers application/problem+json gets the same
 // error as problem details (RFC 9457):
@@ -65,11 +72,14 @@
 //	{"type":"about:blank","title":"Bad Request","status":400,"detail":"The body breaks its schema.",
 //	 "code":"invalid_body","errors":[{"pointer":"/name","detail":"is required"}]}
 //
+// The type is about:blank unless the error has another: see [Problem]. Denials of
+// a rate limit have those of draft-ietf-httpapi-ratelimit-headers-11.
+//
 // The envelope is the default: it is sent without Accept, on a tie, and to
 // clients that accept neither (RFC 9110 section 12.4.1 allows it).
 //
 // Errors that net/http writes before it calls any handler, for a malformed
-// request line or an oversized header section, are outside of this package.
+// request line or an oversized header section, are outside this package.
 //
 // # In the log
 //

@@ -17,6 +17,7 @@ type Error struct {
 	Code    Code     // not empty
 	Message string   // for people, one sentence; if empty, the status's phrase is sent
 	Details []Detail // what exactly is wrong; shown in problem details only, as "errors"
+	Problem Problem  // shown in problem details only
 
 	cause    error
 	prepared *[2]encoded // the bodies, if Prepared made them; by prefersProblem
@@ -28,16 +29,28 @@ type Detail struct {
 	Detail  string `json:"detail"`  // "is required"
 }
 
+// Problem is what problem details (RFC 9457) say beside the members of the
+// envelope. The zero value is the problem type about:blank.
+type Problem struct {
+	Type  string // URI of the problem type; "" means about:blank
+	Title string // title of the type; "" means the phrase of the status
+
+	// ViolatedPolicies are the names, as in RateLimit-Policy, of the quotas that
+	// the request exceeded: the member "violated-policies" of
+	// draft-ietf-httpapi-ratelimit-headers-11 section 5. It is left out if empty.
+	ViolatedPolicies []string
+}
+
 // New returns an error that tells a client status, code and message. A status
-// outside of 400 to 599 or an empty code is a mistake in the program: a
-// [Responder] answers 500 in its place and logs it.
+// outside 400 to 599 or an empty code is a mistake in the program: a
+// [Responder] answers 500 instead and logs it.
 func New(status int, code Code, message string) *Error {
 	return &Error{Status: status, Code: code, Message: message}
 }
 
 // Prepared returns a copy of e whose bodies are encoded once and for all, for an
-// error that is sent often, such as to a flood. Status, Code, Message and Details
-// of the copy must not be changed.
+// error that is sent often, such as to a flood. The exported fields of
+// the copy must not be changed.
 func (e *Error) Prepared() *Error {
 	c := *e
 	if c.valid() {
@@ -86,6 +99,14 @@ func (e *Error) Wrap(cause error) *Error {
 func (e *Error) WithDetails(d ...Detail) *Error {
 	c := *e
 	c.Details = slices.Concat(e.Details, d)
+	c.prepared = nil
+	return &c
+}
+
+// WithProblem returns a copy of e with p.
+func (e *Error) WithProblem(p Problem) *Error {
+	c := *e
+	c.Problem = p
 	c.prepared = nil
 	return &c
 }

@@ -17,16 +17,18 @@ const maxStack = 64 << 10
 // X-RateLimit-Limit, are kept. If the response has begun, it is aborted by
 // panicking with [http.ErrAbortHandler], for the reason given at
 // [Responder.Handle]. Either way the panic is logged with its stack. A panic
-// with ErrAbortHandler itself is passed on, unlogged.
+// with ErrAbortHandler itself is passed on, unlogged. Like [Responder.Handle] it
+// removes the temporary files of multipart forms.
 //
-// The log has the request's ID only if Recover stands inside of what assigns it,
-// and the route only if nothing between Recover and the [http.ServeMux] replaces
-// the request.
+// The log has the request's ID only if Recover is inside the middleware that
+// assigns it, and the route only if nothing between Recover and the
+// [http.ServeMux] copies the request.
 func (rs *Responder) Recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t := response.Track(w)
+		t, form := response.Track(w), r.MultipartForm
 		defer func() {
 			v := recover()
+			response.RemoveFiles(r, form)
 			if v == nil {
 				return
 			}

@@ -23,6 +23,12 @@ var (
 	)
 )
 
+var quotaExceeded = apierror.New(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded, "Wait.").
+	WithProblem(apierror.Problem{
+		Type:  "https://iana.org/assignments/http-problem-types#quota-exceeded",
+		Title: "Quota Exceeded", ViolatedPolicies: []string{"minute", "day"},
+	})
+
 const secret = "password=hunter2"
 
 // failing answers every request with err.
@@ -51,6 +57,8 @@ func TestBodies(t *testing.T) {
 		{"pet_not_found_problem.json", petNotFound, []string{"application/json;q=0, */*"}, 404, problem},
 		{"invalid_body.json", invalidBody, nil, 400, "application/json"},
 		{"invalid_body_problem.json", invalidBody, []string{problem}, 400, problem},
+		{"quota_exceeded.json", quotaExceeded, nil, 429, "application/json"},
+		{"quota_exceeded_problem.json", quotaExceeded, []string{problem}, 429, problem},
 		{"internal.json", errors.New(secret), nil, 500, "application/json"},
 		{"internal.json", fmt.Errorf("open: %w", fs.ErrNotExist), nil, 500, "application/json"},
 		{"internal_problem.json", errors.New(secret), []string{problem}, 500, problem},
@@ -107,6 +115,13 @@ func TestHeaderSection(t *testing.T) {
 		h.Set("Last-Modified", "Thu, 05 Dec 2030 00:00:00 GMT")
 		h.Set("Expires", "Thu, 05 Dec 2030 00:00:00 GMT")
 		h.Set("Cache-Control", "public, max-age=60")
+		for _, name := range []string{
+			"Content-Range", "Content-Language", "Content-Location", "Content-MD5", "Content-Digest", "Repr-Digest", "Digest",
+			"CDN-Cache-Control", "Surrogate-Control", "Cloudflare-CDN-Cache-Control", "Age", "No-Vary-Search",
+			"X-Accel-Expires", "X-Accel-Redirect", "X-Sendfile", "Trailer", "Signature", "Signature-Input", "Use-As-Dictionary",
+		} {
+			h.Set(name, "of the success")
+		}
 	}
 	var rs *apierror.Responder // nil works
 	srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -132,6 +147,22 @@ func TestHeaderSection(t *testing.T) {
 		}
 		if res.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: status %d, want 404", name, res.StatusCode)
+		}
+	}
+}
+
+// Only a 416 may have a Content-Range, and only one that tells the length.
+func TestContentRange(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		value  string
+		want   bool
+	}{{416, "bytes */1234", true}, {416, "bytes 0-9/1234", false}, {404, "bytes */1234", false}} {
+		rec := httptest.NewRecorder()
+		rec.Header().Set("Content-Range", tt.value)
+		new(apierror.Responder).Respond(rec, httptest.NewRequest(http.MethodGet, "/", nil), apierror.New(tt.status, "x", ""))
+		if got := rec.Header().Get("Content-Range") != ""; got != tt.want {
+			t.Errorf("status %d, Content-Range %q: kept %v, want %v", tt.status, tt.value, got, tt.want)
 		}
 	}
 }

@@ -27,7 +27,7 @@ var internal = New(http.StatusInternalServerError, CodeInternal, "The service fa
 // Respond answers r with err, in the envelope or as problem details. The first
 // [*Error] in err's tree is what the client is told; without one it is told
 // status 500 and code "internal". Fields already set on w.Header() are kept,
-// except for those that describe another representation, such as ETag.
+// except for those that describe the response which the error replaces.
 //
 // If w comes from [Responder.Handle] or [Responder.Recover] and the response
 // has begun, Respond cannot answer. It logs err and aborts the response by
@@ -63,11 +63,16 @@ func (rs *Responder) Respond(w http.ResponseWriter, r *http.Request, err error) 
 // good in spite of an error logs it and returns nil. Tests that call the handler
 // without a server must expect the panic.
 //
+// When h returns or panics, the temporary files of a multipart form that it parsed
+// are removed. net/http removes them only if h did not panic and nothing between
+// net/http and Handle copied the request, as [net/http.Request.WithContext] does.
+//
 // The ResponseWriter that h is given supports [http.ResponseController],
 // [http.Flusher], [http.Hijacker] and [io.ReaderFrom] as far as the one below
 // does.
 func (rs *Responder) Handle(h func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer response.RemoveFiles(r, r.MultipartForm)
 		t := response.Track(w)
 		if err := h(t, r); err != nil {
 			rs.Respond(t, r, err)

@@ -2,6 +2,7 @@ package apierror
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/textproto"
@@ -21,27 +22,20 @@ type envelope struct {
 	Status  int    `json:"status"`
 }
 
-// problem is the body of RFC 9457 section 3.1. The type is about:blank, since
-// code says what a type URI would (section 4.2.1). There is no instance: the
-// request ID has a header field of its own.
+// problem is the body of RFC 9457 section 3.1. There is no instance: the request
+// ID has a header field of its own.
 type problem struct {
-	Type   string   `json:"type"`
-	Title  string   `json:"title,omitempty"` // the phrase of the status, which not every status has
-	Status int      `json:"status"`
-	Detail string   `json:"detail"`
-	Code   Code     `json:"code"`
-	Errors []Detail `json:"errors,omitempty"`
-}
-
-// staleFields describe the representation that the handler meant to send. They
-// would be wrong on the error, and ETag or Expires harmful in a cache.
-var staleFields = [...]string{
-	"Content-Digest", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Location",
-	"Etag", "Expires", "Last-Modified", "Repr-Digest", "Transfer-Encoding",
+	Type     string   `json:"type"`
+	Title    string   `json:"title,omitempty"` // not every status has a phrase
+	Status   int      `json:"status"`
+	Detail   string   `json:"detail"`
+	Code     Code     `json:"code"`
+	Errors   []Detail `json:"errors,omitempty"`
+	Violated []string `json:"violated-policies,omitempty"`
 }
 
 // encoded is a body with the field values that go with it. The slices are
-// capped, so that nobody appends to what other responses share.
+// capped, so that appending to one cannot change another response.
 type encoded struct {
 	body                []byte
 	contentType, length []string
@@ -70,11 +64,7 @@ func send(w http.ResponseWriter, r *http.Request, e *Error) {
 	}
 
 	h := w.Header()
-	for _, name := range staleFields {
-		if h[name] != nil { // to look is cheaper than to delete in vain
-			delete(h, name)
-		}
-	}
+	dropStale(h, e.Status)
 	h["Content-Type"] = out.contentType
 	h["Content-Length"] = out.length
 	h["Cache-Control"] = noStore
@@ -87,7 +77,7 @@ func send(w http.ResponseWriter, r *http.Request, e *Error) {
 
 	w.WriteHeader(e.Status)
 	if r.Method != http.MethodHead { // RFC 9110 section 9.3.2
-		_, _ = w.Write(out.body) // fails if the client is gone, and then nobody is left to tell
+		_, _ = w.Write(out.body) // fails if the client is gone
 	}
 }
 
@@ -97,8 +87,8 @@ func encode(e *Error, asProblem bool) (out encoded) {
 	if asProblem {
 		out.contentType = problems
 		v = &problem{
-			Type: "about:blank", Title: http.StatusText(e.Status), Status: e.Status,
-			Detail: e.message(), Code: e.Code, Errors: e.Details,
+			Type: cmp.Or(e.Problem.Type, "about:blank"), Title: cmp.Or(e.Problem.Title, http.StatusText(e.Status)),
+			Status: e.Status, Detail: e.message(), Code: e.Code, Errors: e.Details, Violated: e.Problem.ViolatedPolicies,
 		}
 	} else {
 		out.contentType = envelopes
@@ -116,7 +106,7 @@ func encode(e *Error, asProblem bool) (out encoded) {
 }
 
 // addVary adds name to Vary unless it is there (RFC 9110 section 12.5.5). The
-// envelope has it too: a cache must not give it to those who ask for the other.
+// envelope has it too: a cache must not answer with it a request for the other.
 func addVary(h http.Header, name string) {
 	for _, line := range h["Vary"] {
 		for member := range strings.SplitSeq(line, ",") {

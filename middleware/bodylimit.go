@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/response"
 )
 
 // BodyLimit returns a middleware that refuses request bodies longer than limit
@@ -45,6 +46,7 @@ func BodyLimit(limit int64, rs *apierror.Responder) Middleware {
 				limited := &limitedRequest{Request: *r}
 				limited.body = limitedBody{ReadCloser: r.Body, left: limit, exceeded: exceeded, w: w, r: r}
 				limited.Request.Body = &limited.body
+				defer response.RemoveFiles(&limited.Request, r.MultipartForm)
 				next.ServeHTTP(w, &limited.Request)
 			}
 		})

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
+
+	"github.com/animalstore/gatehouse/internal/response"
 )
 
 const (
@@ -33,7 +35,9 @@ func RequestID(next http.Handler) http.Handler {
 			ctx.id[0] = newRequestID()
 		}
 		w.Header()[requestIDHeader] = ctx.id[:]
-		next.ServeHTTP(w, r.WithContext(ctx))
+		inner := r.WithContext(ctx)
+		defer response.RemoveFiles(inner, r.MultipartForm)
+		next.ServeHTTP(w, inner)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/response"
 )
 
 // ErrInvalid is wrapped by the errors with which a [VerifyFunc] says that a token
@@ -82,7 +83,9 @@ func (a *Authenticator[P]) Identify(next http.Handler) http.Handler {
 		if a.observe != nil && id.outcome != Authenticated {
 			a.observe(r, id.outcome, id.reason)
 		}
-		next.ServeHTTP(w, r.WithContext(id))
+		inner := r.WithContext(id)
+		defer response.RemoveFiles(inner, r.MultipartForm)
+		next.ServeHTTP(w, inner)
 	})
 }
 
