@@ -10,13 +10,13 @@ import (
 )
 
 // BodyLimit returns a middleware that refuses request bodies longer than limit
-// octets with 413 (RFC 9110 section 15.5.14). A negative limit counts as 0, which
+// bytes with 413 (RFC 9110 section 15.5.14). A negative limit counts as 0, which
 // refuses every body. Around a whole service it answers before the path is looked
 // at; around one handler, after 404 and 405.
 //
 // A request whose Content-Length says so is answered at once, before anything is
 // read, and a client that waits with Expect: 100-continue then need not send its
-// body. From any other body, Read returns the octets up to the limit and then an
+// body. From any other body, Read returns the bytes up to the limit and then an
 // error that holds both an [*apierror.Error] of status 413, so that a handler
 // only has to hand it to [apierror.Responder.Respond], and an
 // [*http.MaxBytesError].
@@ -30,7 +30,7 @@ import (
 func BodyLimit(limit int64, rs *apierror.Responder) Middleware {
 	limit = max(limit, 0)
 	declared := apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge,
-		fmt.Sprintf("The request body is longer than %d octets.", limit))
+		fmt.Sprintf("The request body is longer than %d bytes.", limit))
 	exceeded := declared.Wrap(&http.MaxBytesError{Limit: limit})
 
 	return func(next http.Handler) http.Handler {
@@ -62,7 +62,7 @@ type limitedRequest struct {
 // limitedBody is a request body that can be read up to a limit.
 type limitedBody struct {
 	io.ReadCloser
-	left     int64 // octets that may still be read
+	left     int64 // bytes that may still be read
 	err      error // what every further Read returns
 	exceeded error // what err becomes at the limit
 	w        http.ResponseWriter
@@ -73,7 +73,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.err != nil || len(p) == 0 {
 		return 0, b.err
 	}
-	// Asking for one octet more than is left tells a body that ends at the limit
+	// Asking for one byte more than is left tells a body that ends at the limit
 	// from one that goes on.
 	if int64(len(p))-1 > b.left {
 		p = p[:b.left+1]

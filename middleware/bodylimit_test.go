@@ -58,9 +58,9 @@ func TestBodyLimitByContentLength(t *testing.T) {
 func TestBodyLimitByReading(t *testing.T) {
 	ways := map[string]func(io.Reader) io.Reader{
 		"at once":             func(r io.Reader) io.Reader { return r },
-		"octet by octet":      iotest.OneByteReader,
+		"byte by byte":      iotest.OneByteReader,
 		"with the error":      iotest.DataErrReader,
-		"octets with the EOF": func(r io.Reader) io.Reader { return iotest.OneByteReader(iotest.DataErrReader(r)) },
+		"bytes with the EOF": func(r io.Reader) io.Reader { return iotest.OneByteReader(iotest.DataErrReader(r)) },
 	}
 	for way, wrap := range ways {
 		for _, tt := range []struct {
@@ -76,7 +76,7 @@ func TestBodyLimitByReading(t *testing.T) {
 			if int64(tt.length) <= max(tt.limit, 0) {
 				got, _ := io.ReadAll(resp.Body)
 				if resp.StatusCode != 200 || string(got) != body || closed {
-					t.Errorf("%s: body of %d with limit %d: %d, %d octets arrived, connection closed %v; want all of them, and it kept",
+					t.Errorf("%s: body of %d with limit %d: %d, %d bytes arrived, connection closed %v; want all of them, and it kept",
 						way, tt.length, tt.limit, resp.StatusCode, len(got), closed)
 				}
 				continue
@@ -93,7 +93,7 @@ func TestBodyLimitRead(t *testing.T) {
 	h := middleware.BodyLimit(10, nil)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got, err := io.ReadAll(r.Body)
 		if string(got) != "0123456789" {
-			t.Errorf("read %q before the error, want the octets up to the limit", got)
+			t.Errorf("read %q before the error, want the bytes up to the limit", got)
 		}
 		tooLarge, ok := errors.AsType[*http.MaxBytesError](err)
 		if !ok || tooLarge.Limit != 10 {
@@ -168,7 +168,7 @@ func TestBodyLimitOnTheWire(t *testing.T) {
 	}{
 		{"exactly the limit", "Content-Length: 10\r\n\r\n0123456789", 200, false},
 		{"exactly the limit, chunked", "Transfer-Encoding: chunked\r\n\r\na\r\n0123456789\r\n0\r\n\r\n", 200, false},
-		{"one octet over, chunked", "Transfer-Encoding: chunked\r\n\r\nb\r\n0123456789x\r\n0\r\n\r\n", 413, true},
+		{"one byte over, chunked", "Transfer-Encoding: chunked\r\n\r\nb\r\n0123456789x\r\n0\r\n\r\n", 413, true},
 		{"announced and never sent", "Content-Length: 11\r\n\r\n", 413, true},
 		{"announced, waiting for 100", "Content-Length: 11\r\nExpect: 100-Continue\r\n\r\n", 413, true},
 		{"no body", "Content-Length: 0\r\n\r\n", 200, false},

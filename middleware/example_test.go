@@ -20,7 +20,7 @@ func Example() {
 		if err != nil {
 			return err // 413 if the body is too long
 		}
-		_, err = fmt.Fprintf(w, "%d octets, request %s", len(body), middleware.RequestIDFrom(r.Context()))
+		_, err = fmt.Fprintf(w, "%d bytes, request %s", len(body), middleware.RequestIDFrom(r.Context()))
 		return err
 	}))
 	handler := middleware.Chain(rs.Mux(mux),
@@ -39,6 +39,6 @@ func Example() {
 		fmt.Println(w.Code, strings.TrimSpace(w.Body.String()))
 	}
 	// Output:
-	// 200 14 octets, request example-1
-	// 413 {"code":"body_too_large","message":"The request body is longer than 20 octets.","status":413}
+	// 200 14 bytes, request example-1
+	// 413 {"code":"body_too_large","message":"The request body is longer than 20 bytes.","status":413}
 }

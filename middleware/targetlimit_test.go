@@ -18,15 +18,15 @@ func TestTargetLimit(t *testing.T) {
 		{"path at the limit", "/" + strings.Repeat("a", 99), false},
 		{"path over the limit", "/" + strings.Repeat("a", 100), true},
 		{"query counts", "/?" + strings.Repeat("a", 99), true},
-		{"octets as sent count", "/" + strings.Repeat("%61", 34), true},
+		{"bytes as sent count", "/" + strings.Repeat("%61", 34), true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			resp := serve(h, httptest.NewRequest("GET", tt.target, nil))
 			if !tt.refused && resp.StatusCode != 200 {
-				t.Errorf("target of %d octets is answered %d, want 200", len(tt.target), resp.StatusCode)
+				t.Errorf("target of %d bytes is answered %d, want 200", len(tt.target), resp.StatusCode)
 			}
 			if tt.refused && (resp.StatusCode != 414 || code(t, resp) != "uri_too_long") {
-				t.Errorf("target of %d octets is answered %d, want 414 uri_too_long", len(tt.target), resp.StatusCode)
+				t.Errorf("target of %d bytes is answered %d, want 414 uri_too_long", len(tt.target), resp.StatusCode)
 			}
 		})
 	}
@@ -46,7 +46,7 @@ func TestTargetLimitBehindServer(t *testing.T) {
 		}
 		resp.Body.Close()
 		if resp.StatusCode != want {
-			t.Errorf("target of %d octets is answered %d, want %d", length, resp.StatusCode, want)
+			t.Errorf("target of %d bytes is answered %d, want %d", length, resp.StatusCode, want)
 		}
 	}
 }

@@ -1,10 +1,12 @@
 package jsonbody
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
+	"strconv"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
@@ -141,12 +143,21 @@ func (o Options) validate() error {
 }
 
 // invalid is the 400 for what is wrong with a body. Problems are in order, and the
-// message tells the first.
+// message names the first maxNamed.
 func invalid(problems ...problem) *apierror.Error {
-	first := problems[0]
-	message := "The request body " + first.detail + "."
-	if first.pointer != "" {
-		message = "The request body is not valid: " + first.pointer + " " + first.detail + "."
+	message := "The request body " + problems[0].detail + "."
+	if len(problems) > 1 || problems[0].pointer != "" {
+		message = "The request body is not valid: "
+		for i, p := range problems[:min(len(problems), maxNamed)] {
+			if i > 0 {
+				message += "; "
+			}
+			message += cmp.Or(p.pointer, "it") + " " + p.detail
+		}
+		if more := len(problems) - maxNamed; more > 0 {
+			message += "; and " + strconv.Itoa(more) + " more"
+		}
+		message += "."
 	}
 	details := make([]apierror.Detail, 0, min(len(problems), maxDetails))
 	for _, p := range problems[:cap(details)] {
@@ -158,5 +169,7 @@ func invalid(problems ...problem) *apierror.Error {
 	return apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, message).WithDetails(details...)
 }
 
-// maxDetails is how many members at fault one answer names.
-const maxDetails = 20
+const (
+	maxDetails = 20 // members at fault that one answer names
+	maxNamed   = 3  // those of them that the message names
+)

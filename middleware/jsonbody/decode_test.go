@@ -181,11 +181,11 @@ func TestTooLarge(t *testing.T) {
 	}{
 		{"at the limit", post(dog), 0, "", ""},
 		{"at the limit, in chunks", chunked(dog), 0, "", ""},
-		{"announced", announced, 413, "The request body is larger than 50 octets.", "close"},
-		{"in chunks", chunked(dog + " "), 413, "The request body is larger than 50 octets.", "close"},
-		{"past an outer limit", outer(post(dog)), 413, "The request body is larger than 40 octets.", "close"},
-		{"past an outer limit, in chunks", outer(chunked(dog)), 413, "The request body is larger than 40 octets.", "close"},
-		{"in HTTP/2", second, 413, "The request body is larger than 50 octets.", ""},
+		{"announced", announced, 413, "The request body is larger than 50 bytes.", "close"},
+		{"in chunks", chunked(dog + " "), 413, "The request body is larger than 50 bytes.", "close"},
+		{"past an outer limit", outer(post(dog)), 413, "The request body is larger than 40 bytes.", "close"},
+		{"past an outer limit, in chunks", outer(chunked(dog)), 413, "The request body is larger than 40 bytes.", "close"},
+		{"in HTTP/2", second, 413, "The request body is larger than 50 bytes.", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := httptest.NewRecorder()

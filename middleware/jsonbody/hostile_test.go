@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	size   = 64 << 10 // octets, the default limit
+	size   = 64 << 10 // bytes, the default limit
 	values = 2_450    // just below the default limit
 )
 
@@ -162,7 +162,7 @@ func cheap(t *testing.T, body *jsonbody.Body[any], text string) {
 	t.Helper()
 	const memory = uint64(64 << 20)
 	if len(text) > size {
-		t.Fatalf("the body has %d octets, more than are read", len(text))
+		t.Fatalf("the body has %d bytes, more than are read", len(text))
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -11,7 +11,7 @@ import (
 // the power of the exponent's length: 1e1000000 takes tens of milliseconds. What
 // is in reach of an IEEE 754 double needs no larger exponent.
 const (
-	maxNumber   = 32  // octets
+	maxNumber   = 32  // bytes
 	maxExponent = 308 // and not below -308
 )
 

@@ -15,7 +15,7 @@ const (
 	defaultDepth  = 16
 	defaultValues = 2_500
 
-	// maxPath is how many octets the member names and slashes above a value have at
+	// maxPath is how many bytes the member names and slashes above a value have at
 	// most. The validator builds that text for every value anew.
 	maxPath = 512
 )
@@ -62,7 +62,7 @@ type parser struct {
 	pos    int
 	limits limits
 	count  int // of values so far
-	path   int // octets of the names above the present value
+	path   int // bytes of the names above the present value
 }
 
 // value reads a value at p.pos. The depth is that of the value if it is an object
@@ -113,7 +113,7 @@ func (p *parser) object(depth int) (any, *problem) {
 			return nil, err
 		}
 		if p.path+1+len(name) > maxPath {
-			return nil, &problem{detail: fmt.Sprintf("has a member with a path of more than %d octets", maxPath)}
+			return nil, &problem{detail: fmt.Sprintf("has a member with a path of more than %d bytes", maxPath)}
 		}
 		if _, repeated := members[name]; repeated {
 			return nil, (&problem{detail: "occurs more than once"}).under(name)

@@ -144,12 +144,12 @@ func TestParseLimits(t *testing.T) {
 	}{
 		{
 			"size", jsonbody.Options{MaxBytes: 10}, `"12345678"`, `"123456789"`,
-			"The request body is larger than 10 octets.",
+			"The request body is larger than 10 bytes.",
 		},
 		{
 			"default size", jsonbody.Options{},
 			`"` + strings.Repeat("x", 65534) + `"`, `"` + strings.Repeat("x", 65535) + `"`,
-			"The request body is larger than 65536 octets.",
+			"The request body is larger than 65536 bytes.",
 		},
 		{
 			"depth", jsonbody.Options{MaxDepth: 3}, `{"a":[{"b":1}]}`, `{"a":[{"b":[]}]}`,
@@ -185,7 +185,7 @@ func TestParseLimits(t *testing.T) {
 		},
 		{
 			"path", jsonbody.Options{}, "[" + name(509) + "," + name(509) + "]", name(510),
-			"The request body is not valid: /a has a member with a path of more than 512 octets.",
+			"The request body is not valid: /a has a member with a path of more than 512 bytes.",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -20,7 +20,7 @@ const (
 	firstRead = 4 << 10
 )
 
-// reader gets the octets of a body.
+// reader gets the bytes of a body.
 type reader struct {
 	maxBytes int64
 	accepted []string // media types in lower case
@@ -57,7 +57,7 @@ func (rd reader) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
 	}
-	// One octet more than allowed tells a body that is too long from one that is not.
+	// One byte more than allowed tells a body that is too long from one that is not.
 	data, err := readAll(io.LimitReader(r.Body, rd.maxBytes+1), r.ContentLength)
 	switch outer, ok := errors.AsType[*http.MaxBytesError](err); {
 	case ok:
@@ -73,7 +73,7 @@ func (rd reader) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 
 // readAll is io.ReadAll that begins with the announced size, up to firstRead.
 func readAll(from io.Reader, announced int64) ([]byte, error) {
-	// One octet to spare, in which the end is seen without growing.
+	// One byte to spare, in which the end is seen without growing.
 	data := make([]byte, 0, min(max(announced, 511), firstRead)+1)
 	for {
 		n, err := from.Read(data[len(data):cap(data)])
@@ -137,7 +137,7 @@ func checkMediaType(m string) error {
 
 func tooLarge(limit int64) *apierror.Error {
 	return apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge,
-		fmt.Sprintf("The request body is larger than %d octets.", limit))
+		fmt.Sprintf("The request body is larger than %d bytes.", limit))
 }
 
 // closing has the connection closed after err, since the rest of the body is not

@@ -95,15 +95,38 @@ func TestNewPet(t *testing.T) {
 			if diff := cmp.Diff(tt.want, e.Details); diff != "" {
 				t.Errorf("details (-want +got):\n%s", diff)
 			}
-			first := tt.want[0]
-			want := "The request body is not valid: " + first.Pointer + " " + first.Detail + "."
-			if first.Pointer == "" {
-				want = "The request body " + first.Detail + "."
+			var named []string
+			for _, d := range tt.want {
+				named = append(named, d.Pointer+" "+d.Detail)
+			}
+			want := "The request body is not valid: " + strings.Join(named, "; ") + "."
+			if tt.want[0].Pointer == "" {
+				want = "The request body " + tt.want[0].Detail + "."
 			}
 			if e.Message != want {
 				t.Errorf("message %q\nwant    %q", e.Message, want)
 			}
 		})
+	}
+}
+
+// A message names three faults and counts the others.
+func TestMessage(t *testing.T) {
+	const schema = `{"maxProperties": 1, "properties": {"a": {"type": "null"}, "b": {"type": "null"},
+		"c": {"type": "null"}, "d": {"type": "null"}, "e": {"type": "null"}}}`
+	body := bodyOf[any](t, schema, jsonbody.Options{})
+	for text, want := range map[string]string{
+		`{"a":1}`:             "The request body is not valid: /a must be null.",
+		`{"x":1,"y":2}`:       "The request body must have at most 1 member.",
+		`{"a":1,"b":1}`:       "The request body is not valid: it must have at most 1 member; /a must be null; /b must be null.",
+		`{"a":1,"b":1,"c":1}`: "The request body is not valid: it must have at most 1 member; /a must be null; /b must be null; and 1 more.",
+		`{"a":1,"b":1,"c":1,"d":1,"e":1}`: "The request body is not valid: it must have at most 1 member; /a must be null; " +
+			"/b must be null; and 3 more.",
+	} {
+		_, err := body.Parse([]byte(text))
+		if got := refusal(t, err).Message; got != want {
+			t.Errorf("%s: message %q\nwant %q", text, got, want)
+		}
 	}
 }
 
