@@ -57,9 +57,9 @@ func TestBodyLimitByContentLength(t *testing.T) {
 
 func TestBodyLimitByReading(t *testing.T) {
 	ways := map[string]func(io.Reader) io.Reader{
-		"at once":             func(r io.Reader) io.Reader { return r },
-		"byte by byte":      iotest.OneByteReader,
-		"with the error":      iotest.DataErrReader,
+		"at once":            func(r io.Reader) io.Reader { return r },
+		"byte by byte":       iotest.OneByteReader,
+		"with the error":     iotest.DataErrReader,
 		"bytes with the EOF": func(r io.Reader) io.Reader { return iotest.OneByteReader(iotest.DataErrReader(r)) },
 	}
 	for way, wrap := range ways {
