@@ -15,7 +15,12 @@
 //
 // A header section takes 5 seconds and 64 KiB, a request 15 seconds, a response
 // 30 seconds from the end of the header section on; an idle connection is closed
-// after 2 minutes. A network, which is an IPv4 address or an IPv6 /64, has 256
-// connections, all together 8192. Requests that break HTTP are answered by
-// net/http in plain text, and close the connection.
+// after 2 minutes. Requests that break HTTP are answered by net/http in plain text,
+// and close the connection.
+//
+// At most 8192 connections are open. For one more, the server closes the
+// connection that has been idle for longest. A network, which is an IPv4 address
+// or an IPv6 /64, has at most 256 connections; loopback addresses and trusted
+// proxies are exempt. The log says how many connections were closed or refused, at
+// most once a minute.
 package server

@@ -23,6 +23,12 @@ type running struct {
 
 func serve(t *testing.T, h http.Handler, o server.Options) *running {
 	t.Helper()
+	return serveOn(t, h, o, func(l net.Listener) net.Listener { return l })
+}
+
+// serveOn is serve with a listener that wrap has changed.
+func serveOn(t *testing.T, h http.Handler, o server.Options, wrap func(net.Listener) net.Listener) *running {
+	t.Helper()
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -37,7 +43,7 @@ func serve(t *testing.T, h http.Handler, o server.Options) *running {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &running{Server: s, addr: l.Addr().String(), stop: stop, ended: make(chan error, 1)}
 	go func() {
-		r.ended <- s.Serve(ctx, l)
+		r.ended <- s.Serve(ctx, wrap(l))
 		close(r.ended)
 	}()
 	t.Cleanup(func() {
@@ -56,6 +62,16 @@ func (r *running) dial(t *testing.T) net.Conn {
 	}
 	t.Cleanup(func() { c.Close() })
 	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// dialTLS is dial with a handshake for HTTP/1.1.
+func (r *running) dialTLS(t *testing.T) net.Conn {
+	t.Helper()
+	c := tls.Client(r.dial(t), insecure())
+	if err := c.Handshake(); err != nil {
 		t.Fatal(err)
 	}
 	return c

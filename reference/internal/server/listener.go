@@ -1,8 +1,9 @@
 package server
 
 import (
-	"log/slog"
+	"container/list"
 	"net"
+	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
@@ -10,105 +11,218 @@ import (
 	"github.com/animalstore/gatehouse/middleware/clientip"
 )
 
-// limitListener bounds how many connections are open, altogether and for each
-// network.
+// limitListener bounds how many connections are open, in total and for each
+// network. When the total is reached it closes the connection that has been idle
+// for longest, so that idle connections cannot lock other clients out.
 type limitListener struct {
 	net.Listener
-	logger     *slog.Logger
-	proxies    []netip.Prefix
-	perNetwork int
+	proxies         []netip.Prefix
+	max, perNetwork int
+	evicted         *tally // connections closed to make room
+	waiting         *tally // connections that had to wait because every other one was busy
+	refused         *tally // connections over the share of their network
 
-	slots  chan struct{} // holds one element for each open connection
+	room   chan struct{} // holds an element if a connection became idle or closed
 	closed chan struct{}
 	close  sync.Once
 
-	mu    sync.Mutex
-	conns map[netip.Prefix]int // open connections; no zeros
+	mu       sync.Mutex
+	open     int
+	idle     list.List            // of *limitedConn, the one idle for longest in front
+	networks map[netip.Prefix]int // open connections of each; no zeros
 }
 
 func newLimitListener(l net.Listener, o Options) *limitListener {
 	return &limitListener{
-		Listener:   l,
-		logger:     o.Logger,
-		proxies:    o.TrustedProxies,
-		perNetwork: o.MaxConnsPerNetwork,
-		slots:      make(chan struct{}, o.MaxConns),
-		closed:     make(chan struct{}),
-		conns:      make(map[netip.Prefix]int),
+		Listener: l,
+		proxies:  o.TrustedProxies,
+		max:      o.MaxConns, perNetwork: o.MaxConnsPerNetwork,
+		evicted: newTally(o.Logger, "connections closed to make room for new ones: the ones idle for longest",
+			"max_connections", o.MaxConns),
+		waiting: newTally(o.Logger, "new connections had to wait: every open connection has a request running",
+			"max_connections", o.MaxConns),
+		refused: newTally(o.Logger, "connections refused: too many from their network",
+			"max_connections_per_network", o.MaxConnsPerNetwork),
+		room:     make(chan struct{}, 1),
+		closed:   make(chan struct{}),
+		networks: make(map[netip.Prefix]int),
 	}
 }
 
-// Accept waits for a free slot first: the kernel keeps those who wait, up to its
-// backlog, at less cost than this process could refuse them.
+// Accept accepts the connection first and then makes room for it, so that an idle
+// connection is closed only when another one is there to take its place.
 func (l *limitListener) Accept() (net.Conn, error) {
 	for {
-		select {
-		case l.slots <- struct{}{}:
-		case <-l.closed:
-			return nil, net.ErrClosed
-		}
-		c, err := l.Listener.Accept()
+		raw, err := l.Listener.Accept()
 		if err != nil {
-			<-l.slots
 			return nil, err
 		}
-		network, ok := l.admit(c)
-		if ok {
-			return &limitedConn{Conn: c, release: func() { l.release(network) }}, nil
+		c, ok := l.admit(raw)
+		if !ok {
+			raw.Close()
+			l.refused.add()
+			continue
 		}
-		l.logger.Debug("connection refused: too many from its network", slog.Any("network", network))
-		c.Close()
-		<-l.slots
+		if !l.makeRoom() {
+			c.Close()
+			return nil, net.ErrClosed
+		}
+		l.markIdle(c)
+		return c, nil
 	}
 }
 
-// admit counts c for its network, unless that has its share. The network is zero
-// if c is not counted.
-func (l *limitListener) admit(c net.Conn) (netip.Prefix, bool) {
-	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
-	if !ok {
-		return netip.Prefix{}, true
-	}
-	addr := tcp.AddrPort().Addr().Unmap()
-	if slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(addr) }) {
-		return netip.Prefix{}, true
-	}
-	network := clientip.Network(addr)
+// admit counts c, unless its network has its share.
+func (l *limitListener) admit(c net.Conn) (*limitedConn, bool) {
+	network := l.networkOf(c)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.conns[network] >= l.perNetwork {
-		return network, false
+	if network.IsValid() {
+		if l.networks[network] >= l.perNetwork {
+			return nil, false
+		}
+		l.networks[network]++
 	}
-	l.conns[network]++
-	return network, true
+	l.open++
+	return &limitedConn{Conn: c, listener: l, network: network}, true
 }
 
-func (l *limitListener) release(network netip.Prefix) {
-	if network.IsValid() {
-		l.mu.Lock()
-		if l.conns[network]--; l.conns[network] == 0 {
-			delete(l.conns, network)
-		}
-		l.mu.Unlock()
+// networkOf returns the network that c is counted for. It is zero for clients on
+// this machine and for trusted proxies, which are not limited by network.
+func (l *limitListener) networkOf(c net.Conn) netip.Prefix {
+	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.Prefix{}
 	}
-	<-l.slots
+	addr := tcp.AddrPort().Addr().Unmap()
+	if addr.IsLoopback() || slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(addr) }) {
+		return netip.Prefix{}
+	}
+	return clientip.Network(addr)
+}
+
+// makeRoom closes idle connections until no more are open than there may be. It
+// waits while there is no idle one, and returns false if the listener is closed.
+func (l *limitListener) makeRoom() bool {
+	for waited := false; ; waited = true {
+		c, full := l.longestIdle()
+		if !full {
+			return true
+		}
+		if c != nil {
+			c.Close()
+			l.evicted.add()
+			continue
+		}
+		if !waited {
+			l.waiting.add()
+		}
+		select {
+		case <-l.room:
+		case <-l.closed:
+			return false
+		}
+	}
+}
+
+// longestIdle takes the connection that has been idle for longest from the list if
+// there are too many. It returns nil if none is idle.
+func (l *limitListener) longestIdle() (c *limitedConn, full bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open <= l.max {
+		return nil, false
+	}
+	if front := l.idle.Front(); front != nil {
+		c = front.Value.(*limitedConn)
+		l.removeIdle(c)
+	}
+	return c, true
+}
+
+// stateChanged is for [http.Server.ConnState]. A new connection counts as idle
+// until its first request has been read.
+func (l *limitListener) stateChanged(c net.Conn, state http.ConnState) {
+	if wrapped, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = wrapped.NetConn() // of a TLS connection
+	}
+	limited, ok := c.(*limitedConn)
+	if !ok {
+		return
+	}
+	switch state {
+	case http.StateActive:
+		l.mu.Lock()
+		l.removeIdle(limited)
+		l.mu.Unlock()
+	case http.StateIdle:
+		l.markIdle(limited)
+	}
+}
+
+func (l *limitListener) markIdle(c *limitedConn) {
+	l.mu.Lock()
+	if !c.released && c.idle == nil {
+		c.idle = l.idle.PushBack(c)
+	}
+	l.mu.Unlock()
+	l.signalRoom()
+}
+
+// removeIdle needs l.mu.
+func (l *limitListener) removeIdle(c *limitedConn) {
+	if c.idle != nil {
+		l.idle.Remove(c.idle)
+		c.idle = nil
+	}
+}
+
+func (l *limitListener) release(c *limitedConn) {
+	l.mu.Lock()
+	if !c.released {
+		c.released = true
+		l.removeIdle(c)
+		l.open--
+		if c.network.IsValid() {
+			if l.networks[c.network]--; l.networks[c.network] == 0 {
+				delete(l.networks, c.network)
+			}
+		}
+	}
+	l.mu.Unlock()
+	l.signalRoom()
+}
+
+func (l *limitListener) signalRoom() {
+	select {
+	case l.room <- struct{}{}:
+	default: // one signal is enough: only Accept waits for it
+	}
 }
 
 func (l *limitListener) Close() error {
-	l.close.Do(func() { close(l.closed) })
+	l.close.Do(func() {
+		close(l.closed)
+		l.evicted.stop()
+		l.waiting.stop()
+		l.refused.stop()
+	})
 	return l.Listener.Close()
 }
 
-// limitedConn gives its slot back when it is closed, which may happen more than
+// limitedConn gives its place back when it is closed, which may happen more than
 // once.
 type limitedConn struct {
 	net.Conn
-	once    sync.Once
-	release func()
+	listener *limitListener
+	network  netip.Prefix // zero: not counted for a network
+
+	idle     *list.Element // nil: a request is running; guarded by listener.mu
+	released bool          // guarded by listener.mu
 }
 
 func (c *limitedConn) Close() error {
 	err := c.Conn.Close()
-	c.once.Do(c.release)
+	c.listener.release(c)
 	return err
 }

@@ -25,12 +25,15 @@ type Options struct {
 	// for a handler that takes no API keys, on a network that is private.
 	PlainHTTP bool
 
-	// MaxConns is how many connections there are at most. Those beyond it wait to
-	// be accepted. Zero: 8192.
+	// MaxConns is the largest number of open connections. For one more, the
+	// connection that has been idle for longest is closed; if every connection has
+	// a request running, the new one waits. The server lowers MaxConns if the
+	// process may not open as many files, and logs that. Zero: 8192.
 	MaxConns int
 
 	// MaxConnsPerNetwork is how many of them an IPv4 address or an IPv6 /64 may
-	// have. Those beyond it are closed at once. Zero: 256.
+	// have. Those beyond it are closed at once. Clients on a loopback address and
+	// trusted proxies are exempt. Zero: 256.
 	MaxConnsPerNetwork int
 
 	ReadHeaderTimeout time.Duration // for the header section; zero: 5s

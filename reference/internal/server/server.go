@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -36,6 +37,7 @@ func New(handler http.Handler, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{handler: handler, options: o.withDefaults()}
+	s.fitOpenFiles()
 	if o.CertFile != "" {
 		var err error
 		if s.cert, err = loadCertificate(o.CertFile, o.KeyFile, s.options.Logger); err != nil {
@@ -43,6 +45,22 @@ func New(handler http.Handler, o Options) (*Server, error) {
 		}
 	}
 	return s, nil
+}
+
+// spareFiles is how many open files are kept for other things than connections,
+// such as the database.
+const spareFiles = 128
+
+// fitOpenFiles lowers MaxConns to what the process may open. Otherwise Accept would
+// fail before the limit is reached, and no idle connection would make room.
+func (s *Server) fitOpenFiles() {
+	fit := max(openFiles()-spareFiles, 1)
+	if s.options.MaxConns <= fit {
+		return
+	}
+	s.options.Logger.Warn("fewer connections than configured: the process may not open enough files; raise its limit (ulimit -n)",
+		slog.String("setting", "max_connections"), slog.Int("configured", s.options.MaxConns), slog.Int("limit", fit))
+	s.options.MaxConns = fit
 }
 
 // Ready reports whether the server serves and has not been told to end.
@@ -62,9 +80,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	base, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
-	hs := s.httpServer(base)
 	limited := newLimitListener(l, s.options)
 	defer limited.Close()
+	hs := s.httpServer(base)
+	hs.ConnState = limited.stateChanged
 
 	ended := make(chan error, 1)
 	go func() {

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -192,74 +191,6 @@ func TestDrainDelay(t *testing.T) {
 	}
 	if err := <-s.ended; err != nil {
 		t.Errorf("Serve: %v", err)
-	}
-}
-
-// ask sends a request on each of n new connections, and returns those that are
-// answered in the order of their answers.
-func (r *running) ask(t *testing.T, n int) <-chan net.Conn {
-	t.Helper()
-	answered := make(chan net.Conn, n)
-	var wg sync.WaitGroup
-	for range n {
-		c := r.dial(t)
-		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-		wg.Go(func() {
-			if _, err := http.ReadResponse(bufio.NewReader(c), nil); err == nil {
-				answered <- c
-			}
-		})
-	}
-	go func() {
-		wg.Wait()
-		close(answered)
-	}()
-	return answered
-}
-
-func TestConnectionsOfANetwork(t *testing.T) {
-	count := func(o server.Options) (n int, first net.Conn, s *running) {
-		s = serve(t, hello, o)
-		for c := range s.ask(t, 6) {
-			n, first = n+1, c
-		}
-		return n, first, s
-	}
-	n, first, s := count(server.Options{MaxConnsPerNetwork: 3})
-	if n != 3 {
-		t.Errorf("%d of 6 connections from one network are served, want 3", n)
-	}
-	first.Close()
-	for served := 0; served == 0; { // until the server has noticed
-		for range s.ask(t, 1) {
-			served++
-		}
-	}
-	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	if n, _, _ := count(server.Options{MaxConnsPerNetwork: 3, TrustedProxies: loopback}); n != 6 {
-		t.Errorf("%d of 6 connections from a trusted proxy are served, want all", n)
-	}
-}
-
-func TestConnectionsAltogether(t *testing.T) {
-	s := serve(t, hello, server.Options{MaxConns: 4})
-	answered := s.ask(t, 6)
-	var conns []net.Conn
-	for range 4 {
-		conns = append(conns, <-answered)
-	}
-	select {
-	case <-answered:
-		t.Error("a fifth connection is served, want 4 altogether")
-	case <-time.After(100 * time.Millisecond):
-	}
-	for _, c := range conns {
-		c.Close()
-	}
-	for range 2 {
-		if _, ok := <-answered; !ok {
-			t.Error("a connection that waited is not served once there is room")
-		}
 	}
 }
 

@@ -1,0 +1,273 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/server"
+)
+
+// request sends a request on c and reports whether it was answered.
+func request(c net.Conn) bool {
+	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		return false
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return false
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err == nil
+}
+
+// isClosed reports whether the server closes c. It waits for that until the
+// deadline of c.
+func isClosed(c net.Conn) bool {
+	_, err := c.Read(make([]byte, 1))
+	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || strings.Contains(fmt.Sprint(err), "reset")
+}
+
+func TestFullServerClosesTheConnectionIdleForLongest(t *testing.T) {
+	for name, tls := range map[string]bool{"plain": false, "TLS": true} {
+		t.Run(name, func(t *testing.T) {
+			var o server.Options
+			if tls {
+				o = certificate(t)
+			}
+			o.MaxConns = 3
+			var log lockedBuffer
+			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			s := serve(t, hello, o)
+			dial := func() net.Conn {
+				if tls {
+					return s.dialTLS(t)
+				}
+				return s.dial(t)
+			}
+			var conns []net.Conn
+			for range 3 {
+				c := dial()
+				if !request(c) {
+					t.Fatal("a connection within the limit is not served")
+				}
+				conns = append(conns, c)
+			}
+			if !request(conns[0]) { // now the second one is idle for longest
+				t.Fatal("the first connection is not served again")
+			}
+			late := dial()
+			if !request(late) {
+				t.Fatal("a new connection is not served although others are idle")
+			}
+			if !isClosed(conns[1]) {
+				t.Error("the connection idle for longest is still open")
+			}
+			for i, c := range []net.Conn{conns[0], conns[2], late} {
+				if !request(c) {
+					t.Errorf("connection %d was closed, want only the one idle for longest", i)
+				}
+			}
+			if want := "setting=max_connections limit=3"; !strings.Contains(log.String(), want) {
+				t.Errorf("the log is %q, want %q in it", log.String(), want)
+			}
+		})
+	}
+}
+
+// A connection on which nothing was ever sent makes room as well.
+func TestFullServerClosesConnectionsWithoutARequest(t *testing.T) {
+	s := serve(t, hello, server.Options{MaxConns: 2, ReadHeaderTimeout: time.Hour})
+	silent := []net.Conn{s.dial(t), s.dial(t)}
+	if !request(s.dial(t)) {
+		t.Fatal("silent connections lock a client out")
+	}
+	if !isClosed(silent[0]) {
+		t.Error("the oldest silent connection is still open")
+	}
+}
+
+func TestFullServerKeepsConnectionsWithARequestRunning(t *testing.T) {
+	begun, finish := make(chan bool), make(chan bool)
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun <- true
+		<-finish
+	}), server.Options{MaxConns: 2})
+	answers := make(chan bool, 3)
+	for range 2 {
+		c := s.dial(t)
+		go func() { answers <- request(c) }()
+		<-begun
+	}
+	c := s.dial(t)
+	go func() { answers <- request(c) }()
+	select {
+	case <-begun:
+		t.Fatal("a third request runs, want the connection to wait until another one is idle")
+	case <-time.After(50 * time.Millisecond):
+	}
+	finish <- true
+	<-begun // the connection that became idle has made room
+	close(finish)
+	for range 3 {
+		if !<-answers {
+			t.Error("a request that was running was cut off")
+		}
+	}
+}
+
+// farListener lets connections come from somewhere else than they do.
+type farListener struct {
+	net.Listener
+	from *net.TCPAddr
+}
+
+type farConn struct {
+	net.Conn
+	from net.Addr
+}
+
+func (c farConn) RemoteAddr() net.Addr { return c.from }
+
+func (l farListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return farConn{c, l.from}, nil
+}
+
+func TestConnectionsOfANetwork(t *testing.T) {
+	proxies := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+	for name, test := range map[string]struct {
+		from    string
+		proxies []netip.Prefix
+		want    int
+	}{
+		"far":           {"192.0.2.1", nil, 3},
+		"loopback":      {"127.0.0.1", nil, 6},
+		"loopback IPv6": {"::1", nil, 6},
+		"trusted proxy": {"192.0.2.1", proxies, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log lockedBuffer
+			s := serveOn(t, hello, server.Options{
+				MaxConnsPerNetwork: 3, TrustedProxies: test.proxies, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			}, func(l net.Listener) net.Listener {
+				return farListener{l, net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(test.from), 1))}
+			})
+			var served []net.Conn
+			for range 6 {
+				if c := s.dial(t); request(c) {
+					served = append(served, c)
+				}
+			}
+			if len(served) != test.want {
+				t.Errorf("%d of 6 connections are served, want %d", len(served), test.want)
+			}
+			served[0].Close()
+			for !request(s.dial(t)) { // until the server has noticed
+			}
+			want := `connections=1 setting=max_connections_per_network limit=3`
+			if refused := test.want < 6; strings.Contains(log.String(), want) != refused {
+				t.Errorf("connections are refused: %v, and the log is %q", refused, log.String())
+			}
+		})
+	}
+}
+
+// However many connections are refused, the log has one line a minute.
+func TestRefusedConnectionsAreLoggedOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log lockedBuffer
+		l := newPipeListener()
+		s, err := server.New(hello, server.Options{MaxConnsPerNetwork: 1, PlainHTTP: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Serve(ctx, l) }()
+		l.connect()
+		for range 100 {
+			l.connect()
+		}
+		synctest.Wait()
+		if got := strings.Count(log.String(), "\n"); got != 1 {
+			t.Errorf("100 refusals in an instant make %d lines, want 1\n%s", got, log.String())
+		}
+		time.Sleep(time.Minute + time.Second)
+		if got, want := log.String(), "connections=99 setting=max_connections_per_network"; !strings.Contains(got, want) {
+			t.Errorf("after a minute the log is %q, want %q in it", got, want)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// pipeListener is a listener without a network. Its connections come from one
+// address.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	close  func()
+}
+
+func newPipeListener() *pipeListener {
+	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	l.close = sync.OnceFunc(func() { close(l.closed) })
+	return l
+}
+
+func (l *pipeListener) connect() {
+	_, far := net.Pipe()
+	l.conns <- farConn{far, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error {
+	l.close()
+	return nil
+}
+
+func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+// lockedBuffer is a buffer that several goroutines can use.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
