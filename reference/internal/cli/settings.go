@@ -28,6 +28,9 @@ func (f databaseFlags) load() (*config.Config, error) {
 
 // load reads the settings by config.Load or config.Read.
 func load(by func(config.Flags, func(string) (string, bool)) (*config.Config, error), flags config.Flags) (*config.Config, error) {
+	if err := config.CheckEnvironment(os.Environ()); err != nil {
+		return nil, usageError{err}
+	}
 	c, err := by(flags, os.LookupEnv)
 	if err != nil {
 		return nil, usageError{err}

@@ -12,9 +12,7 @@ import (
 // names; there need not be any. lookupEnv is usually [os.LookupEnv].
 //
 // A variable that is set to nothing counts: PETSTORE_ADMIN_LISTEN= turns the
-// admin listener off. Variables that begin with PETSTORE_ and are not known are
-// left alone, since Kubernetes sets some in every container beside a service of
-// that name.
+// admin listener off. [CheckEnvironment] finds variables that are misspelt.
 func Load(flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
 	name, content, err := settingsFile(flags, lookupEnv)
 	if err != nil {

@@ -1,0 +1,59 @@
+package config
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ofKubernetes matches the variables that Kubernetes sets in every container beside
+// a service named petstore or petstore-….
+var ofKubernetes = regexp.MustCompile(`^PETSTORE_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+
+// CheckEnvironment returns an error that names each variable in environ, which is
+// in the form of [os.Environ], that begins with PETSTORE_ and is not a setting, with
+// the setting that comes nearest. A misspelt variable would otherwise be ignored.
+// Variables that Kubernetes sets for services are not errors.
+func CheckEnvironment(environ []string) error {
+	known := []string{variable("config")}
+	for _, o := range outsiders {
+		known = append(known, variable(o.name))
+	}
+	slices.Sort(known)
+	var r report
+	for _, entry := range slices.Sorted(slices.Values(environ)) {
+		name, _, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, variable("")) && !slices.Contains(known, name) && !ofKubernetes.MatchString(name) {
+			r.add(place{text: name}, "", "there is no such variable; did you mean %s?", nearest(name, known))
+		}
+	}
+	return r.err()
+}
+
+// nearest returns the element of names that takes the fewest edits to make from
+// name; on a tie the first.
+func nearest(name string, names []string) string {
+	return slices.MinFunc(names, func(a, b string) int { return edits(name, a) - edits(name, b) })
+}
+
+// edits returns how many bytes have to be inserted, removed or replaced to make b
+// of a.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1) // of the distances to the prefixes of b
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,39 @@
+package config
+
+import "testing"
+
+func TestUnknownVariablesAreRefused(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		environ []string
+		want    string
+	}{
+		{"settings", []string{"PETSTORE_CONFIG=x", "PETSTORE_LISTEN=", "PETSTORE_MAX_CONNECTIONS_PER_NETWORK=1"}, ""},
+		{"other programs", []string{"HOME=/", "PETSTORES=1", "MY_PETSTORE_LISTEN=1", "=C:=x"}, ""},
+		{"misspelt", []string{"PETSTORE_LISTEN_ADMIN=x", "PETSTORE_DATABSE=a=b"},
+			"PETSTORE_DATABSE: there is no such variable; did you mean PETSTORE_DATABASE?\n" +
+				"PETSTORE_LISTEN_ADMIN: there is no such variable; did you mean PETSTORE_LISTEN?"},
+		{"a setting of the file alone", []string{"PETSTORE_PLANS=x"},
+			"PETSTORE_PLANS: there is no such variable; did you mean PETSTORE_REDIS?"},
+		{"the prefix alone", []string{"PETSTORE_=x"}, "PETSTORE_: there is no such variable; did you mean PETSTORE_REDIS?"},
+		{"Kubernetes", []string{
+			"PETSTORE_SERVICE_HOST=10.0.0.1", "PETSTORE_SERVICE_PORT=80", "PETSTORE_SERVICE_PORT_HTTP=80", "PETSTORE_PORT=tcp://10.0.0.1:80",
+			"PETSTORE_PORT_80_TCP=x", "PETSTORE_PORT_80_TCP_ADDR=x", "PETSTORE_REDIS_PORT_6379_TCP_PROTO=x", "PETSTORE_REDIS_SERVICE_HOST=x",
+		}, ""},
+	} {
+		if got := errorText(CheckEnvironment(tt.environ)); got != tt.want {
+			t.Errorf("%s: CheckEnvironment = %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestEdits(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"listen", "lisen", 1}} {
+		if got := edits(tt.a, tt.b); got != tt.want {
+			t.Errorf("edits(%q, %q) = %d, want %d", tt.a, tt.b, got, tt.want)
+		}
+	}
+}
