@@ -109,3 +109,30 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 		t.Errorf("it took %v to end", took)
 	}
 }
+
+func TestDrainDelayServesOnWhileNotReady(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	key := roomyKey(t, dir, "ada")
+	p := serve(t, dir, "--drain-delay=1h")
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "not ready", func() bool {
+		a, err := ask(t.Context(), "GET", p.admin+"/readyz", "", "")
+		return err == nil && a.status == 503
+	})
+	r, err := http.NewRequestWithContext(t.Context(), "GET", p.api+"/v1/pets", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+key)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatalf("%v, want requests to be served during the delay", err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 200 || !resp.Close {
+		t.Errorf("during the delay: status %d, connection closes: %v; want 200 and that it closes", resp.StatusCode, resp.Close)
+	}
+}

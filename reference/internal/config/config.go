@@ -24,6 +24,10 @@ type Config struct {
 	TLSCert string // file with the certificate chain in PEM; empty: plain HTTP
 	TLSKey  string // file with its private key in PEM; empty exactly if TLSCert is
 
+	MaxConnections           int           // open at once, on each listener; at least 1
+	MaxConnectionsPerNetwork int           // of them, of an IPv4 address or an IPv6 /64; at least 1
+	DrainDelay               time.Duration // from being told to end to closing the listeners; 0 to an hour
+
 	Plans     Plans             // those that a key can have
 	Anonymous *ratelimit.Plan   // that of a network, for callers without a valid key
 	Penalty   ratelimit.Penalty // that of all plans
@@ -62,6 +66,10 @@ func Default() *Config {
 		Database:    "petstore.db",
 		Penalty:     ratelimit.DefaultPenalty(),
 		OnFailure:   Local,
+
+		MaxConnections:           8192,
+		MaxConnectionsPerNetwork: 256,
+
 		Deprecations: map[string]Deprecation{
 			"getPet": {
 				Since: time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),

@@ -86,6 +86,8 @@ func TestRestartNeeded(t *testing.T) {
 		"on_redis_failure: closed":      {"on_redis_failure"},
 		"tls_cert: c\ntls_key: k":       {"tls_cert", "tls_key"},
 		"admin_listen: ''":              {"admin_listen"},
+		"max_connections: 1":            {"max_connections"},
+		"drain_delay: 1s":               {"drain_delay"},
 	} {
 		if diff := cmp.Diff(want, mustLoad(t, file).RestartNeeded(running)); diff != "" {
 			t.Errorf("%s: RestartNeeded (-want +got):\n%s", file, diff)
@@ -139,8 +141,10 @@ func TestFlagsForKong(t *testing.T) {
 	want := Flags{
 		Config: text("c"), Listen: text("l"), AdminListen: text(""), Database: text("d"),
 		Redis: text("r1,r2"), TLSCert: text("tc"), TLSKey: text("tk"),
+		MaxConnections: text("1"), MaxConnectionsPerNetwork: text("2"), DrainDelay: text("3s"),
 	}
-	got := parse("--config=c", "--listen=l", "--admin-listen=", "--database=d", "--redis=r1,r2", "--tls-cert=tc", "--tls-key=tk")
+	got := parse("--config=c", "--listen=l", "--admin-listen=", "--database=d", "--redis=r1,r2", "--tls-cert=tc", "--tls-key=tk",
+		"--max-connections=1", "--max-connections-per-network=2", "--drain-delay=3s")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("flags that were given (-want +got):\n%s", diff)
 	}

@@ -87,7 +87,11 @@ func (d *decoder) is(n *node, setting string, want kind, example string) bool {
 }
 
 func (d *decoder) outside(n *node, setting string, o outside) {
-	if !d.is(n, setting, text, "text") {
+	example := "text"
+	if o.kind == number {
+		example = "a whole number"
+	}
+	if !d.is(n, setting, o.kind, example) {
 		return
 	}
 	if err := o.set(d.c, n.text); err != nil {

@@ -15,11 +15,16 @@ type Flags struct {
 	Redis       *string `name:"redis" placeholder:"URL,..." help:"Share limits through Redis ($$PETSTORE_REDIS)."`
 	TLSCert     *string `name:"tls-cert" placeholder:"FILE" help:"Serve the API over TLS with this certificate chain ($$PETSTORE_TLS_CERT)."`
 	TLSKey      *string `name:"tls-key" placeholder:"FILE" help:"The certificate's private key ($$PETSTORE_TLS_KEY)."`
+
+	MaxConnections           *string `name:"max-connections" placeholder:"N" help:"Keep at most N connections open; for one more, close the one idle for longest. Default 8192 ($$PETSTORE_MAX_CONNECTIONS)."`
+	MaxConnectionsPerNetwork *string `name:"max-connections-per-network" placeholder:"N" help:"Accept at most N connections from an IPv4 address or IPv6 /64; loopback and trusted proxies are exempt. Default 256 ($$PETSTORE_MAX_CONNECTIONS_PER_NETWORK)."`
+	DrainDelay               *string `name:"drain-delay" placeholder:"DURATION" help:"After SIGTERM, be unready but keep serving for this long, so that load balancers notice. Default 0s ($$PETSTORE_DRAIN_DELAY)."`
 }
 
 // An outside setting can be given outside the file as well.
 type outside struct {
 	name string // in the file
+	kind kind   // in the file
 	flag func(Flags) *string
 	set  func(c *Config, text string) error
 }
@@ -29,13 +34,16 @@ type outside struct {
 func noFlag(Flags) *string { return nil }
 
 var outsiders = []outside{
-	{"listen", func(f Flags) *string { return f.Listen }, (*Config).setListen},
-	{"admin_listen", func(f Flags) *string { return f.AdminListen }, (*Config).setAdminListen},
-	{"admin_token", noFlag, (*Config).setAdminToken},
-	{"database", func(f Flags) *string { return f.Database }, (*Config).setDatabase},
-	{"redis", func(f Flags) *string { return f.Redis }, (*Config).setRedis},
-	{"tls_cert", func(f Flags) *string { return f.TLSCert }, (*Config).setTLSCert},
-	{"tls_key", func(f Flags) *string { return f.TLSKey }, (*Config).setTLSKey},
+	{"listen", text, func(f Flags) *string { return f.Listen }, (*Config).setListen},
+	{"admin_listen", text, func(f Flags) *string { return f.AdminListen }, (*Config).setAdminListen},
+	{"admin_token", text, noFlag, (*Config).setAdminToken},
+	{"database", text, func(f Flags) *string { return f.Database }, (*Config).setDatabase},
+	{"redis", text, func(f Flags) *string { return f.Redis }, (*Config).setRedis},
+	{"tls_cert", text, func(f Flags) *string { return f.TLSCert }, (*Config).setTLSCert},
+	{"tls_key", text, func(f Flags) *string { return f.TLSKey }, (*Config).setTLSKey},
+	{"max_connections", number, func(f Flags) *string { return f.MaxConnections }, (*Config).setMaxConnections},
+	{"max_connections_per_network", number, func(f Flags) *string { return f.MaxConnectionsPerNetwork }, (*Config).setMaxConnectionsPerNetwork},
+	{"drain_delay", text, func(f Flags) *string { return f.DrainDelay }, (*Config).setDrainDelay},
 }
 
 // variable returns the name in the environment of a setting.

@@ -115,11 +115,16 @@ func TestEveryOutsideSetting(t *testing.T) {
 		"redis":        "redis://a:1, rediss://u:p@b:2/0",
 		"tls_cert":     "cert.pem",
 		"tls_key":      "key.pem",
+
+		"max_connections":             "100",
+		"max_connections_per_network": "10",
+		"drain_delay":                 "10s",
 	}
 	want := Default()
 	want.Listen, want.AdminListen, want.AdminToken = "127.0.0.1:1", "", "0123456789abcdef"
 	want.Database, want.Redis = "other.db", []string{"redis://a:1", "rediss://u:p@b:2/0"}
 	want.TLSCert, want.TLSKey = "cert.pem", "key.pem"
+	want.MaxConnections, want.MaxConnectionsPerNetwork, want.DrainDelay = 100, 10, 10*time.Second
 
 	env := map[string]string{}
 	for name, v := range value {
@@ -129,9 +134,14 @@ func TestEveryOutsideSetting(t *testing.T) {
 	text := func(name string) *string { v := value[name]; return &v }
 	flags.Listen, flags.AdminListen, flags.Database = text("listen"), text("admin_listen"), text("database")
 	flags.Redis, flags.TLSCert, flags.TLSKey = text("redis"), text("tls_cert"), text("tls_key")
+	flags.MaxConnections, flags.MaxConnectionsPerNetwork = text("max_connections"), text("max_connections_per_network")
+	flags.DrainDelay = text("drain_delay")
 	file := ""
 	for name, v := range value {
-		file += name + `: "` + v + "\"\n"
+		if !strings.HasPrefix(name, "max_") { // numbers go without quotes
+			v = `"` + v + `"`
+		}
+		file += name + ": " + v + "\n"
 	}
 
 	for from, tt := range map[string]struct {

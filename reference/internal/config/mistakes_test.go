@@ -16,10 +16,10 @@ func TestMistakesInTheFile(t *testing.T) {
 		want []string // lines, without "petstore.yaml:"; … stands for any rest
 	}{
 		{"unknown setting", "lisen: 127.0.0.1:8080\n", []string{
-			"1:1: lisen: there is no such setting; want one of admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, listen, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies",
+			"1:1: lisen: there is no such setting; want one of admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, drain_delay, listen, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies",
 		}},
 		{"setting in another case", "\nListen: 127.0.0.1:8080\n", []string{
-			"2:1: Listen: there is no such setting; want one of admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, listen, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies",
+			"2:1: Listen: there is no such setting; want one of admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, drain_delay, listen, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies",
 		}},
 		{"given twice", "listen: 127.0.0.1:1\ndatabase: a.db\nlisten: 127.0.0.1:2\n", []string{
 			"3:1: listen: is given twice, first in line 1; keep one",
@@ -54,6 +54,22 @@ func TestMistakesInTheFile(t *testing.T) {
 		}},
 		{"URL for an address", "listen: http://127.0.0.1:80\n", []string{
 			`1:9: listen: "http://127.0.0.1:80" is not host and port, such as 127.0.0.1:8080`,
+		}},
+		{"count", "max_connections: 0\nmax_connections_per_network: 1.5\n", []string{
+			`1:18: max_connections: must be a whole number from 1 to 16777216, got "0"`,
+			`2:30: max_connections_per_network: must be a whole number from 1 to 16777216, got "1.5"`,
+		}},
+		{"count in words", "max_connections: many\n", []string{
+			"1:18: max_connections: is text; want a whole number",
+		}},
+		{"delay", "drain_delay: 10\n", []string{
+			"1:14: drain_delay: is a number; want text (text that looks like something else goes in quotes)",
+		}},
+		{"delay without a unit", "drain_delay: '10'\n", []string{
+			`1:14: drain_delay: must be a duration from 0s to 1h such as 10s, got "10"`,
+		}},
+		{"delay that is too long", "drain_delay: 61m\n", []string{
+			`1:14: drain_delay: must be a duration from 0s to 1h such as 10s, got "61m"`,
 		}},
 		{"choice", "on_redis_failure: fallback\n", []string{
 			`1:19: on_redis_failure: "fallback" is not local, open or closed`,
@@ -199,7 +215,7 @@ func TestMistakesInTheFile(t *testing.T) {
 		}},
 
 		{"all at once, in the order of the file", "lisen: x\npenalty: {strikes: x}\nplans:\n  free: [1/x]\n  pro: [2/y]\nlisten: 1\n", []string{
-			"1:1: lisen: there is no such setting; want one of admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, listen, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies",
+			"1:1: lisen: there is no such setting; want one of admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, drain_delay, listen, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies",
 			"2:20: penalty.strikes: is text; want a whole number",
 			`4:10: plans.free[0]: quota "1/x": …`,
 			`5:9: plans.pro[0]: quota "2/y": …`,

@@ -20,6 +20,9 @@ func (c *Config) RestartNeeded(running *Config) []string {
 		{"redis", func(c *Config) any { return c.Redis }},
 		{"tls_cert", func(c *Config) any { return c.TLSCert }},
 		{"tls_key", func(c *Config) any { return c.TLSKey }},
+		{"max_connections", func(c *Config) any { return c.MaxConnections }},
+		{"max_connections_per_network", func(c *Config) any { return c.MaxConnectionsPerNetwork }},
+		{"drain_delay", func(c *Config) any { return c.DrainDelay }},
 		{"on_redis_failure", func(c *Config) any { return c.OnFailure }},
 	} {
 		if !reflect.DeepEqual(s.of(c), s.of(running)) {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // These read a setting from text, wherever that is from. Their errors are what
@@ -93,6 +94,38 @@ func (c *Config) setTLSCert(text string) error {
 
 func (c *Config) setTLSKey(text string) error {
 	c.TLSKey = text
+	return nil
+}
+
+func (c *Config) setMaxConnections(text string) error {
+	return setCount(&c.MaxConnections, text)
+}
+
+func (c *Config) setMaxConnectionsPerNetwork(text string) error {
+	return setCount(&c.MaxConnectionsPerNetwork, text)
+}
+
+// maxCount bounds the settings that count something: more than any machine has.
+const maxCount = 1 << 24
+
+func setCount(v *int, text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxCount || strconv.Itoa(n) != text {
+		return fmt.Errorf("must be a whole number from 1 to %d, got %q", maxCount, text)
+	}
+	*v = n
+	return nil
+}
+
+// maxDrainDelay keeps a wrong unit from making a server that does not end.
+const maxDrainDelay = time.Hour
+
+func (c *Config) setDrainDelay(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > maxDrainDelay {
+		return fmt.Errorf("must be a duration from 0s to 1h such as 10s, got %q", text)
+	}
+	c.DrainDelay = d
 	return nil
 }
 

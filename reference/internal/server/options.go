@@ -41,9 +41,10 @@ type Options struct {
 	WriteTimeout      time.Duration // from the end of the header section to that of the response; zero: 30s
 	IdleTimeout       time.Duration // between two requests; zero: 2m
 
-	// DrainDelay is for how long the server goes on accepting connections after it
-	// has been told to end and is no longer ready, so that load balancers notice.
-	// Zero: not at all.
+	// DrainDelay is how long the server keeps accepting connections after its
+	// context has ended and it is no longer ready, so that load balancers notice.
+	// Meanwhile each response closes its connection (Connection: close, or GOAWAY
+	// in HTTP/2); idle connections stay open. Zero: listeners close at once.
 	DrainDelay time.Duration
 
 	// DrainTimeout is for how long it then waits for running requests. Zero: 25s.

@@ -25,6 +25,8 @@ type Server struct {
 	options Options
 	cert    *certificate // nil without TLS
 	ready   atomic.Bool
+
+	draining atomic.Bool // responses close their connections
 }
 
 // New returns a server of handler. It reads the certificate, so that a mistake
@@ -109,7 +111,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 func (s *Server) drain(hs *http.Server, ended <-chan error) error {
 	s.ready.Store(false)
 	if s.options.DrainDelay > 0 {
-		hs.SetKeepAlivesEnabled(false) // clients go over to another replica one by one
+		// SetKeepAlivesEnabled would cut idle connections now, when load balancers
+		// still send requests on them. Instead every response announces the end.
+		s.draining.Store(true)
 		select {
 		case <-time.After(s.options.DrainDelay):
 		case <-ended:
@@ -124,9 +128,20 @@ func (s *Server) drain(hs *http.Server, ended <-chan error) error {
 	return nil
 }
 
+// announceEnd has responses say that their connection closes, once the server
+// drains. net/http makes a GOAWAY of that field in HTTP/2.
+func (s *Server) announceEnd(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 func (s *Server) httpServer(base context.Context) *http.Server {
 	hs := &http.Server{
-		Handler: s.handler,
+		Handler: s.announceEnd(s.handler),
 		// OPTIONS * is the handler's to answer, with its header fields.
 		DisableGeneralOptionsHandler: true,
 

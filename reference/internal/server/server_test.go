@@ -176,24 +176,6 @@ func TestDrainEnds(t *testing.T) {
 	}
 }
 
-func TestDrainDelay(t *testing.T) {
-	s := serve(t, hello, server.Options{DrainDelay: 300 * time.Millisecond})
-	s.stop()
-	for s.Ready() {
-	}
-	resp, err := http.Get("http://" + s.addr)
-	if err != nil {
-		t.Fatalf("%v, want the server to serve on while load balancers notice", err)
-	}
-	resp.Body.Close()
-	if !resp.Close {
-		t.Error("the connection is kept alive, and holds the client on this server")
-	}
-	if err := <-s.ended; err != nil {
-		t.Errorf("Serve: %v", err)
-	}
-}
-
 func TestPlainHTTPStaysOnLoopback(t *testing.T) {
 	s, err := server.New(hello, server.Options{})
 	if err != nil {

@@ -42,7 +42,9 @@ func Run(ctx context.Context, c *config.Config, o Options) (err error) {
 	pets, err := server.New(handler, server.Options{
 		CertFile: c.TLSCert, KeyFile: c.TLSKey,
 		TrustedProxies: c.TrustedProxies,
-		Logger:         o.Logger,
+		MaxConns:       c.MaxConnections, MaxConnsPerNetwork: c.MaxConnectionsPerNetwork,
+		DrainDelay: c.DrainDelay,
+		Logger:     o.Logger,
 	})
 	if err != nil {
 		return err
@@ -103,7 +105,8 @@ func (s *state) newAdmin(c *config.Config, pets *server.Server) (*server.Server,
 	return server.New(handler, server.Options{
 		// Profiles and health checks of a private network; see the check of
 		// admin_listen in the settings.
-		PlainHTTP:    c.AdminToken != "",
+		PlainHTTP: c.AdminToken != "",
+		MaxConns:  c.MaxConnections, MaxConnsPerNetwork: c.MaxConnectionsPerNetwork,
 		DrainTimeout: adminDrain,
 		Logger:       s.logger,
 	})
