@@ -1,15 +1,19 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/mattn/go-isatty"
 
 	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/logbuffer"
 	"github.com/animalstore/gatehouse/reference/internal/service"
 )
 
@@ -23,7 +27,7 @@ environment, the environment over the file.
 
 The log goes to standard output, as text on a terminal and as JSON elsewhere. If the
 database never held an API key, a first one is made and shown once on standard
-error.
+error. If nobody reads the log, lines are dropped and counted, and the server goes on.
 
 SIGTERM, SIGINT and SIGHUP end the server once the requests under way are answered
 and usage is saved; a second signal ends it at once.`
@@ -34,15 +38,22 @@ func (c serveCmd) Run(ctx context.Context, o output) error {
 	if err != nil {
 		return err
 	}
-	logger := newLogger(o.out)
+	// Without this, a write to a pipe that nobody reads any more ends the process.
+	signal.Ignore(syscall.SIGPIPE)
+	logger, buffer := newLogger(o.out)
+	defer buffer.Close(flushTime)
 	ctx, stop := untilSignal(ctx, logger)
 	defer stop()
-	err = service.Run(ctx, settings, service.Options{Logger: logger, Notice: o.err})
+	err = service.Run(ctx, settings, service.Options{Logger: logger, LogErr: buffer.Err, Notice: o.err})
 	if err == nil {
 		logger.Info("ended")
 	}
 	return err
 }
+
+// flushTime is how long the end of the log may take to be written when the server
+// ends.
+const flushTime = 2 * time.Second
 
 // untilSignal returns a context that ends with the first signal. Signals then have
 // their usual effect again, so that a second one ends a process that takes too
@@ -56,10 +67,34 @@ func untilSignal(ctx context.Context, logger *slog.Logger) (context.Context, con
 	return ctx, func() { forget(); stop() }
 }
 
-// newLogger returns a log of text for people, and of JSON for everything else.
-func newLogger(f *os.File) *slog.Logger {
+// newLogger returns a log of text for people, and of JSON for everything else, and
+// the buffer that it goes through.
+func newLogger(f *os.File) (*slog.Logger, *logbuffer.Writer) {
+	newHandler := jsonHandler
 	if isatty.IsTerminal(f.Fd()) {
-		return slog.New(slog.NewTextHandler(f, nil))
+		newHandler = textHandler
 	}
-	return slog.New(slog.NewJSONHandler(f, nil))
+	buffer := logbuffer.New(f, func(lines uint64) []byte {
+		var b bytes.Buffer
+		slog.New(newHandler(&b)).Warn("log lines were dropped because the log could not be written", slog.Uint64("lines", lines))
+		return b.Bytes()
+	})
+	return slog.New(newHandler(buffer)), buffer
+}
+
+func textHandler(w io.Writer) slog.Handler {
+	return slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: withUnit})
+}
+
+func jsonHandler(w io.Writer) slog.Handler {
+	return slog.NewJSONHandler(w, &slog.HandlerOptions{ReplaceAttr: withUnit})
+}
+
+// withUnit writes durations as text such as "1.5s": JSON would have nanoseconds
+// without a unit.
+func withUnit(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }

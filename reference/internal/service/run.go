@@ -15,7 +15,8 @@ import (
 // Options are what [Run] needs beside the settings.
 type Options struct {
 	Logger *slog.Logger
-	Notice io.Writer // gets the first key, for the person who starts the server
+	LogErr func() error // tells readiness whether the log can be written; nil: it always can
+	Notice io.Writer    // gets the first key, for the person who starts the server
 }
 
 // adminDrain is how long the admin listener waits for its own requests, such as

@@ -52,6 +52,11 @@ func open(ctx context.Context, c *config.Config, o Options) (_ *state, err error
 			s.close()
 		}
 	}()
+	if o.LogErr != nil {
+		s.checks = append(s.checks, admin.Check{
+			Name: "log", Run: func(context.Context) error { return o.LogErr() }, Advisory: true,
+		})
+	}
 	if s.store, err = OpenStore(ctx, c); err != nil {
 		return nil, err
 	}

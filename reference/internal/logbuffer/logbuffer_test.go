@@ -1,0 +1,144 @@
+package logbuffer_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/logbuffer"
+)
+
+// A pipe is a writer that can be blocked, and fail.
+type pipe struct {
+	mu      sync.Mutex // held while blocked
+	written bytes.Buffer
+	room    int // bytes that are still taken, if failing
+	failing error
+}
+
+func (p *pipe) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failing != nil {
+		n := min(p.room, len(b))
+		p.room -= n
+		p.written.Write(b[:n])
+		return n, p.failing
+	}
+	return p.written.Write(b)
+}
+
+func lostLine(n uint64) []byte { return fmt.Appendf(nil, "%d lines lost\n", n) }
+
+func TestLinesArriveInOrder(t *testing.T) {
+	var p pipe
+	w := logbuffer.New(&p, lostLine)
+	var want strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(w, "line %d\n", i)
+		fmt.Fprintf(&want, "line %d\n", i)
+	}
+	if !w.Close(time.Minute) {
+		t.Error("Close reports a failure")
+	}
+	if got := p.written.String(); got != want.String() {
+		t.Errorf("written are %d bytes, want %d in the order of the lines", len(got), want.Len())
+	}
+	if w.Dropped() != 0 || w.Err() != nil {
+		t.Errorf("%d lines were dropped (%v), want none", w.Dropped(), w.Err())
+	}
+	fmt.Fprintln(w, "late")
+	if w.Dropped() != 1 {
+		t.Error("a line after Close is not counted as dropped")
+	}
+}
+
+func TestBlockedWriterBlocksNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := blockable{open: make(chan bool)}
+		w := logbuffer.New(&p, lostLine)
+		line := strings.Repeat("x", 1023) + "\n"
+		fmt.Fprint(w, line)
+		synctest.Wait() // it is on its way
+		for range logbuffer.Size/len(line) + 7 {
+			fmt.Fprint(w, line) // returns, or else the test ends in a deadlock
+		}
+		if got := w.Dropped(); got != 7 {
+			t.Errorf("%d lines were dropped, want the 7 for which there is no room", got)
+		}
+		if w.Err() == nil {
+			t.Error("Err = nil while lines are dropped")
+		}
+		close(p.open)
+		synctest.Wait()
+		if err := w.Err(); err != nil {
+			t.Errorf("Err = %v once the log can be written again", err)
+		}
+		if want := line + "7 lines lost\n"; !strings.HasSuffix(p.written.String(), want) {
+			t.Error("the log does not say how many lines are missing")
+		}
+		if got := w.Dropped(); got != 7 {
+			t.Errorf("Dropped = %d after the log told of them, want 7 still", got)
+		}
+		w.Close(0)
+	})
+}
+
+// blockable is a writer that waits until it is open.
+type blockable struct {
+	open    chan bool
+	written bytes.Buffer
+}
+
+func (b *blockable) Write(p []byte) (int, error) {
+	<-b.open
+	return b.written.Write(p)
+}
+
+func TestCloseIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := blockable{open: make(chan bool)}
+		w := logbuffer.New(&p, lostLine)
+		fmt.Fprintln(w, "line")
+		begin := time.Now()
+		if w.Close(2 * time.Second) {
+			t.Error("Close says that everything is written, and nothing is")
+		}
+		if took := time.Since(begin); took != 2*time.Second {
+			t.Errorf("Close took %v, want 2s", took)
+		}
+		close(p.open) // ends the goroutine
+	})
+}
+
+func TestFailedWritesAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := errors.New("no space left")
+		p := &pipe{failing: full, room: 9}
+		w := logbuffer.New(p, lostLine)
+		fmt.Fprint(w, "first\nsecond\nthird\n")
+		synctest.Wait()
+		if got := w.Dropped(); got != 2 {
+			t.Errorf("%d lines were dropped, want the 2 that were not written whole", got)
+		}
+		if err := w.Err(); !errors.Is(err, full) {
+			t.Errorf("Err = %v, want the reason", err)
+		}
+		p.mu.Lock()
+		p.failing = nil
+		p.mu.Unlock()
+		fmt.Fprint(w, "fourth\n")
+		synctest.Wait()
+		if got, want := p.written.String(), "first\nsec\nfourth\n2 lines lost\n"; got != want {
+			t.Errorf("written is %q, want %q", got, want)
+		}
+		if !w.Close(time.Second) {
+			t.Error("Close reports a failure that is over")
+		}
+	})
+}
