@@ -199,14 +199,15 @@ func (e *entry) decode(data []byte) error {
 		if data = varints(data, &length, &used, &end); data == nil {
 			return errData
 		}
-		q := ratelimit.Quota{Limit: max(used, 1), Window: time.Duration(length) * time.Second}
-		if e.n == maxWindows || length > int64(ratelimit.MaxWindow/time.Second) || used < 0 || end < 0 || end > 1<<32-1 {
+		if e.n == maxWindows || length < 1 || length > int64(ratelimit.MaxWindow/time.Second) ||
+			used < 0 || used > ratelimit.MaxLimit || end < 0 || end > 1<<32-1 {
 			return errData
 		}
-		if _, err := ratelimit.NewPlan("", ratelimit.Penalty{}, q); err != nil || e.n > 0 && q.Window <= e.lengths[e.n-1] {
+		window := time.Duration(length) * time.Second
+		if e.n > 0 && window <= e.lengths[e.n-1] {
 			return errData
 		}
-		e.lengths[e.n], e.began[e.n], e.end[e.n] = q.Window, uint32(-used), end
+		e.lengths[e.n], e.began[e.n], e.end[e.n] = window, uint32(-used), end
 		e.n++
 	}
 	if e.n == 0 {
