@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"sync"
@@ -86,7 +85,7 @@ func OpenUsage(ctx context.Context, path string, o Options) (_ *Usage, err error
 	}{
 		{&u.header, `SELECT data FROM header`},
 		{&u.setHeader, `INSERT OR REPLACE INTO header (only, data) VALUES (1, ?)`},
-		{&u.all, `SELECT key, expires, data FROM usage`},
+		{&u.all, loadPortionText},
 		{&u.set, `INSERT OR REPLACE INTO usage (key, expires, data) VALUES (?, ?, ?)`},
 		{&u.drop, `DELETE FROM usage WHERE key = ?`},
 		{&u.portion, `SELECT max(key), count(*) FROM (SELECT key FROM usage WHERE key > ? ORDER BY key LIMIT ?)`},
@@ -174,60 +173,6 @@ func (u *Usage) change(ctx context.Context, do func(context.Context, *sql.Tx) er
 		return err
 	}
 	return tx.Commit()
-}
-
-// LoadUsage reads everything back. See [store.Usage]. SaveUsage waits for it to
-// end, so load must not call that.
-func (u *Usage) LoadUsage(ctx context.Context, load func([]byte, iter.Seq[store.UsageRecord]) error) error {
-	if err := u.load(ctx, load); err != nil {
-		return u.wrap("load usage", err)
-	}
-	return nil
-}
-
-func (u *Usage) load(ctx context.Context, load func([]byte, iter.Seq[store.UsageRecord]) error) error {
-	tx, err := u.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-
-	var header []byte
-	err = tx.StmtContext(ctx, u.header).QueryRowContext(ctx).Scan(&header)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		header = nil
-	case err != nil:
-		return err
-	default:
-		header = notNil(header)
-	}
-
-	rows, err := tx.StmtContext(ctx, u.all).QueryContext(ctx)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var scanErr error
-	records := func(yield func(store.UsageRecord) bool) {
-		for rows.Next() {
-			var key int64
-			var r store.UsageRecord
-			if scanErr = rows.Scan(&key, &r.Expires, &r.Data); scanErr != nil {
-				return
-			}
-			r.Key = uint64(key)
-			if !yield(r) {
-				return
-			}
-		}
-	}
-	// The reading's error first: it is the reason if load then found too little.
-	loadErr := load(header, records)
-	if err := errors.Join(scanErr, rows.Err()); err != nil {
-		return err
-	}
-	return loadErr
 }
 
 // notNil keeps an empty header apart from none.

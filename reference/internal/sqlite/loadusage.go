@@ -1,0 +1,126 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// loadPortionText reads many records as one row. A row costs a microsecond on its
+// way through the driver, which for a million of them is as long as everything else
+// together.
+const loadPortionText = `SELECT count(*), max(key), group_concat(key), group_concat(expires), group_concat(hex(data))
+	FROM (SELECT key, expires, data FROM usage WHERE key >= ? ORDER BY key LIMIT ?)`
+
+// loadStep is how many records a portion has.
+const loadStep = 4096
+
+// LoadUsage reads everything back, a portion ahead of load. See [store.Usage].
+// SaveUsage waits for it to end, so load must not call that.
+func (u *Usage) LoadUsage(ctx context.Context, load func([]byte, iter.Seq[store.UsageRecord]) error) error {
+	if err := u.load(ctx, load); err != nil {
+		return u.wrap("load usage", err)
+	}
+	return nil
+}
+
+func (u *Usage) load(ctx context.Context, load func([]byte, iter.Seq[store.UsageRecord]) error) error {
+	tx, err := u.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+
+	var header []byte
+	err = tx.StmtContext(ctx, u.header).QueryRowContext(ctx).Scan(&header)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		header = nil
+	case err != nil:
+		return err
+	default:
+		header = notNil(header)
+	}
+
+	portions := make(chan []store.UsageRecord, 1)
+	enough := make(chan struct{}) // closed when load wants no more
+	ended := make(chan error, 1)
+	go func() {
+		defer close(portions)
+		ended <- u.readPortions(ctx, tx, portions, enough)
+	}()
+	loadErr := load(header, func(yield func(store.UsageRecord) bool) {
+		for portion := range portions {
+			for _, r := range portion {
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	})
+	close(enough)
+	// The reading's error first: it is the reason if load then found too little.
+	if err := <-ended; err != nil {
+		return err
+	}
+	return loadErr
+}
+
+// readPortions sends all records in the order of their keys.
+func (u *Usage) readPortions(ctx context.Context, tx *sql.Tx, portions chan<- []store.UsageRecord, enough <-chan struct{}) error {
+	stmt := tx.StmtContext(ctx, u.all)
+	for from := int64(math.MinInt64); ; {
+		var n int
+		var last sql.NullInt64
+		var keys, expires, data sql.NullString
+		if err := stmt.QueryRowContext(ctx, from, loadStep).Scan(&n, &last, &keys, &expires, &data); err != nil {
+			return err
+		}
+		if n == 0 {
+			return nil
+		}
+		portion, err := parsePortion(n, keys.String, expires.String, data.String)
+		if err != nil {
+			return err
+		}
+		select {
+		case portions <- portion:
+		case <-enough:
+			return nil
+		}
+		if n < loadStep || last.Int64 == math.MaxInt64 {
+			return nil
+		}
+		from = last.Int64 + 1
+	}
+}
+
+// parsePortion takes the lists of n records apart.
+func parsePortion(n int, keys, expires, data string) ([]store.UsageRecord, error) {
+	portion := make([]store.UsageRecord, 0, n)
+	octets := make([]byte, 0, len(data)/2) // of all the records
+	for range n {
+		var key, expiry, text string
+		key, keys, _ = strings.Cut(keys, ",")
+		expiry, expires, _ = strings.Cut(expires, ",")
+		text, data, _ = strings.Cut(data, ",")
+		k, keyErr := strconv.ParseInt(key, 10, 64)
+		e, expiryErr := strconv.ParseInt(expiry, 10, 64)
+		begin := len(octets)
+		var dataErr error
+		octets, dataErr = hex.AppendDecode(octets, []byte(text))
+		if err := errors.Join(keyErr, expiryErr, dataErr); err != nil {
+			return nil, fmt.Errorf("a list of records is damaged: %w", err)
+		}
+		portion = append(portion, store.UsageRecord{Key: uint64(k), Expires: e, Data: octets[begin:len(octets):len(octets)]})
+	}
+	return portion, nil
+}
