@@ -5,13 +5,17 @@
 //
 // # How it begins
 //
-// The listeners first, so that a port that is taken leaves no trace; then the
-// database, the limiter with the usage that was saved, and the handlers. If the
-// database has never held a key, one is made and shown once.
+// The listeners first, so that a port that is taken leaves no trace. The admin
+// listener answers from then on; readiness says what the server is doing. Then it
+// opens the database, loads the usage that was saved into the limiter, and makes the
+// handlers. If the database has never held a key, it makes one and shows it once.
+// Connections to the API wait until then. A usage file that is damaged is renamed,
+// with a warning, and a new one takes its place.
 //
 // # How it ends
 //
-// When ctx ends, the server is no longer ready, finishes the requests under way,
-// ends the admin listener, saves usage and closes the database. Run returns nil if
-// nothing was cut off and nothing lost.
+// When ctx ends, the server is no longer ready. It goes on for the drain delay,
+// finishes the requests under way, saves usage, closes the database, and ends the
+// admin listener. Run returns nil if nothing was cut off and nothing lost, also if
+// ctx ends before the server serves.
 package service

@@ -24,18 +24,44 @@ type Options struct {
 const adminDrain = time.Second
 
 // Run serves until ctx ends and everything is put away.
-func Run(ctx context.Context, c *config.Config, o Options) (err error) {
+func Run(ctx context.Context, c *config.Config, o Options) error {
 	l, err := listen(ctx, c)
 	if err != nil {
 		return err
 	}
+	return runOn(ctx, c, o, l, open)
+}
+
+// runOn is Run with listeners, which it closes, and with what opens everything that
+// is kept.
+func runOn(ctx context.Context, c *config.Config, o Options, l *listeners, open opener) error {
 	defer l.close() // once they are served this does nothing
-	s, err := open(ctx, c, o)
+	p := new(progress)
+	operator, err := newAdmin(c, o, p)
+	if err != nil {
+		return err
+	}
+	return serve(ctx, l, operator, func(ctx context.Context) error {
+		return serveAPI(ctx, c, o, l, p, open)
+	})
+}
+
+// An opener is a function like [open].
+type opener func(context.Context, *config.Config, Options, *progress) (*state, error)
+
+// serveAPI opens everything that is kept and serves the API until ctx ends. If ctx
+// ends before it serves, that is no error.
+func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p *progress, open opener) (err error) {
+	s, err := open(ctx, c, o, p)
+	if ctx.Err() != nil && err != nil {
+		// The error may be about what ctx interrupted, in words that do not tell.
+		o.Logger.Info("ended before it served", slog.Any("cause", err))
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-
 	handler, err := s.newHandler(c)
 	if err != nil {
 		return err
@@ -50,22 +76,20 @@ func Run(ctx context.Context, c *config.Config, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	operator, err := s.newAdmin(c, pets)
-	if err != nil {
+	if err := s.showFirstKey(ctx, c, l.api.Addr(), o.Notice); err != nil && ctx.Err() == nil {
 		return err
 	}
-	if err := s.showFirstKey(ctx, c, l.api.Addr(), o.Notice); err != nil {
-		return err
-	}
+	p.running.Store(&running{s, pets})
 	logStart(o.Logger, c, l)
-	return serve(ctx, l, pets, operator)
+	return pets.Serve(ctx, l.api)
 }
 
-// serve serves both listeners until ctx ends or one of them fails. The admin
-// listener ends last, so that it can tell that the server drains.
-func serve(ctx context.Context, l *listeners, pets, operator *server.Server) error {
-	petsCtx, stopPets := context.WithCancel(ctx)
-	defer stopPets()
+// serve serves the admin listener while serveAPI runs, until ctx ends or one of
+// them fails. The admin listener begins first and ends last, so that it can tell
+// that the server starts and drains.
+func serve(ctx context.Context, l *listeners, operator *server.Server, serveAPI func(context.Context) error) error {
+	apiCtx, stopAPI := context.WithCancel(ctx)
+	defer stopAPI()
 	operatorCtx, stopOperator := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopOperator()
 
@@ -79,26 +103,21 @@ func serve(ctx context.Context, l *listeners, pets, operator *server.Server) err
 		if operatorCtx.Err() != nil {
 			err = nil // was told to end; what it cut off was the operator's own
 		}
-		stopPets()
+		stopAPI()
 		ended <- err
 	}()
-	err := pets.Serve(petsCtx, l.api)
+	err := serveAPI(apiCtx)
 	stopOperator()
 	return errors.Join(err, <-ended)
 }
 
 // newAdmin returns the server of the admin listener.
-func (s *state) newAdmin(c *config.Config, pets *server.Server) (*server.Server, error) {
+func newAdmin(c *config.Config, o Options, p *progress) (*server.Server, error) {
 	handler, err := admin.New(admin.Config{
-		Bans:   s.limiter,
+		Bans:   bans{p},
 		Token:  c.AdminToken.Reveal(),
-		Logger: s.logger,
-		Checks: append([]admin.Check{
-			{Name: "server", Run: func(context.Context) error { return serving(pets) }},
-			{Name: "database", Run: s.store.Ping},
-			// To be replaced by another replica would lose this one's usage, too.
-			{Name: "usage", Run: func(context.Context) error { return s.saver.Err() }, Advisory: true},
-		}, s.checks...),
+		Logger: o.Logger,
+		Checks: p.checks(c, o),
 	})
 	if err != nil {
 		return nil, err
@@ -109,17 +128,8 @@ func (s *state) newAdmin(c *config.Config, pets *server.Server) (*server.Server,
 		PlainHTTP: c.AdminToken != "",
 		MaxConns:  c.MaxConnections, MaxConnsPerNetwork: c.MaxConnectionsPerNetwork,
 		DrainTimeout: adminDrain,
-		Logger:       s.logger,
+		Logger:       o.Logger,
 	})
-}
-
-var errDraining = errors.New("starting or draining")
-
-func serving(s *server.Server) error {
-	if !s.Ready() {
-		return errDraining
-	}
-	return nil
 }
 
 func logStart(logger *slog.Logger, c *config.Config, l *listeners) {

@@ -25,7 +25,7 @@ const (
 
 // openShared opens the engine that all servers with this Redis share. It starts
 // without Redis as well, in the mode that the settings have for that.
-func (s *state) openShared(c *config.Config) (*failover.Limiter, error) {
+func (s *state) openShared(c *config.Config) (*shared, error) {
 	client, err := redisClient(c.Redis)
 	if err != nil {
 		return nil, SettingError{problem(c, "redis", "%v", err)}
@@ -43,14 +43,14 @@ func (s *state) openShared(c *config.Config) (*failover.Limiter, error) {
 	if err := mode.UnmarshalText([]byte(c.OnFailure)); err != nil {
 		return nil, SettingError{problem(c, "on_redis_failure", "%v", err)}
 	}
-	shared, err := failover.New(primary, mode, failover.Options{Local: local, Budget: redisBudget, OnChange: func(change failover.Change) {
+	limiter, err := failover.New(primary, mode, failover.Options{Local: local, Budget: redisBudget, OnChange: func(change failover.Change) {
 		logChange(s.logger, mode, change)
 	}})
 	if err != nil {
 		return nil, err
 	}
-	s.closers = append(s.closers, shared)
-	return shared, nil
+	s.closers = append(s.closers, limiter)
+	return &shared{limiter}, nil
 }
 
 // redisClient returns a client of one server, or of a cluster if there are
@@ -94,11 +94,14 @@ func logChange(logger *slog.Logger, mode failover.Mode, change failover.Change) 
 	}
 }
 
-// sharedState is the check of readiness: a server that limits by itself is as
-// good as any other that cannot reach Redis.
-func sharedState(l *failover.Limiter) error {
-	if l.Circuit() == failover.CircuitClosed {
+// shared is the engine that all servers with one Redis share.
+type shared struct{ *failover.Limiter }
+
+// err is the check of readiness: a server that limits by itself is as good as any
+// other that cannot reach Redis.
+func (s *shared) err() error {
+	if s.Circuit() == failover.CircuitClosed {
 		return nil
 	}
-	return fmt.Errorf("no answer from Redis; in force is on_redis_failure: %v", l.Mode())
+	return fmt.Errorf("no answer from Redis; in force is on_redis_failure: %v", s.Mode())
 }

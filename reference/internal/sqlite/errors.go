@@ -33,6 +33,12 @@ func isDuplicate(err error) bool {
 	return c == sqlite3.SQLITE_CONSTRAINT_UNIQUE || c == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
+// IsDamaged reports whether err says that a file is not a database, or not whole.
+func IsDamaged(err error) bool {
+	p := primary(code(err))
+	return p == sqlite3.SQLITE_NOTADB || p == sqlite3.SQLITE_CORRUPT
+}
+
 // explain says what was being done and, in words that help an operator, why it
 // did not work. What may pass by itself wraps [store.ErrUnavailable].
 func explain(doing string, err error) error {

@@ -18,21 +18,24 @@ const headerVersion = 1
 // loadPortion is how many records are handed to the engine at a time.
 const loadPortion = 4096
 
-// errHeader is returned for state that this version cannot read.
-var errHeader = errors.New("the saved usage is damaged, or from a newer version; " +
-	"use that version, or delete the usage file, which lets everybody begin with unused quotas and ends all bans")
+// ErrDamaged is wrapped by the error of [Load] if the state cannot be read at all.
+var ErrDamaged = errors.New("the saved usage is damaged")
+
+var errNewer = errors.New("the saved usage is from a newer version; " +
+	"use that version, or delete the usage file, which resets all quotas and ends all bans")
 
 // Load returns an engine that goes on where the one stopped whose state is in db,
 // or a new one if there is no state. A record that the engine cannot read is left
 // out, and counted in the second result: a damaged one must not keep the service
-// from starting. The Secret of the options is not heeded.
+// from starting. If nothing can be read, the error wraps [ErrDamaged]. The Secret of
+// the options is ignored.
 func Load(ctx context.Context, db store.Usage, o memory.Options) (l *memory.Limiter, damaged int, err error) {
 	err = db.LoadUsage(ctx, func(header []byte, records iter.Seq[store.UsageRecord]) error {
 		if o.Secret, err = secretFrom(header); err != nil {
 			return err
 		}
 		if l, err = memory.New(o); err != nil {
-			return fmt.Errorf("%w (%w)", errHeader, err)
+			return fmt.Errorf("%w (%w)", ErrDamaged, err)
 		}
 		damaged = loadRecords(l, records)
 		// What was loaded is saved already.
@@ -48,8 +51,10 @@ func secretFrom(header []byte) ([]byte, error) {
 	switch {
 	case len(header) == 0:
 		return nil, nil // nothing was ever saved
+	case header[0] > headerVersion:
+		return nil, errNewer
 	case header[0] != headerVersion || len(header) == 1:
-		return nil, errHeader
+		return nil, ErrDamaged
 	}
 	return header[1:], nil
 }

@@ -201,17 +201,27 @@ func TestADamagedRecordIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestStateOfAnotherVersionIsRefused(t *testing.T) {
-	for name, header := range map[string][]byte{
-		"newer": append([]byte{2}, make([]byte, 16)...), "cut off": {1}, "with half a secret": {1, 2, 3},
+func TestStateThatCannotBeRead(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		header  []byte
+		damaged bool
+	}{
+		{"from a newer version", append([]byte{2}, make([]byte, 16)...), false},
+		{"overwritten", make([]byte, 17), true},
+		{"cut off", []byte{1}, true},
+		{"with half a secret", []byte{1, 2, 3}, true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			db := openUsage(t, filepath.Join(t.TempDir(), "usage"))
-			if err := db.SaveUsage(t.Context(), header, nil); err != nil {
+			if err := db.SaveUsage(t.Context(), tt.header, nil); err != nil {
 				t.Fatal(err)
 			}
 			_, _, err := usage.Load(t.Context(), db, memory.Options{})
-			if err == nil || !strings.Contains(err.Error(), "delete the usage file") {
+			switch {
+			case errors.Is(err, usage.ErrDamaged) != tt.damaged:
+				t.Errorf("Load = %v, want that it is damaged: %v", err, tt.damaged)
+			case !tt.damaged && (err == nil || !strings.Contains(err.Error(), "delete the usage file")):
 				t.Errorf("Load = %v, want an error that says what to do", err)
 			}
 		})
