@@ -17,6 +17,7 @@ type Store struct {
 	writes *sql.DB // one connection, which writer holds
 	reads  *sql.DB
 	writer *writer
+	files  *presence
 
 	pet, listPets, listStatus                       *sql.Stmt // read
 	keyByDigest, listKeys, listUse, ping            *sql.Stmt // read
@@ -62,6 +63,10 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if err = s.prepareStatements(ctx); err != nil {
 		return nil, s.explain("open", err)
 	}
+	if s.files, err = s.watch(); err != nil {
+		return nil, err
+	}
+	s.writer.check = s.files.check
 	return s, nil
 }
 
@@ -98,8 +103,12 @@ func (s *Store) prepareStatements(ctx context.Context) error {
 	return nil
 }
 
-// Ping reports whether the database can be read at present.
+// Ping reports whether the database can be read at present, and whether its files
+// are still where they were opened.
 func (s *Store) Ping(ctx context.Context) error {
+	if err := s.files.check(); err != nil && !s.closed.Load() {
+		return s.wrap("read", err)
+	}
 	var one int
 	if err := s.ping.QueryRowContext(ctx).Scan(&one); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return s.wrap("read", err)

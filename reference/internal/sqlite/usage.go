@@ -25,12 +25,13 @@ func UsagePath(database string) string { return database + "-usage" }
 // It is in WAL mode with synchronous=NORMAL: a save is handed to the operating
 // system at once and synced now and then, which is what [store.Usage] promises.
 // The file is locked while it is open, because two limiters that save over each
-// other would lose each other's usage. Nothing else is lost with the file: who
-// deletes it lets everybody start with unused quotas and lifts all bans.
+// other would lose each other's usage. Deleting the file while no server has it
+// open resets all quotas and ends all bans, and loses nothing else.
 type Usage struct {
 	file
 	closed atomic.Bool
 	db     *sql.DB // one connection
+	files  *presence
 
 	header, setHeader  *sql.Stmt
 	all, set, drop     *sql.Stmt
@@ -94,6 +95,9 @@ func OpenUsage(ctx context.Context, path string, o Options) (_ *Usage, err error
 		if *p.stmt, err = u.db.PrepareContext(ctx, p.text); err != nil {
 			return nil, u.explain("open", err)
 		}
+	}
+	if u.files, err = u.watch(); err != nil {
+		return nil, err
 	}
 	return u, nil
 }
@@ -163,6 +167,9 @@ func (u *Usage) change(ctx context.Context, do func(context.Context, *sql.Tx) er
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := u.files.check(); err != nil && !u.closed.Load() {
+		return err
+	}
 	ctx = context.WithoutCancel(ctx)
 	tx, err := u.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -172,7 +179,10 @@ func (u *Usage) change(ctx context.Context, do func(context.Context, *sql.Tx) er
 	if err := do(ctx, tx); err != nil {
 		return err
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	return u.files.check()
 }
 
 // notNil keeps an empty header apart from none.

@@ -17,6 +17,7 @@ import (
 type writer struct {
 	conn     *sql.Conn
 	maxBatch int
+	check    func() error // before and after each transaction; set before the first job
 
 	begin, commit, rollback  *sql.Stmt
 	savepoint, release, undo *sql.Stmt
@@ -46,6 +47,7 @@ func newWriter(ctx context.Context, db *sql.DB, maxBatch int) (*writer, error) {
 	w := &writer{
 		conn:     conn,
 		maxBatch: maxBatch,
+		check:    func() error { return nil },
 		jobs:     make(chan *job),
 		quit:     make(chan struct{}),
 		done:     make(chan struct{}),
@@ -171,6 +173,10 @@ func (w *writer) transact(batch []*job) bool {
 	for _, j := range batch {
 		j.err = nil // of an earlier attempt
 	}
+	if err := w.check(); err != nil {
+		fail(batch, err)
+		return true
+	}
 	if _, err := w.begin.ExecContext(ctx); err != nil {
 		fail(batch, fmt.Errorf("begin: %w", err))
 		return true
@@ -186,6 +192,11 @@ func (w *writer) transact(batch []*job) bool {
 	if _, err := w.commit.ExecContext(ctx); err != nil {
 		fail(batch, fmt.Errorf("commit: %w", err))
 		w.rollback.ExecContext(ctx)
+		return true
+	}
+	// What was written to a file that is gone must not be acknowledged.
+	if err := w.check(); err != nil {
+		fail(batch, fmt.Errorf("after the commit: %w", err))
 	}
 	return true
 }
