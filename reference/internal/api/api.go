@@ -90,26 +90,21 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	gated := middleware.Chain(split(service, site),
 		auth.Identify, a.peek, limit, middleware.TargetLimit(MaxTarget, a.errors))
 	front := slices.Concat([]middleware.Middleware{
-		middleware.RequestID, a.logRequests, middleware.Recover(a.errors), middleware.SecurityHeaders, allowOrigins(a.Origins),
+		middleware.RequestID, a.enter, a.logRequests, middleware.Recover(a.errors), middleware.SecurityHeaders, allowOrigins(a.Origins),
 	}, announce)
 	return middleware.Chain(public(site, gated), front...), nil
 }
 
-// public sends requests for pages that need no key to site, around the gate.
+// public sends requests for pages that need no key to site, around the gate. What
+// site would answer with an error, such as a 405, is counted like everything else.
 func public(site, gated http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isPublic(r) {
+		if visitOf(r.Context()).route.page {
 			site.ServeHTTP(w, r)
 			return
 		}
 		gated.ServeHTTP(w, r)
 	})
-}
-
-// isPublic knows the pages by their exact paths. What site would answer with an
-// error, such as a 405, is counted like everything else.
-func isPublic(r *http.Request) bool {
-	return isRead(r) && r.URL.EscapedPath() == documentPath
 }
 
 // split sends paths below /v1 to service, and the others to site, which knows no

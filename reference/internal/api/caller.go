@@ -67,7 +67,7 @@ func uncharged(r *http.Request) bool {
 	case bearer.Unavailable:
 		return true
 	case bearer.Authenticated:
-		return isRead(r) && r.URL.EscapedPath() == usagePath
+		return visitOf(r.Context()).route.usage
 	default:
 		return false
 	}

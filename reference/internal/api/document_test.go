@@ -45,6 +45,17 @@ func TestDocument(t *testing.T) {
 	if again, _ := get("GET", resp.Header.Get("ETag")); again.StatusCode != 304 {
 		t.Errorf("GET /openapi.json with its ETag: %d, want 304", again.StatusCode)
 	}
+	// Its path can be spelled in other ways, too.
+	for _, target := range spellings("/openapi.json") {
+		resp, err := http.Get("http://" + s.Addr + target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != 200 || resp.Header.Get("X-RateLimit-Limit") != "" {
+			t.Errorf("GET %s: %d %v, want the document, not counted", target, resp.StatusCode, resp.Header)
+		}
+	}
 	// What is no such page is answered, and counted, like everything else.
 	want(t, s.Get(t, "//openapi.json"), 404, "not_found")
 	want(t, s.Get(t, "/openapi.yaml"), 404, "not_found")

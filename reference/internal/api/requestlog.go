@@ -1,10 +1,8 @@
 package api
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
-	"path"
 	"strings"
 
 	"github.com/animalstore/gatehouse/internal/response"
@@ -22,14 +20,9 @@ type notes struct {
 	network string // of a request without a valid key
 }
 
-type notesKey struct{}
-
 // note notes what became of the request at the limiter.
 func note(r *http.Request, c ratelimit.Caller, outcome string) {
-	n, ok := r.Context().Value(notesKey{}).(*notes)
-	if !ok {
-		return // nobody logs
-	}
+	n := &visitOf(r.Context()).notes
 	n.outcome = outcome
 	if c.Network {
 		n.network = strings.TrimPrefix(c.Subject, NetworkSubject(""))
@@ -57,7 +50,8 @@ func (a *api) logRequests(next http.Handler) http.Handler {
 			return
 		}
 		begin := a.Now()
-		n := new(notes)
+		v := visitOf(ctx)
+		n := &v.notes
 		t := response.Track(w)
 		aborted := true
 		defer func() { // also if the response is aborted by a panic
@@ -65,7 +59,7 @@ func (a *api) logRequests(next http.Handler) http.Handler {
 			attrs = append(attrs,
 				slog.String("request_id", middleware.RequestIDFrom(ctx)),
 				slog.String("method", knownMethod(r.Method)),
-				slog.String("route", a.route(r)),
+				slog.String("route", v.route.pattern),
 				slog.Int("status", t.Status()),
 				slog.Int64("bytes", t.Bytes()),
 				slog.Duration("duration", a.Now().Sub(begin)),
@@ -82,25 +76,9 @@ func (a *api) logRequests(next http.Handler) http.Handler {
 			}
 			a.Logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
 		}()
-		next.ServeHTTP(t, r.WithContext(context.WithValue(ctx, notesKey{}, n)))
+		next.ServeHTTP(t, r)
 		aborted = false
 	})
-}
-
-// route returns the path pattern that serves r, or "". It is asked of the muxes
-// rather than of the request, since many requests are answered before they come
-// to one.
-func (a *api) route(r *http.Request) string {
-	if p := r.URL.EscapedPath(); path.Clean(p) != p {
-		return "" // a mux would redirect it
-	}
-	for _, mux := range []*http.ServeMux{a.service, a.site} {
-		if _, pattern := mux.Handler(r); pattern != "" {
-			_, route, _ := strings.Cut(pattern, " ")
-			return route
-		}
-	}
-	return ""
 }
 
 // knownMethod keeps what a client makes up out of the log.

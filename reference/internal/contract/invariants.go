@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,7 +16,6 @@ import (
 
 var (
 	digits   = regexp.MustCompile(`^[0-9]+$`)
-	petPath  = regexp.MustCompile(`^/v1/pets/([^/?]+)(\?|$)`)
 	keyShape = regexp.MustCompile(`pet_live_[0-9A-Za-z]{36}`)
 )
 
@@ -80,12 +80,30 @@ func invariants(resp *Response, now int64) error {
 func deprecation(resp *Response) error {
 	has := resp.Header.Get("Deprecation") != "" || resp.Header.Get("Sunset") != "" ||
 		strings.Contains(resp.Header.Get("Link"), "successor-version")
-	segment := petPath.FindStringSubmatch(resp.Target)
-	// "." and ".." are no segments of a path, but steps in it.
-	if want := segment != nil && segment[1] != "." && segment[1] != ".."; has != want {
+	if want := isPetPath(resp.Target); has != want {
 		return fmt.Errorf("deprecation fields are there: %t, want %t", has, want)
 	}
 	return nil
+}
+
+// isPetPath reports whether a request target has the path of getPet, however its
+// segments are percent-encoded.
+func isPetPath(target string) bool {
+	u, err := url.ParseRequestURI(target)
+	if err != nil {
+		return false
+	}
+	segments := strings.Split(u.EscapedPath(), "/")
+	for i, s := range segments {
+		// "." and ".." are steps in a path and not segments; encoded they are segments.
+		if s == "." || s == ".." {
+			return false
+		}
+		if segments[i], err = url.PathUnescape(s); err != nil {
+			return false
+		}
+	}
+	return len(segments) == 4 && segments[0] == "" && segments[1] == "v1" && segments[2] == "pets" && segments[3] != ""
 }
 
 // content wants a body that is what the header section says.
