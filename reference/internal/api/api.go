@@ -78,6 +78,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	limit, err := ratelimit.New(a.Limiter, a.caller, ratelimit.Options{
 		OnFailure:   a.OnLimiterFailure,
 		DraftFields: a.DraftFields,
+		Refund:      true,
 		Observe:     observe,
 		Errors:      a.errors,
 	})

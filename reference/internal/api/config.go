@@ -17,10 +17,12 @@ import (
 // says otherwise.
 const KeyPrefix = "pet_live_"
 
-// A Limiter is an engine that can also tell where a subject stands.
+// A Limiter is an engine that can also tell where a subject stands, and give back
+// what a request was charged.
 type Limiter interface {
 	ratelimit.Limiter
 	ratelimit.Peeker
+	ratelimit.Refunder
 }
 
 // Config says what [New] makes a handler of. The first five fields are needed,

@@ -31,6 +31,9 @@
 //	existence of the item      404
 //	preconditions              304, 412
 //
+// A request that ends in a 5xx is given back to the caller, unless the client
+// disconnected before it was answered.
+//
 // So every response has X-RateLimit-Limit, -Remaining and -Reset, except for
 // preflights of CORS, the document, and what net/http answers by itself to
 // requests that are not HTTP.

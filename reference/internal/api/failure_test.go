@@ -48,6 +48,10 @@ func (brokenLimiter) Peek(context.Context, string, *ratelimit.Plan) (ratelimit.D
 	return ratelimit.Decision{}, fmt.Errorf("%w: the wire is cut", ratelimit.ErrUnavailable)
 }
 
+func (brokenLimiter) Refund(context.Context, string, *ratelimit.Decision) error {
+	return fmt.Errorf("%w: the wire is cut", ratelimit.ErrUnavailable)
+}
+
 func requests() []contract.Request {
 	return []contract.Request{
 		{Target: "/v1/pets"},
