@@ -30,6 +30,9 @@ func demand(js *jsonschema.Schema, keyword string) string {
 	case "maxLength":
 		return "must have at most " + count(js.MaxLength, "character")
 	case "pattern":
+		if js.Title != "" {
+			return "must be " + js.Title
+		}
 		return "must match the pattern " + js.Pattern.String()
 	case "minimum":
 		return "must be at least " + rational(js.Minimum)

@@ -35,7 +35,9 @@
 //
 // Schemas are of draft 2020-12, which OpenAPI 3.1 uses, with patterns in the
 // syntax of package regexp: write \x1f for a control character, which ECMAScript
-// understands too, not \u001f. As in the draft, format and default are
+// understands too, not \u001f. A regular expression says little to the reader of an
+// error: if the schema that has the pattern has a title, such as "a name without
+// control characters", the text is "must be" and the title. As in the draft, format and default are
 // annotations: they change nothing. $ref leads to other parts of the document
 // only; nothing is loaded from files or the network. $dynamicRef is refused.
 package jsonbody

@@ -37,6 +37,7 @@ func compile(document []byte, reference string) (s *schema, err error) {
 	}()
 	c := jsonschema.NewCompiler()
 	c.Draft = jsonschema.Draft2020
+	c.ExtractAnnotations = true // for the titles of patterns
 	c.LoadURL = func(url string) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("%q is outside of the document", strings.TrimPrefix(url, documentURL))
 	}

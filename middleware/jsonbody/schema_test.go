@@ -159,6 +159,7 @@ func TestKeywords(t *testing.T) {
 		{`{"maxLength":1}`, `"😀"`, nil},
 		{`{"pattern":"^[^\u0000-\u001f]*$"}`, `"a\u0000"`, details("", "must match the pattern ^[^\x00-\x1f]*$")},
 		{`{"pattern":"^a$"}`, `"a\n"`, details("", "must match the pattern ^a$")},
+		{`{"title":"one a","pattern":"^a$"}`, `"b"`, details("", "must be one a")},
 		{`{"exclusiveMinimum":0.5}`, `0.5`, details("", "must be greater than 0.5")},
 		{`{"exclusiveMaximum":10}`, `10`, details("", "must be less than 10")},
 		{`{"multipleOf":0.1}`, `0.3`, nil},
