@@ -185,3 +185,7 @@ func getPetLeaving(adjust func(*deprecation.Options)) map[string]config.Deprecat
 	adjust(&d.Options)
 	return map[string]config.Deprecation{"getPet": d}
 }
+
+func newPetNamed(name string) store.NewPet {
+	return store.NewPet{Name: name, CategoryID: 1, Status: store.Available}
+}
