@@ -56,7 +56,11 @@ func New(c Config) (http.Handler, error) {
 	}
 	resources := a.resources()
 	a.register(a.service, resources)
-	a.site.Handle("GET "+documentPath, a.errors.Handle(serveDocument(document.JSON())))
+	shown, err := newPage(document.JSON())
+	if err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	a.site.Handle("GET "+documentPath, a.errors.Handle(shown.serve))
 	return a.gate(resources)
 }
 
@@ -75,7 +79,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	limit, err := ratelimit.New(a.Limiter, a.caller, ratelimit.Options{
+	charge, err := ratelimit.New(a.Limiter, a.caller, ratelimit.Options{
 		OnFailure:   a.OnLimiterFailure,
 		DraftFields: a.DraftFields,
 		Refund:      true,
@@ -85,15 +89,24 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
+	spare, err := ratelimit.New(a.Limiter, a.unchargedCaller, ratelimit.Options{
+		OnFailure:   ratelimit.Open, // what follows says that the limiter fails, if that matters
+		DraftFields: a.DraftFields,
+		Observe:     observeUncharged,
+		Errors:      a.errors,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
 
 	site := a.errors.Mux(a.site)
 	service := auth.Require(middleware.Chain(a.errors.Mux(a.service), remove...))
 	gated := middleware.Chain(split(service, site),
-		auth.Identify, a.peek, limit, middleware.TargetLimit(MaxTarget, a.errors))
+		auth.Identify, a.count(charge, spare), middleware.TargetLimit(MaxTarget, a.errors))
 	front := slices.Concat([]middleware.Middleware{
 		middleware.RequestID, a.enter, a.logRequests, middleware.Recover(a.errors), middleware.SecurityHeaders, allowOrigins(a.Origins),
 	}, announce)
-	return middleware.Chain(public(site, gated), front...), nil
+	return middleware.Chain(public(spare(site), gated), front...), nil
 }
 
 // public sends requests for pages that need no key to site, around the gate. What
@@ -122,14 +135,4 @@ func split(service, site http.Handler) http.Handler {
 			site.ServeHTTP(w, r)
 		}
 	})
-}
-
-// serveDocument serves the OpenAPI document. It is no secret, and may be stored if
-// it is asked for again each time.
-func serveDocument(document []byte) func(http.ResponseWriter, *http.Request) error {
-	etag := etagOf(document)
-	return func(w http.ResponseWriter, r *http.Request) error {
-		w.Header().Set("Cache-Control", "no-cache")
-		return represent(w, r, document, etag)
-	}
 }

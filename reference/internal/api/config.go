@@ -41,6 +41,11 @@ type Config struct {
 	// are counted.
 	Anonymous *ratelimit.Plan
 
+	// Uncharged is the plan of requests that are not charged: for pages that need no
+	// key, by network, and for getUsage, by owner. It limits floods and is separate
+	// from all other usage. Nil: 600 requests per minute, without bans.
+	Uncharged *ratelimit.Plan
+
 	// KeyFormat is the form of the keys. Nil: that of KeyPrefix.
 	KeyFormat *apikey.Format
 
@@ -104,6 +109,9 @@ func (c Config) withDefaults() (Config, error) {
 			return c, err
 		}
 		c.KeyFormat = format
+	}
+	if c.Uncharged == nil {
+		c.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(600))
 	}
 	if c.Client == nil {
 		c.Client = clientip.FromRemoteAddr()

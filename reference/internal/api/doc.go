@@ -19,8 +19,8 @@
 //
 //	request ID, log, panics, security headers, CORS
 //	Deprecation, Sunset and Link     on the path of a deprecated operation
-//	the OpenAPI document             /openapi.json, for everybody, not counted
-//	who is calling                   refuses nobody yet
+//	the OpenAPI document       429   /openapi.json, needs no key; over the quota of uncharged requests
+//	authentication                   finds the principal and refuses nothing yet
 //	ban and quota              429   of the key's owner, or else of the network
 //	length of the target       414
 //	key                        401   on all paths below /v1, whether they exist or not
@@ -34,7 +34,10 @@
 // A request that ends in a 5xx is given back to the caller, unless the client
 // disconnected before it was answered.
 //
+// GET /v1/usage is not charged and passes bans. Requests that are not charged, those
+// for the document among them, have a quota of their own ([Config.Uncharged]).
+//
 // So every response has X-RateLimit-Limit, -Remaining and -Reset, except for
-// preflights of CORS, the document, and what net/http answers by itself to
-// requests that are not HTTP.
+// preflights of CORS and what net/http answers by itself to requests that are not
+// HTTP.
 package api

@@ -3,7 +3,7 @@ package api
 import (
 	"log/slog"
 	"net/http"
-	"strings"
+	"time"
 
 	"github.com/animalstore/gatehouse/internal/response"
 	"github.com/animalstore/gatehouse/middleware"
@@ -15,18 +15,20 @@ import (
 // notes are what the gate finds out about a request for its line in the log, which
 // is written outside of it.
 type notes struct {
-	outcome string // allowed, limited, banned, uncharged, undecided; "" if not counted
-	key     string // ID of the key
-	network string // of a request without a valid key
+	outcome   string // allowed, limited, banned, uncharged, undecided; "" if not counted
+	key       string // ID of the key
+	plan      string // name of the plan that the request was counted under
+	remaining int64  // of the applicable quota, unless undecided
 }
 
 // note notes what became of the request at the limiter.
-func note(r *http.Request, c ratelimit.Caller, outcome string) {
+func note(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, outcome string) {
 	n := &visitOf(r.Context()).notes
-	n.outcome = outcome
-	if c.Network {
-		n.network = strings.TrimPrefix(c.Subject, NetworkSubject(""))
-	} else if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
+	n.outcome, n.plan = outcome, c.Plan.Name()
+	if outcome != undecided {
+		n.remaining = d.Remaining()
+	}
+	if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
 		n.key = p.KeyID
 	}
 }
@@ -35,13 +37,29 @@ func note(r *http.Request, c ratelimit.Caller, outcome string) {
 func observe(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
 	outcome := d.Outcome.String()
 	if err != nil {
-		outcome = "undecided"
+		outcome = undecided
 	}
-	note(r, c, outcome)
+	note(r, c, d, outcome)
+}
+
+// undecided is the outcome of a request that the limiter failed to decide.
+const undecided = "undecided"
+
+// observeUncharged notes the same of a request that is not charged.
+func observeUncharged(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
+	switch {
+	case err != nil:
+		note(r, c, d, undecided)
+	case d.Allowed():
+		note(r, c, d, "uncharged")
+	default:
+		note(r, c, d, d.Outcome.String())
+	}
 }
 
 // logRequests writes one line for each request. It holds neither the target, of
 // which only the route is told, nor any field of the request: both can hold keys.
+// The network is the one that the client is counted under if it has no valid key.
 func (a *api) logRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
@@ -55,21 +73,25 @@ func (a *api) logRequests(next http.Handler) http.Handler {
 		t := response.Track(w)
 		aborted := true
 		defer func() { // also if the response is aborted by a panic
-			attrs := make([]slog.Attr, 0, 10)
+			attrs := make([]slog.Attr, 0, 12)
 			attrs = append(attrs,
 				slog.String("request_id", middleware.RequestIDFrom(ctx)),
 				slog.String("method", knownMethod(r.Method)),
 				slog.String("route", v.route.pattern),
 				slog.Int("status", t.Status()),
 				slog.Int64("bytes", t.Bytes()),
-				slog.Duration("duration", a.Now().Sub(begin)),
+				slog.Float64("duration_ms", milliseconds(a.Now().Sub(begin))),
+				slog.String("network", v.network),
 			)
 			for _, attr := range []slog.Attr{
-				slog.String("outcome", n.outcome), slog.String("key", n.key), slog.String("network", n.network),
+				slog.String("key", n.key), slog.String("plan", n.plan), slog.String("outcome", n.outcome),
 			} {
 				if attr.Value.String() != "" {
 					attrs = append(attrs, attr)
 				}
+			}
+			if n.outcome != "" && n.outcome != undecided {
+				attrs = append(attrs, slog.Int64("remaining", n.remaining))
 			}
 			if aborted {
 				attrs = append(attrs, slog.Bool("aborted", true))
@@ -79,6 +101,12 @@ func (a *api) logRequests(next http.Handler) http.Handler {
 		next.ServeHTTP(t, r)
 		aborted = false
 	})
+}
+
+// milliseconds returns d with its microseconds as decimals. All durations in the
+// log are numbers in keys that end in _ms.
+func milliseconds(d time.Duration) float64 {
+	return float64(d.Microseconds()) / 1000
 }
 
 // knownMethod keeps what a client makes up out of the log.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -47,9 +48,10 @@ func TestRequestLog(t *testing.T) {
 		{contract.Request{Target: "//v1/pets"}, line{"method": "GET", "route": "", "status": 404., "outcome": "allowed", "key": key.ID}},
 		{contract.Request{Method: "OPTIONS", Target: "*"}, line{"method": "OPTIONS", "route": "", "status": 204., "outcome": "allowed", "key": key.ID}},
 		{contract.Request{Target: "/v1/pets"}, line{"method": "GET", "route": "/v1/pets", "status": 429., "outcome": "limited", "key": key.ID}},
-		{none(contract.Request{Target: "/v1/pets"}), line{"method": "GET", "route": "/v1/pets", "status": 401., "outcome": "allowed", "network": network}},
-		{contract.Request{Target: "/nothing", Key: new("pet_live_x")}, line{"method": "GET", "route": "", "status": 404., "outcome": "allowed", "network": network}},
-		{none(contract.Request{Target: "/v1/pets?secret=1"}), line{"method": "GET", "route": "/v1/pets", "status": 429., "outcome": "limited", "network": network}},
+		{none(contract.Request{Target: "/v1/pets"}), line{"method": "GET", "route": "/v1/pets", "status": 401., "outcome": "allowed", "plan": "anonymous"}},
+		{contract.Request{Target: "/nothing", Key: new("pet_live_x")}, line{"method": "GET", "route": "", "status": 404., "outcome": "allowed", "plan": "anonymous"}},
+		{none(contract.Request{Target: "/v1/pets?secret=1"}), line{"method": "GET", "route": "/v1/pets", "status": 429., "outcome": "limited", "plan": "anonymous"}},
+		{none(contract.Request{Target: "/openapi.yaml"}), line{"method": "GET", "route": "", "status": 429., "outcome": "limited", "plan": "anonymous"}},
 	}
 	for _, test := range tests {
 		resp := c.Do(t, test.request)
@@ -61,10 +63,12 @@ func TestRequestLog(t *testing.T) {
 		test.want["msg"], test.want["level"] = "request", "INFO"
 		test.want["request_id"] = resp.Header.Get("X-Request-Id")
 		test.want["bytes"] = float64(len(resp.Data))
-		if _, ok := got["duration"].(float64); !ok {
-			t.Errorf("%s %s: the line has no duration: %s", resp.Method, resp.Target, text)
+		test.want["network"] = network
+		test.want["duration_ms"] = 0. // the clock stands still
+		test.want["remaining"] = float64(resp.Int("X-RateLimit-Remaining"))
+		if _, ok := test.want["plan"]; !ok {
+			test.want["plan"] = "enterprise"
 		}
-		delete(got, "duration")
 		delete(got, "time")
 		if d := cmp.Diff(test.want, got); d != "" {
 			t.Errorf("%s %s (-want +got):\n%s", resp.Method, resp.Target, d)
@@ -73,6 +77,26 @@ func TestRequestLog(t *testing.T) {
 			if strings.Contains(text, secret) {
 				t.Errorf("%s %s: the line holds what was sent: %s", resp.Method, resp.Target, text)
 			}
+		}
+	}
+}
+
+// Durations are numbers of milliseconds. A line about a page says how many more of
+// those the network can have.
+func TestRequestLogOfPages(t *testing.T) {
+	log := make(lines, 100)
+	s := start(t, func(c *api.Config) {
+		now, calls := c.Now, 0
+		c.Now = func() time.Time { calls++; return now().Add(time.Duration(calls) * 1204567 * time.Nanosecond) }
+		c.Logger = slog.New(slog.NewJSONHandler(log, nil))
+	})
+	page(t, s, "GET", "/openapi.json")
+	text := <-log
+	for _, part := range []string{
+		`"duration_ms":1.204,`, `"route":"/openapi.json"`, `"network":"127.0.0.1/32"`, `"plan":"uncharged"`, `"outcome":"uncharged"`, `"remaining":599`,
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the line has no %s: %s", part, text)
 		}
 	}
 }

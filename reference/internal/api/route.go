@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"github.com/animalstore/gatehouse/middleware/clientip"
 )
 
 // A route is where the muxes send a request. Everything that treats operations
@@ -38,8 +40,9 @@ func pathOf(pattern string) string {
 // request's context, which saves an allocation.
 type visit struct {
 	context.Context
-	route route
-	notes notes
+	route   route
+	network string // of the client, as clientip.Key writes it
+	notes   notes
 }
 
 type visitKey struct{}
@@ -57,9 +60,10 @@ func visitOf(ctx context.Context) *visit {
 	return v
 }
 
-// enter is a middleware that looks up the route of a request.
+// enter is a middleware that looks up the route of a request and where it is from.
 func (a *api) enter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(&visit{Context: r.Context(), route: a.routeOf(r)}))
+		v := &visit{Context: r.Context(), route: a.routeOf(r), network: clientip.Key(a.Client.Addr(r))}
+		next.ServeHTTP(w, r.WithContext(v))
 	})
 }

@@ -1,0 +1,51 @@
+package api
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"net/http"
+)
+
+// A page is a public document that needs no key. Its representations are made
+// once, so that a request for it costs a copy.
+type page struct {
+	plain, gzipped representation
+}
+
+type representation struct {
+	body []byte
+	etag string // strong, and so another one for each coding (RFC 9110 section 8.8.3)
+}
+
+func newPage(body []byte) (*page, error) {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := z.Write(body); err != nil {
+		return nil, fmt.Errorf("compressing a page: %w", err)
+	}
+	if err := z.Close(); err != nil {
+		return nil, fmt.Errorf("compressing a page: %w", err)
+	}
+	return &page{
+		plain:   representation{body, etagOf(body)},
+		gzipped: representation{b.Bytes(), etagOf(b.Bytes())},
+	}, nil
+}
+
+// serve answers GET and HEAD. The page is public and may be stored by anyone that
+// asks each time whether it has changed.
+func (p *page) serve(w http.ResponseWriter, r *http.Request) error {
+	h := w.Header()
+	h.Set("Cache-Control", "no-cache")
+	h.Add("Vary", "Accept-Encoding")
+	chosen := p.plain
+	if acceptsGzip(r.Header["Accept-Encoding"]) {
+		chosen = p.gzipped
+		h.Set("Content-Encoding", "gzip")
+	}
+	return represent(w, r, chosen.body, chosen.etag)
+}
