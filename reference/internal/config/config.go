@@ -30,7 +30,8 @@ type Config struct {
 
 	Plans     Plans             // those that a key can have
 	Anonymous *ratelimit.Plan   // that of a network, for callers without a valid key
-	Penalty   ratelimit.Penalty // that of all plans
+	Uncharged *ratelimit.Plan   // that of requests which are not charged; never bans
+	Penalty   ratelimit.Penalty // that of the plans of keys and of Anonymous
 	OnFailure OnRedisFailure    // what limits the callers while Redis does not answer
 
 	DraftHeaders   bool           // RateLimit and RateLimit-Policy beside X-RateLimit-*

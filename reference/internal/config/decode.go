@@ -33,6 +33,7 @@ func (d *decoder) decode(root *node) {
 		"penalty":          func(*node, string) {}, // below
 		"plans":            d.plans,
 		"anonymous":        d.anonymous,
+		"uncharged":        d.uncharged,
 		"deprecations":     d.deprecations,
 	}
 	for _, o := range outsiders {

@@ -92,7 +92,7 @@ func (d *decoder) plans(n *node, setting string) {
 		case m.value.kind == text && m.value.text == "custom":
 			d.c.Plans = append(d.c.Plans, Plan{name: m.name, penalty: d.c.Penalty})
 		default:
-			if plan := d.plan(m.value, path, m.name, quotasExample+", or custom"); plan != nil {
+			if plan := d.plan(m.value, path, m.name, d.c.Penalty, quotasExample+", or custom"); plan != nil {
 				d.c.Plans = append(d.c.Plans, Plan{name: m.name, plan: plan})
 			}
 		}
@@ -100,13 +100,19 @@ func (d *decoder) plans(n *node, setting string) {
 }
 
 func (d *decoder) anonymous(n *node, setting string) {
-	if plan := d.plan(n, setting, anonymous, quotasExample); plan != nil {
+	if plan := d.plan(n, setting, anonymous, d.c.Penalty, quotasExample); plan != nil {
 		d.c.Anonymous = plan
 	}
 }
 
+func (d *decoder) uncharged(n *node, setting string) {
+	if plan := d.plan(n, setting, uncharged, ratelimit.Penalty{}, quotasExample); plan != nil {
+		d.c.Uncharged = plan
+	}
+}
+
 // plan reads the quotas of a plan. It returns nil after a mistake.
-func (d *decoder) plan(n *node, setting, name, example string) *ratelimit.Plan {
+func (d *decoder) plan(n *node, setting, name string, penalty ratelimit.Penalty, example string) *ratelimit.Plan {
 	if n.kind == list && len(n.items) == 0 {
 		d.add(d.at(n), setting, "has no quota; want %s", example)
 		return nil
@@ -122,7 +128,7 @@ func (d *decoder) plan(n *node, setting, name, example string) *ratelimit.Plan {
 		}
 		quotas = append(quotas, q)
 		// With every further quota, so that the one is found that is too much.
-		if plan, err = ratelimit.NewPlan(name, d.c.Penalty, quotas...); err != nil {
+		if plan, err = ratelimit.NewPlan(name, penalty, quotas...); err != nil {
 			d.add(d.at(item), path, "%v", unprefixed(err, fmt.Sprintf("ratelimit: plan %q: ", name), fmt.Sprintf("quota %d: ", i+1)))
 			return nil
 		}

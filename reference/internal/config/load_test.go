@@ -176,6 +176,7 @@ plans:
   huge: custom
   tiny: [1_000/hour, 5/2s]
 anonymous: [7/minute]
+uncharged: [8/minute]
 deprecations:
   listPets:
     since: 2026-01-01T12:00:00+02:00
@@ -198,6 +199,7 @@ deprecations:
 		{name: "tiny", plan: ratelimit.MustPlan("tiny", p, ratelimit.Quota{Limit: 5, Window: 2 * time.Second}, ratelimit.PerHour(1000))},
 	}
 	want.Anonymous = ratelimit.MustPlan("anonymous", p, ratelimit.PerMinute(7))
+	want.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(8))
 	day := func(y int, m time.Month, hour int) time.Time { return time.Date(y, m, 1, hour, 0, 0, 0, time.UTC) }
 	want.Deprecations = map[string]Deprecation{
 		"listPets": {Since: day(2026, 1, 10), Options: deprecation.Options{

@@ -16,10 +16,10 @@ func TestMistakesInTheFile(t *testing.T) {
 		want []string // lines, without "petstore.yaml:"; … stands for any rest
 	}{
 		{"unknown setting", "lisen: 127.0.0.1:8080\n", []string{
-			"1:1: lisen: there is no such setting; want one of admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, drain_delay, listen, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies",
+			"1:1: lisen: there is no such setting; want one of admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, drain_delay, listen, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies, uncharged",
 		}},
 		{"setting in another case", "\nListen: 127.0.0.1:8080\n", []string{
-			"2:1: Listen: there is no such setting; want one of admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, drain_delay, listen, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies",
+			"2:1: Listen: there is no such setting; want one of admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, drain_delay, listen, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies, uncharged",
 		}},
 		{"given twice", "listen: 127.0.0.1:1\ndatabase: a.db\nlisten: 127.0.0.1:2\n", []string{
 			"3:1: listen: is given twice, first in line 1; keep one",
@@ -215,7 +215,7 @@ func TestMistakesInTheFile(t *testing.T) {
 		}},
 
 		{"all at once, in the order of the file", "lisen: x\npenalty: {strikes: x}\nplans:\n  free: [1/x]\n  pro: [2/y]\nlisten: 1\n", []string{
-			"1:1: lisen: there is no such setting; want one of admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, drain_delay, listen, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies",
+			"1:1: lisen: there is no such setting; want one of admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, drain_delay, listen, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies, uncharged",
 			"2:20: penalty.strikes: is text; want a whole number",
 			`4:10: plans.free[0]: quota "1/x": …`,
 			`5:9: plans.pro[0]: quota "2/y": …`,

@@ -12,6 +12,9 @@ import (
 // have it.
 const anonymous = "anonymous"
 
+// uncharged is the name of the plan of requests that are not charged.
+const uncharged = "uncharged"
+
 // A Plan is what a key can be issued with: a name, and either quotas or the
 // right of each key to bring its own.
 type Plan struct {
@@ -54,6 +57,7 @@ func (c *Config) setDefaultPlans() {
 		{name: "enterprise", penalty: c.Penalty},
 	}
 	c.Anonymous = ratelimit.MustPlan(anonymous, c.Penalty, ratelimit.PerMinute(60), ratelimit.PerDay(1000))
+	c.Uncharged = ratelimit.MustPlan(uncharged, ratelimit.Penalty{}, ratelimit.PerMinute(600))
 }
 
 // Of returns the plan of a key that was issued with the named plan and these

@@ -23,6 +23,7 @@ func (s *state) newHandler(c *config.Config) (http.Handler, error) {
 		Limiter:         s.limiter,
 		Plan:            c.Plans.Of,
 		Anonymous:       c.Anonymous,
+		Uncharged:       c.Uncharged,
 		Client:          client,
 		Deprecations:    c.Deprecations,
 		OnDeprecatedUse: s.uses.Count,
