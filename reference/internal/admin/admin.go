@@ -9,16 +9,18 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
+	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // Config says what [New] makes a handler of.
 type Config struct {
-	// Bans is whose bans are listed and lifted.
+	// Bans is the engine whose bans are listed and lifted.
 	Bans ratelimit.Banner
 
 	// Checks are what /readyz reports, in this order.
@@ -27,17 +29,22 @@ type Config struct {
 	// Token is the bearer token that is asked for. Empty: none is.
 	Token string
 
-	// Logger is told of bans that are lifted and of failures. Nil: slog.Default.
+	// Logger gets a line for each request but health checks, and the causes of
+	// failures. Nil: slog.Default.
 	Logger *slog.Logger
+
+	// Now is the clock. Nil: time.Now.
+	Now func() time.Time
 }
 
 type admin struct {
 	Config
 	auth   *bearer.Authenticator[operator]
 	errors *apierror.Responder
+	wrong  *memory.Limiter // counts wrong tokens by network
 }
 
-// operator is the principal of those who know the token.
+// operator is the principal of a client that knows the token.
 type operator struct{}
 
 // New returns the handler of the admin listener.
@@ -52,9 +59,14 @@ func New(c Config) (http.Handler, error) {
 	var err error
 	a.auth, err = bearer.New("petstore admin", verifyToken(c.Token), bearer.Options{
 		MaxToken: len(c.Token) + 1, // one more, or else zero would mean the default
-		Errors:   a.errors,
+		// The header says token; package bearer has no such choice for the body.
+		Description: "The admin token is not valid",
+		Errors:      a.errors,
 	})
 	if err != nil {
+		return nil, fmt.Errorf("admin: %w", err)
+	}
+	if a.wrong, err = memory.New(memory.Options{Now: c.Now, MaxSubjects: maxGuessers}); err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
 	}
 
@@ -74,7 +86,8 @@ func New(c Config) (http.Handler, error) {
 		mux.Handle(pattern, a.guard(handler))
 	}
 	return middleware.Chain(a.errors.Mux(mux),
-		middleware.RequestID, middleware.Recover(a.errors), middleware.SecurityHeaders, a.ownHost, a.auth.Identify), nil
+		middleware.RequestID, a.audit(mux), middleware.Recover(a.errors), middleware.SecurityHeaders,
+		a.ownHost, a.sameSite, a.limitGuesses, a.auth.Identify, a.countGuesses), nil
 }
 
 // guard asks for the token, if there is one.

@@ -2,8 +2,6 @@ package admin
 
 import (
 	"cmp"
-	"context"
-	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -70,19 +68,19 @@ func (a *admin) liftBan(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return errWhose
 	}
-	was, err := a.lift(r.Context(), subject)
-	if err != nil {
+	e := entryOf(r.Context())
+	e.subject = subject
+	was, err := a.Bans.Lift(r.Context(), subject)
+	switch {
+	case err != nil:
+		e.outcome = "failed"
 		return err
+	case was:
+		e.outcome = "ban lifted"
+	default:
+		e.outcome = "no ban"
 	}
 	return writeJSON(w, http.StatusOK, lifted{was})
-}
-
-func (a *admin) lift(ctx context.Context, subject string) (bool, error) {
-	was, err := a.Bans.Lift(ctx, subject)
-	if was {
-		a.Logger.InfoContext(ctx, "ban lifted", slog.String("subject", subject))
-	}
-	return was, err
 }
 
 // subjectOf reads a query of exactly one parameter.

@@ -1,0 +1,197 @@
+package admin_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
+)
+
+// buffer collects log lines.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+// take returns the lines so far and forgets them.
+func (b *buffer) take(t *testing.T) []map[string]any {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var lines []map[string]any
+	for text := range strings.Lines(b.b.String()) {
+		var line map[string]any
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatalf("the log has %q: %v", text, err)
+		}
+		delete(line, "time")
+		delete(line, "request_id")
+		lines = append(lines, line)
+	}
+	b.b.Reset()
+	return lines
+}
+
+// serve answers a request without a listener.
+func serve(h http.Handler, method, target, remote string, fields ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, nil)
+	r.Host, r.RemoteAddr = "localhost:9090", remote
+	for _, line := range fields {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Add(name, value)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func newHandler(t *testing.T, adjust func(*admin.Config)) http.Handler {
+	t.Helper()
+	_, engine := start(t, nil)
+	ban(t, engine, apikey.OwnerSubject("ada"))
+	c := admin.Config{Bans: engine, Logger: slog.New(slog.DiscardHandler)}
+	if adjust != nil {
+		adjust(&c)
+	}
+	h, err := admin.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+const (
+	local    = "127.0.0.1:50000"
+	withAuth = "Authorization: Bearer " + token
+)
+
+// A page of another origin can make a browser send requests here. None is served,
+// whatever it is for and whatever goes with it.
+func TestCrossSiteRequestsAreRefused(t *testing.T) {
+	open, guarded := newHandler(t, nil), newHandler(t, withToken)
+	targets := []string{
+		"GET /healthz", "GET /readyz", "GET /bans", "DELETE /bans?owner=ada", "GET /debug/pprof/", "GET /debug/pprof/profile?seconds=1",
+		"GET /debug/pprof/goroutine", "POST /debug/pprof/symbol", "GET /debug/pprof/cmdline", "GET /nothing", "OPTIONS /bans",
+	}
+	for _, target := range targets {
+		method, path, _ := strings.Cut(target, " ")
+		for _, fields := range [][]string{
+			{"Sec-Fetch-Site: cross-site"}, {"Sec-Fetch-Site: same-site"}, {"Sec-Fetch-Site: anything"}, {"Sec-Fetch-Site: "},
+			{"Sec-Fetch-Site: none", "Sec-Fetch-Site: cross-site"}, {"Sec-Fetch-Site: none, cross-site"}, {"sec-fetch-site: cross-site", "Sec-Fetch-Mode: navigate"},
+		} {
+			for _, w := range []*httptest.ResponseRecorder{serve(open, method, path, local, fields...), serve(guarded, method, path, local, append(fields, withAuth)...)} {
+				if w.Code != 403 || !strings.Contains(w.Body.String(), `"code":"cross_site_request"`) {
+					t.Errorf("%s with %q: %d %s, want 403 cross_site_request", target, fields, w.Code, w.Body)
+				}
+			}
+		}
+	}
+	for _, fields := range [][]string{nil, {"Sec-Fetch-Site: none"}, {"Sec-Fetch-Site: same-origin"}} {
+		if w := serve(open, "GET", "/debug/pprof/", local, fields...); w.Code != 200 {
+			t.Errorf("a profile with %q: %d, want 200", fields, w.Code)
+		}
+	}
+	if w := serve(open, "DELETE", "/bans?owner=ada", local); w.Body.String() != `{"lifted":true}`+"\n" {
+		t.Errorf("after all that, lifting the ban of ada: %s, want it to be there still", w.Body)
+	}
+}
+
+// Each line says who did what, and how it ended. No line holds a token.
+func TestActionsAreLogged(t *testing.T) {
+	log := new(buffer)
+	h := newHandler(t, func(c *admin.Config) {
+		withToken(c)
+		c.Logger = slog.New(slog.NewJSONHandler(log, nil))
+	})
+	const wrong = "Authorization: Bearer wrong-token-wrong-token"
+	line := func(level, method, route string, status int, more ...string) map[string]any {
+		l := map[string]any{
+			"level": level, "msg": "admin request", "remote": local, "method": method, "route": route, "status": float64(status),
+		}
+		for i := 0; i < len(more); i += 2 {
+			l[more[i]] = more[i+1]
+		}
+		return l
+	}
+	for _, tt := range []struct {
+		target string
+		fields []string
+		want   []map[string]any
+	}{
+		{"DELETE /bans?owner=ada", []string{withAuth}, []map[string]any{line("INFO", "DELETE", "/bans", 200, "subject", "owner:ada", "outcome", "ban lifted")}},
+		{"DELETE /bans?owner=ada", []string{withAuth}, []map[string]any{line("INFO", "DELETE", "/bans", 200, "subject", "owner:ada", "outcome", "no ban")}},
+		{"DELETE /bans?network=192.0.2.9", []string{withAuth}, []map[string]any{line("INFO", "DELETE", "/bans", 200, "subject", "network:192.0.2.9/32", "outcome", "no ban")}},
+		{"DELETE /bans?token=" + token, []string{withAuth}, []map[string]any{line("WARN", "DELETE", "/bans", 400)}},
+		{"GET /bans", []string{withAuth}, []map[string]any{line("INFO", "GET", "/bans", 200)}},
+		{"GET /debug/pprof/cmdline", []string{withAuth}, []map[string]any{line("INFO", "GET", "/debug/pprof/cmdline", 200)}},
+		{"GET /bans", []string{wrong}, []map[string]any{line("WARN", "GET", "/bans", 401, "outcome", "wrong token")}},
+		{"DELETE /bans?owner=ada", []string{wrong}, []map[string]any{line("WARN", "DELETE", "/bans", 401, "outcome", "wrong token")}},
+		{"GET /bans", nil, []map[string]any{line("WARN", "GET", "/bans", 401)}},
+		{"GET /bans", []string{withAuth, "Sec-Fetch-Site: cross-site"}, []map[string]any{line("WARN", "GET", "/bans", 403)}},
+		{"GET /" + token, []string{withAuth}, []map[string]any{line("WARN", "GET", "", 404)}},
+		{"GET /healthz", nil, nil},
+		{"GET /readyz", []string{withAuth}, nil},
+		{"GET /readyz", []string{wrong}, []map[string]any{line("WARN", "GET", "/readyz", 200, "outcome", "wrong token")}},
+	} {
+		method, path, _ := strings.Cut(tt.target, " ")
+		serve(h, method, path, local, tt.fields...)
+		if diff := cmp.Diff(tt.want, log.take(t)); diff != "" {
+			t.Errorf("%s with %q, the log (-want +got):\n%s", tt.target, tt.fields, diff)
+		}
+	}
+}
+
+// Ten wrong tokens a minute shut out a network, for any token, until the minute
+// ends. Health checks and other networks go on.
+func TestWrongTokensAreLimited(t *testing.T) {
+	now := time.Date(2026, time.November, 20, 12, 0, 5, 0, time.UTC)
+	h := newHandler(t, func(c *admin.Config) {
+		withToken(c)
+		c.Now = func() time.Time { return now }
+	})
+	get := func(path, remote string, fields ...string) *httptest.ResponseRecorder {
+		return serve(h, "GET", path, remote, fields...)
+	}
+	for i := range 30 {
+		if w := get("/bans", local, withAuth); w.Code != 200 {
+			t.Fatalf("request %d with the token: %d, want 200", i+1, w.Code)
+		}
+	}
+	for i := range 10 {
+		if w := get("/bans", local, "Authorization: Bearer wrong"); w.Code != 401 {
+			t.Errorf("wrong token %d: %d, want 401", i+1, w.Code)
+		}
+	}
+	for _, auth := range []string{"Authorization: Bearer wrong", withAuth} {
+		w := get("/bans", local, auth)
+		if w.Code != 429 || w.Header().Get("Retry-After") != "55" || strings.Contains(w.Body.String(), token) {
+			t.Errorf("after ten wrong tokens: %d, Retry-After %q, %s; want 429 for 55 seconds", w.Code, w.Header().Get("Retry-After"), w.Body)
+		}
+	}
+	if w := get("/healthz", local); w.Code != 200 {
+		t.Errorf("health without a token: %d, want 200", w.Code)
+	}
+	if w := get("/bans", "192.0.2.1:5", withAuth); w.Code != 200 {
+		t.Errorf("the token from another network: %d, want 200", w.Code)
+	}
+	now = now.Add(55 * time.Second)
+	if w := get("/bans", local, withAuth); w.Code != 200 {
+		t.Errorf("the token in the next minute: %d, want 200", w.Code)
+	}
+}
