@@ -10,9 +10,9 @@ import (
 )
 
 var errUnavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
-	"The service cannot answer this request at the moment. Try again after the time in Retry-After.")
+	"The service is temporarily unavailable. Retry after the time in the Retry-After header.")
 
-// retryAfter is what a client is told to wait, in seconds, while the store fails.
+// retryAfter is how many seconds a client must wait while the store fails.
 const retryAfter = "5"
 
 // failure makes a 503 of the errors that mean "not now".

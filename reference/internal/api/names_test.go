@@ -54,7 +54,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("the name %+q came back as %+q (%v)", name, stored.Name, err)
 		}
 	}
-	const message = "The request body is not valid: /name must be text with at least one visible character and without control characters, bidirectional ones included."
+	const message = "The request body is not valid: /name must be visible text without control characters or bidirectional controls."
 	if e, err := postName(t, &s.Client, "\u202ekuD").Error(); err != nil || e.Message != message {
 		t.Errorf("the message is %q, want %q", e.Message, message)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 var errPrecondition = apierror.New(http.StatusPreconditionFailed, apierror.CodePreconditionFailed,
-	"A precondition of the request does not hold.")
+	"A precondition of the request failed: If-Match or If-None-Match.")
 
 // preconditions evaluates If-Match and If-None-Match in the order of RFC 9110
 // section 13.2.2. The target of r exists; etag is the strong validator of its

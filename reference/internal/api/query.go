@@ -34,7 +34,7 @@ func parseListQuery(raw string, limit openapi.Range) (store.ListQuery, error) {
 	}
 	if text, ok := values["cursor"]; ok {
 		if q.After, ok = decodeCursor(text, q.Status); !ok {
-			return q, invalidParameter("The parameter cursor must be taken, with the same status, from the Link of the page before.")
+			return q, invalidParameter("The parameter cursor is not valid. Take it from the Link header of the previous page, and send the same status with it.")
 		}
 	}
 	return q, nil
@@ -47,12 +47,12 @@ func parseListQuery(raw string, limit openapi.Range) (store.ListQuery, error) {
 func parseQuery(raw string) (map[string]string, error) {
 	all, err := url.ParseQuery(raw)
 	if err != nil {
-		return nil, invalidParameter("The query is malformed.")
+		return nil, invalidParameter("The query string is malformed: it has a semicolon or invalid percent-encoding.")
 	}
 	for name, values := range all {
 		for _, text := range append(values, name) {
 			if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
-				return nil, invalidParameter("The query is not UTF-8, or holds NUL.")
+				return nil, invalidParameter("The query string must be UTF-8 without NUL characters.")
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func parseQuery(raw string) (map[string]string, error) {
 		switch values, ok := all[name]; {
 		case !ok:
 		case len(values) > 1:
-			return nil, invalidParameter("The parameter " + name + " must be given once.")
+			return nil, invalidParameter("The parameter " + name + " must not be repeated.")
 		default:
 			known[name] = values[0]
 		}

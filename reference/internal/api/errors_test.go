@@ -1,0 +1,205 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/contract"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+var update = flag.Bool("update", false, "write the texts of errors to testdata/errors.txt")
+
+const errorsFile = "testdata/errors.txt"
+
+// A situation is one in which a client reads an error.
+type situation struct {
+	name    string
+	adjust  func(*api.Config)
+	quotas  []string // of the key
+	prepare func(*testing.T, *service, *contract.Client)
+	request contract.Request
+}
+
+// fails returns a config whose store fails in this way.
+func fails(err error) func(*api.Config) {
+	return func(c *api.Config) {
+		c.Pets = &brokenStore{fail: func(context.Context) error { return err }}
+	}
+}
+
+// situations are at least one for each code.
+func situations() []situation {
+	type request = contract.Request
+	post := func(body string, header ...string) request {
+		return request{Method: "POST", Target: "/v1/pets", Body: body, Header: append(header, "Content-Type: application/json")}
+	}
+	list := request{Target: "/v1/pets"}
+	times := func(n int) func(*testing.T, *service, *contract.Client) {
+		return func(t *testing.T, _ *service, c *contract.Client) {
+			for range n {
+				c.Get(t, "/v1/pets")
+			}
+		}
+	}
+	// Strikes begin after the grace.
+	struck := func(n int) func(*testing.T, *service, *contract.Client) {
+		return func(t *testing.T, s *service, c *contract.Client) {
+			times(2)(t, s, c)
+			s.clock.advance(3 * time.Second)
+			times(n)(t, s, c)
+		}
+	}
+	one := []string{"1/minute"}
+	return []situation{
+		{name: "empty body", request: request{Method: "POST", Target: "/v1/pets"}},
+		{name: "empty JSON", request: post(" ")},
+		{name: "not JSON", request: post("{")},
+		{name: "no object", request: post("[]")},
+		{name: "one member missing", request: post(`{"categoryId":3}`)},
+		{name: "two faults", request: post(`{}`)},
+		{name: "three faults", request: post(`{"name":"","categoryId":"3","status":"lost"}`)},
+		{name: "blank name", request: post(`{"name":" ","categoryId":3}`)},
+		{name: "long name", request: post(`{"name":"` + strings.Repeat("x", 256) + `","categoryId":3}`)},
+		{name: "member twice", request: post(`{"name":"a","name":"b","categoryId":3}`)},
+		{name: "limit", request: request{Target: "/v1/pets?limit=101"}},
+		{name: "status", request: request{Target: "/v1/pets?status=lost"}},
+		{name: "cursor", request: request{Target: "/v1/pets?cursor=x"}},
+		{name: "repeated", request: request{Target: "/v1/pets?limit=1&limit=1"}},
+		{name: "list", request: request{Target: "/v1/pets?status[]=sold"}},
+		{name: "malformed query", request: request{Target: "/v1/pets?limit=%zz"}},
+		{name: "query that is not UTF-8", request: request{Target: "/v1/pets?x=%ff"}},
+		{name: "no key", request: none(list)},
+		{name: "wrong key", request: request{Target: "/v1/pets", Key: new("x")}},
+		{name: "two keys", request: request{Target: "/v1/pets", Header: []string{"Authorization: Bearer x"}}},
+		{name: "path", request: request{Target: "/v1/nothing"}},
+		{name: "pet", request: request{Target: "/v1/pets/99"}},
+		{name: "method", request: request{Method: "DELETE", Target: "/v1/pets"}},
+		{name: "removed", request: request{Target: "/v1/pets/1"}, prepare: func(_ *testing.T, s *service, _ *contract.Client) {
+			s.clock.set(time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC))
+		}},
+		{name: "precondition", request: request{Target: "/v1/pets", Header: []string{`If-Match: "x"`}}},
+		{name: "large body", request: post(strings.Repeat(" ", 70000))},
+		{name: "long target", request: request{Target: "/v1/pets?" + strings.Repeat("x", 9000)}},
+		{name: "media type", request: request{Method: "POST", Target: "/v1/pets", Body: "x", Header: []string{"Content-Type: text/plain"}}},
+		{name: "coding", request: post("x", "Content-Encoding: gzip")},
+		{name: "limited", quotas: []string{"60/minute"}, prepare: times(60), request: list},
+		{name: "limited, one request", quotas: one, prepare: times(1), request: list},
+		{name: "limited by the day", quotas: []string{"2/day"}, prepare: times(2), request: list},
+		{name: "limited, one strike left", quotas: one, prepare: struck(8), request: list},
+		{name: "limited, no strike left", quotas: one, prepare: struck(9), request: list},
+		{name: "limited, never banned", adjust: func(c *api.Config) {
+			c.Plan = func(string, []string) (*ratelimit.Plan, error) {
+				return ratelimit.NewPlan("mild", ratelimit.Penalty{}, ratelimit.PerMinute(1))
+			}
+		}, prepare: times(1), request: list},
+		{name: "limited network", adjust: func(c *api.Config) {
+			c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1))
+		}, prepare: func(t *testing.T, s *service, _ *contract.Client) {
+			s.Do(t, none(list))
+		}, request: none(list)},
+		{name: "banned key", request: list, prepare: func(t *testing.T, s *service, _ *contract.Client) {
+			if err := s.limits.Ban(t.Context(), "owner:reader", time.Minute); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{name: "banned network", request: none(list), prepare: func(t *testing.T, s *service, _ *contract.Client) {
+			if err := s.limits.Ban(t.Context(), api.NetworkSubject("127.0.0.1/32"), time.Minute); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{name: "failure", adjust: fails(errors.New("x")), request: list},
+		{name: "store", adjust: fails(store.ErrUnavailable), request: list},
+		{name: "key store", request: list, adjust: func(c *api.Config) {
+			c.Plan = func(string, []string) (*ratelimit.Plan, error) { return nil, errors.New("no such plan") }
+		}},
+		{name: "limiter", request: list, adjust: func(c *api.Config) { c.Limiter = brokenLimiter{} }},
+	}
+}
+
+// What a client reads is part of the API. The file has it all; -update writes it.
+func TestTextsOfErrors(t *testing.T) {
+	var text strings.Builder
+	messages := make(map[string][]string) // by code
+	for _, situation := range situations() {
+		s := start(t, situation.adjust)
+		if situation.name == "limiter" {
+			s.Now = time.Now // which the fields of undecided requests are from
+		}
+		quotas := situation.quotas
+		if quotas == nil {
+			quotas = []string{"1000/minute"}
+		}
+		c := s.with(s.key(t, "reader", "enterprise", quotas...))
+		c.Now = s.Now
+		if situation.prepare != nil {
+			situation.prepare(t, s, c)
+		}
+		resp := c.Do(t, situation.request)
+		e, err := resp.Error()
+		if err != nil {
+			t.Errorf("%s: %d: %v", situation.name, resp.StatusCode, err)
+			continue
+		}
+		fmt.Fprintf(&text, "%s: %d %s\n\t%s\n", situation.name, resp.StatusCode, e.Code, e.Message)
+		messages[e.Code] = append(messages[e.Code], e.Message)
+	}
+	if *update {
+		if err := os.WriteFile(errorsFile, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(errorsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), text.String()); d != "" {
+		t.Errorf("the texts (-want +got):\n%s", d)
+	}
+	for code, example := range documentedErrors(t) {
+		if !slices.Contains(messages[code], example) {
+			t.Errorf("the document has the message %q for %s, and clients read one of\n%s", example, code, strings.Join(messages[code], "\n"))
+		}
+		delete(messages, code)
+	}
+	if len(messages) > 0 {
+		t.Errorf("the document has no example of the codes %q", slices.Sorted(maps.Keys(messages)))
+	}
+}
+
+// documentedErrors returns the message of the example of each code.
+func documentedErrors(t *testing.T) map[string]string {
+	t.Helper()
+	document, err := api.Document(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Components struct {
+			Examples map[string]struct {
+				Value struct{ Code, Message string }
+			}
+		}
+	}
+	if err := json.Unmarshal(document.JSON(), &d); err != nil {
+		t.Fatal(err)
+	}
+	examples := make(map[string]string)
+	for _, e := range d.Components.Examples {
+		examples[e.Value.Code] = e.Value.Message
+	}
+	return examples
+}
