@@ -60,7 +60,8 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	a.site.Handle("GET "+documentPath, a.errors.Handle(shown.serve))
+	a.site.Handle(http.MethodGet+" "+documentPath, a.errors.Handle(shown.serve))
+	a.site.Handle(http.MethodOptions+" "+documentPath, options("GET, HEAD, OPTIONS"))
 	return a.gate(resources)
 }
 
@@ -99,14 +100,15 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 
+	targets := middleware.TargetLimit(MaxTarget, a.errors)
 	site := a.errors.Mux(a.site)
 	service := auth.Require(middleware.Chain(a.errors.Mux(a.service), remove...))
 	gated := middleware.Chain(split(service, site),
-		auth.Identify, a.count(charge, spare), middleware.TargetLimit(MaxTarget, a.errors))
+		auth.Identify, a.count(charge, spare), targets)
 	front := slices.Concat([]middleware.Middleware{
-		middleware.RequestID, a.enter, a.logRequests, middleware.Recover(a.errors), middleware.SecurityHeaders, allowOrigins(a.Origins),
-	}, announce)
-	return middleware.Chain(public(spare(site), gated), front...), nil
+		middleware.RequestID, a.enter, a.logRequests, middleware.Recover(a.errors), middleware.SecurityHeaders,
+	}, announce, []middleware.Middleware{allowOrigins(a.Origins)})
+	return middleware.Chain(public(spare(targets(site)), gated), front...), nil
 }
 
 // public sends requests for pages that need no key to site, around the gate. What

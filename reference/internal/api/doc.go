@@ -17,9 +17,10 @@
 //
 // Each step may answer, and what it answers has passed the steps before it:
 //
-//	request ID, log, panics, security headers, CORS
+//	request ID, log, panics, security headers
 //	Deprecation, Sunset and Link     on the path of a deprecated operation
-//	the OpenAPI document       429   /openapi.json, needs no key; over the quota of uncharged requests
+//	CORS                             answers preflights
+//	the OpenAPI document             /openapi.json, without a key: 429, 414, 412, 304
 //	authentication                   finds the principal and refuses nothing yet
 //	ban and quota              429   of the key's owner, or else of the network
 //	length of the target       414
@@ -38,6 +39,6 @@
 // for the document among them, have a quota of their own ([Config.Uncharged]).
 //
 // So every response has X-RateLimit-Limit, -Remaining and -Reset, except for
-// preflights of CORS and what net/http answers by itself to requests that are not
-// HTTP.
+// preflights of CORS and the responses that net/http writes by itself: 400 to what is
+// not HTTP, 431 to a header section that is too large, 417 to an unknown Expect.
 package api

@@ -85,8 +85,7 @@ func TestProtocolVersions(t *testing.T) {
 	want(t, s.Raw(t, "GET /v1/pets HTTP/1.1\r\nhost: x\r\nAUTHORIZATION: Bearer "+s.Key+"\r\n\r\n"), 200, "")
 }
 
-// What is not HTTP is refused by net/http, in its own way, without reaching the
-// API.
+// What net/http cannot serve it refuses by itself, without reaching the API.
 func TestBrokenHTTPIsRefused(t *testing.T) {
 	s := start(t, nil)
 	auth := "Authorization: Bearer " + s.Key + "\r\n"
@@ -102,6 +101,7 @@ func TestBrokenHTTPIsRefused(t *testing.T) {
 		"an unknown coding":        "POST /v1/pets HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n" + auth + "\r\n",
 		"a large header section":   "GET /v1/pets HTTP/1.1\r\nHost: x\r\n" + auth + "X: " + strings.Repeat("x", 100_000) + "\r\n\r\n",
 		"an unknown version":       "GET /v1/pets HTTP/3.7\r\nHost: x\r\n" + auth + "\r\n",
+		"an unknown expectation":   "GET /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: more\r\n" + auth + "\r\n",
 		"garbage":                  "\x16\x03\x01\x02\x00\r\n\r\n",
 	} {
 		conn := s.Dial(t)
