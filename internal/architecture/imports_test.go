@@ -32,6 +32,7 @@ var rules = map[string][]string{
 	"ratelimit/ululelimit":    {"ratelimit", "apierror", "internal/response", "github.com/ulule/limiter/v3", "github.com/pkg/errors"},
 	"ratelimit/ratelimittest": {"ratelimit", "apierror", "internal/response", "github.com/google/go-cmp"},
 	"internal/response":       {},
+	"internal/mutate":         {},
 }
 
 func TestImports(t *testing.T) {
