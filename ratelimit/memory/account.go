@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"slices"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -26,36 +25,52 @@ func windowEnd(now int64, length time.Duration) int64 {
 	return (now/int64(length) + 1) * int64(length/time.Second)
 }
 
-// roll brings the account to the time now and the windows of plan: windows that
-// have ended are dropped, as are those in which nothing was used, and those of
-// the plan that are missing begin.
+// furthest returns the latest end that a window may have: one window ahead.
+func furthest(now int64, length time.Duration) int64 {
+	return windowEnd(now, length) + int64(length/time.Second)
+}
+
+// expire drops the windows that have ended, and those in which nothing was used.
 //
 // After the clock stepped back, windows lie in the future. They go on, so that
 // no quota is granted twice; but none is left more than one window ahead, so that
-// a clock that was years ahead does not lock anybody out for years.
-func (a *account) roll(now int64, plan *ratelimit.Plan) {
+// a clock that was years ahead does not lock a subject out for years.
+func (a *account) expire(now int64) {
 	kept := 0
 	for i := range a.n {
 		length := a.lengths[i]
-		end := min(a.end[i], windowEnd(now, length)+int64(length/time.Second))
+		end := min(a.end[i], furthest(now, length))
 		if end*int64(time.Second) <= now || a.used(i) == 0 {
 			continue
 		}
-		a.lengths[kept], a.began[kept], a.end[kept] = length, a.began[i], end
+		a.lengths[kept], a.limits[kept] = length, a.limits[i]
+		a.began[kept], a.end[kept] = a.began[i], end
 		kept++
 	}
-	clear(a.lengths[kept:])
+	clear(a.lengths[kept:a.n])
+	clear(a.limits[kept:a.n])
 	a.n = kept
+}
+
+// roll brings the account to the time now and to plan: windows that are over are
+// dropped, the windows of the plan that are missing begin, and all of these are
+// held against the plan's limits.
+func (a *account) roll(now int64, plan *ratelimit.Plan) {
+	a.expire(now)
 	for i := range plan.Len() {
-		if length := plan.Quota(i).Window; a.find(length) < 0 {
-			a.open(length, now, plan)
+		q := plan.Quota(i)
+		limit, w := roundLimit(q.Limit), a.find(q.Window)
+		if w < 0 {
+			a.open(q.Window, limit, now, plan)
+			continue
 		}
+		a.limits[w] = min(a.limits[w], limit)
 	}
 }
 
 // open begins a window in its place by length. If there is no room, it takes
 // the place of the first window to end that is not the plan's.
-func (a *account) open(length time.Duration, now int64, plan *ratelimit.Plan) {
+func (a *account) open(length time.Duration, limit, now int64, plan *ratelimit.Plan) {
 	if a.n == maxWindows {
 		a.close(a.dispensable(plan))
 	}
@@ -64,26 +79,33 @@ func (a *account) open(length time.Duration, now int64, plan *ratelimit.Plan) {
 		i++
 	}
 	copy(a.lengths[i+1:a.n+1], a.lengths[i:a.n])
+	copy(a.limits[i+1:a.n+1], a.limits[i:a.n])
 	copy(a.began[i+1:a.n+1], a.began[i:a.n])
 	copy(a.end[i+1:a.n+1], a.end[i:a.n])
-	a.lengths[i], a.began[i], a.end[i] = length, a.count, windowEnd(now, length)
+	a.lengths[i], a.limits[i], a.began[i], a.end[i] = length, limit, a.count, windowEnd(now, length)
 	a.n++
 }
 
 func (a *account) close(i int) {
 	copy(a.lengths[i:], a.lengths[i+1:a.n])
+	copy(a.limits[i:], a.limits[i+1:a.n])
 	copy(a.began[i:], a.began[i+1:a.n])
 	copy(a.end[i:], a.end[i+1:a.n])
 	a.n--
-	a.lengths[a.n] = 0
+	a.lengths[a.n], a.limits[a.n] = 0, 0
 }
 
 // dispensable returns the window that ends first of those not in the plan.
 func (a *account) dispensable(plan *ratelimit.Plan) int {
-	best := -1
+	best, q := -1, 0
 	for i := range a.n {
-		inPlan := slices.ContainsFunc(plan.Quotas(), func(q ratelimit.Quota) bool { return q.Window == a.lengths[i] })
-		if !inPlan && (best < 0 || a.end[i] < a.end[best]) {
+		for q < plan.Len() && plan.Quota(q).Window < a.lengths[i] {
+			q++
+		}
+		if q < plan.Len() && plan.Quota(q).Window == a.lengths[i] {
+			continue
+		}
+		if best < 0 || a.end[i] < a.end[best] {
 			best = i
 		}
 	}
@@ -92,7 +114,12 @@ func (a *account) dispensable(plan *ratelimit.Plan) int {
 
 // find returns the index of the window of the given length, or -1.
 func (a *account) find(length time.Duration) int {
-	return slices.Index(a.lengths[:a.n], length)
+	for i, l := range a.lengths[:a.n] {
+		if l == length {
+			return i
+		}
+	}
+	return -1
 }
 
 // used returns what was used in window i.
@@ -112,11 +139,12 @@ func (a *account) states(d *ratelimit.Decision) (fits bool) {
 	return fits
 }
 
-// charge adds d.Cost to every window. A window that is not the plan's, and may
-// hold no more, is left full.
+// charge adds d.Cost, which fits into the windows of the plan, to every window.
+// A window that is not the plan's, and may hold no more, is left full.
 func (a *account) charge(d *ratelimit.Decision) {
 	for i := range a.n {
-		a.began[i] += uint32(max(a.used(i)+d.Cost-ratelimit.MaxLimit, 0))
+		room := ratelimit.MaxLimit - a.used(i)
+		a.began[i] += uint32(max(d.Cost-room, 0))
 	}
 	a.count += uint32(d.Cost)
 	for i := range d.Plan.Len() {
@@ -124,22 +152,29 @@ func (a *account) charge(d *ratelimit.Decision) {
 	}
 }
 
-// refund takes cost back from the windows that the time at lies in.
-func (a *account) refund(at, cost int64) {
-	for i := range a.n {
-		if windowEnd(at, a.lengths[i]) == a.end[i] {
-			a.began[i] += uint32(min(cost, a.used(i)))
+// refund takes back what d was charged from those of its windows that are still
+// the subject's.
+func (a *account) refund(d *ratelimit.Decision) {
+	for i := range d.Plan.Len() {
+		if w := a.find(d.Plan.Quota(i).Window); w >= 0 && a.end[w] == d.States[i].Reset {
+			a.began[w] += uint32(min(d.Cost, a.used(w)))
 		}
 	}
 }
 
-// add adds units[i] to the window of the plan's i-th quota, if the time at lies
-// in it. The account has been rolled.
-func (a *account) add(plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at int64) {
+// add adds units[i], at most MaxLimit, to the window of the plan's i-th quota,
+// unless the window that the time at lies in is over. Units of the next window
+// move the subject's window there, with what it holds. The account has been
+// rolled to now.
+func (a *account) add(plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at, now int64) {
 	for i := range plan.Len() {
-		if w := a.find(plan.Quota(i).Window); windowEnd(at, a.lengths[w]) == a.end[w] {
-			a.began[w] -= uint32(min(units[i], ratelimit.MaxLimit-a.used(w)))
+		w := a.find(plan.Quota(i).Window)
+		end := windowEnd(at, a.lengths[w])
+		if units[i] == 0 || end*int64(time.Second) <= now {
+			continue
 		}
+		a.began[w] -= uint32(min(units[i], ratelimit.MaxLimit-a.used(w)))
+		a.end[w] = max(a.end[w], min(end, furthest(now, a.lengths[w])))
 	}
 }
 

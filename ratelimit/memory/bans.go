@@ -21,10 +21,12 @@ func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration) e
 	defer s.mu.Unlock()
 	r, _ := s.record(h, now)
 	r.ban(length, now)
-	if err := l.putRecord(s, h, r, now); err != nil {
+	e := l.take(s, h)
+	if err := l.putRecord(s, h, r, 0, now); err != nil {
+		s.thaw(h, &e, 0)
 		return err
 	}
-	s.mark(h)
+	s.thaw(h, &e, marked)
 	s.name(h, subject, now)
 	return nil
 }
@@ -80,14 +82,4 @@ func (s *segment) banEnds(h uint64, now int64) int64 {
 // name keeps the name of the banned subject h.
 func (s *segment) name(h uint64, subject string, now int64) {
 	s.names.add(h, subject, func(h uint64) bool { return s.banEnds(h, now) > 0 })
-}
-
-// mark has the record of h looked at before its account is charged again.
-func (s *segment) mark(h uint64) {
-	t := s.table.Load()
-	if i, found := t.find(h); found {
-		slot := t.slot(i)
-		old := slot.freeze()
-		slot.setMeter((old | marked).after(old))
-	}
 }

@@ -33,7 +33,7 @@ func (l *Limiter) Peek(_ context.Context, subject string, plan *ratelimit.Plan) 
 	default:
 		d.Outcome = ratelimit.Limited
 	}
-	d.StrikesLeft = strikesLeft(&d, r.strikes)
+	d.StrikesLeft = strikesLeft(&d, &r)
 	d.Settle()
 	return d, nil
 }
@@ -44,14 +44,14 @@ func (l *Limiter) Reset(_ context.Context, subject string) error {
 	s := l.segment(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l.drop(s, h)
+	l.drop(s, h) // first, so that until the end of the call every other one waits for the lock
 	l.drop(s, recordHash(h))
 	return nil
 }
 
 // Refund implements [ratelimit.Refunder].
 func (l *Limiter) Refund(_ context.Context, subject string, d *ratelimit.Decision) error {
-	if d.Outcome != ratelimit.Allowed {
+	if d.Outcome != ratelimit.Allowed || d.Cost < 1 {
 		return nil
 	}
 	now := l.clock.now()
@@ -59,12 +59,22 @@ func (l *Limiter) Refund(_ context.Context, subject string, d *ratelimit.Decisio
 	s := l.segment(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := l.take(s, h, now, d.Plan)
-	if e.slot == nil {
+	e := l.take(s, h)
+	if !e.found {
 		return nil
 	}
-	e.refund(d.Time, d.Cost)
-	return l.put(s, h, &e, e.old&(marked|heavyLong|heavyShort), now)
+	e.expire(now)
+	e.refund(d)
+	if e.n == 0 { // all of its windows are over
+		s.thaw(h, &e, 0)
+		l.drop(s, h)
+		return nil
+	}
+	if err := l.reserve(s, h, &e, now); err != nil {
+		return err
+	}
+	l.put(s, h, &e, e.old&marked, now)
+	return nil
 }
 
 // Charge implements [ratelimit.Charger].
@@ -83,13 +93,16 @@ func (l *Limiter) Charge(_ context.Context, subject string, plan *ratelimit.Plan
 	s := l.segment(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := l.take(s, h, now, plan)
-	d := ratelimit.Decision{Plan: plan, Cost: 1, Time: now}
-	e.add(plan, units, at.UnixNano())
-	e.states(&d)
-	flags := heaviness(&d)
+	e := l.take(s, h)
+	e.roll(now, plan)
+	e.add(plan, units, nanoseconds(at), now)
+	if err := l.reserve(s, h, &e, now); err != nil {
+		return err
+	}
+	flags := e.old & marked
 	if r, _ := s.record(h, now); r.pending() {
 		flags |= marked // the record may outlive the account that this one follows
 	}
-	return l.put(s, h, &e, flags, now)
+	l.put(s, h, &e, flags, now)
+	return nil
 }

@@ -16,106 +16,138 @@ func (l *Limiter) charge(slot slot, h uint64, d *ratelimit.Decision) bool {
 			return false
 		}
 		shape := l.shapes.get(m.shape()) // of a frozen slot: none
-		if shape.n != d.Plan.Len() {
-			return false
-		}
-		charged := m&^(heavyLong|heavyShort) + meter(d.Cost)*countUnit | dirty
-		heavy := heavyShort
-		var least, latest int64 // of the applicable quota
-		for k := range shape.n {
-			w, q := slot.window(k), d.Plan.Quota(k)
-			left := q.Limit - w.used(m.count()) - d.Cost
-			if left < 0 || q.Window != shape.lengths[k] || !w.open(d.Time, q.Window) {
+		var least, latest int64          // of the applicable quota
+		i, quotas := 0, d.Plan.Len()
+		for k := range shape.len() {
+			w, length := slot.window(k), shape.length(k)
+			used := w.used(m.count())
+			if !w.open(d.Time, length) {
 				return false
 			}
-			if k == shape.n-1 {
-				heavy = heavyLong
+			if i == quotas || d.Plan.Quota(i).Window != length {
+				// A window of another plan. One that holds nothing is over.
+				if used == 0 || d.Cost > ratelimit.MaxLimit-used {
+					return false
+				}
+				continue
 			}
-			if left*2 <= q.Limit {
-				charged |= heavy
+			limit := d.Plan.Quota(i).Limit
+			left := limit - used
+			if left < d.Cost || limit < shape.limit(k) {
+				return false
 			}
+			left -= d.Cost
 			end := w.end()
-			if k == 0 || left < least || left == least && end > latest {
-				d.Applicable, least, latest = k, left, end
+			if i == 0 || left < least || left == least && end > latest {
+				d.Applicable, least, latest = i, left, end
 			}
-			d.States[k] = ratelimit.State{Remaining: left, Reset: end}
+			d.States[i] = ratelimit.State{Remaining: left, Reset: end}
+			i++
 		}
-		if slot.swap(m, charged) {
+		if i < quotas {
+			return false
+		}
+		if slot.swap(m, m+meter(d.Cost)*countUnit|dirty) {
 			d.Outcome = ratelimit.Allowed
-			d.StrikesLeft = strikesLeft(d, 0)
+			if d.StrikesLeft = d.Plan.Penalty().Strikes; d.StrikesLeft == 0 {
+				d.StrikesLeft = -1
+			}
 			return true
 		}
 	}
 }
 
-// maxLate is how late the time on the fast path may be without anybody being
-// refused for it: what ends sooner than that is left to decide.
+// maxLate is how late the time on the fast path may be without a request being
+// refused for it: what ends sooner than that is decided by the exact time.
 const maxLate = time.Second
 
 // refuse is the fast path of a flood: it answers a request that is limited or
 // banned where that changes nothing, and takes no lock. It reports whether it
 // did. The request is not one that charge admits.
 func (l *Limiter) refuse(t *table, slot slot, h uint64, d *ratelimit.Decision) bool {
-	m := slot.meter()
-	shape := l.shapes.get(m.shape())
-	if slot.hash() != h || shape.n != d.Plan.Len() {
+	if !l.refuseAt(t, slot, h, d) {
 		return false
 	}
-	fits := true
-	for k := range shape.n {
-		w, q := slot.window(k), d.Plan.Quota(k)
-		if q.Window != shape.lengths[k] || !w.open(d.Time, q.Window) || d.Cost > q.Limit {
+	if d.RetryAfter >= maxLate {
+		return true
+	}
+	d.Time = l.clock.now()
+	return l.refuseAt(t, slot, h, d)
+}
+
+// refuseAt is refuse by the time in d.
+func (l *Limiter) refuseAt(t *table, slot slot, h uint64, d *ratelimit.Decision) bool {
+	m := slot.meter()
+	if slot.hash() != h {
+		return false
+	}
+	shape := l.shapes.get(m.shape())
+	fits, i, quotas := true, 0, d.Plan.Len()
+	var last int64 // end of a window
+	for k := range shape.len() {
+		w, length := slot.window(k), shape.length(k)
+		if !w.open(d.Time, length) {
 			return false
 		}
-		left := max(q.Limit-w.used(m.count()), 0)
-		d.States[k] = ratelimit.State{Remaining: left, Reset: w.end()}
+		last = max(last, w.end())
+		if i == quotas || d.Plan.Quota(i).Window != length {
+			continue
+		}
+		limit := d.Plan.Quota(i).Limit
+		if d.Cost > limit || limit < shape.limit(k) {
+			return false
+		}
+		left := max(limit-w.used(m.count()), 0)
+		d.States[i] = ratelimit.State{Remaining: left, Reset: w.end()}
 		fits = fits && left >= d.Cost
+		i++
 	}
-	endured := d.Plan.Penalty().Strikes
+	if i < quotas {
+		return false
+	}
+	punishes := d.Plan.Penalty().Strikes > 0
 	var r record
-	if (endured > 0 || m&marked != 0) && !t.glance(h, d.Time, &r) {
+	if (punishes || m&marked != 0) && !t.glance(h, m, d.Time, &r) {
 		return false
 	}
 	d.Outcome, d.BanEnds = ratelimit.Limited, r.banEnds(d.Time)
 	if d.BanEnds > 0 {
 		d.Outcome = ratelimit.Banned
 	}
-	if d.Settle(); d.RetryAfter < maxLate {
-		return false
-	}
-	d.StrikesLeft = strikesLeft(d, r.strikes)
+	d.Settle()
+	d.StrikesLeft = strikesLeft(d, &r)
 	changesNothing := d.Outcome == ratelimit.Banned ||
-		!fits && (endured == 0 || r.spares(d.Time, windowStart(d), d.Plan.Penalty().Grace))
+		!fits && (!punishes || r.expires >= last && r.spares(d.Time, windowStart(d), d.Plan.Penalty().Grace))
 	return changesNothing && slot.meter() == m
 }
 
-// glance fills r, which is empty, with the record of h, without the lock. It
-// reports whether nobody changed the record meanwhile. A subject may have none.
-func (t *table) glance(h uint64, now int64, r *record) (whole bool) {
+// glance fills r, which is empty, with the record of h, whose account has the
+// meter m, without the lock. It reports whether the record is whole, and needs no
+// change: a subject may have none, unless its account is marked.
+func (t *table) glance(h uint64, m meter, now int64, r *record) bool {
 	h = recordHash(h)
 	i, found := t.find(h)
 	if !found {
-		return true
+		return m&marked == 0
 	}
 	s := t.slot(i)
-	m := s.meter()
-	if s.hash() != h || m.shape() != int(recordShape) {
+	before := s.meter()
+	if s.hash() != h || before.shape() != int(recordShape) {
 		return false
 	}
 	r.read(s, now)
-	return s.meter() == m
+	until := r.until
+	r.cut(now)
+	return s.meter() == before && r.expires > 0 && r.until == until
 }
 
 // strikesLeft returns what a decision says of strikes.
-func strikesLeft(d *ratelimit.Decision, strikes int) int {
-	allowed := d.Plan.Penalty().Strikes
-	switch {
-	case allowed == 0:
-		return -1
-	case d.Outcome == ratelimit.Banned:
+func strikesLeft(d *ratelimit.Decision, r *record) int {
+	p := d.Plan.Penalty()
+	if d.Outcome == ratelimit.Banned && p.Strikes > 0 {
 		return 0
 	}
-	return max(allowed-strikes, 0)
+	return p.StrikesLeft(r.strikes, r.since, d.Time/int64(time.Second))
 }
 
 // windowStart returns when the window of the applicable quota began, in Unix

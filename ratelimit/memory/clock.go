@@ -39,6 +39,12 @@ const (
 	latest   = (1<<32 - 1 - 3*366*24*3600) * int64(time.Second)
 )
 
+// nanoseconds returns t in Unix nanoseconds, no further from now than the clock
+// goes.
+func nanoseconds(t time.Time) int64 {
+	return min(max(t.Unix(), earliest), latest/int64(time.Second))*int64(time.Second) + int64(t.Nanosecond())
+}
+
 func (c *clock) init(read func() time.Time) {
 	c.read = read
 	c.start = time.Now()

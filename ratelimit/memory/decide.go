@@ -8,10 +8,11 @@ func (l *Limiter) decide(s *segment, h uint64, subject string, d *ratelimit.Deci
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d.Time = l.clock.now()
-	e := l.take(s, h, d.Time, d.Plan)
+	e := l.take(s, h)
+	e.roll(d.Time, d.Plan)
 	r, hasRecord := s.record(h, d.Time)
 	before := r
-	flags := e.old & (heavyLong | heavyShort)
+	r.cut(d.Time)
 	fits := e.states(d)
 
 	d.BanEnds = r.banEnds(d.Time)
@@ -21,28 +22,31 @@ func (l *Limiter) decide(s *segment, h uint64, subject string, d *ratelimit.Deci
 	case fits:
 		d.Outcome = ratelimit.Allowed
 		e.charge(d)
-		r.strikes, r.length = 0, 0
-		flags = heaviness(d)
+		r.clear()
 	default:
 		d.Outcome = ratelimit.Limited
 		d.Settle()
 		l.strike(s, h, subject, &e.account, &r, d)
 	}
-	d.StrikesLeft = strikesLeft(d, r.strikes)
+	d.StrikesLeft = strikesLeft(d, &r)
 	d.Settle()
 
-	if r.pending() {
-		flags |= marked
-	}
-	if e.slot != nil || d.Outcome == ratelimit.Allowed {
-		if err := l.put(s, h, &e, flags, d.Time); err != nil {
+	if e.found || d.Outcome == ratelimit.Allowed {
+		if err := l.reserve(s, h, &e, d.Time); err != nil {
 			return err
 		}
 	}
 	if r != before || hasRecord && r.empty() {
 		// Without room the record is not kept, which makeRoom has counted. The
 		// decision stands.
-		_ = l.putRecord(s, h, r, d.Time)
+		_ = l.putRecord(s, h, r, 0, d.Time)
+	}
+	if e.found {
+		var flags meter
+		if r.pending() {
+			flags = marked
+		}
+		l.put(s, h, &e, flags, d.Time)
 	}
 	l.sweep(s, d.Time, rollSteps)
 	return nil

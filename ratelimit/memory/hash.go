@@ -32,7 +32,8 @@ func newHashKey(secret []byte) (k hashKey) {
 // with secret words, multiplied in pairs to 128 bits, and the halves combined. Two
 // lanes, which do not wait for each other, take 16 bytes of 32 each. Every
 // constant is secret, so that no input can make a factor zero by design. The
-// result is never zero, which marks an empty slot.
+// result is even: odd hashes are those of records. It is never zero, which marks an
+// empty slot.
 func (k *hashKey) sum(s string) uint64 {
 	a, b := k[0], k[1]
 	length := uint64(len(s))
@@ -54,7 +55,7 @@ func (k *hashKey) sum(s string) uint64 {
 	}
 	// The length goes in last. It must not meet the words of the string in one
 	// place: there, a byte could make up for it.
-	return max(fold(a^k[3], b^k[0]^length), 1)
+	return max(accountHash(fold(a^k[3], b^k[0]^length)), 2)
 }
 
 // fold multiplies to 128 bits and combines the halves.

@@ -64,9 +64,9 @@ func TestHashSpreads(t *testing.T) {
 				diff &= diff - 1
 			}
 		}
-		for bit, n := range flips {
+		for bit, n := range flips[1:] { // bit 0 tells accounts from records
 			if n < rounds*40/100 || n > rounds*60/100 {
-				t.Errorf("%d bytes: bit %d changed in %d of %d cases, want about half", size, bit, n, rounds)
+				t.Errorf("%d bytes: bit %d changed in %d of %d cases, want about half", size, bit+1, n, rounds)
 			}
 		}
 	}

@@ -50,7 +50,6 @@ type Limiter struct {
 	held    atomic.Int64 // slots in use
 	evicted atomic.Uint64
 	refused atomic.Uint64
-	saving  atomic.Bool // Save or Load has been called
 }
 
 var _ interface {
@@ -77,13 +76,14 @@ func New(opts Options) (*Limiter, error) {
 	}
 	l := &Limiter{key: newHashKey(opts.Secret), bound: int64(opts.MaxSubjects)}
 	l.clock.init(opts.Now)
-	l.shapes.list.Store(new([]shape))
+	l.shapes.init()
 	log := bits.Len(uint(opts.MaxSubjects-1) / subjectsInSegment)
 	l.shift = uint(64 - log)
 	l.segments = make([]segment, 1<<log)
 	l.tables = make([]atomic.Pointer[table], 1<<log)
 	for i := range l.segments {
 		l.segments[i].table = &l.tables[i]
+		l.segments[i].shapes = map[int]int{}
 		l.tables[i].Store(newTable(minSlots, wordWindows+recordWindows))
 	}
 	return l, nil

@@ -1,22 +1,41 @@
 package memory_test
 
 import (
+	"flag"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
+
+// histories is set to 40000 for the long run of random histories.
+var histories = flag.Int("histories", 300, "random histories in each test that makes some")
 
 func TestConformance(t *testing.T) {
 	ratelimittest.Run(t, newEngine, ratelimittest.Gaps{})
 }
 
+// Histories restart the engine at any point, from what it saves then.
+func TestAgreesWithTheModel(t *testing.T) {
+	ratelimittest.Histories(t, newEngine, *histories, 400)
+}
+
 func newEngine(t *testing.T, start time.Time) ratelimittest.Engine {
 	clock := ratelimittest.NewClock(start)
-	l, err := memory.New(memory.Options{Now: clock.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ratelimittest.Engine{Limiter: l, Set: clock.Set}
+	opts := memory.Options{Now: clock.Now}
+	l := newLimiter(t, opts)
+	opts.Secret = l.Secret()
+	d := disk{}
+	return ratelimittest.Engine{Limiter: l, Set: clock.Set, Restart: func() ratelimit.Limiter {
+		save(t, l, d)
+		l = newLimiter(t, opts)
+		if err := l.Load(slices.Collect(maps.Values(d))); err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}}
 }

@@ -57,12 +57,11 @@ func (n *names) all() iter.Seq2[uint64, []byte] {
 	}
 }
 
-// find returns the name of h, or "".
-func (n *names) find(h uint64) string {
-	for hash, name := range n.all() {
-		if hash == h {
-			return string(name)
-		}
+// index returns the names by their hashes.
+func (n *names) index() map[uint64]string {
+	index := map[uint64]string{}
+	for h, name := range n.all() {
+		index[h] = string(name)
 	}
-	return ""
+	return index
 }

@@ -3,90 +3,112 @@ package memory
 import (
 	"sync"
 	"sync/atomic"
-
-	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 // A segment is a part of the subjects, chosen by the upper bits of their
 // hashes, with a lock and a table of its own. It is small enough that whatever
-// is done to all of it at once takes microseconds.
+// is done to all of it at once is soon done.
 type segment struct {
 	table *atomic.Pointer[table] // one of Limiter.tables
 
-	mu    sync.Mutex
-	used  uint64   // slots in use
-	hand  uint64   // where the next sweep begins
-	names names    // of the banned
-	gone  []uint64 // keys dropped before their time, for Save
+	mu     sync.Mutex
+	used   uint64      // slots in use
+	hand   uint64      // where the next sweep begins
+	full   int64       // until then, in Unix nanoseconds, no slot can make room
+	names  names       // of the banned
+	shapes map[int]int // accounts by the number of their shape
+	gone   []uint64    // keys dropped before their time, for Save
 
 	_ [64]byte // keeps one segment's lock and another's table off one cache line
 }
 
 // An entry is a subject's account, taken out of its slot to be worked on under
-// the segment's lock. The slot stays frozen until the entry is put back.
+// the segment's lock. From take to put its slot is frozen, so that every other
+// call for the subject waits for the lock, and sees what is done to the account
+// and to the record as one change. The slot may move meanwhile.
 type entry struct {
 	account
-	slot slot // nil: the subject has none
-	old  meter
+	found  bool // the subject has a slot
+	old    meter
+	before shape // as the slot has it
+	number int   // of the shape, once there is room for the account
+}
+
+func (e *entry) read(l *Limiter, s slot, m meter) {
+	e.found, e.old = true, m
+	e.count = m.count()
+	e.shape = l.shapes.get(m.shape()).shape()
+	e.before = e.shape
+	for k := range e.n {
+		w := s.window(k)
+		e.began[k], e.end[k] = w.began(), w.end()
+	}
 }
 
 // peek reads the account of h and leaves the slot as it is.
 func (l *Limiter) peek(s *segment, h uint64) (e entry) {
 	t := s.table.Load()
 	if i, found := t.find(h); found {
-		e.slot = t.slot(i)
-		e.read(l, e.slot.meter())
+		e.read(l, t.slot(i), t.slot(i).meter())
 	}
 	return e
 }
 
-// take reads the account of h, rolled to now and plan, and freezes its slot. A
-// call of put follows before anything else is done to the table.
-func (l *Limiter) take(s *segment, h uint64, now int64, plan *ratelimit.Plan) (e entry) {
-	if e = l.peek(s, h); e.slot == nil {
-		e.roll(now, plan)
-		return e
-	}
-	if !e.matches(plan) {
-		e.roll(now, plan)
-		s.widen(e.n)
-	}
+// take freezes the slot of h, if there is one, and reads the account. A call of
+// put or thaw follows.
+func (l *Limiter) take(s *segment, h uint64) (e entry) {
 	t := s.table.Load()
-	i, _ := t.find(h)
-	e.slot = t.slot(i)
-	e.read(l, e.slot.freeze())
-	e.roll(now, plan)
+	if i, found := t.find(h); found {
+		e.read(l, t.slot(i), t.slot(i).freeze())
+	}
 	return e
 }
 
-func (e *entry) read(l *Limiter, m meter) {
-	e.old = m
-	e.count = m.count()
-	e.shape = *l.shapes.get(m.shape())
-	for k := range e.n {
-		w := e.slot.window(k)
-		e.began[k], e.end[k] = w.began(), w.end()
+// thaw ends what take began, for a slot whose account has not changed.
+func (s *segment) thaw(h uint64, e *entry, flags meter) {
+	if e.found {
+		t := s.table.Load()
+		i, _ := t.find(h)
+		t.slot(i).setMeter((e.old | flags).after(t.slot(i).meter()))
 	}
 }
 
-// put writes the account back, into a new slot if it had none. If it cannot,
-// the slot is as it was.
-func (l *Limiter) put(s *segment, h uint64, e *entry, flags meter, now int64) error {
-	number, err := l.shapes.number(e.shape)
-	if err == nil && e.slot == nil {
-		e.slot, err = l.place(s, h, e.n, now)
+// reserve makes room for the account, in a new slot if it had none. If it
+// cannot, the slot is as it was before take.
+func (l *Limiter) reserve(s *segment, h uint64, e *entry, now int64) (err error) {
+	if e.found && e.shape == e.before {
+		e.number = e.old.shape()
+		return nil
 	}
-	if err != nil {
-		if e.slot != nil {
-			e.slot.setMeter(e.old.after(e.old))
-		}
+	if e.number, err = s.number(&l.shapes, &e.shape); err != nil {
+		s.thaw(h, e, 0)
 		return err
 	}
-	for k := range e.n {
-		e.slot.setWindow(k, newWindow(e.began[k], e.end[k]))
+	if e.found {
+		s.unnumber(&l.shapes, e.old.shape())
+		s.widen(e.n)
+		return nil
 	}
-	e.slot.setMeter((newMeter(e.count, number) | flags | dirty).after(e.slot.freeze()))
+	if _, err = l.place(s, h, e.n, now); err != nil {
+		s.unnumber(&l.shapes, e.number)
+		return err
+	}
+	e.found = true
 	return nil
+}
+
+// put writes the account into the room that reserve made.
+func (l *Limiter) put(s *segment, h uint64, e *entry, flags meter, now int64) {
+	t := s.table.Load()
+	i, _ := t.find(h)
+	slot := t.slot(i)
+	for k := range e.n {
+		slot.setWindow(k, newWindow(e.began[k], e.end[k]))
+	}
+	slot.setMeter((newMeter(e.count, e.number) | flags | e.old&stored | dirty).after(slot.meter()))
+	if s.full > now {
+		s.full = min(s.full, l.heldUntil(s, slot, now))
+	}
 }
 
 // record reads the record of h; one that has expired says nothing.
@@ -100,8 +122,9 @@ func (s *segment) record(h uint64, now int64) (r record, found bool) {
 	return r, true
 }
 
-// putRecord stores the record of h, or drops it if it says nothing.
-func (l *Limiter) putRecord(s *segment, h uint64, r record, now int64) error {
+// putRecord stores the record of h, with flags beside those it has, or drops it if
+// it says nothing.
+func (l *Limiter) putRecord(s *segment, h uint64, r record, flags meter, now int64) error {
 	if r.empty() {
 		l.drop(s, recordHash(h))
 		return nil
@@ -110,31 +133,29 @@ func (l *Limiter) putRecord(s *segment, h uint64, r record, now int64) error {
 	if err != nil {
 		return err
 	}
-	old := slot.freeze()
-	r.write(slot, old)
+	r.write(slot, slot.freeze()|flags)
 	return nil
 }
 
 // place returns the slot of h, or a new one, which it leaves frozen.
 func (l *Limiter) place(s *segment, h uint64, windows int, now int64) (slot, error) {
-	s.widen(windows)
-	if t := s.table.Load(); t.slots > 0 {
-		if i, found := t.find(h); found {
-			return t.slot(i), nil
-		}
+	t := s.table.Load()
+	if i, found := t.find(h); found {
+		return t.slot(i), nil
 	}
 	l.sweep(s, now, insertSteps)
 	if !l.makeRoom(s, now) {
 		return nil, errFull
 	}
-	t := s.table.Load()
+	s.widen(windows) // after the sweep, which narrows
+	t = s.table.Load()
 	if (s.used+1)*100 > t.slots*fullest {
 		t = t.resized(t.slots+max(t.slots/4, minSlots), t.stride)
 		s.table.Store(t)
 	}
 	i, _ := t.find(h)
 	slot := t.slot(i)
-	slot.freeze()
+	slot.setMeter(frozen.after(slot.freeze()))
 	slot.setHash(h)
 	s.used++
 	return slot, nil
@@ -147,17 +168,27 @@ func (s *segment) widen(windows int) {
 	}
 }
 
-// drop removes the slot of h, if there is one.
+// drop removes the slot of h, if there is one, before its time.
 func (l *Limiter) drop(s *segment, h uint64) {
 	t := s.table.Load()
 	if i, found := t.find(h); found {
+		s.forgotten(t.slot(i))
 		l.dropAt(s, t, i)
-		l.forgotten(s, h)
+		s.full = 0
 	}
 }
 
+// dropAt empties slot i.
 func (l *Limiter) dropAt(s *segment, t *table, i uint64) {
+	l.vacate(s, t, i)
+	l.held.Add(-1)
+}
+
+// vacate empties slot i and leaves it counted as held, for another.
+func (l *Limiter) vacate(s *segment, t *table, i uint64) {
+	if m := t.slot(i).meter(); m.shape() < maxShapes {
+		s.unnumber(&l.shapes, m.shape())
+	}
 	t.remove(i)
 	s.used--
-	l.held.Add(-1)
 }

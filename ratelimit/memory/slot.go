@@ -16,9 +16,9 @@ import (
 // that one compare-and-swap of one word charges a request to every window.
 //
 // Only the goroutine that holds the segment's lock changes anything but the
-// count and the flags of a charge, and it puts a new version into the meter when
-// it does. A compare-and-swap of the meter that succeeds therefore proves that
-// every word read since the meter was read still stood.
+// count and the dirty flag of a charge, and it puts a new version into the meter
+// when it does. A compare-and-swap of the meter that succeeds therefore proves
+// that every word read since the meter was read still stood.
 type slot []uint64
 
 const (
@@ -39,9 +39,9 @@ func (s slot) swap(old, m meter) bool {
 func (s slot) window(i int) window       { return window(atomic.LoadUint64(&s[wordWindows+i])) }
 func (s slot) setWindow(i int, w window) { atomic.StoreUint64(&s[wordWindows+i], uint64(w)) }
 
-// freeze stops the meter, so that nobody charges the slot without the lock, and
-// returns its last reading. The holder of the lock calls it before any change,
-// and puts a meter with the next version in place after it.
+// freeze stops the meter, so that nothing is charged to the slot without the
+// lock, and returns its last reading. The holder of the lock calls it before any
+// change, and puts a meter with the next version in place after it.
 func (s slot) freeze() meter {
 	for {
 		m := s.meter()
@@ -51,19 +51,18 @@ func (s slot) freeze() meter {
 	}
 }
 
-// A meter is, from the top: 32 bits of count, 15 of version, four flags, and 13
+// A meter is, from the top: 32 bits of count, 15 of version, three flags, and 14
 // bits that number the shape.
 type meter uint64
 
 const (
-	frozen      = meter(1<<13 - 1) // in place of a shape: somebody is changing the slot
-	recordShape = meter(1<<13 - 2) // in place of a shape: the slot holds a record
+	frozen      = meter(1<<14 - 1) // in place of a shape: the slot is being changed
+	recordShape = meter(1<<14 - 2) // in place of a shape: the slot holds a record
 	maxShapes   = int(recordShape)
 
-	marked     = meter(1 << 13) // the record must be looked at before a request is admitted
-	dirty      = meter(1 << 14) // changed since the last Save
-	heavyLong  = meter(1 << 15) // half of the quota with the longest window was used
-	heavyShort = meter(1 << 16) // half of another quota was used
+	marked = meter(1 << 14) // the record must be looked at before a request is admitted
+	dirty  = meter(1 << 15) // changed since the last Save
+	stored = meter(1 << 16) // was saved or loaded, so that Save must report its end
 
 	versionUnit = meter(1 << 17)
 	versionMask = meter(1<<32 - 1<<17)
@@ -74,6 +73,9 @@ func newMeter(count uint32, shape int) meter { return meter(count)*countUnit | m
 
 func (m meter) count() uint32 { return uint32(m / countUnit) }
 func (m meter) shape() int    { return int(m & frozen) }
+
+// frozen reports whether the slot is being changed.
+func (m meter) frozen() bool { return m&frozen == frozen }
 
 // after returns m with the version that follows the one of old.
 func (m meter) after(old meter) meter {

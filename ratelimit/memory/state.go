@@ -19,7 +19,7 @@ type Record struct {
 }
 
 // Secret returns the key under which subjects are hashed. An engine that is to
-// load what this one saved must be made with it. Whoever knows it can make
+// load what this one saved must be made with it. With it, anyone can make
 // subjects that share one account.
 func (l *Limiter) Secret() []byte {
 	var b []byte
@@ -34,10 +34,10 @@ func (l *Limiter) Secret() []byte {
 // may be forgotten and then come back. If write fails, Save stops with its error,
 // and what was not written is saved the next time.
 //
-// Save holds no lock while write runs, and each part of the table only for
-// microseconds. Only one call may be under way.
+// Save holds no lock while write runs, and locks one segment of some thousand
+// subjects at a time, for about a tenth of a microsecond for each record. Only
+// one call may be under way.
 func (l *Limiter) Save(write func([]Record) error) error {
-	l.saving.Store(true)
 	var batch []Record
 	first := 0 // segment of the first record in batch
 	for i := range l.segments {
@@ -55,7 +55,11 @@ func (l *Limiter) Save(write func([]Record) error) error {
 
 const (
 	saveBatch = 4096
-	maxGone   = 1024 // evicted keys that a segment remembers for Save
+
+	// maxGone is how many forgotten keys a segment remembers for Save. Only keys
+	// that were saved or loaded are remembered, so that there are more only if
+	// Save fails again and again.
+	maxGone = 2 * subjectsInSegment
 )
 
 // collect appends the records of what changed in s, and takes note that they
@@ -66,7 +70,8 @@ func (l *Limiter) collect(s *segment, batch []Record) []Record {
 	for _, key := range s.gone {
 		batch = append(batch, Record{Key: key})
 	}
-	s.gone = s.gone[:0]
+	s.gone = nil
+	var names map[uint64]string
 	t := s.table.Load()
 	for i := range t.slots {
 		slot := t.slot(i)
@@ -74,10 +79,21 @@ func (l *Limiter) collect(s *segment, batch []Record) []Record {
 			continue
 		}
 		m := slot.meter()
-		for !slot.swap(m, m&^dirty) {
+		for !slot.swap(m, m&^dirty|stored) {
 			m = slot.meter()
 		}
-		batch = append(batch, Record{Key: slot.hash(), Data: l.encode(s, slot, m), Expires: l.lastUse(slot) / int64(time.Second)})
+		rec := Record{Key: slot.hash(), Expires: l.lastUse(slot, m) / int64(time.Second)}
+		if m.shape() != int(recordShape) {
+			rec.Data = l.encodeAccount(slot, m)
+		} else {
+			var r record
+			r.read(slot, 0)
+			if names == nil && r.length > 0 {
+				names = s.names.index()
+			}
+			rec.Data = r.encode(names[accountHash(rec.Key)])
+		}
+		batch = append(batch, rec)
 	}
 	return batch
 }
@@ -93,62 +109,37 @@ func (l *Limiter) uncollect(batch []Record) {
 			m := slot.freeze()
 			slot.setMeter((m | dirty).after(m))
 		} else if r.Data == nil {
-			s.gone = append(s.gone, r.Key)
+			s.forget(r.Key)
 		}
 		s.mu.Unlock()
 	}
 }
 
-// forgotten notes for the next Save that a key is gone before its time.
-func (l *Limiter) forgotten(s *segment, key uint64) {
-	if l.saving.Load() {
+// forgotten notes for the next Save that what a slot holds is gone before its
+// time.
+func (s *segment) forgotten(slot slot) {
+	if slot.meter()&stored != 0 {
+		s.forget(slot.hash())
+	}
+}
+
+func (s *segment) forget(key uint64) {
+	if len(s.gone) < maxGone {
 		s.gone = append(s.gone, key)
 	}
 }
 
-// The first byte of Data tells what follows, in variable-length integers: for
-// an account the length, the usage and the end of each window; for strikes and
-// bans the fields of the record and the name of the subject.
-const (
-	kindAccount = 1
-	kindRecord  = 2
-)
-
-var errData = errors.New("memory: the data of a record is damaged, or from another version")
-
-func (l *Limiter) encode(s *segment, slot slot, m meter) []byte {
-	if m.shape() == int(recordShape) {
-		var r record
-		r.read(slot, 0)
-		b := []byte{kindRecord}
-		for _, n := range []int64{r.first, int64(r.strikes), int64(r.level), r.until, r.length, r.expires} {
-			b = binary.AppendVarint(b, n)
-		}
-		return append(b, s.names.find(recordHash(slot.hash()))...)
-	}
-	shape := l.shapes.get(m.shape())
-	b := []byte{kindAccount}
-	for i := range shape.n {
-		w := slot.window(i)
-		b = binary.AppendVarint(b, int64(shape.lengths[i]/time.Second))
-		b = binary.AppendVarint(b, w.used(m.count()))
-		b = binary.AppendVarint(b, w.end())
-	}
-	return b
-}
-
-// Load takes in what an engine with the same secret saved. Records that have
-// expired are passed over, as are those for which there is no room. It is meant
+// Load takes in what an engine with the same secret saved. Records that expired
+// more than a minute ago are skipped, as are those for which there is no room. It is meant
 // for an engine that has decided nothing yet. An error is about the data of the
 // record that it names; those before it have been loaded.
 func (l *Limiter) Load(records []Record) error {
-	l.saving.Store(true) // what is forgotten from now on, is to be forgotten there too
 	now := l.clock.now()
 	for _, r := range records {
-		if r.Key == 0 || len(r.Data) == 0 || r.Expires*int64(time.Second) <= now {
+		if r.Key < 2 || len(r.Data) == 0 || r.Expires*int64(time.Second)+linger <= now {
 			continue
 		}
-		if err := l.load(r, now); err != nil {
+		if err := l.load(r, now); err != nil && !errors.Is(err, ratelimit.ErrUnavailable) {
 			return fmt.Errorf("memory: loading record %016x: %w", r.Key, err)
 		}
 	}
@@ -159,84 +150,51 @@ func (l *Limiter) load(r Record, now int64) error {
 	s := l.segment(r.Key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var err error
-	switch r.Data[0] {
-	case kindAccount:
-		var e entry
-		if err = e.decode(r.Data[1:]); err == nil {
-			err = l.put(s, r.Key, &e, 0, now)
-		}
-	case kindRecord:
-		var rec record
-		var name string
-		if rec, name, err = decodeRecord(r.Data[1:]); err == nil && rec.expires*int64(time.Second) > now {
-			h := recordHash(r.Key) // its own inverse
-			if err = l.putRecord(s, h, rec, now); err == nil && rec.banEnds(now) > 0 {
-				s.name(h, name, now)
-			}
-		}
-	default:
-		err = errData
+	switch isRecord := r.Key == recordHash(r.Key); {
+	case r.Data[0] == kindAccount && !isRecord:
+		return l.loadAccount(s, r, now)
+	case r.Data[0] == kindRecord && isRecord:
+		return l.loadRecord(s, accountHash(r.Key), r.Data[1:], now)
 	}
-	if errors.Is(err, ratelimit.ErrUnavailable) {
-		return nil // no room
-	}
-	s.remark(r.Key, now)
-	s.remark(recordHash(r.Key), now)
-	return err
+	return errData
 }
 
-// remark marks the account of h if its record must be looked at.
-func (s *segment) remark(h uint64, now int64) {
-	if r, _ := s.record(h, now); r.pending() {
-		s.mark(h)
+func (l *Limiter) loadAccount(s *segment, r Record, now int64) error {
+	var a account
+	if err := a.decode(r.Data[1:]); err != nil {
+		return err
 	}
-}
-
-func (e *entry) decode(data []byte) error {
-	for len(data) > 0 {
-		var length, used, end int64
-		if data = varints(data, &length, &used, &end); data == nil {
-			return errData
-		}
-		if e.n == maxWindows || length < 1 || length > int64(ratelimit.MaxWindow/time.Second) ||
-			used < 0 || used > ratelimit.MaxLimit || end < 0 || end > 1<<32-1 {
-			return errData
-		}
-		window := time.Duration(length) * time.Second
-		if e.n > 0 && window <= e.lengths[e.n-1] {
-			return errData
-		}
-		e.lengths[e.n], e.began[e.n], e.end[e.n] = window, uint32(-used), end
-		e.n++
+	e := l.take(s, r.Key)
+	e.account = a
+	if err := l.reserve(s, r.Key, &e, now); err != nil {
+		return err
 	}
-	if e.n == 0 {
-		return errData
+	flags := stored
+	if rec, _ := s.record(r.Key, now); rec.pending() {
+		flags |= marked
 	}
+	l.put(s, r.Key, &e, flags, now)
 	return nil
 }
 
-func decodeRecord(data []byte) (r record, name string, err error) {
-	var strikes, level int64
-	if data = varints(data, &r.first, &strikes, &level, &r.until, &r.length, &r.expires); data == nil {
-		return r, "", errData
+func (l *Limiter) loadRecord(s *segment, h uint64, data []byte, now int64) error {
+	var r record
+	name, err := r.decode(data)
+	if err != nil || r.expires*int64(time.Second)+linger <= now {
+		return err
 	}
-	r.strikes, r.level = int(strikes), int(level)
-	if !r.valid() {
-		return r, "", errData
+	e := l.take(s, h)
+	if err := l.putRecord(s, h, r, stored, now); err != nil {
+		s.thaw(h, &e, 0)
+		return err
 	}
-	return r, string(data), nil
-}
-
-// varints reads variable-length integers from the front of data, and returns
-// what is left of it, or nil if they are not there.
-func varints(data []byte, into ...*int64) []byte {
-	for _, n := range into {
-		value, size := binary.Varint(data)
-		if size <= 0 {
-			return nil
-		}
-		*n, data = value, data[size:]
+	var flags meter
+	if r.pending() {
+		flags = marked
 	}
-	return data
+	s.thaw(h, &e, flags)
+	if r.length > 0 {
+		s.name(h, name, now)
+	}
+	return nil
 }

@@ -68,7 +68,8 @@ func (s slot) copyTo(to slot) {
 	to.setMeter(m.after(old))
 }
 
-// resized returns a table of another size with the same contents. The old one
+// resized returns a table of another size with the same contents, for which its
+// slots are wide enough. The old one
 // is left frozen. Nobody sees the new one before it is done, which is why it can
 // be filled by plain writes.
 func (t *table) resized(slots, stride uint64) *table {
@@ -82,7 +83,7 @@ func (t *table) resized(slots, stride uint64) *table {
 		m := from.freeze()
 		to := r.slot(j)
 		to[wordHash], to[wordMeter] = from.hash(), uint64(m)
-		for k := range len(from) - wordWindows {
+		for k := range min(len(from), len(to)) - wordWindows {
 			to[wordWindows+k] = uint64(from.window(k))
 		}
 	}
