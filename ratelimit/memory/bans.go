@@ -26,7 +26,7 @@ func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration) e
 		s.thaw(h, &e, 0)
 		return err
 	}
-	s.thaw(h, &e, marked)
+	s.thaw(h, &e, s.mark(h))
 	s.name(h, subject, now)
 	return nil
 }

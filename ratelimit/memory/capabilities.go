@@ -73,7 +73,7 @@ func (l *Limiter) Refund(_ context.Context, subject string, d *ratelimit.Decisio
 	if err := l.reserve(s, h, &e, now); err != nil {
 		return err
 	}
-	l.put(s, h, &e, e.old&marked, now)
+	l.put(s, h, &e, s.mark(h), now)
 	return nil
 }
 
@@ -99,10 +99,6 @@ func (l *Limiter) Charge(_ context.Context, subject string, plan *ratelimit.Plan
 	if err := l.reserve(s, h, &e, now); err != nil {
 		return err
 	}
-	flags := e.old & marked
-	if r, _ := s.record(h, now); r.pending() {
-		flags |= marked // the record may outlive the account that this one follows
-	}
-	l.put(s, h, &e, flags, now)
+	l.put(s, h, &e, s.mark(h), now) // a record may outlive the account that this one follows
 	return nil
 }

@@ -42,11 +42,7 @@ func (l *Limiter) decide(s *segment, h uint64, subject string, d *ratelimit.Deci
 		_ = l.putRecord(s, h, r, 0, d.Time)
 	}
 	if e.found {
-		var flags meter
-		if r.pending() {
-			flags = marked
-		}
-		l.put(s, h, &e, flags, d.Time)
+		l.put(s, h, &e, s.mark(h), d.Time)
 	}
 	l.sweep(s, d.Time, rollSteps)
 	return nil

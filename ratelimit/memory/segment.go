@@ -122,6 +122,16 @@ func (s *segment) record(h uint64, now int64) (r record, found bool) {
 	return r, true
 }
 
+// mark returns the flag for the account of h: marked if the next admission
+// changes its record. One that has expired counts as well, since the clock may
+// step back.
+func (s *segment) mark(h uint64) meter {
+	if r, _ := s.record(h, 0); r.pending() {
+		return marked
+	}
+	return 0
+}
+
 // putRecord stores the record of h, with flags beside those it has, or drops it if
 // it says nothing.
 func (l *Limiter) putRecord(s *segment, h uint64, r record, flags meter, now int64) error {

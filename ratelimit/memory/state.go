@@ -169,11 +169,7 @@ func (l *Limiter) loadAccount(s *segment, r Record, now int64) error {
 	if err := l.reserve(s, r.Key, &e, now); err != nil {
 		return err
 	}
-	flags := stored
-	if rec, _ := s.record(r.Key, now); rec.pending() {
-		flags |= marked
-	}
-	l.put(s, r.Key, &e, flags, now)
+	l.put(s, r.Key, &e, stored|s.mark(r.Key), now)
 	return nil
 }
 
@@ -188,11 +184,7 @@ func (l *Limiter) loadRecord(s *segment, h uint64, data []byte, now int64) error
 		s.thaw(h, &e, 0)
 		return err
 	}
-	var flags meter
-	if r.pending() {
-		flags = marked
-	}
-	s.thaw(h, &e, flags)
+	s.thaw(h, &e, s.mark(h))
 	if r.length > 0 {
 		s.name(h, name, now)
 	}

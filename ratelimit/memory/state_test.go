@@ -193,14 +193,14 @@ func TestLoadRefusesDamage(t *testing.T) {
 	clock := ratelimittest.NewClock(noon)
 	expires := noon.Add(time.Hour).Unix()
 	for name, data := range map[string][]byte{
-		"an unknown kind":      {9, 1, 2, 3},
-		"no windows":           {3},
-		"a window cut short":   {3, 120, 2, 2},
-		"a window of nothing":  {3, 0, 2, 2, 2},
-		"a limit of nothing":   {3, 120, 0, 2, 2},
-		"a negative usage":     {3, 120, 2, 1, 2},
-		"two equal windows":    {3, 120, 2, 2, 2, 120, 2, 2, 2},
-		"a record's data":      {4, 2, 0, 2, 2, 0, 2, 2},
+		"an unknown kind":     {9, 1, 2, 3},
+		"no windows":          {3},
+		"a window cut short":  {3, 120, 2, 2},
+		"a window of nothing": {3, 0, 2, 2, 2},
+		"a limit of nothing":  {3, 120, 0, 2, 2},
+		"a negative usage":    {3, 120, 2, 1, 2},
+		"two equal windows":   {3, 120, 2, 2, 2, 120, 2, 2, 2},
+		"a record's data":     {4, 2, 0, 2, 2, 0, 2, 2},
 	} {
 		l := newLimiter(t, memory.Options{Now: clock.Now})
 		if err := l.Load([]memory.Record{{Key: 78, Data: data, Expires: expires}}); err == nil {

@@ -1,0 +1,189 @@
+package memory_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+)
+
+// Random histories of what is the engine's own: floods of new subjects at the
+// bound, restarts, old refunds, and plan switches beside charges. The engine
+// answers as the model does, but that after a flood it may have forgotten the
+// subjects that are not held.
+func TestHistories(t *testing.T) {
+	for seed := range *histories {
+		h := newHistory(t, seed)
+		for range 200 {
+			h.step()
+			if h.diff != "" {
+				t.Fatalf("history %d: the engine (+) and the model (-) differ after\n%s\n%s",
+					seed, strings.Join(h.log[max(len(h.log)-25, 0):], "\n"), h.diff)
+			}
+		}
+	}
+}
+
+const historyBound = 48
+
+var historyPlans = func() []*ratelimit.Plan {
+	p := ratelimit.Penalty{Strikes: 2, Grace: time.Second, Decay: 20 * time.Second, Ban: 20 * time.Second, Growth: 2, Max: time.Minute, Forgive: time.Minute}
+	return []*ratelimit.Plan{
+		ratelimit.MustPlan("small", p, seconds(4, 10), seconds(8, 60)),
+		ratelimit.MustPlan("large", p, seconds(40, 10), seconds(100, 60)),
+		ratelimit.MustPlan("lenient", ratelimit.Penalty{}, seconds(6, 10), seconds(50, 60)),
+		ratelimit.MustPlan("other", p, seconds(9, 30), seconds(12, 60), seconds(60, 3600)),
+		ratelimit.MustPlan("one", ratelimit.Penalty{}, seconds(15, 60)),
+	}
+}()
+
+type history struct {
+	t      *testing.T
+	rand   *rand.Rand
+	clock  *ratelimittest.Clock
+	oldest time.Time // the clock does not step back further
+	engine *memory.Limiter
+	disk   disk
+	model  *ratelimittest.Model
+	done   []func(*ratelimittest.Model) // all that was done to the model, clock included
+	limits map[string]map[time.Duration]measure
+	past   []charged
+	floods int
+	log    []string
+	diff   string
+}
+
+// A charged is a decision that can be refunded.
+type charged struct {
+	subject string
+	d       ratelimit.Decision
+}
+
+// A measure is the smallest limit that a window was held against.
+type measure struct{ end, limit int64 }
+
+func newHistory(t *testing.T, seed int) *history {
+	h := &history{
+		t: t, rand: rand.New(rand.NewPCG(uint64(seed), 1)), clock: ratelimittest.NewClock(noon), oldest: noon,
+		disk: disk{}, limits: map[string]map[time.Duration]measure{},
+	}
+	h.model = ratelimittest.NewModel(h.clock.Now)
+	var secret []byte // of the seed, since it decides where slots lie
+	for range 4 {
+		secret = binary.LittleEndian.AppendUint64(secret, h.rand.Uint64())
+	}
+	h.engine = newLimiter(t, memory.Options{MaxSubjects: historyBound, Now: h.clock.Now, Secret: secret})
+	return h
+}
+
+func (h *history) step() {
+	subject := string(rune('a' + h.rand.IntN(4)))
+	plan := historyPlans[h.rand.IntN(len(historyPlans))]
+	cost := 1 + h.rand.Int64N(4)
+	switch n := h.rand.IntN(100); {
+	case n < 25:
+		h.move()
+	case n < 27:
+		h.restart()
+	case n < 29:
+		h.flood()
+	case n < 34 && len(h.past) > 0:
+		c := h.past[h.rand.IntN(len(h.past))]
+		h.note("refund", c.d.Cost, "of", c.subject, c.d.Plan, c.d.States)
+		h.do(func(m *ratelimittest.Model) { _ = m.Refund(ctx, c.subject, &c.d) })
+		if err := h.engine.Refund(ctx, c.subject, &c.d); err != nil {
+			h.diff = err.Error()
+		}
+		if d, err := h.model.Peek(ctx, c.subject, c.d.Plan); err == nil {
+			h.emptied(c.subject, d)
+		}
+	case n < 36:
+		h.note("ban", subject)
+		h.do(func(m *ratelimittest.Model) { _ = m.Ban(ctx, subject, 5*time.Second) })
+		if err := h.engine.Ban(ctx, subject, 5*time.Second); err != nil {
+			h.diff = err.Error()
+		}
+	case n < 38:
+		h.note("reset", subject)
+		h.reset(subject)
+	case n < 44:
+		h.beside(subject, plan, historyPlans[h.rand.IntN(len(historyPlans))], cost)
+	default:
+		h.note("take", cost, "for", subject, plan)
+		got := take1(h.t, h.engine, subject, plan, cost)
+		h.diff = diffDecisions(h.takeModel(subject, plan, cost), got)
+		h.took(subject, got)
+	}
+}
+
+func take1(t *testing.T, l ratelimit.Limiter, subject string, plan *ratelimit.Plan, cost int64) ratelimit.Decision {
+	d, err := l.Take(ctx, subject, plan, cost)
+	if err != nil {
+		t.Errorf("Take(%q, %v, %d): %v", subject, plan, cost, err)
+	}
+	return d
+}
+
+func diffDecisions(want, got ratelimit.Decision) string {
+	return cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b }))
+}
+
+func (h *history) note(what ...any) { h.log = append(h.log, strings.TrimSpace(fmt.Sprintln(what...))) }
+
+// do does something to the model.
+func (h *history) do(f func(*ratelimittest.Model)) {
+	f(h.model)
+	h.done = append(h.done, f)
+}
+
+func (h *history) takeModel(subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision) {
+	h.do(func(m *ratelimittest.Model) { d = take1(h.t, m, subject, plan, cost) })
+	return d
+}
+
+// beside takes under two plans at once. One of the two orders explains both
+// answers, and what a peek finds after them.
+func (h *history) beside(subject string, a, b *ratelimit.Plan, cost int64) {
+	h.note("take", cost, "for", subject, a, "beside 1 under", b)
+	var gotA, gotB ratelimit.Decision
+	var wg sync.WaitGroup
+	wg.Go(func() { gotA = take1(h.t, h.engine, subject, a, cost) })
+	gotB = take1(h.t, h.engine, subject, b, 1)
+	wg.Wait()
+	before := len(h.done)
+	h.diff = diffDecisions(h.takeModel(subject, a, cost), gotA) + diffDecisions(h.takeModel(subject, b, 1), gotB) + h.peek(subject)
+	if h.diff != "" {
+		now := h.clock.Now()
+		h.clock.Set(noon)
+		h.model, h.done = ratelimittest.NewModel(h.clock.Now), h.done[:before]
+		for _, f := range h.done {
+			f(h.model)
+		}
+		h.clock.Set(now)
+		h.diff = diffDecisions(h.takeModel(subject, b, 1), gotB) + diffDecisions(h.takeModel(subject, a, cost), gotA) + h.peek(subject)
+	}
+	h.took(subject, gotA)
+	h.took(subject, gotB)
+}
+
+// peek compares where a subject stands under each plan.
+func (h *history) peek(subject string) (diff string) {
+	for _, plan := range historyPlans {
+		want, wantErr := h.model.Peek(ctx, subject, plan)
+		got, err := h.engine.Peek(ctx, subject, plan)
+		if err != nil || wantErr != nil {
+			h.t.Fatal(err, wantErr)
+		}
+		diff += diffDecisions(want, got)
+	}
+	return diff
+}
