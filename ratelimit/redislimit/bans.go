@@ -66,7 +66,7 @@ func (l *Limiter) bans(ctx context.Context) ([]ratelimit.Ban, error) {
 		}
 		groups := make([]*group, 0, maxGroups)
 		for _, name := range names[:min(len(names), maxGroups)] {
-			groups = append(groups, &group{question: question{op: opShow, subject: name}})
+			groups = append(groups, newGroup(question{op: opShow, subject: name}))
 		}
 		names = names[len(groups):]
 		l.send(groups)

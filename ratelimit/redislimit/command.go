@@ -15,11 +15,23 @@ import (
 // microseconds a subject.
 const maxKeys = 64
 
-// A command is one call of the script: the same operation on some subjects.
+// A command is one call of the script: the same operation on some subjects. No
+// subject stands in it twice, because the script reads all the keys first.
 type command struct {
 	*redis.StringCmd
 	groups []*group
 	eval   bool // send the script itself
+}
+
+// takes reports whether the command has room for the group, and no other group of
+// the same subject.
+func (cmd *command) takes(g *group) bool {
+	for _, other := range cmd.groups {
+		if other.partition == g.partition && other.subject == g.subject {
+			return false
+		}
+	}
+	return len(cmd.groups) < maxKeys
 }
 
 // NoRetry keeps the client from sending a command a second time when it does not
@@ -31,7 +43,8 @@ func (*command) NoRetry() bool { return true }
 type class struct {
 	op        byte
 	plan      *ratelimit.Plan
-	cost, arg int64
+	cost      int64
+	ends      [ratelimit.MaxQuotas]uint32
 	partition int // -1: any
 }
 
@@ -50,9 +63,9 @@ func (l *Limiter) commands(groups []*group) []*command {
 			cmds = append(cmds, &command{groups: []*group{g}})
 			continue
 		}
-		c := class{g.op, g.plan, g.cost, g.arg, -1}
+		c := class{g.op, g.plan, g.cost, g.ends, -1}
 		if alone {
-			c.partition = partition(g.subject)
+			c.partition = g.partition
 		}
 		if cmd == nil || c != last {
 			if open == nil {
@@ -63,7 +76,7 @@ func (l *Limiter) commands(groups []*group) []*command {
 			}
 			last, cmd = c, open[c]
 		}
-		if cmd == nil || len(cmd.groups) == maxKeys {
+		if cmd == nil || !cmd.takes(g) {
 			cmd = &command{groups: make([]*group, 0, min(len(groups), maxKeys))}
 			cmds = append(cmds, cmd)
 		}
@@ -83,16 +96,16 @@ func (l *Limiter) args(cmd *command) []any {
 	first := cmd.groups[0]
 	what := first.appendTo(make([]byte, 0, 64))
 	if first.index {
-		return append(args, "2", l.keys.subject(first.subject), l.keys.index(partition(first.subject)),
+		return append(args, "2", l.keys.subject(first.partition, first.subject), l.keys.index(first.partition),
 			what, cmd.counts(), first.subject)
 	}
 	if first.op == opCharge {
-		return append(args, "2", l.keys.subject(first.subject), l.keys.mark(first.subject, first.charge.id),
+		return append(args, "2", l.keys.subject(first.partition, first.subject), l.keys.mark(first.partition, first.charge.id),
 			what, "", first.subject)
 	}
 	args = append(args, strconv.Itoa(len(cmd.groups)))
 	for _, g := range cmd.groups {
-		args = append(args, l.keys.subject(g.subject))
+		args = append(args, l.keys.subject(g.partition, g.subject))
 	}
 	args = append(args, what)
 	if counts := cmd.counts(); counts != "" {
@@ -134,7 +147,10 @@ func (q *question) appendTo(b []byte) []byte {
 	}
 	switch q.op {
 	case opRefund:
-		return u32(b, uint32(q.arg/int64(time.Second)))
+		for i := range q.plan.Len() {
+			b = u32(b, q.ends[i])
+		}
+		return b
 	case opCharge:
 		b = u32(b, uint32(q.arg/int64(time.Second)))
 		for i := range q.plan.Len() {

@@ -76,6 +76,21 @@ func (r *reply) decision(plan *ratelimit.Plan, cost int64) (d ratelimit.Decision
 	return d, nil
 }
 
+// refund returns a group that gives back what so many of the group's requests were
+// charged, or nil if what the script says of the subject cannot be read.
+func (g *group) refund(requests int) *group {
+	r := reply{time: g.time, entry: g.entry}
+	s, err := r.subject()
+	if err != nil {
+		return nil
+	}
+	d := ratelimit.Decision{Plan: g.plan, Cost: g.cost, Time: g.time}
+	s.states(&d, 0)
+	back := newGroup(refundOf(g.subject, &d))
+	back.requests = requests
+	return back
+}
+
 // view works out what a request would meet: the answer to a peek.
 func (r *reply) view(plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
 	s, err := r.subject()

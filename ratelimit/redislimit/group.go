@@ -25,8 +25,20 @@ type question struct {
 	subject string
 	plan    *ratelimit.Plan
 	cost    int64
-	arg     int64 // of a refund or a charge when it was admitted, of a ban its length, in nanoseconds
+	arg     int64                       // of a charge when it was admitted, of a ban its length, in nanoseconds
+	ends    [ratelimit.MaxQuotas]uint32 // of a refund: of the windows that were charged, Unix seconds
 	charge  *charge
+}
+
+// refundOf asks for what the decision was charged.
+func refundOf(subject string, d *ratelimit.Decision) question {
+	q := question{op: opRefund, subject: subject, plan: d.Plan, cost: d.Cost}
+	for i := range d.Plan.Len() {
+		if end := d.States[i].Reset; end == int64(uint32(end)) {
+			q.ends[i] = uint32(end)
+		}
+	}
+	return q
 }
 
 // A charge is one that was admitted elsewhere.
@@ -36,7 +48,7 @@ type charge struct {
 }
 
 // shared reports whether callers with equal questions can share an answer.
-func (q *question) shared() bool { return q.op == opTake || q.op == opPeek }
+func (q *question) shared() bool { return q.op == opTake || q.op == opPeek || q.op == opRefund }
 
 // indexed reports whether the operation always needs the index of bans.
 func (q *question) indexed() bool { return q.op == opBan || q.op == opLift || q.op == opReset }
@@ -64,6 +76,7 @@ const maxCalls = 1 << 15
 // A group is a question, those who ask it, and the answer.
 type group struct {
 	question
+	partition   int  // of the subject
 	index       bool // the script is given the index of bans
 	sent        bool
 	requests    int // how many calls there are
@@ -72,6 +85,10 @@ type group struct {
 	time  int64  // of the server, Unix nanoseconds
 	entry string // what the script says of the subject
 	err   error
+}
+
+func newGroup(q question) *group {
+	return &group{question: q, partition: partition(q.subject), index: q.indexed()}
 }
 
 func (g *group) add(c *call) {
@@ -102,19 +119,19 @@ func (g *group) seal() bool {
 	return g.requests > 0
 }
 
-// finish lets the callers have the answer. It returns the units that were granted
-// to those for whom it is too late.
-func (g *group) finish() (unused int64) {
+// finish lets the callers have the answer. It returns how many requests were
+// granted to callers for whom it is too late.
+func (g *group) finish() (late int) {
 	for c := g.first; c != nil; {
 		next := c.next // the caller may use the call for another question
 		if c.state.CompareAndSwap(waiting, answered) {
 			c.ready <- struct{}{}
 		} else if c.place < g.granted() {
-			unused += g.cost
+			late++
 		}
 		c = next
 	}
-	return unused
+	return late
 }
 
 // granted returns how many requests were admitted, as far as is known.
@@ -151,7 +168,7 @@ func (b *batch) add(q question, c *call) *group {
 			return g
 		}
 	}
-	g := &group{question: q, index: q.indexed()}
+	g := newGroup(q)
 	g.add(c)
 	b.groups = append(b.groups, g)
 	switch n := len(b.groups); {

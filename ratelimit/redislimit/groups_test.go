@@ -152,7 +152,7 @@ func TestFullGroupsAndCommands(t *testing.T) {
 	l := &Limiter{keys: newKeys("test")}
 	var groups []*group
 	for i := range 2*maxKeys + 1 {
-		groups = append(groups, &group{question: question{op: opTake, subject: fmt.Sprint(i), plan: plan, cost: 1}, requests: 1})
+		groups = append(groups, newGroup(question{op: opTake, subject: fmt.Sprint(i), plan: plan, cost: 1}))
 	}
 	if cmds := l.commands(groups); len(cmds) != 3 {
 		t.Errorf("%d subjects travel in %d commands, want 3", len(groups), len(cmds))

@@ -46,8 +46,8 @@ func partition(subject string) int {
 	return int((h ^ h>>16) % partitions)
 }
 
-func (k *keys) subject(subject string) string {
-	head := k.heads[partition(subject)]
+func (k *keys) subject(partition int, subject string) string {
+	head := k.heads[partition]
 	if len(subject) <= maxName {
 		return head + subject
 	}
@@ -55,7 +55,7 @@ func (k *keys) subject(subject string) string {
 	return head[:len(head)-1] + "#" + hex.EncodeToString(digest[:])
 }
 
-func (k *keys) mark(subject, id string) string { return k.index(partition(subject)) + "!" + id }
+func (k *keys) mark(partition int, id string) string { return k.index(partition) + "!" + id }
 
 func (k *keys) index(partition int) string {
 	head := k.heads[partition]

@@ -1,6 +1,6 @@
 -- Does one operation on each of some subjects, all of them in one atomic step.
 --
--- KEYS     One key for each subject. If ARGV[3] is given there is one subject,
+-- KEYS     One key for each subject, no two of them equal. If ARGV[3] is given there is one subject,
 --          and a second key: the index of bans, or of a charge its mark.
 -- ARGV[1]  The operation, one letter, and what it needs, in binary:
 --            t  take   cost 4, quotas 1, for each quota window 4 (seconds) and
@@ -8,15 +8,17 @@
 --                      strikes 2, grace 4 (milliseconds), ban 4, growth 1,
 --                      max 4, forgive 4 (seconds)
 --            p  peek   the same
---            r  refund the same, and in place of the penalty the second in which
---                      the charge was made 4
---            c  charge the same as for a refund, and after it for each quota the
---                      units to add 4; the cost is not used
+--            r  refund the same, and in place of the penalty for each quota the end
+--                      of the window that was charged 4
+--            c  charge the same, and in place of the penalty the second in which
+--                      the charge was made 4, and for each quota the units to
+--                      add 4; the cost is not used
 --            b  ban    whole seconds 4, and nanoseconds 4
 --            l  lift
 --            x  reset
 --            s  show
--- ARGV[2]  For a take: how many requests each subject makes, 2 each. Empty: one.
+-- ARGV[2]  For a take or a refund: how many requests each subject makes, 2 each.
+--          Empty: one.
 -- ARGV[3]  For a ban, a lift, a reset, and a take that was answered "i": the
 --          name of the subject in the index. For a charge: not empty.
 --
@@ -385,12 +387,12 @@ local function uncommon(arg, name, now, micros)
     return answer('a', store(nil, v))
   end
 
-  function operations.r(key, v)
-    local charged = number(arg, rest)
+  function operations.r(key, v, requests)
     roll(v)
     read_record(v)
-    for i = 1, n do
-      if window_end(charged, lengths[i]) == ends[i] then used[i] = used[i] - cost end
+    for q = 1, quotas do
+      local i = find(windows[q])
+      if ends[i] == number(arg, rest + 4 * q - 4) then used[i] = used[i] - cost * requests end
     end
     return answer('a', store(key, v))
   end

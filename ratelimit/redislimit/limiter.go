@@ -118,7 +118,7 @@ func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decis
 	if err := d.Plan.Check(subject, d.Cost); err != nil {
 		return err
 	}
-	_, err := l.ask(ctx, question{op: opRefund, subject: subject, plan: d.Plan, cost: d.Cost, arg: d.Time})
+	_, err := l.ask(ctx, refundOf(subject, d))
 	return err
 }
 

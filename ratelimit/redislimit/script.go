@@ -97,9 +97,10 @@ func (cmd *command) deal() (again []*command, err error) {
 		if g.entry[0] == notOurs {
 			g.err = unavailable(errValue)
 		}
-		if unused := g.finish(); unused > 0 {
-			back := question{op: opRefund, subject: g.subject, plan: g.plan, cost: unused, arg: g.time}
-			again = append(again, &command{groups: []*group{{question: back}}})
+		if late := g.finish(); late > 0 {
+			if back := g.refund(late); back != nil {
+				again = append(again, &command{groups: []*group{back}})
+			}
 		}
 	}
 	return again, nil

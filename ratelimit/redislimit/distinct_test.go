@@ -1,0 +1,160 @@
+package redislimit
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// newOnMini returns an engine on a miniredis.
+func newOnMini(t *testing.T) *Limiter {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
+	t.Cleanup(func() { client.Close() })
+	l, err := New(client, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// The script reads the keys of a command before it writes any of them, so a key
+// that a command named twice would lose what its first mention wrote.
+func TestNoKeyStandsTwiceInACommand(t *testing.T) {
+	operations := []byte{opTake, opPeek, opRefund, opCharge, opBan, opLift, opReset, opShow}
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, alone := range []bool{false, true} {
+		l := &Limiter{keys: newKeys("test")}
+		l.alone.Store(alone)
+		for range 200 {
+			var groups []*group
+			for range 1 + r.IntN(200) {
+				q := question{op: operations[r.IntN(len(operations))], subject: fmt.Sprint(r.IntN(20))}
+				q.plan, q.cost = groupPlans[r.IntN(2)], 1+r.Int64N(2)
+				if q.op == opCharge {
+					q.charge = &charge{id: fmt.Sprint(r.Int())}
+				}
+				groups = append(groups, newGroup(q))
+			}
+			sent := 0
+			last := map[question]int{}
+			position := map[*group]int{}
+			for i, g := range groups {
+				position[g] = i
+			}
+			for _, cmd := range l.commands(groups) {
+				seen := map[any]bool{}
+				args := l.args(cmd)
+				keys := args[3:]
+				for i := range keys[:len(cmd.groups)] {
+					if seen[keys[i]] {
+						t.Fatalf("%q stands twice in one command", keys[i])
+					}
+					seen[keys[i]] = true
+				}
+				sent += len(cmd.groups)
+				for _, g := range cmd.groups {
+					if before, there := last[g.question]; there && position[g] < before {
+						t.Fatalf("equal questions are sent in another order than that in which they were asked")
+					}
+					last[g.question] = position[g]
+				}
+			}
+			if sent != len(groups) {
+				t.Fatalf("%d groups were sent, want %d", sent, len(groups))
+			}
+		}
+	}
+}
+
+// join enters calls of one question into a batch.
+func (b *batch) join(q question, calls int) {
+	for range calls {
+		b.add(q, &call{ready: make(chan struct{}, 1)})
+	}
+}
+
+// used returns how many units of the first quota of plan the subject has used.
+func used(t *testing.T, l *Limiter, subject string, plan *ratelimit.Plan) int64 {
+	t.Helper()
+	d, err := l.Peek(context.Background(), subject, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan.Quota(0).Limit - d.States[0].Remaining
+}
+
+// More callers ask for one subject at once than a group holds: they travel in two
+// groups, and exactly the limit is admitted.
+func TestMoreCallersThanAGroupHolds(t *testing.T) {
+	const limit = 1000
+	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: limit, Window: ratelimit.MaxWindow})
+	larger := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 2 * limit, Window: ratelimit.MaxWindow})
+	for _, others := range []int{0, 2 * few} { // with and without the map of a large batch
+		l := newOnMini(t)
+		b := new(batch)
+		for i := range others {
+			b.join(question{op: opTake, subject: fmt.Sprint("other", i), plan: plan, cost: 1}, 1)
+		}
+		b.join(question{op: opTake, subject: "a", plan: plan, cost: 1}, 2*maxCalls+100)
+		b.join(question{op: opTake, subject: "a", plan: larger, cost: 1}, maxCalls+100)
+		b.seal()
+		l.send(b.groups)
+		admitted := map[*ratelimit.Plan]int{}
+		for _, g := range b.groups {
+			if g.err != nil {
+				t.Fatal(g.err)
+			}
+			if g.subject == "a" {
+				admitted[g.plan] += g.granted()
+			}
+		}
+		if admitted[plan] != limit || admitted[larger] != limit {
+			t.Errorf("%d were admitted under a limit of %d, and %d more under one of %d",
+				admitted[plan], limit, admitted[larger], 2*limit)
+		}
+	}
+}
+
+// Refunds of one subject travel together, whatever they cost and whichever plan
+// they were charged under, and none of them is lost.
+func TestRefundsOfOneBatch(t *testing.T) {
+	l := newOnMini(t)
+	plans := []*ratelimit.Plan{
+		ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1e6, Window: ratelimit.MaxWindow}),
+		ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1e6, Window: ratelimit.MaxWindow}),
+	}
+	const kept = 5
+	if _, err := l.Take(context.Background(), "a", plans[0], kept); err != nil {
+		t.Fatal(err)
+	}
+	b := new(batch)
+	for i := range 1600 {
+		plan, cost := plans[i%2], int64(1+i%3)
+		d, err := l.Take(context.Background(), "a", plan, cost)
+		if err != nil || !d.Allowed() {
+			t.Fatal(d.Outcome, err)
+		}
+		b.join(refundOf("a", &d), 1)
+	}
+	b.join(refundOf("a", &ratelimit.Decision{Plan: plans[0], Cost: 1}), 10) // of another window
+	b.seal()
+	if n := len(b.groups); n > 10 {
+		t.Errorf("1600 refunds of six kinds travel in %d groups", n)
+	}
+	l.send(b.groups)
+	for _, g := range b.groups {
+		if g.err != nil {
+			t.Fatal(g.err)
+		}
+	}
+	if n := used(t, l, "a", plans[0]); n != kept {
+		t.Errorf("when all but %d units were refunded, %d are charged", kept, n)
+	}
+}
