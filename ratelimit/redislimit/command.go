@@ -2,6 +2,7 @@ package redislimit
 
 import (
 	"encoding/binary"
+	"math"
 	"strconv"
 	"time"
 
@@ -152,7 +153,7 @@ func (q *question) appendTo(b []byte) []byte {
 		}
 		return b
 	case opCharge:
-		b = u32(b, uint32(q.arg/int64(time.Second)))
+		b = u32(b, uint32(min(q.arg/int64(time.Second), math.MaxUint32)))
 		for i := range q.plan.Len() {
 			b = u32(b, uint32(q.charge.units[i]))
 		}
@@ -160,7 +161,7 @@ func (q *question) appendTo(b []byte) []byte {
 	}
 	p := q.plan.Penalty()
 	b = binary.BigEndian.AppendUint16(b, uint16(p.Strikes))
-	b = u32(b, uint32(p.Grace.Milliseconds()))
+	b = u32(u32(b, uint32(p.Grace.Milliseconds())), seconds(p.Decay))
 	b = append(u32(b, seconds(p.Ban)), byte(p.Growth))
 	return u32(u32(b, seconds(p.Max)), seconds(p.Forgive))
 }

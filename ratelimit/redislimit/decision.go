@@ -43,23 +43,23 @@ func (r *reply) decision(plan *ratelimit.Plan, cost int64) (d ratelimit.Decision
 	}
 	d = ratelimit.Decision{Plan: plan, Cost: cost, Time: r.time, StrikesLeft: -1}
 	granted, limited := r.counts()
-	endured := plan.Penalty().Strikes
+	penalty := plan.Penalty()
 	var later int64 // units granted to requests after this one
 	switch {
 	case r.place < granted:
 		d.Outcome = ratelimit.Allowed
 		later = int64(granted-1-r.place) * cost
-		d.StrikesLeft = endured
+		d.StrikesLeft = penalty.Strikes
 	case r.place < granted+limited:
 		d.Outcome = ratelimit.Limited
-		strikes := s.strikes // after the last of the limited ones
+		strikes, since := s.strikes, s.since // after the last of the limited ones
 		if granted+limited < r.requests {
-			strikes = endured
+			strikes, since = penalty.Strikes, second(r.time) // the ban has taken them
 		}
 		if r.entry[0] == denied {
 			strikes -= granted + limited - 1 - r.place
 		}
-		d.StrikesLeft = max(endured-strikes, 0)
+		d.StrikesLeft = penalty.StrikesLeft(strikes, since, second(r.time))
 	default:
 		d.Outcome = ratelimit.Banned
 		d.StrikesLeft = 0
@@ -68,7 +68,7 @@ func (r *reply) decision(plan *ratelimit.Plan, cost int64) (d ratelimit.Decision
 			return d, unavailable(errReply)
 		}
 	}
-	if endured == 0 {
+	if penalty.Strikes == 0 {
 		d.StrikesLeft = -1
 	}
 	s.states(&d, later)
@@ -97,12 +97,10 @@ func (r *reply) view(plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
 	if err != nil {
 		return d, err
 	}
-	d = ratelimit.Decision{Plan: plan, Cost: 1, Time: r.time, StrikesLeft: -1}
+	d = ratelimit.Decision{Plan: plan, Cost: 1, Time: r.time}
 	fits := s.states(&d, 0)
 	d.BanEnds = s.banEnds(r.time)
-	if endured := plan.Penalty().Strikes; endured > 0 {
-		d.StrikesLeft = max(endured-s.strikes, 0)
-	}
+	d.StrikesLeft = plan.Penalty().StrikesLeft(s.strikes, s.since, second(r.time))
 	switch {
 	case d.BanEnds > 0:
 		d.Outcome = ratelimit.Banned
@@ -151,6 +149,9 @@ func (r *record) banEnds(now int64) int64 {
 func windowEnd(now int64, length time.Duration) int64 {
 	return (now/int64(length) + 1) * int64(length/time.Second)
 }
+
+// second returns t, in nanoseconds, in whole seconds, rounded down.
+func second(t int64) int64 { return t / int64(time.Second) }
 
 // ceil returns t, in nanoseconds, in whole seconds, rounded up.
 func ceil(t int64) int64 { return (t + int64(time.Second) - 1) / int64(time.Second) }

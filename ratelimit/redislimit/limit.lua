@@ -1,11 +1,12 @@
 -- Does one operation on each of some subjects, all of them in one atomic step.
 --
--- KEYS     One key for each subject, no two of them equal. If ARGV[3] is given there is one subject,
---          and a second key: the index of bans, or of a charge its mark.
+-- KEYS     One key for each subject, no two of them equal. If ARGV[3] is given
+--          there is one subject, and a second key: the index of bans, or of a
+--          charge its mark.
 -- ARGV[1]  The operation, one letter, and what it needs, in binary:
 --            t  take   cost 4, quotas 1, for each quota window 4 (seconds) and
 --                      limit 4, the shortest window first; then the penalty:
---                      strikes 2, grace 4 (milliseconds), ban 4, growth 1,
+--                      strikes 2, grace 4 (milliseconds), decay 4, ban 4, growth 1,
 --                      max 4, forgive 4 (seconds)
 --            p  peek   the same
 --            r  refund the same, and in place of the penalty for each quota the end
@@ -34,8 +35,14 @@
 --
 -- A subject's value holds the n windows in which something was used, the shortest
 -- first: n times length 4 and end 4, then n times used 4. After them, if it was
--- limited, its record: first 6 (Unix milliseconds), strikes 2, level 1, ends 4,
--- length 4, expires 4.
+-- limited or banned, its record, which counts until it expires:
+--   first   6  Unix milliseconds of the first limited request in its window
+--   strikes 2
+--   level   1  of the last ban
+--   ends    4  of the last ban
+--   since   4  the time from which the strikes decay; without strikes the length
+--              of the last ban, 0 once a request was admitted after it
+--   expires 4
 --
 -- Numbers in binary are big-endian and have no sign. Times are Unix seconds
 -- where nothing else is said; 32 bits of them last until 2106.
@@ -45,6 +52,12 @@
 -- are whole, since every division is exact or rounded down. They become decimal
 -- digits only as arguments of Redis commands, and are seconds there; tostring,
 -- which keeps 14 digits, is not used.
+--
+-- The script has two parts. The first decides the takes of which there are many,
+-- admitted or not, and returns if there are no others. Redis runs the whole script
+-- for each call, and to make a function takes the interpreter as long as to count a
+-- request does. The first part therefore makes none: it is one loop.
+-- The second part decides everything else, and is written for the reader.
 
 local call, byte, char, sub = redis.call, string.byte, string.char, string.sub
 
@@ -54,13 +67,17 @@ local arg, counts, name = ARGV[1], ARGV[2] or '', ARGV[3]
 local time = call('TIME')
 local now = time[1] + 0
 
--- Of a take, the plan: the limits, how a value begins whose windows are all open
--- now, and the last of their ends. This and admit are on the way of every request,
--- and are written for the interpreter, which spends more time here than Redis does
--- on reading and writing the keys: few calls, few tables, and few variables that a
--- function has to capture.
-local take, quotas, cost, last_end = sub(arg, 1, 1) == 't', 0, 1, 0
-local limits, heads = {}, ''
+local subjects = name and 1 or #KEYS
+local values = call('MGET', unpack(KEYS, 1, subjects)) -- false: no string
+local out = {time[1], ' ', time[2], ' '} -- and two strings for each subject
+local others, last_other = nil, 0 -- subjects that are left to the second part
+
+-- Part one: takes.
+
+-- The plan: its limits, the windows that are open now, as a value has them in front
+-- of their usage, and the last of their ends.
+local take, cost, quotas, last_end = sub(arg, 1, 1) == 't' and not name, 1, 0, 0
+local limits, heads = {0, 0, 0, 0}, ''
 if take then
   local a, b, c, d, e, f, g, h = byte(arg, 2, 6)
   cost, quotas = ((a * 256 + b) * 256 + c) * 256 + d, e
@@ -78,402 +95,554 @@ if take then
     heads = heads .. char(a, b, c, d, (ending - f) / 256, f, g, h)
   end
 end
+local all_granted = 'a' .. char(12 * quotas)
+local uses = {0, 0, 0, 0} -- of the subject at hand, in the windows of the plan
 
--- admit is the common case of a take, in which there is little to do but count:
--- the subject is new, or its windows are those of the plan or have ended, all
--- requests fit, there is no record, and the clock has not stepped back. It returns
--- the new value and whether all windows were open before; or nil, and then it is
--- another case.
-local function admit(v, units, now, quotas, heads, limits)
-  local open, fresh = sub(v, 1, 8 * quotas) == heads, heads
-  if open and quotas == 2 then -- with nothing to carry: the same as below, in fewer calls
+-- What only denials need, made by the first one: the penalty, the time in
+-- milliseconds, what turns a number into four bytes, and the bytes of the times.
+local endured, grace, decay, ms, four, ms_bytes, now_bytes, last_end_bytes
+
+for s = 1, subjects do
+  local key, v, requests = KEYS[s], values[s] or '', 1
+  local letter, fresh -- what is answered, and the value as it stands then
+  if take and counts ~= '' then
+    local a, b = byte(counts, 2 * s - 1, 2 * s)
+    requests = a * 256 + b
+  end
+  -- Where the record is, or would be, how many windows are before it, and whether
+  -- they are those of the plan, and open.
+  local units, size = requests * cost, #v
+  local record = size % 12 == 9 and size - 20 or size + 1
+  local n = (record - 1) / 12
+  local open = take and n == quotas and sub(v, 1, 8 * n) == heads
+
+  -- The most common case: two windows, no record, and room.
+  if open and n == 2 and size == 24 then
     local a, b, c, d, e, f, g, h = byte(v, 17, 24)
     d, h = d + units, h + units
     if d < 256 and h < 256 and ((a * 256 + b) * 256 + c) * 256 + d <= limits[1] and
       ((e * 256 + f) * 256 + g) * 256 + h <= limits[2] then
-      return heads .. char(a, b, c, d, e, f, g, h), true
-    end
-  end
-  for q = 1, quotas do
-    local a, b, c, d = 0, 0, 0, units
-    if v ~= '' then
-      local p = 8 * q
-      if open or sub(v, p - 7, p) == sub(heads, p - 7, p) then
-        p = 8 * quotas + 4 * q
-        a, b, c, d = byte(v, p - 3, p)
-        d = d + units
-      else
-        local e, f, g, h = byte(v, p - 3, p)
-        if ((e * 256 + f) * 256 + g) * 256 + h > now then
-          return nil -- another window, or one in the future; one that has ended makes room
-        end
-      end
-    end
-    local sum = ((a * 256 + b) * 256 + c) * 256 + d
-    if sum > limits[q] then return nil end
-    if d > 255 then
-      d = sum % 256
-      sum = (sum - d) / 256
-      c = sum % 256
-      sum = (sum - c) / 256
-      b = sum % 256
-      a = (sum - b) / 256
-    end
-    fresh = fresh .. char(a, b, c, d)
-  end
-  return fresh, open
-end
-
--- uncommon returns the function that does everything else: it takes a key, its
--- value and a number of requests, and returns the answer. What it needs is made
--- here, and not on the way of the common case.
-local function uncommon(arg, name, now, micros)
-  local floor, max, min, insert, remove = math.floor, math.max, math.min, table.insert, table.remove
-  local WINDOW, RECORD = 12, 21 -- bytes
-  local MAX_WINDOWS = 8        -- of one subject
-  local MAX_U32 = 4294967295
-  local INDEX_AFTERLIFE = 3600 -- seconds that an ended ban stays in the index
-  local MARK_LASTS = 60        -- seconds in which a charge is not made twice
-
-  local function four(x)
-    local d = x % 256
-    x = (x - d) / 256
-    local c = x % 256
-    x = (x - c) / 256
-    local b = x % 256
-    return char((x - b) / 256, b, c, d)
-  end
-
-  local function number(s, i)
-    local a, b, c, d = byte(s, i, i + 3)
-    return ((a * 256 + b) * 256 + c) * 256 + d
-  end
-
-  local function two(x)
-    return char(floor(x / 256), x % 256)
-  end
-
-  -- The plan.
-  local op, cost, quotas, windows, limits = sub(arg, 1, 1), 0, 0, {}, {}
-  if op == 't' or op == 'p' or op == 'r' or op == 'c' then
-    cost, quotas = number(arg, 2), byte(arg, 6)
-    for q = 1, quotas do
-      windows[q], limits[q] = number(arg, 8 * q - 1), number(arg, 8 * q + 3)
-    end
-  end
-  local rest = 7 + 8 * quotas -- where in arg the plan's quotas end
-
-  -- window_end returns the end of the window that the second t is in.
-  local function window_end(t, length)
-    return t - t % length + length
-  end
-
-  -- after returns the time so many nanoseconds from now, rounded up.
-  local function after(nanos)
-    return now - floor(-(micros * 1000 + nanos) / 1000000000)
-  end
-
-  -- The account of the subject at hand: n windows in order of their lengths.
-  local n, lengths, ends, used
-
-  local function open(i, length, ending, units)
-    insert(lengths, i, length)
-    insert(ends, i, ending)
-    insert(used, i, units)
-    n = n + 1
-  end
-
-  -- find returns where the window of the given length is, or belongs, and
-  -- whether it is there.
-  local function find(length)
-    local i = 1
-    while i <= n and lengths[i] < length do i = i + 1 end
-    return i, i <= n and lengths[i] == length
-  end
-
-  -- close makes room: it drops the window that ends first of those not in the
-  -- plan; of two that end together, the shorter one.
-  local function close()
-    local first
-    for i = 1, n do
-      local ours = false
-      for q = 1, quotas do ours = ours or windows[q] == lengths[i] end
-      if not ours and (not first or ends[i] < ends[first]) then first = i end
-    end
-    remove(lengths, first)
-    remove(ends, first)
-    remove(used, first)
-    n = n - 1
-  end
-
-  -- record_at returns where the record in v is, or would be.
-  local function record_at(v)
-    return #v % WINDOW == 0 and #v + 1 or #v - RECORD + 1
-  end
-
-  -- read reads the windows of v. Those that ended by the second since are left
-  -- out, and the others end no later than latest, if given, says of their lengths.
-  local function read(v, since, latest)
-    n, lengths, ends, used = 0, {}, {}, {}
-    local many = (record_at(v) - 1) / WINDOW
-    for i = 1, many do
-      local length, ending = number(v, 8 * i - 7), number(v, 8 * i - 3)
-      if latest then ending = min(ending, latest(length)) end
-      if ending > since then open(n + 1, length, ending, number(v, 8 * many + 4 * i - 3)) end
-    end
-  end
-
-  -- roll reads the windows of v and brings them to the present: those that have
-  -- ended are dropped, and those of the plan that are missing begin. After the
-  -- clock stepped back windows lie in the future. They go on, so that no quota
-  -- is granted twice; but none is left more than one window ahead.
-  local function roll(v)
-    read(v, now, function(length) return window_end(now, length) + length end)
-    for q = 1, quotas do
-      local i, there = find(windows[q])
-      if not there then
-        if n == MAX_WINDOWS then
-          close()
-          i = find(windows[q])
-        end
-        open(i, windows[q], window_end(now, windows[q]), 0)
-      end
-    end
-  end
-
-  -- left returns what is left of quota q, and when its window ends.
-  local function left(q)
-    local i = find(windows[q])
-    return max(limits[q] - used[i], 0), ends[i]
-  end
-
-  -- The record of the subject at hand: when the first request in a window was
-  -- limited, the strikes, and of the last ban the level, the end, and the
-  -- length, which is 0 once a request was admitted after it. Nothing of it
-  -- counts once it has expired.
-  local first, strikes, level, ban_ends, length, expires
-
-  local function clear()
-    first, strikes, level, ban_ends, length, expires = 0, 0, 0, 0, 0, 0
-  end
-
-  local function read_record(v)
-    clear()
-    local p = record_at(v)
-    if p > #v then return end
-    first = number(v, p) * 65536 + byte(v, p + 4) * 256 + byte(v, p + 5)
-    strikes = byte(v, p + 6) * 256 + byte(v, p + 7)
-    level = byte(v, p + 8)
-    ban_ends, length, expires = number(v, p + 9), number(v, p + 13), number(v, p + 17)
-  end
-
-  local function expire()
-    if expires <= now then clear() end
-  end
-
-  local function banned()
-    return length > 0 and ban_ends > now
-  end
-
-  -- ban starts a ban, and ends any other. The index is where to look for bans;
-  -- whether they are in force, the subjects' values say.
-  local function ban(seconds, nanos)
-    first, strikes = 0, 0
-    ban_ends = after(nanos) + seconds
-    length = ban_ends - now
-    expires = max(expires, ban_ends)
-    local index = KEYS[2]
-    call('ZREMRANGEBYSCORE', index, '-inf', now - INDEX_AFTERLIFE)
-    call('ZADD', index, ban_ends, name)
-    local last = call('ZREVRANGE', index, 0, 0, 'WITHSCORES')[2]
-    call('EXPIREAT', index, last + INDEX_AFTERLIFE)
-  end
-
-  -- punish starts the ban that is due after the last one.
-  local function punish()
-    local base, growth = number(arg, rest + 6), byte(arg, rest + 10)
-    local longest, forgive = number(arg, rest + 11), number(arg, rest + 15)
-    if now > ban_ends then level = max(level - floor((now - ban_ends) / forgive), 0) end
-    level = min(level + 1, 255)
-    for _ = 2, level do
-      if growth == 1 or base >= longest then break end
-      base = base * growth
-    end
-    ban(min(base, longest), 0)
-    expires = max(expires, ban_ends + level * forgive)
-  end
-
-  -- strike enters so many requests that are limited at this instant into the
-  -- record. It returns how many were limited before a ban began, and whether
-  -- they were spared; or nil if a ban would begin and there is no index.
-  local function strike(requests)
-    local endured, grace = byte(arg, rest) * 256 + byte(arg, rest + 1), number(arg, rest + 2)
-    if endured == 0 then return requests, true end
-    for i = 1, n do expires = max(expires, ends[i]) end
-    local start, last = 0, 0
-    for q = 1, quotas do
-      local units, ending = left(q)
-      if units < cost and ending > last then start, last = ending - windows[q], ending end
-    end
-    local ms = now * 1000 + floor(micros / 1000)
-    if first < start * 1000 or first > ms then first = ms end
-    if first >= start * 1000 and ms - first < grace then return requests, true end
-    local limited = min(max(endured - strikes, 0), requests)
-    strikes = strikes + limited
-    if limited < requests then
-      if not name then return nil end
-      punish()
-    end
-    return limited, false
-  end
-
-  -- store writes the account and the record, if they are not as before. Windows
-  -- in which nothing was used are left out.
-  local function store(key, before)
-    local v, counters, last = '', '', 0
-    for i = 1, n do
-      if used[i] > 0 then
-        v = v .. four(lengths[i]) .. four(ends[i])
-        counters = counters .. four(used[i])
-        last = max(last, ends[i])
-      end
-    end
-    v = v .. counters
-    if first > 0 or strikes > 0 or level > 0 or ban_ends > 0 then
-      expires = min(expires, MAX_U32)
-      last = max(last, expires)
-      v = v .. four(floor(first / 65536)) .. two(first % 65536) .. two(strikes) .. char(level) ..
-        four(ban_ends) .. four(length) .. four(expires)
-    end
-    if key and v ~= before then
-      if v == '' then
-        call('DEL', key)
-      else
-        call('SET', key, v, 'EXAT', last + AFTERLIFE)
-      end
-    end
-    return v
-  end
-
-  local function answer(letter, v)
-    return letter .. char(#v) .. v
-  end
-
-  local operations = {}
-
-  -- Requests of one subject are decided as if they had come one after the other
-  -- at this instant: some are granted, then some limited, and the rest banned.
-  function operations.t(key, v, requests)
-    roll(v)
-    read_record(v)
-    expire()
-    if banned() then return answer('d' .. two(0) .. two(0), store(key, v)) end
-    local granted = requests
-    for q = 1, quotas do granted = min(granted, floor(left(q) / cost)) end
-    if granted > 0 then
-      for i = 1, n do used[i] = min(used[i] + granted * cost, MAX_U32) end
-      strikes, length = 0, 0
-    end
-    if granted == requests then return answer('a', store(key, v)) end
-    local limited, spared = strike(requests - granted)
-    if not limited then return 'i' end
-    return answer((spared and 'g' or 'd') .. two(granted) .. two(limited), store(key, v))
-  end
-
-  function operations.p(key, v)
-    roll(v)
-    read_record(v)
-    expire()
-    return answer('a', store(nil, v))
-  end
-
-  function operations.r(key, v, requests)
-    roll(v)
-    read_record(v)
-    for q = 1, quotas do
-      local i = find(windows[q])
-      if ends[i] == number(arg, rest + 4 * q - 4) then used[i] = used[i] - cost * requests end
-    end
-    return answer('a', store(key, v))
-  end
-
-  -- What was admitted elsewhere is added whether or not it fits, unless its mark
-  -- says that it was.
-  function operations.c(key, v)
-    local admitted = number(arg, rest)
-    if not call('SET', KEYS[2], '', 'NX', 'EX', MARK_LASTS) then return answer('a', v) end
-    roll(v)
-    read_record(v)
-    for q = 1, quotas do
-      local i = find(windows[q])
-      if window_end(admitted, windows[q]) == ends[i] then
-        used[i] = min(used[i] + number(arg, rest + 4 * q), MAX_U32)
-      end
-    end
-    return answer('a', store(key, v))
-  end
-
-  function operations.b(key, v)
-    read(v, 0)
-    read_record(v)
-    expire()
-    ban(number(arg, 2), number(arg, 6))
-    return answer('a', store(key, v))
-  end
-
-  function operations.l(key, v)
-    read(v, 0)
-    clear()
-    call('ZREM', KEYS[2], name)
-    store(key, v)
-    return answer('a', v)
-  end
-
-  function operations.x(key, v)
-    call('ZREM', KEYS[2], name)
-    call('DEL', key)
-    return answer('a', '')
-  end
-
-  function operations.s(key, v)
-    return answer('a', v)
-  end
-
-  return function(key, v, requests)
-    local windows_size = record_at(v) - 1
-    if op ~= 'x' and (windows_size < 0 or windows_size % WINDOW > 0 or windows_size > MAX_WINDOWS * WINDOW) then
-      return 'e'
-    end
-    return operations[op](key, v, requests)
-  end
-end
-
-local subjects = name and 1 or #KEYS
-local values = call('MGET', unpack(KEYS, 1, subjects))
-local size = 12 * quotas
-local granted = 'a' .. char(size)
-local out, last = {time[1], ' ', time[2], ' '}, 4
-local settle
-for s = 1, subjects do
-  local key, v, requests = KEYS[s], values[s] or '', 1
-  if counts ~= '' then
-    local a, b = byte(counts, 2 * s - 1, 2 * s)
-    requests = a * 256 + b
-  end
-  local fresh, open
-  if take and (v == '' or #v == size) then
-    fresh, open = admit(v, requests * cost, now, quotas, heads, limits)
-  end
-  if fresh then
-    if open then
+      letter, fresh = all_granted, heads .. char(a, b, c, d, e, f, g, h)
       call('SET', key, fresh, 'KEEPTTL')
-    else
-      call('SET', key, fresh, 'EXAT', last_end + AFTERLIFE)
     end
-    out[last + 1], out[last + 2], last = granted, fresh, last + 2
-  else
-    settle = settle or uncommon(arg, name, now, time[2] + 0)
-    out[last + 1], last = settle(key, v, requests), last + 1
   end
+
+  -- All other common cases: each window of the subject is one of the plan, and
+  -- either open or ended.
+  if take and not fresh and n <= quotas and n % 1 == 0 and values[s] ~= '' then
+    local w, fits, ended = 1, true, false -- w: the window that comes next
+    local refusing, start = 0, 0          -- end and start of the window that refuses
+    for q = 1, quotas do
+      local used = 0
+      if open or w <= n and sub(v, 8 * w - 7, 8 * w) == sub(heads, 8 * q - 7, 8 * q) then
+        local a, b, c, d = byte(v, 8 * n + 4 * w - 3, 8 * n + 4 * w)
+        used = ((a * 256 + b) * 256 + c) * 256 + d
+        w = w + 1
+      elseif w <= n then
+        local a, b, c, d, e, f, g, h = byte(v, 8 * w - 7, 8 * w)
+        local i, j, k, l = byte(heads, 8 * q - 7, 8 * q - 4)
+        local length = ((a * 256 + b) * 256 + c) * 256 + d
+        local ours = ((i * 256 + j) * 256 + k) * 256 + l
+        if length == ours and ((e * 256 + f) * 256 + g) * 256 + h <= now then
+          w, ended = w + 1, true
+        elseif length <= ours then
+          w = 99 -- a window of another plan, or in the future
+        end
+      end
+      uses[q] = used
+      local left = limits[q] - used
+      if left < units then
+        fits = false
+        if left < cost then
+          local a, b, c, d, e, f, g, h = byte(heads, 8 * q - 7, 8 * q)
+          local ending = ((e * 256 + f) * 256 + g) * 256 + h
+          if ending > refusing then
+            refusing, start = ending, ending - (((a * 256 + b) * 256 + c) * 256 + d)
+          end
+        end
+      end
+    end
+
+    if w == n + 1 then
+      -- The record: first f, strikes s, ends e, since i, and expires x.
+      local strikes, since, ban_ends, expires = 0, 0, 0, 0
+      local f1, f2, f3, f4, f5, f6, s1, s2, _, e1, e2, e3, e4, i1, i2, i3, i4, x1, x2, x3, x4
+      if record <= size then
+        f1, f2, f3, f4, f5, f6, s1, s2, _, e1, e2, e3, e4, i1, i2, i3, i4, x1, x2, x3, x4 = byte(v, record, size)
+        expires = ((x1 * 256 + x2) * 256 + x3) * 256 + x4
+        if expires > now then
+          strikes = s1 * 256 + s2
+          ban_ends = ((e1 * 256 + e2) * 256 + e3) * 256 + e4
+          since = ((i1 * 256 + i2) * 256 + i3) * 256 + i4
+        else
+          expires = 0 -- it is as if there was none
+        end
+      end
+
+      if strikes == 0 and since > 0 and ban_ends > now then -- since: the length
+        if not ended and ban_ends <= now + since then
+          letter, fresh = 'd\0\0\0\0' .. char(size), v
+        end
+
+      elseif fits then
+        fresh = heads
+        for q = 1, quotas do
+          local sum = uses[q] + units
+          local d = sum % 256
+          sum = (sum - d) / 256
+          local c = sum % 256
+          sum = (sum - c) / 256
+          local b = sum % 256
+          fresh = fresh .. char((sum - b) / 256, b, c, d)
+        end
+        if strikes > 0 or since > 0 then
+          fresh = fresh .. sub(v, record, record + 5) .. '\0\0' .. sub(v, record + 8, record + 12) ..
+            '\0\0\0\0' .. sub(v, record + 17)
+        elseif expires > 0 then
+          fresh = fresh .. sub(v, record)
+        end
+        letter = 'a' .. char(#fresh)
+        if open then
+          call('SET', key, fresh, 'KEEPTTL')
+        elseif v ~= '' then
+          call('SET', key, fresh, 'EXAT', (expires > last_end and expires or last_end) + AFTERLIFE)
+        else -- the key may hold what is not a string: GET makes that an error
+          local old = redis.pcall('SET', key, fresh, 'EXAT', last_end + AFTERLIFE, 'GET')
+          if old and sub(old.err, 1, 9) ~= 'WRONGTYPE' then return old end
+          if old then letter, fresh = 'e', '' end
+        end
+
+      elseif refusing > 0 and not ended then -- every request is refused
+        if not endured then
+          local at = 7 + 8 * quotas
+          local a, b, c, d, e, f, g, h, i, j = byte(arg, at, at + 9)
+          endured = a * 256 + b
+          grace = ((c * 256 + d) * 256 + e) * 256 + f
+          decay = ((g * 256 + h) * 256 + i) * 256 + j
+          ms = time[2] / 1000
+          ms = now * 1000 + ms - ms % 1
+          four = function(x)
+            local d = x % 256
+            x = (x - d) / 256
+            local c = x % 256
+            x = (x - c) / 256
+            local b = x % 256
+            return char((x - b) / 256, b, c, d)
+          end
+          now_bytes, last_end_bytes = four(now), four(last_end)
+          ms_bytes = four((ms - ms % 65536) / 65536) .. char((ms % 65536 - ms % 256) / 256, ms % 256)
+        end
+        letter = 'g'
+        if endured == 0 then
+          fresh = expires > 0 and v or sub(v, 1, record - 1)
+        else
+          local first = 0
+          if expires > 0 then
+            first = ((((f1 * 256 + f2) * 256 + f3) * 256 + f4) * 256 + f5) * 256 + f6
+          end
+          local begins = first < start * 1000 or first > ms
+          if begins then first = ms end
+          local since_bytes -- nil: as before
+          if ms - first >= grace then
+            letter = 'd'
+            if strikes > 0 and (since > now or since <= now - decay) then
+              if since > now then since = now end -- the clock stepped back
+              local forgotten = (now - since) / decay
+              forgotten = forgotten - forgotten % 1
+              strikes, since_bytes = strikes - forgotten, four(since + forgotten * decay)
+            end
+            if strikes <= 0 then strikes, since_bytes = 0, now_bytes end
+            strikes = strikes + requests
+          end
+          if strikes <= endured or letter == 'g' then -- no ban starts
+            local strikes_bytes = char((strikes - strikes % 256) / 256, strikes % 256)
+            if expires == 0 then
+              fresh = sub(v, 1, record - 1) .. ms_bytes .. strikes_bytes .. '\0\0\0\0\0' ..
+                (since_bytes or '\0\0\0\0') .. last_end_bytes
+            elseif not begins and not since_bytes and expires >= last_end then
+              fresh = sub(v, 1, record + 5) .. strikes_bytes .. sub(v, record + 8)
+            else
+              fresh = sub(v, 1, record - 1) .. (begins and ms_bytes or sub(v, record, record + 5)) ..
+                strikes_bytes .. sub(v, record + 8, record + 12) .. (since_bytes or sub(v, record + 13, record + 16)) ..
+                (expires < last_end and last_end_bytes or sub(v, record + 17))
+            end
+          end
+        end
+        if fresh then
+          letter = letter .. char(0, 0, (requests - requests % 256) / 256, requests % 256, #fresh)
+          if open or expires >= last_end then
+            if fresh ~= v then call('SET', key, fresh, 'KEEPTTL') end
+          else
+            call('SET', key, fresh, 'EXAT', last_end + AFTERLIFE)
+          end
+        end
+      end
+    end
+  end
+
+  if fresh then
+    out[2 * s + 3], out[2 * s + 4] = letter, fresh
+  else
+    out[2 * s + 3], out[2 * s + 4] = '', ''
+    others = others or {}
+    last_other = last_other + 1
+    others[last_other] = s
+  end
+end
+if not others then return table.concat(out) end
+
+-- Part two: everything else.
+
+local floor, max, min, insert, remove = math.floor, math.max, math.min, table.insert, table.remove
+local WINDOW, RECORD = 12, 21 -- bytes
+local MAX_WINDOWS = 8        -- of one subject
+local MAX_U32 = 4294967295
+local INDEX_AFTERLIFE = 3600 -- seconds that an ended ban stays in the index
+local MARK_LASTS = 60        -- seconds in which a charge is not made twice
+
+local micros = time[2] + 0
+
+function four(x)
+  local d = x % 256
+  x = (x - d) / 256
+  local c = x % 256
+  x = (x - c) / 256
+  local b = x % 256
+  return char((x - b) / 256, b, c, d)
+end
+
+local function number(s, i)
+  local a, b, c, d = byte(s, i, i + 3)
+  return ((a * 256 + b) * 256 + c) * 256 + d
+end
+
+local function two(x)
+  return char(floor(x / 256), x % 256)
+end
+
+-- The plan.
+local op, windows = sub(arg, 1, 1), {}
+if op == 't' or op == 'p' or op == 'r' or op == 'c' then
+  cost, quotas = number(arg, 2), byte(arg, 6)
+  for q = 1, quotas do
+    windows[q], limits[q] = number(arg, 8 * q - 1), number(arg, 8 * q + 3)
+  end
+end
+local rest = 7 + 8 * quotas -- where in arg the plan's quotas end
+
+-- window_end returns the end of the window that the second t is in.
+local function window_end(t, length)
+  return t - t % length + length
+end
+
+-- after returns the time so many nanoseconds from now, rounded up.
+local function after(nanos)
+  return now - floor(-(micros * 1000 + nanos) / 1000000000)
+end
+
+-- The account of the subject at hand: n windows in order of their lengths.
+local n, lengths, ends, used
+
+local function open(i, length, ending, units)
+  insert(lengths, i, length)
+  insert(ends, i, ending)
+  insert(used, i, units)
+  n = n + 1
+end
+
+-- find returns where the window of the given length is, or belongs, and
+-- whether it is there.
+local function find(length)
+  local i = 1
+  while i <= n and lengths[i] < length do i = i + 1 end
+  return i, i <= n and lengths[i] == length
+end
+
+-- close makes room: it drops the window that ends first of those not in the
+-- plan; of two that end together, the shorter one.
+local function close()
+  local first
+  for i = 1, n do
+    local ours = false
+    for q = 1, quotas do ours = ours or windows[q] == lengths[i] end
+    if not ours and (not first or ends[i] < ends[first]) then first = i end
+  end
+  remove(lengths, first)
+  remove(ends, first)
+  remove(used, first)
+  n = n - 1
+end
+
+-- record_at returns where the record in v is, or would be.
+local function record_at(v)
+  return #v % WINDOW == 0 and #v + 1 or #v - RECORD + 1
+end
+
+-- read reads the windows of v. Those that ended by the second since are left
+-- out, and the others end no later than latest, if given, says of their lengths.
+local function read(v, since, latest)
+  n, lengths, ends, used = 0, {}, {}, {}
+  local many = (record_at(v) - 1) / WINDOW
+  for i = 1, many do
+    local length, ending = number(v, 8 * i - 7), number(v, 8 * i - 3)
+    if latest then ending = min(ending, latest(length)) end
+    if ending > since then open(n + 1, length, ending, number(v, 8 * many + 4 * i - 3)) end
+  end
+end
+
+-- ahead returns the end of the window after the one that is open now.
+local function ahead(length)
+  return window_end(now, length) + length
+end
+
+-- read_open reads the windows of v that have not ended. After the clock stepped
+-- back windows lie in the future. They go on, so that no quota is granted twice;
+-- but none is left more than one window ahead.
+local function read_open(v)
+  read(v, now, ahead)
+end
+
+-- open_plan opens the windows of the plan that are missing.
+local function open_plan()
+  for q = 1, quotas do
+    local i, there = find(windows[q])
+    if not there then
+      if n == MAX_WINDOWS then
+        close()
+        i = find(windows[q])
+      end
+      open(i, windows[q], window_end(now, windows[q]), 0)
+    end
+  end
+end
+
+-- left returns what is left of quota q, and when its window ends.
+local function left(q)
+  local i = find(windows[q])
+  return max(limits[q] - used[i], 0), ends[i]
+end
+
+-- The record of the subject at hand. While there are strikes the last ban has no
+-- length, and while there are none since has no meaning.
+local first, strikes, level, ban_ends, since, length, expires
+
+local function clear()
+  first, strikes, level, ban_ends, since, length, expires = 0, 0, 0, 0, 0, 0, 0
+end
+
+local function read_record(v)
+  clear()
+  local p = record_at(v)
+  if p > #v then return end
+  first = number(v, p) * 65536 + byte(v, p + 4) * 256 + byte(v, p + 5)
+  strikes = byte(v, p + 6) * 256 + byte(v, p + 7)
+  level = byte(v, p + 8)
+  ban_ends, since, expires = number(v, p + 9), number(v, p + 13), number(v, p + 17)
+  if strikes == 0 then since, length = 0, since end
+end
+
+local function expire()
+  if expires <= now then clear() end
+end
+
+-- cut has a ban end no later than if it began now. It would otherwise get longer
+-- by a clock that stepped back.
+local function cut()
+  if length > 0 then ban_ends = min(ban_ends, after(0) + length) end
+end
+
+local function banned()
+  return length > 0 and ban_ends > now
+end
+
+-- ban starts a ban, and ends any other. The index is where to look for bans;
+-- whether they are in force, the subjects' values say.
+local function ban(seconds, nanos)
+  first, strikes = 0, 0
+  ban_ends = after(nanos) + seconds
+  length = ban_ends - now
+  expires = max(expires, ban_ends)
+  local index = KEYS[2]
+  call('ZREMRANGEBYSCORE', index, '-inf', now - INDEX_AFTERLIFE)
+  call('ZADD', index, ban_ends, name)
+  local last = call('ZREVRANGE', index, 0, 0, 'WITHSCORES')[2]
+  call('EXPIREAT', index, last + INDEX_AFTERLIFE)
+end
+
+-- punish starts the ban that is due after the last one.
+local function punish()
+  local base, growth = number(arg, rest + 10), byte(arg, rest + 14)
+  local longest, forgive = number(arg, rest + 15), number(arg, rest + 19)
+  if now > ban_ends then level = max(level - floor((now - ban_ends) / forgive), 0) end
+  level = min(level + 1, 255)
+  for _ = 2, level do
+    if growth == 1 or base >= longest then break end
+    base = base * growth
+  end
+  ban(min(base, longest), 0)
+  expires = max(expires, ban_ends + level * forgive)
+end
+
+-- strike enters so many requests that are limited at this instant into the
+-- record. It returns how many were limited before a ban began, and whether
+-- they were spared; or nil if a ban would begin and there is no index.
+local function strike(requests)
+  local endured, grace = byte(arg, rest) * 256 + byte(arg, rest + 1), number(arg, rest + 2)
+  local decay = number(arg, rest + 6)
+  if endured == 0 then return requests, true end
+  for i = 1, n do expires = max(expires, ends[i]) end
+  local start, last = 0, 0
+  for q = 1, quotas do
+    local units, ending = left(q)
+    if units < cost and ending > last then start, last = ending - windows[q], ending end
+  end
+  local ms = now * 1000 + floor(micros / 1000)
+  if first < start * 1000 or first > ms then first = ms end
+  if first >= start * 1000 and ms - first < grace then return requests, true end
+  since = min(since, now) -- the clock may have stepped back
+  local forgotten = floor((now - since) / decay)
+  strikes, since = strikes - forgotten, since + forgotten * decay
+  if strikes <= 0 then strikes, since = 0, now end
+  local limited = min(max(endured - strikes, 0), requests)
+  strikes, length = strikes + limited, 0
+  if limited < requests then
+    if not name then return nil end
+    punish()
+  end
+  return limited, false
+end
+
+-- store writes the account and the record, if they are not as before. Windows
+-- in which nothing was used are left out.
+local function store(key, before)
+  local v, counters, last = '', '', 0
+  for i = 1, n do
+    if used[i] > 0 then
+      v = v .. four(lengths[i]) .. four(ends[i])
+      counters = counters .. four(used[i])
+      last = max(last, ends[i])
+    end
+  end
+  v = v .. counters
+  if first > 0 or strikes > 0 or level > 0 or ban_ends > 0 then
+    expires = min(expires, MAX_U32)
+    last = max(last, expires)
+    v = v .. four(floor(first / 65536)) .. two(first % 65536) .. two(strikes) .. char(level) ..
+      four(ban_ends) .. four(strikes > 0 and since or length) .. four(expires)
+  end
+  if key and v ~= before then
+    if v == '' then
+      call('DEL', key)
+    else
+      call('SET', key, v, 'EXAT', last + AFTERLIFE)
+    end
+  end
+  return v
+end
+
+local function answer(letter, v)
+  return letter .. char(#v) .. v
+end
+
+local operations = {}
+
+-- Requests of one subject are decided as if they had come one after the other
+-- at this instant: some are granted, then some limited, and the rest banned.
+function operations.t(key, v, requests)
+  read_open(v)
+  open_plan()
+  read_record(v)
+  expire()
+  cut()
+  if banned() then return answer('d' .. two(0) .. two(0), store(key, v)) end
+  local granted = requests
+  for q = 1, quotas do granted = min(granted, floor(left(q) / cost)) end
+  if granted > 0 then
+    for i = 1, n do used[i] = min(used[i] + granted * cost, MAX_U32) end
+    strikes, length = 0, 0
+  end
+  if granted == requests then return answer('a', store(key, v)) end
+  local limited, spared = strike(requests - granted)
+  if not limited then return 'i' end
+  return answer((spared and 'g' or 'd') .. two(granted) .. two(limited), store(key, v))
+end
+
+function operations.p(key, v)
+  read_open(v)
+  open_plan()
+  read_record(v)
+  expire()
+  return answer('a', store(nil, v))
+end
+
+-- Only the windows that were charged are given back to.
+function operations.r(key, v, requests)
+  read_open(v)
+  read_record(v)
+  for q = 1, quotas do
+    local i, there = find(windows[q])
+    if there and ends[i] == number(arg, rest + 4 * q - 4) then
+      used[i] = max(used[i] - cost * requests, 0)
+    end
+  end
+  return answer('a', store(key, v))
+end
+
+-- What was admitted elsewhere is added whether or not it fits, unless its mark
+-- says that it was. Usage in the next window takes the window there.
+function operations.c(key, v)
+  local admitted = number(arg, rest)
+  if not call('SET', KEYS[2], '', 'NX', 'EX', MARK_LASTS) then return answer('a', v) end
+  read_open(v)
+  open_plan()
+  read_record(v)
+  for q = 1, quotas do
+    local units, ending = number(arg, rest + 4 * q), window_end(admitted, windows[q])
+    if units > 0 and ending > now then
+      local i = find(windows[q])
+      used[i] = min(used[i] + units, MAX_U32)
+      ends[i] = max(ends[i], min(ending, ahead(windows[q])))
+    end
+  end
+  return answer('a', store(key, v))
+end
+
+function operations.b(key, v)
+  read(v, 0)
+  read_record(v)
+  expire()
+  ban(number(arg, 2), number(arg, 6))
+  return answer('a', store(key, v))
+end
+
+function operations.l(key, v)
+  read(v, 0)
+  clear()
+  call('ZREM', KEYS[2], name)
+  store(key, v)
+  return answer('a', v)
+end
+
+function operations.x(key, v)
+  call('ZREM', KEYS[2], name)
+  call('DEL', key)
+  return answer('a', '')
+end
+
+function operations.s(key, v)
+  return answer('a', v)
+end
+
+-- ours reports whether a subject's key holds what the script wrote, or nothing.
+local function ours(key, v)
+  if not v then return call('EXISTS', key) == 0 end
+  local windows_size = record_at(v) - 1
+  return v ~= '' and windows_size >= 0 and windows_size % WINDOW == 0 and windows_size <= MAX_WINDOWS * WINDOW
+end
+
+for _, s in ipairs(others) do
+  local key, v, requests = KEYS[s], values[s], 1
+  if counts ~= '' then requests = byte(counts, 2 * s - 1) * 256 + byte(counts, 2 * s) end
+  out[2 * s + 3] = ours(key, v) and operations[op](key, v or '', requests) or 'e'
 end
 return table.concat(out)

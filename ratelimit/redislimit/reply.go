@@ -98,7 +98,8 @@ type record struct {
 	strikes int
 	level   int
 	ends    int64 // Unix seconds
-	length  int64 // seconds
+	since   int64 // Unix seconds; 0 without strikes
+	length  int64 // seconds; 0 with strikes
 	expires int64 // Unix seconds
 }
 
@@ -115,8 +116,11 @@ func readSubject(b string) (s subject, err error) {
 			strikes: int(u16(b[6:])),
 			level:   int(b[8]),
 			ends:    u32(b[9:]),
-			length:  u32(b[13:]),
+			since:   u32(b[13:]),
 			expires: u32(b[17:]),
+		}
+		if s.strikes == 0 {
+			s.since, s.length = 0, s.since
 		}
 	}
 	s.n = len(windows) / windowSize

@@ -1,0 +1,108 @@
+//go:build unix
+
+package redislimit_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// BenchmarkServer measures what a decision costs the server, which is what an
+// attack has to exhaust: server-µs is the time in EVALSHA for one of them, as INFO
+// commandstats has it. One call of the script decides about one subject, or about
+// as many as it takes at most.
+func BenchmarkServer(b *testing.B) {
+	client := redistest.Start(b).Client()
+	second, day := time.Second, 24*time.Hour
+	penalty := func(strikes int, grace, ban time.Duration) ratelimit.Penalty {
+		return ratelimit.Penalty{Strikes: strikes, Grace: grace, Ban: ban, Growth: 1, Max: ban, Forgive: day}
+	}
+	for _, c := range []struct {
+		name    string
+		penalty ratelimit.Penalty
+		limit   int64 // of a day; a minute has more
+		before  int   // requests of each subject before the clock starts
+	}{
+		{"admitted", ratelimit.DefaultPenalty(), ratelimit.MaxLimit, 1},
+		{"new", ratelimit.DefaultPenalty(), ratelimit.MaxLimit, 0},
+		{"grace", penalty(10, time.Hour, second), 1, 2},
+		{"strike", penalty(10_000, 0, second), 1, 2},
+		{"banned", penalty(1, 0, day), 1, 4},
+		{"unpunished", ratelimit.Penalty{}, 1, 2},
+	} {
+		plan := ratelimit.MustPlan(c.name, c.penalty, ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(c.limit))
+		for _, subjects := range []int{1, 64} {
+			b.Run(fmt.Sprintf("%s/subjects=%d", c.name, subjects), func(b *testing.B) {
+				l, err := redislimit.New(client, redislimit.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				ask := redislimit.Batch(l, plan)
+				round := func(round int) []string {
+					names := names(subjects)
+					if c.before == 0 {
+						for i := range names {
+							names[i] = fmt.Sprint(names[i], ":", round)
+						}
+					}
+					return names
+				}
+				if err := client.FlushAll(ctx).Err(); err != nil {
+					b.Fatal(err)
+				}
+				for range c.before {
+					if err := ask(round(0)); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := client.ConfigResetStat(ctx).Err(); err != nil {
+					b.Fatal(err)
+				}
+				b.ResetTimer()
+				for i := range b.N {
+					if c.name == "strike" && i%5000 == 4999 { // before a ban begins
+						b.StopTimer()
+						if err := client.FlushAll(ctx).Err(); err != nil {
+							b.Fatal(err)
+						}
+						for range c.before {
+							if err := ask(round(0)); err != nil {
+								b.Fatal(err)
+							}
+						}
+						b.StartTimer()
+					}
+					if err := ask(round(i)); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.StopTimer()
+				b.ReportMetric(evalTime(b, client)/float64(subjects), "server-µs")
+			})
+		}
+	}
+}
+
+// evalTime returns how many microseconds the server took for each call of a script.
+func evalTime(b *testing.B, client *redis.Client) float64 {
+	b.Helper()
+	info, err := client.Info(ctx, "commandstats").Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, stats, _ := strings.Cut(info, "cmdstat_evalsha:")
+	_, stats, _ = strings.Cut(stats, "usec_per_call=")
+	var micros float64
+	if _, err := fmt.Sscanf(stats, "%f", &micros); err != nil {
+		b.Fatalf("INFO commandstats: %v", err)
+	}
+	return micros
+}
