@@ -105,6 +105,11 @@ func (l *Limiter) candidates(ctx context.Context) (names []string, err error) {
 			scans[index] = pipe.ZScan(ctx, index, cursor, "", count)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
+			for index, scan := range scans {
+				if redis.HasErrorPrefix(scan.Err(), "WRONGTYPE") {
+					return nil, foreign(index)
+				}
+			}
 			return nil, err
 		}
 		for index, scan := range scans {

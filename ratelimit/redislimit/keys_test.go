@@ -1,7 +1,6 @@
 package redislimit_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -197,39 +196,6 @@ func TestLongSubjects(t *testing.T) {
 	}
 	if bans, err := l.Bans(ctx); err != nil || len(bans) != 1 || bans[0].Subject != one {
 		t.Errorf("Bans: %v, %v, want the whole name", bans, err)
-	}
-}
-
-// A key that something else has written is an error for its subject, and for no
-// other in the same call of the script.
-func TestForeignValues(t *testing.T) {
-	for _, value := range []string{"x", strings.Repeat("x", 13), strings.Repeat("x", 300)} {
-		m, c := mini(t)
-		l := newLimiter(t, c)
-		if _, err := l.Take(ctx, "a", lasting(5), 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Set(m.Keys()[0], value); err != nil {
-			t.Fatal(err)
-		}
-		d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: lasting(5), Cost: 1}
-		for what, err := range map[string]error{
-			"Take":   second(l.Take(ctx, "a", lasting(5), 1)),
-			"Peek":   second(l.Peek(ctx, "a", lasting(5))),
-			"Lift":   second(l.Lift(ctx, "a")),
-			"Ban":    l.Ban(ctx, "a", time.Minute),
-			"Refund": l.Refund(ctx, "a", &d),
-		} {
-			if !errors.Is(err, ratelimit.ErrUnavailable) {
-				t.Errorf("%s of %q: %v, want an error that wraps ErrUnavailable", what, value, err)
-			}
-		}
-		if err := l.Reset(ctx, "a"); err != nil {
-			t.Errorf("Reset of %q: %v", value, err)
-		}
-		if d, err := l.Take(ctx, "a", lasting(5), 1); err != nil || !d.Allowed() {
-			t.Errorf("after the reset: %v, %v", d.Outcome, err)
-		}
 	}
 }
 

@@ -35,10 +35,12 @@ func unavailable(err error) error {
 // of its plan, and those of a plan that it had before.
 const maxWindows = 2 * ratelimit.MaxQuotas
 
-var (
-	errReply = errors.New("the script's reply cannot be read")
-	errValue = errors.New("the subject's key holds something else")
-)
+var errReply = errors.New("the script's reply cannot be read")
+
+// foreign says that a key holds what the script has not written.
+func foreign(key string) error {
+	return fmt.Errorf("key %q holds something that redislimit did not write: delete it, or use another Options.Prefix", key)
+}
 
 // cutTime reads the server's time, in Unix nanoseconds, from the front of a reply.
 func cutTime(b string) (nanos int64, rest string, err error) {

@@ -55,7 +55,7 @@ func (l *Limiter) receive(cmd *command, attempt int) (again []*command) {
 	const attempts = 6 // what leads to another one can come together, and again
 	err := cmd.Err()
 	if err == nil {
-		again, err = cmd.deal()
+		again, err = l.deal(cmd)
 	}
 	switch {
 	case err == nil:
@@ -64,6 +64,8 @@ func (l *Limiter) receive(cmd *command, attempt int) (again []*command) {
 	case attempt+1 < attempts && len(cmd.groups) > 1 && redis.HasErrorPrefix(err, "CROSSSLOT"):
 		l.alone.Store(true)
 		return l.commands(cmd.groups)
+	case redis.HasErrorPrefix(err, "WRONGTYPE"): // of a subject's key the script says so itself
+		cmd.fail(foreign(l.keys.index(cmd.groups[0].partition)))
 	default:
 		l.lanes.doubt()
 		cmd.fail(err)
@@ -74,7 +76,7 @@ func (l *Limiter) receive(cmd *command, attempt int) (again []*command) {
 // deal hands each group its part of the reply. It returns what is to be sent now:
 // groups that need the index, once more, and what is given back for callers who had
 // an error by then, and so did not admit the request.
-func (cmd *command) deal() (again []*command, err error) {
+func (l *Limiter) deal(cmd *command) (again []*command, err error) {
 	time, rest, err := cutTime(cmd.Val())
 	if err != nil {
 		return nil, err
@@ -95,7 +97,7 @@ func (cmd *command) deal() (again []*command, err error) {
 			continue
 		}
 		if g.entry[0] == notOurs {
-			g.err = unavailable(errValue)
+			g.err = unavailable(foreign(l.keys.subject(g.partition, g.subject)))
 		}
 		if late := g.finish(); late > 0 {
 			if back := g.refund(late); back != nil {

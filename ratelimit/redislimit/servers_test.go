@@ -158,3 +158,7 @@ func TestOneServerInClusterMode(t *testing.T) {
 		}
 	}
 }
+
+func TestForeignValues(t *testing.T) {
+	testForeignValues(t, redistest.Start(t).Client())
+}

@@ -1,0 +1,110 @@
+package redislimit_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// foreignValues write a value of something else to a key.
+var foreignValues = map[string]func(c redis.UniversalClient, key string) error{
+	"an empty string": func(c redis.UniversalClient, key string) error { return c.Set(ctx, key, "", 0).Err() },
+	"a short string":  func(c redis.UniversalClient, key string) error { return c.Set(ctx, key, "x", 0).Err() },
+	"a string of no record's size": func(c redis.UniversalClient, key string) error {
+		return c.Set(ctx, key, strings.Repeat("x", 13), 0).Err()
+	},
+	"a long string": func(c redis.UniversalClient, key string) error {
+		return c.Set(ctx, key, strings.Repeat("x", 300), 0).Err()
+	},
+	"a list": func(c redis.UniversalClient, key string) error { return c.RPush(ctx, key, "x").Err() },
+	"a hash": func(c redis.UniversalClient, key string) error { return c.HSet(ctx, key, "x", "y").Err() },
+	"a set":  func(c redis.UniversalClient, key string) error { return c.SAdd(ctx, key, "x").Err() },
+}
+
+// testForeignValues holds an engine to it that what something else has written
+// under a subject's key, or as an index of bans, is an error that names the key, and
+// stays as it is.
+func testForeignValues(t *testing.T, c redis.UniversalClient) {
+	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Minute}
+	strict := ratelimit.MustPlan("", penalty, ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
+	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: strict, Cost: 1}
+	operations := map[string]func(l *redislimit.Limiter) error{
+		"Take":   func(l *redislimit.Limiter) error { return second(l.Take(ctx, "a", strict, 1)) },
+		"Peek":   func(l *redislimit.Limiter) error { return second(l.Peek(ctx, "a", strict)) },
+		"Refund": func(l *redislimit.Limiter) error { return l.Refund(ctx, "a", &d) },
+		"Charge": func(l *redislimit.Limiter) error {
+			return l.Charge(ctx, "a", strict, [ratelimit.MaxQuotas]int64{1}, time.Now())
+		},
+		"Ban":   func(l *redislimit.Limiter) error { return l.Ban(ctx, "a", time.Minute) },
+		"Lift":  func(l *redislimit.Limiter) error { return second(l.Lift(ctx, "a")) },
+		"Reset": func(l *redislimit.Limiter) error { return l.Reset(ctx, "a") },
+		"Takes": func(l *redislimit.Limiter) error { // more than the limit, in one batch
+			if err := redislimit.Batch(l, strict)([]string{"a", "a", "b"}); err != nil {
+				return err
+			}
+			return nil
+		},
+	}
+	for value, write := range foreignValues {
+		for what, do := range operations {
+			if err := c.FlushDB(ctx).Err(); err != nil {
+				t.Fatal(err)
+			}
+			l := newLimiter(t, c)
+			if _, err := l.Take(ctx, "a", strict, 1); err != nil {
+				t.Fatal(err)
+			}
+			key := c.Keys(ctx, "*").Val()[0]
+			c.Del(ctx, key)
+			if err := write(c, key); err != nil {
+				t.Fatal(err)
+			}
+			holdForeign(t, c, key, what+" of "+value, func() error { return do(l) })
+		}
+		// An index of bans.
+		l := newLimiter(t, c)
+		if err := l.Ban(ctx, "a", time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(c.Keys(ctx, "*").Val(), func(key string) bool { return strings.HasSuffix(key, "}") })
+		index := c.Keys(ctx, "*").Val()[i]
+		c.FlushDB(ctx)
+		if err := write(c, index); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := second(l.Take(ctx, "a", strict, 1)); err != nil {
+				t.Errorf("Take without a ban, where the index is %s: %v", value, err)
+			}
+		}
+		for _, what := range []string{"Ban", "Lift", "Reset", "Take"} {
+			holdForeign(t, c, index, what+" where the index is "+value, func() error { return operations[what](l) })
+		}
+		holdForeign(t, c, index, "Bans where the index is "+value, func() error { return second(l.Bans(ctx)) })
+	}
+}
+
+// holdForeign fails the test unless do has an error that names the key, and leaves
+// what is under the key alone.
+func holdForeign(t *testing.T, c redis.UniversalClient, key, what string, do func() error) {
+	t.Helper()
+	before, err := c.Dump(context.Background(), key).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = do()
+	if !errors.Is(err, ratelimit.ErrUnavailable) || !strings.Contains(err.Error(), `"`+key+`"`) {
+		t.Errorf("%s: %v, want an error that wraps ErrUnavailable and names %q", what, err, key)
+	}
+	if after := c.Dump(context.Background(), key).Val(); after != before {
+		t.Errorf("%s changed what something else has written", what)
+	}
+}
