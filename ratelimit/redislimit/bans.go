@@ -66,11 +66,18 @@ func (l *Limiter) bans(ctx context.Context) ([]ratelimit.Ban, error) {
 		}
 		groups := make([]*group, 0, maxGroups)
 		for _, name := range names[:min(len(names), maxGroups)] {
-			groups = append(groups, newGroup(question{op: opShow, subject: name}))
+			g := newGroup(question{op: opShow, subject: name})
+			g.add(&call{ready: make(chan struct{}, 1)})
+			groups = append(groups, g)
 		}
 		names = names[len(groups):]
+		calls := make([]*call, len(groups))
+		for i, g := range groups {
+			calls[i] = g.first
+		}
 		l.send(groups)
-		for _, g := range groups {
+		for i, g := range groups {
+			<-calls[i].ready
 			if g.err != nil {
 				return nil, g.err
 			}

@@ -22,6 +22,11 @@ type command struct {
 	*redis.StringCmd
 	groups []*group
 	eval   bool // send the script itself
+
+	// Of a command that waits for a slot: since when, and how long until it is sent
+	// once more.
+	begun time.Time
+	pause time.Duration
 }
 
 // takes reports whether the command has room for the group, and no other group of

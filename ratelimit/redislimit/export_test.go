@@ -20,3 +20,6 @@ func Batch(l *Limiter, plan *ratelimit.Plan) func(subjects []string) error {
 		return nil
 	}
 }
+
+// Key returns the name of a subject's key.
+func Key(l *Limiter, subject string) string { return l.keys.subject(partition(subject), subject) }

@@ -62,12 +62,13 @@ type call struct {
 	state atomic.Uint32
 }
 
-// The states of a call that was sent. It ends as answered, or as overdue if the
-// caller's time was up before, whichever is first.
+// The states of a call that was sent. It ends as answered, or before that as overdue
+// if the caller's time was up, or as abandoned if the caller gave up.
 const (
 	waiting = iota
 	answered
 	overdue
+	abandoned
 )
 
 // maxCalls is how many calls a group holds at most: the script has 16 bits for it.
@@ -126,12 +127,22 @@ func (g *group) finish() (late int) {
 		next := c.next // the caller may use the call for another question
 		if c.state.CompareAndSwap(waiting, answered) {
 			c.ready <- struct{}{}
-		} else if c.place < g.granted() {
+		} else if c.state.Load() == overdue && c.place < g.granted() {
 			late++
 		}
 		c = next
 	}
 	return late
+}
+
+// awaited reports whether a caller still waits for the answer.
+func (g *group) awaited() bool {
+	for c := g.first; c != nil; c = c.next {
+		if c.state.Load() == waiting {
+			return true
+		}
+	}
+	return false
 }
 
 // granted returns how many requests were admitted, as far as is known.

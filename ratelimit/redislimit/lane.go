@@ -102,7 +102,11 @@ func (l *lane) leave(g *group, c *call, err error) bool {
 		c.left = true
 		return true
 	}
-	return !errors.Is(err, context.DeadlineExceeded) || c.state.CompareAndSwap(waiting, overdue)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		c.state.CompareAndSwap(waiting, abandoned)
+		return true
+	}
+	return c.state.CompareAndSwap(waiting, overdue)
 }
 
 // next takes the batch that leaves now, nil if nobody waits.

@@ -18,9 +18,12 @@ var digest = func() string {
 	return hex.EncodeToString(sum[:])
 }()
 
-// send puts the groups' questions to the script, and ends them.
-func (l *Limiter) send(groups []*group) {
-	cmds := l.commands(groups)
+// send puts the groups' questions to the script, and ends them. A group that has to
+// wait for a slot of a cluster ends later.
+func (l *Limiter) send(groups []*group) { l.dispatch(l.commands(groups)) }
+
+// dispatch sends commands, and what follows from the replies.
+func (l *Limiter) dispatch(cmds []*command) {
 	for attempt := 0; len(cmds) > 0; attempt++ {
 		l.run(cmds)
 		var again []*command
@@ -64,6 +67,11 @@ func (l *Limiter) receive(cmd *command, attempt int) (again []*command) {
 	case attempt+1 < attempts && len(cmd.groups) > 1 && redis.HasErrorPrefix(err, "CROSSSLOT"):
 		l.alone.Store(true)
 		return l.commands(cmd.groups)
+	case attempt+1 < attempts && len(cmd.groups) > 1 && l.moving(err):
+		return cmd.split()
+	case len(cmd.groups) == 1 && l.moving(err):
+		cmd.groups = []*group{cmd.groups[0]} // the batch may use its slice again
+		go l.postpone(cmd, err)
 	case redis.HasErrorPrefix(err, "WRONGTYPE"): // of a subject's key the script says so itself
 		cmd.fail(foreign(l.keys.index(cmd.groups[0].partition)))
 	default:

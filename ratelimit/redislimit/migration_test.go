@@ -1,0 +1,181 @@
+//go:build unix
+
+package redislimit_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// neighbours returns n subjects whose keys are in one slot, and the slot.
+func neighbours(t *testing.T, l *redislimit.Limiter, c *redis.ClusterClient, n int) (subjects []string, slot int) {
+	t.Helper()
+	for i := 0; len(subjects) < n; i++ {
+		subject := fmt.Sprint("subject ", i)
+		s, err := c.ClusterKeySlot(ctx, redislimit.Key(l, subject)).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(subjects) == 0 {
+			slot = int(s)
+		}
+		if int(s) == slot {
+			subjects = append(subjects, subject)
+		}
+	}
+	return subjects, slot
+}
+
+// within returns a context that a test which works does not see the end of.
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// owner returns which of the masters has the slot.
+func owner(t *testing.T, cluster *redistest.Cluster, slot int) int {
+	t.Helper()
+	slots, err := cluster.Masters[0].Client().ClusterSlots(ctx).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range slots {
+		if s.Start <= slot && slot <= s.End {
+			return slices.IndexFunc(cluster.Masters, func(m *redistest.Server) bool { return m.Addr == s.Nodes[0].Addr })
+		}
+	}
+	t.Fatalf("slot %d has no master", slot)
+	return 0
+}
+
+// While a slot moves, some subjects are still at one master and some at the other.
+func TestHalfMovedSlot(t *testing.T) {
+	cluster := redistest.StartCluster(t)
+	c := cluster.Client()
+	l := newLimiter(t, c)
+	plan := lasting(10)
+	subjects, slot := neighbours(t, l, c, 12)
+	for _, subject := range subjects[:8] {
+		if _, err := l.Take(ctx, subject, plan, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, subject := range subjects[:4] {
+		if err := l.Ban(ctx, subject, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := owner(t, cluster, slot)
+	m := cluster.Migrate(slot, from, (from+1)%3)
+	m.Keys(5)
+	if err := redislimit.Batch(l, plan)(subjects); err != nil {
+		t.Fatalf("subjects of a slot that moves, in one batch: %v", err)
+	}
+	if bans, err := l.Bans(within(t)); err != nil || len(bans) != 4 {
+		t.Errorf("Bans while a slot moves: %d, %v, want 4", len(bans), err)
+	}
+	// What needs two keys waits for the slot.
+	var waiting sync.WaitGroup
+	var done atomic.Int64
+	for _, subject := range subjects {
+		waiting.Go(func() {
+			if err := l.Ban(within(t), subject, time.Hour); err != nil {
+				t.Errorf("Ban while a slot moves: %v", err)
+			}
+			if _, err := l.Lift(within(t), subject); err != nil {
+				t.Errorf("Lift while a slot moves: %v", err)
+			}
+			done.Add(1)
+		})
+	}
+	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	if err := l.Ban(short, "another", time.Hour); err != nil {
+		t.Errorf("Ban of a subject in another slot: %v", err)
+	}
+	m.Finish()
+	waiting.Wait()
+	for _, subject := range subjects[4:8] { // they were never banned when they asked
+		if n := used(t, l, subject, 10); n != 2 {
+			t.Errorf("%s was charged %d times, want twice", subject, n)
+		}
+	}
+}
+
+// A slot moves around under load: no call fails, nothing is charged twice or for
+// nothing, and no subject gets more than its limit.
+func TestSlotsMoveUnderLoad(t *testing.T) {
+	const limit, callers, rounds = 20, 16, 6
+	cluster := redistest.StartCluster(t)
+	c := cluster.Client()
+	l := newLimiter(t, c)
+	plan := lasting(limit)
+	subjects, slot := neighbours(t, l, c, 40)
+	load, end := context.WithCancel(ctx)
+	defer end()
+	var admitted, asked atomic.Int64
+	var wg sync.WaitGroup
+	for caller := range callers {
+		wg.Go(func() {
+			for i := caller; load.Err() == nil; i++ {
+				d, err := l.Take(within(t), subjects[i%len(subjects)], plan, 1)
+				if err != nil {
+					t.Errorf("Take while a slot moves: %v", err)
+					return
+				}
+				asked.Add(1)
+				if d.Allowed() {
+					admitted.Add(1)
+				}
+			}
+		})
+	}
+	wg.Go(func() {
+		for i := 0; load.Err() == nil; i++ {
+			subject := fmt.Sprint("banned ", subjects[i%10]) // a slot of its own for some
+			if i%2 == 0 {
+				subject = subjects[len(subjects)-1]
+			}
+			if err := l.Ban(within(t), subject, time.Hour); err != nil {
+				t.Errorf("Ban while a slot moves: %v", err)
+			}
+			if banned, err := l.Lift(within(t), subject); err != nil || !banned {
+				t.Errorf("Lift while a slot moves: %v, %v", banned, err)
+			}
+		}
+	})
+	from := owner(t, cluster, slot)
+	for round := range rounds {
+		m := cluster.Migrate(slot, (from+round)%3, (from+round+1)%3)
+		for moved := 1; moved > 0; {
+			await(t, "requests while a slot moves", &asked, 20)
+			moved = m.Keys(8)
+		}
+		m.Finish()
+	}
+	end()
+	wg.Wait()
+	var charged int64
+	for _, subject := range subjects {
+		n := used(t, l, subject, limit)
+		if n > limit {
+			t.Errorf("%s was charged %d times, over its limit of %d", subject, n, limit)
+		}
+		charged += n
+	}
+	t.Logf("%d of %d requests were admitted", admitted.Load(), asked.Load())
+	if charged != admitted.Load() {
+		t.Errorf("%d requests were admitted and %d charged", admitted.Load(), charged)
+	}
+}
