@@ -3,6 +3,7 @@ package redislimit
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -33,8 +34,9 @@ func (l *Limiter) Lift(ctx context.Context, subject string) (bool, error) {
 	return s.banEnds(r.time) > 0, nil
 }
 
-// Bans implements [ratelimit.Banner]. It reads the 1024 indexes of bans in one
-// round trip, then the subjects in them. It does not see all of them at one
+// Bans implements [ratelimit.Banner]. It walks through the 1024 indexes of bans, and
+// looks at the subjects in them, in steps that are small however many bans there
+// are: a list of 250,000 takes some 500 round trips. It does not see all bans at one
 // instant: a ban that starts or ends meanwhile may be in the list or not.
 func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
 	type result struct {
@@ -54,84 +56,106 @@ func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
 	}
 }
 
-func (l *Limiter) bans(ctx context.Context) ([]ratelimit.Ban, error) {
-	names, err := l.candidates(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("redislimit: %w: listing bans: %w", ratelimit.ErrUnavailable, err)
-	}
-	var bans []ratelimit.Ban
-	for len(names) > 0 {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		groups := make([]*group, 0, maxGroups)
-		for _, name := range names[:min(len(names), maxGroups)] {
-			g := newGroup(question{op: opShow, subject: name})
-			g.add(&call{ready: make(chan struct{}, 1)})
-			groups = append(groups, g)
-		}
-		names = names[len(groups):]
-		calls := make([]*call, len(groups))
-		for i, g := range groups {
-			calls[i] = g.first
-		}
-		l.send(groups)
-		for i, g := range groups {
-			<-calls[i].ready
-			if g.err != nil {
-				return nil, g.err
-			}
-			r := reply{time: g.time, entry: g.entry}
-			s, err := r.subject()
-			if err != nil {
-				return nil, err
-			}
-			if ends := s.banEnds(g.time); ends > 0 {
-				bans = append(bans, ratelimit.Ban{Subject: g.subject, Ends: time.Unix(ends, 0).UTC(), Level: s.level})
-			}
-		}
-	}
-	return bans, nil
+// A walk goes through the indexes of bans.
+type walk struct {
+	*Limiter
+	scans []scan          // what is left
+	seen  map[string]bool // names that were found
+	bans  []ratelimit.Ban
 }
 
-// candidates returns the names in the indexes, each once.
-func (l *Limiter) candidates(ctx context.Context) (names []string, err error) {
-	const count = 1024 // names that a server looks at in one step
-	cursors := make(map[string]uint64, partitions)
+// A scan is an index and how far it was read.
+type scan struct {
+	index  string
+	cursor uint64
+}
+
+// A step reads some indexes, and from each of them about as many names as it is
+// asked for. Redis gives a small index, of up to 128 names by default, as a whole.
+const (
+	scansOfStep = 64
+	namesOfScan = 16
+)
+
+func (l *Limiter) bans(ctx context.Context) ([]ratelimit.Ban, error) {
+	w := walk{Limiter: l, seen: map[string]bool{}}
 	for p := range partitions {
-		cursors[l.keys.index(p)] = 0
+		w.scans = append(w.scans, scan{index: l.keys.index(p)})
 	}
-	seen := map[string]bool{}
-	for len(cursors) > 0 {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+	for len(w.scans) > 0 {
+		names, err := w.step(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("redislimit: %w: listing bans: %w", ratelimit.ErrUnavailable, err)
 		}
-		pipe := l.client.Pipeline()
-		scans := make(map[string]*redis.ScanCmd, len(cursors))
-		for index, cursor := range cursors {
-			scans[index] = pipe.ZScan(ctx, index, cursor, "", count)
+		for names := range slices.Chunk(names, maxGroups) {
+			if err := w.show(ctx, names); err != nil {
+				return nil, err
+			}
 		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			for index, scan := range scans {
-				if redis.HasErrorPrefix(scan.Err(), "WRONGTYPE") {
-					return nil, foreign(index)
-				}
-			}
-			return nil, err
+	}
+	return w.bans, nil
+}
+
+// step returns names from the next indexes that it has not returned before.
+func (w *walk) step(ctx context.Context) (names []string, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	scans := w.scans[:min(len(w.scans), scansOfStep)]
+	w.scans = w.scans[len(scans):]
+	pipe := w.client.Pipeline()
+	for _, s := range scans {
+		pipe.ZScan(ctx, s.index, s.cursor, "", namesOfScan)
+	}
+	cmds, err := pipe.Exec(ctx)
+	for i, cmd := range cmds {
+		if redis.HasErrorPrefix(cmd.Err(), "WRONGTYPE") {
+			return nil, foreign(scans[i].index)
 		}
-		for index, scan := range scans {
-			members, cursor := scan.Val() // each name followed by its score
-			for i := 0; i+1 < len(members); i += 2 {
-				if !seen[members[i]] {
-					seen[members[i]] = true
-					names = append(names, members[i])
-				}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, cmd := range cmds {
+		members, cursor := cmd.(*redis.ScanCmd).Val() // each name followed by its score
+		for i := 0; i+1 < len(members); i += 2 {
+			if !w.seen[members[i]] {
+				w.seen[members[i]] = true
+				names = append(names, members[i])
 			}
-			cursors[index] = cursor
-			if cursor == 0 {
-				delete(cursors, index)
-			}
+		}
+		if cursor != 0 {
+			w.scans = append(w.scans, scan{scans[i].index, cursor})
 		}
 	}
 	return names, nil
+}
+
+// show adds the bans in force of the subjects with the given names.
+func (w *walk) show(ctx context.Context, names []string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	groups, calls := make([]*group, len(names)), make([]call, len(names))
+	for i, name := range names {
+		calls[i].ready = make(chan struct{}, 1)
+		groups[i] = newGroup(question{op: opShow, subject: name})
+		groups[i].add(&calls[i])
+	}
+	w.send(groups)
+	for i, g := range groups {
+		<-calls[i].ready
+		if g.err != nil {
+			return g.err
+		}
+		r := reply{time: g.time, entry: g.entry}
+		s, err := r.subject()
+		if err != nil {
+			return err
+		}
+		if ends := s.banEnds(g.time); ends > 0 {
+			w.bans = append(w.bans, ratelimit.Ban{Subject: g.subject, Ends: time.Unix(ends, 0).UTC(), Level: s.level})
+		}
+	}
+	return nil
 }

@@ -73,13 +73,6 @@ func TestNoKeyStandsTwiceInACommand(t *testing.T) {
 	}
 }
 
-// join enters calls of one question into a batch.
-func (b *batch) join(q question, calls int) {
-	for range calls {
-		b.add(q, &call{ready: make(chan struct{}, 1)})
-	}
-}
-
 // used returns how many units of the first quota of plan the subject has used.
 func used(t *testing.T, l *Limiter, subject string, plan *ratelimit.Plan) int64 {
 	t.Helper()

@@ -1,6 +1,12 @@
 package redislimit
 
-import "github.com/animalstore/gatehouse/ratelimit"
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
 
 // Batch returns a function that has each of some subjects take one unit, all of
 // them in one batch.
@@ -10,15 +16,60 @@ func Batch(l *Limiter, plan *ratelimit.Plan) func(subjects []string) error {
 		for _, subject := range subjects {
 			b.join(question{op: opTake, subject: subject, plan: plan, cost: 1}, 1)
 		}
-		b.seal()
-		l.send(b.groups)
-		for _, g := range b.groups {
-			if g.err != nil {
-				return g.err
-			}
-		}
-		return nil
+		return b.travel(l)
 	}
+}
+
+// Bans bans subjects, some at a time.
+func Bans(l *Limiter, subjects []string, length time.Duration) error {
+	for subjects := range slices.Chunk(subjects, maxGroups) {
+		b := new(batch)
+		for _, subject := range subjects {
+			b.join(question{op: opBan, subject: subject, arg: int64(length)}, 1)
+		}
+		if err := b.travel(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join enters calls of one question into a batch.
+func (b *batch) join(q question, calls int) {
+	for range calls {
+		b.add(q, &call{ready: make(chan struct{}, 1)})
+	}
+}
+
+// travel sends the batch, and waits for the answers.
+func (b *batch) travel(l *Limiter) error {
+	b.seal()
+	var calls []*call
+	for _, g := range b.groups {
+		for c := g.first; c != nil; c = c.next {
+			calls = append(calls, c)
+		}
+	}
+	l.send(b.groups)
+	for _, c := range calls {
+		<-c.ready
+	}
+	for _, g := range b.groups {
+		if g.err != nil {
+			return g.err
+		}
+	}
+	return nil
+}
+
+// Crowd returns n subjects that share an index of bans.
+func Crowd(n int) (subjects []string) {
+	for i := 0; len(subjects) < n; i++ {
+		if subject := fmt.Sprint("one of a crowd ", i); partition(subject) == 7 {
+			subjects = append(subjects, subject)
+		}
+	}
+	return subjects
 }
 
 // Key returns the name of a subject's key.
