@@ -53,7 +53,9 @@
 // charges and bans of the last moment, and what a server loses at a restart without
 // persistence is forgotten. Both err on the side of the caller. Memory that is full
 // must refuse to write, not evict (maxmemory-policy noeviction): a key that is
-// evicted is a quota granted twice, or a ban forgotten.
+// evicted is a quota granted twice, or a ban forgotten. The engine asks for the
+// policy (INFO) when a server has answered for the first time, and logs a warning if
+// keys can be evicted.
 //
 // # Clock
 //
@@ -94,7 +96,14 @@
 // client makes one a second, and answers every call with the last error meanwhile:
 // a server that is back may be noticed a second later.
 //
-// A user of an access list needs the commands EVAL, EVALSHA, TIME, MGET, SET, DEL,
-// ZADD, ZREM, ZREMRANGEBYSCORE, ZREVRANGE, ZSCAN and EXPIREAT, and keys that begin
-// with the prefix.
+// An engine with the default prefix works as a user of an access list who has this
+// rule, on one server and in a cluster:
+//
+//	ACL SETUSER gatehouse on >PASSWORD resetchannels ~gatehouse{*
+//		+evalsha +eval +time +mget +set +del +exists
+//		+zadd +zrem +zremrangebyscore +zrevrange +zscan +expireat
+//		+cluster|slots +asking +ping
+//
+// CLUSTER SLOTS and ASKING are what the client of a cluster needs, and PING what
+// that of a ring needs. With +info the engine can warn of a server that evicts keys.
 package redislimit

@@ -1,9 +1,13 @@
 package redislimit
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -74,3 +78,15 @@ func Crowd(n int) (subjects []string) {
 
 // Key returns the name of a subject's key.
 func Key(l *Limiter, subject string) string { return l.keys.subject(partition(subject), subject) }
+
+// Prefix returns how all keys begin.
+func Prefix(l *Limiter) string {
+	prefix, _, _ := strings.Cut(l.keys.heads[0], "{")
+	return prefix
+}
+
+// WarnOfEviction does what the engine does when a server has answered for the first
+// time.
+func WarnOfEviction(l *Limiter, c *redis.Client) error {
+	return l.warnOfEviction(context.Background(), c)
+}

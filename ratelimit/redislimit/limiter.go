@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,10 @@ type Options struct {
 	// Flights is how many batches are under way to one master at once, 1 to 64;
 	// 0 means 8. See the package documentation under Throughput.
 	Flights int
+
+	// Logger is told, once, of each server that evicts keys when its memory is
+	// full, since that grants quotas twice. Nil means [slog.Default].
+	Logger *slog.Logger
 }
 
 func (o Options) validate() error {
@@ -52,6 +57,9 @@ type Limiter struct {
 	// alone is set if one call of the script takes the subjects of one slot only.
 	alone atomic.Bool
 	calls sync.Pool // of *call
+
+	logger    *slog.Logger
+	contacted atomic.Bool // a server has answered
 }
 
 var _ interface {
@@ -78,7 +86,10 @@ func New(client redis.UniversalClient, opts Options) (*Limiter, error) {
 	if opts.Flights == 0 {
 		opts.Flights = 8
 	}
-	l := &Limiter{client: client, keys: newKeys(opts.Prefix)}
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	l := &Limiter{client: client, keys: newKeys(opts.Prefix), logger: opts.Logger}
 	_, oneServer := client.(*redis.Client)
 	l.alone.Store(!oneServer)
 	l.calls.New = func() any { return &call{ready: make(chan struct{}, 1)} }

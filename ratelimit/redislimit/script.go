@@ -58,6 +58,7 @@ func (l *Limiter) receive(cmd *command, attempt int) (again []*command) {
 	const attempts = 6 // what leads to another one can come together, and again
 	err := cmd.Err()
 	if err == nil {
+		l.contact()
 		again, err = l.deal(cmd)
 	}
 	switch {

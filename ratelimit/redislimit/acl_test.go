@@ -1,0 +1,213 @@
+//go:build unix
+
+package redislimit_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// documentedUser returns the rule of the access list in the package documentation.
+func documentedUser(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := regexp.MustCompile(`(?s)ACL SETUSER gatehouse (.*?)\n//\n`).FindSubmatch(text)
+	if rule == nil {
+		t.Fatal("the package documentation has no ACL SETUSER")
+	}
+	return strings.Join(strings.Fields(strings.ReplaceAll(string(rule[1]), "//", " ")), " ")
+}
+
+// setUser makes the documented user on a server, with the password "secret".
+func setUser(t *testing.T, s *redistest.Server, rule string) {
+	t.Helper()
+	args := []any{"acl", "setuser", "gatehouse"}
+	for field := range strings.FieldsSeq(strings.Replace(rule, ">PASSWORD", ">secret", 1)) {
+		args = append(args, field)
+	}
+	if err := s.Client().Do(ctx, args...).Err(); err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+}
+
+// everything has the engine do all that it can.
+func everything(l *redislimit.Limiter) error {
+	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Minute}
+	plan := ratelimit.MustPlan("", penalty, ratelimit.Quota{Limit: 2, Window: ratelimit.MaxWindow})
+	for i := range 30 { // in every part of a cluster
+		subject := fmt.Sprint("subject ", i)
+		d, err := l.Take(ctx, subject, plan, 1)
+		if err != nil {
+			return fmt.Errorf("Take: %w", err)
+		}
+		if err := l.Refund(ctx, subject, &d); err != nil {
+			return fmt.Errorf("Refund: %w", err)
+		}
+		for range 5 { // until it is banned
+			if d, err = l.Take(ctx, subject, plan, 1); err != nil {
+				return fmt.Errorf("Take: %w", err)
+			}
+		}
+		if d.Outcome != ratelimit.Banned {
+			return fmt.Errorf("%s: %v, want that it is banned", subject, d.Outcome)
+		}
+		if err := l.Charge(ctx, subject, plan, [ratelimit.MaxQuotas]int64{1}, time.Now()); err != nil {
+			return fmt.Errorf("Charge: %w", err)
+		}
+		if err := l.Ban(ctx, subject, time.Hour); err != nil {
+			return fmt.Errorf("Ban: %w", err)
+		}
+		if _, err := l.Peek(ctx, subject, plan); err != nil {
+			return fmt.Errorf("Peek: %w", err)
+		}
+	}
+	if _, err := l.Peek(ctx, "unknown", plan); err != nil {
+		return fmt.Errorf("Peek: %w", err)
+	}
+	bans, err := l.Bans(ctx)
+	if err != nil || len(bans) != 30 {
+		return fmt.Errorf("Bans: %d, %w", len(bans), err)
+	}
+	for _, ban := range bans {
+		if lifted, err := l.Lift(ctx, ban.Subject); err != nil || !lifted {
+			return fmt.Errorf("Lift: %v, %w", lifted, err)
+		}
+		if err := l.Reset(ctx, ban.Subject); err != nil {
+			return fmt.Errorf("Reset: %w", err)
+		}
+	}
+	return nil
+}
+
+// commandsOf returns the commands that a rule allows.
+func commandsOf(rule string) (commands []string) {
+	for field := range strings.FieldsSeq(rule) {
+		if strings.HasPrefix(field, "+") {
+			commands = append(commands, field[1:])
+		}
+	}
+	return commands
+}
+
+// A user who may do what the documentation says can use the engine, and cannot if any
+// of that is taken away.
+func TestAccessList(t *testing.T) {
+	rule := documentedUser(t)
+	for name, start := range map[string]func(t *testing.T) ([]*redistest.Server, func() redis.UniversalClient){
+		"a server": func(t *testing.T) ([]*redistest.Server, func() redis.UniversalClient) {
+			s := redistest.Start(t)
+			return []*redistest.Server{s}, func() redis.UniversalClient {
+				return redis.NewClient(&redis.Options{Addr: s.Addr, Username: "gatehouse", Password: "secret"})
+			}
+		},
+		"a cluster": func(t *testing.T) ([]*redistest.Server, func() redis.UniversalClient) {
+			c := redistest.StartCluster(t)
+			return c.Masters, func() redis.UniversalClient {
+				return redis.NewClusterClient(&redis.ClusterOptions{
+					Addrs: []string{c.Masters[0].Addr}, Username: "gatehouse", Password: "secret", MaxRedirects: 3,
+				})
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			servers, connect := start(t)
+			try := func(rule string) error {
+				for _, s := range servers {
+					if err := s.Client().Do(ctx, "acl", "deluser", "gatehouse").Err(); err != nil {
+						t.Fatal(err)
+					}
+					setUser(t, s, rule)
+					if err := s.Client().ScriptFlush(ctx).Err(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				c := connect()
+				defer c.Close()
+				l, err := redislimit.New(c, redislimit.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return everything(l)
+			}
+			if err := try(rule); err != nil {
+				t.Errorf("with the documented rule %s: %v", rule, err)
+			}
+			for _, command := range commandsOf(rule) {
+				if err := try(rule + " -" + command); (err != nil) != needed(name, command) {
+					t.Errorf("without %s: %v, want an error if and only if it is needed", command, err)
+				}
+			}
+		})
+	}
+}
+
+// needed tells whether everything takes the command. The client sends ASKING where a
+// slot moves, and PING behind sentinels and to the servers of a ring.
+func needed(where, command string) bool {
+	switch command {
+	case "cluster|slots":
+		return where == "a cluster"
+	case "asking", "ping":
+		return false
+	}
+	return true
+}
+
+func TestAccessListWhileASlotMoves(t *testing.T) {
+	cluster := redistest.StartCluster(t)
+	rule := documentedUser(t)
+	for _, test := range []struct {
+		rule string
+		ok   bool
+	}{{rule, true}, {rule + " -asking", false}} {
+		for _, s := range cluster.Masters {
+			setUser(t, s, test.rule)
+		}
+		c := redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: []string{cluster.Masters[0].Addr}, Username: "gatehouse", Password: "secret",
+		})
+		defer c.Close()
+		l, err := redislimit.New(c, redislimit.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		subjects, slot := neighbours(t, l, cluster.Client(), 6)
+		from := owner(t, cluster, slot)
+		m := cluster.Migrate(slot, from, (from+1)%3)
+		m.Keys(100)
+		err = redislimit.Batch(l, lasting(5))(subjects)
+		m.Finish()
+		if (err == nil) != test.ok {
+			t.Errorf("subjects of a slot that moves, with the rule %s: %v", test.rule, err)
+		}
+	}
+}
+
+func TestAccessListOfRing(t *testing.T) {
+	s := redistest.Start(t)
+	setUser(t, s, documentedUser(t))
+	c := redis.NewRing(&redis.RingOptions{
+		Addrs: map[string]string{"one": s.Addr}, Username: "gatehouse", Password: "secret", HeartbeatFrequency: time.Millisecond,
+	})
+	defer c.Close()
+	l, err := redislimit.New(c, redislimit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := everything(l); err != nil {
+		t.Error(err)
+	}
+}
