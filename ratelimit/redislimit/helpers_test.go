@@ -131,3 +131,13 @@ func answer(cmd, other redis.Cmder) {
 		cmd.SetErr(other.Err())
 	}
 }
+
+// newLimiterOf returns an engine with the subjects of another one.
+func newLimiterOf(t testing.TB, client redis.UniversalClient, other *redislimit.Limiter) *redislimit.Limiter {
+	t.Helper()
+	l, err := redislimit.New(client, redislimit.Options{Prefix: redislimit.Prefix(other)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
