@@ -20,17 +20,22 @@
 // say) and cost share one call of the script, up to 64 of them (in a cluster: those
 // with one hash tag), and concurrent requests of one subject share one decision,
 // which grants as many as fit in the order of their arrival and strikes for each
-// of the others. A round trip of more than 250
+// of the others. Refunds are shared in the same way. No call of the script names a
+// key twice. A round trip of more than 250
 // microseconds has room for one more batch for each of them, up to Options.Flights;
 // the client's pool should have at least as many connections. In a cluster all this
 // is so for each master, and one that does not answer does not hold up the subjects
 // of the others.
 //
-// The request that starts a ban takes a second round trip, in which the ban is also
-// entered into the index of bans.
+// A request that is limited, or that arrives during a ban, costs the server about as
+// much as one that is admitted (BenchmarkServer). The request that starts a ban takes
+// a second round trip, in which the ban is also entered into the index of bans.
 //
 // A call with a context that cannot end (context.Background) carries its batch
-// itself, which saves a switch of goroutines.
+// itself. Any other call has a goroutine carry it, because the call has to return
+// when its context ends and the client of Redis cannot be interrupted. That takes a
+// microsecond on one processor, and up to some ten where the goroutine wakes an idle
+// processor.
 //
 // # Failure
 //
@@ -47,7 +52,15 @@
 // notices: a server that does not know the script (after SCRIPT FLUSH, a restart,
 // or a failover) is sent its text, a server in cluster mode behind a client of one
 // server is asked for one slot at a time, and the client of a cluster follows the
-// slots.
+// slots. While a cluster moves a slot, it refuses commands about keys that are on
+// both sides (TRYAGAIN): the engine then sends the subjects of the command again one
+// by one, and a command that needs a second key (a ban, its start or end by hand, a
+// reset, a charge) after pauses, until the slot has moved. It gives up when no caller
+// waits any more, or after five seconds.
+//
+// A key that holds something that the engine did not write is an error, which wraps
+// [ratelimit.ErrUnavailable] and names the key, for every operation on that subject.
+// The key stays as it is.
 //
 // Redis replicates asynchronously. A replica that takes over does not know the
 // charges and bans of the last moment, and what a server loses at a restart without
