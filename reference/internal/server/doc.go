@@ -23,4 +23,16 @@
 // or an IPv6 /64, has at most 256 connections; loopback addresses and trusted
 // proxies are exempt. The log says how many connections were closed or refused, at
 // most once a minute.
+//
+// # Where a request ends
+//
+// A request with both Content-Length and Transfer-Encoding, or with
+// Transfer-Encoding in HTTP/1.0, is read by Transfer-Encoding (Content-Length in
+// HTTP/1.0), and the connection is closed after the response, as RFC 9112 section
+// 6.1 demands. In HTTP/1.1 over TLS the server cannot see that there were both, and
+// keeps the connection open. That matters only behind a proxy that speaks HTTP/1.1
+// over TLS to this server, passes on both fields, and reads the request by
+// Content-Length itself: a client of such a proxy can put a request of its own in
+// front of another client's. A proxy must not pass on both fields (RFC 9112
+// section 6.3).
 package server

@@ -18,6 +18,7 @@ type limitListener struct {
 	net.Listener
 	proxies         []netip.Prefix
 	max, perNetwork int
+	plain           bool   // HTTP without TLS: what is read can be looked at
 	evicted         *tally // connections closed to make room
 	waiting         *tally // connections that had to wait because every other one was busy
 	refused         *tally // connections over the share of their network
@@ -37,6 +38,7 @@ func newLimitListener(l net.Listener, o Options) *limitListener {
 		Listener: l,
 		proxies:  o.TrustedProxies,
 		max:      o.MaxConns, perNetwork: o.MaxConnsPerNetwork,
+		plain: o.CertFile == "",
 		evicted: newTally(o.Logger, "connections closed to make room for new ones: the ones idle for longest",
 			"max_connections", o.MaxConns),
 		waiting: newTally(o.Logger, "new connections had to wait: every open connection has a request running",
@@ -217,8 +219,18 @@ type limitedConn struct {
 	listener *limitListener
 	network  netip.Prefix // zero: not counted for a network
 
+	framing framing // of what is read, which is of use without TLS only
+
 	idle     *list.Element // nil: a request is running; guarded by listener.mu
 	released bool          // guarded by listener.mu
+}
+
+func (c *limitedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.listener.plain {
+		c.framing.scan(p[:n])
+	}
+	return n, err
 }
 
 func (c *limitedConn) Close() error {

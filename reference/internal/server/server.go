@@ -141,7 +141,7 @@ func (s *Server) announceEnd(next http.Handler) http.Handler {
 
 func (s *Server) httpServer(base context.Context) *http.Server {
 	hs := &http.Server{
-		Handler: s.announceEnd(s.handler),
+		Handler: s.announceEnd(closeAmbiguous(s.handler)),
 		// OPTIONS * is the handler's to answer, with its header fields.
 		DisableGeneralOptionsHandler: true,
 
@@ -153,6 +153,7 @@ func (s *Server) httpServer(base context.Context) *http.Server {
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 
 		ErrorLog:    newErrorLog(s.options.Logger),
+		ConnContext: withFraming,
 		BaseContext: func(net.Listener) context.Context { return base },
 	}
 	if s.cert != nil {
