@@ -86,7 +86,7 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 	if err := redis.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "Redis is used again", func() bool { return !strings.Contains(ready(), "no answer from Redis") })
+	eventually(t, "Redis is used again", func() bool { return strings.Contains(ready(), `"limits":"ok"`) })
 	requests()
 	eventually(t, "what was used meanwhile is counted in Redis", func() bool {
 		n := used(t, p, key)
@@ -105,6 +105,14 @@ func TestRedisClosed(t *testing.T) {
 	address := redis.Addr()
 	redis.Close()
 	p := serve(t, dir, "--config=closed.yaml", "--redis=redis://"+address)
+	// Nobody has to be refused first before an operator can see it.
+	if a := mustAsk(t, 200, "GET", p.admin+"/readyz", "", ""); !strings.Contains(string(a.body), "no connection to Redis at "+address) ||
+		!strings.Contains(string(a.body), "on_redis_failure: closed") {
+		t.Errorf("readiness without Redis says %s, want so, and what is in force", a.body)
+	}
+	if lines := p.logged("Redis cannot be used: no connection to Redis at " + address); len(lines) != 1 {
+		t.Errorf("the log says %d times that there is no Redis, want once at the start", len(lines))
+	}
 	a := mustAsk(t, 503, "GET", p.api+"/v1/pets", key, "")
 	if a.header.Get("Retry-After") == "" || a.header.Get("X-RateLimit-Limit") == "" {
 		t.Errorf("503 without Retry-After or the fields of the limit: %v", a.header)

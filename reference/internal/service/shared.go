@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -24,8 +26,8 @@ const (
 )
 
 // openShared opens the engine that all servers with this Redis share. It starts
-// without Redis as well, in the mode that the settings have for that.
-func (s *state) openShared(c *config.Config) (*shared, error) {
+// without Redis as well, in the mode that the settings have for that, and logs why.
+func (s *state) openShared(ctx context.Context, c *config.Config) (*shared, error) {
 	client, err := redisClient(c.Redis)
 	if err != nil {
 		return nil, SettingError{problem(c, "redis", "%v", err)}
@@ -50,7 +52,11 @@ func (s *state) openShared(c *config.Config) (*shared, error) {
 		return nil, err
 	}
 	s.closers = append(s.closers, limiter)
-	return &shared{limiter}, nil
+	sh := &shared{limiter, primary}
+	if err := sh.probe(ctx); err != nil {
+		logFailure(s.logger, mode, err)
+	}
+	return sh, nil
 }
 
 // redisClient returns a client of one server, or of a cluster if there are
@@ -88,20 +94,47 @@ func withoutURL(err error) error {
 func logChange(logger *slog.Logger, mode failover.Mode, change failover.Change) {
 	switch {
 	case change.To == failover.CircuitOpen && change.Cause != nil:
-		logger.Error("Redis does not answer", slog.String("limits", mode.String()), slog.Any("error", change.Cause))
+		logFailure(logger, mode, change.Cause)
 	case change.To == failover.CircuitClosed:
 		logger.Info("Redis answers again", slog.String("limits", "shared"))
 	}
 }
 
+func logFailure(logger *slog.Logger, mode failover.Mode, cause error) {
+	fault := diagnose(cause)
+	logger.Error("Redis cannot be used: "+fault.what, slog.String("do", fault.do),
+		slog.String("limits", mode.String()), slog.Any("error", cause))
+}
+
 // shared is the engine that all servers with one Redis share.
-type shared struct{ *failover.Limiter }
+type shared struct {
+	*failover.Limiter
+	primary *redislimit.Limiter
+}
+
+// probeSubject is the subject that package failover probes the primary with, too.
+const probeSubject = "failover:probe"
+
+// probePlan is the plan of a probe. Its key lasts no longer than it must.
+var probePlan = ratelimit.MustPlan("probe", ratelimit.Penalty{}, ratelimit.Quota{Limit: ratelimit.MaxLimit, Window: time.Second})
+
+// probe asks Redis for a decision, since a Redis that is full or refuses the script
+// still answers a PING.
+func (s *shared) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, redisBudget)
+	defer cancel()
+	_, err := s.primary.Take(ctx, probeSubject, probePlan, 1)
+	return err
+}
 
 // err is the check of readiness: a server that limits by itself is as good as any
-// other that cannot reach Redis.
-func (s *shared) err() error {
-	if s.Circuit() == failover.CircuitClosed {
-		return nil
+// other that cannot reach Redis. It does not wait for requests to fail first.
+func (s *shared) err(ctx context.Context) error {
+	if err := s.probe(ctx); err != nil {
+		return failing(err, s.Mode())
 	}
-	return fmt.Errorf("no answer from Redis; in force is on_redis_failure: %v", s.Mode())
+	if s.Circuit() != failover.CircuitClosed {
+		return fmt.Errorf("Redis answers again and is about to be used; in force is on_redis_failure: %v", s.Mode())
+	}
+	return nil
 }

@@ -54,7 +54,7 @@ func (p *progress) checks(c *config.Config, o Options) []admin.Check {
 		check("usage", true, func(_ context.Context, r *running) error { return r.saver.Err() }),
 	}
 	if len(c.Redis) > 0 {
-		checks = append(checks, check("limits", true, func(_ context.Context, r *running) error { return r.shared.err() }))
+		checks = append(checks, check("limits", true, func(ctx context.Context, r *running) error { return r.shared.err(ctx) }))
 	}
 	if o.LogErr != nil {
 		checks = append(checks, admin.Check{Name: "log", Advisory: true, Run: func(context.Context) error { return o.LogErr() }})

@@ -57,7 +57,8 @@ func open(ctx context.Context, c *config.Config, o Options, p *progress) (_ *sta
 	s.closers = append(s.closers, s.store)
 	tasks := []usage.Task{s.uses.Task(s.store)}
 	if len(c.Redis) > 0 {
-		if s.shared, err = s.openShared(c); err != nil {
+		p.enter("connecting to Redis")
+		if s.shared, err = s.openShared(ctx, c); err != nil {
 			return nil, err
 		}
 		s.limiter = s.shared
