@@ -42,6 +42,7 @@ type plansAnswer struct {
 type penaltyJSON struct {
 	Strikes int    `json:"strikes"`
 	Grace   string `json:"grace"`
+	Decay   string `json:"decay"`
 	Ban     string `json:"ban"`
 	Growth  int    `json:"growth"`
 	Max     string `json:"max"`
@@ -52,7 +53,7 @@ func plansJSON(c *config.Config) plansAnswer {
 	answer := plansAnswer{Anonymous: c.Anonymous.Quotas()}
 	if p := c.Penalty; p.Strikes > 0 {
 		answer.Penalty = &penaltyJSON{
-			Strikes: p.Strikes, Grace: short(p.Grace),
+			Strikes: p.Strikes, Grace: short(p.Grace), Decay: short(p.Decay),
 			Ban: short(p.Ban), Growth: p.Growth, Max: short(p.Max), Forgive: short(p.Forgive),
 		}
 	}
@@ -95,10 +96,11 @@ func penaltyText(p ratelimit.Penalty) string {
 	if p.Strikes == 0 {
 		return "Nobody is banned."
 	}
-	return fmt.Sprintf("Who goes on after being limited has %d strikes; one more starts a ban of %s. Each further\n"+
-		"ban is %d times as long, up to %s; every %s without one takes a step back. Requests\n"+
-		"within %s of the first that was limited are no strikes.",
-		p.Strikes, short(p.Ban), p.Growth, short(p.Max), short(p.Forgive), short(p.Grace))
+	return fmt.Sprintf("A client that keeps sending requests after it was limited collects strikes: one for each,\n"+
+		"except within %s of the first that was limited. One strike is forgotten every %s. More\n"+
+		"than %d strikes start a ban of %s. Each further ban is %d times as long, up to %s; every\n"+
+		"%s without a ban takes one step back.",
+		short(p.Grace), short(p.Decay), p.Strikes, short(p.Ban), p.Growth, short(p.Max), short(p.Forgive))
 }
 
 // short writes a duration the way people do: 24h and not 24h0m0s.

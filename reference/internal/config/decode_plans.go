@@ -11,7 +11,7 @@ import (
 
 // penalty sets the penalty. What the file leaves out stays as it is by default.
 func (d *decoder) penalty(n *node, setting string) {
-	const example = "a group such as {strikes: 10, grace: 2s, ban: 1m, growth: 2, max: 24h, forgive: 24h}"
+	const example = "a group such as {strikes: 10, grace: 2s, decay: 10s, ban: 1m, growth: 2, max: 24h, forgive: 24h}"
 	if !d.is(n, setting, group, example) {
 		return
 	}
@@ -34,6 +34,7 @@ func (d *decoder) penalty(n *node, setting string) {
 	d.group(n, setting, fields{
 		"strikes": whole(&p.Strikes),
 		"grace":   duration(&p.Grace),
+		"decay":   d.decay(&p.Decay),
 		"ban":     duration(&p.Ban),
 		"growth":  whole(&p.Growth),
 		"max":     duration(&p.Max),
@@ -53,6 +54,21 @@ func (d *decoder) penalty(n *node, setting string) {
 		return
 	}
 	d.c.Penalty = p
+}
+
+// decay reads how long it takes to forget a strike. A Penalty takes zero for its
+// default, which is not what anybody means who writes it into a file.
+func (d *decoder) decay(v *time.Duration) func(*node, string) {
+	return func(n *node, setting string) {
+		w, ok := d.duration(n, setting)
+		if ok && w == 0 {
+			d.add(d.at(n), setting, "decay 0s is not from 1s to %v in whole seconds; leave the line out for 10s", ratelimit.MaxWindow)
+			return
+		}
+		if ok {
+			*v = w
+		}
+	}
 }
 
 // penaltyMember finds the member that an error about a penalty is about: it

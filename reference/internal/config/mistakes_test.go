@@ -132,10 +132,16 @@ func TestMistakesInTheFile(t *testing.T) {
 		}},
 
 		{"penalty member", "penalty: {strike: 10}\n", []string{
-			"1:11: penalty.strike: there is no such setting; want one of ban, forgive, grace, growth, max, strikes",
+			"1:11: penalty.strike: there is no such setting; want one of ban, decay, forgive, grace, growth, max, strikes",
 		}},
 		{"penalty out of range", "penalty: {strikes: 10001}\n", []string{
 			"1:20: penalty.strikes: …",
+		}},
+		{"decay out of range", "penalty: {decay: 1500ms}\n", []string{
+			"1:18: penalty.decay: decay 1.5s is not from 1s to …",
+		}},
+		{"decay of nothing", "penalty: {decay: 0s}\n", []string{
+			"1:18: penalty.decay: decay 0s is not from 1s to …",
 		}},
 		{"penalty that contradicts itself", "penalty: {ban: 2h, max: 1h}\n", []string{
 			"1:25: penalty.max: …",
