@@ -24,7 +24,7 @@
 //	authentication                   finds the principal and refuses nothing yet
 //	ban and quota              429   of the key's owner, or else of the network
 //	length of the target       414
-//	key                        401   on all paths below /v1, whether they exist or not
+//	key                        401   on all paths below /v1, whether they exist or not; 400 if there are two
 //	path                       404
 //	removed operations         410
 //	method                     405   and OPTIONS

@@ -121,7 +121,7 @@ func TestAuthentication(t *testing.T) {
 	key := s.Key
 	flipped := key[:len(key)-1] + string("01"[min(1, strings.IndexByte("0", key[len(key)-1])+1)])
 	unknown := s.format.Generate().Reveal()
-	const missing, invalid = "missing_api_key", "invalid_api_key"
+	const missing, invalid, repeated = "missing_api_key", "invalid_api_key", "invalid_request"
 	tests := []struct {
 		name   string
 		header string
@@ -155,12 +155,14 @@ func TestAuthentication(t *testing.T) {
 		{"octets that are not ASCII", "Authorization: Bearer \xc3\xa9", invalid},
 		{"8000 octets", "Authorization: Bearer " + strings.Repeat("a", 8000), invalid},
 		{"a key that was never issued", "Authorization: Bearer " + unknown, invalid},
-		{"two lines", "Authorization: Bearer " + key + "\r\nAuthorization: Bearer " + key, invalid},
-		{"a valid line and another", "Authorization: Bearer " + key + "\r\nAuthorization: Basic x", invalid},
+		{"two lines", "Authorization: Bearer " + key + "\r\nAuthorization: Bearer " + key, repeated},
+		{"a valid line and another", "Authorization: Bearer " + key + "\r\nAuthorization: Basic x", repeated},
+		{"an empty line and a valid one", "Authorization:\r\nAuthorization: Bearer " + key, repeated},
 	}
 	challenges := map[string]string{
-		missing: `Bearer realm="pets"`,
-		invalid: `Bearer realm="pets", error="invalid_token", error_description="The API key is not valid"`,
+		missing:  `Bearer realm="pets"`,
+		invalid:  `Bearer realm="pets", error="invalid_token", error_description="The API key is not valid"`,
+		repeated: `Bearer realm="pets", error="invalid_request", error_description="More than one Authorization header was sent"`,
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -169,7 +171,11 @@ func TestAuthentication(t *testing.T) {
 				want(t, resp, 200, "")
 				return
 			}
-			want(t, resp, 401, test.code)
+			status := 401
+			if test.code == repeated {
+				status = 400
+			}
+			want(t, resp, status, test.code)
 			if got := resp.Header.Get("WWW-Authenticate"); got != challenges[test.code] {
 				t.Errorf("WWW-Authenticate is %s, want %s", got, challenges[test.code])
 			}

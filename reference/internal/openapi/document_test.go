@@ -2,6 +2,7 @@ package openapi_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -57,8 +58,8 @@ func TestDocumentDeclaresTheInterface(t *testing.T) {
 	want := map[string][]string{
 		"listPets":  {"200", "304", "400", "401", "429", "503", "default"},
 		"createPet": {"201", "400", "401", "429", "503", "default"},
-		"getPet":    {"200", "304", "401", "404", "410", "429", "503", "default"},
-		"getUsage":  {"200", "304", "401", "429", "503", "default"},
+		"getPet":    {"200", "304", "400", "401", "404", "410", "429", "503", "default"},
+		"getUsage":  {"200", "304", "400", "401", "429", "503", "default"},
 	}
 	got := make(map[string][]string)
 	for id, op := range operations(doc) {
@@ -135,6 +136,26 @@ func TestErrorExamplesAreNamedForTheirCodes(t *testing.T) {
 					t.Errorf("%s %s: the example %s has the status %v", id, status, name, value["status"])
 				}
 			}
+		}
+	}
+}
+
+// The description of the member code names every code that a response shows.
+func TestErrorDescriptionNamesEveryCode(t *testing.T) {
+	_, doc := load(t, nil)
+	description := doc.Components.Schemas["Error"].Value.Properties["code"].Value.Description
+	codes := map[string]bool{"cost_exceeds_limit": true} // reserved
+	for _, e := range doc.Components.Examples {
+		codes[e.Value.Value.(map[string]any)["code"].(string)] = true
+	}
+	for code := range codes {
+		if !regexp.MustCompile(`\b` + code + `\b`).MatchString(description) {
+			t.Errorf("the description of code does not name %s", code)
+		}
+	}
+	for _, word := range regexp.MustCompile(`[a-z]+_[a-z_]+`).FindAllString(description, -1) {
+		if !codes[word] {
+			t.Errorf("the description of code names %s, which no response shows", word)
 		}
 	}
 }
