@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -59,7 +61,8 @@ func observeUncharged(r *http.Request, c ratelimit.Caller, d ratelimit.Decision,
 
 // logRequests writes one line for each request. It holds neither the target, of
 // which only the route is told, nor any field of the request: both can hold keys.
-// The network is the one that the client is counted under if it has no valid key.
+// The network is the one that the client is counted under if it has no valid key. If
+// that is a proxy's, since the proxy did not name its client, network_of says why.
 func (a *api) logRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
@@ -73,7 +76,7 @@ func (a *api) logRequests(next http.Handler) http.Handler {
 		t := response.Track(w)
 		aborted := true
 		defer func() { // also if the response is aborted by a panic
-			attrs := make([]slog.Attr, 0, 12)
+			attrs := make([]slog.Attr, 0, 14)
 			attrs = append(attrs,
 				slog.String("request_id", middleware.RequestIDFrom(ctx)),
 				slog.String("method", knownMethod(r.Method)),
@@ -83,6 +86,9 @@ func (a *api) logRequests(next http.Handler) http.Handler {
 				slog.Float64("duration_ms", milliseconds(a.Now().Sub(begin))),
 				slog.String("network", v.network),
 			)
+			if reason := proxyReason(v.proxied); reason != "" {
+				attrs = append(attrs, slog.String("network_of", reason))
+			}
 			for _, attr := range []slog.Attr{
 				slog.String("key", n.key), slog.String("plan", n.plan), slog.String("outcome", n.outcome),
 			} {
@@ -107,6 +113,18 @@ func (a *api) logRequests(next http.Handler) http.Handler {
 // log are numbers in keys that end in _ms.
 func milliseconds(d time.Duration) float64 {
 	return float64(d.Microseconds()) / 1000
+}
+
+// proxyReason says why a request counts for a proxy, without what the proxy sent.
+func proxyReason(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, clientip.ErrAbsent):
+		return "proxy: it sent no header with the client's address"
+	default:
+		return "proxy: its header with the client's address is unreadable"
+	}
 }
 
 // knownMethod keeps what a client makes up out of the log.

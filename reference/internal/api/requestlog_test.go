@@ -100,3 +100,37 @@ func TestRequestLogOfPages(t *testing.T) {
 		}
 	}
 }
+
+// The log says under which network a request was counted, and why it is a proxy's
+// if that did not name its client.
+func TestRequestLogOfProxies(t *testing.T) {
+	log := make(lines, 100)
+	few := fewUncharged(t)
+	s := start(t, func(c *api.Config) {
+		few(c)
+		c.Logger = slog.New(slog.NewJSONHandler(log, nil))
+	})
+	for _, test := range []struct{ header, network, reason string }{
+		{"X-Forwarded-For: 192.0.2.7", "192.0.2.7/32", ""},
+		{"X-Forwarded-For: 2001:db8:1:2:3::4", "2001:db8:1:2::/64", ""},
+		{"X-Forwarded-For: 64:ff9b::192.0.2.9", "192.0.2.9/32", ""},
+		{"X-Forwarded-For: 64:ff9b::c000:20a, 127.0.0.2", "192.0.2.10/32", ""},
+		{"X: y", "127.0.0.1/32", "proxy: it sent no header with the client's address"},
+		{"X-Forwarded-For: s3cret", "127.0.0.1/32", "proxy: its header with the client's address is unreadable"},
+		{"X-Forwarded-For: 192.0.2.7, , 127.0.0.3", "127.0.0.3/32", "proxy: its header with the client's address is unreadable"},
+	} {
+		resp := s.Do(t, none(contract.Request{Target: "/v1/pets", Header: []string{test.header}}))
+		text := <-log
+		var line struct {
+			Network   string `json:"network"`
+			NetworkOf string `json:"network_of"`
+		}
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatal(err)
+		}
+		if line.Network != test.network || line.NetworkOf != test.reason || strings.Contains(text, "s3cret") {
+			t.Errorf("%s: the log has %s, want network %s of %q", test.header, text, test.network, test.reason)
+		}
+		want(t, resp, 401, "missing_api_key")
+	}
+}

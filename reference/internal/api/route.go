@@ -41,7 +41,8 @@ func pathOf(pattern string) string {
 type visit struct {
 	context.Context
 	route   route
-	network string // of the client, as clientip.Key writes it
+	network string // that the client counts for without a key, as clientip.Key writes it
+	proxied error  // why that is the network of a proxy; nil if it is the client's
 	notes   notes
 }
 
@@ -63,7 +64,8 @@ func visitOf(ctx context.Context) *visit {
 // enter is a middleware that looks up the route of a request and where it is from.
 func (a *api) enter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &visit{Context: r.Context(), route: a.routeOf(r), network: clientip.Key(a.Client.Addr(r))}
+		addr, err := a.Client.Resolve(r)
+		v := &visit{Context: r.Context(), route: a.routeOf(r), network: clientip.Key(addr), proxied: err}
 		next.ServeHTTP(w, r.WithContext(v))
 	})
 }
