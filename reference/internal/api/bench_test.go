@@ -5,6 +5,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/api"
 )
 
 // discard is a ResponseWriter that keeps nothing but its header.
@@ -17,7 +20,9 @@ func (d discard) WriteHeader(int)             {}
 // BenchmarkRequest measures whole requests, from the request ID to the database,
 // without the network.
 func BenchmarkRequest(b *testing.B) {
-	s := start(b, nil)
+	s := start(b, func(c *api.Config) {
+		c.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(ratelimit.MaxLimit))
+	})
 	s.pets(b, 100)
 	limited := s.key(b, "limited", "enterprise", "1/day")
 	for _, bench := range []struct{ name, method, target, key, body string }{
@@ -28,6 +33,7 @@ func BenchmarkRequest(b *testing.B) {
 		{"refused body", "POST", "/v1/pets", s.Key, `{"name":1}`},
 		{"no key", "GET", "/v1/pets", "", ""},
 		{"limited", "GET", "/v1/pets", limited, ""},
+		{"document", "GET", "/openapi.json", "", ""},
 	} {
 		b.Run(strings.ReplaceAll(bench.name, " ", "_"), func(b *testing.B) {
 			r := httptest.NewRequest(bench.method, bench.target, nil)
