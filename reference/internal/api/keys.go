@@ -32,5 +32,8 @@ func (s keyStore) Lookup(ctx context.Context, d apikey.Digest) (apikey.Record, e
 	if record.Plan, err = s.plan(key.Plan, key.Quotas); err != nil {
 		return apikey.Record{}, fmt.Errorf("plan of key %s: %w", key.ID, err)
 	}
+	if record.Plan == nil { // a request must not count for a plan that is not there
+		return apikey.Record{}, fmt.Errorf("plan of key %s: Config.Plan returned none for %q", key.ID, key.Plan)
+	}
 	return record, nil
 }
