@@ -12,8 +12,8 @@ import (
 
 // An entry is what the parts of the handler add to the log line of a request.
 type entry struct {
-	subject string // whose ban
-	outcome string // "": the status says it all
+	subject string // the subject that was unbanned, or was to be
+	outcome string // "" if the status says enough
 }
 
 const wrongToken = "wrong token"
@@ -26,9 +26,9 @@ func entryOf(ctx context.Context) *entry {
 	return e
 }
 
-// audit writes a line for each request: who, what and with which outcome. Health
-// checks that are answered are left out, since they come every few seconds. The
-// line holds no header field and no query, in which a token could stand.
+// audit writes a line for each request: the client's address, the route and the
+// outcome. Health checks that are answered are left out, since they come every few
+// seconds. The line has no header field and no query, which could contain a token.
 func (a *admin) audit(mux *http.ServeMux) middleware.Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

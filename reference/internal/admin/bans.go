@@ -28,13 +28,13 @@ type bans struct {
 	Bans []Ban `json:"bans"`
 }
 
-// lifted says whether there was a ban to lift. Strikes are forgotten either way.
+// lifted says whether there was a ban. Strikes are forgotten in either case.
 type lifted struct {
 	Lifted bool `json:"lifted"`
 }
 
-// listBans lists those that end last first, as they are the most likely to be
-// asked about.
+// listBans lists the bans that end last first, since operators are most likely to
+// look for those.
 func (a *admin) listBans(w http.ResponseWriter, r *http.Request) error {
 	inForce, err := a.Bans.Bans(r.Context())
 	if err != nil {
@@ -61,7 +61,7 @@ func newBan(b ratelimit.Ban) Ban {
 }
 
 var errWhose = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter,
-	"Say whose ban to lift: owner=NAME, or network=ADDRESS with an IP address or a network as in the list.")
+	"Name the owner or network to unban: owner=NAME, or network=ADDRESS with an IP address or a network as in the list of bans.")
 
 func (a *admin) liftBan(w http.ResponseWriter, r *http.Request) error {
 	subject, ok := subjectOf(r.URL.RawQuery)
@@ -76,9 +76,9 @@ func (a *admin) liftBan(w http.ResponseWriter, r *http.Request) error {
 		e.outcome = "failed"
 		return err
 	case was:
-		e.outcome = "ban lifted"
+		e.outcome = "unbanned"
 	default:
-		e.outcome = "no ban"
+		e.outcome = "was not banned"
 	}
 	return writeJSON(w, http.StatusOK, lifted{was})
 }

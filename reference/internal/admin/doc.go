@@ -1,4 +1,4 @@
-// Package admin is the side of the server that is for its operator: health,
+// Package admin serves the operator of the server: health,
 // readiness, bans and profiles, as one http.Handler for a listener of its own.
 //
 //	handler, err := admin.New(admin.Config{Bans: limiter, Checks: checks, Token: token})
@@ -8,7 +8,7 @@
 //	GET    /healthz          200 as long as the process answers; looks at nothing else
 //	GET    /readyz           200 or 503, with what each check says
 //	GET    /bans             the bans in force
-//	DELETE /bans?owner=NAME  lifts the ban of an owner, or with network=ADDRESS of a network
+//	DELETE /bans?owner=NAME  unbans an owner, or with network=ADDRESS a network
 //	GET    /debug/pprof/     profiles, as in package net/http/pprof
 //
 // With a token everything but /healthz and /readyz asks for it, as a bearer token

@@ -134,9 +134,9 @@ func TestActionsAreLogged(t *testing.T) {
 		fields []string
 		want   []map[string]any
 	}{
-		{"DELETE /bans?owner=ada", []string{withAuth}, []map[string]any{line("INFO", "DELETE", "/bans", 200, "subject", "owner:ada", "outcome", "ban lifted")}},
-		{"DELETE /bans?owner=ada", []string{withAuth}, []map[string]any{line("INFO", "DELETE", "/bans", 200, "subject", "owner:ada", "outcome", "no ban")}},
-		{"DELETE /bans?network=192.0.2.9", []string{withAuth}, []map[string]any{line("INFO", "DELETE", "/bans", 200, "subject", "network:192.0.2.9/32", "outcome", "no ban")}},
+		{"DELETE /bans?owner=ada", []string{withAuth}, []map[string]any{line("INFO", "DELETE", "/bans", 200, "subject", "owner:ada", "outcome", "unbanned")}},
+		{"DELETE /bans?owner=ada", []string{withAuth}, []map[string]any{line("INFO", "DELETE", "/bans", 200, "subject", "owner:ada", "outcome", "was not banned")}},
+		{"DELETE /bans?network=192.0.2.9", []string{withAuth}, []map[string]any{line("INFO", "DELETE", "/bans", 200, "subject", "network:192.0.2.9/32", "outcome", "was not banned")}},
 		{"DELETE /bans?token=" + token, []string{withAuth}, []map[string]any{line("WARN", "DELETE", "/bans", 400)}},
 		{"GET /bans", []string{withAuth}, []map[string]any{line("INFO", "GET", "/bans", 200)}},
 		{"GET /debug/pprof/cmdline", []string{withAuth}, []map[string]any{line("INFO", "GET", "/debug/pprof/cmdline", 200)}},

@@ -11,8 +11,8 @@ import (
 type Check struct {
 	Name string
 	Run  func(ctx context.Context) error // nil: all is well
-	// Advisory checks are reported, but do not make the server unready: what
-	// they look at is no better on another replica, or can be done without.
+	// Advisory checks are reported, but do not make the server unready: another
+	// replica would fail them as well, or the server works without what they check.
 	Advisory bool
 }
 

@@ -12,8 +12,8 @@ import (
 var errOtherHost = apierror.New(http.StatusMisdirectedRequest, "misdirected_request",
 	"Without a token the admin listener answers only to localhost and loopback addresses.")
 
-// ownHost refuses requests that name a host which is not this machine, unless a
-// token protects what they could do.
+// ownHost refuses requests that name a host other than this machine, unless a token
+// protects the listener.
 func (a *admin) ownHost(next http.Handler) http.Handler {
 	if a.Token != "" {
 		return next
@@ -27,9 +27,9 @@ func (a *admin) ownHost(next http.Handler) http.Handler {
 	})
 }
 
-// isLoopback reports whether a Host field names this machine. A name other than
-// localhost could be anybody's, with this machine's address (RFC 6761 section 6.3
-// rules that out for localhost).
+// isLoopback reports whether a Host field names this machine. Any other name than
+// localhost could belong to an attacker who gave it this machine's address (RFC 6761
+// section 6.3 rules that out for localhost).
 func isLoopback(hostport string) bool {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {

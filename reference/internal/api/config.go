@@ -17,15 +17,15 @@ import (
 // says otherwise.
 const KeyPrefix = "pet_live_"
 
-// A Limiter is an engine that can also tell where a subject stands, and give back
-// what a request was charged.
+// A Limiter is an engine that can also report a subject's usage, and refund what a
+// request was charged.
 type Limiter interface {
 	ratelimit.Limiter
 	ratelimit.Peeker
 	ratelimit.Refunder
 }
 
-// Config says what [New] makes a handler of. The first five fields are needed,
+// Config is what [New] needs to make a handler. The first five fields are required,
 // the others may be zero.
 type Config struct {
 	Pets    store.Pets
@@ -33,8 +33,8 @@ type Config struct {
 	Limiter Limiter
 
 	// Plan returns the plan of a key by the name and the quotas that the key was
-	// stored with. While it returns an error, the key's requests are answered
-	// with 503.
+	// stored with. While it returns an error or nil, requests with the key are
+	// answered with 503.
 	Plan func(name string, quotas []string) (*ratelimit.Plan, error)
 
 	// Anonymous is the plan of a network, under which requests without a valid key
@@ -46,34 +46,34 @@ type Config struct {
 	// from all other usage. Nil: 600 requests per minute, without bans.
 	Uncharged *ratelimit.Plan
 
-	// KeyFormat is the form of the keys. Nil: that of KeyPrefix.
+	// KeyFormat is the form of the keys. Nil: that of keys with KeyPrefix.
 	KeyFormat *apikey.Format
 
-	// Client tells the address of a client. Nil: that of the connection.
+	// Client finds the address of a client. Nil: that of the connection.
 	Client *clientip.Source
 
-	// Deprecations takes operations out of service, by their operationId. They are
-	// among those of [Deprecatable]. OnUse, Errors and Now of their options are not
-	// heeded.
+	// Deprecations retires operations, by their operationId, which must be one of
+	// [Deprecatable]. OnUse, Errors and Now of their options are ignored.
 	Deprecations map[string]config.Deprecation
 
 	// OnDeprecatedUse is called with each request of an owner for a deprecated
-	// operation. It must be safe for concurrent use, and quick.
+	// operation. It must be safe for concurrent use, and return quickly.
 	OnDeprecatedUse func(operation, owner string)
 
 	// DraftFields adds RateLimit and RateLimit-Policy; see
 	// [ratelimit.Decision.SetDraftFields].
 	DraftFields bool
 
-	// OnLimiterFailure is what to do when the limiter cannot decide.
+	// OnLimiterFailure says how to answer requests that the limiter cannot decide.
 	OnLimiterFailure ratelimit.OnFailure
 
-	// Origins are the web origins whose pages may call the API, each as browsers
-	// send it (RFC 6454 section 6.2): "https://app.example". None: CORS is off.
+	// Origins are the web origins from which pages may call the API, each as
+	// browsers send it (RFC 6454 section 6.2): "https://app.example". None: CORS is
+	// off.
 	Origins []string
 
-	// Timeout is how long the store may take for one request, until it is answered
-	// with 503. Zero: ten seconds.
+	// Timeout is how long the store may take for one request. After that the request
+	// is answered with 503. Zero: ten seconds.
 	Timeout time.Duration
 
 	// Logger gets one line for each request, and the causes of errors. Nil:

@@ -11,9 +11,9 @@ import (
 )
 
 // allowOrigins returns the middleware for calls from web pages (the Fetch
-// standard), or nil if there are no origins. It answers preflights, which come
-// without a key and count for nobody, and so stands in front of the gate.
-// Credentials mode is off: a key is sent by the page itself, not by the browser.
+// standard), or nil if there are no origins. It answers preflights, which have no
+// key and are not counted, and so it is placed before the gate. Credentials mode is
+// off: the page itself sends a key, not the browser.
 func allowOrigins(origins []string) middleware.Middleware {
 	if len(origins) == 0 {
 		return nil // an empty list would mean all to package cors
@@ -30,8 +30,8 @@ func allowOrigins(origins []string) middleware.Middleware {
 	}).Handler
 }
 
-// checkOrigins refuses what package cors would take for a pattern: it would let in
-// every page that anybody can put under a matching name.
+// checkOrigins refuses what package cors would take for a pattern, which would let
+// in pages of everyone who can get a matching name.
 func checkOrigins(origins []string) error {
 	for i, origin := range origins {
 		if origin == "" || strings.Contains(origin, "*") {

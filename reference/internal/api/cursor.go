@@ -16,10 +16,10 @@ import (
 //	after     8 octets, big-endian: the ID of the last pet of the page before
 //	checksum  4 octets, CRC-32 of the above
 //
-// in base64url without padding. The checksum turns away what was cut off or
-// typed. It is no signature, and none is needed: a cursor opens nothing, since
-// who makes one up gets a list that the same key may read anyway. That spares the
-// replicas a common secret.
+// in base64url without padding. The checksum detects cursors that were cut
+// off or typed. It is not a signature, which is not needed: a made-up cursor gives
+// access to nothing but pages of a list that the same key may read anyway. So the
+// replicas need no common secret.
 const (
 	cursorVersion = 1
 	cursorLen     = 14

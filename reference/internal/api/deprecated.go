@@ -22,7 +22,7 @@ func Document(deprecations map[string]config.Deprecation) (*openapi.Document, er
 }
 
 // Deprecatable returns the operationIds of the operations that can be deprecated:
-// those that have their paths for themselves, since the header fields speak of the
+// each is the only operation of its path, since the header fields are about the
 // whole resource.
 func Deprecatable() []string {
 	var ids []string
@@ -36,10 +36,10 @@ func Deprecatable() []string {
 	return ids
 }
 
-// leaving returns the middlewares of the operations that are on their way out.
-// Announce has all responses for their paths say so, and stands around the gate.
-// Remove answers for them once they are gone, and stands behind the gate, but
-// ahead of the methods: of a resource that is gone, none is left.
+// leaving returns the middlewares of the operations that are deprecated. Announce
+// puts the header fields on all responses for their paths, and is placed around the
+// gate. Remove answers for operations that are removed. It is placed inside the
+// gate, but before methods are told apart: a removed resource has none.
 func (a *api) leaving(resources []resource) (announce, remove []middleware.Middleware, err error) {
 	for id, d := range a.Deprecations {
 		path, err := ownPath(resources, id)
@@ -69,8 +69,8 @@ func ownPath(resources []resource, id string) (string, error) {
 	return "", fmt.Errorf("not one of %q, which can be deprecated", Deprecatable())
 }
 
-// countUse tells who uses an operation. Other methods on its path are no use of
-// it.
+// countUse returns a function that reports the owner that uses an operation.
+// Requests with other methods on its path do not use it.
 func (a *api) countUse(id string) func(*http.Request) {
 	return func(r *http.Request) {
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok && isRead(r) {

@@ -10,12 +10,12 @@
 //	})
 //
 // A handler never changes. To serve with other plans or other deprecations, make
-// a new one and put it in the place of the old one: nothing is lost, since usage,
-// pets and keys are in what the Config refers to.
+// a new one and replace the old one: nothing is lost, since usage, pets and keys
+// are in what the Config refers to.
 //
 // # The way of a request
 //
-// Each step may answer, and what it answers has passed the steps before it:
+// A request passes these steps in order until one of them answers it:
 //
 //	request ID, log, panics, security headers
 //	Deprecation, Sunset and Link     on the path of a deprecated operation
@@ -32,8 +32,8 @@
 //	existence of the item      404
 //	preconditions              304, 412
 //
-// A request that ends in a 5xx is given back to the caller, unless the client
-// disconnected before it was answered.
+// A request that ends in a 5xx is refunded, unless the client disconnected before it
+// was answered.
 //
 // GET /v1/usage is not charged and passes bans. Requests that are not charged, those
 // for the document among them, have a quota of their own ([Config.Uncharged]).

@@ -14,8 +14,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// notes are what the gate finds out about a request for its line in the log, which
-// is written outside of it.
+// notes are what the gate finds out about a request for its log line, which is
+// written outside the gate.
 type notes struct {
 	outcome   string // allowed, limited, banned, uncharged, undecided; "" if not counted
 	key       string // ID of the key
@@ -59,8 +59,8 @@ func observeUncharged(r *http.Request, c ratelimit.Caller, d ratelimit.Decision,
 	}
 }
 
-// logRequests writes one line for each request. It holds neither the target, of
-// which only the route is told, nor any field of the request: both can hold keys.
+// logRequests writes one line for each request. It has the route instead of the
+// target, and no header field of the request, since both can contain keys.
 // The network is the one that the client is counted under if it has no valid key. If
 // that is a proxy's, since the proxy did not name its client, network_of says why.
 func (a *api) logRequests(next http.Handler) http.Handler {

@@ -52,6 +52,6 @@ func write(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // fails if the client is gone, and then nobody is left to tell
+		_, _ = w.Write(body) // fails only if the client is gone
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// members is a JSON object whose members keep their order, in which people read
-// the document.
+// members is a JSON object that keeps the order of its members, since people read
+// the document in that order.
 type members []member
 
 type member struct {
