@@ -4,65 +4,155 @@ import (
 	"net/http"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 )
 
 // denials are the errors of a plan's limited requests, made when they are first
-// needed, by the quota that refuses and the strikes left, plus one. Floods of
-// refused requests are what they are kept for.
-type denials [MaxQuotas][keptStrikes + 2]atomic.Pointer[apierror.Error]
+// needed and kept for floods of refused requests: by the set of quotas that
+// refuse, and the strikes left, plus one.
+type denials [1 << MaxQuotas]atomic.Pointer[[keptStrikes + 2]atomic.Pointer[keptDenial]]
 
 const keptStrikes = 30
 
-// denial returns the error for a request that was limited or banned. How long to
-// wait is in Retry-After, so that the text depends on little.
-func denial(c Caller, d *Decision) *apierror.Error {
+type keptDenial struct {
+	applicable int // the quota in the text
+	err        *apierror.Error
+}
+
+// The problem types of draft-ietf-httpapi-ratelimit-headers-11 sections 5.1 and
+// 5.3.
+const (
+	typeQuotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+	typeAbnormalUsage = "https://iana.org/assignments/http-problem-types#abnormal-usage-detected"
+)
+
+// denial returns the error for a request that was limited or banned. If requests
+// have costs of their own (weighted), the text counts units.
+func denial(c Caller, d *Decision, weighted bool) *apierror.Error {
 	switch {
 	case d.Outcome == Banned && c.Network:
 		return clientBanned
 	case d.Outcome == Banned:
 		return keyBanned
-	case d.StrikesLeft > keptStrikes:
-		return limitedError(d)
+	case weighted || d.StrikesLeft > keptStrikes:
+		return limitedError(d, weighted)
 	}
-	kept := &d.Plan.denials[d.Applicable][max(d.StrikesLeft, -1)+1]
-	if e := kept.Load(); e != nil {
-		return e
+	slot := &d.Plan.denials[d.refusing()]
+	table := slot.Load()
+	if table == nil {
+		slot.CompareAndSwap(nil, new([keptStrikes + 2]atomic.Pointer[keptDenial]))
+		table = slot.Load()
 	}
-	e := limitedError(d).Prepared()
-	kept.Store(e)
+	kept := &table[max(d.StrikesLeft, -1)+1]
+	if k := kept.Load(); k != nil && k.applicable == d.Applicable {
+		return k.err
+	}
+	e := limitedError(d, false).Prepared()
+	kept.Store(&keptDenial{d.Applicable, e})
 	return e
 }
 
-func limitedError(d *Decision) *apierror.Error {
-	text := "The limit of " + d.Plan.limits[d.Applicable] + " requests per " + d.Plan.quotas[d.Applicable].per() +
-		" is used up. Wait as long as Retry-After says."
-	switch {
-	case d.StrikesLeft == 1:
-		text += " One more request before that is endured, then a ban follows."
-	case d.StrikesLeft >= 0:
-		text += " " + strconv.Itoa(d.StrikesLeft) + " more requests before that are endured, then a ban follows."
+// refusing returns the quotas that have less left than the request costs, as
+// bits.
+func (d *Decision) refusing() (set uint) {
+	for i := range d.Plan.Len() {
+		if d.States[i].Remaining < d.Cost {
+			set |= 1 << i
+		}
 	}
-	return apierror.New(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded, text)
+	return set
+}
+
+func limitedError(d *Decision, weighted bool) *apierror.Error {
+	text := reached(d)
+	if weighted {
+		text = unitsLeft(d)
+	}
+	text += " Wait as long as Retry-After says."
+	switch {
+	case d.StrikesLeft == 0:
+		text += " Any further request before then will get you banned."
+	case d.StrikesLeft > 0:
+		text += " More than " + counted(int64(d.StrikesLeft), "further request") + " before then will get you banned."
+	}
+	var violated []string
+	for i, set := 0, d.refusing(); set>>i > 0; i++ {
+		if set>>i&1 == 1 {
+			violated = append(violated, d.Plan.quotas[i].windowName())
+		}
+	}
+	return apierror.New(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded, text).
+		WithProblem(apierror.Problem{Type: typeQuotaExceeded, Title: "Quota Exceeded", ViolatedPolicies: violated})
+}
+
+// reached is the text where every request costs one unit.
+func reached(d *Decision) string {
+	q := d.Plan.quotas[d.Applicable]
+	return "You have reached the limit of " + counted(q.Limit, "request") + " per " + q.per() + "."
+}
+
+// unitsLeft is the text where requests differ in cost, so that some of the limit
+// may be left.
+func unitsLeft(d *Decision) string {
+	q, left := d.Plan.quotas[d.Applicable], d.States[d.Applicable].Remaining
+	text := "This request costs " + counted(d.Cost, "unit") + ", and "
+	switch {
+	case left == 0 && q.Limit == 1:
+		return text + "the 1 unit per " + q.per() + " is used up."
+	case left == 0:
+		return text + "all " + counted(q.Limit, "unit") + " per " + q.per() + " are used up."
+	case left == 1:
+		return text + "1 of the " + counted(q.Limit, "unit") + " per " + q.per() + " is left."
+	default:
+		return text + strconv.FormatInt(left, 10) + " of the " + counted(q.Limit, "unit") + " per " + q.per() + " are left."
+	}
+}
+
+// tooCostly is the error for a request that no window of the plan can hold.
+func tooCostly(d *Decision) *apierror.Error {
+	for _, q := range d.Plan.quotas {
+		if d.Cost > q.Limit {
+			return apierror.New(http.StatusBadRequest, apierror.CodeCostExceedsLimit,
+				"This request costs "+counted(d.Cost, "unit")+", but your plan allows at most "+
+					strconv.FormatInt(q.Limit, 10)+" per "+q.per()+".")
+		}
+	}
+	// An engine of narrower limits refused what the plan allows.
+	return apierror.New(http.StatusBadRequest, apierror.CodeCostExceedsLimit,
+		"This request costs "+counted(d.Cost, "unit")+", which is more than can be counted.")
 }
 
 var (
+	abnormalUsage = apierror.Problem{Type: typeAbnormalUsage, Title: "Abnormal Usage Detected"}
+
 	keyBanned = apierror.New(http.StatusTooManyRequests, apierror.CodeAPIKeyBanned,
-		"This API key is banned for a time, since requests went on after its limit was used up. Wait as long as Retry-After says.").Prepared()
+		"This API key is temporarily banned because it kept sending requests after reaching its limit. "+
+			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Prepared()
 	clientBanned = apierror.New(http.StatusTooManyRequests, apierror.CodeClientBanned,
-		"Requests without a valid API key are banned from your network for a time, since they went on after the limit was used up. Wait as long as Retry-After says.").Prepared()
+		"Your network is temporarily banned from sending requests without a valid API key "+
+			"because it kept sending them after reaching its limit. "+
+			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Prepared()
 	unavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
-		"The service cannot count this request at the moment. Try again after the time in Retry-After.")
+		"The service cannot count this request at the moment. Wait as long as Retry-After says.")
 )
 
-// per is the window in the words of a sentence: "minute", "2 seconds".
+// counted returns "1 request", "2 requests".
+func counted(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.FormatInt(n, 10) + " " + noun
+}
+
+// per is the window in the words of a sentence: "minute", "15 minutes".
 func (q Quota) per() string {
-	for _, n := range named {
-		if q.Window == n.window {
-			return n.word
+	for i := len(named) - 1; ; i-- {
+		if n := named[i]; q.Window%n.window == 0 {
+			if q.Window == n.window {
+				return n.word
+			}
+			return counted(int64(q.Window/n.window), n.word)
 		}
 	}
-	return strconv.FormatInt(int64(q.Window/time.Second), 10) + " seconds"
 }

@@ -20,11 +20,15 @@ const (
 
 // SetFields sets X-RateLimit-Limit, -Remaining and -Reset in h, all three of
 // the applicable quota, and Retry-After (RFC 9110 section 10.2.3) if the request
-// was denied. Reset is Unix time in seconds.
+// was denied. Reset is Unix time in seconds. It does nothing if d has no Plan,
+// as the decision that comes with an error.
 func (d *Decision) SetFields(h http.Header) {
+	if d.Plan == nil {
+		return
+	}
 	// One array holds the values and one string the digits, so that four fields
-	// cost two allocations. The slices are capped: nobody can append to one and
-	// write into the next.
+	// cost two allocations. The slices are capped, so that appending to one does
+	// not write into the next.
 	v := new([4]string)
 	var digits [64]byte
 	b := strconv.AppendInt(digits[:0], d.Remaining(), 10)
@@ -46,11 +50,14 @@ func (d *Decision) SetFields(h http.Header) {
 }
 
 // SetDraftFields sets RateLimit-Policy and RateLimit in h, as
-// draft-ietf-httpapi-ratelimit-headers-11 sections 3 and 4 have them: a List of
+// draft-ietf-httpapi-ratelimit-headers-11 sections 3 and 4 define them: a List of
 // Strings, one for each quota, with the quota q and the window w in seconds, and
-// with what remains, r, for the next t seconds. The draft still moves; this is
-// the one place that knows it.
+// with what remains, r, for the next t seconds. It does nothing if d has no Plan.
+// The draft may still change.
 func (d *Decision) SetDraftFields(h http.Header) {
+	if d.Plan == nil {
+		return
+	}
 	h[fieldPolicy] = []string{d.Plan.policy}
 	var buf [160]byte
 	b := buf[:0]

@@ -7,26 +7,31 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/internal/response"
 )
 
-// A Caller is whom a request is counted for.
+// A Caller is the client that a request is counted for.
 type Caller struct {
-	// Subject names whose usage this is. Two kinds of callers need two kinds of
-	// names, such as "owner:17" and "network:192.0.2.1": what a caller chooses
-	// itself must never be able to name another.
+	// Subject names whose usage this is; it must not be empty. Two kinds of
+	// callers need two kinds of names, such as "owner:17" and
+	// "network:192.0.2.1": a name that a caller chooses must never be able to
+	// name another.
 	Subject string
 
-	// Plan is what the subject may use. Without a plan the request is not
-	// counted, and its response has no fields.
+	// Plan is what the subject may use; it must not be nil.
 	Plan *Plan
 
 	// Network says that the subject is a network and not a key's owner. Its ban
 	// is answered with client_banned in place of api_key_banned.
 	Network bool
+
+	// Exempt says that the request is not limited: it is not counted, its
+	// response has no fields, and the other fields of the Caller are ignored.
+	Exempt bool
 }
 
-// OnFailure says what becomes of a request that the engine cannot decide.
+// OnFailure says what happens to a request that the engine cannot decide. It
+// does not apply to calls that are wrong in themselves, whose errors wrap
+// [ErrInvalid].
 type OnFailure int
 
 const (
@@ -34,7 +39,7 @@ const (
 	Open                    // it is admitted
 )
 
-// Options of the middleware. The zero value works.
+// Options are optional settings of the middleware. The zero value works.
 type Options struct {
 	// Cost returns how many units a request costs, at least 1. Nil means 1.
 	Cost func(r *http.Request) int64
@@ -46,18 +51,19 @@ type Options struct {
 	// [Decision.SetDraftFields].
 	DraftFields bool
 
-	// Refund gives a request back that ended in a 5xx or in a panic, unless the
-	// client went away before: to hang up must not be a way to pay nothing. The
-	// limiter must be a [Refunder].
+	// Refund gives back the units of a request that ended in a 5xx or in a panic.
+	// The limiter must be a [Refunder]. Requests abandoned by the client are not
+	// refunded; the package documentation says how that is noticed.
 	Refund bool
 
-	// Shadow denies nobody. Decisions are made, charged, put into the fields
-	// and observed as ever, but for Retry-After, and every request goes on.
+	// Shadow refuses nothing. Decisions are made, charged, put into the fields
+	// (except Retry-After) and observed, and every request goes on, also if the
+	// engine fails or the call is invalid. Nothing is a strike, and no ban starts.
 	Shadow bool
 
 	// Observe is called with each decision before the request goes on or is
-	// denied, or with the error if the engine could not decide; d is then what
-	// the response says.
+	// denied. If there is no decision, err says why, and d is what the response
+	// says; d.Plan is nil if c.Plan is.
 	Observe func(r *http.Request, c Caller, d Decision, err error)
 
 	// Errors writes denials. Nil works.
@@ -69,18 +75,22 @@ func (o *Options) validate(l Limiter) error {
 		return fmt.Errorf("ratelimit: Options.Refund: %T cannot refund", l)
 	}
 	if o.OnFailure != Closed && o.OnFailure != Open {
-		return fmt.Errorf("ratelimit: Options.OnFailure: %d is neither Closed nor Open", o.OnFailure)
+		return fmt.Errorf("ratelimit: Options.OnFailure must be Closed or Open, got %d", o.OnFailure)
 	}
 	return nil
 }
 
 // New returns a middleware that counts each request for the caller that
-// identify names, and answers those over their quotas with 429.
+// identify names. It answers a request over a quota with 429, a request that
+// costs more than a whole quota of the plan with 400 and the code
+// cost_exceeds_limit, a request that the engine could not decide as
+// Options.OnFailure says, and a request whose caller has no plan or no subject,
+// or whose cost is below 1, with 500.
 //
 // The fields of [Decision.SetFields] are set before the request goes on, so that
 // every response from further in has them, errors and panics included, as long
-// as no handler removes them. Put it inside of what finds out who is calling, and
-// outside of everything else.
+// as no handler removes them. Place it after authentication and before
+// everything else.
 func New(l Limiter, identify func(r *http.Request) Caller, opts Options) (func(http.Handler) http.Handler, error) {
 	switch {
 	case l == nil:
@@ -93,36 +103,34 @@ func New(l Limiter, identify func(r *http.Request) Caller, opts Options) (func(h
 	}
 	refunder, _ := l.(Refunder)
 	return func(next http.Handler) http.Handler {
-		return &gate{Options: opts, limiter: l, refunder: refunder, identify: identify, next: next}
+		return &gate{
+			Options: opts, limiter: l, refunder: refunder, identify: identify, next: next,
+			hangUpWait: hangUpWait,
+		}
 	}, nil
 }
 
 type gate struct {
 	Options
-	limiter  Limiter
-	refunder Refunder
-	identify func(*http.Request) Caller
-	next     http.Handler
+	limiter    Limiter
+	refunder   Refunder
+	identify   func(*http.Request) Caller
+	next       http.Handler
+	hangUpWait time.Duration
 }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := g.identify(r)
-	if c.Plan == nil {
+	if c.Exempt {
 		g.next.ServeHTTP(w, r)
 		return
 	}
-	cost := int64(1)
-	if g.Cost != nil {
-		cost = g.Cost(r)
-	}
-	d, err := g.limiter.Take(r.Context(), c.Subject, c.Plan, cost)
-	if err != nil {
-		d = undecided(c.Plan, cost, g.OnFailure, time.Now())
-	}
+	d, err := g.decide(r, c)
 	if g.Observe != nil {
 		g.Observe(r, c, d, err)
 	}
-	pass := d.Allowed() || g.Shadow && err == nil
+	admitted := err == nil && d.Allowed()
+	pass := admitted || g.Shadow || err != nil && g.OnFailure == Open && !errors.Is(err, ErrInvalid)
 	d.SetFields(w.Header())
 	if pass && !d.Allowed() {
 		delete(w.Header(), fieldRetryAfter)
@@ -131,46 +139,75 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.SetDraftFields(w.Header())
 	}
 	switch {
-	case !pass && errors.Is(err, ErrInvalid): // the service's own mistake: to wait does not mend it
-		delete(w.Header(), fieldRetryAfter)
-		g.Errors.Respond(w, r, err)
 	case !pass && err != nil:
-		g.Errors.Respond(w, r, unavailable.Wrap(err))
+		g.refuse(w, r, &d, err)
 	case !pass:
-		g.Errors.Respond(w, r, denial(c, &d))
-	case g.Refund && d.Allowed() && err == nil:
+		g.Errors.Respond(w, r, denial(c, &d, g.Cost != nil))
+	case g.Refund && admitted:
 		g.serveRefunding(w, r, c.Subject, d)
 	default:
 		g.next.ServeHTTP(w, r)
 	}
 }
 
-// serveRefunding serves the request and gives it back if it ends in a 5xx.
-func (g *gate) serveRefunding(w http.ResponseWriter, r *http.Request, subject string, d Decision) {
-	t := response.Track(w)
-	returned := false
-	defer func() {
-		if returned && t.Status() < 500 || r.Context().Err() != nil {
-			return
+// decide takes the cost of r. Beside an error the decision is what the fields
+// say: see undecided.
+func (g *gate) decide(r *http.Request, c Caller) (Decision, error) {
+	plan, cost := c.Plan, int64(1)
+	if g.Shadow && plan != nil {
+		plan = plan.WithoutPenalty()
+	}
+	if g.Cost != nil {
+		cost = g.Cost(r)
+	}
+	// An engine checks as well; but that no invalid call is admitted must not
+	// depend on it.
+	err := plan.Check(c.Subject, cost)
+	if err == nil {
+		var d Decision
+		if d, err = g.limiter.Take(r.Context(), c.Subject, plan, cost); err == nil {
+			return d, nil
 		}
-		// What cannot be refunded stays charged; the response is on its way.
-		_ = g.refunder.Refund(r.Context(), subject, &d)
-	}()
-	g.next.ServeHTTP(t, r)
-	returned = true
+	}
+	switch peeker, ok := g.limiter.(Peeker); {
+	case plan == nil:
+		return Decision{}, err
+	case ok && errors.Is(err, ErrCostExceedsLimit):
+		if d, peekErr := peeker.Peek(r.Context(), c.Subject, plan); peekErr == nil {
+			d.Cost = cost
+			return d, err
+		}
+	}
+	full := g.Shadow || g.OnFailure == Open && !errors.Is(err, ErrInvalid)
+	return undecided(plan, cost, full, time.Now()), err
+}
+
+// refuse answers a request for which there is an error in place of a decision.
+func (g *gate) refuse(w http.ResponseWriter, r *http.Request, d *Decision, err error) {
+	switch {
+	case errors.Is(err, ErrCostExceedsLimit):
+		err = tooCostly(d).Wrap(err)
+		fallthrough
+	case errors.Is(err, ErrInvalid):
+		delete(w.Header(), fieldRetryAfter) // a retry would fail in the same way
+	default:
+		err = unavailable.Wrap(err)
+	}
+	g.Errors.Respond(w, r, err)
 }
 
 // undecided is what the fields say when the engine cannot tell: the quota with
-// the shortest window, used up if the request is refused, and untouched if not.
-func undecided(plan *Plan, cost int64, mode OnFailure, now time.Time) Decision {
+// the shortest window, untouched if the request goes on (full), and used up if
+// it is refused.
+func undecided(plan *Plan, cost int64, full bool, now time.Time) Decision {
 	d := Decision{Outcome: Limited, Plan: plan, Cost: cost, Time: now.UnixNano(), StrikesLeft: -1, RetryAfter: time.Second}
-	if mode == Open {
+	if full {
 		d.Outcome, d.RetryAfter = Allowed, 0
 	}
 	for i, q := range plan.quotas {
 		length := int64(q.Window / time.Second)
 		d.States[i].Reset = (now.Unix()/length + 1) * length
-		if mode == Open {
+		if full {
 			d.States[i].Remaining = q.Limit
 		}
 	}

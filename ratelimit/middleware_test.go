@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -74,7 +75,7 @@ func TestMiddleware(t *testing.T) {
 		h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan, Network: network}, ratelimit.Options{}, ok)
 		expect(t, get(h), 200, "", "1")
 		expect(t, get(h), 200, "", "0")
-		for _, left := range []string{"One more request", "0 more requests"} {
+		for _, left := range []string{"More than 1 further request before", "Any further request before"} {
 			w := get(h)
 			expect(t, w, 429, "rate_limit_exceeded", "0")
 			if !strings.Contains(w.Body.String(), left) || !strings.Contains(w.Body.String(), "2 requests per hour") {
@@ -151,9 +152,98 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-func TestNotCounted(t *testing.T) {
-	w := get(handler(t, broken{errors.New("asked")}, ratelimit.Caller{}, ratelimit.Options{}, ok))
-	expect(t, w, 200, "", "")
+func TestExempt(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(1))
+	for _, c := range []ratelimit.Caller{{Exempt: true}, {Exempt: true, Subject: "a", Plan: plan}} {
+		h := handler(t, broken{errors.New("asked")}, c, ratelimit.Options{}, ok)
+		expect(t, get(h), 200, "", "")
+	}
+}
+
+// careless is an engine that admits everything.
+type careless struct{}
+
+func (careless) Take(_ context.Context, _ string, p *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: p, Cost: cost}, nil
+}
+
+// A call that is wrong in itself is never admitted, whatever the engine and the
+// failure mode, but in shadow mode.
+func TestInvalidCalls(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(100))
+	now := time.Unix(now, 0)
+	for _, tt := range []struct {
+		name   string
+		caller ratelimit.Caller
+		cost   int64
+		status int
+		code   string
+		is     error
+	}{
+		{"no plan", ratelimit.Caller{Subject: "a"}, 1, 500, "internal", ratelimit.ErrInvalid},
+		{"no subject", ratelimit.Caller{Plan: plan}, 1, 500, "internal", ratelimit.ErrInvalid},
+		{"cost 0", ratelimit.Caller{Subject: "a", Plan: plan}, 0, 500, "internal", ratelimit.ErrInvalid},
+		{"negative cost", ratelimit.Caller{Subject: "a", Plan: plan}, -1, 500, "internal", ratelimit.ErrInvalid},
+		{"cost over a limit", ratelimit.Caller{Subject: "a", Plan: plan}, 61, 400, "cost_exceeds_limit", ratelimit.ErrCostExceedsLimit},
+		{"cost over all limits", ratelimit.Caller{Subject: "a", Plan: plan}, 1 << 62, 400, "cost_exceeds_limit", ratelimit.ErrCostExceedsLimit},
+	} {
+		for engineName, l := range map[string]ratelimit.Limiter{
+			"memory": engine(t, &now), "careless": careless{}, "broken": broken{ratelimit.ErrUnavailable},
+		} {
+			for _, opts := range []ratelimit.Options{
+				{OnFailure: ratelimit.Closed}, {OnFailure: ratelimit.Open}, {Shadow: true}, {OnFailure: ratelimit.Open, Shadow: true},
+			} {
+				t.Run(fmt.Sprintf("%s, %s, on failure %d, shadow %t", tt.name, engineName, opts.OnFailure, opts.Shadow), func(t *testing.T) {
+					var observed error
+					opts.Cost = func(*http.Request) int64 { return tt.cost }
+					opts.Observe = func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err }
+					opts.DraftFields = true
+					w := get(handler(t, l, tt.caller, opts, ok))
+					var body struct{ Code string }
+					_ = json.Unmarshal(w.Body.Bytes(), &body)
+					status, code := tt.status, tt.code
+					if opts.Shadow {
+						status, code = 200, ""
+					}
+					if w.Code != status || body.Code != code {
+						t.Errorf("got %d %q, want %d %q", w.Code, body.Code, status, code)
+					}
+					if !errors.Is(observed, tt.is) {
+						t.Errorf("observed the error %v, want one that wraps %v", observed, tt.is)
+					}
+					if w.Header().Get("Retry-After") != "" {
+						t.Error("the response has Retry-After, though a retry does not help")
+					}
+					if got := w.Header().Get("X-RateLimit-Limit"); (got != "") != (tt.caller.Plan != nil) {
+						t.Errorf("X-RateLimit-Limit is %q", got)
+					}
+				})
+			}
+		}
+	}
+}
+
+// The client learns what its request costs and what its plan allows, and the log
+// has it as a mistake of the client. The fields say what is left.
+func TestCostExceedsLimit(t *testing.T) {
+	at := time.Unix(now, 0)
+	var log bytes.Buffer
+	cost := int64(1)
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(100))
+	h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{
+		Cost:   func(*http.Request) int64 { return cost },
+		Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))},
+	}, ok)
+	get(h)
+	cost = 120
+	w := get(h)
+	expect(t, w, 400, "cost_exceeds_limit", "59")
+	if want := "This request costs 120 units, but your plan allows at most 60 per minute."; !strings.Contains(w.Body.String(), want) {
+		t.Errorf("body %s, want %q", w.Body, want)
+	}
+	if got := log.String(); !strings.Contains(got, "level=INFO") || !strings.Contains(got, "cost 120, limit 60/minute") {
+		t.Errorf("log %q, want the cost and the limit at level INFO", got)
+	}
 }
 
 func TestCost(t *testing.T) {
@@ -196,6 +286,46 @@ func TestShadow(t *testing.T) {
 	}
 }
 
+// Shadow mode passes on what the engine cannot decide, and neither counts strikes
+// nor bans.
+func TestShadowIsHarmless(t *testing.T) {
+	at := time.Unix(now, 0)
+	p := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
+	caller := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", p, ratelimit.PerMinute(1))}
+	l := engine(t, &at)
+	h := handler(t, l, caller, ratelimit.Options{Shadow: true}, ok)
+	for range 20 {
+		expect(t, get(h), 200, "", "0")
+	}
+	if bans, err := l.Bans(t.Context()); err != nil || len(bans) != 0 {
+		t.Errorf("shadow mode started the bans %v (%v)", bans, err)
+	}
+	d, err := l.Peek(t.Context(), caller.Subject, caller.Plan)
+	if err != nil || d.StrikesLeft != 1 {
+		t.Errorf("after shadow mode %d strikes are left (%v), want all 1", d.StrikesLeft, err)
+	}
+
+	down := errors.Join(ratelimit.ErrUnavailable, errors.New("connection refused"))
+	var observed error
+	h = handler(t, broken{down}, caller, ratelimit.Options{Shadow: true,
+		Observe: func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err }}, ok)
+	w := get(h)
+	expect(t, w, 200, "", "1")
+	if w.Header().Get("Retry-After") != "" || !errors.Is(observed, ratelimit.ErrUnavailable) {
+		t.Errorf("engine down: fields %v, observed %v", w.Header(), observed)
+	}
+}
+
+func TestFieldsWithoutPlan(t *testing.T) {
+	h := http.Header{}
+	var d ratelimit.Decision
+	d.SetFields(h)
+	d.SetDraftFields(h)
+	if len(h) != 0 {
+		t.Errorf("a decision without a plan sets %v", h)
+	}
+}
+
 func TestRefund(t *testing.T) {
 	at := time.Unix(now, 0)
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
@@ -230,7 +360,7 @@ func TestRefund(t *testing.T) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil).WithContext(ctx))
 	status = 200
-	expect(t, get(h), 200, "", "5") // whoever hung up has paid
+	expect(t, get(h), 200, "", "5") // the abandoned request was not refunded
 }
 
 func TestNewRefuses(t *testing.T) {

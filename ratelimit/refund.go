@@ -1,0 +1,128 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/animalstore/gatehouse/internal/response"
+)
+
+const (
+	// refundTimeout bounds a refund, which is made before the end of the response.
+	refundTimeout = 500 * time.Millisecond
+
+	// maxUnread is how much of a body that the handler left is read before a
+	// refund. net/http reads as much before it sends the response.
+	maxUnread = 256 << 10
+
+	// hangUpWait is how long net/http has to notice that the client is gone, once
+	// the body was read. It looks at the connection at once; this is for the
+	// goroutine that does so to run.
+	hangUpWait = 10 * time.Millisecond
+)
+
+// serveRefunding serves the request and gives its units back if it ends in a 5xx
+// or a panic, unless the client went away.
+func (g *gate) serveRefunding(w http.ResponseWriter, r *http.Request, subject string, d Decision) {
+	t := response.Track(w)
+	body := watch(r)
+	inner := r
+	if body != nil {
+		inner = r.WithContext(r.Context()) // a copy
+		inner.Body = body
+		defer func() { r.Pattern = inner.Pattern }() // for outer handlers, as without the copy
+		defer response.RemoveFiles(inner, r.MultipartForm)
+	}
+	returned := false
+	defer func() {
+		status := t.Status()
+		if status == http.StatusSwitchingProtocols || returned && status < 500 || g.abandoned(r, body) {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), refundTimeout)
+		defer cancel()
+		// What cannot be refunded stays charged; the response is on its way.
+		_ = g.refunder.Refund(ctx, subject, &d)
+	}()
+	g.next.ServeHTTP(t, inner)
+	returned = true
+}
+
+// abandoned reports whether the client went away before the end of the request,
+// as far as net/http can tell. A deadline is the service's own.
+func (g *gate) abandoned(r *http.Request, body *watchedBody) bool {
+	ctx := r.Context()
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return true
+	}
+	if body == nil || body.ended.Load() && !body.drained.Load() {
+		return false
+	}
+	if !body.drain() {
+		return true
+	}
+	wait := time.NewTimer(g.hangUpWait)
+	defer wait.Stop()
+	select {
+	case <-ctx.Done():
+		return errors.Is(ctx.Err(), context.Canceled)
+	case <-wait.C:
+		return false
+	}
+}
+
+// watchedBody is the body of a request over HTTP/1, which knows whether it was
+// read to its end. Only from then on net/http notices that the client is gone.
+type watchedBody struct {
+	io.ReadCloser
+	expecting bool // the client waits for 100 Continue, which the first Read sends
+	read      atomic.Bool
+	ended     atomic.Bool
+	drained   atomic.Bool // the end came because drain read on
+	closed    atomic.Bool
+}
+
+// watch returns the body of r, or nil if net/http notices without it that the
+// client is gone: there is none, or the request came over HTTP/2.
+func watch(r *http.Request) *watchedBody {
+	if r.ProtoMajor != 1 || r.Body == nil || r.Body == http.NoBody {
+		return nil
+	}
+	return &watchedBody{ReadCloser: r.Body, expecting: r.Header.Get("Expect") != ""}
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	b.read.Store(true)
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.ended.Store(true)
+	}
+	return n, err
+}
+
+// Close reads the rest, as net/http would, to see whether it comes.
+func (b *watchedBody) Close() error {
+	b.drain()
+	b.closed.Store(true)
+	return b.ReadCloser.Close()
+}
+
+// drain reads the rest of the body and reports whether that brought its end. It
+// does not ask a client that waits for 100 Continue to send its body.
+func (b *watchedBody) drain() bool {
+	if b.ended.Load() {
+		return true
+	}
+	if b.closed.Load() || b.expecting && !b.read.Load() {
+		return false
+	}
+	b.drained.Store(true)
+	_, err := io.CopyN(io.Discard, b, maxUnread+1)
+	// If a response was flushed, net/http has read and closed the body itself,
+	// which it does only at the end.
+	return err == io.EOF || errors.Is(err, http.ErrBodyReadAfterClose)
+}

@@ -1,0 +1,189 @@
+package ratelimit_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// refunder is an engine that admits everything and passes on each refund's
+// context.
+type refunder struct {
+	careless
+	refunds chan context.Context
+}
+
+func (l refunder) Refund(ctx context.Context, _ string, _ *ratelimit.Decision) error {
+	l.refunds <- ctx
+	return nil
+}
+
+// exchange sends request over a connection of its own to a server whose handler
+// calls work and then answers 503. It reports whether the units were given back.
+// If hangUp is set, the client goes away before the handler goes on.
+func exchange(t *testing.T, request string, hangUp bool, work func(w http.ResponseWriter, r *http.Request)) bool {
+	t.Helper()
+	l := refunder{refunds: make(chan context.Context, 1)}
+	started, gone, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{Refund: true},
+		func(w http.ResponseWriter, r *http.Request) {
+			close(started)
+			<-gone
+			work(w, r)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})
+	wait := time.Nanosecond // nobody goes away
+	if hangUp {
+		wait = time.Minute // until net/http notices
+	}
+	ratelimit.SetHangUpWait(h, wait)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		h.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	go func() { _, _ = io.WriteString(conn, request) }()
+	<-started
+	if hangUp {
+		_ = conn.Close()
+		close(gone)
+	} else {
+		close(gone)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || resp.StatusCode != 503 {
+			t.Errorf("response %v, %v, want 503", resp, err)
+		}
+	}
+	<-ended
+	return len(l.refunds) == 1
+}
+
+const (
+	bodyless  = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+	withBody  = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
+	inChunks  = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+	truncated = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\nhello"
+	expecting = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
+)
+
+var large = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n" + strings.Repeat("x", 300_000)
+
+// A client that stays gets its units back.
+func TestRefundToClientsThatStay(t *testing.T) {
+	nothing := func(http.ResponseWriter, *http.Request) {}
+	read := func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) }
+	for _, tt := range []struct {
+		name, request string
+		work          func(http.ResponseWriter, *http.Request)
+		want          bool
+	}{
+		{"no body", bodyless, nothing, true},
+		{"unread body", withBody, nothing, true},
+		{"unread chunks", inChunks, nothing, true},
+		{"read body", withBody, read, true},
+		{"read chunks", inChunks, read, true},
+		{"read and closed body", withBody, func(w http.ResponseWriter, r *http.Request) { read(w, r); _ = r.Body.Close() }, true},
+		{"body closed unread", withBody, func(_ http.ResponseWriter, r *http.Request) { _ = r.Body.Close() }, true},
+		{"flushed response, unread body", withBody, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(503)
+			_ = http.NewResponseController(w).Flush()
+		}, true},
+		{"read large body", large, read, true},
+		{"unread large body", large, nothing, false},
+		{"body that awaits 100 Continue", expecting, nothing, false},
+	} {
+		if got := exchange(t, tt.request, false, tt.work); got != tt.want {
+			t.Errorf("%s: refunded %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A client that goes away before the response pays.
+func TestNoRefundForHangingUp(t *testing.T) {
+	nothing := func(http.ResponseWriter, *http.Request) {}
+	read := func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) }
+	untilGone := func(w http.ResponseWriter, r *http.Request) { read(w, r); <-r.Context().Done() }
+	for _, tt := range []struct {
+		name, request string
+		work          func(http.ResponseWriter, *http.Request)
+	}{
+		{"no body", bodyless, untilGone},
+		{"read body", withBody, untilGone},
+		{"unread body", withBody, nothing},
+		{"unread chunks", inChunks, nothing},
+		{"truncated body", truncated, nothing},
+		{"body closed unread", withBody, func(_ http.ResponseWriter, r *http.Request) { _ = r.Body.Close() }},
+		{"truncated body, closed unread", truncated, func(_ http.ResponseWriter, r *http.Request) { _ = r.Body.Close() }},
+		{"unread large body", large, nothing},
+		{"body that awaits 100 Continue", expecting, nothing},
+	} {
+		if exchange(t, tt.request, true, tt.work) {
+			t.Errorf("%s: the client hung up and was refunded", tt.name)
+		}
+	}
+}
+
+// The service's own deadline is not the client's fault, and does not stop the
+// refund.
+func TestRefundAfterTheServicesDeadline(t *testing.T) {
+	l := refunder{refunds: make(chan context.Context, 1)}
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	var during error
+	h := handler(t, refundFunc{l, func(ctx context.Context) { during = ctx.Err() }}, ratelimit.Caller{Subject: "a", Plan: plan},
+		ratelimit.Options{Refund: true}, func(w http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			w.WriteHeader(http.StatusGatewayTimeout)
+		})
+	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil).WithContext(ctx))
+	if len(l.refunds) != 1 {
+		t.Fatal("a request that the service's deadline ended was not refunded")
+	}
+	if during != nil {
+		t.Errorf("the refund's context has ended: %v", during)
+	}
+	if _, bounded := (<-l.refunds).Deadline(); !bounded {
+		t.Error("the refund's context has no deadline of its own")
+	}
+}
+
+// refundFunc calls look during a refund.
+type refundFunc struct {
+	refunder
+	look func(ctx context.Context)
+}
+
+func (f refundFunc) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
+	f.look(ctx)
+	return f.refunder.Refund(ctx, subject, d)
+}
+
+// The copy of a request with a body does not hide the pattern from outer handlers.
+func TestRefundKeepsThePattern(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/pets", ok)
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	h := handler(t, refunder{refunds: make(chan context.Context, 1)}, ratelimit.Caller{Subject: "a", Plan: plan},
+		ratelimit.Options{Refund: true}, mux.ServeHTTP)
+	r := httptest.NewRequest("POST", "/v1/pets", strings.NewReader("{}"))
+	h.ServeHTTP(httptest.NewRecorder(), r)
+	if r.Pattern != "POST /v1/pets" {
+		t.Errorf("the pattern outside is %q", r.Pattern)
+	}
+}
