@@ -63,20 +63,21 @@ const maxLate = time.Second
 
 // refuse is the fast path of a flood: it answers a request that is limited or
 // banned where that changes nothing, and takes no lock. It reports whether it
-// did. The request is not one that charge admits.
-func (l *Limiter) refuse(t *table, slot slot, h uint64, d *ratelimit.Decision) bool {
-	if !l.refuseAt(t, slot, h, d) {
+// did. The account of h is in slot at, and charge does not admit the request.
+func (l *Limiter) refuse(t *table, at, h uint64, d *ratelimit.Decision) bool {
+	if !l.refuseAt(t, at, h, d) {
 		return false
 	}
 	if d.RetryAfter >= maxLate {
 		return true
 	}
 	d.Time = l.clock.now()
-	return l.refuseAt(t, slot, h, d)
+	return l.refuseAt(t, at, h, d)
 }
 
 // refuseAt is refuse by the time in d.
-func (l *Limiter) refuseAt(t *table, slot slot, h uint64, d *ratelimit.Decision) bool {
+func (l *Limiter) refuseAt(t *table, at, h uint64, d *ratelimit.Decision) bool {
+	slot := t.slot(at)
 	m := slot.meter()
 	if slot.hash() != h {
 		return false
@@ -107,7 +108,7 @@ func (l *Limiter) refuseAt(t *table, slot slot, h uint64, d *ratelimit.Decision)
 	}
 	punishes := d.Plan.Penalty().Strikes > 0
 	var r record
-	if (punishes || m&marked != 0) && !t.glance(h, m, d.Time, &r) {
+	if (punishes || m&marked != 0) && !t.glance(at, h, m, d.Time, &r) {
 		return false
 	}
 	d.Outcome, d.BanEnds = ratelimit.Limited, r.banEnds(d.Time)
@@ -121,12 +122,16 @@ func (l *Limiter) refuseAt(t *table, slot slot, h uint64, d *ratelimit.Decision)
 	return changesNothing && slot.meter() == m
 }
 
-// glance fills r, which is empty, with the record of h, whose account has the
-// meter m, without the lock. It reports whether the record is whole, and needs no
-// change: a subject may have none, unless its account is marked.
-func (t *table) glance(h uint64, m meter, now int64, r *record) bool {
+// glance fills r, which is empty, with the record of h, whose account is in slot
+// at and has the meter m, without the lock. It reports whether the record is
+// whole, and needs no change: a subject may have none, unless its account is
+// marked.
+func (t *table) glance(at, h uint64, m meter, now int64, r *record) bool {
 	h = recordHash(h)
-	i, found := t.find(h)
+	i, found := t.findFrom(t.next(at), h) // mostly it came after the account
+	if !found {
+		i, found = t.find(h)
+	}
 	if !found {
 		return m&marked == 0
 	}
@@ -143,11 +148,16 @@ func (t *table) glance(h uint64, m meter, now int64, r *record) bool {
 
 // strikesLeft returns what a decision says of strikes.
 func strikesLeft(d *ratelimit.Decision, r *record) int {
-	p := d.Plan.Penalty()
-	if d.Outcome == ratelimit.Banned && p.Strikes > 0 {
+	allowed := d.Plan.Penalty().Strikes
+	switch {
+	case allowed == 0:
+		return -1
+	case d.Outcome == ratelimit.Banned:
 		return 0
+	case r.strikes == 0:
+		return allowed
 	}
-	return p.StrikesLeft(r.strikes, r.since, d.Time/int64(time.Second))
+	return d.Plan.Penalty().StrikesLeft(r.strikes, r.since, d.Time/int64(time.Second))
 }
 
 // windowStart returns when the window of the applicable quota began, in Unix

@@ -69,7 +69,9 @@ func (l *Limiter) makeRoom(s *segment, now int64) bool {
 	}
 	if !expired {
 		l.evicted.Add(1)
-		s.forgotten(t.slot(victim))
+	}
+	if slot := t.slot(victim); !expired || slot.meter()&dirty != 0 {
+		s.forgotten(slot) // if it expired: what was saved may not have
 	}
 	l.vacate(s, t, victim)
 	return true

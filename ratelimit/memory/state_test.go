@@ -262,3 +262,31 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// What was saved of a subject may end later than what the engine still had of it
+// when it was dropped.
+func TestSweptSubjectDoesNotComeBack(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	l := newLimiter(t, memory.Options{Now: clock.Now})
+	day := ratelimit.MustPlan("day", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+	decision := take(t, l, "a", day)
+	d := disk{}
+	save(t, l, d)
+	if err := l.Refund(ctx, "a", &decision); err != nil {
+		t.Fatal(err)
+	}
+	take(t, l, "a", minute)
+	clock.Set(noon.Add(5 * time.Minute))
+	for i := range 100 {
+		take(t, l, fmt.Sprint(i), minute) // sweeps
+	}
+	save(t, l, d)
+	again := newLimiter(t, memory.Options{Now: clock.Now, Secret: l.Secret()})
+	if err := again.Load(slices.Collect(maps.Values(d))); err != nil {
+		t.Fatal(err)
+	}
+	if d := take(t, again, "a", day); d.Remaining() != 9 {
+		t.Errorf("%d of the day remain after a refund and a restart, want 9", d.Remaining())
+	}
+}

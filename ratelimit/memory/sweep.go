@@ -26,6 +26,9 @@ func (l *Limiter) sweep(s *segment, now int64, steps int) {
 		}
 		slot := t.slot(s.hand)
 		if m := slot.meter(); slot.hash() != 0 && !m.frozen() && l.lastUse(slot, m)+linger <= now {
+			if m&dirty != 0 {
+				s.forgotten(slot) // what was saved may say that it means something for longer
+			}
 			l.dropAt(s, t, s.hand) // and look at what moved here next time
 			continue
 		}

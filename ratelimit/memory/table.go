@@ -42,8 +42,10 @@ func (t *table) next(i uint64) uint64 {
 
 // find returns the slot that holds the hash, or the empty one where it would
 // be put.
-func (t *table) find(h uint64) (i uint64, found bool) {
-	i = t.home(h)
+func (t *table) find(h uint64) (i uint64, found bool) { return t.findFrom(t.home(h), h) }
+
+// findFrom is find that starts at slot i.
+func (t *table) findFrom(i, h uint64) (_ uint64, found bool) {
 	for range t.slots {
 		switch atomic.LoadUint64(&t.words[i*t.stride]) {
 		case h:
