@@ -267,7 +267,7 @@ func FuzzLoad(f *testing.F) {
 // when it was dropped.
 func TestSweptSubjectDoesNotComeBack(t *testing.T) {
 	clock := ratelimittest.NewClock(noon)
-	l := newLimiter(t, memory.Options{Now: clock.Now})
+	l := newLimiter(t, memory.Options{Now: clock.Now, MaxSubjects: 1000})
 	day := ratelimit.MustPlan("day", ratelimit.Penalty{}, ratelimit.PerDay(10))
 	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10))
 	decision := take(t, l, "a", day)
