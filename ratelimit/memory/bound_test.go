@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -234,84 +233,6 @@ func TestExactWhileTheTableChanges(t *testing.T) {
 	for i := range admitted {
 		if got := admitted[i].Load(); got != limit {
 			t.Fatalf("subject %d: %d admitted in %d calls, want %d", i, got, callers*limit/4, limit)
-		}
-	}
-}
-
-func TestSystemClock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, memory.Options{})
-		plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1))
-		take(t, l, "a", plan)
-		d := take(t, l, "a", plan)
-		if d.Allowed() || d.Time != time.Now().UnixNano() {
-			t.Fatalf("got %+v at %d", d, time.Now().UnixNano())
-		}
-		time.Sleep(d.RetryAfter - time.Nanosecond)
-		if d := take(t, l, "a", plan); d.Allowed() {
-			t.Error("admitted a nanosecond before the minute ended")
-		}
-		time.Sleep(time.Nanosecond)
-		if d := take(t, l, "a", plan); !d.Allowed() {
-			t.Error("not admitted when the minute ended")
-		}
-	})
-}
-
-// When decisions are many, a timer keeps the time. Nobody may notice but by the
-// speed.
-func TestBusyClock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, memory.Options{})
-		roomy := ratelimit.MustPlan("roomy", ratelimit.Penalty{}, ratelimit.PerMinute(1<<30))
-		tight := ratelimit.MustPlan("tight", ratelimit.Penalty{}, ratelimit.PerMinute(1))
-		for range 3 {
-			for range 10_000 {
-				take(t, l, "busy", roomy)
-			}
-			take(t, l, "a", tight)
-			d := take(t, l, "a", tight)
-			time.Sleep(d.RetryAfter - 300*time.Microsecond)
-			for range 10_000 {
-				if d := take(t, l, "a", tight); d.Allowed() {
-					t.Fatal("admitted before the minute ended")
-				}
-				take(t, l, "busy", roomy)
-			}
-			time.Sleep(300 * time.Microsecond)
-			if d := take(t, l, "a", tight); !d.Allowed() {
-				t.Error("not admitted when the minute ended, since the kept time was late")
-			}
-			time.Sleep(time.Minute)
-			if d := take(t, l, "b", roomy); d.Time != time.Now().UnixNano() {
-				t.Errorf("after a rest the engine's clock is %v late", time.Duration(time.Now().UnixNano()-d.Time))
-			}
-		}
-	})
-}
-
-func TestBusyClockIsNeverEarly(t *testing.T) {
-	l := newLimiter(t, memory.Options{})
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(1<<30))
-	for range 300_000 {
-		d := take(t, l, "a", plan)
-		if now := time.Now().UnixNano(); d.Time > now+int64(time.Millisecond) { // the wall clock itself may be slewed
-			t.Fatalf("decided at %d, and now it is %d", d.Time, now)
-		}
-	}
-}
-
-// Outside of 1970 to 2103 the clock stands still. That is no reason to panic.
-func TestClockOutOfRange(t *testing.T) {
-	for _, year := range []int{1, 1900, 1969, 2104, 2200, 9999} {
-		clock := ratelimittest.NewClock(time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC))
-		l := newLimiter(t, memory.Options{Now: clock.Now})
-		plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
-		take(t, l, "a", plan)
-		for range 20 {
-			if d := take(t, l, "a", plan); d.Allowed() || d.RetryAfter <= 0 {
-				t.Fatalf("in %d: %+v", year, d)
-			}
 		}
 	}
 }

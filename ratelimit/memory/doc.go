@@ -6,48 +6,75 @@
 //	d, err := engine.Take(ctx, "owner:17", plan, 1)
 //
 // It has every capability of package ratelimit: peeking, resetting, refunds, and
-// bans. It starts no goroutine and needs no closing; what is idle is dropped in
-// small steps by the traffic itself.
+// bans. It starts no goroutine and needs no closing; requests drop idle subjects
+// in small steps.
 //
 // # Exactness
 //
 // Ban, quotas and cost of a request are decided at one instant. An admission is
 // one compare-and-swap, whatever the number of quotas: a subject's slot holds a
 // meter that only counts up, and for each window the meter's reading at its
-// beginning. Whatever is rarer (a window begins, a strike, a ban, a new subject)
-// is done under the lock of one of many segments.
+// beginning. Rarer changes (a window begins, a strike, a ban, a new subject) take
+// the lock of one of many segments. They freeze the subject meanwhile, so that
+// every other request sees all of the change or nothing of it.
 //
-// A subject is known by 64 bits of a keyed hash of its name, as a subject's name
-// would take more memory than its state. Among a million subjects the chance
-// that any two of them share a slot is one in thirty million.
+// The engine knows a subject by 63 bits of a keyed hash of its name, as the name
+// would take more memory than the subject's state. Among a million subjects the
+// chance that any two of them share a slot is one in eighteen million.
 //
 // # Memory
 //
 // A subject takes 32 bytes with two quotas, in tables that are between two
 // thirds and four fifths full and hold no pointers, so that garbage collection
-// does not look at them. At most MaxSubjects are held. At that bound a new
-// subject takes the place of one whose windows are over, or else of the one of a
-// sample that has used least. A subject that is banned, has strikes, or has used
-// half of a quota is never forgotten for another; when there is nobody else, a
-// new subject gets an error that wraps [ratelimit.ErrUnavailable], and a strike
-// that needs a place of its own is not remembered. All this is counted in [Stats].
+// does not look at them. A subject with more than two open windows makes the
+// slots of its segment larger, until a round of sweeps finds no such subject.
+//
+// The engine holds at most MaxSubjects. At that bound a new subject takes the
+// place of one whose windows are over, or else of the one of a sample that has
+// used least. It never takes the place of a subject that is held. A subject is
+// held
+//
+//   - while it is banned,
+//   - while it has strikes, until the windows are over that were open at the last
+//     strike, and
+//   - while it has used half of a quota.
+//
+// For the last of these the engine remembers the smallest limit that each window
+// was measured by: that of every plan under which a request of the subject was
+// decided while units were used in the window. The limit is rounded down by less
+// than an eighth. A window that has reached half of it holds the subject until
+// the window ends, or a refund takes its usage below that half. Another plan, a
+// larger limit or a restart changes nothing of this. Strikes and bans take a place
+// of their own, which is held until those windows are over and every ban is
+// forgiven.
+//
+// If every subject of the segment is held, a new subject gets an error that wraps
+// [ratelimit.ErrUnavailable], and a strike that needs a place of its own is not
+// remembered. [Stats] counts both.
+//
+// The subjects that are held at one time may have 16,382 different combinations
+// of windows and limits. If there are more, subjects count as held from their
+// first unit on; a subject with a combination of windows that is new then gets an
+// error that wraps [ratelimit.ErrUnavailable].
 //
 // # Time
 //
 // The engine reads the system's monotonic clock for each decision, and notices a
 // step of the wall clock within ten milliseconds. At some hundred thousand
-// decisions a second it goes over to a time that a timer keeps, which is late by
+// decisions a second it changes to a time that a timer keeps, which is late by
 // about a millisecond, and by more on a machine without a core to spare; the
-// timer ends when the traffic does. Nobody is refused for that: a subject whose
-// window or ban ends within a second is decided by the exact time. A request just
-// after the end of a window may be counted to that window, if it has room.
+// timer ends when the traffic does. No request is refused for that: if a window
+// or ban ends within a second, the exact time decides. A request just after the
+// end of a window may be counted in that window, if it has room.
 //
 // A subject is kept for a minute after its last window ended, so that a clock
-// which steps back by less finds every account as it was.
+// which steps back by less finds every account as it was. At the bound a new
+// subject may take its place earlier.
 //
 // # Restarts
 //
-// [Limiter.Save] passes on what has changed since it was called last, and
-// [Limiter.Load] takes it in again. Saved once a second, a killed process loses
-// at most the last second of usage.
+// [Limiter.Save] passes on what has changed since the last call, and
+// [Limiter.Load] reads it back: usage, the limits that it was measured by,
+// strikes, bans and their levels. If Save is called once a second, a process that
+// is killed loses at most the last second of usage.
 package memory

@@ -7,11 +7,11 @@ import (
 )
 
 // A hashKey is the secret under which subjects are hashed. An engine keeps 64
-// bits of hash for a subject in place of its name: with n subjects held, the
-// chance that any two share an account is about n²/2⁶⁵, one in thirty million
-// at a million. The key is random for each engine, so that nobody outside can
-// look for two subjects that collide, and it can be carried over a restart,
-// which is why hash/maphash does not serve here.
+// bits of hash for a subject in place of its name, of which one tells accounts from
+// records: with n subjects held, the chance that any two share an account is about
+// n²/2⁶⁴, one in eighteen million at a million. The key is random for each
+// engine, so that nobody outside can look for two subjects that collide, and it
+// can be carried over a restart, which is why hash/maphash does not serve here.
 type hashKey [4]uint64
 
 const secretSize = 32

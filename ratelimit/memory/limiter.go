@@ -12,8 +12,8 @@ import (
 
 // Options of a [Limiter]. The zero value works.
 type Options struct {
-	// MaxSubjects is how many subjects are held at most, 1 to 1<<28; 0 means
-	// 1<<20. A subject takes 40 to 50 bytes with two quotas, and a second place
+	// MaxSubjects is the largest number of subjects, 1 to 1<<28; 0 means 1<<20.
+	// A subject takes 40 to 50 bytes with two quotas, and a second place
 	// while it has strikes or a ban.
 	MaxSubjects int
 
