@@ -64,19 +64,10 @@ const maxLate = time.Second
 // refuse is the fast path of a flood: it answers a request that is limited or
 // banned where that changes nothing, and takes no lock. It reports whether it
 // did. The account of h is in slot at, and charge does not admit the request.
-func (l *Limiter) refuse(t *table, at, h uint64, d *ratelimit.Decision) bool {
-	if !l.refuseAt(t, at, h, d) {
-		return false
-	}
-	if d.RetryAfter >= maxLate {
-		return true
-	}
-	d.Time = l.clock.now()
-	return l.refuseAt(t, at, h, d)
-}
-
-// refuseAt is refuse by the time in d.
-func (l *Limiter) refuseAt(t *table, at, h uint64, d *ratelimit.Decision) bool {
+//
+// If the time in d is not exact, and the request could be admitted within maxLate,
+// refuse reads the exact time and decides by that.
+func (l *Limiter) refuse(t *table, at, h uint64, d *ratelimit.Decision, exact bool) bool {
 	slot := t.slot(at)
 	m := slot.meter()
 	if slot.hash() != h {
@@ -115,7 +106,13 @@ func (l *Limiter) refuseAt(t *table, at, h uint64, d *ratelimit.Decision) bool {
 	if d.BanEnds > 0 {
 		d.Outcome = ratelimit.Banned
 	}
-	d.Settle()
+	if d.BanEnds > 0 && d.BanEnds < r.until {
+		return false // the clock stepped back, and the ban is to be cut
+	}
+	if d.Settle(); d.RetryAfter < maxLate && !exact {
+		d.Time = l.clock.now()
+		return l.refuse(t, at, h, d, true)
+	}
 	d.StrikesLeft = strikesLeft(d, &r)
 	changesNothing := d.Outcome == ratelimit.Banned ||
 		!fits && (!punishes || r.expires >= last && r.spares(d.Time, windowStart(d), d.Plan.Penalty().Grace))
@@ -124,7 +121,7 @@ func (l *Limiter) refuseAt(t *table, at, h uint64, d *ratelimit.Decision) bool {
 
 // glance fills r, which is empty, with the record of h, whose account is in slot
 // at and has the meter m, without the lock. It reports whether the record is
-// whole, and needs no change: a subject may have none, unless its account is
+// whole and has not expired. A subject may have none, unless its account is
 // marked.
 func (t *table) glance(at, h uint64, m meter, now int64, r *record) bool {
 	h = recordHash(h)
@@ -141,9 +138,7 @@ func (t *table) glance(at, h uint64, m meter, now int64, r *record) bool {
 		return false
 	}
 	r.read(s, now)
-	until := r.until
-	r.cut(now)
-	return s.meter() == before && r.expires > 0 && r.until == until
+	return s.meter() == before && r.expires > 0
 }
 
 // strikesLeft returns what a decision says of strikes.
