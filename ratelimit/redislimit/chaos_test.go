@@ -120,6 +120,14 @@ func TestChaos(t *testing.T) {
 	wg.Wait()
 	proxy.CutAfter(-1)
 	beside := newLimiterOf(t, s.Client(), l)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		_, err := beside.Peek(ctx, accounts[0].subject, accounts[0].plan)
+		if err == nil {
+			break
+		} else if time.Now().After(deadline) { // it loads what it kept
+			t.Fatal(err)
+		}
+	}
 	for _, a := range accounts {
 		admitted, unknown, refunded, perhaps := a.admitted.Load(), a.unknown.Load(), a.refunded.Load(), a.perhaps.Load()
 		limit := a.plan.Quota(0).Limit
