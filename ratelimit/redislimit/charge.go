@@ -13,10 +13,20 @@ import (
 // chargeAttempts is how often a charge is sent at most.
 const chargeAttempts = 4
 
-// Charge implements [ratelimit.Charger]. Unlike a request, a charge whose answer was
-// lost is sent again, while ctx lasts, since it bears a mark by which the script
-// does not make it twice. An error says that it is not known whether it was made.
+// Charge implements [ratelimit.Charger]. Unlike a request, a charge whose answer
+// was lost is sent again, while ctx lasts, since it bears a mark by which the
+// script does not make it twice. An error says that it is not known whether it
+// was made.
 func (l *Limiter) Charge(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+	return l.ChargeOnce(ctx, rand.Text(), subject, plan, units, at)
+}
+
+// ChargeOnce implements [ratelimit.OnceCharger]. A mark is remembered for one
+// minute after the charge was made.
+func (l *Limiter) ChargeOnce(ctx context.Context, mark, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+	if mark == "" {
+		return fmt.Errorf("%w: no mark", ratelimit.ErrInvalid)
+	}
 	if err := plan.Check(subject, 1); err != nil {
 		return err
 	}
@@ -28,7 +38,7 @@ func (l *Limiter) Charge(ctx context.Context, subject string, plan *ratelimit.Pl
 	}
 	q := question{
 		op: opCharge, subject: subject, plan: plan,
-		arg: max(at.UnixNano(), 0), charge: &charge{rand.Text(), units},
+		arg: max(at.UnixNano(), 0), charge: &charge{mark, units},
 	}
 	var err error
 	for range chargeAttempts {

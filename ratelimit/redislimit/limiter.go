@@ -67,7 +67,7 @@ var _ interface {
 	ratelimit.Peeker
 	ratelimit.Resetter
 	ratelimit.Refunder
-	ratelimit.Charger
+	ratelimit.OnceCharger
 	ratelimit.Banner
 } = (*Limiter)(nil)
 
