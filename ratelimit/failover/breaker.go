@@ -91,6 +91,13 @@ func (b *breaker) probe() *ratelimit.Plan {
 	return b.plan
 }
 
+// planOfProbe returns the plan to use for a probe: that of the last failure.
+func (b *breaker) planOfProbe() *ratelimit.Plan {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.plan
+}
+
 // probed enters the outcome of the probe.
 func (b *breaker) probed(cause error) {
 	b.mu.Lock()

@@ -127,17 +127,17 @@ func (c *call) finish() {
 // The things to ask.
 
 func askTake(c *call, ctx context.Context) (err error) {
-	if err = c.limiter.bring(ctx, c.subject); err == nil {
+	if err = c.limiter.merger.bring(ctx, c.subject); err == nil {
 		c.d, err = c.limiter.primary.Take(ctx, c.subject, c.plan, c.cost)
 	}
 	return err
 }
 
 func askPeek(c *call, ctx context.Context) (err error) {
-	if err = c.limiter.bring(ctx, c.subject); err == nil {
+	if err = c.limiter.merger.bring(ctx, c.subject); err == nil {
 		c.d, err = c.limiter.capable.peeker.Peek(ctx, c.subject, c.plan)
 	}
 	return err
 }
 
-func askMerge(c *call, ctx context.Context) error { return c.limiter.merge(ctx, c.entry) }
+func askMerge(c *call, ctx context.Context) error { return c.limiter.merger.merge(ctx, c.entry) }

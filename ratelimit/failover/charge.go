@@ -2,7 +2,7 @@ package failover
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
 	"slices"
 	"time"
 
@@ -10,17 +10,25 @@ import (
 )
 
 // charge has the engine count what u says. It takes from u what it is done with,
-// so that it can be called again after an error.
+// so that it can be called again after an error. Which windows have ended is for
+// the engine to say, by its own clock, if it is a Charger.
 func charge(ctx context.Context, engine ratelimit.Limiter, subject string, u *usage) error {
-	u.roll(time.Now().UnixNano())
 	if slices.Max(u.units[:]) == 0 {
 		return nil
 	}
-	c, ok := engine.(ratelimit.Charger)
-	if !ok {
+	var err error
+	switch c := engine.(type) {
+	case ratelimit.OnceCharger:
+		if u.mark == "" {
+			u.mark = rand.Text()
+		}
+		err = c.ChargeOnce(ctx, u.mark, subject, u.plan, u.units, time.Unix(0, u.at))
+	case ratelimit.Charger:
+		err = c.Charge(ctx, subject, u.plan, u.units, time.Unix(0, u.at))
+	default:
+		u.roll(time.Now().UnixNano())
 		return chargeByTaking(ctx, engine, subject, u)
 	}
-	err := c.Charge(ctx, subject, u.plan, u.units, time.Unix(0, u.at))
 	if err == nil {
 		clear(u.units[:])
 	}
@@ -83,68 +91,4 @@ func takeWhatFits(ctx context.Context, engine ratelimit.Limiter, subject string,
 	}
 	_, err = engine.Take(ctx, subject, plan, fits)
 	return err
-}
-
-// merge tells the primary what the claimed entry e says. What could not be done
-// goes back into the journal. What the primary refuses as wrong is dropped.
-func (l *Limiter) merge(ctx context.Context, e *entry) error {
-	// Requests of the subject wait for the merging, but not for a primary that
-	// does not return from it.
-	stop := context.AfterFunc(ctx, func() { l.journal.release(e) })
-	defer stop()
-	merged := false // after a panic of the primary as well
-	defer func() {
-		if !merged {
-			l.journal.restore(e)
-		}
-	}()
-	if err := l.replay(ctx, e); err != nil {
-		return err
-	}
-	merged = true
-	l.journal.done(e)
-	l.merged.Add(1)
-	return nil
-}
-
-func (l *Limiter) replay(ctx context.Context, e *entry) error {
-	if e.reset {
-		if err := l.capable.resetter.Reset(ctx, e.subject); err != nil {
-			return err
-		}
-		e.reset = false
-	}
-	if e.lift {
-		if _, err := l.capable.banner.Lift(ctx, e.subject); err != nil {
-			return err
-		}
-		e.lift = false
-	}
-	if left := time.Until(time.Unix(0, e.ban)); e.ban != 0 && left > 0 {
-		if err := l.capable.banner.Ban(ctx, e.subject, left); err != nil {
-			return err
-		}
-	}
-	e.ban = 0
-	for len(e.usage) > 0 {
-		err := charge(ctx, l.primary, e.subject, &e.usage[0])
-		if err != nil && !errors.Is(err, ratelimit.ErrInvalid) {
-			return err
-		}
-		e.usage = e.usage[1:]
-	}
-	return nil
-}
-
-// bring merges what the journal has of subject, before a request of it is
-// decided: nobody has a second quota until its turn to be merged has come.
-func (l *Limiter) bring(ctx context.Context, subject string) error {
-	e, err := l.journal.claim(ctx, subject)
-	if e == nil {
-		return err
-	}
-	if err := l.merge(ctx, e); err != nil {
-		return err
-	}
-	return ctx.Err() // nobody may wait for the rest any more
 }

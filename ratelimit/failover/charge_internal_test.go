@@ -73,13 +73,16 @@ func TestInvalidChargesAreDropped(t *testing.T) {
 	}
 	defer l.Close()
 	l.journal.add("a", plan, 1, time.Now().UnixNano())
-	e := l.journal.claimAny()
-	if err := l.merge(context.Background(), e); err != nil || !l.journal.empty() {
+	e := l.journal.claimAny(0)
+	if err := l.merger.merge(context.Background(), e); err != nil || !l.journal.empty() {
 		t.Errorf("merge returned %v and left %d entries", err, l.journal.held.Load())
+	}
+	if n := l.Stats().Dropped; n != 1 {
+		t.Errorf("%d usages were counted as dropped, want 1", n)
 	}
 	engine.err = errors.New("down")
 	l.journal.add("a", plan, 1, time.Now().UnixNano())
-	if err := l.merge(context.Background(), l.journal.claimAny()); err == nil || l.journal.empty() {
+	if err := l.merger.merge(context.Background(), l.journal.claimAny(0)); err == nil || l.journal.empty() {
 		t.Errorf("merge returned %v and left %d entries", err, l.journal.held.Load())
 	}
 }

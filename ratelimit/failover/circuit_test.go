@@ -213,7 +213,7 @@ func TestClose(t *testing.T) {
 	t.Run("ends the probing", func(t *testing.T) {
 		run(t, failover.Local, failover.Options{}, func(r *rig) {
 			r.lose()
-			if err := r.Close(); err == nil || !strings.Contains(err.Error(), "1 subjects") {
+			if err := r.Close(); err == nil || !strings.Contains(err.Error(), "usage of 1 subject is not merged") {
 				r.Errorf("got error %v, want one that says that a subject's usage is not merged", err)
 			}
 			calls := r.shared.calls.Load()

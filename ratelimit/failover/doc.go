@@ -75,18 +75,27 @@
 // When the primary is back the usage is charged to it, in the windows that have
 // not ended: one subject after the other in the background. A request whose
 // subject has not had its turn takes its usage along, within the budget, so that
-// nobody is decided upon without it. If a charge fails, the rest stays in the
-// journal and is tried again; the one that failed is charged twice if the primary
-// did it all the same, and its answer was lost or too late. (ratelimit/redislimit
-// finds out, as long as it has the time to ask again.) A process that ends before
-// takes its journal with it.
+// no request is decided without it. A process that ends before takes its journal
+// with it.
 //
-// The primary is charged through [ratelimit.Charger] if it is one. Otherwise it
-// is charged through Take, under the plan without its penalty: as much as fits,
-// and nothing during a ban. If the primary has already counted something in a
-// short window, that window may then be charged with what was used in a longer
-// one; it errs to the strict side. A charge that the primary finds invalid is
-// dropped.
+// If a charge fails, it stays in the journal and is repeated. If the primary is a
+// [ratelimit.OnceCharger], the charge keeps its mark, so that a charge whose
+// answer was lost or too late is made once, as long as the primary remembers the
+// mark. Any other primary may then be charged twice.
+//
+// Subjects do not wait for each other. If the primary fails to merge one of them,
+// and then answers a probe, the subject is left out for a time that begins with
+// [Options.FirstProbe] and doubles to at most [Options.LastProbe]. Until it is
+// merged its requests are decided here. After a hundred failures it is dropped.
+// What the primary finds invalid is dropped at once. [Stats] counts both.
+// [Limiter.Close] merges what it can, and returns an error with the number of
+// subjects that are left.
+//
+// The primary is charged through [ratelimit.OnceCharger] or [ratelimit.Charger]
+// if it is one. Otherwise it is charged through Take, under the plan without its
+// penalty: as much as fits, and nothing during a ban. If the primary has already
+// counted something in a short window, that window may then be charged with what
+// was used in a longer one; it errs to the strict side.
 //
 // Windows are told apart by the clocks of this machine and of the primary, which
 // should agree as well as the shortest window requires.

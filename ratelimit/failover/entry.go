@@ -18,10 +18,15 @@ type entry struct {
 	usage   []usage // one for each combination of windows
 	first   [1]usage
 	free    chan struct{} // closed when nobody need wait for its merging
+
+	// Of an entry that the primary refused although it answered something else:
+	tries int   // how often; 0: it was not refused
+	due   int64 // when it is tried again, Unix nanoseconds
 }
 
-// maxUsage is how many combinations of windows an entry has at most. A subject
-// has one, and one more for each change of its plan to other windows.
+// maxUsage is how many usages an entry has at most. A subject has one, one more
+// for each change of its plan to other windows, and one for a charge whose
+// outcome is not known.
 const maxUsage = 4
 
 func newEntry(subject string) *entry {
@@ -36,28 +41,39 @@ type usage struct {
 	plan  *ratelimit.Plan
 	at    int64 // the latest admission, Unix nanoseconds
 	units [ratelimit.MaxQuotas]int64
+	// mark is that of the charge. It is set when the charge is first sent, and
+	// from then on nothing is added: the primary may have made the charge, and
+	// would take a larger one with this mark for the same.
+	mark string
 }
 
-func (e *entry) add(plan *ratelimit.Plan, units, at int64) {
+// empty reports whether there is nothing to tell the primary.
+func (e *entry) empty() bool { return !e.reset && !e.lift && e.ban == 0 && len(e.usage) == 0 }
+
+// add adds units to the usage under plan. It reports whether there was room.
+func (e *entry) add(plan *ratelimit.Plan, units, at int64) bool {
 	u := usage{plan: plan, at: at}
 	for i := range plan.Len() {
 		u.units[i] = units
 	}
-	e.merge(u)
+	return e.merge(u)
 }
 
-// merge adds u to the usage in the same windows.
-func (e *entry) merge(u usage) {
+// merge adds u to the usage in the same windows. It reports whether there was
+// room; if not, the oldest usage was dropped.
+func (e *entry) merge(u usage) bool {
 	for i := range e.usage {
-		if sameWindows(e.usage[i].plan, u.plan) {
-			e.usage[i].merge(u)
-			return
+		if o := &e.usage[i]; o.mark == "" && u.mark == "" && sameWindows(o.plan, u.plan) {
+			o.merge(u)
+			return true
 		}
 	}
-	if len(e.usage) == maxUsage {
+	whole := len(e.usage) < maxUsage
+	if !whole {
 		e.usage = slices.Delete(e.usage, 0, 1)
 	}
 	e.usage = append(e.usage, u)
+	return whole
 }
 
 // merge adds o, whose windows have the same lengths. Of two windows of one
@@ -86,8 +102,8 @@ func (u *usage) roll(now int64) {
 func (e *entry) credit(plan *ratelimit.Plan, units, at int64) (taken bool) {
 	for k := range e.usage {
 		u := &e.usage[k]
-		if !sameWindows(u.plan, plan) {
-			continue
+		if u.mark != "" || !sameWindows(u.plan, plan) {
+			continue // the primary may have been charged
 		}
 		for i := range plan.Len() {
 			if length := int64(plan.Quota(i).Window); u.at/length == at/length && u.units[i] > 0 {
@@ -114,24 +130,35 @@ func (e *entry) used(now int64) (most int64) {
 	return most
 }
 
-// follow puts what older says before what e says.
-func (e *entry) follow(older *entry) {
+// follow puts what older says before what e says. It reports whether there was
+// room.
+func (e *entry) follow(older *entry) (whole bool) {
 	if e.reset {
-		return
+		return true
 	}
+	e.tries, e.due = max(e.tries, older.tries), max(e.due, older.due)
 	if !e.lift && e.ban == 0 {
 		e.lift, e.ban = older.lift, older.ban
 	}
 	e.reset = older.reset
+	whole = true
 	for _, u := range older.usage {
-		e.merge(u)
+		whole = e.merge(u) && whole
 	}
+	return whole
 }
 
 // The orders. Each undoes those before it that mean nothing any more.
 
 func (e *entry) orderReset() {
-	*e = entry{subject: e.subject, reset: true}
+	e.forget()
+	e.reset = true
+	e.tries, e.due = 0, 0
+}
+
+// forget undoes all that e says.
+func (e *entry) forget() {
+	e.reset, e.lift, e.ban = false, false, 0
 	e.usage = e.first[:0]
 }
 

@@ -3,6 +3,8 @@ package failover
 import (
 	"context"
 	"hash/maphash"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,11 +16,12 @@ import (
 // it is merged. It is bounded: when it is full, a new subject takes the place of
 // one that has used no more.
 type journal struct {
-	seed   maphash.Seed
-	bound  int          // entries in a shard
-	held   atomic.Int64 // entries, those included that are being merged
-	lost   atomic.Uint64
-	shards [journalShards]journalShard
+	seed    maphash.Seed
+	bound   int          // entries in a shard
+	held    atomic.Int64 // entries, those included that are being merged
+	lost    atomic.Uint64
+	dropped atomic.Uint64
+	shards  [journalShards]journalShard
 }
 
 const (
@@ -49,8 +52,8 @@ func (j *journal) add(subject string, plan *ratelimit.Plan, units, at int64) {
 	s := j.shard(subject)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := j.of(s, subject, units, at); e != nil {
-		e.add(plan, units, at)
+	if e := j.of(s, subject, units, at); e != nil && !e.add(plan, units, at) {
+		j.lost.Add(1)
 	}
 }
 
@@ -80,19 +83,6 @@ func (j *journal) order(subject string, change func(*entry)) bool {
 	return e != nil
 }
 
-// edit has change see the entry of subject, if there is one.
-func (j *journal) edit(subject string, change func(*entry)) {
-	if j.empty() {
-		return
-	}
-	s := j.shard(subject)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e := s.entries[subject]; e != nil {
-		change(e)
-	}
-}
-
 // claim takes the entry of subject out, nil if there is none. Whoever claims an
 // entry gives it to done or restore. While somebody else merges what the journal
 // had of subject, claim waits.
@@ -118,25 +108,39 @@ func (j *journal) claim(ctx context.Context, subject string) (*entry, error) {
 	}
 }
 
-// claimAny takes any entry out that nobody else is merging, nil if there is none.
-func (j *journal) claimAny() *entry {
-	for i := range j.shards {
-		if e := j.shards[i].claimAny(); e != nil {
-			return e
+// claimAny takes any entry out that is due and that nobody else is merging, nil
+// if there is none. Those that the primary refused come after the others.
+func (j *journal) claimAny(now int64) *entry {
+	for _, due := range [...]int64{0, now} {
+		for i := range j.shards {
+			if e := j.shards[i].claimAny(due); e != nil {
+				return e
+			}
 		}
 	}
 	return nil
 }
 
-func (s *journalShard) claimAny() *entry {
+func (s *journalShard) claimAny(due int64) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for subject := range s.entries {
-		if s.claimed[subject] == nil {
+	for subject, e := range s.entries {
+		if e.due <= due && s.claimed[subject] == nil {
 			return s.claim(subject)
 		}
 	}
 	return nil
+}
+
+// subjects returns those of all entries that nobody is merging.
+func (j *journal) subjects() (all []string) {
+	for i := range j.shards {
+		s := &j.shards[i]
+		s.mu.Lock()
+		all = slices.AppendSeq(all, maps.Keys(s.entries))
+		s.mu.Unlock()
+	}
+	return all
 }
 
 func (s *journalShard) claim(subject string) *entry {
@@ -159,19 +163,6 @@ func (s *journalShard) remove(subject string) *entry {
 		s.entries = nil // a map keeps the size that it once had
 	}
 	return e
-}
-
-// forget drops the entry of subject, unless it is being merged.
-func (j *journal) forget(subject string) {
-	if j.empty() {
-		return
-	}
-	s := j.shard(subject)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.remove(subject) != nil {
-		j.held.Add(-1)
-	}
 }
 
 // release has nobody wait for the claimed entry e any longer, although it is
@@ -203,12 +194,20 @@ func (j *journal) restore(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.release(e)
-	if newer := s.entries[e.subject]; newer != nil {
-		newer.follow(e)
+	switch newer := s.entries[e.subject]; {
+	case e.empty():
 		j.held.Add(-1)
-		return
+	case e.tries >= maxTries:
+		j.held.Add(-1)
+		j.dropped.Add(1)
+	case newer != nil:
+		j.held.Add(-1)
+		if !newer.follow(e) {
+			j.lost.Add(1)
+		}
+	default:
+		s.put(e)
 	}
-	s.put(e)
 }
 
 func (s *journalShard) put(e *entry) {

@@ -102,7 +102,7 @@ func TestJournalMapsShrink(t *testing.T) {
 	for i := range 10_000 {
 		j.add(fmt.Sprint(i), plan, 1, began.UnixNano())
 	}
-	for e := j.claimAny(); e != nil; e = j.claimAny() {
+	for e := j.claimAny(0); e != nil; e = j.claimAny(0) {
 		j.done(e)
 	}
 	for i := range j.shards {

@@ -3,7 +3,6 @@ package failover
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -67,9 +66,12 @@ func (l *Limiter) keeper() {
 			}
 			resting = false
 		default:
-			if l.mergeSome() {
+			switch l.mergeSome() {
+			case mergedSome:
 				rest = l.opts.FirstProbe
-			} else {
+			case mergedAll:
+				resting, rest = true, l.opts.FirstProbe
+			case primaryGone:
 				resting, rest = true, min(2*rest, l.opts.LastProbe)
 			}
 		}
@@ -118,9 +120,14 @@ func (l *Limiter) announce() {
 func (l *Limiter) probe() {
 	plan := l.breaker.probe()
 	l.announce()
+	l.breaker.probed(l.ask(plan))
+}
+
+// ask asks the primary for the decision of a probe.
+func (l *Limiter) ask(plan *ratelimit.Plan) error {
 	c := l.newCall()
 	c.ask, c.subject, c.plan, c.cost = askProbe, probe, plan, 1
-	l.breaker.probed(l.background(l.ctx, c, l.opts.Budget))
+	return l.background(l.ctx, c, l.opts.Budget)
 }
 
 func askProbe(c *call, ctx context.Context) error {
@@ -134,27 +141,42 @@ func askProbe(c *call, ctx context.Context) error {
 	return err
 }
 
-// mergeSome merges a few entries. It reports whether to go on at once. Close does
-// not break a merging off, of which nobody would know whether it was done.
-func (l *Limiter) mergeSome() bool {
+// The outcomes of merging a few entries.
+type mergeOutcome int
+
+const (
+	mergedSome  mergeOutcome = iota // there may be more
+	mergedAll                       // but for what is not due, or being merged by others
+	primaryGone                     // the primary does not answer
+)
+
+// mergeSome merges a few entries. Close does not break a merging off, of which
+// it would not be known whether it was done.
+func (l *Limiter) mergeSome() mergeOutcome {
 	for range mergeSteps {
-		if l.ctx.Err() != nil || !l.mergeOne(context.Background()) {
-			return false
+		if l.ctx.Err() != nil {
+			return mergedAll
 		}
+		e := l.journal.claimAny(time.Now().UnixNano())
+		if e == nil {
+			return mergedAll
+		}
+		if l.mergeOne(context.Background(), e) == nil {
+			continue
+		}
+		if l.ask(l.breaker.planOfProbe()) != nil {
+			return primaryGone
+		}
+		l.journal.refuse(e, time.Now(), l.opts.FirstProbe, l.opts.LastProbe)
 	}
-	return true
+	return mergedSome
 }
 
-// mergeOne merges one entry. It reports whether it did; if not there is none, or
-// others are merging the last ones, or it failed.
-func (l *Limiter) mergeOne(ctx context.Context) bool {
-	e := l.journal.claimAny()
-	if e == nil {
-		return false
-	}
+// mergeOne merges an entry that was claimed.
+func (l *Limiter) mergeOne(ctx context.Context, e *entry) error {
 	c := l.newCall()
 	c.ask, c.entry = askMerge, e
-	return l.background(ctx, c, l.patience) == nil
+	return l.background(ctx, c, l.patience)
 }
 
 // background makes a call on the Limiter's own account.
@@ -173,29 +195,4 @@ func (l *Limiter) background(ctx context.Context, c *call, limit time.Duration) 
 	}
 	l.release(c)
 	return err
-}
-
-// Close ends the goroutine that probes and merges, if it runs. If the circuit is
-// closed it then merges what is left. It takes at most two seconds, or two
-// budgets if they are longer. An error says that something could not be merged.
-//
-// Requests can still be decided, but a circuit that is or becomes open stays
-// open, and OnChange is called no more.
-func (l *Limiter) Close() error {
-	l.mu.Lock()
-	l.closed = true
-	l.mu.Unlock()
-	l.stop()
-	l.keepers.Wait()
-
-	if l.breaker.state() == CircuitClosed {
-		ctx, cancel := context.WithTimeout(context.Background(), l.patience)
-		defer cancel()
-		for l.mergeOne(ctx) {
-		}
-	}
-	if n := l.journal.held.Load(); n > 0 {
-		return fmt.Errorf("failover: Close: what %d subjects used is not merged", n)
-	}
-	return nil
 }

@@ -27,6 +27,7 @@ type Limiter struct {
 	calls        sync.Pool
 	breaker      breaker
 	journal      journal
+	merger       merger
 	shadow       shadow
 
 	mu      sync.Mutex // guards closed, and a change of keeping to true
@@ -76,6 +77,7 @@ func New(primary ratelimit.Limiter, mode Mode, opts Options) (*Limiter, error) {
 	}
 	l.breaker.init(circuit{row: opts.Row, share: opts.Share, first: opts.FirstProbe, last: opts.LastProbe})
 	l.journal.init(opts.Journal)
+	l.merger.primary, l.merger.capable, l.merger.journal = primary, l.capable, &l.journal
 	if mode == Local && l.localCapable.peeker != nil {
 		l.shadow.init(opts.Shadow, opts.Budget)
 	}
@@ -140,6 +142,9 @@ func (l *Limiter) consult(ctx context.Context, ask func(*call, context.Context) 
 			late.verdict <- verdict{stands: true}
 		}
 		return ratelimit.Decision{}, nil, true, fmt.Errorf("failover: %w", err)
+	}
+	if errors.Is(err, errUnmerged) {
+		return d, nil, false, err // and says nothing about the primary as a whole
 	}
 	l.failures.Add(1)
 	if l.breaker.failed(v, plan, err) {

@@ -239,10 +239,10 @@ func TestCharger(t *testing.T) {
 		take("a", 30)
 		take("b", 1)
 		time.Sleep(30 * time.Second)
-		take("ended", 1)
+		take("later", 1)
 		primary.set(nil)
 		time.Sleep(time.Hour)
-		want := []string{"a nested [0 0 60 0] 12:10:20", "b nested [0 0 1 0] 12:10:20", "ended nested [0 0 1 0] 12:10:50"}
+		want := []string{"a nested [50 60 60 0] 12:10:20", "b nested [1 1 1 0] 12:10:20", "later nested [1 1 1 0] 12:10:50"}
 		primary.mu.Lock()
 		defer primary.mu.Unlock()
 		if diff := cmp.Diff(want, primary.charges, cmp.Transformer("sorted", sorted)); diff != "" {

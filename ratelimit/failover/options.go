@@ -42,7 +42,7 @@ type Options struct {
 
 	// Journal is how many subjects' usage mode [Local] keeps at most until it can
 	// be merged, 1 to 1<<24, rounded up to a multiple of 32; 0 means 1<<16. One
-	// takes about 170 bytes and its name.
+	// takes about 200 bytes and its name.
 	Journal int
 
 	// Shadow is for how many subjects mode [Local] remembers what the primary

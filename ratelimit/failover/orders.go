@@ -19,11 +19,12 @@ func (l *Limiter) Reset(ctx context.Context, subject string) error {
 		return err
 	}
 	if l.primaryDecides() {
-		err := l.command(ctx, l.patience, func(ctx context.Context) error { return l.capable.resetter.Reset(ctx, subject) })
+		err := l.commandInstead(ctx, subject, (*entry).forget, func(ctx context.Context) error {
+			return l.capable.resetter.Reset(ctx, subject)
+		})
 		if err != nil {
 			return err
 		}
-		l.journal.forget(subject)
 	} else if err := l.order(subject, (*entry).orderReset); err != nil {
 		return err
 	}
@@ -40,11 +41,12 @@ func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration)
 		return err
 	}
 	if l.primaryDecides() {
-		err := l.command(ctx, l.patience, func(ctx context.Context) error { return l.capable.banner.Ban(ctx, subject, length) })
+		err := l.commandInstead(ctx, subject, (*entry).forgetBan, func(ctx context.Context) error {
+			return l.capable.banner.Ban(ctx, subject, length)
+		})
 		if err != nil {
 			return err
 		}
-		l.journal.edit(subject, (*entry).forgetBan)
 		return l.banHere(ctx, subject, length)
 	}
 	// The local engine goes first, since it knows what is no ban.
@@ -73,7 +75,7 @@ func (l *Limiter) Lift(ctx context.Context, subject string) (lifted bool, err er
 	primary := l.primaryDecides()
 	if primary {
 		answer := new(bool) // not read if the call goes on after this one has returned
-		err = l.command(ctx, l.patience, func(ctx context.Context) (err error) {
+		err = l.commandInstead(ctx, subject, (*entry).forgetBan, func(ctx context.Context) (err error) {
 			*answer, err = l.capable.banner.Lift(ctx, subject)
 			return err
 		})
@@ -81,7 +83,6 @@ func (l *Limiter) Lift(ctx context.Context, subject string) (lifted bool, err er
 			return false, err
 		}
 		lifted = *answer
-		l.journal.edit(subject, (*entry).forgetBan)
 	} else if err := l.order(subject, (*entry).orderLift); err != nil {
 		return false, err
 	}
@@ -130,6 +131,13 @@ func (l *Limiter) command(ctx context.Context, limit time.Duration, do func(cont
 	c := l.newCall()
 	c.ask = func(_ *call, ctx context.Context) error { return do(ctx) }
 	return l.background(ctx, c, limit)
+}
+
+// commandInstead has the primary do something in place of orders in the journal.
+func (l *Limiter) commandInstead(ctx context.Context, subject string, undo func(*entry), do func(context.Context) error) error {
+	return l.command(ctx, l.patience, func(ctx context.Context) error {
+		return l.merger.instead(ctx, subject, do, undo)
+	})
 }
 
 // order enters what is to be done when the primary is back.

@@ -4,7 +4,7 @@ import "sync/atomic"
 
 // counters count what is not the common case, which pays for none of them.
 type counters struct {
-	fallbacks, failures, timeouts, late, merged atomic.Uint64
+	fallbacks, failures, timeouts, late atomic.Uint64
 }
 
 // Stats tell how the primary fares. But for Pending they only grow.
@@ -15,7 +15,8 @@ type Stats struct {
 	Late      uint64 // charges that the primary made after the budget, for requests that were decided without it
 	Opened    uint64 // times the circuit opened, probes not counted
 	Merged    uint64 // subjects merged into the primary
-	Lost      uint64 // times the journal had no room for a request, or dropped a subject
+	Lost      uint64 // times the journal had no room for a request, or dropped a subject to make room
+	Dropped   uint64 // subjects' usages and orders that the primary found invalid, or kept refusing
 	Pending   int64  // subjects in the journal
 }
 
@@ -27,8 +28,9 @@ func (l *Limiter) Stats() Stats {
 		Timeouts:  l.timeouts.Load(),
 		Late:      l.late.Load(),
 		Opened:    l.breaker.opened.Load(),
-		Merged:    l.merged.Load(),
+		Merged:    l.merger.merged.Load(),
 		Lost:      l.journal.lost.Load(),
+		Dropped:   l.journal.dropped.Load(),
 		Pending:   l.journal.held.Load(),
 	}
 }

@@ -1,0 +1,284 @@
+package failover_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+)
+
+// A picky primary does something else with some subjects' charges.
+type picky struct {
+	*shared
+	mu     sync.Mutex
+	charge func(ctx context.Context, subject string) error
+	order  error
+}
+
+func (p *picky) Charge(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+	if err := p.pass(ctx); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	charge := p.charge
+	p.mu.Unlock()
+	if err := charge(ctx, subject); err != nil {
+		return err
+	}
+	return p.engine.Charge(ctx, subject, plan, units, at)
+}
+
+func (p *picky) Ban(ctx context.Context, subject string, length time.Duration) error {
+	if p.order != nil {
+		return p.order
+	}
+	return p.shared.Ban(ctx, subject, length)
+}
+
+// pick runs a test whose primary is picky.
+func pick(t *testing.T, opts failover.Options, test func(*rig, *picky)) {
+	t.Helper()
+	run(t, failover.Local, opts, func(r *rig) {
+		p := &picky{shared: r.shared, charge: func(_ context.Context, subject string) error {
+			if strings.HasPrefix(subject, "bad") {
+				return errDown
+			}
+			return nil
+		}}
+		opts.Local = r.local
+		l, err := failover.New(p, failover.Local, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		r.Limiter = l
+		test(r, p)
+	})
+}
+
+// The usage of a subject that cannot be merged does not keep that of others from
+// being merged, is tried again, and dropped in the end.
+func TestUnmergeableSubject(t *testing.T) {
+	pick(t, failover.Options{}, func(r *rig, p *picky) {
+		r.lose()
+		for i := range 50 {
+			r.take(fmt.Sprint("bad ", i%3), daily)
+			r.take(fmt.Sprint("good ", i), daily)
+		}
+		r.shared.set(nil)
+		time.Sleep(10 * time.Second)
+		if s := r.Stats(); s.Pending != 3 || s.Dropped != 0 {
+			r.Fatalf("%d subjects are in the journal and %d were dropped, want those 3 that cannot be merged", s.Pending, s.Dropped)
+		}
+		for i := range 50 {
+			r.wantUsed("the others are merged", r.shared.engine, fmt.Sprint("good ", i), daily, "1/24h0m0s")
+		}
+		for range 100 {
+			r.take("bad 0", daily)
+		}
+		r.wantUsed("its requests are decided here", r.local, "bad 0", daily, "117/24h0m0s")
+		r.wantState("one subject's failures are not the primary's", failover.CircuitClosed)
+		if n := r.Stats().Failures; n > 20 {
+			r.Errorf("%d failures of the primary were counted, want those of the outage", n)
+		}
+		p.mu.Lock()
+		p.charge = func(_ context.Context, subject string) error {
+			if subject == "bad 1" {
+				return errDown
+			}
+			return nil
+		}
+		p.mu.Unlock()
+		time.Sleep(10 * time.Second)
+		r.wantUsed("it is tried again", r.shared.engine, "bad 0", daily, "117/24h0m0s")
+		time.Sleep(10 * time.Minute)
+		if s := r.Stats(); s.Pending != 0 || s.Dropped != 1 {
+			r.Errorf("ten minutes later %d subjects are in the journal and %d were dropped, want 1 that was dropped", s.Pending, s.Dropped)
+		}
+		before := r.shared.calls.Load()
+		time.Sleep(time.Hour)
+		if n := r.shared.calls.Load() - before; n != 0 {
+			r.Errorf("the primary was called %d times after everything was merged or dropped, want 0", n)
+		}
+		if d := r.take("bad 1", daily); d.Remaining() != 999 {
+			r.Errorf("once it was dropped: %d remaining, want 999 by the primary", d.Remaining())
+		}
+	})
+}
+
+// Nothing is dropped because the primary is gone, however long that lasts and
+// although no request finds out.
+func TestOutageDropsNothing(t *testing.T) {
+	pick(t, failover.Options{Row: 64}, func(r *rig, p *picky) {
+		r.shared.set(down)
+		r.take("a", daily)
+		time.Sleep(10 * time.Hour)
+		r.wantState("one failure", failover.CircuitClosed)
+		r.regain()
+		r.wantUsed("merged after ten hours", r.shared.engine, "a", daily, "1/24h0m0s")
+		if n := r.Stats().Dropped; n != 0 {
+			r.Errorf("%d were dropped, want 0", n)
+		}
+	})
+}
+
+// What the primary finds invalid is dropped, and the rest is merged.
+func TestInvalidOrder(t *testing.T) {
+	pick(t, failover.Options{}, func(r *rig, p *picky) {
+		p.order = fmt.Errorf("%w: no bans of an hour", ratelimit.ErrInvalid)
+		r.lose()
+		if err := r.Ban(ctx, "a", time.Hour); err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.local.Lift(ctx, "a"); err != nil {
+			r.Fatal(err)
+		}
+		r.take("a", daily)
+		r.regain()
+		r.wantUsed("the usage is merged", r.shared.engine, "a", daily, "1/24h0m0s")
+		if n := r.Stats().Dropped; n != 1 {
+			r.Errorf("%d were dropped, want the order", n)
+		}
+		if d, err := r.Take(ctx, "a", daily, 1); err != nil || !d.Allowed() {
+			r.Errorf("the next request: got %v, %v, want allowed", d.Outcome, err)
+		}
+	})
+}
+
+// Close merges what can be merged, and says how much could not.
+func TestCloseMergesTheOthers(t *testing.T) {
+	pick(t, failover.Options{Row: 64, Share: 64}, func(r *rig, p *picky) {
+		release := make(chan struct{})
+		defer close(release)
+		var mu sync.Mutex
+		seen := map[string]int{}
+		p.charge = func(_ context.Context, subject string) error {
+			switch {
+			case strings.HasPrefix(subject, "bad"):
+				return errDown
+			case strings.HasPrefix(subject, "hung"):
+				<-release
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if seen[subject]++; seen[subject] == 1 {
+				return errDown // once
+			}
+			return nil
+		}
+		r.shared.set(down)
+		var subjects []string
+		for i := range 3 {
+			subjects = append(subjects, fmt.Sprint("bad ", i), fmt.Sprint("hung ", i))
+		}
+		for i := range 40 {
+			subjects = append(subjects, fmt.Sprint("good ", i))
+		}
+		for _, subject := range subjects {
+			r.take(subject, daily)
+		}
+		r.shared.set(nil)
+		began := time.Now()
+		err := r.Close()
+		if err == nil || !strings.Contains(err.Error(), "usage of 6 subjects is not merged") {
+			r.Errorf("Close: got error %v, want one that says that usage of 6 subjects is not merged", err)
+		}
+		if waited := time.Since(began); waited > 2*time.Second {
+			r.Errorf("Close took %v, want at most two seconds", waited)
+		}
+		for i := range 40 {
+			r.wantUsed("a subject that can be merged", r.shared.engine, fmt.Sprint("good ", i), daily, "1/24h0m0s")
+		}
+	})
+}
+
+// A marking primary makes charges with a mark once, and loses some answers.
+type marking struct {
+	*picky
+	marks   map[string]bool
+	answers func(n int) error // of the n-th charge, after it was made
+	n       int
+}
+
+func (m *marking) ChargeOnce(ctx context.Context, mark, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+	if err := m.pass(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.marks[subject+mark] {
+		m.marks[subject+mark] = true
+		if err := m.engine.Charge(ctx, subject, plan, units, at); err != nil {
+			return err
+		}
+	}
+	m.n++
+	return m.answers(m.n)
+}
+
+// A charge whose answer was lost is repeated with its mark, and what came since
+// has another one.
+func TestMergeIsMadeOnce(t *testing.T) {
+	lost := errors.New("connection reset")
+	for _, test := range []struct {
+		name    string
+		answers func(n int) error
+	}{
+		{"the first answer is lost", func(n int) error {
+			if n == 1 {
+				return lost
+			}
+			return nil
+		}},
+		{"every second answer is lost", func(n int) error {
+			if n%2 == 1 {
+				return lost
+			}
+			return nil
+		}},
+		{"nine answers are lost", func(n int) error {
+			if n < 10 {
+				return lost
+			}
+			return nil
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			run(t, failover.Local, failover.Options{}, func(r *rig) {
+				p := &marking{picky: &picky{shared: r.shared}, marks: map[string]bool{}, answers: test.answers}
+				l, err := failover.New(p, failover.Local, failover.Options{Local: r.local})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+				r.Limiter = l
+				hourly := ratelimit.MustPlan("hourly", ratelimit.Penalty{}, ratelimit.PerHour(1000), ratelimit.PerDay(1000))
+				r.lose()
+				for range 400 {
+					r.take("a", daily)
+				}
+				r.shared.set(nil)
+				for r.Circuit() != failover.CircuitClosed {
+					time.Sleep(time.Millisecond)
+				}
+				for i := range 10 {
+					r.take("a", []*ratelimit.Plan{daily, hourly}[i%2])
+					time.Sleep(7 * time.Millisecond)
+				}
+				synctest.Wait()
+				time.Sleep(time.Minute)
+				if s := r.Stats(); s.Pending != 0 {
+					r.Fatalf("a minute later %d subjects are in the journal", s.Pending)
+				}
+				r.wantUsed("410 were admitted", r.shared.engine, "a", daily, "410/24h0m0s")
+			})
+		})
+	}
+}
