@@ -26,7 +26,7 @@ type breaker struct {
 }
 
 // A view is the circuit at a glance: the state, whether all that it remembers
-// are successes, and the generation.
+// are successes, and the epoch.
 type view uint64
 
 const (
@@ -35,8 +35,8 @@ const (
 	viewShift = 3
 )
 
-func (v view) admits() bool       { return v&viewState == view(CircuitClosed) }
-func (v view) generation() uint64 { return uint64(v >> viewShift) }
+func (v view) admits() bool  { return v&viewState == view(CircuitClosed) }
+func (v view) epoch() uint64 { return uint64(v >> viewShift) }
 
 func (b *breaker) init(c circuit) {
 	b.circuit = c
@@ -47,8 +47,8 @@ func (b *breaker) look() view { return view(b.view.Load()) }
 
 // publish follows every change of the circuit, under the lock.
 func (b *breaker) publish() {
-	v := view(b.circuit.generation)<<viewShift | view(b.circuit.state)
-	if b.circuit.failures == 0 {
+	v := view(b.circuit.epoch)<<viewShift | view(b.circuit.state)
+	if b.circuit.clean() {
 		v |= viewClean
 	}
 	b.view.Store(uint64(v))
@@ -61,7 +61,7 @@ func (b *breaker) succeeded(v view) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.circuit.report(false, v.generation(), time.Time{})
+	b.circuit.report(false, v.epoch(), time.Time{})
 	b.publish()
 }
 
@@ -72,7 +72,7 @@ func (b *breaker) failed(v view, plan *ratelimit.Plan, cause error) bool {
 	defer b.mu.Unlock()
 	b.plan = plan
 	now := time.Now()
-	opens := b.circuit.report(true, v.generation(), now)
+	opens := b.circuit.report(true, v.epoch(), now)
 	if opens {
 		b.opened.Add(1)
 		b.changed(CircuitClosed, now, cause)

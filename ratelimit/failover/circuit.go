@@ -28,40 +28,55 @@ func (c Circuit) String() string {
 	return fmt.Sprintf("Circuit(%d)", uint8(c))
 }
 
-// outcomes is how many calls the circuit remembers.
+// outcomes is how many outcomes the circuit remembers.
 const outcomes = 64
 
 // circuit is the breaker's rules: states and arithmetic, without a clock, a lock
 // or a goroutine. The caller says what happened and when.
+//
+// One stall of the primary, or of this process, fails every call that is under
+// way, and so does one broken connection. Failures that overlap therefore count
+// as one: a failure counts only if its call began after the last failure that
+// counted was known. Each failure that does not count keeps one success out of
+// the share, so that the share of failures stays what it is.
 type circuit struct {
 	row, share  int           // failures that open it: in a row, and of the last 64
 	first, last time.Duration // the shortest and the longest wait before a probe
 
 	state Circuit
-	// generation counts the changes. The outcome of a call that began before the
-	// last one says nothing about the primary as it is now.
-	generation uint64
-	failures   uint64        // one bit for each of the last calls, 1 if it failed, the latest lowest
-	wait       time.Duration // before the next probe
-	closed     time.Time     // when the circuit closed again; zero: it was never open
+	// epoch counts the changes and the failures that counted. A call has that of
+	// its beginning.
+	epoch    uint64
+	changed  uint64        // the epoch that began with the last change
+	failed   int           // in a row, of those that counted
+	failures uint64        // one bit for each of the last outcomes, 1 if it failed, the latest lowest
+	overlaps int           // failures that did not count, less successes that were kept out; at most 64
+	wait     time.Duration // before the next probe
+	closed   time.Time     // when the circuit closed again; zero: it was never open
 }
 
-// report enters the outcome of a call that began in the given generation. It
-// reports whether that opens the circuit.
-func (c *circuit) report(failed bool, generation uint64, now time.Time) (opens bool) {
-	if c.state != CircuitClosed || generation != c.generation {
+// report enters the outcome of a call that began in the given epoch. It reports
+// whether that opens the circuit. The outcome of a call that began before the
+// last change says nothing about the primary as it is now.
+func (c *circuit) report(failed bool, epoch uint64, now time.Time) (opens bool) {
+	switch {
+	case c.state != CircuitClosed || epoch < c.changed:
+		return false
+	case !failed:
+		c.succeed()
+		return false
+	case epoch < c.epoch:
+		c.overlaps = min(c.overlaps+1, outcomes)
 		return false
 	}
-	c.failures <<= 1
-	if !failed {
+	c.epoch++
+	c.failed++
+	c.failures = c.failures<<1 | 1
+	if c.failed < c.row && bits.OnesCount64(c.failures) < c.share {
 		return false
 	}
-	c.failures |= 1
-	if bits.TrailingZeros64(^c.failures) < c.row && bits.OnesCount64(c.failures) < c.share {
-		return false
-	}
-	// Who opens again soon after it closed answers probes and fails requests. It
-	// is asked ever more seldom, as if the probe had failed.
+	// A primary that fails soon after the circuit closed answers probes and not
+	// requests. It is probed ever more seldom, as if the probe had failed.
 	if !c.closed.IsZero() && now.Sub(c.closed) < c.last {
 		c.wait = c.longer()
 	} else {
@@ -70,6 +85,18 @@ func (c *circuit) report(failed bool, generation uint64, now time.Time) (opens b
 	c.change(CircuitOpen)
 	return true
 }
+
+func (c *circuit) succeed() {
+	c.failed = 0
+	if c.overlaps > 0 {
+		c.overlaps--
+		return
+	}
+	c.failures <<= 1
+}
+
+// clean reports whether one more success changes nothing.
+func (c *circuit) clean() bool { return c.failures == 0 && c.overlaps == 0 && c.failed == 0 }
 
 // probe says that an open circuit's primary is now being probed.
 func (c *circuit) probe() { c.change(CircuitHalfOpen) }
@@ -89,6 +116,7 @@ func (c *circuit) longer() time.Duration { return min(2*c.wait, c.last) }
 
 func (c *circuit) change(to Circuit) {
 	c.state = to
-	c.failures = 0
-	c.generation++
+	c.failed, c.failures, c.overlaps = 0, 0, 0
+	c.epoch++
+	c.changed = c.epoch
 }

@@ -17,7 +17,7 @@ func newCircuit() *circuit {
 // the circuit opened; 0: it did not.
 func (c *circuit) reportAll(outcomes string, now time.Time) int {
 	for i, o := range outcomes {
-		if c.report(o == 'F', c.generation, now) {
+		if c.report(o == 'F', c.epoch, now) {
 			return i + 1
 		}
 	}
@@ -71,7 +71,7 @@ func TestCircuitAgreesWithAModel(t *testing.T) {
 				}
 			}
 			want := failed && (row >= c.row || share >= c.share)
-			if got := c.report(failed, c.generation, began); got != want {
+			if got := c.report(failed, c.epoch, began); got != want {
 				t.Fatalf("seed %d, call %d, %d in a row of %d, %d of %d: opens %v, want %v", seed, len(past), row, c.row, share, c.share, got, want)
 			}
 			if want {
@@ -85,7 +85,7 @@ func TestCircuitAgreesWithAModel(t *testing.T) {
 
 func TestCircuitIgnoresThePast(t *testing.T) {
 	c := newCircuit()
-	old := c.generation
+	old := c.epoch
 	c.reportAll("FFFFF", began)
 	for range 10 {
 		if c.report(true, old, began) {

@@ -26,6 +26,14 @@
 // Failures open a circuit: [Options.Row] in a row, or [Options.Share] of the last
 // 64 calls. An answer that is late, and every error, is a failure, except those
 // that wrap [ratelimit.ErrInvalid] and those of a context that the caller ended.
+//
+// Failures that overlap count as one, since one short stall fails every call that
+// is under way: a failure counts only if its call began after the last failure
+// that counted was known. The share of failures stays what it is, because each
+// failure that does not count is set off against one success. A primary that
+// refuses connections therefore opens the circuit at once, and one that hangs
+// after Row budgets, half a second by default.
+//
 // While the circuit is open the primary is not called for any request, and a
 // request costs what the fallback costs.
 //

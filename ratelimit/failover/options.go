@@ -20,6 +20,7 @@ type Options struct {
 	Budget time.Duration
 
 	// Row is how many failures in a row open the circuit, 1 to 64; 0 means 10.
+	// Failures that overlap in time count as one.
 	Row int
 
 	// Share is how many failures among the last 64 calls open the circuit, 1 to
