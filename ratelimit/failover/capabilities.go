@@ -33,6 +33,14 @@ func (l *Limiter) can(what string, has func(*capabilities) bool) error {
 	return fmt.Errorf("failover: %s: %w", what, errors.ErrUnsupported)
 }
 
+// canFor is can, of what is done to one subject.
+func (l *Limiter) canFor(subject, what string, has func(*capabilities) bool) error {
+	if subject == "" {
+		return fmt.Errorf("failover: %s: %w: no subject", what, ratelimit.ErrInvalid)
+	}
+	return l.can(what, has)
+}
+
 func peeks(c *capabilities) bool   { return c.peeker != nil }
 func resets(c *capabilities) bool  { return c.resetter != nil }
 func refunds(c *capabilities) bool { return c.refunder != nil }
@@ -61,8 +69,11 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 // While the circuit is open the modes [Open] and [Closed] refuse it with
 // [ratelimit.ErrUnavailable].
 func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
-	if err := l.can("refund", refunds); err != nil {
+	if err := l.canFor(subject, "refund", refunds); err != nil {
 		return err
+	}
+	if d == nil || d.Plan == nil {
+		return fmt.Errorf("failover: refund: %w: no decision", ratelimit.ErrInvalid)
 	}
 	if d.Outcome != ratelimit.Allowed || uncharged(d) {
 		return nil

@@ -15,7 +15,7 @@ import (
 // once, and in the primary as soon as it is back. In the other modes they are
 // refused with [ratelimit.ErrUnavailable].
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
-	if err := l.can("reset", resets); err != nil {
+	if err := l.canFor(subject, "reset", resets); err != nil {
 		return err
 	}
 	if l.primaryDecides() {
@@ -37,7 +37,7 @@ func (l *Limiter) Reset(ctx context.Context, subject string) error {
 
 // Ban implements [ratelimit.Banner].
 func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration) error {
-	if err := l.can("ban", bans); err != nil {
+	if err := l.canFor(subject, "ban", bans); err != nil {
 		return err
 	}
 	if l.primaryDecides() {
@@ -69,7 +69,7 @@ func (l *Limiter) banHere(ctx context.Context, subject string, length time.Durat
 // Lift implements [ratelimit.Banner]. While the circuit is open it reports
 // whether there was a ban that this process knows of.
 func (l *Limiter) Lift(ctx context.Context, subject string) (lifted bool, err error) {
-	if err := l.can("lift", bans); err != nil {
+	if err := l.canFor(subject, "lift", bans); err != nil {
 		return false, err
 	}
 	primary := l.primaryDecides()

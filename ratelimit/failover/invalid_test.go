@@ -1,0 +1,75 @@
+package failover_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+)
+
+// A call that is wrong in itself is an error in every mode, with the primary and
+// without it. It is not a failure of the primary, and nothing keeps it.
+func TestInvalidCalls(t *testing.T) {
+	take := func(subject string, plan *ratelimit.Plan, cost int64) func(*rig) error {
+		return func(r *rig) error { _, err := r.Take(ctx, subject, plan, cost); return err }
+	}
+	zero := new(ratelimit.Plan)
+	two := ratelimit.MustPlan("two", ratelimit.Penalty{}, ratelimit.PerMinute(5), ratelimit.PerDay(1000))
+	calls := []struct {
+		name string
+		call func(*rig) error
+		want error
+	}{
+		{"Take without a plan", take("a", nil, 1), ratelimit.ErrInvalid},
+		{"Take with the zero plan", take("a", zero, 1), ratelimit.ErrInvalid},
+		{"Take without a subject", take("", daily, 1), ratelimit.ErrInvalid},
+		{"Take of nothing", take("a", daily, 0), ratelimit.ErrInvalid},
+		{"Take of less than nothing", take("a", daily, math.MinInt64), ratelimit.ErrInvalid},
+		{"Take of more than the limit", take("a", daily, 1001), ratelimit.ErrCostExceedsLimit},
+		{"Take of more than one limit of two", take("a", two, 6), ratelimit.ErrCostExceedsLimit},
+		{"Take of the most", take("a", daily, math.MaxInt64), ratelimit.ErrCostExceedsLimit},
+		{"Peek without a plan", func(r *rig) error { _, err := r.Peek(ctx, "a", nil); return err }, ratelimit.ErrInvalid},
+		{"Peek without a subject", func(r *rig) error { _, err := r.Peek(ctx, "", daily); return err }, ratelimit.ErrInvalid},
+		{"Reset without a subject", func(r *rig) error { return r.Reset(ctx, "") }, ratelimit.ErrInvalid},
+		{"Ban without a subject", func(r *rig) error { return r.Ban(ctx, "", time.Hour) }, ratelimit.ErrInvalid},
+		{"Lift without a subject", func(r *rig) error { _, err := r.Lift(ctx, ""); return err }, ratelimit.ErrInvalid},
+		{"Refund without a decision", func(r *rig) error { return r.Refund(ctx, "a", nil) }, ratelimit.ErrInvalid},
+		{"Refund of the decision of an error", func(r *rig) error { return r.Refund(ctx, "a", new(ratelimit.Decision)) }, ratelimit.ErrInvalid},
+		{"Refund without a subject", func(r *rig) error {
+			return r.Refund(ctx, "", &ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: daily, Cost: 1})
+		}, ratelimit.ErrInvalid},
+	}
+	for _, mode := range []failover.Mode{failover.Local, failover.Open, failover.Closed} {
+		for _, state := range []struct {
+			name  string
+			begin func(*rig)
+		}{
+			{"the primary answers", func(*rig) {}},
+			{"the primary fails", func(r *rig) { r.shared.set(down) }},
+			{"the circuit is open", (*rig).lose},
+		} {
+			t.Run(mode.String()+", "+state.name, func(t *testing.T) {
+				run(t, mode, failover.Options{}, func(r *rig) {
+					state.begin(r)
+					before, called := r.Stats(), r.shared.calls.Load()
+					for _, c := range calls {
+						for range 50 {
+							if err := c.call(r); !errors.Is(err, c.want) || !errors.Is(err, ratelimit.ErrInvalid) {
+								r.Errorf("%s: got error %v, want one that wraps %v", c.name, err, c.want)
+							}
+						}
+					}
+					if after := r.Stats(); after != before {
+						r.Errorf("calls that are wrong in themselves changed what is counted from %+v to %+v", before, after)
+					}
+					if n := r.shared.calls.Load() - called; n != 0 {
+						r.Errorf("the primary was asked %d times, want 0", n)
+					}
+				})
+			})
+		}
+	}
+}
