@@ -34,11 +34,16 @@ func (l *Limiter) project(ctx context.Context, subject string, kept *seen) error
 	now := time.Now()
 	u := usage{plan: kept.plan, at: now.UnixNano()}
 	for i := range kept.plan.Len() {
+		ends := kept.states[i].Reset
+		if ends <= now.Unix() {
+			continue
+		}
 		// What the local engine has counted since an earlier outage was merged,
 		// and is part of what the primary said.
-		if kept.states[i].Reset > now.Unix() {
-			u.units[i] = max(d.States[i].Remaining-kept.states[i].Remaining, 0)
-		}
+		u.units[i] = max(d.States[i].Remaining-kept.states[i].Remaining, 0)
+		// If the primary's clock is ahead its window may not have begun here.
+		begins := time.Unix(ends, 0).Add(-kept.plan.Quota(i).Window)
+		u.at = max(u.at, begins.UnixNano())
 	}
 	if err := charge(ctx, l.opts.Local, subject, &u); err != nil {
 		return err

@@ -106,7 +106,10 @@
 // was used in a longer one; it errs to the strict side.
 //
 // Windows are told apart by the clocks of this machine and of the primary, which
-// should agree as well as the shortest window requires.
+// should agree as well as the shortest window requires. If one clock is ahead of
+// the other, or steps back, usage in a window that has not begun on the other
+// side is charged to that next window. A primary that is not a Charger is
+// charged in the window that is open there.
 //
 // Strikes and bans that the local engine gives are not carried over. Those by
 // hand are: while the circuit is open [Limiter.Ban], [Limiter.Lift] and

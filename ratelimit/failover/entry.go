@@ -21,7 +21,7 @@ type entry struct {
 
 	// Of an entry that the primary refused although it answered something else:
 	tries int   // how often; 0: it was not refused
-	due   int64 // when it is tried again, Unix nanoseconds
+	due   int64 // when it is tried again, in the journal's time
 }
 
 // maxUsage is how many usages an entry has at most. A subject has one, one more
@@ -56,18 +56,27 @@ func (e *entry) add(plan *ratelimit.Plan, units, at int64) bool {
 	for i := range plan.Len() {
 		u.units[i] = units
 	}
-	return e.merge(u)
+	if o := e.open(plan); o != nil {
+		o.merge(u)
+		return true
+	}
+	return e.append(u)
 }
 
-// merge adds u to the usage in the same windows. It reports whether there was
-// room; if not, the oldest usage was dropped.
-func (e *entry) merge(u usage) bool {
+// open returns the usage to which more can be added under plan, nil if there is
+// none.
+func (e *entry) open(plan *ratelimit.Plan) *usage {
 	for i := range e.usage {
-		if o := &e.usage[i]; o.mark == "" && u.mark == "" && sameWindows(o.plan, u.plan) {
-			o.merge(u)
-			return true
+		if u := &e.usage[i]; u.mark == "" && sameWindows(u.plan, plan) {
+			return u
 		}
 	}
+	return nil
+}
+
+// append appends u. It reports whether there was room; if not, the oldest usage
+// was dropped.
+func (e *entry) append(u usage) bool {
 	whole := len(e.usage) < maxUsage
 	if !whole {
 		e.usage = slices.Delete(e.usage, 0, 1)
@@ -76,14 +85,22 @@ func (e *entry) merge(u usage) bool {
 	return whole
 }
 
-// merge adds o, whose windows have the same lengths. Of two windows of one
-// length that are not the same one, the later counts.
+// clockStep is more than it takes from an admission to its entry. An admission
+// by so much earlier than one entered before it was made after a step back of
+// the clock.
+const clockStep = int64(time.Second)
+
+// merge adds o, which was entered after u and whose windows have the same
+// lengths. Of two windows of one length that are not the same one, the later
+// counts. After a step back of the clock the later window counts for both, so
+// that no usage is lost.
 func (u *usage) merge(o usage) {
+	stepped := u.at-o.at > clockStep
 	if o.at > u.at {
 		*u, o = o, *u
 	}
 	for i := range u.plan.Len() {
-		if length := int64(u.plan.Quota(i).Window); u.at/length == o.at/length {
+		if length := int64(u.plan.Quota(i).Window); stepped || u.at/length == o.at/length {
 			u.units[i] = min(u.units[i]+o.units[i], ratelimit.MaxLimit)
 		}
 	}
@@ -143,7 +160,12 @@ func (e *entry) follow(older *entry) (whole bool) {
 	e.reset = older.reset
 	whole = true
 	for _, u := range older.usage {
-		whole = e.merge(u) && whole
+		if o := e.open(u.plan); o != nil && u.mark == "" {
+			u.merge(*o)
+			*o = u
+		} else {
+			whole = e.append(u) && whole
+		}
 	}
 	return whole
 }

@@ -17,6 +17,7 @@ import (
 // one that has used no more.
 type journal struct {
 	seed    maphash.Seed
+	start   time.Time
 	bound   int          // entries in a shard
 	held    atomic.Int64 // entries, those included that are being merged
 	lost    atomic.Uint64
@@ -38,12 +39,17 @@ type journalShard struct {
 
 func (j *journal) init(bound int) {
 	j.seed = maphash.MakeSeed()
+	j.start = time.Now()
 	j.bound = (bound + journalShards - 1) / journalShards
 }
 
 func (j *journal) shard(subject string) *journalShard {
 	return &j.shards[maphash.String(j.seed, subject)%journalShards]
 }
+
+// time returns the time since the journal began. The steps of the clock do not
+// change it.
+func (j *journal) time() int64 { return int64(time.Since(j.start)) }
 
 func (j *journal) empty() bool { return j.held.Load() == 0 }
 

@@ -131,10 +131,42 @@ func TestEntry(t *testing.T) {
 			e.add(plan, 3, at(0))
 			e.add(plan, 4, at(time.Minute))
 		}, "[4 7 0 0]"},
-		{"a clock that stepped back adds to the later window nothing of an earlier one", func(e *entry) {
+		{"after a step back of the clock the later window counts for what is used", func(e *entry) {
 			e.add(plan, 3, at(time.Minute))
 			e.add(plan, 4, at(0))
+			e.add(plan, 5, at(time.Second))
+		}, "[12 12 0 0]"},
+		{"an admission that is entered late adds nothing to the next window", func(e *entry) {
+			e.add(plan, 3, at(0))
+			e.add(plan, 4, at(-time.Millisecond))
 		}, "[3 7 0 0]"},
+		{"the clock stepped back after what was not merged", func(e *entry) {
+			older := newEntry("")
+			older.add(plan, 3, at(time.Minute))
+			e.add(plan, 4, at(0))
+			e.follow(older)
+		}, "[7 7 0 0]"},
+		{"nothing is added to a charge that was sent", func(e *entry) {
+			e.add(plan, 3, at(0))
+			e.usage[0].mark = "sent"
+			e.add(plan, 4, at(0))
+			e.add(plan, 5, at(0))
+		}, "[3 3 0 0] [9 9 0 0]"},
+		{"nothing is added to a charge that was sent and put back", func(e *entry) {
+			older := newEntry("")
+			older.add(plan, 3, at(0))
+			older.usage[0].mark = "sent"
+			e.add(plan, 4, at(0))
+			e.follow(older)
+			e.add(plan, 5, at(0))
+		}, "[9 9 0 0] [3 3 0 0]"},
+		{"a charge that was sent gives no credit", func(e *entry) {
+			e.add(plan, 3, at(0))
+			e.usage[0].mark = "sent"
+			if e.credit(plan, 2, at(0)) {
+				e.orderLift()
+			}
+		}, "[3 3 0 0]"},
 		{"no count goes over the largest limit", func(e *entry) {
 			e.add(plan, ratelimit.MaxLimit, at(0))
 			e.add(plan, 4, at(0))

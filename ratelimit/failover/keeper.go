@@ -157,7 +157,7 @@ func (l *Limiter) mergeSome() mergeOutcome {
 		if l.ctx.Err() != nil {
 			return mergedAll
 		}
-		e := l.journal.claimAny(time.Now().UnixNano())
+		e := l.journal.claimAny(l.journal.time())
 		if e == nil {
 			return mergedAll
 		}
@@ -167,7 +167,7 @@ func (l *Limiter) mergeSome() mergeOutcome {
 		if l.ask(l.breaker.planOfProbe()) != nil {
 			return primaryGone
 		}
-		l.journal.refuse(e, time.Now(), l.opts.FirstProbe, l.opts.LastProbe)
+		l.journal.refuse(e, l.opts.FirstProbe, l.opts.LastProbe)
 	}
 	return mergedSome
 }

@@ -1,6 +1,10 @@
 package failover
 
-import "context"
+import (
+	"context"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
 
 // A verdict is what became of a request whose caller left the primary before it
 // answered.
@@ -12,6 +16,7 @@ type verdict struct {
 // settle takes back what a late answer charged, if the request was charged
 // elsewhere or was not admitted.
 func (l *Limiter) settle(c *call, v verdict) {
+	l.noteLate(c)
 	if v.stands || c.err != nil || !c.d.Allowed() {
 		return
 	}
@@ -28,4 +33,13 @@ func (l *Limiter) settle(c *call, v verdict) {
 	defer cancel()
 	// What cannot be given back stays charged, once too often.
 	_ = l.capable.refunder.Refund(ctx, c.subject, &c.d)
+}
+
+// noteLate remembers a late denial, since it says that a quota is used up. A
+// late admission is not remembered, because its charge may be taken back.
+func (l *Limiter) noteLate(c *call) {
+	denied := c.err == nil && c.d.Outcome != ratelimit.Allowed
+	if denied && c.subject != probe && c.plan != nil && c.d.Plan == c.plan {
+		l.shadow.note(c.subject, &c.d)
+	}
 }

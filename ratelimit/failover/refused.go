@@ -24,7 +24,7 @@ func (j *journal) refused(subject string) bool {
 
 // refuse enters that the primary refused e, which was claimed before, and that
 // it is tried again after a wait from first to last.
-func (j *journal) refuse(e *entry, now time.Time, first, last time.Duration) {
+func (j *journal) refuse(e *entry, first, last time.Duration) {
 	s := j.shard(e.subject)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (j *journal) refuse(e *entry, now time.Time, first, last time.Duration) {
 	for i := 1; i < held.tries && wait < last; i++ {
 		wait *= 2
 	}
-	held.due = now.Add(min(wait, last)).UnixNano()
+	held.due = j.time() + int64(min(wait, last))
 	if held.tries >= maxTries && held == s.entries[e.subject] {
 		s.remove(e.subject)
 		j.held.Add(-1)
