@@ -25,9 +25,10 @@ type entry struct {
 }
 
 // maxUsage is how many usages an entry has at most. A subject has one, one more
-// for each change of its plan to other windows, and one for a charge whose
-// outcome is not known.
-const maxUsage = 4
+// for each change of its plan to other windows, and one for each charge whose
+// outcome is not known: a primary that hangs leaves one in each budget until the
+// circuit opens.
+const maxUsage = 64
 
 func newEntry(subject string) *entry {
 	e := &entry{subject: subject}
@@ -187,6 +188,9 @@ func (e *entry) forget() {
 func (e *entry) orderLift() { e.lift, e.ban = true, 0 }
 
 func (e *entry) orderBan(ends time.Time) { e.ban = ends.UnixNano() }
+
+// ordersBan reports whether e says if there is a ban.
+func (e *entry) ordersBan() bool { return e.reset || e.lift || e.ban != 0 }
 
 // forgetBan undoes the orders to ban and to lift.
 func (e *entry) forgetBan() { e.lift, e.ban = false, 0 }

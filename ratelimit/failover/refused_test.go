@@ -282,3 +282,29 @@ func TestMergeIsMadeOnce(t *testing.T) {
 		})
 	}
 }
+
+// A primary that hangs leaves a charge of unknown outcome in each budget. All of
+// them are made once in the end.
+func TestManyChargesOfUnknownOutcome(t *testing.T) {
+	run(t, failover.Local, failover.Options{Row: 20}, func(r *rig) {
+		p := &marking{picky: &picky{shared: r.shared}, marks: map[string]bool{}, answers: func(int) error { return nil }}
+		l, err := failover.New(p, failover.Local, failover.Options{Local: r.local, Row: 30})
+		if err != nil {
+			r.Fatal(err)
+		}
+		defer l.Close()
+		r.Limiter = l
+		release := make(chan struct{})
+		r.shared.set(hangs(release))
+		for range 20 {
+			r.take("a", daily)
+		}
+		r.shared.set(nil)
+		close(release)
+		time.Sleep(time.Minute)
+		r.wantUsed("20 were admitted", r.shared.engine, "a", daily, "20/24h0m0s")
+		if s := r.Stats(); s.Lost != 0 || s.Pending != 0 {
+			r.Errorf("a minute later: %+v, want nothing lost and nothing pending", s)
+		}
+	})
+}

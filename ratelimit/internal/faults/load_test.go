@@ -39,6 +39,7 @@ type load struct {
 
 	phase   atomic.Int32
 	ended   [phases]atomic.Int64
+	answers [phases]atomic.Int64 // those that ended in a decision
 	callers [callers]caller
 	wrong   atomic.Pointer[error] // an error that no promise allows
 
@@ -106,6 +107,7 @@ func (l *load) request(ctx context.Context, c *caller, s *subject) {
 	}
 	if err == nil {
 		c.decided.Store(phase)
+		l.answers[phase].Add(1)
 	}
 	l.ended[phase].Add(1)
 }

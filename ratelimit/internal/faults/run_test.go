@@ -73,8 +73,8 @@ func (r *run) play() outcome {
 		r.begin(recovery)
 	}
 	r.await("the recovery", func() bool { return r.load.decided() && (r.guard == nil || r.guard.recovered()) })
-	n := r.load.ended[recovery].Load()
-	r.await("as many requests as use up the limits", func() bool { return r.load.ended[recovery].Load()-n >= recoveryRequests })
+	n := r.load.answers[recovery].Load()
+	r.await("as many requests as use up the limits", func() bool { return r.load.answers[recovery].Load()-n >= recoveryRequests })
 	r.load.stop()
 	r.await("the last requests", r.load.finished())
 	return r.hold()
