@@ -23,14 +23,15 @@ type call struct {
 	state   atomic.Uint32
 
 	// What is asked, and the answer.
-	ask     func(*call, context.Context) error
-	ctx     *budget
-	subject string
-	plan    *ratelimit.Plan
-	cost    int64
-	entry   *entry // to merge
-	d       ratelimit.Decision
-	err     error
+	ask      func(*call, context.Context) error
+	ctx      *budget
+	subject  string
+	plan     *ratelimit.Plan
+	cost     int64
+	commands uint64 // by hand, before the call
+	entry    *entry // to merge
+	d        ratelimit.Decision
+	err      error
 }
 
 // The states of a call: it ends as finished or as abandoned, whichever is first.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -91,4 +92,100 @@ func TestCommandPanics(t *testing.T) {
 		r.regain()
 		r.wantUsed("merged", r.shared.engine, "a", daily, "5/24h0m0s")
 	})
+}
+
+// Lift knows the orders of the outage that the primary has not been given yet.
+func TestLiftOfAnOrder(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		before bool // the primary has a ban
+		order  func(r *rig) error
+		want   bool
+	}{
+		{"a ban", false, func(r *rig) error { return r.Ban(ctx, "a", time.Hour) }, true},
+		{"a lift", true, func(r *rig) error { _, err := r.Lift(ctx, "a"); return err }, false},
+		{"a reset", true, func(r *rig) error { return r.Reset(ctx, "a") }, false},
+		{"usage only", true, func(r *rig) error { _, err := r.Take(ctx, "a", daily, 1); return err }, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			run(t, failover.Local, failover.Options{}, func(r *rig) {
+				if test.before {
+					if err := r.shared.engine.Ban(ctx, "a", time.Hour); err != nil {
+						r.Fatal(err)
+					}
+				}
+				r.lose()
+				if err := test.order(r); err != nil {
+					r.Fatal(err)
+				}
+				var calls atomic.Int64
+				r.shared.set(func(context.Context) error { // the probe gets through, and no more
+					if calls.Add(1) == 1 {
+						return nil
+					}
+					return errDown
+				})
+				for r.Circuit() != failover.CircuitClosed {
+					time.Sleep(time.Millisecond)
+				}
+				r.shared.set(nil)
+				if lifted, err := r.Lift(ctx, "a"); err != nil || lifted != test.want {
+					r.Errorf("got %v, %v, want %v", lifted, err, test.want)
+				}
+				r.regain()
+				if d := r.take("a", daily); !d.Allowed() {
+					r.Errorf("after the lift: got %v, want allowed", d.Outcome)
+				}
+			})
+		})
+	}
+}
+
+// A denial that the primary gave before a command is not remembered after it.
+func TestDenialFromBeforeACommand(t *testing.T) {
+	for name, command := range map[string]func(r *rig) error{
+		"Lift":  func(r *rig) error { _, err := r.Lift(ctx, "a"); return err },
+		"Reset": func(r *rig) error { return r.Reset(ctx, "a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, failover.Local, failover.Options{}, func(r *rig) {
+				if err := r.shared.engine.Ban(ctx, "a", time.Hour); err != nil {
+					r.Fatal(err)
+				}
+				p := &lagging{shared: r.shared}
+				l, err := failover.New(p, failover.Local, failover.Options{Local: r.local})
+				if err != nil {
+					r.Fatal(err)
+				}
+				defer l.Close()
+				r.Limiter = l
+				p.lag.Store(true)
+				go r.Take(ctx, "a", daily, 1)
+				synctest.Wait()
+				p.lag.Store(false)
+				if err := command(r); err != nil {
+					r.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				r.lose()
+				if d := r.take("a", daily); !d.Allowed() {
+					r.Errorf("in the outage: got %v, want allowed", d.Outcome)
+				}
+			})
+		})
+	}
+}
+
+// A lagging primary decides, and answers some time later.
+type lagging struct {
+	*shared
+	lag atomic.Bool
+}
+
+func (l *lagging) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	d, err := l.shared.Take(ctx, subject, plan, cost)
+	if l.lag.Load() {
+		time.Sleep(40 * time.Millisecond)
+	}
+	return d, err
 }

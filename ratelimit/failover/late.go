@@ -40,6 +40,6 @@ func (l *Limiter) settle(c *call, v verdict) {
 func (l *Limiter) noteLate(c *call) {
 	denied := c.err == nil && c.d.Outcome != ratelimit.Allowed
 	if denied && c.subject != probe && c.plan != nil && c.d.Plan == c.plan {
-		l.shadow.note(c.subject, &c.d)
+		l.shadow.note(c.subject, &c.d, c.commands)
 	}
 }

@@ -30,13 +30,14 @@ type Limiter struct {
 	merger       merger
 	shadow       shadow
 
-	mu      sync.Mutex // guards closed, and a change of keeping to true
-	closed  bool
-	keeping atomic.Bool
-	keepers sync.WaitGroup
-	roused  chan struct{}
-	ctx     context.Context // of the keeper
-	stop    context.CancelFunc
+	mu         sync.Mutex // guards closed, and a change of keeping to true
+	closed     bool
+	keeping    atomic.Bool
+	keepers    sync.WaitGroup
+	roused     chan struct{}
+	commanding chan struct{}   // full while there is a Reset, Ban or Lift
+	ctx        context.Context // of the keeper
+	stop       context.CancelFunc
 
 	counters
 }
@@ -67,9 +68,10 @@ func New(primary ratelimit.Limiter, mode Mode, opts Options) (*Limiter, error) {
 		opts:    opts,
 		errBudget: fmt.Errorf("failover: %w: no answer in time: %w",
 			ratelimit.ErrUnavailable, context.DeadlineExceeded),
-		patience: max(time.Second, opts.Budget),
-		places:   make(chan struct{}, opts.Calls),
-		roused:   make(chan struct{}, 1),
+		patience:   max(time.Second, opts.Budget),
+		places:     make(chan struct{}, opts.Calls),
+		roused:     make(chan struct{}, 1),
+		commanding: make(chan struct{}, 1),
 	}
 	l.capable = capabilitiesOf(primary)
 	if mode == Local {
@@ -116,8 +118,8 @@ func (l *Limiter) consult(ctx context.Context, ask func(*call, context.Context) 
 	if err := ctx.Err(); err != nil {
 		return d, nil, true, fmt.Errorf("failover: %w", err)
 	}
-	c := l.newCall()
-	c.ask, c.subject, c.plan, c.cost = ask, subject, plan, cost
+	c, commands := l.newCall(), l.shadow.commands.Load()
+	c.ask, c.subject, c.plan, c.cost, c.commands = ask, subject, plan, cost, commands
 	left, err := l.wait(ctx, c, l.opts.Budget)
 	switch {
 	case left:
@@ -129,7 +131,7 @@ func (l *Limiter) consult(ctx context.Context, ask func(*call, context.Context) 
 		l.release(c)
 		if err == nil {
 			l.breaker.succeeded(v)
-			l.shadow.note(subject, &d)
+			l.shadow.note(subject, &d, commands)
 			return d, nil, true, nil
 		}
 	}

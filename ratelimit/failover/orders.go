@@ -9,7 +9,9 @@ import (
 )
 
 // Reset implements [ratelimit.Resetter]. It waits for the primary for at most a
-// second, or the budget if that is longer, and so do Ban, Lift and Bans.
+// second, or the budget if that is longer, and so do Ban, Lift and Bans. Reset,
+// Ban and Lift are carried out one after the other; each waits for its turn for
+// at most the same time.
 //
 // While the circuit is open, these are orders: in mode [Local] they hold here at
 // once, and in the primary as soon as it is back. In the other modes they are
@@ -18,6 +20,11 @@ func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	if err := l.canFor(subject, "reset", resets); err != nil {
 		return err
 	}
+	done, err := l.turn(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	if l.primaryDecides() {
 		err := l.commandInstead(ctx, subject, (*entry).forget, func(ctx context.Context) error {
 			return l.capable.resetter.Reset(ctx, subject)
@@ -40,6 +47,14 @@ func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration)
 	if err := l.canFor(subject, "ban", bans); err != nil {
 		return err
 	}
+	if length <= 0 || length > ratelimit.MaxWindow {
+		return fmt.Errorf("failover: ban: %w: length %v is not from above 0 to %v", ratelimit.ErrInvalid, length, ratelimit.MaxWindow)
+	}
+	done, err := l.turn(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	if l.primaryDecides() {
 		err := l.commandInstead(ctx, subject, (*entry).forgetBan, func(ctx context.Context) error {
 			return l.capable.banner.Ban(ctx, subject, length)
@@ -49,12 +64,13 @@ func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration)
 		}
 		return l.banHere(ctx, subject, length)
 	}
-	// The local engine goes first, since it knows what is no ban.
-	if err := l.banHere(ctx, subject, length); err != nil {
+	// The order goes first: a request that finds the primary back, after another
+	// one was refused here, must meet the ban there.
+	ends := time.Now().Add(length)
+	if err := l.order(subject, func(e *entry) { e.orderBan(ends) }); err != nil {
 		return err
 	}
-	ends := time.Now().Add(length)
-	return l.order(subject, func(e *entry) { e.orderBan(ends) })
+	return l.banHere(ctx, subject, length)
 }
 
 // banHere bans for the time in which the primary does not decide.
@@ -62,7 +78,8 @@ func (l *Limiter) banHere(ctx context.Context, subject string, length time.Durat
 	if l.mode != Local {
 		return nil
 	}
-	l.cast(ctx, subject) // the primary's ban would later take the place of this one
+	l.cast(ctx, subject) // the primary's ban would later replace this one
+	l.shadow.commands.Add(1)
 	return l.localCapable.banner.Ban(ctx, subject, length)
 }
 
@@ -72,10 +89,21 @@ func (l *Limiter) Lift(ctx context.Context, subject string) (lifted bool, err er
 	if err := l.canFor(subject, "lift", bans); err != nil {
 		return false, err
 	}
+	done, err := l.turn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer done()
 	primary := l.primaryDecides()
 	if primary {
 		answer := new(bool) // not read if the call goes on after this one has returned
-		err = l.commandInstead(ctx, subject, (*entry).forgetBan, func(ctx context.Context) (err error) {
+		undo := func(e *entry) {
+			if e.ordersBan() { // the primary does not know yet
+				*answer = e.ban > time.Now().UnixNano()
+			}
+			e.forgetBan()
+		}
+		err = l.commandInstead(ctx, subject, undo, func(ctx context.Context) (err error) {
 			*answer, err = l.capable.banner.Lift(ctx, subject)
 			return err
 		})
@@ -118,6 +146,22 @@ func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
 		return nil, err
 	}
 	return *answer, nil
+}
+
+// turn waits until no other Reset, Ban or Lift is under way, so that two of them
+// leave the primary and the local engine in the same state. The caller calls done.
+func (l *Limiter) turn(ctx context.Context) (done func(), err error) {
+	waiting, cancel := context.WithTimeout(ctx, l.patience)
+	defer cancel()
+	select {
+	case l.commanding <- struct{}{}:
+		return func() { <-l.commanding }, nil
+	case <-waiting.Done():
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("failover: %w", err)
+	}
+	return nil, l.errBudget
 }
 
 func (l *Limiter) primaryDecides() bool { return l.breaker.look().admits() }

@@ -15,11 +15,14 @@ import (
 // older is kept of the subject while something is of others, a lock and a map.
 // Subjects are known by a keyed hash of 64 bits.
 type shadow struct {
-	bound  int   // subjects in a shard; 0: nothing is kept
-	reach  int64 // how far apart decisions are whose answers may overtake each other, nanoseconds
-	seed   maphash.Seed
-	held   atomic.Int64
-	shards [shadowShards]shadowShard
+	bound int   // subjects in a shard; 0: nothing is kept
+	reach int64 // how far apart decisions are whose answers may overtake each other, nanoseconds
+	seed  maphash.Seed
+	held  atomic.Int64
+	// commands counts the bans, lifts and resets by hand. What the primary
+	// decided while there was one may be from before it, and is not kept.
+	commands atomic.Uint64
+	shards   [shadowShards]shadowShard
 }
 
 const (
@@ -65,8 +68,8 @@ func (s *shadow) shard(subject string) (*shadowShard, uint64) {
 }
 
 // note keeps what d, a decision of the primary, says of subject, unless it was
-// overtaken by what is kept.
-func (s *shadow) note(subject string, d *ratelimit.Decision) {
+// overtaken by what is kept, or by a command since there were as many as given.
+func (s *shadow) note(subject string, d *ratelimit.Decision, commands uint64) {
 	keep := matters(d)
 	if s.bound == 0 || !keep && s.held.Load() == 0 {
 		return
@@ -75,6 +78,7 @@ func (s *shadow) note(subject string, d *ratelimit.Decision) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch kept, known := x.seen[h]; {
+	case s.commands.Load() != commands:
 	case known && s.overtook(&kept, d):
 	case keep:
 		s.put(x, h, seen{d.Plan, d.States, d.BanEnds, d.Time})
@@ -169,6 +173,7 @@ func (x *shadowShard) drop(h uint64, now int64) {
 
 // lift forgets the ban of subject. It reports whether there was one in force.
 func (s *shadow) lift(subject string) bool {
+	s.commands.Add(1)
 	x, h := s.find(subject)
 	if x == nil {
 		return false
@@ -187,6 +192,7 @@ func (s *shadow) lift(subject string) bool {
 
 // forget forgets subject.
 func (s *shadow) forget(subject string) {
+	s.commands.Add(1)
 	x, h := s.find(subject)
 	if x == nil {
 		return

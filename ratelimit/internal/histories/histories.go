@@ -24,16 +24,19 @@ type Engine interface {
 	ratelimit.Limiter
 	ratelimit.Peeker
 	ratelimit.Resetter
+	ratelimit.Refunder
 	ratelimit.Banner
 }
 
 // Options of a history. The zero value works.
 type Options struct {
-	Callers  int    // 0 means 8
-	Calls    int    // of each caller; 0 means 200
-	Subjects int    // 0 means 2
-	Seed     uint64 // of what the callers do
-	Errors   bool   // calls may fail, and it is then not known whether they had an effect
+	Callers  int           // 0 means 8
+	Calls    int           // of each caller; 0 means 200
+	Subjects int           // 0 means 2
+	Seed     uint64        // of what the callers do
+	Errors   bool          // calls may fail, and it is then not known whether they had an effect
+	BansOnly bool          // callers peek, ban and lift, and do nothing else
+	Pace     time.Duration // the longest pause of a caller between two calls; 0: none
 }
 
 // Check makes a history of random calls and fails the test if no order explains
@@ -84,9 +87,14 @@ type history struct {
 // call does the calls of one caller.
 func (h *history) call(t testing.TB, caller int) {
 	r := rand.New(rand.NewPCG(h.Seed, uint64(caller)))
+	charger, _ := h.engine.(ratelimit.Charger)
+	var admitted []admission // what can be refunded
 	for range h.Calls {
 		in := input{subject: string(rune('a' + r.IntN(h.Subjects))), op: take, cost: 1}
 		switch n := r.IntN(100); {
+		case h.BansOnly:
+			in.op = []operation{peek, peek, peek, peek, ban, lift}[n%6]
+			in.cost = 0
 		case n < 5:
 			in.op, in.cost = reset, 0
 		case n < 8:
@@ -95,11 +103,20 @@ func (h *history) call(t testing.TB, caller int) {
 			in.op, in.cost = lift, 0
 		case n < 30:
 			in.op = peek
+		case n < 36 && len(admitted) > 0:
+			last := admitted[len(admitted)-1]
+			admitted = admitted[:len(admitted)-1]
+			in = input{subject: last.subject, op: refund, cost: last.d.Cost, d: last.d}
+		case n < 40 && charger != nil:
+			in.op = charge
 		case n < 50:
 			in.cost = 2
 		}
+		if h.Pace > 0 {
+			time.Sleep(rand.N(h.Pace))
+		}
 		called := time.Since(h.start)
-		out := h.do(in)
+		out, d := h.do(in)
 		returned := time.Since(h.start)
 		if out.err != nil {
 			if !h.Errors {
@@ -107,6 +124,9 @@ func (h *history) call(t testing.TB, caller int) {
 				return
 			}
 			returned = 1 << 62 // it may have its effect at any time, or never
+		}
+		if in.op == take && d.Allowed() {
+			admitted = append(admitted, admission{in.subject, &d})
 		}
 		h.mu.Lock()
 		h.ops = append(h.ops, porcupine.Operation{
@@ -134,14 +154,24 @@ func (h *history) operations() []porcupine.Operation {
 	return h.ops
 }
 
-func (h *history) do(in input) (out output) {
+// An admission is a request that was admitted.
+type admission struct {
+	subject string
+	d       *ratelimit.Decision
+}
+
+func (h *history) do(in input) (out output, d ratelimit.Decision) {
 	ctx := context.Background()
-	var d ratelimit.Decision
 	switch in.op {
 	case take:
 		d, out.err = h.engine.Take(ctx, in.subject, plan, in.cost)
 	case peek:
 		d, out.err = h.engine.Peek(ctx, in.subject, plan)
+	case refund:
+		out.err = h.engine.Refund(ctx, in.subject, in.d)
+	case charge:
+		units := [ratelimit.MaxQuotas]int64{in.cost, in.cost}
+		out.err = h.engine.(ratelimit.Charger).Charge(ctx, in.subject, plan, units, time.Now())
 	case reset:
 		out.err = h.engine.Reset(ctx, in.subject)
 	case ban:
@@ -153,5 +183,5 @@ func (h *history) do(in input) (out output) {
 	for i := range plan.Len() {
 		out.remaining[i] = d.States[i].Remaining
 	}
-	return out
+	return out, d
 }

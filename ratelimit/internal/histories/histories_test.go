@@ -33,17 +33,10 @@ func TestMemory(t *testing.T) {
 // A limiter with a fallback is one engine while the primary answers, and another
 // one while it is gone.
 func TestFailover(t *testing.T) {
-	newEngine := func() *memory.Limiter {
-		l, err := memory.New(memory.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
-	}
 	for seed := range uint64(10) {
 		for _, gone := range []bool{false, true} {
-			l, err := failover.New(&primary{newEngine(), gone}, failover.Local, failover.Options{
-				Local: newEngine(), Row: 1, FirstProbe: time.Hour,
+			l, err := failover.New(&primary{newEngine(t), gone}, failover.Local, failover.Options{
+				Local: newEngine(t), Row: 1, FirstProbe: time.Hour,
 				Budget: time.Minute, // a machine that is busy is no fault
 			})
 			if err != nil {

@@ -12,7 +12,7 @@ import (
 // so that what a call is answered depends on the calls before it alone.
 var plan = ratelimit.MustPlan("histories",
 	ratelimit.Penalty{
-		Strikes: 3, Ban: ratelimit.MaxWindow, Growth: 1, Max: ratelimit.MaxWindow, Forgive: ratelimit.MaxWindow,
+		Strikes: 3, Ban: ratelimit.MaxWindow, Growth: 1, Max: ratelimit.MaxWindow, Forgive: ratelimit.MaxWindow, Decay: ratelimit.MaxWindow,
 	},
 	ratelimit.Quota{Limit: 5, Window: ratelimit.MaxWindow / 2},
 	ratelimit.Quota{Limit: 7, Window: ratelimit.MaxWindow},
@@ -21,17 +21,20 @@ var plan = ratelimit.MustPlan("histories",
 type operation string
 
 const (
-	take  operation = "take"
-	peek  operation = "peek"
-	reset operation = "reset"
-	ban   operation = "ban"
-	lift  operation = "lift"
+	take   operation = "take"
+	peek   operation = "peek"
+	reset  operation = "reset"
+	refund operation = "refund"
+	charge operation = "charge"
+	ban    operation = "ban"
+	lift   operation = "lift"
 )
 
 type input struct {
 	op      operation
 	subject string
 	cost    int64
+	d       *ratelimit.Decision // what is refunded
 }
 
 type output struct {
@@ -60,6 +63,12 @@ func (s state) step(in input) (state, output) {
 	switch {
 	case in.op == reset:
 		return state{}, out
+	case in.op == refund:
+		s.used = max(s.used-in.cost, 0)
+		return s, out
+	case in.op == charge:
+		s.used += in.cost
+		return s, out
 	case in.op == ban:
 		s.banned, s.strikes = true, 0
 		return s, out
@@ -85,7 +94,7 @@ func (s state) step(in input) (state, output) {
 		out.outcome, out.strikesLeft = ratelimit.Limited, endured-s.strikes
 	}
 	for i := range plan.Len() {
-		out.remaining[i] = plan.Quota(i).Limit - s.used
+		out.remaining[i] = max(plan.Quota(i).Limit-s.used, 0)
 	}
 	return s, out
 }
@@ -119,7 +128,7 @@ func describeCall(in, out any) string {
 		return what + ": " + o.err.Error()
 	case i.op == lift:
 		return fmt.Sprintf("%s: %v", what, o.lifted)
-	case i.op == reset || i.op == ban:
+	case o.outcome == 0: // not a decision
 		return what
 	}
 	return fmt.Sprintf("%s: %v, %d remaining, %d strikes left", what, o.outcome, o.remaining, o.strikesLeft)
