@@ -32,7 +32,7 @@ const patience = time.Minute
 
 func newRun(t *testing.T, s scenario, a arrangement) *run {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience+*schedules)
 	t.Cleanup(cancel)
 	r := &run{t: t, ctx: ctx, scenario: s, arrangement: a, stage: s.stage(t)}
 	r.engine = newEngine(t, r.stage.beside)
@@ -72,6 +72,12 @@ func (r *run) play() outcome {
 	} else {
 		r.begin(recovery)
 	}
+	return r.recover()
+}
+
+// recover waits until the primary decides again and the limits are used up, and
+// ends the load.
+func (r *run) recover() outcome {
 	r.await("the recovery", func() bool { return r.load.decided() && (r.guard == nil || r.guard.recovered()) })
 	n := r.load.answers[recovery].Load()
 	r.await("as many requests as use up the limits", func() bool { return r.load.answers[recovery].Load()-n >= recoveryRequests })
