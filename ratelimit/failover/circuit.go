@@ -96,7 +96,7 @@ func (c *circuit) succeed() {
 }
 
 // clean reports whether one more success changes nothing.
-func (c *circuit) clean() bool { return c.failures == 0 && c.overlaps == 0 && c.failed == 0 }
+func (c *circuit) clean() bool { return c.failures == 0 && c.overlaps == 0 }
 
 // probe says that an open circuit's primary is now being probed.
 func (c *circuit) probe() { c.change(CircuitHalfOpen) }

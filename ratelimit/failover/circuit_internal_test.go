@@ -99,8 +99,13 @@ func TestCircuitIgnoresThePast(t *testing.T) {
 			t.Fatal("failures of calls from before the outage opened the circuit after it")
 		}
 	}
-	if c.failures != 0 {
+	if !c.clean() {
 		t.Error("the circuit remembers failures from before the outage")
+	}
+	c.reportAll("FFFF", began)
+	c.report(false, old, began)
+	if c.reportAll("F", began) == 0 {
+		t.Error("a success from before the outage ended the row of failures after it")
 	}
 }
 

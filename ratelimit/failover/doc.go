@@ -45,8 +45,9 @@
 // circuit.
 //
 // There is one circuit for all subjects. If the primary has several parts, and so
-// few of them are gone that the circuit stays closed, each request that meets one
-// of these waits for its error, or for the budget, and then has the fallback.
+// few of them fail that the circuit stays closed, each request that meets one of
+// these waits for its error, or for the budget, and is then decided by the
+// fallback.
 //
 // # Modes
 //
@@ -69,14 +70,15 @@
 //
 // What the primary said last is not lost. Of a subject that it denied, or that
 // had used half of a quota, the last decision is remembered ([Options.Shadow]),
-// and the local engine begins with it: who had used up the quota there has used
-// it up here, and who was banned is banned. No request of the subject is decided
-// here before that, unless the local engine fails. Answers can overtake each
-// other: of decisions that the primary made within a budget of each other, by its
-// clock, the one that says that more was used counts as the last. A subject that
-// had used less than half begins afresh, so that it gets less than one and a half
-// of its quotas. So does one whose usage was counted for other processes, as far
-// as this one has not seen it. This takes a local engine that can peek.
+// and the local engine begins with it: quotas exhausted and bans in force at the
+// primary also apply here. A denial that comes after the budget is remembered
+// too. No request of the subject is decided here before that, unless the local
+// engine fails. Answers can overtake each other: of decisions that the primary
+// made within a budget of each other, by its clock, the one that says that more
+// was used counts as the last. A subject that had used less than half begins
+// afresh, so that it gets less than one and a half of its quotas. So does a
+// subject as far as its usage was counted for other processes, and this one has
+// not seen it. This takes a local engine that can peek.
 //
 // What the local engine admits is entered into a journal, by subject and window,
 // of at most [Options.Journal] subjects. A full one drops those that used least.
@@ -113,7 +115,13 @@
 //
 // Strikes and bans that the local engine gives are not carried over. Those by
 // hand are: while the circuit is open [Limiter.Ban], [Limiter.Lift] and
-// [Limiter.Reset] hold here, and in the primary as soon as it is back.
+// [Limiter.Reset] hold here, and in the primary as soon as it is back. They
+// change two engines, one after the other. A request that comes before they
+// return is decided by the old state or the new one.
+//
+// The local engine keeps what it has counted, and the bans that it was told of,
+// until they end. If another process resets a subject or lifts its ban at the
+// primary, the local engine of this one does not learn of it.
 //
 // # Capabilities
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -244,4 +245,47 @@ func TestEntryIsBounded(t *testing.T) {
 	if len(e.usage) != maxUsage {
 		t.Errorf("a hundred combinations of windows take %d places, want %d", len(e.usage), maxUsage)
 	}
+}
+
+// Entries that the primary refused come after the others, when their time has
+// come, and wait for twice as long each time.
+func TestRefusedEntriesComeLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var j journal
+		j.init(1024)
+		now := time.Now().UnixNano()
+		for i := range 50 {
+			j.add(fmt.Sprint("refused ", i), plan, 1, now)
+		}
+		for e := j.claimAny(j.time()); e != nil; e = j.claimAny(j.time()) {
+			j.restore(e)
+			j.refuse(e, time.Second, 4*time.Second)
+		}
+		for i := range 50 {
+			j.add(fmt.Sprint("fresh ", i), plan, 1, now)
+		}
+		time.Sleep(time.Second)
+		for range 50 {
+			e := j.claimAny(j.time())
+			if e == nil || e.tries > 0 {
+				t.Fatalf("claimed %+v, want one that was not refused while there are some", e)
+			}
+			j.done(e)
+		}
+		for _, wait := range []time.Duration{2 * time.Second, 4 * time.Second, 4 * time.Second} {
+			for range 50 {
+				e := j.claimAny(j.time())
+				if e == nil {
+					t.Fatalf("nothing was claimed, want those whose time has come")
+				}
+				j.restore(e)
+				j.refuse(e, time.Second, 4*time.Second)
+			}
+			time.Sleep(wait - 1)
+			if e := j.claimAny(j.time()); e != nil {
+				t.Fatalf("claimed %+v before %v had passed", e, wait)
+			}
+			time.Sleep(1)
+		}
+	})
 }

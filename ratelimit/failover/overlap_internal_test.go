@@ -37,6 +37,16 @@ func TestStallsApart(t *testing.T) {
 			c.report(false, c.epoch, time.Time{})
 		}
 	}
+	under := c.epoch
+	c.report(true, c.epoch, time.Time{})
+	for range 64 {
+		c.report(false, c.epoch, time.Time{})
+	}
+	c.report(true, under, time.Time{})
+	if c.clean() {
+		t.Error("a failure that overlapped is not set off against a success, because it came late")
+	}
+	c.report(false, c.epoch, time.Time{})
 	if !c.clean() {
 		t.Errorf("after 200 successes the circuit is not clean: %+v", c)
 	}

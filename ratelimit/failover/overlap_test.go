@@ -67,3 +67,24 @@ func TestHangOpensTheCircuit(t *testing.T) {
 		}
 	})
 }
+
+// A charge that is taken back holds the place of its call: there are never more
+// goroutines than Options.Calls.
+func TestRefundOfALateChargeHoldsItsPlace(t *testing.T) {
+	run(t, failover.Closed, failover.Options{Calls: 1, Row: 64}, func(r *rig) {
+		release := make(chan struct{})
+		defer close(release)
+		r.shared.set(slow(80 * time.Millisecond))
+		r.Take(ctx, "a", daily, 1) // has its error after 50ms
+		r.shared.set(hangs(release))
+		time.Sleep(50 * time.Millisecond) // the refund hangs
+		calls := r.shared.calls.Load()
+		if calls != 2 {
+			r.Fatalf("the primary was called %d times, want twice, for the request and the refund", calls)
+		}
+		r.Take(ctx, "a", daily, 1)
+		if n := r.shared.calls.Load() - calls; n != 0 {
+			r.Errorf("%d calls were made beside the one that Options.Calls allows", n)
+		}
+	})
+}
