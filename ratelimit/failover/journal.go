@@ -203,9 +203,6 @@ func (j *journal) restore(e *entry) {
 	switch newer := s.entries[e.subject]; {
 	case e.empty():
 		j.held.Add(-1)
-	case e.tries >= maxTries:
-		j.held.Add(-1)
-		j.dropped.Add(1)
 	case newer != nil:
 		j.held.Add(-1)
 		if !newer.follow(e) {
