@@ -213,14 +213,14 @@ func TestClose(t *testing.T) {
 	t.Run("ends the probing", func(t *testing.T) {
 		run(t, failover.Local, failover.Options{}, func(r *rig) {
 			r.lose()
+			calls := r.shared.calls.Load()
 			if err := r.Close(); err == nil || !strings.Contains(err.Error(), "usage of 1 subject is not merged") {
 				r.Errorf("got error %v, want one that says that a subject's usage is not merged", err)
 			}
-			calls := r.shared.calls.Load()
 			time.Sleep(time.Hour)
 			r.take("a", daily)
 			if n := r.shared.calls.Load() - calls; n != 0 {
-				r.Errorf("after Close the primary was called %d times, want 0", n)
+				r.Errorf("from Close on the primary was called %d times, want 0", n)
 			}
 		})
 	})
