@@ -55,6 +55,22 @@ func TestALockedDatabaseIsWaitedForAndThenRefused(t *testing.T) {
 	}
 }
 
+// Two servers must not count usage apart because they know one database by two
+// names.
+func TestASecondServerByAnotherNameIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	serve(t, dir)
+	if err := os.Symlink("petstore.db", filepath.Join(dir, "link.db")); err != nil {
+		t.Skipf("skipped: symbolic links cannot be made here: %v", err)
+	}
+	cmd := exec.CommandContext(t.Context(), "petstore", "serve", "--listen=127.0.0.1:0", "--admin-listen=", "--database=link.db")
+	cmd.Dir = dir
+	if got, want := refused(t, cmd), "another petstore serves link.db"; !strings.Contains(got, want) {
+		t.Errorf("a second server says %q, want %q", got, want)
+	}
+}
+
 // This one is not parallel: a program cannot be started while another test's new
 // process still holds it open for writing.
 func TestAReadOnlyFolderIsRefused(t *testing.T) {

@@ -42,6 +42,9 @@ func IsDamaged(err error) bool {
 // explain says what was being done and, in words that help an operator, why it
 // did not work. What may pass by itself wraps [store.ErrUnavailable].
 func explain(doing string, err error) error {
+	if code(err) == sqlite3.SQLITE_IOERR_SHMSIZE { // no room for the index of the log
+		return unavailable(doing, "the disk is full", err)
+	}
 	switch primary(code(err)) {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return unavailable(doing, "another process holds the file for too long", err)

@@ -102,6 +102,15 @@ func newFile(path string, busy time.Duration) (file, error) {
 	return f, nil
 }
 
+// realPath returns path without symbolic links. A path that leads nowhere yet stays
+// as it is.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
 func withoutPath(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err

@@ -174,3 +174,20 @@ func copyExecutable(t *testing.T, path string) string {
 	}
 	return copied
 }
+
+func TestOpenOnAFullDisk(t *testing.T) {
+	dir := mount(t)
+	path := filepath.Join(dir, "pets.db")
+	if err := open(t, path, sqlite.Options{}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	// It ends with an error when the disk is full.
+	_ = os.WriteFile(filepath.Join(dir, "fill"), make([]byte, 1<<20), 0o600)
+	s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	if err == nil {
+		s.Close()
+	}
+	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "the disk is full") {
+		t.Errorf("Open on a full disk = %v, want an error that wraps ErrUnavailable and says so", err)
+	}
+}

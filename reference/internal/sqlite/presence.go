@@ -27,7 +27,8 @@ type openFile struct {
 // companions that are there.
 func (f file) watch() (*presence, error) {
 	p := &presence{name: f.name}
-	for _, path := range []string{f.path, f.path + "-wal", f.path + "-shm"} {
+	real := realPath(f.path)
+	for _, path := range []string{f.path, real + "-wal", real + "-shm"} {
 		info, err := os.Stat(path)
 		switch {
 		case err == nil:

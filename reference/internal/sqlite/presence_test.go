@@ -89,3 +89,26 @@ func TestDeletedUsageFileIsNoticed(t *testing.T) {
 		t.Errorf("SaveUsage to a deleted file = %v, want ErrUnavailable", err)
 	}
 }
+
+// SQLite follows a symbolic link to find the log, and so must the watch on it.
+func TestDeletedFilesBehindASymbolicLinkAreNoticed(t *testing.T) {
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "real.db"), filepath.Join(dir, "link.db")
+	open(t, real, sqlite.Options{}).Close()
+	if err := os.Symlink(real, link); err != nil {
+		t.Skipf("skipped: symbolic links cannot be made here: %v", err)
+	}
+	if got, want := sqlite.UsagePath(link), sqlite.UsagePath(real); got != want {
+		t.Errorf("UsagePath by the link is %s, want %s", got, want)
+	}
+	s := open(t, link, sqlite.Options{})
+	if err := os.Rename(real+"-wal", real+"-wal.moved"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("CreatePet without the log = %v, want ErrUnavailable", err)
+	}
+	if err := os.Rename(real+"-wal.moved", real+"-wal"); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -16,8 +16,9 @@ import (
 )
 
 // UsagePath returns where the limiter state that belongs to a database is kept:
-// beside it, in the same folder.
-func UsagePath(database string) string { return database + "-usage" }
+// beside it, in the same folder. Symbolic links are followed, as SQLite does for its
+// own companions, so that two names of one database lead to one state.
+func UsagePath(database string) string { return realPath(database) + "-usage" }
 
 // Usage is the state of the embedded rate limiter in a file of its own. It is
 // made by [OpenUsage] and safe for concurrent use.
