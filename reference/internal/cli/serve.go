@@ -43,8 +43,8 @@ func (c serveCmd) Run(ctx context.Context, o output) error {
 	logger, buffer := newLogger(o.out)
 	defer buffer.Close(flushTime)
 	ctx, stop := untilSignal(ctx, logger)
-	defer stop()
 	err = service.Run(ctx, settings, service.Options{Logger: logger, LogErr: buffer.Err, Notice: o.err})
+	stop()
 	if err == nil {
 		logger.Info("ended")
 	}
@@ -57,14 +57,21 @@ const flushTime = 2 * time.Second
 
 // untilSignal returns a context that ends with the first signal. Signals then have
 // their usual effect again, so that a second one ends a process that takes too
-// long.
+// long. The function that it returns waits until the log tells of a signal.
 func untilSignal(ctx context.Context, logger *slog.Logger) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	told := make(chan struct{})
 	forget := context.AfterFunc(ctx, func() {
+		defer close(told)
 		stop()
 		logger.Info("ending: requests under way are finished first", slog.Any("cause", context.Cause(ctx)))
 	})
-	return ctx, func() { forget(); stop() }
+	return ctx, func() {
+		if !forget() {
+			<-told
+		}
+		stop()
+	}
 }
 
 // newLogger returns a log of text for people, and of JSON for everything else, and
