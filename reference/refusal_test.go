@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"os"
 	"os/exec"
@@ -64,7 +65,9 @@ func TestASecondServerByAnotherNameIsRefused(t *testing.T) {
 	if err := os.Symlink("petstore.db", filepath.Join(dir, "link.db")); err != nil {
 		t.Skipf("skipped: symbolic links cannot be made here: %v", err)
 	}
-	cmd := exec.CommandContext(t.Context(), "petstore", "serve", "--listen=127.0.0.1:0", "--admin-listen=", "--database=link.db")
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // if it serves
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "petstore", "serve", "--listen=127.0.0.1:0", "--admin-listen=", "--database=link.db")
 	cmd.Dir = dir
 	if got, want := refused(t, cmd), "another petstore serves link.db"; !strings.Contains(got, want) {
 		t.Errorf("a second server says %q, want %q", got, want)
