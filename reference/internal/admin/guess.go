@@ -18,7 +18,7 @@ var guesses = ratelimit.MustPlan("wrong admin tokens", ratelimit.Penalty{}, rate
 const maxGuessers = 4096
 
 var errGuessing = apierror.New(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded,
-	"Too many requests with a wrong admin token came from your network. Retry after the time in the Retry-After header.")
+	"Too many requests with a wrong admin token came from your network. Wait as long as Retry-After says.")
 
 // limitGuesses refuses tokens, the right one among them, from a network that has
 // sent too many wrong ones. Requests without a token pass.

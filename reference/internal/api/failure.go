@@ -10,7 +10,7 @@ import (
 )
 
 var errUnavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
-	"The service is temporarily unavailable. Retry after the time in the Retry-After header.")
+	"The service is temporarily unavailable. Wait as long as Retry-After says.")
 
 // retryAfter is how many seconds a client must wait while the store fails.
 const retryAfter = "5"
