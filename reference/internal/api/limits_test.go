@@ -269,3 +269,46 @@ func TestDraftFields(t *testing.T) {
 		}
 	}
 }
+
+// strikesLeft returns what GET /v1/usage says of them.
+func strikesLeft(t *testing.T, c *contract.Client) int {
+	t.Helper()
+	u := decode[wireUsage](t, c.Get(t, "/v1/usage"))
+	if u.StrikesLeft == nil {
+		t.Fatal("GET /v1/usage has no strikesLeft")
+	}
+	return *u.StrikesLeft
+}
+
+// Strikes are forgotten as time passes, and GET /v1/usage says how many are left
+// at the time of its response. A refused request says the same in its text.
+func TestStrikesDecay(t *testing.T) {
+	s := start(t, nil)
+	c := s.with(s.key(t, "pushy", "enterprise", "1/day"))
+	c.Get(t, "/v1/pets")
+	c.Get(t, "/v1/pets") // the first refusal, from which the grace counts
+	s.clock.advance(3 * time.Second)
+	for range 5 {
+		want(t, c.Get(t, "/v1/pets"), 429, "rate_limit_exceeded")
+	}
+	for _, step := range []struct {
+		pause time.Duration
+		want  int
+	}{{0, 5}, {9 * time.Second, 5}, {time.Second, 6}, {25 * time.Second, 8}, {time.Hour, 10}} {
+		s.clock.advance(step.pause)
+		if got := strikesLeft(t, c); got != step.want {
+			t.Errorf("after another %v there are %d strikes left, want %d", step.pause, got, step.want)
+		}
+	}
+	e, err := c.Get(t, "/v1/pets").Error()
+	if err != nil || !strings.Contains(e.Message, "More than 9 further requests before then") {
+		t.Errorf("after an hour a refusal says %q (%v), want 9 strikes left", e.Message, err)
+	}
+	if got := strikesLeft(t, c); got != 9 {
+		t.Errorf("after that there are %d strikes left, want 9", got)
+	}
+	for range 100 {
+		s.clock.advance(10 * time.Second)
+		want(t, c.Get(t, "/v1/pets"), 429, "rate_limit_exceeded") // as often as a strike is forgotten
+	}
+}
