@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 
@@ -83,5 +84,46 @@ func TestHTTP2(t *testing.T) {
 func TestNoHSTSOverPlainHTTP(t *testing.T) {
 	if got := start(t, nil).Get(t, "/v1/pets").Header.Get("Strict-Transport-Security"); got != "" {
 		t.Errorf("Strict-Transport-Security is %q over plain HTTP, want none", got)
+	}
+}
+
+// What HTTP/2 sends in another way is read alike: repeated fields, encoded paths,
+// codings, and bodies that are too large, after which the connection lives on.
+func TestHTTP2IsReadAlike(t *testing.T) {
+	s := start(t, nil)
+	secure := httptest.NewUnstartedServer(s.handler)
+	secure.EnableHTTP2 = true
+	secure.StartTLS()
+	defer secure.Close()
+	key := "Bearer " + s.Key
+	for _, test := range []struct {
+		method, target, body string
+		header               http.Header
+		status               int
+	}{
+		{"GET", "/v1/pets", "", http.Header{"Authorization": {key, key}}, 400},
+		{"GET", "/v1/%75sage", "", http.Header{"Authorization": {key}}, 200},
+		{"HEAD", "/%761/usage", "", http.Header{"Authorization": {key}}, 200},
+		{"GET", "/openap%69.json", "", http.Header{"Accept-Encoding": {"br", "gzip;q=0.5"}}, 200},
+		{"POST", "/v1/pets", strings.Repeat(" ", 70000), http.Header{"Authorization": {key}, "Content-Type": {"application/json"}}, 413},
+		{"POST", "/v1/pets", `{}`, http.Header{"Authorization": {key}, "Content-Type": {"application/json", "application/json"}}, 415},
+		{"GET", "/v1/pets", "", http.Header{"Authorization": {key}, "If-None-Match": {`"x"`, "*"}}, 200},
+		{"GET", "/v1/pets", "", http.Header{"Authorization": {key}}, 200},
+	} {
+		r, err := http.NewRequest(test.method, secure.URL+test.target, strings.NewReader(test.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = test.header
+		resp, err := secure.Client().Do(r)
+		if err != nil {
+			t.Errorf("%s %s: %v", test.method, test.target, err)
+			continue
+		}
+		resp.Body.Close()
+		if resp.ProtoMajor != 2 || resp.StatusCode != test.status || resp.Header.Get("Connection") != "" {
+			t.Errorf("%s %s with %.60v: %s %d, Connection %q, want HTTP/2 with %d and no Connection",
+				test.method, test.target, test.header, resp.Proto, resp.StatusCode, resp.Header.Get("Connection"), test.status)
+		}
 	}
 }
