@@ -10,29 +10,31 @@ import (
 // say how to cache it, and those that have a proxy send a file. They would be
 // wrong on the error, and harmful in a cache.
 func dropStale(h http.Header, status int) {
-	for name, values := range h {
-		if !isStale(name) {
-			continue
+	for name := range h {
+		if isStale(name) && !(name == "Content-Range" && tellsLength(h[name], status)) {
+			delete(h, name)
 		}
-		// A 416 tells the length of the representation in this field (RFC 9110
-		// section 15.5.17). The range of a 206 has another form.
-		if name == "Content-Range" && status == http.StatusRequestedRangeNotSatisfiable &&
-			len(values) == 1 && strings.HasPrefix(values[0], "bytes */") {
-			continue
-		}
-		delete(h, name)
 	}
+}
+
+// tellsLength reports whether a Content-Range is that of a 416, which tells the
+// length of the representation (RFC 9110 section 15.5.17). The range of a 206 has
+// another form.
+func tellsLength(lines []string, status int) bool {
+	return status == http.StatusRequestedRangeNotSatisfiable && len(lines) == 1 && strings.HasPrefix(lines[0], "bytes */")
 }
 
 // isStale takes a name in canonical form.
 func isStale(name string) bool {
+	if strings.HasPrefix(name, "X-") { // most names on an error
+		return name == "X-Accel-Expires" || name == "X-Accel-Redirect" || name == "X-Sendfile"
+	}
 	switch name {
 	case "Content-Digest", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Location",
 		"Content-Md5", "Content-Range", "Digest", "Etag", "Last-Modified", "Repr-Digest", "Use-As-Dictionary",
 		"Signature", "Signature-Input", // of another status and content (RFC 9421)
 		"Trailer", "Transfer-Encoding",
-		"Age", "Expires", "No-Vary-Search", "Surrogate-Control", "X-Accel-Expires",
-		"X-Accel-Redirect", "X-Sendfile":
+		"Age", "Expires", "No-Vary-Search", "Surrogate-Control":
 		return true
 	}
 	// Targeted cache control (RFC 9213): CDN-Cache-Control, and fields that content

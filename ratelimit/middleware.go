@@ -52,8 +52,18 @@ type Options struct {
 	DraftFields bool
 
 	// Refund gives back the units of a request that ended in a 5xx or in a panic.
-	// The limiter must be a [Refunder]. Requests abandoned by the client are not
-	// refunded; the package documentation says how that is noticed.
+	// The limiter must be a [Refunder]. A refund has half a second and a context of
+	// its own, so that a deadline which ended the request does not stop it.
+	//
+	// Requests abandoned by the client are not refunded: those whose context was
+	// cancelled, rather than ended by a deadline, when the handler is done. Over
+	// HTTP/1 net/http cancels it only once the body was read. So after a 5xx what the
+	// handler left of the body is read, up to 256 KiB, and the units are given back
+	// if the end of the body comes and the context is not cancelled within 10 ms of
+	// it. A client that waits for 100 Continue and was not asked for its body gets
+	// nothing back. Two clients that go away pass unnoticed: one behind a proxy that
+	// keeps the connection, and one over HTTP/1 that has already sent a part of its
+	// next request.
 	Refund bool
 
 	// Shadow refuses nothing. Decisions are made, charged, put into the fields
@@ -125,7 +135,26 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.next.ServeHTTP(w, r)
 		return
 	}
-	d, err := g.decide(r, c)
+	plan, cost := c.Plan, int64(1)
+	if g.Shadow && plan != nil {
+		plan = plan.WithoutPenalty()
+	}
+	var d Decision
+	var err error
+	// An engine checks as well; but that no invalid call is admitted must not
+	// depend on it. A cost of 1 is within every limit.
+	if g.Cost != nil {
+		cost = g.Cost(r)
+		err = plan.Check(c.Subject, cost)
+	} else if plan == nil || len(plan.quotas) == 0 || c.Subject == "" {
+		err = plan.Check(c.Subject, cost)
+	}
+	if err == nil {
+		d, err = g.limiter.Take(r.Context(), c.Subject, plan, cost)
+	}
+	if err != nil {
+		d = g.undecided(r, c.Subject, plan, cost, err)
+	}
 	if g.Observe != nil {
 		g.Observe(r, c, d, err)
 	}
@@ -150,38 +179,6 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// decide takes the cost of r. Beside an error the decision is what the fields
-// say: see undecided.
-func (g *gate) decide(r *http.Request, c Caller) (Decision, error) {
-	plan, cost := c.Plan, int64(1)
-	if g.Shadow && plan != nil {
-		plan = plan.WithoutPenalty()
-	}
-	if g.Cost != nil {
-		cost = g.Cost(r)
-	}
-	// An engine checks as well; but that no invalid call is admitted must not
-	// depend on it.
-	err := plan.Check(c.Subject, cost)
-	if err == nil {
-		var d Decision
-		if d, err = g.limiter.Take(r.Context(), c.Subject, plan, cost); err == nil {
-			return d, nil
-		}
-	}
-	switch peeker, ok := g.limiter.(Peeker); {
-	case plan == nil:
-		return Decision{}, err
-	case ok && errors.Is(err, ErrCostExceedsLimit):
-		if d, peekErr := peeker.Peek(r.Context(), c.Subject, plan); peekErr == nil {
-			d.Cost = cost
-			return d, err
-		}
-	}
-	full := g.Shadow || g.OnFailure == Open && !errors.Is(err, ErrInvalid)
-	return undecided(plan, cost, full, time.Now()), err
-}
-
 // refuse answers a request for which there is an error in place of a decision.
 func (g *gate) refuse(w http.ResponseWriter, r *http.Request, d *Decision, err error) {
 	switch {
@@ -196,11 +193,23 @@ func (g *gate) refuse(w http.ResponseWriter, r *http.Request, d *Decision, err e
 	g.Errors.Respond(w, r, err)
 }
 
-// undecided is what the fields say when the engine cannot tell: the quota with
-// the shortest window, untouched if the request goes on (full), and used up if
-// it is refused.
-func undecided(plan *Plan, cost int64, full bool, now time.Time) Decision {
+// undecided is what the fields say when there is err in place of a decision: what
+// is left if only the cost is wrong and the engine can tell, otherwise the quota
+// with the shortest window, untouched if the request goes on and used up if it is
+// refused. Without a plan they say nothing.
+func (g *gate) undecided(r *http.Request, subject string, plan *Plan, cost int64, err error) Decision {
+	if plan == nil {
+		return Decision{}
+	}
+	if peeker, ok := g.limiter.(Peeker); ok && errors.Is(err, ErrCostExceedsLimit) {
+		if d, err := peeker.Peek(r.Context(), subject, plan); err == nil {
+			d.Cost = cost
+			return d
+		}
+	}
+	now := time.Now()
 	d := Decision{Outcome: Limited, Plan: plan, Cost: cost, Time: now.UnixNano(), StrikesLeft: -1, RetryAfter: time.Second}
+	full := g.Shadow || g.OnFailure == Open && !errors.Is(err, ErrInvalid)
 	if full {
 		d.Outcome, d.RetryAfter = Allowed, 0
 	}
