@@ -18,6 +18,7 @@
 // All of it is safe for concurrent use. Middlewares that refuse requests answer
 // through an [apierror.Responder]; nil works.
 //
-// The packages below this one know the client: bearer reads the credentials,
-// apikey judges them, and clientip tells the address.
+// The packages below this one identify the client: bearer reads the credentials,
+// apikey verifies them, and clientip finds the address. Package jsonbody reads
+// request bodies.
 package middleware

@@ -14,16 +14,15 @@ const (
 	maxRequestID    = 64
 )
 
-// RequestID is a middleware that gives every request an ID, by which logs,
-// traces and the client's questions find each other. It is in the context, see
+// RequestID is a middleware that gives every request an ID, which a client can
+// quote and an operator can find in the log. The ID is in the context, see
 // [RequestIDFrom], and in the response as X-Request-Id.
 //
-// An incoming X-Request-Id is taken over if it is there on exactly one line and
-// matches
+// An incoming X-Request-Id is used if it is there on exactly one line and matches
 //
 //	^[A-Za-z0-9._-]{1,64}$
 //
-// so that it can do no harm in a log. Otherwise the ID is new: 128 bits from
+// which is safe to log. Otherwise the ID is new: 128 bits from
 // crypto/rand in 32 hexadecimal digits. An ID that a client chose is not unique:
 // do not use it as a key.
 func RequestID(next http.Handler) http.Handler {

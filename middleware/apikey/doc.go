@@ -3,10 +3,10 @@
 //	pet_live_4fQ8rT2kLm9XwZ1aBcD3eFgH5iJk0P44UjKO
 //
 // which are a prefix, 30 random characters (178 bits), and 6 characters of
-// checksum. The prefix says whose key it is and what kind of key; the checksum
-// turns typing errors and garbage away before any look-up, and lets a scanner
-// that finds a leaked key be sure that it is one. The checksum is public, and is
-// no protection against anybody.
+// checksum. The prefix names the service and the kind of key. The checksum lets
+// the verifier refuse typing errors and garbage before any look-up, and lets a
+// scanner tell a leaked key from other text. It is public, and no protection
+// against forgery.
 //
 // # Issuing
 //
@@ -17,22 +17,23 @@
 //	store.Insert(apikey.NewKeyID(), secret.Digest(), secret.LastFour(), ...)
 //	fmt.Println(secret.Reveal())
 //
-// A [Secret] prints as "[redacted]" whatever it is printed with. A [Digest] is a
+// A [Secret] prints as "[redacted]" with every verb of package fmt, in JSON and in
+// log/slog. A [Digest] is a
 // plain SHA-256: a key has too many bits to be guessed, so the slow hashes that
 // passwords need would only slow down the service. The store looks a key up by
-// its digest and may compare digests in any way, since nobody can choose a key by
-// its digest.
+// its digest, and need not compare digests in constant time: a client cannot
+// choose a key by its digest.
 //
 // # Verifying
 //
-// A [Verifier] tells whom a key belongs to, by a [Store] and a cache in front of
-// it. Its Verify method is what package bearer asks for:
+// A [Verifier] finds the owner of a key in a [Store], with a cache in front of it.
+// Its Verify method is a bearer.VerifyFunc:
 //
 //	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})
 //	auth, err := bearer.New("pets", verifier.Verify, bearer.Options{})
 //
-// What the store says is remembered for one second at most, so a revocation and
-// a new key act within a second on every replica, with no message between them.
-// The instants of expiry and revocation that a [Record] states are honoured
-// exactly, also by the cache.
+// The cache keeps an answer of the store for at most one second, so a revocation
+// and a new key act within a second on every replica, without messages between
+// replicas. The cache observes the instants of expiry and revocation in a
+// [Record] exactly.
 package apikey

@@ -12,7 +12,7 @@ const (
 	defaultUnknownLookups = 32
 )
 
-// Options holds what [NewVerifier] can do without. The zero value works.
+// Options are optional settings of [NewVerifier]. The zero value works.
 type Options struct {
 	// TTL is for how long an answer of the store is good. It is 1 second at most,
 	// which is also what 0 means.

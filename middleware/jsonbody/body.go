@@ -85,7 +85,8 @@ func MustNew[T any](document []byte, reference string, o Options) *Body[T] {
 //   - 415 unsupported_media_type, with Accept or Accept-Encoding in the header of w
 //     (RFC 9110 section 15.5.16);
 //   - 413 body_too_large, with Connection: close in HTTP/1;
-//   - 400 invalid_body, with a Detail for each member at fault, at most 20.
+//   - 400 invalid_body, with a Detail for each member at fault, at most 20. The
+//     message names the first three and counts the others.
 //
 // What can be refused by the header section is refused before the body is read:
 // a client that sent Expect: 100-continue need not send it (RFC 9110 section
