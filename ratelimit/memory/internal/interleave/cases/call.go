@@ -1,0 +1,161 @@
+package cases
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// A limiter is what calls are made on: the engine, or the model.
+type limiter interface {
+	ratelimit.Limiter
+	ratelimit.Peeker
+	ratelimit.Resetter
+	ratelimit.Refunder
+	ratelimit.Charger
+	ratelimit.Banner
+}
+
+// A call is one call of a case.
+type call struct {
+	what    string // "take", "peek", "reset", "refund", "charge", "ban", "lift", "bans", "save", "clock"
+	subject string
+	plan    *ratelimit.Plan
+	n       int64         // cost, or units for each quota
+	length  time.Duration // of the ban, or by which the clock moves
+	evicts  []string      // subjects, any one of which the engine may forget for this one
+}
+
+func take(subject string, plan *ratelimit.Plan) call { return cost(1, subject, plan) }
+func cost(n int64, subject string, plan *ratelimit.Plan) call {
+	return call{what: "take", subject: subject, plan: plan, n: n}
+}
+func peek(subject string, plan *ratelimit.Plan) call {
+	return call{what: "peek", subject: subject, plan: plan}
+}
+func charge(n int64, subject string, plan *ratelimit.Plan) call {
+	return call{what: "charge", subject: subject, plan: plan, n: n}
+}
+func reset(subject string) call { return call{what: "reset", subject: subject} }
+func lift(subject string) call  { return call{what: "lift", subject: subject} }
+func ban(subject string) call   { return call{what: "ban", subject: subject, length: time.Minute} }
+
+// refund gives back what the last take of the set-up that was allowed to the
+// subject was charged.
+func refund(subject string) call { return call{what: "refund", subject: subject} }
+
+func clock(by time.Duration) call { return call{what: "clock", length: by} }
+
+var (
+	bans = call{what: "bans"}
+	save = call{what: "save"}
+)
+
+func (c call) evicting(subjects ...string) call {
+	c.evicts = subjects
+	return c
+}
+
+func (c call) String() string {
+	switch {
+	case c.what == "take" && c.n != 1, c.what == "charge":
+		return fmt.Sprintf("%s %d of %s under %v", c.what, c.n, c.subject, c.plan)
+	case c.plan != nil:
+		return fmt.Sprintf("%s %s under %v", c.what, c.subject, c.plan)
+	case c.what == "clock":
+		return fmt.Sprintf("clock moves by %v", c.length)
+	}
+	return strings.TrimSpace(c.what + " " + c.subject)
+}
+
+// An answer is what a call returned. It can be compared.
+type answer struct {
+	d    ratelimit.Decision
+	text string // of lift and bans
+	err  string
+}
+
+func (a answer) String() string {
+	switch {
+	case a.err != "":
+		return "error: " + a.err
+	case a.d.Plan != nil:
+		text := fmt.Sprintf("%v, remaining", a.d.Outcome)
+		for i := range a.d.Plan.Len() {
+			text += fmt.Sprintf(" %d to %s", a.d.States[i].Remaining, unix(a.d.States[i].Reset))
+		}
+		text += fmt.Sprintf(", %d strikes left, at %s", a.d.StrikesLeft, time.Unix(0, a.d.Time).UTC().Format("15:04:05.000"))
+		if a.d.BanEnds != 0 {
+			text += ", ban to " + unix(a.d.BanEnds)
+		}
+		return text
+	case a.text != "":
+		return a.text
+	}
+	return "done"
+}
+
+func unix(seconds int64) string { return time.Unix(seconds, 0).UTC().Format("15:04:05") }
+
+// do makes the call. Given are the decisions of the set-up.
+func (c call) do(l limiter, given map[string]ratelimit.Decision) (a answer) {
+	ctx := context.Background()
+	var err error
+	switch c.what {
+	case "take":
+		a.d, err = l.Take(ctx, c.subject, c.plan, c.n)
+	case "peek":
+		a.d, err = l.Peek(ctx, c.subject, c.plan)
+	case "reset":
+		err = l.Reset(ctx, c.subject)
+	case "refund":
+		d := given[c.subject]
+		err = l.Refund(ctx, c.subject, &d)
+	case "charge":
+		var units [ratelimit.MaxQuotas]int64
+		for i := range c.plan.Len() {
+			units[i] = c.n
+		}
+		err = l.Charge(ctx, c.subject, c.plan, units, start)
+	case "ban":
+		err = l.Ban(ctx, c.subject, c.length)
+	case "lift":
+		a.text = "there was no ban"
+		var lifted bool
+		if lifted, err = l.Lift(ctx, c.subject); lifted {
+			a.text = "there was a ban"
+		}
+	case "bans":
+		var all []ratelimit.Ban
+		all, err = l.Bans(ctx)
+		a.text = list(all)
+	}
+	if err != nil {
+		a.err = err.Error()
+	}
+	return a
+}
+
+func list(bans []ratelimit.Ban) string {
+	if len(bans) == 0 {
+		return "no bans"
+	}
+	var lines []string
+	for _, b := range bans {
+		lines = append(lines, fmt.Sprintf("%s to %s, level %d", b.Subject, unix(b.Ends.Unix()), b.Level))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "; ")
+}
+
+// advance returns by how much a call moves the clock.
+func (c call) advance() time.Duration {
+	if c.what == "clock" {
+		return c.length
+	}
+	return 0
+}

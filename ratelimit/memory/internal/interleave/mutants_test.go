@@ -1,0 +1,73 @@
+package interleave
+
+import (
+	"bytes"
+	"maps"
+	"testing"
+)
+
+// mutants are mistakes in package memory, each of which a case must find.
+var mutants = []struct {
+	name, old, new string
+	finds          string // a case
+}{
+	{
+		name:  "a change that puts no new version into the meter",
+		old:   "(old+versionUnit)&versionMask",
+		new:   "old&versionMask",
+		finds: "a reset, and a new subject in its slot",
+	},
+	{
+		name:  "a charge that does not look again at the hash of the slot it found",
+		old:   "m&marked != 0 || slot.hash() != h",
+		new:   "m&marked != 0",
+		finds: "a reset of the subject in front",
+	},
+	{
+		name:  "a charge that ignores the mark",
+		old:   "m&marked != 0 || slot.hash() != h",
+		new:   "slot.hash() != h",
+		finds: "a ban beside a take",
+	},
+	{
+		name:  "a charge in two steps",
+		old:   "return atomic.CompareAndSwapUint64(&s[wordMeter], uint64(old), uint64(m))",
+		new:   "if s.meter() != old { return false }; s.setMeter(m); return true",
+		finds: "two takes, one unit left",
+	},
+	{
+		name:  "a slot that is not frozen when its table grows",
+		old:   "m := from.freeze()",
+		new:   "m := from.meter()",
+		finds: "a table that grows",
+	},
+	{
+		name:  "a slot that is not frozen when it moves",
+		old:   "m := s.freeze()\n\told := to.freeze()",
+		new:   "m := s.meter()\n\told := to.freeze()",
+		finds: "a reset of the subject in front",
+	},
+}
+
+func TestFindsMutants(t *testing.T) {
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			files := sources(t, *folder)
+			mutated := 0
+			for name, text := range maps.Clone(files) {
+				mutated += bytes.Count(text, []byte(m.old))
+				files[name] = bytes.ReplaceAll(text, []byte(m.old), []byte(m.new))
+			}
+			if mutated != 1 {
+				t.Fatalf("package memory has %d times the text\n\t%s\nwhich this mutant replaces, want once.\n"+
+					"Update the mutant in mutants_test.go to the text that now does this.", mutated, m.old)
+			}
+			if out, failed := run(t, build(t, files), m.finds); !failed {
+				t.Errorf("the case %q finds nothing: %s", m.finds, out)
+			} else {
+				t.Log(out)
+			}
+		})
+	}
+}
