@@ -50,7 +50,7 @@ func (l *Limiter) makeRoom(s *segment, now int64) bool {
 			victim, expired = i, true
 			break
 		}
-		if until := l.heldUntil(s, slot, now); until > now {
+		if until := l.heldUntil(s, slot, m, now); until > now {
 			full = min(full, until)
 			continue
 		}
@@ -67,20 +67,25 @@ func (l *Limiter) makeRoom(s *segment, now int64) bool {
 		}
 		return false
 	}
+	slot := t.slot(victim)
+	m := slot.freeze()
 	if !expired {
+		if l.heldUntil(s, slot, m, now) > now { // it was charged since it was looked at
+			slot.setMeter(m.after(m))
+			return l.makeRoom(s, now)
+		}
 		l.evicted.Add(1)
 	}
-	if slot := t.slot(victim); !expired || slot.meter()&dirty != 0 {
+	if !expired || m&dirty != 0 {
 		s.forgotten(slot) // if it expired: what was saved may not have
 	}
-	l.vacate(s, t, victim)
+	l.vacate(s, t, victim, m)
 	return true
 }
 
 // heldUntil returns the time, in Unix nanoseconds, until which a slot in use must
 // not be forgotten for another; 0 if it may be.
-func (l *Limiter) heldUntil(s *segment, slot slot, now int64) (until int64) {
-	m := slot.meter()
+func (l *Limiter) heldUntil(s *segment, slot slot, m meter, now int64) (until int64) {
 	if m.shape() == int(recordShape) {
 		return l.lastUse(slot, m)
 	}

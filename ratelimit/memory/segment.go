@@ -107,7 +107,7 @@ func (l *Limiter) put(s *segment, h uint64, e *entry, flags meter, now int64) {
 	}
 	slot.setMeter((newMeter(e.count, e.number) | flags | e.old&stored | dirty).after(slot.meter()))
 	if s.full > now {
-		s.full = min(s.full, l.heldUntil(s, slot, now))
+		s.full = min(s.full, l.heldUntil(s, slot, slot.meter(), now))
 	}
 }
 
@@ -190,13 +190,14 @@ func (l *Limiter) drop(s *segment, h uint64) {
 
 // dropAt empties slot i.
 func (l *Limiter) dropAt(s *segment, t *table, i uint64) {
-	l.vacate(s, t, i)
+	l.vacate(s, t, i, t.slot(i).freeze())
 	l.held.Add(-1)
 }
 
-// vacate empties slot i and leaves it counted as held, for another.
-func (l *Limiter) vacate(s *segment, t *table, i uint64) {
-	if m := t.slot(i).meter(); m.shape() < maxShapes {
+// vacate empties slot i, which is frozen and had the meter m, and leaves it
+// counted as held, for another.
+func (l *Limiter) vacate(s *segment, t *table, i uint64, m meter) {
+	if m.shape() < maxShapes {
 		s.unnumber(&l.shapes, m.shape())
 	}
 	t.remove(i)

@@ -92,6 +92,12 @@ func bound() []Case {
 			after:   do(peek("a", large), peek("b", large)),
 		},
 		{
+			Name: "a new subject at the bound, beside a take that reaches half of a quota", max: 1,
+			setUp:   do(cost(4, "a", large)),
+			threads: threads(do(take("b", large).evicting("a")), do(take("a", large).evicting("b"))),
+			after:   do(peek("a", large), peek("b", large)),
+		},
+		{
 			Name: "a new subject at the bound, beside a ban", max: 2,
 			setUp:   do(take("a", large)),
 			threads: threads(do(take("b", large).evicting("a")), do(ban("a").evicting("a", "b")), do(take("a", large).evicting("b"))),
