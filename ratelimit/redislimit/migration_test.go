@@ -46,13 +46,20 @@ func within(t *testing.T) context.Context {
 // owner returns which of the masters has the slot.
 func owner(t *testing.T, cluster *redistest.Cluster, slot int) int {
 	t.Helper()
-	slots, err := cluster.Masters[0].Client().ClusterSlots(ctx).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range slots {
-		if s.Start <= slot && slot <= s.End {
-			return slices.IndexFunc(cluster.Masters, func(m *redistest.Server) bool { return m.Addr == s.Nodes[0].Addr })
+	for i, master := range cluster.Masters {
+		shards, err := master.Client().ClusterShards(ctx).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := master.Client().ClusterMyID(ctx).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, shard := range shards {
+			mine := slices.ContainsFunc(shard.Nodes, func(n redis.Node) bool { return n.ID == id })
+			if mine && slices.ContainsFunc(shard.Slots, func(s redis.SlotRange) bool { return int(s.Start) <= slot && slot <= int(s.End) }) {
+				return i
+			}
 		}
 	}
 	t.Fatalf("slot %d has no master", slot)

@@ -24,11 +24,11 @@ func postName(t *testing.T, c *contract.Client, name string) *contract.Response 
 func TestNames(t *testing.T) {
 	s := start(t, nil)
 	refused := []string{"", " ", strings.Repeat(" ", 255), "a\x00", "\x7f", "a\u009f", "\u200b \u200b", "\u200d\u200c", "\u3000\u2003\u00a0"}
-	for _, blank := range []rune("\t \u00a0\u00ad\u034f\u115f\u1160\u1680\u180e\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a" +
-		"\u200b\u200c\u200d\u2028\u2029\u202f\u205f\u2060\u2061\u2064\u206a\u206f\u2800\u3000\u3164\ufe00\ufe0f\ufeff\uffa0") {
+	for _, blank := range "\t \u00a0\u00ad\u034f\u115f\u1160\u1680\u180e\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a" +
+		"\u200b\u200c\u200d\u2028\u2029\u202f\u205f\u2060\u2061\u2064\u206a\u206f\u2800\u3000\u3164\ufe00\ufe0f\ufeff\uffa0" {
 		refused = append(refused, string(blank), string(blank)+" "+string(blank))
 	}
-	for _, control := range []rune("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069") {
+	for _, control := range "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" {
 		refused = append(refused, string(control), "Duke"+string(control), string(control)+"Duke", "Du"+string(control)+"ke")
 	}
 	for _, name := range refused {

@@ -134,7 +134,7 @@ func (s *shared) err(ctx context.Context) error {
 		return failing(err, s.Mode())
 	}
 	if s.Circuit() != failover.CircuitClosed {
-		return fmt.Errorf("Redis answers again and is about to be used; in force is on_redis_failure: %v", s.Mode())
+		return fmt.Errorf("the shared engine, Redis, answers again and is about to be used; until then on_redis_failure: %v is in force", s.Mode())
 	}
 	return nil
 }
