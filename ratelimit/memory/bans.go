@@ -79,7 +79,8 @@ func (s *segment) banEnds(h uint64, now int64) int64 {
 	return r.banEnds(now)
 }
 
-// name keeps the name of the banned subject h.
+// name keeps the name of the banned subject h, and for a minute after the ban, in
+// which the clock may step back.
 func (s *segment) name(h uint64, subject string, now int64) {
-	s.names.add(h, subject, func(h uint64) bool { return s.banEnds(h, now) > 0 })
+	s.names.add(h, subject, func(h uint64) bool { return s.banEnds(h, now-linger) > 0 })
 }

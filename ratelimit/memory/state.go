@@ -185,7 +185,7 @@ func (l *Limiter) loadRecord(s *segment, h uint64, data []byte, now int64) error
 		return err
 	}
 	s.thaw(h, &e, s.mark(h))
-	if r.length > 0 {
+	if name != "" { // a ban that is long over has none
 		s.name(h, name, now)
 	}
 	return nil
