@@ -69,7 +69,10 @@
 //
 // A subject is kept for a minute after its last window ended, so that a clock
 // which steps back by less finds every account as it was. At the bound a new
-// subject may take its place earlier.
+// subject may take its place earlier. A clock that steps back by more than an
+// hour leaves no subject's usage in its place for longer than two windows and the
+// time until a sweep finds it. A ban or strikes keep their place until the time
+// that the clock said before the step.
 //
 // # Restarts
 //

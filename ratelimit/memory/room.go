@@ -19,13 +19,13 @@ var errFull = fmt.Errorf("%w: the table is full of subjects that are banned, hav
 // it drops one for it: one that means nothing any more, or else the account, of a
 // few, that has used least. It never drops one that is held; if there is nothing
 // else, it refuses, and does not look again before the first of those that are
-// held can be dropped.
+// held can be dropped, unless the clock steps back.
 func (l *Limiter) makeRoom(s *segment, now int64) bool {
 	if l.held.Add(1) <= l.bound {
 		return true
 	}
 	l.held.Add(-1)
-	if s.full > now {
+	if s.full > now && s.since <= now {
 		l.refused.Add(1)
 		return false
 	}
@@ -42,8 +42,11 @@ func (l *Limiter) makeRoom(s *segment, now int64) bool {
 		i := s.hand
 		s.hand++
 		slot := t.slot(i)
-		m := slot.meter()
-		if slot.hash() == 0 || m.frozen() {
+		if slot.hash() == 0 {
+			continue
+		}
+		m := l.pull(slot, now)
+		if m.frozen() {
 			continue
 		}
 		if l.lastUse(slot, m) <= now {
@@ -63,7 +66,7 @@ func (l *Limiter) makeRoom(s *segment, now int64) bool {
 	if victim == t.slots {
 		l.refused.Add(1)
 		if full < math.MaxInt64 {
-			s.full = full
+			s.full, s.since = full, now
 		}
 		return false
 	}

@@ -14,7 +14,8 @@ type segment struct {
 	mu     sync.Mutex
 	used   uint64      // slots in use
 	hand   uint64      // where the next sweep begins
-	full   int64       // until then, in Unix nanoseconds, no slot can make room
+	full   int64       // until then, in Unix nanoseconds, no slot can make room; 0: not known
+	since  int64       // when that was found
 	names  names       // of the banned
 	shapes map[int]int // accounts by the number of their shape
 	gone   []uint64    // keys dropped before their time, for Save

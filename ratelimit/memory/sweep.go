@@ -25,7 +25,11 @@ func (l *Limiter) sweep(s *segment, now int64, steps int) {
 			t = s.table.Load()
 		}
 		slot := t.slot(s.hand)
-		if m := slot.meter(); slot.hash() != 0 && !m.frozen() && l.lastUse(slot, m)+linger <= now {
+		if slot.hash() == 0 {
+			s.hand++
+			continue
+		}
+		if m := l.pull(slot, now); !m.frozen() && l.lastUse(slot, m)+linger <= now {
 			if m&dirty != 0 {
 				s.forgotten(slot) // what was saved may say that it means something for longer
 			}
@@ -37,6 +41,26 @@ func (l *Limiter) sweep(s *segment, now int64, steps int) {
 	if s.used*100 < t.slots*emptiest && t.slots > 2*minSlots {
 		s.table.Store(t.resized(max(s.used*100/((fullest+emptiest)/2), minSlots), t.stride))
 	}
+}
+
+// pull brings windows back that lie more than an hour further ahead than a
+// window may, because the clock stepped back. It returns the meter of the slot,
+// which is in use. A request would bring them back as well; but a subject that
+// sends none would keep its place for as long as the clock was ahead.
+func (l *Limiter) pull(s slot, now int64) meter {
+	m := s.meter()
+	shape := l.shapes.get(m.shape()) // of a record and of a frozen slot: none
+	for i := range shape.len() {
+		length, w := shape.length(i), s.window(i)
+		if w.end()*int64(time.Second)-now <= int64(2*length+time.Hour) {
+			continue
+		}
+		m = s.freeze()
+		s.setWindow(i, newWindow(w.began(), furthest(now, length)))
+		m = (m | dirty).after(m)
+		s.setMeter(m)
+	}
+	return m
 }
 
 // narrow makes the slots as small as the account with the most windows allows,
