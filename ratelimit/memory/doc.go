@@ -52,10 +52,11 @@
 // [ratelimit.ErrUnavailable], and a strike that needs a place of its own is not
 // remembered. [Stats] counts both.
 //
-// The subjects that are held at one time may have 16,382 different combinations
-// of windows and limits. If there are more, subjects count as held from their
-// first unit on; a subject with a combination of windows that is new then gets an
-// error that wraps [ratelimit.ErrUnavailable].
+// The subjects that have a place at one time may have 15,358 different
+// combinations of windows and limits. Beyond that the engine no longer tells the
+// limits apart: it holds a subject with a combination that is new from its first
+// unit on. These subjects may have 1,024 different combinations of windows. A
+// subject with one more gets an error that wraps [ratelimit.ErrUnavailable].
 //
 // # Time
 //

@@ -83,7 +83,7 @@ func TestShapesAreReplaced(t *testing.T) {
 			internalTake(t, l, subject, plans[p], 1)
 		}
 	}
-	if n := len(l.shapes.users); n < maxShapes {
+	if n := len(l.shapes.users); n < limitShapes {
 		t.Fatalf("the test met %d combinations of windows, and no number was used twice", n)
 	}
 	total := 0

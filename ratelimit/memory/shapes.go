@@ -85,13 +85,18 @@ func (x *shapes) get(number int) *cell {
 	return &noCell
 }
 
-// acquire returns the number of a shape, for one more segment.
-func (x *shapes) acquire(s shape) (int, error) {
+// limitShapes is how many shapes may differ in their limits. The numbers beyond
+// are for the shapes of those that find none of these.
+const limitShapes = maxShapes - 1024
+
+// acquire returns the number of a shape, for one more segment. If the shape has
+// none, it gets one below the bound.
+func (x *shapes) acquire(s shape, bound int) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	number, found := x.numbers[s]
 	if !found {
-		if number = x.free(); number < 0 {
+		if number = x.free(bound); number < 0 {
 			return 0, errShapes
 		}
 		x.numbers[s] = number
@@ -101,7 +106,7 @@ func (x *shapes) acquire(s shape) (int, error) {
 	return number, nil
 }
 
-var errShapes = fmt.Errorf("%w: subjects have more than %d combinations of windows and limits", ratelimit.ErrUnavailable, maxShapes)
+var errShapes = fmt.Errorf("%w: subjects have too many combinations of windows", ratelimit.ErrUnavailable)
 
 // release gives a number back for one segment.
 func (x *shapes) release(number int) {
@@ -110,9 +115,9 @@ func (x *shapes) release(number int) {
 	x.users[number]--
 }
 
-// free returns a number that no segment uses, or -1.
-func (x *shapes) free() int {
-	if n := len(x.users); n < maxShapes {
+// free returns a number below the bound that no segment uses, or -1.
+func (x *shapes) free(bound int) int {
+	if n := len(x.users); n < bound {
 		x.users = append(x.users, 0)
 		if cells := *x.cells.Load(); n == len(cells) {
 			grown := make([]cell, min(max(2*n, 8), maxShapes))
@@ -124,8 +129,8 @@ func (x *shapes) free() int {
 		}
 		return n
 	}
-	for range x.users {
-		if x.hand++; x.hand >= len(x.users) {
+	for range bound {
+		if x.hand++; x.hand >= bound {
 			x.hand = 0
 		}
 		if x.users[x.hand] == 0 {
@@ -148,13 +153,13 @@ func (s *segment) number(x *shapes, sh *shape) (int, error) {
 			return i, nil
 		}
 	}
-	number, err := x.acquire(*sh)
+	number, err := x.acquire(*sh, limitShapes)
 	if err != nil {
 		// To hold an account that need not be held is better than to refuse it.
 		for i := range sh.n {
 			sh.limits[i] = 1
 		}
-		if number, err = x.acquire(*sh); err != nil {
+		if number, err = x.acquire(*sh, maxShapes); err != nil {
 			return 0, err
 		}
 	}

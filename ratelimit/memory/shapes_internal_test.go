@@ -1,0 +1,50 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+func noonSharp() time.Time { return time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC) }
+
+// Subjects with more combinations of limits than there are shapes are counted all
+// the same, and held from their first unit on.
+func TestMoreLimitsThanShapes(t *testing.T) {
+	l := internalLimiter(t, Options{MaxSubjects: 30_000, Now: noonSharp})
+	for i := range 150 {
+		for j := range 150 {
+			plan := ratelimit.MustPlan("", ratelimit.Penalty{},
+				ratelimit.PerHour(int64(8+i%8)<<(i/8)), ratelimit.PerDay(int64(8+j%8)<<(j/8)))
+			internalTake(t, l, fmt.Sprint(i, " ", j), plan, 1)
+		}
+	}
+	h := l.key.sum("149 149")
+	table := l.tables[h>>l.shift].Load()
+	i, _ := table.find(h)
+	m := table.slot(i).meter()
+	if held := l.heldUntil(l.segment(h), table.slot(i), m, l.clock.now()); held == 0 {
+		t.Error("a subject whose limits have no shape is not held")
+	}
+}
+
+// If there are no shapes left even for windows alone, a subject with windows that
+// are new is refused, and no other.
+func TestMoreWindowsThanShapes(t *testing.T) {
+	l := internalLimiter(t, Options{MaxSubjects: 30_000, Now: noonSharp})
+	plan := func(i int) *ratelimit.Plan {
+		return ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 100, Window: time.Duration(i+1) * time.Second})
+	}
+	for i := range maxShapes {
+		internalTake(t, l, fmt.Sprint(i), plan(i), 1)
+	}
+	if _, err := l.Take(context.Background(), "new", plan(maxShapes), 1); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("windows that are new: error %v, want ErrUnavailable", err)
+	}
+	internalTake(t, l, "new", plan(maxShapes-1), 1)
+	internalTake(t, l, "another", plan(0), 1)
+}
