@@ -41,6 +41,10 @@ func ExampleLimiter_Save() {
 	stored := map[uint64]memory.Record{} // a table in a database
 	err = before.Save(func(records []memory.Record) error {
 		for _, r := range records {
+			if len(r.Data) == 0 { // forgotten
+				delete(stored, r.Key)
+				continue
+			}
 			stored[r.Key] = r
 		}
 		return nil
@@ -49,6 +53,7 @@ func ExampleLimiter_Save() {
 		panic(err)
 	}
 
+	// The secret is stored as well: an engine with another one finds nothing.
 	after, err := memory.New(memory.Options{Now: now, Secret: before.Secret()})
 	if err != nil {
 		panic(err)

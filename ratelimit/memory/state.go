@@ -11,11 +11,17 @@ import (
 
 // A Record is a part of an engine's state in the form in which it is kept
 // elsewhere: in a row of a database, in a line of a file. Its Data means
-// something only to an engine with the same secret.
+// something only to an engine with the same secret; an engine with another one
+// loads it without an error, and counts it for no subject.
+//
+// A store keeps the latest record of each key, and deletes the row if its Data is
+// empty. It may also delete a row a minute after Expires: Save does not pass
+// on that a record has expired. Or it adds every record to the end of a file, and
+// loads all of the file in order.
 type Record struct {
 	Key     uint64 // of the account or of its strikes and bans
-	Data    []byte // nil: the engine has forgotten this key
-	Expires int64  // Unix seconds from which on it means nothing
+	Data    []byte // empty: the engine has forgotten this key
+	Expires int64  // Unix seconds from which on it means nothing; 0 without Data
 }
 
 // Secret returns the key under which subjects are hashed. An engine that is to
@@ -32,7 +38,10 @@ func (l *Limiter) Secret() []byte {
 // Save calls write with what changed since the last call of Save, in portions
 // of a few thousand records. Records are to be stored in their order, since a key
 // may be forgotten and then come back. If write fails, Save stops with its error,
-// and what was not written is saved the next time.
+// and what was not written is saved the next time. The slice is used again once
+// write returns: write copies the records that it keeps. What [Limiter.Load] took
+// in counts as changed, so that the first Save of an engine passes on all of its
+// state.
 //
 // Save holds no lock while write runs, and locks one segment of some thousand
 // subjects at a time, for about a tenth of a microsecond for each record. Only
@@ -129,21 +138,33 @@ func (s *segment) forget(key uint64) {
 	}
 }
 
-// Load takes in what an engine with the same secret saved. Records that expired
-// more than a minute ago are skipped, as are those for which there is no room. It is meant
-// for an engine that has decided nothing yet. An error is about the data of the
-// record that it names; those before it have been loaded.
+// Load takes in what an engine with the same secret saved. Of several records
+// with one key the last one counts, also if it says that the key was forgotten.
+// Records that expired more than a minute ago are skipped, as are those for which
+// there is no room. Load is meant for an engine that has decided nothing yet. An
+// error is about the data of the record that it names; those before it have been
+// loaded.
 func (l *Limiter) Load(records []Record) error {
 	now := l.clock.now()
 	for _, r := range records {
-		if r.Key < 2 || len(r.Data) == 0 || r.Expires*int64(time.Second)+linger <= now {
-			continue
-		}
-		if err := l.load(r, now); err != nil && !errors.Is(err, ratelimit.ErrUnavailable) {
-			return fmt.Errorf("memory: loading record %016x: %w", r.Key, err)
+		switch {
+		case r.Key < 2:
+		case len(r.Data) == 0:
+			l.unload(r.Key)
+		case r.Expires*int64(time.Second)+linger > now:
+			if err := l.load(r, now); err != nil && !errors.Is(err, ratelimit.ErrUnavailable) {
+				return fmt.Errorf("memory: loading record %016x: %w", r.Key, err)
+			}
 		}
 	}
 	return nil
+}
+
+func (l *Limiter) unload(key uint64) {
+	s := l.segment(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.drop(s, key)
 }
 
 func (l *Limiter) load(r Record, now int64) error {

@@ -120,6 +120,67 @@ func TestLoadedBanThatIsLiftedIsForgotten(t *testing.T) {
 	}
 }
 
+// A file that every Save adds its records to says, read from its beginning, what
+// the last state was.
+func TestLoadReplaysWhatEverySaveWrote(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	l := newLimiter(t, memory.Options{Now: clock.Now})
+	var file []memory.Record
+	step := func(what func() error) {
+		t.Helper()
+		if err := what(); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Save(func(r []memory.Record) error { file = append(file, r...); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, subject := range []string{"lifted", "reset", "banned again", "used again"} {
+		step(func() error { take(t, l, subject, statePlan); return l.Ban(ctx, subject, time.Hour) })
+	}
+	step(func() error { _, err := l.Lift(ctx, "lifted"); return err })
+	for _, subject := range []string{"reset", "banned again", "used again"} {
+		step(func() error { return l.Reset(ctx, subject) })
+	}
+	step(func() error { return l.Ban(ctx, "banned again", time.Minute) })
+	step(func() error { take(t, l, "used again", statePlan); take(t, l, "used again", statePlan); return nil })
+
+	again := newLimiter(t, memory.Options{Now: clock.Now, Secret: l.Secret()})
+	if err := again.Load(file); err != nil {
+		t.Fatal(err)
+	}
+	for _, subject := range []string{"lifted", "reset", "banned again", "used again"} {
+		want, _ := l.Peek(ctx, subject, statePlan)
+		got, err := again.Peek(ctx, subject, statePlan)
+		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })); err != nil || diff != "" {
+			t.Errorf("%s: %v (-saved +loaded)\n%s", subject, err, diff)
+		}
+	}
+	if want, got := l.Stats().Subjects, again.Stats().Subjects; got != want {
+		t.Errorf("%d places in use after Load, want %d", got, want)
+	}
+}
+
+// A caller that keeps only the file of the last run writes all of it anew.
+func TestFirstSavePassesOnWhatWasLoaded(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	l := newLimiter(t, memory.Options{Now: clock.Now})
+	take(t, l, "a", statePlan)
+	if err := l.Ban(ctx, "b", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	first, second := disk{}, disk{}
+	save(t, l, first)
+	again := newLimiter(t, memory.Options{Now: clock.Now, Secret: l.Secret()})
+	if err := again.Load(slices.Collect(maps.Values(first))); err != nil {
+		t.Fatal(err)
+	}
+	save(t, again, second)
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("the first Save after a Load (-loaded +saved):\n%s", diff)
+	}
+}
+
 func TestFailedSaveIsMadeUpFor(t *testing.T) {
 	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
