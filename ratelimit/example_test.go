@@ -97,5 +97,5 @@ func ExampleParseQuota() {
 	// 60 in 1m0s
 	// 1000000 in 24h0m0s
 	// 5 in 2s
-	// ratelimit: quota "5/fortnight": window: want second, minute, hour, day, or a duration such as 30s
+	// ratelimit: quota "5/fortnight": window: want second, minute, hour, day, or a duration such as 30s or 168h
 }

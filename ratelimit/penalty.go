@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -26,7 +27,7 @@ import (
 //
 // The zero Penalty never bans.
 type Penalty struct {
-	Strikes int           // strikes without a ban, 1 to 10000; 0: never ban
+	Strikes int           // strikes without a ban, 1 to 10000; 0 in the zero Penalty only
 	Grace   time.Duration // from the first limited request in a window, 0 to one hour; whole milliseconds
 	Decay   time.Duration // time in which one strike is forgotten; whole seconds, 1s to MaxWindow; 0: 10s
 	Ban     time.Duration // length of the first ban; whole seconds, at least one
@@ -111,6 +112,8 @@ func (p Penalty) validate() error {
 		return nil
 	}
 	switch {
+	case p.Strikes == 0:
+		return errors.New("strikes 0 is not from 1 to 10000; only the zero Penalty, which never bans, has none")
 	case p.Strikes < 1 || p.Strikes > 10_000:
 		return fmt.Errorf("strikes %d is not from 1 to 10000", p.Strikes)
 	case p.Grace < 0 || p.Grace > time.Hour || p.Grace%time.Millisecond != 0:

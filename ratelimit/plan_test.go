@@ -27,7 +27,7 @@ func TestNewPlanRefuses(t *testing.T) {
 		{"at most 4", ratelimit.Penalty{}, []ratelimit.Quota{minute, day, ratelimit.PerHour(1), ratelimit.PerSecond(1), {Limit: 1, Window: 2 * time.Second}}},
 		{"quota 2: limit 0", ratelimit.Penalty{}, []ratelimit.Quota{minute, {Window: time.Hour}}},
 		{"quota 2: a second quota", ratelimit.Penalty{}, []ratelimit.Quota{minute, ratelimit.PerMinute(7)}},
-		{"penalty: strikes", with(func(p *ratelimit.Penalty) { p.Strikes = 0 }), []ratelimit.Quota{minute}},
+		{"penalty: strikes 0 is not from 1 to 10000; only the zero Penalty", with(func(p *ratelimit.Penalty) { p.Strikes = 0 }), []ratelimit.Quota{minute}},
 		{"penalty: strikes", with(func(p *ratelimit.Penalty) { p.Strikes = 10_001 }), []ratelimit.Quota{minute}},
 		{"penalty: grace", with(func(p *ratelimit.Penalty) { p.Grace = -1 }), []ratelimit.Quota{minute}},
 		{"penalty: grace", with(func(p *ratelimit.Penalty) { p.Grace = time.Microsecond }), []ratelimit.Quota{minute}},

@@ -73,13 +73,15 @@ func ParseQuota(text string) (Quota, error) {
 	return q, nil
 }
 
+var errWholeLimit = fmt.Errorf("want a whole number from 1 to %d, such as 60 or 1_000_000", int64(MaxLimit))
+
 func parseLimit(text string) (int64, error) {
 	if text == "" || text[0] < '0' || text[0] > '9' || strings.HasSuffix(text, "_") || strings.Contains(text, "__") {
-		return 0, errors.New("want a whole number")
+		return 0, errWholeLimit
 	}
 	n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
 	if err != nil {
-		return 0, errors.New("want a whole number")
+		return 0, errWholeLimit
 	}
 	return n, nil
 }
@@ -92,7 +94,7 @@ func parseWindow(text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, errors.New("want second, minute, hour, day, or a duration such as 30s")
+		return 0, errors.New("want second, minute, hour, day, or a duration such as 30s or 168h")
 	}
 	return d, nil
 }
