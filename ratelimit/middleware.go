@@ -24,8 +24,9 @@ type Caller struct {
 	// is answered with client_banned in place of api_key_banned.
 	Network bool
 
-	// Exempt says that the request is not limited: it is not counted, its
-	// response has no fields, and the other fields of the Caller are ignored.
+	// Exempt says that the request is not limited: it is not counted and not
+	// observed, its response has no fields, and the other fields of the Caller are
+	// ignored. It does not spare the request what refuses it further in.
 	Exempt bool
 }
 
@@ -41,7 +42,11 @@ const (
 
 // Options are optional settings of the middleware. The zero value works.
 type Options struct {
-	// Cost returns how many units a request costs, at least 1. Nil means 1.
+	// Cost returns how many units a request costs, at least 1. Nil means 1. Every
+	// plan must allow the largest cost in each of its quotas: a request that costs
+	// more is answered with 400. Cost is called before the request goes on. If the
+	// middleware is around an [http.ServeMux], the mux has not matched the request
+	// yet: r.Pattern and the path values are empty.
 	Cost func(r *http.Request) int64
 
 	// OnFailure is what to do when the engine cannot decide.
@@ -66,14 +71,24 @@ type Options struct {
 	// next request.
 	Refund bool
 
-	// Shadow refuses nothing. Decisions are made, charged, put into the fields
-	// (except Retry-After) and observed, and every request goes on, also if the
-	// engine fails or the call is invalid. Nothing is a strike, and no ban starts.
+	// Shadow refuses nothing. Decisions are made, charged and observed, and every
+	// request goes on, also if the engine fails or the call is invalid. Nothing is
+	// a strike, and no ban starts. The fields (except Retry-After) are set, unless a
+	// middleware of this package further out has set them.
+	//
+	// A second middleware in shadow mode tries a new plan beside the one in force.
+	// It needs an engine of its own, or subjects of its own such as
+	// "trial:owner:17": usage belongs to a subject and not to a plan, so one engine
+	// would charge each request to one subject twice.
 	Shadow bool
 
-	// Observe is called with each decision before the request goes on or is
-	// denied. If there is no decision, err says why, and d is what the response
-	// says; d.Plan is nil if c.Plan is.
+	// Observe is called with each decision before the request goes on or is denied,
+	// and c is what identify returned. It is not called for exempt requests. If
+	// there is no decision, err says why, and d is what the response says, which
+	// need not be a refusal; d.Plan is nil if c.Plan is not valid. A request that
+	// costs more than a quota of the plan has an err that wraps
+	// [ErrCostExceedsLimit], also in shadow mode. Observe runs in the goroutine of
+	// the request, and must be safe for concurrent use.
 	Observe func(r *http.Request, c Caller, d Decision, err error)
 
 	// Errors writes denials. Nil works.
@@ -99,8 +114,16 @@ func (o *Options) validate(l Limiter) error {
 //
 // The fields of [Decision.SetFields] are set before the request goes on, so that
 // every response from further in has them, errors and panics included, as long
-// as no handler removes them. Place it after authentication and before
-// everything else.
+// as no handler removes them.
+//
+// Place it after what identifies the caller and before everything else. Requests
+// without valid credentials are counted too if what refuses them is further in.
+// With package bearer that is
+//
+//	auth.Identify(limit(auth.Require(api)))
+//
+// where identify returns a network as the Caller if bearer.FromContext finds no
+// principal.
 func New(l Limiter, identify func(r *http.Request) Caller, opts Options) (func(http.Handler) http.Handler, error) {
 	switch {
 	case l == nil:
@@ -160,12 +183,14 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	admitted := err == nil && d.Allowed()
 	pass := admitted || g.Shadow || err != nil && g.OnFailure == Open && !errors.Is(err, ErrInvalid)
-	d.SetFields(w.Header())
-	if pass && !d.Allowed() {
-		delete(w.Header(), fieldRetryAfter)
-	}
-	if g.DraftFields {
-		d.SetDraftFields(w.Header())
+	if !g.Shadow || w.Header()[fieldLimit] == nil {
+		d.SetFields(w.Header())
+		if pass && !d.Allowed() {
+			delete(w.Header(), fieldRetryAfter)
+		}
+		if g.DraftFields {
+			d.SetDraftFields(w.Header())
+		}
 	}
 	switch {
 	case !pass && err != nil:
@@ -196,9 +221,9 @@ func (g *gate) refuse(w http.ResponseWriter, r *http.Request, d *Decision, err e
 // undecided is what the fields say when there is err in place of a decision: what
 // is left if only the cost is wrong and the engine can tell, otherwise the quota
 // with the shortest window, untouched if the request goes on and used up if it is
-// refused. Without a plan they say nothing.
+// refused. Without a valid plan they say nothing.
 func (g *gate) undecided(r *http.Request, subject string, plan *Plan, cost int64, err error) Decision {
-	if plan == nil {
+	if plan == nil || len(plan.quotas) == 0 {
 		return Decision{}
 	}
 	if peeker, ok := g.limiter.(Peeker); ok && errors.Is(err, ErrCostExceedsLimit) {

@@ -286,6 +286,28 @@ func TestShadow(t *testing.T) {
 	}
 }
 
+// A plan that is tried beside the one in force must not speak for it, on
+// whichever side of it the shadow stands.
+func TestShadowLeavesTheFieldsOfTheLimitInForce(t *testing.T) {
+	at := time.Unix(now, 0)
+	l := engine(t, &at)
+	inForce := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))}
+	trial := ratelimit.Caller{Subject: "trial:a", Plan: ratelimit.MustPlan("q", ratelimit.Penalty{}, ratelimit.PerHour(3))}
+	enforce := func(next http.Handler) http.Handler {
+		return handler(t, l, inForce, ratelimit.Options{DraftFields: true}, next.ServeHTTP)
+	}
+	shadow := func(next http.Handler) http.Handler {
+		return handler(t, l, trial, ratelimit.Options{DraftFields: true, Shadow: true}, next.ServeHTTP)
+	}
+	for i, h := range []http.Handler{enforce(shadow(http.HandlerFunc(ok))), shadow(enforce(http.HandlerFunc(ok)))} {
+		w := get(h)
+		expect(t, w, 200, "", strconv.Itoa(9-i))
+		if got := w.Header().Get("RateLimit-Policy"); got != `"day";q=10;w=86400` {
+			t.Errorf("RateLimit-Policy is %q, want that of the plan in force", got)
+		}
+	}
+}
+
 // Shadow mode passes on what the engine cannot decide, and neither counts strikes
 // nor bans.
 func TestShadowIsHarmless(t *testing.T) {
@@ -313,6 +335,24 @@ func TestShadowIsHarmless(t *testing.T) {
 	expect(t, w, 200, "", "1")
 	if w.Header().Get("Retry-After") != "" || !errors.Is(observed, ratelimit.ErrUnavailable) {
 		t.Errorf("engine down: fields %v, observed %v", w.Header(), observed)
+	}
+}
+
+// The zero Plan is not valid, and says nothing that could be told.
+func TestZeroPlanHasNoFields(t *testing.T) {
+	at := time.Unix(now, 0)
+	for _, opts := range []ratelimit.Options{{}, {Shadow: true}, {OnFailure: ratelimit.Open, DraftFields: true}} {
+		opts.Observe = func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, err error) {
+			if d.Plan != nil || !errors.Is(err, ratelimit.ErrInvalid) {
+				t.Errorf("observed plan %v and error %v", d.Plan, err)
+			}
+		}
+		w := get(handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: new(ratelimit.Plan)}, opts, ok))
+		for _, field := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Reset", "Ratelimit", "Ratelimit-Policy"} {
+			if got, there := w.Header()[field]; there {
+				t.Errorf("%+v: %s is %q, want none", opts, field, got)
+			}
+		}
 	}
 }
 
