@@ -15,6 +15,7 @@ import (
 
 // What the document says of all paths holds for its own path, too.
 func TestDocumentPathIsLikeOthers(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	const allow = "GET, HEAD, OPTIONS"
 	if resp, err := http.DefaultClient.Do(optionsOf(t, "http://"+s.Addr+"/openapi.json")); err != nil {
@@ -36,6 +37,7 @@ func TestDocumentPathIsLikeOthers(t *testing.T) {
 
 // Fields and parameters that mean nothing here change nothing.
 func TestWhatIsIgnored(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 1)
 	plain := s.Get(t, "/v1/pets/1")
@@ -62,6 +64,7 @@ func TestWhatIsIgnored(t *testing.T) {
 
 // Members that the document does not describe are ignored within its bounds.
 func TestBoundsOfBodies(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	body := func(extra string) string { return `{"name":"x","categoryId":1,"extra":` + extra + `}` }
 	nested := func(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
@@ -90,6 +93,7 @@ func TestBoundsOfBodies(t *testing.T) {
 // A request that was admitted is served, even if a ban begins while its body is on
 // its way. The next one meets the ban.
 func TestBanDuringAPost(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	c := s.with(s.key(t, "pushy", "enterprise", "9/minute"))
 	const body = `{"name":"Duke","categoryId":3}`
@@ -125,6 +129,7 @@ func TestBanDuringAPost(t *testing.T) {
 // The fields of a deprecated operation are on every response for its path, that to
 // a preflight included.
 func TestPreflightOfADeprecatedOperation(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *api.Config) { c.Origins = []string{origin} })
 	for _, target := range []string{"/v1/pets/1", "/v1/pet%73/1"} {
 		if h := preflight(t, s, target, origin).Header; h.Get("Deprecation") == "" || h.Get("Sunset") == "" || h.Get("Link") == "" {
@@ -138,6 +143,7 @@ func TestPreflightOfADeprecatedOperation(t *testing.T) {
 
 // The instant of the sunset belongs to the time after it.
 func TestAroundTheSunset(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 1)
 	sunset := time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC)

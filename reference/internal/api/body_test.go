@@ -12,6 +12,7 @@ import (
 )
 
 func TestContentType(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	body := `{"name":"x","categoryId":1}`
 	post := func(lines ...string) *contract.Response {
@@ -48,6 +49,7 @@ func TestContentType(t *testing.T) {
 }
 
 func TestAcceptChoosesTheFormOfErrors(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	for accept, problem := range map[string]bool{
 		"":                              false,
@@ -75,6 +77,7 @@ func TestAcceptChoosesTheFormOfErrors(t *testing.T) {
 }
 
 func TestBodySize(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	json := "Content-Type: application/json"
 	padded := func(size int) string {
@@ -105,6 +108,7 @@ func TestBodySize(t *testing.T) {
 // A client that waits for 100 Continue is told at once what its header section
 // alone gets it, and does not send the body.
 func TestEarlyAnswers(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	small := s.with(s.key(t, "small", "enterprise", "1/minute"))
 	small.Get(t, "/v1/pets")
@@ -160,6 +164,7 @@ func TestEarlyAnswers(t *testing.T) {
 }
 
 func TestBodiesThatAreNotRead(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	t.Run("a large one closes the connection", func(t *testing.T) {
 		resp := s.Raw(t, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n"+strings.Repeat("x", 300000))

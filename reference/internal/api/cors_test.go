@@ -32,6 +32,7 @@ func preflight(t *testing.T, s *service, target, from string) *http.Response {
 }
 
 func TestCORS(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *api.Config) { c.Origins = []string{origin} })
 
 	t.Run("a preflight needs no key and counts for nobody", func(t *testing.T) {
@@ -82,6 +83,7 @@ func TestCORS(t *testing.T) {
 }
 
 func TestCORSIsOffByDefault(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	if resp := preflight(t, s, "/v1/pets", origin); resp.StatusCode != 401 {
 		t.Errorf("a preflight is answered with %d, want 401 like every OPTIONS without a key", resp.StatusCode)

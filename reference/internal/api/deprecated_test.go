@@ -13,6 +13,7 @@ import (
 
 // The client of the tests checks beside this that no other response has them.
 func TestDeprecationFields(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 1)
 	small := s.with(s.key(t, "small", "enterprise", "1/minute"))
@@ -43,6 +44,7 @@ func TestDeprecationFields(t *testing.T) {
 }
 
 func TestSunset(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 1)
 	sunset := time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC)
@@ -73,6 +75,7 @@ func TestSunset(t *testing.T) {
 }
 
 func TestBrownout(t *testing.T) {
+	t.Parallel()
 	begin := time.Date(2026, time.November, 20, 13, 0, 0, 0, time.UTC)
 	s := start(t, func(c *api.Config) {
 		c.Deprecations = getPetLeaving(func(o *deprecation.Options) {
@@ -92,6 +95,7 @@ func TestBrownout(t *testing.T) {
 }
 
 func TestUsesOfDeprecatedOperationsAreCounted(t *testing.T) {
+	t.Parallel()
 	var uses atomic.Int64
 	s := start(t, func(c *api.Config) {
 		c.OnDeprecatedUse = func(operation, owner string) {

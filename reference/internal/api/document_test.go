@@ -45,6 +45,7 @@ func page(t testing.TB, s *service, method, target string, header ...string) (*h
 
 // The document needs no key, and is as long as its Content-Length says.
 func TestDocument(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	resp, body := page(t, s, "GET", "/openapi.json")
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "application/json" || !bytes.Equal(body, s.document) {
@@ -69,6 +70,7 @@ func TestDocument(t *testing.T) {
 }
 
 func TestDocumentIsCompressed(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	for _, accept := range []string{
 		"gzip", "GZip", "x-gzip", "deflate, gzip;q=1.0, *;q=0.5", "br , gzip;q=0.001", "*", "identity;q=0.5, gzip", "gzip, gzip;q=0", "identity;q=0, *",
@@ -104,6 +106,7 @@ func TestDocumentIsCompressed(t *testing.T) {
 // Each coding has a validator of its own, and a client that has the representation
 // does not get it again.
 func TestDocumentIsRevalidated(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	tags := make(map[string]bool)
 	for _, accept := range []string{"gzip", "identity"} {

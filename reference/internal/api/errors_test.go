@@ -132,6 +132,7 @@ func situations() []situation {
 
 // What a client reads is part of the API. The file has it all; -update writes it.
 func TestTextsOfErrors(t *testing.T) {
+	t.Parallel()
 	var text strings.Builder
 	messages := make(map[string][]string) // by code
 	for _, situation := range situations() {
@@ -206,6 +207,7 @@ func documentedErrors(t *testing.T) map[string]string {
 
 // Problem details of a 429 have the types of the draft of the header fields.
 func TestProblemTypes(t *testing.T) {
+	t.Parallel()
 	const types = "https://iana.org/assignments/http-problem-types#"
 	s := start(t, nil)
 	c := s.with(s.key(t, "reader", "enterprise", "1/minute", "1/day", "5/hour"))

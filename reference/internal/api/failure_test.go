@@ -62,6 +62,7 @@ func requests() []contract.Request {
 }
 
 func TestStoreFails(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		fail   func(context.Context) error
 		status int
@@ -97,6 +98,7 @@ func TestStoreFails(t *testing.T) {
 
 // A key that cannot be checked is not the caller's fault: it is charged to nobody.
 func TestKeysCannotBeChecked(t *testing.T) {
+	t.Parallel()
 	for name, adjust := range map[string]func(*api.Config){
 		"the store fails": func(c *api.Config) {
 			c.Keys = &brokenStore{fail: func(context.Context) error { return store.ErrUnavailable }}
@@ -128,6 +130,7 @@ func TestKeysCannotBeChecked(t *testing.T) {
 }
 
 func TestLimiterFails(t *testing.T) {
+	t.Parallel()
 	closed := start(t, func(c *api.Config) { c.Limiter = brokenLimiter{} })
 	closed.Now = time.Now // which the fields of undecided requests are from
 	for _, r := range append(requests(), contract.Request{Target: "/v1/usage"}, contract.Request{Target: "/nothing"}) {

@@ -14,6 +14,7 @@ import (
 // Each request has several things wrong with it, and is answered for the first of
 // them in the order of the checks.
 func TestOrderOfChecks(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 1)
 	long := "?" + strings.Repeat("x", 9000)
@@ -75,6 +76,7 @@ func TestOrderOfChecks(t *testing.T) {
 
 // Whatever becomes of a request with a valid key, it is charged once.
 func TestEveryRequestIsChargedOnce(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 1)
 	c := s.with(s.key(t, "small", "enterprise", "1000/day"))
@@ -119,6 +121,7 @@ func TestEveryRequestIsChargedOnce(t *testing.T) {
 }
 
 func TestAuthentication(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	key := s.Key
 	flipped := key[:len(key)-1] + string("01"[min(1, strings.IndexByte("0", key[len(key)-1])+1)])
@@ -192,6 +195,7 @@ func TestAuthentication(t *testing.T) {
 // What a 401 says does not depend on what is asked for, nor on why a key is not
 // valid.
 func TestRefusedKeysAreToldNothing(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 1)
 	revoked, expired := s.format.Generate(), s.format.Generate()
@@ -221,6 +225,7 @@ func TestRefusedKeysAreToldNothing(t *testing.T) {
 }
 
 func TestKeysActWithinASecond(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	secret := s.format.Generate()
 	c := s.with(secret.Reveal())
@@ -238,6 +243,7 @@ func TestKeysActWithinASecond(t *testing.T) {
 // A request with two Authorization lines is 400 wherever one with a wrong key is
 // 401. It counts for the network, and not for the owner of either key.
 func TestTwoAuthorizationLines(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *api.Config) {
 		c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(100))
 	})

@@ -74,9 +74,7 @@ func start(t testing.TB, adjust func(*api.Config)) *service {
 		t.Fatal(err)
 	}
 	s.document = document.JSON()
-	if s.Contract, err = contract.New(s.document); err != nil {
-		t.Fatal(err)
-	}
+	s.Contract = contractOf(t, s.document)
 	srv, err := server.New(handler, server.Options{MaxConnsPerNetwork: 1000, Logger: c.Logger})
 	if err != nil {
 		t.Fatal(err)
@@ -97,6 +95,24 @@ func start(t testing.TB, adjust func(*api.Config)) *service {
 	})
 	s.Key = s.key(t, "roomy", "enterprise", "4000000000/minute")
 	return s
+}
+
+// contracts has the contract of each document. To make one takes longer than most
+// tests, and they have few documents between them.
+var contracts sync.Map
+
+// contractOf returns the contract of a document.
+func contractOf(t testing.TB, document []byte) *contract.Contract {
+	t.Helper()
+	if c, ok := contracts.Load(string(document)); ok {
+		return c.(*contract.Contract)
+	}
+	c, err := contract.New(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contracts.Store(string(document), c)
+	return c
 }
 
 // key issues a key.

@@ -18,6 +18,7 @@ const (
 
 // A hostile request costs little time and memory, and is answered like any other.
 func TestHostileRequestsAreCheap(t *testing.T) {
+	// Not parallel: it measures the memory of the process.
 	s := start(t, nil)
 	type request struct {
 		method, target, field, value, body string

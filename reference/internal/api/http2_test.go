@@ -16,6 +16,7 @@ import (
 
 // Over TLS and HTTP/2 the responses are the same, but for what only TLS has.
 func TestHTTP2(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	secure := httptest.NewUnstartedServer(s.handler)
 	secure.EnableHTTP2 = true
@@ -82,6 +83,7 @@ func TestHTTP2(t *testing.T) {
 // The header of HSTS means nothing over plain HTTP, and must not be sent there (RFC
 // 6797 section 7.2).
 func TestNoHSTSOverPlainHTTP(t *testing.T) {
+	t.Parallel()
 	if got := start(t, nil).Get(t, "/v1/pets").Header.Get("Strict-Transport-Security"); got != "" {
 		t.Errorf("Strict-Transport-Security is %q over plain HTTP, want none", got)
 	}
@@ -90,6 +92,7 @@ func TestNoHSTSOverPlainHTTP(t *testing.T) {
 // What HTTP/2 sends in another way is read alike: repeated fields, encoded paths,
 // codings, and bodies that are too large, after which the connection lives on.
 func TestHTTP2IsReadAlike(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	secure := httptest.NewUnstartedServer(s.handler)
 	secure.EnableHTTP2 = true

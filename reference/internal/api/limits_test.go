@@ -27,6 +27,7 @@ func fieldsOf(resp *contract.Response) fields {
 }
 
 func TestPlans(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	const midnight = 12 * 60 * 60
 	for _, test := range []struct {
@@ -47,6 +48,7 @@ func TestPlans(t *testing.T) {
 }
 
 func TestQuota(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	c := s.with(s.key(t, "small", "enterprise", "3/minute", "5/day"))
 	get := func(status int, want fields) *contract.Response {
@@ -77,6 +79,7 @@ func TestQuota(t *testing.T) {
 }
 
 func TestQuotaIsThatOfTheOwner(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	first := s.with(s.key(t, "shared", "enterprise", "2/minute"))
 	second := s.with(s.key(t, "shared", "enterprise", "2/minute"))
@@ -89,6 +92,7 @@ func TestQuotaIsThatOfTheOwner(t *testing.T) {
 }
 
 func TestParallelRequestsAdmitTheLimitExactly(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	c := s.with(s.key(t, "small", "enterprise", "10/minute"))
 	var wg sync.WaitGroup
@@ -114,6 +118,7 @@ func TestParallelRequestsAdmitTheLimitExactly(t *testing.T) {
 }
 
 func TestBan(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	c := s.with(s.key(t, "pushy", "enterprise", "2/minute"))
 	c.Get(t, "/v1/pets")
@@ -155,6 +160,7 @@ type wireUsage struct {
 }
 
 func TestUsage(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	c := s.with(s.key(t, "curious", "free"))
 	c.Get(t, "/v1/pets")
@@ -181,6 +187,7 @@ func TestUsage(t *testing.T) {
 // Callers without a valid key are counted by their network, and never against
 // anybody's key.
 func TestAnonymousCallers(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *api.Config) {
 		c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.DefaultPenalty(), ratelimit.PerMinute(5))
 	})
@@ -209,6 +216,7 @@ func TestAnonymousCallers(t *testing.T) {
 }
 
 func TestNetworksBehindATrustedProxy(t *testing.T) {
+	t.Parallel()
 	client, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 	if err != nil {
 		t.Fatal(err)
@@ -239,6 +247,7 @@ func TestNetworksBehindATrustedProxy(t *testing.T) {
 }
 
 func TestAPlanThatChangesKeepsItsUsage(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	small := s.with(s.key(t, "growing", "free"))
 	for range 10 {
@@ -251,6 +260,7 @@ func TestAPlanThatChangesKeepsItsUsage(t *testing.T) {
 }
 
 func TestDraftFields(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *api.Config) { c.DraftFields = true })
 	c := s.with(s.key(t, "modern", "free"))
 	for _, target := range []string{"/v1/pets", "/v1/usage"} {
@@ -283,6 +293,7 @@ func strikesLeft(t *testing.T, c *contract.Client) int {
 // Strikes are forgotten as time passes, and GET /v1/usage says how many are left
 // at the time of its response. A refused request says the same in its text.
 func TestStrikesDecay(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	c := s.with(s.key(t, "pushy", "enterprise", "1/day"))
 	c.Get(t, "/v1/pets")

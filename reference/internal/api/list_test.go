@@ -25,6 +25,7 @@ func next(t testing.TB, resp *contract.Response) string {
 }
 
 func TestListPets(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	if resp := s.Get(t, "/v1/pets"); string(resp.Data) != "[]\n" || next(t, resp) != "" {
 		t.Errorf("the list of no pets is %q with the next page %q, want [] and none", resp.Data, next(t, resp))
@@ -61,6 +62,7 @@ func TestListPets(t *testing.T) {
 }
 
 func TestListPetsRefuses(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 3)
 	for _, query := range []string{
@@ -78,6 +80,7 @@ func TestListPetsRefuses(t *testing.T) {
 }
 
 func TestWalk(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	all := s.pets(t, 50)
 	for _, filter := range []string{"", "available", "pending", "sold"} {
@@ -130,6 +133,7 @@ func query(t testing.TB, target string) url.Values {
 }
 
 func TestWalkMeetsWhatIsAddedMeanwhileOnce(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 4)
 	first := s.Get(t, "/v1/pets?limit=3")
@@ -145,6 +149,7 @@ func TestWalkMeetsWhatIsAddedMeanwhileOnce(t *testing.T) {
 }
 
 func TestCursor(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 30)
 	link := next(t, s.Get(t, "/v1/pets?status=sold&limit=2"))

@@ -22,6 +22,7 @@ func postName(t *testing.T, c *contract.Client, name string) *contract.Response 
 // A name can be read: it has something to see, and nothing that hides or reorders
 // what surrounds it.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	refused := []string{"", " ", strings.Repeat(" ", 255), "a\x00", "\x7f", "a\u009f", "\u200b \u200b", "\u200d\u200c", "\u3000\u2003\u00a0"}
 	for _, blank := range "\t \u00a0\u00ad\u034f\u115f\u1160\u1680\u180e\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a" +
@@ -63,6 +64,7 @@ func TestNames(t *testing.T) {
 // A name that was stored under older rules does not break the promise of a
 // response.
 func TestNamesOfOldPets(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	pet := s.pets(t, 1)[0]
 	if _, err := s.db.CreatePet(t.Context(), newPetNamed("\u202ekuD")); err != nil {

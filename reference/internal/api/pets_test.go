@@ -29,6 +29,7 @@ func decode[T any](t testing.TB, resp *contract.Response) T {
 }
 
 func TestCreatePet(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	tests := []struct {
 		name string
@@ -65,6 +66,7 @@ func TestCreatePet(t *testing.T) {
 }
 
 func TestCreatePetRefuses(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	tests := map[string]struct {
 		body    string
@@ -122,6 +124,7 @@ func TestCreatePetRefuses(t *testing.T) {
 }
 
 func TestGetPet(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 2)
 	want(t, s.Get(t, "/v1/pets/2"), 200, "")
@@ -138,6 +141,7 @@ func TestGetPet(t *testing.T) {
 }
 
 func TestMethodsThatReadHaveTheFieldsOfGET(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 30)
 	for _, target := range []string{"/v1/pets", "/v1/pets?limit=100", "/v1/pets/1", "/v1/pets/99", "/v1/pets?limit=x", "/v1/nothing", "/v1/usage"} {

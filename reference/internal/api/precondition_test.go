@@ -8,6 +8,7 @@ import (
 )
 
 func TestConditionalRequests(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 2)
 	etag := s.Get(t, "/v1/pets/1").Header.Get("ETag")

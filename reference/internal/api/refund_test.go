@@ -25,6 +25,7 @@ func remaining(t *testing.T, c *contract.Client) []int64 {
 
 // The caller does not pay for failures of the server, in any of its windows.
 func TestFailuresOfTheServerAreRefunded(t *testing.T) {
+	t.Parallel()
 	for name, fail := range map[string]func(context.Context) error{
 		"unavailable": func(context.Context) error { return store.ErrUnavailable },
 		"too slow":    func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
@@ -55,6 +56,7 @@ func TestFailuresOfTheServerAreRefunded(t *testing.T) {
 
 // A client that hangs up pays for what it asked for.
 func TestAbandonedRequestsAreNotRefunded(t *testing.T) {
+	t.Parallel()
 	hangUp := func() {}
 	s := start(t, func(c *api.Config) {
 		c.Pets = &brokenStore{fail: func(ctx context.Context) error {

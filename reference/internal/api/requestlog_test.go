@@ -23,6 +23,7 @@ func (l lines) Write(p []byte) (int, error) {
 }
 
 func TestRequestLog(t *testing.T) {
+	t.Parallel()
 	log := make(lines, 100)
 	s := start(t, func(c *api.Config) {
 		c.Logger = slog.New(slog.NewJSONHandler(log, nil))
@@ -84,6 +85,7 @@ func TestRequestLog(t *testing.T) {
 // Durations are numbers of milliseconds. A line about a page says how many more of
 // those the network can have.
 func TestRequestLogOfPages(t *testing.T) {
+	t.Parallel()
 	log := make(lines, 100)
 	s := start(t, func(c *api.Config) {
 		now, calls := c.Now, 0
@@ -104,6 +106,7 @@ func TestRequestLogOfPages(t *testing.T) {
 // The log says under which network a request was counted, and why it is a proxy's
 // if that did not name its client.
 func TestRequestLogOfProxies(t *testing.T) {
+	t.Parallel()
 	log := make(lines, 100)
 	few := fewUncharged(t)
 	s := start(t, func(c *api.Config) {

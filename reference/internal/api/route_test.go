@@ -29,6 +29,7 @@ func spellings(p string) []string {
 // A path may be percent-encoded in many ways. What is served, what is charged and
 // what the header fields say depends on none of them.
 func TestSpellingOfAPathDoesNotMatter(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 1)
 	n := 0
@@ -59,6 +60,7 @@ func TestSpellingOfAPathDoesNotMatter(t *testing.T) {
 
 // Paths that look like /v1/usage and are others are not served, and are charged.
 func TestPathsLikeUsageAreCharged(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	c := s.with(s.key(t, "small", "enterprise", "1000/day"))
 	remaining := int64(1000)
@@ -79,6 +81,7 @@ func TestPathsLikeUsageAreCharged(t *testing.T) {
 
 // A ban leaves a client /v1/usage, in each spelling, and nothing else.
 func TestSpellingsDuringABan(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	c := s.with(s.key(t, "pushy", "enterprise", "1/minute"))
 	if err := s.limits.Ban(t.Context(), "owner:pushy", time.Minute); err != nil {

@@ -29,6 +29,7 @@ func fewUncharged(t *testing.T) func(*api.Config) {
 // A network can have only so many pages. That limits nothing else, and no other
 // network.
 func TestPagesAreLimited(t *testing.T) {
+	t.Parallel()
 	s := start(t, fewUncharged(t))
 	for i, header := range []string{"Accept-Encoding: gzip", "If-None-Match: *", "Accept: */*"} {
 		resp, _ := page(t, s, "GET", "/openapi.json", header)
@@ -61,6 +62,7 @@ func TestPagesAreLimited(t *testing.T) {
 // An owner can ask for its usage only so often, also during a ban. Other owners,
 // pages and its own quota are not touched.
 func TestUsageIsLimited(t *testing.T) {
+	t.Parallel()
 	for _, banned := range []bool{false, true} {
 		s := start(t, fewUncharged(t))
 		c := s.with(s.key(t, "curious", "enterprise", "100/day"))
@@ -93,6 +95,7 @@ func TestUsageIsLimited(t *testing.T) {
 
 // Pages are served while the limiter fails.
 func TestPagesWithoutLimiter(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(c *api.Config) { c.Limiter = brokenLimiter{} })
 	if resp, _ := page(t, s, "GET", "/openapi.json"); resp.StatusCode != http.StatusOK {
 		t.Errorf("GET /openapi.json: %d, want 200", resp.StatusCode)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestMethods(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 1)
 	allow := map[string]string{
@@ -44,6 +45,7 @@ func TestMethods(t *testing.T) {
 }
 
 func TestPathsAreExact(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	s.pets(t, 1)
 	for _, target := range []string{
@@ -66,6 +68,7 @@ func TestPathsAreExact(t *testing.T) {
 }
 
 func TestTargetLength(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	for _, size := range []int{8193, 20000, 60000} {
 		want(t, s.Get(t, "/v1/pets?"+strings.Repeat("x", size-len("/v1/pets?"))), 414, "uri_too_long")
@@ -75,6 +78,7 @@ func TestTargetLength(t *testing.T) {
 }
 
 func TestProtocolVersions(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	auth := "Authorization: Bearer " + s.Key + "\r\n"
 	resp := s.Raw(t, "GET /v1/pets HTTP/1.0\r\n"+auth+"\r\n")
@@ -87,6 +91,7 @@ func TestProtocolVersions(t *testing.T) {
 
 // What net/http cannot serve it refuses by itself, without reaching the API.
 func TestBrokenHTTPIsRefused(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	auth := "Authorization: Bearer " + s.Key + "\r\n"
 	for name, octets := range map[string]string{
@@ -117,6 +122,7 @@ func TestBrokenHTTPIsRefused(t *testing.T) {
 }
 
 func TestRequestID(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	if got := s.Get(t, "/v1/pets", "X-Request-Id: abc-1.2_Z").Header.Get("X-Request-Id"); got != "abc-1.2_Z" {
 		t.Errorf("X-Request-Id is %q, want the one that was sent", got)
