@@ -36,6 +36,7 @@ type planJSON struct {
 type plansAnswer struct {
 	Plans     []planJSON        `json:"plans"`
 	Anonymous []ratelimit.Quota `json:"anonymous"`
+	Uncharged []ratelimit.Quota `json:"uncharged"`
 	Penalty   *penaltyJSON      `json:"penalty,omitempty"` // not there: nobody is banned
 }
 
@@ -50,7 +51,7 @@ type penaltyJSON struct {
 }
 
 func plansJSON(c *config.Config) plansAnswer {
-	answer := plansAnswer{Anonymous: c.Anonymous.Quotas()}
+	answer := plansAnswer{Anonymous: c.Anonymous.Quotas(), Uncharged: c.Uncharged.Quotas()}
 	if p := c.Penalty; p.Strikes > 0 {
 		answer.Penalty = &penaltyJSON{
 			Strikes: p.Strikes, Grace: short(p.Grace), Decay: short(p.Decay),
@@ -77,6 +78,7 @@ func printPlans(w io.Writer, c *config.Config) error {
 		}
 	}
 	t.row("(no key)", quotasText(c.Anonymous)+", by network")
+	t.row("(uncharged)", quotasText(c.Uncharged)+", by owner or network")
 	if err := t.flush(); err != nil {
 		return err
 	}

@@ -295,7 +295,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 		{"too large", tempFile(t, strings.Repeat("#", maxFile+1)), "larger than 64 KiB"},
 		{"not UTF-8", tempFile(t, "listen: \xff\n"), "not text in UTF-8"},
 		{"deep brackets", tempFile(t, "a:\n"+strings.Repeat("[", maxFile/2)), ":2:1: brackets are nested deeper than 32"},
-		{"long line", tempFile(t, "a:\n"+strings.Repeat("- ", maxFile/4)), ":2:1: the line is longer than 8192 octets"},
+		{"long line", tempFile(t, "a:\n"+strings.Repeat("- ", maxFile/4)), ":2:1: the line is longer than 8192 bytes"},
 	} {
 		_, err := Load(Flags{Config: &tt.path}, os.LookupEnv)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Count(err.Error(), tt.path) != 1 {

@@ -47,8 +47,8 @@ type member struct {
 // Bounds of a file. The parser's time and memory grow with the square of the
 // depth, so that a file of brackets would take all there is.
 const (
-	maxFile  = 64 << 10 // octets
-	maxLine  = 8 << 10  // octets, which also bounds the depth of "- - -"
+	maxFile  = 64 << 10 // bytes
+	maxLine  = 8 << 10  // bytes, which also bounds the depth of "- - -"
 	maxDepth = 32       // of brackets and braces
 )
 
@@ -78,7 +78,7 @@ func checkBounds(content []byte) (what string, line int) {
 			return fmt.Sprintf("brackets are nested deeper than %d", maxDepth), line
 		}
 		if length > maxLine {
-			return fmt.Sprintf("the line is longer than %d octets", maxLine), line
+			return fmt.Sprintf("the line is longer than %d bytes", maxLine), line
 		}
 	}
 	return "", 0

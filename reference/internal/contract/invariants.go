@@ -124,7 +124,7 @@ func content(resp *Response) error {
 			errs = append(errs, fmt.Errorf("Content-Length is %q", length))
 		}
 	case length != strconv.Itoa(len(resp.Data)):
-		errs = append(errs, fmt.Errorf("Content-Length is %q, and the body has %d octets", length, len(resp.Data)))
+		errs = append(errs, fmt.Errorf("Content-Length is %q, and the body has %d bytes", length, len(resp.Data)))
 	}
 	if t := resp.Header.Get("Content-Type"); t != "application/json" && !(t == "application/problem+json" && resp.StatusCode >= 400) {
 		errs = append(errs, fmt.Errorf("Content-Type is %q", t))

@@ -185,7 +185,7 @@ func scanKey(row interface{ Scan(...any) error }) (store.Key, error) {
 	case err != nil:
 		return store.Key{}, err
 	case len(digest) != len(k.Digest):
-		return store.Key{}, fmt.Errorf("key %s: stored digest has %d octets", k.ID, len(digest))
+		return store.Key{}, fmt.Errorf("key %s: stored digest has %d bytes", k.ID, len(digest))
 	}
 	copy(k.Digest[:], digest)
 	if err := json.Unmarshal(quotas, &k.Quotas); err != nil {

@@ -48,7 +48,7 @@ func (k NewKey) Validate() error {
 			return err
 		}
 		if len(quota) > maxQuotaText {
-			return fmt.Errorf("%w: key quota is longer than %d octets", ErrInvalid, maxQuotaText)
+			return fmt.Errorf("%w: key quota is longer than %d bytes", ErrInvalid, maxQuotaText)
 		}
 	}
 	if err := checkLastFour(k.LastFour); err != nil {
@@ -70,7 +70,7 @@ func checkLastFour(text string) error {
 		return err
 	}
 	if len(text) != 4 {
-		return fmt.Errorf("%w: key's last four characters are %d octets", ErrInvalid, len(text))
+		return fmt.Errorf("%w: key's last four characters are %d bytes", ErrInvalid, len(text))
 	}
 	return nil
 }
