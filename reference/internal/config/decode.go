@@ -23,19 +23,24 @@ func (d *decoder) at(n *node) place { return place{d.file, n.line, n.column} }
 // fields are the members that a group can have, with what reads them.
 type fields map[string]func(n *node, setting string)
 
-// decode sets everything in the file.
-func (d *decoder) decode(root *node) {
-	f := fields{
+// inFile returns the settings that only the file can give.
+func (d *decoder) inFile() fields {
+	return fields{
 		"draft_headers":    d.draftHeaders,
 		"on_redis_failure": d.onRedisFailure,
 		"trusted_proxies":  d.trustedProxies,
 		"cors_origins":     d.corsOrigins,
-		"penalty":          func(*node, string) {}, // below
+		"penalty":          func(*node, string) {}, // see decode
 		"plans":            d.plans,
 		"anonymous":        d.anonymous,
 		"uncharged":        d.uncharged,
 		"deprecations":     d.deprecations,
 	}
+}
+
+// decode sets everything in the file.
+func (d *decoder) decode(root *node) {
+	f := d.inFile()
 	for _, o := range outsiders {
 		f[o.name] = func(n *node, setting string) { d.outside(n, setting, o) }
 	}

@@ -11,23 +11,48 @@ import (
 var ofKubernetes = regexp.MustCompile(`^PETSTORE_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 
 // CheckEnvironment returns an error that names each variable in environ, which is
-// in the form of [os.Environ], that begins with PETSTORE_ and is not a setting, with
-// the setting that comes nearest. A misspelt variable would otherwise be ignored.
-// Variables that Kubernetes sets for services are not errors.
+// in the form of [os.Environ], that begins with PETSTORE_ and is not a setting. The
+// error says which setting comes nearest, or that the setting belongs in the file. A
+// misspelt variable would otherwise be ignored. Variables that Kubernetes sets for
+// services are not errors.
 func CheckEnvironment(environ []string) error {
 	known := []string{variable("config")}
 	for _, o := range outsiders {
 		known = append(known, variable(o.name))
 	}
-	slices.Sort(known)
+	candidates := slices.Clone(known)
+	for setting := range (&decoder{}).inFile() {
+		candidates = append(candidates, variable(setting))
+	}
+	slices.Sort(candidates)
 	var r report
 	for _, entry := range slices.Sorted(slices.Values(environ)) {
 		name, _, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, variable("")) && !slices.Contains(known, name) && !ofKubernetes.MatchString(name) {
-			r.add(place{text: name}, "", "there is no such variable; did you mean %s?", nearest(name, known))
+		if !strings.HasPrefix(name, variable("")) || slices.Contains(known, name) || ofKubernetes.MatchString(name) {
+			continue
 		}
+		if setting := fileOnly(name); setting != "" {
+			r.add(place{text: name}, "", "%s cannot be set in the environment; put it into the settings file, which --config or %s names", setting, variable("config"))
+			continue
+		}
+		meant := nearest(name, candidates)
+		if setting := fileOnly(meant); setting != "" {
+			meant = setting + " in the settings file"
+		}
+		r.add(place{text: name}, "", "there is no such variable; did you mean %s?", meant)
 	}
 	return r.err()
+}
+
+// fileOnly returns the setting that a variable stands for, if only the file can give
+// it: plans for PETSTORE_PLANS and PETSTORE_PLANS_FREE.
+func fileOnly(name string) string {
+	for setting := range (&decoder{}).inFile() {
+		if v := variable(setting); name == v || strings.HasPrefix(name, v+"_") {
+			return setting
+		}
+	}
+	return ""
 }
 
 // nearest returns the element of names that takes the fewest edits to make from

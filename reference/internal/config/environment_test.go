@@ -13,9 +13,12 @@ func TestUnknownVariablesAreRefused(t *testing.T) {
 		{"misspelt", []string{"PETSTORE_LISTEN_ADMIN=x", "PETSTORE_DATABSE=a=b"},
 			"PETSTORE_DATABSE: there is no such variable; did you mean PETSTORE_DATABASE?\n" +
 				"PETSTORE_LISTEN_ADMIN: there is no such variable; did you mean PETSTORE_LISTEN?"},
-		{"a setting of the file alone", []string{"PETSTORE_PLANS=x"},
-			"PETSTORE_PLANS: there is no such variable; did you mean PETSTORE_REDIS?"},
-		{"the prefix alone", []string{"PETSTORE_=x"}, "PETSTORE_: there is no such variable; did you mean PETSTORE_REDIS?"},
+		{"settings of the file alone", []string{"PETSTORE_PLANS=x", "PETSTORE_PENALTY_STRIKES=1", "PETSTORE_TRUSTED_PROXIES=10.0.0.0/8"},
+			"PETSTORE_PENALTY_STRIKES: penalty cannot be set in the environment; put it into the settings file, which --config or PETSTORE_CONFIG names\n" +
+				"PETSTORE_PLANS: plans cannot be set in the environment; put it into the settings file, which --config or PETSTORE_CONFIG names\n" +
+				"PETSTORE_TRUSTED_PROXIES: trusted_proxies cannot be set in the environment; put it into the settings file, which --config or PETSTORE_CONFIG names"},
+		{"nearly a setting of the file alone", []string{"PETSTORE_PLAN=x"}, "PETSTORE_PLAN: there is no such variable; did you mean plans in the settings file?"},
+		{"the prefix alone", []string{"PETSTORE_=x"}, "PETSTORE_: there is no such variable; did you mean plans in the settings file?"},
 		{"Kubernetes", []string{
 			"PETSTORE_SERVICE_HOST=10.0.0.1", "PETSTORE_SERVICE_PORT=80", "PETSTORE_SERVICE_PORT_HTTP=80", "PETSTORE_PORT=tcp://10.0.0.1:80",
 			"PETSTORE_PORT_80_TCP=x", "PETSTORE_PORT_80_TCP_ADDR=x", "PETSTORE_REDIS_PORT_6379_TCP_PROTO=x", "PETSTORE_REDIS_SERVICE_HOST=x",
