@@ -12,10 +12,10 @@ import (
 
 type bansCmd struct {
 	List bansListCmd `cmd:"" help:"List the bans in force."`
-	Lift bansLiftCmd `cmd:"" help:"Lift a ban, and forget what led to it."`
+	Lift bansLiftCmd `cmd:"" help:"Unban an owner or a network, and forget its strikes and earlier bans."`
 }
 
-// adminFlags are for commands that speak to a running server.
+// adminFlags are for commands that call a running server.
 type adminFlags struct {
 	configFlag
 	AdminListen *string `placeholder:"HOST:PORT" help:"The server's admin listener is here ($$PETSTORE_ADMIN_LISTEN). Its token, if it has one, is in $$PETSTORE_ADMIN_TOKEN or the settings file."`
@@ -27,7 +27,7 @@ func (f adminFlags) client() (admin.Client, error) {
 		return admin.Client{}, err
 	}
 	if settings.AdminListen == "" {
-		return admin.Client{}, usageError{fmt.Errorf("%s: admin_listen: is turned off, and bans are reached through it; name it with --admin-listen", settings.Where("admin_listen"))}
+		return admin.Client{}, usageError{fmt.Errorf("%s: admin_listen: the admin listener, which this command calls, is turned off; name it with --admin-listen", settings.Where("admin_listen"))}
 	}
 	return admin.Client{Addr: settings.AdminListen, Token: settings.AdminToken.Reveal()}, nil
 }
@@ -50,7 +50,7 @@ func (c bansListCmd) Run(ctx context.Context, o output) error {
 		return printJSON(o.out, bans)
 	}
 	if len(bans) == 0 {
-		o.say("Nobody is banned.")
+		o.say("There are no bans.")
 		return nil
 	}
 	t := newTable(o.out, "OWNER", "NETWORK", "ENDS", "LEVEL")
@@ -62,7 +62,7 @@ func (c bansListCmd) Run(ctx context.Context, o output) error {
 
 type bansLiftCmd struct {
 	Owner   string `arg:"" optional:"" help:"Owner of the banned keys, as in the list."`
-	Network string `placeholder:"ADDRESS" help:"Lift the ban of a network of callers without a key, in place of an owner's."`
+	Network string `placeholder:"ADDRESS" help:"Unban the network of this address, of callers without a key, instead of an owner."`
 	adminFlags
 }
 
@@ -83,9 +83,9 @@ func (c bansLiftCmd) Run(ctx context.Context, o output) error {
 		return explainAdmin(err)
 	}
 	if !was {
-		return fmt.Errorf("%q is not banned; petstore bans list shows who is", whose)
+		return fmt.Errorf("%q is not banned; petstore bans list shows the bans", whose)
 	}
-	o.say("The ban of %q is lifted.", whose)
+	o.say("%q is no longer banned.", whose)
 	return nil
 }
 
@@ -95,7 +95,7 @@ func explainAdmin(err error) error {
 	case errors.Is(err, admin.ErrToken):
 		return fmt.Errorf("%w; set PETSTORE_ADMIN_TOKEN, or admin_token in the settings file", err)
 	case errors.Is(err, admin.ErrNoAnswer):
-		return fmt.Errorf("%w; start one with petstore serve, or say where it is with --admin-listen", err)
+		return fmt.Errorf("%w; start one with petstore serve, or name its admin listener with --admin-listen", err)
 	default:
 		return err
 	}

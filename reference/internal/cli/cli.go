@@ -24,9 +24,9 @@ const description = "The pets API: a server, and the tools to run it."
 
 type commands struct {
 	Serve   serveCmd   `cmd:"" default:"withargs" help:"Run the server. This is the command if none is given."`
-	Keys    keysCmd    `cmd:"" help:"Make, list and end API keys."`
-	Bans    bansCmd    `cmd:"" help:"List and lift bans on a running server."`
-	Plans   plansCmd   `cmd:"" help:"Show the plans that the settings give."`
+	Keys    keysCmd    `cmd:"" help:"Make, list, revoke and replace API keys."`
+	Bans    bansCmd    `cmd:"" help:"List and end bans on a running server."`
+	Plans   plansCmd   `cmd:"" help:"Show the plans of the settings."`
 	OpenAPI openapiCmd `cmd:"" name:"openapi" help:"Print the OpenAPI document of the API."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
@@ -37,10 +37,10 @@ type output struct {
 	err io.Writer // what else there is to say
 }
 
-// say tells the person at the terminal something that is no result.
+// say writes a message for the person at the terminal, which is not a result.
 func (o output) say(format string, args ...any) { fmt.Fprintf(o.err, format+"\n", args...) }
 
-// usageError is the fault of whoever gave the command.
+// usageError is a mistake in the command line, the environment or the settings.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -77,7 +77,7 @@ func (o output) misused(err error) int {
 		command = " " + e.Context.Selected().Path()
 	}
 	o.complain(err)
-	o.say("Run \"petstore%s --help\" for what can be given.", command)
+	o.say("Run \"petstore%s --help\" for the arguments.", command)
 	return exitUsage
 }
 

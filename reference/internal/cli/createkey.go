@@ -13,17 +13,17 @@ import (
 
 type keysCreateCmd struct {
 	Name      string        `required:"" placeholder:"TEXT" help:"What the key is for."`
-	Owner     string        `required:"" placeholder:"TEXT" help:"Whom its usage is counted for. All keys of an owner share one quota."`
+	Owner     string        `required:"" placeholder:"TEXT" help:"The owner that usage is counted for. All keys of an owner share one quota."`
 	Plan      string        `required:"" placeholder:"PLAN" help:"A plan of the settings, such as free; see petstore plans."`
-	Quota     []string      `sep:"none" placeholder:"LIMIT/WINDOW" help:"A quota of the key, such as 5000/minute. Needed for a custom plan, and only for that; up to four."`
-	ExpiresIn time.Duration `placeholder:"DURATION" help:"When the key ends, counted from now, such as 720h. Never if it is not given."`
+	Quota     []string      `sep:"none" placeholder:"LIMIT/WINDOW" help:"A quota of the key, such as 5000/minute. Required for a custom plan and refused for any other; up to four."`
+	ExpiresIn time.Duration `placeholder:"DURATION" help:"How long the key is valid from now, such as 720h. Without it the key never expires."`
 	databaseFlags
 }
 
 // Help is shown by --help.
 func (keysCreateCmd) Help() string {
-	return `The key goes to standard output and nothing else does. It is shown only now, since
-just a digest of it is stored. Running servers accept it within a second.`
+	return `Only the key goes to standard output. It is shown only now, since the database holds
+only a digest of it. Running servers accept it within a second.`
 }
 
 func (c keysCreateCmd) Run(ctx context.Context, o output) error {
@@ -35,7 +35,7 @@ func (c keysCreateCmd) Run(ctx context.Context, o output) error {
 		return usageError{fmt.Errorf("keys create: --plan, --quota: %w", err)}
 	}
 	if c.ExpiresIn < 0 {
-		return usageError{errors.New("keys create: --expires-in: a key cannot have ended before it was made")}
+		return usageError{errors.New("keys create: --expires-in: a key must not expire before it is made")}
 	}
 	secret, err := service.NewSecret()
 	if err != nil {
@@ -61,8 +61,8 @@ func (c keysCreateCmd) Run(ctx context.Context, o output) error {
 	})
 }
 
-// showKey prints a key that was just stored. A key that nobody has seen is of no
-// use, and the error says which.
+// showKey prints a key that was just stored. If it cannot, the key is useless, and
+// the error names it.
 func (o output) showKey(key store.Key, secret apikey.Secret) error {
 	if _, err := fmt.Fprintln(o.out, secret.Reveal()); err != nil {
 		return fmt.Errorf("key %s was made and could not be printed; revoke it and make another: %w", key.ID, err)

@@ -13,9 +13,9 @@ import (
 
 type keysCmd struct {
 	Create keysCreateCmd `cmd:"" help:"Make a key and print it."`
-	List   keysListCmd   `cmd:"" help:"List the keys, without what is secret in them."`
-	Revoke keysRevokeCmd `cmd:"" help:"End a key. Running servers refuse it within a second."`
-	Rotate keysRotateCmd `cmd:"" help:"Make a key that takes the place of another one, and print it."`
+	List   keysListCmd   `cmd:"" help:"List the keys, without their secret parts."`
+	Revoke keysRevokeCmd `cmd:"" help:"Revoke a key. Running servers refuse it within a second."`
+	Rotate keysRotateCmd `cmd:"" help:"Make a key that replaces another one, and print it."`
 }
 
 // withDatabase opens the database, and closes it when do is done. Commands that only

@@ -37,7 +37,7 @@ type plansAnswer struct {
 	Plans     []planJSON        `json:"plans"`
 	Anonymous []ratelimit.Quota `json:"anonymous"`
 	Uncharged []ratelimit.Quota `json:"uncharged"`
-	Penalty   *penaltyJSON      `json:"penalty,omitempty"` // not there: nobody is banned
+	Penalty   *penaltyJSON      `json:"penalty,omitempty"` // nil: there are no bans
 }
 
 type penaltyJSON struct {
@@ -96,12 +96,12 @@ func quotasText(p *ratelimit.Plan) string {
 
 func penaltyText(p ratelimit.Penalty) string {
 	if p.Strikes == 0 {
-		return "Nobody is banned."
+		return "No client is banned."
 	}
-	return fmt.Sprintf("A client that keeps sending requests after it was limited collects strikes: one for each,\n"+
-		"except within %s of the first that was limited. One strike is forgotten every %s. More\n"+
-		"than %d strikes start a ban of %s. Each further ban is %d times as long, up to %s; every\n"+
-		"%s without a ban takes one step back.",
+	return fmt.Sprintf("A client that keeps sending requests after it was limited collects strikes: one for each\n"+
+		"request, except within %s of the first limited one. One strike is forgotten every %s.\n"+
+		"More than %d strikes start a ban of %s. Each further ban is %d times as long, up to %s;\n"+
+		"every %s without a ban takes one step back.",
 		short(p.Grace), short(p.Decay), p.Strikes, short(p.Ban), p.Growth, short(p.Max), short(p.Forgive))
 }
 

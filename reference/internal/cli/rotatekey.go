@@ -13,23 +13,23 @@ import (
 
 type keysRotateCmd struct {
 	ID        string         `arg:"" help:"ID of the key to replace, as in the list."`
-	Overlap   time.Duration  `default:"24h" placeholder:"DURATION" help:"How long the old key goes on, but no longer than it would have (default ${default})."`
-	ExpiresIn *time.Duration `placeholder:"DURATION" help:"When the new key ends, counted from now; 0 for never. If it is not given, the new key lives as long as the old one was meant to."`
+	Overlap   time.Duration  `default:"24h" placeholder:"DURATION" help:"How long the old key stays valid, at most until its own expiry (default ${default})."`
+	ExpiresIn *time.Duration `placeholder:"DURATION" help:"How long the new key is valid from now; 0 means that it never expires. Without it the new key is valid for as long as the old one was when it was made."`
 	databaseFlags
 }
 
 // Help is shown by --help.
 func (keysRotateCmd) Help() string {
-	return `The new key has the name, owner, plan and quotas of the old one. It goes to standard
-output and nothing else does, and is shown only now.`
+	return `The new key has the name, owner, plan and quotas of the old one. Only the
+new key goes to standard output, and it is shown only now.`
 }
 
 func (c keysRotateCmd) Run(ctx context.Context, o output) error {
 	switch {
 	case c.Overlap < 0:
-		return usageError{errors.New("keys rotate: --overlap: is negative")}
+		return usageError{errors.New("keys rotate: --overlap: must not be negative")}
 	case c.ExpiresIn != nil && *c.ExpiresIn < 0:
-		return usageError{errors.New("keys rotate: --expires-in: a key cannot have ended before it was made")}
+		return usageError{errors.New("keys rotate: --expires-in: a key must not expire before it is made")}
 	}
 	settings, err := c.load()
 	if err != nil {
@@ -61,8 +61,8 @@ func (c keysRotateCmd) Run(ctx context.Context, o output) error {
 	})
 }
 
-// expires returns when the new key ends. A key that was meant to live for a month
-// is followed by one that does.
+// expires returns when the new key expires. A key that was made for a month is
+// replaced by one for a month.
 func (c keysRotateCmd) expires(old store.Key, now time.Time) time.Time {
 	switch {
 	case c.ExpiresIn != nil && *c.ExpiresIn > 0:

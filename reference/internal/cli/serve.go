@@ -22,15 +22,16 @@ type serveCmd struct{ config.Flags }
 // Help is shown by --help.
 func (serveCmd) Help() string {
 	return `Settings that have no flag, such as the plans, are in the YAML file; all of them
-with their defaults are in petstore.example.yaml. A flag counts over the
-environment, the environment over the file.
+with their defaults are in petstore.example.yaml. A flag overrides the environment,
+and the environment overrides the file.
 
-The log goes to standard output, as text on a terminal and as JSON elsewhere. If the
-database never held an API key, a first one is made and shown once on standard
-error. If nobody reads the log, lines are dropped and counted, and the server goes on.
+The log goes to standard output, as text on a terminal and as JSON elsewhere. If it
+is not read fast enough, the server drops lines, counts them and keeps running. If
+the database has never held an API key, the server makes one and shows it once on
+standard error.
 
-SIGTERM, SIGINT and SIGHUP end the server once the requests under way are answered
-and usage is saved; a second signal ends it at once.`
+SIGTERM, SIGINT and SIGHUP stop the server after it has finished the requests under
+way and saved usage. A second signal stops it at once.`
 }
 
 func (c serveCmd) Run(ctx context.Context, o output) error {
@@ -38,7 +39,7 @@ func (c serveCmd) Run(ctx context.Context, o output) error {
 	if err != nil {
 		return err
 	}
-	// Without this, a write to a pipe that nobody reads any more ends the process.
+	// Without this, a write to a pipe without a reader would end the process.
 	signal.Ignore(syscall.SIGPIPE)
 	logger, buffer := newLogger(o.out)
 	defer buffer.Close(flushTime)
@@ -57,7 +58,7 @@ const flushTime = 2 * time.Second
 
 // untilSignal returns a context that ends with the first signal. Signals then have
 // their usual effect again, so that a second one ends a process that takes too
-// long. The function that it returns waits until the log tells of a signal.
+// long. The function that it returns waits until a signal that came is in the log.
 func untilSignal(ctx context.Context, logger *slog.Logger) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	told := make(chan struct{})

@@ -11,14 +11,14 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// A Config is what the server runs by. [Load] makes it; it is then not to be
-// changed, and safe for concurrent use.
+// A Config is what the server runs by. [Load] makes it; it must
+// then not be changed, and is safe for concurrent use.
 type Config struct {
 	Listen      string // host and port of the API
 	AdminListen string // host and port of the admin listener; empty: there is none
 	AdminToken  Secret // bearer token of the admin listener; empty: none is asked for
 
-	Database string   // a file of SQLite, or a postgres:// URL
+	Database string   // a file of SQLite; a postgres:// URL is refused when it is opened
 	Redis    []string // redis:// or rediss:// URLs; none: limits are kept in this process
 
 	TLSCert string // file with the certificate chain in PEM; empty: plain HTTP
@@ -26,12 +26,12 @@ type Config struct {
 
 	MaxConnections           int           // open at once, on each listener; at least 1
 	MaxConnectionsPerNetwork int           // of them, of an IPv4 address or an IPv6 /64; at least 1
-	DrainDelay               time.Duration // from being told to end to closing the listeners; 0 to an hour
+	DrainDelay               time.Duration // from the signal to the closing of the listeners; 0 to an hour
 
 	Plans     Plans             // those that a key can have
-	Anonymous *ratelimit.Plan   // that of a network, for callers without a valid key
-	Uncharged *ratelimit.Plan   // that of requests which are not charged; never bans
-	Penalty   ratelimit.Penalty // that of the plans of keys and of Anonymous
+	Anonymous *ratelimit.Plan   // of a network, for callers without a valid key
+	Uncharged *ratelimit.Plan   // of requests that are not charged; never bans
+	Penalty   ratelimit.Penalty // of the plans of keys and of Anonymous
 	OnFailure OnRedisFailure    // what limits the callers while Redis does not answer
 
 	DraftHeaders   bool           // RateLimit and RateLimit-Policy beside X-RateLimit-*
@@ -46,11 +46,11 @@ type Config struct {
 // OnRedisFailure says what limits the callers while Redis does not answer.
 type OnRedisFailure string
 
-// The ways to go on without Redis.
+// What happens while Redis does not answer.
 const (
 	Local  OnRedisFailure = "local"  // each server limits by itself, with the same plans
-	Open   OnRedisFailure = "open"   // nobody is limited
-	Closed OnRedisFailure = "closed" // nobody is served
+	Open   OnRedisFailure = "open"   // requests are not limited
+	Closed OnRedisFailure = "closed" // requests are answered with 503
 )
 
 // A Deprecation says since when an operation is deprecated, and the rest.
@@ -59,7 +59,7 @@ type Deprecation struct {
 	deprecation.Options
 }
 
-// Default returns the settings of a server that is told nothing.
+// Default returns the settings of a server without a file, variables or flags.
 func Default() *Config {
 	c := &Config{
 		Listen:      "127.0.0.1:8080",

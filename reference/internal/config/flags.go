@@ -10,15 +10,15 @@ import (
 type Flags struct {
 	Config      *string `name:"config" placeholder:"FILE" help:"Read settings from this YAML file ($$PETSTORE_CONFIG)."`
 	Listen      *string `name:"listen" placeholder:"HOST:PORT" help:"Serve the API here ($$PETSTORE_LISTEN)."`
-	AdminListen *string `name:"admin-listen" placeholder:"HOST:PORT" help:"Serve health, profiles and bans here; empty for nowhere ($$PETSTORE_ADMIN_LISTEN)."`
+	AdminListen *string `name:"admin-listen" placeholder:"HOST:PORT" help:"Serve health, profiles and bans here; empty turns it off ($$PETSTORE_ADMIN_LISTEN)."`
 	Database    *string `name:"database" placeholder:"FILE" help:"Keep pets and keys in this SQLite file ($$PETSTORE_DATABASE)."`
 	Redis       *string `name:"redis" placeholder:"URL,..." help:"Share limits through Redis ($$PETSTORE_REDIS)."`
 	TLSCert     *string `name:"tls-cert" placeholder:"FILE" help:"Serve the API over TLS with this certificate chain ($$PETSTORE_TLS_CERT)."`
 	TLSKey      *string `name:"tls-key" placeholder:"FILE" help:"The certificate's private key ($$PETSTORE_TLS_KEY)."`
 
-	MaxConnections           *string `name:"max-connections" placeholder:"N" help:"Keep at most N connections open; for one more, close the one idle for longest. Default 8192 ($$PETSTORE_MAX_CONNECTIONS)."`
+	MaxConnections           *string `name:"max-connections" placeholder:"N" help:"Keep at most N connections open; for one more, close the one that has been idle for longest. Default 8192 ($$PETSTORE_MAX_CONNECTIONS)."`
 	MaxConnectionsPerNetwork *string `name:"max-connections-per-network" placeholder:"N" help:"Accept at most N connections from an IPv4 address or IPv6 /64; loopback and trusted proxies are exempt. Default 256 ($$PETSTORE_MAX_CONNECTIONS_PER_NETWORK)."`
-	DrainDelay               *string `name:"drain-delay" placeholder:"DURATION" help:"After SIGTERM, be unready but keep serving for this long, so that load balancers notice. Default 0s ($$PETSTORE_DRAIN_DELAY)."`
+	DrainDelay               *string `name:"drain-delay" placeholder:"DURATION" help:"After SIGTERM, keep serving for this long while not ready, so that load balancers notice. Default 0s ($$PETSTORE_DRAIN_DELAY)."`
 }
 
 // An outside setting can be given outside the file as well.

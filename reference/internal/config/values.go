@@ -53,13 +53,13 @@ func (c *Config) setDatabase(text string) error {
 	scheme, _, isURL := strings.Cut(text, "://")
 	switch {
 	case text == "":
-		return errors.New("want a file such as petstore.db, or a postgres:// URL")
+		return errors.New("want a SQLite file such as petstore.db")
 	case strings.ContainsRune(text, 0):
 		return errors.New("a file name cannot hold NUL")
 	case !isURL:
 		return nil
 	case !c.Postgres():
-		return fmt.Errorf("databases of the kind %q are not supported; want a file such as petstore.db, or a postgres:// URL", scheme)
+		return fmt.Errorf("databases of the kind %q are not supported; want a SQLite file such as petstore.db", scheme)
 	}
 	u, err := url.Parse(text)
 	if err != nil {
