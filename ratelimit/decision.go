@@ -57,9 +57,9 @@ type Decision struct {
 	// BanEnds is the Unix time in seconds, rounded up, at which the ban ends; 0
 	// without one.
 	BanEnds int64
-	// StrikesLeft is how many further limited requests bring no ban, if they are
-	// made now: it rises as strikes decay. It is negative if the plan's penalty
-	// never bans.
+	// StrikesLeft is how many further limited requests, made now, do not start a
+	// ban. It rises as strikes decay. It is negative if the plan's penalty never
+	// bans.
 	StrikesLeft int
 }
 

@@ -118,7 +118,7 @@ func tooCostly(d *Decision) *apierror.Error {
 					strconv.FormatInt(q.Limit, 10)+" per "+q.per()+".")
 		}
 	}
-	// An engine of narrower limits refused what the plan allows.
+	// The engine has narrower limits than the plan.
 	return apierror.New(http.StatusBadRequest, apierror.CodeCostExceedsLimit,
 		"This request costs "+counted(d.Cost, "unit")+", which is more than can be counted.")
 }

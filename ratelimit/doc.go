@@ -32,7 +32,7 @@
 //
 // # Header fields
 //
-// X-RateLimit-Limit, -Remaining and -Reset tell of one quota, the applicable
+// X-RateLimit-Limit, -Remaining and -Reset describe one quota, the applicable
 // one: of an admitted request the one with the least remaining, and on a tie the
 // later reset; of a denied one, of those that refuse it, the one with the latest
 // reset. Reset is in Unix seconds. Retry-After is in seconds, rounded up; a
@@ -42,10 +42,10 @@
 // # Bans
 //
 // A subject that keeps sending requests after it was limited collects strikes,
-// and in the end a ban: see [Penalty]. Strikes decay, so that a client which
-// doubles its pauses is never banned. A client can tell a ban from a limit by
-// the code in the body, api_key_banned or client_banned. During a ban Remaining
-// is 0, and Retry-After covers the rest of the ban.
+// and in the end a ban: see [Penalty]. Strikes decay: under the default penalty a
+// client that doubles its pauses is never banned. A client can tell a ban from a
+// limit by the code in the body, api_key_banned or client_banned. During a ban
+// Remaining is 0, and Retry-After covers the rest of the ban.
 //
 // # Clocks that jump
 //

@@ -21,7 +21,7 @@ const (
 // SetFields sets X-RateLimit-Limit, -Remaining and -Reset in h, all three of
 // the applicable quota, and Retry-After (RFC 9110 section 10.2.3) if the request
 // was denied. Reset is Unix time in seconds. It does nothing if d has no Plan,
-// as the decision that comes with an error.
+// like the decision that comes with an error.
 func (d *Decision) SetFields(h http.Header) {
 	if d.Plan == nil {
 		return

@@ -18,8 +18,8 @@ type Limiter interface {
 }
 
 var (
-	// ErrInvalid is wrapped by errors that are the caller's: no plan, no
-	// subject, a cost below 1 or over a limit. It is an error in every failure
+	// ErrInvalid is wrapped by the errors of invalid calls: no plan, no subject,
+	// a cost below 1 or over a limit. Such a call is an error in every failure
 	// mode, never an admission.
 	ErrInvalid = errors.New("ratelimit: invalid call")
 
@@ -34,8 +34,8 @@ var (
 
 // A Peeker reports where a subject stands. An engine may have it.
 type Peeker interface {
-	// Peek returns what a request of one unit would meet, and what is left
-	// before it: Remaining and StrikesLeft are those of now. It charges nothing
+	// Peek returns the outcome that a request of one unit would have, and
+	// Remaining and StrikesLeft as they are before it. It charges nothing
 	// and is not a strike. It does not foresee a ban that the request would
 	// start: then Peek returns Limited with StrikesLeft 0, and Take Banned.
 	Peek(ctx context.Context, subject string, plan *Plan) (Decision, error)

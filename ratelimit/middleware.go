@@ -31,8 +31,7 @@ type Caller struct {
 }
 
 // OnFailure says what happens to a request that the engine cannot decide. It
-// does not apply to calls that are wrong in themselves, whose errors wrap
-// [ErrInvalid].
+// does not apply to errors that wrap [ErrInvalid].
 type OnFailure int
 
 const (
@@ -60,19 +59,19 @@ type Options struct {
 	// The limiter must be a [Refunder]. A refund has half a second and a context of
 	// its own, so that a deadline which ended the request does not stop it.
 	//
-	// Requests abandoned by the client are not refunded: those whose context was
-	// cancelled, rather than ended by a deadline, when the handler is done. Over
-	// HTTP/1 net/http cancels it only once the body was read. So after a 5xx what the
-	// handler left of the body is read, up to 256 KiB, and the units are given back
-	// if the end of the body comes and the context is not cancelled within 10 ms of
-	// it. A client that waits for 100 Continue and was not asked for its body gets
-	// nothing back. Two clients that go away pass unnoticed: one behind a proxy that
-	// keeps the connection, and one over HTTP/1 that has already sent a part of its
-	// next request.
+	// Requests abandoned by the client are not refunded: those whose context is
+	// cancelled, rather than ended by a deadline, when the handler returns. Over
+	// HTTP/1 net/http cancels the context only after the body was read. So after a
+	// 5xx the middleware reads the rest of the body, up to 256 KiB. It refunds if
+	// the body ends and the context is not cancelled within 10 ms after that. It
+	// does not refund a client that waits for 100 Continue and was not asked for its
+	// body. In two cases it does not notice that the client is gone: behind a proxy
+	// that keeps the connection, and over HTTP/1 if the client had already sent a
+	// part of its next request.
 	Refund bool
 
 	// Shadow refuses nothing. Decisions are made, charged and observed, and every
-	// request goes on, also if the engine fails or the call is invalid. Nothing is
+	// request is served, also if the engine fails or the call is invalid. Nothing is
 	// a strike, and no ban starts. The fields (except Retry-After) are set, unless a
 	// middleware of this package further out has set them.
 	//
@@ -82,7 +81,7 @@ type Options struct {
 	// would charge each request to one subject twice.
 	Shadow bool
 
-	// Observe is called with each decision before the request goes on or is denied,
+	// Observe is called with each decision before the request is served or denied,
 	// and c is what identify returned. It is not called for exempt requests. If
 	// there is no decision, err says why, and d is what the response says, which
 	// need not be a refusal; d.Plan is nil if c.Plan is not valid. A request that
@@ -112,7 +111,7 @@ func (o *Options) validate(l Limiter) error {
 // Options.OnFailure says, and a request whose caller has no plan or no subject,
 // or whose cost is below 1, with 500.
 //
-// The fields of [Decision.SetFields] are set before the request goes on, so that
+// The fields of [Decision.SetFields] are set before the request is served, so that
 // every response from further in has them, errors and panics included, as long
 // as no handler removes them.
 //
@@ -159,19 +158,16 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	plan, cost := c.Plan, int64(1)
+	if g.Cost != nil {
+		cost = g.Cost(r)
+	}
 	if g.Shadow && plan != nil {
 		plan = plan.WithoutPenalty()
 	}
 	var d Decision
-	var err error
-	// An engine checks as well; but that no invalid call is admitted must not
-	// depend on it. A cost of 1 is within every limit.
-	if g.Cost != nil {
-		cost = g.Cost(r)
-		err = plan.Check(c.Subject, cost)
-	} else if plan == nil || len(plan.quotas) == 0 || c.Subject == "" {
-		err = plan.Check(c.Subject, cost)
-	}
+	// Engines check as well, but an engine that does not must not admit an invalid
+	// call.
+	err := plan.Check(c.Subject, cost)
 	if err == nil {
 		d, err = g.limiter.Take(r.Context(), c.Subject, plan, cost)
 	}
@@ -204,7 +200,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse answers a request for which there is an error in place of a decision.
+// refuse answers a request that the engine failed to decide with err.
 func (g *gate) refuse(w http.ResponseWriter, r *http.Request, d *Decision, err error) {
 	switch {
 	case errors.Is(err, ErrCostExceedsLimit):
@@ -218,10 +214,10 @@ func (g *gate) refuse(w http.ResponseWriter, r *http.Request, d *Decision, err e
 	g.Errors.Respond(w, r, err)
 }
 
-// undecided is what the fields say when there is err in place of a decision: what
-// is left if only the cost is wrong and the engine can tell, otherwise the quota
-// with the shortest window, untouched if the request goes on and used up if it is
-// refused. Without a valid plan they say nothing.
+// undecided returns what the fields show if there is err instead of a decision. If
+// only the cost is wrong and the engine can peek, that is what is left. Otherwise
+// it is the quota with the shortest window: untouched if the request is served,
+// used up if it is refused. Without a valid plan there are no fields.
 func (g *gate) undecided(r *http.Request, subject string, plan *Plan, cost int64, err error) Decision {
 	if plan == nil || len(plan.quotas) == 0 {
 		return Decision{}

@@ -20,8 +20,8 @@ const (
 	maxUnread = 256 << 10
 
 	// hangUpWait is how long net/http has to notice that the client is gone, once
-	// the body was read. It looks at the connection at once; this is for the
-	// goroutine that does so to run.
+	// the body was read. It reads the connection at once, in a goroutine that needs
+	// this time to be scheduled.
 	hangUpWait = 10 * time.Millisecond
 )
 
@@ -45,7 +45,7 @@ func (g *gate) serveRefunding(w http.ResponseWriter, r *http.Request, subject st
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), refundTimeout)
 		defer cancel()
-		// What cannot be refunded stays charged; the response is on its way.
+		// If this fails, the request stays charged: the response is already sent.
 		_ = g.refunder.Refund(ctx, subject, &d)
 	}()
 	g.next.ServeHTTP(t, inner)
@@ -87,7 +87,7 @@ type watchedBody struct {
 }
 
 // watch returns the body of r, or nil if net/http notices without it that the
-// client is gone: there is none, or the request came over HTTP/2.
+// client is gone: the request has no body, or came over HTTP/2.
 func watch(r *http.Request) *watchedBody {
 	if r.ProtoMajor != 1 || r.Body == nil || r.Body == http.NoBody {
 		return nil
@@ -104,7 +104,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close reads the rest, as net/http would, to see whether it comes.
+// Close reads the rest, as net/http would, to see whether it arrives.
 func (b *watchedBody) Close() error {
 	b.drain()
 	b.closed.Store(true)
