@@ -11,6 +11,9 @@ import (
 // Ban implements [ratelimit.Banner]. The length is from above zero to
 // [ratelimit.MaxWindow].
 func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration) error {
+	if subject == "" {
+		return errNoSubject
+	}
 	if length <= 0 || length > ratelimit.MaxWindow {
 		return fmt.Errorf("%w: ban of %v is not from above 0 to %v", ratelimit.ErrInvalid, length, ratelimit.MaxWindow)
 	}
@@ -34,6 +37,9 @@ func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration) e
 
 // Lift implements [ratelimit.Banner].
 func (l *Limiter) Lift(_ context.Context, subject string) (bool, error) {
+	if subject == "" {
+		return false, errNoSubject
+	}
 	now := l.clock.now()
 	h := l.key.sum(subject)
 	s := l.segment(h)

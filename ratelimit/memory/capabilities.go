@@ -8,6 +8,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
+var errNoSubject = fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
+
 func (l *Limiter) segment(h uint64) *segment { return &l.segments[h>>l.shift] }
 
 // Peek implements [ratelimit.Peeker].
@@ -40,6 +42,9 @@ func (l *Limiter) Peek(_ context.Context, subject string, plan *ratelimit.Plan) 
 
 // Reset implements [ratelimit.Resetter].
 func (l *Limiter) Reset(_ context.Context, subject string) error {
+	if subject == "" {
+		return errNoSubject
+	}
 	h := l.key.sum(subject)
 	s := l.segment(h)
 	s.mu.Lock()
@@ -51,8 +56,11 @@ func (l *Limiter) Reset(_ context.Context, subject string) error {
 
 // Refund implements [ratelimit.Refunder].
 func (l *Limiter) Refund(_ context.Context, subject string, d *ratelimit.Decision) error {
-	if d.Outcome != ratelimit.Allowed || d.Cost < 1 {
+	if d.Outcome != ratelimit.Allowed {
 		return nil
+	}
+	if err := d.Plan.Check(subject, d.Cost); err != nil {
+		return err
 	}
 	now := l.clock.now()
 	h := l.key.sum(subject)

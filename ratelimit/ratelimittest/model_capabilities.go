@@ -9,8 +9,13 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
+var errNoSubject = fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
+
 // Reset implements [ratelimit.Resetter].
 func (m *Model) Reset(_ context.Context, name string) error {
+	if name == "" {
+		return errNoSubject
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.subjects, name)
@@ -21,6 +26,9 @@ func (m *Model) Reset(_ context.Context, name string) error {
 func (m *Model) Refund(_ context.Context, name string, d *ratelimit.Decision) error {
 	if d.Outcome != ratelimit.Allowed {
 		return nil
+	}
+	if err := d.Plan.Check(name, d.Cost); err != nil {
+		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,6 +71,9 @@ func (m *Model) Charge(_ context.Context, name string, plan *ratelimit.Plan, uni
 
 // Ban implements [ratelimit.Banner].
 func (m *Model) Ban(_ context.Context, name string, length time.Duration) error {
+	if name == "" {
+		return errNoSubject
+	}
 	if length <= 0 || length > ratelimit.MaxWindow {
 		return fmt.Errorf("%w: ban of %v", ratelimit.ErrInvalid, length)
 	}
@@ -76,6 +87,9 @@ func (m *Model) Ban(_ context.Context, name string, length time.Duration) error 
 
 // Lift implements [ratelimit.Banner].
 func (m *Model) Lift(_ context.Context, name string) (bool, error) {
+	if name == "" {
+		return false, errNoSubject
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, now := m.subject(name)

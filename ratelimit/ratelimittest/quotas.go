@@ -85,6 +85,35 @@ func testWrongCalls(b *bench) {
 	}
 }
 
+func testNoSubject(b *bench) {
+	ctx, p := context.Background(), plan(ratelimit.PerDay(10))
+	d := b.take(p)
+	refused := func(name string, err error) {
+		b.Helper()
+		if !errors.Is(err, ratelimit.ErrInvalid) {
+			b.Errorf("%s without a subject: got error %v, want one that wraps %q", name, err, ratelimit.ErrInvalid)
+		}
+	}
+	if l, ok := b.engine.Limiter.(ratelimit.Peeker); ok {
+		_, err := l.Peek(ctx, "", p)
+		refused("Peek", err)
+	}
+	if l, ok := b.engine.Limiter.(ratelimit.Resetter); ok {
+		refused("Reset", l.Reset(ctx, ""))
+	}
+	if l, ok := b.engine.Limiter.(ratelimit.Refunder); ok {
+		refused("Refund", l.Refund(ctx, "", &d))
+	}
+	if l, ok := b.engine.Limiter.(ratelimit.Charger); ok {
+		refused("Charge", l.Charge(ctx, "", p, [ratelimit.MaxQuotas]int64{1}, time.Unix(0, d.Time)))
+	}
+	if l, ok := b.engine.Limiter.(ratelimit.Banner); ok {
+		refused("Ban", l.Ban(ctx, "", time.Second))
+		_, err := l.Lift(ctx, "")
+		refused("Lift", err)
+	}
+}
+
 func testConcurrent(b *bench) {
 	const callers, each, limit = 16, 50, 333
 	p := plan(ratelimit.PerDay(limit))

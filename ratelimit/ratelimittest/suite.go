@@ -76,6 +76,7 @@ func Run(t *testing.T, new New, gaps Gaps) {
 		{"admits exactly the limit", false, false, testExactLimit},
 		{"keeps subjects apart", false, false, testSubjectsApart},
 		{"refuses wrong calls", false, false, testWrongCalls},
+		{"refuses calls without a subject", false, false, testNoSubject},
 		{"admits exactly the limit to concurrent callers", false, false, testConcurrent},
 		{"charges every quota or none", false, gaps.OneQuota || gaps.DeniedCharged, testAllOrNone},
 		{"charges the cost or nothing", false, gaps.UnitCost || gaps.DeniedCharged, testCost},

@@ -141,6 +141,9 @@ func (l *Limiter) Reset(ctx context.Context, subject string) error {
 
 // ask puts a question to the script, together with those of other callers.
 func (l *Limiter) ask(ctx context.Context, q question) (reply, error) {
+	if q.subject == "" {
+		return reply{}, fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
+	}
 	if err := ctx.Err(); err != nil {
 		return reply{}, err
 	}

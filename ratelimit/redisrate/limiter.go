@@ -104,6 +104,9 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 // Reset implements [ratelimit.Resetter] for the windows of [Options], with a
 // round trip for each. If it fails, some may be forgotten and others not.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
+	if subject == "" {
+		return fmt.Errorf("redisrate: reset: %w: no subject", ratelimit.ErrInvalid)
+	}
 	for i := range l.keyspaces {
 		if err := l.rate.Reset(ctx, l.keyspaces[i].key(subject)); err != nil {
 			return unavailable("reset", err)

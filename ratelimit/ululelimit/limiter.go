@@ -100,6 +100,9 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 // call of the store for each. If it fails, some may be forgotten and others
 // not.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
+	if subject == "" {
+		return fmt.Errorf("ululelimit: reset: %w: no subject", ratelimit.ErrInvalid)
+	}
 	for i := range l.keyspaces {
 		k := &l.keyspaces[i]
 		if _, err := l.store.Reset(ctx, k.key(subject), limiter.Rate{Limit: 1, Period: k.window}); err != nil {
