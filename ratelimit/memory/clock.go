@@ -39,8 +39,8 @@ const (
 	latest   = (1<<32 - 1 - 3*366*24*3600) * int64(time.Second)
 )
 
-// nanoseconds returns t in Unix nanoseconds, no further from now than the clock
-// goes.
+// nanoseconds returns t in Unix nanoseconds, and for a time beyond the ends of the
+// clock one in the second at that end.
 func nanoseconds(t time.Time) int64 {
 	return min(max(t.Unix(), earliest), latest/int64(time.Second))*int64(time.Second) + int64(t.Nanosecond())
 }
@@ -54,7 +54,7 @@ func (c *clock) init(read func() time.Time) {
 // now returns the time.
 func (c *clock) now() int64 {
 	if c.read != nil {
-		return min(max(c.read().UnixNano(), earliest), latest)
+		return min(nanoseconds(c.read()), latest)
 	}
 	since := int64(time.Since(c.start))
 	if since >= c.due.Load() {

@@ -75,11 +75,14 @@ func TestBusyClockIsNeverEarly(t *testing.T) {
 
 // Outside of 1970 to 2103 the clock stands still. That is no reason to panic.
 func TestClockOutOfRange(t *testing.T) {
-	for _, year := range []int{1, 1900, 1969, 2104, 2200, 9999} {
+	lastYear := time.Date(2103, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+	for _, year := range []int{1, 1500, 1900, 1969, 2104, 2200, 2500, 9999} {
 		clock := ratelimittest.NewClock(time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC))
 		l := newLimiter(t, memory.Options{Now: clock.Now})
 		plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
-		take(t, l, "a", plan)
+		if d := take(t, l, "a", plan); year < 1970 && d.Time != 0 || year > 2103 && d.Time < lastYear {
+			t.Errorf("in %d it is %v by the engine's clock", year, time.Unix(0, d.Time).UTC())
+		}
 		for range 20 {
 			if d := take(t, l, "a", plan); d.Allowed() || d.RetryAfter <= 0 {
 				t.Fatalf("in %d: %+v", year, d)

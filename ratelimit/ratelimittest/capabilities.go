@@ -175,6 +175,12 @@ func testCharge(b *bench) {
 	if d = b.take(p); d.States[0].Reset > b.now.Add(2*time.Minute).Unix() {
 		b.Errorf("a charge an hour ahead: the window ends at %d, more than a window ahead", d.States[0].Reset)
 	}
+	b.advance(48 * time.Hour)
+	charge(2, 3, time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC))
+	left("the clock of the charge is millennia ahead", b.take(p), 7, 96)
+	charge(2, 3, time.Time{})
+	charge(2, 3, time.Unix(-1, 0))
+	left("the time of the charge was never set, or before 1970", b.take(p), 6, 95)
 	for what, plan := range map[string]*ratelimit.Plan{"negative units": p, "no plan": nil} {
 		err := charger.Charge(context.Background(), "a", plan, [ratelimit.MaxQuotas]int64{-1}, b.now)
 		if !errors.Is(err, ratelimit.ErrInvalid) {

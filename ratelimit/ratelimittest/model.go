@@ -259,8 +259,9 @@ func (s *subject) startBan(now time.Time, length time.Duration) {
 // endOf returns the end of the window of the given length that t is in.
 // Windows are counted from 1 January 1970.
 func endOf(t time.Time, length time.Duration) time.Time {
-	since := t.Sub(time.Unix(0, 0))
-	return time.Unix(0, 0).Add(since.Truncate(length) + length)
+	seconds := int64(length / time.Second)
+	windows := t.Unix() / seconds // that were over
+	return time.Unix((windows+1)*seconds, 0)
 }
 
 func ceil(t time.Time) time.Time { return t.Add(time.Second - 1).Truncate(time.Second) }

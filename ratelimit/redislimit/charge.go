@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -38,7 +39,7 @@ func (l *Limiter) ChargeOnce(ctx context.Context, mark, subject string, plan *ra
 	}
 	q := question{
 		op: opCharge, subject: subject, plan: plan,
-		arg: max(at.UnixNano(), 0), charge: &charge{mark, units},
+		arg: min(max(at.Unix(), 0), math.MaxUint32) * int64(time.Second), charge: &charge{mark, units},
 	}
 	var err error
 	for range chargeAttempts {
