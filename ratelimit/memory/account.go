@@ -163,10 +163,11 @@ func (a *account) refund(d *ratelimit.Decision) {
 }
 
 // add adds units[i], at most MaxLimit, to the window of the plan's i-th quota,
-// unless the window that the time at lies in is over. Units of the next window
+// unless the window that the time at lies in is over. It reports whether it added
+// any. Units of the next window
 // move the subject's window there, with what it holds. The account has been
 // rolled to now.
-func (a *account) add(plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at, now int64) {
+func (a *account) add(plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at, now int64) (added bool) {
 	for i := range plan.Len() {
 		w := a.find(plan.Quota(i).Window)
 		end := windowEnd(at, a.lengths[w])
@@ -175,7 +176,9 @@ func (a *account) add(plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at
 		}
 		a.began[w] -= uint32(min(units[i], ratelimit.MaxLimit-a.used(w)))
 		a.end[w] = max(a.end[w], min(end, furthest(now, a.lengths[w])))
+		added = true
 	}
+	return added
 }
 
 // lastEnd returns the end of the last window to end, or 0.

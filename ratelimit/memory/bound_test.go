@@ -171,6 +171,29 @@ func TestFullWhileTheClockWasAhead(t *testing.T) {
 	}
 }
 
+// A charge of nothing, or of windows that are over, takes no place from others,
+// and needs none.
+func TestChargeOfNothingTakesNoPlace(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	l := newLimiter(t, memory.Options{MaxSubjects: 1, Now: clock.Now})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(4), ratelimit.PerHour(4))
+	for used := int64(1); used <= 2; used++ { // of the second unit on, the subject is held
+		take(t, l, "a", plan)
+		for at, units := range map[time.Time][ratelimit.MaxQuotas]int64{
+			noon:                      {},
+			noon.Add(-time.Minute):    {5},
+			noon.Add(-24 * time.Hour): {5, 5},
+		} {
+			if err := l.Charge(ctx, "b", plan, units, at); err != nil {
+				t.Errorf("charge of %v at %v: %v", units, at, err)
+			}
+		}
+		if d, err := l.Peek(ctx, "a", plan); err != nil || d.Remaining() != 4-used {
+			t.Errorf("%d of the other subject is left and error %v, want %d", d.Remaining(), err, 4-used)
+		}
+	}
+}
+
 func TestIdleSubjectsAreDropped(t *testing.T) {
 	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})

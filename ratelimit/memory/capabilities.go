@@ -103,7 +103,9 @@ func (l *Limiter) Charge(_ context.Context, subject string, plan *ratelimit.Plan
 	defer s.mu.Unlock()
 	e := l.take(s, h)
 	e.roll(now, plan)
-	e.add(plan, units, nanoseconds(at), now)
+	if added := e.add(plan, units, nanoseconds(at), now); !added && !e.found {
+		return nil
+	}
 	if err := l.reserve(s, h, &e, now); err != nil {
 		return err
 	}
