@@ -72,7 +72,9 @@ type Charger interface {
 // A Banner bans by hand. An engine may have it.
 type Banner interface {
 	// Ban bans subject for the given time from now, rounded up to a whole
-	// second, and replaces any ban in force. It does not make later bans longer.
+	// second, and replaces any ban in force. It does not raise the level of later
+	// bans. The quiet time that lowers it is counted from the end of the last ban,
+	// which may be one made by hand.
 	Ban(ctx context.Context, subject string, length time.Duration) error
 	// Lift ends a ban, and forgets the strikes and all that would make the next
 	// ban longer. It reports whether there was a ban in force.
@@ -85,5 +87,8 @@ type Banner interface {
 type Ban struct {
 	Subject string
 	Ends    time.Time
-	Level   int // 1 for the first ban, one more for each that followed too soon; 0: made by hand
+
+	// Level is 1 for the first ban, and one more for each that followed too soon.
+	// A ban made by hand keeps the level of the one before it, or has 0.
+	Level int
 }

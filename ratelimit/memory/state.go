@@ -43,6 +43,7 @@ func (l *Limiter) Secret() []byte {
 // in counts as changed, so that the first Save of an engine passes on all of its
 // state.
 //
+// The function write may keep the Data of a record, but not the slice of records.
 // Save holds no lock while write runs, and locks one segment of some thousand
 // subjects at a time, for about a tenth of a microsecond for each record. Only
 // one call may be under way.
