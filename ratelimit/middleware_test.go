@@ -181,6 +181,7 @@ func TestInvalidCalls(t *testing.T) {
 		is     error
 	}{
 		{"no plan", ratelimit.Caller{Subject: "a"}, 1, 500, "internal", ratelimit.ErrInvalid},
+		{"a plan without quotas", ratelimit.Caller{Subject: "a", Plan: new(ratelimit.Plan)}, 1, 500, "internal", ratelimit.ErrInvalid},
 		{"no subject", ratelimit.Caller{Plan: plan}, 1, 500, "internal", ratelimit.ErrInvalid},
 		{"cost 0", ratelimit.Caller{Subject: "a", Plan: plan}, 0, 500, "internal", ratelimit.ErrInvalid},
 		{"negative cost", ratelimit.Caller{Subject: "a", Plan: plan}, -1, 500, "internal", ratelimit.ErrInvalid},
@@ -214,8 +215,11 @@ func TestInvalidCalls(t *testing.T) {
 					if w.Header().Get("Retry-After") != "" {
 						t.Error("the response has Retry-After, though a retry does not help")
 					}
-					if got := w.Header().Get("X-RateLimit-Limit"); (got != "") != (tt.caller.Plan != nil) {
-						t.Errorf("X-RateLimit-Limit is %q", got)
+					want := tt.caller.Plan == plan
+					for _, field := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Ratelimit", "Ratelimit-Policy"} {
+						if got := w.Header()[field]; (got != nil) != want {
+							t.Errorf("%s is %q, want a value: %t", field, got, want)
+						}
 					}
 				})
 			}
