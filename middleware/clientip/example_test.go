@@ -1,6 +1,7 @@
 package clientip_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -66,4 +67,51 @@ func ExampleFromXForwardedFor_unixSocket() {
 	overSocket.ServeHTTP(httptest.NewRecorder(), r)
 	// Output:
 	// 203.0.113.9
+}
+
+func ExampleFromForwarded() {
+	source, err := clientip.FromForwarded([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	r := httptest.NewRequest("GET", "/v1/pets", nil)
+	r.RemoteAddr = "10.0.0.1:4711"
+	r.Header.Add("Forwarded", `for=8.8.8.8`) // the client's claim
+	r.Header.Add("Forwarded", `for="[2001:db8::17]:4711";proto=https, for=10.0.0.2`)
+	fmt.Println(source.Addr(r))
+	// Output:
+	// 2001:db8::17
+}
+
+// If a trusted proxy does not say what its client's address is, the requests of all
+// its clients are counted together. The service logs that.
+func ExampleSource_Resolve() {
+	source, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	for _, forwarded := range []string{"203.0.113.9", "", "203.0.113.9, unknown"} {
+		r := httptest.NewRequest("GET", "/v1/pets", nil)
+		r.RemoteAddr = "10.0.0.1:4711"
+		if forwarded != "" {
+			r.Header.Set("X-Forwarded-For", forwarded)
+		}
+		addr, err := source.Resolve(r)
+		switch {
+		case errors.Is(err, clientip.ErrAbsent):
+			fmt.Println(addr, "sends no header")
+		case err != nil:
+			fmt.Println(addr, "sends something else:", err)
+		default:
+			fmt.Println(addr)
+		}
+	}
+	// Output:
+	// 203.0.113.9
+	// 10.0.0.1 sends no header
+	// 10.0.0.1 sends something else: clientip: entry is not an address: X-Forwarded-For: "unknown"
 }

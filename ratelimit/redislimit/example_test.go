@@ -2,6 +2,7 @@ package redislimit_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log"
 	"time"
@@ -39,4 +40,37 @@ func Example() {
 	// allowed: 1 of 2 left, retry after 0s
 	// allowed: 0 of 2 left, retry after 0s
 	// limited: 0 of 2 left, retry after 30s
+}
+
+// Usage that was admitted elsewhere is charged once, however often the charge is
+// repeated because its answer was lost.
+func ExampleLimiter_ChargeOnce() {
+	server, err := miniredis.Run()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	noon := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	server.SetTime(noon)
+
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer client.Close()
+	limiter, err := redislimit.New(client, redislimit.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
+	units := [ratelimit.MaxQuotas]int64{15, 40} // in this minute, and in this day
+	mark := rand.Text()
+	for range 2 {
+		if err := limiter.ChargeOnce(context.Background(), mark, "alice", plan, units, noon); err != nil {
+			log.Fatal(err)
+		}
+	}
+	d, err := limiter.Peek(context.Background(), "alice", plan)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(d.States[0].Remaining, "left in the minute,", d.States[1].Remaining, "in the day")
+	// Output: 45 left in the minute, 960 in the day
 }
