@@ -27,6 +27,9 @@ var (
 // newFiller prepares a type. The schemas are those that describe its values, and
 // outer are the struct types around it.
 func newFiller(t reflect.Type, schemas []*jsonschema.Schema, outer []reflect.Type) (filler, error) {
+	if types := misfit(t, schemas); types != nil {
+		return nil, fmt.Errorf("type %v cannot hold what the schema describes: it must be %s", t, typeNames(types))
+	}
 	schemas = alongside(schemas)
 	switch {
 	case t == numberType:
