@@ -82,6 +82,24 @@ func TestRecoverLogsTheStack(t *testing.T) {
 	}
 }
 
+// A middleware that copies the request keeps the route from an outer Recover. One
+// around the mux logs it, and the outer one has nothing left to log.
+func TestSecondRecoverLogsTheRoute(t *testing.T) {
+	var logs logbook
+	rs := &apierror.Responder{Logger: logs.logger()}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /pets/{petId}", fragile)
+	inner := rs.Recover(rs.Mux(mux))
+	outer := rs.Recover(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inner.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), t, "principal")))
+	}))
+	outer.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/pets/17", nil))
+	lines := logs.lines(t)
+	if len(lines) != 1 || lines[0]["route"] != "GET /pets/{petId}" {
+		t.Errorf("logged %v, want one line with the route", lines)
+	}
+}
+
 func TestRecoverAfterTheResponseHasBegun(t *testing.T) {
 	var rs apierror.Responder
 	for _, tt := range []struct {
