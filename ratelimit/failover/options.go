@@ -56,6 +56,10 @@ type Options struct {
 	// OnChange is called after each change of the circuit, in order, from a
 	// goroutine of the Limiter, which probes and merges no further until it
 	// returns. It must not call Close. Nil: nobody is told.
+	//
+	// During an outage the circuit changes twice with each probe, to half-open and
+	// back to open. A service that wants to know of the outage alone, for a log or an
+	// alert, takes the changes from or to CircuitClosed.
 	OnChange func(Change)
 }
 
