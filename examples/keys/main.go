@@ -73,8 +73,8 @@ func newHandler(format *apikey.Format, store apikey.Store) (http.Handler, error)
 		return nil, err
 	}
 
-	// Whoever has a valid key is counted as its owner, everybody else as a
-	// network. A wrong key is nobody's: trying keys uses up no owner's quota.
+	// A client with a valid key is counted as the key's owner, any other client as
+	// a network. So a client that tries keys uses up the quota of no owner.
 	guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 	source := clientip.FromRemoteAddr()
 	limit, err := ratelimit.New(engine, func(r *http.Request) ratelimit.Caller {
@@ -94,8 +94,8 @@ func newHandler(format *apikey.Format, store apikey.Store) (http.Handler, error)
 		return err
 	}))
 
-	// The order matters: who is it, may they, and only then who must have a key.
-	// So 401 and 404 are counted too, and carry the fields of the limit.
+	// The order matters: limit knows the principal that Identify found, and counts
+	// also what Require refuses. So 401 and 404 carry the fields of the limit too.
 	return middleware.Chain(errs.Mux(mux),
 		middleware.RequestID,
 		middleware.Recover(errs),
