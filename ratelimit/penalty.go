@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -104,7 +103,10 @@ func (p Penalty) StrikesLeft(strikes int, since, now int64) int {
 }
 
 func (p Penalty) decaySeconds() int64 {
-	return int64(cmp.Or(p.Decay, defaultDecay) / time.Second)
+	if p.Decay == 0 {
+		return int64(defaultDecay / time.Second)
+	}
+	return int64(p.Decay / time.Second)
 }
 
 func (p Penalty) validate() error {

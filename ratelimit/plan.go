@@ -90,6 +90,9 @@ func (p *Plan) Name() string { return p.name }
 // Penalty returns the penalty. Its Decay is positive if Strikes is.
 func (p *Plan) Penalty() Penalty { return p.penalty }
 
+// Strikes returns Penalty().Strikes, for engines, which need it for each request.
+func (p *Plan) Strikes() int { return p.penalty.Strikes }
+
 // WithoutPenalty returns the plan with the same name and quotas whose penalty
 // is the zero Penalty. It is always the same plan, and p itself if p has no
 // penalty.

@@ -49,7 +49,7 @@ func (l *Limiter) charge(slot slot, h uint64, d *ratelimit.Decision) bool {
 		}
 		if slot.swap(m, m+meter(d.Cost)*countUnit|dirty) {
 			d.Outcome = ratelimit.Allowed
-			if d.StrikesLeft = d.Plan.Penalty().Strikes; d.StrikesLeft == 0 {
+			if d.StrikesLeft = d.Plan.Strikes(); d.StrikesLeft == 0 {
 				d.StrikesLeft = -1
 			}
 			return true
@@ -63,42 +63,21 @@ const maxLate = time.Second
 
 // refuse is the fast path of a flood: it answers a request that is limited or
 // banned where that changes nothing, and takes no lock. It reports whether it
-// did. The account of h is in slot at, and charge does not admit the request.
+// did. The account of h is in the slot with index at, and charge does not admit the request.
 //
 // If the time in d is not exact, and the request could be admitted within maxLate,
 // refuse reads the exact time and decides by that.
-func (l *Limiter) refuse(t *table, at, h uint64, d *ratelimit.Decision, exact bool) bool {
-	slot := t.slot(at)
+func (l *Limiter) refuse(t *table, at uint64, slot slot, h uint64, d *ratelimit.Decision, exact bool) bool {
 	m := slot.meter()
 	if slot.hash() != h {
 		return false
 	}
-	shape := l.shapes.get(m.shape())
-	fits, i, quotas := true, 0, d.Plan.Len()
-	var last int64 // end of a window
-	for k := range shape.len() {
-		w, length := slot.window(k), shape.length(k)
-		if !w.open(d.Time, length) {
-			return false
-		}
-		last = max(last, w.end())
-		if i == quotas || d.Plan.Quota(i).Window != length {
-			continue
-		}
-		limit := d.Plan.Quota(i).Limit
-		if d.Cost > limit || limit < shape.limit(k) {
-			return false
-		}
-		left := max(limit-w.used(m.count()), 0)
-		d.States[i] = ratelimit.State{Remaining: left, Reset: w.end()}
-		fits = fits && left >= d.Cost
-		i++
-	}
-	if i < quotas {
+	last, fits := l.shapes.get(m.shape()).states(slot, m.count(), d)
+	if last == 0 {
 		return false
 	}
-	punishes := d.Plan.Penalty().Strikes > 0
 	var r record
+	punishes := d.Plan.Strikes() > 0
 	if (punishes || m&marked != 0) && !t.glance(at, h, m, d.Time, &r) {
 		return false
 	}
@@ -111,12 +90,43 @@ func (l *Limiter) refuse(t *table, at, h uint64, d *ratelimit.Decision, exact bo
 	}
 	if d.Settle(); d.RetryAfter < maxLate && !exact {
 		d.Time = l.clock.now()
-		return l.refuse(t, at, h, d, true)
+		return l.refuse(t, at, slot, h, d, true)
 	}
 	d.StrikesLeft = strikesLeft(d, &r)
 	changesNothing := d.Outcome == ratelimit.Banned ||
 		!fits && (!punishes || r.expires >= last && r.spares(d.Time, windowStart(d), d.Plan.Penalty().Grace))
 	return changesNothing && slot.meter() == m
+}
+
+// states puts what each quota of the plan has left into d, and reports the end of
+// the last window to end and whether d.Cost fits into all quotas. The end is 0 if
+// the lock is needed to tell, since a window must be opened, or its limit lowered,
+// first.
+func (c *cell) states(slot slot, count uint32, d *ratelimit.Decision) (last int64, fits bool) {
+	fits = true
+	plan, i := d.Plan, 0
+	for k := range c.len() {
+		w, length := slot.window(k), c.length(k)
+		if !w.open(d.Time, length) {
+			return 0, false
+		}
+		last = max(last, w.end())
+		if i == plan.Len() || plan.Quota(i).Window != length {
+			continue
+		}
+		limit := plan.Quota(i).Limit
+		if d.Cost > limit || limit < c.limit(k) {
+			return 0, false
+		}
+		left := max(limit-w.used(count), 0)
+		d.States[i] = ratelimit.State{Remaining: left, Reset: w.end()}
+		fits = fits && left >= d.Cost
+		i++
+	}
+	if i < plan.Len() {
+		return 0, false
+	}
+	return last, fits
 }
 
 // glance fills r, which is empty, with the record of h, whose account is in slot
@@ -143,7 +153,7 @@ func (t *table) glance(at, h uint64, m meter, now int64, r *record) bool {
 
 // strikesLeft returns what a decision says of strikes.
 func strikesLeft(d *ratelimit.Decision, r *record) int {
-	allowed := d.Plan.Penalty().Strikes
+	allowed := d.Plan.Strikes()
 	switch {
 	case allowed == 0:
 		return -1

@@ -99,7 +99,7 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 	h := l.key.sum(subject)
 	t := l.tables[h>>l.shift].Load()
 	if i, found := t.find(h); found {
-		if slot := t.slot(i); l.charge(slot, h, &d) || l.refuse(t, i, h, &d, false) {
+		if slot := t.slot(i); l.charge(slot, h, &d) || l.refuse(t, i, slot, h, &d, false) {
 			return d, nil
 		}
 	}

@@ -85,11 +85,10 @@ func (r *record) valid() bool {
 // banEnds returns the end of the ban in force in Unix seconds, or 0. A clock
 // that stepped back makes no ban longer than it was.
 func (r *record) banEnds(now int64) int64 {
-	ends := min(r.until, seconds(now)+r.length)
-	if r.length == 0 || ends*int64(time.Second) <= now {
+	if r.length == 0 || r.until*int64(time.Second) <= now {
 		return 0
 	}
-	return ends
+	return min(r.until, seconds(now)+r.length)
 }
 
 // cut makes a ban no longer than it was when it began, if the clock stepped back.

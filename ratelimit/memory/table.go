@@ -46,14 +46,18 @@ func (t *table) find(h uint64) (i uint64, found bool) { return t.findFrom(t.home
 
 // findFrom is find that starts at slot i.
 func (t *table) findFrom(i, h uint64) (_ uint64, found bool) {
+	words, stride := t.words, t.stride
+	at := i * stride
 	for range t.slots {
-		switch atomic.LoadUint64(&t.words[i*t.stride]) {
+		switch atomic.LoadUint64(&words[at]) {
 		case h:
 			return i, true
 		case 0:
 			return i, false
 		}
-		i = t.next(i)
+		if i, at = i+1, at+stride; i == t.slots {
+			i, at = 0, 0
+		}
 	}
 	return i, false
 }
