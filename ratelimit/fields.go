@@ -58,7 +58,7 @@ func (d *Decision) SetDraftFields(h http.Header) {
 	if d.Plan == nil {
 		return
 	}
-	h[fieldPolicy] = []string{d.Plan.policy}
+	h[fieldPolicy] = []string{d.Plan.policyField()}
 	var buf [160]byte
 	b := buf[:0]
 	for i := range d.Plan.Len() {
@@ -79,17 +79,22 @@ func (d *Decision) SetDraftFields(h http.Header) {
 	h[fieldDraft] = []string{string(b)}
 }
 
-// policyField writes the RateLimit-Policy field for quotas.
-func policyField(quotas []Quota) string {
+// policyField returns the RateLimit-Policy field.
+func (p *Plan) policyField() string {
+	if kept := p.policy.Load(); kept != nil {
+		return *kept
+	}
 	var b strings.Builder
-	for i, q := range quotas {
+	for i, q := range p.quotas {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		b.WriteString(`"` + q.windowName() + `";q=` + strconv.FormatInt(q.Limit, 10) +
 			";w=" + strconv.FormatInt(int64(q.Window/time.Second), 10))
 	}
-	return b.String()
+	field := b.String()
+	p.policy.Store(&field)
+	return field
 }
 
 // secondsUntil returns the whole seconds, rounded up, from now in Unix

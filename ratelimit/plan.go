@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
+	"sync/atomic"
 )
 
 // MaxQuotas is the largest number of quotas in one plan.
@@ -21,9 +21,12 @@ type Plan struct {
 	quotas  []Quota
 	penalty Penalty
 	limits  [MaxQuotas]string // the limits in decimal, for header fields
-	policy  string            // the RateLimit-Policy field
-	denials *denials
-	lenient *Plan // without the penalty; nil if there is none
+
+	// What follows is made when it is first needed: a service may make a plan for
+	// each request, and most of these need nothing of it.
+	policy  atomic.Pointer[string] // the RateLimit-Policy field
+	denials denials
+	lenient atomic.Pointer[Plan] // without the penalty
 }
 
 // NewPlan returns a plan with at least one and at most [MaxQuotas] quotas, in
@@ -40,18 +43,27 @@ func NewPlan(name string, penalty Penalty, quotas ...Quota) (*Plan, error) {
 	if penalty.Strikes > 0 {
 		penalty.Decay = cmp.Or(penalty.Decay, defaultDecay)
 	}
-	p := &Plan{name: name, quotas: slices.Clone(quotas), penalty: penalty, denials: new(denials)}
-	slices.SortFunc(p.quotas, func(a, b Quota) int { return int(a.Window/time.Second) - int(b.Window/time.Second) })
-	for i, q := range p.quotas {
-		p.limits[i] = strconv.FormatInt(q.Limit, 10)
-	}
-	p.policy = policyField(p.quotas)
-	if penalty != (Penalty{}) {
-		lenient := *p
-		lenient.penalty, lenient.denials = Penalty{}, new(denials)
-		p.lenient = &lenient
-	}
+	p := &Plan{name: name, quotas: slices.Clone(quotas), penalty: penalty}
+	slices.SortFunc(p.quotas, func(a, b Quota) int { return cmp.Compare(a.Window, b.Window) })
+	p.limits = limitTexts(p.quotas)
 	return p, nil
+}
+
+// limitTexts returns the limits in decimal. One string holds all digits.
+func limitTexts(quotas []Quota) (texts [MaxQuotas]string) {
+	var digits [MaxQuotas * 20]byte
+	var ends [MaxQuotas]int
+	b := digits[:0]
+	for i, q := range quotas {
+		b = strconv.AppendInt(b, q.Limit, 10)
+		ends[i] = len(b)
+	}
+	all, start := string(b), 0
+	for i := range quotas {
+		texts[i] = all[start:ends[i]]
+		start = ends[i]
+	}
+	return texts
 }
 
 // MustPlan is [NewPlan] for plans written in the program. It panics on an error.
@@ -97,10 +109,13 @@ func (p *Plan) Strikes() int { return p.penalty.Strikes }
 // is the zero Penalty. It is always the same plan, and p itself if p has no
 // penalty.
 func (p *Plan) WithoutPenalty() *Plan {
-	if p.lenient == nil {
+	if p.penalty == (Penalty{}) {
 		return p
 	}
-	return p.lenient
+	if p.lenient.Load() == nil {
+		p.lenient.CompareAndSwap(nil, &Plan{name: p.name, quotas: p.quotas, limits: p.limits})
+	}
+	return p.lenient.Load()
 }
 
 // Len returns the number of quotas.

@@ -104,6 +104,33 @@ func TestPlanCheck(t *testing.T) {
 	}
 }
 
+// A service may make a plan for each request, from the quotas of its customer.
+func TestNewPlanAllocatesLittle(t *testing.T) {
+	quotas := []ratelimit.Quota{ratelimit.PerDay(100_000), ratelimit.PerMinute(1000)}
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := ratelimit.NewPlan("pro", ratelimit.DefaultPenalty(), quotas...); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 3 {
+		t.Errorf("NewPlan allocates %v times, want at most 3: the plan, its quotas, and their texts", n)
+	}
+}
+
+func TestWithoutPenaltyIsOnePlan(t *testing.T) {
+	p := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
+	made := make(chan *ratelimit.Plan)
+	const callers = 8
+	for range callers {
+		go func() { made <- p.WithoutPenalty() }()
+	}
+	first := <-made
+	for range callers - 1 {
+		if <-made != first {
+			t.Error("concurrent calls of WithoutPenalty returned different plans")
+		}
+	}
+}
+
 func TestWithoutPenalty(t *testing.T) {
 	p := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(5))
 	lenient := p.WithoutPenalty()
