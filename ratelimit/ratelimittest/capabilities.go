@@ -175,14 +175,26 @@ func testCharge(b *bench) {
 	if d = b.take(p); d.States[0].Reset > b.now.Add(2*time.Minute).Unix() {
 		b.Errorf("a charge an hour ahead: the window ends at %d, more than a window ahead", d.States[0].Reset)
 	}
+	ended := b.now.Truncate(time.Minute).Add(5 * time.Minute)
+	b.advance(ended.Sub(b.now))
+	charge(9, 0, ended.Add(-time.Microsecond))
+	left("the minute of the charge ends now", b.take(p), 10, 0)
 	b.advance(48 * time.Hour)
 	charge(2, 3, time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC))
 	left("the clock of the charge is millennia ahead", b.take(p), 7, 96)
 	charge(2, 3, time.Time{})
 	charge(2, 3, time.Unix(-1, 0))
 	left("the time of the charge was never set, or before 1970", b.take(p), 6, 95)
-	for what, plan := range map[string]*ratelimit.Plan{"negative units": p, "no plan": nil} {
-		err := charger.Charge(context.Background(), "a", plan, [ratelimit.MaxQuotas]int64{-1}, b.now)
+	for what, c := range map[string]struct {
+		subject string
+		plan    *ratelimit.Plan
+		units   int64
+	}{
+		"negative units": {"a", p, -1},
+		"no plan":        {"a", nil, 1},
+		"no subject":     {"", p, 1},
+	} {
+		err := charger.Charge(context.Background(), c.subject, c.plan, [ratelimit.MaxQuotas]int64{c.units}, b.now)
 		if !errors.Is(err, ratelimit.ErrInvalid) {
 			b.Errorf("a charge with %s: %v, want ErrInvalid", what, err)
 		}
