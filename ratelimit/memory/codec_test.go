@@ -19,6 +19,8 @@ func TestLoadRefusesDamage(t *testing.T) {
 		"a limit of nothing":  {3, 120, 0, 2, 2},
 		"a negative usage":    {3, 120, 2, 1, 2},
 		"two equal windows":   {3, 120, 2, 2, 2, 120, 2, 2, 2},
+		"more than the most":  {3, 120, 2, 128, 128, 128, 128, 32, 2},
+		"a negative end":      {3, 120, 2, 2, 1},
 		"a record's data":     {4, 2, 0, 2, 2, 0, 2, 2},
 	} {
 		l := newLimiter(t, memory.Options{Now: clock.Now})

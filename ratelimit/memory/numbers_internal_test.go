@@ -1,0 +1,97 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+func oneWindow(i int) shape {
+	return shape{n: 1, lengths: [maxWindows]time.Duration{time.Duration(i+1) * time.Second}, limits: [maxWindows]int64{8}}
+}
+
+// A number is free again when the last account that had it is gone, whatever the
+// number and the order in which accounts of several segments came and went.
+func TestNumbersComeBack(t *testing.T) {
+	l := internalLimiter(t, Options{MaxSubjects: 2 * subjectsInSegment})
+	const shapes, accounts = 20, 3
+	for i := range shapes {
+		for range accounts {
+			for s := range l.segments {
+				sh := oneWindow(i)
+				if number, err := l.segments[s].number(&l.shapes, &sh); err != nil || number != i {
+					t.Fatalf("shape %d has number %d, %v", i, number, err)
+				}
+			}
+		}
+		if n := l.shapes.users[i]; n != len(l.segments) {
+			t.Errorf("accounts of %d segments have number %d, and %d are counted", len(l.segments), i, n)
+		}
+	}
+	for i := range shapes {
+		for range accounts {
+			for s := range l.segments {
+				l.segments[s].unnumber(&l.shapes, i)
+			}
+		}
+		if n := l.shapes.users[i]; n != 0 {
+			t.Errorf("no account has number %d, and %d segments are counted", i, n)
+		}
+	}
+	for s := range l.segments {
+		if n := len(l.segments[s].shapes); n != 0 {
+			t.Errorf("segment %d keeps %d numbers without an account", s, n)
+		}
+	}
+}
+
+// When all numbers are in use, an account of another combination gets the number
+// of the same windows with the smallest limits, under which it is held, if there
+// is one. Otherwise the engine cannot decide, and counts nothing.
+func TestWithoutAFreeNumber(t *testing.T) {
+	l := internalLimiter(t, Options{})
+	held := oneWindow(59)
+	held.limits[0] = 1
+	if _, err := l.shapes.acquire(held); err != nil {
+		t.Fatal(err)
+	}
+	for i := 100; len(l.shapes.users) < maxShapes; i++ {
+		if _, err := l.shapes.acquire(oneWindow(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+	for want := int64(9); want >= 0; want-- {
+		if d, err := l.Take(context.Background(), "a", minute, 1); err != nil || d.Remaining() != want {
+			t.Fatalf("%d left, %v; want %d", d.Remaining(), err, want)
+		}
+	}
+	if d, err := l.Take(context.Background(), "a", minute, 1); err != nil || d.Allowed() {
+		t.Errorf("after ten requests of ten: %v, %v, want limited", d.Outcome, err)
+	}
+	hour := ratelimit.MustPlan("hour", ratelimit.Penalty{}, ratelimit.PerHour(10))
+	for range 2 {
+		if d, err := l.Take(context.Background(), "b", hour, 1); !errors.Is(err, ratelimit.ErrUnavailable) {
+			t.Errorf("a window without a number: %+v, %v, want ErrUnavailable", d, err)
+		}
+	}
+	if n := l.Stats().Subjects; n != 1 {
+		t.Errorf("%d subjects are held, want a alone", n)
+	}
+}
+
+// Accounts of the same windows have one shape, whatever windows they had before.
+func TestClosedWindowsLeaveTheShape(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(8), ratelimit.PerHour(8))
+	var a, b account
+	a.roll(0, plan)
+	b.roll(0, plan)
+	b.open(time.Second, 8, 0, plan)
+	b.close(0)
+	if a.shape != b.shape {
+		t.Errorf("never had another window: %+v\nhad one:                  %+v", a.shape, b.shape)
+	}
+}

@@ -1,0 +1,68 @@
+package ratelimit_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// Observe is told what the response says, also if the engine could not decide.
+func TestObserveIsToldWhatTheResponseSays(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(100))
+	for name, c := range map[string]struct {
+		opts    ratelimit.Options
+		status  int
+		outcome ratelimit.Outcome
+		left    [2]int64
+		wait    time.Duration
+	}{
+		"closed": {ratelimit.Options{}, 503, ratelimit.Limited, [2]int64{0, 0}, time.Second},
+		"open":   {ratelimit.Options{OnFailure: ratelimit.Open}, 200, ratelimit.Allowed, [2]int64{60, 100}, 0},
+		"shadow": {ratelimit.Options{Shadow: true}, 200, ratelimit.Allowed, [2]int64{60, 100}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var seen ratelimit.Decision
+			c.opts.Observe = func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, err error) {
+				if err == nil {
+					t.Error("no error, although the engine failed")
+				}
+				seen = d
+			}
+			down := broken{ratelimit.ErrUnavailable}
+			if w := get(handler(t, down, ratelimit.Caller{Subject: "a", Plan: plan}, c.opts, ok)); w.Code != c.status {
+				t.Errorf("answered %d, want %d", w.Code, c.status)
+			}
+			left := [2]int64{seen.States[0].Remaining, seen.States[1].Remaining}
+			if seen.Outcome != c.outcome || left != c.left || seen.RetryAfter != c.wait {
+				t.Errorf("Observe was told %v, %v left, wait %v; want %v, %v, %v",
+					seen.Outcome, left, seen.RetryAfter, c.outcome, c.left, c.wait)
+			}
+		})
+	}
+}
+
+// Options.DraftFields adds the draft's fields to every response, and nothing else
+// does.
+func TestDraftFieldsAreAnOption(t *testing.T) {
+	at := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1))
+	for _, draft := range []bool{false, true} {
+		h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{DraftFields: draft}, ok)
+		for _, status := range []int{200, 429} {
+			w := get(h)
+			if w.Code != status {
+				t.Fatalf("got %d, want %d", w.Code, status)
+			}
+			policy, state := w.Header().Get("RateLimit-Policy"), w.Header().Get("RateLimit")
+			if !draft && policy+state != "" {
+				t.Errorf("%d without the option: %q, %q", status, policy, state)
+			}
+			if draft && (!strings.Contains(policy, ";q=1;w=60") || !strings.Contains(state, ";r=0;t=30")) {
+				t.Errorf("%d: %q, %q, want 1 in 60 seconds, and none left for 30", status, policy, state)
+			}
+		}
+	}
+}
