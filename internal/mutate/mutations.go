@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
 )
 
 // A mutation is one small change of a source file.
@@ -15,15 +17,26 @@ type mutation struct {
 	start, end int    // bytes of the file that are replaced
 	with       string // by this
 	was        string
+	text       string // the line, without the space around it
+	changed    string // and with the mutation
 }
 
-func (m mutation) String() string {
-	return fmt.Sprintf("%s:%d: %s  ->  %s", m.file, m.line, m.was, m.with)
-}
+func (m mutation) String() string { return fmt.Sprintf("%s:%d: %s", m.file, m.line, m.change()) }
+
+// key names the mutation wherever in its file the line stands.
+func (m mutation) key() string { return filepath.Base(m.file) + ": " + m.change() }
+
+func (m mutation) change() string { return m.text + "  ->  " + m.changed }
 
 // apply returns the source with the mutation.
 func (m mutation) apply(source []byte) []byte {
 	return append(append(append([]byte{}, source[:m.start]...), m.with...), source[m.end:]...)
+}
+
+// lineAt returns the line that begins at first, without the space around it.
+func lineAt(source []byte, first int) string {
+	line, _, _ := bytes.Cut(source[first:], []byte("\n"))
+	return string(bytes.TrimSpace(line))
 }
 
 // operators are replaced by their neighbours: the mistakes that people make.
@@ -53,7 +66,10 @@ func mutations(file string) ([]mutation, error) {
 	var found []mutation
 	replace := func(start, end token.Pos, with string) {
 		from, to := set.Position(start), set.Position(end).Offset
-		found = append(found, mutation{file, from.Line, from.Offset, to, with, string(source[from.Offset:to])})
+		m := mutation{file: file, line: from.Line, start: from.Offset, end: to, with: with, was: string(source[from.Offset:to])}
+		first := bytes.LastIndexByte(source[:m.start], '\n') + 1
+		m.text, m.changed = lineAt(source, first), lineAt(m.apply(source), first)
+		found = append(found, m)
 	}
 	operator := func(at token.Pos, op token.Token) {
 		for _, with := range operators[op] {
@@ -76,8 +92,9 @@ func mutations(file string) ([]mutation, error) {
 		case *ast.ExprStmt:
 			replace(n.Pos(), n.End(), "{}")
 		case *ast.IfStmt:
-			replace(n.Cond.Pos(), n.Cond.Pos(), "true || ")
-			replace(n.Cond.Pos(), n.Cond.Pos(), "false && ")
+			cond := string(source[set.Position(n.Cond.Pos()).Offset:set.Position(n.Cond.End()).Offset])
+			replace(n.Cond.Pos(), n.Cond.End(), "true || ("+cond+")")
+			replace(n.Cond.Pos(), n.Cond.End(), "false && ("+cond+")")
 		case *ast.Ident:
 			if with := words[n.Name]; with != "" {
 				replace(n.Pos(), n.End(), with)
