@@ -30,6 +30,7 @@ type Authenticator[P any] struct {
 	maxToken   int
 	observe    func(r *http.Request, o Outcome, reason error)
 	responder  *apierror.Responder
+	errors     tokenErrors
 	missing    []string // WWW-Authenticate, with the capacity 1 since it is shared
 	invalid    []string // likewise
 	repeated   []string // likewise
@@ -37,14 +38,8 @@ type Authenticator[P any] struct {
 }
 
 var (
-	errMissing = apierror.New(http.StatusUnauthorized, apierror.CodeMissingAPIKey,
-		"No API key was sent. Send it as Authorization: Bearer <API key>.")
-	errInvalid = apierror.New(http.StatusUnauthorized, apierror.CodeInvalidAPIKey,
-		"The API key is not valid.")
 	errInvalidRequest = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest,
 		"The request has more than one Authorization header. Send exactly one.")
-	errUnavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
-		"The API key cannot be checked at the moment.")
 	errNotIdentified = errors.New("bearer: Require is not inside Identify of the same Authenticator")
 )
 
@@ -67,6 +62,7 @@ func New[P any](realm string, verify VerifyFunc[P], opts Options) (*Authenticato
 		maxToken:   opts.MaxToken,
 		observe:    opts.Observe,
 		responder:  opts.Errors,
+		errors:     newTokenErrors(opts.TokenName),
 		missing:    []string{challenge(realm, "", "")},
 		invalid:    []string{challenge(realm, "invalid_token", opts.Description)},
 		repeated:   []string{challenge(realm, "invalid_request", repeatedDescription)},
@@ -127,27 +123,18 @@ func (a *Authenticator[P]) Require(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		case Missing:
 			w.Header()["Www-Authenticate"] = a.missing
-			a.responder.Respond(w, r, errMissing)
+			a.responder.Respond(w, r, a.errors.missing)
 		case Invalid:
 			w.Header()["Www-Authenticate"] = a.invalid
-			a.responder.Respond(w, r, invalidError(id.reason))
+			a.responder.Respond(w, r, a.errors.invalidFor(id.reason))
 		case Repeated:
 			w.Header()["Www-Authenticate"] = a.repeated
 			a.responder.Respond(w, r, errInvalidRequest)
 		default:
 			w.Header()["Retry-After"] = a.retryAfter
-			a.responder.Respond(w, r, errUnavailable.Wrap(id.reason))
+			a.responder.Respond(w, r, a.errors.unavailable.Wrap(id.reason))
 		}
 	})
-}
-
-// invalidError returns the error of a token that is not valid. One that was too
-// long to verify is logged, since it may be a good one and MaxToken too small.
-func invalidError(reason error) *apierror.Error {
-	if errors.Is(reason, errTooLong) {
-		return errInvalid.Wrap(reason)
-	}
-	return errInvalid
 }
 
 // Protect is Identify and Require in one.

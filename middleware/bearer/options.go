@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	defaultMaxToken    = 4096
-	defaultDescription = "The API key is not valid"
-	defaultRetryAfter  = 5 * time.Second
+	defaultMaxToken   = 4096
+	defaultTokenName  = "API key"
+	defaultRetryAfter = 5 * time.Second
 
 	repeatedDescription = "More than one Authorization header was sent"
 )
@@ -32,9 +32,14 @@ type Options struct {
 	// before next is called, and must be safe for concurrent use.
 	Observe func(r *http.Request, o Outcome, reason error)
 
+	// TokenName is what the texts of responses call the token, such as "access
+	// token": printable ASCII without quotation marks and backslashes. If empty, it
+	// is "API key".
+	TokenName string
+
 	// Description is the error_description for a token that is not valid: printable
 	// ASCII without quotation marks and backslashes (RFC 6750 section 3). If empty,
-	// it is "The API key is not valid".
+	// it is "The <TokenName> is not valid".
 	Description string
 
 	// RetryAfter is the Retry-After of the response to a request whose token could
@@ -48,6 +53,11 @@ type Options struct {
 func (o Options) validate() error {
 	if o.MaxToken < 0 {
 		return fmt.Errorf("bearer: Options.MaxToken must be 0 or more bytes, got %d", o.MaxToken)
+	}
+	if o.TokenName != "" {
+		if err := checkText(o.TokenName); err != nil {
+			return fmt.Errorf("bearer: Options.TokenName: %w", err)
+		}
 	}
 	if o.Description != "" {
 		if err := checkText(o.Description); err != nil {
@@ -64,8 +74,11 @@ func (o Options) withDefaults() Options {
 	if o.MaxToken == 0 {
 		o.MaxToken = defaultMaxToken
 	}
+	if o.TokenName == "" {
+		o.TokenName = defaultTokenName
+	}
 	if o.Description == "" {
-		o.Description = defaultDescription
+		o.Description = "The " + o.TokenName + " is not valid"
 	}
 	if o.RetryAfter == 0 {
 		o.RetryAfter = defaultRetryAfter

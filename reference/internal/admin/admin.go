@@ -58,10 +58,9 @@ func New(c Config) (http.Handler, error) {
 	a := &admin{Config: c, errors: &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}}
 	var err error
 	a.auth, err = bearer.New("petstore admin", verifyToken(c.Token), bearer.Options{
-		MaxToken: len(c.Token) + 1, // one more, or else zero would mean the default
-		// The header says token; package bearer has no such choice for the body.
-		Description: "The admin token is not valid",
-		Errors:      a.errors,
+		MaxToken:  len(c.Token) + 1, // one more, or else zero would mean the default
+		TokenName: "admin token",
+		Errors:    a.errors,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("admin: %w", err)

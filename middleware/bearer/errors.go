@@ -1,0 +1,33 @@
+package bearer
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/animalstore/gatehouse/apierror"
+)
+
+// tokenErrors are the errors whose texts name the token.
+type tokenErrors struct {
+	missing, invalid, unavailable *apierror.Error
+}
+
+func newTokenErrors(name string) tokenErrors {
+	return tokenErrors{
+		missing: apierror.New(http.StatusUnauthorized, apierror.CodeMissingAPIKey,
+			"No "+name+" was sent. Send it as Authorization: Bearer <"+name+">."),
+		invalid: apierror.New(http.StatusUnauthorized, apierror.CodeInvalidAPIKey,
+			"The "+name+" is not valid."),
+		unavailable: apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
+			"The "+name+" cannot be checked at the moment."),
+	}
+}
+
+// invalidFor returns the error of a token that is not valid. One that was too long
+// to verify is logged, since it may be a good one and MaxToken too small.
+func (e tokenErrors) invalidFor(reason error) *apierror.Error {
+	if errors.Is(reason, errTooLong) {
+		return e.invalid.Wrap(reason)
+	}
+	return e.invalid
+}
