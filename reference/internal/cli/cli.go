@@ -48,13 +48,15 @@ func (e usageError) Unwrap() error { return e.error }
 // Run carries out the command in args, which are without the program's name, and
 // returns the exit code. Help ends the process.
 func Run(args []string) int {
+	// First of all: a signal while the server starts must end it with 0 as well.
+	ctx := untilSignal()
 	o := output{os.Stdout, os.Stderr}
 	parser, err := kong.New(&commands{},
 		kong.Name("petstore"),
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Bind(o),
-		kong.BindTo(context.Background(), (*context.Context)(nil)),
+		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if err != nil {
 		return o.fail(err)
@@ -63,6 +65,12 @@ func Run(args []string) int {
 	command, err := parser.Parse(args)
 	if err != nil {
 		return o.misused(err)
+	}
+	if command.Command() != "serve" {
+		defaultSignals() // they end the other commands at once
+		if ctx.Err() != nil {
+			return o.fail(context.Cause(ctx))
+		}
 	}
 	if err := command.Run(); err != nil {
 		return o.fail(err)

@@ -43,9 +43,9 @@ func (c serveCmd) Run(ctx context.Context, o output) error {
 	signal.Ignore(syscall.SIGPIPE)
 	logger, buffer := newLogger(o.out)
 	defer buffer.Close(flushTime)
-	ctx, stop := untilSignal(ctx, logger)
+	logged := logSignal(ctx, logger)
 	err = service.Run(ctx, settings, service.Options{Logger: logger, LogErr: buffer.Err, Notice: o.err})
-	stop()
+	logged()
 	if err == nil {
 		logger.Info("ended")
 	}
@@ -56,22 +56,18 @@ func (c serveCmd) Run(ctx context.Context, o output) error {
 // ends.
 const flushTime = 2 * time.Second
 
-// untilSignal returns a context that ends with the first signal. Signals then have
-// their usual effect again, so that a second one ends a process that takes too
-// long. The function that it returns waits until a signal that came is in the log.
-func untilSignal(ctx context.Context, logger *slog.Logger) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	told := make(chan struct{})
+// logSignal logs the end of a context that [untilSignal] returned. The function that
+// it returns waits until that is done, if the context has ended.
+func logSignal(ctx context.Context, logger *slog.Logger) (wait func()) {
+	done := make(chan struct{})
 	forget := context.AfterFunc(ctx, func() {
-		defer close(told)
-		stop()
+		defer close(done)
 		logger.Info("ending: requests under way are finished first", slog.Any("cause", context.Cause(ctx)))
 	})
-	return ctx, func() {
+	return func() {
 		if !forget() {
-			<-told
+			<-done
 		}
-		stop()
 	}
 }
 

@@ -26,6 +26,9 @@ const adminDrain = time.Second
 // Run serves until ctx ends and everything is put away.
 func Run(ctx context.Context, c *config.Config, o Options) error {
 	l, err := listen(ctx, c)
+	if ctx.Err() != nil && err != nil {
+		return o.endedEarly(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -54,9 +57,7 @@ type opener func(context.Context, *config.Config, Options, *progress) (*state, e
 func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p *progress, open opener) (err error) {
 	s, err := open(ctx, c, o, p)
 	if ctx.Err() != nil && err != nil {
-		// The error may be about what ctx interrupted, in words that do not tell.
-		o.Logger.Info("ended before it served", slog.Any("cause", err))
-		return nil
+		return o.endedEarly(err)
 	}
 	if err != nil {
 		return err
@@ -82,6 +83,13 @@ func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p 
 	p.running.Store(&running{s, pets})
 	logStart(o.Logger, c, l)
 	return pets.Serve(ctx, l.api)
+}
+
+// endedEarly logs what the end of the context interrupted, whose error may be in
+// words that do not tell.
+func (o Options) endedEarly(err error) error {
+	o.Logger.Info("ended before it served", slog.Any("cause", err))
+	return nil
 }
 
 // serve serves the admin listener while serveAPI runs, until ctx ends or one of
