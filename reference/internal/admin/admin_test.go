@@ -117,6 +117,9 @@ func TestWhoMayAsk(t *testing.T) {
 			if got != tt.want {
 				t.Errorf("%s %s: answered with %d, want %d\n%.300s", tt.method, tt.path, got, tt.want, body)
 			}
+			if strings.Contains(string(body), "API key") {
+				t.Errorf("%s %s: the answer speaks of API keys: %s", tt.method, tt.path, body)
+			}
 		})
 	}
 }

@@ -107,7 +107,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 		auth.Identify, a.count(charge, spare), targets)
 	front := slices.Concat([]middleware.Middleware{
 		middleware.RequestID, a.enter, a.logRequests, middleware.Recover(a.errors), middleware.SecurityHeaders,
-	}, announce, []middleware.Middleware{allowOrigins(a.Origins)})
+	}, announce, []middleware.Middleware{allowOrigins(a.Origins, spare)})
 	return middleware.Chain(public(spare(targets(site)), gated), front...), nil
 }
 

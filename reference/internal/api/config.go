@@ -42,7 +42,7 @@ type Config struct {
 	Anonymous *ratelimit.Plan
 
 	// Uncharged is the plan of requests that are not charged: for pages that need no
-	// key, by network, and for getUsage, by owner. It limits floods and is separate
+	// key and CORS preflights, by network, and for getUsage, by owner. It limits floods and is separate
 	// from all other usage. Nil: 600 requests per minute, without bans.
 	Uncharged *ratelimit.Plan
 

@@ -12,13 +12,14 @@ import (
 
 // allowOrigins returns the middleware for calls from web pages (the Fetch
 // standard), or nil if there are no origins. It answers preflights, which have no
-// key and are not counted, and so it is placed before the gate. Credentials mode is
-// off: the page itself sends a key, not the browser.
-func allowOrigins(origins []string) middleware.Middleware {
+// key and are not charged, and so it is placed before the gate. They pass spare, so
+// that a flood of them is limited. Credentials mode is off: the page itself sends a
+// key, not the browser.
+func allowOrigins(origins []string, spare middleware.Middleware) middleware.Middleware {
 	if len(origins) == 0 {
 		return nil // an empty list would mean all to package cors
 	}
-	return cors.New(cors.Options{
+	allow := cors.New(cors.Options{
 		AllowedOrigins: origins,
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost},
 		AllowedHeaders: []string{"Accept", "Authorization", "Content-Type", "If-Match", "If-None-Match", "X-Request-Id"},
@@ -28,6 +29,22 @@ func allowOrigins(origins []string) middleware.Middleware {
 		},
 		MaxAge: 600,
 	}).Handler
+	return func(next http.Handler) http.Handler {
+		calls := allow(next)
+		preflights := spare(calls)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if isPreflight(r) {
+				preflights.ServeHTTP(w, r)
+				return
+			}
+			calls.ServeHTTP(w, r)
+		})
+	}
+}
+
+// isPreflight reports whether package cors answers a request by itself.
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
 // checkOrigins refuses what package cors would take for a pattern, which would let

@@ -19,7 +19,7 @@
 //
 //	request ID, log, panics, security headers
 //	Deprecation, Sunset and Link     on the path of a deprecated operation
-//	CORS                             answers preflights
+//	CORS                             answers preflights: 204, 429
 //	the OpenAPI document             /openapi.json, without a key: 429, 414, 412, 304
 //	authentication                   finds the principal and refuses nothing yet
 //	ban and quota              429   of the key's owner, or else of the network
@@ -36,9 +36,10 @@
 // was answered.
 //
 // GET /v1/usage is not charged and passes bans. Requests that are not charged, those
-// for the document among them, have a quota of their own ([Config.Uncharged]).
+// for the document and CORS preflights among them, have a quota of their own
+// ([Config.Uncharged]).
 //
-// So every response has X-RateLimit-Limit, -Remaining and -Reset, except for
-// preflights of CORS and the responses that net/http writes by itself: 400 to what is
-// not HTTP, 431 to a header section that is too large, 417 to an unknown Expect.
+// So every response has X-RateLimit-Limit, -Remaining and -Reset, except for those
+// that net/http writes by itself: 400 to what is not HTTP, 431 to a header section
+// that is too large, 417 to an unknown Expect.
 package api

@@ -93,6 +93,31 @@ func TestUsageIsLimited(t *testing.T) {
 	}
 }
 
+// A network can send only so many preflights, and they use up nothing else.
+func TestPreflightsAreLimited(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *api.Config) {
+		fewUncharged(t)(c)
+		c.Origins = []string{origin}
+	})
+	for i := range 3 {
+		resp := preflight(t, s, "/v1/pets", origin)
+		if got := resp.Header.Get("X-RateLimit-Limit") + " " + resp.Header.Get("X-RateLimit-Remaining"); resp.StatusCode != 204 || got != "3 "+string(rune('2'-i)) {
+			t.Errorf("preflight %d: %d with limit and remaining %q", i+1, resp.StatusCode, got)
+		}
+	}
+	if resp := preflight(t, s, "/v1/pets", origin); resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "55" {
+		t.Errorf("preflight 4: %d with Retry-After %q, want 429 with the 55 seconds to the end of the minute", resp.StatusCode, resp.Header.Get("Retry-After"))
+	}
+	anonymous := s.Do(t, none(contract.Request{Target: "/v1/pets"}))
+	if got := anonymous.Int("X-RateLimit-Remaining"); got != 49 {
+		t.Errorf("%d anonymous requests are left after preflights, want 49 of 50", got)
+	}
+	if resp := s.Get(t, "/v1/pets", "Origin: "+origin); resp.StatusCode != 200 {
+		t.Errorf("a call after preflights: %d, want 200", resp.StatusCode)
+	}
+}
+
 // Pages are served while the limiter fails.
 func TestPagesWithoutLimiter(t *testing.T) {
 	t.Parallel()
