@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -76,7 +77,7 @@ func (a *api) logRequests(next http.Handler) http.Handler {
 		t := response.Track(w)
 		aborted := true
 		defer func() { // also if the response is aborted by a panic
-			attrs := make([]slog.Attr, 0, 14)
+			attrs := make([]slog.Attr, 0, 15)
 			attrs = append(attrs,
 				slog.String("request_id", middleware.RequestIDFrom(ctx)),
 				slog.String("method", knownMethod(r.Method)),
@@ -101,6 +102,11 @@ func (a *api) logRequests(next http.Handler) http.Handler {
 			}
 			if aborted {
 				attrs = append(attrs, slog.Bool("aborted", true))
+			}
+			// net/http ends the context once the handler is done, or when the client
+			// disconnects. Such a request fails wherever it was, often with 500.
+			if errors.Is(ctx.Err(), context.Canceled) {
+				attrs = append(attrs, slog.Bool("abandoned", true))
 			}
 			a.Logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
 		}()
