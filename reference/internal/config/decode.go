@@ -84,7 +84,7 @@ func (d *decoder) is(n *node, setting string, want kind, example string) bool {
 	case n.kind == refused:
 	case n.kind == nothing:
 		d.add(d.at(n), setting, "has no value; want %s, or leave the line out", example)
-	case want == text && (n.kind == number || n.kind == boolean):
+	case want == text && strings.HasPrefix(example, "text") && (n.kind == number || n.kind == boolean):
 		d.add(d.at(n), setting, "is %v; want %s (text that looks like something else goes in quotes)", n.kind, example)
 	default:
 		d.add(d.at(n), setting, "is %v; want %s", n.kind, example)
@@ -94,8 +94,11 @@ func (d *decoder) is(n *node, setting string, want kind, example string) bool {
 
 func (d *decoder) outside(n *node, setting string, o outside) {
 	example := "text"
-	if o.kind == number {
+	switch {
+	case o.kind == number:
 		example = "a whole number"
+	case o.example != "":
+		example = o.example
 	}
 	if !d.is(n, setting, o.kind, example) {
 		return

@@ -27,6 +27,8 @@ type outside struct {
 	kind kind   // in the file
 	flag func(Flags) *string
 	set  func(c *Config, text string) error
+
+	example string // of what else than text is wanted; "" if text is
 }
 
 // noFlag is for what other users of the machine must not see in the list of
@@ -34,16 +36,16 @@ type outside struct {
 func noFlag(Flags) *string { return nil }
 
 var outsiders = []outside{
-	{"listen", text, func(f Flags) *string { return f.Listen }, (*Config).setListen},
-	{"admin_listen", text, func(f Flags) *string { return f.AdminListen }, (*Config).setAdminListen},
-	{"admin_token", text, noFlag, (*Config).setAdminToken},
-	{"database", text, func(f Flags) *string { return f.Database }, (*Config).setDatabase},
-	{"redis", text, func(f Flags) *string { return f.Redis }, (*Config).setRedis},
-	{"tls_cert", text, func(f Flags) *string { return f.TLSCert }, (*Config).setTLSCert},
-	{"tls_key", text, func(f Flags) *string { return f.TLSKey }, (*Config).setTLSKey},
-	{"max_connections", number, func(f Flags) *string { return f.MaxConnections }, (*Config).setMaxConnections},
-	{"max_connections_per_network", number, func(f Flags) *string { return f.MaxConnectionsPerNetwork }, (*Config).setMaxConnectionsPerNetwork},
-	{"drain_delay", text, func(f Flags) *string { return f.DrainDelay }, (*Config).setDrainDelay},
+	{"listen", text, func(f Flags) *string { return f.Listen }, (*Config).setListen, ""},
+	{"admin_listen", text, func(f Flags) *string { return f.AdminListen }, (*Config).setAdminListen, ""},
+	{"admin_token", text, noFlag, (*Config).setAdminToken, ""},
+	{"database", text, func(f Flags) *string { return f.Database }, (*Config).setDatabase, ""},
+	{"redis", text, func(f Flags) *string { return f.Redis }, (*Config).setRedis, ""},
+	{"tls_cert", text, func(f Flags) *string { return f.TLSCert }, (*Config).setTLSCert, ""},
+	{"tls_key", text, func(f Flags) *string { return f.TLSKey }, (*Config).setTLSKey, ""},
+	{"max_connections", number, func(f Flags) *string { return f.MaxConnections }, (*Config).setMaxConnections, ""},
+	{"max_connections_per_network", number, func(f Flags) *string { return f.MaxConnectionsPerNetwork }, (*Config).setMaxConnectionsPerNetwork, ""},
+	{"drain_delay", text, func(f Flags) *string { return f.DrainDelay }, (*Config).setDrainDelay, "a duration such as 10s"},
 }
 
 // variable returns the name in the environment of a setting.

@@ -63,7 +63,7 @@ func TestMistakesInTheFile(t *testing.T) {
 			"1:18: max_connections: is text; want a whole number",
 		}},
 		{"delay", "drain_delay: 10\n", []string{
-			"1:14: drain_delay: is a number; want text (text that looks like something else goes in quotes)",
+			"1:14: drain_delay: is a number; want a duration such as 10s",
 		}},
 		{"delay without a unit", "drain_delay: '10'\n", []string{
 			`1:14: drain_delay: must be a duration from 0s to 1h such as 10s, got "10"`,
@@ -150,7 +150,7 @@ func TestMistakesInTheFile(t *testing.T) {
 			"1:10: penalty: …",
 		}},
 		{"number for a duration", "penalty: {ban: 60}\n", []string{
-			"1:16: penalty.ban: is a number; want a duration such as 90s, 1m or 24h (text that looks like something else goes in quotes)",
+			"1:16: penalty.ban: is a number; want a duration such as 90s, 1m or 24h",
 		}},
 		{"duration in days", "penalty: {max: 1d}\n", []string{
 			`1:16: penalty.max: "1d" is not a duration such as 90s, 1m or 24h`,

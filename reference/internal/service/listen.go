@@ -36,7 +36,7 @@ func listenAt(ctx context.Context, c *config.Config, setting, address, mend stri
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, problem(c, setting, "another program, perhaps another petstore, listens at %s; stop it, or %s", address, mend)
 	case err != nil:
-		return nil, problem(c, setting, "%w", err)
+		return nil, problem(c, setting, "%w; %s", err, mend)
 	}
 	return l, nil
 }

@@ -25,6 +25,9 @@ const adminDrain = time.Second
 
 // Run serves until ctx ends and everything is put away.
 func Run(ctx context.Context, c *config.Config, o Options) error {
+	if err := checkCertificate(c); err != nil {
+		return err
+	}
 	l, err := listen(ctx, c)
 	if ctx.Err() != nil && err != nil {
 		return o.endedEarly(err)

@@ -1,0 +1,19 @@
+package service
+
+import (
+	"crypto/tls"
+
+	"github.com/animalstore/gatehouse/reference/internal/config"
+)
+
+// checkCertificate finds out whether the certificate can be used before anything is
+// opened, so that the error can name the setting.
+func checkCertificate(c *config.Config) error {
+	if !c.TLS() {
+		return nil
+	}
+	if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
+		return problem(c, "tls_cert", "%w; name a PEM file with the certificate chain, and in tls_key one with its private key", err)
+	}
+	return nil
+}
