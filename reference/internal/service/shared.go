@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
@@ -28,6 +29,9 @@ const (
 // openShared opens the engine that all servers with this Redis share. It starts
 // without Redis as well, in the mode that the settings have for that, and logs why.
 func (s *state) openShared(ctx context.Context, c *config.Config) (*shared, error) {
+	// The client would write a line of its own to standard error for each failed
+	// attempt to connect. Failures are logged by logChange.
+	logging.Disable()
 	client, err := redisClient(c.Redis)
 	if err != nil {
 		return nil, SettingError{problem(c, "redis", "%v", err)}
@@ -51,12 +55,22 @@ func (s *state) openShared(ctx context.Context, c *config.Config) (*shared, erro
 	if err != nil {
 		return nil, err
 	}
-	s.closers = append(s.closers, limiter)
+	s.closers = append(s.closers, unmerged{limiter})
 	sh := &shared{limiter, primary}
 	if err := sh.probe(ctx); err != nil {
 		logFailure(s.logger, mode, err)
 	}
 	return sh, nil
+}
+
+// unmerged explains the error of closing an engine while Redis does not answer.
+type unmerged struct{ *failover.Limiter }
+
+func (u unmerged) Close() error {
+	if err := u.Limiter.Close(); err != nil {
+		return fmt.Errorf("requests admitted while Redis could not be used are not counted in Redis: %w", err)
+	}
+	return nil
 }
 
 // redisClient returns a client of one server, or of a cluster if there are
