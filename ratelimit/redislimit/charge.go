@@ -22,8 +22,10 @@ func (l *Limiter) Charge(ctx context.Context, subject string, plan *ratelimit.Pl
 	return l.ChargeOnce(ctx, rand.Text(), subject, plan, units, at)
 }
 
-// ChargeOnce implements [ratelimit.OnceCharger]. A mark is remembered for one
-// minute after the charge was made.
+// ChargeOnce implements [ratelimit.OnceCharger]. A mark is remembered until the last
+// window that at lies in has ended, and for one minute at least. Of a charge without
+// units in a window that window does not matter. A charge that is repeated later than
+// that counts nothing. This holds if at is less than a day ahead of the server's clock.
 func (l *Limiter) ChargeOnce(ctx context.Context, mark, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
 	if mark == "" {
 		return fmt.Errorf("%w: no mark", ratelimit.ErrInvalid)

@@ -106,7 +106,7 @@ func (l *Limiter) args(cmd *command) []any {
 			what, cmd.counts(), first.subject)
 	}
 	if first.op == opCharge {
-		return append(args, "2", l.keys.subject(first.partition, first.subject), l.keys.mark(first.partition, first.charge.id),
+		return append(args, "2", l.keys.subject(first.partition, first.subject), l.keys.mark(first.partition, first.subject, first.charge.id),
 			what, "", first.subject)
 	}
 	args = append(args, strconv.Itoa(len(cmd.groups)))

@@ -82,7 +82,8 @@
 //	gatehouse{2f1}:alice    the usage, strikes and ban of the subject alice
 //	gatehouse{2f1}#9b3c…    the same, of a subject of more than 128 bytes: SHA-256
 //	gatehouse{2f1}          a sorted set: subjects of this tag with a ban, by its end
-//	gatehouse{2f1}!4QF7…    empty: a charge of a subject of this tag was made
+//	gatehouse{2f1}!5e0a…    empty: a charge of a subject of this tag was made; a digest
+//	                        of the subject and the mark
 //
 // The tag is one of 1024, and follows from the subject, so that a subject and the
 // index that it may be in share a slot of a cluster, and Bans looks into 1024
@@ -93,7 +94,9 @@
 //
 // Every key expires: a subject's five seconds after its last window, ban and step
 // of forgiveness have ended, an index one hour after its last ban, and the mark of
-// a charge after a minute.
+// a charge five seconds after the last window in which the charge counts, or a minute
+// after the charge if that is later. A charge of a day's usage leaves its mark until
+// the end of the day.
 //
 // # Client
 //

@@ -20,7 +20,7 @@ const maxName = 128
 //	prefix{tag}:subject   for a subject of at most maxName bytes
 //	prefix{tag}#digest    for a longer one, SHA-256 in hexadecimal
 //	prefix{tag}           for the index of bans
-//	prefix{tag}!id        for the mark of a charge that was made
+//	prefix{tag}!digest    for the mark of a charge that was made
 //
 // The prefix has no brace, so that the first ones are those of the tag whatever
 // bytes the subject has.
@@ -55,7 +55,13 @@ func (k *keys) subject(partition int, subject string) string {
 	return head[:len(head)-1] + "#" + hex.EncodeToString(digest[:])
 }
 
-func (k *keys) mark(partition int, id string) string { return k.index(partition) + "!" + id }
+// mark returns the key of a subject's mark. Another subject may use the same mark, and
+// a mark may be long.
+func (k *keys) mark(partition int, subject, mark string) string {
+	of := sha256.Sum256([]byte(subject))
+	digest := sha256.Sum256(append(of[:], mark...))
+	return k.index(partition) + "!" + hex.EncodeToString(digest[:16])
+}
 
 func (k *keys) index(partition int) string {
 	head := k.heads[partition]

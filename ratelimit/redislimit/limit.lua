@@ -298,7 +298,8 @@ local WINDOW, RECORD = 12, 21 -- bytes
 local MAX_WINDOWS = 8        -- of one subject
 local MAX_U32 = 4294967295
 local INDEX_AFTERLIFE = 3600 -- seconds that an ended ban stays in the index
-local MARK_LASTS = 60        -- seconds in which a charge is not made twice
+local MARK_LASTS = 60        -- seconds in which no charge is made twice
+local CLOCKS_APART = 86400   -- seconds that a charge may come from the future, to be made once
 
 local micros = time[2] + 0
 
@@ -589,10 +590,17 @@ function operations.r(key, v, requests)
 end
 
 -- What was admitted elsewhere is added whether or not it fits, unless its mark
--- says that it was. Usage in the next window takes the window there.
+-- says that it was. Usage in the next window takes the window there. The mark lasts
+-- until the charge would count nowhere any more.
 function operations.c(key, v)
-  local admitted = number(arg, rest)
-  if not call('SET', KEYS[2], '', 'NX', 'EX', MARK_LASTS) then return answer('a', v) end
+  local admitted, marked = number(arg, rest), now + MARK_LASTS
+  for q = 1, quotas do
+    if number(arg, rest + 4 * q) > 0 then
+      local latest = max(ahead(windows[q]), now + CLOCKS_APART)
+      marked = max(marked, min(window_end(admitted, windows[q]), latest) + AFTERLIFE)
+    end
+  end
+  if not call('SET', KEYS[2], '', 'NX', 'EXAT', marked) then return answer('a', v) end
   read_open(v)
   open_plan()
   read_record(v)

@@ -2,10 +2,12 @@ package redislimit_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
 func TestChargeOnce(t *testing.T) {
@@ -33,5 +35,71 @@ func TestChargeOnce(t *testing.T) {
 	err := l.ChargeOnce(ctx, "", "a", lasting(limit), [ratelimit.MaxQuotas]int64{7}, now)
 	if !errors.Is(err, ratelimit.ErrInvalid) {
 		t.Errorf("a charge without a mark: got error %v, want one that wraps ErrInvalid", err)
+	}
+}
+
+// A charge that is repeated, however late, counts once: its mark outlives the last
+// window in which it counts, and then the charge lies in the past.
+func TestChargeOnceIsRepeatedLate(t *testing.T) {
+	start := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+	quotas := []ratelimit.Quota{
+		{Limit: 1000, Window: time.Second}, ratelimit.PerMinute(1000), ratelimit.PerHour(1000), ratelimit.PerDay(1000),
+	}
+	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, quotas...)
+	for _, ahead := range []time.Duration{-30 * time.Second, 0, 30 * time.Second, 20 * time.Hour} { // of the other clock
+		for last := range quotas { // the longest window that is charged
+			m, c := mini(t)
+			l := newLimiter(t, c)
+			var units [ratelimit.MaxQuotas]int64
+			for i := range last + 1 {
+				units[i] = 7
+			}
+			now := start
+			for _, pause := range []time.Duration{0, 58 * time.Second, 4 * time.Second, 27 * time.Minute, time.Hour, 5 * time.Hour, 5 * time.Hour, 12 * time.Hour, 24 * time.Hour} {
+				now = now.Add(pause)
+				m.SetTime(now)
+				m.FastForward(pause)
+				if err := l.ChargeOnce(ctx, "mark", "a", plan, units, start.Add(ahead)); err != nil {
+					t.Fatal(err)
+				}
+				d, err := l.Peek(ctx, "a", plan)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := plan.Quota(2).Limit - d.States[2].Remaining; n > 0 && now.Sub(start) > 6*time.Hour {
+					t.Errorf("clocks %v apart, %v after a charge it is made once more", ahead, now.Sub(start))
+				}
+				for i, state := range d.States[:plan.Len()] {
+					if n := quotas[i].Limit - state.Remaining; n > units[i] {
+						t.Errorf("clocks %v apart, %v after a charge of %d units that is repeated: %d are used of %v", ahead, now.Sub(start), units[i], n, quotas[i])
+					}
+				}
+			}
+			if keys := c.Keys(ctx, "*").Val(); len(keys) > 1 && ahead == 0 { // the last repetition leaves its mark for a minute
+				t.Errorf("two days later %q are left", keys)
+			}
+		}
+	}
+}
+
+// A mark is one subject's: others may use the same one, also with the same hash tag.
+func TestMarksOfTwoSubjects(t *testing.T) {
+	_, c := mini(t)
+	l := newLimiter(t, c)
+	mark := strings.Repeat("a mark may be long", 4000)
+	for _, subject := range redislimit.Crowd(3) {
+		for range 2 {
+			if err := l.ChargeOnce(ctx, mark, subject, lasting(1000), [ratelimit.MaxQuotas]int64{7}, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := used(t, l, subject, 1000); n != 7 {
+			t.Errorf("%s has used %d after a charge of 7 units that was repeated", subject, n)
+		}
+	}
+	for _, key := range c.Keys(ctx, "*").Val() {
+		if len(key) > 200 {
+			t.Errorf("a key of %d bytes", len(key))
+		}
 	}
 }
