@@ -623,17 +623,22 @@ function operations.b(key, v)
   return answer('a', store(key, v))
 end
 
+-- A subject leaves the index after its ban has ended, so that an error in between, such
+-- as of a right that was taken away, leaves no ban that is not listed. Before that the
+-- index is read, because what is no index must be an error before anything is done.
 function operations.l(key, v)
+  call('ZREVRANGE', KEYS[2], 0, 0)
   read(v, 0)
   clear()
-  call('ZREM', KEYS[2], name)
   store(key, v)
+  call('ZREM', KEYS[2], name)
   return answer('a', v)
 end
 
 function operations.x(key, v)
-  call('ZREM', KEYS[2], name)
+  call('ZREVRANGE', KEYS[2], 0, 0)
   call('DEL', key)
+  call('ZREM', KEYS[2], name)
   return answer('a', '')
 end
 

@@ -1,0 +1,282 @@
+//go:build unix
+
+package redislimit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// A command that needs two keys of a slot which stays half moved ends with an error
+// after a while, and has done nothing: the books are as before, and the command works
+// once the slot has moved.
+func TestSlotStaysHalfMoved(t *testing.T) {
+	cluster := redistest.StartCluster(t)
+	l := newLimiter(t, cluster.Client())
+	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
+	plan := ratelimit.MustPlan("", penalty, ratelimit.Quota{Limit: 2, Window: ratelimit.MaxWindow})
+	subjects, slot := neighbours(t, l, cluster.Client(), 10)
+	for i, subject := range subjects {
+		for range 1 + i%2*2 { // every other one has its one strike
+			if _, err := l.Take(ctx, subject, plan, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := l.Ban(ctx, subjects[0], time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	from := owner(t, cluster, slot)
+	m := cluster.Migrate(slot, from, (from+1)%3)
+	m.Keys(6)
+	var wg sync.WaitGroup
+	done := make([]map[string]bool, len(subjects))
+	for i, subject := range subjects[1:] {
+		i++
+		done[i] = map[string]bool{}
+		wg.Go(func() { // one after the other: the order tells what is left in the end
+			for _, operation := range []struct {
+				what string
+				do   func() error
+			}{
+				{"Take", func() error { return second(l.Take(within(t), subject, plan, 1)) }},
+				{"Ban", func() error { return l.Ban(end(t), subject, time.Hour) }},
+				{"Reset", func() error { return l.Reset(end(t), subject) }},
+			} {
+				err := operation.do()
+				if err != nil && !errors.Is(err, ratelimit.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s: %v, want an error that wraps ErrUnavailable, or the context's", operation.what, err)
+				}
+				done[i][operation.what] = err == nil
+			}
+		})
+	}
+	wg.Wait()
+	m.Finish()
+	refused, banned := 0, 1
+	for i, subject := range subjects[1:] {
+		i++
+		want := ratelimit.State{Remaining: 2}
+		outcome := ratelimit.Allowed
+		switch took := done[i]["Take"]; {
+		case done[i]["Reset"]:
+		case done[i]["Ban"]:
+			outcome = ratelimit.Banned
+		case i%2 == 1 && took: // it had one strike, and took another
+			outcome, want.Remaining = ratelimit.Banned, 0
+		case i%2 == 1:
+			outcome, want.Remaining = ratelimit.Limited, 0
+		case took:
+			outcome, want.Remaining = ratelimit.Limited, 0
+		default:
+			t.Errorf("a take that needs one key: an error while a slot moves")
+		}
+		if !done[i]["Reset"] {
+			refused++
+		}
+		if outcome == ratelimit.Banned {
+			banned++
+		}
+		d, err := l.Peek(ctx, subject, plan)
+		if err != nil || d.Outcome != outcome {
+			t.Errorf("subject %d, of whom was done %v: %v, %v, want %v", i, done[i], d.Outcome, err, outcome)
+		}
+		if d.Outcome != ratelimit.Banned && d.States[0].Remaining != want.Remaining {
+			t.Errorf("subject %d, of whom was done %v: %d are left, want %d", i, done[i], d.States[0].Remaining, want.Remaining)
+		}
+	}
+	if refused == 0 {
+		t.Error("no command met the slot that was half moved")
+	}
+	if bans, err := l.Bans(ctx); err != nil || len(bans) != banned {
+		t.Errorf("%d bans are listed, %v, want %d", len(bans), err, banned)
+	}
+	for _, subject := range subjects {
+		if err := l.Ban(ctx, subject, time.Hour); err != nil {
+			t.Errorf("Ban after the slot has moved: %v", err)
+		}
+	}
+}
+
+// end returns a context that ends while a slot stays half moved.
+func end(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Whatever bytes a subject has, it is one subject, and no other one.
+func TestSubjectsOfAnyBytes(t *testing.T) {
+	cluster := redistest.StartCluster(t)
+	l := newLimiter(t, cluster.Client())
+	plan := ratelimit.MustPlan("", ratelimit.DefaultPenalty(), ratelimit.Quota{Limit: 5, Window: ratelimit.MaxWindow})
+	long := strings.Repeat("x", 1<<16)
+	subjects := []string{
+		"{a}", "{a", "a}", "}{", "{}", "{}a", "a", "\x00", "\x00\x00", "\n", "\r\n", "a\nb", "a\r\n$3\r\nDEL", "\xff\xfe", " ",
+		"*", "a*", "[a]", ":", "#", "!", "{000}", "test1{000}:a", long, long + "x", "x" + long + "\x00", strings.Repeat("y", 128), strings.Repeat("y", 129),
+		strings.Repeat("\x00", 129), strings.Repeat("{", 500),
+	}
+	for i, subject := range subjects {
+		for range i % 5 {
+			if d, err := l.Take(ctx, subject, plan, 1); err != nil || !d.Allowed() {
+				t.Fatalf("%.20q: %v, %v", subject, d.Outcome, err)
+			}
+		}
+		if err := l.ChargeOnce(ctx, subject, subject, plan, [ratelimit.MaxQuotas]int64{1}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, subject := range subjects {
+		d, err := l.Peek(ctx, subject, plan)
+		if err != nil || d.States[0].Remaining != 5-int64(i%5)-1 {
+			t.Errorf("%.20q: %d left, %v, want %d", subject, d.States[0].Remaining, err, 5-i%5-1)
+		}
+		if err := l.Ban(ctx, subject, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bans, err := l.Bans(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var banned []string
+	for _, ban := range bans {
+		banned = append(banned, ban.Subject)
+	}
+	slices.Sort(banned)
+	slices.Sort(subjects)
+	if !slices.Equal(banned, subjects) {
+		t.Errorf("%d subjects are banned, want the %d that were", len(banned), len(subjects))
+	}
+	for _, subject := range subjects {
+		if lifted, err := l.Lift(ctx, subject); err != nil || !lifted {
+			t.Errorf("Lift of %.20q: %v, %v", subject, lifted, err)
+		}
+		if err := l.Reset(ctx, subject); err != nil {
+			t.Error(err)
+		}
+		if d, err := l.Peek(ctx, subject, plan); err != nil || d.States[0].Remaining != 5 {
+			t.Errorf("%.20q after a reset: %d left, %v", subject, d.States[0].Remaining, err)
+		}
+	}
+}
+
+// A user loses a right at run time.
+func TestRightsAreLost(t *testing.T) {
+	s := redistest.Start(t)
+	rule := documentedUser(t)
+	plan := ratelimit.MustPlan("", ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}, ratelimit.Quota{Limit: 5, Window: ratelimit.MaxWindow})
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, Username: "gatehouse", Password: "secret"})
+	defer c.Close()
+	for _, command := range commandsOf(rule) {
+		setUser(t, s, rule)
+		l, _ := redislimit.New(c, redislimit.Options{})
+		beside, _ := redislimit.New(s.Client(), redislimit.Options{})
+		if err := beside.Reset(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Ban(ctx, "a", time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		for _, what := range []string{"Reset", "Lift"} {
+			setUser(t, s, rule+" -"+command)
+			var err error
+			if what == "Lift" {
+				_, err = l.Lift(ctx, "a")
+			} else {
+				err = l.Reset(ctx, "a")
+			}
+			if err != nil && !errors.Is(err, ratelimit.ErrUnavailable) {
+				t.Errorf("without %s: %v, want an error that wraps ErrUnavailable", command, err)
+			}
+			d, err2 := beside.Peek(ctx, "a", plan)
+			bans, err3 := beside.Bans(ctx)
+			if err2 != nil || err3 != nil {
+				t.Fatal(err2, err3)
+			}
+			if (d.Outcome == ratelimit.Banned) != (len(bans) == 1) {
+				t.Errorf("%s without %s: %v; the subject is %v and %d bans are listed", what, command, err, d.Outcome, len(bans))
+			}
+			if err := beside.Ban(ctx, "a", time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Each request brings a plan of its own.
+func TestManyPlans(t *testing.T) {
+	s := redistest.Start(t)
+	l := newLimiter(t, s.Client())
+	const limit, callers, each = 1000, 32, 100
+	var admitted atomic.Int64
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for i := range each {
+				d, err := l.Take(ctx, fmt.Sprint(i%2), lasting(limit), 1)
+				if err != nil {
+					t.Error(err)
+				}
+				if d.Allowed() {
+					admitted.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := admitted.Load(); n != 2*limit {
+		t.Errorf("%d were admitted, want %d", n, 2*limit)
+	}
+}
+
+func TestContextsThatHaveEnded(t *testing.T) {
+	s := redistest.Start(t)
+	l := newLimiter(t, s.Client())
+	plan := lasting(5)
+	d, err := l.Take(ctx, "a", plan, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	expired, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Hour))
+	defer cancel()
+	for _, test := range []struct {
+		ctx  context.Context
+		want error
+	}{{cancelled, context.Canceled}, {expired, context.DeadlineExceeded}} {
+		for what, do := range map[string]func(ctx context.Context) error{
+			"Take":   func(ctx context.Context) error { return second(l.Take(ctx, "a", plan, 1)) },
+			"Peek":   func(ctx context.Context) error { return second(l.Peek(ctx, "a", plan)) },
+			"Refund": func(ctx context.Context) error { return l.Refund(ctx, "a", &d) },
+			"Charge": func(ctx context.Context) error {
+				return l.Charge(ctx, "a", plan, [ratelimit.MaxQuotas]int64{1}, time.Now())
+			},
+			"Ban":   func(ctx context.Context) error { return l.Ban(ctx, "a", time.Minute) },
+			"Lift":  func(ctx context.Context) error { return second(l.Lift(ctx, "a")) },
+			"Reset": func(ctx context.Context) error { return l.Reset(ctx, "a") },
+			"Bans":  func(ctx context.Context) error { return second(l.Bans(ctx)) },
+		} {
+			if err := do(test.ctx); !errors.Is(err, test.want) {
+				t.Errorf("%s: %v, want %v", what, err, test.want)
+			}
+		}
+	}
+	if n := used(t, l, "a", 5); n != 1 {
+		t.Errorf("%d are used, want 1", n)
+	}
+}
