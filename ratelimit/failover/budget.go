@@ -7,10 +7,10 @@ import (
 )
 
 // A budget is the context of one call of the primary. It is what
-// context.WithTimeout would make, without a timer, since the caller who waits
+// context.WithTimeout would make, without a timer, since the goroutine that waits
 // for the call has one and ends the context when it fires, and without a channel
-// until somebody asks for it. It is not used again: whoever kept it sees that it
-// has ended.
+// until Done is called. It is not used again, so that code which kept it sees that
+// it has ended.
 type budget struct {
 	context.Context // the caller's, for values
 	deadline        time.Time

@@ -107,9 +107,8 @@ func (c *call) run() {
 
 var errExit = errors.New("failover: the primary ended its goroutine")
 
-// finish hands the answer over, or deals with it if nobody waits. A panic of
-// the primary is a failure of the primary, and must not end the process from a
-// goroutine on which nobody recovers.
+// finish hands the answer over, or settles it if the caller has left. A panic of
+// the primary is a failure of the primary and must not end the process.
 func (c *call) finish() {
 	if p := recover(); p != nil {
 		c.err = fmt.Errorf("failover: %w: the primary panicked: %v\n%s", ratelimit.ErrUnavailable, p, debug.Stack())

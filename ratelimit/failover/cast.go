@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// cast has the local engine know of subject what the primary last said. It comes
-// before anything that this engine decides of the subject. Others who come
-// meanwhile wait for the lock, which is the shard's: the local engine answers at
-// once, and the primary is never called under it. What the local engine fails to
-// take in stays, for the next one to try; until then the subject has what that
-// engine gives it.
+// cast brings what the primary last said about subject to the local engine. It is
+// called before the local engine decides anything about the subject. Other
+// goroutines wait for the shard's lock meanwhile: the local engine answers at once,
+// and the primary is never called under the lock. If the local engine fails, the
+// next call of cast tries again; until then the local engine decides by what it has.
 func (l *Limiter) cast(ctx context.Context, subject string) {
 	x, h := l.shadow.find(subject)
 	if x == nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// charge has the engine count what u says. It takes from u what it is done with,
-// so that it can be called again after an error. Which windows have ended is for
-// the engine to say, by its own clock, if it is a Charger.
+// charge charges u to the engine. It removes from u what is charged, so that it can
+// be called again after an error. A Charger decides by its
+// own clock which windows have ended.
 func charge(ctx context.Context, engine ratelimit.Limiter, subject string, u *usage) error {
 	if slices.Max(u.units[:]) == 0 {
 		return nil

@@ -76,7 +76,7 @@ func (c *circuit) report(failed bool, epoch uint64, now time.Time) (opens bool) 
 		return false
 	}
 	// A primary that fails soon after the circuit closed answers probes and not
-	// requests. It is probed ever more seldom, as if the probe had failed.
+	// requests. The wait before the next probe doubles, as if the probe had failed.
 	if !c.closed.IsZero() && now.Sub(c.closed) < c.last {
 		c.wait = c.longer()
 	} else {

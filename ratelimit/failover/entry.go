@@ -8,7 +8,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// An entry is what the primary has to be told of one subject: first the orders,
+// An entry is what the primary does not know of one subject yet: first the orders,
 // in the order of the fields, then the usage.
 type entry struct {
 	subject string
@@ -17,7 +17,7 @@ type entry struct {
 	ban     int64   // when the ban ends, Unix nanoseconds; 0: there is none
 	usage   []usage // one for each combination of windows
 	first   [1]usage
-	free    chan struct{} // closed when nobody need wait for its merging
+	free    chan struct{} // closed once no call needs to wait for its merging
 
 	// Of an entry that the primary refused although it answered something else:
 	tries int   // how often; 0: it was not refused

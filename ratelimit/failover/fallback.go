@@ -9,8 +9,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// takeInstead decides in place of the primary. The verdict is on what the
-// primary may yet charge for the same request.
+// takeInstead decides instead of the primary. The verdict is on a charge that the
+// primary may still make for the same request.
 func (l *Limiter) takeInstead(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64, cause error) (d ratelimit.Decision, v verdict, err error) {
 	l.fallbacks.Add(1)
 	switch l.mode {
@@ -30,7 +30,7 @@ func (l *Limiter) takeInstead(ctx context.Context, subject string, plan *ratelim
 	}
 }
 
-// peekInstead peeks in place of the primary.
+// peekInstead peeks instead of the primary.
 func (l *Limiter) peekInstead(ctx context.Context, subject string, plan *ratelimit.Plan, cause error) (ratelimit.Decision, error) {
 	switch l.mode {
 	case Local:

@@ -89,9 +89,9 @@ func (j *journal) order(subject string, change func(*entry)) bool {
 	return e != nil
 }
 
-// claim takes the entry of subject out, nil if there is none. Whoever claims an
-// entry gives it to done or restore. While somebody else merges what the journal
-// had of subject, claim waits.
+// claim takes the entry of subject out, nil if there is none. A goroutine that
+// claims an entry must give it to done or restore. While another one merges what
+// the journal had of subject, claim waits.
 func (j *journal) claim(ctx context.Context, subject string) (*entry, error) {
 	if j.empty() {
 		return nil, nil
@@ -114,8 +114,8 @@ func (j *journal) claim(ctx context.Context, subject string) (*entry, error) {
 	}
 }
 
-// claimAny takes any entry out that is due and that nobody else is merging, nil
-// if there is none. Those that the primary refused come after the others.
+// claimAny takes out any entry that is due and is not being merged, nil if there
+// is none. Those that the primary refused come after the others.
 func (j *journal) claimAny(now int64) *entry {
 	for _, due := range [...]int64{0, now} {
 		for i := range j.shards {
@@ -138,7 +138,7 @@ func (s *journalShard) claimAny(due int64) *entry {
 	return nil
 }
 
-// subjects returns those of all entries that nobody is merging.
+// subjects returns the subjects of all entries that are not being merged.
 func (j *journal) subjects() (all []string) {
 	for i := range j.shards {
 		s := &j.shards[i]
@@ -171,8 +171,8 @@ func (s *journalShard) remove(subject string) *entry {
 	return e
 }
 
-// release has nobody wait for the claimed entry e any longer, although it is
-// still to be given to done or restore.
+// release ends all waits for the claimed entry e, which must still be given to done
+// or restore.
 func (j *journal) release(e *entry) {
 	s := j.shard(e.subject)
 	s.mu.Lock()

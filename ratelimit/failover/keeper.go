@@ -93,8 +93,8 @@ func (l *Limiter) sleep(d time.Duration, roused <-chan struct{}) bool {
 	}
 }
 
-// retire reports whether the keeper ends. Whoever made work for it before has
-// seen it running; whoever makes some now begins another one.
+// retire reports whether the keeper ends. A goroutine that made work before this
+// saw the keeper running; one that makes work after it starts another keeper.
 func (l *Limiter) retire() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -27,7 +27,7 @@ func (l *Limiter) settle(c *call, v verdict) {
 	if l.capable.refunder == nil {
 		return
 	}
-	// Nobody waits for this goroutine, and nobody would recover its panic.
+	// Without this, a panic of the primary would end the process.
 	defer func() { _ = recover() }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx.Context), l.patience)
 	defer cancel()

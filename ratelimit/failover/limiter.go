@@ -12,7 +12,7 @@ import (
 )
 
 // A Limiter stands in front of a shared engine, the primary, and decides in a
-// stated way when that does not answer. It is made by [New]. It may be used by
+// stated way when it does not answer. It is made by [New]. It may be used by
 // any number of goroutines. It has a goroutine of its own only while the circuit
 // is open or something is to be merged; [Limiter.Close] ends it.
 type Limiter struct {
@@ -139,7 +139,7 @@ func (l *Limiter) consult(ctx context.Context, ask func(*call, context.Context) 
 	case err == l.errBudget:
 		l.timeouts.Add(1)
 	case ctx.Err() != nil, errors.Is(err, ratelimit.ErrInvalid):
-		// The caller's affair, which says nothing about the primary.
+		// Says nothing about the primary: the caller left, or made an invalid call.
 		if late != nil {
 			late.verdict <- verdict{stands: true}
 		}

@@ -2,8 +2,8 @@ package failover
 
 import "fmt"
 
-// A Mode says who decides while the primary does not. The zero Mode is refused:
-// what to do then is a choice that has to be stated.
+// A Mode says what decides while the primary does not. New refuses the zero Mode,
+// because this choice must be stated.
 type Mode uint8
 
 const (
@@ -32,7 +32,7 @@ func (m Mode) String() string {
 // MarshalText gives what String does. A mode that is not valid is an error.
 func (m Mode) MarshalText() ([]byte, error) {
 	if !m.valid() {
-		return nil, fmt.Errorf("failover: %v is no mode", m)
+		return nil, fmt.Errorf("failover: %v is not a mode", m)
 	}
 	return []byte(m.String()), nil
 }

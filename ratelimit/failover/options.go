@@ -36,8 +36,8 @@ type Options struct {
 	FirstProbe, LastProbe time.Duration
 
 	// Calls is how many calls of the primary are under way at most, 1 to 1<<20;
-	// 0 means 1024. Each has a goroutine. A caller who finds none free waits for
-	// one, as part of the budget. A call that never returns holds its place for
+	// 0 means 1024. Each has a goroutine. If all are in use, a request
+	// waits for one, as part of the budget. A call that never returns uses one for
 	// good.
 	Calls int
 
@@ -47,7 +47,7 @@ type Options struct {
 	Journal int
 
 	// Shadow is for how many subjects mode [Local] remembers what the primary
-	// last said, so that a quota that is used up there is used up here; at most
+	// last said, so that a quota that is exhausted there is exhausted here; at most
 	// 1<<24, rounded up to a multiple of 32; 0 means 1<<14; negative: none. One
 	// takes about 210 bytes. Only subjects that have used half of a quota, or were
 	// denied, are remembered.
@@ -55,7 +55,7 @@ type Options struct {
 
 	// OnChange is called after each change of the circuit, in order, from a
 	// goroutine of the Limiter, which probes and merges no further until it
-	// returns. It must not call Close. Nil: nobody is told.
+	// returns. It must not call Close. It may be nil.
 	//
 	// During an outage the circuit changes twice with each probe, to half-open and
 	// back to open. A service that wants to know of the outage alone, for a log or an

@@ -7,11 +7,11 @@ type counters struct {
 	fallbacks, failures, timeouts, late atomic.Uint64
 }
 
-// Stats tell how the primary fares. But for Pending they only grow.
+// Stats count what the primary and the fallback did. All but Pending only grow.
 type Stats struct {
 	Fallbacks uint64 // requests that the primary did not decide
-	Failures  uint64 // decisions that the primary was asked for and failed to give, in time or at all
-	Timeouts  uint64 // those of them that were not there within the budget
+	Failures  uint64 // decisions that the primary did not give, or not in time
+	Timeouts  uint64 // those of them that exceeded the budget
 	Late      uint64 // charges that the primary made after the budget, for requests that were decided without it
 	Opened    uint64 // times the circuit opened, probes not counted
 	Merged    uint64 // subjects merged into the primary
@@ -35,9 +35,9 @@ func (l *Limiter) Stats() Stats {
 	}
 }
 
-// Circuit returns the state of the circuit: who decides now. A service that is
-// ready although it is not closed says by that that Mode is good enough.
+// Circuit returns the state of the circuit: the primary decides if it is closed,
+// otherwise the mode. Readiness of a service may depend on it.
 func (l *Limiter) Circuit() Circuit { return l.breaker.state() }
 
-// Mode returns who decides while the circuit is not closed.
+// Mode returns the mode, which decides while the circuit is not closed.
 func (l *Limiter) Mode() Mode { return l.mode }
