@@ -21,11 +21,11 @@
 // with one hash tag), and concurrent requests of one subject share one decision,
 // which grants as many as fit in the order of their arrival and strikes for each
 // of the others. Refunds are shared in the same way. No call of the script names a
-// key twice. A round trip of more than 250
-// microseconds has room for one more batch for each of them, up to Options.Flights;
-// the client's pool should have at least as many connections. In a cluster all this
-// is so for each master, and one that does not answer does not hold up the subjects
-// of the others.
+// key twice. If a round trip
+// takes longer, one more batch can be under way for each 250 microseconds of it, up
+// to Options.Flights; the client's pool should have at least as many connections. In
+// a cluster all of this holds for each master on its own: one that does not answer
+// does not delay the subjects of the others.
 //
 // A request that is limited, or that arrives during a ban, costs the server about as
 // much as one that is admitted (BenchmarkServer). The request that starts a ban takes
@@ -44,12 +44,12 @@
 // charged all the same, if the reply was lost: once at most, since no call whose
 // outcome is unknown is sent a second time, whatever MaxRetries says in the options
 // of the client. A caller whose context ended before the call was sent is not
-// charged. One whose deadline passed after that is given the charge back when the
-// answer comes; one who cancelled is not, so that to hang up is no way to pay
-// nothing. A charge of what was admitted elsewhere is sent again, and made once.
+// charged. If its deadline passed after that, the charge is refunded when the answer
+// comes; if its context was cancelled, the charge is not refunded. A call of Charge
+// is sent again, and takes effect once.
 //
-// Some errors say that nothing was done, and lead to a second attempt that nobody
-// notices: a server that does not know the script (after SCRIPT FLUSH, a restart,
+// Some errors say that nothing was done, and lead to a second attempt, which callers
+// do not notice: a server that does not know the script (after SCRIPT FLUSH, a restart,
 // or a failover) is sent its text, a server in cluster mode behind a client of one
 // server is asked for one slot at a time, and the client of a cluster follows the
 // slots. While a cluster moves a slot, it refuses commands about keys that are on
@@ -63,8 +63,8 @@
 // The key stays as it is.
 //
 // Redis replicates asynchronously. A replica that takes over does not know the
-// charges and bans of the last moment, and what a server loses at a restart without
-// persistence is forgotten. Both err on the side of the caller. Memory that is full
+// charges and bans of the last moment, and a server without persistence forgets all
+// of them at a restart. Both can only admit too much. Memory that is full
 // must refuse to write, not evict (maxmemory-policy noeviction): a key that is
 // evicted is a quota granted twice, or a ban forgotten. The engine asks for the
 // policy (INFO) when a server has answered for the first time, and logs a warning if
@@ -73,9 +73,10 @@
 // # Clock
 //
 // Time is the Redis server's (TIME), to the microsecond; clocks of other machines
-// play no part. If it steps back no quota is granted twice: windows that now lie in
-// the future go on, at most one window ahead, and a key outlives what it says by
-// five seconds. Replicas that may take over should have clocks as good as that.
+// do not matter. If it steps back no quota is granted twice: windows that now lie in
+// the future go on, at most one window ahead, and a key expires five
+// seconds after what it holds has ended. The clocks of replicas that may take over
+// should not differ by more.
 //
 // # Keys
 //
@@ -90,7 +91,7 @@
 // places at most. The prefix is Options.Prefix. A value is binary, 12 bytes for
 // each window in use and 21 more for a subject with strikes or a ban; limit.lua
 // says what is in it. With two quotas and a name of 45 bytes a subject takes 195
-// bytes of the server's memory, all told, and 225 once it was limited.
+// bytes of the server's memory in total, and 225 once it was limited.
 //
 // Every key expires: a subject's five seconds after its last window, ban and step
 // of forgiveness have ended, an index one hour after its last ban, and the mark of
@@ -102,24 +103,24 @@
 //
 // The timeouts of the client bound how long a call without a deadline waits:
 // set redis.Options.ReadTimeout and DialTimeout to what a request can wait, some
-// hundred milliseconds, DialerRetries to 1, and MaxRetries to -1, since what the
-// client does again is to connect, with pauses. A call that meets others may wait
-// for their batch as well, and so for two timeouts and more. Package
-// ratelimit/failover puts a budget and a circuit breaker in front, and has another
+// hundred milliseconds, DialerRetries to 1, and MaxRetries to -1, so that the client
+// does not pause and connect again. A call may first wait for a batch under way, and
+// so for two timeouts or more. Package
+// ratelimit/failover puts a budget and a circuit breaker in front, and lets another
 // engine take over.
 //
 // When as many attempts to connect have failed as the pool has connections, the
 // client makes one a second, and answers every call with the last error meanwhile:
 // a server that is back may be noticed a second later.
 //
-// An engine with the default prefix works as a user of an access list who has this
-// rule, on one server and in a cluster:
+// With the default prefix, the engine works as a Redis user with this rule (ACL), on
+// one server and in a cluster:
 //
 //	ACL SETUSER gatehouse on >PASSWORD resetchannels ~gatehouse{*
 //		+evalsha +eval +time +mget +set +del +exists
 //		+zadd +zrem +zremrangebyscore +zrevrange +zscan +expireat
 //		+cluster|slots +asking +ping
 //
-// CLUSTER SLOTS and ASKING are what the client of a cluster needs, and PING what
-// that of a ring needs. With +info the engine can warn of a server that evicts keys.
+// The client of a cluster needs CLUSTER SLOTS and ASKING, and the client of a ring
+// needs PING. With +info the engine can warn of a server that evicts keys.
 package redislimit

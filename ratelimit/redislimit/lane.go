@@ -94,7 +94,7 @@ func (l *lane) mayLeave() bool {
 // leave withdraws a call whose caller no longer waits, because of err: one that was
 // not yet sent is not made. Of one that was sent, and whose time is up, the answer
 // comes too late, unless it is there by now, which leave then denies. It stays as it
-// is if the caller gave up by himself, so that to hang up is no way to pay nothing.
+// is if the caller cancelled, so that requests abandoned by the client stay charged.
 func (l *lane) leave(g *group, c *call, err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +109,7 @@ func (l *lane) leave(g *group, c *call, err error) bool {
 	return c.state.CompareAndSwap(waiting, overdue)
 }
 
-// next takes the batch that leaves now, nil if nobody waits.
+// next takes the batch that leaves now, nil if no call waits.
 func (l *lane) next() *batch {
 	for len(l.waiting) > 0 {
 		b := l.waiting[0]

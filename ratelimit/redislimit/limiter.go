@@ -25,7 +25,7 @@ type Options struct {
 	// 0 means 8. See the package documentation under Throughput.
 	Flights int
 
-	// Logger is told, once, of each server that evicts keys when its memory is
+	// Logger gets one warning for each server that evicts keys when its memory is
 	// full, since that grants quotas twice. Nil means [slog.Default].
 	Logger *slog.Logger
 }
