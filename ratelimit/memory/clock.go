@@ -91,7 +91,7 @@ func (c *clock) about() int64 {
 	return now
 }
 
-// keep starts a timer that keeps the time until nobody asks for it.
+// keep starts a timer that keeps the time until no request needs it.
 func (c *clock) keep(now int64) {
 	if !c.kept.CompareAndSwap(0, now) {
 		return

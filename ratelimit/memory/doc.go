@@ -39,17 +39,16 @@
 //     strike, and
 //   - while it has used half of a quota.
 //
-// For the last of these the engine remembers the smallest limit that each window
-// was measured by: that of every plan under which a request of the subject was
-// decided while units were used in the window. The limit is rounded down by less
-// than an eighth. A window that has reached half of it holds the subject until
-// the window ends, or a refund takes its usage below that half. Another plan, a
-// larger limit or a restart changes nothing of this. Strikes and bans take a place
-// of their own, which is held until those windows are over and every ban is
-// forgiven.
+// For the last of these the engine remembers the smallest limit of each window,
+// among all plans under which a request of the subject was decided while the window
+// had usage. The limit is rounded down by less than an eighth. A window that has
+// reached half of it holds the subject until the window ends, or until a refund
+// takes its usage below that half. Another plan, a larger limit or a restart does
+// not change that. Strikes and bans take a second place of the bound, which is held
+// until those windows are over and every ban is forgiven.
 //
 // If every subject of the segment is held, a new subject gets an error that wraps
-// [ratelimit.ErrUnavailable], and a strike that needs a place of its own is not
+// [ratelimit.ErrUnavailable], and a strike that needs a second place is not
 // remembered. [Stats] counts both.
 //
 // The subjects that have a place at one time may have 15,358 different
@@ -64,9 +63,9 @@
 // step of the wall clock within ten milliseconds. At some hundred thousand
 // decisions a second it changes to a time that a timer keeps, which is late by
 // about a millisecond, and by more on a machine without a core to spare; the
-// timer ends when the traffic does. No request is refused for that: if a window
-// or ban ends within a second, the exact time decides. A request just after the
-// end of a window may be counted in that window, if it has room.
+// timer ends when the traffic does. No request is refused because of that delay: if a
+// window or ban ends within a second, the exact time decides. A request just after
+// the end of a window may be counted in that window, if it has room.
 //
 // A subject is kept for a minute after its last window ended, so that a clock
 // which steps back by less finds every account as it was. At the bound a new

@@ -10,8 +10,8 @@ import (
 // bits of hash for a subject in place of its name, of which one tells accounts from
 // records: with n subjects held, the chance that any two share an account is about
 // n²/2⁶⁴, one in eighteen million at a million. The key is random for each
-// engine, so that nobody outside can look for two subjects that collide, and it
-// can be carried over a restart, which is why hash/maphash does not serve here.
+// engine, so that clients cannot look for two subjects that collide. It can be kept
+// over a restart, which a key of hash/maphash cannot.
 type hashKey [4]uint64
 
 const secretSize = 32

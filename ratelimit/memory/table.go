@@ -75,9 +75,8 @@ func (s slot) copyTo(to slot) {
 }
 
 // resized returns a table of another size with the same contents, for which its
-// slots are wide enough. The old one
-// is left frozen. Nobody sees the new one before it is done, which is why it can
-// be filled by plain writes.
+// slots are wide enough. The old one is left frozen. No other goroutine sees the new
+// one before it is done, so that plain writes can fill it.
 func (t *table) resized(slots, stride uint64) *table {
 	r := newTable(slots, stride)
 	for i := range t.slots {
