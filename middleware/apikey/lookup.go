@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// lookup is one question to the store, and those who wait for its answer.
+// lookup is one call of the store, and the requests that wait for its answer.
 type lookup struct {
 	began   time.Time
 	ctx     context.Context // of the store's call
@@ -38,7 +38,7 @@ func (v *Verifier) lookUp(ctx context.Context, s *shard, d Digest) (*answer, err
 
 	select {
 	case <-l.done:
-	case <-l.ctx.Done(): // ahead of done if the store does not heed its context
+	case <-l.ctx.Done(): // ahead of done if the store ignores its context
 	case <-ctx.Done():
 	}
 	select {
@@ -65,8 +65,8 @@ func (v *Verifier) beginLocked(ctx context.Context, s *shard, d Digest) *lookup 
 	return l
 }
 
-// leave is called by one who no longer waits. The last one ends the look-up, which
-// nobody may then join.
+// leave is called by a request that no longer waits. The last one ends the look-up,
+// which no request may then join.
 func (s *shard) leave(d Digest, l *lookup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ func (v *Verifier) ask(ctx context.Context, d Digest, wasValid bool) (Record, er
 	return v.store.Lookup(ctx, d)
 }
 
-// finish hands the answer to those who wait, and remembers it, unless the look-up
+// finish hands the answer to the requests that wait, and remembers it, unless the look-up
 // was abandoned or overtaken by a younger one.
 func (v *Verifier) finish(s *shard, d Digest, l *lookup, record Record, err error) {
 	switch {

@@ -10,7 +10,7 @@ import (
 )
 
 // The reasons for which a key is not valid. All of them wrap [bearer.ErrInvalid].
-// They are for the service's own eyes: clients are told none of them.
+// They are for the service itself: clients do not see them.
 var (
 	ErrMalformed = fmt.Errorf("apikey: key is malformed: %w", bearer.ErrInvalid)
 	ErrUnknown   = fmt.Errorf("apikey: key is unknown: %w", bearer.ErrInvalid)

@@ -16,9 +16,9 @@ import (
 // that gives up does not take it from the others. An answer counts as old as the
 // question, so a slow store does not delay a revocation.
 //
-// Nobody is let in on an answer that was older than the TTL when the request came,
-// also if the store fails: that a revocation acts in time is worth more. A failure
-// of the store is not remembered; the next request asks again.
+// A request is never accepted by an answer that was older than the TTL when it came,
+// even if the store fails, so that a revocation always acts in time. A failure of
+// the store is not remembered; the next request asks again.
 type Verifier struct {
 	format  *Format
 	store   Store
@@ -66,8 +66,8 @@ func NewVerifier(format *Format, store Store, opts Options) (*Verifier, error) {
 // store failed, or ctx ended. No error holds the key.
 //
 // A key with a wrong checksum is refused without a look-up, and so sooner than an
-// unknown one. That tells nobody more than the checksum does by itself; unknown,
-// expired and revoked keys take the same way.
+// unknown one. A client learns no more from that than from the checksum itself;
+// unknown, expired and revoked keys take equally long.
 func (v *Verifier) Verify(ctx context.Context, key string) (Principal, error) {
 	if !v.format.fits(key) {
 		return Principal{}, ErrMalformed
