@@ -144,7 +144,7 @@ func TestProtect(t *testing.T) {
 	const (
 		missingBody     = `{"code":"missing_api_key","message":"No API key was sent. Send it as Authorization: Bearer <API key>.","status":401}`
 		invalidBody     = `{"code":"invalid_api_key","message":"The API key is not valid.","status":401}`
-		unavailableBody = `{"code":"unavailable","message":"The API key cannot be checked at the moment.","status":503}`
+		unavailableBody = `{"code":"unavailable","message":"The API key cannot be checked at the moment. Wait as long as Retry-After says.","status":503}`
 	)
 	missing := response{401, []string{`Bearer realm="pets"`}, nil, missingBody}
 	invalid := response{401, []string{`Bearer realm="pets", error="invalid_token", error_description="The API key is not valid"`}, nil, invalidBody}
@@ -173,7 +173,7 @@ func TestProtect(t *testing.T) {
 				`{"code":"invalid_api_key","message":"The admin token is not valid.","status":401}`}},
 		{"named otherwise, unavailable", []string{"Bearer down"}, bearer.Options{Errors: quiet, TokenName: "admin token"},
 			response{503, nil, []string{"5"},
-				`{"code":"unavailable","message":"The admin token cannot be checked at the moment.","status":503}`}},
+				`{"code":"unavailable","message":"The admin token cannot be checked at the moment. Wait as long as Retry-After says.","status":503}`}},
 		{"unavailable", []string{"Bearer down"}, bearer.Options{Errors: quiet},
 			response{503, nil, []string{"5"}, unavailableBody}},
 		{"unavailable for less than a second", []string{"Bearer down"}, bearer.Options{Errors: quiet, RetryAfter: time.Millisecond},

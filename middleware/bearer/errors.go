@@ -19,7 +19,7 @@ func newTokenErrors(name string) tokenErrors {
 		invalid: apierror.New(http.StatusUnauthorized, apierror.CodeInvalidAPIKey,
 			"The "+name+" is not valid."),
 		unavailable: apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
-			"The "+name+" cannot be checked at the moment."),
+			"The "+name+" cannot be checked at the moment. Wait as long as Retry-After says."),
 	}
 }
 
