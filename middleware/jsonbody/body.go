@@ -51,8 +51,8 @@ type Body[T any] struct {
 // from string to, and structs of those. Members of objects are named by json tags,
 // or else by the Go names, exactly; "-" leaves a field out. A member that is absent
 // leaves its field at zero; null is nil, and refused where there is no nil. New
-// refuses other types, types that no value fits which the schema allows, and fields
-// for members that the schema does not describe, whose values nobody would have
+// refuses other types, types that cannot hold any value that the schema allows, and
+// fields for members that the schema does not describe, whose values would not be
 // checked.
 func New[T any](document []byte, reference string, o Options) (*Body[T], error) {
 	if err := o.validate(); err != nil {
