@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// logFailure logs err, for which the client is told public.
+// logFailure logs err, for which the client gets public.
 func (rs *Responder) logFailure(r *http.Request, public *Error, err error) {
 	if clientGone(r) && errors.Is(err, context.Canceled) {
 		rs.log(r, slog.LevelInfo, "request cancelled by its client", slog.Any("error", err))
@@ -21,7 +21,7 @@ func (rs *Responder) logFailure(r *http.Request, public *Error, err error) {
 		slog.Int("status", public.Status), slog.String("code", string(public.Code)), slog.Any("error", err))
 }
 
-// logBegun logs err, which came too late to be told to the client.
+// logBegun logs err, which came too late to be sent to the client.
 func (rs *Responder) logBegun(r *http.Request, err error) {
 	// net/http cancels the context when a write to the connection fails, and
 	// what the handler returns is then that failure or a consequence of it.

@@ -25,7 +25,7 @@ type Responder struct {
 var internal = New(http.StatusInternalServerError, CodeInternal, "The service failed to answer this request.")
 
 // Respond answers r with err, in the envelope or as problem details. The first
-// [*Error] in err's tree is what the client is told; without one it is told
+// [*Error] in err's tree is what the client gets; without one it gets
 // status 500 and code "internal". Fields already set on w.Header() are kept,
 // except for those that describe the response which the error replaces.
 //

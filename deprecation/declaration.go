@@ -46,7 +46,7 @@ type Options struct {
 }
 
 // Brownout is a period in which a deprecated operation is switched off for a
-// while, so that those who call it notice before it is removed.
+// while, so that its callers notice before it is removed.
 type Brownout struct {
 	Start time.Time // the first instant that is refused
 	End   time.Time // the first instant that is served again; before the sunset
