@@ -14,7 +14,7 @@ import (
 const maxWindows = 2 * ratelimit.MaxQuotas
 
 // A Model is a limiter that is slow and obviously right: one lock, maps, and
-// the rules in the order in which they are told. Engines are compared with it.
+// the rules in the order in which the documentation has them. Engines are compared with it.
 // It never forgets a subject. It is safe for concurrent use.
 type Model struct {
 	now      func() time.Time
@@ -37,7 +37,7 @@ type usage struct {
 	end  time.Time
 }
 
-// A record is what the subject has to its name until it expires.
+// A record holds the strikes and the last ban of a subject until it expires.
 type record struct {
 	first   time.Time // the first limited request in its window
 	strikes int

@@ -57,7 +57,7 @@ func (q *question) indexed() bool { return q.op == opBan || q.op == opLift || q.
 type call struct {
 	next  *call         // in the group, in the order of arrival
 	ready chan struct{} // has room for one: the group was answered
-	place int           // in the group, from 0, without those who left
+	place int           // in the group, from 0, without the calls that left
 	left  bool          // the caller no longer waits, and the group was not yet sent
 	state atomic.Uint32
 }
@@ -74,7 +74,7 @@ const (
 // maxCalls is how many calls a group holds at most: the script has 16 bits for it.
 const maxCalls = 1 << 15
 
-// A group is a question, those who ask it, and the answer.
+// A group is a question, the calls that ask it, and the answer.
 type group struct {
 	question
 	partition   int  // of the subject

@@ -10,9 +10,9 @@ import (
 )
 
 // lanes finds the lane for a partition. A client of one server has one lane. In
-// a cluster each master has its own, so that one that does not answer holds up
-// nobody else's subjects. Which master that is may be out of date: the client
-// finds the right one anyhow, and only the company in a batch suffers.
+// a cluster each master has its own, so that one that does not answer does not
+// delay the subjects of others. The master of a lane may be out of date: the client
+// still finds the right one, but its batches may be smaller.
 type lanes struct {
 	first   *lane // where everything goes until the masters are known
 	newLane func() *lane
@@ -21,14 +21,14 @@ type lanes struct {
 	cluster *redis.ClusterClient // nil: there is one lane
 	table   atomic.Pointer[[partitions]*lane]
 	known   atomic.Int64 // when the table was made, Unix nanoseconds
-	doubted atomic.Int64 // when the client was last told to ask who the masters are
+	doubted atomic.Int64 // when the client last had to ask for the masters
 
 	mu       sync.Mutex
 	byMaster map[*redis.Client]*lane
 }
 
-// mastersAge is how old the table of masters gets, and how often the client is
-// told to ask who they are.
+// mastersAge is how old the table of masters gets, and how often the client has to
+// ask for them.
 const mastersAge = time.Second
 
 func (l *lanes) init(client redis.UniversalClient, k *keys, flights int, send func([]*group)) {
@@ -55,15 +55,15 @@ func (l *lanes) of(p int) *lane {
 	return l.first
 }
 
-// refresh brings the table up to date, if it is old and nobody else does.
+// refresh updates the table, if it is old and no other goroutine does.
 func (l *lanes) refresh() {
 	if due(&l.known) {
 		go l.learn()
 	}
 }
 
-// doubt has the client ask the cluster who the masters are, since one of them has
-// not answered. It would do so by itself once a minute, and when a server sends it
+// doubt has the client ask the cluster for its masters, since one of them has not
+// answered. It would do so by itself once a minute, and when a server sends it
 // to another one, which a dead server does not.
 func (l *lanes) doubt() {
 	if l.cluster != nil && due(&l.doubted) {

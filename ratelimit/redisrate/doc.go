@@ -15,11 +15,11 @@
 //
 // # What GCRA does differently
 //
-// GCRA has no windows. A subject may use its whole limit at once, and from then
-// on gets one unit back each time a limit-th part of the window has passed. So
-// 1000/minute admits up to 1,999 requests in the first 60 seconds: the 1,000 at
-// once, and one more every 60 milliseconds. In exchange there is no instant at
-// which the quotas of all callers return together.
+// GCRA has no windows. A subject may use its whole limit at once. Then it gets one
+// unit back whenever a time of window / limit has passed. So 1000/minute admits up
+// to 1,999 requests in the first 60 seconds: 1,000 at once, and one more every 60
+// milliseconds. In exchange, the quotas of all callers never return at the same
+// instant.
 //
 // The fields of a Decision mean:
 //
@@ -49,7 +49,7 @@
 //     more than [MaxRate] units a second are refused, because they would be
 //     wrong by more than 0.3 %.
 //
-// # What it mends
+// # What it corrects
 //
 //   - redis_rate keeps one state for each key, whatever the limit, so that two
 //     limits under one key destroy each other. Here the window is in the key.

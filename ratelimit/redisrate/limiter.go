@@ -116,7 +116,7 @@ func (l *Limiter) Reset(ctx context.Context, subject string) error {
 }
 
 // limit is the plan's quota in the terms of redis_rate. The burst is the limit:
-// whoever has used nothing may use all of it at once.
+// a subject that has used nothing may use all of it at once.
 func limit(plan *ratelimit.Plan) redis_rate.Limit {
 	q := plan.Quota(0)
 	return redis_rate.Limit{Rate: int(q.Limit), Burst: int(q.Limit), Period: q.Window}

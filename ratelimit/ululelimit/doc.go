@@ -19,9 +19,9 @@
 //     a request that the second one refuses would have been charged to the first.
 //   - Windows are not aligned to the calendar. One begins with the first request
 //     after the end of the one before.
-//   - A denied request is charged. With a cost of 1 nobody notices: the quota was
-//     used up before. With a larger cost what was left is lost, and a limit that
-//     is raised in the middle of a window finds the denied requests counted.
+//   - A denied request is charged. With a cost of 1 this makes no difference: the
+//     quota was used up before. With a larger cost the rest of the quota is lost,
+//     and if a limit is raised in the middle of a window, the denied requests count.
 //   - Usage counts in the window of the plan alone. A subject whose limit changes
 //     keeps it; under a plan with another window it begins anew.
 //   - There are no strikes, no bans and no refunds. The penalty of a plan is
@@ -29,19 +29,18 @@
 //   - The store in memory holds any number of subjects, and its sweep may drop a
 //     counter that has just begun anew.
 //
-// What is mended:
+// What it corrects:
 //
-//   - ulule keeps one counter for each key, whatever the rate, so that of two
-//     limiters on one store the day ends with the minute. Here the window is in
-//     the key.
+//   - ulule keeps one counter for each key, whatever the rate: with a rate for a
+//     minute and one for a day on one store, the day ends with the minute. Here the
+//     window is in the key.
 //   - ulule cuts the fraction off the time of a reset, and clients come up to a
 //     second early. Here Reset is the next whole second, at most one second late.
 //
 // # An engine as a ulule store
 //
 // [NewStore] makes a ulule store of any [ratelimit.Limiter], so that a service
-// that has one of ulule's middlewares in place changes the engine and nothing
-// else:
+// with one of ulule's middlewares has to change only the engine:
 //
 //	engine, err := memory.New(memory.Options{})
 //	if err != nil {
@@ -53,23 +52,22 @@
 //	}
 //	middleware := stdlib.NewMiddleware(limiter.New(store, rate))
 //
-// ulule tells a key that has used its limit (Remaining 0) from one that went on
-// (Reached), and Peek tells it too, so that somebody must count the first request
-// too many. The engine does: it is asked under a plan whose limit is that of the
-// rate and one more. The request that takes this last unit, and all after it,
-// are Reached. All that a [limiter.Context] shows is then as with ulule's own
+// ulule distinguishes a key that has used its limit (Remaining 0) from one that sent
+// a request after that (Reached), in Peek as well. So the engine has to count the
+// first denied request: the limit of its plan is that of the rate plus one. The
+// request that takes this last unit, and all after it, are Reached. All that a [limiter.Context] shows is then as with ulule's own
 // stores, for one call of the engine with each Get; what is different:
 //
 //   - Windows are those of the engine, mostly aligned to the UTC clock, and Reset
 //     is rounded up and not down.
-//   - The count goes no further than one over the limit. Nobody can see it, save
-//     that a limit raised in the middle of a window, or an Increment by a negative
-//     count, acts at once, however many requests were denied before.
+//   - The count stops at one over the limit. This shows only if a limit is raised
+//     in the middle of a window, or after an Increment by a negative count: both act
+//     at once, however many requests were denied before.
 //   - Two rates of different periods under one key are counted apart, each with
 //     strikes and a ban of its own. Two rates of one period share the usage, as
 //     they do with ulule.
 //   - Periods are whole seconds, up to [ratelimit.MaxWindow].
-//   - With a penalty in [StoreOptions] those who go on are banned.
+//   - With a penalty in [StoreOptions], keys that keep sending requests are banned.
 //   - An engine whose windows roll, such as ratelimit/redisrate, gives the last
 //     unit back as it does every other. A client that never pauses takes it each
 //     time, and is not admitted before it pauses.

@@ -19,9 +19,9 @@ type StoreOptions struct {
 	// stores count in one engine.
 	Prefix string
 
-	// Penalty is for those who go on after they were denied. While a key is
-	// banned it is Reached, and Reset is no earlier than the end of the ban. The
-	// first request over the limit in a window is no strike. The zero Penalty
+	// Penalty is for keys that keep sending requests after they were denied.
+	// While a key is banned it is Reached, and Reset is not before the end of the
+	// ban. The first request over the limit in a window is not a strike. The zero Penalty
 	// never bans.
 	Penalty ratelimit.Penalty
 }
@@ -71,7 +71,7 @@ func (s *Store) Get(ctx context.Context, key string, rate limiter.Rate) (limiter
 }
 
 // Increment implements [limiter.Store]. The whole count is charged, as far as
-// there is room for it: whoever goes over the limit has used it up. A negative
+// there is room for it: a count over the limit uses up the limit. A negative
 // count gives units back, in the present window.
 func (s *Store) Increment(ctx context.Context, key string, count int64, rate limiter.Rate) (limiter.Context, error) {
 	plan, err := s.plans.of(rate)
@@ -160,8 +160,8 @@ func (s *Store) reset(ctx context.Context, subject string, plan *ratelimit.Plan)
 	if s.peeker != nil {
 		return s.peeker.Peek(ctx, subject, plan)
 	}
-	// Without a Peeker nobody knows when the present window ends, but no later
-	// than one that begins now.
+	// Without a Peeker the end of the present window is not known, but it is not
+	// later than that of a window that begins now.
 	q := plan.Quota(0)
 	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan}
 	d.States[0] = ratelimit.State{Remaining: q.Limit, Reset: time.Now().Add(q.Window + time.Second - 1).Unix()}
@@ -169,7 +169,7 @@ func (s *Store) reset(ctx context.Context, subject string, plan *ratelimit.Plan)
 }
 
 func (s *Store) lacks(capability string) error {
-	return fmt.Errorf("%T is no ratelimit.%s: %w", s.engine, capability, errors.ErrUnsupported)
+	return fmt.Errorf("%T is not a ratelimit.%s: %w", s.engine, capability, errors.ErrUnsupported)
 }
 
 // answer tells ulule what became of a request, or would, under a plan with one
