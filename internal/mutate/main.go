@@ -19,8 +19,9 @@
 //	charge.go: if left < d.Cost {  ->  if left <= d.Cost {
 //
 // Each change stands there as the command prints it, without the number of the
-// line. The command passes it over, and reports a line of the file that is no
-// change any more. It exits with status 1 if a change was not noticed.
+// line. The command passes it over, and reports a line of the file that is not a
+// change any more. It exits with status 1 if a change was not noticed, and with 2
+// if it fails.
 package main
 
 import (
@@ -37,7 +38,7 @@ import (
 func main() {
 	var r runner
 	sample := flag.Int("sample", 0, "how many changes to try, chosen at random; 0: all")
-	seed := flag.Uint64("seed", 1, "what the choice at random begins with")
+	seed := flag.Uint64("seed", 1, "the `seed` of that choice")
 	files := flag.String("files", "", "only files whose names match this regular expression")
 	tests := flag.String("tests", "", "comma-separated packages whose tests are run; default: the package itself")
 	flag.IntVar(&r.parallel, "parallel", 2, "how many changes are tried at once")
