@@ -28,7 +28,7 @@ func (a *admin) ownHost(next http.Handler) http.Handler {
 }
 
 // isLoopback reports whether a Host field names this machine. Any other name than
-// localhost could belong to an attacker who gave it this machine's address (RFC 6761
+// localhost could be an attacker's, with this machine's address (RFC 6761
 // section 6.3 rules that out for localhost).
 func isLoopback(hostport string) bool {
 	host, _, err := net.SplitHostPort(hostport)

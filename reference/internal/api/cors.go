@@ -47,8 +47,8 @@ func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// checkOrigins refuses what package cors would take for a pattern, which would let
-// in pages of everyone who can get a matching name.
+// checkOrigins refuses what package cors would take for a pattern, which would admit
+// pages of any host with a matching name.
 func checkOrigins(origins []string) error {
 	for i, origin := range origins {
 		if origin == "" || strings.Contains(origin, "*") {

@@ -115,8 +115,8 @@ func (a *api) logRequests(next http.Handler) http.Handler {
 	})
 }
 
-// milliseconds returns d with its microseconds as decimals. All durations in the
-// log are numbers in keys that end in _ms.
+// milliseconds returns d with its microseconds as decimals. It is a
+// number, so that it can be summed; other durations in the log are texts like 5s.
 func milliseconds(d time.Duration) float64 {
 	return float64(d.Microseconds()) / 1000
 }

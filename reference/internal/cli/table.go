@@ -29,7 +29,7 @@ func (t table) row(cells ...string) {
 func (t table) flush() error { return t.w.Flush() }
 
 // showable quotes text that holds characters which do not show as themselves, such
-// as those that turn the direction of writing: somebody else may have chosen it.
+// as those that turn the direction of writing: it may be another person's choice.
 func showable(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)

@@ -44,7 +44,7 @@ func (d *decoder) penalty(n *node, setting string) {
 		return
 	}
 	if p.Strikes == 0 {
-		p = ratelimit.Penalty{} // nobody is banned, so the rest does not matter
+		p = ratelimit.Penalty{} // there are no bans, so the rest does not matter
 	}
 	// A plan is what judges a penalty.
 	if _, err := ratelimit.NewPlan("", p, ratelimit.PerDay(1)); err != nil {
@@ -56,8 +56,8 @@ func (d *decoder) penalty(n *node, setting string) {
 	d.c.Penalty = p
 }
 
-// decay reads how long it takes to forget a strike. A Penalty takes zero for its
-// default, which is not what anybody means who writes it into a file.
+// decay reads how long it takes to forget a strike. In a Penalty, zero means
+// the default; in a file it is a mistake.
 func (d *decoder) decay(v *time.Duration) func(*node, string) {
 	return func(n *node, setting string) {
 		w, ok := d.duration(n, setting)

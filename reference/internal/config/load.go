@@ -21,8 +21,8 @@ func Load(flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
 	return load(name, content, flags, lookupEnv)
 }
 
-// Read is Load for those who do not serve: it does not hold the settings against
-// each other, such as an address against the need for TLS.
+// Read is Load for commands that do not serve: it does not check the settings
+// against each other, such as a public address without TLS.
 func Read(flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
 	name, content, err := settingsFile(flags, lookupEnv)
 	if err != nil {

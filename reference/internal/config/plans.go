@@ -44,8 +44,8 @@ func (ps Plans) Names() []string {
 	return names
 }
 
-// setDefaultPlans sets the plans of a server that is told nothing about them, with
-// the penalty that c has.
+// setDefaultPlans sets the plans of a server whose settings have none, with the
+// penalty of c.
 func (c *Config) setDefaultPlans() {
 	fixed := func(name string, quotas ...ratelimit.Quota) Plan {
 		return Plan{name: name, plan: ratelimit.MustPlan(name, c.Penalty, quotas...)}
@@ -62,7 +62,7 @@ func (c *Config) setDefaultPlans() {
 
 // Of returns the plan of a key that was issued with the named plan and these
 // quotas, such as "5000/minute". A custom plan needs quotas, and no other takes
-// any. The errors are for whoever issues the key.
+// any. The errors are for the person who issues the key.
 func (ps Plans) Of(name string, quotas []string) (*ratelimit.Plan, error) {
 	for _, p := range ps {
 		if p.name == name {
@@ -97,8 +97,7 @@ func (p Plan) of(quotas []string) (*ratelimit.Plan, error) {
 	return plan, nil
 }
 
-// unprefixed drops from an error's text what says nothing to somebody who edits
-// a file.
+// unprefixed drops from an error's text what means nothing to the author of a file.
 func unprefixed(err error, prefixes ...string) error {
 	text := err.Error()
 	for _, prefix := range prefixes {

@@ -63,5 +63,5 @@ func (r *report) err() error {
 	return errors.Join(errs...)
 }
 
-// maxMistakes is how many mistakes are told at once.
+// maxMistakes is how many mistakes are reported at once.
 const maxMistakes = 20

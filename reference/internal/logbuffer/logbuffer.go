@@ -1,14 +1,14 @@
-// Package logbuffer stands between a log and where it is written, so that neither a
-// reader that does not read nor one that is gone stops the program that logs.
+// Package logbuffer writes a log in the background, so that a program which logs
+// never waits for a reader of the log, or for a full disk.
 //
 //	w := logbuffer.New(os.Stdout, lostLine)
 //	logger := slog.New(slog.NewJSONHandler(w, nil))
 //	...
 //	w.Close(2 * time.Second)
 //
-// Lines wait in memory, up to [Size] bytes, and one goroutine writes them. When
-// there is no more room, or a write fails, lines are dropped and counted, and the
-// log says how many as soon as it can be written again.
+// Lines wait in memory, up to [Size] bytes, and one goroutine writes them. If there
+// is no more room, or a write fails, it drops and counts lines. The log says how
+// many as soon as it can be written again.
 //
 // A process that is killed loses the lines that are waiting, which are usually
 // those of the last millisecond.
@@ -39,7 +39,7 @@ type Writer struct {
 	pending  []byte // whole lines
 	closed   bool
 	dropped  uint64 // lines, ever
-	reported uint64 // of them, those that the log has told
+	reported uint64 // of them, those that the log has reported
 	failure  error  // of the last write
 }
 
@@ -71,8 +71,8 @@ func (w *Writer) Dropped() uint64 {
 	return w.dropped
 }
 
-// Err returns an error while lines are being dropped, with how many have been since
-// the start, and nil once the log can be written again.
+// Err returns an error with the number of dropped lines until the log has reported
+// them, and nil otherwise.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,7 +123,7 @@ func (w *Writer) loop() {
 				break
 			}
 			if !w.pass(lines, missing, &torn) {
-				break // what is missing is told after the next lines
+				break // the count of missing lines follows after the next ones
 			}
 		}
 		if closed {
@@ -132,8 +132,8 @@ func (w *Writer) loop() {
 	}
 }
 
-// take moves what is waiting to lines, and returns how many lines the log has not
-// told to be missing.
+// take moves what is waiting to lines, and returns how many missing lines
+// the log has not reported.
 func (w *Writer) take(lines []byte) (taken []byte, missing uint64, closed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -65,7 +65,7 @@ func (s *Server) fitOpenFiles() {
 	s.options.MaxConns = fit
 }
 
-// Ready reports whether the server serves and has not been told to end.
+// Ready reports whether the server serves and is not draining.
 func (s *Server) Ready() bool { return s.ready.Load() }
 
 // Serve serves connections of l until ctx ends, and then until the requests under

@@ -30,7 +30,7 @@ func curlLine(c *config.Config, addr net.Addr, key string) string {
 
 // trust returns the options with which curl accepts the certificate of a server at
 // an address of this machine, and the base of its URLs. The name in the certificate
-// need not lead here, and who signed it need not be known here.
+// need not lead here, and its signer need not be trusted here.
 func trust(certFile, keyFile, local string) (options []string, base string) {
 	host, port, err := net.SplitHostPort(local)
 	if err != nil {
@@ -68,7 +68,7 @@ func nameIn(leaf *x509.Certificate) string {
 	return ""
 }
 
-// knownHere reports whether this machine trusts who signed a certificate.
+// knownHere reports whether this machine trusts the signer of a certificate.
 func knownHere(pair tls.Certificate) bool {
 	intermediates := x509.NewCertPool()
 	for _, der := range pair.Certificate[1:] {

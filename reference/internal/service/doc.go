@@ -1,11 +1,11 @@
 // Package service is the server as a process: it opens what the settings name, puts
-// the parts together, serves until it is told to end, and puts everything away.
+// the parts together, serves until its context ends, and closes everything.
 //
 //	err := service.Run(ctx, settings, service.Options{Logger: logger, Notice: os.Stderr})
 //
 // # How it begins
 //
-// The listeners first, so that a port that is taken leaves no trace. The admin
+// It opens the listeners first, so that a port in use changes nothing on disk. The admin
 // listener answers from then on; readiness says what the server is doing. Then it
 // opens the database, loads the usage that was saved into the limiter, and makes the
 // handlers. If the database has never held a key, it makes one and shows it once.

@@ -33,7 +33,7 @@ Try it:
 // servers that start at the same time on one database, one does.
 func (s *state) showFirstKey(ctx context.Context, c *config.Config, addr net.Addr, notice io.Writer) error {
 	if _, err := c.Plans.Of(firstPlan, nil); err != nil {
-		return nil // these plans are somebody's own, who then makes the keys
+		return nil // the operator has plans of their own, and makes the keys
 	}
 	secret, err := NewSecret()
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *state) showFirstKey(ctx context.Context, c *config.Config, addr net.Add
 		return nil
 	case errors.Is(err, store.ErrUnavailable):
 		// A server that cannot write may still read.
-		s.logger.Warn("whether there is a key could not be told", slog.Any("error", err))
+		s.logger.Warn("cannot check whether there is an API key, and made no first key", slog.Any("error", err))
 		return nil
 	case err != nil:
 		return err

@@ -173,7 +173,7 @@ func (f file) checkWritable(ctx context.Context, db *sql.DB) error {
 		return f.explain("open", err)
 	}
 	defer conn.Close()
-	// A file that somebody writes to can be written, which is no reason to wait.
+	// If another process is writing, the file is writable: there is no need to wait.
 	if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
 		return f.explain("open", err)
 	}

@@ -49,8 +49,8 @@ var _ store.Usage = (*Usage)(nil)
 var ErrInUse = errors.New("in use by another server")
 
 // OpenUsage opens the limiter state in the file at path, usually
-// [UsagePath], or makes it. Of Options it heeds BusyTimeout, which is how long it
-// waits for a server that has the file open to end, before it returns [ErrInUse].
+// [UsagePath], or makes it. Of Options it uses only BusyTimeout: how long it waits
+// for a server that has the file open to end, before it returns [ErrInUse].
 // Its other errors are like those of [Open].
 func OpenUsage(ctx context.Context, path string, o Options) (_ *Usage, err error) {
 	if err := o.validate(); err != nil {

@@ -140,8 +140,8 @@ func (w *writer) loop() {
 // gather adds the jobs that are waiting.
 func (w *writer) gather(batch []*job) []*job {
 	// The callers of the last batch are about to come back with their next
-	// writes. To let them run first costs less than a microsecond when nobody
-	// does, and saves a sync when they do.
+	// writes. To let them run first costs less than a microsecond if there are
+	// none, and saves a sync if there are.
 	runtime.Gosched()
 	for len(batch) < w.maxBatch {
 		select {

@@ -32,7 +32,7 @@ func (u DeprecatedUse) Validate() error {
 	return nil
 }
 
-// DeprecatedUses keeps who uses deprecated operations.
+// DeprecatedUses keeps the use of deprecated operations by owner.
 type DeprecatedUses interface {
 	// AddDeprecatedUse adds the counts to those that are stored, and keeps the
 	// later of the two times; all of them, or none.

@@ -1,6 +1,5 @@
 // Package store is the vocabulary of what the service keeps: pets, API keys,
-// who still uses a deprecated operation, and the state of the embedded rate
-// limiter. It holds no SQL; package sqlite implements it, and any other
+// the use of deprecated operations, and the state of the embedded rate limiter. It holds no SQL; package sqlite implements it, and any other
 // implementation proves itself with the suite in storetest.
 //
 // The interfaces are small, so that a consumer asks for what it uses:
@@ -19,8 +18,8 @@
 //     this process and in others. Nothing is cached.
 //   - All methods may be called by any number of goroutines at once, until
 //     Close.
-//   - A context that ends makes a call return its error. A write that is already
-//     under way is waited for instead, so that its outcome is told.
+//   - A context that ends makes a call return its error. A write that is
+//     already under way is waited for, so that its outcome is known.
 //   - Times are kept to the microsecond, in UTC; what is finer is cut off.
 //
 // Errors wrap [ErrNotFound], [ErrInvalid], [ErrExists], [ErrInactive] or

@@ -13,7 +13,8 @@ import (
 // the pets, which should not wait long.
 const usesPortion = 256
 
-// Deprecated counts who uses deprecated operations, until the counts are saved. It
+// Deprecated counts the use of deprecated operations by owner, until the counts are
+// saved. It
 // is made by [NewDeprecated] and safe for concurrent use. It holds as many counts
 // as owners used an operation since the last save.
 type Deprecated struct {

@@ -1,6 +1,6 @@
 // Package usage keeps across restarts what a server otherwise knows only in its
-// memory: the state of the embedded rate limiter, which is usage and bans, and who
-// uses deprecated operations.
+// memory: the state of the embedded rate limiter, which is usage and bans, and the
+// use of deprecated operations by owner.
 //
 //	limiter, err := usage.Load(ctx, db, memory.Options{})
 //	...

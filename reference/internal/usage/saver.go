@@ -23,7 +23,7 @@ type Task struct {
 }
 
 // A Saver carries out tasks every [Interval], each by itself, so that none waits for
-// the database of another. One that fails is tried again, and the log is told when
+// the database of another. One that fails is tried again, and the log says when
 // it begins to fail and when that is over. A Saver is made by [StartSaver] and safe
 // for concurrent use.
 type Saver struct {
