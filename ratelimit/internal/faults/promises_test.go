@@ -22,15 +22,15 @@ type promise struct {
 
 var (
 	withinLimit = promise{
-		"nobody above the limit",
+		"no subject above the limit",
 		func(c count) bool { return c.admitted <= c.limit+c.lost },
 	}
 	withinLimitOrOpen = promise{
-		"nobody above the limit, of those whom Redis decides",
+		"no subject above the limit, by what Redis decides",
 		func(c count) bool { return c.admitted-c.uncounted <= c.limit+c.lost },
 	}
 	withinLocalLimit = promise{
-		"nothing more for who had used up the limit, the rest for who had used half (to one for each caller), less than 1.5 limits for others",
+		"a subject that had used up the limit gets nothing more, one that had used half gets the rest (and at most one more for each caller), others less than 1.5 limits",
 		func(c count) bool {
 			switch {
 			case c.before >= c.limit:
@@ -46,7 +46,7 @@ var (
 		func(c count) bool { return c.counted >= c.admitted-c.lost },
 	}
 	countedOrOpen = promise{
-		"all whom Redis admitted are counted",
+		"all that Redis admitted are counted",
 		func(c count) bool { return c.counted >= c.admitted-c.uncounted-c.lost },
 	}
 	countedOnce = promise{

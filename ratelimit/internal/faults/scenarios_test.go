@@ -42,6 +42,6 @@ var scenarios = []scenario{
 	},
 	{
 		name: "full memory", lasts: true, stage: full,
-		text: "`maxmemory-policy noeviction`, and another client has filled the memory: the server answers, and refuses to write. It still denies who has used up the limit, which needs no writing. Then the other client's key is deleted.",
+		text: "`maxmemory-policy noeviction`, and another client has filled the memory: the server answers, and refuses to write. It still denies subjects that have used up the limit, which needs no writing. Then the other client's key is deleted.",
 	},
 }
