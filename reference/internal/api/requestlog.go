@@ -62,8 +62,9 @@ func observeUncharged(r *http.Request, c ratelimit.Caller, d ratelimit.Decision,
 
 // logRequests writes one line for each request. It has the route instead of the
 // target, and no header field of the request, since both can contain keys.
+//
 // The network is the one that the client is counted under if it has no valid key. If
-// that is a proxy's, since the proxy did not name its client, network_of says why.
+// it is the network of a proxy that did not name its client, network_of says why.
 func (a *api) logRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()

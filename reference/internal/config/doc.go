@@ -11,5 +11,6 @@
 //	petstore.yaml:7:24: plans.free[1]: quota "1000/dya": window: want second, minute, hour, day, or a duration such as 30s
 //	PETSTORE_LISTEN: listen: "8080" is not host and port, such as 127.0.0.1:8080
 //
-// A [Config] holds checked values, such as plans. No error repeats a token or an address of a database.
+// A [Config] holds checked values, such as plans. No error repeats a token or an
+// address of a database.
 package config

@@ -219,7 +219,7 @@ type limitedConn struct {
 	listener *limitListener
 	network  netip.Prefix // zero: not counted for a network
 
-	framing framing // of what is read, which is of use without TLS only
+	framing framing // of what is read; used only without TLS
 
 	idle     *list.Element // nil: a request is running; guarded by listener.mu
 	released bool          // guarded by listener.mu

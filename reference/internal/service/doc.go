@@ -14,8 +14,8 @@
 //
 // # How it ends
 //
-// When ctx ends, the server is no longer ready. It goes on for the drain delay,
-// finishes the requests under way, saves usage, closes the database, and ends the
+// When ctx ends, the server is no longer ready. It keeps serving for the drain
+// delay, finishes the requests under way, saves usage, closes the database, and ends the
 // admin listener. Run returns nil if nothing was cut off and nothing lost, also if
 // ctx ends before the server serves.
 package service

@@ -17,8 +17,8 @@ import (
 const takeover = 2 * time.Second
 
 // openEmbedded opens the engine of this process with the usage that was saved, and
-// returns the task of saving it. A usage file that cannot be read is set aside: a
-// server without it serves, and a server that does not start does not.
+// returns the task of saving it. A usage file that is damaged is renamed, so
+// that the server starts without it.
 func (s *state) openEmbedded(ctx context.Context, c *config.Config) (usage.Task, error) {
 	path := sqlite.UsagePath(c.Database)
 	task, err := s.loadEmbedded(ctx, c, path)

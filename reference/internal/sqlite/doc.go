@@ -18,7 +18,8 @@
 //
 // Any number of processes may have the file open, such as a server and the
 // command that makes a key; each sees at once what the others have committed.
-// SQLite has one writer at a time: another one waits, up to Options.BusyTimeout. The file must be on a local disk, as WAL needs.
+// SQLite has one writer at a time: another one waits, up to Options.BusyTimeout. The
+// file must be on a local disk, as WAL needs.
 //
 // A file that is deleted or replaced while it is open would swallow writes without
 // an error. Writes and [Store.Ping] therefore look whether the paths still name the
