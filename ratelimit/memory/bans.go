@@ -30,7 +30,6 @@ func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration) e
 		return err
 	}
 	s.thaw(h, &e, s.mark(h))
-	s.full = 0 // the account may be held for less long than before
 	s.name(h, subject, now)
 	return nil
 }

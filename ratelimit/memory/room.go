@@ -29,6 +29,7 @@ func (l *Limiter) makeRoom(s *segment, now int64) bool {
 		l.refused.Add(1)
 		return false
 	}
+	s.full = 0
 	t := s.table.Load()
 	victim, least, seen, expired := t.slots, int64(0), 0, false
 	full := int64(math.MaxInt64)
@@ -105,5 +106,5 @@ func (l *Limiter) heldUntil(s *segment, slot slot, m meter, now int64) (until in
 			until = max(until, r.expires)
 		}
 	}
-	return until * int64(time.Second)
+	return min(until*int64(time.Second), l.lastUse(slot, m))
 }

@@ -71,6 +71,7 @@ func (s *segment) thaw(h uint64, e *entry, flags meter) {
 		t := s.table.Load()
 		i, _ := t.find(h)
 		t.slot(i).setMeter((e.old | flags).after(t.slot(i).meter()))
+		s.full = 0 // a search for room has passed it over, or its ban ends earlier now
 	}
 }
 
@@ -107,7 +108,7 @@ func (l *Limiter) put(s *segment, h uint64, e *entry, flags meter, now int64) {
 		slot.setWindow(k, newWindow(e.began[k], e.end[k]))
 	}
 	slot.setMeter((newMeter(e.count, e.number) | flags | e.old&stored | dirty).after(slot.meter()))
-	if s.full > now {
+	if s.full > 0 { // also if that time is over, since the clock may step back
 		s.full = min(s.full, l.heldUntil(s, slot, slot.meter(), now))
 	}
 }

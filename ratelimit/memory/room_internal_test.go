@@ -1,0 +1,94 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+)
+
+// While a segment remembers that no slot can make room, none can, whatever was
+// done meanwhile: a subject that is unbanned, reset or refunded makes room at once.
+func TestFullIsTrue(t *testing.T) {
+	penalty := ratelimit.Penalty{Strikes: 1, Decay: 7 * time.Second, Ban: 13 * time.Second, Growth: 2, Max: time.Minute, Forgive: 30 * time.Second}
+	quota := func(limit int64, seconds int) ratelimit.Quota {
+		return ratelimit.Quota{Limit: limit, Window: time.Duration(seconds) * time.Second}
+	}
+	plans := []*ratelimit.Plan{
+		ratelimit.MustPlan("two", penalty, quota(2, 10), quota(6, 60)),
+		ratelimit.MustPlan("one", ratelimit.Penalty{}, quota(4, 7)),
+		ratelimit.MustPlan("long", ratelimit.Penalty{}, quota(4, 10), quota(9, 300)),
+	}
+	for seed := range 2000 {
+		r := rand.New(rand.NewPCG(uint64(seed), 3))
+		clock := ratelimittest.NewClock(noonSharp())
+		bound := 1 + r.IntN(5)
+		l := internalLimiter(t, Options{MaxSubjects: bound, Now: clock.Now})
+		var log []string
+		var past []func() error
+		for range 80 {
+			subject, plan := fmt.Sprint(r.IntN(bound+1)), plans[r.IntN(len(plans))]
+			log = append(log, fullStep(l, clock, r, subject, plan, &past))
+			if held := l.Stats().Subjects; held < 0 || held > int64(bound) {
+				t.Fatalf("%d places are in use, and there are %d", held, bound)
+			}
+			if why := l.notFull(); why != "" {
+				t.Fatalf("history %d: %s after\n%s", seed, why, strings.Join(log, "\n"))
+			}
+		}
+	}
+}
+
+// fullStep does one random thing and returns what it was.
+func fullStep(l *Limiter, clock *ratelimittest.Clock, r *rand.Rand, subject string, plan *ratelimit.Plan, past *[]func() error) string {
+	ctx := context.Background()
+	switch n := r.IntN(14); {
+	case n < 2:
+		by := time.Duration(r.IntN(20_000)-5000) * time.Millisecond
+		if r.IntN(12) == 0 {
+			by *= 3600
+		}
+		clock.Set(clock.Now().Add(by))
+		return fmt.Sprint("clock ", clock.Now())
+	case n == 2:
+		banned, err := l.Lift(ctx, subject)
+		return fmt.Sprintln("lift", subject, banned, err)
+	case n == 3 && r.IntN(3) == 0:
+		return fmt.Sprintln("reset", subject, l.Reset(ctx, subject))
+	case n == 4:
+		length := time.Duration(1+r.IntN(60)) * time.Second
+		return fmt.Sprintln("ban", subject, length, l.Ban(ctx, subject, length))
+	case n == 5 && len(*past) > 0:
+		return fmt.Sprintln("refund", (*past)[r.IntN(len(*past))]())
+	case n == 6:
+		return fmt.Sprintln("charge", subject, plan, l.Charge(ctx, subject, plan, [ratelimit.MaxQuotas]int64{1, 1}, clock.Now()))
+	}
+	d, err := l.Take(ctx, subject, plan, 1)
+	if err == nil && d.Allowed() {
+		*past = append(*past, func() error { return l.Refund(ctx, subject, &d) })
+	}
+	return fmt.Sprintln("take", subject, plan, d.Outcome, err)
+}
+
+// notFull names a slot that could make room, if the only segment says that there
+// is none.
+func (l *Limiter) notFull() string {
+	s, now := &l.segments[0], l.clock.now()
+	if l.held.Load() < l.bound || s.full <= now || s.since > now {
+		return ""
+	}
+	t := s.table.Load()
+	for i := range t.slots {
+		if slot := t.slot(i); slot.hash() != 0 {
+			if until := l.heldUntil(s, slot, slot.meter(), now); until <= now {
+				return fmt.Sprintf("slot %d is held until %d and the table is full until %d, but it is %d", i, until, s.full, now)
+			}
+		}
+	}
+	return ""
+}
