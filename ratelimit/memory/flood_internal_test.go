@@ -42,7 +42,7 @@ func TestFloodTakesNoLock(t *testing.T) {
 			if l.charge(table.slot(i), h, &d) {
 				t.Fatal("admitted, want refused")
 			}
-			if free := l.refuse(table, i, h, &d, true); free != c.free {
+			if free := l.refuse(table, i, table.slot(i), h, &d, true); free != c.free {
 				t.Fatalf("refused without the lock: %v, want %v", free, c.free)
 			}
 			want, err := l.Peek(context.Background(), "a", plan)

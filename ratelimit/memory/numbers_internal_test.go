@@ -55,11 +55,11 @@ func TestWithoutAFreeNumber(t *testing.T) {
 	l := internalLimiter(t, Options{})
 	held := oneWindow(59)
 	held.limits[0] = 1
-	if _, err := l.shapes.acquire(held); err != nil {
+	if _, err := l.shapes.acquire(held, maxShapes); err != nil {
 		t.Fatal(err)
 	}
 	for i := 100; len(l.shapes.users) < maxShapes; i++ {
-		if _, err := l.shapes.acquire(oneWindow(i)); err != nil {
+		if _, err := l.shapes.acquire(oneWindow(i), maxShapes); err != nil {
 			t.Fatal(err)
 		}
 	}
