@@ -1,6 +1,7 @@
 package ratelimit_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -64,5 +65,35 @@ func TestDraftFieldsAreAnOption(t *testing.T) {
 				t.Errorf("%d: %q, %q, want 1 in 60 seconds, and none left for 30", status, policy, state)
 			}
 		}
+	}
+}
+
+// brokenPeeker can neither decide nor peek.
+type brokenPeeker struct{ broken }
+
+func (b brokenPeeker) Peek(context.Context, string, *ratelimit.Plan) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, b.err
+}
+
+// A request that costs too much is told what is left. If the engine cannot tell,
+// the response says that nothing is.
+func TestCostExceedsLimitWhileTheEngineIsDown(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60))
+	opts := ratelimit.Options{Cost: func(*http.Request) int64 { return 61 }}
+	w := get(handler(t, brokenPeeker{broken{ratelimit.ErrUnavailable}}, ratelimit.Caller{Subject: "a", Plan: plan}, opts, ok))
+	expect(t, w, 400, "cost_exceeds_limit", "0")
+	if limit := w.Header().Get("X-RateLimit-Limit"); limit != "60" {
+		t.Errorf("the limit is %q, want 60", limit)
+	}
+}
+
+// The text names a quota that the cost is over, not one that it is equal to.
+func TestCostExceedsLimitNamesTheQuota(t *testing.T) {
+	at := time.Unix(now, 0)
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(50))
+	opts := ratelimit.Options{Cost: func(*http.Request) int64 { return 60 }}
+	w := get(handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, opts, ok))
+	if want := "your plan allows at most 50 per day."; !strings.Contains(w.Body.String(), want) {
+		t.Errorf("body %s, want %q", w.Body, want)
 	}
 }
