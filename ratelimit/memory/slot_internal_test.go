@@ -72,10 +72,10 @@ func TestFastPathsLookAtTheHash(t *testing.T) {
 		t.Error("a request of b was charged to a")
 	}
 	internalTake(t, l, "a", plan, 1)
-	if l.refuse(table, i, l.key.sum("b"), &d, true) {
+	if l.refuse(table, i, table.slot(i), l.key.sum("b"), &d, true) {
 		t.Error("a request of b was refused for what a used")
 	}
-	if !l.refuse(table, i, h, &d, true) {
+	if !l.refuse(table, i, table.slot(i), h, &d, true) {
 		t.Error("a request of a was not refused, although a has used up its quota")
 	}
 }
