@@ -10,11 +10,30 @@ import (
 // say how to cache it, and those that have a proxy send a file. They would be
 // wrong on the error, and harmful in a cache.
 func dropStale(h http.Header, status int) {
+	if onlyKept(h) {
+		return
+	}
 	for name := range h {
 		if isStale(name) && !(name == "Content-Range" && tellsLength(h[name], status)) {
 			delete(h, name)
 		}
 	}
+}
+
+// kept are the fields of a refusal that no handler has seen, such as a 429. All of
+// them stay.
+var kept = [...]string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Retry-After", "Vary", "X-Request-Id"}
+
+// onlyKept reports whether h has no other fields than kept ones. To look for these
+// takes a fraction of the time of going through h, which matters in a flood.
+func onlyKept(h http.Header) bool {
+	others := len(h)
+	for i := 0; others > 0 && others <= len(kept)-i; i++ {
+		if _, found := h[kept[i]]; found {
+			others--
+		}
+	}
+	return others == 0
 }
 
 // tellsLength reports whether a Content-Range is that of a 416, which tells the
