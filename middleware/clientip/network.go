@@ -11,6 +11,7 @@ const unknown = "unknown"
 
 // NAT64 translators write the address of an IPv4 host into an IPv6 address.
 var (
+	nat64 = [4]byte{0x00, 0x64, 0xff, 0x9b} // both prefixes begin with it
 	// The last 32 bits are the IPv4 address (RFC 6052 sections 2.1 and 2.2).
 	wellKnownNAT64 = netip.MustParsePrefix("64:ff9b::/96")
 	// The IPv4 address is somewhere in the last 80 bits, depending on the length
@@ -31,14 +32,15 @@ var (
 func Network(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap()
 	bits := networkBits6
-	switch {
-	case addr.Is4():
+	if addr.Is4() {
 		bits = addr.BitLen()
-	case wellKnownNAT64.Contains(addr.WithZone("")):
-		b := addr.As16()
-		addr, bits = netip.AddrFrom4([4]byte(b[12:])), 32
-	case localNAT64.Contains(addr.WithZone("")):
-		bits = addr.BitLen()
+	} else if b := addr.As16(); [4]byte(b[:4]) == nat64 {
+		switch addr = addr.WithZone(""); {
+		case wellKnownNAT64.Contains(addr):
+			addr, bits = netip.AddrFrom4([4]byte(b[12:])), 32
+		case localNAT64.Contains(addr):
+			bits = addr.BitLen()
+		}
 	}
 	// Its only error is that of an address that is not valid.
 	network, _ := addr.Prefix(bits)
