@@ -109,7 +109,10 @@ func (a *api) logRequests(next http.Handler) http.Handler {
 			if errors.Is(ctx.Err(), context.Canceled) {
 				attrs = append(attrs, slog.Bool("abandoned", true))
 			}
-			a.Logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
+			// Logger.LogAttrs would look up the line of this call, which no log shows.
+			line := slog.NewRecord(time.Now(), slog.LevelInfo, "request", 0)
+			line.AddAttrs(attrs...)
+			_ = a.Logger.Handler().Handle(ctx, line) // as Logger does: there is nowhere to report it
 		}()
 		next.ServeHTTP(t, r)
 		aborted = false
