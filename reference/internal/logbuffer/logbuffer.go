@@ -80,9 +80,9 @@ func (w *Writer) Err() error {
 	case w.dropped == w.reported:
 		return nil
 	case w.failure != nil:
-		return fmt.Errorf("the log cannot be written, %d lines were dropped since the start: %w", w.dropped, w.failure)
+		return fmt.Errorf("the log cannot be written, lines dropped since the start: %d: %w", w.dropped, w.failure)
 	default:
-		return fmt.Errorf("the log is not read fast enough, %d lines were dropped since the start", w.dropped)
+		return fmt.Errorf("the log is not read fast enough, lines dropped since the start: %d", w.dropped)
 	}
 }
 
