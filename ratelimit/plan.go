@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync/atomic"
+	"time"
 )
 
 // MaxQuotas is the largest number of quotas in one plan.
@@ -102,8 +103,12 @@ func (p *Plan) Name() string { return p.name }
 // Penalty returns the penalty. Its Decay is positive if Strikes is.
 func (p *Plan) Penalty() Penalty { return p.penalty }
 
-// Strikes returns Penalty().Strikes, for engines, which need it for each request.
+// Strikes returns Penalty().Strikes without a copy of the rest: engines need it
+// for each request.
 func (p *Plan) Strikes() int { return p.penalty.Strikes }
+
+// Grace returns Penalty().Grace, likewise.
+func (p *Plan) Grace() time.Duration { return p.penalty.Grace }
 
 // WithoutPenalty returns the plan with the same name and quotas whose penalty
 // is the zero Penalty. It is always the same plan, and p itself if p has no

@@ -72,7 +72,7 @@ func (l *Limiter) refuse(t *table, at uint64, slot slot, h uint64, d *ratelimit.
 	if slot.hash() != h {
 		return false
 	}
-	last, fits := l.shapes.get(m.shape()).states(slot, m.count(), d)
+	last, until := l.shapes.get(m.shape()).states(slot, m.count(), d)
 	if last == 0 {
 		return false
 	}
@@ -88,45 +88,53 @@ func (l *Limiter) refuse(t *table, at uint64, slot slot, h uint64, d *ratelimit.
 	if d.BanEnds > 0 && d.BanEnds < r.until {
 		return false // the clock stepped back, and the ban is to be cut
 	}
-	if d.Settle(); d.RetryAfter < maxLate && !exact {
+	if until == 0 {
+		d.Settle()
+	} else { // which states has settled, but for the ban
+		d.RetryAfter = time.Duration(max(until, d.BanEnds)*int64(time.Second) - d.Time)
+	}
+	if d.RetryAfter < maxLate && !exact {
 		d.Time = l.clock.now()
 		return l.refuse(t, at, slot, h, d, true)
 	}
 	d.StrikesLeft = strikesLeft(d, &r)
 	changesNothing := d.Outcome == ratelimit.Banned ||
-		!fits && (!punishes || r.expires >= last && r.spares(d.Time, windowStart(d), d.Plan.Penalty().Grace))
+		until > 0 && (!punishes || r.expires >= last && r.spares(d.Time, windowStart(d), d.Plan.Grace()))
 	return changesNothing && slot.meter() == m
 }
 
-// states puts what each quota of the plan has left into d, and reports the end of
-// the last window to end and whether d.Cost fits into all quotas. The end is 0 if
-// the lock is needed to tell, since a window must be opened, or its limit lowered,
-// first.
-func (c *cell) states(slot slot, count uint32, d *ratelimit.Decision) (last int64, fits bool) {
-	fits = true
+// states puts what each quota of the plan has left into d, and the quota that
+// refuses the request for longest into d.Applicable. It returns the end of the last
+// window to end, and the end of that quota's, which is 0 if none refuses. Last is 0
+// if only the lock can tell, since a window must be opened first or its limit
+// lowered.
+func (c *cell) states(slot slot, count uint32, d *ratelimit.Decision) (last, until int64) {
 	plan, i := d.Plan, 0
 	for k := range c.len() {
 		w, length := slot.window(k), c.length(k)
 		if !w.open(d.Time, length) {
-			return 0, false
+			return 0, 0
 		}
-		last = max(last, w.end())
+		end := w.end()
+		last = max(last, end)
 		if i == plan.Len() || plan.Quota(i).Window != length {
 			continue
 		}
 		limit := plan.Quota(i).Limit
 		if d.Cost > limit || limit < c.limit(k) {
-			return 0, false
+			return 0, 0
 		}
 		left := max(limit-w.used(count), 0)
-		d.States[i] = ratelimit.State{Remaining: left, Reset: w.end()}
-		fits = fits && left >= d.Cost
+		if left < d.Cost && end > until {
+			d.Applicable, until = i, end
+		}
+		d.States[i] = ratelimit.State{Remaining: left, Reset: end}
 		i++
 	}
 	if i < plan.Len() {
-		return 0, false
+		return 0, 0
 	}
-	return last, fits
+	return last, until
 }
 
 // glance fills r, which is empty, with the record of h, whose account is in slot
