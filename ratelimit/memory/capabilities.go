@@ -56,6 +56,9 @@ func (l *Limiter) Reset(_ context.Context, subject string) error {
 
 // Refund implements [ratelimit.Refunder].
 func (l *Limiter) Refund(_ context.Context, subject string, d *ratelimit.Decision) error {
+	if d == nil {
+		return fmt.Errorf("%w: no decision", ratelimit.ErrInvalid)
+	}
 	if d.Outcome != ratelimit.Allowed {
 		return nil
 	}

@@ -85,6 +85,9 @@ func testRefund(b *bench) {
 			b.Fatal(err)
 		}
 	}
+	if err := refunder.Refund(context.Background(), "a", nil); !errors.Is(err, ratelimit.ErrInvalid) {
+		b.Errorf("a refund without a decision: got error %v, want one that wraps ErrInvalid", err)
+	}
 	refund(b.takeN("a", p, 3))
 	d := b.takeN("a", p, 5)
 	b.want("everything was given back", d, allowed, 0)

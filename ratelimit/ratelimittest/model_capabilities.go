@@ -24,6 +24,9 @@ func (m *Model) Reset(_ context.Context, name string) error {
 
 // Refund implements [ratelimit.Refunder].
 func (m *Model) Refund(_ context.Context, name string, d *ratelimit.Decision) error {
+	if d == nil {
+		return fmt.Errorf("%w: no decision", ratelimit.ErrInvalid)
+	}
 	if d.Outcome != ratelimit.Allowed {
 		return nil
 	}

@@ -123,6 +123,9 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 
 // Refund implements [ratelimit.Refunder].
 func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
+	if d == nil {
+		return fmt.Errorf("%w: no decision", ratelimit.ErrInvalid)
+	}
 	if d.Outcome != ratelimit.Allowed {
 		return nil
 	}
