@@ -88,11 +88,7 @@ func (l *Limiter) refuse(t *table, at uint64, slot slot, h uint64, d *ratelimit.
 	if d.BanEnds > 0 && d.BanEnds < r.until {
 		return false // the clock stepped back, and the ban is to be cut
 	}
-	if until == 0 {
-		d.Settle()
-	} else { // which states has settled, but for the ban
-		d.RetryAfter = time.Duration(max(until, d.BanEnds)*int64(time.Second) - d.Time)
-	}
+	d.RetryAfter = time.Duration(max(until, d.BanEnds)*int64(time.Second) - d.Time)
 	if d.RetryAfter < maxLate && !exact {
 		d.Time = l.clock.now()
 		return l.refuse(t, at, slot, h, d, true)
@@ -103,13 +99,14 @@ func (l *Limiter) refuse(t *table, at uint64, slot slot, h uint64, d *ratelimit.
 	return changesNothing && slot.meter() == m
 }
 
-// states puts what each quota of the plan has left into d, and the quota that
-// refuses the request for longest into d.Applicable. It returns the end of the last
-// window to end, and the end of that quota's, which is 0 if none refuses. Last is 0
-// if only the lock can tell, since a window must be opened first or its limit
-// lowered.
+// states puts what each quota of the plan has left into d, and the applicable one
+// of a request that is refused, as [ratelimit.Decision.Settle] would. It returns the
+// end of the last window to end, and that of the last one that refuses the request,
+// which is 0 if none does. Last is 0 if only the lock can tell, since a window must
+// be opened first or its limit lowered.
 func (c *cell) states(slot slot, count uint32, d *ratelimit.Decision) (last, until int64) {
 	plan, i := d.Plan, 0
+	var least, latest int64 // of the quota with the least left
 	for k := range c.len() {
 		w, length := slot.window(k), c.length(k)
 		if !w.open(d.Time, length) {
@@ -125,8 +122,11 @@ func (c *cell) states(slot slot, count uint32, d *ratelimit.Decision) (last, unt
 			return 0, 0
 		}
 		left := max(limit-w.used(count), 0)
-		if left < d.Cost && end > until {
+		switch {
+		case left < d.Cost && end > until:
 			d.Applicable, until = i, end
+		case until == 0 && (i == 0 || left < least || left == least && end > latest):
+			d.Applicable, least, latest = i, left, end
 		}
 		d.States[i] = ratelimit.State{Remaining: left, Reset: end}
 		i++
