@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
@@ -60,8 +61,11 @@ func (l *Limiter) keyspace(subject string, plan *ratelimit.Plan, cost int64) (*k
 		return nil, fmt.Errorf("%w: redisrate decides one quota at a time, plan %v has %d", ratelimit.ErrInvalid, plan, plan.Len())
 	}
 	q := plan.Quota(0)
-	if q.Limit > MaxRate*int64(q.Window/time.Second) || int64(int(q.Limit)) != q.Limit {
+	if q.Limit > MaxRate*int64(q.Window/time.Second) {
 		return nil, fmt.Errorf("%w: redisrate cannot hold %v: more than %d a second", ratelimit.ErrInvalid, q, MaxRate)
+	}
+	if q.Limit > math.MaxInt {
+		return nil, fmt.Errorf("%w: redisrate cannot hold %v: an int of redis_rate holds at most %d here", ratelimit.ErrInvalid, q, math.MaxInt)
 	}
 	for i := range l.keyspaces {
 		if l.keyspaces[i].window == q.Window {

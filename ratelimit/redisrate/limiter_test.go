@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -216,6 +217,10 @@ func TestScriptFlush(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	overAnInt := "" // an int of 64 bits holds every limit
+	if math.MaxInt < ratelimit.MaxLimit {
+		overAnInt = "an int of redis_rate"
+	}
 	f := newFixture(t, redisrate.Options{Windows: []time.Duration{time.Second, ratelimit.MaxWindow}})
 	for _, test := range []struct {
 		name string
@@ -224,11 +229,12 @@ func TestCheck(t *testing.T) {
 	}{
 		{"one quota", plan(ratelimit.PerSecond(1)), ""},
 		{"as fast as can be", plan(ratelimit.PerSecond(redisrate.MaxRate)), ""},
-		{"as many as can be", plan(ratelimit.Quota{Limit: ratelimit.MaxLimit, Window: ratelimit.MaxWindow}), ""},
+		{"as many as can be", plan(ratelimit.Quota{Limit: min(ratelimit.MaxLimit, math.MaxInt), Window: ratelimit.MaxWindow}), ""},
 		{"no plan", nil, "no plan"},
 		{"two quotas", plan(ratelimit.PerSecond(1), ratelimit.PerMinute(10)), "one quota at a time"},
 		{"another window", plan(ratelimit.PerMinute(10)), "Options.Windows"},
 		{"too fast", plan(ratelimit.PerSecond(redisrate.MaxRate + 1)), "more than 100000 a second"},
+		{"over an int", plan(ratelimit.Quota{Limit: ratelimit.MaxLimit, Window: ratelimit.MaxWindow}), overAnInt},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ctx := context.Background()
