@@ -46,6 +46,9 @@ type history struct {
 
 	// admitted are the last decisions that admitted a request, for refunds.
 	admitted []admitted
+
+	// ends are those of windows and bans in the last decisions, in Unix seconds.
+	ends []int64
 }
 
 // admitted is a decision for subject, by the model and by the engine.
@@ -151,20 +154,30 @@ func (h *history) charges() bool {
 }
 
 // move sets both clocks: mostly forwards, by a little or by much, sometimes back
-// by less than a minute.
+// by less than a minute, and often to the very moment at which something ends.
 func (h *history) move() {
-	var d time.Duration
-	switch h.rand.IntN(10) {
+	now := h.clock.Now()
+	switch h.rand.IntN(12) {
 	case 0:
-		d = time.Duration(h.rand.IntN(100)) * time.Second
+		now = now.Add(time.Duration(h.rand.IntN(100)) * time.Second)
 	case 1:
-		d = -time.Duration(h.rand.IntN(20_000)) * time.Millisecond
+		now = now.Add(-time.Duration(h.rand.IntN(20_000)) * time.Millisecond)
 	case 2:
-		d = time.Duration(h.rand.IntN(20)) * time.Hour / 10
+		now = now.Add(time.Duration(h.rand.IntN(20)) * time.Hour / 10)
+	case 3: // strikes decay by whole seconds, the grace is one of two seconds
+		now = now.Add(time.Duration(h.rand.IntN(6)) * time.Second)
+	case 4:
+		now = now.Truncate(time.Second).Add(time.Duration(1+h.rand.IntN(10)) * time.Second)
+	case 5, 6:
+		if len(h.ends) > 0 {
+			end := time.Unix(h.ends[h.rand.IntN(len(h.ends))], 0).UTC()
+			if end.Sub(now) < time.Hour {
+				now = end.Add(time.Duration(h.rand.IntN(3)-1) * time.Millisecond)
+			}
+		}
 	default:
-		d = time.Duration(h.rand.IntN(3000)) * time.Millisecond
+		now = now.Add(time.Duration(h.rand.IntN(3000)) * time.Millisecond)
 	}
-	now := h.clock.Now().Add(d)
 	if oldest := h.latest.Add(-50 * time.Second); now.Before(oldest) {
 		now = oldest
 	}
@@ -182,6 +195,10 @@ func (h *history) compare(what, subject string, plan *ratelimit.Plan, cost int64
 	got, err := do(h.engine.Limiter)
 	if (err == nil) != (wantErr == nil) {
 		return fmt.Sprintf("error: model %v, engine %v", wantErr, err)
+	}
+	if want.Plan != nil {
+		h.ends = append(h.ends, want.States[h.rand.IntN(want.Plan.Len())].Reset, want.Reset())
+		h.ends = h.ends[max(len(h.ends)-8, 0):]
 	}
 	if what == "take" && want.Allowed() {
 		h.admitted = append(h.admitted, admitted{subject, want, got})

@@ -535,7 +535,7 @@ local function store(key, before)
     if v == '' then
       call('DEL', key)
     else
-      call('SET', key, v, 'EXAT', last + AFTERLIFE)
+      call('SET', key, v, 'EXAT', max(last, now) + AFTERLIFE)
     end
   end
   return v
