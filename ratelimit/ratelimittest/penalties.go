@@ -94,6 +94,22 @@ func testBanClockBack(b *bench) {
 	}
 }
 
+// testBanStaysOver holds that a ban which was over, when a later request was a
+// strike, does not come back when the clock steps back.
+func testBanStaysOver(b *bench) {
+	p := strict(penalty())
+	d := b.provoke(p)
+	b.now = time.Unix(d.BanEnds, 0)
+	b.advance(time.Second)
+	b.want("the ban is over, and the grace begins", b.take(p), limited, 0)
+	b.advance(2 * time.Second)
+	if d := b.take(p); d.Outcome != limited || d.StrikesLeft != 2 {
+		b.Fatalf("the first strike after the ban: got %v with %d strikes left, want limited with 2", d.Outcome, d.StrikesLeft)
+	}
+	b.advance(-30 * time.Second)
+	b.want("the clock stepped back into the ban", b.take(p), limited, 0)
+}
+
 // testAdmissionClears holds that an admitted request clears the strikes.
 func testAdmissionClears(b *bench) {
 	p := strict(penalty())

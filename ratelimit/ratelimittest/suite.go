@@ -88,6 +88,7 @@ func Run(t *testing.T, new New, gaps Gaps) {
 		{"grants nothing twice when the clock steps back", true, gaps.Rolling || gaps.DeniedCharged || gaps.OneQuota, testClockBack},
 		{"bans a client that does not wait", true, gaps.NoPenalty, testBan},
 		{"lengthens no ban when the clock steps back", true, gaps.NoPenalty, testBanClockBack},
+		{"keeps a ban over when the clock steps back", true, gaps.NoPenalty, testBanStaysOver},
 		{"clears strikes with an admission", true, gaps.NoPenalty, testAdmissionClears},
 		{"forgets strikes with time", true, gaps.NoPenalty, testDecay},
 		{"never bans a client that backs off", true, gaps.NoPenalty, testBackoff},
