@@ -110,6 +110,25 @@ func testBanStaysOver(b *bench) {
 	b.want("the clock stepped back into the ban", b.take(p), limited, 0)
 }
 
+// testGraceOnce holds that a window has one grace, even if the last ban, with all
+// that it left, is forgotten in the middle of the window.
+func testGraceOnce(b *bench) {
+	p := strict(penalty())
+	b.now = time.Date(2026, time.March, 1, 23, 50, 0, 0, time.UTC)
+	b.engine.Set(b.now)
+	b.provoke(p) // at 23:50:03, for a minute, which is forgiven three hours later
+	b.now = time.Date(2026, time.March, 2, 2, 50, 0, 0, time.UTC)
+	b.engine.Set(b.now)
+	b.want("the day and the hour are new", b.take(p), allowed, 0)
+	if d := b.take(p); d.Outcome != limited || d.StrikesLeft != 3 {
+		b.Fatalf("the grace begins: got %v with %d strikes left, want limited with 3", d.Outcome, d.StrikesLeft)
+	}
+	b.advance(2 * time.Minute)
+	if d := b.take(p); d.Outcome != limited || d.StrikesLeft != 2 {
+		b.Errorf("two minutes after the grace: got %v with %d strikes left, want limited with 2", d.Outcome, d.StrikesLeft)
+	}
+}
+
 // testAdmissionClears holds that an admitted request clears the strikes.
 func testAdmissionClears(b *bench) {
 	p := strict(penalty())

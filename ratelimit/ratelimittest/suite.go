@@ -93,6 +93,7 @@ func Run(t *testing.T, new New, gaps Gaps) {
 		{"forgets strikes with time", true, gaps.NoPenalty, testDecay},
 		{"never bans a client that backs off", true, gaps.NoPenalty, testBackoff},
 		{"spares what was in flight", true, gaps.NoPenalty, testGrace},
+		{"grants one grace a window", true, gaps.NoPenalty, testGraceOnce},
 		{"lengthens and forgives bans", true, gaps.NoPenalty, testGrowth},
 		{"peeks without a trace", false, false, testPeek},
 		{"resets", false, false, testReset},
