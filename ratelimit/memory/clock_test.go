@@ -30,8 +30,8 @@ func TestSystemClock(t *testing.T) {
 	})
 }
 
-// When decisions are many, a timer keeps the time. Nobody may notice but by the
-// speed.
+// When decisions are many, a timer keeps the time. That changes the speed and nothing
+// else.
 func TestBusyClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(t, memory.Options{})

@@ -121,7 +121,7 @@ func (g *group) seal() bool {
 }
 
 // finish lets the callers have the answer. It returns how many requests were
-// granted to callers for whom it is too late.
+// granted too late for their callers.
 func (g *group) finish() (late int) {
 	for c := g.first; c != nil; {
 		next := c.next // the caller may use the call for another question

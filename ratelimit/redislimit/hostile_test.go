@@ -92,10 +92,10 @@ func TestSlotStaysHalfMoved(t *testing.T) {
 		}
 		d, err := l.Peek(ctx, subject, plan)
 		if err != nil || d.Outcome != outcome {
-			t.Errorf("subject %d, of whom was done %v: %v, %v, want %v", i, done[i], d.Outcome, err, outcome)
+			t.Errorf("subject %d, after %v: %v, %v, want %v", i, done[i], d.Outcome, err, outcome)
 		}
 		if d.Outcome != ratelimit.Banned && d.States[0].Remaining != want.Remaining {
-			t.Errorf("subject %d, of whom was done %v: %d are left, want %d", i, done[i], d.States[0].Remaining, want.Remaining)
+			t.Errorf("subject %d, after %v: %d are left, want %d", i, done[i], d.States[0].Remaining, want.Remaining)
 		}
 	}
 	if refused == 0 {

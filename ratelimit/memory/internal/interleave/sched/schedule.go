@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A Schedule is who does how many steps: "A17 B8 A40". After its last step the
+// A Schedule says which thread does how many steps: "A17 B8 A40". After its last step the
 // threads go on without preemption.
 type Schedule string
 
