@@ -50,6 +50,9 @@ type Options struct {
 	// DrainTimeout is for how long it then waits for running requests. Zero: 25s.
 	DrainTimeout time.Duration
 
+	// OnReady is called by Serve once [Server.Ready] reports true. It may be nil.
+	OnReady func()
+
 	// Logger gets what goes wrong outside of the handler. Nil: slog.Default.
 	Logger *slog.Logger
 }

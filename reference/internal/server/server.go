@@ -97,6 +97,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}()
 	s.ready.Store(true)
 	defer s.ready.Store(false)
+	if s.options.OnReady != nil {
+		s.options.OnReady()
+	}
 
 	select {
 	case err := <-ended:

@@ -246,3 +246,27 @@ func TestOptionsAreChecked(t *testing.T) {
 		t.Error("a server without its certificate")
 	}
 }
+
+// What is logged when the server is ready can be relied on.
+func TestOnReady(t *testing.T) {
+	var s *server.Server
+	ctx, cancel := context.WithCancel(t.Context())
+	ready := false
+	s, err := server.New(http.NotFoundHandler(), server.Options{OnReady: func() {
+		ready = s.Ready()
+		cancel()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Serve(ctx, l); err != nil {
+		t.Fatal(err)
+	}
+	if !ready {
+		t.Error("OnReady was called before the server was ready, or not at all")
+	}
+}

@@ -76,6 +76,7 @@ func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p 
 		MaxConns:       c.MaxConnections, MaxConnsPerNetwork: c.MaxConnectionsPerNetwork,
 		DrainDelay: c.DrainDelay,
 		Logger:     o.Logger,
+		OnReady:    func() { logStart(o.Logger, c, l) },
 	})
 	if err != nil {
 		return err
@@ -84,7 +85,6 @@ func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p 
 		return err
 	}
 	p.running.Store(&running{s, pets})
-	logStart(o.Logger, c, l)
 	return pets.Serve(ctx, l.api)
 }
 
