@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -41,49 +42,55 @@ func isClosed(c net.Conn) bool {
 }
 
 func TestFullServerClosesTheConnectionIdleForLongest(t *testing.T) {
-	for name, tls := range map[string]bool{"plain": false, "TLS": true} {
+	for name, o := range map[string]server.Options{"plain": {}, "TLS": certificate(t)} {
 		t.Run(name, func(t *testing.T) {
-			var o server.Options
-			if tls {
-				o = certificate(t)
-			}
-			o.MaxConns = 3
 			var log lockedBuffer
+			o.MaxConns = 3
 			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-			s := serve(t, hello, o)
-			dial := func() net.Conn {
-				if tls {
-					return s.dialTLS(t)
-				}
-				return s.dial(t)
-			}
-			var conns []net.Conn
-			for range 3 {
-				c := dial()
-				if !request(c) {
-					t.Fatal("a connection within the limit is not served")
-				}
-				conns = append(conns, c)
-			}
-			if !request(conns[0]) { // now the second one is idle for longest
-				t.Fatal("the first connection is not served again")
-			}
-			late := dial()
-			if !request(late) {
-				t.Fatal("a new connection is not served although others are idle")
-			}
-			if !isClosed(conns[1]) {
-				t.Error("the connection idle for longest is still open")
-			}
-			for i, c := range []net.Conn{conns[0], conns[2], late} {
-				if !request(c) {
-					t.Errorf("connection %d was closed, want only the one idle for longest", i)
-				}
-			}
+			synctest.Test(t, func(t *testing.T) { testFullServer(t, o) })
 			if want := "setting=max_connections limit=3"; !strings.Contains(log.String(), want) {
 				t.Errorf("the log is %q, want %q in it", log.String(), want)
 			}
 		})
+	}
+}
+
+// testFullServer needs a bubble: a client has its response a moment before the
+// server marks the connection as idle.
+func testFullServer(t *testing.T, o server.Options) {
+	_, l, stop, ended := serveInBubble(t, o)
+	served := func(c net.Conn) bool {
+		ok := request(c)
+		synctest.Wait()
+		return ok
+	}
+	var conns []net.Conn
+	for i := range 4 {
+		c := l.connect()
+		if o.CertFile != "" {
+			c = tls.Client(c, insecure())
+		}
+		if !served(c) {
+			t.Fatalf("connection %d is not served although others are idle", i)
+		}
+		conns = append(conns, c)
+		if i == 2 && !served(conns[0]) { // now connection 1 is idle for longest
+			t.Fatal("connection 0 is not served again")
+		}
+	}
+	conns[1].SetDeadline(time.Now().Add(time.Second))
+	if !isClosed(conns[1]) {
+		t.Error("the connection idle for longest is still open")
+	}
+	for _, i := range []int{0, 2, 3} {
+		if !served(conns[i]) {
+			t.Errorf("connection %d was closed, want only the one idle for longest", i)
+		}
+		conns[i].Close()
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -17,7 +17,9 @@ import (
 // serveInBubble serves on a listener in memory until stop is called.
 func serveInBubble(t *testing.T, o server.Options) (s *server.Server, l *pipeListener, stop func(), ended chan error) {
 	t.Helper()
-	o.Logger = slog.New(slog.DiscardHandler)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	s, err := server.New(hello, o)
 	if err != nil {
 		t.Fatal(err)
