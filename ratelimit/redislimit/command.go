@@ -101,6 +101,9 @@ func (l *Limiter) args(cmd *command) []any {
 	}
 	first := cmd.groups[0]
 	what := first.appendTo(make([]byte, 0, 64))
+	if first.noBan {
+		return append(args, "1", l.keys.subject(first.partition, first.subject), what, cmd.counts(), "")
+	}
 	if first.index {
 		return append(args, "2", l.keys.subject(first.partition, first.subject), l.keys.index(first.partition),
 			what, cmd.counts(), first.subject)

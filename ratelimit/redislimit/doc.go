@@ -54,9 +54,10 @@
 // server is asked for one slot at a time, and the client of a cluster follows the
 // slots. While a cluster moves a slot, it refuses commands about keys that are on
 // both sides (TRYAGAIN): the engine then sends the subjects of the command again one
-// by one, and a command that needs a second key (a ban, its start or end by hand, a
-// reset, a charge) after pauses, until the slot has moved. It gives up when no caller
-// waits any more, or after five seconds.
+// by one. A request that would start a ban is limited instead, and the first one after
+// the slot has moved starts it. A call of Ban, Lift, Reset or Charge, which needs a
+// second key, is sent again after pauses until the slot has moved. The engine gives up
+// when no caller waits any more, or after five seconds.
 //
 // A key that holds something that the engine did not write is an error, which wraps
 // [ratelimit.ErrUnavailable] and names the key, for every operation on that subject.

@@ -79,6 +79,7 @@ type group struct {
 	question
 	partition   int  // of the subject
 	index       bool // the script is given the index of bans
+	noBan       bool // the script starts no ban, because it cannot be given the index
 	sent        bool
 	requests    int // how many calls there are
 	first, last *call

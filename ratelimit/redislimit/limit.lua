@@ -21,13 +21,15 @@
 -- ARGV[2]  For a take or a refund: how many requests each subject makes, 2 each.
 --          Empty: one.
 -- ARGV[3]  For a ban, a lift, a reset, and a take that was answered "i": the
---          name of the subject in the index. For a charge: not empty.
+--          name of the subject in the index. For a charge: not empty. For a take
+--          that cannot have the index: empty; it then starts no ban.
 --
 -- The reply is the server's time, seconds and microseconds in decimal with a
 -- space after each, and for each subject a letter and what comes with it:
 --   a  done; of a take: every request was granted          then a value
 --   d  granted 2, limited 2, the others were banned        then a value
 --   g  the same, and the limited ones were spared a strike then a value
+--      or the ban that is due
 --   i  nothing was done: it would start a ban, and the index was not given
 --   e  nothing was done: the key holds something else
 -- where a value is its length 1, and the subject's value as it stands now; for
@@ -486,7 +488,7 @@ end
 
 -- strike enters so many requests that are limited at this instant into the
 -- record. It returns how many were limited before a ban began, and whether
--- they were spared; or nil if a ban would begin and there is no index.
+-- they were spared; or nil if a ban would begin and the index was not given.
 local function strike(requests)
   local endured, grace = byte(arg, rest) * 256 + byte(arg, rest + 1), number(arg, rest + 2)
   local decay = number(arg, rest + 6)
@@ -508,6 +510,7 @@ local function strike(requests)
   strikes, length = strikes + limited, 0
   if limited < requests then
     if not name then return nil end
+    if name == '' then return requests, true end
     punish()
   end
   return limited, false

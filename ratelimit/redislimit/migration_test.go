@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
@@ -117,6 +118,57 @@ func TestHalfMovedSlot(t *testing.T) {
 		if n := used(t, l, subject, 10); n != 2 {
 			t.Errorf("%s was charged %d times, want twice", subject, n)
 		}
+	}
+}
+
+// A request that would start a ban does not wait for the slot, which may stay half
+// moved: it is limited, and the ban starts once the slot has moved.
+func TestABanWaitsForItsSlotAndItsRequestDoesNot(t *testing.T) {
+	cluster := redistest.StartCluster(t)
+	c := cluster.Client()
+	l := newLimiter(t, c)
+	penalty := ratelimit.Penalty{Strikes: 2, Decay: time.Hour, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
+	plan := ratelimit.MustPlan("", penalty, ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
+	subjects, slot := neighbours(t, l, c, 6)
+	take := func(subject string) ratelimit.Decision {
+		t.Helper()
+		d, err := l.Take(within(t), subject, plan, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	for _, subject := range subjects {
+		for range 3 { // one is admitted, two are strikes
+			take(subject)
+		}
+	}
+	if err := l.Ban(ctx, subjects[5], time.Hour); err != nil { // now there is an index
+		t.Fatal(err)
+	}
+	from := owner(t, cluster, slot)
+	m := cluster.Migrate(slot, from, (from+1)%3)
+	m.Keys(3)
+	limited := 0
+	for _, subject := range subjects[:5] {
+		switch d := take(subject); {
+		case d.Outcome == ratelimit.Limited && d.StrikesLeft == 0:
+			limited++
+		case d.Outcome != ratelimit.Banned:
+			t.Errorf("while the slot moves: %v with %d strikes left, want limited with 0", d.Outcome, d.StrikesLeft)
+		}
+	}
+	if limited == 0 {
+		t.Error("every ban started, want one whose subject is not where the index is")
+	}
+	m.Finish()
+	for _, subject := range subjects[:5] {
+		if d := take(subject); d.Outcome != ratelimit.Banned {
+			t.Errorf("after the slot has moved: %v, want banned", d.Outcome)
+		}
+	}
+	if bans, err := l.Bans(ctx); err != nil || len(bans) != len(subjects) {
+		t.Errorf("%d bans are listed, %v, want %d", len(bans), err, len(subjects))
 	}
 }
 

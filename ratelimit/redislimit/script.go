@@ -71,6 +71,10 @@ func (l *Limiter) receive(cmd *command, attempt int) (again []*command) {
 	case attempt+1 < attempts && len(cmd.groups) > 1 && l.moving(err):
 		return cmd.split()
 	case len(cmd.groups) == 1 && l.moving(err):
+		if g := cmd.groups[0]; g.op == opTake && g.index && !g.noBan {
+			g.noBan = true
+			return []*command{{groups: []*group{g}}}
+		}
 		cmd.groups = []*group{cmd.groups[0]} // the batch may use its slice again
 		go l.postpone(cmd, err)
 	case redis.HasErrorPrefix(err, "WRONGTYPE"): // of a subject's key the script says so itself
