@@ -39,6 +39,11 @@ func run() error {
 	write := flag.String("write", "", "a document in which the tables are renewed")
 	flag.Parse()
 
+	if *write != "" { // before minutes of measuring
+		if _, _, err := around(*write); err != nil {
+			return err
+		}
+	}
 	out, err := output(&m, flag.Args())
 	if err != nil {
 		return err
@@ -77,16 +82,25 @@ const (
 	end   = "<!-- ratios: end -->\n"
 )
 
-// renew puts the tables into a document, in place of those it has.
-func renew(file, tables string) error {
+// around returns what stands before and after the tables of a document.
+func around(file string) (before, after []byte, err error) {
 	doc, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	before, rest, ok := bytes.Cut(doc, []byte(begin))
 	_, after, ok2 := bytes.Cut(rest, []byte(end))
 	if !ok || !ok2 {
-		return fmt.Errorf("%s has no lines %q and %q", file, begin, end)
+		return nil, nil, fmt.Errorf("%s has no lines %q and %q", file, begin, end)
+	}
+	return before, after, nil
+}
+
+// renew puts the tables into a document, in place of those it has.
+func renew(file, tables string) error {
+	before, after, err := around(file)
+	if err != nil {
+		return err
 	}
 	var b bytes.Buffer
 	b.Write(before)
