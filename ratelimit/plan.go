@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 // MaxQuotas is the largest number of quotas in one plan.
@@ -153,4 +155,19 @@ func (p *Plan) Check(subject string, cost int64) error {
 		}
 	}
 	return nil
+}
+
+// Uncounted returns the decision on a request that is admitted at the time now
+// without being counted, as while the engine is unavailable: every quota has its
+// whole limit left.
+func (p *Plan) Uncounted(cost int64, now time.Time) Decision {
+	d := Decision{Outcome: Allowed, Plan: p, Cost: cost, Time: now.UnixNano(), StrikesLeft: -1}
+	if p.penalty.Strikes > 0 {
+		d.StrikesLeft = p.penalty.Strikes
+	}
+	for i, q := range p.quotas {
+		d.States[i] = State{Remaining: q.Limit, Reset: fixedwindow.End(d.Time, q.Window)}
+	}
+	d.Settle()
+	return d
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 // maxWindows is how many windows of one subject are counted at once: those of
@@ -20,16 +21,6 @@ type account struct {
 	end   [maxWindows]int64  // Unix seconds
 }
 
-// windowEnd returns the end, in Unix seconds, of the window that now is in.
-func windowEnd(now int64, length time.Duration) int64 {
-	return (now/int64(length) + 1) * int64(length/time.Second)
-}
-
-// furthest returns the latest end that a window may have: one window ahead.
-func furthest(now int64, length time.Duration) int64 {
-	return windowEnd(now, length) + int64(length/time.Second)
-}
-
 // expire drops the windows that have ended, and those in which nothing was used.
 //
 // After the clock stepped back, windows lie in the future. They go on, so that
@@ -39,7 +30,7 @@ func (a *account) expire(now int64) {
 	kept := 0
 	for i := range a.n {
 		length := a.lengths[i]
-		end := min(a.end[i], furthest(now, length))
+		end := min(a.end[i], fixedwindow.LatestEnd(now, length))
 		if end*int64(time.Second) <= now || a.used(i) == 0 {
 			continue
 		}
@@ -82,7 +73,7 @@ func (a *account) open(length time.Duration, limit, now int64, plan *ratelimit.P
 	copy(a.limits[i+1:a.n+1], a.limits[i:a.n])
 	copy(a.began[i+1:a.n+1], a.began[i:a.n])
 	copy(a.end[i+1:a.n+1], a.end[i:a.n])
-	a.lengths[i], a.limits[i], a.began[i], a.end[i] = length, limit, a.count, windowEnd(now, length)
+	a.lengths[i], a.limits[i], a.began[i], a.end[i] = length, limit, a.count, fixedwindow.End(now, length)
 	a.n++
 }
 
@@ -170,12 +161,12 @@ func (a *account) refund(d *ratelimit.Decision) {
 func (a *account) add(plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at, now int64) (added bool) {
 	for i := range plan.Len() {
 		w := a.find(plan.Quota(i).Window)
-		end := windowEnd(at, a.lengths[w])
+		end := fixedwindow.End(at, a.lengths[w])
 		if units[i] == 0 || end*int64(time.Second) <= now {
 			continue
 		}
 		a.began[w] -= uint32(min(units[i], ratelimit.MaxLimit-a.used(w)))
-		a.end[w] = max(a.end[w], min(end, furthest(now, a.lengths[w])))
+		a.end[w] = max(a.end[w], min(end, fixedwindow.LatestEnd(now, a.lengths[w])))
 		added = true
 	}
 	return added

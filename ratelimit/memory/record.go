@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 // A record is what a subject that went on after it was limited has to its name.
@@ -88,13 +89,13 @@ func (r *record) banEnds(now int64) int64 {
 	if r.length == 0 || r.until*int64(time.Second) <= now {
 		return 0
 	}
-	return min(r.until, seconds(now)+r.length)
+	return min(r.until, fixedwindow.SecondsUp(now)+r.length)
 }
 
 // cut makes a ban no longer than it was when it began, if the clock stepped back.
 func (r *record) cut(now int64) {
 	if r.length > 0 {
-		r.until = min(r.until, seconds(now)+r.length)
+		r.until = min(r.until, fixedwindow.SecondsUp(now)+r.length)
 	}
 }
 
@@ -130,10 +131,7 @@ func (r *record) strike(p ratelimit.Penalty, now, start int64) (banned bool) {
 // ban starts a ban and ends any other.
 func (r *record) ban(length time.Duration, now int64) {
 	r.first, r.strikes, r.since = 0, 0, 0
-	r.until = seconds(now + int64(length))
+	r.until = fixedwindow.SecondsUp(now + int64(length))
 	r.length = r.until - now/int64(time.Second)
 	r.expires = max(r.expires, r.until)
 }
-
-// seconds returns t, in nanoseconds, in whole seconds, rounded up.
-func seconds(t int64) int64 { return (t + int64(time.Second) - 1) / int64(time.Second) }

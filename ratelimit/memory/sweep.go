@@ -2,6 +2,8 @@ package memory
 
 import (
 	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 const (
@@ -56,7 +58,7 @@ func (l *Limiter) pull(s slot, now int64) meter {
 			continue
 		}
 		m = s.freeze()
-		s.setWindow(i, newWindow(w.began(), furthest(now, length)))
+		s.setWindow(i, newWindow(w.began(), fixedwindow.LatestEnd(now, length)))
 		m = (m | dirty).after(m)
 		s.setMeter(m)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 // A reply is what the script answered to a group, for one of its callers.
@@ -54,12 +55,12 @@ func (r *reply) decision(plan *ratelimit.Plan, cost int64) (d ratelimit.Decision
 		d.Outcome = ratelimit.Limited
 		strikes, since := s.strikes, s.since // after the last of the limited ones
 		if granted+limited < r.requests {
-			strikes, since = penalty.Strikes, second(r.time) // the ban has taken them
+			strikes, since = penalty.Strikes, fixedwindow.Seconds(r.time) // the ban has taken them
 		}
 		if r.entry[0] == denied {
 			strikes -= granted + limited - 1 - r.place
 		}
-		d.StrikesLeft = penalty.StrikesLeft(strikes, since, second(r.time))
+		d.StrikesLeft = penalty.StrikesLeft(strikes, since, fixedwindow.Seconds(r.time))
 	default:
 		d.Outcome = ratelimit.Banned
 		d.StrikesLeft = 0
@@ -100,7 +101,7 @@ func (r *reply) view(plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
 	d = ratelimit.Decision{Plan: plan, Cost: 1, Time: r.time}
 	fits := s.states(&d, 0)
 	d.BanEnds = s.banEnds(r.time)
-	d.StrikesLeft = plan.Penalty().StrikesLeft(s.strikes, s.since, second(r.time))
+	d.StrikesLeft = plan.Penalty().StrikesLeft(s.strikes, s.since, fixedwindow.Seconds(r.time))
 	switch {
 	case d.BanEnds > 0:
 		d.Outcome = ratelimit.Banned
@@ -124,7 +125,7 @@ func (s *subject) states(d *ratelimit.Decision, unused int64) (fits bool) {
 		for i < s.n && s.windows[i].length < quota.Window {
 			i++
 		}
-		state := ratelimit.State{Remaining: quota.Limit, Reset: windowEnd(d.Time, quota.Window)}
+		state := ratelimit.State{Remaining: quota.Limit, Reset: fixedwindow.End(d.Time, quota.Window)}
 		if i < s.n && s.windows[i].length == quota.Window {
 			w := s.windows[i]
 			state = ratelimit.State{Remaining: max(quota.Limit-w.used+unused, 0), Reset: w.end}
@@ -138,20 +139,9 @@ func (s *subject) states(d *ratelimit.Decision, unused int64) (fits bool) {
 // banEnds returns the end of the ban in force at the time now, in Unix seconds,
 // or 0.
 func (r *record) banEnds(now int64) int64 {
-	ends := min(r.ends, ceil(now)+r.length)
+	ends := min(r.ends, fixedwindow.SecondsUp(now)+r.length)
 	if r.length == 0 || r.expires*int64(time.Second) <= now || ends*int64(time.Second) <= now {
 		return 0
 	}
 	return ends
 }
-
-// windowEnd returns the end, in Unix seconds, of the window that now is in.
-func windowEnd(now int64, length time.Duration) int64 {
-	return (now/int64(length) + 1) * int64(length/time.Second)
-}
-
-// second returns t, in nanoseconds, in whole seconds, rounded down.
-func second(t int64) int64 { return t / int64(time.Second) }
-
-// ceil returns t, in nanoseconds, in whole seconds, rounded up.
-func ceil(t int64) int64 { return (t + int64(time.Second) - 1) / int64(time.Second) }

@@ -1,0 +1,31 @@
+// Package fixedwindow is the arithmetic of fixed windows. A window of a length ends at each
+// multiple of that length since 1 January 1970 UTC.
+//
+//	end := fixedwindow.End(now.UnixNano(), time.Minute)
+//
+// Times that are compared with clocks are Unix nanoseconds; ends of windows are Unix
+// seconds. Lengths are whole seconds. No time is before 1970. The functions are pure.
+package fixedwindow
+
+import "time"
+
+// End returns when the window that now lies in ends.
+func End(now int64, length time.Duration) int64 {
+	return (now/int64(length) + 1) * int64(length/time.Second)
+}
+
+// LatestEnd returns the latest end that an open window may have: that of the window
+// after the one that now lies in. A window lies in the future if another clock is
+// ahead, or if this one stepped back.
+func LatestEnd(now int64, length time.Duration) int64 {
+	return End(now, length) + int64(length/time.Second)
+}
+
+// Same reports whether a and b lie in one window.
+func Same(a, b int64, length time.Duration) bool { return a/int64(length) == b/int64(length) }
+
+// Seconds returns t in seconds, rounded down.
+func Seconds(t int64) int64 { return t / int64(time.Second) }
+
+// SecondsUp returns t in seconds, rounded up.
+func SecondsUp(t int64) int64 { return (t + int64(time.Second) - 1) / int64(time.Second) }
