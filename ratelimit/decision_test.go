@@ -87,8 +87,8 @@ func TestFields(t *testing.T) {
 		},
 	} {
 		h := http.Header{}
-		test.d.SetFields(h)
-		test.d.SetDraftFields(h)
+		test.d.SetHeaders(h)
+		test.d.SetDraftHeaders(h)
 		if diff := cmp.Diff(test.want, h); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
@@ -100,8 +100,8 @@ func TestFieldsOfABan(t *testing.T) {
 	d.BanEnds = now + 20
 	d.Settle()
 	h := http.Header{}
-	d.SetFields(h)
-	d.SetDraftFields(h)
+	d.SetHeaders(h)
+	d.SetDraftHeaders(h)
 	want := http.Header{
 		"X-Ratelimit-Limit": {"60"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"1800000020"}, "Retry-After": {"20"},
 		"Ratelimit-Policy": {`"minute";q=60;w=60`}, "Ratelimit": {`"minute";r=0;t=20`},
@@ -116,7 +116,7 @@ func TestFieldsOfABan(t *testing.T) {
 func TestFieldsDoNotShare(t *testing.T) {
 	d := decision(ratelimit.Limited, 1, ratelimit.State{Reset: now + 30})
 	h := http.Header{}
-	d.SetFields(h)
+	d.SetHeaders(h)
 	h.Add("X-RateLimit-Limit", "x")
 	h.Add("X-RateLimit-Remaining", "x")
 	h.Add("X-RateLimit-Reset", "x")
@@ -130,7 +130,7 @@ func BenchmarkSetFields(b *testing.B) {
 	h := http.Header{}
 	b.ReportAllocs()
 	for b.Loop() {
-		d.SetFields(h)
+		d.SetHeaders(h)
 	}
 }
 

@@ -56,29 +56,16 @@ type Refunder interface {
 	Refund(ctx context.Context, subject string, d *Decision) error
 }
 
-// A Charger takes in usage that was admitted elsewhere. An engine may have it.
-type Charger interface {
-	// Charge adds units[i] to what subject has used in the window of plan's i-th
-	// quota, whether or not they fit, unless the window that the time at lies
-	// in has ended. If at lies in a later window, because its clock is ahead,
-	// the open window moves there, by at most one window, and keeps what it
-	// holds: this can limit the subject too early, but grants nothing twice.
-	//
-	// A charge is not a request: it is not a strike, starts no ban, clears no
-	// strikes, and is made during a ban as well. No count goes over [MaxLimit].
-	Charge(ctx context.Context, subject string, plan *Plan, units [MaxQuotas]int64, at time.Time) error
-}
-
-// A Banner bans by hand. An engine may have it.
+// A Banner bans and unbans subjects by hand. An engine may have it.
 type Banner interface {
 	// Ban bans subject for the given time from now, rounded up to a whole
 	// second, and replaces any ban in force. It does not raise the level of later
 	// bans. The quiet time that lowers it is counted from the end of the last ban,
 	// which may be one made by hand.
 	Ban(ctx context.Context, subject string, length time.Duration) error
-	// Lift ends a ban, and forgets the strikes and all that would make the next
-	// ban longer. It reports whether there was a ban in force.
-	Lift(ctx context.Context, subject string) (bool, error)
+	// Unban ends the ban of subject, and forgets its strikes and all that would make
+	// the next ban longer. It reports whether a ban was in force.
+	Unban(ctx context.Context, subject string) (bool, error)
 	// Bans returns the bans in force, in no particular order.
 	Bans(ctx context.Context) ([]Ban, error)
 }

@@ -35,8 +35,8 @@ type Caller struct {
 type OnFailure int
 
 const (
-	Closed OnFailure = iota // it is answered with 503 and Retry-After
-	Open                    // it is admitted
+	FailClosed OnFailure = iota // it is answered with 503 and Retry-After
+	FailOpen                    // it is admitted
 )
 
 // Options are optional settings of the middleware. The zero value works.
@@ -51,9 +51,9 @@ type Options struct {
 	// OnFailure is what to do when the engine cannot decide.
 	OnFailure OnFailure
 
-	// DraftFields adds RateLimit and RateLimit-Policy; see
-	// [Decision.SetDraftFields].
-	DraftFields bool
+	// DraftHeaders adds RateLimit and RateLimit-Policy; see
+	// [Decision.SetDraftHeaders].
+	DraftHeaders bool
 
 	// Refund gives back the units of a request that ended in a 5xx or in a panic.
 	// The limiter must be a [Refunder]. A refund has half a second and a context of
@@ -98,8 +98,8 @@ func (o *Options) validate(l Limiter) error {
 	if _, ok := l.(Refunder); o.Refund && !ok {
 		return fmt.Errorf("ratelimit: Options.Refund: %T cannot refund", l)
 	}
-	if o.OnFailure != Closed && o.OnFailure != Open {
-		return fmt.Errorf("ratelimit: Options.OnFailure must be Closed or Open, got %d", o.OnFailure)
+	if o.OnFailure != FailClosed && o.OnFailure != FailOpen {
+		return fmt.Errorf("ratelimit: Options.OnFailure must be FailClosed or FailOpen, got %d", o.OnFailure)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (o *Options) validate(l Limiter) error {
 // Options.OnFailure says, and a request whose caller has no plan or no subject,
 // or whose cost is below 1, with 500.
 //
-// The fields of [Decision.SetFields] are set before the request is served, so that
+// The fields of [Decision.SetHeaders] are set before the request is served, so that
 // every response from further in has them, errors and panics included, as long
 // as no handler removes them.
 //
@@ -178,14 +178,14 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.Observe(r, c, d, err)
 	}
 	admitted := err == nil && d.Allowed()
-	pass := admitted || g.Shadow || err != nil && g.OnFailure == Open && !errors.Is(err, ErrInvalid)
+	pass := admitted || g.Shadow || err != nil && g.OnFailure == FailOpen && !errors.Is(err, ErrInvalid)
 	if !g.Shadow || w.Header()[fieldLimit] == nil {
-		d.SetFields(w.Header())
+		d.SetHeaders(w.Header())
 		if pass && !d.Allowed() {
 			delete(w.Header(), fieldRetryAfter)
 		}
-		if g.DraftFields {
-			d.SetDraftFields(w.Header())
+		if g.DraftHeaders {
+			d.SetDraftHeaders(w.Header())
 		}
 	}
 	switch {
@@ -228,18 +228,13 @@ func (g *gate) undecided(r *http.Request, subject string, plan *Plan, cost int64
 			return d
 		}
 	}
-	now := time.Now()
-	d := Decision{Outcome: Limited, Plan: plan, Cost: cost, Time: now.UnixNano(), StrikesLeft: -1, RetryAfter: time.Second}
-	full := g.Shadow || g.OnFailure == Open && !errors.Is(err, ErrInvalid)
-	if full {
-		d.Outcome, d.RetryAfter = Allowed, 0
+	d := plan.Uncounted(cost, time.Now())
+	if g.Shadow || g.OnFailure == FailOpen && !errors.Is(err, ErrInvalid) {
+		return d
 	}
-	for i, q := range plan.quotas {
-		length := int64(q.Window / time.Second)
-		d.States[i].Reset = (now.Unix()/length + 1) * length
-		if full {
-			d.States[i].Remaining = q.Limit
-		}
+	d.Outcome, d.RetryAfter, d.StrikesLeft, d.Applicable = Limited, time.Second, -1, 0
+	for i := range plan.quotas {
+		d.States[i].Remaining = 0
 	}
 	return d
 }

@@ -136,7 +136,7 @@ func TestFailure(t *testing.T) {
 		t.Errorf("the cause belongs into the log (%s) and not into the body (%s)", &log, w.Body)
 	}
 
-	w = get(handler(t, down, caller, ratelimit.Options{OnFailure: ratelimit.Open}, ok))
+	w = get(handler(t, down, caller, ratelimit.Options{OnFailure: ratelimit.FailOpen}, ok))
 	expect(t, w, 200, "", "60")
 	if reset, _ := strconv.ParseInt(w.Header().Get("X-RateLimit-Reset"), 10, 64); reset <= time.Now().Unix() || reset > time.Now().Unix()+60 {
 		t.Errorf("open: reset is %d, want the end of this minute", reset)
@@ -192,13 +192,13 @@ func TestInvalidCalls(t *testing.T) {
 			"memory": engine(t, &now), "careless": careless{}, "broken": broken{ratelimit.ErrUnavailable},
 		} {
 			for _, opts := range []ratelimit.Options{
-				{OnFailure: ratelimit.Closed}, {OnFailure: ratelimit.Open}, {Shadow: true}, {OnFailure: ratelimit.Open, Shadow: true},
+				{OnFailure: ratelimit.FailClosed}, {OnFailure: ratelimit.FailOpen}, {Shadow: true}, {OnFailure: ratelimit.FailOpen, Shadow: true},
 			} {
 				t.Run(fmt.Sprintf("%s, %s, on failure %d, shadow %t", tt.name, engineName, opts.OnFailure, opts.Shadow), func(t *testing.T) {
 					var observed error
 					opts.Cost = func(*http.Request) int64 { return tt.cost }
 					opts.Observe = func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err }
-					opts.DraftFields = true
+					opts.DraftHeaders = true
 					w := get(handler(t, l, tt.caller, opts, ok))
 					var body struct{ Code string }
 					_ = json.Unmarshal(w.Body.Bytes(), &body)
@@ -298,10 +298,10 @@ func TestShadowLeavesTheFieldsOfTheLimitInForce(t *testing.T) {
 	inForce := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))}
 	trial := ratelimit.Caller{Subject: "trial:a", Plan: ratelimit.MustPlan("q", ratelimit.Penalty{}, ratelimit.PerHour(3))}
 	enforce := func(next http.Handler) http.Handler {
-		return handler(t, l, inForce, ratelimit.Options{DraftFields: true}, next.ServeHTTP)
+		return handler(t, l, inForce, ratelimit.Options{DraftHeaders: true}, next.ServeHTTP)
 	}
 	shadow := func(next http.Handler) http.Handler {
-		return handler(t, l, trial, ratelimit.Options{DraftFields: true, Shadow: true}, next.ServeHTTP)
+		return handler(t, l, trial, ratelimit.Options{DraftHeaders: true, Shadow: true}, next.ServeHTTP)
 	}
 	for i, h := range []http.Handler{enforce(shadow(http.HandlerFunc(ok))), shadow(enforce(http.HandlerFunc(ok)))} {
 		w := get(h)
@@ -345,7 +345,7 @@ func TestShadowIsHarmless(t *testing.T) {
 // The zero Plan is not valid, and says nothing that could be told.
 func TestZeroPlanHasNoFields(t *testing.T) {
 	at := time.Unix(now, 0)
-	for _, opts := range []ratelimit.Options{{}, {Shadow: true}, {OnFailure: ratelimit.Open, DraftFields: true}} {
+	for _, opts := range []ratelimit.Options{{}, {Shadow: true}, {OnFailure: ratelimit.FailOpen, DraftHeaders: true}} {
 		opts.Observe = func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, err error) {
 			if d.Plan != nil || !errors.Is(err, ratelimit.ErrInvalid) {
 				t.Errorf("observed plan %v and error %v", d.Plan, err)
@@ -363,8 +363,8 @@ func TestZeroPlanHasNoFields(t *testing.T) {
 func TestFieldsWithoutPlan(t *testing.T) {
 	h := http.Header{}
 	var d ratelimit.Decision
-	d.SetFields(h)
-	d.SetDraftFields(h)
+	d.SetHeaders(h)
+	d.SetDraftHeaders(h)
 	if len(h) != 0 {
 		t.Errorf("a decision without a plan sets %v", h)
 	}

@@ -21,7 +21,7 @@ func TestObserveIsToldWhatTheResponseSays(t *testing.T) {
 		wait    time.Duration
 	}{
 		"closed": {ratelimit.Options{}, 503, ratelimit.Limited, [2]int64{0, 0}, time.Second},
-		"open":   {ratelimit.Options{OnFailure: ratelimit.Open}, 200, ratelimit.Allowed, [2]int64{60, 100}, 0},
+		"open":   {ratelimit.Options{OnFailure: ratelimit.FailOpen}, 200, ratelimit.Allowed, [2]int64{60, 100}, 0},
 		"shadow": {ratelimit.Options{Shadow: true}, 200, ratelimit.Allowed, [2]int64{60, 100}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,13 +45,13 @@ func TestObserveIsToldWhatTheResponseSays(t *testing.T) {
 	}
 }
 
-// Options.DraftFields adds the draft's fields to every response, and nothing else
+// Options.DraftHeaders adds the draft's fields to every response, and nothing else
 // does.
 func TestDraftFieldsAreAnOption(t *testing.T) {
 	at := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 	for _, draft := range []bool{false, true} {
-		h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{DraftFields: draft}, ok)
+		h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{DraftHeaders: draft}, ok)
 		for _, status := range []int{200, 429} {
 			w := get(h)
 			if w.Code != status {

@@ -2,7 +2,7 @@
 //
 //	petstore serve        run the server; the command if none is given
 //	petstore keys         make, list and end API keys
-//	petstore bans         list and lift bans on a running server
+//	petstore bans         list and end bans on a running server
 //	petstore plans        show the plans that the settings give
 //	petstore openapi      print the OpenAPI document
 //	petstore version      print the version

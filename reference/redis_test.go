@@ -60,7 +60,7 @@ func TestServersShareLimitsAndBans(t *testing.T) {
 	}
 	petstore(t, dir, "bans", "lift", "ann", admin(one))
 	if a := mustAsk(t, 429, "GET", two.api+"/v1/pets", key, ""); !strings.Contains(string(a.body), "rate_limit_exceeded") {
-		t.Errorf("after one server lifted the ban, the other says: %s", a.body)
+		t.Errorf("after one server ended the ban, the other says: %s", a.body)
 	}
 }
 

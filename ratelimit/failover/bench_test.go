@@ -74,7 +74,7 @@ func cases(tb testing.TB) map[string]func() {
 	// calls a primary that answers with d or err.
 	remembered := func(d ratelimit.Decision, err error) *failover.Limiter {
 		primary := &constant{d: decision(true)}
-		l := limiter(primary, failover.Local)
+		l := limiter(primary, failover.FailLocal)
 		if _, err := l.Take(request, "another", roomy, 1); err != nil {
 			tb.Fatal(err)
 		}
@@ -83,14 +83,14 @@ func cases(tb testing.TB) map[string]func() {
 		return l
 	}
 	return map[string]func(){
-		"closed circuit":                       take(limiter(&constant{d: decision(false)}, failover.Local), false),
-		"closed circuit, more than half used":  take(limiter(&constant{d: decision(true)}, failover.Local), false),
+		"closed circuit":                       take(limiter(&constant{d: decision(false)}, failover.FailLocal), false),
+		"closed circuit, more than half used":  take(limiter(&constant{d: decision(true)}, failover.FailLocal), false),
 		"closed circuit, another used half":    take(remembered(decision(false), nil), false),
-		"closed circuit, context is waited on": take(limiter(&constant{d: decision(false), done: true}, failover.Local), false),
-		"open circuit, local":                  take(open(failover.Local), false),
+		"closed circuit, context is waited on": take(limiter(&constant{d: decision(false), done: true}, failover.FailLocal), false),
+		"open circuit, local":                  take(open(failover.FailLocal), false),
 		"open circuit, another used half":      take(remembered(ratelimit.Decision{}, errDown), false),
-		"open circuit, open":                   take(open(failover.Open), false),
-		"open circuit, closed":                 take(open(failover.Closed), true),
+		"open circuit, open":                   take(open(failover.FailOpen), false),
+		"open circuit, closed":                 take(open(failover.FailClosed), true),
 	}
 }
 

@@ -27,7 +27,7 @@ func capabilitiesOf(engine ratelimit.Limiter) (c capabilities) {
 // can tells whether something is done by whichever engine is in charge: both
 // must be able to. If not, the error wraps [errors.ErrUnsupported].
 func (l *Limiter) can(what string, has func(*capabilities) bool) error {
-	if has(&l.capable) && (l.mode != Local || has(&l.localCapable)) {
+	if has(&l.capable) && (l.mode != FailLocal || has(&l.localCapable)) {
 		return nil
 	}
 	return fmt.Errorf("failover: %s: %w", what, errors.ErrUnsupported)
@@ -66,7 +66,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 
 // Refund implements [ratelimit.Refunder], within the budget. What the journal
 // still holds is given back there, everything else by the engine in charge.
-// While the circuit is open the modes [Open] and [Closed] refuse it with
+// While the circuit is open the modes [FailOpen] and [FailClosed] refuse it with
 // [ratelimit.ErrUnavailable].
 func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
 	if err := l.canFor(subject, "refund", refunds); err != nil {
@@ -83,7 +83,7 @@ func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decis
 		here = true
 	}
 	switch {
-	case here && l.mode == Local:
+	case here && l.mode == FailLocal:
 		return l.localCapable.refunder.Refund(ctx, subject, d)
 	case here:
 		return l.refusal(nil)

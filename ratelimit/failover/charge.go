@@ -10,7 +10,7 @@ import (
 )
 
 // charge charges u to the engine. It removes from u what is charged, so that it can
-// be called again after an error. A Charger decides by its
+// be called again after an error. A UsageAdder decides by its
 // own clock which windows have ended.
 func charge(ctx context.Context, engine ratelimit.Limiter, subject string, u *usage) error {
 	if slices.Max(u.units[:]) == 0 {
@@ -18,13 +18,13 @@ func charge(ctx context.Context, engine ratelimit.Limiter, subject string, u *us
 	}
 	var err error
 	switch c := engine.(type) {
-	case ratelimit.OnceCharger:
+	case ratelimit.OnceUsageAdder:
 		if u.mark == "" {
 			u.mark = rand.Text()
 		}
-		err = c.ChargeOnce(ctx, u.mark, subject, u.plan, u.units, time.Unix(0, u.at))
-	case ratelimit.Charger:
-		err = c.Charge(ctx, subject, u.plan, u.units, time.Unix(0, u.at))
+		err = c.AddUsageOnce(ctx, u.mark, subject, u.plan, u.units, time.Unix(0, u.at))
+	case ratelimit.UsageAdder:
+		err = c.AddUsage(ctx, subject, u.plan, u.units, time.Unix(0, u.at))
 	default:
 		u.roll(time.Now().UnixNano())
 		return chargeByTaking(ctx, engine, subject, u)

@@ -67,7 +67,7 @@ func (r *refusing) Take(context.Context, string, *ratelimit.Plan, int64) (rateli
 // What an engine will never take is not offered for ever.
 func TestInvalidChargesAreDropped(t *testing.T) {
 	engine := &refusing{err: ratelimit.ErrInvalid}
-	l, err := New(engine, Open, Options{})
+	l, err := New(engine, FailOpen, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 		defer mu.Unlock()
 		changes = append(changes, fmt.Sprintf("%v to %v, %v", c.From, c.To, errors.Is(c.Cause, errDown)))
 	}}
-	run(t, failover.Open, opts, func(r *rig) {
+	run(t, failover.FailOpen, opts, func(r *rig) {
 		r.take("a", daily)
 		r.shared.set(down)
 		for range 2 {
@@ -70,7 +70,7 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 }
 
 func TestCircuitOpensByShare(t *testing.T) {
-	run(t, failover.Open, failover.Options{}, func(r *rig) {
+	run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
 		calls := 0
 		r.shared.set(func(context.Context) error {
 			if calls++; calls%2 == 0 {
@@ -88,7 +88,7 @@ func TestCircuitOpensByShare(t *testing.T) {
 }
 
 func TestProbeIsHalfOpen(t *testing.T) {
-	run(t, failover.Open, failover.Options{}, func(r *rig) {
+	run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
 		r.lose()
 		r.shared.set(slow(40 * time.Millisecond))
 		calls := r.shared.calls.Load()
@@ -120,7 +120,7 @@ func TestProbeIsHalfOpen(t *testing.T) {
 
 // Who answers probes and fails requests is asked ever more seldom.
 func TestFlapping(t *testing.T) {
-	run(t, failover.Open, failover.Options{FirstProbe: 100 * time.Millisecond, LastProbe: 5 * time.Second}, func(r *rig) {
+	run(t, failover.FailOpen, failover.Options{FirstProbe: 100 * time.Millisecond, LastProbe: 5 * time.Second}, func(r *rig) {
 		calls := 0
 		r.shared.set(func(context.Context) error {
 			if calls++; r.Circuit() == failover.CircuitHalfOpen {
@@ -139,7 +139,7 @@ func TestFlapping(t *testing.T) {
 
 // A primary that finds the probe invalid has answered.
 func TestProbeIsRefused(t *testing.T) {
-	run(t, failover.Open, failover.Options{}, func(r *rig) {
+	run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
 		r.lose()
 		r.shared.set(func(context.Context) error { return ratelimit.ErrInvalid })
 		time.Sleep(time.Second)
@@ -155,7 +155,7 @@ func TestOnChangeIsPrompt(t *testing.T) {
 			t.Errorf("told at %v of a change at %v", told, c.Time)
 		}
 	}}
-	run(t, failover.Local, opts, func(r *rig) {
+	run(t, failover.FailLocal, opts, func(r *rig) {
 		r.shared.set(down)
 		r.take("a", daily)
 		time.Sleep(time.Second)
@@ -171,7 +171,7 @@ func TestOnChangeIsPrompt(t *testing.T) {
 
 // Outcomes of calls that began before the outage say nothing afterwards.
 func TestOutcomesOfThePast(t *testing.T) {
-	run(t, failover.Open, failover.Options{Row: 3, Budget: 10 * time.Second}, func(r *rig) {
+	run(t, failover.FailOpen, failover.Options{Row: 3, Budget: 10 * time.Second}, func(r *rig) {
 		var wg sync.WaitGroup
 		r.shared.set(func(context.Context) error { time.Sleep(9 * time.Second); return errDown })
 		for range 10 {
@@ -187,7 +187,7 @@ func TestOutcomesOfThePast(t *testing.T) {
 }
 
 func TestPeekCounts(t *testing.T) {
-	run(t, failover.Closed, failover.Options{Row: 3}, func(r *rig) {
+	run(t, failover.FailClosed, failover.Options{Row: 3}, func(r *rig) {
 		r.shared.set(down)
 		for range 3 {
 			if _, err := r.Peek(ctx, "a", daily); !errors.Is(err, ratelimit.ErrUnavailable) {
@@ -200,7 +200,7 @@ func TestPeekCounts(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	t.Run("nothing to do", func(t *testing.T) {
-		run(t, failover.Local, failover.Options{}, func(r *rig) {
+		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 			r.take("a", daily)
 			for range 2 {
 				if err := r.Close(); err != nil {
@@ -211,7 +211,7 @@ func TestClose(t *testing.T) {
 		})
 	})
 	t.Run("ends the probing", func(t *testing.T) {
-		run(t, failover.Local, failover.Options{}, func(r *rig) {
+		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 			r.lose()
 			calls := r.shared.calls.Load()
 			if err := r.Close(); err == nil || !strings.Contains(err.Error(), "usage of 1 subject is not merged") {
@@ -225,7 +225,7 @@ func TestClose(t *testing.T) {
 		})
 	})
 	t.Run("merges first", func(t *testing.T) {
-		run(t, failover.Local, failover.Options{}, func(r *rig) {
+		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 			r.shared.set(down)
 			for i := range 5 {
 				r.take(fmt.Sprint(i), daily)
@@ -240,7 +240,7 @@ func TestClose(t *testing.T) {
 		})
 	})
 	t.Run("lets a merging come to its end", func(t *testing.T) {
-		run(t, failover.Local, failover.Options{}, func(r *rig) {
+		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 			r.shared.set(down)
 			r.take("a", daily)
 			r.take("b", daily)
@@ -255,7 +255,7 @@ func TestClose(t *testing.T) {
 		})
 	})
 	t.Run("never waits for long", func(t *testing.T) {
-		run(t, failover.Local, failover.Options{Row: 64}, func(r *rig) {
+		run(t, failover.FailLocal, failover.Options{Row: 64}, func(r *rig) {
 			release := make(chan struct{})
 			defer close(release)
 			r.shared.set(hangs(release))
@@ -272,7 +272,7 @@ func TestClose(t *testing.T) {
 		})
 	})
 	t.Run("during a probe", func(t *testing.T) {
-		run(t, failover.Open, failover.Options{}, func(r *rig) {
+		run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
 			r.lose()
 			release := make(chan struct{})
 			defer close(release)
@@ -290,7 +290,7 @@ func TestClose(t *testing.T) {
 }
 
 func TestModeText(t *testing.T) {
-	for _, mode := range []failover.Mode{failover.Local, failover.Open, failover.Closed} {
+	for _, mode := range []failover.Mode{failover.FailLocal, failover.FailOpen, failover.FailClosed} {
 		text, err := mode.MarshalText()
 		if err != nil || string(text) != mode.String() {
 			t.Errorf("%v: MarshalText gave %q, %v", mode, text, err)
@@ -301,8 +301,8 @@ func TestModeText(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "Local", "closed ", "Mode(0)", "fail-open"} {
-		mode := failover.Closed
-		if err := mode.UnmarshalText([]byte(text)); err == nil || mode != failover.Closed {
+		mode := failover.FailClosed
+		if err := mode.UnmarshalText([]byte(text)); err == nil || mode != failover.FailClosed {
 			t.Errorf("%q was read as %v, %v, want an error", text, mode, err)
 		}
 	}

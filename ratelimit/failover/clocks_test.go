@@ -18,7 +18,7 @@ type told struct {
 	units [ratelimit.MaxQuotas]int64
 }
 
-func (l *told) Charge(_ context.Context, _ string, _ *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+func (l *told) AddUsage(_ context.Context, _ string, _ *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
 	l.at, l.units = at, units
 	return nil
 }
@@ -45,7 +45,7 @@ func TestPrimaryWithAClockAhead(t *testing.T) {
 					t.Fatal(err)
 				}
 				primary, local := &shared{engine: engine}, &told{Limiter: newEngine(t)}
-				l, err := failover.New(primary, failover.Local, failover.Options{Local: local, FirstProbe: time.Hour})
+				l, err := failover.New(primary, failover.FailLocal, failover.Options{Local: local, FirstProbe: time.Hour})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -67,7 +67,7 @@ func TestPrimaryWithAClockAhead(t *testing.T) {
 
 // A denial that comes too late to be the answer is remembered all the same.
 func TestLateDenial(t *testing.T) {
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		if _, err := r.shared.engine.Take(ctx, "a", daily, 1000); err != nil { // by another process
 			r.Fatal(err)
 		}

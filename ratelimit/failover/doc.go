@@ -3,7 +3,7 @@
 //
 //	embedded, err := memory.New(memory.Options{})
 //	...
-//	limiter, err := failover.New(shared, failover.Local, failover.Options{Local: embedded})
+//	limiter, err := failover.New(shared, failover.FailLocal, failover.Options{Local: embedded})
 //	...
 //	defer limiter.Close()
 //
@@ -88,7 +88,7 @@
 // lost.
 //
 // If a charge fails, it stays in the journal and is repeated. If the primary is a
-// [ratelimit.OnceCharger], the charge keeps its mark, so that a charge whose
+// [ratelimit.OnceUsageAdder], the charge keeps its mark, so that a charge whose
 // answer was lost or late is made only once, as long as the primary remembers the
 // mark. Any other primary may then be charged twice.
 //
@@ -100,7 +100,7 @@
 // [Limiter.Close] merges what it can, and returns an error with the number of
 // subjects that are left.
 //
-// The primary is charged through [ratelimit.OnceCharger] or [ratelimit.Charger]
+// The primary is charged through [ratelimit.OnceUsageAdder] or [ratelimit.UsageAdder]
 // if it is one. Otherwise it is charged through Take, under the plan without its
 // penalty: as much as fits, and nothing during a ban. If the primary has already
 // counted something in a short window, that window may then be charged too much.
@@ -108,11 +108,11 @@
 // The clocks of this machine and of the primary should agree to within a small part
 // of the shortest window. If one clock is ahead of
 // the other, or steps back, usage in a window that has not begun on the other
-// side is charged to that next window. A primary that is not a Charger is
+// side is charged to that next window. A primary that is not a UsageAdder is
 // charged in the window that is open there.
 //
 // Strikes and bans that the local engine gives are not merged. Commands are: while
-// the circuit is open [Limiter.Ban], [Limiter.Lift] and [Limiter.Reset] take effect
+// the circuit is open [Limiter.Ban], [Limiter.Unban] and [Limiter.Reset] take effect
 // here, and in the primary as soon as it is back. They change two engines, one after
 // the other. A request that comes before they
 // return is decided by the old state or the new one.
@@ -123,7 +123,7 @@
 //
 // # Capabilities
 //
-// Peek, Refund, Reset, Ban, Lift and Bans go to the engine that decides at the
+// Peek, Refund, Reset, Ban, Unban and Bans go to the engine that decides at the
 // moment. The primary must have the capability, and in mode Local the local engine
 // as well; otherwise the error wraps [errors.ErrUnsupported].
 package failover

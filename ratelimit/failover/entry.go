@@ -13,7 +13,7 @@ import (
 type entry struct {
 	subject string
 	reset   bool
-	lift    bool
+	unban   bool
 	ban     int64   // when the ban ends, Unix nanoseconds; 0: there is none
 	usage   []usage // one for each combination of windows
 	first   [1]usage
@@ -49,7 +49,7 @@ type usage struct {
 }
 
 // empty reports whether there is nothing to tell the primary.
-func (e *entry) empty() bool { return !e.reset && !e.lift && e.ban == 0 && len(e.usage) == 0 }
+func (e *entry) empty() bool { return !e.reset && !e.unban && e.ban == 0 && len(e.usage) == 0 }
 
 // add adds units to the usage under plan. It reports whether there was room.
 func (e *entry) add(plan *ratelimit.Plan, units, at int64) bool {
@@ -138,7 +138,7 @@ const ordered = math.MaxInt64
 
 // used returns the most units in one window that has not ended.
 func (e *entry) used(now int64) (most int64) {
-	if e.reset || e.lift || e.ban > now {
+	if e.reset || e.unban || e.ban > now {
 		return ordered
 	}
 	for _, u := range e.usage { // copies
@@ -155,8 +155,8 @@ func (e *entry) follow(older *entry) (whole bool) {
 		return true
 	}
 	e.tries, e.due = max(e.tries, older.tries), max(e.due, older.due)
-	if !e.lift && e.ban == 0 {
-		e.lift, e.ban = older.lift, older.ban
+	if !e.unban && e.ban == 0 {
+		e.unban, e.ban = older.unban, older.ban
 	}
 	e.reset = older.reset
 	whole = true
@@ -181,19 +181,19 @@ func (e *entry) orderReset() {
 
 // forget undoes all that e says.
 func (e *entry) forget() {
-	e.reset, e.lift, e.ban = false, false, 0
+	e.reset, e.unban, e.ban = false, false, 0
 	e.usage = e.first[:0]
 }
 
-func (e *entry) orderLift() { e.lift, e.ban = true, 0 }
+func (e *entry) orderUnban() { e.unban, e.ban = true, 0 }
 
 func (e *entry) orderBan(ends time.Time) { e.ban = ends.UnixNano() }
 
 // ordersBan reports whether e says if there is a ban.
-func (e *entry) ordersBan() bool { return e.reset || e.lift || e.ban != 0 }
+func (e *entry) ordersBan() bool { return e.reset || e.unban || e.ban != 0 }
 
-// forgetBan undoes the orders to ban and to lift.
-func (e *entry) forgetBan() { e.lift, e.ban = false, 0 }
+// forgetBan undoes the orders to ban and to unban.
+func (e *entry) forgetBan() { e.unban, e.ban = false, 0 }
 
 func sameWindows(a, b *ratelimit.Plan) bool {
 	if a == b {

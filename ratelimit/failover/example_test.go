@@ -23,7 +23,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	limiter, err := failover.New(unreachable{}, failover.Local, failover.Options{Local: embedded, Row: 2})
+	limiter, err := failover.New(unreachable{}, failover.FailLocal, failover.Options{Local: embedded, Row: 2})
 	if err != nil {
 		panic(err)
 	}
@@ -45,7 +45,7 @@ func Example() {
 // A service says which engine is in charge, in a log, a metric or its readiness.
 func ExampleOptions_onChange() {
 	changed := make(chan failover.Change)
-	limiter, err := failover.New(unreachable{}, failover.Closed, failover.Options{
+	limiter, err := failover.New(unreachable{}, failover.FailClosed, failover.Options{
 		Row:      1,
 		OnChange: func(c failover.Change) { changed <- c },
 	})

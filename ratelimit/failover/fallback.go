@@ -14,7 +14,7 @@ import (
 func (l *Limiter) takeInstead(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64, cause error) (d ratelimit.Decision, v verdict, err error) {
 	l.fallbacks.Add(1)
 	switch l.mode {
-	case Local:
+	case FailLocal:
 		l.cast(ctx, subject)
 		d, err = l.opts.Local.Take(ctx, subject, plan, cost)
 		if err == nil && d.Allowed() {
@@ -23,8 +23,8 @@ func (l *Limiter) takeInstead(ctx context.Context, subject string, plan *ratelim
 			v.at = d.Time
 		}
 		return d, v, err
-	case Open:
-		return admit(plan, cost, time.Now()), verdict{stands: true}, nil
+	case FailOpen:
+		return plan.Uncounted(cost, time.Now()), verdict{stands: true}, nil
 	default:
 		return d, v, l.refusal(cause)
 	}
@@ -33,11 +33,11 @@ func (l *Limiter) takeInstead(ctx context.Context, subject string, plan *ratelim
 // peekInstead peeks instead of the primary.
 func (l *Limiter) peekInstead(ctx context.Context, subject string, plan *ratelimit.Plan, cause error) (ratelimit.Decision, error) {
 	switch l.mode {
-	case Local:
+	case FailLocal:
 		l.cast(ctx, subject)
 		return l.localCapable.peeker.Peek(ctx, subject, plan)
-	case Open:
-		return admit(plan, 1, time.Now()), nil
+	case FailOpen:
+		return plan.Uncounted(1, time.Now()), nil
 	default:
 		return ratelimit.Decision{}, l.refusal(cause)
 	}
@@ -53,22 +53,6 @@ func (l *Limiter) refusal(cause error) error {
 		return cause
 	}
 	return fmt.Errorf("failover: %w: %w", ratelimit.ErrUnavailable, cause)
-}
-
-// admit is the decision of mode Open: every quota is whole, before and after,
-// which is true of no request that was charged.
-func admit(plan *ratelimit.Plan, cost int64, now time.Time) ratelimit.Decision {
-	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan, Cost: cost, Time: now.UnixNano(), StrikesLeft: -1}
-	if p := plan.Penalty(); p.Strikes > 0 {
-		d.StrikesLeft = p.Strikes
-	}
-	for i := range plan.Len() {
-		q := plan.Quota(i)
-		length := int64(q.Window / time.Second)
-		d.States[i] = ratelimit.State{Remaining: q.Limit, Reset: (now.Unix()/length + 1) * length}
-	}
-	d.Settle()
-	return d
 }
 
 // uncharged reports whether d is a decision of mode Open.

@@ -13,7 +13,7 @@ func TestForgottenOrdersLeaveNothing(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
 	for name, order := range map[string]func(*entry){
 		"reset": (*entry).orderReset,
-		"lift":  (*entry).orderLift,
+		"unban": (*entry).orderUnban,
 		"ban":   func(e *entry) { e.orderBan(time.Now().Add(time.Hour)) },
 	} {
 		e := newEntry("a")

@@ -100,11 +100,11 @@ func (s *shared) Ban(ctx context.Context, subject string, length time.Duration) 
 	return s.engine.Ban(ctx, subject, length)
 }
 
-func (s *shared) Lift(ctx context.Context, subject string) (bool, error) {
+func (s *shared) Unban(ctx context.Context, subject string) (bool, error) {
 	if err := s.pass(ctx); err != nil {
 		return false, err
 	}
-	return s.engine.Lift(ctx, subject)
+	return s.engine.Unban(ctx, subject)
 }
 
 func (s *shared) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
@@ -129,7 +129,7 @@ func run(t *testing.T, mode failover.Mode, opts failover.Options, test func(*rig
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(12*time.Hour + 30*time.Minute + 30*time.Second)
 		r := &rig{T: t, shared: newShared(t), local: newEngine(t)}
-		if mode == failover.Local {
+		if mode == failover.FailLocal {
 			opts.Local = r.local
 		}
 		l, err := failover.New(r.shared, mode, opts)

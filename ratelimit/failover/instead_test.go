@@ -21,12 +21,12 @@ func TestCommandDuringAMerge(t *testing.T) {
 		command func(r *rig) error
 		want    ratelimit.Outcome
 	}{
-		{"Lift", func(r *rig) error { _, err := r.Lift(ctx, "a"); return err }, ratelimit.Allowed},
+		{"Unban", func(r *rig) error { _, err := r.Unban(ctx, "a"); return err }, ratelimit.Allowed},
 		{"Reset", func(r *rig) error { return r.Reset(ctx, "a") }, ratelimit.Allowed},
 		{"a shorter Ban", func(r *rig) error { return r.Ban(ctx, "a", time.Minute) }, ratelimit.Allowed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			run(t, failover.Local, failover.Options{}, func(r *rig) {
+			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 				r.lose()
 				if err := r.Ban(ctx, "a", time.Hour); err != nil {
 					r.Fatal(err)
@@ -60,13 +60,13 @@ func TestCommandDuringAMerge(t *testing.T) {
 // Requests of the subject do not wait longer than the budget for a command that
 // hangs, and the entry that the command held is merged in the end.
 func TestCommandHangs(t *testing.T) {
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		r.shared.set(down)
 		r.takeN("a", daily, 5)
 		release := make(chan struct{})
 		r.shared.set(hangs(release))
-		if _, err := r.Lift(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
-			r.Fatalf("Lift: got error %v, want one that says that there was no answer in time", err)
+		if _, err := r.Unban(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
+			r.Fatalf("Unban: got error %v, want one that says that there was no answer in time", err)
 		}
 		r.shared.set(nil)
 		began := time.Now()
@@ -82,7 +82,7 @@ func TestCommandHangs(t *testing.T) {
 
 // A primary that panics in a command keeps no entry from being merged.
 func TestCommandPanics(t *testing.T) {
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		r.shared.set(down)
 		r.takeN("a", daily, 5)
 		r.shared.set(func(context.Context) error { panic("index out of range") })
@@ -94,7 +94,7 @@ func TestCommandPanics(t *testing.T) {
 	})
 }
 
-// Lift knows the orders of the outage that the primary has not been given yet.
+// Unban knows the orders of the outage that the primary has not been given yet.
 func TestLiftOfAnOrder(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -103,12 +103,12 @@ func TestLiftOfAnOrder(t *testing.T) {
 		want   bool
 	}{
 		{"a ban", false, func(r *rig) error { return r.Ban(ctx, "a", time.Hour) }, true},
-		{"a lift", true, func(r *rig) error { _, err := r.Lift(ctx, "a"); return err }, false},
+		{"an unban", true, func(r *rig) error { _, err := r.Unban(ctx, "a"); return err }, false},
 		{"a reset", true, func(r *rig) error { return r.Reset(ctx, "a") }, false},
 		{"usage only", true, func(r *rig) error { _, err := r.Take(ctx, "a", daily, 1); return err }, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			run(t, failover.Local, failover.Options{}, func(r *rig) {
+			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 				if test.before {
 					if err := r.shared.engine.Ban(ctx, "a", time.Hour); err != nil {
 						r.Fatal(err)
@@ -129,12 +129,12 @@ func TestLiftOfAnOrder(t *testing.T) {
 					time.Sleep(time.Millisecond)
 				}
 				r.shared.set(nil)
-				if lifted, err := r.Lift(ctx, "a"); err != nil || lifted != test.want {
-					r.Errorf("got %v, %v, want %v", lifted, err, test.want)
+				if unbanned, err := r.Unban(ctx, "a"); err != nil || unbanned != test.want {
+					r.Errorf("got %v, %v, want %v", unbanned, err, test.want)
 				}
 				r.regain()
 				if d := r.take("a", daily); !d.Allowed() {
-					r.Errorf("after the lift: got %v, want allowed", d.Outcome)
+					r.Errorf("after the unban: got %v, want allowed", d.Outcome)
 				}
 			})
 		})
@@ -144,16 +144,16 @@ func TestLiftOfAnOrder(t *testing.T) {
 // A denial that the primary gave before a command is not remembered after it.
 func TestDenialFromBeforeACommand(t *testing.T) {
 	for name, command := range map[string]func(r *rig) error{
-		"Lift":  func(r *rig) error { _, err := r.Lift(ctx, "a"); return err },
+		"Unban": func(r *rig) error { _, err := r.Unban(ctx, "a"); return err },
 		"Reset": func(r *rig) error { return r.Reset(ctx, "a") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			run(t, failover.Local, failover.Options{}, func(r *rig) {
+			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 				if err := r.shared.engine.Ban(ctx, "a", time.Hour); err != nil {
 					r.Fatal(err)
 				}
 				p := &lagging{shared: r.shared}
-				l, err := failover.New(p, failover.Local, failover.Options{Local: r.local})
+				l, err := failover.New(p, failover.FailLocal, failover.Options{Local: r.local})
 				if err != nil {
 					r.Fatal(err)
 				}

@@ -35,14 +35,14 @@ func TestInvalidCalls(t *testing.T) {
 		{"Peek without a subject", func(r *rig) error { _, err := r.Peek(ctx, "", daily); return err }, ratelimit.ErrInvalid},
 		{"Reset without a subject", func(r *rig) error { return r.Reset(ctx, "") }, ratelimit.ErrInvalid},
 		{"Ban without a subject", func(r *rig) error { return r.Ban(ctx, "", time.Hour) }, ratelimit.ErrInvalid},
-		{"Lift without a subject", func(r *rig) error { _, err := r.Lift(ctx, ""); return err }, ratelimit.ErrInvalid},
+		{"Unban without a subject", func(r *rig) error { _, err := r.Unban(ctx, ""); return err }, ratelimit.ErrInvalid},
 		{"Refund without a decision", func(r *rig) error { return r.Refund(ctx, "a", nil) }, ratelimit.ErrInvalid},
 		{"Refund of the decision of an error", func(r *rig) error { return r.Refund(ctx, "a", new(ratelimit.Decision)) }, ratelimit.ErrInvalid},
 		{"Refund without a subject", func(r *rig) error {
 			return r.Refund(ctx, "", &ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: daily, Cost: 1})
 		}, ratelimit.ErrInvalid},
 	}
-	for _, mode := range []failover.Mode{failover.Local, failover.Open, failover.Closed} {
+	for _, mode := range []failover.Mode{failover.FailLocal, failover.FailOpen, failover.FailClosed} {
 		for _, state := range []struct {
 			name  string
 			begin func(*rig)

@@ -23,7 +23,7 @@ func TestJournalUnderAFlood(t *testing.T) {
 			j.add(fmt.Sprint("heavy ", i), plan, 1, now)
 		}
 	}
-	j.order("ordered", (*entry).orderLift)
+	j.order("ordered", (*entry).orderUnban)
 	for i := range 50_000 {
 		j.add(fmt.Sprint("fresh ", i), plan, 1, now)
 	}
@@ -165,7 +165,7 @@ func TestEntry(t *testing.T) {
 			e.add(plan, 3, at(0))
 			e.usage[0].mark = "sent"
 			if e.credit(plan, 2, at(0)) {
-				e.orderLift()
+				e.orderUnban()
 			}
 		}, "[3 3 0 0]"},
 		{"no count goes over the largest limit", func(e *entry) {
@@ -209,9 +209,9 @@ func TestEntry(t *testing.T) {
 		{"a newer order holds", func(e *entry) {
 			older := newEntry("")
 			older.orderBan(began)
-			e.orderLift()
+			e.orderUnban()
 			e.follow(older)
-		}, "lift"},
+		}, "unban"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -221,8 +221,8 @@ func TestEntry(t *testing.T) {
 			if e.reset {
 				got += " reset"
 			}
-			if e.lift {
-				got += " lift"
+			if e.unban {
+				got += " unban"
 			}
 			if e.ban != 0 {
 				got += " ban"

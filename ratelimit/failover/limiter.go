@@ -35,7 +35,7 @@ type Limiter struct {
 	keeping    atomic.Bool
 	keepers    sync.WaitGroup
 	roused     chan struct{}
-	commanding chan struct{}   // full while there is a Reset, Ban or Lift
+	commanding chan struct{}   // full while there is a Reset, Ban or Unban
 	ctx        context.Context // of the keeper
 	stop       context.CancelFunc
 
@@ -74,13 +74,13 @@ func New(primary ratelimit.Limiter, mode Mode, opts Options) (*Limiter, error) {
 		commanding: make(chan struct{}, 1),
 	}
 	l.capable = capabilitiesOf(primary)
-	if mode == Local {
+	if mode == FailLocal {
 		l.localCapable = capabilitiesOf(opts.Local)
 	}
 	l.breaker.init(circuit{row: opts.Row, share: opts.Share, first: opts.FirstProbe, last: opts.LastProbe})
 	l.journal.init(opts.Journal)
 	l.merger.primary, l.merger.capable, l.merger.journal = primary, l.capable, &l.journal
-	if mode == Local && l.localCapable.peeker != nil {
+	if mode == FailLocal && l.localCapable.peeker != nil {
 		l.shadow.init(opts.Shadow, opts.Budget)
 	}
 	l.ctx, l.stop = context.WithCancel(context.Background())
@@ -89,7 +89,7 @@ func New(primary ratelimit.Limiter, mode Mode, opts Options) (*Limiter, error) {
 
 // Take implements [ratelimit.Limiter]. It returns within the budget. If the
 // primary does not decide, the mode does; an error is then the local engine's,
-// or that of mode [Closed]. If ctx ends first its error is returned, and the
+// or that of mode [FailClosed]. If ctx ends first its error is returned, and the
 // request may have been charged.
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	if err := plan.Check(subject, cost); err != nil {

@@ -40,7 +40,7 @@ func TestConformance(t *testing.T) {
 		ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
 			primary, clock := engine(t, start)
 			// A machine that is busy is no fault.
-			l := limiter(t, primary, failover.Local, failover.Options{Local: newEngine(t), Budget: time.Minute})
+			l := limiter(t, primary, failover.FailLocal, failover.Options{Local: newEngine(t), Budget: time.Minute})
 			return ratelimittest.Engine{Limiter: l, Set: clock.Set}
 		}, ratelimittest.Gaps{})
 	})
@@ -49,7 +49,7 @@ func TestConformance(t *testing.T) {
 			local, clock := engine(t, start)
 			primary := newShared(t)
 			primary.set(down)
-			l := limiter(t, primary, failover.Local, failover.Options{Local: local, Row: 1, FirstProbe: time.Hour})
+			l := limiter(t, primary, failover.FailLocal, failover.Options{Local: local, Row: 1, FirstProbe: time.Hour})
 			if _, err := l.Take(t.Context(), "somebody", daily, 1); err != nil {
 				t.Fatal(err)
 			}
@@ -70,20 +70,20 @@ func TestNewRefuses(t *testing.T) {
 		opts    failover.Options
 		want    string // what the error names
 	}{
-		{"no primary", nil, failover.Open, failover.Options{}, "no primary"},
+		{"no primary", nil, failover.FailOpen, failover.Options{}, "no primary"},
 		{"no mode", primary, 0, failover.Options{Local: local}, "no mode"},
 		{"an unknown mode", primary, 9, failover.Options{Local: local}, "no mode"},
-		{"local without an engine", primary, failover.Local, failover.Options{}, "Options.Local"},
-		{"a budget under a millisecond", primary, failover.Open, failover.Options{Budget: time.Microsecond}, "Options.Budget"},
-		{"a negative budget", primary, failover.Open, failover.Options{Budget: -1}, "Options.Budget"},
-		{"a row over 64", primary, failover.Open, failover.Options{Row: 65}, "Options.Row"},
-		{"a negative share", primary, failover.Open, failover.Options{Share: -1}, "Options.Share"},
-		{"a probe at once", primary, failover.Open, failover.Options{FirstProbe: 1}, "Options.FirstProbe"},
-		{"a last probe before the first", primary, failover.Open, failover.Options{FirstProbe: 2, LastProbe: 1}, "Options.FirstProbe"},
-		{"a last probe after hours", primary, failover.Open, failover.Options{LastProbe: 2 * time.Hour}, "Options.LastProbe"},
-		{"no calls", primary, failover.Open, failover.Options{Calls: -1}, "Options.Calls"},
-		{"a negative journal", primary, failover.Open, failover.Options{Journal: -1}, "Options.Journal"},
-		{"an enormous shadow", primary, failover.Open, failover.Options{Shadow: 1 << 25}, "Options.Shadow"},
+		{"local without an engine", primary, failover.FailLocal, failover.Options{}, "Options.Local"},
+		{"a budget under a millisecond", primary, failover.FailOpen, failover.Options{Budget: time.Microsecond}, "Options.Budget"},
+		{"a negative budget", primary, failover.FailOpen, failover.Options{Budget: -1}, "Options.Budget"},
+		{"a row over 64", primary, failover.FailOpen, failover.Options{Row: 65}, "Options.Row"},
+		{"a negative share", primary, failover.FailOpen, failover.Options{Share: -1}, "Options.Share"},
+		{"a probe at once", primary, failover.FailOpen, failover.Options{FirstProbe: 1}, "Options.FirstProbe"},
+		{"a last probe before the first", primary, failover.FailOpen, failover.Options{FirstProbe: 2, LastProbe: 1}, "Options.FirstProbe"},
+		{"a last probe after hours", primary, failover.FailOpen, failover.Options{LastProbe: 2 * time.Hour}, "Options.LastProbe"},
+		{"no calls", primary, failover.FailOpen, failover.Options{Calls: -1}, "Options.Calls"},
+		{"a negative journal", primary, failover.FailOpen, failover.Options{Journal: -1}, "Options.Journal"},
+		{"an enormous shadow", primary, failover.FailOpen, failover.Options{Shadow: 1 << 25}, "Options.Shadow"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := failover.New(test.primary, test.mode, test.opts)
@@ -92,7 +92,7 @@ func TestNewRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, err := failover.New(primary, failover.Local, failover.Options{Local: local, FirstProbe: time.Minute}); err != nil {
+	if _, err := failover.New(primary, failover.FailLocal, failover.Options{Local: local, FirstProbe: time.Minute}); err != nil {
 		t.Errorf("a first probe later than the default of the last one was refused: %v", err)
 	}
 }
@@ -106,7 +106,7 @@ func TestModes(t *testing.T) {
 		{"the circuit is open", (*rig).lose},
 	} {
 		t.Run("local, "+outage.name, func(t *testing.T) {
-			run(t, failover.Local, failover.Options{}, func(r *rig) {
+			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 				outage.begin(r)
 				p := ratelimit.MustPlan("two", ratelimit.Penalty{}, ratelimit.PerDay(2))
 				for i, want := range []ratelimit.Outcome{ratelimit.Allowed, ratelimit.Allowed, ratelimit.Limited} {
@@ -117,7 +117,7 @@ func TestModes(t *testing.T) {
 			})
 		})
 		t.Run("open, "+outage.name, func(t *testing.T) {
-			run(t, failover.Open, failover.Options{}, func(r *rig) {
+			run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
 				outage.begin(r)
 				p := ratelimit.MustPlan("two", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2), ratelimit.PerDay(5))
 				now := time.Now()
@@ -137,7 +137,7 @@ func TestModes(t *testing.T) {
 			})
 		})
 		t.Run("closed, "+outage.name, func(t *testing.T) {
-			run(t, failover.Closed, failover.Options{}, func(r *rig) {
+			run(t, failover.FailClosed, failover.Options{}, func(r *rig) {
 				outage.begin(r)
 				_, err := r.Take(ctx, "a", daily, 1)
 				if !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, errDown) {
@@ -146,7 +146,7 @@ func TestModes(t *testing.T) {
 			})
 		})
 	}
-	for _, mode := range []failover.Mode{failover.Local, failover.Open, failover.Closed} {
+	for _, mode := range []failover.Mode{failover.FailLocal, failover.FailOpen, failover.FailClosed} {
 		t.Run("a wrong call, mode "+mode.String(), func(t *testing.T) {
 			run(t, mode, failover.Options{}, func(r *rig) {
 				r.lose()
@@ -164,7 +164,7 @@ func TestModes(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	for _, mode := range []failover.Mode{failover.Local, failover.Open, failover.Closed} {
+	for _, mode := range []failover.Mode{failover.FailLocal, failover.FailOpen, failover.FailClosed} {
 		for _, test := range []struct {
 			name  string
 			fault func(ctx context.Context, release <-chan struct{}) error
@@ -183,7 +183,7 @@ func TestBudget(t *testing.T) {
 						if waited := time.Since(began); waited != 20*time.Millisecond {
 							r.Errorf("waited %v, want the budget of 20ms", waited)
 						}
-						if failed := err != nil; failed != (mode == failover.Closed) {
+						if failed := err != nil; failed != (mode == failover.FailClosed) {
 							r.Errorf("got error %v", err)
 						}
 					}
@@ -197,7 +197,7 @@ func TestBudget(t *testing.T) {
 }
 
 func TestCallsAreBounded(t *testing.T) {
-	run(t, failover.Open, failover.Options{Calls: 3, Row: 64, Share: 64}, func(r *rig) {
+	run(t, failover.FailOpen, failover.Options{Calls: 3, Row: 64, Share: 64}, func(r *rig) {
 		release := make(chan struct{})
 		r.shared.set(hangs(release))
 		before := runtime.NumGoroutine()
@@ -228,7 +228,7 @@ func TestCallsAreBounded(t *testing.T) {
 
 func TestContextOfTheCall(t *testing.T) {
 	type key struct{}
-	run(t, failover.Open, failover.Options{}, func(r *rig) {
+	run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
 		var kept, derived context.Context
 		var deadline time.Time
 		var cancels []context.CancelFunc
@@ -319,7 +319,7 @@ func TestNoFailureOfThePrimary(t *testing.T) {
 		}, errDown},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			run(t, failover.Local, failover.Options{Row: 1}, func(r *rig) {
+			run(t, failover.FailLocal, failover.Options{Row: 1}, func(r *rig) {
 				for range 3 {
 					if err := test.take(r); err == nil || test.want != nil && !errors.Is(err, test.want) {
 						r.Fatalf("got error %v, want %v", err, test.want)
@@ -334,7 +334,7 @@ func TestNoFailureOfThePrimary(t *testing.T) {
 }
 
 func TestCallerIsGone(t *testing.T) {
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
 		if _, err := r.Take(gone, "a", daily, 1); !errors.Is(err, context.Canceled) {
@@ -357,7 +357,7 @@ func TestPanic(t *testing.T) {
 		{"the primary ends its goroutine", func(context.Context) error { runtime.Goexit(); return nil }, "ended its goroutine"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			run(t, failover.Closed, failover.Options{}, func(r *rig) {
+			run(t, failover.FailClosed, failover.Options{}, func(r *rig) {
 				r.shared.set(test.fault)
 				_, err := r.Take(ctx, "a", daily, 1)
 				if !errors.Is(err, ratelimit.ErrUnavailable) || !strings.Contains(err.Error(), test.want) {
@@ -404,7 +404,7 @@ func TestNothingLostNothingTwice(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			run(t, failover.Local, failover.Options{}, func(r *rig) {
+			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 				var calls, admitted atomic.Int64
 				r.shared.set(func(context.Context) error { return test.fault(calls.Add(1)) })
 				plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerDay(1_000_000))

@@ -17,7 +17,7 @@ import (
 var nested = ratelimit.MustPlan("nested", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerHour(500), ratelimit.PerDay(1000))
 
 func TestOutageIsNoSecondQuota(t *testing.T) {
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		for range 400 {
 			r.take("a", daily)
 		}
@@ -34,7 +34,7 @@ func TestOutageIsNoSecondQuota(t *testing.T) {
 }
 
 func TestMergeCountsByWindow(t *testing.T) {
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		for range 3 {
 			r.take("a", nested)
 		}
@@ -53,7 +53,7 @@ func TestMergeCountsByWindow(t *testing.T) {
 		r.regain()
 		r.wantUsed("each window has what was used in it", r.shared.engine, "a", nested, "40/1m0s 40/1h0m0s 93/24h0m0s")
 	})
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		r.lose()
 		for range 20 {
 			r.take("a", nested)
@@ -65,7 +65,7 @@ func TestMergeCountsByWindow(t *testing.T) {
 }
 
 func TestMergeAfterPlanChange(t *testing.T) {
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		hourly := ratelimit.MustPlan("hourly", ratelimit.Penalty{}, ratelimit.PerHour(100), ratelimit.PerDay(1000))
 		again := ratelimit.MustPlan("nested, reloaded", ratelimit.Penalty{}, nested.Quotas()...)
 		r.lose()
@@ -93,7 +93,7 @@ func TestMergeAfterPlanChange(t *testing.T) {
 // What the journal holds of a subject is merged before its next request is
 // decided, even if it is far from its turn.
 func TestMergeBeforeTheNextRequest(t *testing.T) {
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		five := ratelimit.MustPlan("five", ratelimit.Penalty{}, ratelimit.PerDay(5))
 		r.lose()
 		const subjects = 300
@@ -136,7 +136,7 @@ func TestMergeBeforeTheNextRequest(t *testing.T) {
 }
 
 func TestMergeGoesOnAfterAFailure(t *testing.T) {
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		r.lose()
 		const subjects = 200
 		for i := range subjects {
@@ -161,7 +161,7 @@ func TestMergeGoesOnAfterAFailure(t *testing.T) {
 
 // Nobody waits for a merging that does not return.
 func TestMergeHangs(t *testing.T) {
-	run(t, failover.Local, failover.Options{Row: 64}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{Row: 64}, func(r *rig) {
 		r.shared.set(down)
 		r.take("a", daily)
 		release := make(chan struct{})
@@ -179,7 +179,7 @@ func TestMergeHangs(t *testing.T) {
 }
 
 func TestMergeStrikesNobody(t *testing.T) {
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		hasty := ratelimit.MustPlan("hasty", ratelimit.Penalty{
 			Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour,
 		}, ratelimit.PerDay(10))
@@ -206,7 +206,7 @@ type charger struct {
 	charges []string
 }
 
-func (c *charger) Charge(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+func (c *charger) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
 	if err := c.pass(ctx); err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func TestCharger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(12 * time.Hour)
 		primary := &charger{shared: newShared(t)}
-		l, err := failover.New(primary, failover.Local, failover.Options{Local: newEngine(t), FirstProbe: time.Hour})
+		l, err := failover.New(primary, failover.FailLocal, failover.Options{Local: newEngine(t), FirstProbe: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +253,7 @@ func TestCharger(t *testing.T) {
 
 func TestLateAnswers(t *testing.T) {
 	t.Run("the fallback admitted the request as well", func(t *testing.T) {
-		run(t, failover.Local, failover.Options{Row: 64}, func(r *rig) {
+		run(t, failover.FailLocal, failover.Options{Row: 64}, func(r *rig) {
 			r.shared.set(slow(80 * time.Millisecond))
 			for i := range 5 {
 				r.take(fmt.Sprint(i), daily)
@@ -270,7 +270,7 @@ func TestLateAnswers(t *testing.T) {
 		})
 	})
 	t.Run("it was merged before", func(t *testing.T) {
-		run(t, failover.Local, failover.Options{Row: 64}, func(r *rig) {
+		run(t, failover.FailLocal, failover.Options{Row: 64}, func(r *rig) {
 			release := make(chan struct{})
 			r.shared.set(hangs(release))
 			r.take("a", daily)
@@ -283,7 +283,7 @@ func TestLateAnswers(t *testing.T) {
 		})
 	})
 	t.Run("the request was refused", func(t *testing.T) {
-		run(t, failover.Closed, failover.Options{Row: 64}, func(r *rig) {
+		run(t, failover.FailClosed, failover.Options{Row: 64}, func(r *rig) {
 			r.shared.set(slow(80 * time.Millisecond))
 			if _, err := r.Take(ctx, "a", daily, 7); err == nil {
 				r.Fatal("it was not refused")
@@ -293,7 +293,7 @@ func TestLateAnswers(t *testing.T) {
 		})
 	})
 	t.Run("the request was admitted uncounted", func(t *testing.T) {
-		run(t, failover.Open, failover.Options{Row: 64}, func(r *rig) {
+		run(t, failover.FailOpen, failover.Options{Row: 64}, func(r *rig) {
 			r.shared.set(slow(80 * time.Millisecond))
 			r.take("a", daily)
 			time.Sleep(time.Second)
@@ -301,7 +301,7 @@ func TestLateAnswers(t *testing.T) {
 		})
 	})
 	t.Run("it came while the journal was being merged", func(t *testing.T) {
-		run(t, failover.Local, failover.Options{Row: 64}, func(r *rig) {
+		run(t, failover.FailLocal, failover.Options{Row: 64}, func(r *rig) {
 			r.shared.set(down)
 			r.take("a", daily)
 			r.shared.set(slow(60 * time.Millisecond))
@@ -317,7 +317,7 @@ func TestLateAnswers(t *testing.T) {
 		})
 	})
 	t.Run("the caller left", func(t *testing.T) {
-		run(t, failover.Local, failover.Options{}, func(r *rig) {
+		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 			r.shared.set(slow(40 * time.Millisecond))
 			leaving, cancel := context.WithTimeout(ctx, time.Millisecond)
 			defer cancel()

@@ -46,12 +46,12 @@ func (m *merger) replay(ctx context.Context, e *entry) error {
 		}
 		e.reset = false
 	}
-	if e.lift {
-		_, err := m.capable.banner.Lift(ctx, e.subject)
+	if e.unban {
+		_, err := m.capable.banner.Unban(ctx, e.subject)
 		if err := m.unlessInvalid(err); err != nil {
 			return err
 		}
-		e.lift = false
+		e.unban = false
 	}
 	if left := time.Until(time.Unix(0, e.ban)); e.ban != 0 && left > 0 {
 		if err := m.unlessInvalid(m.capable.banner.Ban(ctx, e.subject, left)); err != nil {

@@ -7,19 +7,19 @@ import "fmt"
 type Mode uint8
 
 const (
-	// Local: an embedded engine decides, under the same plans. What it admits is
+	// FailLocal: an embedded engine decides, under the same plans. What it admits is
 	// charged to the primary once that is back.
-	Local Mode = iota + 1
-	// Open: every request is admitted, and counted nowhere.
-	Open
-	// Closed: no request is decided. The error wraps [ratelimit.ErrUnavailable],
+	FailLocal Mode = iota + 1
+	// FailOpen: every request is admitted, and counted nowhere.
+	FailOpen
+	// FailClosed: no request is decided. The error wraps [ratelimit.ErrUnavailable],
 	// which the middleware of package ratelimit answers with 503 and Retry-After.
-	Closed
+	FailClosed
 )
 
-var modes = [...]string{Local: "local", Open: "open", Closed: "closed"}
+var modes = [...]string{FailLocal: "local", FailOpen: "open", FailClosed: "closed"}
 
-func (m Mode) valid() bool { return m >= Local && m <= Closed }
+func (m Mode) valid() bool { return m >= FailLocal && m <= FailClosed }
 
 // String returns "local", "open" or "closed".
 func (m Mode) String() string {
@@ -39,7 +39,7 @@ func (m Mode) MarshalText() ([]byte, error) {
 
 // UnmarshalText reads what MarshalText wrote.
 func (m *Mode) UnmarshalText(text []byte) error {
-	for i := Local; i <= Closed; i++ {
+	for i := FailLocal; i <= FailClosed; i++ {
 		if modes[i] == string(text) {
 			*m = i
 			return nil

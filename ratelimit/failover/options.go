@@ -7,10 +7,10 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Options of a [Limiter]. The zero value works with the modes [Open] and
-// [Closed].
+// Options of a [Limiter]. The zero value works with the modes [FailOpen] and
+// [FailClosed].
 type Options struct {
-	// Local is the engine of mode [Local], which needs it; the other modes
+	// Local is the engine of mode [FailLocal], which needs it; the other modes
 	// ignore it. It is an embedded one: it answers at once. It belongs to this
 	// Limiter, and nothing else uses it.
 	Local ratelimit.Limiter
@@ -41,12 +41,12 @@ type Options struct {
 	// good.
 	Calls int
 
-	// Journal is how many subjects' usage mode [Local] keeps at most until it can
+	// Journal is how many subjects' usage mode [FailLocal] keeps at most until it can
 	// be merged, 1 to 1<<24, rounded up to a multiple of 32; 0 means 1<<16. One
 	// takes about 200 bytes and its name.
 	Journal int
 
-	// Shadow is for how many subjects mode [Local] remembers what the primary
+	// Shadow is for how many subjects mode [FailLocal] remembers what the primary
 	// last said, so that a quota that is exhausted there is exhausted here; at most
 	// 1<<24, rounded up to a multiple of 32; 0 means 1<<14; negative: none. One
 	// takes about 210 bytes. Only subjects that have used half of a quota, or were
@@ -75,7 +75,7 @@ func (o *Options) validate(mode Mode) error {
 		return fmt.Errorf("failover: Options.%s: %v is not from %v to %v", field, value, low, high)
 	}
 	switch {
-	case mode == Local && o.Local == nil:
+	case mode == FailLocal && o.Local == nil:
 		return fmt.Errorf("failover: Options.Local: mode %v needs an engine", mode)
 	case o.Budget < time.Millisecond || o.Budget > time.Minute:
 		return bad("Budget", o.Budget, time.Millisecond, time.Minute)

@@ -9,11 +9,11 @@ import (
 )
 
 // Reset implements [ratelimit.Resetter]. It waits for the primary for at most a
-// second, or the budget if that is longer, and so do Ban, Lift and Bans. Reset,
-// Ban and Lift are carried out one after the other; each waits for its turn for
+// second, or the budget if that is longer, and so do Ban, Unban and Bans. Reset,
+// Ban and Unban are carried out one after the other; each waits for its turn for
 // at most the same time.
 //
-// While the circuit is open, these are orders: in mode [Local] they hold here at
+// While the circuit is open, these are orders: in mode [FailLocal] they hold here at
 // once, and in the primary as soon as it is back. In the other modes they are
 // refused with [ratelimit.ErrUnavailable].
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
@@ -36,7 +36,7 @@ func (l *Limiter) Reset(ctx context.Context, subject string) error {
 		return err
 	}
 	l.shadow.forget(subject)
-	if l.mode == Local {
+	if l.mode == FailLocal {
 		return l.localCapable.resetter.Reset(ctx, subject)
 	}
 	return nil
@@ -75,7 +75,7 @@ func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration)
 
 // banHere bans for the time in which the primary does not decide.
 func (l *Limiter) banHere(ctx context.Context, subject string, length time.Duration) error {
-	if l.mode != Local {
+	if l.mode != FailLocal {
 		return nil
 	}
 	l.cast(ctx, subject) // the primary's ban would later replace this one
@@ -83,10 +83,10 @@ func (l *Limiter) banHere(ctx context.Context, subject string, length time.Durat
 	return l.localCapable.banner.Ban(ctx, subject, length)
 }
 
-// Lift implements [ratelimit.Banner]. While the circuit is open it reports
+// Unban implements [ratelimit.Banner]. While the circuit is open it reports
 // whether there was a ban that this process knows of.
-func (l *Limiter) Lift(ctx context.Context, subject string) (lifted bool, err error) {
-	if err := l.canFor(subject, "lift", bans); err != nil {
+func (l *Limiter) Unban(ctx context.Context, subject string) (unbanned bool, err error) {
+	if err := l.canFor(subject, "unban", bans); err != nil {
 		return false, err
 	}
 	done, err := l.turn(ctx)
@@ -104,24 +104,24 @@ func (l *Limiter) Lift(ctx context.Context, subject string) (lifted bool, err er
 			e.forgetBan()
 		}
 		err = l.commandInstead(ctx, subject, undo, func(ctx context.Context) (err error) {
-			*answer, err = l.capable.banner.Lift(ctx, subject)
+			*answer, err = l.capable.banner.Unban(ctx, subject)
 			return err
 		})
 		if err != nil {
 			return false, err
 		}
-		lifted = *answer
-	} else if err := l.order(subject, (*entry).orderLift); err != nil {
+		unbanned = *answer
+	} else if err := l.order(subject, (*entry).orderUnban); err != nil {
 		return false, err
 	}
-	kept := l.shadow.lift(subject)
-	if l.mode == Local {
-		here, err := l.localCapable.banner.Lift(ctx, subject)
+	kept := l.shadow.unban(subject)
+	if l.mode == FailLocal {
+		here, err := l.localCapable.banner.Unban(ctx, subject)
 		if !primary {
 			return here || kept, err
 		}
 	}
-	return lifted, nil
+	return unbanned, nil
 }
 
 // Bans implements [ratelimit.Banner]. While the circuit is open, in mode Local,
@@ -132,7 +132,7 @@ func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
 		return nil, err
 	}
 	if !l.primaryDecides() {
-		if l.mode == Local {
+		if l.mode == FailLocal {
 			return l.localCapable.banner.Bans(ctx)
 		}
 		return nil, l.refusal(nil)
@@ -148,7 +148,7 @@ func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
 	return *answer, nil
 }
 
-// turn waits until no other Reset, Ban or Lift is under way, so that two of them
+// turn waits until no other Reset, Ban or Unban is under way, so that two of them
 // leave the primary and the local engine in the same state. The caller calls done.
 func (l *Limiter) turn(ctx context.Context) (done func(), err error) {
 	waiting, cancel := context.WithTimeout(ctx, l.patience)
@@ -186,7 +186,7 @@ func (l *Limiter) commandInstead(ctx context.Context, subject string, undo func(
 
 // order enters what is to be done when the primary is back.
 func (l *Limiter) order(subject string, change func(*entry)) error {
-	if l.mode != Local {
+	if l.mode != FailLocal {
 		return l.refusal(nil)
 	}
 	if !l.journal.order(subject, change) {

@@ -49,14 +49,14 @@ func TestOrdersDuringAnOutage(t *testing.T) {
 			r.regain()
 			outcome(r, "after the ban", ratelimit.Allowed)
 		}},
-		{"a ban is lifted here and there", func(r *rig) {
+		{"a subject is unbanned here and there", func(r *rig) {
 			must(r, r.Ban(ctx, "a", time.Hour))
 			r.take("a", daily)
 			r.lose()
-			outcome(r, "before it is lifted", ratelimit.Banned)
-			lifted, err := r.Lift(ctx, "a")
-			if must(r, err); !lifted {
-				r.Error("Lift did not find the ban")
+			outcome(r, "before it is unbanned", ratelimit.Banned)
+			unbanned, err := r.Unban(ctx, "a")
+			if must(r, err); !unbanned {
+				r.Error("Unban did not find the ban")
 			}
 			outcome(r, "during the outage", ratelimit.Allowed)
 			r.regain()
@@ -73,33 +73,33 @@ func TestOrdersDuringAnOutage(t *testing.T) {
 			r.regain()
 			outcome(r, "after the outage", ratelimit.Banned)
 		}},
-		{"a ban that the primary gave is lifted before any request meets it here", func(r *rig) {
+		{"a subject that the primary banned is unbanned before any request meets it here", func(r *rig) {
 			r.shared.engine.Ban(ctx, "a", time.Hour)
 			r.take("a", daily)
 			r.lose()
-			lifted, err := r.Lift(ctx, "a")
-			if must(r, err); !lifted {
-				r.Error("Lift did not find the ban")
+			unbanned, err := r.Unban(ctx, "a")
+			if must(r, err); !unbanned {
+				r.Error("Unban did not find the ban")
 			}
 			outcome(r, "during the outage", ratelimit.Allowed)
-			lifted, err = r.Lift(ctx, "a")
-			if must(r, err); lifted {
-				r.Error("Lift found the ban again")
+			unbanned, err = r.Unban(ctx, "a")
+			if must(r, err); unbanned {
+				r.Error("Unban found the ban again")
 			}
 		}},
 		{"the last order holds", func(r *rig) {
 			r.lose()
 			must(r, r.Ban(ctx, "a", time.Hour))
-			_, err := r.Lift(ctx, "a")
+			_, err := r.Unban(ctx, "a")
 			must(r, err)
 			r.regain()
-			outcome(r, "banned, then lifted", ratelimit.Allowed)
+			outcome(r, "banned, then unbanned", ratelimit.Allowed)
 			r.lose()
-			_, err = r.Lift(ctx, "a")
+			_, err = r.Unban(ctx, "a")
 			must(r, err)
 			must(r, r.Ban(ctx, "a", time.Hour))
 			r.regain()
-			outcome(r, "lifted, then banned", ratelimit.Banned)
+			outcome(r, "unbanned, then banned", ratelimit.Banned)
 		}},
 		{"a reset holds here and there", func(r *rig) {
 			r.takeN("a", daily, 900)
@@ -125,7 +125,7 @@ func TestOrdersDuringAnOutage(t *testing.T) {
 		}},
 		{"an order that was not carried out yet is undone", func(r *rig) {
 			for i, undo := range []func() error{
-				func() error { _, err := r.Lift(ctx, "a"); return err },
+				func() error { _, err := r.Unban(ctx, "a"); return err },
 				func() error { return r.Ban(ctx, "a", time.Minute) },
 			} {
 				r.lose()
@@ -163,12 +163,12 @@ func TestOrdersDuringAnOutage(t *testing.T) {
 			r.regain()
 		}},
 	} {
-		t.Run(test.name, func(t *testing.T) { run(t, failover.Local, failover.Options{}, test.run) })
+		t.Run(test.name, func(t *testing.T) { run(t, failover.FailLocal, failover.Options{}, test.run) })
 	}
 }
 
 func TestOrdersNeedRoom(t *testing.T) {
-	run(t, failover.Local, failover.Options{Journal: 1}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{Journal: 1}, func(r *rig) {
 		r.lose()
 		refused := 0
 		for i := range 100 {
@@ -192,20 +192,20 @@ func TestOrdersNeedRoom(t *testing.T) {
 }
 
 func TestCommandsOfTheOtherModes(t *testing.T) {
-	for _, mode := range []failover.Mode{failover.Open, failover.Closed} {
+	for _, mode := range []failover.Mode{failover.FailOpen, failover.FailClosed} {
 		t.Run(mode.String(), func(t *testing.T) {
 			run(t, mode, failover.Options{}, func(r *rig) {
 				d := r.takeN("a", daily, 10)
 				if err := r.Ban(ctx, "b", time.Hour); err != nil {
 					r.Error(err)
 				}
-				if lifted, err := r.Lift(ctx, "b"); !lifted || err != nil {
-					r.Errorf("Lift: got %v, %v", lifted, err)
+				if unbanned, err := r.Unban(ctx, "b"); !unbanned || err != nil {
+					r.Errorf("Unban: got %v, %v", unbanned, err)
 				}
 				r.lose()
 				commands := map[string]func() error{
 					"Ban":    func() error { return r.Ban(ctx, "a", time.Hour) },
-					"Lift":   func() error { _, err := r.Lift(ctx, "a"); return err },
+					"Unban":  func() error { _, err := r.Unban(ctx, "a"); return err },
 					"Bans":   func() error { _, err := r.Bans(ctx); return err },
 					"Reset":  func() error { return r.Reset(ctx, "a") },
 					"Refund": func() error { return r.Refund(ctx, "a", &d) },
@@ -227,14 +227,14 @@ func TestCommandsOfTheOtherModes(t *testing.T) {
 }
 
 func TestCommandsEnd(t *testing.T) {
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		d := r.take("a", daily)
 		release := make(chan struct{})
 		defer close(release)
 		r.shared.set(hangs(release))
 		for name, command := range map[string]func() error{
 			"Ban":    func() error { return r.Ban(ctx, "a", time.Hour) },
-			"Lift":   func() error { _, err := r.Lift(ctx, "a"); return err },
+			"Unban":  func() error { _, err := r.Unban(ctx, "a"); return err },
 			"Bans":   func() error { _, err := r.Bans(ctx); return err },
 			"Reset":  func() error { return r.Reset(ctx, "a") },
 			"Refund": func() error { return r.Refund(ctx, "a", &d) },
@@ -262,7 +262,7 @@ func TestRefund(t *testing.T) {
 			r.Fatal(err)
 		}
 	}
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		there := r.takeN("a", daily, 10)
 		refund(r, there)
 		r.wantUsed("decided and refunded there", r.shared.engine, "a", daily, "0/24h0m0s")
@@ -280,7 +280,7 @@ func TestRefund(t *testing.T) {
 		refund(r, limited)
 		r.wantUsed("a denial gives nothing back", r.shared.engine, "a", daily, "7/24h0m0s")
 	})
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		r.shared.set(down)
 		d := r.takeN("a", daily, 10)
 		r.shared.set(nil)
@@ -289,7 +289,7 @@ func TestRefund(t *testing.T) {
 		r.wantUsed("refunded before it was merged", r.shared.engine, "a", daily, "0/24h0m0s")
 		r.wantUsed("refunded before it was merged", r.local, "a", daily, "0/24h0m0s")
 	})
-	run(t, failover.Open, failover.Options{}, func(r *rig) {
+	run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
 		r.takeN("a", daily, 10)
 		r.shared.set(down)
 		d := r.take("a", daily)
@@ -314,11 +314,11 @@ func TestCapabilities(t *testing.T) {
 		mode           failover.Mode
 		can            bool
 	}{
-		{"both can", full, newEngine(t), failover.Local, true},
-		{"the primary cannot", bare{full}, newEngine(t), failover.Local, false},
-		{"the local engine cannot", full, bare{newEngine(t)}, failover.Local, false},
-		{"the primary can and there is no other", full, nil, failover.Open, true},
-		{"the primary cannot and there is no other", bare{full}, nil, failover.Closed, false},
+		{"both can", full, newEngine(t), failover.FailLocal, true},
+		{"the primary cannot", bare{full}, newEngine(t), failover.FailLocal, false},
+		{"the local engine cannot", full, bare{newEngine(t)}, failover.FailLocal, false},
+		{"the primary can and there is no other", full, nil, failover.FailOpen, true},
+		{"the primary cannot and there is no other", bare{full}, nil, failover.FailClosed, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l, err := failover.New(test.primary, test.mode, failover.Options{Local: test.local, Budget: time.Minute})
@@ -331,10 +331,10 @@ func TestCapabilities(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, errPeek := l.Peek(ctx, "a", daily)
-			_, errLift := l.Lift(ctx, "a")
+			_, errLift := l.Unban(ctx, "a")
 			_, errBans := l.Bans(ctx)
 			for name, err := range map[string]error{
-				"Peek": errPeek, "Lift": errLift, "Bans": errBans,
+				"Peek": errPeek, "Unban": errLift, "Bans": errBans,
 				"Reset":  l.Reset(ctx, "a"),
 				"Refund": l.Refund(ctx, "a", &d),
 				"Ban":    l.Ban(ctx, "a", time.Minute),
@@ -351,7 +351,7 @@ func TestCapabilities(t *testing.T) {
 func TestBareEngines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		primary := newShared(t)
-		l, err := failover.New(bare{primary}, failover.Local, failover.Options{Local: bare{newEngine(t)}})
+		l, err := failover.New(bare{primary}, failover.FailLocal, failover.Options{Local: bare{newEngine(t)}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 // A stall of the primary that is twice as long as the budget fails all calls
 // that are under way, and does not open the circuit.
 func TestStallLeavesTheCircuitClosed(t *testing.T) {
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		var stall atomic.Int64 // when it ends, Unix nanoseconds
 		r.shared.set(func(context.Context) error {
 			time.Sleep(time.Until(time.Unix(0, stall.Load())))
@@ -47,7 +47,7 @@ func TestStallLeavesTheCircuitClosed(t *testing.T) {
 // A primary that hangs costs requests the budget for as long as ten of them
 // would take that come one after the other, and not longer.
 func TestHangOpensTheCircuit(t *testing.T) {
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		release := make(chan struct{})
 		defer close(release)
 		r.shared.set(hangs(release))
@@ -71,7 +71,7 @@ func TestHangOpensTheCircuit(t *testing.T) {
 // A charge that is taken back holds the place of its call: there are never more
 // goroutines than Options.Calls.
 func TestRefundOfALateChargeHoldsItsPlace(t *testing.T) {
-	run(t, failover.Closed, failover.Options{Calls: 1, Row: 64}, func(r *rig) {
+	run(t, failover.FailClosed, failover.Options{Calls: 1, Row: 64}, func(r *rig) {
 		release := make(chan struct{})
 		defer close(release)
 		r.shared.set(slow(80 * time.Millisecond))

@@ -22,7 +22,7 @@ type picky struct {
 	order  error
 }
 
-func (p *picky) Charge(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+func (p *picky) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
 	if err := p.pass(ctx); err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (p *picky) Charge(ctx context.Context, subject string, plan *ratelimit.Plan
 	if err := charge(ctx, subject); err != nil {
 		return err
 	}
-	return p.engine.Charge(ctx, subject, plan, units, at)
+	return p.engine.AddUsage(ctx, subject, plan, units, at)
 }
 
 func (p *picky) Ban(ctx context.Context, subject string, length time.Duration) error {
@@ -45,7 +45,7 @@ func (p *picky) Ban(ctx context.Context, subject string, length time.Duration) e
 // pick runs a test whose primary is picky.
 func pick(t *testing.T, opts failover.Options, test func(*rig, *picky)) {
 	t.Helper()
-	run(t, failover.Local, opts, func(r *rig) {
+	run(t, failover.FailLocal, opts, func(r *rig) {
 		p := &picky{shared: r.shared, charge: func(_ context.Context, subject string) error {
 			if strings.HasPrefix(subject, "bad") {
 				return errDown
@@ -53,7 +53,7 @@ func pick(t *testing.T, opts failover.Options, test func(*rig, *picky)) {
 			return nil
 		}}
 		opts.Local = r.local
-		l, err := failover.New(p, failover.Local, opts)
+		l, err := failover.New(p, failover.FailLocal, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestInvalidOrder(t *testing.T) {
 		if err := r.Ban(ctx, "a", time.Hour); err != nil {
 			r.Fatal(err)
 		}
-		if _, err := r.local.Lift(ctx, "a"); err != nil {
+		if _, err := r.local.Unban(ctx, "a"); err != nil {
 			r.Fatal(err)
 		}
 		r.take("a", daily)
@@ -207,7 +207,7 @@ type marking struct {
 	n       int
 }
 
-func (m *marking) ChargeOnce(ctx context.Context, mark, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+func (m *marking) AddUsageOnce(ctx context.Context, mark, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
 	if err := m.pass(ctx); err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (m *marking) ChargeOnce(ctx context.Context, mark, subject string, plan *ra
 	defer m.mu.Unlock()
 	if !m.marks[subject+mark] {
 		m.marks[subject+mark] = true
-		if err := m.engine.Charge(ctx, subject, plan, units, at); err != nil {
+		if err := m.engine.AddUsage(ctx, subject, plan, units, at); err != nil {
 			return err
 		}
 	}
@@ -251,9 +251,9 @@ func TestMergeIsMadeOnce(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			run(t, failover.Local, failover.Options{}, func(r *rig) {
+			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 				p := &marking{picky: &picky{shared: r.shared}, marks: map[string]bool{}, answers: test.answers}
-				l, err := failover.New(p, failover.Local, failover.Options{Local: r.local})
+				l, err := failover.New(p, failover.FailLocal, failover.Options{Local: r.local})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -286,9 +286,9 @@ func TestMergeIsMadeOnce(t *testing.T) {
 // A primary that hangs leaves a charge of unknown outcome in each budget. All of
 // them are made once in the end.
 func TestManyChargesOfUnknownOutcome(t *testing.T) {
-	run(t, failover.Local, failover.Options{Row: 20}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{Row: 20}, func(r *rig) {
 		p := &marking{picky: &picky{shared: r.shared}, marks: map[string]bool{}, answers: func(int) error { return nil }}
-		l, err := failover.New(p, failover.Local, failover.Options{Local: r.local, Row: 30})
+		l, err := failover.New(p, failover.FailLocal, failover.Options{Local: r.local, Row: 30})
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -19,7 +19,7 @@ type shadow struct {
 	reach int64 // how far apart decisions are whose answers may overtake each other, nanoseconds
 	seed  maphash.Seed
 	held  atomic.Int64
-	// commands counts the bans, lifts and resets by hand. What the primary
+	// commands counts the bans, unbans and resets by hand. What the primary
 	// decided while there was one may be from before it, and is not kept.
 	commands atomic.Uint64
 	shards   [shadowShards]shadowShard
@@ -171,8 +171,8 @@ func (x *shadowShard) drop(h uint64, now int64) {
 	delete(x.seen, victim)
 }
 
-// lift forgets the ban of subject. It reports whether there was one in force.
-func (s *shadow) lift(subject string) bool {
+// unban forgets the ban of subject. It reports whether there was one in force.
+func (s *shadow) unban(subject string) bool {
 	s.commands.Add(1)
 	x, h := s.find(subject)
 	if x == nil {
@@ -184,10 +184,10 @@ func (s *shadow) lift(subject string) bool {
 	if !known || kept.banEnds == 0 {
 		return false
 	}
-	lifted := kept.banEnds > time.Now().Unix()
+	unbanned := kept.banEnds > time.Now().Unix()
 	kept.banEnds = 0
 	x.seen[h] = kept
-	return lifted
+	return unbanned
 }
 
 // forget forgets subject.

@@ -21,11 +21,11 @@ type watched struct {
 	charging func() error
 }
 
-func (w *watched) Charge(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+func (w *watched) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
 	if err := w.charging(); err != nil {
 		return err
 	}
-	return w.Limiter.Charge(ctx, subject, plan, units, at)
+	return w.Limiter.AddUsage(ctx, subject, plan, units, at)
 }
 
 // others lets other goroutines run.
@@ -42,7 +42,7 @@ var two = ratelimit.MustPlan("two", ratelimit.Penalty{}, ratelimit.Quota{Limit: 
 func outage(t *testing.T, local ratelimit.Limiter, subjects int) *failover.Limiter {
 	t.Helper()
 	primary := newShared(t)
-	l, err := failover.New(primary, failover.Local, failover.Options{
+	l, err := failover.New(primary, failover.FailLocal, failover.Options{
 		Local: local, Row: 1, FirstProbe: time.Hour,
 		Budget: time.Minute, // a machine that is busy is no fault
 	})

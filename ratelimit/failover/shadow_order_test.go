@@ -111,7 +111,7 @@ func TestShadowOfAnswersOutOfOrder(t *testing.T) {
 			{at: 2 * ms, plan: daily, used: []int64{600}, banned: time.Hour},
 			{at: 1 * ms, plan: daily, used: []int64{600}, banned: time.Minute},
 		}, daily, 2 * time.Minute, "600/24h0m0s", true},
-		{"much later there is no ban: somebody lifted it", []answer{
+		{"much later there is no ban: somebody ended it", []answer{
 			{at: 0, plan: daily, used: []int64{600}, banned: time.Hour},
 			{at: time.Second, plan: daily, used: []int64{600}},
 		}, daily, 0, "600/24h0m0s", false},
@@ -160,7 +160,7 @@ func TestShadowOfAnswersOutOfOrder(t *testing.T) {
 					primary.answers = append(primary.answers, a.decision(time.Now()))
 				}
 				local := newEngine(t)
-				l, err := failover.New(primary, failover.Local, failover.Options{Local: local})
+				l, err := failover.New(primary, failover.FailLocal, failover.Options{Local: local})
 				if err != nil {
 					t.Fatal(err)
 				}

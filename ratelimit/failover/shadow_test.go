@@ -67,10 +67,10 @@ func TestShadow(t *testing.T) {
 				r.Errorf("after the ban: got %v", here.Outcome)
 			}
 		}},
-		{"a ban that was lifted is over", func(r *rig) {
+		{"a ban that was ended by hand is over", func(r *rig) {
 			for r.take("a", hasty).Outcome != ratelimit.Banned {
 			}
-			if _, err := r.Lift(ctx, "a"); err != nil {
+			if _, err := r.Unban(ctx, "a"); err != nil {
 				r.Fatal(err)
 			}
 			r.lose()
@@ -116,10 +116,10 @@ func TestShadow(t *testing.T) {
 			r.wantUsed("600 there and one here", r.shared.engine, "a", daily, "601/24h0m0s")
 		}},
 	} {
-		t.Run(test.name, func(t *testing.T) { run(t, failover.Local, failover.Options{}, test.run) })
+		t.Run(test.name, func(t *testing.T) { run(t, failover.FailLocal, failover.Options{}, test.run) })
 	}
 	t.Run("it can be turned off", func(t *testing.T) {
-		run(t, failover.Local, failover.Options{Shadow: -1}, func(r *rig) {
+		run(t, failover.FailLocal, failover.Options{Shadow: -1}, func(r *rig) {
 			r.takeN("a", daily, 1000)
 			r.lose()
 			if d := r.take("a", daily); !d.Allowed() {
@@ -128,7 +128,7 @@ func TestShadow(t *testing.T) {
 		})
 	})
 	t.Run("it is bounded", func(t *testing.T) {
-		run(t, failover.Local, failover.Options{Shadow: 64}, func(r *rig) {
+		run(t, failover.FailLocal, failover.Options{Shadow: 64}, func(r *rig) {
 			const subjects = 1000
 			for i := range subjects {
 				r.takeN(fmt.Sprint(i), daily, 1000)

@@ -14,7 +14,7 @@ import (
 // Two commands at once could leave the primary and the local engine in different
 // states.
 func TestCommandsTakeTurns(t *testing.T) {
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		var under, most atomic.Int64
 		r.shared.set(func(context.Context) error {
 			most.Store(max(most.Load(), under.Add(1)))
@@ -25,7 +25,7 @@ func TestCommandsTakeTurns(t *testing.T) {
 		var commands sync.WaitGroup
 		for range 5 {
 			commands.Go(func() { r.Ban(ctx, "a", time.Hour) })
-			commands.Go(func() { r.Lift(ctx, "a") })
+			commands.Go(func() { r.Unban(ctx, "a") })
 			commands.Go(func() { r.Reset(ctx, "a") })
 		}
 		commands.Wait()
@@ -49,11 +49,11 @@ func (b *banning) Ban(ctx context.Context, subject string, length time.Duration)
 // A ban of the outage is in the journal before it holds here, so that a request
 // which then finds the primary back meets it there.
 func TestBanIsInTheJournalFirst(t *testing.T) {
-	run(t, failover.Local, failover.Options{}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		var pending int64
 		local := &banning{Limiter: r.local}
 		local.banning = func() { pending = r.Stats().Pending }
-		l, err := failover.New(r.shared, failover.Local, failover.Options{Local: local})
+		l, err := failover.New(r.shared, failover.FailLocal, failover.Options{Local: local})
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -34,8 +34,8 @@ func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration) e
 	return nil
 }
 
-// Lift implements [ratelimit.Banner].
-func (l *Limiter) Lift(_ context.Context, subject string) (bool, error) {
+// Unban implements [ratelimit.Banner].
+func (l *Limiter) Unban(_ context.Context, subject string) (bool, error) {
 	if subject == "" {
 		return false, errNoSubject
 	}

@@ -184,7 +184,7 @@ func TestChargeOfNothingTakesNoPlace(t *testing.T) {
 			noon.Add(-time.Minute):    {5},
 			noon.Add(-24 * time.Hour): {5, 5},
 		} {
-			if err := l.Charge(ctx, "b", plan, units, at); err != nil {
+			if err := l.AddUsage(ctx, "b", plan, units, at); err != nil {
 				t.Errorf("charge of %v at %v: %v", units, at, err)
 			}
 		}

@@ -88,14 +88,14 @@ func (l *Limiter) Refund(_ context.Context, subject string, d *ratelimit.Decisio
 	return nil
 }
 
-// Charge implements [ratelimit.Charger].
-func (l *Limiter) Charge(_ context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+// AddUsage implements [ratelimit.UsageAdder].
+func (l *Limiter) AddUsage(_ context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
 	if err := plan.Check(subject, 1); err != nil {
 		return err
 	}
 	for i, n := range units {
 		if n < 0 {
-			return fmt.Errorf("%w: charge of %d units", ratelimit.ErrInvalid, n)
+			return fmt.Errorf("%w: usage of %d units", ratelimit.ErrInvalid, n)
 		}
 		units[i] = min(n, ratelimit.MaxLimit)
 	}

@@ -52,7 +52,7 @@ func TestHeldThrough(t *testing.T) {
 			}
 		},
 		"usage that came from elsewhere": func(t *testing.T, l *memory.Limiter, subject string) {
-			if err := l.Charge(ctx, subject, largePlan, [ratelimit.MaxQuotas]int64{1, 1}, noon); err != nil {
+			if err := l.AddUsage(ctx, subject, largePlan, [ratelimit.MaxQuotas]int64{1, 1}, noon); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -57,7 +57,7 @@ var _ interface {
 	ratelimit.Peeker
 	ratelimit.Resetter
 	ratelimit.Refunder
-	ratelimit.Charger
+	ratelimit.UsageAdder
 	ratelimit.Banner
 } = (*Limiter)(nil)
 

@@ -56,8 +56,8 @@ func fullStep(l *Limiter, clock *ratelimittest.Clock, r *rand.Rand, subject stri
 		clock.Set(clock.Now().Add(by))
 		return fmt.Sprint("clock ", clock.Now())
 	case n == 2:
-		banned, err := l.Lift(ctx, subject)
-		return fmt.Sprintln("lift", subject, banned, err)
+		banned, err := l.Unban(ctx, subject)
+		return fmt.Sprintln("unban", subject, banned, err)
 	case n == 3 && r.IntN(3) == 0:
 		return fmt.Sprintln("reset", subject, l.Reset(ctx, subject))
 	case n == 4:
@@ -66,7 +66,7 @@ func fullStep(l *Limiter, clock *ratelimittest.Clock, r *rand.Rand, subject stri
 	case n == 5 && len(*past) > 0:
 		return fmt.Sprintln("refund", (*past)[r.IntN(len(*past))]())
 	case n == 6:
-		return fmt.Sprintln("charge", subject, plan, l.Charge(ctx, subject, plan, [ratelimit.MaxQuotas]int64{1, 1}, clock.Now()))
+		return fmt.Sprintln("charge", subject, plan, l.AddUsage(ctx, subject, plan, [ratelimit.MaxQuotas]int64{1, 1}, clock.Now()))
 	}
 	d, err := l.Take(ctx, subject, plan, 1)
 	if err == nil && d.Allowed() {

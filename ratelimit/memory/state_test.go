@@ -55,7 +55,7 @@ func TestStateOutlivesTheEngine(t *testing.T) {
 	if err := l.Ban(ctx, "by hand", time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Lift(ctx, "13"); err != nil {
+	if _, err := l.Unban(ctx, "13"); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Reset(ctx, "27"); err != nil {
@@ -99,7 +99,7 @@ func TestStateOutlivesTheEngine(t *testing.T) {
 	}
 }
 
-func TestLoadedBanThatIsLiftedIsForgotten(t *testing.T) {
+func TestLoadedBanThatIsEndedIsForgotten(t *testing.T) {
 	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	d := disk{}
@@ -111,12 +111,12 @@ func TestLoadedBanThatIsLiftedIsForgotten(t *testing.T) {
 	if err := again.Load(slices.Collect(maps.Values(d))); err != nil {
 		t.Fatal(err)
 	}
-	if lifted, err := again.Lift(ctx, "a"); err != nil || !lifted {
-		t.Fatalf("Lift: %v, %v", lifted, err)
+	if unbanned, err := again.Unban(ctx, "a"); err != nil || !unbanned {
+		t.Fatalf("Unban: %v, %v", unbanned, err)
 	}
 	save(t, again, d)
 	if len(d) != 0 {
-		t.Errorf("a ban that was loaded and lifted is still among %d records", len(d))
+		t.Errorf("a ban that was loaded and ended by hand is still among %d records", len(d))
 	}
 }
 
@@ -135,10 +135,10 @@ func TestLoadReplaysWhatEverySaveWrote(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, subject := range []string{"lifted", "reset", "banned again", "used again"} {
+	for _, subject := range []string{"unbanned", "reset", "banned again", "used again"} {
 		step(func() error { take(t, l, subject, statePlan); return l.Ban(ctx, subject, time.Hour) })
 	}
-	step(func() error { _, err := l.Lift(ctx, "lifted"); return err })
+	step(func() error { _, err := l.Unban(ctx, "unbanned"); return err })
 	for _, subject := range []string{"reset", "banned again", "used again"} {
 		step(func() error { return l.Reset(ctx, subject) })
 	}
@@ -149,7 +149,7 @@ func TestLoadReplaysWhatEverySaveWrote(t *testing.T) {
 	if err := again.Load(file); err != nil {
 		t.Fatal(err)
 	}
-	for _, subject := range []string{"lifted", "reset", "banned again", "used again"} {
+	for _, subject := range []string{"unbanned", "reset", "banned again", "used again"} {
 		want, _ := l.Peek(ctx, subject, statePlan)
 		got, err := again.Peek(ctx, subject, statePlan)
 		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })); err != nil || diff != "" {

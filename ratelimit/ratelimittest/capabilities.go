@@ -132,14 +132,14 @@ func testRefundOwnWindows(b *bench) {
 }
 
 func testCharge(b *bench) {
-	charger, ok := b.engine.Limiter.(ratelimit.Charger)
+	charger, ok := b.engine.Limiter.(ratelimit.UsageAdder)
 	if !ok {
-		b.Skip("skipped: the engine is no Charger")
+		b.Skip("skipped: the engine is no UsageAdder")
 	}
 	p := ratelimit.MustPlan("charged", penalty(), ratelimit.PerMinute(10), ratelimit.PerDay(100))
 	charge := func(minute, day int64, at time.Time) {
 		b.Helper()
-		err := charger.Charge(context.Background(), "a", p, [ratelimit.MaxQuotas]int64{minute, day}, at)
+		err := charger.AddUsage(context.Background(), "a", p, [ratelimit.MaxQuotas]int64{minute, day}, at)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func testCharge(b *bench) {
 		"no plan":        {"a", nil, 1},
 		"no subject":     {"", p, 1},
 	} {
-		err := charger.Charge(context.Background(), c.subject, c.plan, [ratelimit.MaxQuotas]int64{c.units}, b.now)
+		err := charger.AddUsage(context.Background(), c.subject, c.plan, [ratelimit.MaxQuotas]int64{c.units}, b.now)
 		if !errors.Is(err, ratelimit.ErrInvalid) {
 			b.Errorf("a charge with %s: %v, want ErrInvalid", what, err)
 		}

@@ -115,7 +115,7 @@ func (h *history) step() string {
 		at := h.clock.Now().Add(time.Duration(h.rand.IntN(40)-25) * time.Second)
 		what := fmt.Sprint("charge ", units, " at ", at.Format("15:04:05"))
 		return h.compare(what, subject, plan, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
-			return ratelimit.Decision{}, l.(ratelimit.Charger).Charge(ctx, subject, plan, units, at)
+			return ratelimit.Decision{}, l.(ratelimit.UsageAdder).AddUsage(ctx, subject, plan, units, at)
 		})
 	case n < 46:
 		length := time.Duration(1+h.rand.IntN(30_000)) * time.Millisecond
@@ -123,9 +123,9 @@ func (h *history) step() string {
 			return ratelimit.Decision{}, l.(ratelimit.Banner).Ban(ctx, subject, length)
 		})
 	case n < 48:
-		return h.compare("lift", subject, nil, 0, func(l ratelimit.Limiter) (d ratelimit.Decision, err error) {
-			lifted, err := l.(ratelimit.Banner).Lift(ctx, subject)
-			if lifted {
+		return h.compare("unban", subject, nil, 0, func(l ratelimit.Limiter) (d ratelimit.Decision, err error) {
+			unbanned, err := l.(ratelimit.Banner).Unban(ctx, subject)
+			if unbanned {
 				d.Outcome = ratelimit.Banned
 			}
 			return d, err
@@ -146,10 +146,10 @@ func (h *history) step() string {
 	})
 }
 
-// charges reports whether the engine is a Charger, which not every one that keeps
+// charges reports whether the engine is a UsageAdder, which not every one that keeps
 // the rules of the model is.
 func (h *history) charges() bool {
-	_, ok := h.engine.Limiter.(ratelimit.Charger)
+	_, ok := h.engine.Limiter.(ratelimit.UsageAdder)
 	return ok
 }
 

@@ -45,13 +45,13 @@ func (m *Model) Refund(_ context.Context, name string, d *ratelimit.Decision) er
 	return nil
 }
 
-// Charge implements [ratelimit.Charger].
-func (m *Model) Charge(_ context.Context, name string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+// AddUsage implements [ratelimit.UsageAdder].
+func (m *Model) AddUsage(_ context.Context, name string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
 	if err := plan.Check(name, 1); err != nil {
 		return err
 	}
 	if slices.Min(units[:]) < 0 {
-		return fmt.Errorf("%w: charge of %v", ratelimit.ErrInvalid, units)
+		return fmt.Errorf("%w: usage of %v", ratelimit.ErrInvalid, units)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,8 +88,8 @@ func (m *Model) Ban(_ context.Context, name string, length time.Duration) error 
 	return nil
 }
 
-// Lift implements [ratelimit.Banner].
-func (m *Model) Lift(_ context.Context, name string) (bool, error) {
+// Unban implements [ratelimit.Banner].
+func (m *Model) Unban(_ context.Context, name string) (bool, error) {
 	if name == "" {
 		return false, errNoSubject
 	}

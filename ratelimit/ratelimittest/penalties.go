@@ -203,15 +203,15 @@ func testBanByHand(b *bench) {
 			b.Errorf("Bans: got %+v", ban)
 		}
 	}
-	if lifted, err := banner.Lift(ctx, "a"); err != nil || !lifted {
-		b.Errorf("Lift: got %v, %v, want true", lifted, err)
+	if unbanned, err := banner.Unban(ctx, "a"); err != nil || !unbanned {
+		b.Errorf("Unban: got %v, %v, want true", unbanned, err)
 	}
-	if lifted, err := banner.Lift(ctx, "a"); err != nil || lifted {
-		b.Errorf("Lift again: got %v, %v, want false", lifted, err)
+	if unbanned, err := banner.Unban(ctx, "a"); err != nil || unbanned {
+		b.Errorf("Unban again: got %v, %v, want false", unbanned, err)
 	}
-	b.want("after the ban was lifted the usage is as before", b.take(p), allowed, 8)
+	b.want("after the subject was unbanned the usage is as before", b.take(p), allowed, 8)
 	if bans, _ := banner.Bans(ctx); len(bans) != 1 {
-		b.Errorf("Bans after one was lifted: got %v", bans)
+		b.Errorf("Bans after one was unbanned: got %v", bans)
 	}
 	for _, length := range []time.Duration{0, -time.Second, ratelimit.MaxWindow + 1} {
 		if err := banner.Ban(ctx, "b", length); err == nil {

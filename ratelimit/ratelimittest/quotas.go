@@ -104,13 +104,13 @@ func testNoSubject(b *bench) {
 	if l, ok := b.engine.Limiter.(ratelimit.Refunder); ok {
 		refused("Refund", l.Refund(ctx, "", &d))
 	}
-	if l, ok := b.engine.Limiter.(ratelimit.Charger); ok {
-		refused("Charge", l.Charge(ctx, "", p, [ratelimit.MaxQuotas]int64{1}, time.Unix(0, d.Time)))
+	if l, ok := b.engine.Limiter.(ratelimit.UsageAdder); ok {
+		refused("Charge", l.AddUsage(ctx, "", p, [ratelimit.MaxQuotas]int64{1}, time.Unix(0, d.Time)))
 	}
 	if l, ok := b.engine.Limiter.(ratelimit.Banner); ok {
 		refused("Ban", l.Ban(ctx, "", time.Second))
-		_, err := l.Lift(ctx, "")
-		refused("Lift", err)
+		_, err := l.Unban(ctx, "")
+		refused("Unban", err)
 	}
 }
 

@@ -100,7 +100,7 @@ func Run(t *testing.T, new New, gaps Gaps) {
 		{"refunds", true, gaps.OneQuota, testRefund},
 		{"refunds no window but the decision's own", true, gaps.OneQuota, testRefundOwnWindows},
 		{"takes in what was admitted elsewhere", true, gaps.OneQuota, testCharge},
-		{"bans and lifts by hand", false, false, testBanByHand},
+		{"bans and unbans by hand", false, false, testBanByHand},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.skip {

@@ -64,7 +64,7 @@ func everything(l *redislimit.Limiter) error {
 		if d.Outcome != ratelimit.Banned {
 			return fmt.Errorf("%s: %v, want that it is banned", subject, d.Outcome)
 		}
-		if err := l.Charge(ctx, subject, plan, [ratelimit.MaxQuotas]int64{1}, time.Now()); err != nil {
+		if err := l.AddUsage(ctx, subject, plan, [ratelimit.MaxQuotas]int64{1}, time.Now()); err != nil {
 			return fmt.Errorf("Charge: %w", err)
 		}
 		if err := l.Ban(ctx, subject, time.Hour); err != nil {
@@ -82,8 +82,8 @@ func everything(l *redislimit.Limiter) error {
 		return fmt.Errorf("Bans: %d, %w", len(bans), err)
 	}
 	for _, ban := range bans {
-		if lifted, err := l.Lift(ctx, ban.Subject); err != nil || !lifted {
-			return fmt.Errorf("Lift: %v, %w", lifted, err)
+		if unbanned, err := l.Unban(ctx, ban.Subject); err != nil || !unbanned {
+			return fmt.Errorf("Unban: %v, %w", unbanned, err)
 		}
 		if err := l.Reset(ctx, ban.Subject); err != nil {
 			return fmt.Errorf("Reset: %w", err)

@@ -21,9 +21,9 @@ func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration)
 	return err
 }
 
-// Lift implements [ratelimit.Banner].
-func (l *Limiter) Lift(ctx context.Context, subject string) (bool, error) {
-	r, err := l.ask(ctx, question{op: opLift, subject: subject})
+// Unban implements [ratelimit.Banner].
+func (l *Limiter) Unban(ctx context.Context, subject string) (bool, error) {
+	r, err := l.ask(ctx, question{op: opUnban, subject: subject})
 	if err != nil {
 		return false, err
 	}

@@ -27,7 +27,7 @@ func newOnMini(t *testing.T) *Limiter {
 // The script reads the keys of a command before it writes any of them, so a key
 // that a command named twice would lose what its first mention wrote.
 func TestNoKeyStandsTwiceInACommand(t *testing.T) {
-	operations := []byte{opTake, opPeek, opRefund, opCharge, opBan, opLift, opReset, opShow}
+	operations := []byte{opTake, opPeek, opRefund, opCharge, opBan, opUnban, opReset, opShow}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, alone := range []bool{false, true} {
 		l := &Limiter{keys: newKeys("test")}

@@ -23,7 +23,7 @@
 // of the others. Refunds are shared in the same way. No call of the script names a
 // key twice. If a round trip
 // takes longer, one more batch can be under way for each 250 microseconds of it, up
-// to Options.Flights; the client's pool should have at least as many connections. In
+// to Options.MaxInFlight; the client's pool should have at least as many connections. In
 // a cluster all of this holds for each master on its own: one that does not answer
 // does not delay the subjects of the others.
 //
@@ -55,7 +55,7 @@
 // slots. While a cluster moves a slot, it refuses commands about keys that are on
 // both sides (TRYAGAIN): the engine then sends the subjects of the command again one
 // by one. A request that would start a ban is limited instead, and the first one after
-// the slot has moved starts it. A call of Ban, Lift, Reset or Charge, which needs a
+// the slot has moved starts it. A call of Ban, Unban, Reset or Charge, which needs a
 // second key, is sent again after pauses until the slot has moved. The engine gives up
 // when no caller waits any more, or after five seconds.
 //

@@ -44,7 +44,7 @@ func Example() {
 
 // Usage that was admitted elsewhere is charged once, however often the charge is
 // repeated because its answer was lost.
-func ExampleLimiter_ChargeOnce() {
+func ExampleLimiter_AddUsageOnce() {
 	server, err := miniredis.Run()
 	if err != nil {
 		log.Fatal(err)
@@ -63,7 +63,7 @@ func ExampleLimiter_ChargeOnce() {
 	units := [ratelimit.MaxQuotas]int64{15, 40} // in this minute, and in this day
 	mark := rand.Text()
 	for range 2 {
-		if err := limiter.ChargeOnce(context.Background(), mark, "alice", plan, units, noon); err != nil {
+		if err := limiter.AddUsageOnce(context.Background(), mark, "alice", plan, units, noon); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -182,7 +182,7 @@ func TestCutCharges(t *testing.T) {
 	for bytes := range 80 {
 		warm(t, l)
 		proxy.CutAfter(bytes)
-		err := l.Charge(ctx, "a", lasting(limit), [ratelimit.MaxQuotas]int64{7}, time.Now())
+		err := l.AddUsage(ctx, "a", lasting(limit), [ratelimit.MaxQuotas]int64{7}, time.Now())
 		proxy.CutAfter(-1)
 		if err != nil {
 			t.Errorf("cut after %d bytes: %v", bytes, err)
@@ -260,7 +260,7 @@ func TestKill(t *testing.T) {
 func TestStop(t *testing.T) {
 	s := redistest.Start(t)
 	const limit, leavers = 1 << 30, 200
-	l, err := redislimit.New(s.Client(), redislimit.Options{Flights: 1})
+	l, err := redislimit.New(s.Client(), redislimit.Options{MaxInFlight: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,10 +41,10 @@ func testForeignValues(t *testing.T, c redis.UniversalClient) {
 		"Peek":   func(l *redislimit.Limiter) error { return second(l.Peek(ctx, "a", strict)) },
 		"Refund": func(l *redislimit.Limiter) error { return l.Refund(ctx, "a", &d) },
 		"Charge": func(l *redislimit.Limiter) error {
-			return l.Charge(ctx, "a", strict, [ratelimit.MaxQuotas]int64{1}, time.Now())
+			return l.AddUsage(ctx, "a", strict, [ratelimit.MaxQuotas]int64{1}, time.Now())
 		},
 		"Ban":   func(l *redislimit.Limiter) error { return l.Ban(ctx, "a", time.Minute) },
-		"Lift":  func(l *redislimit.Limiter) error { return second(l.Lift(ctx, "a")) },
+		"Unban": func(l *redislimit.Limiter) error { return second(l.Unban(ctx, "a")) },
 		"Reset": func(l *redislimit.Limiter) error { return l.Reset(ctx, "a") },
 		"Takes": func(l *redislimit.Limiter) error { // more than the limit, in one batch
 			if err := redislimit.Batch(l, strict)([]string{"a", "a", "b"}); err != nil {
@@ -85,7 +85,7 @@ func testForeignValues(t *testing.T, c redis.UniversalClient) {
 				t.Errorf("Take without a ban, where the index is %s: %v", value, err)
 			}
 		}
-		for _, what := range []string{"Ban", "Lift", "Reset", "Take"} {
+		for _, what := range []string{"Ban", "Unban", "Reset", "Take"} {
 			holdForeign(t, c, index, what+" where the index is "+value, func() error { return operations[what](l) })
 		}
 		holdForeign(t, c, index, "Bans where the index is "+value, func() error { return second(l.Bans(ctx)) })

@@ -14,7 +14,7 @@ const (
 	opRefund = 'r'
 	opCharge = 'c'
 	opBan    = 'b'
-	opLift   = 'l'
+	opUnban  = 'l'
 	opReset  = 'x'
 	opShow   = 's'
 )
@@ -51,7 +51,7 @@ type charge struct {
 func (q *question) shared() bool { return q.op == opTake || q.op == opPeek || q.op == opRefund }
 
 // indexed reports whether the operation always needs the index of bans.
-func (q *question) indexed() bool { return q.op == opBan || q.op == opLift || q.op == opReset }
+func (q *question) indexed() bool { return q.op == opBan || q.op == opUnban || q.op == opReset }
 
 // A call is one caller's part in a group.
 type call struct {

@@ -119,11 +119,11 @@ func TestBatchSharesQuestions(t *testing.T) {
 	}
 	again := add(take("17"))
 	third := add(take("17"))
-	lift := question{op: opLift, subject: "17"}
-	add(lift)
-	add(lift)
+	unban := question{op: opUnban, subject: "17"}
+	add(unban)
+	add(unban)
 	if len(b.groups) != 32 {
-		t.Fatalf("30 subjects, two of them again, and two lifts made %d groups, want 32", len(b.groups))
+		t.Fatalf("30 subjects, two of them again, and two unbans made %d groups, want 32", len(b.groups))
 	}
 	again.left = true
 	if !b.seal() || third.place != 1 {

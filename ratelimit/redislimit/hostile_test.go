@@ -137,7 +137,7 @@ func TestSubjectsOfAnyBytes(t *testing.T) {
 				t.Fatalf("%.20q: %v, %v", subject, d.Outcome, err)
 			}
 		}
-		if err := l.ChargeOnce(ctx, subject, subject, plan, [ratelimit.MaxQuotas]int64{1}, time.Now()); err != nil {
+		if err := l.AddUsageOnce(ctx, subject, subject, plan, [ratelimit.MaxQuotas]int64{1}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -164,8 +164,8 @@ func TestSubjectsOfAnyBytes(t *testing.T) {
 		t.Errorf("%d subjects are banned, want the %d that were", len(banned), len(subjects))
 	}
 	for _, subject := range subjects {
-		if lifted, err := l.Lift(ctx, subject); err != nil || !lifted {
-			t.Errorf("Lift of %.20q: %v, %v", subject, lifted, err)
+		if unbanned, err := l.Unban(ctx, subject); err != nil || !unbanned {
+			t.Errorf("Unban of %.20q: %v, %v", subject, unbanned, err)
 		}
 		if err := l.Reset(ctx, subject); err != nil {
 			t.Error(err)
@@ -193,11 +193,11 @@ func TestRightsAreLost(t *testing.T) {
 		if err := l.Ban(ctx, "a", time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		for _, what := range []string{"Reset", "Lift"} {
+		for _, what := range []string{"Reset", "Unban"} {
 			setUser(t, s, rule+" -"+command)
 			var err error
-			if what == "Lift" {
-				_, err = l.Lift(ctx, "a")
+			if what == "Unban" {
+				_, err = l.Unban(ctx, "a")
 			} else {
 				err = l.Reset(ctx, "a")
 			}
@@ -266,10 +266,10 @@ func TestContextsThatHaveEnded(t *testing.T) {
 			"Peek":   func(ctx context.Context) error { return second(l.Peek(ctx, "a", plan)) },
 			"Refund": func(ctx context.Context) error { return l.Refund(ctx, "a", &d) },
 			"Charge": func(ctx context.Context) error {
-				return l.Charge(ctx, "a", plan, [ratelimit.MaxQuotas]int64{1}, time.Now())
+				return l.AddUsage(ctx, "a", plan, [ratelimit.MaxQuotas]int64{1}, time.Now())
 			},
 			"Ban":   func(ctx context.Context) error { return l.Ban(ctx, "a", time.Minute) },
-			"Lift":  func(ctx context.Context) error { return second(l.Lift(ctx, "a")) },
+			"Unban": func(ctx context.Context) error { return second(l.Unban(ctx, "a")) },
 			"Reset": func(ctx context.Context) error { return l.Reset(ctx, "a") },
 			"Bans":  func(ctx context.Context) error { return second(l.Bans(ctx)) },
 		} {

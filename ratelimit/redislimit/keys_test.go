@@ -18,11 +18,11 @@ func TestOptions(t *testing.T) {
 		wrong   string // the field, "" if none is
 	}{
 		{redislimit.Options{}, ""},
-		{redislimit.Options{Prefix: "app:limits", Flights: 64}, ""},
+		{redislimit.Options{Prefix: "app:limits", MaxInFlight: 64}, ""},
 		{redislimit.Options{Prefix: "app{1}"}, "Options.Prefix"},
 		{redislimit.Options{Prefix: strings.Repeat("a", 65)}, "Options.Prefix"},
-		{redislimit.Options{Flights: -1}, "Options.Flights"},
-		{redislimit.Options{Flights: 65}, "Options.Flights"},
+		{redislimit.Options{MaxInFlight: -1}, "Options.MaxInFlight"},
+		{redislimit.Options{MaxInFlight: 65}, "Options.MaxInFlight"},
 	} {
 		_, err := redislimit.New(c, test.options)
 		if (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
@@ -60,7 +60,7 @@ func TestEveryKeyExpires(t *testing.T) {
 	if _, err := l.Peek(ctx, "peeked", plan); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Charge(ctx, "charged", plan, [ratelimit.MaxQuotas]int64{1, 1}, start); err != nil {
+	if err := l.AddUsage(ctx, "charged", plan, [ratelimit.MaxQuotas]int64{1, 1}, start); err != nil {
 		t.Fatal(err)
 	}
 	keys := m.Keys()
@@ -141,11 +141,11 @@ func TestIndexIsPruned(t *testing.T) {
 }
 
 // What ends a ban takes it out of the index.
-func TestLiftAndResetLeaveNothing(t *testing.T) {
+func TestUnbanAndResetLeaveNothing(t *testing.T) {
 	m, c := mini(t)
 	l := newLimiter(t, c)
 	for what, end := range map[string]func() error{
-		"Lift":  func() error { return second(l.Lift(ctx, "a")) },
+		"Unban": func() error { return second(l.Unban(ctx, "a")) },
 		"Reset": func() error { return l.Reset(ctx, "a") },
 	} {
 		if err := l.Ban(ctx, "a", time.Hour); err != nil {

@@ -15,12 +15,12 @@
 --                      the charge was made 4, and for each quota the units to
 --                      add 4; the cost is not used
 --            b  ban    whole seconds 4, and nanoseconds 4
---            l  lift
+--            l  unban
 --            x  reset
 --            s  show
 -- ARGV[2]  For a take or a refund: how many requests each subject makes, 2 each.
 --          Empty: one.
--- ARGV[3]  For a ban, a lift, a reset, and a take that was answered "i": the
+-- ARGV[3]  For a ban, an unban, a reset, and a take that was answered "i": the
 --          name of the subject in the index. For a charge: not empty. For a take
 --          that cannot have the index: empty; it then starts no ban.
 --
@@ -33,7 +33,7 @@
 --   i  nothing was done: it would start a ban, and the index was not given
 --   e  nothing was done: the key holds something else
 -- where a value is its length 1, and the subject's value as it stands now; for
--- a lift, as it stood before.
+-- an unban, as it stood before.
 --
 -- A subject's value holds the n windows in which something was used, the shortest
 -- first: n times length 4 and end 4, then n times used 4. After them, if it was

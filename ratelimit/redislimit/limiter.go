@@ -21,9 +21,9 @@ type Options struct {
 	// "gatehouse". All processes that limit together use the same one.
 	Prefix string
 
-	// Flights is how many batches are under way to one master at once, 1 to 64;
+	// MaxInFlight is how many batches are under way to one master at once, 1 to 64;
 	// 0 means 8. See the package documentation under Throughput.
-	Flights int
+	MaxInFlight int
 
 	// Logger gets one warning for each server that evicts keys when its memory is
 	// full, since that grants quotas twice. Nil means [slog.Default].
@@ -36,8 +36,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("redislimit: Options.Prefix: %q holds a brace, which would change the hash tags", o.Prefix)
 	case len(o.Prefix) > 64:
 		return fmt.Errorf("redislimit: Options.Prefix: %d bytes, at most 64 are supported", len(o.Prefix))
-	case o.Flights < 0 || o.Flights > 64:
-		return fmt.Errorf("redislimit: Options.Flights: %d is not from 0 to 64", o.Flights)
+	case o.MaxInFlight < 0 || o.MaxInFlight > 64:
+		return fmt.Errorf("redislimit: Options.MaxInFlight: %d is not from 0 to 64", o.MaxInFlight)
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ var _ interface {
 	ratelimit.Peeker
 	ratelimit.Resetter
 	ratelimit.Refunder
-	ratelimit.OnceCharger
+	ratelimit.OnceUsageAdder
 	ratelimit.Banner
 } = (*Limiter)(nil)
 
@@ -83,8 +83,8 @@ func New(client redis.UniversalClient, opts Options) (*Limiter, error) {
 	if opts.Prefix == "" {
 		opts.Prefix = "gatehouse"
 	}
-	if opts.Flights == 0 {
-		opts.Flights = 8
+	if opts.MaxInFlight == 0 {
+		opts.MaxInFlight = 8
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
@@ -93,7 +93,7 @@ func New(client redis.UniversalClient, opts Options) (*Limiter, error) {
 	_, oneServer := client.(*redis.Client)
 	l.alone.Store(!oneServer)
 	l.calls.New = func() any { return &call{ready: make(chan struct{}, 1)} }
-	l.lanes.init(client, l.keys, opts.Flights, l.send)
+	l.lanes.init(client, l.keys, opts.MaxInFlight, l.send)
 	return l, nil
 }
 

@@ -101,8 +101,8 @@ func TestHalfMovedSlot(t *testing.T) {
 			if err := l.Ban(within(t), subject, time.Hour); err != nil {
 				t.Errorf("Ban while a slot moves: %v", err)
 			}
-			if _, err := l.Lift(within(t), subject); err != nil {
-				t.Errorf("Lift while a slot moves: %v", err)
+			if _, err := l.Unban(within(t), subject); err != nil {
+				t.Errorf("Unban while a slot moves: %v", err)
 			}
 			done.Add(1)
 		})
@@ -209,8 +209,8 @@ func TestSlotsMoveUnderLoad(t *testing.T) {
 			if err := l.Ban(within(t), subject, time.Hour); err != nil {
 				t.Errorf("Ban while a slot moves: %v", err)
 			}
-			if banned, err := l.Lift(within(t), subject); err != nil || !banned {
-				t.Errorf("Lift while a slot moves: %v, %v", banned, err)
+			if banned, err := l.Unban(within(t), subject); err != nil || !banned {
+				t.Errorf("Unban while a slot moves: %v, %v", banned, err)
 			}
 		}
 	})

@@ -11,7 +11,7 @@ import (
 // one that exists and one that does not (TRYAGAIN), and has done nothing then.
 // Commands about several subjects are sent again for one subject at a time, which
 // always works. A request that would start a ban cannot have its index then: it is
-// limited, and the ban is left to a later one. A ban, a lift, a reset and a charge
+// limited, and the ban is left to a later one. A ban, an unban, a reset and a charge
 // wait until both keys are on one side.
 
 // patience is how long a command about two keys waits for a slot at most.

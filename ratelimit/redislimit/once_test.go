@@ -10,7 +10,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
-func TestChargeOnce(t *testing.T) {
+func TestAddUsageOnce(t *testing.T) {
 	m, c := mini(t)
 	now := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
 	m.SetTime(now)
@@ -18,7 +18,7 @@ func TestChargeOnce(t *testing.T) {
 	const limit = 1000
 	charge := func(mark, subject string, want int64) {
 		t.Helper()
-		err := l.ChargeOnce(ctx, mark, subject, lasting(limit), [ratelimit.MaxQuotas]int64{7}, now)
+		err := l.AddUsageOnce(ctx, mark, subject, lasting(limit), [ratelimit.MaxQuotas]int64{7}, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func TestChargeOnce(t *testing.T) {
 	charge("first", "b", 7)
 	m.FastForward(59 * time.Second)
 	charge("first", "a", 14)
-	err := l.ChargeOnce(ctx, "", "a", lasting(limit), [ratelimit.MaxQuotas]int64{7}, now)
+	err := l.AddUsageOnce(ctx, "", "a", lasting(limit), [ratelimit.MaxQuotas]int64{7}, now)
 	if !errors.Is(err, ratelimit.ErrInvalid) {
 		t.Errorf("a charge without a mark: got error %v, want one that wraps ErrInvalid", err)
 	}
@@ -59,7 +59,7 @@ func TestChargeOnceIsRepeatedLate(t *testing.T) {
 				now = now.Add(pause)
 				m.SetTime(now)
 				m.FastForward(pause)
-				if err := l.ChargeOnce(ctx, "mark", "a", plan, units, start.Add(ahead)); err != nil {
+				if err := l.AddUsageOnce(ctx, "mark", "a", plan, units, start.Add(ahead)); err != nil {
 					t.Fatal(err)
 				}
 				d, err := l.Peek(ctx, "a", plan)
@@ -89,7 +89,7 @@ func TestMarksOfTwoSubjects(t *testing.T) {
 	mark := strings.Repeat("a mark may be long", 4000)
 	for _, subject := range redislimit.Crowd(3) {
 		for range 2 {
-			if err := l.ChargeOnce(ctx, mark, subject, lasting(1000), [ratelimit.MaxQuotas]int64{7}, time.Now()); err != nil {
+			if err := l.AddUsageOnce(ctx, mark, subject, lasting(1000), [ratelimit.MaxQuotas]int64{7}, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -23,9 +23,9 @@ type arrangement struct {
 
 var arrangements = []arrangement{
 	{"redislimit alone", 0, []promise{withinLimit, counted, countedOnce, deniedAtLimit}},
-	{"failover local", failover.Local, []promise{answered, withinLocalLimit, counted, deniedAtLimit}},
-	{"failover closed", failover.Closed, []promise{withinLimit, counted, countedOnce, deniedAtLimit}},
-	{"failover open", failover.Open, []promise{answered, withinLimitOrOpen, countedOrOpen, deniedAtLimit}},
+	{"failover local", failover.FailLocal, []promise{answered, withinLocalLimit, counted, deniedAtLimit}},
+	{"failover closed", failover.FailClosed, []promise{withinLimit, counted, countedOnce, deniedAtLimit}},
+	{"failover open", failover.FailOpen, []promise{answered, withinLimitOrOpen, countedOrOpen, deniedAtLimit}},
 }
 
 // A primary is the engine in Redis. It counts the requests that reach it while
@@ -63,7 +63,7 @@ func newGuard(t *testing.T, mode failover.Mode, p *primary) *guard {
 			g.refused.Add(1)
 		}
 	}}
-	if mode == failover.Local {
+	if mode == failover.FailLocal {
 		local, err := memory.New(memory.Options{})
 		if err != nil {
 			t.Fatal(err)

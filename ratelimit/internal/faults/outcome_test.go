@@ -56,7 +56,7 @@ func (r *run) hold() (o outcome) {
 // limiter did not ask Redis for, or not successfully.
 func (r *run) holdOpen(uncounted int64) {
 	var want int64
-	if r.arrangement.mode == failover.Open {
+	if r.arrangement.mode == failover.FailOpen {
 		want = int64(r.guard.Stats().Fallbacks)
 	}
 	if uncounted != want {

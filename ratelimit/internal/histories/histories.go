@@ -35,7 +35,7 @@ type Options struct {
 	Subjects int           // 0 means 2
 	Seed     uint64        // of what the callers do
 	Errors   bool          // calls may fail, and it is then not known whether they had an effect
-	BansOnly bool          // callers peek, ban and lift, and do nothing else
+	BansOnly bool          // callers peek, ban and unban, and do nothing else
 	Pace     time.Duration // the longest pause of a caller between two calls; 0: none
 }
 
@@ -87,20 +87,20 @@ type history struct {
 // call does the calls of one caller.
 func (h *history) call(t testing.TB, caller int) {
 	r := rand.New(rand.NewPCG(h.Seed, uint64(caller)))
-	charger, _ := h.engine.(ratelimit.Charger)
+	charger, _ := h.engine.(ratelimit.UsageAdder)
 	var admitted []admission // what can be refunded
 	for range h.Calls {
 		in := input{subject: string(rune('a' + r.IntN(h.Subjects))), op: take, cost: 1}
 		switch n := r.IntN(100); {
 		case h.BansOnly:
-			in.op = []operation{peek, peek, peek, peek, ban, lift}[n%6]
+			in.op = []operation{peek, peek, peek, peek, ban, unban}[n%6]
 			in.cost = 0
 		case n < 5:
 			in.op, in.cost = reset, 0
 		case n < 8:
 			in.op, in.cost = ban, 0
 		case n < 14:
-			in.op, in.cost = lift, 0
+			in.op, in.cost = unban, 0
 		case n < 30:
 			in.op = peek
 		case n < 36 && len(admitted) > 0:
@@ -171,13 +171,13 @@ func (h *history) do(in input) (out output, d ratelimit.Decision) {
 		out.err = h.engine.Refund(ctx, in.subject, in.d)
 	case charge:
 		units := [ratelimit.MaxQuotas]int64{in.cost, in.cost}
-		out.err = h.engine.(ratelimit.Charger).Charge(ctx, in.subject, plan, units, time.Now())
+		out.err = h.engine.(ratelimit.UsageAdder).AddUsage(ctx, in.subject, plan, units, time.Now())
 	case reset:
 		out.err = h.engine.Reset(ctx, in.subject)
 	case ban:
 		out.err = h.engine.Ban(ctx, in.subject, ratelimit.MaxWindow)
-	case lift:
-		out.lifted, out.err = h.engine.Lift(ctx, in.subject)
+	case unban:
+		out.unbanned, out.err = h.engine.Unban(ctx, in.subject)
 	}
 	out.outcome, out.strikesLeft = d.Outcome, d.StrikesLeft
 	for i := range plan.Len() {

@@ -27,7 +27,7 @@ const (
 	refund operation = "refund"
 	charge operation = "charge"
 	ban    operation = "ban"
-	lift   operation = "lift"
+	unban  operation = "unban"
 )
 
 type input struct {
@@ -41,7 +41,7 @@ type output struct {
 	outcome     ratelimit.Outcome
 	remaining   [2]int64
 	strikesLeft int
-	lifted      bool
+	unbanned    bool
 	err         error // what became of the call is not known
 }
 
@@ -72,8 +72,8 @@ func (s state) step(in input) (state, output) {
 	case in.op == ban:
 		s.banned, s.strikes = true, 0
 		return s, out
-	case in.op == lift:
-		out.lifted = s.banned
+	case in.op == unban:
+		out.unbanned = s.banned
 		s.banned, s.strikes = false, 0
 		return s, out
 	case s.banned:
@@ -126,8 +126,8 @@ func describeCall(in, out any) string {
 	switch {
 	case o.err != nil:
 		return what + ": " + o.err.Error()
-	case i.op == lift:
-		return fmt.Sprintf("%s: %v", what, o.lifted)
+	case i.op == unban:
+		return fmt.Sprintf("%s: %v", what, o.unbanned)
 	case o.outcome == 0: // not a decision
 		return what
 	}

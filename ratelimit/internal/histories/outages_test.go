@@ -49,14 +49,14 @@ func (f *flapping) Ban(ctx context.Context, subject string, length time.Duration
 	return f.Limiter.Ban(ctx, subject, length)
 }
 
-func (f *flapping) Lift(ctx context.Context, subject string) (bool, error) {
+func (f *flapping) Unban(ctx context.Context, subject string) (bool, error) {
 	if err := f.fails(); err != nil {
 		return false, err
 	}
-	return f.Limiter.Lift(ctx, subject)
+	return f.Limiter.Unban(ctx, subject)
 }
 
-// An apart engine lets no Peek come while a Ban or a Lift is under way: those
+// An apart engine lets no Peek come while a Ban or an Unban is under way: those
 // change two engines, and a circuit that opens between shows which one is first.
 type apart struct {
 	*failover.Limiter
@@ -75,10 +75,10 @@ func (a *apart) Ban(ctx context.Context, subject string, length time.Duration) e
 	return a.Limiter.Ban(ctx, subject, length)
 }
 
-func (a *apart) Lift(ctx context.Context, subject string) (bool, error) {
+func (a *apart) Unban(ctx context.Context, subject string) (bool, error) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	return a.Limiter.Lift(ctx, subject)
+	return a.Limiter.Unban(ctx, subject)
 }
 
 // Bans by hand are explained by one order, although the primary comes and goes,
@@ -87,7 +87,7 @@ func TestFailoverBansThroughOutages(t *testing.T) {
 	outages := uint64(0)
 	for seed := range uint64(12) {
 		f := &flapping{Limiter: newEngine(t)}
-		l, err := failover.New(f, failover.Local, failover.Options{
+		l, err := failover.New(f, failover.FailLocal, failover.Options{
 			Local: newEngine(t), Row: 1, FirstProbe: time.Millisecond, LastProbe: time.Millisecond,
 			Budget: time.Minute, // a machine that is busy is no fault
 		})

@@ -20,7 +20,7 @@ import (
 
 // Config says what [New] makes a handler of.
 type Config struct {
-	// Bans is the engine whose bans are listed and lifted.
+	// Bans is the engine whose bans are listed and ended.
 	Bans ratelimit.Banner
 
 	// Checks are what /readyz reports, in this order.

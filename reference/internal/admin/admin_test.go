@@ -195,25 +195,25 @@ func TestClientListsAndLifts(t *testing.T) {
 		t.Errorf("Bans, those that end last first (-want +got):\n%s", diff)
 	}
 
-	type lift struct {
+	type unban struct {
 		was bool
 		err error
 	}
-	do := func(was bool, err error) lift { return lift{was, err} }
-	for i, got := range []lift{
-		do(c.LiftOwner(t.Context(), owner)),
-		do(c.LiftNetwork(t.Context(), "::ffff:192.0.2.1")),
-		do(c.LiftNetwork(t.Context(), "2001:db8:0:1::/64")),
+	do := func(was bool, err error) unban { return unban{was, err} }
+	for i, got := range []unban{
+		do(c.UnbanOwner(t.Context(), owner)),
+		do(c.UnbanNetwork(t.Context(), "::ffff:192.0.2.1")),
+		do(c.UnbanNetwork(t.Context(), "2001:db8:0:1::/64")),
 	} {
 		if !got.was || got.err != nil {
-			t.Errorf("lift %d = %v, %v, want true", i, got.was, got.err)
+			t.Errorf("unban %d = %v, %v, want true", i, got.was, got.err)
 		}
 	}
-	if was, err := c.LiftOwner(t.Context(), owner); was || err != nil {
+	if was, err := c.UnbanOwner(t.Context(), owner); was || err != nil {
 		t.Errorf("lifting a ban twice = %v, %v, want false", was, err)
 	}
 	if bans, err := c.Bans(t.Context()); err != nil || len(bans) != 0 {
-		t.Errorf("Bans when all are lifted = %v, %v", bans, err)
+		t.Errorf("Bans when all have ended = %v, %v", bans, err)
 	}
 }
 
@@ -239,8 +239,8 @@ func TestClientErrors(t *testing.T) {
 	if _, err := client(guarded, "").Bans(t.Context()); !errors.Is(err, admin.ErrToken) {
 		t.Errorf("Bans without a token = %v, want ErrToken", err)
 	}
-	if _, err := client(guarded, "another-token-of-some-length").LiftOwner(t.Context(), "ada"); !errors.Is(err, admin.ErrToken) {
-		t.Errorf("LiftOwner with another token = %v, want ErrToken", err)
+	if _, err := client(guarded, "another-token-of-some-length").UnbanOwner(t.Context(), "ada"); !errors.Is(err, admin.ErrToken) {
+		t.Errorf("UnbanOwner with another token = %v, want ErrToken", err)
 	}
 
 	for _, tt := range []struct {

@@ -28,9 +28,9 @@ type bans struct {
 	Bans []Ban `json:"bans"`
 }
 
-// lifted says whether there was a ban. Strikes are forgotten in either case.
-type lifted struct {
-	Lifted bool `json:"lifted"`
+// unbanned says whether there was a ban. Strikes are forgotten in either case.
+type unbanned struct {
+	Unbanned bool `json:"unbanned"`
 }
 
 // listBans lists the bans that end last first, since operators are most likely to
@@ -70,7 +70,7 @@ func (a *admin) liftBan(w http.ResponseWriter, r *http.Request) error {
 	}
 	e := entryOf(r.Context())
 	e.subject = subject
-	was, err := a.Bans.Lift(r.Context(), subject)
+	was, err := a.Bans.Unban(r.Context(), subject)
 	switch {
 	case err != nil:
 		e.outcome = "failed"
@@ -80,7 +80,7 @@ func (a *admin) liftBan(w http.ResponseWriter, r *http.Request) error {
 	default:
 		e.outcome = "was not banned"
 	}
-	return writeJSON(w, http.StatusOK, lifted{was})
+	return writeJSON(w, http.StatusOK, unbanned{was})
 }
 
 // subjectOf reads a query of exactly one parameter.

@@ -38,21 +38,21 @@ func (c Client) Bans(ctx context.Context) ([]Ban, error) {
 	return answer.Bans, err
 }
 
-// LiftOwner lifts the ban of an owner and forgets its strikes. It reports whether
+// UnbanOwner ends the ban of an owner and forgets its strikes. It reports whether
 // there was a ban.
-func (c Client) LiftOwner(ctx context.Context, owner string) (bool, error) {
-	return c.lift(ctx, "owner", owner)
+func (c Client) UnbanOwner(ctx context.Context, owner string) (bool, error) {
+	return c.unban(ctx, "owner", owner)
 }
 
-// LiftNetwork does the same for a network, which may be given as an address in it.
-func (c Client) LiftNetwork(ctx context.Context, network string) (bool, error) {
-	return c.lift(ctx, "network", network)
+// UnbanNetwork does the same for a network, which may be given as an address in it.
+func (c Client) UnbanNetwork(ctx context.Context, network string) (bool, error) {
+	return c.unban(ctx, "network", network)
 }
 
-func (c Client) lift(ctx context.Context, kind, name string) (bool, error) {
-	var answer lifted
+func (c Client) unban(ctx context.Context, kind, name string) (bool, error) {
+	var answer unbanned
 	err := c.do(ctx, http.MethodDelete, url.Values{kind: {name}}, &answer)
-	return answer.Lifted, err
+	return answer.Unbanned, err
 }
 
 // do sends a request for /bans and reads the answer into out.

@@ -107,7 +107,7 @@ func TestCrossSiteRequestsAreRefused(t *testing.T) {
 			t.Errorf("a profile with %q: %d, want 200", fields, w.Code)
 		}
 	}
-	if w := serve(open, "DELETE", "/bans?owner=ada", local); w.Body.String() != `{"lifted":true}`+"\n" {
+	if w := serve(open, "DELETE", "/bans?owner=ada", local); w.Body.String() != `{"unbanned":true}`+"\n" {
 		t.Errorf("after all that, lifting the ban of ada: %s, want it to be there still", w.Body)
 	}
 }

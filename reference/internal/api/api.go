@@ -81,20 +81,20 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	charge, err := ratelimit.New(a.Limiter, a.caller, ratelimit.Options{
-		OnFailure:   a.OnLimiterFailure,
-		DraftFields: a.DraftFields,
-		Refund:      true,
-		Observe:     observe,
-		Errors:      a.errors,
+		OnFailure:    a.OnLimiterFailure,
+		DraftHeaders: a.DraftHeaders,
+		Refund:       true,
+		Observe:      observe,
+		Errors:       a.errors,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	spare, err := ratelimit.New(a.Limiter, a.unchargedCaller, ratelimit.Options{
-		OnFailure:   ratelimit.Open, // what follows says that the limiter fails, if that matters
-		DraftFields: a.DraftFields,
-		Observe:     observeUncharged,
-		Errors:      a.errors,
+		OnFailure:    ratelimit.FailOpen, // what follows says that the limiter fails, if that matters
+		DraftHeaders: a.DraftHeaders,
+		Observe:      observeUncharged,
+		Errors:       a.errors,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)

@@ -75,10 +75,10 @@ func (a *api) peek(next, charged http.Handler) http.Handler {
 			return
 		}
 		h := w.Header()
-		d.SetFields(h)
+		d.SetHeaders(h)
 		h.Del("Retry-After") // is for requests that are refused
-		if a.DraftFields {
-			d.SetDraftFields(h)
+		if a.DraftHeaders {
+			d.SetDraftHeaders(h)
 		}
 		note(r, c, d, "uncharged")
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), peekedKey{}, &d)))

@@ -60,9 +60,9 @@ type Config struct {
 	// operation. It must be safe for concurrent use, and return quickly.
 	OnDeprecatedUse func(operation, owner string)
 
-	// DraftFields adds RateLimit and RateLimit-Policy; see
-	// [ratelimit.Decision.SetDraftFields].
-	DraftFields bool
+	// DraftHeaders adds RateLimit and RateLimit-Policy; see
+	// [ratelimit.Decision.SetDraftHeaders].
+	DraftHeaders bool
 
 	// OnLimiterFailure says how to answer requests that the limiter cannot decide.
 	OnLimiterFailure ratelimit.OnFailure

@@ -137,7 +137,7 @@ func TestLimiterFails(t *testing.T) {
 		want(t, closed.Do(t, r), 503, "unavailable")
 		want(t, closed.Do(t, none(r)), 503, "unavailable")
 	}
-	open := start(t, func(c *api.Config) { c.Limiter, c.OnLimiterFailure = brokenLimiter{}, ratelimit.Open })
+	open := start(t, func(c *api.Config) { c.Limiter, c.OnLimiterFailure = brokenLimiter{}, ratelimit.FailOpen })
 	open.Now = time.Now
 	want(t, open.Get(t, "/v1/pets"), 200, "")
 	want(t, open.Get(t, "/v1/usage"), 503, "unavailable")

@@ -261,7 +261,7 @@ func TestAPlanThatChangesKeepsItsUsage(t *testing.T) {
 
 func TestDraftFields(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *api.Config) { c.DraftFields = true })
+	s := start(t, func(c *api.Config) { c.DraftHeaders = true })
 	c := s.with(s.key(t, "modern", "free"))
 	for _, target := range []string{"/v1/pets", "/v1/usage"} {
 		resp := c.Get(t, target)

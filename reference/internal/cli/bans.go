@@ -74,9 +74,9 @@ func (c bansLiftCmd) Run(ctx context.Context, o output) error {
 	if err != nil {
 		return err
 	}
-	whose, lift := c.Owner, client.LiftOwner
+	whose, lift := c.Owner, client.UnbanOwner
 	if c.Network != "" {
-		whose, lift = c.Network, client.LiftNetwork
+		whose, lift = c.Network, client.UnbanNetwork
 	}
 	was, err := lift(ctx, whose)
 	if err != nil {

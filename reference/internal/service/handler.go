@@ -27,7 +27,7 @@ func (s *state) newHandler(c *config.Config) (http.Handler, error) {
 		Client:          client,
 		Deprecations:    c.Deprecations,
 		OnDeprecatedUse: s.uses.Count,
-		DraftFields:     c.DraftHeaders,
+		DraftHeaders:    c.DraftHeaders,
 		Origins:         c.CORSOrigins,
 		Logger:          s.logger,
 	})

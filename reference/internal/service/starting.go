@@ -76,7 +76,7 @@ func (p *progress) serving(context.Context) error {
 	return errStarting
 }
 
-// bans is the engine's side that lists and lifts bans, as soon as there is one.
+// bans is the engine's side that lists and ends bans, as soon as there is one.
 type bans struct{ *progress }
 
 func (b bans) banner() (ratelimit.Banner, error) {
@@ -95,13 +95,13 @@ func (b bans) Ban(ctx context.Context, subject string, length time.Duration) err
 	return banner.Ban(ctx, subject, length)
 }
 
-// Lift implements [ratelimit.Banner].
-func (b bans) Lift(ctx context.Context, subject string) (bool, error) {
+// Unban implements [ratelimit.Banner].
+func (b bans) Unban(ctx context.Context, subject string) (bool, error) {
 	banner, err := b.banner()
 	if err != nil {
 		return false, err
 	}
-	return banner.Lift(ctx, subject)
+	return banner.Unban(ctx, subject)
 }
 
 // Bans implements [ratelimit.Banner].

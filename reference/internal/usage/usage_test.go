@@ -100,7 +100,7 @@ func TestUsageAndBansSurviveARestart(t *testing.T) {
 	}
 }
 
-func TestABanThatIsLiftedRightAfterARestartStaysLifted(t *testing.T) {
+func TestABanEndedRightAfterARestartStaysEnded(t *testing.T) {
 	db := openUsage(t, filepath.Join(t.TempDir(), "usage"))
 	first := load(t, db, noon)
 	if err := first.Ban(t.Context(), "owner:eve", time.Hour); err != nil {
@@ -108,8 +108,8 @@ func TestABanThatIsLiftedRightAfterARestartStaysLifted(t *testing.T) {
 	}
 	save(t, first, db, noon)
 	second := load(t, db, noon)
-	if was, err := second.Lift(t.Context(), "owner:eve"); err != nil || !was {
-		t.Fatalf("Lift = %v, %v, want true", was, err)
+	if was, err := second.Unban(t.Context(), "owner:eve"); err != nil || !was {
+		t.Fatalf("Unban = %v, %v, want true", was, err)
 	}
 	save(t, second, db, noon)
 	third := load(t, db, noon)

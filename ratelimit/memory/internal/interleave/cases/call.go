@@ -16,13 +16,13 @@ type limiter interface {
 	ratelimit.Peeker
 	ratelimit.Resetter
 	ratelimit.Refunder
-	ratelimit.Charger
+	ratelimit.UsageAdder
 	ratelimit.Banner
 }
 
 // A call is one call of a case.
 type call struct {
-	what    string // "take", "peek", "reset", "refund", "charge", "ban", "lift", "bans", "save", "clock"
+	what    string // "take", "peek", "reset", "refund", "charge", "ban", "unban", "bans", "save", "clock"
 	subject string
 	plan    *ratelimit.Plan
 	n       int64         // cost, or units for each quota
@@ -41,7 +41,7 @@ func charge(n int64, subject string, plan *ratelimit.Plan) call {
 	return call{what: "charge", subject: subject, plan: plan, n: n}
 }
 func reset(subject string) call { return call{what: "reset", subject: subject} }
-func lift(subject string) call  { return call{what: "lift", subject: subject} }
+func unban(subject string) call { return call{what: "unban", subject: subject} }
 func ban(subject string) call   { return call{what: "ban", subject: subject, length: time.Minute} }
 
 // refund gives back what the last take of the set-up that was allowed to the
@@ -75,7 +75,7 @@ func (c call) String() string {
 // An answer is what a call returned. It can be compared.
 type answer struct {
 	d    ratelimit.Decision
-	text string // of lift and bans
+	text string // of unban and bans
 	err  string
 }
 
@@ -120,13 +120,13 @@ func (c call) do(l limiter, given map[string]ratelimit.Decision) (a answer) {
 		for i := range c.plan.Len() {
 			units[i] = c.n
 		}
-		err = l.Charge(ctx, c.subject, c.plan, units, start)
+		err = l.AddUsage(ctx, c.subject, c.plan, units, start)
 	case "ban":
 		err = l.Ban(ctx, c.subject, c.length)
-	case "lift":
+	case "unban":
 		a.text = "there was no ban"
-		var lifted bool
-		if lifted, err = l.Lift(ctx, c.subject); lifted {
+		var unbanned bool
+		if unbanned, err = l.Unban(ctx, c.subject); unbanned {
 			a.text = "there was a ban"
 		}
 	case "bans":

@@ -23,9 +23,9 @@ func penalties() []Case {
 			after:   final("a", two),
 		},
 		{
-			Name:    "a strike beside a lift",
+			Name:    "a strike beside an unban",
 			setUp:   striked,
-			threads: threads(do(take("a", two)), do(lift("a"))),
+			threads: threads(do(take("a", two)), do(unban("a"))),
 			after:   final("a", two),
 		},
 		{
@@ -76,15 +76,15 @@ func penalties() []Case {
 			after:   final("a", two),
 		},
 		{
-			Name:    "a lift beside two takes",
+			Name:    "an unban beside two takes",
 			setUp:   banned,
-			threads: threads(do(lift("a")), do(take("a", two), take("a", two))),
+			threads: threads(do(unban("a")), do(take("a", two), take("a", two))),
 			after:   final("a", two),
 		},
 		{
-			Name:    "a lift beside a ban and a take",
+			Name:    "an unban beside a ban and a take",
 			setUp:   banned,
-			threads: threads(do(lift("a")), do(ban("a")), do(take("a", two))),
+			threads: threads(do(unban("a")), do(ban("a")), do(take("a", two))),
 			after:   final("a", two),
 		},
 		{
@@ -100,9 +100,9 @@ func penalties() []Case {
 			after:   final("a", graceful),
 		},
 		{
-			Name:    "a limited request within the grace, beside a ban and a lift",
+			Name:    "a limited request within the grace, beside a ban and an unban",
 			setUp:   spared,
-			threads: threads(do(take("a", graceful), take("a", graceful)), do(ban("a"), lift("a"))),
+			threads: threads(do(take("a", graceful), take("a", graceful)), do(ban("a"), unban("a"))),
 			after:   final("a", graceful),
 		},
 		{
@@ -118,10 +118,10 @@ func penalties() []Case {
 			after:   final("a", graceful),
 		},
 		{
-			Name:    "strikes beside a refund, a ban and a lift",
+			Name:    "strikes beside a refund, a ban and an unban",
 			Large:   true,
 			setUp:   striked,
-			threads: threads(do(take("a", two), take("a", two)), do(refund("a"), take("a", two)), do(ban("a"), lift("a"))),
+			threads: threads(do(take("a", two), take("a", two)), do(refund("a"), take("a", two)), do(ban("a"), unban("a"))),
 			after:   final("a", two),
 		},
 	}

@@ -62,7 +62,7 @@ func moves() []Case {
 		{
 			Name:    "the record of a ban that moves",
 			setUp:   do(take(front, large), take("a", two), ban("a")),
-			threads: threads(do(reset(front)), do(lift("a")), do(take("a", two))),
+			threads: threads(do(reset(front)), do(unban("a")), do(take("a", two))),
 			after:   final("a", two),
 		},
 		{

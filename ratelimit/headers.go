@@ -18,11 +18,11 @@ const (
 	fieldDraft      = "Ratelimit"
 )
 
-// SetFields sets X-RateLimit-Limit, -Remaining and -Reset in h, all three of
+// SetHeaders sets X-RateLimit-Limit, -Remaining and -Reset in h, all three of
 // the applicable quota, and Retry-After (RFC 9110 section 10.2.3) if the request
 // was denied. Reset is Unix time in seconds. It does nothing if d has no Plan,
 // like the decision that comes with an error.
-func (d *Decision) SetFields(h http.Header) {
+func (d *Decision) SetHeaders(h http.Header) {
 	if d.Plan == nil {
 		return
 	}
@@ -49,12 +49,12 @@ func (d *Decision) SetFields(h http.Header) {
 	}
 }
 
-// SetDraftFields sets RateLimit-Policy and RateLimit in h, as
+// SetDraftHeaders sets RateLimit-Policy and RateLimit in h, as
 // draft-ietf-httpapi-ratelimit-headers-11 sections 3 and 4 define them: a List of
 // Strings, one for each quota, with the quota q and the window w in seconds, and
 // with what remains, r, for the next t seconds. It does nothing if d has no Plan.
 // The draft may still change.
-func (d *Decision) SetDraftFields(h http.Header) {
+func (d *Decision) SetDraftHeaders(h http.Header) {
 	if d.Plan == nil {
 		return
 	}
