@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/animalstore/gatehouse v0.0.0
+	github.com/animalstore/gatehouse/ratelimit/redislimit v0.0.0
 	github.com/didip/tollbooth/v8 v8.0.1
 	github.com/go-chi/httprate v0.16.1
 	github.com/go-redis/redis_rate/v10 v10.0.1
@@ -28,4 +29,8 @@ require (
 	golang.org/x/sys v0.48.0 // indirect
 )
 
-replace github.com/animalstore/gatehouse => ../
+replace (
+	github.com/animalstore/gatehouse => ../
+	github.com/animalstore/gatehouse/ratelimit/internal/redistest => ../ratelimit/internal/redistest
+	github.com/animalstore/gatehouse/ratelimit/redislimit => ../ratelimit/redislimit
+)

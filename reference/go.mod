@@ -5,6 +5,8 @@ go 1.26.0
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/animalstore/gatehouse v0.0.0
+	github.com/animalstore/gatehouse/middleware/jsonbody v0.0.0
+	github.com/animalstore/gatehouse/ratelimit/redislimit v0.0.0
 	github.com/redis/go-redis/v9 v9.23.0
 )
 
@@ -49,7 +51,12 @@ require (
 	modernc.org/sqlite v1.61.1
 )
 
-replace github.com/animalstore/gatehouse => ../
+replace (
+	github.com/animalstore/gatehouse => ../
+	github.com/animalstore/gatehouse/middleware/jsonbody => ../middleware/jsonbody
+	github.com/animalstore/gatehouse/ratelimit/internal/redistest => ../ratelimit/internal/redistest
+	github.com/animalstore/gatehouse/ratelimit/redislimit => ../ratelimit/redislimit
+)
 
 // Only the tests of modernc.org/sqlite import it, and module proxies may lack this
 // version of it.

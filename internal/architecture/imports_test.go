@@ -1,7 +1,8 @@
-// Package architecture holds the rules on who may import whom.
+// Package architecture tests the rules on imports.
 package architecture
 
 import (
+	"errors"
 	"os/exec"
 	"slices"
 	"strings"
@@ -10,72 +11,100 @@ import (
 
 const module = "github.com/animalstore/gatehouse"
 
-// rules say what each package may import beside the standard library: packages
-// of this module, named from its root, and, by their module paths, others. What
-// is not listed may import nothing. A package that is imported for one thing
-// must not bring another. The internal packages of a folder belong to its package.
+// rules lists, for each package, the packages of Gatehouse that it may import,
+// without the module path, and the modules of others that it may depend on,
+// directly or not. The standard library is always allowed.
 var rules = map[string][]string{
-	"apierror":            {"internal/response"},
-	"deprecation":         {"apierror", "internal/response"},
-	"ratelimit":           {"apierror", "internal/response"},
-	"ratelimit/memory":    {"ratelimit", "apierror", "internal/response"},
-	"ratelimit/failover":  {"ratelimit", "apierror", "internal/response"},
-	"middleware":          {"apierror", "internal/response"},
-	"middleware/bearer":   {"apierror", "internal/response"},
-	"middleware/apikey":   {"middleware/bearer", "ratelimit", "apierror", "internal/response"},
-	"middleware/clientip": {},
-	"middleware/jsonbody": {"apierror", "internal/response", "github.com/santhosh-tekuri/jsonschema/v5"},
-	"ratelimit/redislimit": {"ratelimit", "apierror", "internal/response", "github.com/redis/go-redis/v9",
-		"github.com/cespare/xxhash/v2", "go.uber.org/atomic", "golang.org/x/sys"}, // what go-redis itself brings
-	"ratelimit/redisrate": {"ratelimit", "apierror", "internal/response", "github.com/go-redis/redis_rate/v10", "github.com/redis/go-redis/v9",
-		"github.com/cespare/xxhash/v2", "go.uber.org/atomic", "golang.org/x/sys"},
-	"ratelimit/ululelimit":    {"ratelimit", "apierror", "internal/response", "github.com/ulule/limiter/v3", "github.com/pkg/errors"},
-	"ratelimit/ratelimittest": {"ratelimit", "apierror", "internal/response", "github.com/google/go-cmp"},
-	"internal/response":       {},
-	"internal/mutate":         {},
+	"apierror":                       {"internal/response"},
+	"deprecation":                    {"apierror", "internal/response"},
+	"internal/mutate":                {},
+	"internal/response":              {},
+	"middleware":                     {"apierror", "internal/response"},
+	"middleware/apikey":              {"middleware/bearer", "ratelimit"},
+	"middleware/bearer":              {"apierror", "internal/response"},
+	"middleware/clientip":            {},
+	"middleware/jsonbody":            {"apierror", "github.com/santhosh-tekuri/jsonschema/v5"},
+	"ratelimit":                      {"apierror", "internal/response", "ratelimit/internal/fixedwindow"},
+	"ratelimit/failover":             {"ratelimit"},
+	"ratelimit/internal/fixedwindow": {},
+	"ratelimit/internal/redistest":   goRedis,
+	"ratelimit/memory":               {"ratelimit", "ratelimit/internal/fixedwindow"},
+	"ratelimit/ratelimittest":        {"ratelimit", "github.com/google/go-cmp"},
+	"ratelimit/redislimit":           slices.Concat(goRedis, []string{"ratelimit", "ratelimit/internal/fixedwindow"}),
+	"ratelimit/redisrate":            slices.Concat(goRedis, []string{"ratelimit", "github.com/go-redis/redis_rate/v10"}),
+	"ratelimit/ululelimit":           {"ratelimit", "github.com/ulule/limiter/v3", "github.com/pkg/errors"},
+}
+
+// goRedis is go-redis and the modules that it depends on.
+var goRedis = []string{"github.com/redis/go-redis/v9", "github.com/cespare/xxhash/v2", "go.uber.org/atomic", "golang.org/x/sys"}
+
+// unruled lists directories of programs and of tests, which may import anything.
+// No rule allows a package to import one of them.
+var unruled = []string{
+	"benchmarks", "examples", "reference", "internal/architecture",
+	"ratelimit/internal/integration", "ratelimit/memory/internal/interleave",
 }
 
 func TestImports(t *testing.T) {
-	packages := list(t, "{{.ImportPath}}", "../../...")
-	for _, path := range packages {
-		name := strings.TrimPrefix(path, module+"/")
-		if name == "internal/architecture" || strings.HasPrefix(name, "ratelimit/internal/") ||
-			strings.HasPrefix(name, "ratelimit/memory/internal/interleave") { // tests only
+	found := make(map[string]bool)
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.path, module+"/")
+		if slices.ContainsFunc(unruled, func(dir string) bool { return within(name, dir) }) {
 			continue
 		}
+		found[name] = true
 		allowed, known := rules[name]
 		if !known {
-			t.Errorf("%s: there is no rule on what it may import; add one", name)
+			t.Errorf("%s: no rule says what it may import; add one", name)
 			continue
 		}
-		for _, dep := range list(t, "{{if not .Standard}}{{.ImportPath}}{{end}}", "-deps", "../../"+name) {
-			if !permitted(dep, name, allowed) {
-				t.Errorf("%s imports %s, directly or not, and may not", name, dep)
+		for _, i := range p.imports {
+			if own, ours := strings.CutPrefix(i, module+"/"); ours && !slices.Contains(allowed, own) {
+				t.Errorf("%s must not import %s", name, own)
+			}
+		}
+		for _, d := range p.deps {
+			if other(d) && !slices.ContainsFunc(allowed, func(a string) bool { return within(d, a) }) {
+				t.Errorf("%s must not depend on %s", name, d)
 			}
 		}
 	}
 	for name := range rules {
-		if !slices.Contains(packages, module+"/"+name) {
-			t.Errorf("there is a rule for %s, and no such package", name)
+		if !found[name] {
+			t.Errorf("a rule names %s, which does not exist", name)
 		}
 	}
 }
 
-func permitted(dep, name string, allowed []string) bool {
-	if own, ours := strings.CutPrefix(dep, module+"/"); ours {
-		owner, _, _ := strings.Cut(own, "/internal/")
-		return owner == name || slices.Contains(allowed, own) || slices.Contains(allowed, owner)
-	}
-	return slices.ContainsFunc(allowed, func(a string) bool { return dep == a || strings.HasPrefix(dep, a+"/") })
+// other reports whether a package belongs neither to Gatehouse nor to the standard
+// library.
+func other(path string) bool {
+	host, _, _ := strings.Cut(path, "/")
+	return strings.Contains(host, ".") && !within(path, module)
 }
 
-// list runs go list in this module alone.
-func list(t *testing.T, format string, args ...string) []string {
+// within reports whether path is dir or below it.
+func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+
+type listed struct {
+	path          string
+	imports, deps []string // direct; direct or not
+}
+
+// packages lists the packages of all modules in the workspace.
+func packages(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.Command("go", append([]string{"list", "-f", format}, args...)...)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list %v: %v\n%s", args, err, err.(*exec.ExitError).Stderr)
+	const format = `{{.ImportPath}};{{join .Imports " "}};{{join .Deps " "}}`
+	out, err := exec.Command("go", "list", "-f", format, "work").Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		t.Fatalf("go list: %v\n%s", err, exit.Stderr)
+	} else if err != nil {
+		t.Fatal(err)
 	}
-	return strings.Fields(string(out))
+	var all []listed
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Split(strings.TrimSpace(line), ";")
+		all = append(all, listed{fields[0], strings.Fields(fields[1]), strings.Fields(fields[2])})
+	}
+	return all
 }

@@ -3,7 +3,7 @@
 // repository:
 //
 //	go run ./internal/mutate -sample 100 ./ratelimit/memory
-//	go run ./internal/mutate -files 'decide|charge' -tests ./ratelimit/memory,./ratelimit/internal/histories ./ratelimit/memory
+//	go run ./internal/mutate -files 'decide|charge' -tests ./ratelimit/memory,./ratelimit/internal/integration/histories ./ratelimit/memory
 //
 // No file is changed: the tests are built through go build's -overlay. A change
 // that does not compile is passed over, as is one that leaves the test binary as

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -18,8 +17,8 @@ import (
 )
 
 // BenchmarkTake measures a decision over two quotas beside the least that Redis
-// can be asked, a script that returns 1, and beside redis_rate, which takes two
-// calls for two quotas. All of them use plain go-redis clients of one server.
+// can be asked, a script that returns 1. Both use plain go-redis clients of one
+// server. The benchmarks module measures other libraries beside this one.
 func BenchmarkTake(b *testing.B) {
 	c := redistest.Start(b).Client()
 	l := newLimiter(b, c)
@@ -29,7 +28,6 @@ func BenchmarkTake(b *testing.B) {
 		ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(ratelimit.MaxLimit))
 	none := ratelimit.MustPlan("none", ratelimit.DefaultPenalty(),
 		ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(1))
-	rates := redis_rate.NewLimiter(c)
 	trivial := redis.NewScript("return 1")
 	if err := trivial.Load(ctx, c).Err(); err != nil {
 		b.Fatal(err)
@@ -65,13 +63,6 @@ func BenchmarkTake(b *testing.B) {
 		}},
 		{"gatehouse/denied", hot, func(subject string) error {
 			_, err := l.Take(ctx, subject, none, 1)
-			return err
-		}},
-		{"redis_rate/hot", hot, func(subject string) error {
-			_, err := rates.Allow(ctx, "m"+subject, redis_rate.PerMinute(1<<30))
-			if err == nil {
-				_, err = rates.Allow(ctx, "h"+subject, redis_rate.PerHour(1<<30))
-			}
 			return err
 		}},
 	} {

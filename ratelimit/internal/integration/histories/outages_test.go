@@ -9,7 +9,7 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
-	"github.com/animalstore/gatehouse/ratelimit/internal/histories"
+	"github.com/animalstore/gatehouse/ratelimit/internal/integration/histories"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 

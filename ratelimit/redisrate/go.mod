@@ -1,0 +1,24 @@
+module github.com/animalstore/gatehouse/ratelimit/redisrate
+
+go 1.26.0
+
+require (
+	github.com/alicebob/miniredis/v2 v2.40.0
+	github.com/animalstore/gatehouse v0.0.0
+	github.com/animalstore/gatehouse/ratelimit/internal/redistest v0.0.0
+	github.com/go-redis/redis_rate/v10 v10.0.1
+	github.com/google/go-cmp v0.7.0
+	github.com/redis/go-redis/v9 v9.23.0
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/yuin/gopher-lua v1.1.1 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+)
+
+replace (
+	github.com/animalstore/gatehouse => ../..
+	github.com/animalstore/gatehouse/ratelimit/internal/redistest => ../internal/redistest
+)
