@@ -121,20 +121,24 @@ func meet(ctx context.Context, first *redis.Client, node *Server) error {
 	return nil
 }
 
-// complete tells whether the node knows n nodes, and all slots are served.
+// complete returns an error unless the node knows n nodes and finds all slots
+// served. The state alone does not say so: with cluster-require-full-coverage no, it
+// is ok before the node has heard of the slots of the others.
 func complete(ctx context.Context, node *redis.Client, n int) error {
 	info, err := node.ClusterInfo(ctx).Result()
 	if err != nil {
 		return err
 	}
 	var state string
-	var known int
+	var known, served int
 	for line := range strings.Lines(info) {
 		_, _ = fmt.Sscanf(line, "cluster_state:%s", &state)
 		_, _ = fmt.Sscanf(line, "cluster_known_nodes:%d", &known)
+		_, _ = fmt.Sscanf(line, "cluster_slots_ok:%d", &served)
 	}
-	if state != "ok" || known != n {
-		return fmt.Errorf("%s: the cluster is %s and has %d nodes, want ok and %d", node.Options().Addr, state, known, n)
+	if state != "ok" || known != n || served != slots {
+		return fmt.Errorf("%s: the cluster is %s with %d nodes and %d slots, want ok with %d and %d",
+			node.Options().Addr, state, known, served, n, slots)
 	}
 	return nil
 }
