@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -350,6 +351,9 @@ func TestFullMemory(t *testing.T) {
 		if err != nil {
 			if !errors.Is(err, ratelimit.ErrUnavailable) {
 				t.Errorf("full memory: %v, want an error that wraps ErrUnavailable", err)
+			}
+			if !strings.Contains(err.Error(), "OOM") {
+				t.Errorf("full memory: %v, want the error of the server, OOM", err)
 			}
 			break
 		}

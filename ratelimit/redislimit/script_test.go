@@ -1,0 +1,119 @@
+package redislimit_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+)
+
+// A counter is what the engine and the model have in common.
+type counter interface {
+	ratelimit.Limiter
+	ratelimit.Peeker
+	ratelimit.UsageAdder
+	ratelimit.Banner
+}
+
+// A step has a subject do something at a time after the start.
+type step struct {
+	at time.Duration
+	do func(l counter, now time.Time) (ratelimit.Decision, error)
+}
+
+func take(at time.Duration, plan *ratelimit.Plan) step {
+	return step{at, func(l counter, _ time.Time) (ratelimit.Decision, error) { return l.Take(ctx, "a", plan, 1) }}
+}
+
+func peek(at time.Duration, plan *ratelimit.Plan) step {
+	return step{at, func(l counter, _ time.Time) (ratelimit.Decision, error) { return l.Peek(ctx, "a", plan) }}
+}
+
+// addUsage adds usage from another process, whose clock is ahead.
+func addUsage(at time.Duration, plan *ratelimit.Plan, units int64, ahead time.Duration) step {
+	return step{at, func(l counter, now time.Time) (ratelimit.Decision, error) {
+		return ratelimit.Decision{}, l.AddUsage(ctx, "a", plan, [ratelimit.MaxQuotas]int64{units}, now.Add(ahead))
+	}}
+}
+
+func ban(at, length time.Duration) step {
+	return step{at, func(l counter, _ time.Time) (ratelimit.Decision, error) {
+		return ratelimit.Decision{}, l.Ban(ctx, "a", length)
+	}}
+}
+
+// At the second in which something ends, and where the clock has stepped back, the
+// script decides as the model does.
+func TestBoundariesAgreeWithModel(t *testing.T) {
+	penalty := ratelimit.Penalty{
+		Strikes: 10, Decay: time.Hour, Ban: time.Minute, Growth: 2, Max: time.Hour, Forgive: time.Hour,
+	}
+	patient := penalty
+	patient.Grace = 6 * time.Second
+	strict := ratelimit.Penalty{
+		Strikes: 1, Decay: time.Hour, Ban: 10 * time.Second, Growth: 2, Max: time.Hour, Forgive: time.Minute,
+	}
+	quota := func(limit int64, window time.Duration) ratelimit.Quota {
+		return ratelimit.Quota{Limit: limit, Window: window}
+	}
+	plan := ratelimit.MustPlan
+	minute := plan("minute", penalty, quota(1, time.Minute))
+	minuteAndHour := plan("minute and hour", patient, quota(100, time.Minute), quota(5, time.Hour))
+	patientMinute := plan("patient minute", patient, quota(1, time.Minute))
+	ten := plan("ten seconds", patient, quota(1, 10*time.Second))
+	tenAndMinute := plan("ten seconds and minute", patient, quota(1, 10*time.Second), quota(1, time.Minute))
+	strictTen := plan("strict", strict, quota(1, 10*time.Second))
+	const sec, ms = time.Second, time.Millisecond
+	for name, steps := range map[string][]step{
+		"a ban that the clock has shortened, on a whole second, stays short": {
+			ban(30*sec, time.Minute), take(29*sec, minute), take(29*sec+500*ms, minute), take(31*sec, minute),
+		},
+		"strikes end with the second in which their record expires": {
+			take(50*sec, minute), take(55*sec, minute), take(56*sec, minute), peek(59*sec+999*ms, minute), peek(60*sec+250*ms, minute),
+		},
+		"a grace ends with the second in which its record expires": {
+			take(10*sec, patientMinute), take(11*sec, patientMinute),
+			take(20*sec, minuteAndHour), take(20*sec, minuteAndHour), take(20*sec, minuteAndHour), take(20*sec, minuteAndHour), take(20*sec, minuteAndHour),
+			take(60*sec+250*ms, minuteAndHour),
+		},
+		"so they do when the usage of another process fills the next window": {
+			take(10*sec, minute), take(11*sec, minute), take(12*sec, minute),
+			addUsage(13*sec, minute, 1, 50*sec), take(60*sec+250*ms, minute),
+		},
+		"a record lasts as long as a window that a change of plan brought": {
+			take(2*sec, ten), take(5*sec, ten), addUsage(6*sec, patientMinute, 1, 0), take(7*sec, tenAndMinute), take(12*sec, tenAndMinute),
+		},
+		"a ban that is over keeps its end when the clock steps back": {
+			take(1*sec, strictTen), take(2*sec, strictTen), take(3*sec, strictTen), // a ban until 13
+			take(21*sec, strictTen), take(5*sec, strictTen), // back before its end
+			take(70*sec, strictTen), take(71*sec, strictTen), take(72*sec, strictTen), // it is forgiven at 73
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+			m, c := mini(t)
+			clock := ratelimittest.NewClock(start)
+			l, model := newLimiter(t, c), ratelimittest.NewModel(clock.Now)
+			for i, step := range steps {
+				now := start.Add(step.at)
+				clock.Set(now)
+				m.SetTime(now)
+				want, err := step.do(model, now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := step.do(l, now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				samePlan := cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })
+				if diff := cmp.Diff(want, got, samePlan); diff != "" {
+					t.Fatalf("step %d, after %v: the engine (+) and the model (-) differ:\n%s", i+1, step.at, diff)
+				}
+			}
+		})
+	}
+}
