@@ -20,10 +20,10 @@ func stack(d *deprecation.Declaration) map[string]http.Handler {
 	}
 	return map[string]http.Handler{
 		"bare":                  ok,
-		"handler":               d.Handler(ok),
-		"announce, handler":     d.Announce(d.Handler(ok)),
-		"both on path":          on(d.Announce)(on(d.Handler)(ok)),
-		"another path, passing": deprecation.OnPath("/v1/pets", d.Announce)(ok),
+		"handler":               d.Enforce(ok),
+		"headers, enforce":      d.Headers(d.Enforce(ok)),
+		"both on path":          on(d.Headers)(on(d.Enforce)(ok)),
+		"another path, passing": deprecation.OnPath("/v1/pets", d.Headers)(ok),
 	}
 }
 
@@ -38,15 +38,15 @@ func run(h http.Handler) func() {
 
 func options() deprecation.Options {
 	return deprecation.Options{
-		Sunset: sunset, Successor: successor,
+		Since: since, Sunset: sunset, Successor: successor,
 		Brownouts: []deprecation.Brownout{{sunset.AddDate(0, -1, 0), sunset.AddDate(0, -1, 1)}},
 		OnUse:     func(*http.Request) {},
 	}
 }
 
 func BenchmarkHandler(b *testing.B) {
-	handlers := stack(deprecation.MustNew(since, options()))
-	for _, name := range []string{"bare", "handler", "announce, handler", "both on path", "another path, passing"} {
+	handlers := stack(deprecation.MustNew(options()))
+	for _, name := range []string{"bare", "handler", "headers, enforce", "both on path", "another path, passing"} {
 		b.Run(name, func(b *testing.B) {
 			serve := run(handlers[name])
 			b.ReportAllocs()
@@ -60,14 +60,14 @@ func BenchmarkHandler(b *testing.B) {
 // The links cost one allocation, and the wildcard of a pattern one for each
 // OnPath that matches.
 func TestAllocations(t *testing.T) {
-	want := map[string]float64{"bare": 0, "handler": 1, "announce, handler": 1, "both on path": 3, "another path, passing": 0}
+	want := map[string]float64{"bare": 0, "handler": 1, "headers, enforce": 1, "both on path": 3, "another path, passing": 0}
 	for name, h := range stack(declare(t, before, options())) {
 		if n := testing.AllocsPerRun(100, run(h)); n > want[name] {
 			t.Errorf("%s: %v allocations a request before the sunset, promised are %v", name, n, want[name])
 		}
 	}
 	d := declare(t, before, deprecation.Options{Sunset: sunset})
-	if n := testing.AllocsPerRun(100, run(d.Announce(d.Handler(ok)))); n != 0 {
+	if n := testing.AllocsPerRun(100, run(d.Headers(d.Enforce(ok)))); n != 0 {
 		t.Errorf("without links: %v allocations a request, promised are none", n)
 	}
 }

@@ -1,27 +1,9 @@
 package deprecation
 
 import (
-	"errors"
 	"slices"
 	"time"
 )
-
-func (b Brownout) check(since, sunset time.Time) error {
-	switch {
-	case sunset.IsZero():
-		return errors.New("there is no sunset to prepare for")
-	case b.Start.IsZero() || b.End.IsZero():
-		return errors.New("the start or the end is not set")
-	case !b.Start.Before(b.End):
-		return errors.New("the start is not before the end")
-	case b.Start.Before(since):
-		return errors.New("the start is before the deprecation")
-	case !b.End.Before(sunset):
-		// Its Retry-After would name an instant at which there is nothing to retry.
-		return errors.New("the end is not before the sunset")
-	}
-	return nil
-}
 
 // merge returns the brownouts in order, those that touch or overlap as one, since
 // Retry-After has to lead out of all of them.
@@ -41,8 +23,8 @@ func merge(brownouts []Brownout) []Brownout {
 	return merged
 }
 
-// brownoutAt returns how long the brownout lasts in which now lies, or 0.
-func (d *Declaration) brownoutAt(now time.Time) time.Duration {
+// brownoutLeft returns how long the brownout in force at now still lasts, or 0.
+func (d *Declaration) brownoutLeft(now time.Time) time.Duration {
 	i, _ := slices.BinarySearchFunc(d.brownouts, now, func(b Brownout, now time.Time) int {
 		if b.End.After(now) {
 			return 1

@@ -1,7 +1,7 @@
 package deprecation
 
 import (
-	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// maxFieldOctets is the longest Deprecation or Sunset field that is looked at.
-const maxFieldOctets = 256
+// maxFieldBytes is the length of the longest Deprecation or Sunset field that is read.
+const maxFieldBytes = 256
 
 // parameters is the syntax of the parameters that may follow the Item of a
-// Structured Field (RFC 9651 section 4.2.3.2). None is defined for Deprecation,
-// so that they are checked and left out of account.
+// Structured Field (RFC 9651 section 4.2.3.2). None is defined for Deprecation, so
+// they are checked and ignored.
 var parameters = regexp.MustCompile(`^(?:; *[a-z*][a-z0-9_.*-]*(?:=(?:` +
 	`-?[0-9]{1,15}|` + // Integer
 	`-?[0-9]{1,12}\.[0-9]{1,3}|` + // Decimal
@@ -39,12 +39,12 @@ func FormatDeprecation(t time.Time) string {
 // the Date are ignored if they are well-formed. The values of earlier drafts,
 // "true" and an HTTP-date, are errors. The time is in UTC.
 func ParseDeprecation(value string) (time.Time, error) {
-	if len(value) > maxFieldOctets {
-		return time.Time{}, errors.New("deprecation: Deprecation: too long")
+	if len(value) > maxFieldBytes {
+		return time.Time{}, fmt.Errorf("deprecation: Deprecation must have at most %d bytes, got %d", maxFieldBytes, len(value))
 	}
 	item, ok := strings.CutPrefix(strings.Trim(value, " "), "@")
 	if !ok {
-		return time.Time{}, errors.New(`deprecation: Deprecation: not a date of the form "@" and seconds`)
+		return time.Time{}, fmt.Errorf(`deprecation: Deprecation must be "@" and Unix seconds, got %.40q`, value)
 	}
 	end := strings.IndexByte(item, ';')
 	if end < 0 {
@@ -52,10 +52,10 @@ func ParseDeprecation(value string) (time.Time, error) {
 	}
 	seconds, ok := sfInteger(item[:end])
 	if !ok {
-		return time.Time{}, errors.New(`deprecation: Deprecation: "@" is not followed by an integer of one to fifteen digits`)
+		return time.Time{}, fmt.Errorf(`deprecation: Deprecation must have an integer of 1 to 15 digits after "@", got %.40q`, value)
 	}
 	if !parameters.MatchString(item[end:]) {
-		return time.Time{}, errors.New("deprecation: Deprecation: malformed parameters")
+		return time.Time{}, fmt.Errorf("deprecation: Deprecation has malformed parameters: %.40q", item[end:])
 	}
 	return time.Unix(seconds, 0).UTC(), nil
 }
@@ -86,8 +86,8 @@ func FormatSunset(t time.Time) string {
 
 // ParseSunset reads the value of a Sunset field: an HTTP-date in any of the three
 // forms that a recipient has to accept (RFC 9110 section 5.6.7), which are all
-// in GMT. A name of a day that does not fit the date is forgiven, since it adds
-// nothing, and the example in RFC 8594 has one. The time is in UTC.
+// in GMT. A name of a day that does not fit the date is accepted: it adds nothing,
+// and the example in RFC 8594 has one. The time is in UTC.
 func ParseSunset(value string) (time.Time, error) {
 	return parseHTTPDate(value, time.Now())
 }
@@ -95,11 +95,11 @@ func ParseSunset(value string) (time.Time, error) {
 // parseHTTPDate reads an HTTP-date. The time of reading, now, places the two
 // digits of an RFC 850 year.
 func parseHTTPDate(value string, now time.Time) (time.Time, error) {
-	if len(value) > maxFieldOctets {
-		return time.Time{}, errors.New("deprecation: Sunset: too long")
+	if len(value) > maxFieldBytes {
+		return time.Time{}, fmt.Errorf("deprecation: Sunset must have at most %d bytes, got %d", maxFieldBytes, len(value))
 	}
 	value = strings.Trim(value, " \t")
-	// A leap second is valid, but no time.Time.
+	// A leap second is valid, but a time.Time cannot hold it.
 	text := strings.Replace(value, ":59:60", ":59:59", 1)
 	t, ok := parseExact(http.TimeFormat, text)
 	if !ok {
@@ -109,7 +109,7 @@ func parseHTTPDate(value string, now time.Time) (time.Time, error) {
 		t, ok = parseRFC850(text, now)
 	}
 	if !ok {
-		return time.Time{}, errors.New("deprecation: Sunset: not an HTTP-date in GMT")
+		return time.Time{}, fmt.Errorf("deprecation: Sunset must be an HTTP-date in GMT, got %.40q", value)
 	}
 	if text != value {
 		t = t.Add(time.Second)
@@ -117,9 +117,9 @@ func parseHTTPDate(value string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// parseExact is time.Parse without its leniency: that takes single digits,
-// fractions of a second and names in any case, none of which is an HTTP-date.
-// The name of the day alone may differ.
+// parseExact is time.Parse without its leniency: time.Parse accepts single digits,
+// fractions of a second and names in any case, which an HTTP-date cannot have. Only
+// the name of the day may differ.
 func parseExact(layout, text string) (time.Time, bool) {
 	t, err := time.Parse(layout, text)
 	if err != nil {
@@ -145,6 +145,6 @@ func parseRFC850(text string, now time.Time) (time.Time, bool) {
 	if at(year).After(limit) {
 		year -= 100
 	}
-	// A 29 February that the century of the year does not have.
+	// In the century chosen the year may lack the 29 February.
 	return at(year), at(year).Day() == t.Day()
 }

@@ -1,20 +1,23 @@
 package deprecation
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 )
 
-// Options are the optional parts of a declaration. The zero value declares an
-// operation deprecated, with no date of removal and nothing to read.
+// Options describe a deprecation. At least one of Since and Sunset must be set.
 type Options struct {
+	// Since is the instant of the deprecation, which may be in the future. It must be
+	// a constant whole second, never time.Now(): every response of every instance
+	// names the same one. Zero: the instant is not known, and responses have no
+	// Deprecation field, which cannot be written without one.
+	Since time.Time
+
 	// Sunset is the instant from which on the operation answers 410: a whole second,
-	// not before the deprecation (RFC 9745 section 4). Zero: no date is set.
+	// not before Since (RFC 9745 section 4). Zero: no date of removal is set.
 	Sunset time.Time
 
 	// Documentation is where the deprecation is explained, SunsetInfo where the
@@ -32,7 +35,7 @@ type Options struct {
 	// or overlap become one.
 	Brownouts []Brownout
 
-	// OnUse, if set, is called by Handler with each request that reaches the
+	// OnUse, if set, is called by Enforce with each request that reaches the
 	// operation, refused or not, before it is answered. A server counts the callers
 	// there. It runs in the goroutine of the request and must be safe for
 	// concurrent use.
@@ -45,18 +48,18 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Brownout is a period in which a deprecated operation is switched off for a
-// while, so that its callers notice before it is removed.
+// Brownout is a period in which a deprecated operation is switched off, so that its
+// callers notice before it is removed.
 type Brownout struct {
 	Start time.Time // the first instant that is refused
 	End   time.Time // the first instant that is served again; before the sunset
 }
 
-// Declaration says that an operation is deprecated, and from when on it is
-// removed. It does not change, and is safe for concurrent use.
+// Declaration says that an operation is deprecated, and when it is removed. It does
+// not change, and is safe for concurrent use.
 //
-// A nil *Declaration is that of an operation which is not deprecated: it writes
-// no fields and refuses nothing.
+// A nil *Declaration is that of an operation which is not deprecated: it sets no
+// headers and refuses nothing.
 type Declaration struct {
 	since, sunset time.Time
 	brownouts     []Brownout // in order, apart from each other
@@ -66,33 +69,30 @@ type Declaration struct {
 
 	// Values of fields, shared by all responses. Their length and capacity are 1,
 	// so that appending to one makes a copy.
-	deprecationField []string
+	deprecationField []string   // nil without an instant
 	sunsetField      []string   // nil without a sunset
 	links            *linkField // nil without links
 
 	removed, brownout *apierror.Error
 }
 
-// New declares an operation deprecated since an instant, which may be in the
-// future. It is a whole second and does not come from a clock: every response
-// of every instance names the same one.
-func New(since time.Time, o Options) (*Declaration, error) {
-	if err := checkInstant(since); err != nil {
-		return nil, fmt.Errorf("deprecation: since: %w", err)
-	}
-	if err := o.validate(since); err != nil {
-		return nil, err
+// New declares an operation deprecated. An error names the option that is wrong.
+func New(o Options) (*Declaration, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("deprecation: %w", err)
 	}
 	d := &Declaration{
-		since:            since.UTC(),
-		brownouts:        merge(o.Brownouts),
-		onUse:            o.OnUse,
-		errors:           o.Errors,
-		now:              o.Now,
-		deprecationField: fieldValue(FormatDeprecation(since)),
+		brownouts: merge(o.Brownouts),
+		onUse:     o.OnUse,
+		errors:    o.Errors,
+		now:       o.Now,
 	}
 	if d.now == nil {
 		d.now = time.Now
+	}
+	if !o.Since.IsZero() {
+		d.since = o.Since.UTC()
+		d.deprecationField = fieldValue(FormatDeprecation(o.Since))
 	}
 	if !o.Sunset.IsZero() {
 		d.sunset = o.Sunset.UTC()
@@ -111,15 +111,15 @@ func New(since time.Time, o Options) (*Declaration, error) {
 
 // MustNew is New for declarations that stand in the program. It panics where New
 // returns an error.
-func MustNew(since time.Time, o Options) *Declaration {
-	d, err := New(since, o)
+func MustNew(o Options) *Declaration {
+	d, err := New(o)
 	if err != nil {
 		panic(err)
 	}
 	return d
 }
 
-// Since returns the instant of the deprecation in UTC, or zero if d is nil.
+// Since returns the instant of the deprecation in UTC, or zero if none is set.
 func (d *Declaration) Since() time.Time {
 	if d == nil {
 		return time.Time{}
@@ -135,72 +135,13 @@ func (d *Declaration) Sunset() time.Time {
 	return d.sunset
 }
 
-// SunsetDate returns the day of the removal in UTC as an RFC 3339 full-date such
-// as "2030-12-05", or "" if none is set. An OpenAPI document carries it as
-// x-sunset beside deprecated: true.
-func (d *Declaration) SunsetDate() string {
-	if d.Sunset().IsZero() {
-		return ""
-	}
-	return d.sunset.Format(time.DateOnly)
-}
+const (
+	relDeprecation = "deprecation"       // RFC 9745 section 3
+	relSunset      = "sunset"            // RFC 8594 section 6
+	relSuccessor   = "successor-version" // RFC 5829 section 3.6
+)
 
-func (o Options) validate(since time.Time) error {
-	if !o.Sunset.IsZero() {
-		if err := checkInstant(o.Sunset); err != nil {
-			return fmt.Errorf("deprecation: Options.Sunset: %w", err)
-		}
-		if o.Sunset.Before(since) {
-			return errors.New("deprecation: Options.Sunset: is before the deprecation")
-		}
-	}
-	for _, target := range []struct{ field, value string }{
-		{"Documentation", o.Documentation},
-		{"SunsetInfo", o.SunsetInfo},
-		{"Successor", o.Successor},
-	} {
-		if target.value == "" {
-			continue
-		}
-		if err := checkTarget(target.value); err != nil {
-			return fmt.Errorf("deprecation: Options.%s: %w", target.field, err)
-		}
-	}
-	for i, b := range o.Brownouts {
-		if err := b.check(since, o.Sunset); err != nil {
-			return fmt.Errorf("deprecation: Options.Brownouts[%d]: %w", i, err)
-		}
-	}
-	return nil
-}
-
-// checkInstant holds a declared time against what both fields can say: whole
-// seconds (a time with more came from a clock) and years of four digits.
-func checkInstant(t time.Time) error {
-	switch year := t.UTC().Year(); {
-	case t.IsZero():
-		return errors.New("is not set")
-	case t.Nanosecond() != 0:
-		return errors.New("is not a whole second")
-	case year < 1 || year > 9999:
-		return errors.New("is not in the years 1 to 9999")
-	}
-	return nil
-}
-
-// checkTarget wants a target that means the same wherever the link is read.
-func checkTarget(target string) error {
-	if err := checkReference(target); err != nil {
-		return err
-	}
-	scheme, _, found := strings.Cut(target, ":")
-	if target[0] != '/' && (!found || strings.ContainsAny(scheme, "/?#")) {
-		return errors.New("is neither an absolute URL nor an absolute path")
-	}
-	return nil
-}
-
-// links are in the order of their use to a reader: where to go, why, and when.
+// links are in the order in which a reader needs them: where to go, why, and when.
 func (o Options) links() []Link {
 	var links []Link
 	for _, l := range []Link{
@@ -215,23 +156,17 @@ func (o Options) links() []Link {
 	return links
 }
 
-const (
-	relDeprecation = "deprecation"       // RFC 9745 section 3
-	relSunset      = "sunset"            // RFC 8594 section 6
-	relSuccessor   = "successor-version" // RFC 5829 section 3.6
-)
-
 func fieldValue(v string) []string { return []string{v} }
 
 // refusals are the answers after the sunset and during a brownout.
 func refusals(sunset time.Time, successor string) (removed, brownout *apierror.Error) {
-	instead := "."
-	if successor != "" {
-		instead = "; use " + successor + " instead."
-	}
 	day := sunset.Format("2 January 2006")
+	instead := ""
+	if successor != "" {
+		instead = " Use " + successor + " instead."
+	}
 	return apierror.New(http.StatusGone, apierror.CodeOperationRemoved,
-			"This operation was removed on "+day+instead),
+			"This operation was removed on "+day+"."+instead),
 		apierror.New(http.StatusGone, apierror.CodeOperationRemoved,
-			"This operation is deprecated and switched off for a while, as announced. It will be removed on "+day+instead)
+			"This operation is deprecated and temporarily switched off. It will be removed on "+day+"."+instead)
 }

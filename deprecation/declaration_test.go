@@ -1,59 +1,92 @@
 package deprecation_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/deprecation"
 )
 
 func TestNewRefuses(t *testing.T) {
 	at := func(d time.Duration) time.Time { return sunset.Add(d) }
+	brownouts := func(all ...deprecation.Brownout) deprecation.Options {
+		return deprecation.Options{Since: since, Sunset: sunset, Brownouts: all}
+	}
+	link := func(target string) deprecation.Options {
+		return deprecation.Options{Since: since, Successor: target}
+	}
 	for _, tt := range []struct {
 		name    string
-		since   time.Time
 		options deprecation.Options
 		want    string
 	}{
-		{"no instant", time.Time{}, deprecation.Options{}, "deprecation: since: is not set"},
-		{"clock", since.Add(1), deprecation.Options{}, "deprecation: since: is not a whole second"},
-		{"year", time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), deprecation.Options{}, "deprecation: since: is not in the years 1 to 9999"},
-		{"sunset before the deprecation", since, deprecation.Options{Sunset: since.Add(-time.Second)}, "deprecation: Options.Sunset: is before the deprecation"},
-		{"sunset of a clock", since, deprecation.Options{Sunset: sunset.Add(time.Millisecond)}, "deprecation: Options.Sunset: is not a whole second"},
-		{"year of the sunset", since, deprecation.Options{Sunset: time.Date(12030, 12, 5, 0, 0, 0, 0, time.UTC)}, "deprecation: Options.Sunset: is not in the years 1 to 9999"},
-		{"URI template", since, deprecation.Options{Successor: "/v1/pets{?status}"}, "deprecation: Options.Successor: is a URI template, not a URI reference"},
-		{"space", since, deprecation.Options{Documentation: "https://docs.example/get pet"}, "deprecation: Options.Documentation: has a space that is not percent-encoded"},
-		{"relative path", since, deprecation.Options{Successor: "pets"}, "deprecation: Options.Successor: is neither an absolute URL nor an absolute path"},
-		{"relative path with a colon", since, deprecation.Options{Successor: "pets?at=12:00"}, "deprecation: Options.Successor: is neither an absolute URL nor an absolute path"},
-		{"query alone", since, deprecation.Options{SunsetInfo: "?status=available"}, "deprecation: Options.SunsetInfo: is neither an absolute URL nor an absolute path"},
+		{"no instant", deprecation.Options{Successor: "/v2"}, "deprecation: Options.Since or Options.Sunset must be set"},
 		{
-			"brownout without sunset", since,
-			deprecation.Options{Brownouts: []deprecation.Brownout{{Start: since, End: sunset}}},
-			"deprecation: Options.Brownouts[0]: there is no sunset to prepare for",
+			"since a clock", deprecation.Options{Since: since.Add(1)},
+			"deprecation: Options.Since must be a whole second in the years 1 to 9999, got 2025-12-05T00:00:00.000000001Z",
 		},
 		{
-			"brownout without end", since,
-			deprecation.Options{Sunset: sunset, Brownouts: []deprecation.Brownout{{Start: at(-time.Hour)}}},
-			"deprecation: Options.Brownouts[0]: the start or the end is not set",
+			"year", deprecation.Options{Since: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
+			"deprecation: Options.Since must be a whole second in the years 1 to 9999, got 10000-01-01T00:00:00Z",
 		},
 		{
-			"empty brownout", since,
-			deprecation.Options{Sunset: sunset, Brownouts: []deprecation.Brownout{{at(-2), at(-1)}, {at(-9), at(-9)}}},
-			"deprecation: Options.Brownouts[1]: the start is not before the end",
+			"sunset before the deprecation", deprecation.Options{Since: since, Sunset: since.Add(-time.Second)},
+			"deprecation: Options.Sunset must not be before Options.Since (2025-12-05T00:00:00Z), got 2025-12-04T23:59:59Z",
 		},
 		{
-			"brownout before the deprecation", since,
-			deprecation.Options{Sunset: sunset, Brownouts: []deprecation.Brownout{{since.Add(-1), at(-1)}}},
-			"deprecation: Options.Brownouts[0]: the start is before the deprecation",
+			"sunset of a clock", deprecation.Options{Since: since, Sunset: sunset.Add(time.Millisecond)},
+			"deprecation: Options.Sunset must be a whole second in the years 1 to 9999, got 2030-12-05T00:00:00.001Z",
 		},
 		{
-			"brownout up to the sunset", since,
-			deprecation.Options{Sunset: sunset, Brownouts: []deprecation.Brownout{{at(-2), sunset}}},
-			"deprecation: Options.Brownouts[0]: the end is not before the sunset",
+			"URI template", link("/v1/pets{?status}"),
+			`deprecation: Options.Successor must be an absolute URL or an absolute path, got "/v1/pets{?status}": it is a URI template, not a URI reference`,
+		},
+		{
+			"space", deprecation.Options{Since: since, Documentation: "https://docs.example/get pet"},
+			`deprecation: Options.Documentation must be an absolute URL or an absolute path, got "https://docs.example/get pet": it has a space that is not percent-encoded`,
+		},
+		{
+			"relative path", link("pets"),
+			`deprecation: Options.Successor must be an absolute URL or an absolute path, got "pets": it is relative`,
+		},
+		{
+			"relative path with a colon", link("pets?at=12:00"),
+			`deprecation: Options.Successor must be an absolute URL or an absolute path, got "pets?at=12:00": it is relative`,
+		},
+		{
+			"query alone", deprecation.Options{Since: since, SunsetInfo: "?status=available"},
+			`deprecation: Options.SunsetInfo must be an absolute URL or an absolute path, got "?status=available": it is relative`,
+		},
+		{
+			"brownout without sunset", deprecation.Options{Since: since, Brownouts: []deprecation.Brownout{{Start: since, End: sunset}}},
+			"deprecation: Options.Brownouts[0] needs Options.Sunset, which is not set",
+		},
+		{
+			"brownout without start", brownouts(deprecation.Brownout{End: at(-time.Hour)}),
+			"deprecation: Options.Brownouts[0].Start must be set",
+		},
+		{
+			"brownout without end", brownouts(deprecation.Brownout{Start: at(-time.Hour)}),
+			"deprecation: Options.Brownouts[0].End must be set",
+		},
+		{
+			"empty brownout", brownouts(deprecation.Brownout{Start: at(-2), End: at(-1)}, deprecation.Brownout{Start: at(-time.Second), End: at(-time.Second)}),
+			"deprecation: Options.Brownouts[1].End must be after its Start (2030-12-04T23:59:59Z), got 2030-12-04T23:59:59Z",
+		},
+		{
+			"brownout before the deprecation", brownouts(deprecation.Brownout{Start: since.Add(-time.Second), End: at(-1)}),
+			"deprecation: Options.Brownouts[0].Start must not be before Options.Since (2025-12-05T00:00:00Z), got 2025-12-04T23:59:59Z",
+		},
+		{
+			"brownout up to the sunset", brownouts(deprecation.Brownout{Start: at(-2), End: sunset}),
+			"deprecation: Options.Brownouts[0].End must be before Options.Sunset (2030-12-05T00:00:00Z), got 2030-12-05T00:00:00Z",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := deprecation.New(tt.since, tt.options)
+			_, err := deprecation.New(tt.options)
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("New: got error %v, want %q", err, tt.want)
 			}
@@ -75,7 +108,8 @@ func TestNewAccepts(t *testing.T) {
 		"deprecation to come":  {Sunset: time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC)},
 		"all links to a place": {Successor: "/", Documentation: "/", SunsetInfo: "/"},
 	} {
-		if _, err := deprecation.New(since, options); err != nil {
+		options.Since = since
+		if _, err := deprecation.New(options); err != nil {
 			t.Errorf("%s: New: %v", name, err)
 		}
 	}
@@ -87,13 +121,12 @@ func TestAccessors(t *testing.T) {
 		name          string
 		d             *deprecation.Declaration
 		since, sunset time.Time
-		date          string
 	}{
-		{"with sunset", deprecation.MustNew(since, deprecation.Options{Sunset: sunset}), since, sunset, "2030-12-05"},
-		{"in another zone", deprecation.MustNew(since.In(tokyo), deprecation.Options{Sunset: sunset.In(tokyo)}), since, sunset, "2030-12-05"},
-		{"end of the day", deprecation.MustNew(since, deprecation.Options{Sunset: sunset.Add(-time.Second).In(tokyo)}), since, sunset.Add(-time.Second), "2030-12-04"},
-		{"without sunset", deprecation.MustNew(since, deprecation.Options{}), since, time.Time{}, ""},
-		{"nil", nil, time.Time{}, time.Time{}, ""},
+		{"with sunset", deprecation.MustNew(deprecation.Options{Since: since, Sunset: sunset}), since, sunset},
+		{"in another zone", deprecation.MustNew(deprecation.Options{Since: since.In(tokyo), Sunset: sunset.In(tokyo)}), since, sunset},
+		{"without sunset", deprecation.MustNew(deprecation.Options{Since: since}), since, time.Time{}},
+		{"without an instant of deprecation", deprecation.MustNew(deprecation.Options{Sunset: sunset}), time.Time{}, sunset},
+		{"nil", nil, time.Time{}, time.Time{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.d.Since(); got != tt.since {
@@ -102,10 +135,16 @@ func TestAccessors(t *testing.T) {
 			if got := tt.d.Sunset(); got != tt.sunset {
 				t.Errorf("Sunset is %v, want %v", got, tt.sunset)
 			}
-			if got := tt.d.SunsetDate(); got != tt.date {
-				t.Errorf("SunsetDate is %q, want %q", got, tt.date)
-			}
 		})
+	}
+}
+
+// Without an instant there is no Deprecation field: every value would be invented.
+func TestSunsetAlone(t *testing.T) {
+	d := deprecation.MustNew(deprecation.Options{Sunset: sunset, Now: func() time.Time { return before }})
+	w := serve(d.Headers(d.Enforce(ok)), http.MethodGet, "/v1/pets/7")
+	if diff := cmp.Diff(map[string][]string{"Sunset": {sunsetValue}}, fields(w.Header())); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
 	}
 }
 
@@ -115,5 +154,5 @@ func TestMustNewPanics(t *testing.T) {
 			t.Errorf("MustNew did not panic with the error of New")
 		}
 	}()
-	deprecation.MustNew(time.Time{}, deprecation.Options{})
+	deprecation.MustNew(deprecation.Options{})
 }

@@ -1,38 +1,28 @@
-// Package deprecation announces that an operation of an HTTP API is deprecated,
-// answers 410 once it is removed, and reports the requests that still use it.
+// Package deprecation announces that an operation of an HTTP API is deprecated, and
+// answers 410 once it is removed:
 //
-// A [Declaration] says since when an operation is deprecated, when it is
-// removed, and where to read more. It is made and checked once, and then used in
-// two places:
-//
-//	getPet, err := deprecation.New(since, deprecation.Options{
+//	getPet, err := deprecation.New(deprecation.Options{
+//		Since:     time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
 //		Sunset:    time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC),
 //		Successor: "/v1/pets?status=available",
 //	})
 //	...
-//	mux.Handle("GET /v1/pets/{petId}", getPet.Handler(showPet))
+//	mux.Handle("GET /v1/pets/{petId}", getPet.Enforce(showPet))
 //
-//	var api http.Handler = mux
-//	api = requireKey(limit(api))
-//	api = deprecation.OnPath("/v1/pets/{petId}", getPet.Announce)(api)
-//
-// [Declaration.Handler] stands at the operation. [Declaration.Announce] stands
-// further out, so that a 401, a 405 or a 429 for the same path, given before the
-// operation is reached, carries the fields too. Each works without the other, and
-// together they write each field once. The response then has
+// Responses then have
 //
 //	Deprecation: @1764892800
 //	Sunset: Thu, 05 Dec 2030 00:00:00 GMT
 //	Link: </v1/pets?status=available>; rel="successor-version"
 //
-// in the syntax of RFC 9745 (Deprecation), RFC 8594 (Sunset) and RFC 8288
-// (Link) with the relation types deprecation (RFC 9745), sunset (RFC 8594) and
-// successor-version (RFC 5829).
+// in the syntax of RFC 9745 (Deprecation), RFC 8594 (Sunset) and RFC 8288 (Link).
+// A client reads them with [FromResponse].
 //
-// A client reads the same fields with [FromResponse].
+// [Declaration.Enforce] is placed at the operation. A 401, a 405 or a 429 for the
+// same path is given before the operation is reached. For these to have the headers
+// too, place [Declaration.Headers] around everything:
 //
-// Before the sunset Announce and Handler each read the clock and write three
-// entries in the header. A declaration with links also wraps the ResponseWriter,
-// so that a handler's own Link field does not replace its links. The wrapper
-// supports [net/http.ResponseController], and is the only allocation.
+//	api = deprecation.OnPath("/v1/pets/{petId}", getPet.Headers)(api)
+//
+// Each works without the other, and together they set each header once.
 package deprecation

@@ -12,14 +12,15 @@ import (
 
 // One operation, with nothing around it.
 func Example() {
-	getPet := deprecation.MustNew(time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC), deprecation.Options{
+	getPet := deprecation.MustNew(deprecation.Options{
+		Since:     time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
 		Sunset:    time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC),
 		Successor: "/v1/pets?status=available",
 		OnUse:     func(r *http.Request) { fmt.Println("deprecated call from", r.Header.Get("User-Agent")) },
 		Now:       func() time.Time { return time.Date(2030, time.December, 4, 23, 59, 59, 0, time.UTC) },
 	})
 	mux := http.NewServeMux()
-	mux.Handle("GET /v1/pets/{petId}", getPet.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	mux.Handle("GET /v1/pets/{petId}", getPet.Enforce(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, "Rex")
 	})))
 
@@ -40,11 +41,12 @@ func Example() {
 }
 
 // Authentication and a limiter stand in front of the operation and answer for it.
-// Announce stands outside of them, so that a 401 is announced too, and Handler
-// inside, so that 401 goes before 410. Both pick their requests by the path.
+// Headers stands outside of them, so that a 401 has the headers too, and Enforce
+// inside, so that 401 comes before 410. Both select their requests by the path.
 func ExampleOnPath() {
 	var errs apierror.Responder
-	getPet := deprecation.MustNew(time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC), deprecation.Options{
+	getPet := deprecation.MustNew(deprecation.Options{
+		Since:     time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
 		Sunset:    time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC),
 		Successor: "/v1/pets?status=available",
 		Errors:    &errs,
@@ -64,9 +66,9 @@ func ExampleOnPath() {
 	mux.HandleFunc("GET /v1/pets/{petId}", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "Rex") })
 
 	api := errs.Mux(mux)
-	api = deprecation.OnPath("/v1/pets/{petId}", getPet.Handler)(api)
+	api = deprecation.OnPath("/v1/pets/{petId}", getPet.Enforce)(api)
 	api = requireKey(api) // and the limiter
-	api = deprecation.OnPath("/v1/pets/{petId}", getPet.Announce)(api)
+	api = deprecation.OnPath("/v1/pets/{petId}", getPet.Headers)(api)
 
 	for _, key := range []string{"", "Bearer pet_live_..."} {
 		r := httptest.NewRequest(http.MethodGet, "/v1/pets/7", nil)
@@ -80,14 +82,15 @@ func ExampleOnPath() {
 	// 401 @1764892800 </v1/pets?status=available>; rel="successor-version"
 	// {"code":"missing_api_key","message":"An API key is required.","status":401}
 	// 410 @1764892800 </v1/pets?status=available>; rel="successor-version"
-	// {"code":"operation_removed","message":"This operation was removed on 5 December 2030; use /v1/pets?status=available instead.","status":410}
+	// {"code":"operation_removed","message":"This operation was removed on 5 December 2030. Use /v1/pets?status=available instead.","status":410}
 }
 
-// A client that wants to be told looks at every response.
+// A client looks at every response.
 func ExampleFromResponse() {
-	server := httptest.NewServer(deprecation.MustNew(time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC), deprecation.Options{
+	server := httptest.NewServer(deprecation.MustNew(deprecation.Options{
+		Since:     time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
 		Successor: "/v1/pets?status=available",
-	}).Handler(http.NotFoundHandler()))
+	}).Enforce(http.NotFoundHandler()))
 	defer server.Close()
 
 	resp, err := server.Client().Get(server.URL + "/v1/pets/7")

@@ -9,23 +9,25 @@ import (
 	"github.com/animalstore/gatehouse/internal/response"
 )
 
-// Annotate puts the Deprecation, Sunset and Link fields into h, each once however
-// often it is called. Link values of others stay. From the sunset on there is no
-// Sunset field: one in the past says nothing (RFC 8594 section 3).
+// SetHeaders sets the Deprecation, Sunset and Link fields in h, each once however
+// often it is called. Links of others stay. From the sunset on there is no Sunset
+// field: one in the past says nothing (RFC 8594 section 3).
 //
-// It is for responses outside Announce and Handler, which call it themselves.
-func (d *Declaration) Annotate(h http.Header) {
+// It is for responses outside Headers and Enforce, which call it themselves.
+func (d *Declaration) SetHeaders(h http.Header) {
 	if d != nil {
-		d.annotate(h, d.now())
+		d.setHeaders(h, d.now())
 	}
 }
 
-// annotate writes into the map itself, since Header.Set allocates a slice for each
+// setHeaders writes into the map itself, since Header.Set allocates a slice for each
 // value. The names are in canonical form.
-func (d *Declaration) annotate(h http.Header, now time.Time) {
-	h["Deprecation"] = d.deprecationField
+func (d *Declaration) setHeaders(h http.Header, now time.Time) {
+	if d.deprecationField != nil {
+		h["Deprecation"] = d.deprecationField
+	}
 	switch {
-	case d.gone(now):
+	case d.isRemoved(now):
 		delete(h, "Sunset")
 	case d.sunsetField != nil:
 		h["Sunset"] = d.sunsetField
@@ -60,25 +62,27 @@ func (d *Declaration) serve(next http.Handler, w http.ResponseWriter, r *http.Re
 	next.ServeHTTP(t, r)
 }
 
-// gone reports whether the sunset has come.
-func (d *Declaration) gone(now time.Time) bool {
+// isRemoved reports whether the sunset has come.
+func (d *Declaration) isRemoved(now time.Time) bool {
 	return !d.sunset.IsZero() && !now.Before(d.sunset)
 }
 
-// Announce is a middleware that puts the fields on every response from further
-// in, and refuses nothing. Links that a handler sets stay beside them. Place it
-// before authentication and rate limiting, with OnPath to pick the requests.
-func (d *Declaration) Announce(next http.Handler) http.Handler {
+// Headers is a middleware that sets the headers of [Declaration.SetHeaders] on every
+// response from further in, and refuses nothing. Links that a handler sets stay
+// beside them: a declaration with links wraps the ResponseWriter, which is the only
+// allocation, and the wrapper supports [http.ResponseController]. Place Headers
+// before authentication and rate limiting, with OnPath to select the requests.
+func (d *Declaration) Headers(next http.Handler) http.Handler {
 	if d == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.annotate(w.Header(), d.now())
+		d.setHeaders(w.Header(), d.now())
 		d.serve(next, w, r)
 	})
 }
 
-// Handler is a middleware around the operation itself. It puts the fields on every
+// Enforce is a middleware around the operation itself. It sets the headers on every
 // response, reports the request to OnUse, and passes it to next until the sunset.
 // From that instant on it answers 410 with the code operation_removed (RFC 9110
 // section 15.5.11), and during a brownout the same with a Retry-After of whole
@@ -87,23 +91,23 @@ func (d *Declaration) Announce(next http.Handler) http.Handler {
 // At one route of a ServeMux it leaves other methods to the mux, and so a 405 even
 // after the sunset. Around the mux, with OnPath, it comes first: all methods of
 // the path answer 410 then, and OnUse sees them all.
-func (d *Declaration) Handler(next http.Handler) http.Handler {
+func (d *Declaration) Enforce(next http.Handler) http.Handler {
 	if d == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := d.now()
 		h := w.Header()
-		d.annotate(h, now)
+		d.setHeaders(h, now)
 		if d.onUse != nil {
 			d.onUse(r)
 		}
-		if d.gone(now) {
+		if d.isRemoved(now) {
 			d.errors.Respond(w, r, d.removed)
 			return
 		}
-		if rest := d.brownoutAt(now); rest > 0 {
-			h.Set("Retry-After", retryAfter(rest))
+		if left := d.brownoutLeft(now); left > 0 {
+			h.Set("Retry-After", retryAfter(left))
 			d.errors.Respond(w, r, d.brownout)
 			return
 		}

@@ -64,7 +64,7 @@ func TestHandlerFields(t *testing.T) {
 		{"before the deprecation", since.AddDate(-1, 0, 0), deprecation.Options{Sunset: sunset, Successor: successor}, announced},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := serve(declare(t, tt.now, tt.options).Handler(ok), http.MethodGet, "/v1/pets/7")
+			w := serve(declare(t, tt.now, tt.options).Enforce(ok), http.MethodGet, "/v1/pets/7")
 			if w.Code != http.StatusOK {
 				t.Errorf("status %d, want 200: a deprecation changes no behaviour (RFC 9745 section 5)", w.Code)
 			}
@@ -80,18 +80,16 @@ func TestHandlerInAnotherZone(t *testing.T) {
 	local := time.Local
 	time.Local = time.FixedZone("JST", 9*60*60)
 	defer func() { time.Local = local }()
-	d, err := deprecation.New(time.Unix(1764892800, 0), deprecation.Options{
+	d, err := deprecation.New(deprecation.Options{
+		Since:  time.Unix(1764892800, 0),
 		Sunset: time.Unix(1922659200, 0), Successor: successor, Now: func() time.Time { return sunset.Add(-1).Local() },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := serve(d.Handler(ok), http.MethodGet, "/v1/pets/7")
+	w := serve(d.Enforce(ok), http.MethodGet, "/v1/pets/7")
 	if diff := cmp.Diff(announced, fields(w.Header())); w.Code != http.StatusOK || diff != "" {
 		t.Errorf("status %d, fields (-want +got):\n%s", w.Code, diff)
-	}
-	if got := d.SunsetDate(); got != "2030-12-05" {
-		t.Errorf("SunsetDate is %q, want 2030-12-05", got)
 	}
 	if got, err := deprecation.ParseSunset("Thursday, 05-Dec-30 00:00:00 GMT"); err != nil || !got.Equal(sunset) {
 		t.Errorf("ParseSunset is %v, %v, want %v", got, err, sunset)
@@ -111,14 +109,14 @@ func TestSunsetIsTheFirstInstantOfRemoval(t *testing.T) {
 		{"in another zone", sunset.In(time.FixedZone("JST", 9*60*60)), http.StatusGone},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h := declare(t, tt.now, deprecation.Options{Sunset: sunset, Successor: successor}).Handler(ok)
+			h := declare(t, tt.now, deprecation.Options{Sunset: sunset, Successor: successor}).Enforce(ok)
 			if w := serve(h, http.MethodGet, "/v1/pets/7"); w.Code != tt.status {
 				t.Errorf("status %d, want %d", w.Code, tt.status)
 			}
 		})
 	}
 	t.Run("sunset with the deprecation", func(t *testing.T) {
-		h := declare(t, since, deprecation.Options{Sunset: since}).Handler(ok)
+		h := declare(t, since, deprecation.Options{Sunset: since}).Enforce(ok)
 		if w := serve(h, http.MethodGet, "/v1/pets/7"); w.Code != http.StatusGone {
 			t.Errorf("status %d, want 410", w.Code)
 		}
@@ -126,7 +124,7 @@ func TestSunsetIsTheFirstInstantOfRemoval(t *testing.T) {
 }
 
 func TestRemoved(t *testing.T) {
-	h := declare(t, sunset, deprecation.Options{Sunset: sunset, Successor: successor, Documentation: "https://docs.example/"}).Handler(ok)
+	h := declare(t, sunset, deprecation.Options{Sunset: sunset, Successor: successor, Documentation: "https://docs.example/"}).Enforce(ok)
 	w := serve(h, http.MethodGet, "/v1/pets/7")
 	want := map[string][]string{
 		"Deprecation": {deprecationValue},
@@ -144,7 +142,7 @@ func TestRemoved(t *testing.T) {
 	}
 	wantBody := map[string]any{
 		"code": "operation_removed", "status": 410.0,
-		"message": "This operation was removed on 5 December 2030; use /v1/pets?status=available instead.",
+		"message": "This operation was removed on 5 December 2030. Use /v1/pets?status=available instead.",
 	}
 	if diff := cmp.Diff(wantBody, body); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
@@ -167,7 +165,7 @@ func TestBrownouts(t *testing.T) {
 				{noon.Add(time.Minute), noon.Add(5 * time.Minute)},            // inside of the next
 				{noon, noon.Add(10 * time.Minute)},
 			},
-		}).Handler(ok)
+		}).Enforce(ok)
 	}
 	for _, tt := range []struct {
 		name       string
@@ -199,14 +197,14 @@ func TestBrownouts(t *testing.T) {
 			}
 		})
 	}
-	const want = `{"code":"operation_removed","message":"This operation is deprecated and switched off for a while, as announced. ` +
-		`It will be removed on 5 December 2030; use /v1/pets?status=available instead.","status":410}` + "\n"
+	const want = `{"code":"operation_removed","message":"This operation is deprecated and temporarily switched off. ` +
+		`It will be removed on 5 December 2030. Use /v1/pets?status=available instead.","status":410}` + "\n"
 	if got := serve(h(noon), http.MethodGet, "/v1/pets/7").Body.String(); got != want {
 		t.Errorf("body %s\nwant %s", got, want)
 	}
 }
 
-// Who still calls is of interest most when the calls are refused.
+// An operator needs to know the remaining callers most when they are refused.
 func TestOnUse(t *testing.T) {
 	noon := time.Date(2030, time.October, 1, 12, 0, 0, 0, time.UTC)
 	for _, now := range []time.Time{before, noon, sunset} {
@@ -216,14 +214,14 @@ func TestOnUse(t *testing.T) {
 			Brownouts: []deprecation.Brownout{{noon, noon.Add(time.Hour)}},
 			OnUse:     func(r *http.Request) { used = append(used, r.URL.Path) },
 		})
-		serve(d.Announce(d.Handler(ok)), http.MethodGet, "/v1/pets/7")
+		serve(d.Headers(d.Enforce(ok)), http.MethodGet, "/v1/pets/7")
 		if diff := cmp.Diff([]string{"/v1/pets/7"}, used); diff != "" {
 			t.Errorf("at %v: uses (-want +got):\n%s", now, diff)
 		}
 		used = nil
-		serve(d.Announce(ok), http.MethodGet, "/v1/pets/7")
+		serve(d.Headers(ok), http.MethodGet, "/v1/pets/7")
 		if len(used) != 0 {
-			t.Errorf("at %v: Announce reported a use that did not reach the operation", now)
+			t.Errorf("at %v: Headers reported a use that did not reach the operation", now)
 		}
 	}
 }
@@ -243,11 +241,11 @@ func TestLinksOfOthersStay(t *testing.T) {
 		h    http.Handler
 		want []string
 	}{
-		{"set before", outer(d.Handler(ok)), []string{other, successorLink}},
-		{"set after", d.Handler(adds), []string{successorLink, other}},
-		{"set between", d.Announce(outer(d.Handler(ok))), []string{successorLink, other}},
-		{"on all sides", outer(d.Announce(outer(d.Handler(adds)))), []string{other, successorLink, other, other}},
-		{"alone, after the others", d.Handler(ok), []string{successorLink}},
+		{"set before", outer(d.Enforce(ok)), []string{other, successorLink}},
+		{"set after", d.Enforce(adds), []string{successorLink, other}},
+		{"set between", d.Headers(outer(d.Enforce(ok))), []string{successorLink, other}},
+		{"on all sides", outer(d.Headers(outer(d.Enforce(adds)))), []string{other, successorLink, other, other}},
+		{"alone, after the others", d.Enforce(ok), []string{successorLink}},
 	} {
 		if got := serve(tt.h, http.MethodGet, "/v1/pets/7").Header()["Link"]; !slices.Equal(got, tt.want) {
 			t.Errorf("%s: Link is %q, want %q", tt.name, got, tt.want)
@@ -278,7 +276,7 @@ func TestLinkSetByTheHandler(t *testing.T) {
 		})
 		rs := &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
 		for where, h := range map[string]http.Handler{
-			"Announce": rs.Recover(d.Announce(next)), "Handler": rs.Recover(d.Handler(next)), "both": rs.Recover(d.Announce(d.Handler(next))),
+			"Headers": rs.Recover(d.Headers(next)), "Enforce": rs.Recover(d.Enforce(next)), "both": rs.Recover(d.Headers(d.Enforce(next))),
 		} {
 			server := httptest.NewServer(h)
 			resp, err := server.Client().Get(server.URL)
@@ -295,8 +293,8 @@ func TestLinkSetByTheHandler(t *testing.T) {
 
 func TestEachFieldOnce(t *testing.T) {
 	d := declare(t, before, deprecation.Options{Sunset: sunset, Successor: successor})
-	h := d.Announce(d.Announce(d.Handler(d.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		d.Annotate(w.Header())
+	h := d.Headers(d.Headers(d.Enforce(d.Enforce(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		d.SetHeaders(w.Header())
 	})))))
 	if diff := cmp.Diff(announced, fields(serve(h, http.MethodGet, "/v1/pets/7").Header())); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
@@ -305,7 +303,7 @@ func TestEachFieldOnce(t *testing.T) {
 
 // Responses share the values of the fields, and must not see what others add.
 func TestConcurrentResponses(t *testing.T) {
-	h := declare(t, before, deprecation.Options{Sunset: sunset, Successor: successor}).Handler(
+	h := declare(t, before, deprecation.Options{Sunset: sunset, Successor: successor}).Enforce(
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			for _, name := range []string{"Deprecation", "Sunset", "Link"} {
 				w.Header().Add(name, r.URL.Path)
@@ -332,12 +330,12 @@ func TestConcurrentResponses(t *testing.T) {
 // The sunset may come between the outer middleware and the operation.
 func TestSunsetWhileARequestIsOnItsWay(t *testing.T) {
 	now := sunset.Add(-1)
-	d, err := deprecation.New(since, deprecation.Options{Sunset: sunset, Now: func() time.Time { return now }})
+	d, err := deprecation.New(deprecation.Options{Since: since, Sunset: sunset, Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside := d.Handler(ok)
-	w := serve(d.Announce(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	inside := d.Enforce(ok)
+	w := serve(d.Headers(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now = sunset
 		inside.ServeHTTP(w, r)
 	})), http.MethodGet, "/v1/pets/7")
@@ -349,15 +347,15 @@ func TestSunsetWhileARequestIsOnItsWay(t *testing.T) {
 func TestNilDeclaration(t *testing.T) {
 	var d *deprecation.Declaration
 	h := http.Header{}
-	d.Annotate(h)
-	w := serve(d.Announce(d.Handler(ok)), http.MethodGet, "/v1/pets/7")
+	d.SetHeaders(h)
+	w := serve(d.Headers(d.Enforce(ok)), http.MethodGet, "/v1/pets/7")
 	if got := fields(w.Header()); w.Code != http.StatusOK || len(got) > 0 || len(h) > 0 {
 		t.Errorf("status %d, fields %v and %v; an operation that is not deprecated has none", w.Code, got, h)
 	}
 }
 
-// The pets API in small: all answers for the path carry the fields, whoever gives
-// them, and none for another path does. 401 comes before 410, and 410 before 405.
+// The pets API in small: all responses for the path carry the headers, whichever
+// handler gives them, and none for another path does. 401 comes before 410, and 410 before 405.
 func TestComposition(t *testing.T) {
 	var errs apierror.Responder
 	refuse := func(status int, code apierror.Code, when func(*http.Request) bool) func(http.Handler) http.Handler {
@@ -376,14 +374,14 @@ func TestComposition(t *testing.T) {
 		mux.Handle("GET /v1/pets", ok)
 		mux.Handle("GET /v1/pets/{petId}", errs.Handle(func(_ http.ResponseWriter, r *http.Request) error {
 			if r.PathValue("petId") == "404" {
-				return apierror.New(http.StatusNotFound, apierror.CodePetNotFound, "")
+				return apierror.New(http.StatusNotFound, "pet_not_found", "")
 			}
 			return nil
 		}))
-		h := deprecation.OnPath("/v1/pets/{petId}", d.Handler)(errs.Mux(mux))
+		h := deprecation.OnPath("/v1/pets/{petId}", d.Enforce)(errs.Mux(mux))
 		h = refuse(http.StatusUnauthorized, apierror.CodeMissingAPIKey, func(r *http.Request) bool { return r.Header.Get("Authorization") == "" })(h)
 		h = refuse(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded, func(r *http.Request) bool { return r.Header.Get("Authorization") == "over" })(h)
-		return deprecation.OnPath("/v1/pets/{petId}", d.Announce)(h)
+		return deprecation.OnPath("/v1/pets/{petId}", d.Headers)(h)
 	}
 	for _, tt := range []struct {
 		method, path, key string

@@ -24,8 +24,11 @@ const (
 // declare makes a declaration whose clock stands at now.
 func declare(t testing.TB, now time.Time, o deprecation.Options) *deprecation.Declaration {
 	t.Helper()
+	if o.Since.IsZero() {
+		o.Since = since
+	}
 	o.Now = func() time.Time { return now }
-	d, err := deprecation.New(since, o)
+	d, err := deprecation.New(o)
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

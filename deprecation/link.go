@@ -15,7 +15,7 @@ type Link struct {
 	Anchor string // context, if that is not the response itself; "" if not given
 }
 
-// Is tells whether rel is among the relation types of the link. Relation types are
+// Is reports whether rel is among the relation types of the link. Relation types are
 // compared without regard to case (RFC 8288 section 2.1).
 func (l Link) Is(rel string) bool {
 	for r := range strings.FieldsSeq(l.Rel) {
@@ -75,8 +75,8 @@ func (l Link) check() error {
 	return nil
 }
 
-// checkReference tells what keeps s from being a URI-Reference (RFC 3986 section
-// 4.1) that can be written into a Link field. url.Parse alone takes spaces,
+// checkReference reports what keeps s from being a URI-Reference (RFC 3986 section
+// 4.1) that can be written into a Link field. url.Parse alone accepts spaces,
 // braces and quotes.
 func checkReference(s string) error {
 	if s == "" {
@@ -89,7 +89,7 @@ func checkReference(s string) error {
 		case c == ' ':
 			return errors.New("has a space that is not percent-encoded")
 		case !isAlphanumeric(c) && strings.IndexByte("-._~:/?#[]@!$&'()*+,;=%", c) < 0:
-			return fmt.Errorf("has the character %q, which no URI reference has", c)
+			return fmt.Errorf("has the character %q, which is not allowed in a URI reference", c)
 		}
 	}
 	for rest := s; ; {
@@ -108,7 +108,7 @@ func checkReference(s string) error {
 	return nil
 }
 
-// isRestrictedName tells whether s can be a half of a media type (RFC 6838
+// isRestrictedName reports whether s can be a half of a media type (RFC 6838
 // section 4.2).
 func isRestrictedName(s string) bool {
 	for _, c := range []byte(s) {

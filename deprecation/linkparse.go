@@ -2,23 +2,23 @@ package deprecation
 
 import "strings"
 
-// Bounds of what is read from another's Link fields.
+// Limits on the Link fields of a response, which another party wrote.
 const (
-	maxLinks      = 100
-	maxLinkOctets = 16 << 10
+	maxLinks     = 100
+	maxLinkBytes = 16 << 10
 )
 
 // ParseLinks reads the Link fields of a message, h["Link"] or
-// h.Values("Link"), as RFC 8288 Appendix B.2 has it: commas and semicolons inside
-// <> and inside quotes belong to the target or the value, several links may stand
-// in a field and several fields in a message, the first rel of a link counts.
-// What follows a malformed part of a field is dropped. A link without a rel is
-// left out. At most 100 links from 16 KiB of fields are read.
+// h.Values("Link"), as RFC 8288 Appendix B.2 defines it: commas and semicolons inside
+// <> and inside quotes belong to the target or the value, a field may have
+// several links and a message several fields, and the first rel of a link counts.
+// The rest of a field after a malformed part is dropped. A link without a rel is
+// omitted. At most 100 links from 16 KiB of fields are read.
 func ParseLinks(fields []string) []Link {
 	var links []Link
-	octets := 0
+	total := 0
 	for _, field := range fields {
-		if octets += len(field); octets > maxLinkOctets {
+		if total += len(field); total > maxLinkBytes {
 			break
 		}
 		for p := (linkParser{field}); len(links) < maxLinks; {
@@ -37,7 +37,7 @@ func ParseLinks(fields []string) []Link {
 // linkParser holds what is left of a field.
 type linkParser struct{ rest string }
 
-// next reads the next link, or returns false at the end or at what is no link.
+// next reads the next link. It returns false at the end and at anything else.
 func (p *linkParser) next() (Link, bool) {
 	p.skip(" \t,")
 	if !p.take('<') {
@@ -50,7 +50,7 @@ func (p *linkParser) next() (Link, bool) {
 	p.rest = rest
 	l := Link{Target: strings.Trim(target, " \t")}
 	p.parameters(&l)
-	// Whatever still stands before the comma is of no known form.
+	// The text left before the comma is malformed.
 	if comma := strings.IndexByte(p.rest, ','); comma >= 0 {
 		p.rest = p.rest[comma+1:]
 	} else {
@@ -113,8 +113,8 @@ func (p *linkParser) until(set string) string {
 	return s
 }
 
-// quoted reads a quoted string after its opening quote. One without an end goes to
-// the end of the field.
+// quoted reads a quoted string after its opening quote. Without a closing quote it
+// extends to the end of the field.
 func (p *linkParser) quoted() string {
 	var b strings.Builder
 	for i := 0; i < len(p.rest); i++ {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Notice is what a response tells about the deprecation of its resource.
+// Notice is what a response says about the deprecation of its resource.
 type Notice struct {
-	Since  time.Time // from when on it is deprecated, maybe in the future; zero if not said
-	Sunset time.Time // from when on it may be gone; zero if not said
+	Since  time.Time // instant of the deprecation, maybe in the future; zero if not sent
+	Sunset time.Time // instant from which on it may be removed; zero if not sent
 
 	// Targets of the first link with the relation deprecation, sunset and
-	// successor-version; "" if there is none.
+	// successor-version; "" without such a link.
 	Documentation string
 	SunsetInfo    string
 	Successor     string
@@ -37,8 +37,8 @@ func FromResponse(resp *http.Response) (n Notice, ok bool, err error) {
 
 // FromHeader reads the notice in the header of a response, with the targets of
 // links as they were sent. It returns true if there is a Deprecation or a Sunset
-// field: the caller should be told. It returns an error beside that if one of
-// them is malformed or repeated; the notice then lacks it, and holds the rest.
+// field. If one of them is malformed or repeated, it also returns an error, and the
+// notice has the rest.
 func FromHeader(h http.Header) (Notice, bool, error) {
 	var n Notice
 	deprecation, sunset := h.Values("Deprecation"), h.Values("Sunset")
@@ -46,8 +46,8 @@ func FromHeader(h http.Header) (Notice, bool, error) {
 		return Notice{}, false, nil
 	}
 	var deprecationErr, sunsetErr error
-	n.Since, deprecationErr = single(deprecation, ParseDeprecation, "deprecation: Deprecation: is repeated")
-	n.Sunset, sunsetErr = single(sunset, ParseSunset, "deprecation: Sunset: is repeated")
+	n.Since, deprecationErr = single(deprecation, ParseDeprecation, "deprecation: Deprecation is repeated: it must be sent once")
+	n.Sunset, sunsetErr = single(sunset, ParseSunset, "deprecation: Sunset is repeated: it must be sent once")
 	for _, l := range ParseLinks(h.Values("Link")) {
 		if l.Anchor != "" {
 			continue // is about another resource
@@ -59,7 +59,7 @@ func FromHeader(h http.Header) (Notice, bool, error) {
 	return n, true, errors.Join(deprecationErr, sunsetErr)
 }
 
-// single parses a field that has one value at most, sent on one line.
+// single parses a field that may have one value, on one line.
 func single(values []string, parse func(string) (time.Time, error), repeated string) (time.Time, error) {
 	switch len(values) {
 	case 0:

@@ -35,23 +35,23 @@ func TestFromHeader(t *testing.T) {
 		},
 		{
 			"value of an early draft", http.Header{"Deprecation": {"true"}, "Sunset": {sunsetValue}},
-			deprecation.Notice{Sunset: sunset}, true, `deprecation: Deprecation: not a date of the form "@" and seconds`,
+			deprecation.Notice{Sunset: sunset}, true, `deprecation: Deprecation must be "@" and Unix seconds, got "true"`,
 		},
 		{
 			"malformed sunset", http.Header{"Deprecation": {deprecationValue}, "Sunset": {"2030-12-05"}, "Link": {links}},
-			deprecation.Notice{Since: since, Documentation: "https://docs.example/", Successor: successor}, true, "deprecation: Sunset: not an HTTP-date in GMT",
+			deprecation.Notice{Since: since, Documentation: "https://docs.example/", Successor: successor}, true, `deprecation: Sunset must be an HTTP-date in GMT, got "2030-12-05"`,
 		},
 		{
 			"both repeated", http.Header{"Deprecation": {deprecationValue, deprecationValue}, "Sunset": {sunsetValue, sunsetValue}},
-			deprecation.Notice{}, true, "deprecation: Deprecation: is repeated\ndeprecation: Sunset: is repeated",
+			deprecation.Notice{}, true, "deprecation: Deprecation is repeated: it must be sent once\ndeprecation: Sunset is repeated: it must be sent once",
 		},
 		{
 			"repeated in a line", http.Header{"Deprecation": {deprecationValue + ", " + deprecationValue}},
-			deprecation.Notice{}, true, `deprecation: Deprecation: "@" is not followed by an integer of one to fifteen digits`,
+			deprecation.Notice{}, true, `deprecation: Deprecation must have an integer of 1 to 15 digits after "@", got "@1764892800, @1764892800"`,
 		},
 		{
 			"empty", http.Header{"Sunset": {""}},
-			deprecation.Notice{}, true, "deprecation: Sunset: not an HTTP-date in GMT",
+			deprecation.Notice{}, true, `deprecation: Sunset must be an HTTP-date in GMT, got ""`,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestFromResponse(t *testing.T) {
 	d := declare(t, before, deprecation.Options{
 		Sunset: sunset, Successor: successor, Documentation: "https://docs.example/a?b=c,d;e#f", SunsetInfo: "//policy.example/",
 	})
-	resp := serve(d.Handler(ok), http.MethodGet, "/v1/pets/7").Result()
+	resp := serve(d.Enforce(ok), http.MethodGet, "/v1/pets/7").Result()
 	want := deprecation.Notice{
 		Since: since, Sunset: sunset,
 		Documentation: "https://docs.example/a?b=c,d;e#f", SunsetInfo: "//policy.example/", Successor: successor,

@@ -8,19 +8,22 @@ import (
 )
 
 // OnPath returns a middleware that sends the requests for one path through m, and
-// all others past it. The fields of a declaration belong to a resource (RFC 9745
-// section 2.2), and so to every answer for its path: also to a 401, 405 or 429
+// all others past it. The headers of a declaration belong to a resource (RFC 9745
+// section 2.2), and so to every response for its path: also to a 401, 405 or 429
 // that is given before a ServeMux has matched the path.
 //
 // The pattern is that of an [http.ServeMux] without method and host, such as
 // "/v1/pets/{petId}", "/v1/stores/" or "/v1/{$}". It matches the requests that a
 // ServeMux with only this pattern would serve, whatever their method, and not
 // those that it would redirect. OnPath panics on a pattern that ServeMux.Handle
-// panics on, and on one with a method or a host.
+// panics on, on one with a method or a host, and if m is nil.
 func OnPath(pattern string, m func(http.Handler) http.Handler) func(http.Handler) http.Handler {
 	p, err := newPathPattern(pattern)
 	if err != nil {
 		panic(err)
+	}
+	if m == nil {
+		panic(fmt.Errorf("deprecation: OnPath(%q): the middleware must not be nil", pattern))
 	}
 	return func(next http.Handler) http.Handler {
 		inside := m(next)
@@ -35,8 +38,8 @@ func OnPath(pattern string, m func(http.Handler) http.Handler) func(http.Handler
 }
 
 // pathPattern matches requests by asking a ServeMux that has only the pattern. The
-// other fields sort out most other paths before: a mux takes longest to find out
-// that nothing matches.
+// other fields reject most other paths first: a mux takes longest to find that
+// nothing matches.
 type pathPattern struct {
 	prefix  string // every matching path begins with it, decoded
 	slashes int    // every matching path has as many
@@ -46,7 +49,7 @@ type pathPattern struct {
 
 func newPathPattern(pattern string) (p *pathPattern, err error) {
 	if !strings.HasPrefix(pattern, "/") {
-		return nil, fmt.Errorf("deprecation: pattern %q must begin with a slash, without a method and a host", pattern)
+		return nil, fmt.Errorf("deprecation: pattern must begin with a slash, without a method or a host, got %q", pattern)
 	}
 	defer func() {
 		if v := recover(); v != nil {

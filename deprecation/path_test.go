@@ -72,3 +72,13 @@ func TestOnPathPanics(t *testing.T) {
 		}()
 	}
 }
+
+func TestOnPathWithoutMiddlewarePanics(t *testing.T) {
+	defer func() {
+		const want = `deprecation: OnPath("/v1/pets"): the middleware must not be nil`
+		if err, _ := recover().(error); err == nil || err.Error() != want {
+			t.Errorf("OnPath panicked with %v, want %q", err, want)
+		}
+	}()
+	deprecation.OnPath("/v1/pets", nil)
+}

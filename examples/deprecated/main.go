@@ -25,14 +25,15 @@ func main() {
 
 // newHandler returns the service as it is at the time that now returns.
 func newHandler(now func() time.Time) http.Handler {
-	getPet := deprecation.MustNew(time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC), deprecation.Options{
+	getPet := deprecation.MustNew(deprecation.Options{
+		Since:     time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
 		Sunset:    time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC),
 		Successor: "/v1/pets?status=available",
 		OnUse:     func(r *http.Request) { log.Printf("%s still calls %s", r.RemoteAddr, r.Pattern) },
 		Now:       now,
 	})
 	mux := http.NewServeMux()
-	mux.Handle("GET /v1/pets/{petId}", getPet.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	mux.Handle("GET /v1/pets/{petId}", getPet.Enforce(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"id":%q}`, r.PathValue("petId"))
 	})))
 	return mux

@@ -47,12 +47,12 @@ func (a *api) leaving(resources []resource) (announce, remove []middleware.Middl
 			return nil, nil, fmt.Errorf("api: Config.Deprecations[%q]: %w", id, err)
 		}
 		d.OnUse, d.Errors, d.Now = a.countUse(id), a.errors, a.Now
-		declaration, err := deprecation.New(d.Since, d.Options)
+		declaration, err := deprecation.New(d)
 		if err != nil {
 			return nil, nil, fmt.Errorf("api: Config.Deprecations[%q]: %w", id, err)
 		}
-		announce = append(announce, deprecation.OnPath(path, declaration.Announce))
-		remove = append(remove, deprecation.OnPath(path, declaration.Handler))
+		announce = append(announce, deprecation.OnPath(path, declaration.Headers))
+		remove = append(remove, deprecation.OnPath(path, declaration.Enforce))
 	}
 	return announce, remove, nil
 }

@@ -198,7 +198,7 @@ func none(r contract.Request) contract.Request {
 // getPetLeaving returns the deprecation of getPet with other options.
 func getPetLeaving(adjust func(*deprecation.Options)) map[string]config.Deprecation {
 	d := config.Default().Deprecations["getPet"]
-	adjust(&d.Options)
+	adjust(&d)
 	return map[string]config.Deprecation{"getPet": d}
 }
 

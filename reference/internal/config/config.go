@@ -53,11 +53,8 @@ const (
 	Closed OnRedisFailure = "closed" // requests are answered with 503
 )
 
-// A Deprecation says since when an operation is deprecated, and the rest.
-type Deprecation struct {
-	Since time.Time
-	deprecation.Options
-}
+// A Deprecation says when an operation is deprecated and when it is removed.
+type Deprecation = deprecation.Options
 
 // Default returns the settings of a server without a file, variables or flags.
 func Default() *Config {
@@ -73,11 +70,9 @@ func Default() *Config {
 
 		Deprecations: map[string]Deprecation{
 			"getPet": {
-				Since: time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
-				Options: deprecation.Options{
-					Sunset:    time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC),
-					Successor: "/v1/pets?status=available",
-				},
+				Since:     time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
+				Sunset:    time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC),
+				Successor: "/v1/pets?status=available",
 			},
 		},
 	}

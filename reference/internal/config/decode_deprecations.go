@@ -54,7 +54,7 @@ func (d *decoder) deprecation(n *node, setting, operation string) {
 		d.add(d.at(n), setting, "want since, the date from which on the operation is deprecated")
 		return
 	}
-	if _, err := deprecation.New(v.Since, v.Options); err != nil {
+	if _, err := deprecation.New(v); err != nil {
 		at, path, what := d.deprecationMember(n, setting, err)
 		d.add(at, path, "%s", what)
 		return
@@ -66,10 +66,14 @@ func (d *decoder) deprecation(n *node, setting, operation string) {
 // about: it begins with the field.
 func (d *decoder) deprecationMember(n *node, setting string, err error) (at place, path, what string) {
 	text := unprefixed(err, "deprecation: ", "Options.").Error()
-	field, rest, _ := strings.Cut(text, ": ")
+	text = strings.NewReplacer("Options.Since", "since", "Options.Sunset", "sunset").Replace(text)
+	field, rest, _ := strings.Cut(text, " ")
 	name, index, _ := strings.Cut(field, "[")
+	if _, end, ok := strings.Cut(index, "]."); ok { // the start or the end of a brownout
+		rest = strings.ToLower(end) + " " + rest
+	}
 	for _, known := range []struct{ field, name string }{
-		{"since", "since"}, {"Sunset", "sunset"}, {"Successor", "successor"}, {"Documentation", "docs"}, {"Brownouts", "brownouts"},
+		{"Since", "since"}, {"Sunset", "sunset"}, {"Successor", "successor"}, {"Documentation", "docs"}, {"Brownouts", "brownouts"},
 	} {
 		for _, m := range n.members {
 			if known.field != name || known.name != m.name {

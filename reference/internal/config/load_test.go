@@ -202,10 +202,10 @@ deprecations:
 	want.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(8))
 	day := func(y int, m time.Month, hour int) time.Time { return time.Date(y, m, 1, hour, 0, 0, 0, time.UTC) }
 	want.Deprecations = map[string]Deprecation{
-		"listPets": {Since: day(2026, 1, 10), Options: deprecation.Options{
-			Sunset: day(2027, 1, 0), Successor: "/v2/pets", Documentation: "https://docs.example/pets",
+		"listPets": {
+			Since: day(2026, 1, 10), Sunset: day(2027, 1, 0), Successor: "/v2/pets", Documentation: "https://docs.example/pets",
 			Brownouts: []deprecation.Brownout{{Start: day(2026, 12, 0), End: day(2026, 12, 1)}},
-		}},
+		},
 		"createPet": {Since: day(2026, 2, 0)},
 	}
 	c.places = nil
