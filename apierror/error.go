@@ -19,8 +19,8 @@ type Error struct {
 	Details []Detail // what exactly is wrong; shown in problem details only, as "errors"
 	Problem Problem  // shown in problem details only
 
-	cause    error
-	prepared *[2]encoded // the bodies, if Prepared made them; by prefersProblem
+	cause      error
+	preencoded *[2]encoded // the bodies, if Preencoded made them; by prefersProblem
 }
 
 // Detail says what is wrong at one place of a request body.
@@ -48,13 +48,13 @@ func New(status int, code Code, message string) *Error {
 	return &Error{Status: status, Code: code, Message: message}
 }
 
-// Prepared returns a copy of e whose bodies are encoded once and for all, for an
+// Preencoded returns a copy of e whose bodies are encoded once and for all, for an
 // error that is sent often, such as to a flood. The exported fields of
 // the copy must not be changed.
-func (e *Error) Prepared() *Error {
+func (e *Error) Preencoded() *Error {
 	c := *e
 	if c.valid() {
-		c.prepared = &[2]encoded{encode(&c, false), encode(&c, true)}
+		c.preencoded = &[2]encoded{encode(&c, false), encode(&c, true)}
 	}
 	return &c
 }
@@ -99,7 +99,7 @@ func (e *Error) Wrap(cause error) *Error {
 func (e *Error) WithDetails(d ...Detail) *Error {
 	c := *e
 	c.Details = slices.Concat(e.Details, d)
-	c.prepared = nil
+	c.preencoded = nil
 	return &c
 }
 
@@ -107,7 +107,7 @@ func (e *Error) WithDetails(d ...Detail) *Error {
 func (e *Error) WithProblem(p Problem) *Error {
 	c := *e
 	c.Problem = p
-	c.prepared = nil
+	c.preencoded = nil
 	return &c
 }
 

@@ -22,7 +22,7 @@ type Responder struct {
 	RequestID func(ctx context.Context) string
 }
 
-var internal = New(http.StatusInternalServerError, CodeInternal, "The service failed to answer this request.").Prepared()
+var internal = New(http.StatusInternalServerError, CodeInternal, "The service failed to answer this request.").Preencoded()
 
 // Respond answers r with err, in the envelope or as problem details. The first
 // [*Error] in err's tree is what the client gets; without one it gets

@@ -55,12 +55,12 @@ func send(w http.ResponseWriter, r *http.Request, e *Error) {
 	problem := prefersProblem(r.Header["Accept"])
 	var out encoded
 	switch {
-	case e.prepared == nil:
+	case e.preencoded == nil:
 		out = encode(e, problem)
 	case problem:
-		out = e.prepared[1]
+		out = e.preencoded[1]
 	default:
-		out = e.prepared[0]
+		out = e.preencoded[0]
 	}
 
 	h := w.Header()

@@ -48,7 +48,7 @@ func denial(c Caller, d *Decision, weighted bool) *apierror.Error {
 	if k := kept.Load(); k != nil && k.applicable == d.Applicable {
 		return k.err
 	}
-	e := limitedError(d, false).Prepared()
+	e := limitedError(d, false).Preencoded()
 	kept.Store(&keptDenial{d.Applicable, e})
 	return e
 }
@@ -128,11 +128,11 @@ var (
 
 	keyBanned = apierror.New(http.StatusTooManyRequests, apierror.CodeAPIKeyBanned,
 		"This API key is temporarily banned because it kept sending requests after reaching its limit. "+
-			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Prepared()
+			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Preencoded()
 	clientBanned = apierror.New(http.StatusTooManyRequests, apierror.CodeClientBanned,
 		"Your network is temporarily banned from sending requests without a valid API key "+
 			"because it kept sending them after reaching its limit. "+
-			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Prepared()
+			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Preencoded()
 	unavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
 		"The service cannot count this request at the moment. Wait as long as Retry-After says.")
 )

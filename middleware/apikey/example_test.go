@@ -78,13 +78,13 @@ func ExampleFormat_Check() {
 
 // When a key is rotated, the old one goes on working for a while, but never
 // longer than it would have.
-func ExampleRecord_Retire() {
+func ExampleRecord_ExpireAfter() {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	forever := apikey.Record{}
 	ending := apikey.Record{Expires: now.Add(time.Hour)}
 
-	fmt.Println(forever.Retire(now, 24*time.Hour).Expires)
-	fmt.Println(ending.Retire(now, 24*time.Hour).Expires)
+	fmt.Println(forever.ExpireAfter(now, 24*time.Hour).Expires)
+	fmt.Println(ending.ExpireAfter(now, 24*time.Hour).Expires)
 	// Output:
 	// 2026-11-21 12:00:00 +0000 UTC
 	// 2026-11-20 13:00:00 +0000 UTC

@@ -65,10 +65,10 @@ func (r Record) Valid(at time.Time) error {
 // ends reports whether there is an instant at which the key is not valid.
 func (r *Record) ends() bool { return !r.Expires.IsZero() || !r.Revoked.IsZero() }
 
-// Retire returns the record of a key that another one has replaced: it stays
-// valid for an overlap, in which clients change over, but no longer than it would
-// have been. A negative overlap counts as none.
-func (r Record) Retire(now time.Time, overlap time.Duration) Record {
+// ExpireAfter returns the record of a key that a new key replaces: it stays valid for
+// an overlap, in which clients change to the new key, but never longer than before.
+// A negative overlap counts as 0.
+func (r Record) ExpireAfter(now time.Time, overlap time.Duration) Record {
 	end := now.Add(max(overlap, 0))
 	if r.Expires.IsZero() || end.Before(r.Expires) {
 		r.Expires = end

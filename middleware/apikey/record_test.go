@@ -44,7 +44,7 @@ func TestReasonsWrapErrInvalid(t *testing.T) {
 	}
 }
 
-func TestRetire(t *testing.T) {
+func TestExpireAfter(t *testing.T) {
 	const day = 24 * time.Hour
 	tests := []struct {
 		name          string
@@ -63,7 +63,7 @@ func TestRetire(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			old := apikey.Record{Principal: ann, Expires: tt.expires, Revoked: now.Add(day)}
-			got := old.Retire(now, tt.overlap)
+			got := old.ExpireAfter(now, tt.overlap)
 			if !got.Expires.Equal(tt.want) {
 				t.Errorf("expires %v, want %v", got.Expires, tt.want)
 			}

@@ -39,7 +39,7 @@ type Authenticator[P any] struct {
 
 var (
 	errInvalidRequest = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest,
-		"The request has more than one Authorization header. Send exactly one.").Prepared()
+		"The request has more than one Authorization header. Send exactly one.").Preencoded()
 	errNotIdentified = errors.New("bearer: Require is not inside Identify of the same Authenticator")
 )
 

@@ -15,9 +15,9 @@ type tokenErrors struct {
 func newTokenErrors(name string) tokenErrors {
 	return tokenErrors{
 		missing: apierror.New(http.StatusUnauthorized, apierror.CodeMissingAPIKey,
-			"No "+name+" was sent. Send it as Authorization: Bearer <"+name+">.").Prepared(),
+			"No "+name+" was sent. Send it as Authorization: Bearer <"+name+">.").Preencoded(),
 		invalid: apierror.New(http.StatusUnauthorized, apierror.CodeInvalidAPIKey,
-			"The "+name+" is not valid.").Prepared(),
+			"The "+name+" is not valid.").Preencoded(),
 		unavailable: apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
 			"The "+name+" cannot be checked at the moment. Wait as long as Retry-After says."),
 	}

@@ -130,7 +130,7 @@ func (r Rotation) Validate() error {
 // expires after the rotation: at the end of the overlap, but never later than
 // it would have.
 func (r Rotation) OldExpires(expires time.Time) time.Time {
-	return apikey.Record{Expires: expires}.Retire(r.At, r.Overlap).Expires
+	return apikey.Record{Expires: expires}.ExpireAfter(r.At, r.Overlap).Expires
 }
 
 // A KeyFinder finds the key that a request came with.
