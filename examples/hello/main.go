@@ -38,7 +38,7 @@ func newHandler() (http.Handler, error) {
 	// clientip.FromXForwardedFor says whose word counts.
 	source := clientip.FromRemoteAddr()
 	limit, err := ratelimit.New(engine, func(r *http.Request) ratelimit.Caller {
-		return ratelimit.Caller{Subject: "network:" + clientip.Key(source.Addr(r)), Plan: plan, Network: true}
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: plan, Network: true}
 	}, ratelimit.Options{})
 	if err != nil {
 		return nil, err

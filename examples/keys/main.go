@@ -81,7 +81,7 @@ func newHandler(format *apikey.Format, store apikey.Store) (http.Handler, error)
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
 			return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan}
 		}
-		return ratelimit.Caller{Subject: "network:" + clientip.Key(source.Addr(r)), Plan: guests, Network: true}
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: guests, Network: true}
 	}, ratelimit.Options{Errors: errs})
 	if err != nil {
 		return nil, err

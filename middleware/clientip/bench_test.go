@@ -41,11 +41,11 @@ func BenchmarkAddr(b *testing.B) {
 	}
 }
 
-func BenchmarkKey(b *testing.B) {
+func BenchmarkNetworkSubject(b *testing.B) {
 	addr := netip.MustParseAddr("2001:db8:0:1:2:3:4:5")
 	b.ReportAllocs()
 	for b.Loop() {
-		clientip.Key(addr)
+		clientip.NetworkSubject(addr)
 	}
 }
 

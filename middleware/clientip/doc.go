@@ -32,14 +32,14 @@
 // # Limits and bans
 //
 // An address is a poor subject to count usage by: an ordinary IPv6 subscriber
-// has at least 2^64 of them. [Network] and [Key] count an IPv4 client by its
+// has at least 2^64 of them. [Network] and [NetworkSubject] count an IPv4 client by its
 // address, also behind NAT64 (RFC 6052), and an IPv6 client by its /64 network.
 //
 // # Unix sockets
 //
 // A connection over a Unix socket has no address: RemoteAddr is "@" or a path.
-// [Source.Addr] then returns the zero address, believes no header, and [Key] of
-// it is "unknown": all such clients are counted together. If only the proxy may
+// [Source.Addr] then returns the zero address, believes no header, and
+// [NetworkSubject] of it is "network:unknown": all such clients are counted together. If only the proxy may
 // open the Unix socket, the service can give these requests an address that it
 // trusts before this package sees them; the example of [FromXForwardedFor] shows
 // how.

@@ -17,10 +17,10 @@ func Example() {
 	r.RemoteAddr = "[2001:db8:0:1::5]:4711"
 	addr := source.Addr(r)
 	fmt.Println(addr)
-	fmt.Println(clientip.Key(addr))
+	fmt.Println(clientip.NetworkSubject(addr))
 	// Output:
 	// 2001:db8:0:1::5
-	// 2001:db8:0:1::/64
+	// network:2001:db8:0:1::/64
 }
 
 func ExampleFromXForwardedFor() {

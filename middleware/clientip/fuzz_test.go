@@ -129,8 +129,8 @@ func FuzzRemoteAddr(f *testing.F) {
 		if got.IsValid() && (got.Is4In6() || got.Zone() != "") {
 			t.Errorf("client %v of a connection from %q is not in normal form", got, remote)
 		}
-		if key := clientip.Key(got); got.IsValid() == (key == "unknown") {
-			t.Errorf("Key(%v) = %q", got, key)
+		if subject := clientip.NetworkSubject(got); got.IsValid() == (subject == "network:unknown") {
+			t.Errorf("NetworkSubject(%v) = %q", got, subject)
 		}
 	})
 }

@@ -6,8 +6,10 @@ import "net/netip"
 // at least (RFC 6177 section 2).
 const networkBits6 = 64
 
-// unknown is the key of a client that has no IP address.
-const unknown = "unknown"
+const (
+	subjectPrefix  = "network:"
+	unknownSubject = subjectPrefix + "unknown"
+)
 
 // NAT64 translators write the address of an IPv4 host into an IPv6 address.
 var (
@@ -47,14 +49,16 @@ func Network(addr netip.Addr) netip.Prefix {
 	return network
 }
 
-// Key returns the text of [Network], such as "192.0.2.1/32" or
-// "2001:db8:0:1::/64", for use as the key of a limit or a ban. The key of the
-// zero address is "unknown". Making the string is one allocation.
-func Key(addr netip.Addr) string {
+// NetworkSubject returns the subject that the usage of a client without a key is
+// counted for, and that is banned: "network:" and the text of [Network], such as
+// "network:192.0.2.1/32" or "network:2001:db8:0:1::/64". The zero address gives
+// "network:unknown". No subject of a key's owner is equal to it: those begin with
+// "owner:" (apikey.OwnerSubject).
+func NetworkSubject(addr netip.Addr) string {
 	network := Network(addr)
 	if !network.IsValid() {
-		return unknown
+		return unknownSubject
 	}
-	var text [len("2001:0db8:0000:0001::/64") + 16]byte
-	return string(network.AppendTo(text[:0]))
+	var text [len(subjectPrefix) + len("2001:0db8:0000:0000:0000:0000:0000:0001/128")]byte
+	return string(network.AppendTo(append(text[:0], subjectPrefix...)))
 }

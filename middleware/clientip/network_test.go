@@ -7,7 +7,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/clientip"
 )
 
-func TestNetworkAndKey(t *testing.T) {
+func TestNetworkAndSubject(t *testing.T) {
 	tests := []struct {
 		name string
 		addr netip.Addr
@@ -30,15 +30,15 @@ func TestNetworkAndKey(t *testing.T) {
 			if got := clientip.Network(tt.addr).String(); got != tt.want {
 				t.Errorf("Network(%v) = %s, want %s", tt.addr, got, tt.want)
 			}
-			if got := clientip.Key(tt.addr); got != tt.want {
-				t.Errorf("Key(%v) = %q, want %q", tt.addr, got, tt.want)
+			if got := clientip.NetworkSubject(tt.addr); got != "network:"+tt.want {
+				t.Errorf("NetworkSubject(%v) = %q, want %q", tt.addr, got, "network:"+tt.want)
 			}
 		})
 	}
 	if got := clientip.Network(netip.Addr{}); got != (netip.Prefix{}) {
 		t.Errorf("Network of no address = %v, want the zero prefix", got)
 	}
-	if got := clientip.Key(netip.Addr{}); got != "unknown" {
-		t.Errorf("Key of no address = %q, want unknown", got)
+	if got := clientip.NetworkSubject(netip.Addr{}); got != "network:unknown" {
+		t.Errorf("NetworkSubject of no address = %q, want network:unknown", got)
 	}
 }

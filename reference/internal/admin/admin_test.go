@@ -17,7 +17,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
-	"github.com/animalstore/gatehouse/reference/internal/api"
 )
 
 const token = "a-token-that-is-long-enough"
@@ -179,7 +178,7 @@ func TestClientListsAndLifts(t *testing.T) {
 		t.Fatalf("Bans without any = %v, %v", bans, err)
 	}
 	owner := `50% of / "Ada & Söhne"?`
-	ban(t, engine, apikey.OwnerSubject(owner), api.NetworkSubject("192.0.2.1/32"), api.NetworkSubject("2001:db8:0:1::/64"))
+	ban(t, engine, apikey.OwnerSubject(owner), "network:192.0.2.1/32", "network:2001:db8:0:1::/64")
 	bans, err = c.Bans(t.Context())
 	if err != nil {
 		t.Fatalf("Bans = %v", err)
@@ -219,7 +218,7 @@ func TestClientListsAndLifts(t *testing.T) {
 
 func TestLiftRefusesWhatIsUnclear(t *testing.T) {
 	s, engine := start(t, nil)
-	ban(t, engine, apikey.OwnerSubject("ada"), api.NetworkSubject("192.0.2.1/32"))
+	ban(t, engine, apikey.OwnerSubject("ada"), "network:192.0.2.1/32")
 	for _, query := range []string{
 		"", "owner=", "owner=ada&owner=bob", "owner=ada&network=192.0.2.1", "subject=owner:ada", "owner=%zz",
 		"network=", "network=ada", "network=192.0.2.0/24", "network=2001:db8::/48",

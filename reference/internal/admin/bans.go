@@ -13,7 +13,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/reference/internal/api"
 )
 
 // A Ban is that of an owner or of a network; the other is empty.
@@ -55,7 +54,7 @@ func newBan(b ratelimit.Ban) Ban {
 	if owner, ok := strings.CutPrefix(b.Subject, apikey.OwnerSubject("")); ok {
 		ban.Owner = owner
 	} else {
-		ban.Network = strings.TrimPrefix(b.Subject, api.NetworkSubject(""))
+		ban.Network = strings.TrimPrefix(b.Subject, "network:")
 	}
 	return ban
 }
@@ -93,21 +92,22 @@ func subjectOf(query string) (string, bool) {
 		return apikey.OwnerSubject(v[0]), true
 	}
 	if v := values["network"]; len(v) == 1 {
-		network, ok := parseNetwork(v[0])
-		return api.NetworkSubject(network), ok
+		addr, ok := parseNetwork(v[0])
+		return clientip.NetworkSubject(addr), ok
 	}
 	return "", false
 }
 
-// parseNetwork takes an address, or a network in the form in which it is listed.
-func parseNetwork(text string) (string, bool) {
+// parseNetwork returns an address of the network that text names: an address, or a
+// network in the form in which bans are listed.
+func parseNetwork(text string) (netip.Addr, bool) {
 	addr, err := netip.ParseAddr(text)
 	if err != nil {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil || clientip.Network(prefix.Addr()) != prefix {
-			return "", false
+			return netip.Addr{}, false
 		}
 		addr = prefix.Addr()
 	}
-	return clientip.Key(addr), true
+	return addr, true
 }

@@ -55,5 +55,5 @@ func (a *admin) countGuesses(next http.Handler) http.Handler {
 }
 
 func networkOf(r *http.Request) string {
-	return clientip.Key(clientip.FromRemoteAddr().Addr(r))
+	return clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r))
 }

@@ -10,18 +10,13 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// NetworkSubject returns the subject of a client's network, given the way
-// clientip.Key writes it. No owner has that name: theirs are what
-// [apikey.OwnerSubject] returns.
-func NetworkSubject(network string) string { return "network:" + network }
-
 // caller returns the subject of a request and its plan: the owner of a valid key,
 // or the network of any other client.
 func (a *api) caller(r *http.Request) ratelimit.Caller {
 	if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
 		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan}
 	}
-	return ratelimit.Caller{Subject: NetworkSubject(visitOf(r.Context()).network), Plan: a.Anonymous, Network: true}
+	return ratelimit.Caller{Subject: visitOf(r.Context()).network, Plan: a.Anonymous, Network: true}
 }
 
 // unchargedCaller returns the same caller as one that makes requests which are not

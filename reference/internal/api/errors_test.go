@@ -117,7 +117,7 @@ func situations() []situation {
 			}
 		}},
 		{name: "banned network", request: none(list), prepare: func(t *testing.T, s *service, _ *contract.Client) {
-			if err := s.limits.Ban(t.Context(), api.NetworkSubject("127.0.0.1/32"), time.Minute); err != nil {
+			if err := s.limits.Ban(t.Context(), "network:127.0.0.1/32", time.Minute); err != nil {
 				t.Fatal(err)
 			}
 		}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/response"
@@ -86,7 +87,7 @@ func (a *api) logRequests(next http.Handler) http.Handler {
 				slog.Int("status", t.Status()),
 				slog.Int64("bytes", t.Bytes()),
 				slog.Float64("duration_ms", milliseconds(a.Now().Sub(begin))),
-				slog.String("network", v.network),
+				slog.String("network", strings.TrimPrefix(v.network, "network:")),
 			)
 			if reason := proxyReason(v.proxied); reason != "" {
 				attrs = append(attrs, slog.String("network_of", reason))

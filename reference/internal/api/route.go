@@ -41,7 +41,7 @@ func pathOf(pattern string) string {
 type visit struct {
 	context.Context
 	route   route
-	network string // that the client counts for without a key, as clientip.Key writes it
+	network string // subject that the client counts for without a key
 	proxied error  // why that is the network of a proxy; nil if it is the client's
 	notes   notes
 }
@@ -65,7 +65,7 @@ func visitOf(ctx context.Context) *visit {
 func (a *api) enter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		addr, err := a.Client.Resolve(r)
-		v := &visit{Context: r.Context(), route: a.routeOf(r), network: clientip.Key(addr), proxied: err}
+		v := &visit{Context: r.Context(), route: a.routeOf(r), network: clientip.NetworkSubject(addr), proxied: err}
 		next.ServeHTTP(w, r.WithContext(v))
 	})
 }
