@@ -26,7 +26,10 @@ type pet struct {
 	Status     store.Status `json:"status"`
 }
 
-var errNoPet = apierror.New(http.StatusNotFound, apierror.CodePetNotFound, "There is no pet with this identifier.")
+// codePetNotFound is the one error code that only this API has.
+const codePetNotFound apierror.Code = "pet_not_found"
+
+var errNoPet = apierror.New(http.StatusNotFound, codePetNotFound, "There is no pet with this identifier.")
 
 // listPets serves GET /v1/pets.
 func (a *api) listPets(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
