@@ -33,8 +33,8 @@ type Config struct {
 	Limiter Limiter
 
 	// Plan returns the plan of a key by the name and the quotas that the key was
-	// stored with. While it returns an error or nil, requests with the key are
-	// answered with 503.
+	// stored with. While it returns an error, requests with the key are answered
+	// with 503.
 	Plan func(name string, quotas []string) (*ratelimit.Plan, error)
 
 	// Anonymous is the plan of a network, under which requests without a valid key

@@ -106,9 +106,6 @@ func TestKeysCannotBeChecked(t *testing.T) {
 		"the store panics": func(c *api.Config) {
 			c.Keys = &brokenStore{fail: func(context.Context) error { panic("x") }}
 		},
-		"there is no plan": func(c *api.Config) {
-			c.Plan = func(string, []string) (*ratelimit.Plan, error) { return nil, nil }
-		},
 		"the plan is gone": func(c *api.Config) {
 			c.Plan = func(string, []string) (*ratelimit.Plan, error) { return nil, errors.New("no such plan") }
 		},

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/animalstore/gatehouse/reference/internal/config"
-	"github.com/animalstore/gatehouse/reference/internal/service"
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -21,13 +21,13 @@ type keysCmd struct {
 // withDatabase opens the database, and closes it when do is done. Commands that only
 // look do not make one.
 func withDatabase(ctx context.Context, settings *config.Config, create bool, do func(store.Store) error) (err error) {
-	if !create && !settings.Postgres() {
+	if !create {
 		if _, err := os.Stat(settings.Database); errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("there is no database %s here; name another with --database, "+
 				"or make it with petstore serve or petstore keys create", settings.Database)
 		}
 	}
-	db, err := service.OpenStore(ctx, settings)
+	db, err := sqlite.Open(ctx, settings.Database, sqlite.Options{})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
 // A Config is what the server runs by. [Load] makes it; it must
@@ -18,7 +19,7 @@ type Config struct {
 	AdminListen string // host and port of the admin listener; empty: there is none
 	AdminToken  Secret // bearer token of the admin listener; empty: none is asked for
 
-	Database string   // a file of SQLite; a postgres:// URL is refused when it is opened
+	Database string   // a SQLite file
 	Redis    []string // redis:// or rediss:// URLs; none: limits are kept in this process
 
 	TLSCert string // file with the certificate chain in PEM; empty: plain HTTP
@@ -32,7 +33,7 @@ type Config struct {
 	Anonymous *ratelimit.Plan   // of a network, for callers without a valid key
 	Uncharged *ratelimit.Plan   // of requests that are not charged; never bans
 	Penalty   ratelimit.Penalty // of the plans of keys and of Anonymous
-	OnFailure OnRedisFailure    // what limits the callers while Redis does not answer
+	OnFailure failover.Mode     // what happens to requests while Redis does not answer
 
 	DraftHeaders   bool           // RateLimit and RateLimit-Policy beside X-RateLimit-*
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
@@ -42,16 +43,6 @@ type Config struct {
 
 	places map[string]string // by setting: where its value is from, unless it is the default
 }
-
-// OnRedisFailure says what limits the callers while Redis does not answer.
-type OnRedisFailure string
-
-// What happens while Redis does not answer.
-const (
-	Local  OnRedisFailure = "local"  // each server limits by itself, with the same plans
-	Open   OnRedisFailure = "open"   // requests are not limited
-	Closed OnRedisFailure = "closed" // requests are answered with 503
-)
 
 // A Deprecation says when an operation is deprecated and when it is removed.
 type Deprecation = deprecation.Options
@@ -63,7 +54,7 @@ func Default() *Config {
 		AdminListen: "127.0.0.1:9090",
 		Database:    "petstore.db",
 		Penalty:     ratelimit.DefaultPenalty(),
-		OnFailure:   Local,
+		OnFailure:   failover.FailLocal,
 
 		MaxConnections:           8192,
 		MaxConnectionsPerNetwork: 256,
@@ -78,11 +69,6 @@ func Default() *Config {
 	}
 	c.setDefaultPlans()
 	return c
-}
-
-// Postgres reports whether Database is a URL of PostgreSQL.
-func (c *Config) Postgres() bool {
-	return strings.HasPrefix(c.Database, "postgres://") || strings.HasPrefix(c.Database, "postgresql://")
 }
 
 // TLS reports whether the API is served over TLS.

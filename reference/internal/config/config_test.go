@@ -70,31 +70,6 @@ func TestDeprecationOfAnUnknownOperation(t *testing.T) {
 	}
 }
 
-func TestRestartNeeded(t *testing.T) {
-	running := mustLoad(t, "")
-	for file, want := range map[string][]string{
-		"":                              nil,
-		"listen: 127.0.0.1:8080":        nil,
-		"listen: 127.0.0.1:1":           {"listen"},
-		"redis: redis://a\ndatabase: b": {"database", "redis"},
-		"plans: {a: [1/day]}":           nil,
-		"anonymous: [1/day]":            nil,
-		"penalty: {strikes: 0}":         nil,
-		"deprecations: {}":              nil,
-		"draft_headers: true":           nil,
-		"admin_token: 0123456789abcdef": {"admin_token"},
-		"on_redis_failure: closed":      {"on_redis_failure"},
-		"tls_cert: c\ntls_key: k":       {"tls_cert", "tls_key"},
-		"admin_listen: ''":              {"admin_listen"},
-		"max_connections: 1":            {"max_connections"},
-		"drain_delay: 1s":               {"drain_delay"},
-	} {
-		if diff := cmp.Diff(want, mustLoad(t, file).RestartNeeded(running)); diff != "" {
-			t.Errorf("%s: RestartNeeded (-want +got):\n%s", file, diff)
-		}
-	}
-}
-
 func TestSecretDoesNotShow(t *testing.T) {
 	c := mustLoad(t, "admin_token: 0123456789abcdef")
 	var out bytes.Buffer

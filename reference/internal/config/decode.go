@@ -119,11 +119,8 @@ func (d *decoder) onRedisFailure(n *node, setting string) {
 	if !d.is(n, setting, text, "local, open or closed") {
 		return
 	}
-	switch v := OnRedisFailure(n.text); v {
-	case Local, Open, Closed:
-		d.c.OnFailure = v
-	default:
-		d.add(d.at(n), setting, "%q is not local, open or closed", n.text)
+	if err := d.c.OnFailure.UnmarshalText([]byte(n.text)); err != nil {
+		d.add(d.at(n), setting, "must be local, open or closed, got %q", n.text)
 	}
 }
 

@@ -148,17 +148,9 @@ func logStart(logger *slog.Logger, c *config.Config, l *listeners) {
 	if c.TLS() {
 		scheme = "https://"
 	}
-	attrs := []any{slog.String("api", scheme+l.api.Addr().String()), slog.String("database", databaseName(c))}
+	attrs := []any{slog.String("api", scheme+l.api.Addr().String()), slog.String("database", c.Database)}
 	if l.admin != nil {
 		attrs = append(attrs, slog.String("admin", "http://"+l.admin.Addr().String()))
 	}
 	logger.Info("serving", attrs...)
-}
-
-// databaseName keeps the password in a URL out of the log.
-func databaseName(c *config.Config) string {
-	if c.Postgres() {
-		return "PostgreSQL"
-	}
-	return c.Database
 }

@@ -45,10 +45,7 @@ func (s *state) openShared(ctx context.Context, c *config.Config) (*shared, erro
 	if err != nil {
 		return nil, err
 	}
-	var mode failover.Mode
-	if err := mode.UnmarshalText([]byte(c.OnFailure)); err != nil {
-		return nil, SettingError{problem(c, "on_redis_failure", "%v", err)}
-	}
+	mode := c.OnFailure
 	limiter, err := failover.New(primary, mode, failover.Options{Local: local, Budget: redisBudget, OnChange: func(change failover.Change) {
 		logChange(s.logger, mode, change)
 	}})

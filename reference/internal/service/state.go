@@ -33,15 +33,6 @@ type limiter interface {
 	ratelimit.Banner
 }
 
-// OpenStore opens the database that the settings name.
-func OpenStore(ctx context.Context, c *config.Config) (store.Store, error) {
-	if c.Postgres() {
-		return nil, SettingError{problem(c, "database",
-			"PostgreSQL is not available in this build of petstore yet; name a SQLite file such as petstore.db")}
-	}
-	return sqlite.Open(ctx, c.Database, sqlite.Options{})
-}
-
 // open opens everything that is kept.
 func open(ctx context.Context, c *config.Config, o Options, p *progress) (_ *state, err error) {
 	s := &state{logger: o.Logger, uses: usage.NewDeprecated(time.Now)}
@@ -51,7 +42,7 @@ func open(ctx context.Context, c *config.Config, o Options, p *progress) (_ *sta
 		}
 	}()
 	p.enter("opening the database")
-	if s.store, err = OpenStore(ctx, c); err != nil {
+	if s.store, err = sqlite.Open(ctx, c.Database, sqlite.Options{}); err != nil {
 		return nil, err
 	}
 	s.closers = append(s.closers, s.store)

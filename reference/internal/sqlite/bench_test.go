@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -128,16 +129,16 @@ func BenchmarkRead(b *testing.B) {
 }
 
 // openUsage opens limiter state that holds n records of a usual size.
-func openUsage(b *testing.B, n int) (*sqlite.Usage, []store.UsageRecord) {
+func openUsage(b *testing.B, n int) (*sqlite.Usage, []memory.Record) {
 	b.Helper()
 	u, err := sqlite.OpenUsage(b.Context(), filepath.Join(b.TempDir(), "pets.db-usage"), sqlite.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { u.Close() })
-	all := make([]store.UsageRecord, n)
+	all := make([]memory.Record, n)
 	for i := range all {
-		all[i] = store.UsageRecord{Key: rand.Uint64(), Data: make([]byte, 24), Expires: 4_000_000_000}
+		all[i] = memory.Record{Key: rand.Uint64(), Data: make([]byte, 24), Expires: 4_000_000_000}
 	}
 	if err := u.SaveUsage(b.Context(), []byte("header"), all); err != nil {
 		b.Fatal(err)
@@ -146,8 +147,8 @@ func openUsage(b *testing.B, n int) (*sqlite.Usage, []store.UsageRecord) {
 }
 
 // some picks n records, with data that has changed.
-func some(from []store.UsageRecord, n int) []store.UsageRecord {
-	picked := make([]store.UsageRecord, n)
+func some(from []memory.Record, n int) []memory.Record {
+	picked := make([]memory.Record, n)
 	for i := range picked {
 		picked[i] = from[rand.IntN(len(from))]
 		picked[i].Data = fmt.Appendf(nil, "%024d", rand.Int64())
@@ -179,7 +180,7 @@ func BenchmarkUsage(b *testing.B) {
 	b.Run("Load/records=200000", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := u.LoadUsage(b.Context(), func(_ []byte, records iter.Seq[store.UsageRecord]) error {
+			if err := u.LoadUsage(b.Context(), func(_ []byte, records iter.Seq[memory.Record]) error {
 				for range records {
 				}
 				return nil

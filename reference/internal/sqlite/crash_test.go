@@ -5,6 +5,7 @@ import (
 	"iter"
 	"testing"
 
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -54,7 +55,7 @@ func TestKilledProcessKeepsSavedUsage(t *testing.T) {
 		t.Fatalf("OpenUsage after a kill = %v", err)
 	}
 	defer u.Close()
-	err = u.LoadUsage(t.Context(), func(header []byte, records iter.Seq[store.UsageRecord]) error {
+	err = u.LoadUsage(t.Context(), func(header []byte, records iter.Seq[memory.Record]) error {
 		n := 0
 		for range records {
 			n++

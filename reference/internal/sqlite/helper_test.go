@@ -16,6 +16,7 @@ import (
 
 	"database/sql"
 
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -123,7 +124,7 @@ func saveUsageAndWait(ctx context.Context, path string) error {
 		return err
 	}
 	for n := range uint64(100) {
-		if err := u.SaveUsage(ctx, fmt.Append(nil, n), []store.UsageRecord{{Key: n, Data: []byte("x"), Expires: 4_000_000_000}}); err != nil {
+		if err := u.SaveUsage(ctx, fmt.Append(nil, n), []memory.Record{{Key: n, Data: []byte("x"), Expires: 4_000_000_000}}); err != nil {
 			return err
 		}
 	}

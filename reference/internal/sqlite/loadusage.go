@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/animalstore/gatehouse/reference/internal/store"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // loadPortionText reads many records as one row. A row costs a microsecond on its
@@ -25,14 +25,14 @@ const loadStep = 4096
 
 // LoadUsage reads everything back, a portion ahead of load. See [store.Usage].
 // SaveUsage waits for it to end, so load must not call that.
-func (u *Usage) LoadUsage(ctx context.Context, load func([]byte, iter.Seq[store.UsageRecord]) error) error {
+func (u *Usage) LoadUsage(ctx context.Context, load func([]byte, iter.Seq[memory.Record]) error) error {
 	if err := u.load(ctx, load); err != nil {
 		return u.wrap("load usage", err)
 	}
 	return nil
 }
 
-func (u *Usage) load(ctx context.Context, load func([]byte, iter.Seq[store.UsageRecord]) error) error {
+func (u *Usage) load(ctx context.Context, load func([]byte, iter.Seq[memory.Record]) error) error {
 	tx, err := u.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -50,14 +50,14 @@ func (u *Usage) load(ctx context.Context, load func([]byte, iter.Seq[store.Usage
 		header = notNil(header)
 	}
 
-	portions := make(chan []store.UsageRecord, 1)
+	portions := make(chan []memory.Record, 1)
 	enough := make(chan struct{}) // closed when load wants no more
 	ended := make(chan error, 1)
 	go func() {
 		defer close(portions)
 		ended <- u.readPortions(ctx, tx, portions, enough)
 	}()
-	loadErr := load(header, func(yield func(store.UsageRecord) bool) {
+	loadErr := load(header, func(yield func(memory.Record) bool) {
 		for portion := range portions {
 			for _, r := range portion {
 				if !yield(r) {
@@ -75,7 +75,7 @@ func (u *Usage) load(ctx context.Context, load func([]byte, iter.Seq[store.Usage
 }
 
 // readPortions sends all records in the order of their keys.
-func (u *Usage) readPortions(ctx context.Context, tx *sql.Tx, portions chan<- []store.UsageRecord, enough <-chan struct{}) error {
+func (u *Usage) readPortions(ctx context.Context, tx *sql.Tx, portions chan<- []memory.Record, enough <-chan struct{}) error {
 	stmt := tx.StmtContext(ctx, u.all)
 	for from := int64(math.MinInt64); ; {
 		var n int
@@ -104,8 +104,8 @@ func (u *Usage) readPortions(ctx context.Context, tx *sql.Tx, portions chan<- []
 }
 
 // parsePortion takes the lists of n records apart.
-func parsePortion(n int, keys, expires, data string) ([]store.UsageRecord, error) {
-	portion := make([]store.UsageRecord, 0, n)
+func parsePortion(n int, keys, expires, data string) ([]memory.Record, error) {
+	portion := make([]memory.Record, 0, n)
 	octets := make([]byte, 0, len(data)/2) // of all the records
 	for range n {
 		var key, expiry, text string
@@ -120,7 +120,7 @@ func parsePortion(n int, keys, expires, data string) ([]store.UsageRecord, error
 		if err := errors.Join(keyErr, expiryErr, dataErr); err != nil {
 			return nil, fmt.Errorf("a list of records is damaged: %w", err)
 		}
-		portion = append(portion, store.UsageRecord{Key: uint64(k), Expires: e, Data: octets[begin:len(octets):len(octets)]})
+		portion = append(portion, memory.Record{Key: uint64(k), Expires: e, Data: octets[begin:len(octets):len(octets)]})
 	}
 	return portion, nil
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -104,11 +105,11 @@ func OpenUsage(ctx context.Context, path string, o Options) (_ *Usage, err error
 }
 
 // SaveUsage stores what has changed. See [store.Usage].
-func (u *Usage) SaveUsage(ctx context.Context, header []byte, records []store.UsageRecord) error {
+func (u *Usage) SaveUsage(ctx context.Context, header []byte, records []memory.Record) error {
 	// In the order of the table, each page of it is found once and written once.
 	// Of records with one key the last still comes last.
 	records = slices.Clone(records)
-	slices.SortStableFunc(records, func(a, b store.UsageRecord) int { return cmp.Compare(int64(a.Key), int64(b.Key)) })
+	slices.SortStableFunc(records, func(a, b memory.Record) int { return cmp.Compare(int64(a.Key), int64(b.Key)) })
 
 	err := u.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.StmtContext(ctx, u.setHeader).ExecContext(ctx, notNil(header)); err != nil {

@@ -8,10 +8,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-// A UsageRecord is a part of the embedded rate limiter's state, in a form that
-// only the limiter reads. One without data says that the key is forgotten.
-type UsageRecord = memory.Record
-
 // Usage keeps the state of the embedded rate limiter, usage and bans alike,
 // across a restart. One server writes it at a time.
 //
@@ -20,10 +16,10 @@ type UsageRecord = memory.Record
 // process, but a crash of the machine may lose the latest saves, each of them
 // as a whole.
 type Usage interface {
-	// SaveUsage replaces the header, and stores the records over those with the
-	// same key, or removes those if there is no data, one after the other; all of
-	// it, or nothing. It keeps nothing of its arguments.
-	SaveUsage(ctx context.Context, header []byte, records []UsageRecord) error
+	// SaveUsage replaces the header and stores the records, one after the other, all
+	// of it or nothing. A record replaces the one with the same key. A record without
+	// data deletes it. SaveUsage does not keep its arguments.
+	SaveUsage(ctx context.Context, header []byte, records []memory.Record) error
 
 	// PruneUsage removes records that have expired at an instant, as many as can
 	// be found in a short time. Each call goes on where the last one stopped, so
@@ -37,5 +33,5 @@ type Usage interface {
 	// The sequence can be ranged over once, before load returns. It ends early
 	// at an error, which LoadUsage then returns, as it does load's own. The
 	// records' data belongs to the caller.
-	LoadUsage(ctx context.Context, load func(header []byte, records iter.Seq[UsageRecord]) error) error
+	LoadUsage(ctx context.Context, load func(header []byte, records iter.Seq[memory.Record]) error) error
 }

@@ -30,7 +30,7 @@ var errNewer = errors.New("the saved usage is from a newer version; " +
 // from starting. If nothing can be read, the error wraps [ErrDamaged]. The Secret of
 // the options is ignored.
 func Load(ctx context.Context, db store.Usage, o memory.Options) (l *memory.Limiter, damaged int, err error) {
-	err = db.LoadUsage(ctx, func(header []byte, records iter.Seq[store.UsageRecord]) error {
+	err = db.LoadUsage(ctx, func(header []byte, records iter.Seq[memory.Record]) error {
 		if o.Secret, err = secretFrom(header); err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func secretFrom(header []byte) ([]byte, error) {
 	return header[1:], nil
 }
 
-func loadRecords(l *memory.Limiter, records iter.Seq[store.UsageRecord]) (damaged int) {
+func loadRecords(l *memory.Limiter, records iter.Seq[memory.Record]) (damaged int) {
 	portion := make([]memory.Record, 0, loadPortion)
 	load := func() {
 		if l.Load(portion) != nil {

@@ -139,15 +139,15 @@ type counted struct {
 	records int
 }
 
-func (c *counted) SaveUsage(ctx context.Context, header []byte, records []store.UsageRecord) error {
+func (c *counted) SaveUsage(ctx context.Context, header []byte, records []memory.Record) error {
 	c.records += len(records)
 	return c.Usage.SaveUsage(ctx, header, records)
 }
 
 // records returns what is stored.
-func records(t *testing.T, db store.Usage) (header []byte, all []store.UsageRecord) {
+func records(t *testing.T, db store.Usage) (header []byte, all []memory.Record) {
 	t.Helper()
-	err := db.LoadUsage(t.Context(), func(h []byte, seq iter.Seq[store.UsageRecord]) error {
+	err := db.LoadUsage(t.Context(), func(h []byte, seq iter.Seq[memory.Record]) error {
 		header, all = h, slices.Collect(seq)
 		return nil
 	})
@@ -234,7 +234,7 @@ type failing struct {
 	err error
 }
 
-func (f *failing) SaveUsage(ctx context.Context, header []byte, records []store.UsageRecord) error {
+func (f *failing) SaveUsage(ctx context.Context, header []byte, records []memory.Record) error {
 	if f.err != nil {
 		return f.err
 	}

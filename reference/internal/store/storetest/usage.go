@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -52,18 +53,18 @@ type records map[uint64]string
 const later = 4_000_000_000
 
 // changed returns records to save: those given, and those without data.
-func changed(from records, gone ...uint64) []store.UsageRecord {
-	var rs []store.UsageRecord
+func changed(from records, gone ...uint64) []memory.Record {
+	var rs []memory.Record
 	for key, data := range from {
-		rs = append(rs, store.UsageRecord{Key: key, Data: []byte(data), Expires: later})
+		rs = append(rs, memory.Record{Key: key, Data: []byte(data), Expires: later})
 	}
 	for _, key := range gone {
-		rs = append(rs, store.UsageRecord{Key: key})
+		rs = append(rs, memory.Record{Key: key})
 	}
 	return rs
 }
 
-func save(t *testing.T, u store.Usage, header []byte, rs []store.UsageRecord) {
+func save(t *testing.T, u store.Usage, header []byte, rs []memory.Record) {
 	t.Helper()
 	if err := u.SaveUsage(t.Context(), header, rs); err != nil {
 		t.Fatalf("SaveUsage = %v", err)
@@ -73,7 +74,7 @@ func save(t *testing.T, u store.Usage, header []byte, rs []store.UsageRecord) {
 func checkUsage(t *testing.T, u store.Usage, wantHeader []byte, want records) {
 	t.Helper()
 	calls := 0
-	err := u.LoadUsage(t.Context(), func(header []byte, seq iter.Seq[store.UsageRecord]) error {
+	err := u.LoadUsage(t.Context(), func(header []byte, seq iter.Seq[memory.Record]) error {
 		calls++
 		if diff := cmp.Diff(wantHeader, header); diff != "" {
 			t.Errorf("header (-want +got):\n%s", diff)
@@ -114,15 +115,15 @@ func testUsageSaves(t *testing.T, db Opener[UsageStore]) {
 	checkUsage(t, u, []byte{}, records{2: "two"})
 
 	// Of records with one key the last counts, with data or without.
-	var many []store.UsageRecord
+	var many []memory.Record
 	for i := range 100 {
-		r := store.UsageRecord{Key: uint64(i % 7), Data: []byte{byte(i)}, Expires: later}
+		r := memory.Record{Key: uint64(i % 7), Data: []byte{byte(i)}, Expires: later}
 		if i >= 95 {
 			r.Data = nil
 		}
 		many = append(many, r)
 	}
-	many = append(many, store.UsageRecord{Key: 5, Data: []byte("back"), Expires: later})
+	many = append(many, memory.Record{Key: 5, Data: []byte("back"), Expires: later})
 	save(t, u, nil, many)
 	checkUsage(t, u, []byte{}, records{2: "\x5d", 3: "\x5e", 5: "back"})
 }
@@ -148,9 +149,9 @@ func testUsagePrune(t *testing.T, db Opener[UsageStore]) {
 	}
 	prune(1000) // of nothing
 	want := records{}
-	var all []store.UsageRecord
+	var all []memory.Record
 	for i := range uint64(10_000) {
-		r := store.UsageRecord{Key: i * 0x9e3779b97f4a7c15, Data: []byte("x"), Expires: 1000 + int64(i%2)}
+		r := memory.Record{Key: i * 0x9e3779b97f4a7c15, Data: []byte("x"), Expires: 1000 + int64(i%2)}
 		if r.Expires == 1001 {
 			want[r.Key] = "x"
 		}
@@ -169,7 +170,7 @@ func testUsageLoadError(t *testing.T, db Opener[UsageStore]) {
 	u := db.open(t)
 	save(t, u, []byte("h"), changed(records{7: "seven"}))
 	broken := errors.New("header of a later version")
-	err := u.LoadUsage(t.Context(), func([]byte, iter.Seq[store.UsageRecord]) error { return broken })
+	err := u.LoadUsage(t.Context(), func([]byte, iter.Seq[memory.Record]) error { return broken })
 	if !errors.Is(err, broken) {
 		t.Errorf("LoadUsage = %v, want an error that wraps %v", err, broken)
 	}
@@ -181,7 +182,7 @@ func testUsageStop(t *testing.T, db Opener[UsageStore]) {
 	all := records{1: "a", 2: "b", 3: "c"}
 	save(t, u, []byte("h"), changed(all))
 	n := 0
-	err := u.LoadUsage(t.Context(), func(_ []byte, seq iter.Seq[store.UsageRecord]) error {
+	err := u.LoadUsage(t.Context(), func(_ []byte, seq iter.Seq[memory.Record]) error {
 		for range seq {
 			n++
 			break
@@ -198,8 +199,8 @@ func testUsageOwned(t *testing.T, db Opener[UsageStore]) {
 	u := db.open(t)
 	want := records{1: "aaaa", 2: "bbbb", 3: "cccc"}
 	save(t, u, []byte("h"), changed(want))
-	var held []store.UsageRecord
-	err := u.LoadUsage(t.Context(), func(_ []byte, seq iter.Seq[store.UsageRecord]) error {
+	var held []memory.Record
+	err := u.LoadUsage(t.Context(), func(_ []byte, seq iter.Seq[memory.Record]) error {
 		for r := range seq {
 			held = append(held, r)
 		}
@@ -233,7 +234,7 @@ func usageCalls(ctx context.Context, u store.Usage) map[string]error {
 	return map[string]error{
 		"SaveUsage":  u.SaveUsage(ctx, nil, changed(records{1: "x"})),
 		"PruneUsage": u.PruneUsage(ctx, time.Unix(later, 0)),
-		"LoadUsage":  u.LoadUsage(ctx, func([]byte, iter.Seq[store.UsageRecord]) error { return nil }),
+		"LoadUsage":  u.LoadUsage(ctx, func([]byte, iter.Seq[memory.Record]) error { return nil }),
 	}
 }
 
