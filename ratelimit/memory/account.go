@@ -11,110 +11,151 @@ import (
 // its plan, and those of a plan it had before that have not ended.
 const maxWindows = 2 * ratelimit.MaxQuotas
 
-// An account is what a slot says, in a form to reckon with. Its methods are the
-// arithmetic of fixed windows: they take the time as an argument and touch
-// nothing else.
+// A window is one window of an account. Its four fields fit into registers.
+type window struct {
+	length time.Duration
+	limit  int64 // the smallest that it was held against, rounded down by roundLimit
+	used   int64 // units, at most ratelimit.MaxLimit
+	end    int64 // Unix seconds
+}
+
+// open reports whether now lies in the window. It does not if the window is
+// over, nor if the clock stepped back to a time before it.
+func (w window) open(now int64) bool {
+	left := w.end*int64(time.Second) - now
+	return left > 0 && left <= int64(w.length)
+}
+
+// fits reports whether the window has room for cost units, whatever the limit.
+func (w window) fits(cost int64) bool { return cost <= ratelimit.MaxLimit-w.used }
+
+// halfUsed reports whether half of the limit is used.
+func (w window) halfUsed() bool { return w.used*2 >= w.limit }
+
+// An account is the usage of a subject, unpacked from its slot. Its methods are
+// arithmetic: they take the time as an argument and touch nothing else.
 type account struct {
-	count uint32 // the meter's
-	shape
-	began [maxWindows]uint32 // the meter's reading at the beginning of the window
-	end   [maxWindows]int64  // Unix seconds
+	count uint32 // all units ever charged, modulo 2³²
+	n     int
+	all   [maxWindows]window // n of them, the shortest first
+}
+
+func (a *account) windows() []window { return a.all[:a.n] }
+
+// read fills the account from a slot that has the meter m.
+func (a *account) read(l *sharedLayout, s slot, m meter) {
+	a.count, a.n = m.count(), l.len()
+	for i := range a.n {
+		a.all[i] = l.window(i, s, m)
+	}
+}
+
+// write puts the windows into a slot that is frozen.
+func (a *account) write(s slot) {
+	for i, w := range a.windows() {
+		s.setWord(i, newWindowWord(a.count-uint32(w.used), w.end))
+	}
+}
+
+// has reports whether l is the layout of the account.
+func (a *account) has(l *sharedLayout) bool {
+	if a.n != l.len() {
+		return false
+	}
+	for i, w := range a.windows() {
+		if w.length != l.length(i) || w.limit != l.limit(i) {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *account) layout() (l layout) {
+	l.n = a.n
+	for i, w := range a.windows() {
+		l.lengths[i], l.limits[i] = w.length, w.limit
+	}
+	return l
 }
 
 // expire drops the windows that have ended, and those in which nothing was used.
 //
 // After the clock stepped back, windows lie in the future. They go on, so that
-// no quota is granted twice; but none is left more than one window ahead, so that
+// no quota is granted twice. But none is left more than one window ahead, so that
 // a clock that was years ahead does not lock a subject out for years.
 func (a *account) expire(now int64) {
-	kept := 0
-	for i := range a.n {
-		length := a.lengths[i]
-		end := min(a.end[i], fixedwindow.LatestEnd(now, length))
-		if end*int64(time.Second) <= now || a.used(i) == 0 {
-			continue
+	kept := a.all[:0]
+	for _, w := range a.windows() {
+		w.end = min(w.end, fixedwindow.LatestEnd(now, w.length))
+		if w.end*int64(time.Second) > now && w.used > 0 {
+			kept = append(kept, w)
 		}
-		a.lengths[kept], a.limits[kept] = length, a.limits[i]
-		a.began[kept], a.end[kept] = a.began[i], end
-		kept++
 	}
-	clear(a.lengths[kept:a.n])
-	clear(a.limits[kept:a.n])
-	a.n = kept
+	a.n = len(kept)
 }
 
-// roll brings the account to the time now and to plan: windows that are over are
-// dropped, the windows of the plan that are missing begin, and all of these are
-// held against the plan's limits.
+// roll brings the account to the time now and to plan: it drops windows that are
+// over, begins the windows of the plan that are missing, and holds all windows of
+// the plan against its limits.
 func (a *account) roll(now int64, plan *ratelimit.Plan) {
 	a.expire(now)
 	for i := range plan.Len() {
 		q := plan.Quota(i)
-		limit, w := roundLimit(q.Limit), a.find(q.Window)
-		if w < 0 {
-			a.open(q.Window, limit, now, plan)
+		limit := roundLimit(q.Limit)
+		if w := a.window(q.Window); w != nil {
+			w.limit = min(w.limit, limit)
 			continue
 		}
-		a.limits[w] = min(a.limits[w], limit)
+		if a.n == maxWindows {
+			a.remove(a.replaceable(plan))
+		}
+		a.insert(window{length: q.Window, limit: limit, end: fixedwindow.End(now, q.Window)})
 	}
 }
 
-// open begins a window in its place by length. If there is no room, it takes
-// the place of the first window to end that is not the plan's.
-func (a *account) open(length time.Duration, limit, now int64, plan *ratelimit.Plan) {
-	if a.n == maxWindows {
-		a.close(a.dispensable(plan))
-	}
+// insert puts a window in its place by length.
+func (a *account) insert(w window) {
 	i := 0
-	for i < a.n && a.lengths[i] < length {
+	for i < a.n && a.all[i].length < w.length {
 		i++
 	}
-	copy(a.lengths[i+1:a.n+1], a.lengths[i:a.n])
-	copy(a.limits[i+1:a.n+1], a.limits[i:a.n])
-	copy(a.began[i+1:a.n+1], a.began[i:a.n])
-	copy(a.end[i+1:a.n+1], a.end[i:a.n])
-	a.lengths[i], a.limits[i], a.began[i], a.end[i] = length, limit, a.count, fixedwindow.End(now, length)
+	copy(a.all[i+1:a.n+1], a.all[i:a.n])
+	a.all[i] = w
 	a.n++
 }
 
-func (a *account) close(i int) {
-	copy(a.lengths[i:], a.lengths[i+1:a.n])
-	copy(a.limits[i:], a.limits[i+1:a.n])
-	copy(a.began[i:], a.began[i+1:a.n])
-	copy(a.end[i:], a.end[i+1:a.n])
+func (a *account) remove(i int) {
+	copy(a.all[i:], a.all[i+1:a.n])
 	a.n--
-	a.lengths[a.n], a.limits[a.n] = 0, 0
 }
 
-// dispensable returns the window that ends first of those not in the plan.
-func (a *account) dispensable(plan *ratelimit.Plan) int {
-	best, q := -1, 0
-	for i := range a.n {
-		for q < plan.Len() && plan.Quota(q).Window < a.lengths[i] {
+// replaceable returns the index of the window that ends first, of those that are
+// not the plan's.
+func (a *account) replaceable(plan *ratelimit.Plan) int {
+	first, q := -1, 0
+	for i, w := range a.windows() {
+		for q < plan.Len() && plan.Quota(q).Window < w.length {
 			q++
 		}
-		if q < plan.Len() && plan.Quota(q).Window == a.lengths[i] {
+		if q < plan.Len() && plan.Quota(q).Window == w.length {
 			continue
 		}
-		if best < 0 || a.end[i] < a.end[best] {
-			best = i
+		if first < 0 || w.end < a.all[first].end {
+			first = i
 		}
 	}
-	return best
+	return first
 }
 
-// find returns the index of the window of the given length, or -1.
-func (a *account) find(length time.Duration) int {
-	for i, l := range a.lengths[:a.n] {
-		if l == length {
-			return i
+// window returns the window of the given length, or nil.
+func (a *account) window(length time.Duration) *window {
+	for i := range a.windows() {
+		if a.all[i].length == length {
+			return &a.all[i]
 		}
 	}
-	return -1
+	return nil
 }
-
-// used returns what was used in window i.
-func (a *account) used(i int) int64 { return int64(a.count - a.began[i]) }
 
 // states puts what each quota of the plan has left into d, and reports whether
 // d.Cost fits into all of them. The account has been rolled.
@@ -122,60 +163,61 @@ func (a *account) states(d *ratelimit.Decision) (fits bool) {
 	fits = true
 	for i := range d.Plan.Len() {
 		q := d.Plan.Quota(i)
-		w := a.find(q.Window)
-		left := max(q.Limit-a.used(w), 0)
-		d.States[i] = ratelimit.State{Remaining: left, Reset: a.end[w]}
+		w := a.window(q.Window)
+		left := max(q.Limit-w.used, 0)
+		d.States[i] = ratelimit.State{Remaining: left, Reset: w.end}
 		fits = fits && left >= d.Cost
 	}
 	return fits
 }
 
 // charge adds d.Cost, which fits into the windows of the plan, to every window.
-// A window that is not the plan's, and may hold no more, is left full.
+// A window that is not the plan's, and has no room for it, is left full.
 func (a *account) charge(d *ratelimit.Decision) {
-	for i := range a.n {
-		room := ratelimit.MaxLimit - a.used(i)
-		a.began[i] += uint32(max(d.Cost-room, 0))
-	}
 	a.count += uint32(d.Cost)
+	for i := range a.windows() {
+		a.all[i].add(d.Cost)
+	}
 	for i := range d.Plan.Len() {
 		d.States[i].Remaining -= d.Cost
 	}
 }
 
-// refund takes back what d was charged from those of its windows that are still
+// add adds units, up to ratelimit.MaxLimit in all.
+func (w *window) add(units int64) { w.used = min(w.used+units, ratelimit.MaxLimit) }
+
+// refund takes back what d was charged, from those of its windows that are still
 // the subject's.
 func (a *account) refund(d *ratelimit.Decision) {
 	for i := range d.Plan.Len() {
-		if w := a.find(d.Plan.Quota(i).Window); w >= 0 && a.end[w] == d.States[i].Reset {
-			a.began[w] += uint32(min(d.Cost, a.used(w)))
+		if w := a.window(d.Plan.Quota(i).Window); w != nil && w.end == d.States[i].Reset {
+			w.used -= min(d.Cost, w.used)
 		}
 	}
 }
 
-// add adds units[i], at most MaxLimit, to the window of the plan's i-th quota,
-// unless the window that the time at lies in is over. It reports whether it added
-// any. Units of the next window
-// move the subject's window there, with what it holds. The account has been
-// rolled to now.
-func (a *account) add(plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at, now int64) (added bool) {
+// addUsage adds units[i] to the window of the plan's i-th quota, unless the window
+// in which the time at lies is over. It reports whether it added any. Units of the
+// next window move the subject's window there, with what it holds. The account has
+// been rolled to now.
+func (a *account) addUsage(plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at, now int64) (added bool) {
 	for i := range plan.Len() {
-		w := a.find(plan.Quota(i).Window)
-		end := fixedwindow.End(at, a.lengths[w])
+		w := a.window(plan.Quota(i).Window)
+		end := fixedwindow.End(at, w.length)
 		if units[i] == 0 || end*int64(time.Second) <= now {
 			continue
 		}
-		a.began[w] -= uint32(min(units[i], ratelimit.MaxLimit-a.used(w)))
-		a.end[w] = max(a.end[w], min(end, fixedwindow.LatestEnd(now, a.lengths[w])))
+		w.add(units[i])
+		w.end = max(w.end, min(end, fixedwindow.LatestEnd(now, w.length)))
 		added = true
 	}
 	return added
 }
 
-// lastEnd returns the end of the last window to end, or 0.
+// lastEnd returns the end of the last window to end, in Unix seconds, or 0.
 func (a *account) lastEnd() (last int64) {
-	for _, end := range a.end[:a.n] {
-		last = max(last, end)
+	for _, w := range a.windows() {
+		last = max(last, w.end)
 	}
 	return last
 }

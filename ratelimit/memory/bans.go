@@ -2,35 +2,33 @@ package memory
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Ban implements [ratelimit.Banner]. The length is from above zero to
+// Ban implements [ratelimit.Banner]. The length is more than zero, and at most
 // [ratelimit.MaxWindow].
 func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration) error {
 	if subject == "" {
 		return errNoSubject
 	}
 	if length <= 0 || length > ratelimit.MaxWindow {
-		return fmt.Errorf("%w: ban of %v is not from above 0 to %v", ratelimit.ErrInvalid, length, ratelimit.MaxWindow)
+		return fmt.Errorf("%w: a ban must last more than 0s and at most %v, got %v", ratelimit.ErrInvalid, ratelimit.MaxWindow, length)
 	}
-	now := l.clock.now()
-	h := l.key.sum(subject)
-	s := l.segment(h)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, _ := s.record(h, now)
-	r.ban(length, now)
-	e := l.take(s, h)
-	if err := l.putRecord(s, h, r, 0, now); err != nil {
-		s.thaw(h, &e, 0)
+	s := l.lock(l.key.sum(subject))
+	defer s.unlock()
+	r, _ := s.record(s.now)
+	r.ban(length, s.now)
+	s.freeze()
+	defer s.unfreeze()
+	if err := s.putRecord(r, 0); err != nil {
 		return err
 	}
-	s.thaw(h, &e, s.mark(h))
-	s.name(h, subject, now)
+	s.keepName(subject)
 	return nil
 }
 
@@ -39,14 +37,11 @@ func (l *Limiter) Unban(_ context.Context, subject string) (bool, error) {
 	if subject == "" {
 		return false, errNoSubject
 	}
-	now := l.clock.now()
-	h := l.key.sum(subject)
-	s := l.segment(h)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	banned := s.banEnds(h, now) > 0
-	l.drop(s, recordHash(h))
-	return banned, nil
+	s := l.lock(l.key.sum(subject))
+	defer s.unlock()
+	r, _ := s.record(s.now)
+	s.drop(recordHash(s.hash))
+	return r.banEnds(s.now) > 0, nil
 }
 
 // Bans implements [ratelimit.Banner].
@@ -54,21 +49,17 @@ func (l *Limiter) Bans(context.Context) ([]ratelimit.Ban, error) {
 	var bans []ratelimit.Ban
 	now := l.clock.now()
 	for i := range l.segments {
-		bans = l.segments[i].bans(bans, now)
+		bans = l.segments[i].appendBans(bans, now)
 	}
 	return bans, nil
 }
 
-func (s *segment) bans(bans []ratelimit.Ban, now int64) []ratelimit.Ban {
+func (s *segment) appendBans(bans []ratelimit.Ban, now int64) []ratelimit.Ban {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	seen := map[uint64]bool{}
-	for h, name := range s.names.all() {
-		if seen[h] {
-			continue
-		}
-		seen[h] = true
-		if r, _ := s.record(h, now); r.banEnds(now) > 0 {
+	t := s.table.Load()
+	for h, name := range s.names.distinct() {
+		if r, _ := t.record(h, now); r.banEnds(now) > 0 {
 			bans = append(bans, ratelimit.Ban{
 				Subject: string(name),
 				Ends:    time.Unix(r.banEnds(now), 0).UTC(),
@@ -79,14 +70,84 @@ func (s *segment) bans(bans []ratelimit.Ban, now int64) []ratelimit.Ban {
 	return bans
 }
 
-// banEnds returns the end of the ban of h in force, in Unix seconds, or 0.
-func (s *segment) banEnds(h uint64, now int64) int64 {
-	r, _ := s.record(h, now)
-	return r.banEnds(now)
+// keepName keeps the name of a subject that is banned, for as long as the ban and a
+// minute more, in which the clock may step back.
+func (s *subject) keepName(name string) {
+	t, now := s.table.Load(), s.now-keepExpired
+	s.names.add(s.hash, name, func(h uint64) bool {
+		r, _ := t.record(h, now)
+		return r.banEnds(now) > 0
+	})
 }
 
-// name keeps the name of the banned subject h, and for a minute after the ban, in
-// which the clock may step back.
-func (s *segment) name(h uint64, subject string, now int64) {
-	s.names.add(h, subject, func(h uint64) bool { return s.banEnds(h, now-linger) > 0 })
+// names holds the names of banned subjects, which are few, in one array of bytes
+// without pointers: eight bytes of hash, the length, and the name. Only lists of
+// bans and Save search it.
+type names struct {
+	bytes []byte
+	limit int // size at which names of subjects that are not banned are dropped
+}
+
+const smallestNames = 512
+
+// add appends a name. At the limit it first drops the names of subjects that are
+// not banned, and all but the first entry of each subject.
+func (n *names) add(h uint64, name string, banned func(h uint64) bool) {
+	if len(n.bytes) >= n.limit {
+		n.clean(banned)
+	}
+	n.bytes = appendName(n.bytes, h, name)
+}
+
+func (n *names) clean(banned func(h uint64) bool) {
+	var kept []byte
+	for h, name := range n.distinct() {
+		if banned(h) {
+			kept = appendName(kept, h, string(name))
+		}
+	}
+	n.bytes, n.limit = kept, max(2*len(kept), smallestNames)
+}
+
+func appendName(b []byte, h uint64, name string) []byte {
+	b = binary.LittleEndian.AppendUint64(b, h)
+	b = binary.AppendUvarint(b, uint64(len(name)))
+	return append(b, name...)
+}
+
+// all yields the hashes and names. A hash may come more than once.
+func (n *names) all() iter.Seq2[uint64, []byte] {
+	return func(yield func(uint64, []byte) bool) {
+		for rest := n.bytes; len(rest) > 0; {
+			h := binary.LittleEndian.Uint64(rest)
+			length, size := binary.Uvarint(rest[8:])
+			end := 8 + size + int(length)
+			if !yield(h, rest[8+size:end]) {
+				return
+			}
+			rest = rest[end:]
+		}
+	}
+}
+
+// distinct is all with each hash once.
+func (n *names) distinct() iter.Seq2[uint64, []byte] {
+	return func(yield func(uint64, []byte) bool) {
+		seen := map[uint64]bool{}
+		for h, name := range n.all() {
+			if !seen[h] && !yield(h, name) {
+				return
+			}
+			seen[h] = true
+		}
+	}
+}
+
+// index returns the names by their hashes.
+func (n *names) index() map[uint64]string {
+	index := map[uint64]string{}
+	for h, name := range n.all() {
+		index[h] = string(name)
+	}
+	return index
 }

@@ -77,7 +77,7 @@ func (c *clock) measure() (since int64) {
 
 // about returns the time, or one that is late: by a tick and by as long as the
 // scheduler holds the timer up, and never early.
-func (c *clock) about() int64 {
+func (c *clock) coarse() int64 {
 	if kept := c.kept.Load(); kept != 0 {
 		if !c.used.Load() {
 			c.used.Store(true)

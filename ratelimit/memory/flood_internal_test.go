@@ -36,10 +36,10 @@ func TestFloodTakesNoLock(t *testing.T) {
 				internalTake(t, l, "a", plan, 1)
 			}
 			h := l.key.sum("a")
-			table := l.segment(h).table.Load()
+			table := l.tables[h>>l.shift].Load()
 			i, _ := table.find(h)
 			d := ratelimit.Decision{Plan: plan, Cost: 1, Time: now.UnixNano()}
-			if l.charge(table.slot(i), h, &d) {
+			if l.admit(table.slot(i), h, &d) {
 				t.Fatal("admitted, want refused")
 			}
 			if free := l.refuse(table, i, table.slot(i), h, &d, true); free != c.free {

@@ -55,10 +55,10 @@ func TestForgottenKeysAreBounded(t *testing.T) {
 					}
 				}
 			}
-			if n := len(l.segments[0].gone); n > maxGone {
-				t.Errorf("%d forgotten keys are remembered, want %d at most", n, maxGone)
+			if n := len(l.segments[0].forgotten); n > maxForgotten {
+				t.Errorf("%d forgotten keys are remembered, want %d at most", n, maxForgotten)
 			}
-			if n := len(l.segments[0].gone); name == "no save" && n > bound {
+			if n := len(l.segments[0].forgotten); name == "no save" && n > bound {
 				t.Errorf("%d forgotten keys are remembered, of which one was ever loaded", n)
 			}
 		})
@@ -66,7 +66,7 @@ func TestForgottenKeysAreBounded(t *testing.T) {
 }
 
 // Combinations of windows come and go with the accounts that have them.
-func TestShapesAreReplaced(t *testing.T) {
+func TestLayoutsAreReplaced(t *testing.T) {
 	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC))
 	l := internalLimiter(t, Options{Now: clock.Now, MaxSubjects: 10_000})
 	var plans []*ratelimit.Plan
@@ -83,17 +83,17 @@ func TestShapesAreReplaced(t *testing.T) {
 			internalTake(t, l, subject, plans[p], 1)
 		}
 	}
-	if n := len(l.shapes.users); n < limitShapes {
+	if n := len(l.layouts.segments); n < limitLayouts {
 		t.Fatalf("the test met %d combinations of windows, and no number was used twice", n)
 	}
 	total := 0
 	for i := range l.segments {
-		for _, n := range l.segments[i].shapes {
+		for _, n := range l.segments[i].layouts.accounts {
 			total += n
 		}
 	}
 	if held := l.Stats().Subjects; int64(total) != held {
-		t.Errorf("%d accounts have shapes, and %d are held", total, held)
+		t.Errorf("%d accounts have layouts, and %d are held", total, held)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestSlotsBecomeNarrowAgain(t *testing.T) {
 		internalTake(t, l, fmt.Sprint("wide ", i), wide[0], 1)
 		internalTake(t, l, fmt.Sprint("wide ", i), wide[1], 1)
 	}
-	if strides() != wordWindows+maxWindows {
+	if strides() != firstWindow+maxWindows {
 		t.Fatalf("slots of %d words hold accounts with %d windows", strides(), maxWindows)
 	}
 	for day := range 3 {
@@ -130,7 +130,7 @@ func TestSlotsBecomeNarrowAgain(t *testing.T) {
 			internalTake(t, l, fmt.Sprint("day ", day, " ", i), two, 1)
 		}
 	}
-	if got := strides(); got != wordWindows+2 {
-		t.Errorf("slots have %d words three days later, want %d", got, wordWindows+2)
+	if got := strides(); got != firstWindow+2 {
+		t.Errorf("slots have %d words three days later, want %d", got, firstWindow+2)
 	}
 }

@@ -28,6 +28,17 @@ func newHashKey(secret []byte) (k hashKey) {
 	return k
 }
 
+// Secret returns the key under which subjects are hashed. An engine that is to
+// load what this one saved must be made with it. With it, anyone can make
+// subjects that share one account.
+func (l *Limiter) Secret() []byte {
+	var b []byte
+	for _, word := range l.key {
+		b = binary.LittleEndian.AppendUint64(b, word)
+	}
+	return b
+}
+
 // sum hashes a subject by folded multiplication: eight bytes at a time are mixed
 // with secret words, multiplied in pairs to 128 bits, and the halves combined. Two
 // lanes, which do not wait for each other, take 16 bytes of 32 each. Every

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/bits"
@@ -10,46 +11,48 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Options of a [Limiter]. The zero value works.
+// Options are optional settings.
 type Options struct {
 	// MaxSubjects is the largest number of subjects, 1 to 1<<28; 0 means 1<<20.
 	// A subject takes 40 to 50 bytes with two quotas, and a second place
 	// while it has strikes or a ban.
 	MaxSubjects int
 
-	// Secret is what [Limiter.Secret] of another engine returned, whose state is
-	// to be loaded. Nil means a new one.
+	// Secret is that of the engine that saved the state to be loaded; see
+	// [Limiter.Secret]. Nil means a new one.
 	Secret []byte
 
-	// Now is read in place of the system's clock. Nil means the system's.
+	// Now is read in place of the system's clock. Nil means the system's clock.
 	Now func() time.Time
 }
 
+const (
+	defaultSubjects = 1 << 20
+	maxSubjects     = 1 << 28
+)
+
 func (o Options) validate() error {
-	if o.MaxSubjects < 0 || o.MaxSubjects > 1<<28 {
-		return fmt.Errorf("memory: Options.MaxSubjects: %d is not from 0 to %d", o.MaxSubjects, 1<<28)
+	if o.MaxSubjects < 0 || o.MaxSubjects > maxSubjects {
+		return fmt.Errorf("memory: Options.MaxSubjects must be 1 to %d, or 0 for %d, got %d", maxSubjects, defaultSubjects, o.MaxSubjects)
 	}
 	if n := len(o.Secret); n != 0 && n != secretSize {
-		return fmt.Errorf("memory: Options.Secret: %d bytes, want %d", n, secretSize)
+		return fmt.Errorf("memory: Options.Secret must have %d bytes, or none for a new one, got %d", secretSize, n)
 	}
 	return nil
 }
 
-// A Limiter decides in the memory of this process. It is made by [New]. It may
-// be used by any number of goroutines. It starts none, and needs no closing.
+// A Limiter decides in the memory of this process. Make it with [New]. It is safe
+// for concurrent use, starts no goroutine and needs no closing.
 type Limiter struct {
 	clock    clock
 	key      hashKey
-	shapes   shapes
+	layouts  layouts
 	shift    uint
 	tables   []atomic.Pointer[table] // of the segments: every call reads one, and here they are close together
 	segments []segment
 
-	_       [64]byte // what follows changes; what is above does not
-	bound   int64
-	held    atomic.Int64 // slots in use
-	evicted atomic.Uint64
-	refused atomic.Uint64
+	_        [64]byte // what follows changes; what is above does not
+	capacity capacity
 }
 
 var _ interface {
@@ -71,45 +74,109 @@ func New(opts Options) (*Limiter, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	if opts.MaxSubjects == 0 {
-		opts.MaxSubjects = 1 << 20
-	}
-	l := &Limiter{key: newHashKey(opts.Secret), bound: int64(opts.MaxSubjects)}
+	bound := cmp.Or(opts.MaxSubjects, defaultSubjects)
+	l := &Limiter{key: newHashKey(opts.Secret), capacity: capacity{bound: int64(bound)}}
 	l.clock.init(opts.Now)
-	l.shapes.init()
-	log := bits.Len(uint(opts.MaxSubjects-1) / subjectsInSegment)
+	l.layouts.init()
+	log := bits.Len(uint(bound-1) / subjectsInSegment)
 	l.shift = uint(64 - log)
 	l.segments = make([]segment, 1<<log)
 	l.tables = make([]atomic.Pointer[table], 1<<log)
 	for i := range l.segments {
-		l.segments[i].table = &l.tables[i]
-		l.segments[i].shapes = map[int]int{}
-		l.tables[i].Store(newTable(minSlots, wordWindows+recordWindows))
+		s := &l.segments[i]
+		s.table, s.capacity = &l.tables[i], &l.capacity
+		s.layouts = segmentLayouts{layouts: &l.layouts, accounts: map[int]int{}}
+		s.table.Store(newTable(minSlots, firstWindow+recordWindows))
 	}
 	return l, nil
 }
 
-// Take implements [ratelimit.Limiter]. It never waits for anything but other
-// calls of Take, and ignores ctx.
-func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
-	if plan == nil || plan.Len() == 0 || cost < 1 || subject == "" {
-		return d, plan.Check(subject, cost)
+var errNoSubject = fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
+
+// Peek implements [ratelimit.Peeker].
+func (l *Limiter) Peek(_ context.Context, subject string, plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
+	if err := plan.Check(subject, 1); err != nil {
+		return d, err
 	}
-	d.Plan, d.Cost, d.Time = plan, cost, l.clock.about()
-	h := l.key.sum(subject)
-	t := l.tables[h>>l.shift].Load()
-	if i, found := t.find(h); found {
-		if slot := t.slot(i); l.charge(slot, h, &d) || l.refuse(t, i, slot, h, &d, false) {
-			return d, nil
-		}
+	s := l.lock(l.key.sum(subject))
+	defer s.unlock()
+	d.Plan, d.Cost, d.Time = plan, 1, s.now
+	s.peek()
+	s.account.roll(s.now, plan)
+	r, _ := s.record(s.now)
+	fits := s.account.states(&d)
+	d.BanEnds = r.banEnds(s.now)
+	switch {
+	case d.BanEnds > 0:
+		d.Outcome = ratelimit.Banned
+	case fits:
+		d.Outcome = ratelimit.Allowed
+	default:
+		d.Outcome = ratelimit.Limited
 	}
-	if err = plan.Check(subject, cost); err == nil {
-		err = l.decide(l.segment(h), h, subject, &d)
-	}
-	if err != nil {
-		return ratelimit.Decision{}, err
-	}
+	d.StrikesLeft = strikesLeft(&d, &r)
+	d.Settle()
 	return d, nil
+}
+
+// Reset implements [ratelimit.Resetter].
+func (l *Limiter) Reset(_ context.Context, subject string) error {
+	if subject == "" {
+		return errNoSubject
+	}
+	s := l.lock(l.key.sum(subject))
+	defer s.unlock()
+	s.drop(s.hash) // first, so that until the end of the call every other one waits for the lock
+	s.drop(recordHash(s.hash))
+	return nil
+}
+
+// Refund implements [ratelimit.Refunder].
+func (l *Limiter) Refund(_ context.Context, subject string, d *ratelimit.Decision) error {
+	if d == nil {
+		return fmt.Errorf("%w: no decision", ratelimit.ErrInvalid)
+	}
+	if d.Outcome != ratelimit.Allowed {
+		return nil
+	}
+	if err := d.Plan.Check(subject, d.Cost); err != nil {
+		return err
+	}
+	s := l.lock(l.key.sum(subject))
+	defer s.unlock()
+	s.freeze()
+	if !s.found {
+		return nil
+	}
+	s.account.expire(s.now)
+	s.account.refund(d)
+	if s.account.n == 0 { // all of its windows are over
+		s.unfreeze()
+		s.drop(s.hash)
+		return nil
+	}
+	return s.put(0)
+}
+
+// AddUsage implements [ratelimit.UsageAdder].
+func (l *Limiter) AddUsage(_ context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+	if err := plan.Check(subject, 1); err != nil {
+		return err
+	}
+	for i, n := range units {
+		if n < 0 {
+			return fmt.Errorf("%w: usage must not be negative, got %d units", ratelimit.ErrInvalid, n)
+		}
+		units[i] = min(n, ratelimit.MaxLimit)
+	}
+	s := l.lock(l.key.sum(subject))
+	defer s.unlock()
+	s.freeze()
+	s.account.roll(s.now, plan)
+	if added := s.account.addUsage(plan, units, nanoseconds(at), s.now); !added && !s.found {
+		return nil
+	}
+	return s.put(0)
 }
 
 // Stats tell how full the table is.
@@ -122,10 +189,6 @@ type Stats struct {
 
 // Stats returns the present numbers.
 func (l *Limiter) Stats() Stats {
-	return Stats{
-		Subjects: l.held.Load(),
-		Bound:    l.bound,
-		Evicted:  l.evicted.Load(),
-		Refused:  l.refused.Load(),
-	}
+	c := &l.capacity
+	return Stats{Subjects: c.used.Load(), Bound: c.bound, Evicted: c.evicted.Load(), Refused: c.refused.Load()}
 }

@@ -9,40 +9,40 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-func oneWindow(i int) shape {
-	return shape{n: 1, lengths: [maxWindows]time.Duration{time.Duration(i+1) * time.Second}, limits: [maxWindows]int64{8}}
+func oneWindow(i int) layout {
+	return layout{n: 1, lengths: [maxWindows]time.Duration{time.Duration(i+1) * time.Second}, limits: [maxWindows]int64{8}}
 }
 
 // A number is free again when the last account that had it is gone, whatever the
 // number and the order in which accounts of several segments came and went.
 func TestNumbersComeBack(t *testing.T) {
 	l := internalLimiter(t, Options{MaxSubjects: 2 * subjectsInSegment})
-	const shapes, accounts = 20, 3
-	for i := range shapes {
+	const layouts, accounts = 20, 3
+	for i := range layouts {
 		for range accounts {
 			for s := range l.segments {
-				sh := oneWindow(i)
-				if number, err := l.segments[s].number(&l.shapes, &sh); err != nil || number != i {
-					t.Fatalf("shape %d has number %d, %v", i, number, err)
+				lay := oneWindow(i)
+				if number, err := l.segments[s].layouts.add(&lay); err != nil || number != i {
+					t.Fatalf("layout %d has number %d, %v", i, number, err)
 				}
 			}
 		}
-		if n := l.shapes.users[i]; n != len(l.segments) {
+		if n := l.layouts.segments[i]; n != len(l.segments) {
 			t.Errorf("accounts of %d segments have number %d, and %d are counted", len(l.segments), i, n)
 		}
 	}
-	for i := range shapes {
+	for i := range layouts {
 		for range accounts {
 			for s := range l.segments {
-				l.segments[s].unnumber(&l.shapes, i)
+				l.segments[s].layouts.remove(i)
 			}
 		}
-		if n := l.shapes.users[i]; n != 0 {
+		if n := l.layouts.segments[i]; n != 0 {
 			t.Errorf("no account has number %d, and %d segments are counted", i, n)
 		}
 	}
 	for s := range l.segments {
-		if n := len(l.segments[s].shapes); n != 0 {
+		if n := len(l.segments[s].layouts.accounts); n != 0 {
 			t.Errorf("segment %d keeps %d numbers without an account", s, n)
 		}
 	}
@@ -55,11 +55,11 @@ func TestWithoutAFreeNumber(t *testing.T) {
 	l := internalLimiter(t, Options{})
 	held := oneWindow(59)
 	held.limits[0] = 1
-	if _, err := l.shapes.acquire(held, maxShapes); err != nil {
+	if _, err := l.layouts.acquire(held, maxLayouts); err != nil {
 		t.Fatal(err)
 	}
-	for i := 100; len(l.shapes.users) < maxShapes; i++ {
-		if _, err := l.shapes.acquire(oneWindow(i), maxShapes); err != nil {
+	for i := 100; len(l.layouts.segments) < maxLayouts; i++ {
+		if _, err := l.layouts.acquire(oneWindow(i), maxLayouts); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,15 +83,15 @@ func TestWithoutAFreeNumber(t *testing.T) {
 	}
 }
 
-// Accounts of the same windows have one shape, whatever windows they had before.
-func TestClosedWindowsLeaveTheShape(t *testing.T) {
+// Accounts of the same windows have one layout, whatever windows they had before.
+func TestClosedWindowsLeaveTheLayout(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(8), ratelimit.PerHour(8))
 	var a, b account
 	a.roll(0, plan)
 	b.roll(0, plan)
-	b.open(time.Second, 8, 0, plan)
-	b.close(0)
-	if a.shape != b.shape {
-		t.Errorf("never had another window: %+v\nhad one:                  %+v", a.shape, b.shape)
+	b.insert(window{length: time.Second, limit: 8})
+	b.remove(0)
+	if a.layout() != b.layout() {
+		t.Errorf("never had another window: %+v\nhad one:                  %+v", a.layout(), b.layout())
 	}
 }

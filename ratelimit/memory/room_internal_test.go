@@ -79,14 +79,14 @@ func fullStep(l *Limiter, clock *ratelimittest.Clock, r *rand.Rand, subject stri
 // is none.
 func (l *Limiter) notFull() string {
 	s, now := &l.segments[0], l.clock.now()
-	if l.held.Load() < l.bound || s.full <= now || s.since > now {
+	if l.capacity.used.Load() < l.capacity.bound || s.fullUntil <= now || s.fullSince > now {
 		return ""
 	}
 	t := s.table.Load()
 	for i := range t.slots {
 		if slot := t.slot(i); slot.hash() != 0 {
-			if until := l.heldUntil(s, slot, slot.meter(), now); until <= now {
-				return fmt.Sprintf("slot %d is held until %d and the table is full until %d, but it is %d", i, until, s.full, now)
+			if until := s.heldUntil(slot, slot.meter(), now); until <= now {
+				return fmt.Sprintf("slot %d is held until %d and the table is full until %d, but it is %d", i, until, s.fullUntil, now)
 			}
 		}
 	}

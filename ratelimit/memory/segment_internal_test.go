@@ -34,7 +34,7 @@ func TestTablesStaySmall(t *testing.T) {
 // windows a subject, grows.
 func BenchmarkResize(b *testing.B) {
 	const slots = subjectsInSegment * 100 / fullest
-	t, key := newTable(slots, wordWindows+2), newHashKey(nil)
+	t, key := newTable(slots, firstWindow+2), newHashKey(nil)
 	for n := range subjectsInSegment {
 		h := key.sum(strconv.Itoa(n))
 		i, _ := t.find(h)

@@ -8,10 +8,10 @@ import (
 )
 
 // A compare-and-swap of a meter that was read before a change fails after it: no
-// change leaves the meter as it was, and the count, the shape and the flags are
+// change leaves the meter as it was, and the count, the layout and the flags are
 // those of the change.
 func TestEveryChangeHasAVersionOfItsOwn(t *testing.T) {
-	fresh := newMeter(7, 3) | marked | stored
+	fresh := newMeter(7, 3) | checkRecord | stored
 	seen := map[meter]bool{}
 	m := fresh
 	for range 1 << 15 {
@@ -20,7 +20,7 @@ func TestEveryChangeHasAVersionOfItsOwn(t *testing.T) {
 		}
 		seen[m] = true
 		next := fresh.after(m)
-		if next.count() != 7 || next.shape() != 3 || next&(marked|dirty|stored) != marked|stored {
+		if next.count() != 7 || next.layout() != 3 || next&(checkRecord|dirty|stored) != checkRecord|stored {
 			t.Fatalf("the version changes the rest of the meter: %x", uint64(next))
 		}
 		m = next
@@ -31,7 +31,7 @@ func TestEveryChangeHasAVersionOfItsOwn(t *testing.T) {
 // one of them fails, and is not lost. So is the slot from which another one is
 // filled.
 func TestWhatWasCopiedIsFrozen(t *testing.T) {
-	old := newTable(minSlots, wordWindows+1)
+	old := newTable(minSlots, firstWindow+1)
 	for h := uint64(2); h < 10; h += 2 {
 		i, _ := old.find(h)
 		old.slot(i).setHash(h)
@@ -40,19 +40,19 @@ func TestWhatWasCopiedIsFrozen(t *testing.T) {
 	grown := old.resized(2*minSlots, old.stride)
 	for h := uint64(2); h < 10; h += 2 {
 		i, _ := old.find(h)
-		if !old.slot(i).meter().frozen() {
+		if !old.slot(i).meter().isFrozen() {
 			t.Errorf("subject %d can be charged in the table that was replaced", h)
 		}
 		i, found := grown.find(h)
-		if m := grown.slot(i).meter(); !found || m.frozen() || m.count() != uint32(h) {
-			t.Errorf("subject %d in the new table: found %v, frozen %v, count %d", h, found, m.frozen(), m.count())
+		if m := grown.slot(i).meter(); !found || m.isFrozen() || m.count() != uint32(h) {
+			t.Errorf("subject %d in the new table: found %v, frozen %v, count %d", h, found, m.isFrozen(), m.count())
 		}
 	}
-	from, to := slot(make([]uint64, wordWindows+1)), slot(make([]uint64, wordWindows+1))
+	from, to := slot(make([]uint64, firstWindow+1)), slot(make([]uint64, firstWindow+1))
 	from.setHash(2)
 	from.setMeter(newMeter(5, 0))
 	from.copyTo(to)
-	if !from.meter().frozen() || to.meter().frozen() || to.meter().count() != 5 {
+	if !from.meter().isFrozen() || to.meter().isFrozen() || to.meter().count() != 5 {
 		t.Errorf("copied from %x to %x, want the source frozen and the copy not", uint64(from.meter()), uint64(to.meter()))
 	}
 }
@@ -65,10 +65,10 @@ func TestFastPathsLookAtTheHash(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(2))
 	internalTake(t, l, "a", plan, 1)
 	h := l.key.sum("a")
-	table := l.segment(h).table.Load()
+	table := l.tables[h>>l.shift].Load()
 	i, _ := table.find(h)
 	d := ratelimit.Decision{Plan: plan, Cost: 1, Time: now.UnixNano()}
-	if l.charge(table.slot(i), l.key.sum("b"), &d) {
+	if l.admit(table.slot(i), l.key.sum("b"), &d) {
 		t.Error("a request of b was charged to a")
 	}
 	internalTake(t, l, "a", plan, 1)

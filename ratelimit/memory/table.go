@@ -2,13 +2,125 @@ package memory
 
 import "sync/atomic"
 
-// A table is an open-addressing hash table of slots of one size, in one array
-// without pointers. It is searched without a lock; a search that races with a
-// move may miss, and is then repeated under the segment's lock.
+// A slot holds the account of one subject, or its record of strikes and bans, in
+// words that are read and written atomically. An account with two windows:
 //
-// Linear probing keeps a search within one or two cache lines, and removal
-// shifts followers back, so that there are no tombstones and no rehash but for
-// a change of size.
+//	        63                             32 31         17 16 15 14 13           0
+//	word 0 | hash of the subject; even; 0 in an empty slot                         |
+//	word 1 | count                           | version     | s| d| c| layout       | the meter
+//	word 2 | count when the window began     | end of the window, Unix seconds     |
+//	word 3 | count when the window began     | end of the window, Unix seconds     |
+//
+// A record, whose fields record explains:
+//
+//	word 0 | hash of the subject, plus 1                                           |
+//	word 1 | expires, Unix seconds           | version     | s| d| 0| recordLayout |
+//	word 2 | first, Unix milliseconds (42 bits)    | level (8)  | strikes (14)     |
+//	word 3 | until, Unix seconds             | since or length, seconds            |
+//
+// The count is all units that the subject was ever charged, modulo 2³². What a
+// window has used is the count less the count when it began, so that one
+// compare-and-swap of the meter charges a request to every window.
+//
+// Without the lock of the segment only a charge changes a slot: it raises the
+// count and sets the dirty flag. Every other change holds the lock and puts the
+// next version into the meter. A compare-and-swap of the meter that succeeds
+// therefore proves that all words read since the meter was read still stood.
+type slot []uint64
+
+const (
+	hashWord = iota
+	meterWord
+	firstWindow
+)
+
+func (s slot) hash() uint64     { return atomic.LoadUint64(&s[hashWord]) }
+func (s slot) setHash(h uint64) { atomic.StoreUint64(&s[hashWord], h) }
+
+func (s slot) meter() meter     { return meter(atomic.LoadUint64(&s[meterWord])) }
+func (s slot) setMeter(m meter) { atomic.StoreUint64(&s[meterWord], uint64(m)) }
+func (s slot) swap(old, m meter) bool {
+	return atomic.CompareAndSwapUint64(&s[meterWord], uint64(old), uint64(m))
+}
+
+func (s slot) word(i int) windowWord       { return windowWord(atomic.LoadUint64(&s[firstWindow+i])) }
+func (s slot) setWord(i int, w windowWord) { atomic.StoreUint64(&s[firstWindow+i], uint64(w)) }
+
+// freeze stops charges without the lock, and returns the meter as it was. The
+// holder of the lock calls it before any change, and puts a meter with the next
+// version in place after it.
+func (s slot) freeze() meter {
+	for {
+		m := s.meter()
+		if s.swap(m, m|frozen) {
+			return m
+		}
+	}
+}
+
+// markSaved notes that the slot is saved as it is, and returns the meter that it
+// had.
+func (s slot) markSaved() meter {
+	for {
+		m := s.meter()
+		if s.swap(m, m&^dirty|stored) {
+			return m
+		}
+	}
+}
+
+// A meter is the count of a slot with its version, flags and the number of its
+// layout.
+type meter uint64
+
+const (
+	frozen       = meter(1<<14 - 1) // in place of a layout: the slot is being changed
+	recordLayout = meter(1<<14 - 2) // in place of a layout: the slot holds a record
+	maxLayouts   = int(recordLayout)
+
+	checkRecord = meter(1 << 14) // c: an admission must read the record first
+	dirty       = meter(1 << 15) // d: changed since the last Save
+	stored      = meter(1 << 16) // s: was saved or loaded, so that Save must report its end
+
+	versionUnit = meter(1 << 17)
+	versionMask = meter(1<<32 - 1<<17)
+	countUnit   = meter(1 << 32)
+)
+
+func newMeter(count uint32, layout int) meter { return meter(count)*countUnit | meter(layout) }
+
+func (m meter) count() uint32    { return uint32(m / countUnit) }
+func (m meter) layout() int      { return int(m & frozen) }
+func (m meter) has(f meter) bool { return m&f != 0 }
+func (m meter) isFrozen() bool   { return m&frozen == frozen }
+func (m meter) isRecord() bool   { return m&frozen == recordLayout }
+
+// charged returns m after a charge of cost units.
+func (m meter) charged(cost int64) meter { return m + meter(cost)*countUnit | dirty }
+
+// after returns m with the version that follows the one of old.
+func (m meter) after(old meter) meter {
+	return m&^versionMask | (old+versionUnit)&versionMask
+}
+
+// A windowWord is the count when a window began, and the end of the window.
+type windowWord uint64
+
+func newWindowWord(began uint32, end int64) windowWord {
+	return windowWord(began)<<32 | windowWord(uint32(end))
+}
+
+func (w windowWord) began() uint32           { return uint32(w >> 32) }
+func (w windowWord) end() int64              { return int64(uint32(w)) }
+func (w windowWord) used(count uint32) int64 { return int64(count - w.began()) }
+
+// A table is an open-addressing hash table of slots of one size, in one array
+// without pointers. A search takes no lock. One that misses because a slot was
+// moving is repeated under the lock of the segment.
+//
+// Linear probing keeps a search within one or two cache lines. Removal moves the
+// slots behind back, so that there are no tombstones, and no rehash except for a
+// change of size.
 type table struct {
 	words  []uint64
 	slots  uint64
@@ -29,7 +141,7 @@ func newTable(slots, stride uint64) *table {
 
 func (t *table) slot(i uint64) slot { return t.words[i*t.stride : (i+1)*t.stride] }
 
-// home is where the search for a hash starts. It uses the lower half of the
+// home returns where the search for a hash starts. It uses the lower half of the
 // hash; the upper bits chose the segment.
 func (t *table) home(h uint64) uint64 { return uint64(uint32(h)) * t.slots >> 32 }
 
@@ -40,8 +152,7 @@ func (t *table) next(i uint64) uint64 {
 	return i
 }
 
-// find returns the slot that holds the hash, or the empty one where it would
-// be put.
+// find returns the slot that holds the hash, or the empty one for it.
 func (t *table) find(h uint64) (i uint64, found bool) { return t.findFrom(t.home(h), h) }
 
 // findFrom is find that starts at slot i.
@@ -62,21 +173,21 @@ func (t *table) findFrom(i, h uint64) (_ uint64, found bool) {
 	return i, false
 }
 
-// copyTo freezes a slot and puts its contents into another one, whose meter
-// follows on the version it had.
+// copyTo freezes a slot and copies it into another one, whose meter gets the
+// version that follows the one it had.
 func (s slot) copyTo(to slot) {
 	m := s.freeze()
 	old := to.freeze()
-	for i := range len(s) - wordWindows {
-		to.setWindow(i, s.window(i))
+	for i := range len(s) - firstWindow {
+		to.setWord(i, s.word(i))
 	}
 	to.setHash(s.hash())
 	to.setMeter(m.after(old))
 }
 
 // resized returns a table of another size with the same contents, for which its
-// slots are wide enough. The old one is left frozen. No other goroutine sees the new
-// one before it is done, so that plain writes can fill it.
+// slots are wide enough. The old one stays frozen. No other goroutine sees the new
+// one before it is complete, so that plain writes can fill it.
 func (t *table) resized(slots, stride uint64) *table {
 	r := newTable(slots, stride)
 	for i := range t.slots {
@@ -87,9 +198,9 @@ func (t *table) resized(slots, stride uint64) *table {
 		j, _ := r.find(from.hash())
 		m := from.freeze()
 		to := r.slot(j)
-		to[wordHash], to[wordMeter] = from.hash(), uint64(m)
-		for k := range min(len(from), len(to)) - wordWindows {
-			to[wordWindows+k] = uint64(from.window(k))
+		to[hashWord], to[meterWord] = from.hash(), uint64(m)
+		for k := range min(len(from), len(to)) - firstWindow {
+			to[firstWindow+k] = uint64(from.word(k))
 		}
 	}
 	return r
@@ -103,8 +214,7 @@ func (t *table) distance(i, j uint64) uint64 {
 	return j - i
 }
 
-// remove empties slot i and moves back those behind it that were displaced by
-// it.
+// remove empties slot i, and moves back the slots behind it that it displaced.
 func (t *table) remove(i uint64) {
 	for j := t.next(i); ; j = t.next(j) {
 		s := t.slot(j)

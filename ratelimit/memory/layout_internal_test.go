@@ -12,9 +12,9 @@ import (
 
 func noonSharp() time.Time { return time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC) }
 
-// Subjects with more combinations of limits than there are shapes are counted all
+// Subjects with more combinations of limits than there are layouts are counted all
 // the same, and held from their first unit on.
-func TestMoreLimitsThanShapes(t *testing.T) {
+func TestMoreLimitsThanLayouts(t *testing.T) {
 	l := internalLimiter(t, Options{MaxSubjects: 30_000, Now: noonSharp})
 	for i := range 150 {
 		for j := range 150 {
@@ -27,24 +27,24 @@ func TestMoreLimitsThanShapes(t *testing.T) {
 	table := l.tables[h>>l.shift].Load()
 	i, _ := table.find(h)
 	m := table.slot(i).meter()
-	if held := l.heldUntil(l.segment(h), table.slot(i), m, l.clock.now()); held == 0 {
-		t.Error("a subject whose limits have no shape is not held")
+	if held := l.segments[h>>l.shift].heldUntil(table.slot(i), m, l.clock.now()); held == 0 {
+		t.Error("a subject whose limits have no layout is not held")
 	}
 }
 
-// If there are no shapes left even for windows alone, a subject with windows that
+// If there are no layouts left even for windows alone, a subject with windows that
 // are new is refused, and no other.
-func TestMoreWindowsThanShapes(t *testing.T) {
+func TestMoreWindowsThanLayouts(t *testing.T) {
 	l := internalLimiter(t, Options{MaxSubjects: 30_000, Now: noonSharp})
 	plan := func(i int) *ratelimit.Plan {
 		return ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 100, Window: time.Duration(i+1) * time.Second})
 	}
-	for i := range maxShapes {
+	for i := range maxLayouts {
 		internalTake(t, l, fmt.Sprint(i), plan(i), 1)
 	}
-	if _, err := l.Take(context.Background(), "new", plan(maxShapes), 1); !errors.Is(err, ratelimit.ErrUnavailable) {
+	if _, err := l.Take(context.Background(), "new", plan(maxLayouts), 1); !errors.Is(err, ratelimit.ErrUnavailable) {
 		t.Errorf("windows that are new: error %v, want ErrUnavailable", err)
 	}
-	internalTake(t, l, "new", plan(maxShapes-1), 1)
+	internalTake(t, l, "new", plan(maxLayouts-1), 1)
 	internalTake(t, l, "another", plan(0), 1)
 }

@@ -7,21 +7,17 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
-// A record is what a subject that went on after it was limited has to its name.
-// It is kept in a slot of its own, beside the account, in two words:
-//
-//	first (42 bits, Unix milliseconds)  level (8)  strikes (14)
-//	until (32 bits, Unix seconds)       length, or since if there are strikes (32, seconds)
-//
-// and in place of a meter's count the Unix second from which on it means nothing.
+// A record holds the strikes and the last ban of a subject that kept sending
+// requests after it was limited. Its slot is beside that of the account; slot
+// shows the bits.
 type record struct {
 	first   int64 // of the limited requests in a window, Unix milliseconds; 0: none
 	strikes int
 	since   int64 // Unix seconds from which the strikes decay; 0 without strikes
 	level   int   // of the last ban; 0: none
 	until   int64 // end of the last ban, Unix seconds
-	length  int64 // of the last ban, seconds; 0 once a request after it was admitted or was a strike
-	expires int64 // Unix seconds; no more than fit in 32 bits count
+	length  int64 // of the last ban, seconds; 0 once a later request was admitted or was a strike
+	expires int64 // Unix seconds from which on the record means nothing
 }
 
 const (
@@ -34,8 +30,41 @@ const (
 // leads to the same segment as h and, in its table, to a slot beside it.
 func recordHash(h uint64) uint64 { return h | 1 }
 
-// accountHash is the hash of the subject whose account or record has the hash h.
+// accountHash is the hash of the account of the subject that has an account or a
+// record under h.
 func accountHash(h uint64) uint64 { return h &^ 1 }
+
+// record returns the record of the subject h, and whether it has one. A record
+// that has expired is empty.
+func (t *table) record(h uint64, now int64) (r record, found bool) {
+	i, found := t.find(recordHash(h))
+	if found {
+		r.read(t.slot(i), now)
+	}
+	return r, found
+}
+
+// peekRecord fills r, which is empty, with the record of h without the lock. The
+// account of h is in slot at and has the meter m. It reports whether the record
+// was read in one piece and has not expired, or whether there is none and the
+// account does not demand one.
+func (t *table) peekRecord(at, h uint64, m meter, now int64, r *record) bool {
+	h = recordHash(h)
+	i, found := t.findFrom(t.next(at), h) // mostly it came after the account
+	if !found {
+		i, found = t.find(h)
+	}
+	if !found {
+		return !m.has(checkRecord)
+	}
+	s := t.slot(i)
+	before := s.meter()
+	if s.hash() != h || !before.isRecord() {
+		return false
+	}
+	r.read(s, now)
+	return s.meter() == before && r.expires > 0
+}
 
 // read fills r, which is empty, with what a slot holds at a time: nothing once
 // it has expired.
@@ -44,7 +73,7 @@ func (r *record) read(s slot, now int64) {
 		r.expires = 0
 		return
 	}
-	a, b := s.window(0), s.window(1)
+	a, b := s.word(0), s.word(1)
 	r.first = int64(a >> (levelBits + strikeBits))
 	r.level = int(a >> strikeBits & (1<<levelBits - 1))
 	r.strikes = int(a & (1<<strikeBits - 1))
@@ -58,10 +87,10 @@ func (r *record) read(s slot, now int64) {
 
 // write puts the record into a slot that is frozen and had the meter old.
 func (r *record) write(s slot, old meter) {
-	s.setWindow(0, window(r.first<<(levelBits+strikeBits)|int64(r.level)<<strikeBits|int64(r.strikes)))
-	s.setWindow(1, window(r.until<<32|r.since|r.length)) // one of the two is 0
+	s.setWord(0, windowWord(r.first<<(levelBits+strikeBits)|int64(r.level)<<strikeBits|int64(r.strikes)))
+	s.setWord(1, windowWord(r.until<<32|r.since|r.length)) // one of the two is 0
 	expires := uint32(min(r.expires, 1<<32-1))
-	s.setMeter((newMeter(expires, int(recordShape)) | old&stored | dirty).after(old))
+	s.setMeter((newMeter(expires, int(recordLayout)) | old&stored | dirty).after(old))
 }
 
 // empty reports whether the record says nothing.
@@ -69,11 +98,12 @@ func (r *record) empty() bool {
 	return r.strikes == 0 && r.first == 0 && r.level == 0 && r.until == 0
 }
 
-// clear forgets the strikes, and that a ban that is over was one.
-func (r *record) clear() { r.strikes, r.since, r.length = 0, 0, 0 }
+// admit clears the strikes, and the length of a ban that is over.
+func (r *record) admit() { r.strikes, r.since, r.length = 0, 0, 0 }
 
-// pending reports whether the next request that is admitted changes the record.
-func (r *record) pending() bool { return r.strikes > 0 || r.length > 0 }
+// changesOnAdmission reports whether admit would change the record. It would if a
+// ban is in force.
+func (r *record) changesOnAdmission() bool { return r.strikes > 0 || r.length > 0 }
 
 // valid reports whether every field fits into its bits.
 func (r *record) valid() bool {
@@ -92,16 +122,17 @@ func (r *record) banEnds(now int64) int64 {
 	return min(r.until, fixedwindow.SecondsUp(now)+r.length)
 }
 
-// cut makes a ban no longer than it was when it began, if the clock stepped back.
-func (r *record) cut(now int64) {
+// limitBan makes the ban no longer than it was when it began, if the clock stepped
+// back.
+func (r *record) limitBan(now int64) {
 	if r.length > 0 {
 		r.until = min(r.until, fixedwindow.SecondsUp(now)+r.length)
 	}
 }
 
-// spares reports whether a request that is limited now is no strike, because
-// the first one in the window that began at start was less than grace ago.
-func (r *record) spares(now, start int64, grace time.Duration) bool {
+// withinGrace reports whether a request that is limited now is not a strike,
+// because the first one in the window that began at start was less than grace ago.
+func (r *record) withinGrace(now, start int64, grace time.Duration) bool {
 	ms := now / int64(time.Millisecond)
 	return r.first >= start*1000 && r.first <= ms && ms-r.first < grace.Milliseconds()
 }
@@ -113,10 +144,10 @@ func (r *record) strike(p ratelimit.Penalty, now, start int64) (banned bool) {
 	if r.first < start*1000 || r.first > ms {
 		r.first = ms
 	}
-	if r.spares(now, start, p.Grace) {
+	if r.withinGrace(now, start, p.Grace) {
 		return false
 	}
-	r.strikes, r.since = p.Strike(r.strikes, r.since, now/int64(time.Second))
+	r.strikes, r.since = p.Strike(r.strikes, r.since, fixedwindow.Seconds(now))
 	r.length = 0
 	if r.strikes <= p.Strikes {
 		return false
@@ -132,6 +163,20 @@ func (r *record) strike(p ratelimit.Penalty, now, start int64) (banned bool) {
 func (r *record) ban(length time.Duration, now int64) {
 	r.first, r.strikes, r.since = 0, 0, 0
 	r.until = fixedwindow.SecondsUp(now + int64(length))
-	r.length = r.until - now/int64(time.Second)
+	r.length = r.until - fixedwindow.Seconds(now)
 	r.expires = max(r.expires, r.until)
+}
+
+// strikesLeft returns what a decision says of strikes.
+func strikesLeft(d *ratelimit.Decision, r *record) int {
+	allowed := d.Plan.Strikes()
+	switch {
+	case allowed == 0:
+		return -1
+	case d.Outcome == ratelimit.Banned:
+		return 0
+	case r.strikes == 0:
+		return allowed
+	}
+	return d.Plan.Penalty().StrikesLeft(r.strikes, r.since, fixedwindow.Seconds(d.Time))
 }

@@ -1,0 +1,245 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
+)
+
+const (
+	insertSteps = 4 // slots swept for each new one
+	rollSteps   = 1 // slots swept when a window begins
+
+	// keepExpired is how long a slot is kept after it has expired. A clock that
+	// steps back by less than that finds every account as it was.
+	keepExpired = int64(time.Minute)
+
+	sampleSize = 16  // slots compared to find the one that used least
+	maxScanned = 128 // slots looked at for that, if one of them can make room
+)
+
+// A capacity counts the slots that an engine may use.
+type capacity struct {
+	bound   int64
+	used    atomic.Int64
+	evicted atomic.Uint64
+	refused atomic.Uint64
+}
+
+// claim reports whether one more slot may be used, and counts it.
+func (c *capacity) claim() bool {
+	if c.used.Add(1) <= c.bound {
+		return true
+	}
+	c.used.Add(-1)
+	return false
+}
+
+// sweep looks at the next few slots and drops those that have expired. Requests
+// pay for it in small steps, so that nothing has to run when there are none.
+func (s *segment) sweep(now int64, steps int) {
+	t := s.table.Load()
+	for range min(steps, int(t.slots)) {
+		if s.clockHand >= t.slots {
+			s.clockHand = 0
+			s.narrow()
+			t = s.table.Load()
+		}
+		slot := t.slot(s.clockHand)
+		if slot.hash() == 0 {
+			s.clockHand++
+			continue
+		}
+		m := s.limitAhead(slot, now)
+		if m.isFrozen() || s.expiry(slot, m)+keepExpired > now {
+			s.clockHand++
+			continue
+		}
+		if m.has(dirty) {
+			s.noteForgotten(slot) // what was saved may expire later
+		}
+		s.removeSlot(t, s.clockHand, slot.freeze()) // and look next at the slot that moves here
+		s.capacity.used.Add(-1)
+	}
+	if s.used*100 < t.slots*emptiest && t.slots > 2*minSlots {
+		s.table.Store(t.resized(max(s.used*100/((fullest+emptiest)/2), minSlots), t.stride))
+	}
+}
+
+// narrow makes the slots as small as the account with the most windows allows,
+// once in each round of sweeps.
+func (s *segment) narrow() {
+	t := s.table.Load()
+	stride := uint64(firstWindow + recordWindows)
+	if t.stride == stride {
+		return
+	}
+	for i := range t.slots {
+		if slot := t.slot(i); slot.hash() != 0 {
+			m := slot.meter()
+			if m.isFrozen() {
+				return // how many windows it is about to have is not known
+			}
+			stride = max(stride, uint64(firstWindow+s.layouts.get(m.layout()).len()))
+		}
+	}
+	if stride < t.stride {
+		s.table.Store(t.resized(t.slots, stride))
+	}
+}
+
+// limitAhead brings windows back that lie more than an hour further ahead than a
+// window may, because the clock stepped back. It returns the meter of the slot,
+// which is in use. A request would bring them back as well; but a subject that
+// sends none would keep its slot for as long as the clock was ahead.
+func (s *segment) limitAhead(slot slot, now int64) meter {
+	m := slot.meter()
+	layout := s.layouts.get(m.layout()) // of a record and of a frozen slot: none
+	for i := range layout.len() {
+		w := layout.window(i, slot, m)
+		if w.end*int64(time.Second)-now <= int64(2*w.length+time.Hour) {
+			continue
+		}
+		m = slot.freeze()
+		slot.setWord(i, newWindowWord(slot.word(i).began(), fixedwindow.LatestEnd(now, w.length)))
+		m = (m | dirty).after(m)
+		slot.setMeter(m)
+	}
+	return m
+}
+
+// expiry returns the time, in Unix nanoseconds, from which on a slot in use means
+// nothing. The slot has the meter m and is not frozen.
+func (s *segment) expiry(slot slot, m meter) int64 {
+	if m.isRecord() {
+		return int64(m.count()) * int64(time.Second)
+	}
+	var last int64
+	for i := range s.layouts.get(m.layout()).len() {
+		last = max(last, slot.word(i).end())
+	}
+	return last * int64(time.Second)
+}
+
+// heldUntil returns the time, in Unix nanoseconds, until which a slot in use must
+// not be evicted; 0 if it may be.
+func (s *segment) heldUntil(slot slot, m meter, now int64) (until int64) {
+	if m.isRecord() {
+		return s.expiry(slot, m)
+	}
+	layout := s.layouts.get(m.layout())
+	for i := range layout.len() {
+		if w := layout.window(i, slot, m); w.halfUsed() {
+			until = max(until, w.end)
+		}
+	}
+	if m.has(checkRecord) {
+		r, _ := s.table.Load().record(slot.hash(), now)
+		until = max(until, r.banEnds(now))
+		if r.strikes > 0 {
+			until = max(until, r.expires)
+		}
+	}
+	return min(until*int64(time.Second), s.expiry(slot, m))
+}
+
+var errFull = fmt.Errorf("%w: every subject in the table is banned, has strikes, or has used half of a quota: raise Options.MaxSubjects", ratelimit.ErrUnavailable)
+
+// makeRoom reports whether one more slot may be used, and counts it. At the bound
+// it evicts one for that. It never evicts one that is held. If all are held, it
+// refuses, and does not look again before the first of them can be evicted, unless
+// the clock steps back.
+func (s *segment) makeRoom(now int64) bool {
+	if s.capacity.claim() {
+		return true
+	}
+	if s.fullUntil > now && s.fullSince <= now {
+		s.capacity.refused.Add(1)
+		return false
+	}
+	s.fullUntil = 0
+	for {
+		v, freeAt := s.findVictim(now)
+		if !v.found {
+			s.capacity.refused.Add(1)
+			if freeAt < math.MaxInt64 {
+				s.fullUntil, s.fullSince = freeAt, now
+			}
+			return false
+		}
+		if s.evict(v, now) {
+			return true
+		}
+	}
+}
+
+// A victim is a slot that can make room for another.
+type victim struct {
+	found   bool
+	at      uint64
+	expired bool
+	used    int64 // units in its longest window
+}
+
+// findVictim returns a slot that has expired or else, of a sample of those that are
+// not held, the one that used least. If it finds none, it returns when the first of
+// those that it looked at is held no longer.
+func (s *segment) findVictim(now int64) (v victim, freeAt int64) {
+	t, seen := s.table.Load(), 0
+	freeAt = math.MaxInt64
+	for scanned := range t.slots {
+		if seen == sampleSize || seen > 0 && scanned >= maxScanned {
+			break
+		}
+		if s.clockHand >= t.slots {
+			s.clockHand = 0
+		}
+		i := s.clockHand
+		s.clockHand++
+		slot := t.slot(i)
+		if slot.hash() == 0 {
+			continue
+		}
+		m := s.limitAhead(slot, now)
+		if m.isFrozen() {
+			continue
+		}
+		if s.expiry(slot, m) <= now {
+			return victim{found: true, at: i, expired: true}, 0
+		}
+		if until := s.heldUntil(slot, m, now); until > now {
+			freeAt = min(freeAt, until)
+			continue
+		}
+		longest := s.layouts.get(m.layout()).len() - 1
+		if used := slot.word(longest).used(m.count()); !v.found || used < v.used {
+			v = victim{found: true, at: i, used: used}
+		}
+		seen++
+	}
+	return v, freeAt
+}
+
+// evict empties the slot of a victim, which then counts as used by another. It
+// reports false if the subject has been charged since it was found and is held now.
+func (s *segment) evict(v victim, now int64) bool {
+	t := s.table.Load()
+	slot := t.slot(v.at)
+	m := slot.freeze()
+	if !v.expired {
+		if s.heldUntil(slot, m, now) > now {
+			slot.setMeter(m.after(m))
+			return false
+		}
+		s.capacity.evicted.Add(1)
+	}
+	if !v.expired || m.has(dirty) {
+		s.noteForgotten(slot) // if it expired: what was saved may not have
+	}
+	s.removeSlot(t, v.at, m)
+	return true
+}

@@ -1,0 +1,221 @@
+package memory
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// A segment is a part of the subjects, chosen by the upper bits of their hashes,
+// with a lock and a table of its own. It is so small that a change of the whole
+// table takes little time.
+type segment struct {
+	table    *atomic.Pointer[table] // one of Limiter.tables
+	capacity *capacity
+
+	mu        sync.Mutex
+	layouts   segmentLayouts
+	used      uint64   // slots in use
+	clockHand uint64   // the slot at which the next sweep or search for room begins
+	fullUntil int64    // before that time, in Unix nanoseconds, no slot can make room; 0: not known
+	fullSince int64    // when that was found
+	names     names    // of banned subjects
+	forgotten []uint64 // keys dropped before their time, for Save
+
+	_ [64]byte // keeps one segment's lock and another's table off one cache line
+}
+
+// A subject is one subject whose segment is locked: its account and its record can
+// be read and changed. A change of the account is
+//
+//	s.freeze()          the slot is frozen, and s.account is read from it
+//	...                 s.account and the record are changed
+//	s.put(0)            the slot gets s.account; or s.unfreeze() leaves it as it was
+//
+// While the slot is frozen, every other call for the subject waits for the lock. It
+// sees what is done to account and record as one change. The slot may move
+// meanwhile.
+type subject struct {
+	*segment
+	hash uint64 // of the account
+	now  int64  // Unix nanoseconds
+
+	account account
+	found   bool  // the account has a slot
+	meter   meter // of that slot, as it was read
+	number  int   // of the layout, once there is room for the account
+}
+
+// lock locks the segment of the subject with an account or a record under h.
+func (l *Limiter) lock(h uint64) (s subject) {
+	s.segment, s.hash = &l.segments[h>>l.shift], accountHash(h)
+	s.mu.Lock()
+	s.now = l.clock.now()
+	return s
+}
+
+func (s *subject) unlock() { s.mu.Unlock() }
+
+// peek reads the account and leaves the slot as it is.
+func (s *subject) peek() {
+	if slot, found := s.slot(); found {
+		s.read(slot, slot.meter())
+	}
+}
+
+// freeze freezes the slot and reads the account. A call of put or unfreeze
+// follows.
+func (s *subject) freeze() {
+	if slot, found := s.slot(); found {
+		s.read(slot, slot.freeze())
+	}
+}
+
+func (s *subject) slot() (slot, bool) {
+	t := s.table.Load()
+	i, found := t.find(s.hash)
+	if !found {
+		return nil, false
+	}
+	return t.slot(i), true
+}
+
+func (s *subject) read(slot slot, m meter) {
+	s.found, s.meter = true, m
+	s.account.read(s.layouts.get(m.layout()), slot, m)
+}
+
+// unfreeze ends what freeze began, for an account that has not changed. The record
+// may have.
+func (s *subject) unfreeze() {
+	if slot, found := s.slot(); found {
+		slot.setMeter((s.meter | s.recordFlag()).after(slot.meter()))
+		s.fullUntil = 0 // a search for room has passed it over, or its ban ends earlier now
+	}
+}
+
+// put makes room for the account and writes it, with flags beside those it needs.
+// If there is no room, the slot is as it was before freeze.
+func (s *subject) put(flags meter) error {
+	if err := s.reserve(); err != nil {
+		return err
+	}
+	s.write(flags)
+	return nil
+}
+
+// reserve makes room for the account, in a new slot if it had none. If there is no
+// room, the slot is as it was before freeze.
+func (s *subject) reserve() (err error) {
+	if s.found && s.account.has(s.layouts.get(s.meter.layout())) {
+		s.number = s.meter.layout()
+		return nil
+	}
+	want := s.account.layout()
+	if s.number, err = s.layouts.add(&want); err != nil {
+		s.unfreeze()
+		return err
+	}
+	if s.found {
+		s.layouts.remove(s.meter.layout())
+		s.widen(s.account.n)
+		return nil
+	}
+	if _, err = s.place(s.hash, s.account.n); err != nil {
+		s.layouts.remove(s.number)
+		return err
+	}
+	s.found = true
+	return nil
+}
+
+// write writes the account into the room that reserve made.
+func (s *subject) write(flags meter) {
+	slot, _ := s.slot()
+	s.account.write(slot)
+	m := newMeter(s.account.count, s.number) | flags | s.recordFlag() | s.meter&stored | dirty
+	slot.setMeter(m.after(slot.meter()))
+	if s.fullUntil > 0 { // also if that time is over, since the clock may step back
+		s.fullUntil = min(s.fullUntil, s.heldUntil(slot, slot.meter(), s.now))
+	}
+}
+
+// record returns the subject's record, and whether it has one. A record that has
+// expired by the given time is empty.
+func (s *subject) record(at int64) (record, bool) { return s.table.Load().record(s.hash, at) }
+
+// recordFlag returns checkRecord if an admission must read the record. A record that
+// has expired counts as well, since the clock may step back.
+func (s *subject) recordFlag() meter {
+	if r, _ := s.record(0); r.changesOnAdmission() {
+		return checkRecord
+	}
+	return 0
+}
+
+// putRecord stores the record, with flags beside those it has, or drops it if it is
+// empty.
+func (s *subject) putRecord(r record, flags meter) error {
+	if r.empty() {
+		s.drop(recordHash(s.hash))
+		return nil
+	}
+	slot, err := s.place(recordHash(s.hash), recordWindows)
+	if err != nil {
+		return err
+	}
+	r.write(slot, slot.freeze()|flags)
+	return nil
+}
+
+// place returns the slot of a key, or a new one, which it leaves frozen. The key is
+// the hash of the account or of the record.
+func (s *subject) place(key uint64, windows int) (slot, error) {
+	t := s.table.Load()
+	if i, found := t.find(key); found {
+		return t.slot(i), nil
+	}
+	s.sweep(s.now, insertSteps)
+	if !s.makeRoom(s.now) {
+		return nil, errFull
+	}
+	s.widen(windows) // after the sweep, which narrows
+	t = s.table.Load()
+	if (s.used+1)*100 > t.slots*fullest {
+		t = t.resized(t.slots+max(t.slots/4, minSlots), t.stride)
+		s.table.Store(t)
+	}
+	i, _ := t.find(key)
+	slot := t.slot(i)
+	slot.setMeter(frozen.after(slot.freeze()))
+	slot.setHash(key)
+	s.used++
+	return slot, nil
+}
+
+// widen makes the slots hold at least the given number of windows.
+func (s *segment) widen(windows int) {
+	if t := s.table.Load(); uint64(windows+firstWindow) > t.stride {
+		s.table.Store(t.resized(t.slots, uint64(windows+firstWindow)))
+	}
+}
+
+// drop removes the slot of a key, if there is one, before its time.
+func (s *segment) drop(key uint64) {
+	t := s.table.Load()
+	if i, found := t.find(key); found {
+		s.noteForgotten(t.slot(i))
+		s.removeSlot(t, i, t.slot(i).freeze())
+		s.capacity.used.Add(-1)
+		s.fullUntil = 0
+	}
+}
+
+// removeSlot empties slot i, which is frozen and had the meter m. The slot still
+// counts as used in the capacity.
+func (s *segment) removeSlot(t *table, i uint64, m meter) {
+	if m.layout() < maxLayouts {
+		s.layouts.remove(m.layout())
+	}
+	t.remove(i)
+	s.used--
+}
