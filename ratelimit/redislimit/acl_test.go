@@ -17,16 +17,16 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
-// documentedUser returns the rule of the access list in the package documentation.
+// documentedUser returns the rule of the access list in the documentation of New.
 func documentedUser(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("doc.go")
+	text, err := os.ReadFile("limiter.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	rule := regexp.MustCompile(`(?s)ACL SETUSER gatehouse (.*?)\n//\n`).FindSubmatch(text)
 	if rule == nil {
-		t.Fatal("the package documentation has no ACL SETUSER")
+		t.Fatal("the documentation of New has no ACL SETUSER")
 	}
 	return strings.Join(strings.Fields(strings.ReplaceAll(string(rule[1]), "//", " ")), " ")
 }
@@ -65,7 +65,7 @@ func everything(l *redislimit.Limiter) error {
 			return fmt.Errorf("%s: %v, want that it is banned", subject, d.Outcome)
 		}
 		if err := l.AddUsage(ctx, subject, plan, [ratelimit.MaxQuotas]int64{1}, time.Now()); err != nil {
-			return fmt.Errorf("Charge: %w", err)
+			return fmt.Errorf("AddUsage: %w", err)
 		}
 		if err := l.Ban(ctx, subject, time.Hour); err != nil {
 			return fmt.Errorf("Ban: %w", err)

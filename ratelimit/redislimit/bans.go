@@ -15,29 +15,29 @@ import (
 // [ratelimit.MaxWindow].
 func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration) error {
 	if length <= 0 || length > ratelimit.MaxWindow {
-		return fmt.Errorf("%w: ban of %v is not from above 0 to %v", ratelimit.ErrInvalid, length, ratelimit.MaxWindow)
+		return fmt.Errorf("%w: the length of a ban must be above 0s and at most %v, got %v", ratelimit.ErrInvalid, ratelimit.MaxWindow, length)
 	}
-	_, err := l.ask(ctx, question{op: opBan, subject: subject, arg: int64(length)})
+	_, _, err := l.do(ctx, operation{code: opBan, subject: subject, length: length})
 	return err
 }
 
 // Unban implements [ratelimit.Banner].
 func (l *Limiter) Unban(ctx context.Context, subject string) (bool, error) {
-	r, err := l.ask(ctx, question{op: opUnban, subject: subject})
+	a, _, err := l.do(ctx, operation{code: opUnban, subject: subject})
 	if err != nil {
 		return false, err
 	}
-	s, err := r.subject()
+	v, err := a.value()
 	if err != nil {
 		return false, err
 	}
-	return s.banEnds(r.time) > 0, nil
+	return v.banEnds(a.time) > 0, nil
 }
 
-// Bans implements [ratelimit.Banner]. It walks through the 1024 indexes of bans, and
-// looks at the subjects in them, in steps that are small however many bans there
-// are: a list of 250,000 takes some 500 round trips. It does not see all bans at one
-// instant: a ban that starts or ends meanwhile may be in the list or not.
+// Bans implements [ratelimit.Banner]. It reads the 1024 indexes of bans, and then the
+// subjects in them, in small steps: a list of 250,000 bans takes about 500 round
+// trips. It does not see all bans at one instant: a ban that starts or ends meanwhile
+// may be in the list or not.
 func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
 	type result struct {
 		bans []ratelimit.Ban
@@ -58,9 +58,9 @@ func (l *Limiter) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
 
 // A walk goes through the indexes of bans.
 type walk struct {
-	*Limiter
-	scans []scan          // what is left
-	seen  map[string]bool // names that were found
+	*sender
+	scans []scan          // what is left to read
+	seen  map[string]bool // the subjects that were found
 	bans  []ratelimit.Ban
 }
 
@@ -70,17 +70,17 @@ type scan struct {
 	cursor uint64
 }
 
-// A step reads some indexes, and from each of them about as many names as it is
-// asked for. Redis gives a small index, of up to 128 names by default, as a whole.
+// A step reads some indexes, and asks each of them for some names. Redis returns a
+// small index, of up to 128 names by default, as a whole.
 const (
 	scansOfStep = 64
 	namesOfScan = 16
 )
 
 func (l *Limiter) bans(ctx context.Context) ([]ratelimit.Ban, error) {
-	w := walk{Limiter: l, seen: map[string]bool{}}
+	w := walk{sender: l.sender, seen: map[string]bool{}}
 	for p := range partitions {
-		w.scans = append(w.scans, scan{index: l.keys.index(p)})
+		w.scans = append(w.scans, scan{index: w.keys.index(p)})
 	}
 	for len(w.scans) > 0 {
 		names, err := w.step(ctx)
@@ -110,7 +110,7 @@ func (w *walk) step(ctx context.Context) (names []string, err error) {
 	cmds, err := pipe.Exec(ctx)
 	for i, cmd := range cmds {
 		if redis.HasErrorPrefix(cmd.Err(), "WRONGTYPE") {
-			return nil, foreign(scans[i].index)
+			return nil, unknownValue(scans[i].index)
 		}
 	}
 	if err != nil {
@@ -136,25 +136,24 @@ func (w *walk) show(ctx context.Context, names []string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	groups, calls := make([]*group, len(names)), make([]call, len(names))
+	b, calls := new(batch), make([]*call, len(names))
 	for i, name := range names {
-		calls[i].ready = make(chan struct{}, 1)
-		groups[i] = newGroup(question{op: opShow, subject: name})
-		groups[i].add(&calls[i])
+		calls[i] = newCall()
+		b.add(operation{code: opShow, subject: name}, calls[i])
 	}
-	w.send(groups)
-	for i, g := range groups {
+	b.seal()
+	w.send(b.groups)
+	for i, g := range b.groups {
 		<-calls[i].ready
 		if g.err != nil {
 			return g.err
 		}
-		r := reply{time: g.time, entry: g.entry}
-		s, err := r.subject()
+		v, err := g.value()
 		if err != nil {
 			return err
 		}
-		if ends := s.banEnds(g.time); ends > 0 {
-			w.bans = append(w.bans, ratelimit.Ban{Subject: g.subject, Ends: time.Unix(ends, 0).UTC(), Level: s.level})
+		if ends := v.banEnds(g.time); ends > 0 {
+			w.bans = append(w.bans, ratelimit.Ban{Subject: g.subject, Ends: time.Unix(ends, 0).UTC(), Level: v.level})
 		}
 	}
 	return nil

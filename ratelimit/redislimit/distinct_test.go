@@ -27,30 +27,30 @@ func newOnMini(t *testing.T) *Limiter {
 // The script reads the keys of a command before it writes any of them, so a key
 // that a command named twice would lose what its first mention wrote.
 func TestNoKeyStandsTwiceInACommand(t *testing.T) {
-	operations := []byte{opTake, opPeek, opRefund, opCharge, opBan, opUnban, opReset, opShow}
+	codes := []byte{opTake, opPeek, opRefund, opAddUsage, opBan, opUnban, opReset, opShow}
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, alone := range []bool{false, true} {
-		l := &Limiter{keys: newKeys("test")}
-		l.alone.Store(alone)
+	for _, oneSlot := range []bool{false, true} {
+		s := &sender{keys: newKeys("test")}
+		s.oneSlot.Store(oneSlot)
 		for range 200 {
 			var groups []*group
 			for range 1 + r.IntN(200) {
-				q := question{op: operations[r.IntN(len(operations))], subject: fmt.Sprint(r.IntN(20))}
-				q.plan, q.cost = groupPlans[r.IntN(2)], 1+r.Int64N(2)
-				if q.op == opCharge {
-					q.charge = &charge{id: fmt.Sprint(r.Int())}
+				op := operation{code: codes[r.IntN(len(codes))], subject: fmt.Sprint(r.IntN(20))}
+				op.plan, op.cost = groupPlans[r.IntN(2)], 1+r.Int64N(2)
+				if op.code == opAddUsage {
+					op.usage = &usage{id: fmt.Sprint(r.Int())}
 				}
-				groups = append(groups, newGroup(q))
+				groups = append(groups, newGroup(op))
 			}
 			sent := 0
-			last := map[question]int{}
+			last := map[operation]int{}
 			position := map[*group]int{}
 			for i, g := range groups {
 				position[g] = i
 			}
-			for _, cmd := range l.commands(groups) {
+			for _, cmd := range s.pack(groups) {
 				seen := map[any]bool{}
-				args := l.args(cmd)
+				args := cmd.args(s.keys)
 				keys := args[3:]
 				for i := range keys[:len(cmd.groups)] {
 					if seen[keys[i]] {
@@ -60,10 +60,10 @@ func TestNoKeyStandsTwiceInACommand(t *testing.T) {
 				}
 				sent += len(cmd.groups)
 				for _, g := range cmd.groups {
-					if before, there := last[g.question]; there && position[g] < before {
-						t.Fatalf("equal questions are sent in another order than that in which they were asked")
+					if before, there := last[g.operation]; there && position[g] < before {
+						t.Fatalf("equal operations are sent in another order than that of their calls")
 					}
-					last[g.question] = position[g]
+					last[g.operation] = position[g]
 				}
 			}
 			if sent != len(groups) {
@@ -89,23 +89,23 @@ func TestMoreCallersThanAGroupHolds(t *testing.T) {
 	const limit = 1000
 	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: limit, Window: ratelimit.MaxWindow})
 	larger := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 2 * limit, Window: ratelimit.MaxWindow})
-	for _, others := range []int{0, 2 * few} { // with and without the map of a large batch
+	for _, others := range []int{0, 2 * fewGroups} { // with and without the map of a large batch
 		l := newOnMini(t)
 		b := new(batch)
 		for i := range others {
-			b.join(question{op: opTake, subject: fmt.Sprint("other", i), plan: plan, cost: 1}, 1)
+			b.join(operation{code: opTake, subject: fmt.Sprint("other", i), plan: plan, cost: 1}, 1)
 		}
-		b.join(question{op: opTake, subject: "a", plan: plan, cost: 1}, 2*maxCalls+100)
-		b.join(question{op: opTake, subject: "a", plan: larger, cost: 1}, maxCalls+100)
+		b.join(operation{code: opTake, subject: "a", plan: plan, cost: 1}, 2*maxCalls+100)
+		b.join(operation{code: opTake, subject: "a", plan: larger, cost: 1}, maxCalls+100)
 		b.seal()
-		l.send(b.groups)
+		l.sender.send(b.groups)
 		admitted := map[*ratelimit.Plan]int{}
 		for _, g := range b.groups {
 			if g.err != nil {
 				t.Fatal(g.err)
 			}
 			if g.subject == "a" {
-				admitted[g.plan] += g.granted()
+				admitted[g.plan] += g.granted
 			}
 		}
 		if admitted[plan] != limit || admitted[larger] != limit {
@@ -141,7 +141,7 @@ func TestRefundsOfOneBatch(t *testing.T) {
 	if n := len(b.groups); n > 10 {
 		t.Errorf("1600 refunds of six kinds travel in %d groups", n)
 	}
-	l.send(b.groups)
+	l.sender.send(b.groups)
 	for _, g := range b.groups {
 		if g.err != nil {
 			t.Fatal(g.err)

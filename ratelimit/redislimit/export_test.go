@@ -18,9 +18,9 @@ func Batch(l *Limiter, plan *ratelimit.Plan) func(subjects []string) error {
 	return func(subjects []string) error {
 		b := new(batch)
 		for _, subject := range subjects {
-			b.join(question{op: opTake, subject: subject, plan: plan, cost: 1}, 1)
+			b.join(operation{code: opTake, subject: subject, plan: plan, cost: 1}, 1)
 		}
-		return b.travel(l)
+		return b.exchange(l)
 	}
 }
 
@@ -29,24 +29,24 @@ func Bans(l *Limiter, subjects []string, length time.Duration) error {
 	for subjects := range slices.Chunk(subjects, maxGroups) {
 		b := new(batch)
 		for _, subject := range subjects {
-			b.join(question{op: opBan, subject: subject, arg: int64(length)}, 1)
+			b.join(operation{code: opBan, subject: subject, length: length}, 1)
 		}
-		if err := b.travel(l); err != nil {
+		if err := b.exchange(l); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// join enters calls of one question into a batch.
-func (b *batch) join(q question, calls int) {
+// join enters calls for one operation into a batch.
+func (b *batch) join(op operation, calls int) {
 	for range calls {
-		b.add(q, &call{ready: make(chan struct{}, 1)})
+		b.add(op, newCall())
 	}
 }
 
-// travel sends the batch, and waits for the answers.
-func (b *batch) travel(l *Limiter) error {
+// exchange sends the batch, and waits for the answers.
+func (b *batch) exchange(l *Limiter) error {
 	b.seal()
 	var calls []*call
 	for _, g := range b.groups {
@@ -54,7 +54,7 @@ func (b *batch) travel(l *Limiter) error {
 			calls = append(calls, c)
 		}
 	}
-	l.send(b.groups)
+	l.sender.send(b.groups)
 	for _, c := range calls {
 		<-c.ready
 	}
@@ -77,16 +77,18 @@ func Crowd(n int) (subjects []string) {
 }
 
 // Key returns the name of a subject's key.
-func Key(l *Limiter, subject string) string { return l.keys.subject(partition(subject), subject) }
+func Key(l *Limiter, subject string) string {
+	return l.sender.keys.subject(partition(subject), subject)
+}
 
 // Prefix returns how all keys begin.
 func Prefix(l *Limiter) string {
-	prefix, _, _ := strings.Cut(l.keys.heads[0], "{")
+	prefix, _, _ := strings.Cut(l.sender.keys.heads[0], "{")
 	return prefix
 }
 
 // WarnOfEviction does what the engine does when a server has answered for the first
 // time.
 func WarnOfEviction(l *Limiter, c *redis.Client) error {
-	return l.warnOfEviction(context.Background(), c)
+	return l.sender.eviction.server(context.Background(), c)
 }

@@ -65,25 +65,25 @@ func testGroups(t *testing.T, seed uint64, steps int) {
 		b := new(batch)
 		for range 1 + r.IntN(4) {
 			plan := groupPlans[r.IntN(len(groupPlans))]
-			q := question{op: opTake, subject: fmt.Sprint(r.IntN(3)), plan: plan, cost: 1 + r.Int64N(2)}
+			op := operation{code: opTake, subject: fmt.Sprint(r.IntN(3)), plan: plan, cost: 1 + r.Int64N(2)}
 			for range 1 + r.IntN(9) {
-				b.add(q, &call{ready: make(chan struct{}, 1)})
+				b.add(op, newCall())
 			}
-			log = append(log, fmt.Sprintf("%s %s costs %d under %v", now.Format("15:04:05.000"), q.subject, q.cost, plan))
+			log = append(log, fmt.Sprintf("%s %s costs %d under %v", now.Format("15:04:05.000"), op.subject, op.cost, plan))
 		}
 		b.seal()
 		// A batch's commands run in their order. Groups that turned out to need
 		// the index of bans had no effect then, and run after them.
 		var order, second []*group
-		for _, cmd := range l.commands(b.groups) {
+		for _, cmd := range l.sender.pack(b.groups) {
 			order = append(order, cmd.groups...)
 		}
-		l.send(b.groups)
+		l.sender.send(b.groups)
 		order = slices.DeleteFunc(order, func(g *group) bool {
-			if g.index {
+			if g.index == indexGiven {
 				second = append(second, g)
 			}
-			return g.index
+			return g.index == indexGiven
 		})
 		for _, g := range append(order, second...) {
 			for c := g.first; c != nil; c = c.next {
@@ -91,8 +91,7 @@ func testGroups(t *testing.T, seed uint64, steps int) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				answer := reply{time: g.time, entry: g.entry, requests: g.requests, place: c.place}
-				got, err := answer.decision(g.plan, g.cost)
+				got, err := g.decision(g.plan, g.cost, c.place)
 				if err != nil || g.err != nil {
 					t.Fatal(err, g.err)
 				}
@@ -105,13 +104,13 @@ func testGroups(t *testing.T, seed uint64, steps int) {
 	}
 }
 
-func TestBatchSharesQuestions(t *testing.T) {
+func TestBatchSharesOperations(t *testing.T) {
 	plan := groupPlans[0]
 	b := new(batch)
-	take := func(subject string) question { return question{op: opTake, subject: subject, plan: plan, cost: 1} }
-	add := func(q question) *call {
-		c := new(call)
-		b.add(q, c)
+	take := func(subject string) operation { return operation{code: opTake, subject: subject, plan: plan, cost: 1} }
+	add := func(op operation) *call {
+		c := newCall()
+		b.add(op, c)
 		return c
 	}
 	for i := range 30 { // more than are found without a map
@@ -119,24 +118,24 @@ func TestBatchSharesQuestions(t *testing.T) {
 	}
 	again := add(take("17"))
 	third := add(take("17"))
-	unban := question{op: opUnban, subject: "17"}
+	unban := operation{code: opUnban, subject: "17"}
 	add(unban)
 	add(unban)
 	if len(b.groups) != 32 {
 		t.Fatalf("30 subjects, two of them again, and two unbans made %d groups, want 32", len(b.groups))
 	}
-	again.left = true
+	again.leave(context.Canceled)
 	if !b.seal() || third.place != 1 {
-		t.Errorf("the third caller, after the second left, has place %d, want 1", third.place)
+		t.Errorf("the third call, after the second was withdrawn, has place %d, want 1", third.place)
 	}
 	if n := b.groups[17].requests; n != 2 {
-		t.Errorf("of three callers one left: %d requests, want 2", n)
+		t.Errorf("of three calls one was withdrawn: %d requests, want 2", n)
 	}
 	b.empty()
 	gone := add(take("0"))
-	gone.left = true
+	gone.leave(context.DeadlineExceeded)
 	if b.seal() {
-		t.Error("a batch that everybody left is to be sent")
+		t.Error("a batch whose calls were all withdrawn is to be sent")
 	}
 }
 
@@ -144,24 +143,24 @@ func TestFullGroupsAndCommands(t *testing.T) {
 	plan := groupPlans[0]
 	b := new(batch)
 	for range maxCalls + 1 {
-		b.add(question{op: opTake, subject: "a", plan: plan, cost: 1}, new(call))
+		b.add(operation{code: opTake, subject: "a", plan: plan, cost: 1}, new(call))
 	}
 	if len(b.groups) != 2 || b.groups[0].requests != maxCalls || b.groups[1].requests != 1 {
 		t.Errorf("%d callers made %d groups, want a full one, and one of a single caller", maxCalls+1, len(b.groups))
 	}
-	l := &Limiter{keys: newKeys("test")}
+	s := &sender{keys: newKeys("test")}
 	var groups []*group
-	for i := range 2*maxKeys + 1 {
-		groups = append(groups, newGroup(question{op: opTake, subject: fmt.Sprint(i), plan: plan, cost: 1}))
+	for i := range 2*maxSubjects + 1 {
+		groups = append(groups, newGroup(operation{code: opTake, subject: fmt.Sprint(i), plan: plan, cost: 1}))
 	}
-	if cmds := l.commands(groups); len(cmds) != 3 {
-		t.Errorf("%d subjects travel in %d commands, want 3", len(groups), len(cmds))
+	if cmds := s.pack(groups); len(cmds) != 3 {
+		t.Errorf("%d subjects are sent in %d commands, want 3", len(groups), len(cmds))
 	}
-	l.alone.Store(true)
-	for _, cmd := range l.commands(groups) {
+	s.oneSlot.Store(true)
+	for _, cmd := range s.pack(groups) {
 		for _, g := range cmd.groups {
 			if partition(g.subject) != partition(cmd.groups[0].subject) {
-				t.Fatal("subjects of two slots travel in one command, where that is not possible")
+				t.Fatal("subjects of two slots are sent in one command, to a server that refuses it")
 			}
 		}
 	}

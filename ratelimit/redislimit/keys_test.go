@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
@@ -15,22 +17,28 @@ func TestOptions(t *testing.T) {
 	_, c := mini(t)
 	for _, test := range []struct {
 		options redislimit.Options
-		wrong   string // the field, "" if none is
+		want    string // error
 	}{
 		{redislimit.Options{}, ""},
 		{redislimit.Options{Prefix: "app:limits", MaxInFlight: 64}, ""},
-		{redislimit.Options{Prefix: "app{1}"}, "Options.Prefix"},
-		{redislimit.Options{Prefix: strings.Repeat("a", 65)}, "Options.Prefix"},
-		{redislimit.Options{MaxInFlight: -1}, "Options.MaxInFlight"},
-		{redislimit.Options{MaxInFlight: 65}, "Options.MaxInFlight"},
+		{redislimit.Options{Prefix: "app{1}"}, `redislimit: Options.Prefix must have no braces, got "app{1}"`},
+		{redislimit.Options{Prefix: strings.Repeat("a", 65)}, "redislimit: Options.Prefix must have at most 64 bytes, got 65"},
+		{redislimit.Options{MaxInFlight: -1}, "redislimit: Options.MaxInFlight must be from 1 to 64, or 0 for the default, got -1"},
+		{redislimit.Options{MaxInFlight: 65}, "redislimit: Options.MaxInFlight must be from 1 to 64, or 0 for the default, got 65"},
 	} {
 		_, err := redislimit.New(c, test.options)
-		if (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
-			t.Errorf("New with %+v: %v, want an error that names %q", test.options, err, test.wrong)
+		if got := fmt.Sprint(err); err != nil && got != test.want || err == nil && test.want != "" {
+			t.Errorf("New with %+v: got error %q, want %q", test.options, got, test.want)
 		}
 	}
-	if _, err := redislimit.New(nil, redislimit.Options{}); err == nil {
-		t.Error("New without a client: no error")
+}
+
+// A nil pointer of a client's type is refused at the start, and not at the first call.
+func TestNewNeedsAClient(t *testing.T) {
+	for _, client := range []redis.UniversalClient{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil), (*redis.Ring)(nil)} {
+		if _, err := redislimit.New(client, redislimit.Options{}); err == nil {
+			t.Errorf("New with a nil %T returned no error", client)
+		}
 	}
 }
 

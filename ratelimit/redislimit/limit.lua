@@ -1,69 +1,74 @@
 -- Does one operation on each of some subjects, all of them in one atomic step.
 --
--- KEYS     One key for each subject, no two of them equal. If ARGV[3] is given
---          there is one subject, and a second key: the index of bans, or of a
---          charge its mark.
+-- KEYS     One key for each subject; no two are equal. If ARGV[3] is given, there
+--          is one subject, and a second key: the index of bans, or the mark of
+--          usage that is added.
 -- ARGV[1]  The operation, one letter, and what it needs, in binary:
---            t  take   cost 4, quotas 1, for each quota window 4 (seconds) and
---                      limit 4, the shortest window first; then the penalty:
---                      strikes 2, grace 4 (milliseconds), decay 4, ban 4, growth 1,
---                      max 4, forgive 4 (seconds)
---            p  peek   the same
---            r  refund the same, and in place of the penalty for each quota the end
---                      of the window that was charged 4
---            c  charge the same, and in place of the penalty the second in which
---                      the charge was made 4, and for each quota the units to
---                      add 4; the cost is not used
---            b  ban    whole seconds 4, and nanoseconds 4
---            l  unban
+--            t  take       cost 4, quotas 1, for each quota window 4 (seconds) and
+--                          limit 4, the shortest window first; then the penalty:
+--                          strikes 2, grace 4 (milliseconds), decay 4, ban 4,
+--                          growth 1, max 4, forgive 4 (seconds)
+--            p  peek       the same
+--            r  refund     the same, with the ends of the charged windows, 4 each,
+--                          instead of the penalty
+--            a  add usage  the same, with the second in which it was admitted 4,
+--                          and the units for each quota 4, instead of the penalty;
+--                          the cost is not used
+--            b  ban        whole seconds 4, and nanoseconds 4
+--            u  unban
 --            x  reset
 --            s  show
 -- ARGV[2]  For a take or a refund: how many requests each subject makes, 2 each.
 --          Empty: one.
 -- ARGV[3]  For a ban, an unban, a reset, and a take that was answered "i": the
---          name of the subject in the index. For a charge: not empty. For a take
+--          name of the subject in the index. To add usage: not empty. For a take
 --          that cannot have the index: empty; it then starts no ban.
 --
 -- The reply is the server's time, seconds and microseconds in decimal with a
 -- space after each, and for each subject a letter and what comes with it:
---   a  done; of a take: every request was granted          then a value
---   d  granted 2, limited 2, the others were banned        then a value
---   g  the same, and the limited ones were spared a strike then a value
---      or the ban that is due
+--   a  done; of a take: every request was granted           then a value
+--   d  granted 2, limited 2, the others were banned         then a value
+--   g  the same, and the limited requests were no strikes,  then a value
+--      or a ban is due that cannot start
 --   i  nothing was done: it would start a ban, and the index was not given
---   e  nothing was done: the key holds something else
--- where a value is its length 1, and the subject's value as it stands now; for
--- an unban, as it stood before.
+--   e  nothing was done: the key holds a value of something else
+-- where a value is its length 1, and the subject's value as it is now; of an
+-- unban, as it was before.
 --
--- A subject's value holds the n windows in which something was used, the shortest
--- first: n times length 4 and end 4, then n times used 4. After them, if it was
--- limited or banned, its record, which counts until it expires:
---   first   6  Unix milliseconds of the first limited request in its window
---   strikes 2
---   level   1  of the last ban
---   ends    4  of the last ban
---   since   4  the time from which the strikes decay; without strikes the length
---              of the last ban, 0 once a request was admitted after it
---   expires 4
+-- A subject's value has the windows in which something was used, the shortest
+-- first, and then a record, if the subject was limited or banned. Of two windows:
 --
--- Numbers in binary are big-endian and have no sign. Times are Unix seconds
--- where nothing else is said; 32 bits of them last until 2106.
+--   0        4     8        12    16     20     24                            45
+--   | length | end | length | end | used | used | record                      |
 --
--- Lua's numbers are doubles, which are exact up to 2^53. The largest here are
--- milliseconds since 1970 (2^41) and requests times cost (2^16 times 2^32). All
--- are whole, since every division is exact or rounded down. They become decimal
--- digits only as arguments of Redis commands, and are seconds there; tostring,
--- which keeps 14 digits, is not used.
+--   24      30        32      33     37      41        45
+--   | first | strikes | level | ends | since | expires |
 --
--- The script has two parts. The first decides the takes of which there are many,
--- admitted or not, and returns if there are no others. Redis runs the whole script
--- for each call, and to make a function takes the interpreter as long as to count a
--- request does. The first part therefore makes none: it is one loop.
--- The second part decides everything else, and is written for the reader.
+--   first    Unix milliseconds of the first limited request in its window
+--   level    of the last ban
+--   ends     of the last ban
+--   since    the time from which the strikes decay; without strikes the length
+--            of the last ban, 0 once a request was admitted after it
+--   expires  when the record counts no longer
+--
+-- Binary numbers are big-endian and unsigned. Times are Unix seconds where nothing
+-- else is said; 32 bits of them last until 2106.
+--
+-- Lua's numbers are doubles, exact up to 2^53. The largest here are milliseconds
+-- since 1970 (2^41) and requests times cost (2^16 times 2^32). All are whole: every
+-- division is exact or rounded down. They become decimal digits only as arguments of
+-- Redis commands, and are seconds there; tostring, which keeps 14 digits, is not
+-- used.
+--
+-- Part one decides the takes of which there are many, admitted or not, and returns
+-- if there are no others. Redis runs the whole script for each call, and making a
+-- function takes the interpreter as long as counting a request does. So part one is
+-- one loop without functions. It leaves to part two whatever it does not decide,
+-- which costs time and changes no answer. Part two is written for the reader.
 
 local call, byte, char, sub = redis.call, string.byte, string.char, string.sub
 
-local AFTERLIFE = 5 -- seconds that a key outlives what it says
+local AFTERLIFE = 5 -- seconds that a key outlives what it holds
 
 local arg, counts, name = ARGV[1], ARGV[2] or '', ARGV[3]
 local time = call('TIME')
@@ -76,8 +81,8 @@ local others, last_other = nil, 0 -- subjects that are left to the second part
 
 -- Part one: takes.
 
--- The plan: its limits, the windows that are open now, as a value has them in front
--- of their usage, and the last of their ends.
+-- The plan: its limits, its open windows as a value has them in front of their
+-- usage, and the last of their ends.
 local take, cost, quotas, last_end = sub(arg, 1, 1) == 't' and not name, 1, 0, 0
 local limits, heads = {0, 0, 0, 0}, ''
 if take then
@@ -98,21 +103,21 @@ if take then
   end
 end
 local all_granted = 'a' .. char(12 * quotas)
-local uses = {0, 0, 0, 0} -- of the subject at hand, in the windows of the plan
+local uses = {0, 0, 0, 0} -- of the subject in the loop, in the windows of the plan
 
 -- What only denials need, made by the first one: the penalty, the time in
 -- milliseconds, what turns a number into four bytes, and the bytes of the times.
-local endured, grace, decay, ms, four, ms_bytes, now_bytes, last_end_bytes
+local allowance, grace, decay, ms, four, ms_bytes, now_bytes, last_end_bytes
 
 for s = 1, subjects do
   local key, v, requests = KEYS[s], values[s] or '', 1
-  local letter, fresh -- what is answered, and the value as it stands then
+  local letter, fresh -- the answer, and the new value; nil: left to part two
   if take and counts ~= '' then
     local a, b = byte(counts, 2 * s - 1, 2 * s)
     requests = a * 256 + b
   end
   -- Where the record is, or would be, how many windows are before it, and whether
-  -- they are those of the plan, and open.
+  -- these are the open windows of the plan.
   local units, size = requests * cost, #v
   local record = size % 12 == 9 and size - 20 or size + 1
   local n = (record - 1) / 12
@@ -177,7 +182,7 @@ for s = 1, subjects do
           ban_ends = ((e1 * 256 + e2) * 256 + e3) * 256 + e4
           since = ((i1 * 256 + i2) * 256 + i3) * 256 + i4
         else
-          expires = 0 -- it is as if there was none
+          expires = 0 -- as if there was no record
         end
       end
 
@@ -208,17 +213,17 @@ for s = 1, subjects do
           call('SET', key, fresh, 'KEEPTTL')
         elseif v ~= '' then
           call('SET', key, fresh, 'EXAT', (expires > last_end and expires or last_end) + AFTERLIFE)
-        else -- the key may hold what is not a string: GET makes that an error
+        else -- the key may hold something that is not a string: GET makes that an error
           local old = redis.pcall('SET', key, fresh, 'EXAT', last_end + AFTERLIFE, 'GET')
           if old and sub(old.err, 1, 9) ~= 'WRONGTYPE' then return old end
           if old then letter, fresh = 'e', '' end
         end
 
       elseif refusing > 0 and not ended then -- every request is refused
-        if not endured then
+        if not allowance then
           local at = 7 + 8 * quotas
           local a, b, c, d, e, f, g, h, i, j = byte(arg, at, at + 9)
-          endured = a * 256 + b
+          allowance = a * 256 + b
           grace = ((c * 256 + d) * 256 + e) * 256 + f
           decay = ((g * 256 + h) * 256 + i) * 256 + j
           ms = time[2] / 1000
@@ -235,8 +240,8 @@ for s = 1, subjects do
           ms_bytes = four((ms - ms % 65536) / 65536) .. char((ms % 65536 - ms % 256) / 256, ms % 256)
         end
         letter = 'g'
-        if endured == 0 then
-          fresh = expires > 0 and v or sub(v, 1, record - 1)
+        if allowance == 0 then
+          fresh = v
         else
           local first = 0
           if expires > 0 then
@@ -256,12 +261,12 @@ for s = 1, subjects do
             if strikes <= 0 then strikes, since_bytes = 0, now_bytes end
             strikes = strikes + requests
           end
-          if strikes <= endured or letter == 'g' then -- no ban starts
+          if strikes <= allowance then -- no ban starts
             local strikes_bytes = char((strikes - strikes % 256) / 256, strikes % 256)
             if expires == 0 then
               fresh = sub(v, 1, record - 1) .. ms_bytes .. strikes_bytes .. '\0\0\0\0\0' ..
                 (since_bytes or '\0\0\0\0') .. last_end_bytes
-            elseif not begins and not since_bytes and expires >= last_end then
+            elseif not begins and not since_bytes and expires >= last_end then -- faster than the next branch
               fresh = sub(v, 1, record + 5) .. strikes_bytes .. sub(v, record + 8)
             else
               fresh = sub(v, 1, record - 1) .. (begins and ms_bytes or sub(v, record, record + 5)) ..
@@ -300,8 +305,8 @@ local WINDOW, RECORD = 12, 21 -- bytes
 local MAX_WINDOWS = 8        -- of one subject
 local MAX_U32 = 4294967295
 local INDEX_AFTERLIFE = 3600 -- seconds that an ended ban stays in the index
-local MARK_LASTS = 60        -- seconds in which no charge is made twice
-local CLOCKS_APART = 86400   -- seconds that a charge may come from the future, to be made once
+local MARK_LASTS = 60        -- seconds that a mark lasts at least
+local CLOCKS_APART = 86400   -- seconds that usage may come from the future, to be added once
 
 local micros = time[2] + 0
 
@@ -325,7 +330,7 @@ end
 
 -- The plan.
 local op, windows = sub(arg, 1, 1), {}
-if op == 't' or op == 'p' or op == 'r' or op == 'c' then
+if op == 't' or op == 'p' or op == 'r' or op == 'a' then
   cost, quotas = number(arg, 2), byte(arg, 6)
   for q = 1, quotas do
     windows[q], limits[q] = number(arg, 8 * q - 1), number(arg, 8 * q + 3)
@@ -343,7 +348,7 @@ local function after(nanos)
   return now - floor(-(micros * 1000 + nanos) / 1000000000)
 end
 
--- The account of the subject at hand: n windows in order of their lengths.
+-- The windows of the subject, n of them, in order of their lengths.
 local n, lengths, ends, used
 
 local function open(i, length, ending, units)
@@ -361,8 +366,8 @@ local function find(length)
   return i, i <= n and lengths[i] == length
 end
 
--- close makes room: it drops the window that ends first of those not in the
--- plan; of two that end together, the shorter one.
+-- close drops one window to make room: of those that are not in the plan the one
+-- that ends first; of two that end together, the shorter one.
 local function close()
   local first
   for i = 1, n do
@@ -381,8 +386,8 @@ local function record_at(v)
   return #v % WINDOW == 0 and #v + 1 or #v - RECORD + 1
 end
 
--- read reads the windows of v. Those that ended by the second since are left
--- out, and the others end no later than latest, if given, says of their lengths.
+-- read reads the windows of v that end after the second since. If latest is given,
+-- they end no later than latest(length).
 local function read(v, since, latest)
   n, lengths, ends, used = 0, {}, {}, {}
   local many = (record_at(v) - 1) / WINDOW
@@ -399,8 +404,8 @@ local function ahead(length)
 end
 
 -- read_open reads the windows of v that have not ended. After the clock stepped
--- back windows lie in the future. They go on, so that no quota is granted twice;
--- but none is left more than one window ahead.
+-- back, windows lie in the future. They go on, so that no quota is granted twice,
+-- at most one window ahead.
 local function read_open(v)
   read(v, now, ahead)
 end
@@ -425,8 +430,8 @@ local function left(q)
   return max(limits[q] - used[i], 0), ends[i]
 end
 
--- The record of the subject at hand. While there are strikes the last ban has no
--- length, and while there are none since has no meaning.
+-- The record of the subject. With strikes the last ban has no length; without
+-- strikes since has no meaning.
 local first, strikes, level, ban_ends, since, length, expires
 
 local function clear()
@@ -441,15 +446,16 @@ local function read_record(v)
   strikes = byte(v, p + 6) * 256 + byte(v, p + 7)
   level = byte(v, p + 8)
   ban_ends, since, expires = number(v, p + 9), number(v, p + 13), number(v, p + 17)
-  if strikes == 0 then since, length = 0, since end
+  if strikes == 0 then length = since end -- the first strike sets since anew
 end
 
 local function expire()
   if expires <= now then clear() end
 end
 
--- cut has a ban end no later than if it began now. It would otherwise get longer
--- by a clock that stepped back.
+-- cut has a ban end no later than if it began now: a clock that stepped back makes
+-- no ban longer. Without a length the ban is over, and keeps its end: a level is
+-- forgiven so long after it.
 local function cut()
   if length > 0 then ban_ends = min(ban_ends, after(0) + length) end
 end
@@ -486,13 +492,13 @@ local function punish()
   expires = max(expires, ban_ends + level * forgive)
 end
 
--- strike enters so many requests that are limited at this instant into the
--- record. It returns how many were limited before a ban began, and whether
--- they were spared; or nil if a ban would begin and the index was not given.
+-- strike enters requests that are limited at this instant into the record. It
+-- returns how many were limited before a ban began, and whether they were no
+-- strikes; or nil if a ban would begin and the index was not given.
 local function strike(requests)
-  local endured, grace = byte(arg, rest) * 256 + byte(arg, rest + 1), number(arg, rest + 2)
+  local allowance, grace = byte(arg, rest) * 256 + byte(arg, rest + 1), number(arg, rest + 2)
   local decay = number(arg, rest + 6)
-  if endured == 0 then return requests, true end
+  if allowance == 0 then return requests, true end
   for i = 1, n do expires = max(expires, ends[i]) end
   local start, last = 0, 0
   for q = 1, quotas do
@@ -506,7 +512,7 @@ local function strike(requests)
   local forgotten = floor((now - since) / decay)
   strikes, since = strikes - forgotten, since + forgotten * decay
   if strikes <= 0 then strikes, since = 0, now end
-  local limited = min(max(endured - strikes, 0), requests)
+  local limited = min(max(allowance - strikes, 0), requests)
   strikes, length = strikes + limited, 0
   if limited < requests then
     if not name then return nil end
@@ -516,8 +522,8 @@ local function strike(requests)
   return limited, false
 end
 
--- store writes the account and the record, if they are not as before. Windows
--- in which nothing was used are left out.
+-- store writes the windows and the record, if they have changed. Windows in which
+-- nothing was used are left out.
 local function store(key, before)
   local v, counters, last = '', '', 0
   for i = 1, n do
@@ -592,10 +598,10 @@ function operations.r(key, v, requests)
   return answer('a', store(key, v))
 end
 
--- What was admitted elsewhere is added whether or not it fits, unless its mark
--- says that it was. Usage in the next window takes the window there. The mark lasts
--- until the charge would count nowhere any more.
-function operations.c(key, v)
+-- What was admitted elsewhere is added whether or not it fits, unless there is a
+-- mark of it. Usage in the next window moves the window there. The mark lasts until
+-- the usage would count in no window any more.
+function operations.a(key, v)
   local admitted, marked = number(arg, rest), now + MARK_LASTS
   for q = 1, quotas do
     if number(arg, rest + 4 * q) > 0 then
@@ -626,10 +632,10 @@ function operations.b(key, v)
   return answer('a', store(key, v))
 end
 
--- A subject leaves the index after its ban has ended, so that an error in between, such
--- as of a right that was taken away, leaves no ban that is not listed. Before that the
--- index is read, because what is no index must be an error before anything is done.
-function operations.l(key, v)
+-- The ban ends before its subject leaves the index, so that an error in between (a
+-- right was taken away) leaves no ban that is not listed. Before both the index is
+-- read: if it is not a sorted set, that is an error before anything is done.
+function operations.u(key, v)
   call('ZREVRANGE', KEYS[2], 0, 0)
   read(v, 0)
   clear()

@@ -2,12 +2,15 @@ package redislimit
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"reflect"
 	"strings"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -17,12 +20,12 @@ import (
 // Options of a [Limiter]. The zero value works.
 type Options struct {
 	// Prefix begins the name of every key, so that several sets of subjects can
-	// share one Redis. It holds no brace, and at most 64 bytes; "" means
-	// "gatehouse". All processes that limit together use the same one.
+	// share one Redis. It has at most 64 bytes and no braces; "" means "gatehouse".
+	// All processes that limit together use the same prefix.
 	Prefix string
 
-	// MaxInFlight is how many batches are under way to one master at once, 1 to 64;
-	// 0 means 8. See the package documentation under Throughput.
+	// MaxInFlight is how many batches are in flight to one master at most, 1 to 64; 0
+	// means 8. Give the pool of the client at least as many connections.
 	MaxInFlight int
 
 	// Logger gets one warning for each server that evicts keys when its memory is
@@ -33,33 +36,48 @@ type Options struct {
 func (o Options) validate() error {
 	switch {
 	case strings.ContainsAny(o.Prefix, "{}"):
-		return fmt.Errorf("redislimit: Options.Prefix: %q holds a brace, which would change the hash tags", o.Prefix)
+		return fmt.Errorf("redislimit: Options.Prefix must have no braces, got %q", o.Prefix)
 	case len(o.Prefix) > 64:
-		return fmt.Errorf("redislimit: Options.Prefix: %d bytes, at most 64 are supported", len(o.Prefix))
+		return fmt.Errorf("redislimit: Options.Prefix must have at most 64 bytes, got %d", len(o.Prefix))
 	case o.MaxInFlight < 0 || o.MaxInFlight > 64:
-		return fmt.Errorf("redislimit: Options.MaxInFlight: %d is not from 0 to 64", o.MaxInFlight)
+		return fmt.Errorf("redislimit: Options.MaxInFlight must be from 1 to 64, or 0 for the default, got %d", o.MaxInFlight)
 	}
 	return nil
 }
 
-// A Limiter decides in Redis, for every process that uses the same Redis and
-// prefix. It is made by [New], and may be used by any number of goroutines. It
-// has no goroutine while no call is under way, and needs no closing; the client
-// stays the caller's.
+// A Limiter decides in Redis, for all processes that use the same Redis and prefix. It
+// is made by [New], and is safe for concurrent use. It has no goroutine while no call
+// is in flight, and needs no Close; it does not close the client.
 //
-// Every method returns when its context ends, with the context's error, even if
-// Redis does not answer. What was asked for may then happen all the same. Every
-// other error of a call that was valid wraps [ratelimit.ErrUnavailable].
+// Every method returns the context's error as soon as its context ends, even if Redis
+// does not answer. Every other error of a valid call wraps
+// [ratelimit.ErrUnavailable].
+//
+// # Errors of Take
+//
+// After an error there is no decision, and the caller must not take the request for
+// admitted. It may have been charged all the same, if the reply was lost: once at
+// most, because the engine does not repeat a call with an unknown outcome, whatever
+// MaxRetries is in the options of the client. If the context ends before the
+// call is sent, nothing is charged. If a deadline passes after that, the engine
+// refunds the charge when the answer comes; if the context is cancelled, the charge
+// stays.
+//
+// A key that holds a value that the engine did not write is an error for every
+// operation on its subject. The error names the key, and the key stays as it is.
+//
+// # Retries
+//
+// The engine sends a call again if the server says that nothing was done: with the
+// text of the script to a server that does not know it (after SCRIPT FLUSH, a restart
+// or a failover), and slot by slot to a server in cluster mode. While a cluster moves
+// a slot, a request that would start a ban is limited instead, and the first one after
+// the move starts it. Ban, Unban, Reset, AddUsage and AddUsageOnce need a second key:
+// the engine repeats them until the slot has moved, for five seconds at most.
 type Limiter struct {
-	client redis.UniversalClient
-	keys   *keys
-	lanes  lanes
-	// alone is set if one call of the script takes the subjects of one slot only.
-	alone atomic.Bool
-	calls sync.Pool // of *call
-
-	logger    *slog.Logger
-	contacted atomic.Bool // a server has answered
+	masters *masters
+	sender  *sender
+	calls   sync.Pool // of *call
 }
 
 var _ interface {
@@ -73,9 +91,37 @@ var _ interface {
 
 // New returns an engine that uses client: a Client, of one server or through
 // sentinels, a ClusterClient or a Ring. It does not connect.
+//
+// # Client
+//
+// The timeouts of the client bound how long a call without a deadline waits. Set
+// redis.Options.ReadTimeout and DialTimeout to what a request can wait, some hundred
+// milliseconds; DialerRetries to 1; and MaxRetries to -1, so that the client does not
+// pause and connect again. A call may first wait for a batch in flight, and so for two
+// timeouts or more. Package ratelimit/failover adds a timeout of its own, a circuit
+// breaker and another engine that takes over.
+//
+// When as many attempts to connect have failed as its pool has connections, the
+// client tries once a second, and answers every call with the last error meanwhile.
+// So it may notice a second late that a server is back.
+//
+// # Server
+//
+// Memory that is full must refuse to write (maxmemory-policy noeviction): a key that
+// is evicted is a quota granted twice, or a ban forgotten. The engine asks for the
+// policy once, when a server has answered, and logs a warning if keys can be evicted.
+// With the default prefix, the engine works as a Redis user with this rule (ACL):
+//
+//	ACL SETUSER gatehouse on >PASSWORD resetchannels ~gatehouse{*
+//		+evalsha +eval +time +mget +set +del +exists
+//		+zadd +zrem +zremrangebyscore +zrevrange +zscan +expireat
+//		+cluster|slots +asking +ping
+//
+// The client of a cluster needs CLUSTER SLOTS and ASKING, and the client of a ring
+// needs PING. Add +info for the warning about eviction.
 func New(client redis.UniversalClient, opts Options) (*Limiter, error) {
-	if client == nil {
-		return nil, errors.New("redislimit: no client")
+	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, errors.New("redislimit: New needs a client, got nil")
 	}
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -89,11 +135,10 @@ func New(client redis.UniversalClient, opts Options) (*Limiter, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
-	l := &Limiter{client: client, keys: newKeys(opts.Prefix), logger: opts.Logger}
-	_, oneServer := client.(*redis.Client)
-	l.alone.Store(!oneServer)
-	l.calls.New = func() any { return &call{ready: make(chan struct{}, 1)} }
-	l.lanes.init(client, l.keys, opts.MaxInFlight, l.send)
+	s := newSender(client, newKeys(opts.Prefix), opts.Logger)
+	l := &Limiter{sender: s}
+	l.masters = newMasters(s.cluster, s.keys, func() *batcher { return &batcher{maxInFlight: opts.MaxInFlight, send: s.send} })
+	l.calls.New = func() any { return newCall() }
 	return l, nil
 }
 
@@ -102,11 +147,11 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 	if err := plan.Check(subject, cost); err != nil {
 		return d, err
 	}
-	r, err := l.ask(ctx, question{op: opTake, subject: subject, plan: plan, cost: cost})
+	a, place, err := l.do(ctx, operation{code: opTake, subject: subject, plan: plan, cost: cost})
 	if err != nil {
 		return d, err
 	}
-	return r.decision(plan, cost)
+	return a.decision(plan, cost, place)
 }
 
 // Peek implements [ratelimit.Peeker].
@@ -114,17 +159,17 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	if err := plan.Check(subject, 1); err != nil {
 		return d, err
 	}
-	r, err := l.ask(ctx, question{op: opPeek, subject: subject, plan: plan, cost: 1})
+	a, _, err := l.do(ctx, operation{code: opPeek, subject: subject, plan: plan, cost: 1})
 	if err != nil {
 		return d, err
 	}
-	return r.view(plan)
+	return a.view(plan)
 }
 
 // Refund implements [ratelimit.Refunder].
 func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
 	if d == nil {
-		return fmt.Errorf("%w: no decision", ratelimit.ErrInvalid)
+		return fmt.Errorf("%w: Refund needs a decision, got nil", ratelimit.ErrInvalid)
 	}
 	if d.Outcome != ratelimit.Allowed {
 		return nil
@@ -132,31 +177,70 @@ func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decis
 	if err := d.Plan.Check(subject, d.Cost); err != nil {
 		return err
 	}
-	_, err := l.ask(ctx, refundOf(subject, d))
+	_, _, err := l.do(ctx, refundOf(subject, d))
 	return err
 }
 
 // Reset implements [ratelimit.Resetter].
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
-	_, err := l.ask(ctx, question{op: opReset, subject: subject})
+	_, _, err := l.do(ctx, operation{code: opReset, subject: subject})
 	return err
 }
 
-// ask puts a question to the script, together with those of other callers.
-func (l *Limiter) ask(ctx context.Context, q question) (reply, error) {
-	if q.subject == "" {
-		return reply{}, fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
+// AddUsage implements [ratelimit.UsageAdder] by a call of AddUsageOnce with a random
+// id. If the answer is lost, AddUsage sends the call again until ctx ends. After an
+// error the units may have been added, once.
+func (l *Limiter) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+	return l.AddUsageOnce(ctx, rand.Text(), subject, plan, units, at)
+}
+
+// usageAttempts is how often usage is sent at most.
+const usageAttempts = 4
+
+// AddUsageOnce implements [ratelimit.OnceUsageAdder]. Redis remembers the id for one
+// minute, or until the last window that at lies in and that gets units has ended, if
+// that is later. A repetition after that adds nothing. This holds if at is less than
+// a day ahead of the server's clock.
+func (l *Limiter) AddUsageOnce(ctx context.Context, id, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+	if id == "" {
+		return fmt.Errorf("%w: AddUsageOnce needs an id, got an empty one", ratelimit.ErrInvalid)
+	}
+	if err := plan.Check(subject, 1); err != nil {
+		return err
+	}
+	for i, n := range units {
+		if n < 0 {
+			return fmt.Errorf("%w: added usage must be 0 units or more, got %d", ratelimit.ErrInvalid, n)
+		}
+		units[i] = min(n, ratelimit.MaxLimit)
+	}
+	second := uint32(min(max(at.Unix(), 0), math.MaxUint32))
+	op := operation{code: opAddUsage, subject: subject, plan: plan, usage: &usage{id, second, units}}
+	var err error
+	for range usageAttempts {
+		if _, _, err = l.do(ctx, op); err == nil || !errors.Is(err, ratelimit.ErrUnavailable) {
+			return err
+		}
+	}
+	return err
+}
+
+// do has the script do an operation, together with those of other callers. It returns
+// the answer, and the caller's place among the requests that it is about.
+func (l *Limiter) do(ctx context.Context, op operation) (a answer, place int, err error) {
+	if op.subject == "" {
+		return a, 0, fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
 	}
 	if err := ctx.Err(); err != nil {
-		return reply{}, err
+		return a, 0, err
 	}
 	c := l.calls.Get().(*call)
-	g, err := l.lanes.of(partition(q.subject)).ask(ctx, q, c)
+	g, err := l.masters.of(partition(op.subject)).do(ctx, op, c)
 	if err != nil {
-		return reply{}, err // the call is still in the group
+		return a, 0, err // the group still has the call
 	}
-	r := reply{time: g.time, entry: g.entry, requests: g.requests, place: c.place}
+	a, place, err = g.answer, c.place, g.err
 	*c = call{ready: c.ready}
 	l.calls.Put(c)
-	return r, g.err
+	return a, place, err
 }

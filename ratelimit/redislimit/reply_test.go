@@ -27,20 +27,20 @@ func FuzzReply(f *testing.F) {
 		if err != nil {
 			return
 		}
-		entry, rest, err := cutEntry(rest)
-		if err != nil {
-			return
-		}
-		if len(entry)+len(rest) > len(text) {
-			t.Fatalf("%q was cut into %q and %q", text, entry, rest)
-		}
 		if requests < 1 || place < 0 || place >= requests {
 			return
 		}
-		r := reply{time: nanos, entry: entry, requests: requests, place: place}
+		a := answer{time: nanos, requests: requests}
+		left, err := a.read(rest)
+		if err != nil {
+			return
+		}
+		if len(a.bytes)+len(left) > len(rest) {
+			t.Fatalf("%q was cut into %q and %q", rest, a.bytes, left)
+		}
 		for what, read := range map[string]func() (ratelimit.Decision, error){
-			"decision": func() (ratelimit.Decision, error) { return r.decision(plan, 1) },
-			"view":     func() (ratelimit.Decision, error) { return r.view(plan) },
+			"decision": func() (ratelimit.Decision, error) { return a.decision(plan, 1, place) },
+			"view":     func() (ratelimit.Decision, error) { return a.view(plan) },
 		} {
 			d, err := read()
 			switch {

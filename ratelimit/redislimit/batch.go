@@ -1,0 +1,260 @@
+package redislimit
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// An operation is what the script does for one subject. Operations are comparable:
+// callers with equal ones share an answer.
+type operation struct {
+	code    byte // opTake, ...
+	subject string
+	plan    *ratelimit.Plan
+	cost    int64
+	length  time.Duration               // of a ban
+	charged [ratelimit.MaxQuotas]uint32 // of a refund: the ends of the windows to give back in, Unix seconds
+	usage   *usage                      // of opAddUsage
+}
+
+// usage is what was admitted elsewhere.
+type usage struct {
+	id    string // Redis adds the units once for each id
+	at    uint32 // when they were admitted, Unix seconds
+	units [ratelimit.MaxQuotas]int64
+}
+
+// refundOf returns the operation that gives back what the decision was charged.
+func refundOf(subject string, d *ratelimit.Decision) operation {
+	op := operation{code: opRefund, subject: subject, plan: d.Plan, cost: d.Cost}
+	for i := range d.Plan.Len() {
+		if end := d.States[i].Reset; end == int64(uint32(end)) {
+			op.charged[i] = uint32(end)
+		}
+	}
+	return op
+}
+
+// shared reports whether callers with equal operations can share an answer.
+func (op *operation) shared() bool {
+	return op.code == opTake || op.code == opPeek || op.code == opRefund
+}
+
+// A call is one caller's part in a group.
+type call struct {
+	next  *call         // in the group, in the order of arrival
+	ready chan struct{} // has room for one: the answer is there
+	place int           // in the group when it is sent, from 0
+	state callState
+}
+
+func newCall() *call { return &call{ready: make(chan struct{}, 1)} }
+
+// A callState says where a call stands. It changes by moves from one state to
+// another, of which one of two concurrent ones succeeds:
+//
+//	queued ──> sent ──> answered
+//	   │         ├────> expired     the deadline of the caller passed
+//	   │         └────> cancelled   the caller's context was cancelled
+//	   └─────> withdrawn            the context ended before the call was sent
+type callState struct{ atomic.Uint32 }
+
+const (
+	queued = iota
+	withdrawn
+	sent
+	answered
+	expired
+	cancelled
+)
+
+func (s *callState) move(from, to uint32) bool { return s.CompareAndSwap(from, to) }
+
+// leave ends the wait of a caller when its context ended with err. It returns false if
+// the answer is there by now. A call that was not sent is withdrawn. One that expired
+// is refunded, and one that the caller cancelled is not: requests abandoned by the
+// client stay charged.
+func (c *call) leave(err error) bool {
+	if c.state.move(queued, withdrawn) {
+		return true
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return c.state.move(sent, expired)
+	}
+	return c.state.move(sent, cancelled)
+}
+
+// maxCalls is how many calls a group holds at most: the script has 16 bits for the
+// number, and one is left free.
+const maxCalls = 1 << 15
+
+// A group is an operation, the calls that wait for it, and their answer.
+type group struct {
+	operation
+	answer
+	partition   int // of the subject
+	index       indexUse
+	first, last *call
+	err         error
+}
+
+// indexUse says whether a command has the index of bans as its second key.
+type indexUse byte
+
+const (
+	indexNotNeeded   indexUse = iota
+	indexGiven                // the operation changes the index
+	indexUnavailable          // a take that would start a ban, while the index is on another master
+)
+
+func newGroup(op operation) *group {
+	g := &group{operation: op, partition: partition(op.subject)}
+	if op.code == opBan || op.code == opUnban || op.code == opReset {
+		g.index = indexGiven
+	}
+	return g
+}
+
+// add enters a call.
+func (g *group) add(c *call) {
+	if g.last == nil {
+		g.first = c
+	} else {
+		g.last.next = c
+	}
+	g.last = c
+	g.requests++
+}
+
+// seal drops the calls that were withdrawn, and gives the others their places. It
+// reports whether there are others.
+func (g *group) seal() bool {
+	c := g.first
+	g.first, g.last, g.requests = nil, nil, 0
+	for c != nil {
+		next := c.next
+		c.next = nil
+		if c.state.move(queued, sent) {
+			c.place = g.requests
+			g.add(c)
+		}
+		c = next
+	}
+	return g.requests > 0
+}
+
+// finish gives the callers the answer. It returns how many requests were granted
+// after the deadline of their caller.
+func (g *group) finish() (late int) {
+	for c := g.first; c != nil; {
+		next, place := c.next, c.place // the caller may reuse the call
+		if c.state.move(sent, answered) {
+			c.ready <- struct{}{}
+		} else if c.state.Load() == expired && g.code == opTake && g.err == nil && place < g.granted {
+			late++
+		}
+		c = next
+	}
+	return late
+}
+
+// fail ends the group with an error.
+func (g *group) fail(err error) {
+	g.err = err
+	g.finish()
+}
+
+// awaited reports whether a caller still waits for the answer.
+func (g *group) awaited() bool {
+	for c := g.first; c != nil; c = c.next {
+		if c.state.Load() == sent {
+			return true
+		}
+	}
+	return false
+}
+
+// maxGroups is how many groups a batch holds at most. It bounds how long one batch
+// takes.
+const maxGroups = 1024
+
+// A batch is the groups that are sent together.
+type batch struct {
+	groups []*group
+	calls  int
+	shared map[operation]*group // groups that take more calls; empty while there are few groups
+	sentAt time.Time
+}
+
+// fewGroups are searched without a map.
+const fewGroups = 8
+
+// add enters a call.
+func (b *batch) add(op operation, c *call) *group {
+	b.calls++
+	if op.shared() {
+		if g := b.find(&op); g != nil && g.requests < maxCalls {
+			g.add(c)
+			return g
+		}
+	}
+	g := newGroup(op)
+	g.add(c)
+	b.groups = append(b.groups, g)
+	switch n := len(b.groups); {
+	case n == fewGroups:
+		if b.shared == nil {
+			b.shared = make(map[operation]*group, 4*fewGroups)
+		}
+		for _, g := range b.groups {
+			b.share(g)
+		}
+	case n > fewGroups:
+		b.share(g)
+	}
+	return g
+}
+
+func (b *batch) share(g *group) {
+	if g.operation.shared() {
+		b.shared[g.operation] = g
+	}
+}
+
+func (b *batch) find(op *operation) *group {
+	if len(b.groups) >= fewGroups {
+		return b.shared[*op]
+	}
+	for i := len(b.groups) - 1; i >= 0; i-- { // an earlier group may be full
+		if b.groups[i].operation == *op {
+			return b.groups[i]
+		}
+	}
+	return nil
+}
+
+// seal closes the batch for further calls. It drops the groups without calls that
+// still wait, and reports whether there are others.
+func (b *batch) seal() bool {
+	kept := b.groups[:0]
+	for _, g := range b.groups {
+		if g.seal() {
+			kept = append(kept, g)
+		}
+	}
+	clear(b.groups[len(kept):])
+	b.groups = kept
+	return len(kept) > 0
+}
+
+// empty makes the batch fit for use again.
+func (b *batch) empty() {
+	clear(b.groups)
+	b.groups = b.groups[:0]
+	b.calls = 0
+	clear(b.shared)
+}

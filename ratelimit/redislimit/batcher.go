@@ -1,0 +1,147 @@
+package redislimit
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// A batcher sends calls to one master of Redis, those that come together in one
+// round trip:
+//
+//	call      Take alice   Take alice   Take bob   Ban carol    what one caller asks for
+//	               └─────┬──────┘          │           │
+//	group           2 × Take alice     Take bob    Ban carol    calls with equal operations: one answer
+//	                     └─────────────────┼───────────┘
+//	batch               3 groups, sent in one round trip
+//	                     ┌─────────────────┴───────────┐
+//	command      EVALSHA alice bob            EVALSHA carol     one call of the script
+//
+// A call that finds no batch in flight is sent at once. Calls that come while a batch
+// is in flight wait together for the next batch, which is sent when that one is back.
+// Few large batches cost least. More than one is in flight where the round trip is
+// long, or where one is stuck.
+type batcher struct {
+	maxInFlight int
+	send        func([]*group) // returns when the groups are answered, or wait for a slot
+
+	mu        sync.Mutex
+	queue     []*batch // the first one is sent next, the last one takes calls
+	spare     *batch   // an empty one, or nil
+	inFlight  int      // batches
+	lastSent  time.Time
+	roundTrip time.Duration // of a batch, smoothed
+}
+
+// spacing is how long a round trip has to be for each further batch in flight.
+const spacing = 250 * time.Microsecond
+
+// yields is how often a batch that is back lets others run before the next one is
+// sent. Once is not enough: a processor that was idle resumes the batch before the
+// callers have run.
+const yields = 3
+
+// do has an operation done, and returns the group that has its answer. It returns
+// the context's error as soon as the context ends.
+func (b *batcher) do(ctx context.Context, op operation, c *call) (*group, error) {
+	g, first := b.enqueue(op, c)
+	if ctx.Done() == nil { // the caller waits for the answer in any case
+		if first != nil {
+			b.sendBatch(first)
+		}
+		<-c.ready
+		return g, nil
+	}
+	if first != nil {
+		go b.sendBatch(first)
+	}
+	select {
+	case <-c.ready:
+		return g, nil
+	case <-ctx.Done():
+		if c.leave(ctx.Err()) {
+			return nil, ctx.Err()
+		}
+		<-c.ready
+		return g, nil
+	}
+}
+
+// enqueue enters a call. If a batch can be sent now, it is returned, for the caller
+// to send.
+func (b *batcher) enqueue(op operation, c *call) (*group, *batch) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n := len(b.queue); n == 0 || len(b.queue[n-1].groups) >= maxGroups {
+		last := b.spare
+		if b.spare = nil; last == nil {
+			last = new(batch)
+		}
+		b.queue = append(b.queue, last)
+	}
+	g := b.queue[len(b.queue)-1].add(op, c)
+	if !b.maySend() {
+		return g, nil
+	}
+	b.inFlight++
+	return g, b.dequeue()
+}
+
+// maySend reports whether one more batch may be in flight.
+func (b *batcher) maySend() bool {
+	switch {
+	case b.inFlight == 0:
+		return true
+	case b.inFlight >= b.maxInFlight:
+		return false
+	}
+	return b.roundTrip > time.Duration(b.inFlight)*spacing || time.Since(b.lastSent) > spacing
+}
+
+// dequeue takes the batch that is sent next, nil if no call waits.
+func (b *batcher) dequeue() *batch {
+	for len(b.queue) > 0 {
+		next := b.queue[0]
+		b.queue = append(b.queue[:0], b.queue[1:]...)
+		if next.seal() {
+			next.sentAt = time.Now()
+			b.lastSent = next.sentAt
+			return next
+		}
+		next.empty()
+		b.spare = next
+	}
+	return nil
+}
+
+// waiting returns how many calls wait for the next batch.
+func (b *batcher) waiting() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue) == 0 {
+		return 0
+	}
+	return b.queue[0].calls
+}
+
+// sendBatch sends a batch, and has the next one sent when it is back.
+func (b *batcher) sendBatch(sent *batch) {
+	b.send(sent.groups)
+	roundTrip := time.Since(sent.sentAt)
+	// Let the callers that have their answers call again, so that their calls are in
+	// one batch, and not in parts that take turns.
+	for i := 0; i < yields && sent.calls > 1 && b.waiting() < sent.calls; i++ {
+		runtime.Gosched()
+	}
+	sent.empty()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spare = sent
+	b.roundTrip += (roundTrip - b.roundTrip) / 8
+	if next := b.dequeue(); next != nil {
+		go b.sendBatch(next)
+	} else {
+		b.inFlight--
+	}
+}

@@ -1,0 +1,222 @@
+package redislimit
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A fakeServer is a batcher whose round trips take as long as the test says.
+type fakeServer struct {
+	batcher
+	mu        sync.Mutex
+	sent      [][]string // the subjects of each batch
+	most, now int        // batches in flight at once
+	roundTrip time.Duration
+}
+
+func newFakeServer(maxInFlight int, roundTrip time.Duration) *fakeServer {
+	s := &fakeServer{roundTrip: roundTrip}
+	s.batcher.maxInFlight = maxInFlight
+	s.batcher.send = func(groups []*group) {
+		s.mu.Lock()
+		s.now++
+		s.most = max(s.most, s.now)
+		var subjects []string
+		for _, g := range groups {
+			for range g.requests {
+				subjects = append(subjects, g.subject)
+			}
+		}
+		s.sent = append(s.sent, subjects)
+		roundTrip := s.roundTrip
+		s.mu.Unlock()
+		time.Sleep(roundTrip) // of the test's clock
+		s.mu.Lock()
+		s.now--
+		s.mu.Unlock()
+		for _, g := range groups {
+			g.finish()
+		}
+	}
+	return s
+}
+
+func (s *fakeServer) take(ctx context.Context, subject string) error {
+	_, err := s.do(ctx, operation{code: opTake, subject: subject}, newCall())
+	return err
+}
+
+// batches returns the batches that were sent.
+func (s *fakeServer) batches() [][]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sent)
+}
+
+// underBoth runs a test with a context that may end, and with one that cannot.
+func underBoth(t *testing.T, test func(*testing.T, context.Context)) {
+	t.Run("a context that may end", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { test(t, t.Context()) })
+	})
+	t.Run("a context that cannot end", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { test(t, context.Background()) })
+	})
+}
+
+func TestLoneCallDoesNotWait(t *testing.T) {
+	underBoth(t, func(t *testing.T, ctx context.Context) {
+		s := newFakeServer(8, time.Millisecond)
+		start := time.Now()
+		if err := s.take(ctx, "a"); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took != time.Millisecond {
+			t.Errorf("a lone call took %v, want one round trip of 1ms", took)
+		}
+	})
+}
+
+func TestCallsAreBatched(t *testing.T) {
+	underBoth(t, func(t *testing.T, ctx context.Context) {
+		s := newFakeServer(8, 100*time.Microsecond)
+		go s.take(ctx, "first")
+		synctest.Wait()
+		for range 3 {
+			go s.take(ctx, "hot")
+			go s.take(ctx, "other")
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		want := []string{"hot", "hot", "hot", "other", "other", "other"}
+		if sent := s.batches(); len(sent) != 2 || !slices.Equal(slices.Sorted(slices.Values(sent[1])), want) {
+			t.Errorf("six calls while a batch was in flight were sent as %v, want one batch of %v", sent[1:], want)
+		}
+	})
+}
+
+// If round trips are long, the next batch does not wait until the last is back.
+func TestLongRoundTrip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const roundTrip = 10 * time.Millisecond
+		s := newFakeServer(4, roundTrip)
+		for range 100 { // the batcher learns how long they are
+			if err := s.take(t.Context(), "a"); err != nil {
+				t.Error(err)
+			}
+		}
+		var calls sync.WaitGroup
+		start := time.Now()
+		for range 4 {
+			calls.Go(func() {
+				if err := s.take(t.Context(), "a"); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		calls.Wait()
+		if took := time.Since(start); took != roundTrip {
+			t.Errorf("four calls at once took %v, want one round trip of %v", took, roundTrip)
+		}
+		for range 100 {
+			go s.take(t.Context(), "a")
+		}
+		time.Sleep(time.Second)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.most != 4 {
+			t.Errorf("%d batches were in flight at once, want MaxInFlight: 4", s.most)
+		}
+	})
+}
+
+// A round trip has room for one more batch for each 250us of it.
+func TestBatchesInFlightFollowTheRoundTrip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer(8, 600*time.Microsecond)
+		for range 100 { // the batcher learns how long they are
+			if err := s.take(t.Context(), "a"); err != nil {
+				t.Error(err)
+			}
+		}
+		before := len(s.batches())
+		for range 8 {
+			go s.take(t.Context(), "a")
+			synctest.Wait()
+		}
+		if n := len(s.batches()) - before; n != 3 {
+			t.Errorf("of eight calls in one instant, %d were sent, want 3 while a round trip takes 600us", n)
+		}
+		time.Sleep(time.Second)
+	})
+}
+
+// A batch that is stuck, where round trips are short otherwise, holds up its own calls
+// and no others.
+func TestStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer(4, time.Hour)
+		go s.take(t.Context(), "stuck")
+		synctest.Wait()
+		s.mu.Lock()
+		s.roundTrip = time.Microsecond
+		s.mu.Unlock()
+		time.Sleep(time.Millisecond)
+		start := time.Now()
+		if err := s.take(t.Context(), "a"); err != nil || time.Since(start) != time.Microsecond {
+			t.Errorf("beside a batch that is stuck: %v after %v, want one round trip of 1us", err, time.Since(start))
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+func TestWithdrawnCallsAreNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer(1, time.Second)
+		go s.take(t.Context(), "first")
+		synctest.Wait()
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		var stayed sync.WaitGroup
+		stayed.Go(func() {
+			if err := s.take(t.Context(), "stays"); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		for _, subject := range []string{"leaves", "stays"} {
+			if err := s.take(ctx, subject); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a caller whose time ends: %v, want %v", err, context.DeadlineExceeded)
+			}
+		}
+		if took := time.Since(start); took != 10*time.Millisecond {
+			t.Errorf("a caller with 10ms left after %v", took)
+		}
+		stayed.Wait()
+		if sent := s.batches(); len(sent) != 2 || !slices.Equal(sent[1], []string{"stays"}) {
+			t.Errorf("after two calls were withdrawn, %v was sent, want the call that stayed", sent[1:])
+		}
+	})
+}
+
+// At rest a batcher has no goroutine: otherwise the bubble of the test would not end.
+func TestBatcherAtRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer(2, time.Millisecond)
+		for range 10 {
+			go s.take(t.Context(), "a")
+		}
+		time.Sleep(time.Second)
+		s.batcher.mu.Lock()
+		defer s.batcher.mu.Unlock()
+		if s.inFlight != 0 || len(s.queue) != 0 {
+			t.Errorf("at rest: %d batches in flight and %d queued, want none", s.inFlight, len(s.queue))
+		}
+	})
+}

@@ -1,0 +1,78 @@
+package redislimit
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// masters has a batcher for each master of a cluster, so that a master that does not
+// answer does not delay the subjects of the others. A client of one server has one
+// batcher. If the table is out of date the client still finds the right master, but
+// the batches may be smaller.
+type masters struct {
+	first      *batcher // for all partitions, until the masters are known
+	newBatcher func() *batcher
+	keys       *keys
+
+	cluster *redis.ClusterClient // nil: there is one batcher
+	table   atomic.Pointer[[partitions]*batcher]
+	checked atomic.Int64 // when the client was last asked for the masters, Unix nanoseconds
+
+	mu       sync.Mutex // held while the client is asked
+	byMaster map[*redis.Client]*batcher
+}
+
+// mastersInterval is the time from one look for the masters to the next.
+const mastersInterval = time.Second
+
+func newMasters(cluster *redis.ClusterClient, k *keys, newBatcher func() *batcher) *masters {
+	return &masters{first: newBatcher(), newBatcher: newBatcher, keys: k, cluster: cluster}
+}
+
+// of returns the batcher for a partition.
+func (m *masters) of(partition int) *batcher {
+	if m.cluster == nil {
+		return m.first
+	}
+	if due(&m.checked) {
+		go m.refresh()
+	}
+	if t := m.table.Load(); t != nil {
+		return t[partition]
+	}
+	return m.first
+}
+
+// due reports whether mastersInterval has passed since the last time, which becomes
+// the present one.
+func due(last *atomic.Int64) bool {
+	now, then := time.Now().UnixNano(), last.Load()
+	return now-then >= int64(mastersInterval) && last.CompareAndSwap(then, now)
+}
+
+// refresh makes the table from what the client knows, or asks the cluster for.
+func (m *masters) refresh() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	table := new([partitions]*batcher)
+	byMaster := make(map[*redis.Client]*batcher, len(m.byMaster))
+	for p := range table {
+		master, err := m.cluster.MasterForKey(context.Background(), m.keys.index(p))
+		if err != nil {
+			return // the old table is good enough
+		}
+		if byMaster[master] == nil {
+			byMaster[master] = m.byMaster[master]
+			if byMaster[master] == nil {
+				byMaster[master] = m.newBatcher()
+			}
+		}
+		table[p] = byMaster[master]
+	}
+	m.byMaster = byMaster
+	m.table.Store(table)
+}

@@ -1,0 +1,228 @@
+package redislimit
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// A sender has the script answer groups, in commands of the client.
+type sender struct {
+	client   redis.UniversalClient
+	cluster  *redis.ClusterClient // the client, if it is one of a cluster
+	keys     *keys
+	eviction evictionCheck
+
+	oneSlot  atomic.Bool  // all subjects of a command must be in one slot
+	reloaded atomic.Int64 // when the masters were last reloaded, Unix nanoseconds
+}
+
+func newSender(client redis.UniversalClient, k *keys, logger *slog.Logger) *sender {
+	s := &sender{client: client, keys: k, eviction: evictionCheck{client: client, logger: logger}}
+	s.cluster, _ = client.(*redis.ClusterClient)
+	_, oneServer := client.(*redis.Client)
+	s.oneSlot.Store(!oneServer)
+	return s
+}
+
+// A command is one call of the script: the same operation on some subjects. All of
+// them differ, because the script reads all the keys first.
+type command struct {
+	*redis.StringCmd
+	groups []*group
+	eval   bool // send the script itself
+}
+
+// NoRetry keeps the client from sending a command a second time if the outcome of
+// the first is unknown: a charge must not be made twice because a reply was lost.
+func (*command) NoRetry() bool { return true }
+
+// maxSubjects is how many subjects a command has at most. It bounds how long the
+// script keeps the server from everything else, at about two microseconds a subject.
+const maxSubjects = 64
+
+// hasRoomFor reports whether the command can take the group too.
+func (cmd *command) hasRoomFor(g *group) bool {
+	for _, other := range cmd.groups {
+		if other.partition == g.partition && other.subject == g.subject {
+			return false
+		}
+	}
+	return len(cmd.groups) < maxSubjects
+}
+
+// pack makes commands of groups.
+func (s *sender) pack(groups []*group) []*command {
+	if len(groups) == 1 {
+		return []*command{{groups: groups}}
+	}
+	// A class is what groups of one command have in common.
+	type class struct {
+		operation     // without the subject
+		partition int // -1: any
+	}
+	oneSlot := s.oneSlot.Load()
+	var cmds []*command
+	var open map[class]*command
+	var last class // mostly that of the next group too
+	var cmd *command
+	for _, g := range groups {
+		if g.index != indexNotNeeded || g.code == opAddUsage {
+			cmds = append(cmds, &command{groups: []*group{g}})
+			continue
+		}
+		c := class{g.operation, -1}
+		c.subject = ""
+		if oneSlot {
+			c.partition = g.partition
+		}
+		if cmd == nil || c != last {
+			if open == nil {
+				open = make(map[class]*command)
+			}
+			if cmd != nil {
+				open[last] = cmd
+			}
+			last, cmd = c, open[c]
+		}
+		if cmd == nil || !cmd.hasRoomFor(g) {
+			cmd = &command{groups: make([]*group, 0, min(len(groups), maxSubjects))}
+			cmds = append(cmds, cmd)
+		}
+		cmd.groups = append(cmd.groups, g)
+	}
+	return cmds
+}
+
+// send has the script answer the groups. Groups that wait for a slot of a cluster are
+// answered later.
+func (s *sender) send(groups []*group) {
+	for _, cmd := range s.exchange(s.pack(groups)) {
+		go s.awaitSlot(cmd.groups[0], cmd.Err())
+	}
+}
+
+// exchange sends commands, and what follows from the replies, until all of their
+// groups are answered, but for those of the commands that it returns: each of these
+// has one group, and waits for a slot that moves.
+func (s *sender) exchange(cmds []*command) (moving []*command) {
+	for attempt := 1; len(cmds) > 0; attempt++ {
+		s.roundTrip(cmds)
+		var again []*command
+		for _, cmd := range cmds {
+			next, wait := s.receive(cmd, attempt)
+			again = append(again, next...)
+			if wait {
+				moving = append(moving, cmd)
+			}
+		}
+		cmds = again
+	}
+	return moving
+}
+
+// roundTrip sends commands together.
+func (s *sender) roundTrip(cmds []*command) {
+	ctx := context.Background() // no caller may end the commands of the others
+	for _, cmd := range cmds {
+		cmd.StringCmd = redis.NewStringCmd(ctx, cmd.args(s.keys)...)
+	}
+	if len(cmds) == 1 {
+		_ = s.client.Process(ctx, cmds[0]) // the command has the error
+		return
+	}
+	pipe := s.client.Pipeline()
+	for _, cmd := range cmds {
+		_ = pipe.Process(ctx, cmd)
+	}
+	_, _ = pipe.Exec(ctx)
+}
+
+// attempts is how often groups are sent at most, apart from pauses: the reasons to
+// send them again can come together.
+const attempts = 6
+
+// receive answers the groups of a command that was sent. It returns what is to be
+// sent now: commands of which the server said that nothing was done, and refunds. It
+// reports whether the command waits for a slot.
+func (s *sender) receive(cmd *command, attempt int) (again []*command, wait bool) {
+	err := cmd.Err()
+	if err == nil {
+		s.eviction.start()
+		if err = cmd.read(cmd.Val()); err == nil {
+			return s.deliver(cmd), false
+		}
+	}
+	more, single := attempt < attempts, len(cmd.groups) == 1
+	switch {
+	case more && redis.HasErrorPrefix(err, "NOSCRIPT"):
+		return []*command{{groups: cmd.groups, eval: true}}, false
+	case more && !single && redis.HasErrorPrefix(err, "CROSSSLOT"):
+		s.oneSlot.Store(true)
+		return s.pack(cmd.groups), false
+	case more && !single && s.slotMoves(err):
+		return cmd.split(), false
+	case single && s.slotMoves(err):
+		if g := cmd.groups[0]; g.code == opTake && g.index == indexGiven {
+			g.index = indexUnavailable
+			return []*command{{groups: cmd.groups}}, false
+		}
+		return nil, true
+	case redis.HasErrorPrefix(err, "WRONGTYPE"): // of a subject's key the script says so itself
+		cmd.fail(unknownValue(s.keys.index(cmd.groups[0].partition)))
+	default:
+		if s.cluster != nil && due(&s.reloaded) {
+			// The client would ask for the masters by itself once a minute, and when a
+			// server redirects it, which a dead server does not.
+			s.cluster.ReloadState(context.Background())
+		}
+		cmd.fail(err)
+	}
+	return nil, false
+}
+
+// deliver ends the groups that are answered. It returns what is to be sent now: takes
+// that need the index, once more, and refunds of requests that were granted after the
+// deadlines of their callers, which had an error by then and did not admit them.
+func (s *sender) deliver(cmd *command) (again []*command) {
+	for _, g := range cmd.groups {
+		if g.letter == needsIndex && g.index == indexNotNeeded {
+			g.index = indexGiven
+			again = append(again, &command{groups: []*group{g}})
+			continue
+		}
+		if g.letter == unknown {
+			g.err = unavailable(unknownValue(s.keys.subject(g.partition, g.subject)))
+		}
+		if late := g.finish(); late > 0 {
+			if op, err := g.refund(&g.operation); err == nil {
+				refund := newGroup(op)
+				refund.requests = late
+				again = append(again, &command{groups: []*group{refund}})
+			}
+		}
+	}
+	return again
+}
+
+// fail ends the groups with an error.
+func (cmd *command) fail(err error) {
+	for _, g := range cmd.groups {
+		g.fail(unavailable(err))
+	}
+}
+
+// unavailable returns err as the engine's.
+func unavailable(err error) error {
+	return fmt.Errorf("redislimit: %w: %w", ratelimit.ErrUnavailable, err)
+}
+
+// unknownValue says that redislimit did not write what a key holds.
+func unknownValue(key string) error {
+	return fmt.Errorf("key %q holds a value that redislimit did not write: delete the key, or set another Options.Prefix", key)
+}

@@ -1,0 +1,270 @@
+package redislimit
+
+import (
+	"crypto/sha1"
+	_ "embed"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// What the script is sent, and how its reply is read. limit.lua describes both.
+
+//go:embed limit.lua
+var script string
+
+// digest is the name by which EVALSHA knows the script.
+var digest = func() string {
+	sum := sha1.Sum([]byte(script))
+	return hex.EncodeToString(sum[:])
+}()
+
+// The operations of the script.
+const (
+	opTake     = 't'
+	opPeek     = 'p'
+	opRefund   = 'r'
+	opAddUsage = 'a'
+	opBan      = 'b'
+	opUnban    = 'u'
+	opReset    = 'x'
+	opShow     = 's'
+)
+
+// args returns the arguments of the command.
+func (cmd *command) args(k *keys) []any {
+	args := make([]any, 0, 7+len(cmd.groups))
+	if cmd.eval {
+		args = append(args, "eval", script)
+	} else {
+		args = append(args, "evalsha", digest)
+	}
+	first := cmd.groups[0]
+	op := first.appendTo(make([]byte, 0, 64))
+	switch {
+	case first.index == indexUnavailable:
+		return append(args, "1", k.subject(first.partition, first.subject), op, cmd.counts(), "")
+	case first.index == indexGiven:
+		return append(args, "2", k.subject(first.partition, first.subject), k.index(first.partition), op, cmd.counts(), first.subject)
+	case first.code == opAddUsage:
+		return append(args, "2", k.subject(first.partition, first.subject), k.mark(first.partition, first.subject, first.usage.id),
+			op, "", first.subject)
+	}
+	args = append(args, strconv.Itoa(len(cmd.groups)))
+	for _, g := range cmd.groups {
+		args = append(args, k.subject(g.partition, g.subject))
+	}
+	args = append(args, op)
+	if counts := cmd.counts(); counts != "" {
+		args = append(args, counts)
+	}
+	return args
+}
+
+// counts says how many requests each subject makes; it is empty if all make one.
+func (cmd *command) counts() string {
+	for _, g := range cmd.groups {
+		if g.requests > 1 {
+			counts := make([]byte, 0, 2*len(cmd.groups))
+			for _, g := range cmd.groups {
+				counts = binary.BigEndian.AppendUint16(counts, uint16(g.requests))
+			}
+			return string(counts)
+		}
+	}
+	return ""
+}
+
+// appendTo appends the operation and what it needs, as the script reads it.
+func (op *operation) appendTo(b []byte) []byte {
+	u32 := binary.BigEndian.AppendUint32
+	b = append(b, op.code)
+	switch op.code {
+	case opBan:
+		return u32(u32(b, seconds(op.length)), uint32(op.length%time.Second))
+	case opTake, opPeek, opRefund, opAddUsage:
+	default:
+		return b
+	}
+	b = append(u32(b, uint32(op.cost)), byte(op.plan.Len()))
+	for i := range op.plan.Len() {
+		quota := op.plan.Quota(i)
+		b = u32(u32(b, seconds(quota.Window)), uint32(quota.Limit))
+	}
+	switch op.code {
+	case opRefund:
+		for i := range op.plan.Len() {
+			b = u32(b, op.charged[i])
+		}
+		return b
+	case opAddUsage:
+		b = u32(b, op.usage.at)
+		for i := range op.plan.Len() {
+			b = u32(b, uint32(op.usage.units[i]))
+		}
+		return b
+	}
+	p := op.plan.Penalty()
+	b = binary.BigEndian.AppendUint16(b, uint16(p.Strikes))
+	b = u32(u32(b, uint32(p.Grace.Milliseconds())), seconds(p.Decay))
+	b = append(u32(b, seconds(p.Ban)), byte(p.Growth))
+	return u32(u32(b, seconds(p.Max)), seconds(p.Forgive))
+}
+
+func seconds(d time.Duration) uint32 { return uint32(d / time.Second) }
+
+// The letters of an answer.
+const (
+	done       = 'a'
+	denied     = 'd'
+	spared     = 'g'
+	needsIndex = 'i'
+	unknown    = 'e'
+)
+
+var errReply = errors.New("cannot read the reply of the script")
+
+// An answer is what the script says of one subject.
+type answer struct {
+	time             int64 // of the server, Unix nanoseconds
+	requests         int   // that it is about; set before it is read
+	letter           byte
+	granted, limited int    // requests; the others were banned
+	bytes            string // the subject's value
+}
+
+// read reads the reply of the script into the groups of the command.
+func (cmd *command) read(reply string) error {
+	time, rest, err := cutTime(reply)
+	if err != nil {
+		return err
+	}
+	for _, g := range cmd.groups {
+		g.time = time
+		if rest, err = g.answer.read(rest); err != nil {
+			return err
+		}
+	}
+	if rest != "" {
+		return errReply
+	}
+	return nil
+}
+
+// cutTime reads the server's time, in Unix nanoseconds, from the front of a reply.
+func cutTime(b string) (nanos int64, rest string, err error) {
+	secs, rest, _ := strings.Cut(b, " ")
+	micros, rest, _ := strings.Cut(rest, " ")
+	s, err := strconv.ParseUint(secs, 10, 32)
+	us, err2 := strconv.ParseUint(micros, 10, 32)
+	if err != nil || err2 != nil || us >= 1_000_000 {
+		return 0, "", errReply
+	}
+	return int64(s)*int64(time.Second) + int64(us)*int64(time.Microsecond), rest, nil
+}
+
+// read reads what is said of one subject from the front of b, and returns the rest.
+func (a *answer) read(b string) (rest string, err error) {
+	if b == "" {
+		return "", errReply
+	}
+	a.letter, b = b[0], b[1:]
+	switch a.letter {
+	case needsIndex, unknown:
+		return b, nil
+	case done:
+		a.granted = a.requests
+	case denied, spared:
+		if len(b) < 4 {
+			return "", errReply
+		}
+		a.granted, a.limited, b = int(u16(b)), int(u16(b[2:])), b[4:]
+	default:
+		return "", errReply
+	}
+	if b == "" || len(b)-1 < int(b[0]) {
+		return "", errReply
+	}
+	size := 1 + int(b[0])
+	a.bytes = b[1:size]
+	return b[size:], nil
+}
+
+// maxWindows is how many windows of one subject the script counts at once: those of
+// its plan, and those of a plan that it had before.
+const maxWindows = 2 * ratelimit.MaxQuotas
+
+// Sizes of what is in a value, in bytes.
+const (
+	windowSize = 12
+	recordSize = 21
+)
+
+// A value is what Redis keeps of a subject.
+type value struct {
+	n       int
+	windows [maxWindows]window
+	record
+}
+
+// A window is one in which something was used.
+type window struct {
+	length time.Duration
+	end    int64 // Unix seconds
+	used   int64
+}
+
+// A record is kept of a subject that was limited or banned.
+type record struct {
+	first   int64 // limited request in its window, Unix milliseconds
+	strikes int
+	level   int   // of the last ban
+	ends    int64 // of the last ban, Unix seconds
+	since   int64 // from when the strikes decay, Unix seconds; 0 without strikes
+	length  int64 // of the last ban, seconds; 0 with strikes
+	expires int64 // Unix seconds
+}
+
+// value reads the subject's value.
+func (a *answer) value() (v value, err error) {
+	if a.letter == needsIndex || a.letter == unknown {
+		return v, unavailable(errReply)
+	}
+	b, windows := a.bytes, a.bytes
+	if len(b)%windowSize != 0 {
+		if len(b) < recordSize {
+			return v, unavailable(errReply)
+		}
+		windows, b = b[:len(b)-recordSize], b[len(b)-recordSize:]
+		v.record = record{
+			first:   u32(b)<<16 | u16(b[4:]),
+			strikes: int(u16(b[6:])),
+			level:   int(b[8]),
+			ends:    u32(b[9:]),
+			since:   u32(b[13:]),
+			expires: u32(b[17:]),
+		}
+		if v.strikes == 0 {
+			v.since, v.length = 0, v.since
+		}
+	}
+	v.n = len(windows) / windowSize
+	if len(windows)%windowSize != 0 || v.n > maxWindows {
+		return v, unavailable(errReply)
+	}
+	counters := windows[8*v.n:]
+	for i := range v.n {
+		length, end := u32(windows[8*i:]), u32(windows[8*i+4:])
+		v.windows[i] = window{time.Duration(length) * time.Second, end, u32(counters[4*i:])}
+	}
+	return v, nil
+}
+
+// u16 and u32 read the number at the front of b.
+func u16(b string) int64 { return int64(b[0])<<8 | int64(b[1]) }
+func u32(b string) int64 { return u16(b)<<16 | u16(b[2:]) }
