@@ -21,10 +21,10 @@ const maxStack = 64 << 10
 // removes the temporary files of multipart forms.
 //
 // The log has the request's ID only if Recover is inside the middleware that
-// assigns it, and the route only if nothing between Recover and the
-// [http.ServeMux] copies the request, as [http.Request.WithContext] does: an
-// authenticator, say. A second Recover directly around the mux then logs the panic
-// with the route, and the outer one answers for the middlewares between them.
+// assigns it. It has the route unless a middleware of another module between Recover
+// and the [http.ServeMux] copies the request, as [http.Request.WithContext] does. A
+// second Recover directly around the mux then logs the panic with the route, and the
+// outer one answers for the middlewares between them.
 func (rs *Responder) Recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t, form := response.Track(w), r.MultipartForm

@@ -1,6 +1,8 @@
 package middleware_test
 
 import (
+	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,6 +21,7 @@ func BenchmarkMiddleware(b *testing.B) {
 		{"SecurityHeaders", middleware.SecurityHeaders},
 		{"TargetLimit", middleware.TargetLimit(8<<10, nil)},
 		{"BodyLimit", middleware.BodyLimit(64<<10, nil)},
+		{"AccessLog", middleware.AccessLog(slog.New(slog.NewJSONHandler(io.Discard, nil)))},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			h, w := bb.middleware(ok), &discard{header: make(http.Header)}

@@ -46,8 +46,7 @@ func BodyLimit(limit int64, rs *apierror.Responder) Middleware {
 				limited := &limitedRequest{Request: *r}
 				limited.body = limitedBody{ReadCloser: r.Body, left: limit, exceeded: exceeded, w: w, r: r}
 				limited.Request.Body = &limited.body
-				defer response.RemoveFiles(&limited.Request, r.MultipartForm)
-				next.ServeHTTP(w, &limited.Request)
+				response.ServeCopy(next, w, r, &limited.Request)
 			}
 		})
 	}

@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
-
-	"github.com/animalstore/gatehouse/internal/response"
 )
 
 const (
@@ -22,48 +20,31 @@ const (
 //
 //	^[A-Za-z0-9._-]{1,64}$
 //
-// which is safe to log. Otherwise the ID is new: 128 bits from
-// crypto/rand in 32 hexadecimal digits. An ID that a client chose is not unique:
-// do not use it as a key.
+// which is safe to log. Otherwise the ID is new: 128 bits from crypto/rand in 32
+// hexadecimal digits. An ID that a client chose is not unique: do not use it as a
+// key. A request that already has an ID keeps it.
 func RequestID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := &requestIDContext{Context: r.Context()}
-		if lines := r.Header[requestIDHeader]; len(lines) == 1 && isRequestID(lines[0]) {
-			ctx.id[0] = lines[0]
-		} else {
-			ctx.id[0] = newRequestID()
+		inner, ctx := withRequestContext(r)
+		if ctx.id[0] == "" {
+			if lines := r.Header[requestIDHeader]; len(lines) == 1 && isRequestID(lines[0]) {
+				ctx.id[0] = lines[0]
+			} else {
+				ctx.id[0] = newRequestID()
+			}
+			w.Header()[requestIDHeader] = ctx.id[:]
 		}
-		w.Header()[requestIDHeader] = ctx.id[:]
-		inner := r.WithContext(ctx)
-		defer response.RemoveFiles(inner, r.MultipartForm)
-		next.ServeHTTP(w, inner)
+		ctx.serve(next, w, r, inner)
 	})
 }
 
 // RequestIDFrom returns the ID that [RequestID] gave to the request ctx belongs
 // to, or "".
 func RequestIDFrom(ctx context.Context) string {
-	if id, ok := ctx.Value(requestIDKey{}).(*string); ok {
-		return *id
+	if c := requestContextOf(ctx); c != nil {
+		return c.id[0]
 	}
 	return ""
-}
-
-type requestIDKey struct{}
-
-// requestIDContext is the context of a request with its ID. It saves
-// [context.WithValue] boxing the string, and its array is the header field's
-// value: one allocation in place of three.
-type requestIDContext struct {
-	context.Context
-	id [1]string
-}
-
-func (c *requestIDContext) Value(key any) any {
-	if _, ok := key.(requestIDKey); ok {
-		return &c.id[0]
-	}
-	return c.Context.Value(key)
 }
 
 func newRequestID() string {

@@ -30,13 +30,6 @@ const (
 func (g *gate) serveRefunding(w http.ResponseWriter, r *http.Request, subject string, d Decision) {
 	t := response.Track(w)
 	body := watch(r)
-	inner := r
-	if body != nil {
-		inner = r.WithContext(r.Context()) // a copy
-		inner.Body = body
-		defer func() { r.Pattern = inner.Pattern }() // for outer handlers, as without the copy
-		defer response.RemoveFiles(inner, r.MultipartForm)
-	}
 	returned := false
 	defer func() {
 		status := t.Status()
@@ -48,7 +41,13 @@ func (g *gate) serveRefunding(w http.ResponseWriter, r *http.Request, subject st
 		// If this fails, the request stays charged: the response is already sent.
 		_ = g.refunder.Refund(ctx, subject, &d)
 	}()
-	g.next.ServeHTTP(t, inner)
+	if body == nil {
+		g.next.ServeHTTP(t, r)
+	} else {
+		inner := r.WithContext(r.Context()) // a copy
+		inner.Body = body
+		response.ServeCopy(g.next, t, r, inner)
+	}
 	returned = true
 }
 

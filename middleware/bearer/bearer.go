@@ -79,9 +79,7 @@ func (a *Authenticator[P]) Identify(next http.Handler) http.Handler {
 		if a.observe != nil && id.outcome != Authenticated {
 			a.observe(r, id.outcome, id.reason)
 		}
-		inner := r.WithContext(id)
-		defer response.RemoveFiles(inner, r.MultipartForm)
-		next.ServeHTTP(w, inner)
+		response.ServeCopy(next, w, r, r.WithContext(id))
 	})
 }
 

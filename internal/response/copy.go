@@ -5,6 +5,18 @@ import (
 	"net/http"
 )
 
+// ServeCopy serves inner, a copy of outer such as [http.Request.WithContext] makes.
+// It then does for outer what net/http and outer handlers would not see: it copies
+// the route that a ServeMux has set, and removes temporary files, also if next
+// panics.
+func ServeCopy(next http.Handler, w http.ResponseWriter, outer, inner *http.Request) {
+	defer func(before *multipart.Form) {
+		outer.Pattern = inner.Pattern
+		RemoveFiles(inner, before)
+	}(outer.MultipartForm)
+	next.ServeHTTP(w, inner)
+}
+
 // RemoveFiles removes the temporary files of a multipart form that was parsed
 // since r.MultipartForm was before. It is deferred by handlers after which
 // net/http may not do it: net/http removes only the files of the request that it

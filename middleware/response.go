@@ -1,0 +1,30 @@
+package middleware
+
+import (
+	"net/http"
+
+	"github.com/animalstore/gatehouse/internal/response"
+)
+
+// A TrackedResponse is a ResponseWriter that knows what became of the response. It
+// supports [http.ResponseController], [http.Flusher], [http.Hijacker] and
+// [io.ReaderFrom] as far as the ResponseWriter below does.
+type TrackedResponse interface {
+	http.ResponseWriter
+
+	// Status returns the final status, 101 if the connection was hijacked, or 0 if
+	// the response has not begun. net/http sends 200 after a handler that wrote
+	// nothing.
+	Status() int
+	// Bytes returns how many bytes of the body were written.
+	Bytes() int64
+	// Unwrap is for [http.ResponseController].
+	Unwrap() http.ResponseWriter
+}
+
+// TrackResponse returns w itself if it tracks its response already, as the
+// ResponseWriter of [AccessLog] and [Recover] does, and a TrackedResponse around w
+// otherwise.
+func TrackResponse(w http.ResponseWriter) TrackedResponse {
+	return response.Track(w)
+}
