@@ -2,16 +2,16 @@ package apierror
 
 import "strings"
 
-// maxAccept bounds the octets of Accept that are read. Browsers send some 150;
-// a client that sends more than this gets the default.
+// maxAccept is how many bytes of Accept are read. Browsers send about 150. A client
+// that sends more than maxAccept gets the default.
 const maxAccept = 4 << 10
 
 // prefersProblem reports whether a client that sent these Accept field lines
 // prefers application/problem+json to application/json. The most specific range
-// that matches a media type gives its quality, wherever it stands; of equally
-// specific ones the highest counts; no match is 0 (RFC 9110 sections 12.4.2 and
-// 12.5.1). A malformed member is skipped, the others count. Time is linear in
-// the length, and nothing is read beyond maxAccept octets.
+// that matches a media type gives its quality, at any position; of equally
+// specific ones the highest counts; without a match the quality is 0 (RFC 9110 sections 12.4.2 and
+// 12.5.1). A malformed member is skipped, and the others count. The time is
+// linear in the length, and at most maxAccept bytes are read.
 //
 //	Accept        = #( media-range [ weight ] )
 //	media-range   = ( "*/*" / ( type "/" "*" ) / ( type "/" subtype ) ) parameters
@@ -42,7 +42,7 @@ func prefersProblem(lines []string) bool {
 	return problem.quality > envelope.quality
 }
 
-// preference is what the ranges read so far say about one media type.
+// preference is the quality of one media type by the ranges read so far.
 type preference struct {
 	specificity int // of the range that decides, 0 if none matched
 	quality     int // in thousandths
@@ -125,7 +125,7 @@ func parseMediaRange(s string) (m mediaRange, ok bool) {
 			}
 			weighed = true
 		case strings.EqualFold(name, "charset") && strings.EqualFold(value, "utf-8"):
-			// Clients add it, and JSON is nothing else (RFC 8259 section 8.1).
+			// Clients add it, and JSON is always UTF-8 (RFC 8259 section 8.1).
 		default:
 			m.foreign = true
 		}

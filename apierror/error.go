@@ -15,12 +15,12 @@ import (
 type Error struct {
 	Status  int      // HTTP status, 400 to 599
 	Code    Code     // not empty
-	Message string   // for people, one sentence; if empty, the status's phrase is sent
-	Details []Detail // what exactly is wrong; shown in problem details only, as "errors"
-	Problem Problem  // shown in problem details only
+	Message string   // for people, one sentence; if empty, the phrase of the status is sent
+	Details []Detail // what exactly is wrong; sent in problem details only, as "errors"
+	Problem Problem  // sent in problem details only
 
 	cause      error
-	preencoded *[2]encoded // the bodies, if Preencoded made them; by prefersProblem
+	preencoded *[2]encoded // the bodies, if Preencoded made them: the envelope, then problem details
 }
 
 // Detail says what is wrong at one place of a request body.
@@ -29,28 +29,27 @@ type Detail struct {
 	Detail  string `json:"detail"`  // "is required"
 }
 
-// Problem is what problem details (RFC 9457) say beside the members of the
-// envelope. The zero value is the problem type about:blank.
+// Problem has the members of problem details (RFC 9457) that the envelope lacks. The zero value is the problem type about:blank.
 type Problem struct {
 	Type  string // URI of the problem type; "" means about:blank
 	Title string // title of the type; "" means the phrase of the status
 
 	// ViolatedPolicies are the names, as in RateLimit-Policy, of the quotas that
 	// the request exceeded: the member "violated-policies" of
-	// draft-ietf-httpapi-ratelimit-headers-11 section 5. It is left out if empty.
+	// draft-ietf-httpapi-ratelimit-headers-11 section 5, which is omitted if empty.
 	ViolatedPolicies []string
 }
 
-// New returns an error that tells a client status, code and message. A status
-// outside 400 to 599 or an empty code is a mistake in the program: a
-// [Responder] answers 500 instead and logs it.
+// New returns an error with a status, a code and a message for the client. A status
+// outside 400 to 599 or an empty code is a mistake in the program: a [Responder]
+// answers 500 instead and logs it.
 func New(status int, code Code, message string) *Error {
 	return &Error{Status: status, Code: code, Message: message}
 }
 
-// Preencoded returns a copy of e whose bodies are encoded once and for all, for an
-// error that is sent often, such as to a flood. The exported fields of
-// the copy must not be changed.
+// Preencoded returns a copy of e with its bodies encoded in advance, for an error
+// that is sent often, such as a 429. The exported fields of the copy must not be
+// changed.
 func (e *Error) Preencoded() *Error {
 	c := *e
 	if c.valid() {
@@ -87,8 +86,8 @@ func (e *Error) Is(target error) bool {
 	return ok && e != nil && t != nil && e.Status == t.Status && e.Code == t.Code
 }
 
-// Wrap returns a copy of e with cause, which is logged and never sent, in place
-// of any former cause.
+// Wrap returns a copy of e with cause, which is logged and never sent, instead of any
+// earlier cause.
 func (e *Error) Wrap(cause error) *Error {
 	c := *e
 	c.cause = cause

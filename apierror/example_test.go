@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	errNoPet     = apierror.New(http.StatusNotFound, apierror.CodePetNotFound, "There is no pet with this identifier.")
+	errNoPet     = apierror.New(http.StatusNotFound, "pet_not_found", "There is no pet with this identifier.")
 	errNoRows    = errors.New("sql: no rows in result set")
 	errNoNetwork = errors.New("dial tcp 10.0.0.7:5432: connection refused")
 )

@@ -8,14 +8,14 @@ import (
 
 var (
 	notFound         = New(http.StatusNotFound, CodeNotFound, "There is nothing at this path.")
-	methodNotAllowed = New(http.StatusMethodNotAllowed, CodeMethodNotAllowed, "This method is not supported here; the Allow header lists those that are.")
+	methodNotAllowed = New(http.StatusMethodNotAllowed, CodeMethodNotAllowed, "This method is not supported here. The Allow header lists the methods that are.")
 )
 
 // Mux returns a handler that serves what is registered on mux, and answers in
 // the envelope what mux would answer itself in plain text or HTML:
 //
-//   - 404 not_found if no pattern matches the path, or if the target is none
-//     that a pattern could match, as in OPTIONS * or CONNECT host:port.
+//   - 404 not_found if no pattern matches the path, and for targets that no pattern
+//     could match, as in OPTIONS * or CONNECT host:port.
 //   - 405 method_not_allowed with Allow (RFC 9110 section 15.5.6) if patterns
 //     match the path but not the method. Allow lists HEAD with GET.
 //   - 404 not_found where mux redirects. Paths are exact: //v1/pets and
@@ -81,7 +81,7 @@ func isClean(p string) bool {
 // Allow, or "" if it serves none. The handler h is what mux has for r, for which
 // it found no pattern.
 func allowed(mux *http.ServeMux, r *http.Request, h http.Handler) string {
-	// Only the 405 handler of ServeMux knows them, and it tells by writing.
+	// Only the 405 handler of ServeMux knows them, and it writes them to a response.
 	answer := probe{header: make(http.Header)}
 	h.ServeHTTP(&answer, r)
 	if answer.status != http.StatusMethodNotAllowed {

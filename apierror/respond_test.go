@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	petNotFound = apierror.New(http.StatusNotFound, apierror.CodePetNotFound, "There is no pet with this identifier.")
+	petNotFound = apierror.New(http.StatusNotFound, "pet_not_found", "There is no pet with this identifier.")
 	invalidBody = apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, "The body breaks its schema.").WithDetails(
 		apierror.Detail{Pointer: "/name", Detail: "is required"},
 		apierror.Detail{Pointer: "", Detail: "has members that are not text: <ä>"},

@@ -13,21 +13,52 @@ import (
 // Responder writes the errors of a service. The zero value and a nil *Responder
 // work. A Responder is safe for concurrent use; its fields must not be changed
 // once it is in use.
+//
+// # On the wire
+//
+// Every error has Content-Type, Content-Length, Cache-Control: no-store (404,
+// 405, 410, 414 and 501 could be cached without it, RFC 9111 section 4.2.2),
+// X-Content-Type-Options: nosniff and Vary: Accept. The response to HEAD has the
+// header section of GET and no body. Fields that were set before, such as
+// Allow, Retry-After, WWW-Authenticate or X-RateLimit-Limit, are kept. Fields
+// that belong to the response which the error replaces are dropped:
+//
+//   - those that describe its content, such as Content-Range (unless the error is
+//     a 416 with the length, "bytes */1234"), Content-Disposition, ETag,
+//     Last-Modified, Digest and Repr-Digest, and its signature (RFC 9421);
+//   - those that say how to cache it: Age, Expires, No-Vary-Search,
+//     Surrogate-Control, X-Accel-Expires, and all names that end in
+//     -Cache-Control (RFC 9213);
+//   - X-Accel-Redirect and X-Sendfile, which make a proxy send a file instead.
+//
+// The envelope is the default: it is sent without Accept, on a tie, and to
+// clients that accept neither form (RFC 9110 section 12.4.1 allows it). Problem
+// details have the type about:blank unless the error has another: see [Problem].
+//
+// Errors that net/http writes before it calls any handler, for a malformed
+// request line or an oversized header section, do not pass through a Responder.
+//
+// # In the log
+//
+// Causes are logged with request_id, method, route (the pattern of
+// [http.ServeMux]), status, code and error. Errors of the service (5xx) and
+// panics have level Error. Causes of 4xx, and requests that the client abandoned,
+// have level Info. An Error without a cause is not logged. Neither header fields nor
+// the request target are ever logged.
 type Responder struct {
 	// Logger gets the causes of errors, and panics. If nil, it is [slog.Default].
 	Logger *slog.Logger
 
-	// RequestID returns the ID of the request that ctx belongs to, or "". If
-	// nil, the log has no request IDs.
+	// RequestID returns the ID of the request that ctx belongs to, or "", as
+	// middleware.RequestIDFrom does. If nil, the log has no request IDs.
 	RequestID func(ctx context.Context) string
 }
 
 var internal = New(http.StatusInternalServerError, CodeInternal, "The service failed to answer this request.").Preencoded()
 
-// Respond answers r with err, in the envelope or as problem details. The first
-// [*Error] in err's tree is what the client gets; without one it gets
-// status 500 and code "internal". Fields already set on w.Header() are kept,
-// except for those that describe the response which the error replaces.
+// Respond answers r with err, in the envelope or as problem details. The client gets
+// the first [*Error] in err's tree, or status 500 and code "internal" if there is
+// none.
 //
 // If w comes from [Responder.Handle] or [Responder.Recover] and the response
 // has begun, Respond cannot answer. It logs err and aborts the response by
@@ -55,17 +86,17 @@ func (rs *Responder) Respond(w http.ResponseWriter, r *http.Request, err error) 
 // Handle returns a handler that answers with the error which h returns, as
 // [Responder.Respond] does.
 //
-// A handler that has begun its response and then returns an error has a response
-// that is broken, and there is no second status to say so. Handle logs the error
-// and panics with [http.ErrAbortHandler], which net/http takes as the order to
-// close the connection (HTTP/1.1) or reset the stream (HTTP/2): the client sees
-// a failure and not a short body that looks whole. A handler whose response is
-// good in spite of an error logs it and returns nil. Tests that call the handler
-// without a server must expect the panic.
+// If h returns an error after its response has begun, the response is broken, and no
+// second status can say so. Handle then logs the error and panics with
+// [http.ErrAbortHandler], which makes net/http close the connection (HTTP/1.1) or
+// reset the stream (HTTP/2): the client sees a failure instead of a short body that
+// looks complete. If the response is good in spite of an error, h logs the error
+// itself and returns nil. Tests that call the handler without a server must expect
+// the panic.
 //
 // When h returns or panics, the temporary files of a multipart form that it parsed
-// are removed. net/http removes them only if h did not panic and nothing between
-// net/http and Handle copied the request, as [net/http.Request.WithContext] does.
+// are removed. net/http removes them only if h did not panic and no middleware
+// copied the request, as [net/http.Request.WithContext] does.
 //
 // The ResponseWriter that h is given supports [http.ResponseController],
 // [http.Flusher], [http.Hijacker] and [io.ReaderFrom] as far as the one below

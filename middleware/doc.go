@@ -9,6 +9,7 @@
 //
 //	handler := middleware.Chain(rs.Mux(mux),
 //		middleware.RequestID, // first, so that everything inside can log it
+//		middleware.AccessLog(logger),
 //		middleware.Recover(rs),
 //		middleware.SecurityHeaders,
 //		middleware.TargetLimit(8<<10, rs),
