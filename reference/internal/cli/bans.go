@@ -27,7 +27,7 @@ func (f adminFlags) client() (admin.Client, error) {
 		return admin.Client{}, err
 	}
 	if settings.AdminListen == "" {
-		return admin.Client{}, usageError{fmt.Errorf("%s: admin_listen: the admin listener, which this command calls, is turned off; name it with --admin-listen", settings.Where("admin_listen"))}
+		return admin.Client{}, usageError{settings.Errorf("admin_listen", "the admin listener is turned off, and this command needs it; give its address with --admin-listen")}
 	}
 	return admin.Client{Addr: settings.AdminListen, Token: settings.AdminToken.Reveal()}, nil
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -12,42 +13,42 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
-// A Config is what the server runs by. [Load] makes it; it must
-// then not be changed, and is safe for concurrent use.
+// A Config holds the settings. [Load] returns it. It must not be changed after that,
+// and is safe for concurrent use.
 type Config struct {
 	Listen      string // host and port of the API
 	AdminListen string // host and port of the admin listener; empty: there is none
-	AdminToken  Secret // bearer token of the admin listener; empty: none is asked for
+	AdminToken  Secret // bearer token of the admin listener; empty: no token is required
 
 	Database string   // a SQLite file
-	Redis    []string // redis:// or rediss:// URLs; none: limits are kept in this process
+	Redis    []string // redis:// or rediss:// URLs; empty: usage is counted in this process
 
 	TLSCert string // file with the certificate chain in PEM; empty: plain HTTP
 	TLSKey  string // file with its private key in PEM; empty exactly if TLSCert is
 
-	MaxConnections           int           // open at once, on each listener; at least 1
-	MaxConnectionsPerNetwork int           // of them, of an IPv4 address or an IPv6 /64; at least 1
-	DrainDelay               time.Duration // from the signal to the closing of the listeners; 0 to an hour
+	MaxConnections           int           // open connections on each listener; at least 1
+	MaxConnectionsPerNetwork int           // of them from one IPv4 address or IPv6 /64; at least 1
+	DrainDelay               time.Duration // from the signal until the listeners close; 0 to an hour
 
-	Plans     Plans             // those that a key can have
-	Anonymous *ratelimit.Plan   // of a network, for callers without a valid key
-	Uncharged *ratelimit.Plan   // of requests that are not charged; never bans
-	Penalty   ratelimit.Penalty // of the plans of keys and of Anonymous
+	Plans     Plans             // the plans that a key can have
+	Anonymous *ratelimit.Plan   // plan of a network, for callers without a valid key
+	Uncharged *ratelimit.Plan   // plan of requests that are not charged; never bans
+	Penalty   ratelimit.Penalty // penalty of Plans and Anonymous
 	OnFailure failover.Mode     // what happens to requests while Redis does not answer
 
 	DraftHeaders   bool           // RateLimit and RateLimit-Policy beside X-RateLimit-*
-	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
-	CORSOrigins    []string       // whose pages may call the API
+	TrustedProxies []netip.Prefix // X-Forwarded-For from these is trusted
+	CORSOrigins    []string       // pages of these origins may call the API
 
 	Deprecations map[string]Deprecation // by operationId
 
-	places map[string]string // by setting: where its value is from, unless it is the default
+	places map[string]string // by setting: where it was set; none for a default
 }
 
 // A Deprecation says when an operation is deprecated and when it is removed.
 type Deprecation = deprecation.Options
 
-// Default returns the settings of a server without a file, variables or flags.
+// Default returns the settings of a server without a file, variables and flags.
 func Default() *Config {
 	c := &Config{
 		Listen:      "127.0.0.1:8080",
@@ -74,10 +75,13 @@ func Default() *Config {
 // TLS reports whether the API is served over TLS.
 func (c *Config) TLS() bool { return c.TLSCert != "" }
 
-// Where tells where a setting was given, for messages about it, as in
-// "petstore.yaml:7:14", "PETSTORE_LISTEN" or "--listen". A setting is named as in
-// the file, with the names of the groups it is in: "plans.free". One that was not
-// given is where its group is, or "default".
+// notSet is the place of a setting with its default.
+const notSet = "default"
+
+// Where returns where a setting was set: "petstore.yaml:7:14", "PETSTORE_LISTEN",
+// "--listen", or "default". A setting is named as in the file, after the groups that
+// it is in: "plans.free". If only its group was set, Where returns the place of the
+// group.
 func (c *Config) Where(setting string) string {
 	for {
 		if place, ok := c.places[setting]; ok {
@@ -85,20 +89,26 @@ func (c *Config) Where(setting string) string {
 		}
 		end := strings.LastIndexAny(setting, ".[")
 		if end < 0 {
-			return "default"
+			return notSet
 		}
 		setting = setting[:end]
 	}
 }
 
-// CheckOperations returns an error that names every deprecated operation which
-// is not among those known, and where it was given.
+// Errorf returns an error about a setting. Its text begins with the place and the
+// name of the setting.
+func (c *Config) Errorf(setting, format string, args ...any) error {
+	return fmt.Errorf(label(c.Where(setting), setting)+": "+format, args...)
+}
+
+// CheckOperations returns an error that names each deprecated operation that is not
+// known, and where it was set.
 func (c *Config) CheckOperations(known ...string) error {
 	var r report
 	for _, id := range slices.Sorted(maps.Keys(c.Deprecations)) {
 		if !slices.Contains(known, id) {
 			setting := "deprecations." + id
-			r.add(place{text: c.Where(setting)}, setting, "there is no such operation; the operations are %s", strings.Join(known, ", "))
+			r.add(place{text: c.Where(setting)}, setting, "unknown operation; the operations that can be deprecated are %s", strings.Join(known, ", "))
 		}
 	}
 	return r.err()

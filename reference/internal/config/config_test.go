@@ -61,7 +61,7 @@ func TestWhereASettingWasGiven(t *testing.T) {
 
 func TestDeprecationOfAnUnknownOperation(t *testing.T) {
 	c := mustLoad(t, "deprecations:\n  getPet: {since: 2025-12-05}\n  getPets: {since: 2025-12-05}\n")
-	want := "petstore.yaml:3:12: deprecations.getPets: there is no such operation; the operations are listPets, getPet"
+	want := "petstore.yaml:3:12: deprecations.getPets: unknown operation; the operations that can be deprecated are listPets, getPet"
 	if got := errorText(c.CheckOperations("listPets", "getPet")); got != want {
 		t.Errorf("CheckOperations = %q, want %q", got, want)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/clientip"
 )
 
-// A decoder sets a Config from a file.
+// A decoder sets a Config from the settings file.
 type decoder struct {
 	*report
 	file string
@@ -20,7 +20,7 @@ type decoder struct {
 
 func (d *decoder) at(n *node) place { return place{d.file, n.line, n.column} }
 
-// fields are the members that a group can have, with what reads them.
+// fields are the members that a group can have, each with the function that reads it.
 type fields map[string]func(n *node, setting string)
 
 // inFile returns the settings that only the file can give.
@@ -44,7 +44,7 @@ func (d *decoder) decode(root *node) {
 	for _, o := range outsiders {
 		f[o.name] = func(n *node, setting string) { d.outside(n, setting, o) }
 	}
-	// Plans are made with the penalty, so that is read first.
+	// Plans contain the penalty, so the penalty is read first.
 	for _, m := range root.members {
 		if m.name == "penalty" {
 			d.penalty(m.value, m.name)
@@ -54,7 +54,7 @@ func (d *decoder) decode(root *node) {
 	d.group(root, "", f)
 }
 
-// group reads the members of a group. Those that are not known are mistakes.
+// group reads the members of a group. Unknown members are mistakes.
 func (d *decoder) group(n *node, setting string, known fields) {
 	for _, m := range n.members {
 		path := join(setting, m.name)
@@ -65,7 +65,7 @@ func (d *decoder) group(n *node, setting string, known fields) {
 				names = append(names, name)
 			}
 			slices.Sort(names)
-			d.add(place{d.file, m.line, m.column}, path, "there is no such setting; want one of %s", strings.Join(names, ", "))
+			d.add(place{d.file, m.line, m.column}, path, "unknown setting;%s known here are %s", didYouMean(m.name, names), strings.Join(names, ", "))
 			continue
 		}
 		d.mark(path, m.value)
@@ -76,18 +76,18 @@ func (d *decoder) group(n *node, setting string, known fields) {
 // mark remembers where a setting was given.
 func (d *decoder) mark(setting string, n *node) { d.c.places[setting] = d.at(n).String() }
 
-// is reports whether the value is of a kind, and if not, what was wanted.
+// is reports whether the value is of the wanted kind. If not, it adds a mistake.
 func (d *decoder) is(n *node, setting string, want kind, example string) bool {
 	switch {
 	case n.kind == want:
 		return true
 	case n.kind == refused:
 	case n.kind == nothing:
-		d.add(d.at(n), setting, "has no value; want %s, or leave the line out", example)
+		d.add(d.at(n), setting, "must be %s, got nothing; to keep the default, remove the line", example)
 	case want == text && strings.HasPrefix(example, "text") && (n.kind == number || n.kind == boolean):
-		d.add(d.at(n), setting, "is %v; want %s (text that looks like something else goes in quotes)", n.kind, example)
+		d.add(d.at(n), setting, "must be %s, got %v; put it in quotes to make it text", example, n.kind)
 	default:
-		d.add(d.at(n), setting, "is %v; want %s", n.kind, example)
+		d.add(d.at(n), setting, "must be %s, got %v", example, n.kind)
 	}
 	return false
 }
@@ -129,7 +129,6 @@ func (d *decoder) trustedProxies(n *node, setting string) {
 	for i, item := range d.texts(n, setting, "a list of networks such as [10.0.0.0/8]") {
 		prefixes, err := clientip.ParsePrefixes([]string{item.text})
 		if err == nil {
-			// Whether a network can be trusted at all.
 			_, err = clientip.FromXForwardedFor(prefixes)
 		}
 		if err != nil {
@@ -152,7 +151,7 @@ func (d *decoder) corsOrigins(n *node, setting string) {
 	}
 }
 
-// texts returns the items of a list of text, and reports those that are not.
+// texts returns the items of a list of text. Items of other kinds are mistakes.
 func (d *decoder) texts(n *node, setting, example string) []*node {
 	if !d.is(n, setting, list, example) {
 		return nil
@@ -160,7 +159,7 @@ func (d *decoder) texts(n *node, setting, example string) []*node {
 	for i, item := range n.items {
 		path := fmt.Sprintf("%s[%d]", setting, i)
 		d.mark(path, item)
-		if !d.is(item, path, text, "text, as in "+example) {
+		if !d.is(item, path, text, "text in "+example) {
 			return nil
 		}
 	}
@@ -174,7 +173,7 @@ func (d *decoder) whole(n *node, setting string) (int, bool) {
 	}
 	v, err := strconv.Atoi(n.text)
 	if err != nil || strconv.Itoa(v) != n.text {
-		d.add(d.at(n), setting, "%s is not a whole number in decimal digits, or too large", n.text)
+		d.add(d.at(n), setting, "must be a whole number in decimal digits, got %s", n.text)
 		return 0, false
 	}
 	return v, true
@@ -187,7 +186,7 @@ func (d *decoder) duration(n *node, setting string) (time.Duration, bool) {
 	}
 	v, err := time.ParseDuration(n.text)
 	if err != nil {
-		d.add(d.at(n), setting, "%q is not %s", n.text, example)
+		d.add(d.at(n), setting, "must be %s, got %q", example, n.text)
 		return 0, false
 	}
 	return v, true
@@ -204,6 +203,6 @@ func (d *decoder) instant(n *node, setting string) (time.Time, bool) {
 			return v.UTC(), true
 		}
 	}
-	d.add(d.at(n), setting, "%q is not %s", n.text, example)
+	d.add(d.at(n), setting, "must be %s, got %q", example, n.text)
 	return time.Time{}, false
 }

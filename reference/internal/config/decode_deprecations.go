@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -9,7 +11,7 @@ import (
 )
 
 func (d *decoder) deprecations(n *node, setting string) {
-	if !d.is(n, setting, group, "a group with operations such as \"getPet: {since: 2025-12-05}\"") {
+	if !d.is(n, setting, group, "a group of operations such as \"getPet: {since: 2025-12-05}\"") {
 		return
 	}
 	d.c.Deprecations = map[string]Deprecation{}
@@ -17,7 +19,7 @@ func (d *decoder) deprecations(n *node, setting string) {
 		path := join(setting, m.name)
 		d.mark(path, m.value)
 		if m.name == "" {
-			d.add(place{d.file, m.line, m.column}, setting, "an operation has a name")
+			d.add(place{d.file, m.line, m.column}, setting, "every operation must have a name")
 			continue
 		}
 		d.deprecation(m.value, path, m.name)
@@ -51,7 +53,7 @@ func (d *decoder) deprecation(n *node, setting, operation string) {
 		return
 	}
 	if v.Since.IsZero() {
-		d.add(d.at(n), setting, "want since, the date from which on the operation is deprecated")
+		d.add(d.at(n), setting, "must have since, the date from which the operation is deprecated")
 		return
 	}
 	if _, err := deprecation.New(v); err != nil {
@@ -62,32 +64,39 @@ func (d *decoder) deprecation(n *node, setting, operation string) {
 	d.c.Deprecations[operation] = v
 }
 
-// deprecationMember finds the member that an error of [deprecation.New] is
-// about: it begins with the field.
+// optionError matches an error of [deprecation.New]: the option, its index and field
+// if it is a list, and what is wrong with it.
+var optionError = regexp.MustCompile(`^deprecation: Options\.(\w+)(?:\[(\d+)\](?:\.(\w+))?)? (.+)$`)
+
+// memberOf maps the options of [deprecation.New] to the members of a deprecation.
+var memberOf = map[string]string{
+	"Since": "since", "Sunset": "sunset", "Successor": "successor", "Documentation": "docs", "Brownouts": "brownouts",
+}
+
+// deprecationMember finds the member that an error of [deprecation.New] is about.
 func (d *decoder) deprecationMember(n *node, setting string, err error) (at place, path, what string) {
-	text := unprefixed(err, "deprecation: ", "Options.").Error()
-	text = strings.NewReplacer("Options.Since", "since", "Options.Sunset", "sunset").Replace(text)
-	field, rest, _ := strings.Cut(text, " ")
-	name, index, _ := strings.Cut(field, "[")
-	if _, end, ok := strings.Cut(index, "]."); ok { // the start or the end of a brownout
-		rest = strings.ToLower(end) + " " + rest
+	match := optionError.FindStringSubmatch(err.Error())
+	if match == nil {
+		return d.at(n), setting, err.Error()
 	}
-	for _, known := range []struct{ field, name string }{
-		{"Since", "since"}, {"Sunset", "sunset"}, {"Successor", "successor"}, {"Documentation", "docs"}, {"Brownouts", "brownouts"},
-	} {
-		for _, m := range n.members {
-			if known.field != name || known.name != m.name {
-				continue
-			}
-			at, path = d.at(m.value), join(setting, m.name)
-			var i int
-			if _, err := fmt.Sscanf(index, "%d]", &i); err == nil && i < len(m.value.items) {
-				at, path = d.at(m.value.items[i]), fmt.Sprintf("%s[%d]", path, i)
-			}
-			return at, path, rest
+	option, index, field, what := match[1], match[2], match[3], match[4]
+	for option, member := range memberOf { // an error can mention a second option
+		what = strings.ReplaceAll(what, "Options."+option, member)
+	}
+	if field != "" {
+		what = strings.ToLower(field) + " " + what
+	}
+	for _, m := range n.members {
+		if m.name != memberOf[option] {
+			continue
 		}
+		at, path = d.at(m.value), join(setting, m.name)
+		if i, err := strconv.Atoi(index); err == nil && i < len(m.value.items) {
+			at, path = d.at(m.value.items[i]), fmt.Sprintf("%s[%d]", path, i)
+		}
+		return at, path, what
 	}
-	return d.at(n), setting, text
+	return d.at(n), setting, memberOf[option] + " " + what
 }
 
 func (d *decoder) brownouts(n *node, setting string) []deprecation.Brownout {

@@ -9,7 +9,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// penalty sets the penalty. What the file leaves out stays as it is by default.
+// penalty sets the penalty. Members that the file leaves out keep their defaults.
 func (d *decoder) penalty(n *node, setting string) {
 	const example = "a group such as {strikes: 10, grace: 2s, decay: 10s, ban: 1m, growth: 2, max: 24h, forgive: 24h}"
 	if !d.is(n, setting, group, example) {
@@ -44,25 +44,24 @@ func (d *decoder) penalty(n *node, setting string) {
 		return
 	}
 	if p.Strikes == 0 {
-		p = ratelimit.Penalty{} // there are no bans, so the rest does not matter
+		p = ratelimit.Penalty{} // without bans the rest does not matter
 	}
-	// A plan is what judges a penalty.
+	// NewPlan checks the penalty.
 	if _, err := ratelimit.NewPlan("", p, ratelimit.PerDay(1)); err != nil {
-		what := unprefixed(err, `ratelimit: plan "": penalty: `).Error()
-		at, path := d.penaltyMember(n, setting, what)
+		at, path, what := d.penaltyMember(n, setting, err)
 		d.add(at, path, "%s", what)
 		return
 	}
 	d.c.Penalty = p
 }
 
-// decay reads how long it takes to forget a strike. In a Penalty, zero means
-// the default; in a file it is a mistake.
+// decay reads the time after which one strike is forgotten. In a Penalty, zero
+// means the default; in the file it is a mistake.
 func (d *decoder) decay(v *time.Duration) func(*node, string) {
 	return func(n *node, setting string) {
 		w, ok := d.duration(n, setting)
 		if ok && w == 0 {
-			d.add(d.at(n), setting, "decay 0s is not from 1s to %v in whole seconds; leave the line out for 10s", ratelimit.MaxWindow)
+			d.add(d.at(n), setting, "must be whole seconds from 1s to %.0fh, got 0s", ratelimit.MaxWindow.Hours())
 			return
 		}
 		if ok {
@@ -71,40 +70,46 @@ func (d *decoder) decay(v *time.Duration) func(*node, string) {
 	}
 }
 
-// penaltyMember finds the member that an error about a penalty is about: it
-// begins with the name.
-func (d *decoder) penaltyMember(n *node, setting, what string) (place, string) {
-	name, _, _ := strings.Cut(what, " ")
+// penaltyError matches an error of [ratelimit.NewPlan] about the penalty: the field
+// and what is wrong with it.
+var penaltyError = regexp.MustCompile(`^(?:ratelimit: )?(?:plan "": )?(?:penalty: )?(?:Penalty\.)?(\w+) (.+)$`)
+
+// penaltyMember finds the member that an error about the penalty is about.
+func (d *decoder) penaltyMember(n *node, setting string, err error) (at place, path, what string) {
+	match := penaltyError.FindStringSubmatch(err.Error())
+	if match == nil {
+		return d.at(n), setting, err.Error()
+	}
 	for _, m := range n.members {
-		if strings.EqualFold(m.name, name) {
-			return d.at(m.value), join(setting, m.name)
+		if strings.EqualFold(m.name, match[1]) {
+			return d.at(m.value), join(setting, m.name), match[2]
 		}
 	}
-	return d.at(n), setting
+	return d.at(n), setting, strings.ToLower(match[1]) + " " + match[2]
 }
 
-// planName is what a plan can be called: it is shown in logs and metrics, and
+// planName matches the names that a plan can have. Names appear in logs and are
 // typed in commands.
 var planName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
 
 const quotasExample = "a list of quotas such as [60/minute, 1000/day]"
 
 func (d *decoder) plans(n *node, setting string) {
-	if !d.is(n, setting, group, "a group with plans such as \"free: [60/minute, 1000/day]\"") {
+	if !d.is(n, setting, group, "a group of plans such as \"free: [60/minute, 1000/day]\"") {
 		return
 	}
 	d.c.Plans = nil
 	if len(n.members) == 0 {
-		d.add(d.at(n), setting, "names no plan, so that no key could have one")
+		d.add(d.at(n), setting, "must have at least one plan, got none")
 	}
 	for _, m := range n.members {
 		path := join(setting, m.name)
 		d.mark(path, m.value)
 		switch {
 		case !planName.MatchString(m.name):
-			d.add(place{d.file, m.line, m.column}, path, "a plan's name is a lower-case letter and up to 62 lower-case letters, digits, - and _")
+			d.add(place{d.file, m.line, m.column}, path, "the name of a plan must be a lower-case letter and up to 62 lower-case letters, digits, - and _")
 		case m.name == anonymous:
-			d.add(place{d.file, m.line, m.column}, path, "is the plan of callers without a key; it stands outside plans")
+			d.add(place{d.file, m.line, m.column}, path, "is the plan of callers without a key; move it out of plans")
 		case m.value.kind == text && m.value.text == "custom":
 			d.c.Plans = append(d.c.Plans, Plan{name: m.name, penalty: d.c.Penalty})
 		default:
@@ -130,7 +135,7 @@ func (d *decoder) uncharged(n *node, setting string) {
 // plan reads the quotas of a plan. It returns nil after a mistake.
 func (d *decoder) plan(n *node, setting, name string, penalty ratelimit.Penalty, example string) *ratelimit.Plan {
 	if n.kind == list && len(n.items) == 0 {
-		d.add(d.at(n), setting, "has no quota; want %s", example)
+		d.add(d.at(n), setting, "must be %s, got an empty list", example)
 		return nil
 	}
 	var quotas []ratelimit.Quota
@@ -143,7 +148,8 @@ func (d *decoder) plan(n *node, setting, name string, penalty ratelimit.Penalty,
 			return nil
 		}
 		quotas = append(quotas, q)
-		// With every further quota, so that the one is found that is too much.
+		// Each quota is checked with those before it, so that the error names the
+		// one that conflicts.
 		if plan, err = ratelimit.NewPlan(name, penalty, quotas...); err != nil {
 			d.add(d.at(item), path, "%v", unprefixed(err, fmt.Sprintf("ratelimit: plan %q: ", name), fmt.Sprintf("quota %d: ", i+1)))
 			return nil

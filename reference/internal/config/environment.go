@@ -12,7 +12,7 @@ var ofKubernetes = regexp.MustCompile(`^PETSTORE_([A-Z0-9_]+_)?(SERVICE_HOST|SER
 
 // CheckEnvironment returns an error that names each variable in environ, which is
 // in the form of [os.Environ], that begins with PETSTORE_ and is not a setting. The
-// error says which setting comes nearest, or that the setting belongs in the file. A
+// error suggests the nearest setting, or says that the setting belongs in the file. A
 // misspelt variable would otherwise be ignored. Variables that Kubernetes sets for
 // services are not errors.
 func CheckEnvironment(environ []string) error {
@@ -32,14 +32,14 @@ func CheckEnvironment(environ []string) error {
 			continue
 		}
 		if setting := fileOnly(name); setting != "" {
-			r.add(place{text: name}, "", "%s cannot be set in the environment; put it into the settings file, which --config or %s names", setting, variable("config"))
+			r.add(place{text: name}, "", "%s can only be set in the settings file, which --config or %s names", setting, variable("config"))
 			continue
 		}
 		meant := nearest(name, candidates)
 		if setting := fileOnly(meant); setting != "" {
 			meant = setting + " in the settings file"
 		}
-		r.add(place{text: name}, "", "there is no such variable; did you mean %s?", meant)
+		r.add(place{text: name}, "", "unknown variable; did you mean %s?", meant)
 	}
 	return r.err()
 }
@@ -55,15 +55,25 @@ func fileOnly(name string) string {
 	return ""
 }
 
-// nearest returns the element of names that takes the fewest edits to make from
-// name; on a tie the first.
+// nearest returns the element of names with the smallest edit distance to name; on a
+// tie the first.
 func nearest(name string, names []string) string {
-	return slices.MinFunc(names, func(a, b string) int { return edits(name, a) - edits(name, b) })
+	return slices.MinFunc(names, func(a, b string) int { return editDistance(name, a) - editDistance(name, b) })
 }
 
-// edits returns how many bytes have to be inserted, removed or replaced to make b
-// of a.
-func edits(a, b string) int {
+// didYouMean returns a question that suggests the nearest of names, or "" if none is
+// near.
+func didYouMean(name string, names []string) string {
+	meant := nearest(name, names)
+	if editDistance(name, meant) > len(name)/2 {
+		return ""
+	}
+	return " did you mean " + meant + "?"
+}
+
+// editDistance returns how many bytes must be inserted, removed or replaced to turn
+// a into b.
+func editDistance(a, b string) int {
 	row := make([]int, len(b)+1) // of the distances to the prefixes of b
 	for j := range row {
 		row[j] = j

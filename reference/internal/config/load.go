@@ -8,11 +8,11 @@ import (
 	"os"
 )
 
-// Load returns the settings. The file is the one that the flag or PETSTORE_CONFIG
-// names; there need not be any. lookupEnv is usually [os.LookupEnv].
+// Load returns the settings. The flag or PETSTORE_CONFIG names the file; without
+// them there is no file. lookupEnv is usually [os.LookupEnv].
 //
-// A variable that is set to nothing counts: PETSTORE_ADMIN_LISTEN= turns the
-// admin listener off. [CheckEnvironment] finds variables that are misspelt.
+// An empty variable is a value: PETSTORE_ADMIN_LISTEN= turns the admin listener
+// off. [CheckEnvironment] finds misspelt variables.
 func Load(flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
 	name, content, err := settingsFile(flags, lookupEnv)
 	if err != nil {
@@ -77,7 +77,7 @@ func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err == nil {
 		defer f.Close()
-		// A little more than is accepted, so that the rest is noticed.
+		// One byte more than parseYAML accepts, so that it refuses a larger file.
 		var content []byte
 		if content, err = io.ReadAll(io.LimitReader(f, maxFile+1)); err == nil {
 			return content, nil
@@ -86,28 +86,28 @@ func readFile(name string) ([]byte, error) {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}
-	return nil, fmt.Errorf("settings file %s: %w", name, err)
+	return nil, fmt.Errorf("cannot read settings file %s: %w", name, err)
 }
 
-// check holds settings against each other.
+// check adds a mistake for settings that contradict each other.
 func (c *Config) check(r *report) {
 	wrong := func(setting, format string, args ...any) {
 		r.add(place{text: c.Where(setting)}, setting, format, args...)
 	}
 	switch {
 	case c.TLSCert == "" && c.TLSKey != "":
-		wrong("tls_key", "is given without tls_cert; TLS needs both")
+		wrong("tls_key", "needs tls_cert, which is not set")
 	case c.TLSCert != "" && c.TLSKey == "":
-		wrong("tls_cert", "is given without tls_key; TLS needs both")
+		wrong("tls_cert", "needs tls_key, which is not set")
 	case !c.TLS() && !isLoopback(c.Listen) && len(c.TrustedProxies) == 0:
-		wrong("listen", "other machines can reach %s, and keys would cross the network in clear text; "+
-			"set tls_cert and tls_key, name the proxies that bring TLS in trusted_proxies, or listen on 127.0.0.1", c.Listen)
+		wrong("listen", "other machines can reach %s, and API keys would cross the network unencrypted; "+
+			"set tls_cert and tls_key, or name the proxies that terminate TLS in trusted_proxies, or listen on 127.0.0.1", c.Listen)
 	}
 	if c.AdminListen == "" {
 		return
 	}
 	if !isLoopback(c.AdminListen) && c.AdminToken == "" {
-		wrong("admin_listen", "other machines can reach %s; set admin_token (%s), or listen on 127.0.0.1",
+		wrong("admin_listen", "other machines can reach %s; set admin_token (%s) or listen on 127.0.0.1",
 			c.AdminListen, variable("admin_token"))
 	}
 	if c.AdminListen == c.Listen && !anyPort(c.Listen) {
@@ -115,6 +115,6 @@ func (c *Config) check(r *report) {
 		if c.places[setting] == "" {
 			setting = "listen" // one of them was given
 		}
-		wrong(setting, "the API and the admin listener cannot both be at %s", c.Listen)
+		wrong(setting, "the API and the admin listener cannot both use %s; change one of them", c.Listen)
 	}
 }

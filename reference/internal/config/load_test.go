@@ -71,7 +71,7 @@ func TestExampleFileIsTheDefaults(t *testing.T) {
 // one that does not exist.
 func settingNames() []string {
 	_, err := fromFile("unknown: 1")
-	_, names, _ := strings.Cut(err.Error(), "want one of ")
+	_, names, _ := strings.Cut(err.Error(), "known here are ")
 	return strings.Split(names, ", ")
 }
 

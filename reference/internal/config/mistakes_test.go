@@ -7,8 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each mistake is named with file, line and column, the setting, and how to mend
-// it.
+// Each mistake is reported with file, line and column, the setting, and how to fix it.
 func TestMistakesInTheFile(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -16,54 +15,54 @@ func TestMistakesInTheFile(t *testing.T) {
 		want []string // lines, without "petstore.yaml:"; … stands for any rest
 	}{
 		{"unknown setting", "lisen: 127.0.0.1:8080\n", []string{
-			"1:1: lisen: there is no such setting; want one of admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, drain_delay, listen, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies, uncharged",
+			"1:1: lisen: unknown setting; did you mean listen? known here are admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, drain_delay, listen, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies, uncharged",
 		}},
 		{"setting in another case", "\nListen: 127.0.0.1:8080\n", []string{
-			"2:1: Listen: there is no such setting; want one of admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, drain_delay, listen, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies, uncharged",
+			"2:1: Listen: unknown setting; did you mean listen? known here are admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, drain_delay, listen, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies, uncharged",
 		}},
 		{"given twice", "listen: 127.0.0.1:1\ndatabase: a.db\nlisten: 127.0.0.1:2\n", []string{
-			"3:1: listen: is given twice, first in line 1; keep one",
+			"3:1: listen: is set twice, first in line 1; remove one",
 		}},
 		{"plan given twice", "plans:\n  free: [1/day]\n  free: [2/day]\n", []string{
-			"3:3: plans.free: is given twice, first in line 2; keep one",
+			"3:3: plans.free: is set twice, first in line 2; remove one",
 		}},
 		{"no value", "listen:\ndatabase: ~\n", []string{
-			"1:8: listen: has no value; want text, or leave the line out",
-			"2:11: database: has no value; want text, or leave the line out",
+			"1:8: listen: must be text, got nothing; to keep the default, remove the line",
+			"2:11: database: must be text, got nothing; to keep the default, remove the line",
 		}},
 		{"number for text", "listen: 8080\n", []string{
-			"1:9: listen: is a number; want text (text that looks like something else goes in quotes)",
+			"1:9: listen: must be text, got a number; put it in quotes to make it text",
 		}},
 		{"list for text", "database: [a, b]\n", []string{
-			"1:11: database: is a list; want text",
+			"1:11: database: must be text, got a list",
 		}},
 		{"text for true", "draft_headers: \"true\"\n", []string{
-			"1:16: draft_headers: is text; want true or false",
+			"1:16: draft_headers: must be true or false, got text",
 		}},
 		{"word of old YAML for true", "draft_headers: yes\n", []string{
-			"1:16: draft_headers: is text; want true or false",
+			"1:16: draft_headers: must be true or false, got text",
 		}},
 		{"address without port", "listen: 127.0.0.1\n", []string{
-			`1:9: listen: "127.0.0.1" is not host and port, such as 127.0.0.1:8080`,
+			`1:9: listen: must be host and port such as 127.0.0.1:8080, got "127.0.0.1"`,
 		}},
 		{"port out of range", "admin_listen: 127.0.0.1:65536\n", []string{
-			`1:15: admin_listen: port "65536" is not a number from 0 to 65535`,
+			`1:15: admin_listen: must have a port from 0 to 65535, got "65536"`,
 		}},
 		{"port by name", "listen: 127.0.0.1:http\n", []string{
-			`1:9: listen: port "http" is not a number from 0 to 65535`,
+			`1:9: listen: must have a port from 0 to 65535, got "http"`,
 		}},
 		{"URL for an address", "listen: http://127.0.0.1:80\n", []string{
-			`1:9: listen: "http://127.0.0.1:80" is not host and port, such as 127.0.0.1:8080`,
+			`1:9: listen: must be host and port such as 127.0.0.1:8080, got "http://127.0.0.1:80"`,
 		}},
 		{"count", "max_connections: 0\nmax_connections_per_network: 1.5\n", []string{
 			`1:18: max_connections: must be a whole number from 1 to 16777216, got "0"`,
 			`2:30: max_connections_per_network: must be a whole number from 1 to 16777216, got "1.5"`,
 		}},
 		{"count in words", "max_connections: many\n", []string{
-			"1:18: max_connections: is text; want a whole number",
+			"1:18: max_connections: must be a whole number, got text",
 		}},
 		{"delay", "drain_delay: 10\n", []string{
-			"1:14: drain_delay: is a number; want a duration such as 10s",
+			"1:14: drain_delay: must be a duration such as 10s, got a number",
 		}},
 		{"delay without a unit", "drain_delay: '10'\n", []string{
 			`1:14: drain_delay: must be a duration from 0s to 1h such as 10s, got "10"`,
@@ -78,22 +77,22 @@ func TestMistakesInTheFile(t *testing.T) {
 			"1:11: database: must be a SQLite file such as petstore.db, got a URL; PostgreSQL is not supported yet",
 		}},
 		{"Redis without scheme", "redis: redis://a:1,b:2\n", []string{
-			"1:8: redis: address 2 is not a URL such as redis://host:6379 (several are separated by commas)",
+			"1:8: redis: must be URLs such as redis://host:6379, separated by commas; address 2 is not one",
 		}},
 		{"token that no header can carry", "admin_token: 'correct horse battery staple!'\n", []string{
-			"1:14: admin_token: want letters, digits and - . _ ~ + / only, with = at most at the end, as a bearer token has to be (RFC 6750)",
+			"1:14: admin_token: must have only letters, digits and - . _ ~ + /, and = only at the end (RFC 6750 section 2.1)",
 		}},
 		{"short token", "admin_token: hush\n", []string{
-			"1:14: admin_token: want at least 16 characters, chosen at random",
+			"1:14: admin_token: must have at least 16 random characters, got 4",
 		}},
 		{"certificate alone", "tls_cert: cert.pem\n", []string{
-			"1:11: tls_cert: is given without tls_key; TLS needs both",
+			"1:11: tls_cert: needs tls_key, which is not set",
 		}},
 		{"key alone", "tls_key: key.pem\n", []string{
-			"1:10: tls_key: is given without tls_cert; TLS needs both",
+			"1:10: tls_key: needs tls_cert, which is not set",
 		}},
 		{"one address for two listeners", "listen: 127.0.0.1:9090\n", []string{
-			"1:9: listen: the API and the admin listener cannot both be at 127.0.0.1:9090",
+			"1:9: listen: the API and the admin listener cannot both use 127.0.0.1:9090; change one of them",
 		}},
 
 		{"quota", "plans:\n  free: [60/minute, 1000/dya]\n", []string{
@@ -109,39 +108,39 @@ func TestMistakesInTheFile(t *testing.T) {
 			"1:37: anonymous[4]: 5 quotas…",
 		}},
 		{"no quota", "plans: {free: []}\n", []string{
-			"1:15: plans.free: has no quota; want a list of quotas such as [60/minute, 1000/day], or custom",
+			"1:15: plans.free: must be a list of quotas such as [60/minute, 1000/day], or custom, got an empty list",
 		}},
 		{"quota without list", "plans: {free: 60/minute}\n", []string{
-			"1:15: plans.free: is text; want a list of quotas such as [60/minute, 1000/day], or custom",
+			"1:15: plans.free: must be a list of quotas such as [60/minute, 1000/day], or custom, got text",
 		}},
 		{"number for a quota", "anonymous: [60]\n", []string{
-			"1:13: anonymous[0]: is a number; want text, as in a list of quotas such as [60/minute, 1000/day] (text that looks like something else goes in quotes)",
+			"1:13: anonymous[0]: must be text in a list of quotas such as [60/minute, 1000/day], got a number; put it in quotes to make it text",
 		}},
 		{"custom for callers without a key", "anonymous: custom\n", []string{
-			"1:12: anonymous: is text; want a list of quotas such as [60/minute, 1000/day]",
+			"1:12: anonymous: must be a list of quotas such as [60/minute, 1000/day], got text",
 		}},
 		{"no plans", "plans: {}\n", []string{
-			"1:8: plans: names no plan, so that no key could have one",
+			"1:8: plans: must have at least one plan, got none",
 		}},
 		{"plan names", "plans:\n  Free: [1/day]\n  anonymous: [1/day]\n", []string{
-			"2:3: plans.Free: a plan's name is a lower-case letter and up to 62 lower-case letters, digits, - and _",
-			"3:3: plans.anonymous: is the plan of callers without a key; it stands outside plans",
+			"2:3: plans.Free: the name of a plan must be a lower-case letter and up to 62 lower-case letters, digits, - and _",
+			"3:3: plans.anonymous: is the plan of callers without a key; move it out of plans",
 		}},
 		{"number for a plan's name", "plans:\n  1: [1/day]\n  free: [1/day]\n", []string{
-			"2:3: plans: want a name before the colon; one that is a number or a word of YAML's goes in quotes",
+			"2:3: plans: must have a name before the colon; put a name that is a number or a YAML word in quotes",
 		}},
 
 		{"penalty member", "penalty: {strike: 10}\n", []string{
-			"1:11: penalty.strike: there is no such setting; want one of ban, decay, forgive, grace, growth, max, strikes",
+			"1:11: penalty.strike: unknown setting; did you mean strikes? known here are ban, decay, forgive, grace, growth, max, strikes",
 		}},
 		{"penalty out of range", "penalty: {strikes: 10001}\n", []string{
 			"1:20: penalty.strikes: …",
 		}},
 		{"decay out of range", "penalty: {decay: 1500ms}\n", []string{
-			"1:18: penalty.decay: decay 1.5s is not from 1s to …",
+			"1:18: penalty.decay: …",
 		}},
 		{"decay of nothing", "penalty: {decay: 0s}\n", []string{
-			"1:18: penalty.decay: decay 0s is not from 1s to …",
+			"1:18: penalty.decay: must be whole seconds from 1s to 8784h, got 0s",
 		}},
 		{"penalty that contradicts itself", "penalty: {ban: 2h, max: 1h}\n", []string{
 			"1:25: penalty.max: …",
@@ -150,16 +149,16 @@ func TestMistakesInTheFile(t *testing.T) {
 			"1:10: penalty: …",
 		}},
 		{"number for a duration", "penalty: {ban: 60}\n", []string{
-			"1:16: penalty.ban: is a number; want a duration such as 90s, 1m or 24h",
+			"1:16: penalty.ban: must be a duration such as 90s, 1m or 24h, got a number",
 		}},
 		{"duration in days", "penalty: {max: 1d}\n", []string{
-			`1:16: penalty.max: "1d" is not a duration such as 90s, 1m or 24h`,
+			`1:16: penalty.max: must be a duration such as 90s, 1m or 24h, got "1d"`,
 		}},
 		{"fraction", "penalty: {strikes: 1.5}\n", []string{
-			"1:20: penalty.strikes: 1.5 is not a whole number in decimal digits, or too large",
+			"1:20: penalty.strikes: must be a whole number in decimal digits, got 1.5",
 		}},
 		{"octal", "penalty: {strikes: 010}\n", []string{
-			"1:20: penalty.strikes: 010 is not a whole number in decimal digits, or too large",
+			"1:20: penalty.strikes: must be a whole number in decimal digits, got 010",
 		}},
 
 		{"proxy by name", "trusted_proxies: [10.0.0.0/8, proxy.example]\n", []string{
@@ -169,23 +168,23 @@ func TestMistakesInTheFile(t *testing.T) {
 			"1:19: trusted_proxies[0]: 0.0.0.0/0 covers every address…",
 		}},
 		{"proxy without list", "trusted_proxies: 10.0.0.0/8\n", []string{
-			"1:18: trusted_proxies: is text; want a list of networks such as [10.0.0.0/8]",
+			"1:18: trusted_proxies: must be a list of networks such as [10.0.0.0/8], got text",
 		}},
 		{"any origin", "cors_origins: [\"*\"]\n", []string{
-			`1:16: cors_origins[0]: "*" is not an origin such as https://app.example: scheme, host in lower case, and the port if it is not the usual one`,
+			`1:16: cors_origins[0]: must be an origin such as https://app.example or http://localhost:3000 in lower case, got "*"`,
 		}},
 		{"origin with a path", "cors_origins:\n  - https://app.example\n  - https://app.example/\n", []string{
-			`3:5: cors_origins[1]: "https://app.example/" is not an origin such as https://app.example: scheme, host in lower case, and the port if it is not the usual one`,
+			`3:5: cors_origins[1]: must be an origin such as https://app.example or http://localhost:3000 in lower case, got "https://app.example/"`,
 		}},
 
 		{"deprecation without a date", "deprecations:\n  getPet: {sunset: 2030-12-05}\n", []string{
-			"2:11: deprecations.getPet: want since, the date from which on the operation is deprecated",
+			"2:11: deprecations.getPet: must have since, the date from which the operation is deprecated",
 		}},
 		{"sunset before deprecation", "deprecations:\n  getPet: {since: 2025-12-05, sunset: 2024-12-05}\n", []string{
 			"2:39: deprecations.getPet.sunset: …",
 		}},
 		{"impossible date", "deprecations:\n  getPet: {since: 2025-02-30}\n", []string{
-			`2:19: deprecations.getPet.since: "2025-02-30" is not a date such as 2030-12-05, or a time such as 2030-12-05T12:00:00Z`,
+			`2:19: deprecations.getPet.since: must be a date such as 2030-12-05, or a time such as 2030-12-05T12:00:00Z, got "2025-02-30"`,
 		}},
 		{"successor that is no target", "deprecations:\n  getPet: {since: 2025-12-05, successor: pets}\n", []string{
 			"2:42: deprecations.getPet.successor: …",
@@ -194,7 +193,7 @@ func TestMistakesInTheFile(t *testing.T) {
 			"7:9: deprecations.getPet.brownouts[1]: …",
 		}},
 		{"brownout member", "deprecations:\n  getPet:\n    since: 2025-12-05\n    brownouts: [{from: 2030-12-01}]\n", []string{
-			"4:18: deprecations.getPet.brownouts[0].from: there is no such setting; want one of end, start",
+			"4:18: deprecations.getPet.brownouts[0].from: unknown setting; known here are end, start",
 		}},
 
 		{"not YAML", "listen: [127.0.0.1\n", []string{
@@ -204,28 +203,28 @@ func TestMistakesInTheFile(t *testing.T) {
 			"2:1: the file is not YAML: …",
 		}},
 		{"not settings", "- listen\n", []string{
-			`1:1: want settings such as "listen: 127.0.0.1:8080", one a line`,
+			`1:1: must contain settings such as "listen: 127.0.0.1:8080", one per line`,
 		}},
 		{"two documents", "listen: 127.0.0.1:1\n---\ndatabase: a\n", []string{
-			"3:9: a second document begins here; put everything into one",
+			"3:9: a second document begins here; the file must be one document",
 		}},
 		{"reference", "database: &a x.db\ntls_cert: *a\n", []string{
-			"1:11: database: references (& and *) are not supported; write the value out",
-			"2:11: tls_cert: references (& and *) are not supported; write the value out",
+			"1:11: database: references (& and *) are not supported; write the value itself",
+			"2:11: tls_cert: references (& and *) are not supported; write the value itself",
 		}},
 		{"merge", "penalty: {<<: {strikes: 1}}\n", []string{
-			"1:11: penalty: want a name before the colon; one that is a number or a word of YAML's goes in quotes",
+			"1:11: penalty: must have a name before the colon; put a name that is a number or a YAML word in quotes",
 		}},
 		{"type", "database: !!str 5\n", []string{
-			"1:11: database: types (!) are not supported; write the value alone",
+			"1:11: database: types (!) are not supported; remove the type",
 		}},
 
 		{"all at once, in the order of the file", "lisen: x\npenalty: {strikes: x}\nplans:\n  free: [1/x]\n  pro: [2/y]\nlisten: 1\n", []string{
-			"1:1: lisen: there is no such setting; want one of admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, drain_delay, listen, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies, uncharged",
-			"2:20: penalty.strikes: is text; want a whole number",
+			"1:1: lisen: unknown setting; did you mean listen? known here are admin_listen, admin_token, anonymous, cors_origins, database, deprecations, draft_headers, drain_delay, listen, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, tls_cert, tls_key, trusted_proxies, uncharged",
+			"2:20: penalty.strikes: must be a whole number, got text",
 			`4:10: plans.free[0]: quota "1/x": …`,
 			`5:9: plans.pro[0]: quota "2/y": …`,
-			"6:9: listen: is a number; want text (text that looks like something else goes in quotes)",
+			"6:9: listen: must be text, got a number; put it in quotes to make it text",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -250,7 +249,7 @@ func TestMistakesInTheFile(t *testing.T) {
 func TestManyMistakesAreCounted(t *testing.T) {
 	_, err := fromFile("a: 1\n" + strings.Repeat("a: 1\n", 100))
 	lines := strings.Split(errorText(err), "\n")
-	if len(lines) != 21 || lines[20] != "and 81 mistakes more" {
+	if len(lines) != 21 || lines[20] != "and 81 more mistakes" {
 		t.Errorf("of 101 mistakes %d lines are told, the last %q, want 20 and a count of the rest", len(lines), lines[len(lines)-1])
 	}
 }
@@ -265,17 +264,17 @@ func TestMistakesOutsideTheFile(t *testing.T) {
 		want  string
 	}{
 		{"environment", "", Flags{}, map[string]string{"PETSTORE_LISTEN": "8080"},
-			`PETSTORE_LISTEN: listen: "8080" is not host and port, such as 127.0.0.1:8080`},
+			`PETSTORE_LISTEN: must be host and port such as 127.0.0.1:8080, got "8080"`},
 		{"flag", "", Flags{AdminListen: text("9090")}, nil,
-			`--admin-listen: admin_listen: "9090" is not host and port, such as 127.0.0.1:8080`},
+			`--admin-listen: must be host and port such as 127.0.0.1:8080, got "9090"`},
 		{"empty database", "", Flags{Database: text("")}, nil,
-			"--database: database: must be a SQLite file such as petstore.db, got nothing"},
+			"--database: must be a SQLite file such as petstore.db, got nothing"},
 		{"a setting that a flag makes wrong", "tls_cert: c\ntls_key: k\n", Flags{TLSCert: text("")}, nil,
-			"petstore.yaml:2:10: tls_key: is given without tls_cert; TLS needs both"},
+			"petstore.yaml:2:10: tls_key: needs tls_cert, which is not set"},
 		{"the file first", "listen: 1\n", Flags{TLSCert: text("c"), Database: text("")}, map[string]string{"PETSTORE_REDIS": "x"},
-			"petstore.yaml:1:9: listen: is a number; want text (text that looks like something else goes in quotes)\n" +
-				"--database: database: must be a SQLite file such as petstore.db, got nothing\n" +
-				"PETSTORE_REDIS: redis: address 1 is not a URL such as redis://host:6379 (several are separated by commas)"},
+			"petstore.yaml:1:9: listen: must be text, got a number; put it in quotes to make it text\n" +
+				"--database: must be a SQLite file such as petstore.db, got nothing\n" +
+				"PETSTORE_REDIS: must be URLs such as redis://host:6379, separated by commas; address 1 is not one"},
 	} {
 		_, err := load("petstore.yaml", []byte(tt.file), tt.flags, environ(tt.env))
 		if err == nil || err.Error() != tt.want {
@@ -305,12 +304,12 @@ func TestPublicAddressNeedsTLS(t *testing.T) {
 		{"listen: ':80'\ntrusted_proxies: []", false},
 	} {
 		_, err := fromFile(tt.file)
-		const want = "keys would cross the network in clear text; set tls_cert and tls_key, name the proxies that bring TLS in trusted_proxies, or listen on 127.0.0.1"
+		const want = "API keys would cross the network unencrypted; set tls_cert and tls_key, or name the proxies that terminate TLS in trusted_proxies, or listen on 127.0.0.1"
 		switch {
 		case tt.ok && err != nil:
 			t.Errorf("%s: %v, want no error", tt.file, err)
 		case !tt.ok && (err == nil || !strings.HasPrefix(err.Error(), "petstore.yaml:1:9: listen: ") || !strings.HasSuffix(err.Error(), want)):
-			t.Errorf("%s: %v, want an error that names the line and says how to mend it", tt.file, err)
+			t.Errorf("%s: %v, want an error that names the line and says how to fix it", tt.file, err)
 		}
 	}
 }
@@ -324,7 +323,7 @@ func TestPublicAdminListenerNeedsAToken(t *testing.T) {
 		{"admin_listen: 127.0.0.1:1", ""},
 		{"admin_listen: 127.0.0.1:0\nlisten: 127.0.0.1:0", ""},
 		{"admin_listen: ':9090'\nadmin_token: 0123456789abcdeF", ""},
-		{"admin_listen: ':9090'", "petstore.yaml:1:15: admin_listen: other machines can reach :9090; set admin_token (PETSTORE_ADMIN_TOKEN), or listen on 127.0.0.1"},
+		{"admin_listen: ':9090'", "petstore.yaml:1:15: admin_listen: other machines can reach :9090; set admin_token (PETSTORE_ADMIN_TOKEN) or listen on 127.0.0.1"},
 	} {
 		_, err := fromFile(tt.file)
 		if got := errorText(err); got != tt.want {

@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// A place is where a value was given: in a file, with line and column from 1, or
-// somewhere that text names.
+// A place is where a value was set: a line and a column of the file, both from 1, or
+// a variable or flag.
 type place struct {
-	text         string
-	line, column int // 0: not in a file
+	text         string // name of the file, the variable or the flag
+	line, column int    // 0: not in a file
 }
 
 func (p place) String() string {
@@ -28,26 +28,33 @@ type mistake struct {
 	what    string
 }
 
-func (m mistake) Error() string {
-	if m.setting == "" {
-		return m.at.String() + ": " + m.what
+func (m mistake) Error() string { return label(m.at.String(), m.setting) + ": " + m.what }
+
+// label returns the beginning of a message about a setting: where its value was set,
+// and its name where that does not say it.
+func label(where, setting string) string {
+	switch {
+	case where == notSet:
+		return setting
+	case setting == "" || where == variable(setting) || where == flagName(setting):
+		return where
+	default:
+		return where + ": " + setting
 	}
-	return m.at.String() + ": " + m.setting + ": " + m.what
 }
 
-// A report collects mistakes, so that they can be mended in one go.
+// A report collects mistakes, so that they can be fixed at once.
 type report struct{ mistakes []mistake }
 
 func (r *report) add(at place, setting, format string, args ...any) {
 	r.mistakes = append(r.mistakes, mistake{at, setting, fmt.Sprintf(format, args...)})
 }
 
-// err returns the mistakes as one error, a line each, those of a file in its
-// order; nil if there are none.
+// err returns the mistakes as one error with a line for each, or nil if there are
+// none. Mistakes in the file come first, in the order of the file.
 func (r *report) err() error {
 	slices.SortStableFunc(r.mistakes, func(a, b mistake) int {
 		if a.at.line == 0 || b.at.line == 0 {
-			// What is in the file comes first.
 			return cmp.Compare(min(b.at.line, 1), min(a.at.line, 1))
 		}
 		return cmp.Or(cmp.Compare(a.at.line, b.at.line), cmp.Compare(a.at.column, b.at.column))
@@ -55,7 +62,7 @@ func (r *report) err() error {
 	var errs []error
 	for i, m := range r.mistakes {
 		if i == maxMistakes {
-			errs = append(errs, fmt.Errorf("and %d mistakes more", len(r.mistakes)-i))
+			errs = append(errs, fmt.Errorf("and %d more mistakes", len(r.mistakes)-i))
 			break
 		}
 		errs = append(errs, m)

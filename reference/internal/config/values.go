@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// These read a setting from text, wherever that is from. Their errors are what
-// is wrong and what to write instead, and repeat no secret.
+// These functions set one setting from text, whether it comes from the file, the
+// environment or a flag. Their errors follow the name of the setting: what it must
+// be and what was given. They repeat no secret.
 
 func (c *Config) setListen(text string) error {
 	c.Listen = text
@@ -28,7 +29,7 @@ func (c *Config) setAdminListen(text string) error {
 	return checkAddress(text)
 }
 
-// minToken is how long a token has to be to withstand guessing, if it is random.
+// minToken is the length at which a random token withstands guessing.
 const minToken = 16
 
 // b64token is the syntax of a bearer token (RFC 6750 section 2.1).
@@ -40,10 +41,10 @@ func (c *Config) setAdminToken(text string) error {
 		return nil
 	}
 	if len(text) < minToken {
-		return fmt.Errorf("want at least %d characters, chosen at random", minToken)
+		return fmt.Errorf("must have at least %d random characters, got %d", minToken, len(text))
 	}
 	if !b64token.MatchString(text) {
-		return errors.New("want letters, digits and - . _ ~ + / only, with = at most at the end, as a bearer token has to be (RFC 6750)")
+		return errors.New("must have only letters, digits and - . _ ~ + /, and = only at the end (RFC 6750 section 2.1)")
 	}
 	return nil
 }
@@ -70,7 +71,7 @@ func (c *Config) setRedis(text string) error {
 		part = strings.TrimSpace(part)
 		u, err := url.Parse(part)
 		if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Hostname() == "" {
-			return fmt.Errorf("address %d is not a URL such as redis://host:6379 (several are separated by commas)", i+1)
+			return fmt.Errorf("must be URLs such as redis://host:6379, separated by commas; address %d is not one", i+1)
 		}
 		c.Redis = append(c.Redis, part)
 	}
@@ -95,7 +96,7 @@ func (c *Config) setMaxConnectionsPerNetwork(text string) error {
 	return setCount(&c.MaxConnectionsPerNetwork, text)
 }
 
-// maxCount bounds the settings that count something: more than any machine has.
+// maxCount is more connections than any machine has.
 const maxCount = 1 << 24
 
 func setCount(v *int, text string) error {
@@ -107,7 +108,7 @@ func setCount(v *int, text string) error {
 	return nil
 }
 
-// maxDrainDelay keeps a wrong unit from making a server that does not end.
+// maxDrainDelay catches a wrong unit, with which the server would not end.
 const maxDrainDelay = time.Hour
 
 func (c *Config) setDrainDelay(text string) error {
@@ -119,24 +120,24 @@ func (c *Config) setDrainDelay(text string) error {
 	return nil
 }
 
-// checkAddress wants a host, which may be empty, and a port in digits.
+// checkAddress accepts a host, which may be empty, and a port in digits.
 func checkAddress(text string) error {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return fmt.Errorf("%q is not host and port, such as 127.0.0.1:8080", text)
+		return fmt.Errorf("must be host and port such as 127.0.0.1:8080, got %q", text)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
-		return fmt.Errorf("port %q is not a number from 0 to 65535", port)
+		return fmt.Errorf("must have a port from 0 to 65535, got %q", port)
 	}
 	if strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r == '/' || r == 0x7f }) {
-		return fmt.Errorf("%q is not a host", host)
+		return fmt.Errorf("must have an address or a name as its host, got %q", host)
 	}
 	return nil
 }
 
 // isLoopback reports whether only this machine can reach an address that passed
-// checkAddress. Of names, only localhost is known to be of that kind (RFC 6761
-// section 6.3).
+// checkAddress. The only name that is always a loopback address is localhost (RFC
+// 6761 section 6.3).
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -149,12 +150,12 @@ func isLoopback(address string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
-// checkOrigin wants a web origin as browsers send it (RFC 6454 section 6.2).
+// checkOrigin accepts a web origin as browsers send it (RFC 6454 section 6.2).
 func checkOrigin(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Scheme+"://"+u.Host != text ||
 		strings.ToLower(text) != text || strings.Contains(u.Host, "*") {
-		return fmt.Errorf("%q is not an origin such as https://app.example: scheme, host in lower case, and the port if it is not the usual one", text)
+		return fmt.Errorf("must be an origin such as https://app.example or http://localhost:3000 in lower case, got %q", text)
 	}
 	return nil
 }

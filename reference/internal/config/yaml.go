@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A node is a value in a YAML file. The kinds are fewer than YAML's: what a file
-// of settings has no use for is a mistake.
+// A node is a value in a YAML file. It has fewer kinds than YAML: kinds that no
+// setting needs are mistakes.
 type node struct {
 	kind    kind
 	text    string // of a scalar
@@ -44,16 +44,16 @@ type member struct {
 	value        *node
 }
 
-// Bounds of a file. The parser's time and memory grow with the square of the
-// depth, so that a file of brackets would take all there is.
+// Bounds of a file. The parser's time and memory grow with the square of the depth,
+// so a file of brackets could use all memory.
 const (
 	maxFile  = 64 << 10 // bytes
 	maxLine  = 8 << 10  // bytes, which also bounds the depth of "- - -"
 	maxDepth = 32       // of brackets and braces
 )
 
-// checkBounds returns what is wrong with a file that is not worth parsing, and
-// the line, 0 for the whole file.
+// checkBounds returns what is wrong with a file that must not be parsed, and the
+// line, 0 for the whole file.
 func checkBounds(content []byte) (what string, line int) {
 	if len(content) > maxFile {
 		return fmt.Sprintf("the file is larger than %d KiB", maxFile>>10), 0
@@ -85,15 +85,14 @@ func checkBounds(content []byte) (what string, line int) {
 }
 
 // parseYAML reads a file that consists of one group. An empty file is an empty
-// group. What is wrong goes to the report; of a file that cannot be read at all
-// nil is returned.
+// group. Mistakes go to the report. It returns nil if the file cannot be parsed.
 func parseYAML(name string, content []byte, r *report) *node {
 	whole := place{text: name}
 	if what, line := checkBounds(content); what != "" {
 		r.add(place{name, line, 1}, "", "%s", what)
 		return nil
 	}
-	// A mark that some editors write.
+	// Some editors write a byte order mark.
 	content = bytes.TrimPrefix(content, []byte("\ufeff"))
 
 	file, err := parse(content)
@@ -112,7 +111,7 @@ func parseYAML(name string, content []byte, r *report) *node {
 		case body == nil:
 			body = doc.Body
 		default:
-			r.add(placeOf(name, doc.Body.GetToken()), "", "a second document begins here; put everything into one")
+			r.add(placeOf(name, doc.Body.GetToken()), "", "a second document begins here; the file must be one document")
 			return nil
 		}
 	}
@@ -121,20 +120,21 @@ func parseYAML(name string, content []byte, r *report) *node {
 	}
 	root := converter{name, r}.convert(body, "")
 	if root.kind != group && root.kind != refused {
-		r.add(placeOf(name, body.GetToken()), "", `want settings such as "listen: 127.0.0.1:8080", one a line`)
+		r.add(placeOf(name, body.GetToken()), "", `must contain settings such as "listen: 127.0.0.1:8080", one per line`)
 		return nil
 	}
 	return root
 }
 
-// parse calls the parser, whose panics on broken files are no reason to end.
+// parse calls the parser. It returns a panic of the parser on a broken file as an
+// error.
 func parse(content []byte) (file *ast.File, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the parser fails on it (%v)", p)
+			err = fmt.Errorf("the parser failed: %v", p)
 		}
 	}()
-	// Members that are given twice are found by convert, which says more.
+	// Duplicate members are allowed here because convert reports them with both lines.
 	return parser.ParseBytes(content, 0, parser.AllowDuplicateMapKey())
 }
 
@@ -191,9 +191,9 @@ func (c converter) convert(from ast.Node, setting string) *node {
 		c.members(n, []*ast.MappingValueNode{from}, setting)
 		n.beginWithMembers()
 	case *ast.AnchorNode, *ast.AliasNode:
-		return c.refuse(from.GetToken(), setting, "references (& and *) are not supported; write the value out")
+		return c.refuse(from.GetToken(), setting, "references (& and *) are not supported; write the value itself")
 	case *ast.TagNode:
-		return c.refuse(from.GetToken(), setting, "types (!) are not supported; write the value alone")
+		return c.refuse(from.GetToken(), setting, "types (!) are not supported; remove the type")
 	default:
 		return c.refuse(from.GetToken(), setting, "this kind of YAML is not supported")
 	}
@@ -205,13 +205,13 @@ func (c converter) members(n *node, values []*ast.MappingValueNode, setting stri
 	for _, v := range values {
 		key, ok := v.Key.(*ast.StringNode)
 		if !ok {
-			c.refuse(v.Key.GetToken(), setting, "want a name before the colon; one that is a number or a word of YAML's goes in quotes")
+			c.refuse(v.Key.GetToken(), setting, "must have a name before the colon; put a name that is a number or a YAML word in quotes")
 			continue
 		}
 		at := placeOf(c.name, key.Token)
 		path := join(setting, key.Value)
 		if line, twice := first[key.Value]; twice {
-			c.refuse(key.Token, path, "is given twice, first in line %d; keep one", line)
+			c.refuse(key.Token, path, "is set twice, first in line %d; remove one", line)
 			continue
 		}
 		first[key.Value] = at.line

@@ -13,7 +13,7 @@ func checkCertificate(c *config.Config) error {
 		return nil
 	}
 	if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
-		return problem(c, "tls_cert", "%w; name a PEM file with the certificate chain, and in tls_key one with its private key", err)
+		return c.Errorf("tls_cert", "%w; name a PEM file with the certificate chain, and in tls_key one with its private key", err)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func (s *state) loadEmbedded(ctx context.Context, c *config.Config, path string)
 	switch {
 	case errors.Is(err, sqlite.ErrInUse):
 		// Two engines that save over each other would lose each other's usage.
-		return usage.Task{}, problem(c, "database", "another petstore serves %s, and two cannot count usage in one place; "+
+		return usage.Task{}, c.Errorf("database", "another petstore serves %s, and two cannot count usage in one place; "+
 			"stop the other, or give this one a database of its own", c.Database)
 	case err != nil:
 		return usage.Task{}, err

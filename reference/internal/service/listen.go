@@ -34,9 +34,9 @@ func listenAt(ctx context.Context, c *config.Config, setting, address, mend stri
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, problem(c, setting, "another program, perhaps another petstore, listens at %s; stop it, or %s", address, mend)
+		return nil, c.Errorf(setting, "another program, perhaps another petstore, listens at %s; stop it, or %s", address, mend)
 	case err != nil:
-		return nil, problem(c, setting, "%w; %s", err, mend)
+		return nil, c.Errorf(setting, "%w; %s", err, mend)
 	}
 	return l, nil
 }

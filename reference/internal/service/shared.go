@@ -34,7 +34,7 @@ func (s *state) openShared(ctx context.Context, c *config.Config) (*shared, erro
 	logging.Disable()
 	client, err := redisClient(c.Redis)
 	if err != nil {
-		return nil, SettingError{problem(c, "redis", "%v", err)}
+		return nil, SettingError{c.Errorf("redis", "%v", err)}
 	}
 	s.closers = append(s.closers, client)
 	primary, err := redislimit.New(client, redislimit.Options{Prefix: "petstore"})
