@@ -15,18 +15,19 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/openapi"
 )
 
-// MaxTarget is the length of the longest request target in octets. A server that
-// answers 414 to longer ones must read header sections that are longer still.
+// MaxTarget is the length of the longest request target in bytes. The server must
+// accept longer header sections, so that this handler can answer 414.
 const MaxTarget = 8 << 10
 
-// maxBody is the size of the largest request body in octets.
+// maxBody is the size of the largest request body in bytes.
 const maxBody = 64 << 10
 
 type api struct {
 	Config
 	errors *apierror.Responder
 	newPet *jsonbody.Body[newPet]
-	limit  openapi.Range
+
+	pageLimit openapi.Range // of the parameter limit
 
 	service *http.ServeMux // the operations, below /v1
 	site    *http.ServeMux // the pages that need no key
@@ -49,26 +50,26 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: Config.Deprecations: %w", err)
 	}
-	a.limit = document.Limit()
+	a.pageLimit = document.Limit()
 	a.newPet, err = jsonbody.New[newPet](document.JSON(), openapi.NewPetSchema, jsonbody.Options{MaxBytes: maxBody})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	resources := a.resources()
 	a.register(a.service, resources)
-	shown, err := newPage(document.JSON())
+	page, err := newPage(document.JSON())
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	a.site.Handle(http.MethodGet+" "+documentPath, a.errors.Handle(shown.serve))
+	a.site.Handle(http.MethodGet+" "+documentPath, a.errors.Handle(page.serve))
 	a.site.Handle(http.MethodOptions+" "+documentPath, options("GET, HEAD, OPTIONS"))
 	return a.gate(resources)
 }
 
-// gate puts everything around the operations in the order that the package
-// documentation has.
+// gate wraps the operations with the middlewares, in the order of the package
+// documentation.
 func (a *api) gate(resources []resource) (http.Handler, error) {
-	announce, remove, err := a.leaving(resources)
+	headers, enforce, err := a.deprecationMiddlewares(resources)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	charge, err := ratelimit.New(a.Limiter, a.caller, ratelimit.Options{
+	limit, err := ratelimit.New(a.Limiter, a.caller, ratelimit.Options{
 		OnFailure:    a.OnLimiterFailure,
 		DraftHeaders: a.DraftHeaders,
 		Refund:       true,
@@ -90,8 +91,8 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	spare, err := ratelimit.New(a.Limiter, a.unchargedCaller, ratelimit.Options{
-		OnFailure:    ratelimit.FailOpen, // what follows says that the limiter fails, if that matters
+	limitUncharged, err := ratelimit.New(a.Limiter, a.unchargedCaller, ratelimit.Options{
+		OnFailure:    ratelimit.FailOpen, // peek, which follows, answers 503 where that is necessary
 		DraftHeaders: a.DraftHeaders,
 		Observe:      observeUncharged,
 		Errors:       a.errors,
@@ -102,20 +103,21 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 
 	targets := middleware.TargetLimit(MaxTarget, a.errors)
 	site := a.errors.Mux(a.site)
-	service := auth.Require(middleware.Chain(a.errors.Mux(a.service), remove...))
-	gated := middleware.Chain(split(service, site),
-		auth.Identify, a.count(charge, spare), targets)
+	service := auth.Require(middleware.Chain(a.errors.Mux(a.service), enforce...))
+	gated := middleware.Chain(byPath(service, site),
+		auth.Identify, a.chooseLimit(limit, limitUncharged), targets)
 	front := slices.Concat([]middleware.Middleware{
-		middleware.RequestID, a.enter, a.logRequests, middleware.Recover(a.errors), middleware.SecurityHeaders,
-	}, announce, []middleware.Middleware{allowOrigins(a.Origins, spare)})
-	return middleware.Chain(public(spare(targets(site)), gated), front...), nil
+		middleware.RequestID, a.addInfo, a.logRequests, middleware.Recover(a.errors), middleware.SecurityHeaders,
+	}, headers, []middleware.Middleware{allowOrigins(a.Origins, limitUncharged)})
+	return middleware.Chain(bypassGate(limitUncharged(targets(site)), gated), front...), nil
 }
 
-// public sends requests for pages that need no key to site, around the gate. What
-// site would answer with an error, such as a 405, is counted like everything else.
-func public(site, gated http.Handler) http.Handler {
+// bypassGate sends requests for pages that need no key to site and all others to
+// gated. A request that site would answer with an error, such as a 405, goes to gated
+// and is counted there.
+func bypassGate(site, gated http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if visitOf(r.Context()).route.page {
+		if requestInfoOf(r.Context()).route.page {
 			site.ServeHTTP(w, r)
 			return
 		}
@@ -123,14 +125,14 @@ func public(site, gated http.Handler) http.Handler {
 	})
 }
 
-// split sends paths below /v1 to service, and the others to site, which knows no
-// operation and so answers 404.
-func split(service, site http.Handler) http.Handler {
-	server := options("GET, HEAD, OPTIONS, POST")
+// byPath sends paths below /v1 to service and all others to site, which answers 404
+// there.
+func byPath(service, site http.Handler) http.Handler {
+	wholeServer := options("GET, HEAD, OPTIONS, POST")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
 		case r.RequestURI == "*" && r.Method == http.MethodOptions:
-			server.ServeHTTP(w, r) // asks about the server as a whole
+			wholeServer.ServeHTTP(w, r)
 		case path == "/v1" || strings.HasPrefix(path, "/v1/"):
 			service.ServeHTTP(w, r)
 		default:

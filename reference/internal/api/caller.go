@@ -16,24 +16,23 @@ func (a *api) caller(r *http.Request) ratelimit.Caller {
 	if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
 		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan}
 	}
-	return ratelimit.Caller{Subject: visitOf(r.Context()).network, Plan: a.Anonymous, Network: true}
+	return ratelimit.Caller{Subject: requestInfoOf(r.Context()).network, Plan: a.Anonymous, Network: true}
 }
 
-// unchargedCaller returns the same caller as one that makes requests which are not
-// charged. Those have a quota of their own, so that a flood of them is limited and
-// uses up nothing else.
+// unchargedCaller returns the caller of a request that is not charged. Such requests
+// have a quota of their own, so a flood of them is limited and uses up no other quota.
 func (a *api) unchargedCaller(r *http.Request) ratelimit.Caller {
 	c := a.caller(r)
 	c.Subject, c.Plan = "uncharged:"+c.Subject, a.Uncharged
 	return c
 }
 
-// count returns a middleware that sends requests through charge, or those that are
-// not charged through spare and then through peek.
-func (a *api) count(charge, spare middleware.Middleware) middleware.Middleware {
+// chooseLimit returns a middleware that sends requests through limit. Requests that
+// are not charged pass limitUncharged and then peek instead.
+func (a *api) chooseLimit(limit, limitUncharged middleware.Middleware) middleware.Middleware {
 	return func(next http.Handler) http.Handler {
-		charged := charge(next)
-		uncharged := spare(a.peek(next, charged))
+		charged := limit(next)
+		uncharged := limitUncharged(a.peek(next, charged))
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if isUncharged(r) {
 				uncharged.ServeHTTP(w, r)
@@ -44,23 +43,23 @@ func (a *api) count(charge, spare middleware.Middleware) middleware.Middleware {
 	}
 }
 
-// isUncharged names the requests that are not charged. There are two kinds: an
-// owner asks for its usage, which is answered also during a ban, and the key
-// cannot be checked at the moment, which is not the caller's fault.
+// isUncharged reports whether a request behind the gate is not charged. There are two
+// kinds: getUsage, which is answered during a ban too, and requests with a key that
+// cannot be verified at the moment, which is not the caller's fault.
 func isUncharged(r *http.Request) bool {
 	switch bearer.OutcomeFrom(r.Context()) {
 	case bearer.Unavailable:
 		return true
 	case bearer.Authenticated:
-		return visitOf(r.Context()).route.usage
+		return requestInfoOf(r.Context()).route.usage
 	default:
 		return false
 	}
 }
 
-// peek gives the response the header fields of the caller's plan without charging
-// it. If the limiter cannot tell them, the request is sent to charged, which deals
-// with that.
+// peek sets the header fields of the caller's plan without charging the request. If
+// the limiter fails, the request goes to charged, which answers as OnLimiterFailure
+// says.
 func (a *api) peek(next, charged http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := a.caller(r)
@@ -71,18 +70,18 @@ func (a *api) peek(next, charged http.Handler) http.Handler {
 		}
 		h := w.Header()
 		d.SetHeaders(h)
-		h.Del("Retry-After") // is for requests that are refused
+		h.Del("Retry-After") // this request is not refused
 		if a.DraftHeaders {
 			d.SetDraftHeaders(h)
 		}
-		note(r, c, d, "uncharged")
+		setLogFields(r, c, d, "uncharged")
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), peekedKey{}, &d)))
 	})
 }
 
 type peekedKey struct{}
 
-// peekedDecision returns the decision that peek found, or nil.
+// peekedDecision returns the decision of peek, or nil.
 func peekedDecision(ctx context.Context) *ratelimit.Decision {
 	d, _ := ctx.Value(peekedKey{}).(*ratelimit.Decision)
 	return d

@@ -12,12 +12,12 @@ import (
 
 // allowOrigins returns the middleware for calls from web pages (the Fetch
 // standard), or nil if there are no origins. It answers preflights, which have no
-// key and are not charged, and so it is placed before the gate. They pass spare, so
-// that a flood of them is limited. Credentials mode is off: the page itself sends a
-// key, not the browser.
-func allowOrigins(origins []string, spare middleware.Middleware) middleware.Middleware {
+// key and are not charged, so it is placed before the gate. Preflights pass
+// limitUncharged, so a flood of them is limited. Credentials mode is off: the page
+// sends the key, not the browser.
+func allowOrigins(origins []string, limitUncharged middleware.Middleware) middleware.Middleware {
 	if len(origins) == 0 {
-		return nil // an empty list would mean all to package cors
+		return nil // package cors takes an empty list as all origins
 	}
 	allow := cors.New(cors.Options{
 		AllowedOrigins: origins,
@@ -31,7 +31,7 @@ func allowOrigins(origins []string, spare middleware.Middleware) middleware.Midd
 	}).Handler
 	return func(next http.Handler) http.Handler {
 		calls := allow(next)
-		preflights := spare(calls)
+		preflights := limitUncharged(calls)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if isPreflight(r) {
 				preflights.ServeHTTP(w, r)
@@ -47,8 +47,8 @@ func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// checkOrigins refuses what package cors would take for a pattern, which would admit
-// pages of any host with a matching name.
+// checkOrigins refuses text that package cors would take for a pattern, which would
+// allow pages of every host that matches.
 func checkOrigins(origins []string) error {
 	for i, origin := range origins {
 		if origin == "" || strings.Contains(origin, "*") {

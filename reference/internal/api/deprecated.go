@@ -36,11 +36,11 @@ func Deprecatable() []string {
 	return ids
 }
 
-// leaving returns the middlewares of the operations that are deprecated. Announce
-// puts the header fields on all responses for their paths, and is placed around the
-// gate. Remove answers for operations that are removed. It is placed inside the
-// gate, but before methods are told apart: a removed resource has none.
-func (a *api) leaving(resources []resource) (announce, remove []middleware.Middleware, err error) {
+// deprecationMiddlewares returns the middlewares of the deprecated operations. headers
+// set the header fields of all responses for their paths and are placed outside of the
+// gate. enforce answer 410 for operations that are removed. They are placed inside the
+// gate and before the method is checked: a removed resource has no methods.
+func (a *api) deprecationMiddlewares(resources []resource) (headers, enforce []middleware.Middleware, err error) {
 	for id, d := range a.Deprecations {
 		path, err := ownPath(resources, id)
 		if err != nil {
@@ -51,10 +51,10 @@ func (a *api) leaving(resources []resource) (announce, remove []middleware.Middl
 		if err != nil {
 			return nil, nil, fmt.Errorf("api: Config.Deprecations[%q]: %w", id, err)
 		}
-		announce = append(announce, deprecation.OnPath(path, declaration.Headers))
-		remove = append(remove, deprecation.OnPath(path, declaration.Enforce))
+		headers = append(headers, deprecation.OnPath(path, declaration.Headers))
+		enforce = append(enforce, deprecation.OnPath(path, declaration.Enforce))
 	}
-	return announce, remove, nil
+	return headers, enforce, nil
 }
 
 // ownPath returns the path on which an operation is the only one.
@@ -69,8 +69,8 @@ func ownPath(resources []resource, id string) (string, error) {
 	return "", fmt.Errorf("not one of %q, which can be deprecated", Deprecatable())
 }
 
-// countUse returns a function that reports the owner that uses an operation.
-// Requests with other methods on its path do not use it.
+// countUse returns the function that counts the use of an operation by owner.
+// Requests with other methods on its path do not count.
 func (a *api) countUse(id string) func(*http.Request) {
 	return func(r *http.Request) {
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok && isRead(r) {

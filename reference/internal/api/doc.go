@@ -9,10 +9,6 @@
 //		Anonymous: plans.Anonymous,
 //	})
 //
-// A handler never changes. To serve with other plans or other deprecations, make
-// a new one and replace the old one: nothing is lost, since usage, pets and keys
-// are in what the Config refers to.
-//
 // # The way of a request
 //
 // A request passes these steps in order until one of them answers it:
@@ -21,7 +17,7 @@
 //	Deprecation, Sunset and Link     on the path of a deprecated operation
 //	CORS                             answers preflights: 204, 429
 //	the OpenAPI document             /openapi.json, without a key: 429, 414, 412, 304
-//	authentication                   finds the principal and refuses nothing yet
+//	authentication                   adds the principal and refuses nothing yet
 //	ban and quota              429   of the key's owner, or else of the network
 //	length of the target       414
 //	key                        401   on all paths below /v1, whether they exist or not; 400 if there are two
@@ -39,7 +35,7 @@
 // for the document and CORS preflights among them, have a quota of their own
 // ([Config.Uncharged]).
 //
-// So every response has X-RateLimit-Limit, -Remaining and -Reset, except for those
-// that net/http writes by itself: 400 to what is not HTTP, 431 to a header section
-// that is too large, 417 to an unknown Expect.
+// Every response has X-RateLimit-Limit, -Remaining and -Reset, except for responses
+// that net/http writes: 400 to malformed HTTP, 431 to a header section that is too
+// large, 417 to an unknown Expect.
 package api

@@ -33,7 +33,7 @@ var errNoPet = apierror.New(http.StatusNotFound, codePetNotFound, "There is no p
 
 // listPets serves GET /v1/pets.
 func (a *api) listPets(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
-	query, err := parseListQuery(r.URL.RawQuery, a.limit)
+	query, err := parseListQuery(r.URL.RawQuery, a.pageLimit)
 	if err != nil {
 		return err
 	}

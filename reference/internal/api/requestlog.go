@@ -16,18 +16,18 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// notes are what the gate finds out about a request for its log line, which is
-// written outside the gate.
-type notes struct {
+// logFields are the fields of the log line that the gate finds out. The line is written
+// outside of the gate.
+type logFields struct {
 	outcome   string // allowed, limited, banned, uncharged, undecided; "" if not counted
 	key       string // ID of the key
 	plan      string // name of the plan that the request was counted under
 	remaining int64  // of the applicable quota, unless undecided
 }
 
-// note notes what became of the request at the limiter.
-func note(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, outcome string) {
-	n := &visitOf(r.Context()).notes
+// setLogFields records the decision of the limiter for the log line.
+func setLogFields(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, outcome string) {
+	n := &requestInfoOf(r.Context()).logFields
 	n.outcome, n.plan = outcome, c.Plan.Name()
 	if outcome != undecided {
 		n.remaining = d.Remaining()
@@ -37,27 +37,27 @@ func note(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, outcome str
 	}
 }
 
-// observe notes the decision of the limiter.
+// observe records a decision for the log.
 func observe(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
 	outcome := d.Outcome.String()
 	if err != nil {
 		outcome = undecided
 	}
-	note(r, c, d, outcome)
+	setLogFields(r, c, d, outcome)
 }
 
 // undecided is the outcome of a request that the limiter failed to decide.
 const undecided = "undecided"
 
-// observeUncharged notes the same of a request that is not charged.
+// observeUncharged does the same for a request that is not charged.
 func observeUncharged(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
 	switch {
 	case err != nil:
-		note(r, c, d, undecided)
+		setLogFields(r, c, d, undecided)
 	case d.Allowed():
-		note(r, c, d, "uncharged")
+		setLogFields(r, c, d, "uncharged")
 	default:
-		note(r, c, d, d.Outcome.String())
+		setLogFields(r, c, d, d.Outcome.String())
 	}
 }
 
@@ -74,8 +74,8 @@ func (a *api) logRequests(next http.Handler) http.Handler {
 			return
 		}
 		begin := a.Now()
-		v := visitOf(ctx)
-		n := &v.notes
+		v := requestInfoOf(ctx)
+		n := &v.logFields
 		t := response.Track(w)
 		aborted := true
 		defer func() { // also if the response is aborted by a panic

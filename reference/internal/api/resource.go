@@ -70,7 +70,7 @@ func (a *api) handler(serve serveFunc) http.Handler {
 	return a.errors.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
 		defer cancel()
-		return failure(w, serve(ctx, w, r))
+		return storeError(w, serve(ctx, w, r))
 	})
 }
 

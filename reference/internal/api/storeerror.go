@@ -12,11 +12,12 @@ import (
 var errUnavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
 	"The service is temporarily unavailable. Wait as long as Retry-After says.")
 
-// retryAfter is how many seconds a client must wait while the store fails.
+// retryAfter is the Retry-After of such a 503, in seconds.
 const retryAfter = "5"
 
-// failure makes a 503 of the errors that mean "not now".
-func failure(w http.ResponseWriter, err error) error {
+// storeError turns errors that can pass, such as a timeout, into a 503. It returns any
+// other error as it is.
+func storeError(w http.ResponseWriter, err error) error {
 	switch {
 	case errors.Is(err, errUnavailable):
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):

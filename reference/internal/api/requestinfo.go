@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/animalstore/gatehouse/middleware/clientip"
+)
+
+// A route is the pattern that a request matches. Code that treats operations
+// differently must use the route and never the path of the request, which has many
+// spellings: /v1/%75sage is /v1/usage (RFC 3986 section 2.3).
+type route struct {
+	pattern string // the path pattern, such as "/v1/pets/{petId}"; "" if no pattern matches
+	page    bool   // a page that needs no key
+	usage   bool   // the operation getUsage
+}
+
+// routeOf returns the route of a request. HEAD has the route of GET.
+func (a *api) routeOf(r *http.Request) route {
+	if p := r.URL.EscapedPath(); path.Clean(p) != p {
+		return route{} // ServeMux would redirect, which is answered with 404
+	}
+	if _, pattern := a.service.Handler(r); pattern != "" {
+		return route{pattern: pathOf(pattern), usage: pattern == http.MethodGet+" "+usagePath}
+	}
+	_, pattern := a.site.Handler(r)
+	return route{pattern: pathOf(pattern), page: pattern != ""}
+}
+
+// pathOf cuts the method off a pattern.
+func pathOf(pattern string) string {
+	_, p, _ := strings.Cut(pattern, " ")
+	return p
+}
+
+// requestInfo is what the middlewares share about one request. It is also the
+// context of the request, which saves an allocation.
+type requestInfo struct {
+	context.Context
+	route   route
+	network string // subject of the client without a key
+	proxied error  // why network is that of a proxy; nil: it is that of the client
+	logFields
+}
+
+type requestInfoKey struct{}
+
+func (info *requestInfo) Value(key any) any {
+	if _, ok := key.(requestInfoKey); ok {
+		return info
+	}
+	return info.Context.Value(key)
+}
+
+// requestInfoOf returns what addInfo has added to a request.
+func requestInfoOf(ctx context.Context) *requestInfo {
+	info, _ := ctx.Value(requestInfoKey{}).(*requestInfo)
+	return info
+}
+
+// addInfo is a middleware that adds the route and the network of a request.
+func (a *api) addInfo(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		addr, err := a.Client.Resolve(r)
+		info := &requestInfo{Context: r.Context(), route: a.routeOf(r), network: clientip.NetworkSubject(addr), proxied: err}
+		next.ServeHTTP(w, r.WithContext(info))
+	})
+}
