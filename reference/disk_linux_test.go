@@ -95,8 +95,8 @@ func TestFullDisk(t *testing.T) {
 			return err == nil && strings.Contains(string(a.body), `"usage":"ok"`)
 		})
 	}
-	if n := len(p.logged("saving fails, and is tried again")); n > 1 {
-		t.Errorf("the log says %d times that saving fails, want once at most", n)
+	if n := len(p.logged("cannot save; the server keeps trying")); n > 1 {
+		t.Errorf("the log says %d times that it cannot save, want once at most", n)
 	}
 	before, usedBefore := petIDs(t, p, key), used(t, p, key)
 	err = p.stop()

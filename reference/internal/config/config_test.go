@@ -21,13 +21,13 @@ func TestPlanOfAKey(t *testing.T) {
 	}{
 		{"free", nil, "free [60/minute]"},
 		{"enterprise", []string{"1000000/day", "5000/minute"}, "enterprise [5000/minute 1000000/day]"},
-		{"free", []string{"1/day"}, "plan free has its own quotas; a key cannot bring others"},
-		{"enterprise", nil, "plan enterprise is custom: its keys bring quotas such as 5000/minute"},
+		{"free", []string{"1/day"}, "plan free has fixed quotas; remove the quotas of the key"},
+		{"enterprise", nil, "plan enterprise is custom; give the key quotas such as 5000/minute"},
 		{"enterprise", []string{"5000"}, `quota "5000": …`},
 		{"enterprise", []string{"1/minute", "2/60s"}, `plan "enterprise": quota 2: …`},
-		{"gold", nil, `there is no plan "gold"; the plans are free, enterprise`},
-		{"anonymous", nil, `there is no plan "anonymous"; the plans are free, enterprise`},
-		{"", nil, `there is no plan ""; the plans are free, enterprise`},
+		{"gold", nil, `unknown plan "gold"; the plans are free, enterprise`},
+		{"anonymous", nil, `unknown plan "anonymous"; the plans are free, enterprise`},
+		{"", nil, `unknown plan ""; the plans are free, enterprise`},
 	} {
 		plan, err := c.Plans.Of(tt.plan, tt.quotas)
 		got := errorText(err)
@@ -130,7 +130,7 @@ func TestFlagsForKong(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.Parse([]string{"--help"})
-	for _, o := range outsiders {
+	for _, o := range overrides {
 		if o.name == "admin_token" {
 			continue // no flag
 		}

@@ -23,14 +23,14 @@ func (d *decoder) at(n *node) place { return place{d.file, n.line, n.column} }
 // fields are the members that a group can have, each with the function that reads it.
 type fields map[string]func(n *node, setting string)
 
-// inFile returns the settings that only the file can give.
-func (d *decoder) inFile() fields {
+// fileOnlySettings returns the settings that only the file can set.
+func (d *decoder) fileOnlySettings() fields {
 	return fields{
 		"draft_headers":    d.draftHeaders,
 		"on_redis_failure": d.onRedisFailure,
 		"trusted_proxies":  d.trustedProxies,
 		"cors_origins":     d.corsOrigins,
-		"penalty":          func(*node, string) {}, // see decode
+		"penalty":          func(*node, string) {}, // decode reads it first
 		"plans":            d.plans,
 		"anonymous":        d.anonymous,
 		"uncharged":        d.uncharged,
@@ -40,9 +40,9 @@ func (d *decoder) inFile() fields {
 
 // decode sets everything in the file.
 func (d *decoder) decode(root *node) {
-	f := d.inFile()
-	for _, o := range outsiders {
-		f[o.name] = func(n *node, setting string) { d.outside(n, setting, o) }
+	f := d.fileOnlySettings()
+	for _, o := range overrides {
+		f[o.name] = func(n *node, setting string) { d.override(n, setting, o) }
 	}
 	// Plans contain the penalty, so the penalty is read first.
 	for _, m := range root.members {
@@ -73,7 +73,7 @@ func (d *decoder) group(n *node, setting string, known fields) {
 	}
 }
 
-// mark remembers where a setting was given.
+// mark records where a setting was set.
 func (d *decoder) mark(setting string, n *node) { d.c.places[setting] = d.at(n).String() }
 
 // is reports whether the value is of the wanted kind. If not, it adds a mistake.
@@ -92,7 +92,7 @@ func (d *decoder) is(n *node, setting string, want kind, example string) bool {
 	return false
 }
 
-func (d *decoder) outside(n *node, setting string, o outside) {
+func (d *decoder) override(n *node, setting string, o override) {
 	example := "text"
 	switch {
 	case o.kind == number:
@@ -132,7 +132,7 @@ func (d *decoder) trustedProxies(n *node, setting string) {
 			_, err = clientip.FromXForwardedFor(prefixes)
 		}
 		if err != nil {
-			d.add(d.at(item), fmt.Sprintf("%s[%d]", setting, i), "%v", unprefixed(err, "clientip: ", "trusted proxies: "))
+			d.add(d.at(item), fmt.Sprintf("%s[%d]", setting, i), "%v", trimPrefixes(err, "clientip: ", "trusted proxies: "))
 			continue
 		}
 		d.c.TrustedProxies = append(d.c.TrustedProxies, prefixes...)

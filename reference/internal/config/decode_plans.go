@@ -144,14 +144,14 @@ func (d *decoder) plan(n *node, setting, name string, penalty ratelimit.Penalty,
 		path := fmt.Sprintf("%s[%d]", setting, i)
 		q, err := ratelimit.ParseQuota(item.text)
 		if err != nil {
-			d.add(d.at(item), path, "%v", unprefixed(err, "ratelimit: "))
+			d.add(d.at(item), path, "%v", trimPrefixes(err, "ratelimit: "))
 			return nil
 		}
 		quotas = append(quotas, q)
 		// Each quota is checked with those before it, so that the error names the
 		// one that conflicts.
 		if plan, err = ratelimit.NewPlan(name, penalty, quotas...); err != nil {
-			d.add(d.at(item), path, "%v", unprefixed(err, fmt.Sprintf("ratelimit: plan %q: ", name), fmt.Sprintf("quota %d: ", i+1)))
+			d.add(d.at(item), path, "%v", trimPrefixes(err, fmt.Sprintf("ratelimit: plan %q: ", name), fmt.Sprintf("quota %d: ", i+1)))
 			return nil
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ofKubernetes matches the variables that Kubernetes sets in every container beside
-// a service named petstore or petstore-….
+// ofKubernetes matches the variables that Kubernetes sets in every container for a
+// service named petstore or petstore-….
 var ofKubernetes = regexp.MustCompile(`^PETSTORE_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 
 // CheckEnvironment returns an error that names each variable in environ, which is
@@ -17,11 +17,11 @@ var ofKubernetes = regexp.MustCompile(`^PETSTORE_([A-Z0-9_]+_)?(SERVICE_HOST|SER
 // services are not errors.
 func CheckEnvironment(environ []string) error {
 	known := []string{variable("config")}
-	for _, o := range outsiders {
+	for _, o := range overrides {
 		known = append(known, variable(o.name))
 	}
 	candidates := slices.Clone(known)
-	for setting := range (&decoder{}).inFile() {
+	for setting := range (&decoder{}).fileOnlySettings() {
 		candidates = append(candidates, variable(setting))
 	}
 	slices.Sort(candidates)
@@ -31,12 +31,12 @@ func CheckEnvironment(environ []string) error {
 		if !strings.HasPrefix(name, variable("")) || slices.Contains(known, name) || ofKubernetes.MatchString(name) {
 			continue
 		}
-		if setting := fileOnly(name); setting != "" {
+		if setting := fileOnlySetting(name); setting != "" {
 			r.add(place{text: name}, "", "%s can only be set in the settings file, which --config or %s names", setting, variable("config"))
 			continue
 		}
 		meant := nearest(name, candidates)
-		if setting := fileOnly(meant); setting != "" {
+		if setting := fileOnlySetting(meant); setting != "" {
 			meant = setting + " in the settings file"
 		}
 		r.add(place{text: name}, "", "unknown variable; did you mean %s?", meant)
@@ -44,10 +44,10 @@ func CheckEnvironment(environ []string) error {
 	return r.err()
 }
 
-// fileOnly returns the setting that a variable stands for, if only the file can give
+// fileOnlySetting returns the setting that a variable names, if only the file can set
 // it: plans for PETSTORE_PLANS and PETSTORE_PLANS_FREE.
-func fileOnly(name string) string {
-	for setting := range (&decoder{}).inFile() {
+func fileOnlySetting(name string) string {
+	for setting := range (&decoder{}).fileOnlySettings() {
 		if v := variable(setting); name == v || strings.HasPrefix(name, v+"_") {
 			return setting
 		}

@@ -1,12 +1,9 @@
 package config
 
-import (
-	"strings"
-)
+import "strings"
 
-// Flags are the settings that the command line can give; nil is one that it did
-// not. The tags are for kong, so that a command embeds Flags and passes it on to
-// [Load].
+// Flags are the settings of the command line. Nil: the flag was not given. The tags
+// are for kong: a command embeds Flags and passes it to [Load].
 type Flags struct {
 	Config      *string `name:"config" placeholder:"FILE" help:"Read settings from this YAML file ($$PETSTORE_CONFIG)."`
 	Listen      *string `name:"listen" placeholder:"HOST:PORT" help:"Serve the API here ($$PETSTORE_LISTEN)."`
@@ -21,21 +18,21 @@ type Flags struct {
 	DrainDelay               *string `name:"drain-delay" placeholder:"DURATION" help:"After SIGTERM, keep serving for this long while not ready, so that load balancers notice. Default 0s ($$PETSTORE_DRAIN_DELAY)."`
 }
 
-// An outside setting can be given outside the file as well.
-type outside struct {
+// An override is a setting that the environment or a flag can set too.
+type override struct {
 	name string // in the file
 	kind kind   // in the file
 	flag func(Flags) *string
 	set  func(c *Config, text string) error
 
-	example string // of what else than text is wanted; "" if text is
+	example string // what the value must be; "": text
 }
 
-// noFlag is for what other users of the machine must not see in the list of
+// noFlag is for secrets: other users of the machine can see flags in the list of
 // processes.
 func noFlag(Flags) *string { return nil }
 
-var outsiders = []outside{
+var overrides = []override{
 	{"listen", text, func(f Flags) *string { return f.Listen }, (*Config).setListen, ""},
 	{"admin_listen", text, func(f Flags) *string { return f.AdminListen }, (*Config).setAdminListen, ""},
 	{"admin_token", text, noFlag, (*Config).setAdminToken, ""},
@@ -54,9 +51,9 @@ func variable(name string) string { return "PETSTORE_" + strings.ToUpper(name) }
 // flagName returns the flag of a setting.
 func flagName(name string) string { return "--" + strings.ReplaceAll(name, "_", "-") }
 
-// overlay sets what the environment gives, and over it what the flags give.
-func (c *Config) overlay(flags Flags, lookupEnv func(string) (string, bool), r *report) {
-	for _, o := range outsiders {
+// applyOverrides sets the values of the environment, then those of the flags.
+func (c *Config) applyOverrides(flags Flags, lookupEnv func(string) (string, bool), r *report) {
+	for _, o := range overrides {
 		value, from := "", ""
 		if v, ok := lookupEnv(variable(o.name)); ok {
 			value, from = v, variable(o.name)

@@ -53,7 +53,7 @@ func read(name string, content []byte, flags Flags, lookupEnv func(string) (stri
 	if root := parseYAML(name, content, &r); root != nil {
 		(&decoder{&r, name, c}).decode(root)
 	}
-	c.overlay(flags, lookupEnv, &r)
+	c.applyOverrides(flags, lookupEnv, &r)
 	if err := r.err(); err != nil {
 		return nil, err
 	}

@@ -8,15 +8,15 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// anonymous is the name of the plan for callers without a valid key. No key can
+// anonymous is the name of the plan of callers without a valid key. A key cannot
 // have it.
 const anonymous = "anonymous"
 
 // uncharged is the name of the plan of requests that are not charged.
 const uncharged = "uncharged"
 
-// A Plan is what a key can be issued with: a name, and either quotas or the
-// right of each key to bring its own.
+// A Plan is a plan that a key can have. Either its quotas are fixed, or it is custom
+// and each key has its own.
 type Plan struct {
 	name    string
 	plan    *ratelimit.Plan   // nil if custom
@@ -26,10 +26,10 @@ type Plan struct {
 // Name returns the name.
 func (p Plan) Name() string { return p.name }
 
-// Custom reports whether each key brings its own quotas.
+// Custom reports whether each key has its own quotas.
 func (p Plan) Custom() bool { return p.plan == nil }
 
-// Fixed returns the plan that all its keys share, nil if it is custom.
+// Fixed returns the plan of all its keys, or nil if it is custom.
 func (p Plan) Fixed() *ratelimit.Plan { return p.plan }
 
 // Plans are the plans that a key can have, in the order of the file.
@@ -44,8 +44,7 @@ func (ps Plans) Names() []string {
 	return names
 }
 
-// setDefaultPlans sets the plans of a server whose settings have none, with the
-// penalty of c.
+// setDefaultPlans sets the default plans with the penalty of c.
 func (c *Config) setDefaultPlans() {
 	fixed := func(name string, quotas ...ratelimit.Quota) Plan {
 		return Plan{name: name, plan: ratelimit.MustPlan(name, c.Penalty, quotas...)}
@@ -61,44 +60,44 @@ func (c *Config) setDefaultPlans() {
 }
 
 // Of returns the plan of a key that was issued with the named plan and these
-// quotas, such as "5000/minute". A custom plan needs quotas, and no other takes
-// any. The errors are for the person who issues the key.
+// quotas, such as "5000/minute". A custom plan requires quotas, every other plan
+// refuses them. The errors tell an operator what to do.
 func (ps Plans) Of(name string, quotas []string) (*ratelimit.Plan, error) {
 	for _, p := range ps {
 		if p.name == name {
 			return p.of(quotas)
 		}
 	}
-	return nil, fmt.Errorf("there is no plan %q; the plans are %s", name, strings.Join(ps.Names(), ", "))
+	return nil, fmt.Errorf("unknown plan %q; the plans are %s", name, strings.Join(ps.Names(), ", "))
 }
 
 func (p Plan) of(quotas []string) (*ratelimit.Plan, error) {
 	if !p.Custom() {
 		if len(quotas) > 0 {
-			return nil, fmt.Errorf("plan %s has its own quotas; a key cannot bring others", p.name)
+			return nil, fmt.Errorf("plan %s has fixed quotas; remove the quotas of the key", p.name)
 		}
 		return p.plan, nil
 	}
 	if len(quotas) == 0 {
-		return nil, fmt.Errorf("plan %s is custom: its keys bring quotas such as 5000/minute", p.name)
+		return nil, fmt.Errorf("plan %s is custom; give the key quotas such as 5000/minute", p.name)
 	}
 	parsed := make([]ratelimit.Quota, len(quotas))
 	for i, text := range quotas {
 		q, err := ratelimit.ParseQuota(text)
 		if err != nil {
-			return nil, unprefixed(err, "ratelimit: ")
+			return nil, trimPrefixes(err, "ratelimit: ")
 		}
 		parsed[i] = q
 	}
 	plan, err := ratelimit.NewPlan(p.name, p.penalty, parsed...)
 	if err != nil {
-		return nil, unprefixed(err, "ratelimit: ")
+		return nil, trimPrefixes(err, "ratelimit: ")
 	}
 	return plan, nil
 }
 
-// unprefixed drops from an error's text what means nothing to the author of a file.
-func unprefixed(err error, prefixes ...string) error {
+// trimPrefixes removes prefixes of an error that mean nothing to the author of a file.
+func trimPrefixes(err error, prefixes ...string) error {
 	text := err.Error()
 	for _, prefix := range prefixes {
 		text = strings.TrimPrefix(text, prefix)

@@ -92,7 +92,7 @@ func TestWhyRedisCannotBeUsedIsNamed(t *testing.T) {
 			c := testSettings(t)
 			c.Redis = []string{fmt.Sprintf(tt.url, addr)}
 			var log bytes.Buffer
-			s, err := open(t.Context(), c, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, new(progress))
+			s, err := open(t.Context(), c, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, new(startup))
 			if err != nil {
 				t.Fatalf("open = %v, want that the server starts without Redis", err)
 			}

@@ -42,7 +42,7 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 // is kept.
 func runOn(ctx context.Context, c *config.Config, o Options, l *listeners, open opener) error {
 	defer l.close() // once they are served this does nothing
-	p := new(progress)
+	p := new(startup)
 	operator, err := newAdmin(c, o, p)
 	if err != nil {
 		return err
@@ -53,11 +53,11 @@ func runOn(ctx context.Context, c *config.Config, o Options, l *listeners, open 
 }
 
 // An opener is a function like [open].
-type opener func(context.Context, *config.Config, Options, *progress) (*state, error)
+type opener func(context.Context, *config.Config, Options, *startup) (*state, error)
 
 // serveAPI opens everything that is kept and serves the API until ctx ends. If ctx
 // ends before it serves, that is no error.
-func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p *progress, open opener) (err error) {
+func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p *startup, open opener) (err error) {
 	s, err := open(ctx, c, o, p)
 	if ctx.Err() != nil && err != nil {
 		return o.endedEarly(err)
@@ -123,7 +123,7 @@ func serve(ctx context.Context, l *listeners, operator *server.Server, serveAPI 
 }
 
 // newAdmin returns the server of the admin listener.
-func newAdmin(c *config.Config, o Options, p *progress) (*server.Server, error) {
+func newAdmin(c *config.Config, o Options, p *startup) (*server.Server, error) {
 	handler, err := admin.New(admin.Config{
 		Bans:   bans{p},
 		Token:  c.AdminToken.Reveal(),

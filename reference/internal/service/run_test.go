@@ -82,8 +82,8 @@ func (l *listeners) get(t *testing.T, path string) (status int, body string) {
 func TestAdminListenerAnswersDuringTheStart(t *testing.T) {
 	l := testListeners(t)
 	loading, loaded := make(chan bool), make(chan bool)
-	slow := func(ctx context.Context, c *config.Config, o Options, p *progress) (*state, error) {
-		p.enter("loading usage")
+	slow := func(ctx context.Context, c *config.Config, o Options, p *startup) (*state, error) {
+		p.setStep("loading usage")
 		close(loading)
 		<-loaded
 		return open(ctx, c, o, p)
@@ -122,11 +122,11 @@ func TestAdminListenerAnswersDuringTheStart(t *testing.T) {
 // A server that is told to end while it starts has nothing to complain about.
 func TestTheStartCanBeInterrupted(t *testing.T) {
 	for name, opener := range map[string]opener{
-		"while it opens": func(ctx context.Context, _ *config.Config, _ Options, _ *progress) (*state, error) {
+		"while it opens": func(ctx context.Context, _ *config.Config, _ Options, _ *startup) (*state, error) {
 			<-ctx.Done()
 			return nil, errors.New("interrupted (9)")
 		},
-		"after it opened": func(ctx context.Context, c *config.Config, o Options, p *progress) (*state, error) {
+		"after it opened": func(ctx context.Context, c *config.Config, o Options, p *startup) (*state, error) {
 			s, err := open(context.WithoutCancel(ctx), c, o, p)
 			<-ctx.Done()
 			return s, err
@@ -146,7 +146,7 @@ func TestTheStartCanBeInterrupted(t *testing.T) {
 	}
 }
 
-func TestADamagedUsageFileIsSetAside(t *testing.T) {
+func TestADamagedUsageFileIsRenamed(t *testing.T) {
 	noise := bytes.Repeat([]byte("noise"), 20_000)
 	for name, damage := range map[string]func(t *testing.T, path string){
 		"not a database": func(t *testing.T, path string) {
@@ -180,7 +180,7 @@ func TestADamagedUsageFileIsSetAside(t *testing.T) {
 			o := Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Notice: io.Discard}
 			start := func() *state {
 				t.Helper()
-				s, err := open(t.Context(), c, o, new(progress))
+				s, err := open(t.Context(), c, o, new(startup))
 				if err != nil {
 					t.Fatalf("open = %v", err)
 				}
@@ -201,15 +201,15 @@ func TestADamagedUsageFileIsSetAside(t *testing.T) {
 			if err := errors.Join(s.limiter.Ban(t.Context(), "owner:bob", time.Hour), s.close()); err != nil {
 				t.Fatal(err)
 			}
-			if !strings.Contains(log.String(), "level=WARN msg=\"the usage file is damaged and was set aside") {
+			if !strings.Contains(log.String(), "level=WARN msg=\"the usage file is damaged and was renamed") {
 				t.Errorf("the log is %q, want a warning", log.String())
 			}
-			aside, err := filepath.Glob(usagePath + ".damaged-????????T??????.???Z")
-			if err != nil || len(aside) != 1 {
-				t.Fatalf("set aside is %v, %v; want one file whose name ends with the time", aside, err)
+			renamed, err := filepath.Glob(usagePath + ".damaged-????????T??????.???Z")
+			if err != nil || len(renamed) != 1 {
+				t.Fatalf("renamed file is %v, %v; want one file whose name ends with the time", renamed, err)
 			}
-			if kept, err := os.ReadFile(aside[0]); err != nil || !bytes.Equal(kept, damaged) {
-				t.Errorf("the file set aside is not the one that was damaged (%v)", err)
+			if kept, err := os.ReadFile(renamed[0]); err != nil || !bytes.Equal(kept, damaged) {
+				t.Errorf("the file renamed file is not the one that was damaged (%v)", err)
 			}
 			s = start()
 			defer s.close()

@@ -10,9 +10,9 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/persist"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
-	"github.com/animalstore/gatehouse/reference/internal/usage"
 )
 
 // state is what outlives a handler: when plans or deprecations change, a new
@@ -21,8 +21,8 @@ type state struct {
 	logger  *slog.Logger
 	store   store.Store
 	limiter limiter
-	uses    *usage.Deprecated
-	saver   *usage.Saver
+	uses    *persist.DeprecatedUse
+	saver   *persist.Saver
 	shared  *shared     // nil: limits are kept in this process
 	closers []io.Closer // in the order in which they were opened
 }
@@ -34,34 +34,34 @@ type limiter interface {
 }
 
 // open opens everything that is kept.
-func open(ctx context.Context, c *config.Config, o Options, p *progress) (_ *state, err error) {
-	s := &state{logger: o.Logger, uses: usage.NewDeprecated(time.Now)}
+func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *state, err error) {
+	s := &state{logger: o.Logger, uses: persist.NewDeprecatedUse(time.Now)}
 	defer func() {
 		if err != nil {
 			s.close()
 		}
 	}()
-	p.enter("opening the database")
+	p.setStep("opening the database")
 	if s.store, err = sqlite.Open(ctx, c.Database, sqlite.Options{}); err != nil {
 		return nil, err
 	}
 	s.closers = append(s.closers, s.store)
-	tasks := []usage.Task{s.uses.Task(s.store)}
+	tasks := []persist.Task{s.uses.Task(s.store)}
 	if len(c.Redis) > 0 {
-		p.enter("connecting to Redis")
+		p.setStep("connecting to Redis")
 		if s.shared, err = s.openShared(ctx, c); err != nil {
 			return nil, err
 		}
 		s.limiter = s.shared
 	} else {
-		p.enter("loading usage")
+		p.setStep("loading usage")
 		task, err := s.openEmbedded(ctx, c)
 		if err != nil {
 			return nil, err
 		}
 		tasks = append(tasks, task)
 	}
-	s.saver = usage.StartSaver(o.Logger, tasks...)
+	s.saver = persist.StartSaver(o.Logger, tasks...)
 	s.closers = append(s.closers, s.saver)
 	return s, nil
 }

@@ -17,7 +17,7 @@ type Store struct {
 	writes *sql.DB // one connection, which writer holds
 	reads  *sql.DB
 	writer *writer
-	files  *presence
+	files  *openedFiles
 
 	pet, listPets, listStatus                       *sql.Stmt // read
 	keyByDigest, listKeys, listUse, ping            *sql.Stmt // read
@@ -63,7 +63,7 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if err = s.prepareStatements(ctx); err != nil {
 		return nil, s.explain("open", err)
 	}
-	if s.files, err = s.watch(); err != nil {
+	if s.files, err = s.openedFiles(); err != nil {
 		return nil, err
 	}
 	s.writer.check = s.files.check

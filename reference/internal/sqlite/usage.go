@@ -33,7 +33,7 @@ type Usage struct {
 	file
 	closed atomic.Bool
 	db     *sql.DB // one connection
-	files  *presence
+	files  *openedFiles
 
 	header, setHeader  *sql.Stmt
 	all, set, drop     *sql.Stmt
@@ -98,7 +98,7 @@ func OpenUsage(ctx context.Context, path string, o Options) (_ *Usage, err error
 			return nil, u.explain("open", err)
 		}
 	}
-	if u.files, err = u.watch(); err != nil {
+	if u.files, err = u.openedFiles(); err != nil {
 		return nil, err
 	}
 	return u, nil

@@ -1,4 +1,4 @@
-package usage
+package persist
 
 import (
 	"context"
@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// Interval is the time from one save to the next. It is shorter than the second
-// that a killed process may lose, because a save takes time itself.
+// Interval is the time between two saves. It is shorter than the second of usage that
+// a killed process may lose, because a save takes time.
 const Interval = 500 * time.Millisecond
 
-// lastSave is how long the last save may take, when a process ends.
-const lastSave = 10 * time.Second
+// lastSaveTimeout bounds the last save when the process ends.
+const lastSaveTimeout = 10 * time.Second
 
-// A Task saves something again and again.
+// A Task saves something at every [Interval].
 type Task struct {
-	Name string                      // what is saved, for people
+	Name string                      // what is saved, for the log
 	Save func(context.Context) error // saves what changed since it last returned nil
 }
 
-// A Saver carries out tasks every [Interval], each by itself, so that none waits for
-// the database of another. One that fails is tried again, and the log says when
-// it begins to fail and when that is over. A Saver is made by [StartSaver] and safe
-// for concurrent use.
+// A Saver runs tasks at every [Interval], each in a goroutine of its own, so that none
+// waits for the database of another. A task that fails runs again, and the log says
+// when it begins to fail and when it succeeds again. [StartSaver] returns a Saver. It
+// is safe for concurrent use.
 type Saver struct {
 	logger *slog.Logger
 	tasks  []Task
@@ -33,10 +33,10 @@ type Saver struct {
 	loops  sync.WaitGroup // one for each task
 
 	mu       sync.Mutex
-	failures []error // of each task, what its last save came to
+	failures []error // the error of the last save of each task
 }
 
-// StartSaver starts to carry out the tasks, until Close.
+// StartSaver runs the tasks until Close.
 func StartSaver(logger *slog.Logger, tasks ...Task) *Saver {
 	s := &Saver{logger: logger, tasks: tasks, failures: make([]error, len(tasks)), stop: make(chan struct{})}
 	for i := range tasks {
@@ -62,7 +62,7 @@ func (s *Saver) save(ctx context.Context, i int) {
 	task := s.tasks[i]
 	err := task.Save(ctx)
 	if err != nil {
-		err = fmt.Errorf("%s cannot be saved: %w", task.Name, err)
+		err = fmt.Errorf("cannot save %s: %w", task.Name, err)
 	}
 	s.mu.Lock()
 	before := s.failures[i]
@@ -70,25 +70,25 @@ func (s *Saver) save(ctx context.Context, i int) {
 	s.mu.Unlock()
 	switch {
 	case before == nil && err != nil:
-		s.logger.Error("saving fails, and is tried again", slog.String("what", task.Name), slog.Any("error", err))
+		s.logger.Error("cannot save; the server keeps trying", slog.String("what", task.Name), slog.Any("error", err))
 	case before != nil && err == nil:
-		s.logger.Info("saving works again", slog.String("what", task.Name))
+		s.logger.Info("can save again", slog.String("what", task.Name))
 	}
 }
 
-// Err returns what cannot be saved at present and why, or nil.
+// Err returns an error that says what cannot be saved and why, or nil.
 func (s *Saver) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.failures...)
 }
 
-// Close ends the goroutines, carries out each task once more, and returns what could
-// not be saved. It must be called once.
+// Close ends the goroutines, runs each task once more, and returns what could not be
+// saved. It must be called once.
 func (s *Saver) Close() error {
 	close(s.stop)
 	s.loops.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), lastSave)
+	ctx, cancel := context.WithTimeout(context.Background(), lastSaveTimeout)
 	defer cancel()
 	for i := range s.tasks {
 		s.save(ctx, i)

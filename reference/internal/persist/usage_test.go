@@ -1,4 +1,4 @@
-package usage_test
+package persist_test
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/reference/internal/persist"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
-	"github.com/animalstore/gatehouse/reference/internal/usage"
 )
 
 var plan = ratelimit.MustPlan("test", ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour},
@@ -38,7 +38,7 @@ func openUsage(t *testing.T, path string) *sqlite.Usage {
 
 func load(t *testing.T, db store.Usage, now time.Time) *memory.Limiter {
 	t.Helper()
-	l, damaged, err := usage.Load(t.Context(), db, memory.Options{Now: at(now)})
+	l, damaged, err := persist.Load(t.Context(), db, memory.Options{Now: at(now)})
 	if err != nil || damaged != 0 {
 		t.Fatalf("Load = %d damaged, %v, want none", damaged, err)
 	}
@@ -56,7 +56,7 @@ func take(t *testing.T, l *memory.Limiter, subject string, n int) {
 
 func save(t *testing.T, l *memory.Limiter, db store.Usage, now time.Time) {
 	t.Helper()
-	if err := usage.LimiterTask(l, db, at(now)).Save(t.Context()); err != nil {
+	if err := persist.LimiterTask(l, db, at(now)).Save(t.Context()); err != nil {
 		t.Fatalf("saving = %v", err)
 	}
 }
@@ -186,7 +186,7 @@ func TestADamagedRecordIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	restored, damaged, err := usage.Load(t.Context(), db, memory.Options{Now: at(noon)})
+	restored, damaged, err := persist.Load(t.Context(), db, memory.Options{Now: at(noon)})
 	if err != nil || damaged != 2 {
 		t.Fatalf("Load = %d damaged, %v, want 2 and no error", damaged, err)
 	}
@@ -217,9 +217,9 @@ func TestStateThatCannotBeRead(t *testing.T) {
 			if err := db.SaveUsage(t.Context(), tt.header, nil); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err := usage.Load(t.Context(), db, memory.Options{})
+			_, _, err := persist.Load(t.Context(), db, memory.Options{})
 			switch {
-			case errors.Is(err, usage.ErrDamaged) != tt.damaged:
+			case errors.Is(err, persist.ErrDamaged) != tt.damaged:
 				t.Errorf("Load = %v, want that it is damaged: %v", err, tt.damaged)
 			case !tt.damaged && (err == nil || !strings.Contains(err.Error(), "delete the usage file")):
 				t.Errorf("Load = %v, want an error that says what to do", err)
@@ -245,7 +245,7 @@ func TestAFailedSaveIsMadeUpFor(t *testing.T) {
 	db := &failing{Usage: openUsage(t, filepath.Join(t.TempDir(), "usage")), err: errors.New("disk full")}
 	l := load(t, db, noon)
 	take(t, l, "owner:ada", 10)
-	task := usage.LimiterTask(l, db, at(noon))
+	task := persist.LimiterTask(l, db, at(noon))
 	if err := task.Save(t.Context()); !errors.Is(err, db.err) {
 		t.Errorf("saving to a full disk = %v, want its error", err)
 	}

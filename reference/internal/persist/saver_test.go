@@ -1,4 +1,4 @@
-package usage_test
+package persist_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/animalstore/gatehouse/reference/internal/usage"
+	"github.com/animalstore/gatehouse/reference/internal/persist"
 )
 
 // counter is a task that counts its saves and fails with what it is told to.
@@ -22,8 +22,8 @@ type counter struct {
 	err   error
 }
 
-func (c *counter) task(name string) usage.Task {
-	return usage.Task{Name: name, Save: func(context.Context) error {
+func (c *counter) task(name string) persist.Task {
+	return persist.Task{Name: name, Save: func(context.Context) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.saves++
@@ -51,7 +51,7 @@ func newLog() (*bytes.Buffer, *slog.Logger) {
 func TestSaverSavesAtLeastOnceASecondAndAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a, b counter
-		s := usage.StartSaver(slog.New(slog.DiscardHandler), a.task("a"), b.task("b"))
+		s := persist.StartSaver(slog.New(slog.DiscardHandler), a.task("a"), b.task("b"))
 		for second := 1; second <= 10; second++ {
 			time.Sleep(time.Second)
 			synctest.Wait()
@@ -74,8 +74,8 @@ func TestATaskThatHangsHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c counter
 		release := make(chan struct{})
-		s := usage.StartSaver(slog.New(slog.DiscardHandler),
-			usage.Task{Name: "hangs", Save: func(context.Context) error { <-release; return nil }}, c.task("goes on"))
+		s := persist.StartSaver(slog.New(slog.DiscardHandler),
+			persist.Task{Name: "hangs", Save: func(context.Context) error { <-release; return nil }}, c.task("goes on"))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if n := c.count(); n < 10 {
@@ -92,7 +92,7 @@ func TestSaverTellsOncePerChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sound, broken counter
 		log, logger := newLog()
-		s := usage.StartSaver(logger, sound.task("pets"), broken.task("usage"))
+		s := persist.StartSaver(logger, sound.task("pets"), broken.task("usage"))
 		lines := func(text string) int { return strings.Count(log.String(), text) }
 
 		for round := 1; round <= 2; round++ {
@@ -100,7 +100,7 @@ func TestSaverTellsOncePerChange(t *testing.T) {
 			broken.failWith(full)
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
-			if n := lines("saving fails"); n != round {
+			if n := lines("cannot save; the server keeps trying"); n != round {
 				t.Errorf("after %d failures that went on: the log says so %d times\n%s", round, n, log)
 			}
 			if err := s.Err(); !errors.Is(err, full) || strings.Contains(err.Error(), "pets") {
@@ -109,7 +109,7 @@ func TestSaverTellsOncePerChange(t *testing.T) {
 			broken.failWith(nil)
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
-			if n := lines("saving works again"); n != round {
+			if n := lines("can save again"); n != round {
 				t.Errorf("after %d recoveries: the log says so %d times\n%s", round, n, log)
 			}
 			if err := s.Err(); err != nil {

@@ -1,4 +1,4 @@
-package usage
+package persist
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// headerVersion is the first octet of the header that is saved with the records.
-// What follows it is the engine's secret, without which the records mean nothing.
+// headerVersion is the first byte of the header that is saved with the records. The
+// rest is the engine's secret, without which the records cannot be used.
 const headerVersion = 1
 
-// loadPortion is how many records are handed to the engine at a time.
-const loadPortion = 4096
+// loadBatch is how many records are passed to the engine at once.
+const loadBatch = 4096
 
 // ErrDamaged is wrapped by the error of [Load] if the state cannot be read at all.
 var ErrDamaged = errors.New("the saved usage is damaged")
@@ -24,11 +24,10 @@ var ErrDamaged = errors.New("the saved usage is damaged")
 var errNewer = errors.New("the saved usage is from a newer version; " +
 	"use that version, or delete the usage file, which resets all quotas and ends all bans")
 
-// Load returns an engine that goes on where the one stopped whose state is in db,
-// or a new one if there is no state. A record that the engine cannot read is left
-// out, and counted in the second result: a damaged one must not keep the service
-// from starting. If nothing can be read, the error wraps [ErrDamaged]. The Secret of
-// the options is ignored.
+// Load returns an engine with the state in db, or a new one if there is no state.
+// Records that the engine cannot read are not loaded, and the second result counts
+// them: a damaged record must not prevent a start. If nothing can be read, the error
+// wraps [ErrDamaged]. The Secret of the options is ignored.
 func Load(ctx context.Context, db store.Usage, o memory.Options) (l *memory.Limiter, damaged int, err error) {
 	err = db.LoadUsage(ctx, func(header []byte, records iter.Seq[memory.Record]) error {
 		if o.Secret, err = secretFrom(header); err != nil {
@@ -38,7 +37,7 @@ func Load(ctx context.Context, db store.Usage, o memory.Options) (l *memory.Limi
 			return fmt.Errorf("%w (%w)", ErrDamaged, err)
 		}
 		damaged = loadRecords(l, records)
-		// What was loaded is saved already.
+		// The loaded records are saved already: forget that they are new.
 		return l.Save(func([]memory.Record) error { return nil })
 	})
 	if err != nil {
@@ -50,7 +49,7 @@ func Load(ctx context.Context, db store.Usage, o memory.Options) (l *memory.Limi
 func secretFrom(header []byte) ([]byte, error) {
 	switch {
 	case len(header) == 0:
-		return nil, nil // nothing was ever saved
+		return nil, nil // no state was ever saved
 	case header[0] > headerVersion:
 		return nil, errNewer
 	case header[0] != headerVersion || len(header) == 1:
@@ -60,21 +59,21 @@ func secretFrom(header []byte) ([]byte, error) {
 }
 
 func loadRecords(l *memory.Limiter, records iter.Seq[memory.Record]) (damaged int) {
-	portion := make([]memory.Record, 0, loadPortion)
+	batch := make([]memory.Record, 0, loadBatch)
 	load := func() {
-		if l.Load(portion) != nil {
-			// Load stops at the first record that it cannot read. To load those
+		if l.Load(batch) != nil {
+			// Load stops at the first record that it cannot read. Loading the ones
 			// before it again changes nothing.
-			for i := range portion {
-				if l.Load(portion[i:i+1]) != nil {
+			for i := range batch {
+				if l.Load(batch[i:i+1]) != nil {
 					damaged++
 				}
 			}
 		}
-		portion = portion[:0]
+		batch = batch[:0]
 	}
 	for r := range records {
-		if portion = append(portion, r); len(portion) == loadPortion {
+		if batch = append(batch, r); len(batch) == loadBatch {
 			load()
 		}
 	}
@@ -82,8 +81,8 @@ func loadRecords(l *memory.Limiter, records iter.Seq[memory.Record]) (damaged in
 	return damaged
 }
 
-// LimiterTask returns the task of saving what changed in an engine to db, and of
-// removing from db, a few at a time, the records that mean nothing any more.
+// LimiterTask returns the task that saves the changes of an engine to db and removes
+// expired records from db, some at a time.
 func LimiterTask(l *memory.Limiter, db store.Usage, now func() time.Time) Task {
 	header := append([]byte{headerVersion}, l.Secret()...)
 	return Task{Name: "usage and bans", Save: func(ctx context.Context) error {

@@ -1,4 +1,4 @@
-package usage_test
+package persist_test
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/reference/internal/persist"
 	"github.com/animalstore/gatehouse/reference/internal/store"
-	"github.com/animalstore/gatehouse/reference/internal/usage"
 )
 
 // uses adds up counts, and fails after a number of calls, if that is not negative.
@@ -44,7 +44,7 @@ func newUses(calls int) *uses {
 
 func TestDeprecatedUseIsCountedPerOwner(t *testing.T) {
 	now := noon
-	d := usage.NewDeprecated(func() time.Time { return now })
+	d := persist.NewDeprecatedUse(func() time.Time { return now })
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -77,7 +77,7 @@ func TestDeprecatedUseIsCountedPerOwner(t *testing.T) {
 
 func TestDeprecatedUseWaitsForTheDatabase(t *testing.T) {
 	const owners = 1000
-	d := usage.NewDeprecated(time.Now)
+	d := persist.NewDeprecatedUse(time.Now)
 	count := func() {
 		for i := range owners {
 			d.Count("getPet", fmt.Sprint(i))

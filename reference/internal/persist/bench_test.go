@@ -1,4 +1,4 @@
-package usage_test
+package persist_test
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/reference/internal/persist"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
-	"github.com/animalstore/gatehouse/reference/internal/usage"
 )
 
 // BenchmarkStart opens a usage file of a million subjects with two quotas and
@@ -20,7 +20,7 @@ func BenchmarkStart(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	l, _, err := usage.Load(b.Context(), db, memory.Options{})
+	l, _, err := persist.Load(b.Context(), db, memory.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func BenchmarkStart(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	if err := usage.LimiterTask(l, db, at(noon)).Save(b.Context()); err != nil {
+	if err := persist.LimiterTask(l, db, at(noon)).Save(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -41,7 +41,7 @@ func BenchmarkStart(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		l, damaged, err := usage.Load(b.Context(), db, memory.Options{})
+		l, damaged, err := persist.Load(b.Context(), db, memory.Options{})
 		if err != nil || damaged > 0 || l.Stats().Subjects != subjects {
 			b.Fatalf("loaded %d subjects, %d damaged, %v; want %d", l.Stats().Subjects, damaged, err, subjects)
 		}

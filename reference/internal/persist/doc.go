@@ -1,0 +1,15 @@
+// Package persist saves across restarts what a server keeps in memory: the state of
+// the embedded rate limiter, which is usage and bans, and the use of deprecated
+// operations by owner.
+//
+//	limiter, err := persist.Load(ctx, db, memory.Options{})
+//	...
+//	uses := persist.NewDeprecatedUse(time.Now)
+//	saver := persist.StartSaver(logger,
+//		persist.LimiterTask(limiter, db, time.Now), uses.Task(keys))
+//	...
+//	err = saver.Close()
+//
+// A process that is killed loses what happened since the last save: at most one
+// second of usage, as long as the database can be written.
+package persist
