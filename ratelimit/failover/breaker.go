@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -10,23 +11,28 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// A breaker lets many goroutines use one circuit. While all is well they only
+// A breaker lets many goroutines use one circuit. While the primary works they only
 // read one word: as long as none of the last 64 calls failed, one more success
 // changes nothing.
 type breaker struct {
-	view atomic.Uint64 // what admits requests, as a view
+	view                       atomic.Uint64 // the circuit, as a view
+	failures, timeouts, opened atomic.Uint64
+
+	// refusal is the error of requests while the circuit is open. It is made when
+	// the circuit opens, so that a refused request allocates nothing.
+	refusal atomic.Pointer[error]
+
+	// plan is that of the last call that failed. The primary is probed with it.
+	plan atomic.Pointer[ratelimit.Plan]
+
+	// opening is the change that opened the circuit, until OnChange is called.
+	opening atomic.Pointer[Change]
 
 	mu      sync.Mutex
 	circuit circuit
-	changes []Change        // not yet passed on to OnChange
-	plan    *ratelimit.Plan // of the last call that failed
-
-	refusal atomic.Pointer[error] // of mode Closed, while the circuit is open
-	opened  atomic.Uint64
 }
 
-// A view is the circuit at a glance: the state, whether all that it remembers
-// are successes, and the epoch.
+// A view is the circuit at a glance: the state, whether it is clean, and the epoch.
 type view uint64
 
 const (
@@ -35,17 +41,21 @@ const (
 	viewShift = 3
 )
 
-func (v view) admits() bool  { return v&viewState == view(CircuitClosed) }
-func (v view) epoch() uint64 { return uint64(v >> viewShift) }
+func (v view) state() Circuit { return Circuit(v & viewState) }
+func (v view) closed() bool   { return v.state() == CircuitClosed }
+func (v view) epoch() uint64  { return uint64(v >> viewShift) }
 
-func (b *breaker) init(c circuit) {
-	b.circuit = c
+func (b *breaker) init(opts *Options) {
+	b.circuit = circuit{
+		consecutive: opts.ConsecutiveFailures, recent: opts.RecentFailures,
+		minBackoff: opts.MinBackoff, maxBackoff: opts.MaxBackoff,
+	}
 	b.publish()
 }
 
 func (b *breaker) look() view { return view(b.view.Load()) }
 
-// publish follows every change of the circuit, under the lock.
+// publish shows a change of the circuit. The lock is held.
 func (b *breaker) publish() {
 	v := view(b.circuit.epoch)<<viewShift | view(b.circuit.state)
 	if b.circuit.clean() {
@@ -54,7 +64,7 @@ func (b *breaker) publish() {
 	b.view.Store(uint64(v))
 }
 
-// succeeded enters the success of a call that began under v.
+// succeeded records the success of a call that began under v.
 func (b *breaker) succeeded(v view) {
 	if v |= viewClean; b.look() == v {
 		return
@@ -65,73 +75,57 @@ func (b *breaker) succeeded(v view) {
 	b.publish()
 }
 
-// failed enters the failure of a call that began under v. It reports whether
-// that opened the circuit.
-func (b *breaker) failed(v view, plan *ratelimit.Plan, cause error) bool {
+// failed records the failure of a call that began under v. It reports whether that
+// opened the circuit.
+func (b *breaker) failed(v view, plan *ratelimit.Plan, cause error) (opens bool) {
+	b.failures.Add(1)
+	if errors.Is(cause, errTimeout) {
+		b.timeouts.Add(1)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.plan = plan
+	defer b.publish()
+	b.plan.Store(plan)
 	now := time.Now()
-	opens := b.circuit.report(true, v.epoch(), now)
-	if opens {
+	if opens = b.circuit.report(true, v.epoch(), now); opens {
 		b.opened.Add(1)
-		b.changed(CircuitClosed, now, cause)
+		c := b.change(CircuitClosed, now, cause)
+		b.opening.Store(&c)
 	}
-	b.publish()
 	return opens
 }
 
-// probe begins a probe, and returns the plan to use for it.
-func (b *breaker) probe() *ratelimit.Plan {
+// probing records that a probe begins.
+func (b *breaker) probing() Change {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	defer b.publish()
 	b.circuit.probe()
-	b.changed(CircuitOpen, time.Now(), nil)
-	b.publish()
-	return b.plan
+	return b.change(CircuitOpen, time.Now(), nil)
 }
 
-// planOfProbe returns the plan to use for a probe: that of the last failure.
-func (b *breaker) planOfProbe() *ratelimit.Plan {
+// probed records the outcome of the probe.
+func (b *breaker) probed(cause error) Change {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.plan
-}
-
-// probed enters the outcome of the probe.
-func (b *breaker) probed(cause error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.publish()
 	now := time.Now()
 	b.circuit.probed(cause != nil, now)
-	b.changed(CircuitHalfOpen, now, cause)
-	b.publish()
+	return b.change(CircuitHalfOpen, now, cause)
 }
 
-// changed notes a change for OnChange, under the lock.
-func (b *breaker) changed(from Circuit, now time.Time, cause error) {
+func (b *breaker) change(from Circuit, now time.Time, cause error) Change {
 	if cause != nil {
 		refusal := fmt.Errorf("failover: %w: the circuit is open after: %w", ratelimit.ErrUnavailable, cause)
 		b.refusal.Store(&refusal)
 	}
-	b.changes = append(b.changes, Change{From: from, To: b.circuit.state, Time: now, Cause: cause})
+	return Change{From: from, To: b.circuit.state, Time: now, Cause: cause}
 }
 
-// news returns the changes that were not returned before.
-func (b *breaker) news() []Change {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	changes := b.changes
-	b.changes = nil
-	return changes
-}
-
-// wait returns how long to wait before the next probe: at least half, and at
-// most all of what the circuit says.
-func (b *breaker) wait() time.Duration {
+// backoff returns how long to wait before the next probe: from half to all of what
+// the circuit says.
+func (b *breaker) backoff() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.circuit.wait - rand.N(b.circuit.wait/2)
 }
-
-func (b *breaker) state() Circuit { return Circuit(b.look() & viewState) }

@@ -11,8 +11,8 @@ type Circuit uint8
 
 const (
 	CircuitClosed   Circuit = iota // the primary decides
-	CircuitHalfOpen                // it is being probed, and the fallback decides
-	CircuitOpen                    // it is not called, and the fallback decides
+	CircuitHalfOpen                // the primary is being probed, and the mode decides
+	CircuitOpen                    // the primary is not called, and the mode decides
 )
 
 // String returns "closed", "half-open" or "open".
@@ -34,30 +34,30 @@ const outcomes = 64
 // circuit is the breaker's rules: states and arithmetic, without a clock, a lock
 // or a goroutine. The caller says what happened and when.
 //
-// One stall of the primary, or of this process, fails every call that is under
-// way, and so does one broken connection. Failures that overlap therefore count
+// One stall of the primary, or of this process, fails every call that is in
+// flight, and so does one broken connection. Failures that overlap therefore count
 // as one: a failure counts only if its call began after the last failure that
-// counted was known. Each failure that does not count keeps one success out of
-// the share, so that the share of failures stays what it is.
+// counted was known. Each failure that does not count keeps one success from
+// counting, so that the share of failures stays the same.
 type circuit struct {
-	row, share  int           // failures that open it: in a row, and of the last 64
-	first, last time.Duration // the shortest and the longest wait before a probe
+	consecutive, recent    int           // failures that open it: in a row, and of the last 64
+	minBackoff, maxBackoff time.Duration // the shortest and the longest wait before a probe
 
 	state Circuit
-	// epoch counts the changes and the failures that counted. A call has that of
-	// its beginning.
+	// epoch counts the changes and the failures that counted. A call keeps the epoch
+	// in which it began.
 	epoch    uint64
 	changed  uint64        // the epoch that began with the last change
 	failed   int           // in a row, of those that counted
 	failures uint64        // one bit for each of the last outcomes, 1 if it failed, the latest lowest
-	overlaps int           // failures that did not count, less successes that were kept out; at most 64
+	overlaps int           // failures that did not count, less successes that did not; at most 64
 	wait     time.Duration // before the next probe
-	closed   time.Time     // when the circuit closed again; zero: it was never open
+	closed   time.Time     // when the circuit last closed; zero: it was never open
 }
 
-// report enters the outcome of a call that began in the given epoch. It reports
+// report records the outcome of a call that began in the given epoch, and reports
 // whether that opens the circuit. The outcome of a call that began before the
-// last change says nothing about the primary as it is now.
+// last change is ignored.
 func (c *circuit) report(failed bool, epoch uint64, now time.Time) (opens bool) {
 	switch {
 	case c.state != CircuitClosed || epoch < c.changed:
@@ -72,15 +72,15 @@ func (c *circuit) report(failed bool, epoch uint64, now time.Time) (opens bool) 
 	c.epoch++
 	c.failed++
 	c.failures = c.failures<<1 | 1
-	if c.failed < c.row && bits.OnesCount64(c.failures) < c.share {
+	if c.failed < c.consecutive && bits.OnesCount64(c.failures) < c.recent {
 		return false
 	}
-	// A primary that fails soon after the circuit closed answers probes and not
+	// If the primary fails soon after the circuit closed, it answers probes but not
 	// requests. The wait before the next probe doubles, as if the probe had failed.
-	if !c.closed.IsZero() && now.Sub(c.closed) < c.last {
+	if !c.closed.IsZero() && now.Sub(c.closed) < c.maxBackoff {
 		c.wait = c.longer()
 	} else {
-		c.wait = c.first
+		c.wait = c.minBackoff
 	}
 	c.change(CircuitOpen)
 	return true
@@ -98,10 +98,10 @@ func (c *circuit) succeed() {
 // clean reports whether one more success changes nothing.
 func (c *circuit) clean() bool { return c.failures == 0 && c.overlaps == 0 }
 
-// probe says that an open circuit's primary is now being probed.
+// probe records that the primary behind an open circuit is being probed.
 func (c *circuit) probe() { c.change(CircuitHalfOpen) }
 
-// probed enters the outcome of the probe.
+// probed records the outcome of the probe.
 func (c *circuit) probed(failed bool, now time.Time) {
 	if failed {
 		c.wait = c.longer()
@@ -112,7 +112,7 @@ func (c *circuit) probed(failed bool, now time.Time) {
 	c.change(CircuitClosed)
 }
 
-func (c *circuit) longer() time.Duration { return min(2*c.wait, c.last) }
+func (c *circuit) longer() time.Duration { return min(2*c.wait, c.maxBackoff) }
 
 func (c *circuit) change(to Circuit) {
 	c.state = to

@@ -10,7 +10,7 @@ import (
 var began = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 func newCircuit() *circuit {
-	return &circuit{row: 5, share: 8, first: time.Second, last: 10 * time.Second}
+	return &circuit{consecutive: 5, recent: 8, minBackoff: time.Second, maxBackoff: 10 * time.Second}
 }
 
 // report enters outcomes, F for a failure, and returns after how many of them
@@ -56,7 +56,7 @@ func TestCircuitAgreesWithAModel(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		c := newCircuit()
-		c.row, c.share = 1+random.IntN(64), 1+random.IntN(64)
+		c.consecutive, c.recent = 1+random.IntN(64), 1+random.IntN(64)
 		var past []bool
 		for range 500 {
 			failed := random.IntN(100) < int(seed%100)
@@ -70,9 +70,9 @@ func TestCircuitAgreesWithAModel(t *testing.T) {
 					share++
 				}
 			}
-			want := failed && (row >= c.row || share >= c.share)
+			want := failed && (row >= c.consecutive || share >= c.recent)
 			if got := c.report(failed, c.epoch, began); got != want {
-				t.Fatalf("seed %d, call %d, %d in a row of %d, %d of %d: opens %v, want %v", seed, len(past), row, c.row, share, c.share, got, want)
+				t.Fatalf("seed %d, call %d, %d in a row of %d, %d of %d: opens %v, want %v", seed, len(past), row, c.consecutive, share, c.recent, got, want)
 			}
 			if want {
 				c.probe()
@@ -142,11 +142,11 @@ func TestCircuitWaits(t *testing.T) {
 
 func TestBreakerWait(t *testing.T) {
 	var b breaker
-	b.init(circuit{row: 1, share: 1, first: 100, last: 100})
-	b.failed(b.look(), nil, errExit)
+	b.init(&Options{ConsecutiveFailures: 1, RecentFailures: 1, MinBackoff: 100, MaxBackoff: 100})
+	b.failed(b.look(), nil, errTimeout)
 	shortest, longest := time.Hour, time.Duration(0)
 	for range 10_000 {
-		w := b.wait()
+		w := b.backoff()
 		shortest, longest = min(shortest, w), max(longest, w)
 	}
 	if shortest != 51 || longest != 100 {

@@ -17,7 +17,7 @@ import (
 func TestCircuitOpensAndCloses(t *testing.T) {
 	var mu sync.Mutex
 	var changes []string
-	opts := failover.Options{Row: 3, FirstProbe: time.Second, LastProbe: 4 * time.Second, OnChange: func(c failover.Change) {
+	opts := failover.Options{ConsecutiveFailures: 3, MinBackoff: time.Second, MaxBackoff: 4 * time.Second, OnChange: func(c failover.Change) {
 		mu.Lock()
 		defer mu.Unlock()
 		changes = append(changes, fmt.Sprintf("%v to %v, %v", c.From, c.To, errors.Is(c.Cause, errDown)))
@@ -118,9 +118,9 @@ func TestProbeIsHalfOpen(t *testing.T) {
 	})
 }
 
-// Who answers probes and fails requests is asked ever more seldom.
+// A primary that answers probes and fails requests is asked ever more seldom.
 func TestFlapping(t *testing.T) {
-	run(t, failover.FailOpen, failover.Options{FirstProbe: 100 * time.Millisecond, LastProbe: 5 * time.Second}, func(r *rig) {
+	run(t, failover.FailOpen, failover.Options{MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second}, func(r *rig) {
 		calls := 0
 		r.shared.set(func(context.Context) error {
 			if calls++; r.Circuit() == failover.CircuitHalfOpen {
@@ -150,7 +150,7 @@ func TestProbeIsRefused(t *testing.T) {
 // OnChange is called at once, also while the merging rests.
 func TestOnChangeIsPrompt(t *testing.T) {
 	var told time.Time
-	opts := failover.Options{FirstProbe: time.Minute, OnChange: func(c failover.Change) {
+	opts := failover.Options{MinBackoff: time.Minute, OnChange: func(c failover.Change) {
 		if told = time.Now(); !c.Time.Equal(told) {
 			t.Errorf("told at %v of a change at %v", told, c.Time)
 		}
@@ -171,7 +171,7 @@ func TestOnChangeIsPrompt(t *testing.T) {
 
 // Outcomes of calls that began before the outage say nothing afterwards.
 func TestOutcomesOfThePast(t *testing.T) {
-	run(t, failover.FailOpen, failover.Options{Row: 3, Budget: 10 * time.Second}, func(r *rig) {
+	run(t, failover.FailOpen, failover.Options{ConsecutiveFailures: 3, Budget: 10 * time.Second}, func(r *rig) {
 		var wg sync.WaitGroup
 		r.shared.set(func(context.Context) error { time.Sleep(9 * time.Second); return errDown })
 		for range 10 {
@@ -187,7 +187,7 @@ func TestOutcomesOfThePast(t *testing.T) {
 }
 
 func TestPeekCounts(t *testing.T) {
-	run(t, failover.FailClosed, failover.Options{Row: 3}, func(r *rig) {
+	run(t, failover.FailClosed, failover.Options{ConsecutiveFailures: 3}, func(r *rig) {
 		r.shared.set(down)
 		for range 3 {
 			if _, err := r.Peek(ctx, "a", daily); !errors.Is(err, ratelimit.ErrUnavailable) {
@@ -255,10 +255,8 @@ func TestClose(t *testing.T) {
 		})
 	})
 	t.Run("never waits for long", func(t *testing.T) {
-		run(t, failover.FailLocal, failover.Options{Row: 64}, func(r *rig) {
-			release := make(chan struct{})
-			defer close(release)
-			r.shared.set(hangs(release))
+		run(t, failover.FailLocal, failover.Options{ConsecutiveFailures: 64}, func(r *rig) {
+			r.shared.set(hangs(nil))
 			for i := range 5 {
 				r.take(fmt.Sprint(i), daily)
 			}
@@ -274,9 +272,7 @@ func TestClose(t *testing.T) {
 	t.Run("during a probe", func(t *testing.T) {
 		run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
 			r.lose()
-			release := make(chan struct{})
-			defer close(release)
-			r.shared.set(hangs(release))
+			r.shared.set(hangs(nil))
 			for r.Circuit() == failover.CircuitOpen {
 				time.Sleep(time.Millisecond)
 			}

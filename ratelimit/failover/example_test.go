@@ -4,17 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-// unreachable stands for an engine whose store is gone.
+// unreachable stands for an engine whose store cannot be reached.
 type unreachable struct{}
 
 func (unreachable) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
 	return ratelimit.Decision{}, errors.New("connection refused")
+}
+
+func (unreachable) AddUsage(context.Context, string, *ratelimit.Plan, [ratelimit.MaxQuotas]int64, time.Time) error {
+	return errors.New("connection refused")
 }
 
 func Example() {
@@ -23,7 +28,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	limiter, err := failover.New(unreachable{}, failover.FailLocal, failover.Options{Local: embedded, Row: 2})
+	limiter, err := failover.New(unreachable{}, failover.FailLocal, failover.Options{Local: embedded, ConsecutiveFailures: 2})
 	if err != nil {
 		panic(err)
 	}
@@ -42,12 +47,12 @@ func Example() {
 	// limited, 0 left; the circuit is open
 }
 
-// A service says which engine is in charge, in a log, a metric or its readiness.
+// A service reports which engine decides, in a log, a metric or its readiness.
 func ExampleOptions_onChange() {
 	changed := make(chan failover.Change)
 	limiter, err := failover.New(unreachable{}, failover.FailClosed, failover.Options{
-		Row:      1,
-		OnChange: func(c failover.Change) { changed <- c },
+		ConsecutiveFailures: 1,
+		OnChange:            func(c failover.Change) { changed <- c },
 	})
 	if err != nil {
 		panic(err)

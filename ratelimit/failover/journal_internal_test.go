@@ -12,7 +12,7 @@ import (
 
 var plan = ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(100), ratelimit.PerDay(10_000))
 
-// A flood of fresh subjects drops other fresh ones, and nobody who used more.
+// A flood of fresh subjects drops other fresh ones, and none that has used more.
 func TestJournalUnderAFlood(t *testing.T) {
 	var j journal
 	j.init(1024)
@@ -23,7 +23,6 @@ func TestJournalUnderAFlood(t *testing.T) {
 			j.add(fmt.Sprint("heavy ", i), plan, 1, now)
 		}
 	}
-	j.order("ordered", (*entry).orderUnban)
 	for i := range 50_000 {
 		j.add(fmt.Sprint("fresh ", i), plan, 1, now)
 	}
@@ -35,12 +34,12 @@ func TestJournalUnderAFlood(t *testing.T) {
 	}
 	kept := 0
 	for i := range heavy {
-		if e, _ := j.claim(context.Background(), fmt.Sprint("heavy ", i)); e != nil && e.usage[0].units[0] == 10 {
+		if e, _ := j.find(fmt.Sprint("heavy ", i)); e != nil && e.charges[0].units[0] == 10 {
 			kept++
 		}
 	}
-	if e, _ := j.claim(context.Background(), "ordered"); kept != heavy || e == nil {
-		t.Errorf("%d of %d subjects who used much are left, and the order %+v", kept, heavy, e)
+	if kept != heavy {
+		t.Errorf("%d of %d subjects that used much are left", kept, heavy)
 	}
 }
 
@@ -62,38 +61,35 @@ func TestJournalDropsWhatHasEnded(t *testing.T) {
 	}
 }
 
-func TestJournalRestores(t *testing.T) {
+// What comes while a charge is sent is a charge of its own, and stays when the first
+// one is made.
+func TestJournalDuringAMerge(t *testing.T) {
 	var j journal
 	j.init(1024)
 	add := func(units int64) { j.add("a", plan, units, began.UnixNano()) }
-	claim := func() *entry {
-		e, err := j.claim(context.Background(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e
-	}
 	add(3)
-	e := claim()
-	j.restore(e)
 	add(4)
-	e = claim()
+	e, _ := j.find("a")
+	sent, ok := j.next(e)
+	if !ok || sent.units[0] != 7 || sent.id == "" {
+		t.Fatalf("the first charge: got %+v, %v, want 7 units with an id", sent, ok)
+	}
 	add(5)
-	j.restore(e)
-	if e = claim(); e == nil || e.usage[0].units[0] != 12 {
-		t.Errorf("what was put back and what came since: got %+v, want 12 units", e)
+	if again, ok := j.next(e); !ok || again != sent {
+		t.Errorf("before it is made: got %+v, want %+v again", again, sent)
+	}
+	j.made(e)
+	second, ok := j.next(e)
+	if !ok || second.units[0] != 5 || second.id == sent.id {
+		t.Errorf("the second charge: got %+v, %v, want 5 units with another id", second, ok)
+	}
+	j.made(e)
+	if c, ok := j.next(e); ok || !j.empty() {
+		t.Errorf("after both were made: got %+v, %v, and %d entries are held, want none", c, ok, j.held.Load())
 	}
 	add(6)
-	j.done(e)
-	if n := j.held.Load(); n != 1 {
-		t.Errorf("%d entries are held, want the one that came during the merging", n)
-	}
-	if e = claim(); e == nil || e.usage[0].units[0] != 6 {
-		t.Errorf("what came during the merging: got %+v, want 6 units", e)
-	}
-	j.done(e)
-	if !j.empty() || claim() != nil {
-		t.Error("the journal is not empty after everything was merged")
+	if c, ok := j.next(e); ok {
+		t.Errorf("an entry that was merged: got %+v, want nothing: the subject has a new entry", c)
 	}
 }
 
@@ -103,17 +99,23 @@ func TestJournalMapsShrink(t *testing.T) {
 	for i := range 10_000 {
 		j.add(fmt.Sprint(i), plan, 1, began.UnixNano())
 	}
-	for e := j.claimAny(0); e != nil; e = j.claimAny(0) {
-		j.done(e)
-	}
+	m := merger{primary: taker{}, journal: &j}
+	m.mergeAll(context.Background())
 	for i := range j.shards {
-		if s := &j.shards[i]; s.entries != nil || len(s.claimed) != 0 {
-			t.Errorf("shard %d still has a map of %d entries, and %d claimed ones", i, len(s.entries), len(s.claimed))
+		if s := &j.shards[i]; s.entries != nil {
+			t.Errorf("shard %d still has a map of %d entries", i, len(s.entries))
 		}
 	}
-	if !j.empty() {
-		t.Errorf("%d entries are held after all were merged", j.held.Load())
+	if n := j.merged.Load(); !j.empty() || n != 10_000 {
+		t.Errorf("%d entries are held and %d were merged, want 0 and 10000", j.held.Load(), n)
 	}
+}
+
+// A taker takes in everything.
+type taker struct{}
+
+func (taker) AddUsage(context.Context, string, *ratelimit.Plan, [ratelimit.MaxQuotas]int64, time.Time) error {
+	return nil
 }
 
 func TestEntry(t *testing.T) {
@@ -128,44 +130,30 @@ func TestEntry(t *testing.T) {
 			e.add(plan, 3, at(0))
 			e.add(plan, 4, at(time.Second))
 		}, "[7 7 0 0]"},
+		{"usage that is entered late counts in the later window", func(e *entry) {
+			e.add(plan, 3, at(0))
+			e.add(plan, 4, at(-time.Millisecond))
+		}, "[7 7 0 0]"},
 		{"a later window begins anew", func(e *entry) {
 			e.add(plan, 3, at(0))
 			e.add(plan, 4, at(time.Minute))
 		}, "[4 7 0 0]"},
-		{"after a step back of the clock the later window counts for what is used", func(e *entry) {
+		{"after a step back of the clock usage counts in the later window", func(e *entry) {
 			e.add(plan, 3, at(time.Minute))
 			e.add(plan, 4, at(0))
 			e.add(plan, 5, at(time.Second))
 		}, "[12 12 0 0]"},
-		{"an admission that is entered late adds nothing to the next window", func(e *entry) {
-			e.add(plan, 3, at(0))
-			e.add(plan, 4, at(-time.Millisecond))
-		}, "[3 7 0 0]"},
-		{"the clock stepped back after what was not merged", func(e *entry) {
-			older := newEntry("")
-			older.add(plan, 3, at(time.Minute))
-			e.add(plan, 4, at(0))
-			e.follow(older)
-		}, "[7 7 0 0]"},
 		{"nothing is added to a charge that was sent", func(e *entry) {
 			e.add(plan, 3, at(0))
-			e.usage[0].mark = "sent"
+			e.charges[0].id = "sent"
 			e.add(plan, 4, at(0))
 			e.add(plan, 5, at(0))
 		}, "[3 3 0 0] [9 9 0 0]"},
-		{"nothing is added to a charge that was sent and put back", func(e *entry) {
-			older := newEntry("")
-			older.add(plan, 3, at(0))
-			older.usage[0].mark = "sent"
-			e.add(plan, 4, at(0))
-			e.follow(older)
-			e.add(plan, 5, at(0))
-		}, "[9 9 0 0] [3 3 0 0]"},
 		{"a charge that was sent gives no credit", func(e *entry) {
 			e.add(plan, 3, at(0))
-			e.usage[0].mark = "sent"
+			e.charges[0].id = "sent"
 			if e.credit(plan, 2, at(0)) {
-				e.orderUnban()
+				e.charges = nil
 			}
 		}, "[3 3 0 0]"},
 		{"no count goes over the largest limit", func(e *entry) {
@@ -186,49 +174,14 @@ func TestEntry(t *testing.T) {
 			e.add(plan, 3, at(0))
 			e.credit(plan, 5, at(0))
 		}, "[0 0 0 0]"},
-		{"what was not merged comes before what came since", func(e *entry) {
-			older := newEntry("")
-			older.add(plan, 3, at(0))
-			e.add(plan, 4, at(time.Minute))
-			e.follow(older)
-		}, "[4 7 0 0]"},
-		{"a reset undoes what was not merged", func(e *entry) {
-			older := newEntry("")
-			older.add(plan, 3, at(0))
-			e.orderReset()
-			e.add(plan, 4, at(0))
-			e.follow(older)
-		}, "reset [4 4 0 0]"},
-		{"an older order holds if there is no newer one", func(e *entry) {
-			older := newEntry("")
-			older.orderReset()
-			older.orderBan(began)
-			e.add(plan, 4, at(0))
-			e.follow(older)
-		}, "reset ban [4 4 0 0]"},
-		{"a newer order holds", func(e *entry) {
-			older := newEntry("")
-			older.orderBan(began)
-			e.orderUnban()
-			e.follow(older)
-		}, "unban"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			e := newEntry("")
+			e := new(entry)
 			test.do(e)
 			got := ""
-			if e.reset {
-				got += " reset"
-			}
-			if e.unban {
-				got += " unban"
-			}
-			if e.ban != 0 {
-				got += " ban"
-			}
-			for _, u := range e.usage {
-				got += fmt.Sprint(" ", u.units)
+			for _, c := range e.charges {
+				got += fmt.Sprint(" ", c.units)
 			}
 			if got = got[1:]; got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
@@ -238,54 +191,36 @@ func TestEntry(t *testing.T) {
 }
 
 func TestEntryIsBounded(t *testing.T) {
-	e := newEntry("")
-	for i := range 100 {
-		e.add(ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: time.Duration(i+1) * time.Second}), 1, began.UnixNano())
+	e := new(entry)
+	window := func(i int) *ratelimit.Plan {
+		return ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: time.Duration(i+1) * time.Minute})
 	}
-	if len(e.usage) != maxUsage {
-		t.Errorf("a hundred combinations of windows take %d places, want %d", len(e.usage), maxUsage)
+	for i := range 100 {
+		if ok := e.add(window(i), 1, began.UnixNano()); ok != (i < maxCharges) {
+			t.Errorf("combination %d of windows found room: %v", i+1, ok)
+		}
 	}
 }
 
-// Entries that the primary refused come after the others, when their time has
-// come, and wait for twice as long each time.
-func TestRefusedEntriesComeLast(t *testing.T) {
+// An entry that the primary refused waits for twice as long each time.
+func TestBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal
 		j.init(1024)
-		now := time.Now().UnixNano()
-		for i := range 50 {
-			j.add(fmt.Sprint("refused ", i), plan, 1, now)
-		}
-		for e := j.claimAny(j.time()); e != nil; e = j.claimAny(j.time()) {
-			j.restore(e)
-			j.refuse(e, time.Second, 4*time.Second)
-		}
-		for i := range 50 {
-			j.add(fmt.Sprint("fresh ", i), plan, 1, now)
-		}
-		time.Sleep(time.Second)
-		for range 50 {
-			e := j.claimAny(j.time())
-			if e == nil || e.tries > 0 {
-				t.Fatalf("claimed %+v, want one that was not refused while there are some", e)
+		j.add("a", plan, 1, time.Now().UnixNano())
+		e, _ := j.find("a")
+		for _, want := range []time.Duration{1, 2, 4, 4} {
+			j.backOff(e, time.Second, 4*time.Second)
+			if wait := time.Until(e.due); wait != want*time.Second {
+				t.Errorf("after %d failures the wait is %v, want %v", e.failures, wait, want*time.Second)
 			}
-			j.done(e)
 		}
-		for _, wait := range []time.Duration{2 * time.Second, 4 * time.Second, 4 * time.Second} {
-			for range 50 {
-				e := j.claimAny(j.time())
-				if e == nil {
-					t.Fatalf("nothing was claimed, want those whose time has come")
-				}
-				j.restore(e)
-				j.refuse(e, time.Second, 4*time.Second)
-			}
-			time.Sleep(wait - 1)
-			if e := j.claimAny(j.time()); e != nil {
-				t.Fatalf("claimed %+v before %v had passed", e, wait)
-			}
-			time.Sleep(time.Nanosecond)
+		if _, backsOff := j.find("a"); !backsOff {
+			t.Error("the entry does not back off")
+		}
+		time.Sleep(24 * time.Hour)
+		if j.backOff(e, time.Second, time.Second); !j.empty() {
+			t.Error("an entry whose windows have ended is left")
 		}
 	})
 }

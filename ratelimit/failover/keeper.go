@@ -3,196 +3,171 @@ package failover
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// The keeper is the goroutine that probes and merges. It runs while there is
-// something to do, and not while all is well: it begins when the circuit opens
-// or something is entered into the journal, and ends when the circuit is closed
-// and the journal empty.
+// A keeper is the goroutine that probes the primary and merges the journal. It runs
+// only while the circuit is open or the journal is not empty.
+type keeper struct {
+	primary  ratelimit.Limiter
+	breaker  *breaker
+	merger   *merger
+	opts     *Options
+	patience time.Duration // of a merge
 
-// probe is the subject of probes.
-const probe = "failover:probe"
-
-// mergeSteps is how many entries are merged before the keeper looks up.
-const mergeSteps = 64
-
-// keep sees to it that the keeper runs.
-func (l *Limiter) keep() {
-	if l.keeping.Load() {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || l.keeping.Load() {
-		return
-	}
-	l.keeping.Store(true)
-	l.keepers.Go(l.keeper)
+	mu      sync.Mutex // guards closed, and a change of running to true
+	closed  bool
+	running atomic.Bool
+	ended   sync.WaitGroup
+	roused  chan struct{}   // the circuit has opened
+	ctx     context.Context // ends when the keeper is closed
+	stop    context.CancelFunc
 }
 
-// rouse ends the keeper's rest: the circuit has changed.
-func (l *Limiter) rouse() {
-	l.keep()
+func (k *keeper) init(l *Limiter) {
+	k.primary, k.breaker, k.merger, k.opts = l.primary, &l.breaker, &l.merger, &l.opts
+	k.patience = max(time.Second, l.opts.Budget)
+	k.roused = make(chan struct{}, 1)
+	k.ctx, k.stop = context.WithCancel(context.Background())
+}
+
+// start sees to it that the keeper runs.
+func (k *keeper) start() {
+	if k.running.Load() {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.closed && !k.running.Swap(true) {
+		k.ended.Go(k.run)
+	}
+}
+
+// rouse starts the keeper, or ends its rest: the circuit has opened.
+func (k *keeper) rouse() {
+	k.start()
 	select {
-	case l.roused <- struct{}{}:
+	case k.roused <- struct{}{}:
 	default:
 	}
 }
 
-func (l *Limiter) keeper() {
-	// A late answer may yet come to a call that has just failed, and take out of
-	// the journal what it charged.
-	rest := l.opts.FirstProbe
-	resting := true
+func (k *keeper) run() {
+	rest, roused := k.opts.MinBackoff, k.roused
 	for {
-		l.announce()
+		if c := k.breaker.opening.Swap(nil); c != nil {
+			k.tell(*c)
+			rest, roused = k.breaker.backoff(), nil
+		}
+		if k.retire() || !k.sleep(rest, roused) {
+			return
+		}
+		closed := k.breaker.look().closed()
 		switch {
-		case l.breaker.state() != CircuitClosed:
-			if !l.sleep(l.breaker.wait(), nil) {
-				return
+		case k.breaker.opening.Load() != nil:
+		case !closed:
+			k.tell(k.breaker.probing())
+			k.tell(k.breaker.probed(k.probe()))
+			rest = k.breaker.backoff()
+			if k.breaker.look().closed() {
+				rest, roused = 0, k.roused
 			}
-			l.probe()
-			resting, rest = false, l.opts.FirstProbe
-		case l.journal.empty():
-			if l.retire() {
-				return
-			}
-		case resting:
-			if !l.sleep(rest, l.roused) {
-				return
-			}
-			resting = false
+		case k.mergeDue():
+			rest = k.opts.MinBackoff
 		default:
-			switch l.mergeSome() {
-			case mergedSome:
-				rest = l.opts.FirstProbe
-			case mergedAll:
-				resting, rest = true, l.opts.FirstProbe
-			case primaryGone:
-				resting, rest = true, min(2*rest, l.opts.LastProbe)
-			}
+			rest = min(2*max(rest, k.opts.MinBackoff/2), k.opts.MaxBackoff)
 		}
 	}
 }
 
-// sleep waits, at most until somebody rouses the keeper. It reports whether the
-// keeper goes on.
-func (l *Limiter) sleep(d time.Duration, roused <-chan struct{}) bool {
+// sleep waits, or until the keeper is roused. It reports whether the keeper goes on.
+func (k *keeper) sleep(d time.Duration, roused <-chan struct{}) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return true
 	case <-roused:
-		return true
-	case <-l.ctx.Done():
-		return false
+	case <-k.ctx.Done():
+	}
+	return k.ctx.Err() == nil
+}
+
+func (k *keeper) tell(c Change) {
+	if k.opts.OnChange != nil {
+		k.opts.OnChange(c)
 	}
 }
 
 // retire reports whether the keeper ends. A goroutine that made work before this
 // saw the keeper running; one that makes work after it starts another keeper.
-func (l *Limiter) retire() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.keeping.Store(false)
-	if l.closed || l.journal.empty() && l.breaker.state() == CircuitClosed {
-		return true
+func (k *keeper) retire() bool {
+	if !k.merger.journal.empty() {
+		return false
 	}
-	l.keeping.Store(true)
-	return false
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.running.Store(false)
+	more := !k.closed && !(k.merger.journal.empty() && k.breaker.look().closed())
+	k.running.Store(more)
+	return !more
 }
 
-func (l *Limiter) announce() {
-	for _, change := range l.breaker.news() {
-		if l.opts.OnChange != nil {
-			l.opts.OnChange(change)
-		}
-	}
-}
+// probeSubject is the subject of probes.
+const probeSubject = "failover:probe"
 
-// probe asks the primary for a decision, in the time that a request would have.
-// It is a request like any other, since a store may answer and yet be unable to
-// write.
-func (l *Limiter) probe() {
-	plan := l.breaker.probe()
-	l.announce()
-	l.breaker.probed(l.ask(plan))
-}
-
-// ask asks the primary for the decision of a probe.
-func (l *Limiter) ask(plan *ratelimit.Plan) error {
-	c := l.newCall()
-	c.ask, c.subject, c.plan, c.cost = askProbe, probe, plan, 1
-	return l.background(l.ctx, c, l.opts.Budget)
-}
-
-func askProbe(c *call, ctx context.Context) error {
-	plan, err := ratelimit.NewPlan(c.plan.Name(), ratelimit.Penalty{}, c.plan.Quotas()...)
-	if err == nil {
-		_, err = c.limiter.primary.Take(ctx, c.subject, plan, c.cost)
-	}
+// probe asks the primary for a decision, as a request does, since a store may answer
+// and yet be unable to write.
+func (k *keeper) probe() error {
+	ctx, cancel := context.WithTimeout(k.ctx, k.opts.Budget)
+	defer cancel()
+	_, err := k.primary.Take(ctx, probeSubject, k.breaker.plan.Load().WithoutPenalty(), 1)
 	if errors.Is(err, ratelimit.ErrInvalid) {
 		return nil // it has answered
 	}
 	return err
 }
 
-// The outcomes of merging a few entries.
-type mergeOutcome int
-
-const (
-	mergedSome  mergeOutcome = iota // there may be more
-	mergedAll                       // but for what is not due, or being merged by others
-	primaryGone                     // the primary does not answer
-)
-
-// mergeSome merges a few entries. Close does not break a merging off, of which
-// it would not be known whether it was done.
-func (l *Limiter) mergeSome() mergeOutcome {
-	for range mergeSteps {
-		if l.ctx.Err() != nil {
-			return mergedAll
+// mergeDue merges the entries that are due: first those that never failed. It
+// reports whether it merged any. Close does not interrupt a charge: it would then be
+// unknown whether the primary made it.
+func (k *keeper) mergeDue() (merged bool) {
+	fresh := func(e *entry) bool { return e.failures == 0 }
+	retried := func(e *entry) bool { return e.failures > 0 && !time.Now().Before(e.due) }
+	for _, wanted := range [...]func(*entry) bool{fresh, retried} {
+		for _, e := range k.merger.journal.all(wanted) {
+			ctx, cancel := context.WithTimeout(context.Background(), k.patience)
+			err := k.merger.merge(ctx, e)
+			cancel()
+			switch {
+			case err == nil:
+				merged = true
+			case k.probe() != nil:
+				return merged // the primary does not answer
+			default:
+				k.merger.journal.backOff(e, k.opts.MinBackoff, k.opts.MaxBackoff)
+			}
+			if k.ctx.Err() != nil {
+				return merged
+			}
 		}
-		e := l.journal.claimAny(l.journal.time())
-		if e == nil {
-			return mergedAll
-		}
-		if l.mergeOne(context.Background(), e) == nil {
-			continue
-		}
-		if l.ask(l.breaker.planOfProbe()) != nil {
-			return primaryGone
-		}
-		l.journal.refuse(e, l.opts.FirstProbe, l.opts.LastProbe)
 	}
-	return mergedSome
+	return merged
 }
 
-// mergeOne merges an entry that was claimed.
-func (l *Limiter) mergeOne(ctx context.Context, e *entry) error {
-	c := l.newCall()
-	c.ask, c.entry = askMerge, e
-	return l.background(ctx, c, l.patience)
-}
-
-// background makes a call on the Limiter's own account.
-func (l *Limiter) background(ctx context.Context, c *call, limit time.Duration) error {
-	late, err := l.wait(ctx, c, limit)
-	switch {
-	case late:
-		c.verdict <- verdict{stands: true}
-		return err
-	case err != nil:
-		if c.entry != nil {
-			l.journal.restore(c.entry)
-		}
-	default:
-		err = c.err
+// close ends the goroutine. If the circuit is closed, it then merges what is left.
+func (k *keeper) close() {
+	k.mu.Lock()
+	k.closed = true
+	k.mu.Unlock()
+	k.stop()
+	k.ended.Wait()
+	if k.breaker.look().closed() {
+		ctx, cancel := context.WithTimeout(context.Background(), k.patience)
+		defer cancel()
+		k.merger.mergeAll(ctx)
 	}
-	l.release(c)
-	return err
 }

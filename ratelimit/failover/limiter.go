@@ -4,153 +4,178 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// A Limiter stands in front of a shared engine, the primary, and decides in a
-// stated way when it does not answer. It is made by [New]. It may be used by
-// any number of goroutines. It has a goroutine of its own only while the circuit
-// is open or something is to be merged; [Limiter.Close] ends it.
+// A Limiter asks a shared engine, the primary, for each decision, and decides by its
+// mode when the primary does not. It is made by [New], and may be used by any number
+// of goroutines. It has a goroutine of its own only while the circuit is open or the
+// journal is not empty; [Limiter.Close] ends it.
 type Limiter struct {
-	primary      ratelimit.Limiter
-	mode         Mode
-	opts         Options
-	capable      capabilities // the primary's
-	localCapable capabilities // the local engine's
-	errBudget    error
-	patience     time.Duration // of calls that no request waits for
-	places       chan struct{}
-	calls        sync.Pool
-	breaker      breaker
-	journal      journal
-	merger       merger
-	shadow       shadow
+	primary ratelimit.Limiter
+	mode    Mode
+	opts    Options
 
-	mu         sync.Mutex // guards closed, and a change of keeping to true
-	closed     bool
-	keeping    atomic.Bool
-	keepers    sync.WaitGroup
-	roused     chan struct{}
-	commanding chan struct{}   // full while there is a Reset, Ban or Unban
-	ctx        context.Context // of the keeper
-	stop       context.CancelFunc
-
-	counters
+	breaker   breaker
+	journal   journal
+	merger    merger
+	mirror    mirror
+	keeper    keeper
+	fallbacks atomic.Uint64
 }
-
-var _ interface {
-	ratelimit.Limiter
-	ratelimit.Peeker
-	ratelimit.Resetter
-	ratelimit.Refunder
-	ratelimit.Banner
-} = (*Limiter)(nil)
 
 // New returns a Limiter whose circuit is closed. It does not call the primary.
 func New(primary ratelimit.Limiter, mode Mode, opts Options) (*Limiter, error) {
 	if primary == nil {
-		return nil, errors.New("failover: New: no primary")
+		return nil, errors.New("failover: the primary must be an engine, got nil")
 	}
 	if !mode.valid() {
-		return nil, errors.New("failover: New: no mode: say what to do without the primary, Local, Open or Closed")
+		return nil, fmt.Errorf("failover: the mode must be FailLocal, FailOpen or FailClosed, got %v", mode)
 	}
-	opts.setDefaults()
-	if err := opts.validate(mode); err != nil {
+	if err := opts.complete(); err != nil {
 		return nil, err
 	}
-	l := &Limiter{
-		primary: primary,
-		mode:    mode,
-		opts:    opts,
-		errBudget: fmt.Errorf("failover: %w: no answer in time: %w",
-			ratelimit.ErrUnavailable, context.DeadlineExceeded),
-		patience:   max(time.Second, opts.Budget),
-		places:     make(chan struct{}, opts.Calls),
-		roused:     make(chan struct{}, 1),
-		commanding: make(chan struct{}, 1),
-	}
-	l.capable = capabilitiesOf(primary)
+	l := &Limiter{primary: primary, mode: mode, opts: opts}
 	if mode == FailLocal {
-		l.localCapable = capabilitiesOf(opts.Local)
+		adder, local, err := opts.engines(primary)
+		if err != nil {
+			return nil, err
+		}
+		l.merger.primary, l.mirror.local = adder, local
+		l.mirror.banner, _ = local.(ratelimit.Banner)
 	}
-	l.breaker.init(circuit{row: opts.Row, share: opts.Share, first: opts.FirstProbe, last: opts.LastProbe})
-	l.journal.init(opts.Journal)
-	l.merger.primary, l.merger.capable, l.merger.journal = primary, l.capable, &l.journal
-	if mode == FailLocal && l.localCapable.peeker != nil {
-		l.shadow.init(opts.Shadow, opts.Budget)
-	}
-	l.ctx, l.stop = context.WithCancel(context.Background())
+	l.breaker.init(&l.opts)
+	l.journal.init(opts.JournalSize)
+	l.merger.journal = &l.journal
+	l.keeper.init(l)
 	return l, nil
 }
 
-// Take implements [ratelimit.Limiter]. It returns within the budget. If the
-// primary does not decide, the mode does; an error is then the local engine's,
-// or that of mode [FailClosed]. If ctx ends first its error is returned, and the
-// request may have been charged.
+// Take implements [ratelimit.Limiter]. If the primary does not decide within the
+// budget, the mode does: an error is then the local engine's, or that of mode
+// [FailClosed]. If ctx ends first, Take returns its error, and the request may have
+// been charged.
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	if err := plan.Check(subject, cost); err != nil {
 		return ratelimit.Decision{}, err
 	}
-	d, late, decided, err := l.consult(ctx, askTake, subject, plan, cost)
-	if decided {
+	return l.decide(ctx, subject, plan, cost, func(ctx context.Context) (ratelimit.Decision, error) {
+		return l.primary.Take(ctx, subject, plan, cost)
+	}, func() (ratelimit.Decision, error) {
+		d, err := l.mirror.local.Take(ctx, subject, plan, cost)
+		if err == nil && d.Allowed() {
+			l.journal.add(subject, plan, cost, d.Time)
+			l.keeper.start()
+		}
 		return d, err
-	}
-	v := verdict{stands: true}
-	if late != nil {
-		defer func() { late.verdict <- v }()
-	}
-	d, v, err = l.takeInstead(ctx, subject, plan, cost, err)
-	return d, err
+	})
 }
 
-// consult asks the primary. If it did not decide, err is why, or nil while the
-// circuit is open, and late, if not nil, is the call to which the answer may yet
-// come: it waits for a verdict.
-func (l *Limiter) consult(ctx context.Context, ask func(*call, context.Context) error, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, late *call, decided bool, err error) {
-	v := l.breaker.look()
-	if !v.admits() {
-		return d, nil, false, nil
+// Peek implements [ratelimit.Peeker], with the budget and the mode of Take.
+func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
+	primary, local, err := both[ratelimit.Peeker](l, "peek")
+	if err != nil {
+		return ratelimit.Decision{}, err
 	}
-	if err := ctx.Err(); err != nil {
-		return d, nil, true, fmt.Errorf("failover: %w", err)
+	if err := plan.Check(subject, 1); err != nil {
+		return ratelimit.Decision{}, err
 	}
-	c, commands := l.newCall(), l.shadow.commands.Load()
-	c.ask, c.subject, c.plan, c.cost, c.commands = ask, subject, plan, cost, commands
-	left, err := l.wait(ctx, c, l.opts.Budget)
-	switch {
-	case left:
-		late = c
-	case err != nil:
-		l.release(c)
-	default:
-		d, err = c.d, c.err
-		l.release(c)
-		if err == nil {
+	return l.decide(ctx, subject, plan, 1, func(ctx context.Context) (ratelimit.Decision, error) {
+		return primary.Peek(ctx, subject, plan)
+	}, func() (ratelimit.Decision, error) {
+		return local.Peek(ctx, subject, plan)
+	})
+}
+
+// decide has the primary decide, once it knows all usage of the subject. If it does
+// not answer, the mode decides.
+func (l *Limiter) decide(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64,
+	there func(context.Context) (ratelimit.Decision, error), here func() (ratelimit.Decision, error)) (d ratelimit.Decision, err error) {
+	if v := l.breaker.look(); v.closed() {
+		generation := l.mirror.generation.Load()
+		var failed bool
+		failed, err = within(ctx, l.opts.Budget, func(ctx context.Context) (err error) {
+			if err = l.merger.bring(ctx, subject); err == nil {
+				d, err = there(ctx)
+			}
+			return err
+		})
+		switch {
+		case err == nil:
 			l.breaker.succeeded(v)
-			l.shadow.note(subject, &d, commands)
-			return d, nil, true, nil
+			l.mirror.update(ctx, subject, &d, generation)
+			return d, nil
+		case !failed:
+			return ratelimit.Decision{}, err
+		case errors.Is(err, errBacksOff): // the primary may answer others
+		case l.breaker.failed(v, plan, err):
+			l.keeper.rouse()
 		}
 	}
+	l.fallbacks.Add(1)
+	switch l.mode {
+	case FailLocal:
+		return here()
+	case FailOpen:
+		return plan.Uncounted(cost, time.Now()), nil
+	}
+	return ratelimit.Decision{}, l.refusal(err)
+}
+
+var errTimeout = errors.New("no answer in time")
+
+// within calls the primary, for at most the given time. It reports whether an error
+// is a failure of the primary: not the caller's, nor that of an invalid call.
+func within(ctx context.Context, limit time.Duration, call func(context.Context) error) (failed bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, fmt.Errorf("failover: %w", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err = call(limited)
 	switch {
-	case err == l.errBudget:
-		l.timeouts.Add(1)
-	case ctx.Err() != nil, errors.Is(err, ratelimit.ErrInvalid):
-		// Says nothing about the primary: the caller left, or made an invalid call.
-		if late != nil {
-			late.verdict <- verdict{stands: true}
-		}
-		return ratelimit.Decision{}, nil, true, fmt.Errorf("failover: %w", err)
+	case err == nil:
+		return false, nil
+	case ctx.Err() != nil:
+		return false, fmt.Errorf("failover: %w", ctx.Err())
+	case errors.Is(err, ratelimit.ErrInvalid):
+		return false, fmt.Errorf("failover: %w", err)
+	case limited.Err() != nil:
+		return true, fmt.Errorf("%w (%v): %w", errTimeout, limit, err)
 	}
-	if errors.Is(err, errUnmerged) {
-		return d, nil, false, err // and says nothing about the primary as a whole
+	return true, err
+}
+
+// refusal is the error of a call that the primary does not answer, and no other
+// engine does. A nil cause means that the
+// circuit is open.
+func (l *Limiter) refusal(cause error) error {
+	switch {
+	case cause == nil:
+		return *l.breaker.refusal.Load()
+	case errors.Is(cause, ratelimit.ErrUnavailable):
+		return fmt.Errorf("failover: %w", cause)
 	}
-	l.failures.Add(1)
-	if l.breaker.failed(v, plan, err) {
-		l.rouse()
+	return fmt.Errorf("failover: %w: %w", ratelimit.ErrUnavailable, cause)
+}
+
+// Close ends the goroutine that probes and merges, if it runs. If the circuit is
+// closed it then merges what is left. It takes at most two seconds, or two budgets if
+// they are longer. An error says how many subjects are not merged.
+//
+// Requests can still be decided, but a circuit that is open or opens then stays open,
+// and OnChange is called no more.
+func (l *Limiter) Close() error {
+	l.keeper.close()
+	switch n := l.journal.held.Load(); n {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("failover: Close: usage of 1 subject is not merged")
+	default:
+		return fmt.Errorf("failover: Close: usage of %d subjects is not merged", n)
 	}
-	return ratelimit.Decision{}, late, false, err
 }

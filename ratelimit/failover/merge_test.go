@@ -29,7 +29,7 @@ func TestOutageIsNoSecondQuota(t *testing.T) {
 		if d := r.take("a", daily); d.Outcome != ratelimit.Limited {
 			r.Errorf("400 were used before the outage and 700 in it, of 1000: got %v, want limited", d.Outcome)
 		}
-		r.wantUsed("as much as fits is charged", r.shared.engine, "a", daily, "1000/24h0m0s")
+		r.wantUsed("the whole limit is charged", r.shared.engine, "a", daily, "1000/24h0m0s")
 	})
 }
 
@@ -159,22 +159,20 @@ func TestMergeGoesOnAfterAFailure(t *testing.T) {
 	})
 }
 
-// Nobody waits for a merging that does not return.
+// A merge that hangs delays requests of the subject by no more than the budget.
 func TestMergeHangs(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{Row: 64}, func(r *rig) {
+	run(t, failover.FailLocal, failover.Options{ConsecutiveFailures: 64}, func(r *rig) {
 		r.shared.set(down)
 		r.take("a", daily)
-		release := make(chan struct{})
-		r.shared.set(hangs(release))
-		r.take("a", daily)
-		r.shared.set(nil)
-		began := time.Now()
-		if d := r.take("a", daily); time.Since(began) != 0 || d.Remaining() != 998 {
-			r.Errorf("decided after %v with %d remaining, want at once with 998, since one request could not be merged yet", time.Since(began), d.Remaining())
+		r.shared.set(hangs(nil))
+		for range 3 {
+			began := time.Now()
+			if r.take("a", daily); time.Since(began) != 50*time.Millisecond {
+				r.Errorf("waited %v, want the budget of 50ms", time.Since(began))
+			}
 		}
-		close(release)
 		r.regain()
-		r.wantUsed("when it returns after all", r.shared.engine, "a", daily, "3/24h0m0s")
+		r.wantUsed("when the primary is back", r.shared.engine, "a", daily, "4/24h0m0s")
 	})
 }
 
@@ -199,14 +197,14 @@ func TestMergeStrikesNobody(t *testing.T) {
 	})
 }
 
-// A charger is a primary that takes in usage, and what it was told.
-type charger struct {
+// An adder is a primary that records what it was charged.
+type adder struct {
 	*shared
 	mu      sync.Mutex
 	charges []string
 }
 
-func (c *charger) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+func (c *adder) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
 	if err := c.pass(ctx); err != nil {
 		return err
 	}
@@ -216,11 +214,11 @@ func (c *charger) AddUsage(ctx context.Context, subject string, plan *ratelimit.
 	return nil
 }
 
-func TestCharger(t *testing.T) {
+func TestMergeSaysWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(12 * time.Hour)
-		primary := &charger{shared: newShared(t)}
-		l, err := failover.New(primary, failover.FailLocal, failover.Options{Local: newEngine(t), FirstProbe: time.Hour})
+		primary := &adder{shared: newShared(t)}
+		l, err := failover.New(primary, failover.FailLocal, failover.Options{Local: newEngine(t), MinBackoff: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +240,8 @@ func TestCharger(t *testing.T) {
 		take("later", 1)
 		primary.set(nil)
 		time.Sleep(time.Hour)
-		want := []string{"a nested [50 60 60 0] 12:10:20", "b nested [1 1 1 0] 12:10:20", "later nested [1 1 1 0] 12:10:50"}
+		// The first charge was sent, without success, before the next ones.
+		want := []string{"a nested [10 10 10 0] 12:00:00", "a nested [50 50 50 0] 12:10:20", "b nested [1 1 1 0] 12:10:20", "later nested [1 1 1 0] 12:10:50"}
 		primary.mu.Lock()
 		defer primary.mu.Unlock()
 		if diff := cmp.Diff(want, primary.charges, cmp.Transformer("sorted", sorted)); diff != "" {
@@ -251,81 +250,19 @@ func TestCharger(t *testing.T) {
 	})
 }
 
-func TestLateAnswers(t *testing.T) {
-	t.Run("the fallback admitted the request as well", func(t *testing.T) {
-		run(t, failover.FailLocal, failover.Options{Row: 64}, func(r *rig) {
-			r.shared.set(slow(80 * time.Millisecond))
-			for i := range 5 {
-				r.take(fmt.Sprint(i), daily)
-			}
-			time.Sleep(time.Minute)
-			r.shared.set(nil)
-			r.regain()
-			for i := range 5 {
-				r.wantUsed("the charge that came late is the one that counts", r.shared.engine, fmt.Sprint(i), daily, "1/24h0m0s")
-			}
-			if s := r.Stats(); s.Late != 5 {
-				r.Errorf("%d late charges were counted, want 5", s.Late)
-			}
-		})
-	})
-	t.Run("it was merged before", func(t *testing.T) {
-		run(t, failover.FailLocal, failover.Options{Row: 64}, func(r *rig) {
-			release := make(chan struct{})
-			r.shared.set(hangs(release))
-			r.take("a", daily)
-			r.shared.set(nil)
-			r.regain()
-			r.wantUsed("merged", r.shared.engine, "a", daily, "1/24h0m0s")
-			close(release)
-			synctest.Wait()
-			r.wantUsed("a charge that came after the merge is given back", r.shared.engine, "a", daily, "1/24h0m0s")
-		})
-	})
-	t.Run("the request was refused", func(t *testing.T) {
-		run(t, failover.FailClosed, failover.Options{Row: 64}, func(r *rig) {
-			r.shared.set(slow(80 * time.Millisecond))
-			if _, err := r.Take(ctx, "a", daily, 7); err == nil {
-				r.Fatal("it was not refused")
-			}
-			time.Sleep(time.Second)
-			r.wantUsed("a request that was answered with an error is given back", r.shared.engine, "a", daily, "0/24h0m0s")
-		})
-	})
-	t.Run("the request was admitted uncounted", func(t *testing.T) {
-		run(t, failover.FailOpen, failover.Options{Row: 64}, func(r *rig) {
-			r.shared.set(slow(80 * time.Millisecond))
-			r.take("a", daily)
-			time.Sleep(time.Second)
-			r.wantUsed("the charge stands", r.shared.engine, "a", daily, "1/24h0m0s")
-		})
-	})
-	t.Run("it came while the journal was being merged", func(t *testing.T) {
-		run(t, failover.FailLocal, failover.Options{Row: 64}, func(r *rig) {
-			r.shared.set(down)
-			r.take("a", daily)
-			r.shared.set(slow(60 * time.Millisecond))
-			calls := r.shared.calls.Load()
-			r.take("a", daily)
-			time.Sleep(40 * time.Millisecond)
-			if n := r.shared.calls.Load() - calls; n != 1 {
-				r.Errorf("the primary was called %d times, want once, for the merging: nobody waits for the rest", n)
-			}
-			r.shared.set(nil)
-			r.regain()
-			r.wantUsed("merged", r.shared.engine, "a", daily, "2/24h0m0s")
-		})
-	})
-	t.Run("the caller left", func(t *testing.T) {
-		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
-			r.shared.set(slow(40 * time.Millisecond))
-			leaving, cancel := context.WithTimeout(ctx, time.Millisecond)
-			defer cancel()
-			if _, err := r.Take(leaving, "a", daily, 1); err == nil {
-				r.Fatal("it was decided in a millisecond")
-			}
-			time.Sleep(time.Second)
-			r.wantUsed("to hang up is no way to pay nothing", r.shared.engine, "a", daily, "1/24h0m0s")
-		})
+// A request of a caller that left is charged, if the primary charges it.
+func TestCallerLeaves(t *testing.T) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		leaving, cancel := context.WithCancel(ctx)
+		p := &lagging{shared: r.shared, during: cancel}
+		l, err := failover.New(p, failover.FailLocal, failover.Options{Local: r.local})
+		if err != nil {
+			r.Fatal(err)
+		}
+		defer l.Close()
+		if _, err := l.Take(leaving, "a", daily, 1); err != nil {
+			r.Errorf("a decision that the primary made: %v", err)
+		}
+		r.wantUsed("to leave does not give the charge back", r.shared.engine, "a", daily, "1/24h0m0s")
 	})
 }

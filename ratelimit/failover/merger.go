@@ -3,119 +3,95 @@ package failover
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// A merger tells the primary what the journal holds.
+// A merger charges the primary for what the journal holds.
 type merger struct {
-	primary ratelimit.Limiter
-	capable capabilities // the primary's
+	primary ratelimit.UsageAdder // nil unless the mode is FailLocal: the journal is then empty
 	journal *journal
-	merged  atomic.Uint64
+	dropped atomic.Uint64
 }
 
-// merge tells the primary what the claimed entry e says. What could not be done
-// goes back into the journal. What the primary finds invalid is dropped.
+// errBacksOff says that the primary does not know all of the subject's usage, and
+// refuses it.
+var errBacksOff = errors.New("failover: usage of the subject is not merged")
+
+// bring merges what the journal holds of subject. A request brings the usage of its
+// subject before the primary decides, so that an outage grants no second quota.
+func (m *merger) bring(ctx context.Context, subject string) error {
+	for {
+		e, backsOff := m.journal.find(subject)
+		switch {
+		case e == nil:
+			return nil
+		case backsOff:
+			return errBacksOff
+		}
+		if err := m.merge(ctx, e); err != nil {
+			return err
+		}
+	}
+}
+
+// merge makes the charges of e, nil if there are none. A charge that fails stays in
+// the journal, one that the primary finds invalid is dropped.
 func (m *merger) merge(ctx context.Context, e *entry) error {
-	// Requests of the subject wait for the merging, but not for a primary that
-	// does not return from it.
-	stop := context.AfterFunc(ctx, func() { m.journal.release(e) })
-	defer stop()
-	merged := false // after a panic of the primary as well
-	defer func() {
-		if !merged {
-			m.journal.restore(e)
-		}
-	}()
-	if err := m.replay(ctx, e); err != nil {
-		return err
-	}
-	merged = true
-	m.journal.done(e)
-	m.merged.Add(1)
-	return nil
-}
-
-func (m *merger) replay(ctx context.Context, e *entry) error {
-	if e.reset {
-		if err := m.unlessInvalid(m.capable.resetter.Reset(ctx, e.subject)); err != nil {
-			return err
-		}
-		e.reset = false
-	}
-	if e.unban {
-		_, err := m.capable.banner.Unban(ctx, e.subject)
-		if err := m.unlessInvalid(err); err != nil {
-			return err
-		}
-		e.unban = false
-	}
-	if left := time.Until(time.Unix(0, e.ban)); e.ban != 0 && left > 0 {
-		if err := m.unlessInvalid(m.capable.banner.Ban(ctx, e.subject, left)); err != nil {
-			return err
-		}
-	}
-	e.ban = 0
-	for len(e.usage) > 0 {
-		if err := m.unlessInvalid(charge(ctx, m.primary, e.subject, &e.usage[0])); err != nil {
-			return err
-		}
-		e.usage = e.usage[1:]
-	}
-	return nil
-}
-
-// unlessInvalid returns err, unless the primary will never do what it refused.
-func (m *merger) unlessInvalid(err error) error {
-	if errors.Is(err, ratelimit.ErrInvalid) {
-		m.journal.dropped.Add(1)
+	if e == nil {
 		return nil
 	}
-	return err
+	select {
+	case e.merging <- struct{}{}:
+		defer func() { <-e.merging }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for {
+		c, ok := m.journal.next(e)
+		if !ok {
+			return nil
+		}
+		err := m.send(ctx, e.subject, &c)
+		switch {
+		case errors.Is(err, ratelimit.ErrInvalid):
+			m.dropped.Add(1)
+		case err != nil:
+			return err
+		}
+		m.journal.made(e)
+	}
 }
 
-// errUnmerged says that the primary does not know all of the subject's usage,
-// and could not take it in.
-var errUnmerged = errors.New("failover: usage of the subject is not merged")
-
-// bring merges what the journal has of subject, before a request of it is
-// decided: no subject has a second quota until its turn to be merged has come.
-func (m *merger) bring(ctx context.Context, subject string) error {
-	if m.journal.refused(subject) {
-		return errUnmerged
+func (m *merger) send(ctx context.Context, subject string, c *charge) error {
+	if once, ok := m.primary.(ratelimit.OnceUsageAdder); ok {
+		return once.AddUsageOnce(ctx, c.id, subject, c.plan, c.units, time.Unix(0, c.at))
 	}
-	e, err := m.journal.claim(ctx, subject)
-	if e == nil {
-		return err
-	}
-	if err := m.merge(ctx, e); err != nil {
-		return err
-	}
-	return ctx.Err() // the caller does not wait for the rest any more
+	return m.primary.AddUsage(ctx, subject, c.plan, c.units, time.Unix(0, c.at))
 }
 
-// instead does a command of the primary that replaces orders in the journal.
-// What the journal has of the subject cannot be merged meanwhile, so that an
-// order given before the command is not carried out after it. Once the command
-// is done, undo takes out of the entry what it replaces.
-func (m *merger) instead(ctx context.Context, subject string, command func(context.Context) error, undo func(*entry)) error {
-	e, err := m.journal.claim(ctx, subject)
-	if err != nil {
-		return err
+const (
+	// mergers is how many entries mergeAll merges at once, so that a few which hang
+	// do not keep it from the others.
+	mergers = 32
+	// mergeTries is how often mergeAll tries to merge an entry.
+	mergeTries = 3
+)
+
+// mergeAll merges what the journal holds, until the context ends.
+func (m *merger) mergeAll(ctx context.Context) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, mergers)
+	for _, e := range m.journal.all(func(*entry) bool { return true }) {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			for try := 0; try < mergeTries && m.merge(ctx, e) != nil; try++ {
+			}
+		})
 	}
-	if e != nil {
-		stop := context.AfterFunc(ctx, func() { m.journal.release(e) })
-		defer stop()
-		defer m.journal.restore(e) // after a panic of the primary as well
-	}
-	if err := command(ctx); err != nil {
-		return err
-	}
-	if e != nil {
-		undo(e)
-	}
-	return nil
+	wg.Wait()
 }

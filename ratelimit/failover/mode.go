@@ -2,13 +2,32 @@ package failover
 
 import "fmt"
 
-// A Mode says what decides while the primary does not. New refuses the zero Mode,
-// because this choice must be stated.
+// A Mode says what decides while the primary does not. The zero Mode is not valid:
+// the choice must be stated.
 type Mode uint8
 
 const (
-	// FailLocal: an embedded engine decides, under the same plans. What it admits is
-	// charged to the primary once that is back.
+	// FailLocal: an embedded engine, [Options.Local], decides under the same plans.
+	// The primary must be a [ratelimit.UsageAdder].
+	//
+	// Each process decides alone: N processes that are cut off admit up to N times a
+	// limit. If the primary denied a subject, or the subject has used half of a quota
+	// there, the local engine knows its usage and ban. Any other subject starts from
+	// zero, and gets less than one and a half of its quotas. Usage and bans are only
+	// raised here: a reset, a refund or an unban that another process makes at the
+	// primary is not noticed until the window or the ban ends.
+	//
+	// What the local engine admits is charged to the primary when it is back, in the
+	// windows that have not ended: in the background, or before the next request of
+	// the subject. A charge that fails is repeated with the same id, and is made once
+	// if the primary is a [ratelimit.OnceUsageAdder]. If the primary refuses the usage
+	// of one subject, that subject alone waits, and is decided here. Strikes and bans
+	// of the local engine are not merged. If the process ends first, its journal is
+	// lost.
+	//
+	// The clocks of this machine and of the primary should agree to within a small
+	// part of the shortest window: usage is charged to the window of the clock that
+	// is ahead.
 	FailLocal Mode = iota + 1
 	// FailOpen: every request is admitted, and counted nowhere.
 	FailOpen

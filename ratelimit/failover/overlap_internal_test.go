@@ -59,7 +59,7 @@ func TestShareOfOverlappingCalls(t *testing.T) {
 		percent int // of the calls that fail
 		opens   bool
 	}{{0, false}, {5, false}, {15, false}, {70, true}, {95, true}} {
-		c := &circuit{row: 64, share: 32, first: time.Second, last: time.Second}
+		c := &circuit{consecutive: 64, recent: 32, minBackoff: time.Second, maxBackoff: time.Second}
 		random := rand.New(rand.NewPCG(1, uint64(test.percent)))
 		var under [32]uint64
 		opened := false
@@ -78,7 +78,7 @@ func TestShareOfOverlappingCalls(t *testing.T) {
 func TestCircuitAgreesWithAModelOfOverlaps(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		c := &circuit{row: 1 + random.IntN(20), share: 1 + random.IntN(40), first: time.Second, last: time.Second}
+		c := &circuit{consecutive: 1 + random.IntN(20), recent: 1 + random.IntN(40), minBackoff: time.Second, maxBackoff: time.Second}
 		type call struct {
 			began int // the step
 			epoch uint64
@@ -102,7 +102,7 @@ func TestCircuitAgreesWithAModelOfOverlaps(t *testing.T) {
 				owed = min(owed+1, 64)
 			case failed:
 				counted, row, share = step, row+1, share<<1|1
-				opens = row >= c.row || bits.OnesCount64(share) >= c.share
+				opens = row >= c.consecutive || bits.OnesCount64(share) >= c.recent
 			case owed > 0:
 				owed, row = owed-1, 0
 			default:

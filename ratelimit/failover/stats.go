@@ -1,22 +1,14 @@
 package failover
 
-import "sync/atomic"
-
-// counters count what is not the common case, which pays for none of them.
-type counters struct {
-	fallbacks, failures, timeouts, late atomic.Uint64
-}
-
-// Stats count what the primary and the fallback did. All but Pending only grow.
+// Stats count what the primary and the mode did. All but Pending only grow.
 type Stats struct {
-	Fallbacks uint64 // requests that the primary did not decide
-	Failures  uint64 // decisions that the primary did not give, or not in time
-	Timeouts  uint64 // those of them that exceeded the budget
-	Late      uint64 // charges that the primary made after the budget, for requests that were decided without it
-	Opened    uint64 // times the circuit opened, probes not counted
+	Fallbacks uint64 // decisions that the primary did not make
+	Failures  uint64 // calls of the primary for a decision that failed
+	Timeouts  uint64 // those of them that did not answer within the budget
+	Opened    uint64 // times the circuit opened, without probes that failed
 	Merged    uint64 // subjects merged into the primary
 	Lost      uint64 // times the journal had no room for a request, or dropped a subject to make room
-	Dropped   uint64 // subjects' usages and orders that the primary found invalid, or kept refusing
+	Dropped   uint64 // charges that the primary found invalid
 	Pending   int64  // subjects in the journal
 }
 
@@ -24,20 +16,19 @@ type Stats struct {
 func (l *Limiter) Stats() Stats {
 	return Stats{
 		Fallbacks: l.fallbacks.Load(),
-		Failures:  l.failures.Load(),
-		Timeouts:  l.timeouts.Load(),
-		Late:      l.late.Load(),
+		Failures:  l.breaker.failures.Load(),
+		Timeouts:  l.breaker.timeouts.Load(),
 		Opened:    l.breaker.opened.Load(),
-		Merged:    l.merger.merged.Load(),
+		Merged:    l.journal.merged.Load(),
 		Lost:      l.journal.lost.Load(),
-		Dropped:   l.journal.dropped.Load(),
+		Dropped:   l.merger.dropped.Load(),
 		Pending:   l.journal.held.Load(),
 	}
 }
 
-// Circuit returns the state of the circuit: the primary decides if it is closed,
-// otherwise the mode. Readiness of a service may depend on it.
-func (l *Limiter) Circuit() Circuit { return l.breaker.state() }
+// Circuit returns the state of the circuit: if it is closed the primary decides,
+// otherwise the mode. The readiness of a service may depend on it.
+func (l *Limiter) Circuit() Circuit { return l.breaker.look().state() }
 
 // Mode returns the mode, which decides while the circuit is not closed.
 func (l *Limiter) Mode() Mode { return l.mode }

@@ -30,22 +30,22 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// A limiter with a fallback is one engine while the primary answers, and another
-// one while it is gone.
+// A failover.Limiter is one engine while the primary answers, and another one during
+// an outage.
 func TestFailover(t *testing.T) {
 	for seed := range uint64(10) {
 		for _, gone := range []bool{false, true} {
 			l, err := failover.New(&primary{newEngine(t), gone}, failover.FailLocal, failover.Options{
-				Local: newEngine(t), Row: 1, FirstProbe: time.Hour,
+				Local: newEngine(t), ConsecutiveFailures: 1, MinBackoff: time.Hour,
 				Budget: time.Minute, // a machine that is busy is no fault
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.Take(t.Context(), "opens the circuit if the primary is gone", before, 1); err != nil {
+			if _, err := l.Take(t.Context(), "opens the circuit in an outage", before, 1); err != nil {
 				t.Fatal(err)
 			}
-			histories.Check(t, l, histories.Options{Seed: seed})
+			histories.Check(t, inThisProcess{l}, histories.Options{Seed: seed})
 			if open := l.Circuit() != failover.CircuitClosed; open != gone {
 				t.Errorf("the circuit is open: %v, want %v", open, gone)
 			}
@@ -56,7 +56,7 @@ func TestFailover(t *testing.T) {
 
 var before = ratelimit.MustPlan("before", ratelimit.Penalty{}, ratelimit.PerDay(1))
 
-// A primary may be gone.
+// A primary answers, or it is gone.
 type primary struct {
 	*memory.Limiter
 	gone bool

@@ -1,15 +1,18 @@
 package failover_test
 
 import (
-	"fmt"
+	"context"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-func TestShadow(t *testing.T) {
+// What the primary has decided holds in an outage.
+func TestMirror(t *testing.T) {
 	ten := ratelimit.MustPlan("ten", ratelimit.Penalty{}, ratelimit.PerMinute(5), ratelimit.PerDay(10))
 	hasty := ratelimit.MustPlan("hasty", ratelimit.Penalty{
 		Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour,
@@ -44,7 +47,7 @@ func TestShadow(t *testing.T) {
 			r.take("a", ten)
 			r.wantUsed("a day later", r.local, "a", ten, "1/1m0s 1/24h0m0s")
 		}},
-		{"less than half is forgotten", func(r *rig) {
+		{"less than half is not mirrored", func(r *rig) {
 			r.takeN("a", daily, 499)
 			r.takeN("b", daily, 500)
 			r.lose()
@@ -53,7 +56,7 @@ func TestShadow(t *testing.T) {
 			r.wantUsed("499 of 1000 there", r.local, "a", daily, "1/24h0m0s")
 			r.wantUsed("500 of 1000 there", r.local, "b", daily, "501/24h0m0s")
 		}},
-		{"who was banned there is banned here", func(r *rig) {
+		{"a ban there is a ban here", func(r *rig) {
 			var d ratelimit.Decision
 			for d.Outcome != ratelimit.Banned {
 				d = r.take("a", hasty)
@@ -108,7 +111,7 @@ func TestShadow(t *testing.T) {
 			r.regain()
 			r.wantUsed("and there", r.shared.engine, "a", daily, "651/24h0m0s")
 		}},
-		{"what was merged is nothing that this process used", func(r *rig) {
+		{"usage that was merged counts once", func(r *rig) {
 			r.takeN("a", daily, 600)
 			r.lose()
 			r.take("a", daily)
@@ -118,31 +121,73 @@ func TestShadow(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) { run(t, failover.FailLocal, failover.Options{}, test.run) })
 	}
-	t.Run("it can be turned off", func(t *testing.T) {
-		run(t, failover.FailLocal, failover.Options{Shadow: -1}, func(r *rig) {
-			r.takeN("a", daily, 1000)
-			r.lose()
-			if d := r.take("a", daily); !d.Allowed() {
-				r.Errorf("got %v, want a fresh quota", d.Outcome)
-			}
-		})
+}
+
+// A local engine that fails is brought up to date by the next decision.
+func TestMirrorAfterAFailure(t *testing.T) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		local := &failing{Limiter: r.local}
+		l, err := failover.New(r.shared, failover.FailLocal, failover.Options{Local: local})
+		if err != nil {
+			r.Fatal(err)
+		}
+		defer l.Close()
+		r.Limiter = l
+		local.fails = true
+		r.takeN("a", daily, 600)
+		r.wantUsed("the local engine failed", r.local, "a", daily, "0/24h0m0s")
+		local.fails = false
+		r.take("a", daily)
+		r.wantUsed("the next decision", r.local, "a", daily, "601/24h0m0s")
 	})
-	t.Run("it is bounded", func(t *testing.T) {
-		run(t, failover.FailLocal, failover.Options{Shadow: 64}, func(r *rig) {
-			const subjects = 1000
-			for i := range subjects {
-				r.takeN(fmt.Sprint(i), daily, 1000)
-			}
-			r.lose()
-			known := 0
-			for i := range subjects {
-				if !(r.take(fmt.Sprint(i), daily).Outcome == ratelimit.Allowed) {
-					known++
+}
+
+// A failing engine is a local one that takes in no usage at times.
+type failing struct {
+	*memory.Limiter
+	fails bool
+}
+
+func (f *failing) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+	if f.fails {
+		return ratelimit.ErrUnavailable
+	}
+	return f.Limiter.AddUsage(ctx, subject, plan, units, at)
+}
+
+// Many requests at once of a subject that has used more than half leave what the
+// primary has counted, not more.
+func TestMirrorOfConcurrentAnswers(t *testing.T) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		r.takeN("a", daily, 500)
+		var wg sync.WaitGroup
+		for range 64 {
+			wg.Go(func() {
+				for range 5 {
+					r.take("a", daily)
 				}
-			}
-			if known < 50 || known > 64 {
-				r.Errorf("%d subjects were remembered, want at most 64, and most of those", known)
-			}
-		})
+			})
+		}
+		wg.Wait()
+		r.wantUsed("there", r.shared.engine, "a", daily, "820/24h0m0s")
+		r.wantUsed("here", r.local, "a", daily, "820/24h0m0s")
+	})
+}
+
+// A ban is mirrored once: the requests during it do not move its end.
+func TestMirrorKeepsTheEndOfABan(t *testing.T) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		time.Sleep(123 * time.Millisecond)
+		if err := r.shared.engine.Ban(ctx, "a", time.Minute); err != nil {
+			r.Fatal(err)
+		}
+		ends := r.take("a", daily).BanEnds
+		for range 100 {
+			time.Sleep(100 * time.Millisecond)
+			r.take("a", daily)
+		}
+		if d, err := r.local.Peek(ctx, "a", daily); err != nil || d.BanEnds != ends {
+			r.Errorf("the local ban ends at %d (%v), want %d as at the primary", d.BanEnds, err, ends)
+		}
 	})
 }

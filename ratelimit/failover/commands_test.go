@@ -3,16 +3,16 @@ package failover_test
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
-func TestOrdersDuringAnOutage(t *testing.T) {
+// During an outage commands take effect in this process, and say so.
+func TestCommandsDuringAnOutage(t *testing.T) {
 	outcome := func(r *rig, promise string, want ratelimit.Outcome) {
 		r.Helper()
 		if d := r.take("a", daily); d.Outcome != want {
@@ -25,170 +25,153 @@ func TestOrdersDuringAnOutage(t *testing.T) {
 			r.Fatal(err)
 		}
 	}
+	// here checks the error of a command that took effect in this process.
+	here := func(r *rig, err error) {
+		r.Helper()
+		if !errors.Is(err, ratelimit.ErrUnavailable) || !strings.Contains(err.Error(), "done in this process only; repeat it when the primary is back") {
+			r.Errorf("got error %v, want one that wraps ErrUnavailable and says that the command must be repeated", err)
+		}
+	}
 	for _, test := range []struct {
 		name string
 		run  func(r *rig)
 	}{
-		{"a ban holds here and there", func(r *rig) {
+		{"a ban holds here, until the primary is back", func(r *rig) {
 			r.lose()
-			must(r, r.Ban(ctx, "a", time.Hour))
-			ends := time.Now().Add(time.Hour).Unix()
+			here(r, r.Ban(ctx, "a", time.Hour))
 			outcome(r, "during the outage", ratelimit.Banned)
 			if bans, err := r.Bans(ctx); err != nil || len(bans) != 1 {
 				r.Errorf("Bans during the outage: got %v, %v, want the one", bans, err)
 			}
 			r.regain()
-			if d := r.take("a", daily); d.Outcome != ratelimit.Banned || d.BanEnds != ends {
-				r.Errorf("after the outage: got %v until %d, want banned until %d", d.Outcome, d.BanEnds, ends)
-			}
-		}},
-		{"a ban that is over is not made again", func(r *rig) {
-			r.lose()
-			must(r, r.Ban(ctx, "a", time.Minute))
-			time.Sleep(2 * time.Minute)
-			r.regain()
-			outcome(r, "after the ban", ratelimit.Allowed)
-		}},
-		{"a subject is unbanned here and there", func(r *rig) {
+			outcome(r, "after the outage", ratelimit.Allowed)
 			must(r, r.Ban(ctx, "a", time.Hour))
-			r.take("a", daily)
+			outcome(r, "once it was repeated", ratelimit.Banned)
+		}},
+		{"an unban holds here, until the primary is back", func(r *rig) {
+			must(r, r.Ban(ctx, "a", time.Hour))
 			r.lose()
 			outcome(r, "before it is unbanned", ratelimit.Banned)
-			unbanned, err := r.Unban(ctx, "a")
-			if must(r, err); !unbanned {
-				r.Error("Unban did not find the ban")
+			for _, want := range []bool{true, false} {
+				unbanned, err := r.Unban(ctx, "a")
+				if here(r, err); unbanned != want {
+					r.Errorf("Unban found a ban: %v, want %v", unbanned, want)
+				}
 			}
 			outcome(r, "during the outage", ratelimit.Allowed)
-			r.regain()
-			outcome(r, "after the outage", ratelimit.Allowed)
-		}},
-		{"a ban is made in place of one that the primary gave", func(r *rig) {
-			r.shared.engine.Ban(ctx, "a", time.Minute)
-			r.take("a", daily)
-			r.lose()
-			must(r, r.Ban(ctx, "a", time.Hour))
-			outcome(r, "at once", ratelimit.Banned)
-			time.Sleep(30 * time.Minute)
-			outcome(r, "half an hour later", ratelimit.Banned)
 			r.regain()
 			outcome(r, "after the outage", ratelimit.Banned)
 		}},
-		{"a subject that the primary banned is unbanned before any request meets it here", func(r *rig) {
-			r.shared.engine.Ban(ctx, "a", time.Hour)
+		{"a longer ban replaces one that the primary gave", func(r *rig) {
+			must(r, r.shared.engine.Ban(ctx, "a", time.Minute))
 			r.take("a", daily)
 			r.lose()
-			unbanned, err := r.Unban(ctx, "a")
-			if must(r, err); !unbanned {
-				r.Error("Unban did not find the ban")
-			}
-			outcome(r, "during the outage", ratelimit.Allowed)
-			unbanned, err = r.Unban(ctx, "a")
-			if must(r, err); unbanned {
-				r.Error("Unban found the ban again")
-			}
+			here(r, r.Ban(ctx, "a", time.Hour))
+			time.Sleep(30 * time.Minute)
+			outcome(r, "half an hour later", ratelimit.Banned)
 		}},
-		{"the last order holds", func(r *rig) {
+		{"the last command holds", func(r *rig) {
 			r.lose()
-			must(r, r.Ban(ctx, "a", time.Hour))
+			here(r, r.Ban(ctx, "a", time.Hour))
 			_, err := r.Unban(ctx, "a")
-			must(r, err)
-			r.regain()
+			here(r, err)
 			outcome(r, "banned, then unbanned", ratelimit.Allowed)
-			r.lose()
-			_, err = r.Unban(ctx, "a")
-			must(r, err)
-			must(r, r.Ban(ctx, "a", time.Hour))
-			r.regain()
+			here(r, r.Ban(ctx, "a", time.Hour))
 			outcome(r, "unbanned, then banned", ratelimit.Banned)
 		}},
-		{"a reset holds here and there", func(r *rig) {
+		{"a reset holds here, and what is in the journal is merged", func(r *rig) {
 			r.takeN("a", daily, 900)
 			r.lose()
 			r.takeN("a", daily, 90)
-			must(r, r.Ban(ctx, "a", time.Hour))
-			must(r, r.Reset(ctx, "a"))
+			here(r, r.Reset(ctx, "a"))
 			r.takeN("a", daily, 3)
 			r.wantUsed("during the outage", r.local, "a", daily, "3/24h0m0s")
 			r.regain()
-			r.wantUsed("after the outage", r.shared.engine, "a", daily, "3/24h0m0s")
-		}},
-		{"what the primary was told in the meantime stays", func(r *rig) {
-			// One call fails, and the circuit stays closed.
-			r.shared.set(down)
-			r.takeN("a", daily, 100)
-			r.shared.set(nil)
+			r.wantUsed("after the outage", r.shared.engine, "a", daily, "993/24h0m0s")
 			must(r, r.Reset(ctx, "a"))
-			r.regain()
-			r.wantUsed("a reset drops what is not merged", r.shared.engine, "a", daily, "0/24h0m0s")
-			r.lose()
-			r.wantUsed("a reset is one of the local engine as well", r.local, "a", daily, "0/24h0m0s")
+			r.wantUsed("once it was repeated", r.shared.engine, "a", daily, "0/24h0m0s")
+			r.wantUsed("and here", r.local, "a", daily, "0/24h0m0s")
 		}},
-		{"an order that was not carried out yet is undone", func(r *rig) {
-			for i, undo := range []func() error{
-				func() error { _, err := r.Unban(ctx, "a"); return err },
-				func() error { return r.Ban(ctx, "a", time.Minute) },
-			} {
-				r.lose()
-				must(r, r.Ban(ctx, "a", time.Hour))
-				calls := 0
-				r.shared.set(func(context.Context) error { // the probe gets through, and no more
-					if calls++; calls == 1 {
-						return nil
-					}
-					return errDown
-				})
-				for r.Circuit() != failover.CircuitClosed {
-					time.Sleep(time.Millisecond)
-				}
-				r.shared.set(nil)
-				if r.Stats().Pending == 0 {
-					r.Fatal("the order has been carried out: the test has tested nothing")
-				}
-				must(r, undo())
-				r.regain()
-				time.Sleep(time.Minute)
-				outcome(r, fmt.Sprint("undone in way ", i), ratelimit.Allowed)
-			}
-		}},
-		{"a ban of the primary is one here", func(r *rig) {
-			must(r, r.Ban(ctx, "a", time.Hour))
-			r.lose()
-			outcome(r, "banned before the outage", ratelimit.Banned)
-		}},
-		{"what is no ban is refused", func(r *rig) {
+		{"a ban that has no length is refused", func(r *rig) {
 			r.lose()
 			if err := r.Ban(ctx, "a", -time.Second); !errors.Is(err, ratelimit.ErrInvalid) {
 				r.Errorf("got error %v, want one that wraps ErrInvalid", err)
 			}
-			r.regain()
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) { run(t, failover.FailLocal, failover.Options{}, test.run) })
 	}
 }
 
-func TestOrdersNeedRoom(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{Journal: 1}, func(r *rig) {
-		r.lose()
-		refused := 0
-		for i := range 100 {
-			err := r.Ban(ctx, string(rune('A'+i)), time.Hour)
-			if err != nil && !errors.Is(err, ratelimit.ErrUnavailable) {
-				r.Fatal(err)
-			}
-			if err != nil {
-				refused++
-			}
+// With the circuit closed, a reset merges what the journal holds before it.
+func TestResetMergesFirst(t *testing.T) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		r.shared.set(down)
+		r.takeN("a", daily, 100)
+		if err := r.Reset(ctx, "a"); !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, errDown) {
+			r.Errorf("Reset that cannot merge: got error %v, want one that wraps ErrUnavailable and the cause", err)
 		}
-		if refused == 0 {
-			r.Error("a journal for one subject took a hundred orders")
+		r.wantUsed("a reset that failed", r.local, "a", daily, "100/24h0m0s")
+		r.shared.set(nil)
+		if err := r.Reset(ctx, "a"); err != nil {
+			r.Fatal(err)
 		}
 		r.regain()
-		bans, err := r.Bans(ctx)
-		if err != nil || len(bans) != 100-refused {
-			r.Errorf("%d orders were taken, %d bans are in the primary (%v)", 100-refused, len(bans), err)
-		}
+		r.wantUsed("there", r.shared.engine, "a", daily, "0/24h0m0s")
+		r.wantUsed("here", r.local, "a", daily, "0/24h0m0s")
 	})
+}
+
+// An answer that the primary gave before a command is not mirrored after it.
+func TestAnswerFromBeforeACommand(t *testing.T) {
+	for name, command := range map[string]func(r *rig) error{
+		"Unban":         func(r *rig) error { _, err := r.Unban(ctx, "a"); return err },
+		"Reset":         func(r *rig) error { return r.Reset(ctx, "a") },
+		"a shorter Ban": func(r *rig) error { return r.Ban(ctx, "a", time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+				if err := r.shared.engine.Ban(ctx, "a", time.Hour); err != nil {
+					r.Fatal(err)
+				}
+				p := &lagging{shared: r.shared}
+				l, err := failover.New(p, failover.FailLocal, failover.Options{Local: r.local})
+				if err != nil {
+					r.Fatal(err)
+				}
+				defer l.Close()
+				r.Limiter = l
+				p.during = func() {
+					p.during = nil
+					if err := command(r); err != nil {
+						r.Error(err)
+					}
+				}
+				if d := r.take("a", daily); d.Outcome != ratelimit.Banned {
+					r.Fatalf("before the command: got %v, want banned", d.Outcome)
+				}
+				time.Sleep(2 * time.Second)
+				r.lose()
+				if d := r.take("a", daily); !d.Allowed() {
+					r.Errorf("in the outage: got %v, want allowed", d.Outcome)
+				}
+			})
+		})
+	}
+}
+
+// A lagging primary decides, and something happens before its answer arrives.
+type lagging struct {
+	*shared
+	during func()
+}
+
+func (l *lagging) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	d, err := l.shared.Take(ctx, subject, plan, cost)
+	if l.during != nil {
+		l.during()
+	}
+	return d, err
 }
 
 func TestCommandsOfTheOtherModes(t *testing.T) {
@@ -229,9 +212,7 @@ func TestCommandsOfTheOtherModes(t *testing.T) {
 func TestCommandsEnd(t *testing.T) {
 	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		d := r.take("a", daily)
-		release := make(chan struct{})
-		defer close(release)
-		r.shared.set(hangs(release))
+		r.shared.set(hangs(nil))
 		for name, command := range map[string]func() error{
 			"Ban":    func() error { return r.Ban(ctx, "a", time.Hour) },
 			"Unban":  func() error { _, err := r.Unban(ctx, "a"); return err },
@@ -250,7 +231,7 @@ func TestCommandsEnd(t *testing.T) {
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
 		if err := r.Reset(gone, "a"); !errors.Is(err, context.Canceled) {
-			r.Errorf("Reset for a caller who is gone: got error %v", err)
+			r.Errorf("Reset of a caller that has left: got error %v", err)
 		}
 	})
 }
@@ -299,26 +280,31 @@ func TestRefund(t *testing.T) {
 	})
 }
 
-// bare is an engine that can do nothing but Take.
-type bare struct{ l ratelimit.Limiter }
-
-func (b bare) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	return b.l.Take(ctx, subject, plan, cost)
-}
+// bare is an engine that can do nothing but Take, and adding one that takes in usage
+// and can peek.
+type (
+	bare   struct{ ratelimit.Limiter }
+	adding struct {
+		ratelimit.Limiter
+		ratelimit.Peeker
+		ratelimit.UsageAdder
+	}
+)
 
 func TestCapabilities(t *testing.T) {
 	full := newEngine(t)
+	few := adding{full, full, full}
 	for _, test := range []struct {
 		name           string
 		primary, local ratelimit.Limiter
 		mode           failover.Mode
-		can            bool
+		peeks, can     bool
 	}{
-		{"both can", full, newEngine(t), failover.FailLocal, true},
-		{"the primary cannot", bare{full}, newEngine(t), failover.FailLocal, false},
-		{"the local engine cannot", full, bare{newEngine(t)}, failover.FailLocal, false},
-		{"the primary can and there is no other", full, nil, failover.FailOpen, true},
-		{"the primary cannot and there is no other", bare{full}, nil, failover.FailClosed, false},
+		{"both can", full, newEngine(t), failover.FailLocal, true, true},
+		{"the primary cannot", few, newEngine(t), failover.FailLocal, true, false},
+		{"the local engine cannot", newEngine(t), few, failover.FailLocal, true, false},
+		{"the primary can and there is no other", full, nil, failover.FailOpen, true, true},
+		{"the primary cannot and there is no other", bare{full}, nil, failover.FailClosed, false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l, err := failover.New(test.primary, test.mode, failover.Options{Local: test.local, Budget: time.Minute})
@@ -331,47 +317,19 @@ func TestCapabilities(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, errPeek := l.Peek(ctx, "a", daily)
-			_, errLift := l.Unban(ctx, "a")
+			_, errUnban := l.Unban(ctx, "a")
 			_, errBans := l.Bans(ctx)
 			for name, err := range map[string]error{
-				"Peek": errPeek, "Unban": errLift, "Bans": errBans,
+				"Peek": errPeek, "Unban": errUnban, "Bans": errBans,
 				"Reset":  l.Reset(ctx, "a"),
 				"Refund": l.Refund(ctx, "a", &d),
 				"Ban":    l.Ban(ctx, "a", time.Minute),
 			} {
-				if errors.Is(err, errors.ErrUnsupported) == test.can || test.can && err != nil {
-					t.Errorf("%s: got error %v, want support: %v", name, err, test.can)
+				can := test.can || name == "Peek" && test.peeks
+				if errors.Is(err, errors.ErrUnsupported) == can || can && err != nil {
+					t.Errorf("%s: got error %v, want support: %v", name, err, can)
 				}
 			}
 		})
 	}
-}
-
-// An engine that can do nothing but Take still fails over.
-func TestBareEngines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		primary := newShared(t)
-		l, err := failover.New(bare{primary}, failover.FailLocal, failover.Options{Local: bare{newEngine(t)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		primary.set(down)
-		if d, err := l.Take(ctx, "a", daily, 3); err != nil || !d.Allowed() {
-			t.Errorf("got %v, %v", d.Outcome, err)
-		}
-		primary.set(slow(60 * time.Millisecond))
-		if d, err := l.Take(ctx, "b", daily, 3); err != nil || !d.Allowed() {
-			t.Errorf("got %v, %v", d.Outcome, err)
-		}
-		primary.set(nil)
-		time.Sleep(time.Second)
-		for _, subject := range []string{"a", "b"} {
-			if got := used(t, primary.engine, subject, daily); got != "3/24h0m0s" {
-				t.Errorf("merged: %s used %s, want 3", subject, got)
-			}
-		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 }

@@ -1,0 +1,150 @@
+package failover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// Refund implements [ratelimit.Refunder], within the budget. Usage that is still in
+// the journal is taken out of it and given back by the local engine. Other usage is
+// given back by the engine that decides at the moment.
+func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
+	primary, local, err := both[ratelimit.Refunder](l, "refund")
+	if err != nil {
+		return err
+	}
+	if d == nil {
+		return fmt.Errorf("failover: refund: %w: no decision", ratelimit.ErrInvalid)
+	}
+	if err := d.Plan.Check(subject, d.Cost); err != nil {
+		return fmt.Errorf("failover: refund: %w", err)
+	}
+	if d.Outcome != ratelimit.Allowed || d.Remaining() == d.Limit() {
+		return nil // nothing was charged: it was denied, or admitted by mode FailOpen
+	}
+	open := !l.breaker.look().closed()
+	switch credited := l.journal.credit(subject, d.Plan, d.Cost, d.Time); {
+	case credited, open && l.mode == FailLocal:
+		return local.Refund(ctx, subject, d)
+	case open:
+		return l.refusal(nil)
+	}
+	return l.command(ctx, l.opts.Budget, func(ctx context.Context) error {
+		return primary.Refund(ctx, subject, d)
+	})
+}
+
+// Reset implements [ratelimit.Resetter]. It waits for the primary for at most a
+// second, or the budget if that is longer, and so do Ban, Unban and Bans.
+//
+// While the circuit is open, Reset, Ban and Unban return an error that wraps
+// [ratelimit.ErrUnavailable]. In mode [FailLocal] they have then taken effect in this
+// process, and must be repeated when the primary is back; in the other modes they
+// have done nothing.
+func (l *Limiter) Reset(ctx context.Context, subject string) error {
+	if l.breaker.look().closed() { // what is merged later would undo the reset
+		e, _ := l.journal.find(subject)
+		if err := l.command(ctx, l.keeper.patience, func(ctx context.Context) error { return l.merger.merge(ctx, e) }); err != nil {
+			return err
+		}
+	}
+	return change(ctx, l, "reset", subject, func(ctx context.Context, engine ratelimit.Resetter) error {
+		return engine.Reset(ctx, subject)
+	})
+}
+
+// Ban implements [ratelimit.Banner].
+func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration) error {
+	if length <= 0 || length > ratelimit.MaxWindow {
+		return fmt.Errorf("failover: ban: %w: length must be above 0 and at most %v, got %v", ratelimit.ErrInvalid, ratelimit.MaxWindow, length)
+	}
+	return change(ctx, l, "ban", subject, func(ctx context.Context, engine ratelimit.Banner) error {
+		return engine.Ban(ctx, subject, length)
+	})
+}
+
+// Unban implements [ratelimit.Banner]. While the circuit is open it reports whether
+// this process knew of a ban.
+func (l *Limiter) Unban(ctx context.Context, subject string) (unbanned bool, err error) {
+	asked := false
+	err = change(ctx, l, "unban", subject, func(ctx context.Context, engine ratelimit.Banner) error {
+		banned, err := engine.Unban(ctx, subject)
+		if !asked {
+			asked, unbanned = true, banned
+		}
+		return err
+	})
+	return unbanned, err
+}
+
+// Bans implements [ratelimit.Banner]. While the circuit is open it returns the bans
+// that this process knows of, in mode [FailLocal], and otherwise an error that wraps
+// [ratelimit.ErrUnavailable].
+func (l *Limiter) Bans(ctx context.Context) (bans []ratelimit.Ban, err error) {
+	primary, local, err := both[ratelimit.Banner](l, "list bans")
+	if err != nil {
+		return nil, err
+	}
+	if !l.breaker.look().closed() {
+		if l.mode == FailLocal {
+			return local.Bans(ctx)
+		}
+		return nil, l.refusal(nil)
+	}
+	err = l.command(ctx, l.keeper.patience, func(ctx context.Context) (err error) {
+		bans, err = primary.Bans(ctx)
+		return err
+	})
+	return bans, err
+}
+
+// change does the same to the primary and then to the local engine. While the circuit
+// is open, it does it to the local engine alone.
+func change[C any](ctx context.Context, l *Limiter, what, subject string, do func(context.Context, C) error) error {
+	primary, local, err := both[C](l, what)
+	open := !l.breaker.look().closed()
+	switch {
+	case err != nil:
+		return err
+	case subject == "":
+		return fmt.Errorf("failover: %s: %w: no subject", what, ratelimit.ErrInvalid)
+	case open && l.mode != FailLocal:
+		return l.refusal(nil)
+	case !open:
+		err = l.command(ctx, l.keeper.patience, func(ctx context.Context) error { return do(ctx, primary) })
+	}
+	if err == nil && l.mode == FailLocal {
+		err = l.mirror.override(func() error { return do(ctx, local) })
+	}
+	if err == nil && open {
+		err = fmt.Errorf("failover: %s: done in this process only; repeat it when the primary is back: %w", what, l.refusal(nil))
+	}
+	return err
+}
+
+// command has the primary do something that is not a decision: a failure says
+// nothing about the circuit.
+func (l *Limiter) command(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+	failed, err := within(ctx, limit, do)
+	if failed {
+		return l.refusal(err)
+	}
+	return err
+}
+
+// both returns the primary and, in mode FailLocal, the local engine with a
+// capability. If one lacks it the error wraps [errors.ErrUnsupported].
+func both[C any](l *Limiter, what string) (primary, local C, err error) {
+	primary, ok := l.primary.(C)
+	if ok && l.mode == FailLocal {
+		local, ok = l.opts.Local.(C)
+	}
+	if !ok {
+		err = fmt.Errorf("failover: %s: %w", what, errors.ErrUnsupported)
+	}
+	return primary, local, err
+}

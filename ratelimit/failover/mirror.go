@@ -1,0 +1,92 @@
+package failover
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// A mirror keeps the local engine up to date: what the primary has decided about a
+// subject that is denied, or has used half of a quota, is charged to the local engine
+// at once. An outage then grants these subjects no second quota, and ends no ban.
+type mirror struct {
+	local  localEngine      // nil unless the mode is FailLocal
+	banner ratelimit.Banner // the local engine, nil if it is not one
+
+	// generation counts the commands. An answer of the primary that a command
+	// overtook is not mirrored: it has the generation from before the command.
+	generation atomic.Uint64
+	// mu is one lock for all subjects: the primary decides less often than an
+	// embedded engine answers.
+	mu sync.Mutex
+}
+
+// update brings the local engine to what d says, a decision of the primary, which
+// was asked in the given generation. If the local engine fails, the next decision
+// brings it there.
+func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decision, generation uint64) {
+	if m.local == nil || !matters(d) {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.generation.Load() != generation {
+		return
+	}
+	here, err := m.local.Peek(ctx, subject, d.Plan)
+	if err != nil {
+		return
+	}
+	now := time.Now()
+	if units, at := missing(d, &here, now); units != [ratelimit.MaxQuotas]int64{} {
+		_ = m.local.AddUsage(ctx, subject, d.Plan, units, at)
+	}
+	if d.BanEnds > here.BanEnds && m.banner != nil {
+		// The local engine rounds the end of a ban up to a whole second.
+		if left := time.Unix(d.BanEnds, 0).Sub(now); left > 0 {
+			_ = m.banner.Ban(ctx, subject, min(max(left-time.Second/2, 1), ratelimit.MaxWindow))
+		}
+	}
+}
+
+// override does what a command asks of the local engine. What the primary answered
+// before is not mirrored after it.
+func (m *mirror) override(command func() error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.generation.Add(1)
+	return command()
+}
+
+func matters(d *ratelimit.Decision) bool {
+	if d.Outcome != ratelimit.Allowed {
+		return true
+	}
+	for i := range d.Plan.Len() {
+		if d.States[i].Remaining*2 <= d.Plan.Quota(i).Limit {
+			return true
+		}
+	}
+	return false
+}
+
+// missing returns what there says more than here that was used, in the windows that
+// have not ended, and a time that lies in these windows. If the clock of the primary
+// is ahead, one of them may not have begun here.
+func missing(there, here *ratelimit.Decision, now time.Time) (units [ratelimit.MaxQuotas]int64, at time.Time) {
+	at = now
+	for i := range there.Plan.Len() {
+		ends := time.Unix(there.States[i].Reset, 0)
+		if !ends.After(now) {
+			continue
+		}
+		units[i] = max(here.States[i].Remaining-there.States[i].Remaining, 0)
+		if begins := ends.Add(-there.Plan.Quota(i).Window); begins.After(at) {
+			at = begins
+		}
+	}
+	return units, at
+}
