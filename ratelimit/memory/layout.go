@@ -30,25 +30,25 @@ func roundLimit(limit int64) int64 {
 // replace it once no slot has its number. A reader that still looks at it then
 // finds that the meter has changed as well.
 type sharedLayout struct {
-	n       atomic.Int64
-	windows [maxWindows]struct{ length, limit atomic.Int64 }
+	n   atomic.Int64
+	all [maxWindows]struct{ length, limit atomic.Int64 }
 }
 
 func (s *sharedLayout) len() int                   { return int(s.n.Load()) }
-func (s *sharedLayout) length(i int) time.Duration { return time.Duration(s.windows[i].length.Load()) }
-func (s *sharedLayout) limit(i int) int64          { return s.windows[i].limit.Load() }
+func (s *sharedLayout) length(i int) time.Duration { return time.Duration(s.all[i].length.Load()) }
+func (s *sharedLayout) limit(i int) int64          { return s.all[i].limit.Load() }
 
 // window returns the i-th window of a slot that has the meter m and this layout.
 func (s *sharedLayout) window(i int, slot slot, m meter) window {
-	w := slot.word(i)
-	return window{length: s.length(i), limit: s.limit(i), used: w.used(m.count()), end: w.end()}
+	w, all := slot.word(i), &s.all[i]
+	return window{time.Duration(all.length.Load()), all.limit.Load(), w.used(m.count()), w.end()}
 }
 
 func (s *sharedLayout) store(l *layout) {
 	s.n.Store(int64(l.n))
-	for i := range s.windows {
-		s.windows[i].length.Store(int64(l.lengths[i]))
-		s.windows[i].limit.Store(l.limits[i])
+	for i := range s.all {
+		s.all[i].length.Store(int64(l.lengths[i]))
+		s.all[i].limit.Store(l.limits[i])
 	}
 }
 

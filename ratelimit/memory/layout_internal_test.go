@@ -48,3 +48,25 @@ func TestMoreWindowsThanLayouts(t *testing.T) {
 	internalTake(t, l, "new", plan(maxLayouts-1), 1)
 	internalTake(t, l, "another", plan(0), 1)
 }
+
+// A layout may be replaced by one with more windows while a request still reads
+// it. The request must not read beyond the slot.
+func TestLayoutThatIsReplacedWhileItIsRead(t *testing.T) {
+	l := internalLimiter(t, Options{Now: noonSharp})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10), ratelimit.PerHour(10))
+	internalTake(t, l, "a", plan, 1)
+	h := l.key.sum("a")
+	table := l.tables[h>>l.shift].Load()
+	i, _ := table.find(h)
+	slot := table.slot(i)
+	replaced := l.layouts.get(slot.meter().layout())
+	larger := replaced.load()
+	for larger.n < maxWindows {
+		larger.lengths[larger.n], larger.limits[larger.n] = time.Duration(24+larger.n)*time.Hour, 10
+		larger.n++
+	}
+	replaced.store(&larger)
+	d := ratelimit.Decision{Plan: plan, Cost: 1, Time: noonSharp().UnixNano()}
+	l.admit(slot, h, &d)
+	l.refuse(table, i, slot, h, &d, true)
+}

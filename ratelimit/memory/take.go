@@ -115,19 +115,20 @@ func (l *Limiter) refuse(t *table, at uint64, slot slot, h uint64, d *ratelimit.
 		d.Time = l.clock.now()
 		return l.refuse(t, at, slot, h, d, true)
 	}
+	if refusedUntil == 0 {
+		d.Settle() // of a ban: no quota refuses the request
+	}
 	d.StrikesLeft = strikesLeft(d, &r)
 	changesNothing := d.Outcome == ratelimit.Banned ||
 		refusedUntil > 0 && (!punishes || r.expires >= lastEnd && r.withinGrace(d.Time, windowStart(d), d.Plan.Grace()))
 	return changesNothing && slot.meter() == m
 }
 
-// states puts what each quota of the plan has left into d, and the applicable one
-// of a request that is refused, as [ratelimit.Decision.Settle] would. It returns the
-// end of the last window to end, and that of the last one that refuses the request,
-// which is 0 if none does. If lastEnd is 0, the lock must be taken, since a window
-// must begin first or its limit be lowered.
+// states puts what each quota of the plan has left into d. It returns the end of the
+// last window to end, and that of the last one that refuses the request, which is
+// then the applicable one; 0 if none does. If lastEnd is 0, the lock must be taken,
+// since a window must begin first or its limit be lowered.
 func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEnd, refusedUntil int64) {
-	var least, latest int64 // of the quota with the least left
 	plan, i := d.Plan, 0
 	for k := range s.len() {
 		w := s.window(k, slot, m)
@@ -136,18 +137,15 @@ func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEn
 		}
 		lastEnd = max(lastEnd, w.end)
 		if i == plan.Len() || plan.Quota(i).Window != w.length {
-			continue
+			continue // a window of another plan
 		}
 		limit := plan.Quota(i).Limit
 		if d.Cost > limit || limit < w.limit {
 			return 0, 0
 		}
 		left := max(limit-w.used, 0)
-		switch {
-		case left < d.Cost && w.end > refusedUntil:
+		if left < d.Cost && w.end > refusedUntil {
 			d.Applicable, refusedUntil = i, w.end
-		case refusedUntil == 0 && (i == 0 || left < least || left == least && w.end > latest):
-			d.Applicable, least, latest = i, left, w.end
 		}
 		d.States[i] = ratelimit.State{Remaining: left, Reset: w.end}
 		i++
