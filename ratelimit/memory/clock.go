@@ -7,29 +7,29 @@ import (
 
 // A clock tells the time of day in Unix nanoseconds.
 //
-// The system's clock is read as little as it can be. time.Since reads the
-// monotonic clock alone, at half the cost of time.Now; the distance of the wall
-// clock from it is measured anew every resync, and a step of the wall clock is
-// noticed that much later. When decisions are many, even that is too often:
-// about then returns a time that a timer keeps.
+// It reads the system's clock as little as it can. time.Since reads the monotonic
+// clock alone, at half the cost of time.Now. The clock measures the distance of
+// the wall clock from it every measureInterval, and notices a step of the wall
+// clock that much later. When decisions are many, even that is too often: coarse
+// then returns a time that a timer updates.
 type clock struct {
-	read   func() time.Time // in place of the system's clock; nil: the system's
-	start  time.Time
-	offset atomic.Int64 // wall clock less time since start
-	due    atomic.Int64 // time since start at which the offset is measured again
-	reads  atomic.Int64 // calls of about that had to read, since the last measurement
+	read    func() time.Time // in place of the system's clock; nil: the system's
+	start   time.Time
+	offset  atomic.Int64 // wall clock less time since start
+	measure atomic.Int64 // time since start at which the offset is measured again
+	reads   atomic.Int64 // calls of coarse that had to read, since the last measurement
 
-	_     [64]byte
-	kept  atomic.Int64 // the time that the timer keeps; 0: there is no timer
-	used  atomic.Bool  // kept was read since the last tick
-	timer atomic.Pointer[time.Timer]
-	_     [40]byte
+	_          [64]byte
+	coarseTime atomic.Int64 // the time that the timer updates; 0: no timer runs
+	coarseRead atomic.Bool  // coarseTime was read since the last tick
+	timer      atomic.Pointer[time.Timer]
+	_          [40]byte
 }
 
 const (
-	resync = 10 * time.Millisecond
-	tick   = time.Millisecond
-	busy   = 2000 // reads within a resync that make it worth to keep the time
+	measureInterval = 10 * time.Millisecond
+	tickInterval    = time.Millisecond
+	busyReads       = 2000 // reads within a measureInterval that are worth a timer
 )
 
 // Engines keep times in 32 bits of Unix seconds. The clock saturates so far
@@ -57,55 +57,55 @@ func (c *clock) now() int64 {
 		return min(nanoseconds(c.read()), latest)
 	}
 	since := int64(time.Since(c.start))
-	if since >= c.due.Load() {
-		since = c.measure()
+	if since >= c.measure.Load() {
+		since = c.measureOffset()
 	}
 	return c.offset.Load() + since
 }
 
-// measure sets the offset. It takes both clocks from one reading: a goroutine
-// that is stopped between two would set the clock ahead. Callers that race store
-// nearly the same values.
-func (c *clock) measure() (since int64) {
+// measureOffset sets the offset and returns the time since start. It takes both
+// clocks from one reading: a goroutine that is stopped between two would set the
+// clock ahead. Callers that race store nearly the same values.
+func (c *clock) measureOffset() (since int64) {
 	now := time.Now()
 	since = int64(now.Sub(c.start))
-	c.due.Store(since + int64(resync))
+	c.measure.Store(since + int64(measureInterval))
 	c.reads.Store(0)
 	c.offset.Store(min(max(now.UnixNano(), earliest), latest) - since)
 	return since
 }
 
-// about returns the time, or one that is late: by a tick and by as long as the
-// scheduler holds the timer up, and never early.
+// coarse returns the time, or one that is late, and never early. It is late by a
+// tick, and by as long as the scheduler delays the timer.
 func (c *clock) coarse() int64 {
-	if kept := c.kept.Load(); kept != 0 {
-		if !c.used.Load() {
-			c.used.Store(true)
+	if t := c.coarseTime.Load(); t != 0 {
+		if !c.coarseRead.Load() {
+			c.coarseRead.Store(true)
 		}
-		return kept
+		return t
 	}
 	now := c.now()
-	if c.read == nil && c.reads.Add(1) == busy {
-		c.keep(now)
+	if c.read == nil && c.reads.Add(1) == busyReads {
+		c.startTimer(now)
 	}
 	return now
 }
 
-// keep starts a timer that keeps the time until no request needs it.
-func (c *clock) keep(now int64) {
-	if !c.kept.CompareAndSwap(0, now) {
+// startTimer starts a timer that updates coarseTime until no request reads it.
+func (c *clock) startTimer(now int64) {
+	if !c.coarseTime.CompareAndSwap(0, now) {
 		return
 	}
 	t := time.AfterFunc(time.Hour, c.tick)
 	c.timer.Store(t)
-	t.Reset(tick)
+	t.Reset(tickInterval)
 }
 
 func (c *clock) tick() {
-	if !c.used.Swap(false) {
-		c.kept.Store(0)
+	if !c.coarseRead.Swap(false) {
+		c.coarseTime.Store(0)
 		return
 	}
-	c.kept.Store(c.now())
-	c.timer.Load().Reset(tick)
+	c.coarseTime.Store(c.now())
+	c.timer.Load().Reset(tickInterval)
 }

@@ -7,16 +7,16 @@ import (
 )
 
 // A hashKey is the secret under which subjects are hashed. An engine keeps 64
-// bits of hash for a subject in place of its name, of which one tells accounts from
-// records: with n subjects held, the chance that any two share an account is about
-// n²/2⁶⁴, one in eighteen million at a million. The key is random for each
+// bits of hash for a subject in place of its name. One bit of them tells accounts
+// from records: if n subjects are held, the chance that any two share an account is
+// about n²/2⁶⁴, one in eighteen million at a million. The key is random for each
 // engine, so that clients cannot look for two subjects that collide. It can be kept
-// over a restart, which a key of hash/maphash cannot.
+// over a restart, which is not possible with a key of hash/maphash.
 type hashKey [4]uint64
 
 const secretSize = 32
 
-// newHashKey makes a key of a secret, or a new one without.
+// newHashKey returns the key of a secret, or a random one if there is no secret.
 func newHashKey(secret []byte) (k hashKey) {
 	var seed [secretSize]byte
 	if copy(seed[:], secret) == 0 {
@@ -28,9 +28,9 @@ func newHashKey(secret []byte) (k hashKey) {
 	return k
 }
 
-// Secret returns the key under which subjects are hashed. An engine that is to
-// load what this one saved must be made with it. With it, anyone can make
-// subjects that share one account.
+// Secret returns the key under which the engine hashes subjects. Pass it in
+// [Options] to an engine that is to load what this one saved. Keep it secret: with
+// it, anyone can find subjects that share one account.
 func (l *Limiter) Secret() []byte {
 	var b []byte
 	for _, word := range l.key {
@@ -49,18 +49,18 @@ func (k *hashKey) sum(s string) uint64 {
 	a, b := k[0], k[1]
 	length := uint64(len(s))
 	for len(s) > 32 {
-		a = fold(word(s)^a, word(s[8:])^k[2])
-		b = fold(word(s[16:])^b, word(s[24:])^k[3])
+		a = fold(load64(s)^a, load64(s[8:])^k[2])
+		b = fold(load64(s[16:])^b, load64(s[24:])^k[3])
 		s = s[32:]
 	}
 	switch n := len(s); {
 	case n > 16:
-		a = fold(word(s)^a, word(s[8:])^k[2])
-		b = fold(word(s[n-16:])^b, word(s[n-8:])^k[3])
+		a = fold(load64(s)^a, load64(s[8:])^k[2])
+		b = fold(load64(s[n-16:])^b, load64(s[n-8:])^k[3])
 	case n >= 8:
-		a = fold(word(s)^a, word(s[n-8:])^k[2])
+		a = fold(load64(s)^a, load64(s[n-8:])^k[2])
 	case n >= 4:
-		a = fold(half(s)^a, half(s[n-4:])^k[2])
+		a = fold(load32(s)^a, load32(s[n-4:])^k[2])
 	case n > 0:
 		a = fold(uint64(s[0])<<16^uint64(s[n/2])<<8^uint64(s[n-1])^a, k[2])
 	}
@@ -75,13 +75,13 @@ func fold(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-func word(s string) uint64 {
+func load64(s string) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-func half(s string) uint64 {
+func load32(s string) uint64 {
 	_ = s[3]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24
 }

@@ -182,10 +182,9 @@ func (s *subject) loadRecord(data []byte) error {
 	return nil
 }
 
-// The first byte of a Record's Data tells what follows, in variable-length
-// integers: for an account the length of each window, the smallest limit that it
-// was held against, its use and its end; for strikes and bans the fields of the
-// record, and the name of the subject if it has a ban.
+// The first byte of a Record's Data is its kind. Variable-length integers follow:
+// of an account the length, limit, used and end of each window; of a record its
+// fields, and then the name of the subject if it has a ban.
 const (
 	kindAccount = 3
 	kindRecord  = 4
@@ -205,7 +204,7 @@ func (a *account) encode() []byte {
 
 func decodeAccount(data []byte) (a account, err error) {
 	const longest = int64(ratelimit.MaxWindow / time.Second)
-	for len(data) > 0 {
+	for len(data) > 0 || a.n == 0 {
 		var length, limit, used, end int64
 		if data = varints(data, &length, &limit, &used, &end); data == nil || a.n == maxWindows ||
 			length < 1 || length > longest || limit < 1 || limit > ratelimit.MaxLimit ||
@@ -218,9 +217,6 @@ func decodeAccount(data []byte) (a account, err error) {
 		}
 		a.all[a.n] = w
 		a.n++
-	}
-	if a.n == 0 {
-		return a, errData
 	}
 	return a, nil
 }
@@ -235,11 +231,9 @@ func (r *record) encode(name string) []byte {
 
 func decodeRecord(data []byte) (r record, name string, err error) {
 	var strikes, level int64
-	if data = varints(data, &r.first, &strikes, &level, &r.until, &r.since, &r.length, &r.expires); data == nil {
-		return r, "", errData
-	}
+	data = varints(data, &r.first, &strikes, &level, &r.until, &r.since, &r.length, &r.expires)
 	r.strikes, r.level = int(min(strikes, 1<<strikeBits)), int(min(level, 1<<levelBits))
-	if !r.valid() {
+	if data == nil || !r.valid() {
 		return r, "", errData
 	}
 	return r, string(data), nil

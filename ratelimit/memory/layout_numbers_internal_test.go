@@ -48,6 +48,20 @@ func TestNumbersComeBack(t *testing.T) {
 	}
 }
 
+// Layouts take no more memory than twice what they need. An engine with few plans
+// needs few.
+func TestLayoutsTakeLittleMemory(t *testing.T) {
+	l := internalLimiter(t, Options{})
+	for i := range 100 {
+		if _, err := l.layouts.acquire(oneWindow(i), maxLayouts); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(*l.layouts.shared.Load()); n <= i || n > max(2*i, 8) {
+			t.Fatalf("there is memory for %d layouts, and %d are in use", n, i+1)
+		}
+	}
+}
+
 // When all numbers are in use, an account of another combination gets the number
 // of the same windows with the smallest limits, under which it is held, if there
 // is one. Otherwise the engine cannot decide, and counts nothing.
