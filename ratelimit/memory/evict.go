@@ -94,8 +94,9 @@ func (s *segment) narrow() {
 
 // limitAhead brings windows back that lie more than an hour further ahead than a
 // window may, because the clock stepped back. It returns the meter of the slot,
-// which is in use. A request would bring them back as well; but a subject that
-// sends none would keep its slot for as long as the clock was ahead.
+// which is in use. A request would bring them back as well, but a subject that sends
+// none would keep its slot for as long as the clock was ahead. A record keeps its slot
+// until the time that the clock said before.
 func (s *segment) limitAhead(slot slot, now int64) meter {
 	m := slot.meter()
 	layout := s.layouts.get(m.layout()) // of a record and of a frozen slot: none

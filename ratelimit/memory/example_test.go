@@ -25,6 +25,33 @@ func Example() {
 	// Output: allowed: 59 of 60 left until 12:01:00
 }
 
+// The worked example of the package documentation.
+func ExampleLimiter_Take() {
+	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(1000))
+	ctx := context.Background()
+	now := time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC)
+	engine, err := memory.New(memory.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		panic(err)
+	}
+	used := [ratelimit.MaxQuotas]int64{59, 400}
+	if err := engine.AddUsage(ctx, "owner:17", plan, used, now); err != nil {
+		panic(err)
+	}
+	for range 2 {
+		d, err := engine.Take(ctx, "owner:17", plan, 1)
+		if err != nil {
+			panic(err)
+		}
+		minute, day := d.States[0], d.States[1]
+		fmt.Printf("%d of 60, %d of 1000: %v, %d left until %v, retry after %v\n", 60-minute.Remaining, 1000-day.Remaining,
+			d.Outcome, d.Remaining(), time.Unix(d.Reset(), 0).UTC().Format(time.TimeOnly), d.RetryAfter)
+	}
+	// Output:
+	// 60 of 60, 401 of 1000: allowed, 0 left until 12:01:00, retry after 0s
+	// 60 of 60, 401 of 1000: limited, 0 left until 12:01:00, retry after 17s
+}
+
 // What an engine knows outlives its process if it is saved and loaded again.
 func ExampleLimiter_Save() {
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(1000))

@@ -87,8 +87,10 @@ func (l *layouts) get(number int) *sharedLayout {
 	return &noLayout
 }
 
-// limitLayouts is how many layouts may differ in their limits. The numbers above
-// are for layouts that find none of these free.
+// limitLayouts is how many layouts, 15,358, may differ in their limits. The 1,024
+// numbers above are for layouts that find none of these free: add then takes 1 for
+// each limit, so that there is one layout for each combination of windows. A subject
+// with one combination more is refused.
 const limitLayouts = maxLayouts - 1024
 
 var errLayouts = fmt.Errorf("%w: subjects have too many combinations of windows: use plans with fewer different windows", ratelimit.ErrUnavailable)

@@ -13,9 +13,12 @@ import (
 
 // Options are optional settings.
 type Options struct {
-	// MaxSubjects is the largest number of subjects, 1 to 1<<28; 0 means 1<<20.
-	// A subject takes 40 to 50 bytes with two quotas, and a second place
-	// while it has strikes or a ban.
+	// MaxSubjects is the largest number of subjects, 1 to 1<<28; 0 means 1<<20. A
+	// subject takes 40 to 50 bytes with two quotas. It takes a second place while it
+	// has strikes, and after a ban until every ban is forgiven.
+	//
+	// A table of more than 4096 subjects has segments of about that size. At the bound
+	// a new subject finds a place only if its segment has one.
 	MaxSubjects int
 
 	// Secret is that of the engine that saved the state to be loaded; see
@@ -182,9 +185,9 @@ func (l *Limiter) AddUsage(_ context.Context, subject string, plan *ratelimit.Pl
 // Stats tell how full the table is.
 type Stats struct {
 	Subjects int64  // places in use
-	Bound    int64  // places there are at most
-	Evicted  uint64 // subjects forgotten at the bound before their time, ever
-	Refused  uint64 // times a subject found no place at the bound, ever
+	Bound    int64  // the most places, Options.MaxSubjects
+	Evicted  uint64 // subjects replaced at the bound before their windows were over, since New
+	Refused  uint64 // subjects and strikes that found no place at the bound, since New
 }
 
 // Stats returns the present numbers.

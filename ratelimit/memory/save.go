@@ -10,8 +10,7 @@ import (
 )
 
 // A Record is a part of an engine's state, for a row of a database or a line of a
-// file. Its Data means something only to an engine with the same secret. An engine
-// with another secret loads it without an error, and counts it for no subject.
+// file. An engine with another secret loads it, but counts it for no subject.
 //
 // A store keeps the latest record of each key, and deletes the row if its Data is
 // empty. It may also delete a row a minute after Expires: Save does not report
@@ -26,22 +25,20 @@ type Record struct {
 const (
 	saveBatch = 4096
 
-	// maxForgotten is how many forgotten keys a segment remembers for Save. Only
-	// keys that were saved or loaded are remembered, so that there are more only if
-	// Save fails again and again.
+	// maxForgotten is how many forgotten keys a segment remembers for Save: only those
+	// that were saved or loaded. There are more only if Save fails again and again.
 	maxForgotten = 2 * subjectsInSegment
 )
 
-// Save calls write with what changed since the last call of Save, in portions
-// of a few thousand records. Store records in their order, since a key may be
-// forgotten and then come back. If write fails, Save stops with its error, and
-// the next call saves what was not written. What [Limiter.Load] loaded counts as
-// changed, so that the first Save of an engine saves all of its state.
+// Save calls write with what changed since its last call, in portions of a few
+// thousand records. Store records in their order, since a key may be forgotten and
+// come back. If write fails, Save stops with its error, and the next call saves what
+// was not written. What [Limiter.Load] loaded counts as changed.
 //
 // The function write may keep the Data of a record, but not the slice of records,
-// which is used again. Save holds no lock while write runs. It locks one segment
-// of some thousand subjects at a time, for about a tenth of a microsecond for each
-// record. Only one call may be under way.
+// which is used again. Save holds no lock while write runs. It locks one segment of
+// some thousand subjects at a time, for about a tenth of a microsecond for each
+// record. Do not call it concurrently.
 func (l *Limiter) Save(write func([]Record) error) error {
 	var batch []Record
 	first := 0 // segment of the first record in batch
@@ -92,7 +89,7 @@ func (s *segment) appendChanges(batch []Record) []Record {
 	return batch
 }
 
-// markUnsaved has the next Save save the records again.
+// markUnsaved makes the next Save save the records again.
 func (l *Limiter) markUnsaved(batch []Record) {
 	for _, r := range batch {
 		s := l.lock(r.Key)
@@ -122,11 +119,11 @@ func (s *segment) forget(key uint64) {
 	}
 }
 
-// Load takes in what an engine with the same secret saved. Of several records
-// with one key the last one counts, also if it says that the key was forgotten.
-// Load skips records that expired more than a minute ago, and those for which
-// there is no room. Call it before the engine decides anything. An error is about
-// the data of the record that it names; those before it have been loaded.
+// Load loads what an engine with the same secret saved. Of several records with one
+// key the last one counts, also if it says that the key was forgotten. Load skips
+// records that expired more than a minute ago, and those for which there is no room.
+// Call it before the engine decides anything. An error names a record with damaged
+// data; the records before it have been loaded.
 func (l *Limiter) Load(records []Record) error {
 	for _, r := range records {
 		if r.Key < 2 {

@@ -24,8 +24,8 @@ type segment struct {
 	_ [64]byte // keeps one segment's lock and another's table off one cache line
 }
 
-// A subject is one subject whose segment is locked: its account and its record can
-// be read and changed. A change of the account is
+// A subject is one subject and the lock of its segment: its account and its record
+// can be read and changed. A change of the account is
 //
 //	s.freeze()          the slot is frozen, and s.account is read from it
 //	...                 s.account and the record are changed

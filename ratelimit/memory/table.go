@@ -11,7 +11,7 @@ import "sync/atomic"
 //	word 2 | count when the window began     | end of the window, Unix seconds     |
 //	word 3 | count when the window began     | end of the window, Unix seconds     |
 //
-// A record, whose fields record explains:
+// A record (type record explains its fields):
 //
 //	word 0 | hash of the subject, plus 1                                           |
 //	word 1 | expires, Unix seconds           | version     | s| d| 0| recordLayout |
@@ -182,8 +182,8 @@ func (t *table) findFrom(i, h uint64) (_ uint64, found bool) {
 	return i, false
 }
 
-// copyTo freezes a slot and copies it into another one, whose meter gets the
-// version that follows the one it had.
+// copyTo freezes a slot and copies it into another one. The meter there gets the
+// version that follows its own.
 func (s slot) copyTo(to slot) {
 	m := s.freeze()
 	old := to.freeze()

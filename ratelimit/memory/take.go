@@ -30,9 +30,9 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 	return d, nil
 }
 
-// admit is the fast path: without the lock it admits a request of a subject all of
-// whose windows are open and have room. It reports whether it did. Otherwise it
-// changed nothing.
+// admit is the fast path: without the lock it admits a request if all windows of the
+// subject are open and have room. It reports whether it did. Otherwise it changed
+// nothing.
 func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision) bool {
 	for {
 		m := slot.meter()

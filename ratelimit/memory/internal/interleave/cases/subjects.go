@@ -8,7 +8,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-// neighbours returns the names of three subjects whose searches begin at one slot
+// neighbours returns the names of three subjects with searches that begin at one slot
 // of the smallest table, so that the second stands behind the first, and the third
 // behind the second.
 func neighbours() (first, second, third string) {
@@ -16,7 +16,7 @@ func neighbours() (first, second, third string) {
 	return found[0], found[1], found[2]
 }
 
-// inFront returns the name of a subject whose search begins where that for the
+// inFront returns the name of a subject with a search that begins where that for the
 // record of the given one begins.
 func inFront(subject string) string {
 	account := keys(take(subject, two))[0]
@@ -25,7 +25,7 @@ func inFront(subject string) string {
 	return namesAt(1, home(record))[0]
 }
 
-// namesAt returns so many names whose search begins at a slot.
+// namesAt returns so many names with a search that begins at a slot.
 func namesAt(n int, slot uint64) (names []string) {
 	for i := 0; len(names) < n; i++ {
 		if name := fmt.Sprint("n", i); home(keys(take(name, two))[0]) == slot {

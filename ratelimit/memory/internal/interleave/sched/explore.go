@@ -63,7 +63,7 @@ type explorer struct {
 type branch struct {
 	node
 	preemptions int                   // before this node
-	tried       mask                  // the threads whose choice was run here or is redundant
+	tried       mask                  // the threads that were run here, or need not be
 	others      [MaxThreads]footprint // what followed their choice, before current went on
 	own         node                  // the choice of current
 	after       *branch               // the node that followed it

@@ -78,7 +78,7 @@ func newRun(threads []func(), traced bool) *run {
 }
 
 // finish runs the threads to their end, or to a failure. Choose picks one of the
-// enabled threads; it is given a node whose step is not yet known.
+// enabled threads; the step of the node that it gets is not yet known.
 func (r *run) finish(choose func(n *node) int) {
 	defer r.end()
 	for r.failure == "" {
