@@ -83,9 +83,10 @@ func Result(text string) {
 	}
 }
 
-// Call runs f, a call that has a place in the order of calls. It returns the numbers of its first and its last step in the run: a call that
-// ended before another one began has the smaller numbers. The scheduler may switch
-// threads between two calls at no cost.
+// Call runs f, a call that has a place in the order of calls. It returns the numbers
+// of its first and its last step in the run: a call that ended before another one
+// began has the smaller numbers. The scheduler may switch threads between two calls
+// at no cost.
 func Call(f func()) (began, ended int) {
 	r := active
 	if r == nil {
