@@ -77,3 +77,32 @@ func TestRecordOutlivesTheWindows(t *testing.T) {
 		}
 	}
 }
+
+// However often a subject is banned, its record can be written: the level stops at
+// 255, and the time at which the level is forgiven where four bytes end, in 2106.
+func TestManyBansOfOneSubject(t *testing.T) {
+	m, c := mini(t)
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	l := newLimiter(t, c)
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{
+		Strikes: 1, Decay: time.Hour, Ban: time.Second, Growth: 1, Max: time.Second, Forgive: ratelimit.MaxWindow,
+	}, ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
+	for i := range 260 {
+		now = now.Add(2 * time.Second)
+		m.SetTime(now)
+		for outcome := ratelimit.Allowed; outcome != ratelimit.Banned; {
+			d, err := l.Take(ctx, "a", plan, 1)
+			if err != nil {
+				t.Fatalf("ban %d: %v", i+1, err)
+			}
+			outcome = d.Outcome
+		}
+		if i > 0 && i < 253 { // a list takes some time
+			continue
+		}
+		bans, err := l.Bans(ctx)
+		if want := min(i+1, 255); err != nil || len(bans) != 1 || bans[0].Level != want {
+			t.Fatalf("ban %d: %v, %v, want one of level %d", i+1, bans, err, want)
+		}
+	}
+}

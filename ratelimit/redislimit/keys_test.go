@@ -148,6 +148,22 @@ func TestIndexIsPruned(t *testing.T) {
 	}
 }
 
+// An index lasts as long as the longest of its bans, whichever was the last to begin.
+func TestIndexOutlivesItsLongestBan(t *testing.T) {
+	m, c := mini(t)
+	l := newLimiter(t, c)
+	subjects := redislimit.Crowd(2)
+	for i, length := range []time.Duration{10 * time.Hour, time.Minute} {
+		if err := l.Ban(ctx, subjects[i], length); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.FastForward(9 * time.Hour)
+	if bans, err := l.Bans(ctx); err != nil || !slices.ContainsFunc(bans, func(b ratelimit.Ban) bool { return b.Subject == subjects[0] }) {
+		t.Errorf("Bans after nine hours of a ban of ten: %v, %v, want that it is listed", bans, err)
+	}
+}
+
 // What ends a ban takes it out of the index.
 func TestUnbanAndResetLeaveNothing(t *testing.T) {
 	m, c := mini(t)

@@ -152,9 +152,7 @@ for s = 1, subjects do
         local ours = ((i * 256 + j) * 256 + k) * 256 + l
         if length == ours and ((e * 256 + f) * 256 + g) * 256 + h <= now then
           w, ended = w + 1, true
-        elseif length <= ours then
-          w = 99 -- a window of another plan, or in the future
-        end
+        end -- another window is of another plan, or in the future, and w stays
       end
       uses[q] = used
       local left = limits[q] - used
@@ -534,7 +532,7 @@ local function store(key, before)
     end
   end
   v = v .. counters
-  if first > 0 or strikes > 0 or level > 0 or ban_ends > 0 then
+  if first > 0 or ban_ends > 0 then -- as there is with strikes, and with a level
     expires = min(expires, MAX_U32)
     last = max(last, expires)
     v = v .. four(floor(first / 65536)) .. two(first % 65536) .. two(strikes) .. char(level) ..

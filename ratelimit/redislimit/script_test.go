@@ -79,7 +79,7 @@ func TestBoundariesAgreeWithModel(t *testing.T) {
 			take(20*sec, minuteAndHour), take(20*sec, minuteAndHour), take(20*sec, minuteAndHour), take(20*sec, minuteAndHour), take(20*sec, minuteAndHour),
 			take(60*sec+250*ms, minuteAndHour),
 		},
-		"so they do when the usage of another process fills the next window": {
+		"strikes end so if the usage of another process fills the next window": {
 			take(10*sec, minute), take(11*sec, minute), take(12*sec, minute),
 			addUsage(13*sec, minute, 1, 50*sec), take(60*sec+250*ms, minute),
 		},
