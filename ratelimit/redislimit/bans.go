@@ -88,7 +88,7 @@ func (l *Limiter) bans(ctx context.Context) ([]ratelimit.Ban, error) {
 			return nil, fmt.Errorf("redislimit: %w: listing bans: %w", ratelimit.ErrUnavailable, err)
 		}
 		for names := range slices.Chunk(names, maxGroups) {
-			if err := w.show(ctx, names); err != nil {
+			if err := w.show(names); err != nil {
 				return nil, err
 			}
 		}
@@ -132,10 +132,7 @@ func (w *walk) step(ctx context.Context) (names []string, err error) {
 }
 
 // show adds the bans in force of the subjects with the given names.
-func (w *walk) show(ctx context.Context, names []string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
+func (w *walk) show(names []string) error {
 	b, calls := new(batch), make([]*call, len(names))
 	for i, name := range names {
 		calls[i] = newCall()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -131,6 +132,25 @@ func TestLongRoundTrip(t *testing.T) {
 		defer s.mu.Unlock()
 		if s.most != 4 {
 			t.Errorf("%d batches were in flight at once, want MaxInFlight: 4", s.most)
+		}
+	})
+}
+
+func TestFullBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer(1, time.Millisecond)
+		go s.take(t.Context(), "first")
+		synctest.Wait()
+		for i := range maxGroups + 1 {
+			go s.take(t.Context(), strconv.Itoa(i))
+		}
+		time.Sleep(time.Second)
+		var sizes []int
+		for _, subjects := range s.batches() {
+			sizes = append(sizes, len(subjects))
+		}
+		if want := []int{1, maxGroups, 1}; !slices.Equal(sizes, want) {
+			t.Errorf("%d subjects after a first one were sent in batches of %v, want %v", maxGroups+1, sizes, want)
 		}
 	})
 }

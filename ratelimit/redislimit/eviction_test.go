@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
@@ -33,10 +35,10 @@ func (b *book) String() string {
 	return b.text.String()
 }
 
-func TestEvictionIsSaid(t *testing.T) {
+func TestEvictionIsLogged(t *testing.T) {
 	for _, test := range []struct {
 		policy, memory string
-		said           bool
+		logged         bool
 	}{
 		{"allkeys-lru", "100mb", true},
 		{"volatile-ttl", "100mb", true},
@@ -44,29 +46,62 @@ func TestEvictionIsSaid(t *testing.T) {
 		{"allkeys-lru", "0", false}, // there is no limit, and so nothing to evict
 	} {
 		s := redistest.Start(t, "--maxmemory-policy", test.policy, "--maxmemory", test.memory)
-		var log book
-		l, err := redislimit.New(s.Client(), redislimit.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range 3 {
-			if _, err := l.Take(ctx, fmt.Sprint(i), lasting(1), 1); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for deadline := time.Now().Add(10 * time.Second); test.said && log.String() == "" && time.Now().Before(deadline); {
-			time.Sleep(time.Millisecond)
-		}
-		if !test.said { // not by the second time either
-			if err := redislimit.WarnOfEviction(l, s.Client()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if n := strings.Count(log.String(), "level=WARN"); n > 1 || (n == 1) != test.said {
-			t.Errorf("policy %s with maxmemory %s: %d warnings:\n%s", test.policy, test.memory, n, log.String())
-		}
-		if test.said && (!strings.Contains(log.String(), test.policy) || !strings.Contains(log.String(), s.Addr)) {
-			t.Errorf("the warning does not name the policy %s and the server %s: %s", test.policy, s.Addr, log.String())
+		what := fmt.Sprintf("policy %s with maxmemory %s", test.policy, test.memory)
+		text := logOf(t, what, s.Client(), test.logged, true)
+		if test.logged && (!strings.Contains(text, test.policy) || !strings.Contains(text, s.Addr)) {
+			t.Errorf("%s: the warning does not name the policy and the server %s: %s", what, s.Addr, text)
 		}
 	}
+}
+
+// The masters of a cluster and the servers of a ring are checked too, and without a
+// logger the warning goes to the default one.
+func TestEvictionOfSeveralServersIsLogged(t *testing.T) {
+	args := []string{"--maxmemory-policy", "allkeys-lru", "--maxmemory", "100mb"}
+	one := redistest.Start(t, args...)
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": one.Addr}})
+	t.Cleanup(func() { ring.Close() })
+	logOf(t, "a ring", ring, true, true)
+	logOf(t, "the default logger", one.Client(), true, false)
+	cluster := redistest.StartCluster(t, args...)
+	logOf(t, "a cluster", cluster.Client(), true, true)
+}
+
+// logOf returns what an engine logs about its servers. It waits for a warning if one
+// is wanted, and otherwise makes the check once more.
+func logOf(t *testing.T, what string, client redis.UniversalClient, wanted, ownLogger bool) string {
+	t.Helper()
+	var log book
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	opts := redislimit.Options{Logger: logger}
+	if !ownLogger {
+		opts.Logger = nil
+		defer slog.SetDefault(slog.Default())
+		slog.SetDefault(logger)
+	}
+	l, err := redislimit.New(client, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if _, err := l.Take(ctx, fmt.Sprint(i), lasting(1), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for deadline := time.Now().Add(10 * time.Second); wanted && log.String() == "" && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	if single, ok := client.(*redis.Client); ok && !wanted {
+		if err := redislimit.WarnOfEviction(l, single); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, most := strings.Count(log.String(), "level=WARN"), 1
+	if _, ok := client.(*redis.ClusterClient); ok {
+		most = 3 // one for each master
+	}
+	if n > most || (n > 0) != wanted {
+		t.Errorf("%s: %d warnings, want one for each server: %v\n%s", what, n, wanted, log.String())
+	}
+	return log.String()
 }

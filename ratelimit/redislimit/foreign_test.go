@@ -40,17 +40,14 @@ func testForeignValues(t *testing.T, c redis.UniversalClient) {
 		"Take":   func(l *redislimit.Limiter) error { return second(l.Take(ctx, "a", strict, 1)) },
 		"Peek":   func(l *redislimit.Limiter) error { return second(l.Peek(ctx, "a", strict)) },
 		"Refund": func(l *redislimit.Limiter) error { return l.Refund(ctx, "a", &d) },
-		"Charge": func(l *redislimit.Limiter) error {
+		"AddUsage": func(l *redislimit.Limiter) error {
 			return l.AddUsage(ctx, "a", strict, [ratelimit.MaxQuotas]int64{1}, time.Now())
 		},
 		"Ban":   func(l *redislimit.Limiter) error { return l.Ban(ctx, "a", time.Minute) },
 		"Unban": func(l *redislimit.Limiter) error { return second(l.Unban(ctx, "a")) },
 		"Reset": func(l *redislimit.Limiter) error { return l.Reset(ctx, "a") },
 		"Takes": func(l *redislimit.Limiter) error { // more than the limit, in one batch
-			if err := redislimit.Batch(l, strict)([]string{"a", "a", "b"}); err != nil {
-				return err
-			}
-			return nil
+			return redislimit.Batch(l, strict)([]string{"a", "a", "b"})
 		},
 	}
 	for value, write := range foreignValues {
@@ -89,6 +86,17 @@ func testForeignValues(t *testing.T, c redis.UniversalClient) {
 			holdForeign(t, c, index, what+" where the index is "+value, func() error { return operations[what](l) })
 		}
 		holdForeign(t, c, index, "Bans where the index is "+value, func() error { return second(l.Bans(ctx)) })
+		// A subject in the index.
+		c.FlushDB(ctx)
+		if err := l.Ban(ctx, "a", time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		key := redislimit.Key(l, "a")
+		c.Del(ctx, key)
+		if err := write(c, key); err != nil {
+			t.Fatal(err)
+		}
+		holdForeign(t, c, key, "Bans where a subject is "+value, func() error { return second(l.Bans(ctx)) })
 	}
 }
 

@@ -1,10 +1,14 @@
 package redislimit_test
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -35,6 +39,38 @@ func TestAddUsageOnce(t *testing.T) {
 	err := l.AddUsageOnce(ctx, "", "a", lasting(limit), [ratelimit.MaxQuotas]int64{7}, now)
 	if !errors.Is(err, ratelimit.ErrInvalid) {
 		t.Errorf("a charge without a mark: got error %v, want one that wraps ErrInvalid", err)
+	}
+}
+
+// A scriptCounter is a hook that counts the calls of the script.
+type scriptCounter struct{ atomic.Int64 }
+
+func (n *scriptCounter) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (n *scriptCounter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "evalsha" {
+			n.Add(1)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (n *scriptCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// Usage that was added is not sent again.
+func TestAddUsageIsOneCommand(t *testing.T) {
+	_, c := mini(t)
+	sent := new(scriptCounter)
+	c.AddHook(sent)
+	l := newLimiter(t, c)
+	if err := l.AddUsage(ctx, "a", lasting(5), [ratelimit.MaxQuotas]int64{1}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if n := sent.Load(); n != 1 {
+		t.Errorf("AddUsage called the script %d times, want once", n)
 	}
 }
 

@@ -54,3 +54,32 @@ func FuzzReply(f *testing.F) {
 		}
 	})
 }
+
+// A reply that is not what the command asked for is an error, and no decision.
+func TestRepliesThatCannotBeRead(t *testing.T) {
+	const seven, thirteen = "\x07seven..", "\x0dthirteen....."
+	plan := groupPlans[0]
+	for _, text := range []string{
+		"", "1772366430", "1772366430 250000 ", "1772366430 x a\x00", "1772366430 250000 q\x00",
+		"1772366430 250000 a", "1772366430 250000 a\x01", "1772366430 250000 d\x00\x01\x00", "1772366430 250000 a\x00a",
+	} {
+		cmd := &command{groups: []*group{newGroup(operation{code: opTake, subject: "a", plan: plan, cost: 1})}}
+		if err := cmd.read(text); err == nil {
+			t.Errorf("%q was read as the reply about one subject", text)
+		}
+	}
+	for _, text := range []string{"i", "e", "a" + seven, "a" + thirteen, "d\x00\x00\x00\x00" + seven} {
+		a := answer{requests: 1}
+		if _, err := a.read(text); err != nil {
+			t.Fatal(err)
+		}
+		_, err := a.decision(plan, 1, 0)
+		_, err2 := a.view(plan)
+		_, err3 := a.refund(&operation{plan: plan, cost: 1})
+		for _, err := range []error{err, err2, err3} {
+			if !errors.Is(err, ratelimit.ErrUnavailable) {
+				t.Errorf("%q: got error %v, want one that wraps ErrUnavailable", text, err)
+			}
+		}
+	}
+}
