@@ -27,6 +27,7 @@ var rules = map[string][]string{
 	"ratelimit":                      {"apierror", "internal/response", "ratelimit/internal/fixedwindow"},
 	"ratelimit/failover":             {"ratelimit"},
 	"ratelimit/internal/fixedwindow": {},
+	"internal/release":               {},
 	"ratelimit/internal/redistest":   goRedis,
 	"ratelimit/memory":               {"ratelimit", "ratelimit/internal/fixedwindow"},
 	"ratelimit/ratelimittest":        {"ratelimit", "github.com/google/go-cmp"},

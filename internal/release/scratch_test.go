@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const version = "v0.99.0"
+
+// small returns a repository of a few modules without packages.
+func small(t *testing.T) string {
+	t.Helper()
+	needGit(t)
+	isolate(t)
+	dir := t.TempDir()
+	const mod = "module github.com/animalstore/gatehouse%s\n\ngo 1.26.0\n"
+	write(t, filepath.Join(dir, "go.work"), []byte("go 1.26.0\n\nuse (\n\t.\n\t./middleware/jsonbody\n\t./ratelimit/redislimit\n\t./reference\n)\n"))
+	write(t, filepath.Join(dir, "go.mod"), fmt.Appendf(nil, mod, ""))
+	for _, name := range []string{"middleware/jsonbody", "ratelimit/redislimit", "reference"} {
+		file := filepath.Join(dir, filepath.FromSlash(name), "go.mod")
+		write(t, file, fmt.Appendf(nil, mod+"\nrequire github.com/animalstore/gatehouse v0.0.0\n", "/"+name))
+	}
+	write(t, filepath.Join(dir, "CHANGELOG.md"), []byte("## 0.99.0 - 2026-01-31\n"))
+	mustRun(t, dir, "git", "init", "--quiet", "--initial-branch", "main")
+	commit(t, dir)
+	return dir
+}
+
+func needGit(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("skipped: git is not on this machine")
+	}
+}
+
+// scratch returns a repository with the files of this checkout, as they are now,
+// in one commit, and a section for the version in its changelog.
+func scratch(t *testing.T) string {
+	t.Helper()
+	needGit(t)
+	root, err := run(".", "git", "rev-parse", "--show-toplevel")
+	if err != nil {
+		t.Skipf("skipped: this is not a git checkout: %v", err)
+	}
+	files, err := run(root, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	isolate(t)
+	dir := t.TempDir()
+	for name := range strings.SplitSeq(strings.TrimRight(files, "\x00"), "\x00") {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if os.IsNotExist(err) { // and not committed yet
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name), content)
+	}
+	changelog := filepath.Join(dir, "CHANGELOG.md")
+	content, err := os.ReadFile(changelog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, changelog, append(content, "\n## 0.99.0 - 2026-01-31\n"...))
+	mustRun(t, dir, "git", "init", "--quiet", "--initial-branch", "main")
+	commit(t, dir)
+	return dir
+}
+
+// isolate keeps the settings and the repository of the caller out of git.
+func isolate(t *testing.T) {
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "GIT_") {
+			t.Setenv(name, "") // restores it after the test
+			os.Unsetenv(name)
+		}
+	}
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	t.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)
+	for _, role := range []string{"AUTHOR", "COMMITTER"} {
+		t.Setenv("GIT_"+role+"_NAME", "test")
+		t.Setenv("GIT_"+role+"_EMAIL", "test@example.com")
+	}
+	t.Setenv("GOWORK", "") // the scratch repository's own
+}
+
+func commit(t *testing.T, dir string) {
+	t.Helper()
+	mustRun(t, dir, "git", "add", "--all")
+	mustRun(t, dir, "git", "commit", "--quiet", "--message", "test")
+}
+
+func mustRun(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	out, err := run(dir, name, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func write(t *testing.T, name string, content []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
