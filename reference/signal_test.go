@@ -75,8 +75,8 @@ func TestSIGTERMFinishesWhatWasBegun(t *testing.T) {
 				t.Fatalf("the server did not end well: %v", err)
 			}
 			// The process is gone, so that nothing is added to its log.
-			if len(p.logged("ended")) != 1 || p.log[len(p.log)-1]["msg"] != "ended" {
-				t.Error("the log does not say at its end that it ended")
+			if len(p.logged("stopped")) != 1 || p.log[len(p.log)-1]["msg"] != "stopped" {
+				t.Error("the log does not say at its end that it stopped")
 			}
 
 			p = serve(t, dir)
@@ -99,7 +99,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "ending", func() bool { return len(p.logged("ending: requests under way are finished first")) == 1 })
+	eventually(t, "ending", func() bool { return len(p.logged("stopping; running requests are finished first")) == 1 })
 	begin := time.Now()
 	err := p.stop()
 	exit, ok := errors.AsType[*exec.ExitError](err)

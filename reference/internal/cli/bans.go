@@ -12,13 +12,13 @@ import (
 
 type bansCmd struct {
 	List bansListCmd `cmd:"" help:"List the bans in force."`
-	Lift bansLiftCmd `cmd:"" help:"Unban an owner or a network, and forget its strikes and earlier bans."`
+	Lift bansLiftCmd `cmd:"" help:"Unban an owner or a network, and delete its strikes and earlier bans."`
 }
 
 // adminFlags are for commands that call a running server.
 type adminFlags struct {
 	configFlag
-	AdminListen *string `placeholder:"HOST:PORT" help:"The server's admin listener is here ($$PETSTORE_ADMIN_LISTEN). Its token, if it has one, is in $$PETSTORE_ADMIN_TOKEN or the settings file."`
+	AdminListen *string `placeholder:"HOST:PORT" help:"Address of the server's admin listener ($$PETSTORE_ADMIN_LISTEN). If it has a token, set $$PETSTORE_ADMIN_TOKEN, or admin_token in the settings file."`
 }
 
 func (f adminFlags) client() (admin.Client, error) {
@@ -61,35 +61,35 @@ func (c bansListCmd) Run(ctx context.Context, o output) error {
 }
 
 type bansLiftCmd struct {
-	Owner   string `arg:"" optional:"" help:"Owner of the banned keys, as in the list."`
-	Network string `placeholder:"ADDRESS" help:"Unban the network of this address, of callers without a key, instead of an owner."`
+	Owner   string `arg:"" optional:"" help:"Owner of the banned keys, as in petstore bans list."`
+	Network string `placeholder:"ADDRESS" help:"Unban the network of this address instead of an owner. It is banned for requests without a valid key."`
 	adminFlags
 }
 
 func (c bansLiftCmd) Run(ctx context.Context, o output) error {
 	if (c.Owner == "") == (c.Network == "") {
-		return usageError{errors.New("bans lift: give an owner, or --network with an address")}
+		return usageError{errors.New("bans lift: name either an owner or a network, as in bans lift ada or bans lift --network 192.0.2.1")}
 	}
 	client, err := c.client()
 	if err != nil {
 		return err
 	}
-	whose, lift := c.Owner, client.UnbanOwner
+	name, unban := c.Owner, client.UnbanOwner
 	if c.Network != "" {
-		whose, lift = c.Network, client.UnbanNetwork
+		name, unban = c.Network, client.UnbanNetwork
 	}
-	was, err := lift(ctx, whose)
+	was, err := unban(ctx, name)
 	if err != nil {
 		return explainAdmin(err)
 	}
 	if !was {
-		return fmt.Errorf("%q is not banned; petstore bans list shows the bans", whose)
+		return fmt.Errorf("%q is not banned; petstore bans list shows the bans", name)
 	}
-	o.say("%q is no longer banned.", whose)
+	o.say("Unbanned %q.", name)
 	return nil
 }
 
-// explainAdmin adds what to do about an error.
+// explainAdmin adds to an error what to do.
 func explainAdmin(err error) error {
 	switch {
 	case errors.Is(err, admin.ErrToken):

@@ -23,21 +23,21 @@ const (
 const description = "The pets API: a server, and the tools to run it."
 
 type commands struct {
-	Serve   serveCmd   `cmd:"" default:"withargs" help:"Run the server. This is the command if none is given."`
-	Keys    keysCmd    `cmd:"" help:"Make, list, revoke and replace API keys."`
-	Bans    bansCmd    `cmd:"" help:"List and end bans on a running server."`
-	Plans   plansCmd   `cmd:"" help:"Show the plans of the settings."`
+	Serve   serveCmd   `cmd:"" default:"withargs" help:"Run the server. This is the default command."`
+	Keys    keysCmd    `cmd:"" help:"Create, list, revoke and rotate API keys."`
+	Bans    bansCmd    `cmd:"" help:"List bans and unban clients of a running server."`
+	Plans   plansCmd   `cmd:"" help:"Show the plans in the settings."`
 	OpenAPI openapiCmd `cmd:"" name:"openapi" help:"Print the OpenAPI document of the API."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
 
 // output is where commands write.
 type output struct {
-	out *os.File  // what was asked for
-	err io.Writer // what else there is to say
+	out *os.File  // the result of the command
+	err io.Writer // messages
 }
 
-// say writes a message for the person at the terminal, which is not a result.
+// say writes a message, which is not a result.
 func (o output) say(format string, args ...any) { fmt.Fprintf(o.err, format+"\n", args...) }
 
 // usageError is a mistake in the command line, the environment or the settings.
@@ -45,10 +45,10 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// Run carries out the command in args, which are without the program's name, and
-// returns the exit code. Help ends the process.
+// Run runs the command in args, which do not include the program's name, and returns
+// the exit code. Help ends the process.
 func Run(args []string) int {
-	// First of all: a signal while the server starts must end it with 0 as well.
+	// First of all, because a signal during the start must also end the server with 0.
 	ctx := untilSignal()
 	o := output{os.Stdout, os.Stderr}
 	parser, err := kong.New(&commands{},
@@ -64,10 +64,10 @@ func Run(args []string) int {
 	parser.Model.HelpFlag.Help = "Show this help."
 	command, err := parser.Parse(args)
 	if err != nil {
-		return o.misused(err)
+		return o.failParse(err)
 	}
 	if command.Command() != "serve" {
-		defaultSignals() // they end the other commands at once
+		defaultSignals() // a signal ends the other commands at once
 		if ctx.Err() != nil {
 			return o.fail(context.Cause(ctx))
 		}
@@ -78,19 +78,19 @@ func Run(args []string) int {
 	return exitDone
 }
 
-// misused reports arguments that could not be read.
-func (o output) misused(err error) int {
+// failParse reports arguments that cannot be parsed.
+func (o output) failParse(err error) int {
 	command := ""
 	if e, ok := errors.AsType[*kong.ParseError](err); ok && e.Context.Selected() != nil {
 		command = " " + e.Context.Selected().Path()
 	}
-	o.complain(err)
+	o.printError(err)
 	o.say("Run \"petstore%s --help\" for the arguments.", command)
 	return exitUsage
 }
 
 func (o output) fail(err error) int {
-	o.complain(err)
+	o.printError(err)
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
 	}
@@ -100,8 +100,8 @@ func (o output) fail(err error) int {
 	return exitFailure
 }
 
-// complain writes each line of an error with the program's name in front.
-func (o output) complain(err error) {
+// printError writes each line of an error after the name of the program.
+func (o output) printError(err error) {
 	for line := range strings.Lines(err.Error()) {
 		o.say("petstore: %s", strings.TrimSuffix(line, "\n"))
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,17 +12,17 @@ import (
 
 type keysCreateCmd struct {
 	Name      string        `required:"" placeholder:"TEXT" help:"What the key is for."`
-	Owner     string        `required:"" placeholder:"TEXT" help:"The owner that usage is counted for. All keys of an owner share one quota."`
-	Plan      string        `required:"" placeholder:"PLAN" help:"A plan of the settings, such as free; see petstore plans."`
-	Quota     []string      `sep:"none" placeholder:"LIMIT/WINDOW" help:"A quota of the key, such as 5000/minute. Required for a custom plan and refused for any other; up to four."`
-	ExpiresIn time.Duration `placeholder:"DURATION" help:"How long the key is valid from now, such as 720h. Without it the key never expires."`
+	Owner     string        `required:"" placeholder:"TEXT" help:"Owner of the key. Usage is counted per owner: all keys of an owner share one quota."`
+	Plan      string        `required:"" placeholder:"PLAN" help:"Plan of the key, such as free; petstore plans lists them."`
+	Quota     []string      `sep:"none" placeholder:"LIMIT/WINDOW" help:"Quota of the key, such as 5000/minute, up to four. Required for a custom plan, refused for any other."`
+	ExpiresIn time.Duration `placeholder:"DURATION" help:"The key is valid for this long from now, such as 720h. Without it the key does not expire."`
 	databaseFlags
 }
 
 // Help is shown by --help.
 func (keysCreateCmd) Help() string {
-	return `Only the key goes to standard output. It is shown only now, since the database holds
-only a digest of it. Running servers accept it within a second.`
+	return `Standard output gets only the key. The key is shown only now: the database stores
+only its digest. Running servers accept it within one second.`
 }
 
 func (c keysCreateCmd) Run(ctx context.Context, o output) error {
@@ -32,10 +31,15 @@ func (c keysCreateCmd) Run(ctx context.Context, o output) error {
 		return err
 	}
 	if _, err := settings.Plans.Of(c.Plan, c.Quota); err != nil {
-		return usageError{fmt.Errorf("keys create: --plan, --quota: %w", err)}
+		return usageError{fmt.Errorf("keys create: %w", err)}
 	}
 	if c.ExpiresIn < 0 {
-		return usageError{errors.New("keys create: --expires-in: a key must not expire before it is made")}
+		return usageError{fmt.Errorf("keys create: --expires-in must not be negative, got %v", c.ExpiresIn)}
+	}
+	for _, flag := range []struct{ name, value string }{{"--name", c.Name}, {"--owner", c.Owner}} {
+		if err := store.CheckText(flag.value); err != nil {
+			return usageError{fmt.Errorf("keys create: %s %w", flag.name, err)}
+		}
 	}
 	secret, err := service.NewSecret()
 	if err != nil {
@@ -61,13 +65,13 @@ func (c keysCreateCmd) Run(ctx context.Context, o output) error {
 	})
 }
 
-// showKey prints a key that was just stored. If it cannot, the key is useless, and
-// the error names it.
+// showKey prints a key that was just stored. The error names the key, because a key
+// that was not printed is lost.
 func (o output) showKey(key store.Key, secret apikey.Secret) error {
 	if _, err := fmt.Fprintln(o.out, secret.Reveal()); err != nil {
-		return fmt.Errorf("key %s was made and could not be printed; revoke it and make another: %w", key.ID, err)
+		return fmt.Errorf("created key %s but could not print it; revoke it and create another one: %w", key.ID, err)
 	}
-	o.say("Key %s of %q, plan %s, %s. It is shown only now.", key.ID, key.Owner, key.Plan, endText(key.Expires))
+	o.say("Created key %s of %q, plan %s. It %s. The key is shown only now.", key.ID, key.Owner, key.Plan, endText(key.Expires))
 	return nil
 }
 

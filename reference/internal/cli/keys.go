@@ -12,19 +12,19 @@ import (
 )
 
 type keysCmd struct {
-	Create keysCreateCmd `cmd:"" help:"Make a key and print it."`
-	List   keysListCmd   `cmd:"" help:"List the keys, without their secret parts."`
-	Revoke keysRevokeCmd `cmd:"" help:"Revoke a key. Running servers refuse it within a second."`
-	Rotate keysRotateCmd `cmd:"" help:"Make a key that replaces another one, and print it."`
+	Create keysCreateCmd `cmd:"" help:"Create a key and print it."`
+	List   keysListCmd   `cmd:"" help:"List the keys without their secrets."`
+	Revoke keysRevokeCmd `cmd:"" help:"Revoke a key. Running servers refuse it within one second."`
+	Rotate keysRotateCmd `cmd:"" help:"Replace a key by a new one and print the new one."`
 }
 
-// withDatabase opens the database, and closes it when do is done. Commands that only
-// look do not make one.
+// withDatabase opens the database for do and closes it afterwards. It creates a
+// database only if create is true.
 func withDatabase(ctx context.Context, settings *config.Config, create bool, do func(store.Store) error) (err error) {
 	if !create {
 		if _, err := os.Stat(settings.Database); errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("there is no database %s here; name another with --database, "+
-				"or make it with petstore serve or petstore keys create", settings.Database)
+			return fmt.Errorf("database %s does not exist; choose another with --database, "+
+				"or create it with petstore serve or petstore keys create", settings.Database)
 		}
 	}
 	db, err := sqlite.Open(ctx, settings.Database, sqlite.Options{})

@@ -35,7 +35,7 @@ func (c keysListCmd) Run(ctx context.Context, o output) error {
 	})
 }
 
-// keyJSON is what may be known of a key.
+// keyJSON is a key without its secret.
 type keyJSON struct {
 	ID       string     `json:"id"`
 	LastFour string     `json:"lastFour"`

@@ -11,7 +11,7 @@ type openapiCmd struct{ configFlag }
 
 // Help is shown by --help.
 func (openapiCmd) Help() string {
-	return "It is the document of a server with these settings, which say what is deprecated."
+	return "The document is that of a server with these settings, which determine the deprecated operations."
 }
 
 func (c openapiCmd) Run(o output) error {
@@ -23,7 +23,7 @@ func (c openapiCmd) Run(o output) error {
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer // indented, for people and for diff
+	var b bytes.Buffer // indented for people and for diff
 	if err := json.Indent(&b, document.JSON(), "", "  "); err != nil {
 		return err
 	}

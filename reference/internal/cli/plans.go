@@ -72,7 +72,7 @@ func printPlans(w io.Writer, c *config.Config) error {
 	t := newTable(w, "PLAN", "QUOTAS")
 	for _, p := range c.Plans {
 		if p.Custom() {
-			t.row(p.Name(), "custom: each key brings its own")
+			t.row(p.Name(), "custom: each key has its own")
 		} else {
 			t.row(p.Name(), quotasText(p.Fixed()))
 		}
@@ -96,16 +96,23 @@ func quotasText(p *ratelimit.Plan) string {
 
 func penaltyText(p ratelimit.Penalty) string {
 	if p.Strikes == 0 {
-		return "No client is banned."
+		return "Bans are turned off."
 	}
-	return fmt.Sprintf("A client that keeps sending requests after it was limited collects strikes: one for each\n"+
-		"request, except within %s of the first limited one. One strike is forgotten every %s.\n"+
-		"More than %d strikes start a ban of %s. Each further ban is %d times as long, up to %s;\n"+
-		"every %s without a ban takes one step back.",
-		short(p.Grace), short(p.Decay), p.Strikes, short(p.Ban), p.Growth, short(p.Max), short(p.Forgive))
+	strikes := fmt.Sprintf("%d strikes start", p.Strikes)
+	if p.Strikes == 1 {
+		strikes = "1 strike starts"
+	}
+	further := fmt.Sprintf("Each further ban is %d times as long, up to %s;\n"+
+		"each %s without a ban undoes one increase.", p.Growth, short(p.Max), short(p.Forgive))
+	if p.Growth == 1 {
+		further = "Further bans are as long."
+	}
+	return fmt.Sprintf("A client that keeps sending requests after a 429 collects strikes: one for each further 429,\n"+
+		"except within %s of the first one. One strike is forgotten every %s.\n"+
+		"More than %s a ban of %s. %s", short(p.Grace), short(p.Decay), strikes, short(p.Ban), further)
 }
 
-// short writes a duration the way people do: 24h and not 24h0m0s.
+// short formats a duration without zero units: 24h and not 24h0m0s.
 func short(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

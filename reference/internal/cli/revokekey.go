@@ -10,7 +10,7 @@ import (
 )
 
 type keysRevokeCmd struct {
-	ID string `arg:"" help:"ID of the key, as in the list."`
+	ID string `arg:"" help:"ID of the key, as in petstore keys list."`
 	databaseFlags
 }
 
@@ -26,21 +26,21 @@ func (c keysRevokeCmd) Run(ctx context.Context, o output) error {
 			return explainKey(c.ID, err)
 		}
 		if key.Revoked.Before(now.Truncate(time.Microsecond)) {
-			o.say("Key %s of %q was revoked already, at %s.", key.ID, key.Owner, showTime(key.Revoked))
+			o.say("Key %s of %q was already revoked at %s.", key.ID, key.Owner, showTime(key.Revoked))
 			return nil
 		}
-		o.say("Key %s of %q is revoked. Running servers refuse it within a second.", key.ID, key.Owner)
+		o.say("Key %s of %q is revoked. Running servers refuse it within one second.", key.ID, key.Owner)
 		return nil
 	})
 }
 
-// explainKey says what is wrong with a key that was named by its ID.
+// explainKey returns the error about a key named by its ID.
 func explainKey(id string, err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return fmt.Errorf("there is no key %q; petstore keys list shows the IDs, such as key_4fQ8rT2kLm9XwZ1a", id)
+		return fmt.Errorf("there is no key with the ID %q; petstore keys list shows the IDs", id)
 	case errors.Is(err, store.ErrInactive):
-		return fmt.Errorf("key %s is revoked or has expired, and cannot be rotated; make another with petstore keys create", id)
+		return fmt.Errorf("cannot rotate key %s: it is revoked or expired; create another one with petstore keys create", id)
 	default:
 		return err
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,24 +11,24 @@ import (
 )
 
 type keysRotateCmd struct {
-	ID        string         `arg:"" help:"ID of the key to replace, as in the list."`
-	Overlap   time.Duration  `default:"24h" placeholder:"DURATION" help:"How long the old key stays valid, at most until its own expiry (default ${default})."`
-	ExpiresIn *time.Duration `placeholder:"DURATION" help:"How long the new key is valid from now; 0 means that it never expires. Without it the new key is valid for as long as the old one was when it was made."`
+	ID        string         `arg:"" help:"ID of the key to replace, as in petstore keys list."`
+	Overlap   time.Duration  `default:"24h" placeholder:"DURATION" help:"The old key stays valid for this long, at most until it expires (default ${default})."`
+	ExpiresIn *time.Duration `placeholder:"DURATION" help:"The new key is valid for this long from now; 0 means that it does not expire. Without it the new key has the lifetime of the old one."`
 	databaseFlags
 }
 
 // Help is shown by --help.
 func (keysRotateCmd) Help() string {
-	return `The new key has the name, owner, plan and quotas of the old one. Only the
-new key goes to standard output, and it is shown only now.`
+	return `The new key has the name, owner, plan and quotas of the old one. Standard
+output gets only the new key. The key is shown only now.`
 }
 
 func (c keysRotateCmd) Run(ctx context.Context, o output) error {
 	switch {
 	case c.Overlap < 0:
-		return usageError{errors.New("keys rotate: --overlap: must not be negative")}
+		return usageError{fmt.Errorf("keys rotate: --overlap must not be negative, got %v", c.Overlap)}
 	case c.ExpiresIn != nil && *c.ExpiresIn < 0:
-		return usageError{errors.New("keys rotate: --expires-in: a key must not expire before it is made")}
+		return usageError{fmt.Errorf("keys rotate: --expires-in must not be negative, got %v", *c.ExpiresIn)}
 	}
 	settings, err := c.load()
 	if err != nil {
@@ -56,13 +55,13 @@ func (c keysRotateCmd) Run(ctx context.Context, o output) error {
 		if err := o.showKey(key, secret); err != nil {
 			return err
 		}
-		o.say("Key %s, which it replaces, %s.", old.ID, endText(r.OldExpires(old.Expires)))
+		o.say("The old key %s %s.", old.ID, endText(r.OldExpires(old.Expires)))
 		return nil
 	})
 }
 
-// expires returns when the new key expires. A key that was made for a month is
-// replaced by one for a month.
+// expires returns when the new key expires. Its lifetime is that of the old one unless
+// --expires-in is given.
 func (c keysRotateCmd) expires(old store.Key, now time.Time) time.Time {
 	switch {
 	case c.ExpiresIn != nil && *c.ExpiresIn > 0:

@@ -21,17 +21,17 @@ type serveCmd struct{ config.Flags }
 
 // Help is shown by --help.
 func (serveCmd) Help() string {
-	return `Settings that have no flag, such as the plans, are in the YAML file; all of them
-with their defaults are in petstore.example.yaml. A flag overrides the environment,
-and the environment overrides the file.
+	return `Settings without a flag, such as the plans, are set in the YAML file;
+petstore.example.yaml shows all settings with their defaults. A flag overrides the
+environment, and the environment overrides the file.
 
 The log goes to standard output, as text on a terminal and as JSON elsewhere. If it
 is not read fast enough, the server drops lines, counts them and keeps running. If
-the database has never held an API key, the server makes one and shows it once on
+the database has never held an API key, the server creates one and shows it once on
 standard error.
 
-SIGTERM, SIGINT and SIGHUP stop the server after it has finished the requests under
-way and saved usage. A second signal stops it at once.`
+On SIGTERM, SIGINT or SIGHUP, the server finishes running requests, saves usage and
+stops. A second signal stops it at once.`
 }
 
 func (c serveCmd) Run(ctx context.Context, o output) error {
@@ -42,27 +42,26 @@ func (c serveCmd) Run(ctx context.Context, o output) error {
 	// Without this, a write to a pipe without a reader would end the process.
 	signal.Ignore(syscall.SIGPIPE)
 	logger, buffer := newLogger(o.out)
-	defer buffer.Close(flushTime)
+	defer buffer.Close(flushTimeout)
 	logged := logSignal(ctx, logger)
 	err = service.Run(ctx, settings, service.Options{Logger: logger, LogErr: buffer.Err, Notice: o.err})
 	logged()
 	if err == nil {
-		logger.Info("ended")
+		logger.Info("stopped")
 	}
 	return err
 }
 
-// flushTime is how long the end of the log may take to be written when the server
-// ends.
-const flushTime = 2 * time.Second
+// flushTimeout bounds how long the server waits at its end for the log to be written.
+const flushTimeout = 2 * time.Second
 
-// logSignal logs the end of a context that [untilSignal] returned. The function that
-// it returns waits until that is done, if the context has ended.
+// logSignal logs the signal that ends a context of [untilSignal]. If the context has
+// ended, wait waits until the line is logged.
 func logSignal(ctx context.Context, logger *slog.Logger) (wait func()) {
 	done := make(chan struct{})
 	forget := context.AfterFunc(ctx, func() {
 		defer close(done)
-		logger.Info("ending: requests under way are finished first", slog.Any("cause", context.Cause(ctx)))
+		logger.Info("stopping; running requests are finished first", slog.Any("cause", context.Cause(ctx)))
 	})
 	return func() {
 		if !forget() {
@@ -71,8 +70,8 @@ func logSignal(ctx context.Context, logger *slog.Logger) (wait func()) {
 	}
 }
 
-// newLogger returns a log of text for people, and of JSON for everything else, and
-// the buffer that it goes through.
+// newLogger returns a logger that writes text to a terminal and JSON to anything else,
+// and the buffer that it writes through.
 func newLogger(f *os.File) (*slog.Logger, *logbuffer.Writer) {
 	newHandler := jsonHandler
 	if isatty.IsTerminal(f.Fd()) {
@@ -94,8 +93,8 @@ func jsonHandler(w io.Writer) slog.Handler {
 	return slog.NewJSONHandler(w, &slog.HandlerOptions{ReplaceAttr: withUnit})
 }
 
-// withUnit writes durations as text such as "1.5s": JSON would have nanoseconds
-// without a unit.
+// withUnit formats durations as text such as "1.5s". JSON would have a number of
+// nanoseconds without a unit.
 func withUnit(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.Duration().String())

@@ -7,26 +7,26 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/config"
 )
 
-// configFlag is for commands that read nothing but the settings file.
+// configFlag is for commands that read only the settings file.
 type configFlag struct {
-	Config *string `placeholder:"FILE" help:"Read settings from this YAML file ($$PETSTORE_CONFIG)."`
+	Config *string `placeholder:"FILE" help:"YAML file with settings ($$PETSTORE_CONFIG)."`
 }
 
 func (f configFlag) load() (*config.Config, error) {
 	return load(config.Read, config.Flags{Config: f.Config})
 }
 
-// databaseFlags are for commands that work on the database.
+// databaseFlags are for commands that open the database.
 type databaseFlags struct {
 	configFlag
-	Database *string `placeholder:"FILE" help:"Keys are in this SQLite file ($$PETSTORE_DATABASE)."`
+	Database *string `placeholder:"FILE" help:"SQLite file with the keys ($$PETSTORE_DATABASE)."`
 }
 
 func (f databaseFlags) load() (*config.Config, error) {
 	return load(config.Read, config.Flags{Config: f.Config, Database: f.Database})
 }
 
-// load reads the settings by config.Load or config.Read.
+// load reads the settings with config.Load or config.Read.
 func load(by func(config.Flags, func(string) (string, bool)) (*config.Config, error), flags config.Flags) (*config.Config, error) {
 	if err := config.CheckEnvironment(os.Environ()); err != nil {
 		return nil, usageError{err}

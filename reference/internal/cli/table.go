@@ -28,8 +28,8 @@ func (t table) row(cells ...string) {
 
 func (t table) flush() error { return t.w.Flush() }
 
-// showable quotes text that holds characters which do not show as themselves, such
-// as those that turn the direction of writing: it may be another person's choice.
+// showable quotes text with characters that are invisible or change how other text is
+// shown, such as zero-width spaces and bidirectional controls.
 func showable(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)
@@ -37,5 +37,5 @@ func showable(text string) string {
 	return text
 }
 
-// showTime writes a time for people, to the second.
+// showTime formats a time for people, to the second.
 func showTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

@@ -13,12 +13,12 @@ func (versionCmd) Run(o output) error {
 	return nil
 }
 
-// version tells what this binary was built from, as far as the build has noted it:
+// version describes what this binary was built from:
 // "v1.2.0 (revision 1f4e2d7b9a03, go1.26.0)".
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "of unknown origin"
+		return "(unknown version)"
 	}
 	details := []string{info.GoVersion}
 	for _, s := range info.Settings {
@@ -26,7 +26,7 @@ func version() string {
 		case s.Key == "vcs.revision":
 			details = append([]string{"revision " + s.Value[:min(12, len(s.Value))]}, details...)
 		case s.Key == "vcs.modified" && s.Value == "true":
-			details = append(details, "with changes that were not committed")
+			details = append(details, "modified")
 		}
 	}
 	v := info.Main.Version

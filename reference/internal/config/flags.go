@@ -5,17 +5,17 @@ import "strings"
 // Flags are the settings of the command line. Nil: the flag was not given. The tags
 // are for kong: a command embeds Flags and passes it to [Load].
 type Flags struct {
-	Config      *string `name:"config" placeholder:"FILE" help:"Read settings from this YAML file ($$PETSTORE_CONFIG)."`
-	Listen      *string `name:"listen" placeholder:"HOST:PORT" help:"Serve the API here ($$PETSTORE_LISTEN)."`
-	AdminListen *string `name:"admin-listen" placeholder:"HOST:PORT" help:"Serve health, profiles and bans here; empty turns it off ($$PETSTORE_ADMIN_LISTEN)."`
-	Database    *string `name:"database" placeholder:"FILE" help:"Keep pets and keys in this SQLite file ($$PETSTORE_DATABASE)."`
-	Redis       *string `name:"redis" placeholder:"URL,..." help:"Share limits through Redis ($$PETSTORE_REDIS)."`
-	TLSCert     *string `name:"tls-cert" placeholder:"FILE" help:"Serve the API over TLS with this certificate chain ($$PETSTORE_TLS_CERT)."`
-	TLSKey      *string `name:"tls-key" placeholder:"FILE" help:"The certificate's private key ($$PETSTORE_TLS_KEY)."`
+	Config      *string `name:"config" placeholder:"FILE" help:"YAML file with settings ($$PETSTORE_CONFIG)."`
+	Listen      *string `name:"listen" placeholder:"HOST:PORT" help:"Address of the API ($$PETSTORE_LISTEN)."`
+	AdminListen *string `name:"admin-listen" placeholder:"HOST:PORT" help:"Address for health, profiles and bans; empty turns it off ($$PETSTORE_ADMIN_LISTEN)."`
+	Database    *string `name:"database" placeholder:"FILE" help:"SQLite file for pets and keys ($$PETSTORE_DATABASE)."`
+	Redis       *string `name:"redis" placeholder:"URL,..." help:"Redis through which servers share limits; several URLs for a cluster ($$PETSTORE_REDIS)."`
+	TLSCert     *string `name:"tls-cert" placeholder:"FILE" help:"PEM file with a certificate chain; turns on TLS ($$PETSTORE_TLS_CERT)."`
+	TLSKey      *string `name:"tls-key" placeholder:"FILE" help:"PEM file with its private key ($$PETSTORE_TLS_KEY)."`
 
-	MaxConnections           *string `name:"max-connections" placeholder:"N" help:"Keep at most N connections open; for one more, close the one that has been idle for longest. Default 8192 ($$PETSTORE_MAX_CONNECTIONS)."`
-	MaxConnectionsPerNetwork *string `name:"max-connections-per-network" placeholder:"N" help:"Accept at most N connections from an IPv4 address or IPv6 /64; loopback and trusted proxies are exempt. Default 256 ($$PETSTORE_MAX_CONNECTIONS_PER_NETWORK)."`
-	DrainDelay               *string `name:"drain-delay" placeholder:"DURATION" help:"After SIGTERM, keep serving for this long while not ready, so that load balancers notice. Default 0s ($$PETSTORE_DRAIN_DELAY)."`
+	MaxConnections           *string `name:"max-connections" placeholder:"N" help:"Maximum of open connections; for one more, the one that has been idle longest is closed. Default 8192 ($$PETSTORE_MAX_CONNECTIONS)."`
+	MaxConnectionsPerNetwork *string `name:"max-connections-per-network" placeholder:"N" help:"Maximum of connections from an IPv4 address or IPv6 /64; loopback addresses and trusted proxies are exempt. Default 256 ($$PETSTORE_MAX_CONNECTIONS_PER_NETWORK)."`
+	DrainDelay               *string `name:"drain-delay" placeholder:"DURATION" help:"After SIGTERM, keep serving for this long while /readyz answers 503, so that load balancers notice. Default 0s ($$PETSTORE_DRAIN_DELAY)."`
 }
 
 // An override is a setting that the environment or a flag can set too.

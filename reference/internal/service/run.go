@@ -91,7 +91,7 @@ func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p 
 // endedEarly logs what the end of the context interrupted, whose error may be in
 // words that do not tell.
 func (o Options) endedEarly(err error) error {
-	o.Logger.Info("ended before it served", slog.Any("cause", err))
+	o.Logger.Info("stopped during startup", slog.Any("cause", err))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -92,20 +93,25 @@ type Pets interface {
 	ListPets(ctx context.Context, q ListQuery) (pets []Pet, more bool, err error)
 }
 
-// checkText tells whether text is fit to be shown to people on one line.
-func checkText(what, text string) error {
-	switch {
+// CheckText returns an error if text cannot be a name or an owner. The error continues
+// a sentence that begins with what the text is.
+func CheckText(text string) error {
+	switch n := utf8.RuneCountInString(text); {
 	case text == "":
-		return fmt.Errorf("%w: %s is empty", ErrInvalid, what)
+		return fmt.Errorf("must have 1 to %d characters, got none", MaxText)
+	case n > MaxText:
+		return fmt.Errorf("must have 1 to %d characters, got %d", MaxText, n)
 	case !utf8.ValidString(text):
-		return fmt.Errorf("%w: %s is not UTF-8", ErrInvalid, what)
-	case utf8.RuneCountInString(text) > MaxText:
-		return fmt.Errorf("%w: %s is longer than %d code points", ErrInvalid, what, MaxText)
+		return fmt.Errorf("must be UTF-8, got %q", text)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return fmt.Errorf("must not have control characters, got %q", text)
 	}
-	for _, r := range text {
-		if unicode.IsControl(r) {
-			return fmt.Errorf("%w: %s holds a control character", ErrInvalid, what)
-		}
+	return nil
+}
+
+func checkText(what, text string) error {
+	if err := CheckText(text); err != nil {
+		return fmt.Errorf("%w: %s %w", ErrInvalid, what, err)
 	}
 	return nil
 }
