@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/animalstore/gatehouse/internal/response"
 	"github.com/animalstore/gatehouse/middleware"
 )
 
@@ -33,7 +32,7 @@ func (a *admin) audit(mux *http.ServeMux) middleware.Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			e := new(entry)
-			t := response.Track(w)
+			t := middleware.TrackResponse(w)
 			next.ServeHTTP(t, r.WithContext(context.WithValue(r.Context(), entryKey{}, e)))
 
 			_, pattern := mux.Handler(r)

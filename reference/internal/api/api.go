@@ -107,7 +107,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	gated := middleware.Chain(byPath(service, site),
 		auth.Identify, a.chooseLimit(limit, limitUncharged), targets)
 	front := slices.Concat([]middleware.Middleware{
-		middleware.RequestID, a.addInfo, a.logRequests, middleware.Recover(a.errors), middleware.SecurityHeaders,
+		middleware.RequestID, middleware.AccessLog(a.Logger), a.addInfo, middleware.Recover(a.errors), middleware.SecurityHeaders,
 	}, headers, []middleware.Middleware{allowOrigins(a.Origins, limitUncharged)})
 	return middleware.Chain(bypassGate(limitUncharged(targets(site)), gated), front...), nil
 }

@@ -32,10 +32,10 @@ func (a *api) unchargedCaller(r *http.Request) ratelimit.Caller {
 func (a *api) chooseLimit(limit, limitUncharged middleware.Middleware) middleware.Middleware {
 	return func(next http.Handler) http.Handler {
 		charged := limit(next)
-		uncharged := limitUncharged(a.peek(next, charged))
+		notCharged := limitUncharged(a.peek(next, charged))
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if isUncharged(r) {
-				uncharged.ServeHTTP(w, r)
+				notCharged.ServeHTTP(w, r)
 				return
 			}
 			charged.ServeHTTP(w, r)
@@ -74,7 +74,7 @@ func (a *api) peek(next, charged http.Handler) http.Handler {
 		if a.DraftHeaders {
 			d.SetDraftHeaders(h)
 		}
-		setLogFields(r, c, d, "uncharged")
+		logDecision(r, c, d, uncharged)
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), peekedKey{}, &d)))
 	})
 }

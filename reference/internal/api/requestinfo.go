@@ -43,7 +43,6 @@ type requestInfo struct {
 	route   route
 	network string // subject of the client without a key
 	proxied error  // why network is that of a proxy; nil: it is that of the client
-	logFields
 }
 
 type requestInfoKey struct{}
@@ -66,6 +65,7 @@ func (a *api) addInfo(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		addr, err := a.Client.Resolve(r)
 		info := &requestInfo{Context: r.Context(), route: a.routeOf(r), network: clientip.NetworkSubject(addr), proxied: err}
+		logInfo(r, info)
 		next.ServeHTTP(w, r.WithContext(info))
 	})
 }
