@@ -82,6 +82,9 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 	requests()
 	redis.Close()
 	requests()
+	if a := mustAsk(t, 503, "DELETE", p.admin+"/bans?owner=ann", "", ""); !strings.Contains(string(a.body), "on this server only") {
+		t.Errorf("an unban without Redis is answered with %s, want one that says where it holds", a.body)
+	}
 	if r := ready(); !strings.Contains(r, "on_redis_failure: local") {
 		t.Errorf("without Redis, readiness says %s", r)
 	}

@@ -9,6 +9,11 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
+// ErrLocalOnly is wrapped, together with [ratelimit.ErrUnavailable], by the error of a
+// Reset, Ban or Unban that took effect in this process only: in mode [FailLocal] while
+// the circuit is open.
+var ErrLocalOnly = errors.New("done in this process only; repeat it when the primary is back")
+
 // Refund implements [ratelimit.Refunder], within the budget. Usage that is still in
 // the journal is taken out of it and given back by the local engine. Other usage is
 // given back by the engine that decides at the moment.
@@ -41,10 +46,8 @@ func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decis
 // Reset implements [ratelimit.Resetter]. It waits for the primary for at most a
 // second, or the budget if that is longer, and so do Ban, Unban and Bans.
 //
-// While the circuit is open, Reset, Ban and Unban return an error that wraps
-// [ratelimit.ErrUnavailable]. In mode [FailLocal] they have then taken effect in this
-// process, and must be repeated when the primary is back; in the other modes they
-// have done nothing.
+// While the circuit is open, the error of Reset, Ban and Unban wraps [ErrLocalOnly] in
+// mode [FailLocal], and [ratelimit.ErrUnavailable] alone, with no effect, in the others.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	if l.breaker.look().closed() { // what is merged later would undo the reset
 		e, _ := l.journal.find(subject)
@@ -106,10 +109,11 @@ func (l *Limiter) Bans(ctx context.Context) (bans []ratelimit.Ban, err error) {
 // is open, it does it to the local engine alone.
 func change[C any](ctx context.Context, l *Limiter, what, subject string, do func(context.Context, C) error) error {
 	primary, local, err := both[C](l, what)
+	if err != nil {
+		return err
+	}
 	open := !l.breaker.look().closed()
 	switch {
-	case err != nil:
-		return err
 	case subject == "":
 		return fmt.Errorf("failover: %s: %w: no subject", what, ratelimit.ErrInvalid)
 	case open && l.mode != FailLocal:
@@ -117,11 +121,12 @@ func change[C any](ctx context.Context, l *Limiter, what, subject string, do fun
 	case !open:
 		err = l.command(ctx, l.keeper.patience, func(ctx context.Context) error { return do(ctx, primary) })
 	}
-	if err == nil && l.mode == FailLocal {
-		err = l.mirror.override(func() error { return do(ctx, local) })
+	if err != nil || l.mode != FailLocal {
+		return err
 	}
+	err = l.mirror.override(func() error { return do(ctx, local) })
 	if err == nil && open {
-		err = fmt.Errorf("failover: %s: done in this process only; repeat it when the primary is back: %w", what, l.refusal(nil))
+		err = fmt.Errorf("failover: %s: %w: %w", what, ErrLocalOnly, l.refusal(nil))
 	}
 	return err
 }

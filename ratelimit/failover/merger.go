@@ -73,23 +73,17 @@ func (m *merger) send(ctx context.Context, subject string, c *charge) error {
 	return m.primary.AddUsage(ctx, subject, c.plan, c.units, time.Unix(0, c.at))
 }
 
-const (
-	// mergers is how many entries mergeAll merges at once, so that a few which hang
-	// do not keep it from the others.
-	mergers = 32
-	// mergeTries is how often mergeAll tries to merge an entry.
-	mergeTries = 3
-)
-
-// mergeAll merges what the journal holds, until the context ends.
+// mergeAll merges what the journal holds, until the context ends. It merges some
+// entries at once, so that a few which hang do not keep it from the others, and tries
+// each several times.
 func (m *merger) mergeAll(ctx context.Context) {
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, mergers)
+	slots := make(chan struct{}, 32)
 	for _, e := range m.journal.all(func(*entry) bool { return true }) {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			for try := 0; try < mergeTries && m.merge(ctx, e) != nil; try++ {
+			for try := 0; try < 3 && m.merge(ctx, e) != nil; try++ {
 			}
 		})
 	}
