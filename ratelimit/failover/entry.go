@@ -20,9 +20,8 @@ type entry struct {
 	due      time.Time // when it is tried again
 }
 
-// maxCharges is the largest number of charges in an entry. A subject has one, and
-// one more for each change of its plan to other windows and for a charge whose
-// outcome is unknown.
+// maxCharges is the largest number of charges in an entry. A subject has one, one more
+// if the outcome of a charge is unknown, and one for each plan with other windows.
 const maxCharges = 8
 
 // A charge is what was used under one plan, in each of the windows that the time at

@@ -189,7 +189,7 @@ func (r *rig) lose() {
 		if i == 64 {
 			r.Fatal("64 failures did not open the circuit")
 		}
-		r.Take(ctx, "somebody", daily, 1)
+		r.Take(ctx, "another", daily, 1)
 	}
 }
 

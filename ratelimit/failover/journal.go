@@ -151,7 +151,7 @@ func (j *journal) made(e *entry) {
 }
 
 // backOff records that the primary refused e. The waits double, from shortest to
-// longest. An entry whose windows have ended is removed.
+// longest. An entry is removed when its windows have ended.
 func (j *journal) backOff(e *entry, shortest, longest time.Duration) {
 	s := j.lock(e.subject)
 	defer s.mu.Unlock()

@@ -49,7 +49,7 @@ func TestConformance(t *testing.T) {
 			primary := newShared(t)
 			primary.set(down)
 			l := limiter(t, primary, failover.FailLocal, failover.Options{Local: local, ConsecutiveFailures: 1, MinBackoff: time.Hour})
-			if _, err := l.Take(t.Context(), "somebody", daily, 1); err != nil {
+			if _, err := l.Take(t.Context(), "another", daily, 1); err != nil {
 				t.Fatal(err)
 			}
 			if l.Circuit() != failover.CircuitOpen {
@@ -155,7 +155,7 @@ func TestModes(t *testing.T) {
 				for range 9 {
 					got := r.takeN("a", p, 2)
 					if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })); diff != "" {
-						r.Fatalf("everybody is admitted and counted nowhere (-want +got):\n%s", diff)
+						r.Fatalf("every request is admitted and counted nowhere (-want +got):\n%s", diff)
 					}
 				}
 			})
@@ -330,7 +330,7 @@ func TestNoFailureOfThePrimary(t *testing.T) {
 	}
 }
 
-func TestCallerIsGone(t *testing.T) {
+func TestCallerHasLeft(t *testing.T) {
 	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
@@ -339,7 +339,7 @@ func TestCallerIsGone(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := r.shared.calls.Load(); n != 0 {
-			r.Errorf("the primary was called %d times for a caller who was gone before, want 0", n)
+			r.Errorf("the primary was called %d times for a caller that had left before, want 0", n)
 		}
 	})
 }

@@ -39,9 +39,10 @@ type Options struct {
 	// the subject "failover:probe", under the quotas of the call that failed last.
 	MinBackoff, MaxBackoff time.Duration
 
-	// JournalSize is the largest number of subjects whose usage mode [FailLocal]
-	// keeps until it is merged, 1 to 1<<24, rounded up to a multiple of 32; 0 means
-	// 1<<16. A subject takes about 400 bytes and its name.
+	// JournalSize is the largest number of subjects with usage that mode [FailLocal]
+	// has not merged yet, 1 to 1<<24, rounded up to a multiple of 32; 0 means 1<<16. A
+	// subject takes about 300 bytes and its name. A full journal drops the subjects
+	// that used least.
 	JournalSize int
 
 	// OnChange is called after each change of the circuit, in order, from a

@@ -28,8 +28,8 @@ var arrangements = []arrangement{
 	{"failover open", failover.FailOpen, []promise{answered, withinLimitOrOpen, countedOrOpen, deniedAtLimit}},
 }
 
-// A primary is the engine in Redis. It counts the requests that reach it while
-// somebody waits for the answer.
+// A primary is the engine in Redis. It counts the requests that reach it while the
+// caller waits for the answer.
 type primary struct {
 	*redislimit.Limiter
 	calls atomic.Int64

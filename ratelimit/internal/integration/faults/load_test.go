@@ -16,8 +16,8 @@ import (
 const (
 	callers = 64
 	// pace is the time from one request of a caller to its next, unless the answer
-	// takes longer: an open circuit answers millions in a second, and whoever asks
-	// for as many leaves no processor for the server.
+	// takes longer: an open circuit answers millions in a second, and a load that
+	// sends as many leaves no processor for the server.
 	pace = 4 * time.Millisecond
 )
 

@@ -14,7 +14,7 @@ import (
 // A stage is the server of one run, and what is done to it.
 type stage struct {
 	client *redis.Client // of the engine
-	beside *redis.Client // of whoever looks at what was counted
+	beside *redis.Client // of the test, to read what was counted
 	hurt   func(*run)    // returns when the fault has come, or is over unless it lasts
 	heal   func()        // of a fault that lasts
 }

@@ -32,7 +32,7 @@ var limited = []struct {
 
 const shares = 8
 
-// A subject is who is counted, and what the callers have seen of it.
+// A subject is one that requests are counted for, and what the callers have seen of it.
 type subject struct {
 	name string
 	plan *ratelimit.Plan
@@ -76,7 +76,7 @@ func (s *subject) count(counted int64) count {
 
 func (s *subject) limit() int64 { return s.plan.Quota(0).Limit }
 
-// lasting is a plan whose window will not end during a test.
+// lasting is a plan with a window that does not end during a test.
 func lasting(limit int64) *ratelimit.Plan {
 	return ratelimit.MustPlan("lasting", ratelimit.Penalty{}, ratelimit.Quota{Limit: limit, Window: ratelimit.MaxWindow})
 }
