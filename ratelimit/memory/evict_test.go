@@ -62,6 +62,26 @@ func TestSaveTellsWhichSubjectsGaveWay(t *testing.T) {
 	}
 }
 
+// Save does not report that a subject has expired, also if another one has its
+// place.
+func TestSaveDoesNotReportExpiredSubjects(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	l := newLimiter(t, memory.Options{Now: clock.Now, MaxSubjects: 1})
+	take(t, l, "a", minutePlan)
+	save(t, l, disk{})
+	clock.Set(noon.Add(30 * time.Second)) // the minute ends
+	take(t, l, "b", minutePlan)
+	err := l.Save(func(records []memory.Record) error {
+		if len(records) != 1 || len(records[0].Data) == 0 {
+			t.Errorf("saved %+v, want b alone", records)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // A ban takes one place. Requests during it take no other.
 func TestRequestsDuringABanTakeNoPlace(t *testing.T) {
 	clock := ratelimittest.NewClock(noon)

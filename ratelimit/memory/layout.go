@@ -152,26 +152,27 @@ type segmentLayouts struct {
 	accounts map[int]int // by the number of their layout
 }
 
-// add returns the number of a layout for one more account. If no number is free,
-// it lowers the limits of the layout to 1, so that the account is held: that is
-// better than to refuse it.
-func (s *segmentLayouts) add(want *layout) (int, error) {
+// add returns the number of the layout for one more account. If no number is free,
+// it takes 1 for each limit, so that the account is held: that is better than to
+// refuse it.
+func (s *segmentLayouts) add(a *account) (int, error) {
 	// The layouts that come first are those of most accounts. One that this
 	// segment uses cannot be replaced meanwhile.
 	const first = 8
 	shared := *s.shared.Load()
 	for i := range shared[:min(len(shared), first)] {
-		if s.accounts[i] > 0 && shared[i].load() == *want {
+		if s.accounts[i] > 0 && a.has(&shared[i]) {
 			s.accounts[i]++
 			return i, nil
 		}
 	}
-	number, err := s.acquire(*want, limitLayouts)
+	want := a.layout()
+	number, err := s.acquire(want, limitLayouts)
 	if err != nil {
 		for i := range want.n {
 			want.limits[i] = 1
 		}
-		if number, err = s.acquire(*want, maxLayouts); err != nil {
+		if number, err = s.acquire(want, maxLayouts); err != nil {
 			return 0, err
 		}
 	}

@@ -9,8 +9,12 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-func oneWindow(i int) layout {
-	return layout{n: 1, lengths: [maxWindows]time.Duration{time.Duration(i+1) * time.Second}, limits: [maxWindows]int64{8}}
+func oneWindow(i int) layout { return oneWindowAccount(i).layout() }
+
+func oneWindowAccount(i int) *account {
+	var a account
+	a.insert(window{length: time.Duration(i+1) * time.Second, limit: 8})
+	return &a
 }
 
 // A number is free again when the last account that had it is gone, whatever the
@@ -21,8 +25,7 @@ func TestNumbersComeBack(t *testing.T) {
 	for i := range layouts {
 		for range accounts {
 			for s := range l.segments {
-				lay := oneWindow(i)
-				if number, err := l.segments[s].layouts.add(&lay); err != nil || number != i {
+				if number, err := l.segments[s].layouts.add(oneWindowAccount(i)); err != nil || number != i {
 					t.Fatalf("layout %d has number %d, %v", i, number, err)
 				}
 			}

@@ -110,8 +110,7 @@ func (s *subject) reserve() (err error) {
 		s.number = s.meter.layout()
 		return nil
 	}
-	want := s.account.layout()
-	if s.number, err = s.layouts.add(&want); err != nil {
+	if s.number, err = s.layouts.add(&s.account); err != nil {
 		s.unfreeze()
 		return err
 	}

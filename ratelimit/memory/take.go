@@ -129,10 +129,10 @@ func (l *Limiter) refuse(t *table, at uint64, slot slot, h uint64, d *ratelimit.
 // then the applicable one; 0 if none does. If lastEnd is 0, the lock must be taken,
 // since a window must begin first or its limit be lowered.
 func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEnd, refusedUntil int64) {
-	plan, i := d.Plan, 0
+	plan, now, i := d.Plan, d.Time, 0
 	for k := range s.len() {
 		w := s.window(k, slot, m)
-		if !w.open(d.Time) {
+		if !w.open(now) {
 			return 0, 0
 		}
 		lastEnd = max(lastEnd, w.end)
