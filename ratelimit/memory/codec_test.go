@@ -35,6 +35,7 @@ func TestLoadRefusesDamage(t *testing.T) {
 		"a record cut short":        {4, 0, 0, 0},
 		"a record of nonsense":      {4, 1, 1, 1, 1, 1, 1, 1},
 		"strikes beside a ban":      {4, 2, 2, 2, 2, 2, 2, 2},
+		"decay without strikes":     {4, 0, 0, 2, 2, 2, 0, 2},
 		"an account's data":         {3, 120, 2, 2, 2},
 		"an expiry out of range":    {4, 2, 0, 2, 2, 0, 2, 255, 255, 255, 255, 255, 15},
 		"a record of older version": {2, 0, 0, 0, 0, 0, 0},
