@@ -19,7 +19,7 @@ func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration) e
 	if length <= 0 || length > ratelimit.MaxWindow {
 		return fmt.Errorf("%w: a ban must last more than 0s and at most %v, got %v", ratelimit.ErrInvalid, ratelimit.MaxWindow, length)
 	}
-	s := l.lock(l.key.sum(subject))
+	s := l.lock(subject)
 	defer s.unlock()
 	r, _ := s.record(s.now)
 	r.ban(length, s.now)
@@ -37,7 +37,7 @@ func (l *Limiter) Unban(_ context.Context, subject string) (bool, error) {
 	if subject == "" {
 		return false, errNoSubject
 	}
-	s := l.lock(l.key.sum(subject))
+	s := l.lock(subject)
 	defer s.unlock()
 	r, _ := s.record(s.now)
 	s.drop(recordHash(s.hash))

@@ -43,7 +43,7 @@ func (c *capacity) claim() bool {
 // pay for it in small steps, so that nothing has to run when there are none.
 func (s *segment) sweep(now int64, steps int) {
 	t := s.table.Load()
-	for range min(steps, int(t.slots)) {
+	for range steps {
 		if s.clockHand >= t.slots {
 			s.clockHand = 0
 			s.narrow()

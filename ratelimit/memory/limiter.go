@@ -101,7 +101,7 @@ func (l *Limiter) Peek(_ context.Context, subject string, plan *ratelimit.Plan) 
 	if err := plan.Check(subject, 1); err != nil {
 		return d, err
 	}
-	s := l.lock(l.key.sum(subject))
+	s := l.lock(subject)
 	defer s.unlock()
 	d.Plan, d.Cost, d.Time = plan, 1, s.now
 	s.peek()
@@ -127,7 +127,7 @@ func (l *Limiter) Reset(_ context.Context, subject string) error {
 	if subject == "" {
 		return errNoSubject
 	}
-	s := l.lock(l.key.sum(subject))
+	s := l.lock(subject)
 	defer s.unlock()
 	s.drop(s.hash) // first, so that until the end of the call every other one waits for the lock
 	s.drop(recordHash(s.hash))
@@ -145,7 +145,7 @@ func (l *Limiter) Refund(_ context.Context, subject string, d *ratelimit.Decisio
 	if err := d.Plan.Check(subject, d.Cost); err != nil {
 		return err
 	}
-	s := l.lock(l.key.sum(subject))
+	s := l.lock(subject)
 	defer s.unlock()
 	s.freeze()
 	if !s.found {
@@ -172,7 +172,7 @@ func (l *Limiter) AddUsage(_ context.Context, subject string, plan *ratelimit.Pl
 		}
 		units[i] = min(n, ratelimit.MaxLimit)
 	}
-	s := l.lock(l.key.sum(subject))
+	s := l.lock(subject)
 	defer s.unlock()
 	s.freeze()
 	s.account.roll(s.now, plan)

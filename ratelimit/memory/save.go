@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 // A Record is a part of an engine's state, for a row of a database or a line of a
@@ -71,7 +72,7 @@ func (s *segment) appendChanges(batch []Record) []Record {
 			continue
 		}
 		m := slot.markSaved()
-		rec := Record{Key: slot.hash(), Expires: s.expiry(slot, m) / int64(time.Second)}
+		rec := Record{Key: slot.hash(), Expires: fixedwindow.Seconds(s.expiry(slot, m))}
 		if m.isRecord() {
 			var r record
 			r.read(slot, 0)
@@ -92,7 +93,7 @@ func (s *segment) appendChanges(batch []Record) []Record {
 // markUnsaved makes the next Save save the records again.
 func (l *Limiter) markUnsaved(batch []Record) {
 	for _, r := range batch {
-		s := l.lock(r.Key)
+		s := l.lockKey(r.Key)
 		t := s.table.Load()
 		if i, found := t.find(r.Key); found {
 			slot := t.slot(i)
@@ -105,8 +106,7 @@ func (l *Limiter) markUnsaved(batch []Record) {
 	}
 }
 
-// noteForgotten notes for the next Save that what a slot holds is dropped before
-// its time.
+// noteForgotten notes for the next Save that a slot is dropped before its time.
 func (s *segment) noteForgotten(slot slot) {
 	if slot.meter().has(stored) {
 		s.forget(slot.hash())
@@ -137,7 +137,7 @@ func (l *Limiter) Load(records []Record) error {
 }
 
 func (l *Limiter) load(r Record) error {
-	s := l.lock(r.Key)
+	s := l.lockKey(r.Key)
 	defer s.unlock()
 	switch isRecord := r.Key != s.hash; {
 	case len(r.Data) == 0:

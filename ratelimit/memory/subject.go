@@ -45,9 +45,13 @@ type subject struct {
 	number  int   // of the layout, once there is room for the account
 }
 
-// lock locks the segment of the subject with an account or a record under h.
-func (l *Limiter) lock(h uint64) (s subject) {
-	s.segment, s.hash = &l.segments[h>>l.shift], accountHash(h)
+// lock locks the segment of a subject.
+func (l *Limiter) lock(name string) subject { return l.lockKey(l.key.sum(name)) }
+
+// lockKey locks the segment of the subject that has the hash of its account or its
+// record as a key.
+func (l *Limiter) lockKey(key uint64) (s subject) {
+	s.segment, s.hash = &l.segments[key>>l.shift], accountHash(key)
 	s.mu.Lock()
 	s.now = l.clock.now()
 	return s
@@ -212,7 +216,7 @@ func (s *segment) drop(key uint64) {
 // removeSlot empties slot i, which is frozen and had the meter m. The slot still
 // counts as used in the capacity.
 func (s *segment) removeSlot(t *table, i uint64, m meter) {
-	if m.layout() < maxLayouts {
+	if !m.isRecord() {
 		s.layouts.remove(m.layout())
 	}
 	t.remove(i)

@@ -165,7 +165,7 @@ func windowStart(d *ratelimit.Decision) int64 {
 // decide decides, under the lock and by the exact time, whatever the fast paths
 // leave open. It fills d.
 func (l *Limiter) decide(h uint64, name string, d *ratelimit.Decision) error {
-	s := l.lock(h)
+	s := l.lockKey(h)
 	defer s.unlock()
 	d.Time = s.now
 	s.freeze()
