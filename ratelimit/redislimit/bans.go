@@ -15,7 +15,7 @@ import (
 // [ratelimit.MaxWindow].
 func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration) error {
 	if length <= 0 || length > ratelimit.MaxWindow {
-		return fmt.Errorf("%w: the length of a ban must be above 0s and at most %v, got %v", ratelimit.ErrInvalid, ratelimit.MaxWindow, length)
+		return fmt.Errorf("%w: the length of a ban must be above 0s and at most %dh, got %v", ratelimit.ErrInvalid, ratelimit.MaxWindow/time.Hour, length)
 	}
 	_, _, err := l.do(ctx, operation{code: opBan, subject: subject, length: length})
 	return err
