@@ -11,10 +11,9 @@ import (
 // floating point, are exact to well under it.
 const tick = time.Microsecond
 
-// decision tells what became of a request, given how long it takes until
-// nothing is used any more. That is the one number of redis_rate that can be
-// relied on: its Remaining is cut off a floating point number, and is 0 with
-// every denial.
+// decision works out what became of a request from used, the time until all units
+// are back. That is the one number of redis_rate to rely on: its Remaining is a
+// floating point number rounded down, and is 0 with every denial.
 func decision(plan *ratelimit.Plan, cost int64, now time.Time, used time.Duration, allowed bool) ratelimit.Decision {
 	q := plan.Quota(0)
 	state := ratelimit.State{
@@ -37,13 +36,13 @@ func decision(plan *ratelimit.Plan, cost int64, now time.Time, used time.Duratio
 	return d
 }
 
-// remaining is how many units can be used at once.
+// remaining is how many units can be used now.
 func remaining(q ratelimit.Quota, used time.Duration) int64 {
 	free := min(max(q.Window-used+tick, 0), q.Window)
 	return mulDiv(q.Limit, int64(free), int64(q.Window))
 }
 
-// wait is the time until cost units can be used at once.
+// wait is the time until cost units can be used.
 func wait(q ratelimit.Quota, used time.Duration, cost int64) time.Duration {
 	needed := time.Duration(mulDiv(int64(q.Window), cost, q.Limit))
 	return max(used+needed-q.Window, 0) + tick

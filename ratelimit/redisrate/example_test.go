@@ -56,5 +56,5 @@ func ExampleLimiter_Check() {
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(1000))
 	fmt.Println(limiter.Check(plan))
 	// Output:
-	// ratelimit: invalid call: redisrate decides one quota at a time, plan free [60/minute 1000/day] has 2
+	// ratelimit: invalid call: redisrate needs a plan with 1 quota, got 2 in free [60/minute 1000/day]
 }

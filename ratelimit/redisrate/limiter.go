@@ -15,8 +15,8 @@ import (
 // MaxRate is how many units a second a quota may allow at most.
 const MaxRate = 100_000
 
-// A Limiter decides in Redis through redis_rate. It is made by [New]. It may be
-// used by any number of goroutines. It starts none, and needs no closing.
+// A Limiter decides in Redis through redis_rate. It is made by [New], and is safe for
+// concurrent use. It starts no goroutine, and needs no Close.
 type Limiter struct {
 	rate      *redis_rate.Limiter
 	keyspaces []keyspace
@@ -29,10 +29,10 @@ var _ interface {
 	ratelimit.Resetter
 } = (*Limiter)(nil)
 
-// New returns an engine that keeps its state where limiter does.
+// New returns an engine that decides through limiter.
 func New(limiter *redis_rate.Limiter, opts Options) (*Limiter, error) {
 	if limiter == nil {
-		return nil, errors.New("redisrate: New: no limiter")
+		return nil, errors.New("redisrate: New needs a redis_rate.Limiter, got nil")
 	}
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -45,9 +45,9 @@ func New(limiter *redis_rate.Limiter, opts Options) (*Limiter, error) {
 	return l, nil
 }
 
-// Check tells whether requests can be decided under plan. A service calls it
-// for each of its plans when it starts; [Limiter.Take] returns the same error,
-// which wraps [ratelimit.ErrInvalid].
+// Check returns an error, which wraps [ratelimit.ErrInvalid], if requests cannot be
+// decided under plan. Call it for each plan when the service starts; otherwise Take
+// returns the same error.
 func (l *Limiter) Check(plan *ratelimit.Plan) error {
 	_, err := l.keyspace("any", plan, 1)
 	return err
@@ -58,26 +58,25 @@ func (l *Limiter) keyspace(subject string, plan *ratelimit.Plan, cost int64) (*k
 		return nil, err
 	}
 	if plan.Len() > 1 {
-		return nil, fmt.Errorf("%w: redisrate decides one quota at a time, plan %v has %d", ratelimit.ErrInvalid, plan, plan.Len())
+		return nil, fmt.Errorf("%w: redisrate needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, plan.Len(), plan)
 	}
 	q := plan.Quota(0)
 	if q.Limit > MaxRate*int64(q.Window/time.Second) {
-		return nil, fmt.Errorf("%w: redisrate cannot hold %v: more than %d a second", ratelimit.ErrInvalid, q, MaxRate)
+		return nil, fmt.Errorf("%w: redisrate needs a quota of at most %d units a second, got %v", ratelimit.ErrInvalid, MaxRate, q)
 	}
 	if q.Limit > math.MaxInt {
-		return nil, fmt.Errorf("%w: redisrate cannot hold %v: an int of redis_rate holds at most %d here", ratelimit.ErrInvalid, q, math.MaxInt)
+		return nil, fmt.Errorf("%w: redisrate needs a limit of at most %d on this machine, got %v", ratelimit.ErrInvalid, math.MaxInt, q)
 	}
 	for i := range l.keyspaces {
 		if l.keyspaces[i].window == q.Window {
 			return &l.keyspaces[i], nil
 		}
 	}
-	return nil, fmt.Errorf("%w: the window of %v is not among redisrate's Options.Windows", ratelimit.ErrInvalid, q)
+	return nil, fmt.Errorf("%w: redisrate needs a window of Options.Windows, got %v", ratelimit.ErrInvalid, q)
 }
 
 // Take implements [ratelimit.Limiter]. Errors of Redis and of ctx wrap
-// [ratelimit.ErrUnavailable]; whether the request was charged is then unknown,
-// as it is with every call whose reply is lost.
+// [ratelimit.ErrUnavailable]. After one of them the request may have been charged.
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	k, err := l.keyspace(subject, plan, cost)
 	if err != nil {
@@ -96,7 +95,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
-	// To allow nothing writes the state back as it was.
+	// A cost of 0 leaves the state as it is.
 	result, err := l.rate.AllowN(ctx, k.key(subject), limit(plan), 0)
 	if err != nil {
 		return ratelimit.Decision{}, unavailable("peek", err)
@@ -106,7 +105,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 }
 
 // Reset implements [ratelimit.Resetter] for the windows of [Options], with a
-// round trip for each. If it fails, some may be forgotten and others not.
+// round trip for each. If it fails, some windows may be reset and others not.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	if subject == "" {
 		return fmt.Errorf("redisrate: reset: %w: no subject", ratelimit.ErrInvalid)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/redisrate"
@@ -77,7 +79,7 @@ func TestRemainingIsExact(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsIsAdmitted(t *testing.T) {
+func TestClientThatWaitsIsAdmitted(t *testing.T) {
 	f := newFixture(t, redisrate.Options{})
 	for limit := int64(1); limit < 5000; limit += 1 + limit/10 {
 		q := ratelimit.PerHour(limit)
@@ -219,7 +221,7 @@ func TestScriptFlush(t *testing.T) {
 func TestCheck(t *testing.T) {
 	overAnInt := "" // an int of 64 bits holds every limit
 	if math.MaxInt < ratelimit.MaxLimit {
-		overAnInt = "an int of redis_rate"
+		overAnInt = "a limit of at most"
 	}
 	f := newFixture(t, redisrate.Options{Windows: []time.Duration{time.Second, ratelimit.MaxWindow}})
 	for _, test := range []struct {
@@ -231,9 +233,9 @@ func TestCheck(t *testing.T) {
 		{"as fast as can be", plan(ratelimit.PerSecond(redisrate.MaxRate)), ""},
 		{"as many as can be", plan(ratelimit.Quota{Limit: min(ratelimit.MaxLimit, math.MaxInt), Window: ratelimit.MaxWindow}), ""},
 		{"no plan", nil, "no plan"},
-		{"two quotas", plan(ratelimit.PerSecond(1), ratelimit.PerMinute(10)), "one quota at a time"},
+		{"two quotas", plan(ratelimit.PerSecond(1), ratelimit.PerMinute(10)), "a plan with 1 quota, got 2"},
 		{"another window", plan(ratelimit.PerMinute(10)), "Options.Windows"},
-		{"too fast", plan(ratelimit.PerSecond(redisrate.MaxRate + 1)), "more than 100000 a second"},
+		{"too fast", plan(ratelimit.PerSecond(redisrate.MaxRate + 1)), "at most 100000 units a second"},
 		{"over an int", plan(ratelimit.Quota{Limit: ratelimit.MaxLimit, Window: ratelimit.MaxWindow}), overAnInt},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -262,9 +264,9 @@ func TestUnavailable(t *testing.T) {
 		want     error // beside ErrUnavailable
 	}{
 		{"Redis answers with an error", context.Background(), func(f *fixture) { f.server.SetError("LOADING Redis is loading the dataset in memory") }, nil},
-		{"Redis is gone", context.Background(), func(f *fixture) { f.server.Close() }, nil},
-		{"the key is somebody else's", context.Background(), func(f *fixture) { f.server.Set("rate:gatehouse:{a}:60", "text") }, nil},
-		{"the caller is gone", canceled, func(*fixture) {}, context.Canceled},
+		{"Redis is down", context.Background(), func(f *fixture) { f.server.Close() }, nil},
+		{"something else has written the key", context.Background(), func(f *fixture) { f.server.Set("rate:gatehouse:{a}:60", "text") }, nil},
+		{"the caller has cancelled", canceled, func(*fixture) {}, context.Canceled},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, redisrate.Options{})
@@ -294,12 +296,40 @@ func TestNewRefuses(t *testing.T) {
 		opts redisrate.Options
 		want string
 	}{
-		{"no limiter", nil, redisrate.Options{}, "no limiter"},
-		{"a window of half a second", rate, redisrate.Options{Windows: []time.Duration{time.Second / 2}}, "Options.Windows"},
-		{"a brace in the prefix", rate, redisrate.Options{Prefix: "{shop}"}, "Options.Prefix"},
+		{"no limiter", nil, redisrate.Options{}, "redisrate: New needs a redis_rate.Limiter, got nil"},
+		{"a window of half a second", rate, redisrate.Options{Windows: []time.Duration{time.Second / 2}},
+			"redisrate: Options.Windows must be whole seconds from 1s to 8784h, got 500ms"},
+		{"a window of no length", rate, redisrate.Options{Windows: []time.Duration{0}},
+			"redisrate: Options.Windows must be whole seconds from 1s to 8784h, got 0s"},
+		{"a window that is too long", rate, redisrate.Options{Windows: []time.Duration{ratelimit.MaxWindow + time.Second}},
+			"redisrate: Options.Windows must be whole seconds from 1s to 8784h, got 8784h0m1s"},
+		{"a brace in the prefix", rate, redisrate.Options{Prefix: "{shop}"}, `redisrate: Options.Prefix must have no braces, got "{shop}"`},
 	} {
-		if _, err := redisrate.New(test.rate, test.opts); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: got error %v, want one that says %q", test.name, err, test.want)
+		if _, err := redisrate.New(test.rate, test.opts); fmt.Sprint(err) != test.want {
+			t.Errorf("%s: got error %v, want %s", test.name, err, test.want)
 		}
+	}
+}
+
+// The package documentation says so: with ContextTimeoutEnabled a call returns at the
+// deadline of its context, whatever the timeouts of the client are.
+func TestReturnsAtTheDeadline(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and does not answer
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	c := redis.NewClient(&redis.Options{
+		Addr: silent.Addr().String(), ContextTimeoutEnabled: true, MaxRetries: -1, ReadTimeout: time.Hour,
+	})
+	defer c.Close()
+	l, err := redisrate.New(redis_rate.NewLimiter(c), redisrate.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := l.Take(ctx, "a", plan(ratelimit.PerMinute(1)), 1); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("Take from a server that does not answer: got error %v, want one that wraps ErrUnavailable", err)
 	}
 }

@@ -11,31 +11,31 @@ import (
 
 // Options of a [Limiter]. The zero value works.
 type Options struct {
-	// Windows are the windows that quotas may have. Nil means a second, a
-	// minute, an hour and a day. Plans with another window are refused: each
-	// window of a subject is a key of its own, and Reset must know them all.
+	// Windows are the windows that quotas may have, whole seconds from 1s to
+	// [ratelimit.MaxWindow]. Nil means a second, a minute, an hour and a day. Plans
+	// with another window are refused: each window of a subject has a key of its own,
+	// and Reset must know them all.
 	Windows []time.Duration
 
 	// Prefix begins the names of the keys, after the "rate:" of redis_rate. It
-	// keeps services that share a Redis apart, and has no braces. Empty means
+	// separates services that share a Redis, and has no braces. Empty means
 	// "gatehouse".
 	Prefix string
 
-	// Now is read in place of this machine's clock. It gives the Time of a
-	// decision, and the Reset that is counted from it, but decides nothing: that
-	// goes by the clock of the Redis server. Nil means the system's.
+	// Now replaces the clock of this machine, [time.Now]. The Time and the Reset of a
+	// decision are computed from it; what is admitted depends on the clock of the
+	// Redis server alone.
 	Now func() time.Time
 }
 
 func (o *Options) validate() error {
 	for _, w := range o.Windows {
-		// A quota knows what a window may be.
-		if _, err := (ratelimit.Quota{Limit: 1, Window: w}).MarshalText(); err != nil {
-			return fmt.Errorf("redisrate: Options.Windows: %w", err)
+		if w < time.Second || w > ratelimit.MaxWindow || w%time.Second != 0 {
+			return fmt.Errorf("redisrate: Options.Windows must be whole seconds from 1s to %dh, got %v", ratelimit.MaxWindow/time.Hour, w)
 		}
 	}
 	if strings.ContainsAny(o.Prefix, "{}") {
-		return fmt.Errorf("redisrate: Options.Prefix: %q has a brace", o.Prefix)
+		return fmt.Errorf("redisrate: Options.Prefix must have no braces, got %q", o.Prefix)
 	}
 	return nil
 }
@@ -56,9 +56,9 @@ func (o *Options) setDefaults() {
 //
 //	gatehouse:{owner:17}:60
 //
-// The braces make the subject the hash tag, so that a cluster keeps what belongs
-// to a subject in one place. What follows them holds no brace, so that no two
-// pairs of a subject and a window have the same key, whatever a subject holds.
+// The braces make the subject the hash tag, so that a cluster keeps all keys of a
+// subject on one master. What follows them has no brace, so that no two pairs of a
+// subject and a window have the same key, whatever bytes a subject has.
 type keyspace struct {
 	window     time.Duration
 	head, tail string
