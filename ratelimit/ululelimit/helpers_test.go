@@ -16,7 +16,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
 )
 
-// ctx is for calls that nobody cancels.
+// ctx is for calls without a deadline.
 var ctx = context.Background()
 
 // inMemory returns ulule's store in memory, without the goroutine that sweeps it.

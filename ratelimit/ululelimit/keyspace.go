@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A keyspace names the keys of one window: "60:owner:17". Nothing that a
-// subject holds can make the keys of two windows alike.
+// A keyspace names the keys of one window: "60:owner:17". Whatever bytes subjects have,
+// the keys of two windows differ.
 type keyspace struct {
 	window time.Duration
 	head   string

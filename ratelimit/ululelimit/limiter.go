@@ -13,24 +13,24 @@ import (
 
 // Options of a [Limiter]. The zero value works.
 type Options struct {
-	// Windows are the windows that quotas may have. Nil means a second, a
-	// minute, an hour and a day. Plans with another window are refused: each
-	// window of a subject is a key of its own, and Reset must know them all.
+	// Windows are the windows that quotas may have, whole seconds from 1s to
+	// [ratelimit.MaxWindow]. Nil means a second, a minute, an hour and a day. Plans
+	// with another window are refused: each window of a subject has a key of its own,
+	// and Reset must know them all.
 	Windows []time.Duration
 }
 
 func (o *Options) validate() error {
 	for _, w := range o.Windows {
-		// A quota knows what a window may be.
-		if _, err := (ratelimit.Quota{Limit: 1, Window: w}).MarshalText(); err != nil {
-			return fmt.Errorf("ululelimit: Options.Windows: %w", err)
+		if w < time.Second || w > ratelimit.MaxWindow || w%time.Second != 0 {
+			return fmt.Errorf("ululelimit: Options.Windows must be whole seconds from 1s to %dh, got %v", ratelimit.MaxWindow/time.Hour, w)
 		}
 	}
 	return nil
 }
 
-// A Limiter decides in a ulule store. It is made by [New]. It may be used by
-// any number of goroutines. It starts none, and needs no closing.
+// A Limiter decides in a ulule store. It is made by [New], and is safe for concurrent
+// use. It starts no goroutine, and needs no Close.
 type Limiter struct {
 	store     limiter.Store
 	keyspaces []keyspace
@@ -42,11 +42,11 @@ var _ interface {
 	ratelimit.Resetter
 } = (*Limiter)(nil)
 
-// New returns an engine that counts in store. Times go by this machine's clock,
-// as they do in ulule's stores.
+// New returns an engine that counts in store. It uses the clock of this machine, as
+// ulule's stores do.
 func New(store limiter.Store, opts Options) (*Limiter, error) {
 	if store == nil {
-		return nil, errors.New("ululelimit: New: no store")
+		return nil, errors.New("ululelimit: New needs a store, got nil")
 	}
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -61,16 +61,16 @@ func New(store limiter.Store, opts Options) (*Limiter, error) {
 	return l, nil
 }
 
-// Check tells whether requests can be decided under plan. A service calls it
-// for each of its plans when it starts; [Limiter.Take] returns the same error,
-// which wraps [ratelimit.ErrInvalid].
+// Check returns an error, which wraps [ratelimit.ErrInvalid], if requests cannot be
+// decided under plan. Call it for each plan when the service starts; otherwise Take
+// returns the same error.
 func (l *Limiter) Check(plan *ratelimit.Plan) error {
 	_, err := l.keyspace("any", plan, 1)
 	return err
 }
 
-// Take implements [ratelimit.Limiter], but for the charge of denied requests.
-// Errors of the store wrap [ratelimit.ErrUnavailable].
+// Take implements [ratelimit.Limiter], except that it charges denied requests. Errors
+// of the store wrap [ratelimit.ErrUnavailable].
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	k, err := l.keyspace(subject, plan, cost)
 	if err != nil {
@@ -97,8 +97,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 }
 
 // Reset implements [ratelimit.Resetter] for the windows of [Options], with a
-// call of the store for each. If it fails, some may be forgotten and others
-// not.
+// call of the store for each. If it fails, some windows may be reset and others not.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	if subject == "" {
 		return fmt.Errorf("ululelimit: reset: %w: no subject", ratelimit.ErrInvalid)
@@ -121,7 +120,7 @@ func (l *Limiter) keyspace(subject string, plan *ratelimit.Plan, cost int64) (*k
 		return nil, err
 	}
 	if plan.Len() > 1 {
-		return nil, fmt.Errorf("%w: ululelimit decides one quota at a time, plan %v has %d", ratelimit.ErrInvalid, plan, plan.Len())
+		return nil, fmt.Errorf("%w: ululelimit needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, plan.Len(), plan)
 	}
 	q := plan.Quota(0)
 	for i := range l.keyspaces {
@@ -129,14 +128,14 @@ func (l *Limiter) keyspace(subject string, plan *ratelimit.Plan, cost int64) (*k
 			return &l.keyspaces[i], nil
 		}
 	}
-	return nil, fmt.Errorf("%w: the window of %v is not among ululelimit's Options.Windows", ratelimit.ErrInvalid, q)
+	return nil, fmt.Errorf("%w: ululelimit needs a window of Options.Windows, got %v", ratelimit.ErrInvalid, q)
 }
 
 func rate(q ratelimit.Quota) limiter.Rate {
 	return limiter.Rate{Limit: q.Limit, Period: q.Window}
 }
 
-// decision tells what a store's answer means.
+// decision works out a decision from the answer of a store.
 func decision(plan *ratelimit.Plan, cost int64, state limiter.Context, allowed bool) ratelimit.Decision {
 	d := ratelimit.Decision{
 		Outcome:     ratelimit.Allowed,
@@ -152,7 +151,7 @@ func decision(plan *ratelimit.Plan, cost int64, state limiter.Context, allowed b
 	}
 	d.States[0] = ratelimit.State{
 		Remaining: min(max(state.Remaining, 0), most),
-		// The store cut off a fraction of a second, which may have been any.
+		// The store rounds down to a second.
 		Reset: state.Reset + 1,
 	}
 	d.Settle()

@@ -192,7 +192,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{"one quota", plan(ratelimit.PerMinute(ratelimit.MaxLimit)), ""},
 		{"no plan", nil, "no plan"},
-		{"two quotas", plan(ratelimit.PerSecond(1), ratelimit.PerMinute(10)), "one quota at a time"},
+		{"two quotas", plan(ratelimit.PerSecond(1), ratelimit.PerMinute(10)), "a plan with 1 quota, got 2"},
 		{"another window", plan(ratelimit.Quota{Limit: 1, Window: 2 * time.Second}), "Options.Windows"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -271,8 +271,9 @@ func TestNewRefuses(t *testing.T) {
 		opts  ululelimit.Options
 		want  string
 	}{
-		{"no store", nil, ululelimit.Options{}, "no store"},
-		{"a window of half a second", inMemory(), ululelimit.Options{Windows: []time.Duration{time.Second / 2}}, "Options.Windows"},
+		{"no store", nil, ululelimit.Options{}, "New needs a store, got nil"},
+		{"a window of half a second", inMemory(), ululelimit.Options{Windows: []time.Duration{time.Second / 2}},
+			"Options.Windows must be whole seconds from 1s to 8784h, got 500ms"},
 	} {
 		if _, err := ululelimit.New(test.store, test.opts); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got error %v, want one that says %q", test.name, err, test.want)

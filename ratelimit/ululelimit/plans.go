@@ -12,13 +12,12 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// maxPlans bounds how many plans are kept. Most services have a handful of
-// rates; one that makes them up from its callers' words must not fill the
-// memory.
+// maxPlans bounds how many plans are kept. Most services have a handful of rates; a
+// service that makes rates from the input of its callers must not fill the memory.
 const maxPlans = 256
 
-// plans are the plans of the rates that were seen. Reading takes no lock: for a
-// rate that is new the whole map is copied, which is seldom.
+// plans are the plans of the rates seen so far. A reader takes no lock: a new rate,
+// which is rare, copies the whole map.
 type plans struct {
 	prefix  string
 	penalty ratelimit.Penalty
@@ -26,13 +25,13 @@ type plans struct {
 	mu      sync.Mutex // held to replace kept
 }
 
-// A rateKey is all of a rate that counts.
+// A rateKey is the part of a rate that decides: all but its name.
 type rateKey struct {
 	limit  int64
 	period time.Duration
 }
 
-// A ratePlan is what the engine is asked for a rate.
+// A ratePlan is the plan and the keys of a rate.
 type ratePlan struct {
 	*ratelimit.Plan
 	keyspace
@@ -53,17 +52,17 @@ func (p *plans) of(rate limiter.Rate) (*ratePlan, error) {
 	}
 	plan, err := p.make(key)
 	if err != nil {
-		return nil, fmt.Errorf("%w: ulule rate of %d in %v: %w", ratelimit.ErrInvalid, rate.Limit, rate.Period, err)
+		return nil, fmt.Errorf("%w: rate of %d in %v: %w", ratelimit.ErrInvalid, rate.Limit, rate.Period, err)
 	}
 	p.keep(key, plan)
 	return plan, nil
 }
 
-// make returns a plan that allows one unit more than the rate, for the first
-// request that is too many. Its name tells the rate.
+// make returns a plan that allows one unit more than the rate, for the first request
+// over the limit. Its name is that of the rate.
 //
-// The period is in the subject, because an engine counts whatever a subject uses
-// in all windows that the subject has.
+// The period is in the subject, because an engine counts all usage of a subject in all
+// its windows.
 func (p *plans) make(key rateKey) (*ratePlan, error) {
 	name := ratelimit.Quota{Limit: key.limit, Window: key.period}.String()
 	plan, err := ratelimit.NewPlan(name, p.penalty, ratelimit.Quota{Limit: key.limit + 1, Window: key.period})

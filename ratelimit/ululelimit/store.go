@@ -13,10 +13,9 @@ import (
 
 // StoreOptions are options of a [Store]. The zero value works.
 type StoreOptions struct {
-	// Prefix begins the subjects that the engine knows: with "network:" the key
-	// 192.0.2.1 is network:60:192.0.2.1 under all rates of a minute, and
-	// network:3600:192.0.2.1 under those of an hour. It keeps apart what several
-	// stores count in one engine.
+	// Prefix begins the subjects of the engine, and separates several stores on one
+	// engine. With "network:" the key 192.0.2.1 is network:60:192.0.2.1 under all rates
+	// of a minute, and network:3600:192.0.2.1 under those of an hour.
 	Prefix string
 
 	// Penalty is for keys that keep sending requests after they were denied.
@@ -26,9 +25,9 @@ type StoreOptions struct {
 	Penalty ratelimit.Penalty
 }
 
-// A Store is a ulule store whose counters are in a [ratelimit.Limiter]. It is
-// made by [NewStore]. It may be used by any number of goroutines. It starts
-// none, and needs no closing.
+// A Store is a ulule store that counts in a [ratelimit.Limiter]. It is made by
+// [NewStore], and is safe for concurrent use. It starts no goroutine, and needs no
+// Close.
 //
 // Errors wrap [ratelimit.ErrInvalid] if the rate cannot be counted,
 // [errors.ErrUnsupported] if the engine lacks what the call needs, and otherwise
@@ -43,12 +42,11 @@ type Store struct {
 
 var _ limiter.Store = (*Store)(nil)
 
-// NewStore returns a store that counts in engine. Of what an engine may have
-// beside Take, it uses [ratelimit.Peeker], [ratelimit.Resetter] and
-// [ratelimit.Refunder].
+// NewStore returns a store that counts in engine. It uses the engine's
+// [ratelimit.Peeker], [ratelimit.Resetter] and [ratelimit.Refunder], if it has them.
 func NewStore(engine ratelimit.Limiter, opts StoreOptions) (*Store, error) {
 	if engine == nil {
-		return nil, errors.New("ululelimit: NewStore: no engine")
+		return nil, errors.New("ululelimit: NewStore needs an engine, got nil")
 	}
 	s := &Store{engine: engine}
 	s.peeker, _ = engine.(ratelimit.Peeker)
@@ -67,12 +65,12 @@ func (s *Store) Get(ctx context.Context, key string, rate limiter.Rate) (limiter
 		return limiter.Context{}, err
 	}
 	d, err := s.charge(ctx, plan.key(key), plan.Plan, 1)
-	return answer("get", &d, err, rate)
+	return result("get", &d, err, rate)
 }
 
-// Increment implements [limiter.Store]. The whole count is charged, as far as
-// there is room for it: a count over the limit uses up the limit. A negative
-// count gives units back, in the present window.
+// Increment implements [limiter.Store]. It charges as much of the count as there is
+// room for: a count over the limit exhausts the limit. A negative count gives units
+// back, in the present window.
 func (s *Store) Increment(ctx context.Context, key string, count int64, rate limiter.Rate) (limiter.Context, error) {
 	plan, err := s.plans.of(rate)
 	if err != nil {
@@ -87,7 +85,7 @@ func (s *Store) Increment(ctx context.Context, key string, count int64, rate lim
 	default:
 		d, err = s.peek(ctx, subject, plan.Plan)
 	}
-	return answer("increment", &d, err, rate)
+	return result("increment", &d, err, rate)
 }
 
 // Peek implements [limiter.Store]. It counts nothing.
@@ -97,18 +95,18 @@ func (s *Store) Peek(ctx context.Context, key string, rate limiter.Rate) (limite
 		return limiter.Context{}, err
 	}
 	d, err := s.peek(ctx, plan.key(key), plan.Plan)
-	return answer("peek", &d, err, rate)
+	return result("peek", &d, err, rate)
 }
 
-// Reset implements [limiter.Store]. It forgets the usage, the strikes and the ban
-// of the key under all rates of this period.
+// Reset implements [limiter.Store]. It deletes the usage, the strikes and the ban of
+// the key under all rates of this period.
 func (s *Store) Reset(ctx context.Context, key string, rate limiter.Rate) (limiter.Context, error) {
 	plan, err := s.plans.of(rate)
 	if err != nil {
 		return limiter.Context{}, err
 	}
 	d, err := s.reset(ctx, plan.key(key), plan.Plan)
-	return answer("reset", &d, err, rate)
+	return result("reset", &d, err, rate)
 }
 
 // charge takes count units, or as many as are left.
@@ -120,8 +118,8 @@ func (s *Store) charge(ctx context.Context, subject string, plan *ratelimit.Plan
 		if err != nil || d.Outcome != ratelimit.Limited || left == 0 || left >= cost {
 			return d, err
 		}
-		// Others may take some of what is left first. Then less is left, so that
-		// this ends.
+		// Other calls may take some of what is left first. Then less is left, so that
+		// this loop ends.
 		cost = left
 	}
 }
@@ -134,8 +132,7 @@ func (s *Store) refund(ctx context.Context, subject string, plan *ratelimit.Plan
 	if err != nil {
 		return d, err
 	}
-	// What is given back was charged in the present window, by the engine's
-	// clock.
+	// The units were charged in the present window, by the engine's clock.
 	d.Outcome, d.Cost = ratelimit.Allowed, -max(count, -plan.Quota(0).Limit)
 	if err := s.refunder.Refund(ctx, subject, &d); err != nil {
 		return d, err
@@ -160,8 +157,8 @@ func (s *Store) reset(ctx context.Context, subject string, plan *ratelimit.Plan)
 	if s.peeker != nil {
 		return s.peeker.Peek(ctx, subject, plan)
 	}
-	// Without a Peeker the end of the present window is not known, but it is not
-	// later than that of a window that begins now.
+	// Without a Peeker the end of the present window is unknown. It is not later than
+	// the end of a window that begins now.
 	q := plan.Quota(0)
 	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan}
 	d.States[0] = ratelimit.State{Remaining: q.Limit, Reset: time.Now().Add(q.Window + time.Second - 1).Unix()}
@@ -169,12 +166,12 @@ func (s *Store) reset(ctx context.Context, subject string, plan *ratelimit.Plan)
 }
 
 func (s *Store) lacks(capability string) error {
-	return fmt.Errorf("%T is not a ratelimit.%s: %w", s.engine, capability, errors.ErrUnsupported)
+	return fmt.Errorf("engine %T has to be a ratelimit.%s: %w", s.engine, capability, errors.ErrUnsupported)
 }
 
-// answer tells ulule what became of a request, or would, under a plan with one
-// unit more than the rate has.
-func answer(doing string, d *ratelimit.Decision, err error, rate limiter.Rate) (limiter.Context, error) {
+// result returns what ulule shows of a decision under a plan with one unit more than
+// the rate has.
+func result(doing string, d *ratelimit.Decision, err error, rate limiter.Rate) (limiter.Context, error) {
 	if err != nil {
 		return limiter.Context{}, fmt.Errorf("ululelimit: %s: %w", doing, err)
 	}

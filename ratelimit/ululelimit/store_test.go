@@ -340,7 +340,7 @@ func TestRates(t *testing.T) {
 }
 
 func TestNewStoreRefuses(t *testing.T) {
-	if _, err := ululelimit.NewStore(nil, ululelimit.StoreOptions{}); err == nil || !strings.Contains(err.Error(), "no engine") {
+	if _, err := ululelimit.NewStore(nil, ululelimit.StoreOptions{}); err == nil || !strings.Contains(err.Error(), "NewStore needs an engine, got nil") {
 		t.Errorf("no engine: got error %v", err)
 	}
 	_, err := ululelimit.NewStore(newMemory(t), ululelimit.StoreOptions{Penalty: ratelimit.Penalty{Strikes: 3}})
