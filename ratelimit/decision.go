@@ -2,21 +2,17 @@ package ratelimit
 
 import "time"
 
-// Outcome is what became of a request.
+// Outcome is what an engine decided about a request. The zero value is the outcome of
+// a request that no engine has decided.
 type Outcome uint8
 
 const (
-	// Allowed: the request was admitted and charged. It is the zero value only
-	// in the sense of Go: an engine sets every field of a Decision.
-	Allowed Outcome = iota + 1
-	// Limited: a quota is exhausted; nothing was charged.
-	Limited
-	// Banned: the subject is banned, or this request started the ban; nothing
-	// was charged.
-	Banned
+	Allowed Outcome = iota + 1 // the request was admitted and charged
+	Limited                    // a quota is exhausted; nothing was charged
+	Banned                     // the subject is banned, or was banned by this request; nothing was charged
 )
 
-// String returns "allowed", "limited" or "banned".
+// String returns "allowed", "limited", "banned" or "undecided".
 func (o Outcome) String() string {
 	switch o {
 	case Allowed:
@@ -29,14 +25,14 @@ func (o Outcome) String() string {
 	return "undecided"
 }
 
-// State is what one quota has left once the request is decided.
+// State is what is left of one quota after the request was decided.
 type State struct {
 	Remaining int64 // units left in the window, 0 to the limit: 59 after the first of 60
 	Reset     int64 // Unix time in seconds, rounded up, at which the window ends
 }
 
-// A Decision is the answer to one request. It is a value: nothing else holds a
-// part of it.
+// A Decision is what an engine decided about one request. It is a value: it shares
+// nothing but the Plan.
 type Decision struct {
 	Outcome Outcome
 	Plan    *Plan
@@ -46,20 +42,19 @@ type Decision struct {
 	// States holds a State for each of the plan's quotas, in their order; what
 	// is beyond Plan.Len is zero.
 	States [MaxQuotas]State
-	// Applicable is the index of the quota that the header fields show. Allowed:
-	// the one with the least remaining and, on a tie, the later reset. Denied: of
-	// those that refuse, the one with the latest reset.
+	// Applicable is the index of the quota that the headers show. If the request was
+	// admitted, it is the quota with the least remaining and, on a tie, the later
+	// reset. If it was denied, it is the exhausted quota with the latest reset.
 	Applicable int
 	// RetryAfter is how long to wait until a request of this cost is admitted,
 	// if nothing else uses the quota meanwhile: 0 if it was allowed, otherwise
-	// positive. It covers every quota that refuses and any ban.
+	// positive. It covers every exhausted quota and any ban.
 	RetryAfter time.Duration
 	// BanEnds is the Unix time in seconds, rounded up, at which the ban ends; 0
-	// without one.
+	// without a ban.
 	BanEnds int64
-	// StrikesLeft is how many further limited requests, made now, do not start a
-	// ban. It rises as strikes decay. It is negative if the plan's penalty never
-	// bans.
+	// StrikesLeft is how many further limited requests, sent now, start no ban. It
+	// rises as strikes decay. It is negative if the plan's penalty never bans.
 	StrikesLeft int
 }
 
@@ -90,9 +85,9 @@ func (d *Decision) RetryAfterSeconds() int64 {
 	return int64((d.RetryAfter + time.Second - 1) / time.Second)
 }
 
-// Settle fills Applicable and RetryAfter of a decision whose other fields are
-// set, for an engine whose windows are fixed: what refuses a request is every
-// quota with less than Cost remaining, until its Reset, and a ban until BanEnds.
+// Settle sets Applicable and RetryAfter from the other fields of a decision. Engines
+// with fixed windows call it. A quota with less than Cost remaining refuses requests
+// until its Reset, and a ban until BanEnds.
 func (d *Decision) Settle() {
 	n := d.Plan.Len()
 	d.RetryAfter = 0

@@ -8,14 +8,14 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 )
 
-// denials are the errors of a plan's limited requests, made when they are first
-// needed and kept for floods of refused requests: by the set of quotas that
-// refuse, and the strikes left, plus one.
-type denials [1 << MaxQuotas]atomic.Pointer[[keptStrikes + 2]atomic.Pointer[keptDenial]]
+// denialCache holds the errors of a plan's limited requests, made when they are first
+// needed and kept for floods of such requests: by the set of quotas that refuse, and
+// the strikes left, plus one.
+type denialCache [1 << MaxQuotas]atomic.Pointer[[maxCachedStrikes + 2]atomic.Pointer[cachedDenial]]
 
-const keptStrikes = 30
+const maxCachedStrikes = 30
 
-type keptDenial struct {
+type cachedDenial struct {
 	applicable int // the quota in the text
 	err        *apierror.Error
 }
@@ -35,13 +35,13 @@ func denial(c Caller, d *Decision, weighted bool) *apierror.Error {
 		return clientBanned
 	case d.Outcome == Banned:
 		return keyBanned
-	case weighted || d.StrikesLeft > keptStrikes:
+	case weighted || d.StrikesLeft > maxCachedStrikes:
 		return limitedError(d, weighted)
 	}
 	slot := &d.Plan.denials[d.refusing()]
 	table := slot.Load()
 	if table == nil {
-		slot.CompareAndSwap(nil, new([keptStrikes + 2]atomic.Pointer[keptDenial]))
+		slot.CompareAndSwap(nil, new([maxCachedStrikes + 2]atomic.Pointer[cachedDenial]))
 		table = slot.Load()
 	}
 	kept := &table[max(d.StrikesLeft, -1)+1]
@@ -49,12 +49,11 @@ func denial(c Caller, d *Decision, weighted bool) *apierror.Error {
 		return k.err
 	}
 	e := limitedError(d, false).Preencoded()
-	kept.Store(&keptDenial{d.Applicable, e})
+	kept.Store(&cachedDenial{d.Applicable, e})
 	return e
 }
 
-// refusing returns the quotas that have less left than the request costs, as
-// bits.
+// refusing returns the quotas with less left than the request costs, as bits.
 func (d *Decision) refusing() (set uint) {
 	for i := range d.Plan.Len() {
 		if d.States[i].Remaining < d.Cost {
@@ -65,9 +64,9 @@ func (d *Decision) refusing() (set uint) {
 }
 
 func limitedError(d *Decision, weighted bool) *apierror.Error {
-	text := reached(d)
+	text := limitReachedText(d)
 	if weighted {
-		text = unitsLeft(d)
+		text = unitsLeftText(d)
 	}
 	text += " Wait as long as Retry-After says."
 	switch {
@@ -86,41 +85,42 @@ func limitedError(d *Decision, weighted bool) *apierror.Error {
 		WithProblem(apierror.Problem{Type: typeQuotaExceeded, Title: "Quota Exceeded", ViolatedPolicies: violated})
 }
 
-// reached is the text where every request costs one unit.
-func reached(d *Decision) string {
+// limitReachedText is for requests that cost one unit each.
+func limitReachedText(d *Decision) string {
 	q := d.Plan.quotas[d.Applicable]
-	return "You have reached the limit of " + counted(q.Limit, "request") + " per " + q.per() + "."
+	return "You have reached the limit of " + counted(q.Limit, "request") + " per " + q.perWindow() + "."
 }
 
-// unitsLeft is the text where requests differ in cost, so that some of the limit
-// may be left.
-func unitsLeft(d *Decision) string {
+// unitsLeftText is for requests that differ in cost, so that some of the limit may
+// be left.
+func unitsLeftText(d *Decision) string {
 	q, left := d.Plan.quotas[d.Applicable], d.States[d.Applicable].Remaining
 	text := "This request costs " + counted(d.Cost, "unit") + ", and "
 	switch {
 	case left == 0 && q.Limit == 1:
-		return text + "the 1 unit per " + q.per() + " is used up."
+		return text + "the 1 unit per " + q.perWindow() + " is used up."
 	case left == 0:
-		return text + "all " + counted(q.Limit, "unit") + " per " + q.per() + " are used up."
+		return text + "all " + counted(q.Limit, "unit") + " per " + q.perWindow() + " are used up."
 	case left == 1:
-		return text + "1 of the " + counted(q.Limit, "unit") + " per " + q.per() + " is left."
+		return text + "1 of the " + counted(q.Limit, "unit") + " per " + q.perWindow() + " is left."
 	default:
-		return text + strconv.FormatInt(left, 10) + " of the " + counted(q.Limit, "unit") + " per " + q.per() + " are left."
+		return text + strconv.FormatInt(left, 10) + " of the " + counted(q.Limit, "unit") + " per " + q.perWindow() + " are left."
 	}
 }
 
-// tooCostly is the error for a request that no window of the plan can hold.
-func tooCostly(d *Decision) *apierror.Error {
+// costExceedsLimit is the error for a request that costs more than a whole quota of
+// the plan.
+func costExceedsLimit(d *Decision) *apierror.Error {
 	for _, q := range d.Plan.quotas {
 		if d.Cost > q.Limit {
 			return apierror.New(http.StatusBadRequest, apierror.CodeCostExceedsLimit,
 				"This request costs "+counted(d.Cost, "unit")+", but your plan allows at most "+
-					strconv.FormatInt(q.Limit, 10)+" per "+q.per()+".")
+					strconv.FormatInt(q.Limit, 10)+" per "+q.perWindow()+".")
 		}
 	}
-	// The engine has narrower limits than the plan.
+	// The engine has lower limits than the plan.
 	return apierror.New(http.StatusBadRequest, apierror.CodeCostExceedsLimit,
-		"This request costs "+counted(d.Cost, "unit")+", which is more than can be counted.")
+		"This request costs "+counted(d.Cost, "unit")+", which is more than this service can count.")
 }
 
 var (
@@ -145,10 +145,10 @@ func counted(n int64, noun string) string {
 	return strconv.FormatInt(n, 10) + " " + noun
 }
 
-// per is the window in the words of a sentence: "minute", "15 minutes".
-func (q Quota) per() string {
-	for i := len(named) - 1; ; i-- {
-		if n := named[i]; q.Window%n.window == 0 {
+// perWindow is the window as it follows "per": "minute", "15 minutes".
+func (q Quota) perWindow() string {
+	for i := len(namedWindows) - 1; ; i-- {
+		if n := namedWindows[i]; q.Window%n.window == 0 {
 			if q.Window == n.window {
 				return n.word
 			}

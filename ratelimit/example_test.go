@@ -3,8 +3,10 @@ package ratelimit_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -64,7 +66,58 @@ func Example() {
 	//   Retry-After: 17
 }
 
-// A limiter serves whatever is to be counted, not only HTTP.
+// The two requests of the package's documentation: the 60th of the minute is charged
+// to both windows, the 61st to neither.
+func ExampleDecision() {
+	ctx, now := context.Background(), time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC)
+	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(),
+		ratelimit.PerMinute(60), ratelimit.PerDay(1000))
+	engine, err := memory.New(at(now))
+	if err != nil {
+		panic(err)
+	}
+	before := [ratelimit.MaxQuotas]int64{59, 400}
+	if err := engine.AddUsage(ctx, "owner:17", free, before, now); err != nil {
+		panic(err)
+	}
+	for range 2 {
+		d, err := engine.Take(ctx, "owner:17", free, 1)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(d.Outcome)
+		for i, q := range free.Quotas() {
+			fmt.Println("  States:", d.States[i].Remaining, "of", q, "until", time.Unix(d.States[i].Reset, 0).UTC().Format("02 15:04:05"))
+		}
+		fmt.Println("  Applicable:", free.Quota(d.Applicable))
+		fmt.Println("  RetryAfter:", d.RetryAfter)
+		h := http.Header{}
+		d.SetHeaders(h)
+		for _, name := range slices.Sorted(maps.Keys(h)) {
+			fmt.Printf("  %s: %s\n", name, h.Get(name))
+		}
+	}
+	// Output:
+	// allowed
+	//   States: 0 of 60/minute until 01 12:01:00
+	//   States: 599 of 1000/day until 02 00:00:00
+	//   Applicable: 60/minute
+	//   RetryAfter: 0s
+	//   X-Ratelimit-Limit: 60
+	//   X-Ratelimit-Remaining: 0
+	//   X-Ratelimit-Reset: 1772366460
+	// limited
+	//   States: 0 of 60/minute until 01 12:01:00
+	//   States: 599 of 1000/day until 02 00:00:00
+	//   Applicable: 60/minute
+	//   RetryAfter: 17s
+	//   Retry-After: 17
+	//   X-Ratelimit-Limit: 60
+	//   X-Ratelimit-Remaining: 0
+	//   X-Ratelimit-Reset: 1772366460
+}
+
+// A limiter counts anything, not only HTTP requests.
 func ExampleLimiter() {
 	plan := ratelimit.MustPlan("exports", ratelimit.Penalty{}, ratelimit.PerHour(100))
 	engine, err := memory.New(at(time.Date(2026, time.March, 1, 12, 20, 0, 0, time.UTC)))
@@ -97,5 +150,5 @@ func ExampleParseQuota() {
 	// 60 in 1m0s
 	// 1000000 in 24h0m0s
 	// 5 in 2s
-	// ratelimit: quota "5/fortnight": window: want second, minute, hour, day, or a duration such as 30s or 168h
+	// ratelimit: quota "5/fortnight": the window must be second, minute, hour, day, or a duration such as 30s or 168h
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The header fields that tell a caller where it stands, in the canonical form
-// of [http.Header], in which they can be set without a copy of the name.
+// The header fields of a decision, in the canonical form of [http.Header], in which
+// they can be set without a copy of the name.
 const (
 	fieldLimit      = "X-Ratelimit-Limit"
 	fieldRemaining  = "X-Ratelimit-Remaining"
@@ -20,8 +20,10 @@ const (
 
 // SetHeaders sets X-RateLimit-Limit, -Remaining and -Reset in h, all three of
 // the applicable quota, and Retry-After (RFC 9110 section 10.2.3) if the request
-// was denied. Reset is Unix time in seconds. It does nothing if d has no Plan,
-// like the decision that comes with an error.
+// was denied. Reset is Unix time in seconds. Retry-After is in seconds, rounded up: a
+// client that waits that long is admitted, unless something else uses the quota
+// meanwhile. SetHeaders does nothing if d has no Plan, like the decision that comes
+// with an error.
 func (d *Decision) SetHeaders(h http.Header) {
 	if d.Plan == nil {
 		return

@@ -7,13 +7,36 @@ import (
 	"time"
 )
 
-// A Limiter decides requests. Engines are safe for concurrent use.
+// A Limiter decides requests. Package memory is exact, bounded and has no
+// dependencies. Package redislimit makes the same decisions in Redis, for any number
+// of processes, and package failover goes in front of it. Packages redisrate and
+// ululelimit adapt other libraries, and say what these cannot do. All are safe for
+// concurrent use. Engines written elsewhere are tested with package ratelimittest.
+//
+// # Windows
+//
+// Windows are fixed and aligned to the UTC clock. Up to twice a limit can therefore
+// pass within one window's length, across its boundary; a second quota with a shorter
+// window bounds such a burst.
+//
+// Engines count usage, and usage belongs to a subject and a window, never to a
+// plan. A window opens with the first request that needs it. From then on until
+// it ends it counts all that the subject uses under any plan, so that a change
+// of plan never grants a second quota. Up to eight windows of a subject are
+// counted at once.
+//
+// # Clocks that jump
+//
+// A clock that steps back grants nothing twice: a window that now lies in the
+// future stays open, but at most one window ahead. The next request of a banned
+// subject shortens its ban to the length that the ban had when it began, counted from
+// that request.
 type Limiter interface {
-	// Take charges cost units to subject under plan: every quota, or none. N
-	// concurrent calls against a limit of L admit exactly L. A denial is a
-	// Decision; an error means that the engine could not decide, and then
-	// nothing was charged as far as it knows. Errors wrap [ErrInvalid] where the
-	// call itself is wrong, and [ErrUnavailable] where the engine is.
+	// Take charges cost units to subject under plan: to every quota, or to none if
+	// the request is denied. N concurrent calls against a limit of L admit exactly
+	// L. A denial is a Decision; an error means that the engine could not decide,
+	// and that nothing was charged as far as the engine knows. Errors wrap
+	// [ErrInvalid] if the call is wrong, and [ErrUnavailable] if the engine failed.
 	Take(ctx context.Context, subject string, plan *Plan, cost int64) (Decision, error)
 }
 
@@ -27,55 +50,54 @@ var (
 	// of the plan allows in a whole window, so that it can never be admitted.
 	ErrCostExceedsLimit = fmt.Errorf("%w: cost exceeds limit", ErrInvalid)
 
-	// ErrUnavailable is wrapped by errors that are the engine's: its store does
-	// not answer, or it has no room for one more subject.
+	// ErrUnavailable is wrapped by the errors of an engine that failed: its store
+	// does not answer, or it has no room for another subject.
 	ErrUnavailable = errors.New("ratelimit: unavailable")
 )
 
-// A Peeker reports where a subject stands. An engine may have it.
+// A Peeker reports the usage of a subject. Engines may implement it.
 type Peeker interface {
-	// Peek returns the outcome that a request of one unit would have, and
-	// Remaining and StrikesLeft as they are before it. It charges nothing
-	// and is not a strike. It does not foresee a ban that the request would
-	// start: then Peek returns Limited with StrikesLeft 0, and Take Banned.
+	// Peek returns the outcome that a request of one unit would have, with
+	// Remaining and StrikesLeft as they are before it. It charges nothing and is not
+	// a strike. If the request would start a ban, Peek returns Limited with
+	// StrikesLeft 0, and Take would return Banned.
 	Peek(ctx context.Context, subject string, plan *Plan) (Decision, error)
 }
 
-// A Resetter forgets a subject: usage, strikes and ban. An engine may have it.
+// A Resetter forgets a subject: usage, strikes and ban. Engines may implement it.
 type Resetter interface {
 	Reset(ctx context.Context, subject string) error
 }
 
-// A Refunder gives units back. An engine may have it.
+// A Refunder gives units back. Engines may implement it.
 type Refunder interface {
 	// Refund gives back what d, an Allowed decision for subject, was charged, in
 	// those windows of d that are still open: for each quota of d.Plan the
 	// window that ends at d.States[i].Reset. Windows of other plans, and windows
-	// that were opened later, keep what they hold. If a decision is refunded
-	// twice, which is the caller's error, usage never falls below zero.
+	// that were opened later, are not changed. If a decision is refunded twice,
+	// which is a mistake of the caller, usage never falls below zero.
 	Refund(ctx context.Context, subject string, d *Decision) error
 }
 
-// A Banner bans and unbans subjects by hand. An engine may have it.
+// A Banner bans and unbans subjects by hand. Engines may implement it.
 type Banner interface {
 	// Ban bans subject for the given time from now, rounded up to a whole
 	// second, and replaces any ban in force. It does not raise the level of later
-	// bans. The quiet time that lowers it is counted from the end of the last ban,
-	// which may be one made by hand.
+	// bans. The time without a ban that lowers the level counts from the end of the
+	// last ban, which may be one made by hand.
 	Ban(ctx context.Context, subject string, length time.Duration) error
-	// Unban ends the ban of subject, and forgets its strikes and all that would make
-	// the next ban longer. It reports whether a ban was in force.
+	// Unban ends the ban of subject, and forgets its strikes and its level. It reports whether a ban was in force.
 	Unban(ctx context.Context, subject string) (bool, error)
 	// Bans returns the bans in force, in no particular order.
 	Bans(ctx context.Context) ([]Ban, error)
 }
 
-// A Ban is one subject's ban.
+// A Ban is the ban of one subject.
 type Ban struct {
 	Subject string
 	Ends    time.Time
 
-	// Level is 1 for the first ban, and one more for each that followed too soon.
+	// Level is 1 for the first ban, and rises with each ban that follows too soon.
 	// A ban made by hand keeps the level of the one before it, or has 0.
 	Level int
 }

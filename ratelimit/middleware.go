@@ -11,22 +11,22 @@ import (
 
 // A Caller is the client that a request is counted for.
 type Caller struct {
-	// Subject names whose usage this is; it must not be empty. Two kinds of
-	// callers need two kinds of names, such as "owner:17" and
-	// "network:192.0.2.1": a name that a caller chooses must never be able to
-	// name another.
+	// Subject is the name that usage is counted for; it must not be empty. Each kind
+	// of caller needs a prefix of its own, such as "owner:" (apikey.OwnerSubject) and
+	// "network:" (clientip.NetworkSubject), so that a name which a caller chose is
+	// never the name of another.
 	Subject string
 
 	// Plan is what the subject may use; it must not be nil.
 	Plan *Plan
 
 	// Network says that the subject is a network and not a key's owner. Its ban
-	// is answered with client_banned in place of api_key_banned.
+	// is answered with client_banned instead of api_key_banned.
 	Network bool
 
 	// Exempt says that the request is not limited: it is not counted and not
-	// observed, its response has no fields, and the other fields of the Caller are
-	// ignored. It does not spare the request what refuses it further in.
+	// observed, its response has no X-RateLimit headers, and the other fields of the
+	// Caller are ignored. Handlers further in may still refuse it.
 	Exempt bool
 }
 
@@ -35,17 +35,17 @@ type Caller struct {
 type OnFailure int
 
 const (
-	FailClosed OnFailure = iota // it is answered with 503 and Retry-After
-	FailOpen                    // it is admitted
+	FailClosed OnFailure = iota // the request is answered with 503 and Retry-After
+	FailOpen                    // the request is admitted
 )
 
 // Options are optional settings of the middleware. The zero value works.
 type Options struct {
 	// Cost returns how many units a request costs, at least 1. Nil means 1. Every
 	// plan must allow the largest cost in each of its quotas: a request that costs
-	// more is answered with 400. Cost is called before the request goes on. If the
-	// middleware is around an [http.ServeMux], the mux has not matched the request
-	// yet: r.Pattern and the path values are empty.
+	// more is answered with 400. If the middleware is around an
+	// [http.ServeMux], the mux has not matched the request when Cost is called:
+	// r.Pattern and the path values are empty.
 	Cost func(r *http.Request) int64
 
 	// OnFailure is what to do when the engine cannot decide.
@@ -59,35 +59,34 @@ type Options struct {
 	// The limiter must be a [Refunder]. A refund has half a second and a context of
 	// its own, so that a deadline which ended the request does not stop it.
 	//
-	// Requests abandoned by the client are not refunded: those whose context is
-	// cancelled, rather than ended by a deadline, when the handler returns. Over
-	// HTTP/1 net/http cancels the context only after the body was read. So after a
-	// 5xx the middleware reads the rest of the body, up to 256 KiB. It refunds if
-	// the body ends and the context is not cancelled within 10 ms after that. It
-	// does not refund a client that waits for 100 Continue and was not asked for its
-	// body. In two cases it does not notice that the client is gone: behind a proxy
-	// that keeps the connection, and over HTTP/1 if the client had already sent a
-	// part of its next request.
+	// Requests abandoned by the client are not refunded: their context is cancelled,
+	// rather than ended by a deadline, when the handler returns. Over HTTP/1 net/http
+	// cancels the context only after the body was read. After a 5xx the middleware
+	// therefore reads the rest of the body, up to 256 KiB. It refunds if the body ends
+	// and the context is not cancelled within 10 ms after that. It does not refund a
+	// client that waits for 100 Continue and was not asked for its body. In two cases
+	// it does not notice that the client has disconnected: behind a proxy that keeps
+	// the connection, and over HTTP/1 if the client had already sent a part of its
+	// next request.
 	Refund bool
 
 	// Shadow refuses nothing. Decisions are made, charged and observed, and every
-	// request is served, also if the engine fails or the call is invalid. Nothing is
-	// a strike, and no ban starts. The fields (except Retry-After) are set, unless a
-	// middleware of this package further out has set them.
+	// request is served, also if the engine fails or the call is invalid. No request
+	// is a strike, and no ban starts. The headers (except Retry-After) are set, unless
+	// a middleware of this package further out has set them.
 	//
-	// A second middleware in shadow mode tries a new plan beside the one in force.
-	// It needs an engine of its own, or subjects of its own such as
-	// "trial:owner:17": usage belongs to a subject and not to a plan, so one engine
-	// would charge each request to one subject twice.
+	// To try a new plan beside the one in force, add a second middleware in shadow
+	// mode. It needs an engine of its own, or subjects of its own such as
+	// "trial:owner:17". Otherwise each request would be charged twice, since usage
+	// belongs to a subject and not to a plan.
 	Shadow bool
 
 	// Observe is called with each decision before the request is served or denied,
-	// and c is what identify returned. It is not called for exempt requests. If
-	// there is no decision, err says why, and d is what the response says, which
-	// need not be a refusal; d.Plan is nil if c.Plan is not valid. A request that
-	// costs more than a quota of the plan has an err that wraps
-	// [ErrCostExceedsLimit], also in shadow mode. Observe runs in the goroutine of
-	// the request, and must be safe for concurrent use.
+	// but not for exempt requests. c is what identify returned. If the engine could
+	// not decide, err says why, and d is what the response shows, which need not be a
+	// refusal; d.Plan is nil if c.Plan is not valid. If the request costs more than a
+	// quota of the plan, err wraps [ErrCostExceedsLimit], also in shadow mode. Observe
+	// runs in the goroutine of the request, and must be safe for concurrent use.
 	Observe func(r *http.Request, c Caller, d Decision, err error)
 
 	// Errors writes denials. Nil works.
@@ -96,7 +95,7 @@ type Options struct {
 
 func (o *Options) validate(l Limiter) error {
 	if _, ok := l.(Refunder); o.Refund && !ok {
-		return fmt.Errorf("ratelimit: Options.Refund: %T cannot refund", l)
+		return fmt.Errorf("ratelimit: Options.Refund needs a limiter that is a Refunder, got %T", l)
 	}
 	if o.OnFailure != FailClosed && o.OnFailure != FailOpen {
 		return fmt.Errorf("ratelimit: Options.OnFailure must be FailClosed or FailOpen, got %d", o.OnFailure)
@@ -104,20 +103,20 @@ func (o *Options) validate(l Limiter) error {
 	return nil
 }
 
-// New returns a middleware that counts each request for the caller that
-// identify names. It answers a request over a quota with 429, a request that
-// costs more than a whole quota of the plan with 400 and the code
-// cost_exceeds_limit, a request that the engine could not decide as
-// Options.OnFailure says, and a request whose caller has no plan or no subject,
-// or whose cost is below 1, with 500.
+// New returns a middleware that counts each request for the caller that identify
+// returns. It answers
 //
-// The fields of [Decision.SetHeaders] are set before the request is served, so that
+//   - 429 if a quota is exhausted or the caller is banned;
+//   - 400 cost_exceeds_limit if the request costs more than a whole quota;
+//   - as Options.OnFailure says if the engine could not decide;
+//   - 500 if the caller has no plan or no subject, or the cost is below 1.
+//
+// The headers of [Decision.SetHeaders] are set before the request is served, so that
 // every response from further in has them, errors and panics included, as long
 // as no handler removes them.
 //
-// Place it after what identifies the caller and before everything else. Requests
-// without valid credentials are counted too if what refuses them is further in.
-// With package bearer that is
+// Place it after authentication and before everything else. To count requests
+// without valid credentials too, refuse them further in. With package bearer that is
 //
 //	auth.Identify(limit(auth.Require(api)))
 //
@@ -126,32 +125,32 @@ func (o *Options) validate(l Limiter) error {
 func New(l Limiter, identify func(r *http.Request) Caller, opts Options) (func(http.Handler) http.Handler, error) {
 	switch {
 	case l == nil:
-		return nil, errors.New("ratelimit: New: no limiter")
+		return nil, errors.New("ratelimit: New: the limiter must not be nil")
 	case identify == nil:
-		return nil, errors.New("ratelimit: New: no identify")
+		return nil, errors.New("ratelimit: New: identify must not be nil")
 	}
 	if err := opts.validate(l); err != nil {
 		return nil, err
 	}
 	refunder, _ := l.(Refunder)
 	return func(next http.Handler) http.Handler {
-		return &gate{
+		return &limitHandler{
 			Options: opts, limiter: l, refunder: refunder, identify: identify, next: next,
-			hangUpWait: hangUpWait,
+			disconnectWait: disconnectWait,
 		}
 	}, nil
 }
 
-type gate struct {
+type limitHandler struct {
 	Options
-	limiter    Limiter
-	refunder   Refunder
-	identify   func(*http.Request) Caller
-	next       http.Handler
-	hangUpWait time.Duration
+	limiter        Limiter
+	refunder       Refunder
+	identify       func(*http.Request) Caller
+	next           http.Handler
+	disconnectWait time.Duration
 }
 
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := g.identify(r)
 	if c.Exempt {
 		g.next.ServeHTTP(w, r)
@@ -172,7 +171,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d, err = g.limiter.Take(r.Context(), c.Subject, plan, cost)
 	}
 	if err != nil {
-		d = g.undecided(r, c.Subject, plan, cost, err)
+		d = g.fallbackDecision(r, c.Subject, plan, cost, err)
 	}
 	if g.Observe != nil {
 		g.Observe(r, c, d, err)
@@ -190,7 +189,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case !pass && err != nil:
-		g.refuse(w, r, &d, err)
+		g.respondError(w, r, &d, err)
 	case !pass:
 		g.Errors.Respond(w, r, denial(c, &d, g.Cost != nil))
 	case g.Refund && admitted:
@@ -200,11 +199,11 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse answers a request that the engine failed to decide with err.
-func (g *gate) refuse(w http.ResponseWriter, r *http.Request, d *Decision, err error) {
+// respondError answers a request that the engine could not decide because of err.
+func (g *limitHandler) respondError(w http.ResponseWriter, r *http.Request, d *Decision, err error) {
 	switch {
 	case errors.Is(err, ErrCostExceedsLimit):
-		err = tooCostly(d).Wrap(err)
+		err = costExceedsLimit(d).Wrap(err)
 		fallthrough
 	case errors.Is(err, ErrInvalid):
 		delete(w.Header(), fieldRetryAfter) // a retry would fail in the same way
@@ -214,11 +213,11 @@ func (g *gate) refuse(w http.ResponseWriter, r *http.Request, d *Decision, err e
 	g.Errors.Respond(w, r, err)
 }
 
-// undecided returns what the fields show if there is err instead of a decision. If
-// only the cost is wrong and the engine can peek, that is what is left. Otherwise
-// it is the quota with the shortest window: untouched if the request is served,
-// used up if it is refused. Without a valid plan there are no fields.
-func (g *gate) undecided(r *http.Request, subject string, plan *Plan, cost int64, err error) Decision {
+// fallbackDecision returns what the headers show if Take returned err. If only the
+// cost is wrong and the engine can peek, they show what is left. Otherwise they show
+// the quota with the shortest window: unused if the request is served, exhausted if it
+// is refused. Without a valid plan there are no headers.
+func (g *limitHandler) fallbackDecision(r *http.Request, subject string, plan *Plan, cost int64, err error) Decision {
 	if plan == nil || len(plan.quotas) == 0 {
 		return Decision{}
 	}

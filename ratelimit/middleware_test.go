@@ -411,8 +411,8 @@ func TestNewRefuses(t *testing.T) {
 	at := time.Unix(now, 0)
 	identify := func(*http.Request) ratelimit.Caller { return ratelimit.Caller{} }
 	for says, err := range map[string]error{
-		"no limiter":        second(ratelimit.New(nil, identify, ratelimit.Options{})),
-		"no identify":       second(ratelimit.New(engine(t, &at), nil, ratelimit.Options{})),
+		"the limiter must not be nil":        second(ratelimit.New(nil, identify, ratelimit.Options{})),
+		"identify must not be nil":       second(ratelimit.New(engine(t, &at), nil, ratelimit.Options{})),
 		"Options.Refund":    second(ratelimit.New(broken{}, identify, ratelimit.Options{Refund: true})),
 		"Options.OnFailure": second(ratelimit.New(engine(t, &at), identify, ratelimit.Options{OnFailure: 7})),
 	} {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Penalty says what happens to a subject that keeps sending requests after it
-// was limited.
+// A Penalty says when a subject that keeps sending requests after it was limited is
+// banned, and for how long. The zero Penalty never bans.
 //
 // Each limited request is a strike, except those that arrive within Grace of
 // the first limited request in the window: they were in flight when it was
@@ -16,26 +16,28 @@ import (
 // more than Strikes starts a ban. Requests during a ban change nothing.
 //
 // A client that waits at least Decay between its requests is therefore never
-// banned. Nor is a client that doubles its pauses, if Strikes is at least
-// 2 + log2(Decay/Grace); if its first pause is longer than Grace, that pause
-// counts instead of Grace. [DefaultPenalty] needs 5 and has 10.
+// banned. A client that doubles its pauses is never banned if Strikes is at least
+// 2 + log2(Decay/Grace). If its first pause is longer than Grace, that pause counts
+// instead of Grace. [DefaultPenalty] needs 5 strikes for this and has 10.
 //
 // The first ban lasts Ban. Each further one lasts Growth times the one before,
 // at most Max. Each whole Forgive that passes after the end of a ban, without
-// a new one, takes one step of that growth back.
+// a new one, undoes one step of that growth.
 //
-// The zero Penalty never bans.
+// A client can tell a ban from a limit by the code in the body, api_key_banned or
+// client_banned. During a ban X-RateLimit-Remaining is 0, and Retry-After covers the
+// rest of the ban.
 type Penalty struct {
-	Strikes int           // strikes without a ban, 1 to 10000; 0 in the zero Penalty only
+	Strikes int           // strikes that do not start a ban, 1 to 10000; 0 in the zero Penalty only
 	Grace   time.Duration // from the first limited request in a window, 0 to one hour; whole milliseconds
 	Decay   time.Duration // time in which one strike is forgotten; whole seconds, 1s to MaxWindow; 0: 10s
-	Ban     time.Duration // length of the first ban; whole seconds, at least one
+	Ban     time.Duration // length of the first ban; whole seconds, 1s to MaxWindow
 	Growth  int           // factor from one ban to the next, 1 to 100
 	Max     time.Duration // longest ban; whole seconds, Ban to MaxWindow
-	Forgive time.Duration // quiet time that takes one step back; whole seconds, at least one, at most MaxWindow
+	Forgive time.Duration // time without a ban that undoes one step; whole seconds, 1s to MaxWindow
 }
 
-// defaultDecay is what a Penalty with Strikes and without Decay has.
+// defaultDecay is the Decay of a Penalty with Strikes and without Decay.
 const defaultDecay = 10 * time.Second
 
 // DefaultPenalty returns the penalty of ten strikes, one of which is forgotten
@@ -70,8 +72,8 @@ func (p Penalty) BanLength(level int) time.Duration {
 	return min(length, p.Max)
 }
 
-// Level returns the level of a ban that starts quiet after the end of the last
-// one, whose level was last (0: there was none).
+// Level returns the level of a ban that starts a time of quiet after the end of the
+// last ban, which had the level last (0: there was no ban).
 func (p Penalty) Level(last int, quiet time.Duration) int {
 	if quiet > 0 && p.Forgive > 0 {
 		last -= int(min(quiet/p.Forgive, maxLevel))
@@ -79,9 +81,9 @@ func (p Penalty) Level(last int, quiet time.Duration) int {
 	return min(max(last, 0)+1, maxLevel)
 }
 
-// Strike returns the strikes after one more at the time now, and the time from
-// which the oldest of them decays. Before it there were strikes since a time;
-// with none, since means nothing. Times are Unix seconds, rounded down.
+// Strike adds a strike at the time now to a subject with strikes, the oldest of which
+// decays from the time since on (ignored without strikes). It returns both values as
+// they are afterwards. Times are Unix seconds, rounded down.
 func (p Penalty) Strike(strikes int, since, now int64) (int, int64) {
 	since = min(since, now) // the clock may have stepped back
 	forgotten := (now - since) / p.decaySeconds()
@@ -91,9 +93,8 @@ func (p Penalty) Strike(strikes int, since, now int64) (int, int64) {
 	return strikes - int(forgotten) + 1, since + forgotten*p.decaySeconds()
 }
 
-// StrikesLeft returns how many further strikes bring no ban at the time now,
-// after strikes since a time; -1 if the penalty never bans. Times are as for
-// [Penalty.Strike].
+// StrikesLeft returns how many further strikes start no ban at the time now; -1 if the
+// penalty never bans. The arguments are those of [Penalty.Strike].
 func (p Penalty) StrikesLeft(strikes int, since, now int64) int {
 	if p.Strikes == 0 {
 		return -1
@@ -110,26 +111,25 @@ func (p Penalty) decaySeconds() int64 {
 }
 
 func (p Penalty) validate() error {
-	if p == (Penalty{}) {
-		return nil
-	}
 	switch {
+	case p == (Penalty{}):
+		return nil
 	case p.Strikes == 0:
-		return errors.New("strikes 0 is not from 1 to 10000; only the zero Penalty, which never bans, has none")
+		return errors.New("Penalty.Strikes must be from 1 to 10000, got 0; only the zero Penalty, which never bans, has 0")
 	case p.Strikes < 1 || p.Strikes > 10_000:
-		return fmt.Errorf("strikes %d is not from 1 to 10000", p.Strikes)
+		return fmt.Errorf("Penalty.Strikes must be from 1 to 10000, got %d", p.Strikes)
 	case p.Grace < 0 || p.Grace > time.Hour || p.Grace%time.Millisecond != 0:
-		return fmt.Errorf("grace %v is not from 0 to 1h in whole milliseconds", p.Grace)
-	case p.Decay != 0 && p.Decay < time.Second || p.Decay > MaxWindow || p.Decay%time.Second != 0:
-		return fmt.Errorf("decay %v is not from 1s to %v in whole seconds", p.Decay, MaxWindow)
-	case p.Ban < time.Second || p.Ban > MaxWindow || p.Ban%time.Second != 0:
-		return fmt.Errorf("ban %v is not from 1s to %v in whole seconds", p.Ban, MaxWindow)
+		return mustBe("Penalty.Grace", "whole milliseconds from 0s to 1h", p.Grace)
+	case p.Decay != 0 && !isWholeSeconds(p.Decay):
+		return mustBe("Penalty.Decay", wholeSeconds, p.Decay)
+	case !isWholeSeconds(p.Ban):
+		return mustBe("Penalty.Ban", wholeSeconds, p.Ban)
 	case p.Growth < 1 || p.Growth > 100:
-		return fmt.Errorf("growth %d is not from 1 to 100", p.Growth)
-	case p.Max < p.Ban || p.Max > MaxWindow || p.Max%time.Second != 0:
-		return fmt.Errorf("max %v is not from the first ban's (%v) to %v in whole seconds", p.Max, p.Ban, MaxWindow)
-	case p.Forgive < time.Second || p.Forgive > MaxWindow || p.Forgive%time.Second != 0:
-		return fmt.Errorf("forgive %v is not from 1s to %v in whole seconds", p.Forgive, MaxWindow)
+		return fmt.Errorf("Penalty.Growth must be from 1 to 100, got %d", p.Growth)
+	case !isWholeSeconds(p.Max) || p.Max < p.Ban:
+		return mustBe("Penalty.Max", "whole seconds from Penalty.Ban ("+durationText(p.Ban)+") to "+durationText(MaxWindow), p.Max)
+	case !isWholeSeconds(p.Forgive):
+		return mustBe("Penalty.Forgive", wholeSeconds, p.Forgive)
 	}
 	return nil
 }

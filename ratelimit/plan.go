@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,20 +24,20 @@ type Plan struct {
 	penalty Penalty
 	limits  [MaxQuotas]string // the limits in decimal, for header fields
 
-	// What follows is made when it is first needed: a service may make a plan for
-	// each request, and most of these need nothing of it.
-	policy  atomic.Pointer[string] // the RateLimit-Policy field
-	denials denials
-	lenient atomic.Pointer[Plan] // without the penalty
+	// These are made when they are first needed: a service may make a plan for each
+	// request, and most of those plans never need them.
+	policy         atomic.Pointer[string] // the RateLimit-Policy field
+	denials        denialCache
+	withoutPenalty atomic.Pointer[Plan]
 }
 
-// NewPlan returns a plan with at least one and at most [MaxQuotas] quotas, in
-// order of their windows, the shortest first, no two of which are of one length.
+// NewPlan returns a plan with 1 to [MaxQuotas] quotas, each with a window of its own.
+// They are kept in order of their windows, the shortest first.
 //
 // The name is for people, metrics and logs; it may be empty. Usage belongs to a
-// subject and a window, never to a plan: a subject whose plan changes keeps what
-// it has used in the windows that both plans have, and has the new limits with
-// its next request.
+// subject and a window, never to a plan: if the plan of a subject changes, the
+// subject keeps what it has used in the windows that both plans have, and has the
+// new limits on its next request.
 func NewPlan(name string, penalty Penalty, quotas ...Quota) (*Plan, error) {
 	if err := validatePlan(penalty, quotas); err != nil {
 		return nil, fmt.Errorf("ratelimit: plan %q: %w", name, err)
@@ -69,7 +68,8 @@ func limitTexts(quotas []Quota) (texts [MaxQuotas]string) {
 	return texts
 }
 
-// MustPlan is [NewPlan] for plans written in the program. It panics on an error.
+// MustPlan is [NewPlan] for plans that stand in the program. It panics where NewPlan
+// returns an error.
 func MustPlan(name string, penalty Penalty, quotas ...Quota) *Plan {
 	p, err := NewPlan(name, penalty, quotas...)
 	if err != nil {
@@ -79,24 +79,18 @@ func MustPlan(name string, penalty Penalty, quotas ...Quota) *Plan {
 }
 
 func validatePlan(penalty Penalty, quotas []Quota) error {
-	if len(quotas) == 0 {
-		return errors.New("no quota")
-	}
-	if len(quotas) > MaxQuotas {
-		return fmt.Errorf("%d quotas, at most %d are supported", len(quotas), MaxQuotas)
+	if len(quotas) < 1 || len(quotas) > MaxQuotas {
+		return fmt.Errorf("%s given; a plan must have 1 to %d", counted(int64(len(quotas)), "quota"), MaxQuotas)
 	}
 	for i, q := range quotas {
 		if err := q.validate(); err != nil {
 			return fmt.Errorf("quota %d: %w", i+1, err)
 		}
 		if slices.ContainsFunc(quotas[:i], func(o Quota) bool { return o.Window == q.Window }) {
-			return fmt.Errorf("quota %d: a second quota with the window %v", i+1, q.Window)
+			return fmt.Errorf("quota %d: a second quota with the window %s; each must have a window of its own", i+1, durationText(q.Window))
 		}
 	}
-	if err := penalty.validate(); err != nil {
-		return fmt.Errorf("penalty: %w", err)
-	}
-	return nil
+	return penalty.validate()
 }
 
 // Name returns the name.
@@ -109,20 +103,19 @@ func (p *Plan) Penalty() Penalty { return p.penalty }
 // for each request.
 func (p *Plan) Strikes() int { return p.penalty.Strikes }
 
-// Grace returns Penalty().Grace, likewise.
+// Grace returns Penalty().Grace without a copy of the rest.
 func (p *Plan) Grace() time.Duration { return p.penalty.Grace }
 
-// WithoutPenalty returns the plan with the same name and quotas whose penalty
-// is the zero Penalty. It is always the same plan, and p itself if p has no
-// penalty.
+// WithoutPenalty returns the plan with the same name and quotas and the zero Penalty.
+// It is always the same plan, and p itself if p has no penalty.
 func (p *Plan) WithoutPenalty() *Plan {
 	if p.penalty == (Penalty{}) {
 		return p
 	}
-	if p.lenient.Load() == nil {
-		p.lenient.CompareAndSwap(nil, &Plan{name: p.name, quotas: p.quotas, limits: p.limits})
+	if p.withoutPenalty.Load() == nil {
+		p.withoutPenalty.CompareAndSwap(nil, &Plan{name: p.name, quotas: p.quotas, limits: p.limits})
 	}
-	return p.lenient.Load()
+	return p.withoutPenalty.Load()
 }
 
 // Len returns the number of quotas.
@@ -147,7 +140,7 @@ func (p *Plan) Check(subject string, cost int64) error {
 	case subject == "":
 		return fmt.Errorf("%w: no subject", ErrInvalid)
 	case cost < 1:
-		return fmt.Errorf("%w: cost %d is less than 1", ErrInvalid, cost)
+		return fmt.Errorf("%w: the cost must be at least 1, got %d", ErrInvalid, cost)
 	}
 	for _, q := range p.quotas {
 		if cost > q.Limit {

@@ -2,7 +2,6 @@ package ratelimit_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,37 +17,61 @@ func TestNewPlanRefuses(t *testing.T) {
 		change(&p)
 		return p
 	}
+	quotas := []ratelimit.Quota{minute}
+	const seconds = "must be whole seconds from 1s to 8784h, got "
 	for _, test := range []struct {
-		says    string
 		penalty ratelimit.Penalty
 		quotas  []ratelimit.Quota
+		want    string
 	}{
-		{"no quota", ratelimit.Penalty{}, nil},
-		{"at most 4", ratelimit.Penalty{}, []ratelimit.Quota{minute, day, ratelimit.PerHour(1), ratelimit.PerSecond(1), {Limit: 1, Window: 2 * time.Second}}},
-		{"quota 2: limit 0", ratelimit.Penalty{}, []ratelimit.Quota{minute, {Window: time.Hour}}},
-		{"quota 2: a second quota", ratelimit.Penalty{}, []ratelimit.Quota{minute, ratelimit.PerMinute(7)}},
-		{"penalty: strikes 0 is not from 1 to 10000; only the zero Penalty", with(func(p *ratelimit.Penalty) { p.Strikes = 0 }), []ratelimit.Quota{minute}},
-		{"penalty: strikes", with(func(p *ratelimit.Penalty) { p.Strikes = 10_001 }), []ratelimit.Quota{minute}},
-		{"penalty: grace", with(func(p *ratelimit.Penalty) { p.Grace = -1 }), []ratelimit.Quota{minute}},
-		{"penalty: grace", with(func(p *ratelimit.Penalty) { p.Grace = time.Microsecond }), []ratelimit.Quota{minute}},
-		{"penalty: decay", with(func(p *ratelimit.Penalty) { p.Decay = -time.Second }), []ratelimit.Quota{minute}},
-		{"penalty: decay", with(func(p *ratelimit.Penalty) { p.Decay = 1500 * time.Millisecond }), []ratelimit.Quota{minute}},
-		{"penalty: decay", with(func(p *ratelimit.Penalty) { p.Decay = ratelimit.MaxWindow + time.Second }), []ratelimit.Quota{minute}},
-		{"penalty: ban", with(func(p *ratelimit.Penalty) { p.Ban = 0 }), []ratelimit.Quota{minute}},
-		{"penalty: ban", with(func(p *ratelimit.Penalty) { p.Ban = 1500 * time.Millisecond }), []ratelimit.Quota{minute}},
-		{"penalty: grace", with(func(p *ratelimit.Penalty) { p.Grace = time.Hour + time.Millisecond }), []ratelimit.Quota{minute}},
-		{"penalty: ban", with(func(p *ratelimit.Penalty) { p.Ban = ratelimit.MaxWindow + time.Second }), []ratelimit.Quota{minute}},
-		{"penalty: growth", with(func(p *ratelimit.Penalty) { p.Growth = 101 }), []ratelimit.Quota{minute}},
-		{"penalty: growth", with(func(p *ratelimit.Penalty) { p.Growth = 0 }), []ratelimit.Quota{minute}},
-		{"penalty: max", with(func(p *ratelimit.Penalty) { p.Max = time.Second }), []ratelimit.Quota{minute}},
-		{"penalty: max", with(func(p *ratelimit.Penalty) { p.Max += time.Millisecond }), []ratelimit.Quota{minute}},
-		{"penalty: max", with(func(p *ratelimit.Penalty) { p.Max = ratelimit.MaxWindow + time.Second }), []ratelimit.Quota{minute}},
-		{"penalty: forgive", with(func(p *ratelimit.Penalty) { p.Forgive = ratelimit.MaxWindow + time.Second }), []ratelimit.Quota{minute}},
-		{"penalty: forgive", with(func(p *ratelimit.Penalty) { p.Forgive = 0 }), []ratelimit.Quota{minute}},
+		{ratelimit.Penalty{}, nil, "0 quotas given; a plan must have 1 to 4"},
+		{
+			ratelimit.Penalty{}, []ratelimit.Quota{minute, day, ratelimit.PerHour(1), ratelimit.PerSecond(1), {Limit: 1, Window: 2 * time.Second}},
+			"5 quotas given; a plan must have 1 to 4",
+		},
+		{ratelimit.Penalty{}, []ratelimit.Quota{minute, {Window: time.Hour}}, "quota 2: Quota.Limit must be from 1 to 4294967295, got 0"},
+		{
+			ratelimit.Penalty{}, []ratelimit.Quota{minute, {Limit: 1, Window: 1500 * time.Millisecond}},
+			"quota 2: Quota.Window " + seconds + "1.5s",
+		},
+		{
+			ratelimit.Penalty{}, []ratelimit.Quota{minute, ratelimit.PerMinute(7)},
+			"quota 2: a second quota with the window 1m; each must have a window of its own",
+		},
+		{
+			with(func(p *ratelimit.Penalty) { p.Strikes = 0 }), quotas,
+			"Penalty.Strikes must be from 1 to 10000, got 0; only the zero Penalty, which never bans, has 0",
+		},
+		{with(func(p *ratelimit.Penalty) { p.Strikes = 10_001 }), quotas, "Penalty.Strikes must be from 1 to 10000, got 10001"},
+		{with(func(p *ratelimit.Penalty) { p.Grace = -1 }), quotas, "Penalty.Grace must be whole milliseconds from 0s to 1h, got -1ns"},
+		{with(func(p *ratelimit.Penalty) { p.Grace = time.Microsecond }), quotas, "Penalty.Grace must be whole milliseconds from 0s to 1h, got 1µs"},
+		{
+			with(func(p *ratelimit.Penalty) { p.Grace = time.Hour + time.Millisecond }), quotas,
+			"Penalty.Grace must be whole milliseconds from 0s to 1h, got 1h0m0.001s",
+		},
+		{with(func(p *ratelimit.Penalty) { p.Decay = -time.Second }), quotas, "Penalty.Decay " + seconds + "-1s"},
+		{with(func(p *ratelimit.Penalty) { p.Decay = 1500 * time.Millisecond }), quotas, "Penalty.Decay " + seconds + "1.5s"},
+		{with(func(p *ratelimit.Penalty) { p.Decay = ratelimit.MaxWindow + time.Second }), quotas, "Penalty.Decay " + seconds + "8784h0m1s"},
+		{with(func(p *ratelimit.Penalty) { p.Ban = 0 }), quotas, "Penalty.Ban " + seconds + "0s"},
+		{with(func(p *ratelimit.Penalty) { p.Ban = 1500 * time.Millisecond }), quotas, "Penalty.Ban " + seconds + "1.5s"},
+		{with(func(p *ratelimit.Penalty) { p.Ban = ratelimit.MaxWindow + time.Second }), quotas, "Penalty.Ban " + seconds + "8784h0m1s"},
+		{with(func(p *ratelimit.Penalty) { p.Growth = 101 }), quotas, "Penalty.Growth must be from 1 to 100, got 101"},
+		{with(func(p *ratelimit.Penalty) { p.Growth = 0 }), quotas, "Penalty.Growth must be from 1 to 100, got 0"},
+		{with(func(p *ratelimit.Penalty) { p.Max = time.Second }), quotas, "Penalty.Max must be whole seconds from Penalty.Ban (1m) to 8784h, got 1s"},
+		{
+			with(func(p *ratelimit.Penalty) { p.Max += time.Millisecond }), quotas,
+			"Penalty.Max must be whole seconds from Penalty.Ban (1m) to 8784h, got 24h0m0.001s",
+		},
+		{
+			with(func(p *ratelimit.Penalty) { p.Max = ratelimit.MaxWindow + time.Second }), quotas,
+			"Penalty.Max must be whole seconds from Penalty.Ban (1m) to 8784h, got 8784h0m1s",
+		},
+		{with(func(p *ratelimit.Penalty) { p.Forgive = ratelimit.MaxWindow + time.Second }), quotas, "Penalty.Forgive " + seconds + "8784h0m1s"},
+		{with(func(p *ratelimit.Penalty) { p.Forgive = 0 }), quotas, "Penalty.Forgive " + seconds + "0s"},
 	} {
 		_, err := ratelimit.NewPlan("free", test.penalty, test.quotas...)
-		if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), `plan "free"`) {
-			t.Errorf("got error %v, want one that names the plan and says %q", err, test.says)
+		if want := `ratelimit: plan "free": ` + test.want; err == nil || err.Error() != want {
+			t.Errorf("got error %v, want %s", err, want)
 		}
 	}
 }
@@ -133,11 +156,11 @@ func TestWithoutPenaltyIsOnePlan(t *testing.T) {
 
 func TestWithoutPenalty(t *testing.T) {
 	p := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(5))
-	lenient := p.WithoutPenalty()
-	if lenient.Penalty() != (ratelimit.Penalty{}) || lenient.String() != p.String() {
-		t.Errorf("got %v with %+v, want the same quotas and no penalty", lenient, lenient.Penalty())
+	without := p.WithoutPenalty()
+	if without.Penalty() != (ratelimit.Penalty{}) || without.String() != p.String() {
+		t.Errorf("got %v with %+v, want the same quotas and no penalty", without, without.Penalty())
 	}
-	if p.WithoutPenalty() != lenient || lenient.WithoutPenalty() != lenient {
+	if p.WithoutPenalty() != without || without.WithoutPenalty() != without {
 		t.Error("WithoutPenalty made another plan")
 	}
 	if p.Penalty() != ratelimit.DefaultPenalty() {

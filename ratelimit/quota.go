@@ -39,8 +39,8 @@ func PerDay(limit int64) Quota { return Quota{limit, day} }
 
 const day = 24 * time.Hour
 
-// named are the windows that the text form knows by a word.
-var named = [...]struct {
+// namedWindows are the windows that have a name in the text form.
+var namedWindows = [...]struct {
 	word   string
 	window time.Duration
 }{
@@ -57,15 +57,15 @@ var named = [...]struct {
 func ParseQuota(text string) (Quota, error) {
 	limit, window, ok := strings.Cut(text, "/")
 	if !ok {
-		return Quota{}, fmt.Errorf("ratelimit: quota %q: want limit/window, such as 60/minute", text)
+		return Quota{}, fmt.Errorf("ratelimit: quota %q: must be limit/window, such as 60/minute", text)
 	}
 	var q Quota
 	var err error
 	if q.Limit, err = parseLimit(limit); err != nil {
-		return Quota{}, fmt.Errorf("ratelimit: quota %q: limit: %w", text, err)
+		return Quota{}, fmt.Errorf("ratelimit: quota %q: %w", text, err)
 	}
 	if q.Window, err = parseWindow(window); err != nil {
-		return Quota{}, fmt.Errorf("ratelimit: quota %q: window: %w", text, err)
+		return Quota{}, fmt.Errorf("ratelimit: quota %q: %w", text, err)
 	}
 	if err := q.validate(); err != nil {
 		return Quota{}, fmt.Errorf("ratelimit: quota %q: %w", text, err)
@@ -73,28 +73,28 @@ func ParseQuota(text string) (Quota, error) {
 	return q, nil
 }
 
-var errWholeLimit = fmt.Errorf("want a whole number from 1 to %d, such as 60 or 1_000_000", int64(MaxLimit))
+var errLimitText = fmt.Errorf("the limit must be a whole number from 1 to %d, such as 60 or 1_000_000", int64(MaxLimit))
 
 func parseLimit(text string) (int64, error) {
 	if text == "" || text[0] < '0' || text[0] > '9' || strings.HasSuffix(text, "_") || strings.Contains(text, "__") {
-		return 0, errWholeLimit
+		return 0, errLimitText
 	}
 	n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
 	if err != nil {
-		return 0, errWholeLimit
+		return 0, errLimitText
 	}
 	return n, nil
 }
 
 func parseWindow(text string) (time.Duration, error) {
-	for _, n := range named {
+	for _, n := range namedWindows {
 		if text == n.word {
 			return n.window, nil
 		}
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, errors.New("want second, minute, hour, day, or a duration such as 30s or 168h")
+		return 0, errors.New("the window must be second, minute, hour, day, or a duration such as 30s or 168h")
 	}
 	return d, nil
 }
@@ -106,7 +106,7 @@ func (q Quota) String() string {
 
 // windowName is the word for the window, or its duration in seconds.
 func (q Quota) windowName() string {
-	for _, n := range named {
+	for _, n := range namedWindows {
 		if q.Window == n.window {
 			return n.word
 		}
@@ -114,7 +114,7 @@ func (q Quota) windowName() string {
 	return strconv.FormatInt(int64(q.Window/time.Second), 10) + "s"
 }
 
-// MarshalText gives the text form. A quota that is not valid is an error.
+// MarshalText returns the text form. A quota that is not valid is an error.
 func (q Quota) MarshalText() ([]byte, error) {
 	if err := q.validate(); err != nil {
 		return nil, fmt.Errorf("ratelimit: quota: %w", err)
@@ -135,11 +135,33 @@ func (q *Quota) UnmarshalText(text []byte) error {
 func (q Quota) validate() error {
 	switch {
 	case q.Limit < 1 || q.Limit > MaxLimit:
-		return fmt.Errorf("limit %d is not from 1 to %d", q.Limit, int64(MaxLimit))
-	case q.Window < time.Second || q.Window > MaxWindow:
-		return fmt.Errorf("window %v is not from 1s to %v", q.Window, MaxWindow)
-	case q.Window%time.Second != 0:
-		return fmt.Errorf("window %v is not a whole number of seconds", q.Window)
+		return fmt.Errorf("Quota.Limit must be from 1 to %d, got %d", int64(MaxLimit), q.Limit)
+	case !isWholeSeconds(q.Window):
+		return mustBe("Quota.Window", wholeSeconds, q.Window)
 	}
 	return nil
+}
+
+const wholeSeconds = "whole seconds from 1s to 8784h" // MaxWindow
+
+// isWholeSeconds reports whether d can be a window or the length of a ban.
+func isWholeSeconds(d time.Duration) bool {
+	return d >= time.Second && d <= MaxWindow && d%time.Second == 0
+}
+
+// mustBe is the error of a duration that is out of range.
+func mustBe(field, what string, got time.Duration) error {
+	return fmt.Errorf("%s must be %s, got %s", field, what, durationText(got))
+}
+
+// durationText is d without units that are zero: "8784h" and not "8784h0m0s".
+func durationText(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }

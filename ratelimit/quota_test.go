@@ -2,7 +2,6 @@ package ratelimit_test
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
@@ -32,37 +31,44 @@ func TestParseQuota(t *testing.T) {
 }
 
 func TestParseQuotaRefuses(t *testing.T) {
-	for text, part := range map[string]string{
-		"":                               "want limit/window",
-		"60":                             "want limit/window",
-		"60 per minute":                  "want limit/window",
-		"/minute":                        "limit",
-		"x/minute":                       "limit",
-		"+5/minute":                      "limit",
-		"-5/minute":                      "whole number from 1 to 4294967295",
-		"5_/minute":                      "limit",
-		"5__0/minute":                    "limit",
-		"_5/minute":                      "limit",
-		"1.5/minute":                     "limit",
-		"1e3/minute":                     "limit",
-		"0/minute":                       "not from 1",
-		"4294967296/minute":              "not from 1",
-		"99999999999999999999999/minute": "limit",
-		"60/":                            "window",
-		"60/Minute":                      "window",
-		"60/minutes":                     "window",
-		"60/month":                       "such as 30s or 168h",
-		"60/60":                          "window",
-		"60/0s":                          "window 0s",
-		"60/500ms":                       "window 500ms",
-		"60/1500ms":                      "whole number of seconds",
-		"60/8785h":                       "window",
-		"60/-1m":                         "window",
-		"60/minute/1":                    "window",
+	const (
+		form   = ": must be limit/window, such as 60/minute"
+		limit  = ": the limit must be a whole number from 1 to 4294967295, such as 60 or 1_000_000"
+		window = ": the window must be second, minute, hour, day, or a duration such as 30s or 168h"
+		size   = ": Quota.Limit must be from 1 to 4294967295, got "
+		length = ": Quota.Window must be whole seconds from 1s to 8784h, got "
+	)
+	for text, want := range map[string]string{
+		"":                               form,
+		"60":                             form,
+		"60 per minute":                  form,
+		"/minute":                        limit,
+		"x/minute":                       limit,
+		"+5/minute":                      limit,
+		"-5/minute":                      limit,
+		"5_/minute":                      limit,
+		"5__0/minute":                    limit,
+		"_5/minute":                      limit,
+		"1.5/minute":                     limit,
+		"1e3/minute":                     limit,
+		"99999999999999999999999/minute": limit,
+		"0/minute":                       size + "0",
+		"4294967296/minute":              size + "4294967296",
+		"60/":                            window,
+		"60/Minute":                      window,
+		"60/minutes":                     window,
+		"60/month":                       window,
+		"60/60":                          window,
+		"60/minute/1":                    window,
+		"60/0s":                          length + "0s",
+		"60/500ms":                       length + "500ms",
+		"60/1500ms":                      length + "1.5s",
+		"60/8785h":                       length + "8785h",
+		"60/-1m":                         length + "-1m",
 	} {
 		_, err := ratelimit.ParseQuota(text)
-		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("ParseQuota(%q): error %v, want one that says %q", text, err, part)
+		if want := `ratelimit: quota "` + text + `"` + want; err == nil || err.Error() != want {
+			t.Errorf("ParseQuota(%q): got error %v, want %s", text, err, want)
 		}
 	}
 }

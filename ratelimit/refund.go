@@ -15,25 +15,25 @@ const (
 	// refundTimeout bounds a refund, which is made before the end of the response.
 	refundTimeout = 500 * time.Millisecond
 
-	// maxUnread is how much of a body that the handler left is read before a
+	// maxUnread is how much of a body that the handler did not read is read before a
 	// refund. net/http reads as much before it sends the response.
 	maxUnread = 256 << 10
 
-	// hangUpWait is how long net/http has to notice that the client is gone, once
-	// the body was read. It reads the connection at once, in a goroutine that needs
-	// this time to be scheduled.
-	hangUpWait = 10 * time.Millisecond
+	// disconnectWait is how long net/http has to notice that the client has
+	// disconnected after the body was read. It reads the connection at once, in a
+	// goroutine that needs this time to be scheduled.
+	disconnectWait = 10 * time.Millisecond
 )
 
 // serveRefunding serves the request and gives its units back if it ends in a 5xx
-// or a panic, unless the client went away.
-func (g *gate) serveRefunding(w http.ResponseWriter, r *http.Request, subject string, d Decision) {
+// or a panic, unless the client disconnected.
+func (g *limitHandler) serveRefunding(w http.ResponseWriter, r *http.Request, subject string, d Decision) {
 	t := response.Track(w)
-	body := watch(r)
+	body := watchBody(r)
 	returned := false
 	defer func() {
 		status := t.Status()
-		if status == http.StatusSwitchingProtocols || returned && status < 500 || g.abandoned(r, body) {
+		if status == http.StatusSwitchingProtocols || returned && status < 500 || g.disconnected(r, body) {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), refundTimeout)
@@ -51,9 +51,9 @@ func (g *gate) serveRefunding(w http.ResponseWriter, r *http.Request, subject st
 	returned = true
 }
 
-// abandoned reports whether the client went away before the end of the request,
-// as far as net/http can tell. A deadline is the service's own.
-func (g *gate) abandoned(r *http.Request, body *watchedBody) bool {
+// disconnected reports whether the client disconnected before the end of the
+// request, as far as net/http can tell. A deadline is set by the service.
+func (g *limitHandler) disconnected(r *http.Request, body *watchedBody) bool {
 	ctx := r.Context()
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return true
@@ -64,7 +64,7 @@ func (g *gate) abandoned(r *http.Request, body *watchedBody) bool {
 	if !body.drain() {
 		return true
 	}
-	wait := time.NewTimer(g.hangUpWait)
+	wait := time.NewTimer(g.disconnectWait)
 	defer wait.Stop()
 	select {
 	case <-ctx.Done():
@@ -74,8 +74,8 @@ func (g *gate) abandoned(r *http.Request, body *watchedBody) bool {
 	}
 }
 
-// watchedBody is the body of a request over HTTP/1, which knows whether it was
-// read to its end. Only from then on net/http notices that the client is gone.
+// watchedBody is the body of a request over HTTP/1 that knows whether it was read to
+// its end. Only from then on does net/http notice that the client has disconnected.
 type watchedBody struct {
 	io.ReadCloser
 	expecting bool // the client waits for 100 Continue, which the first Read sends
@@ -85,9 +85,9 @@ type watchedBody struct {
 	closed    atomic.Bool
 }
 
-// watch returns the body of r, or nil if net/http notices without it that the
-// client is gone: the request has no body, or came over HTTP/2.
-func watch(r *http.Request) *watchedBody {
+// watchBody returns the body of r, or nil if net/http notices a disconnected client
+// without it: the request has no body, or came over HTTP/2.
+func watchBody(r *http.Request) *watchedBody {
 	if r.ProtoMajor != 1 || r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}

@@ -45,7 +45,7 @@ func exchange(t *testing.T, request string, hangUp bool, work func(w http.Respon
 	if hangUp {
 		wait = time.Minute // until net/http notices
 	}
-	ratelimit.SetHangUpWait(h, wait)
+	ratelimit.SetDisconnectWait(h, wait)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(ended)
 		h.ServeHTTP(w, r)

@@ -6,30 +6,31 @@ import (
 )
 
 // A UsageAdder adds usage that was admitted elsewhere, such as by another engine
-// during an outage. An engine may have it.
+// during an outage. Engines may implement it.
 type UsageAdder interface {
 	// AddUsage adds units[i] to what subject has used in the window of plan's i-th
 	// quota, whether or not they fit. The window is the one that the time at lies
 	// in; if it has ended, the units are dropped. If it has not begun, because the
 	// clock of at is ahead, the open window moves there, by at most one window, and
-	// keeps what it holds: this can limit the subject too early, but grants nothing
+	// keeps its usage: this can limit the subject too early, but grants nothing
 	// twice.
 	//
-	// Added usage is not a request: it is not a strike, starts no ban, clears no
-	// strikes, and is added during a ban as well. No window holds more than
+	// Added usage is not a request: it is not a strike, starts no ban and clears no
+	// strikes. It is added during a ban as well. No window holds more than
 	// [MaxLimit].
 	AddUsage(ctx context.Context, subject string, plan *Plan, units [MaxQuotas]int64, at time.Time) error
 }
 
-// A OnceUsageAdder is a [UsageAdder] that recognises a repeated call. An engine may
-// have it.
+// A OnceUsageAdder is a [UsageAdder] that recognises a repeated call. Engines may
+// implement it.
 type OnceUsageAdder interface {
 	UsageAdder
 	// AddUsageOnce does what AddUsage does, and remembers the id, an idempotency
 	// key. A later call with the same subject and id adds nothing and succeeds.
-	// So a call whose answer was lost can be repeated, with the same units and the
-	// same time. The engine remembers the id for at least a minute, and until the
-	// last window that the units count in has ended: a repetition adds nothing
-	// after that either. An id is a random text; an empty one is invalid.
+	// If the response to a call was lost, the call can therefore be repeated, with
+	// the same units and the same time. The engine remembers the id for at least a
+	// minute, and until the last window that the units count in has ended, after
+	// which a repetition adds nothing either. An id is a random text; an empty one
+	// is invalid.
 	AddUsageOnce(ctx context.Context, id, subject string, plan *Plan, units [MaxQuotas]int64, at time.Time) error
 }

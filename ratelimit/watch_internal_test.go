@@ -22,7 +22,7 @@ func TestOnlyBodiesOfHTTP1AreWatched(t *testing.T) {
 		"HTTP/2":                     {2, body, false},
 		"HTTP/2 without a body":      {2, nil, false},
 	} {
-		if got := watch(&http.Request{ProtoMajor: c.major, Body: c.body}) != nil; got != c.watched {
+		if got := watchBody(&http.Request{ProtoMajor: c.major, Body: c.body}) != nil; got != c.watched {
 			t.Errorf("%s: watched is %v, want %v", name, got, c.watched)
 		}
 	}
