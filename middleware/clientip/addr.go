@@ -10,8 +10,8 @@ import (
 // zone. The result is normal: IPv4 is not mapped into IPv6, and there is no
 // zone.
 //
-// [netip.ParseAddrPort] is stricter about what has a port, and keeps every zone
-// that anybody sends in a table of the process.
+// [netip.ParseAddrPort] requires a port, and keeps every zone that a client sends in a
+// table of the process.
 func parseAddr(s string) (netip.Addr, bool) {
 	host := s
 	switch {
@@ -32,7 +32,7 @@ func parseAddr(s string) (netip.Addr, bool) {
 		host = s[:colon]
 	}
 	if percent := strings.IndexByte(host, '%'); percent >= 0 {
-		// A zone is only for IPv6, and not empty (RFC 4007 section 11.2).
+		// Only IPv6 has zones, and a zone is not empty (RFC 4007 section 11.2).
 		if percent == len(host)-1 || strings.IndexByte(host[:percent], ':') < 0 {
 			return netip.Addr{}, false
 		}

@@ -11,10 +11,10 @@ import (
 //	forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
 //	forwarded-pair    = token "=" ( token / quoted-string )
 //
-// It reads from the right, like the list as a whole: a client that sends a
-// quotation mark without its partner cannot draw what its proxy adds into a
-// quoted string. An element with a backslash is refused. No address needs one,
-// and only with it could a quotation mark be a part of a quoted string.
+// It reads from the right, like the list as a whole: a client that sends an opening
+// quotation mark alone cannot turn the text that its proxy adds into a part of a
+// quoted string. An element with a backslash is refused. No address needs one, and
+// only with it could a quotation mark be a part of a quoted string.
 func lastForwarded(line string) (entry, rest string, more bool, addr netip.Addr, ok bool) {
 	quoted := false
 	for i := len(line) - 1; i >= 0; i-- {

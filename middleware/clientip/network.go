@@ -2,8 +2,8 @@ package clientip
 
 import "net/netip"
 
-// networkBits6 is the length of the prefix that an IPv6 subscriber has to itself
-// at least (RFC 6177 section 2).
+// networkBits6 is the length of the prefix that every IPv6 subscriber gets at least
+// (RFC 6177 section 2).
 const networkBits6 = 64
 
 const (
@@ -21,16 +21,15 @@ var (
 	localNAT64 = netip.MustParsePrefix("64:ff9b:1::/48")
 )
 
-// Network returns the network that a client at addr is counted under: the
-// address itself (/32) for IPv4, the /64 around it for IPv6. A mapped address
-// counts as IPv4, and a zone is ignored. The network of the zero address is the
-// zero prefix.
+// Network returns the network that a client at addr is counted for: the address
+// itself (/32) for IPv4, the /64 around it for IPv6. A mapped address counts as IPv4,
+// and a zone is ignored. The network of the zero address is the zero prefix.
 //
 // An IPv4 client behind a NAT64 translator counts by itself. An address in
-// 64:ff9b::/96 counts as the IPv4 address that it holds. One in 64:ff9b:1::/48
-// does not tell where it holds that, and counts by the whole address (/128),
-// which differs for each IPv4 address. For a prefix of the operator's own the
-// rule is that of IPv6.
+// 64:ff9b::/96 counts as the IPv4 address in it. An address in 64:ff9b:1::/48 has the
+// IPv4 address at an unknown place, and counts by the whole address (/128), which
+// differs for each IPv4 address. Other NAT64 prefixes cannot be told from ordinary
+// IPv6.
 func Network(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap()
 	bits := networkBits6
@@ -44,7 +43,7 @@ func Network(addr netip.Addr) netip.Prefix {
 			bits = addr.BitLen()
 		}
 	}
-	// Its only error is that of an address that is not valid.
+	// It fails only for an address that is not valid.
 	network, _ := addr.Prefix(bits)
 	return network
 }

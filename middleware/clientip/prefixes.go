@@ -10,15 +10,14 @@ import (
 )
 
 // ParsePrefixes reads a list of networks such as "10.0.0.0/8" and "2001:db8::/32"
-// from a configuration. A single address stands for itself. The error names the
-// text that is wrong; whether a prefix makes a trusted proxy is left to the
-// constructors.
+// from a configuration. A single address is a network of its own. The error names the
+// text that is wrong. The constructors check that a prefix can be trusted.
 func ParsePrefixes(texts []string) ([]netip.Prefix, error) {
 	prefixes := make([]netip.Prefix, 0, len(texts))
 	for _, text := range texts {
 		prefix, err := parsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("clientip: %q is neither a network such as 10.0.0.0/8 nor an address", text)
+			return nil, fmt.Errorf("clientip: %q must be a network such as 10.0.0.0/8 or an address", text)
 		}
 		prefixes = append(prefixes, prefix)
 	}
@@ -40,12 +39,12 @@ func parsePrefix(text string) (netip.Prefix, error) {
 }
 
 // A prefixSet is a sorted list of prefixes of which no two overlap, so that one
-// binary search answers for hundreds of them, as content delivery networks have.
+// binary search covers the hundreds of prefixes of a content delivery network.
 type prefixSet []netip.Prefix
 
 func newPrefixSet(prefixes []netip.Prefix) (prefixSet, error) {
 	if len(prefixes) == 0 {
-		return nil, errors.New("none: without a proxy use FromRemoteAddr")
+		return nil, errors.New("none given; without a proxy use FromRemoteAddr")
 	}
 	for _, p := range prefixes {
 		if err := checkPrefix(p); err != nil {
@@ -67,11 +66,11 @@ func newPrefixSet(prefixes []netip.Prefix) (prefixSet, error) {
 func checkPrefix(p netip.Prefix) error {
 	switch {
 	case !p.IsValid():
-		return errors.New("a prefix that is not valid")
+		return errors.New("the zero prefix is not valid")
 	case p.Addr().Is4In6():
-		return fmt.Errorf("%v: IPv4 written as IPv6, which would match no address: write it as IPv4", p)
+		return fmt.Errorf("%v is IPv4 written as IPv6, which matches no address: write it as IPv4", p)
 	case p.Bits() == 0:
-		return fmt.Errorf("%v covers every address, so that any client could claim any other", p)
+		return fmt.Errorf("%v covers every address, so that any client could claim any address", p)
 	case p != p.Masked():
 		return fmt.Errorf("%v has bits set beyond its length: write %v, or %v/%d for the one address",
 			p, p.Masked(), p.Addr(), p.Addr().BitLen())

@@ -8,25 +8,30 @@ import (
 	"strings"
 )
 
-// A Source tells the address of the client of a request. It is made by one of
-// the constructors, which are named for what stands between the client and the
-// service. It never changes, and is safe for concurrent use. The zero Source is
-// that of [FromRemoteAddr].
+// A Source finds the address of the client of a request. The constructors are named
+// for what stands between the client and the service. A Source never changes, and is
+// safe for concurrent use. The zero Source is that of [FromRemoteAddr].
+//
+// A connection over a Unix socket has no address: RemoteAddr is "@" or a path.
+// [Source.Addr] then returns the zero address and believes no header, and all such
+// clients are counted together, as "network:unknown". If only the proxy may open the
+// socket, the service can give these requests an address that it trusts before this
+// package sees them; the example of [FromXForwardedFor] shows how.
 type Source struct {
 	trusted prefixSet
-	header  string   // canonical name; "" reads the connection's address alone
-	last    lastFunc // reads a list to which every proxy adds; nil: one address
+	header  string        // canonical name; "": only the connection's address is read
+	last    lastEntryFunc // reads a list that every proxy extends; nil: the header holds one address
 }
 
-// The canonical names of the header fields that are lists, to which every proxy
-// adds the address of its client.
+// The canonical names of the headers that are lists: every proxy adds the address of
+// its client.
 const (
 	xForwardedFor = "X-Forwarded-For"
 	forwarded     = "Forwarded"
 )
 
-// FromRemoteAddr is for a service without a proxy in front of it: the client is
-// at the other end of the connection, and no header is read.
+// FromRemoteAddr is for a service without a proxy in front of it. The client's address
+// is that of the connection, and no header is read.
 func FromRemoteAddr() *Source {
 	return &Source{}
 }
@@ -38,11 +43,11 @@ func FromRemoteAddr() *Source {
 // If the connection comes from a trusted address, the entries of all
 // X-Forwarded-For lines, joined in order, are read from the right. Trusted
 // addresses are skipped; the first other address is the client. Entries to the
-// left of it may be the client's own invention and are not read. If every entry
-// is trusted, the client is the left-most: a request that began inside the
-// trusted network. An entry that is empty or not an address ends the walk, and
-// the request counts for the trusted address read last, that of the proxy that
-// sent the entry; [Source.Resolve] tells so.
+// left of it may be invented by the client and are not read. If every entry is
+// trusted, the client is the left-most: the request came from inside the trusted
+// network. If an entry is empty or not an address, reading stops, and the request
+// counts for the trusted address read last, that of the proxy that sent the entry;
+// [Source.Resolve] then returns an error.
 //
 // An entry is an IPv4 or an IPv6 address, the latter also in brackets, each
 // with or without a port.
@@ -56,9 +61,10 @@ func FromXForwardedFor(trusted []netip.Prefix) (*Source, error) {
 
 // FromForwarded is like [FromXForwardedFor] for proxies that add an element to
 // Forwarded (RFC 7239). The address of an element is that of its for parameter.
-// An element that breaks the grammar, has no for parameter or two, or has one
-// that is "unknown" or an obfuscated name such as "_hidden", ends the walk. So
-// does an element with a backslash, which the grammar would allow.
+// Reading stops, as at an entry that is not an address, at an element that breaks the
+// grammar, has no for parameter or two, or has one that is "unknown" or an obfuscated
+// name such as "_hidden". It also stops at an element with a backslash, which the
+// grammar would allow.
 func FromForwarded(trusted []netip.Prefix) (*Source, error) {
 	return newSource(forwarded, trusted, lastForwarded)
 }
@@ -69,28 +75,27 @@ func FromForwarded(trusted []netip.Prefix) (*Source, error) {
 // sent under that name. Many proxies do not overwrite by themselves: check that
 // yours does.
 //
-// The client is the address in the field, if the connection comes from a trusted
-// address and the field is there on one line and holds one address. Otherwise it
-// is the address of the connection.
+// If the connection comes from a trusted address, and the field has one line with one
+// address, that is the client's address. Otherwise it is the address of the connection.
 //
-// It returns an error if name is not a field name (RFC 9110 section 5.1), or is
-// X-Forwarded-For or Forwarded, which hold lists, and in the cases in which
-// [FromXForwardedFor] does.
+// It returns an error if name is not a field name (RFC 9110 section 5.1) or is
+// X-Forwarded-For or Forwarded, which hold lists, and for the prefixes for which
+// [FromXForwardedFor] returns one.
 func FromHeader(name string, trusted []netip.Prefix) (*Source, error) {
 	if !isFieldName(name) {
-		return nil, fmt.Errorf("clientip: %q is not a header field name", name)
+		return nil, fmt.Errorf("clientip: FromHeader needs the name of a header field, got %q", name)
 	}
 	canonical := textproto.CanonicalMIMEHeaderKey(name)
 	switch canonical {
 	case xForwardedFor:
-		return nil, fmt.Errorf("clientip: %s holds a list: use FromXForwardedFor", canonical)
+		return nil, fmt.Errorf("clientip: FromHeader cannot read %s, which holds a list: use FromXForwardedFor", canonical)
 	case forwarded:
-		return nil, fmt.Errorf("clientip: %s holds a list: use FromForwarded", canonical)
+		return nil, fmt.Errorf("clientip: FromHeader cannot read %s, which holds a list: use FromForwarded", canonical)
 	}
 	return newSource(canonical, trusted, nil)
 }
 
-func newSource(header string, trusted []netip.Prefix, last lastFunc) (*Source, error) {
+func newSource(header string, trusted []netip.Prefix, last lastEntryFunc) (*Source, error) {
 	set, err := newPrefixSet(trusted)
 	if err != nil {
 		return nil, fmt.Errorf("clientip: trusted proxies: %w", err)
@@ -98,9 +103,8 @@ func newSource(header string, trusted []netip.Prefix, last lastFunc) (*Source, e
 	return &Source{trusted: set, header: header, last: last}, nil
 }
 
-// Addr returns the address of the client of r: an IPv4 address as such, also
-// where it came mapped into IPv6, and never with a zone. It is the zero
-// [netip.Addr] if the connection has no IP address.
+// Addr returns the address of the client of r. IPv4 mapped into IPv6 becomes IPv4, and
+// zones are removed. It is the zero [netip.Addr] if the connection has no IP address.
 //
 // It does not allocate, unless a trusted proxy sent something that is not an
 // address.
@@ -109,12 +113,11 @@ func (s *Source) Addr(r *http.Request) netip.Addr {
 	return addr
 }
 
-// Resolve returns the address that [Source.Addr] returns, and an error if that
-// is a proxy's, since the proxy did not say what its client's is. The error
-// wraps [ErrAbsent] if the connection comes from a trusted address and the header
-// is not there, and [ErrUnreadable] if the entry that counts is not an address;
+// Resolve returns the address that [Source.Addr] returns, and an error if it is the
+// address of a proxy that did not name its client. The error wraps [ErrAbsent] if the
+// proxy sent no header, and [ErrUnreadable] if the entry that counts is not an address;
 // its text quotes the entry. Such requests of all clients of a proxy are counted
-// together, so a service should log the error or count it.
+// together, so a service should log or count the error.
 func (s *Source) Resolve(r *http.Request) (netip.Addr, error) {
 	peer, ok := parseAddr(r.RemoteAddr)
 	if !ok || s.header == "" || !s.trusted.contains(peer) {
@@ -125,7 +128,7 @@ func (s *Source) Resolve(r *http.Request) (netip.Addr, error) {
 	case len(lines) == 0:
 		return peer, ErrAbsent
 	case s.last != nil:
-		return s.walk(peer, lines)
+		return s.rightmostUntrusted(peer, lines)
 	case len(lines) > 1:
 		return peer, s.unreadable(strings.Join(lines, ", "))
 	}

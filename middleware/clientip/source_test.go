@@ -192,8 +192,8 @@ func TestConstructorsRefuse(t *testing.T) {
 		})
 	}
 	for name, want := range map[string]string{
-		"": "not a header field name", "X Real": "not a header field name", "X-Real-IP:": "not a header field name",
-		"É": "not a header field name", "x-forwarded-for": "use FromXForwardedFor", "forwarded": "use FromForwarded",
+		"": "needs the name of a header field", "X Real": "needs the name of a header field", "X-Real-IP:": "needs the name of a header field",
+		"É": "needs the name of a header field", "x-forwarded-for": "use FromXForwardedFor", "forwarded": "use FromForwarded",
 	} {
 		if _, err := clientip.FromHeader(name, good); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("FromHeader with the field name %q: error %v, want one that says %q", name, err, want)

@@ -162,7 +162,7 @@ func TestMistakesInTheFile(t *testing.T) {
 		}},
 
 		{"proxy by name", "trusted_proxies: [10.0.0.0/8, proxy.example]\n", []string{
-			`1:31: trusted_proxies[1]: "proxy.example" is neither…`,
+			`1:31: trusted_proxies[1]: "proxy.example" must be a network such as 10.0.0.0/8 or an address`,
 		}},
 		{"everybody a proxy", "trusted_proxies: [0.0.0.0/0]\n", []string{
 			"1:19: trusted_proxies[0]: 0.0.0.0/0 covers every address…",

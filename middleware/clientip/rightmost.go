@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Errors of [Source.Resolve], to be found with [errors.Is].
+// Errors of [Source.Resolve], for [errors.Is].
 var (
 	// ErrUnreadable: a trusted proxy sent an entry that is not an address.
 	ErrUnreadable = errors.New("clientip: entry is not an address")
@@ -15,9 +15,9 @@ var (
 	ErrAbsent = errors.New("clientip: no header from a trusted proxy")
 )
 
-// lastFunc reads the last entry of a line: its text, the line before it, whether
+// lastEntryFunc reads the last entry of a line: its text, the line before it, whether
 // there is a comma between them, and the entry's address if it has one.
-type lastFunc func(line string) (entry, rest string, more bool, addr netip.Addr, ok bool)
+type lastEntryFunc func(line string) (entry, rest string, more bool, addr netip.Addr, ok bool)
 
 func lastXForwardedFor(line string) (entry, rest string, more bool, addr netip.Addr, ok bool) {
 	comma := strings.LastIndexByte(line, ',')
@@ -29,14 +29,13 @@ func lastXForwardedFor(line string) (entry, rest string, more bool, addr netip.A
 	return entry, rest, more, addr, ok
 }
 
-// walk reads the entries of lines from the right, starting with a trusted peer,
-// until it finds one that is not trusted or not an address.
+// rightmostUntrusted reads the entries of lines from the right, starting with a trusted
+// peer, until it finds one that is not trusted or not an address.
 //
-// An empty entry ends the walk like any other that is not an address. RFC 9110
-// section 5.6.1.2 would have a recipient skip it, but a proxy that did not know
-// its client may have written it, and what stands further left would then be
-// taken for that proxy's word.
-func (s *Source) walk(peer netip.Addr, lines []string) (netip.Addr, error) {
+// Reading also stops at an empty entry. RFC 9110 section 5.6.1.2 says that a recipient
+// skips it, but a proxy that did not know its client may have written it, and the
+// entries further left would then pass for that proxy's.
+func (s *Source) rightmostUntrusted(peer netip.Addr, lines []string) (netip.Addr, error) {
 	last := peer
 	for i := len(lines) - 1; i >= 0; i-- {
 		for line, more := lines[i], true; more; {
@@ -54,7 +53,7 @@ func (s *Source) walk(peer netip.Addr, lines []string) (netip.Addr, error) {
 	return last, nil
 }
 
-// unreadable quotes only the start of entry: a client may have written it.
+// unreadable quotes only the start of entry, which a client may have written.
 func (s *Source) unreadable(entry string) error {
 	return fmt.Errorf("%w: %s: %.64q", ErrUnreadable, s.header, trimOWS(entry))
 }
