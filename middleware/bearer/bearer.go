@@ -10,48 +10,55 @@ import (
 	"github.com/animalstore/gatehouse/internal/response"
 )
 
-// ErrInvalid is wrapped by the errors with which a [VerifyFunc] says that a token
-// is not valid.
+// ErrInvalid is wrapped by the errors of a [VerifyFunc] that mean that a token is not
+// valid.
 var ErrInvalid = errors.New("bearer: token not valid")
 
-// A VerifyFunc returns the principal that a token belongs to. An error that wraps
-// [ErrInvalid] means that the token is not valid, which is answered with 401. Any
-// other error means that the token could not be verified, which is answered with
-// 503. It is called only with a token of the right form, at most
-// [Options.MaxToken] bytes long, and with the request's context. It must be safe
-// for concurrent use. Its errors may be logged and must not contain the token.
+// A VerifyFunc returns the principal that a token belongs to. If the error wraps
+// [ErrInvalid], the token is not valid and the response is 401. Any other error means
+// that the token could not be verified, and the response is 503. The context is that
+// of the request. The token has the right form and at most [Options.MaxToken] bytes.
+// A VerifyFunc must be safe for concurrent use. Its errors may be logged and must not
+// contain the token.
 type VerifyFunc[P any] func(ctx context.Context, token string) (P, error)
 
-// An Authenticator finds the principal of type P on whose behalf a request is
-// made, and refuses requests that have none. [New] makes it. It never changes,
-// and is safe for concurrent use.
+// An Authenticator finds the principal, of type P, of a request, and refuses requests
+// without one. [New] makes it. It never changes, and is safe for concurrent use.
+//
+// It reads the Authorization field strictly: the scheme in any case, one or more
+// spaces, one b64token (RFC 6750 section 2.1) of bounded length, and nothing else. A
+// second Authorization line is refused even if it is equal to the first. Tokens in the
+// query, in forms and in cookies are ignored, and the body is not read.
+//
+// No response or log contains any part of a token. A 401 does not say why a token is
+// not valid; [Options.Observe] gets the reason. A token that is refused only for its
+// length is also logged.
 type Authenticator[P any] struct {
-	verify     VerifyFunc[P]
-	maxToken   int
-	observe    func(r *http.Request, o Outcome, reason error)
-	responder  *apierror.Responder
-	errors     tokenErrors
-	missing    []string // WWW-Authenticate, with the capacity 1 since it is shared
-	invalid    []string // likewise
-	repeated   []string // likewise
-	retryAfter []string // Retry-After, likewise
+	verify    VerifyFunc[P]
+	maxToken  int
+	observe   func(r *http.Request, o Outcome, reason error)
+	responder *apierror.Responder
+	errors    tokenErrors
+	// Values of WWW-Authenticate and Retry-After. They are shared by all responses, and
+	// have the capacity 1, so that appending to one makes a copy.
+	missing, invalid, repeated, retryAfter []string
 }
 
 var (
 	errInvalidRequest = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest,
 		"The request has more than one Authorization header. Send exactly one.").Preencoded()
-	errNotIdentified = errors.New("bearer: Require is not inside Identify of the same Authenticator")
+	errNotIdentified = errors.New("bearer: Require must be placed inside Identify of the same Authenticator")
 )
 
-// New returns an Authenticator. The challenge names the realm, which is what the
-// tokens give access to. It must not be empty, and must be printable ASCII
-// without quotation marks and backslashes.
+// New returns an Authenticator. The realm is the name of what the tokens give access
+// to, and is sent in challenges. It must be printable ASCII without quotation marks and
+// backslashes, and not empty.
 func New[P any](realm string, verify VerifyFunc[P], opts Options) (*Authenticator[P], error) {
 	if err := checkText(realm); err != nil {
-		return nil, fmt.Errorf("bearer: realm: %w", err)
+		return nil, fmt.Errorf("bearer: the realm %w", err)
 	}
 	if verify == nil {
-		return nil, errors.New("bearer: verify function is nil")
+		return nil, errors.New("bearer: the verify function must not be nil")
 	}
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -70,9 +77,9 @@ func New[P any](realm string, verify VerifyFunc[P], opts Options) (*Authenticato
 	}, nil
 }
 
-// Identify returns a handler that finds the principal of a request and calls
-// next, whatever the outcome: see [OutcomeFrom] and [FromContext]. It refuses
-// no request.
+// Identify returns a handler that finds the principal of a request and calls next,
+// whatever the outcome. It refuses no request. [OutcomeFrom] and [FromContext] return
+// what it found.
 func (a *Authenticator[P]) Identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := a.identify(r)
@@ -107,8 +114,8 @@ func (a *Authenticator[P]) identify(r *http.Request) *identity[P] {
 // valid, 400 with a challenge if there is more than one Authorization line, 503
 // with Retry-After if the token could not be verified.
 //
-// It must be inside Identify of the same Authenticator. Otherwise it answers
-// every request with 500 and logs why.
+// Place it inside Identify of the same Authenticator. Otherwise it answers every
+// request with 500 and logs why.
 func (a *Authenticator[P]) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, ok := r.Context().Value(principalKey[P]{}).(*identity[P])

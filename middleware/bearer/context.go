@@ -2,26 +2,19 @@ package bearer
 
 import "context"
 
-// An Outcome says what [Authenticator.Identify] found out about a request.
+// An Outcome is what [Authenticator.Identify] found in a request.
 type Outcome uint8
 
 const (
-	// Unidentified: the request has not passed Identify. It is the zero value.
-	Unidentified Outcome = iota
-	// Authenticated: the token is valid, and there is a principal.
-	Authenticated
-	// Missing: there is no bearer token: no Authorization field, or one of another
-	// scheme.
-	Missing
-	// Invalid: the token is malformed, too long, or was found not valid.
-	Invalid
-	// Unavailable: the token could not be verified.
-	Unavailable
-	// Repeated: there is more than one Authorization line.
-	Repeated
+	Unidentified  Outcome = iota // the request has not passed Identify
+	Authenticated                // the token is valid, and there is a principal
+	Missing                      // no Authorization field, or one of another scheme
+	Invalid                      // the token is malformed, too long or not valid
+	Unavailable                  // the token could not be verified
+	Repeated                     // there is more than one Authorization line
 )
 
-// String returns the outcome in lower case, as for a label in a metric.
+// String returns the outcome in lower case, for logs and metrics.
 func (o Outcome) String() string {
 	switch o {
 	case Unidentified:
@@ -41,9 +34,9 @@ func (o Outcome) String() string {
 	}
 }
 
-// FromContext returns the principal of the request that ctx belongs to. It
-// reports false if no [Authenticator] for principals of type P has found one; P
-// is exactly the type that its [VerifyFunc] returns.
+// FromContext returns the principal of the request that ctx belongs to, and false if
+// no [Authenticator] for principals of type P has found one. P must be the type that
+// the [VerifyFunc] returns.
 func FromContext[P any](ctx context.Context) (P, bool) {
 	if id, ok := ctx.Value(principalKey[P]{}).(*identity[P]); ok && id.outcome == Authenticated {
 		return id.principal, true
@@ -52,9 +45,8 @@ func FromContext[P any](ctx context.Context) (P, bool) {
 	return none, false
 }
 
-// OutcomeFrom returns what the innermost [Authenticator] around ctx found out,
-// whatever the type of its principals. It is [Unidentified] for a request that
-// has not passed any.
+// OutcomeFrom returns the outcome of the innermost [Authenticator] that the request of
+// ctx has passed, whatever the type of its principals, or [Unidentified].
 func OutcomeFrom(ctx context.Context) Outcome {
 	if outcome, ok := ctx.Value(outcomeKey{}).(*Outcome); ok {
 		return *outcome
@@ -67,8 +59,8 @@ type (
 	principalKey[P any] struct{}
 )
 
-// identity is the context of a request with what was found out about it: one
-// allocation for everything.
+// identity is the context of a request with what Identify found: one allocation for
+// everything.
 type identity[P any] struct {
 	context.Context
 	outcome   Outcome

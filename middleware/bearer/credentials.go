@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Reasons for which Identify finds no token; see [Options.Observe]. They never
-// contain a part of the field's value.
+// Reasons why there is no token, for [Options.Observe]. They never contain a part of the
+// field's value.
 var (
 	errRepeated  = errors.New("bearer: more than one Authorization line")
 	errMalformed = errors.New("bearer: Authorization is not Bearer followed by spaces and one b64token")
@@ -31,8 +31,8 @@ func credentials(lines []string, maxToken int) (token string, outcome Outcome, r
 	default:
 		return "", Repeated, errRepeated // the field is not a list (RFC 9110 section 5.3)
 	}
-	// White space around a field value is not part of it (RFC 9110 section 5.5),
-	// and not every version of HTTP removes it before it gets here.
+	// White space around a field value is not part of it (RFC 9110 section 5.5), but
+	// net/http does not remove it in every version of HTTP.
 	value := strings.Trim(lines[0], " \t")
 	const scheme = "Bearer"
 	if len(value) < len(scheme) || value[:len(scheme)] != scheme && !strings.EqualFold(value[:len(scheme)], scheme) {
@@ -43,7 +43,7 @@ func credentials(lines []string, maxToken int) (token string, outcome Outcome, r
 	case rest == "":
 		return "", Missing, nil
 	case isTokenChar(rest[0]):
-		return "", Missing, nil // another scheme, whose name begins in the same way
+		return "", Missing, nil // another scheme with a name that begins with Bearer
 	case rest[0] != ' ':
 		return "", Invalid, errMalformed
 	}
@@ -73,8 +73,7 @@ func isB64Token(s string) bool {
 	return s != ""
 }
 
-// inB64Token tells for each octet whether it can stand before the padding of a
-// b64token.
+// inB64Token says which bytes can stand before the padding of a b64token.
 var inB64Token = func() (in [256]bool) {
 	for c := range in {
 		in[c] = isAlphanumeric(byte(c)) || strings.IndexByte("-._~+/", byte(c)) >= 0

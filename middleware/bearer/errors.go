@@ -7,7 +7,7 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 )
 
-// tokenErrors are the errors whose texts name the token.
+// tokenErrors are the errors with the name of the token in their text.
 type tokenErrors struct {
 	missing, invalid, unavailable *apierror.Error
 }
@@ -23,8 +23,8 @@ func newTokenErrors(name string) tokenErrors {
 	}
 }
 
-// invalidFor returns the error of a token that is not valid. One that was too long
-// to verify is logged, since it may be a good one and MaxToken too small.
+// invalidFor returns the error of a token that is not valid. If the token was too long
+// to verify, the error is logged: MaxToken may be too small.
 func (e tokenErrors) invalidFor(reason error) *apierror.Error {
 	if errors.Is(reason, errTooLong) {
 		return e.invalid.Wrap(reason)

@@ -25,11 +25,11 @@ type Options struct {
 	// 4096, which is enough for an ordinary JWT.
 	MaxToken int
 
-	// Observe, if set, is called by Identify with each request that it finds no
-	// principal for. The reason is nil if the outcome is Missing, the error of the
-	// verify function if that refused the token or could not tell, and otherwise
-	// what is wrong with the field. Observe runs in the goroutine of the request
-	// before next is called, and must be safe for concurrent use.
+	// Observe, if set, is called by Identify with each request without a principal.
+	// The reason is nil if the outcome is Missing, the error of the verify function if
+	// it was called, and otherwise what is wrong with the field. Observe runs in the
+	// goroutine of the request before next is called, and must be safe for concurrent
+	// use.
 	Observe func(r *http.Request, o Outcome, reason error)
 
 	// TokenName is what the texts of responses call the token, such as "access
@@ -42,8 +42,8 @@ type Options struct {
 	// it is "The <TokenName> is not valid".
 	Description string
 
-	// RetryAfter is the Retry-After of the response to a request whose token could
-	// not be verified, rounded up to whole seconds. 0 means 5 seconds.
+	// RetryAfter is the Retry-After of the 503 for a token that could not be verified,
+	// rounded up to whole seconds. 0 means 5 seconds.
 	RetryAfter time.Duration
 
 	// Errors writes the responses of Require. Nil works.
@@ -52,20 +52,20 @@ type Options struct {
 
 func (o Options) validate() error {
 	if o.MaxToken < 0 {
-		return fmt.Errorf("bearer: Options.MaxToken must be 0 or more bytes, got %d", o.MaxToken)
+		return fmt.Errorf("bearer: Options.MaxToken must be 1 or more bytes, or 0 for %d, got %d", defaultMaxToken, o.MaxToken)
 	}
 	if o.TokenName != "" {
 		if err := checkText(o.TokenName); err != nil {
-			return fmt.Errorf("bearer: Options.TokenName: %w", err)
+			return fmt.Errorf("bearer: Options.TokenName %w", err)
 		}
 	}
 	if o.Description != "" {
 		if err := checkText(o.Description); err != nil {
-			return fmt.Errorf("bearer: Options.Description: %w", err)
+			return fmt.Errorf("bearer: Options.Description %w", err)
 		}
 	}
 	if o.RetryAfter < 0 {
-		return fmt.Errorf("bearer: Options.RetryAfter must be 0 or more, got %v", o.RetryAfter)
+		return fmt.Errorf("bearer: Options.RetryAfter must be above 0s, or 0s for 5s, got %v", o.RetryAfter)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (o Options) withDefaults() Options {
 
 // challenge returns a WWW-Authenticate value (RFC 6750 section 3). The error is
 // empty for a request without a token (section 3.1). Realm and description have
-// passed checkText and so need no escapes, which many clients cannot read.
+// passed checkText and need no escapes, which many clients cannot read.
 func challenge(realm, code, description string) string {
 	c := `Bearer realm="` + realm + `"`
 	if code != "" {
@@ -97,15 +97,16 @@ func challenge(realm, code, description string) string {
 	return c
 }
 
-// checkText reports whether text can stand between the quotation marks of an
-// auth-param as it is: %x20-21 / %x23-5B / %x5D-7E, at least once.
+// checkText returns an error, which continues the name of the text, unless text can
+// stand between the quotation marks of an auth-param without escapes:
+// %x20-21 / %x23-5B / %x5D-7E, at least once.
 func checkText(text string) error {
 	if text == "" {
-		return errors.New("is empty")
+		return errors.New("must not be empty")
 	}
-	for i, c := range []byte(text) {
+	for _, c := range []byte(text) {
 		if c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
-			return fmt.Errorf("%q has a character at %d that is not allowed: only printable ASCII without \" and \\", text, i)
+			return fmt.Errorf("must be printable ASCII without \" and \\, got %q", text)
 		}
 	}
 	return nil
