@@ -42,13 +42,12 @@ func (c *capacity) claim() bool {
 // sweep looks at the next few slots and drops those that have expired. Requests
 // pay for it in small steps, so that nothing has to run when there are none.
 func (s *segment) sweep(now int64, steps int) {
-	t := s.table.Load()
 	for range steps {
-		if s.clockHand >= t.slots {
+		if s.clockHand >= s.table.Load().slots {
 			s.clockHand = 0
 			s.narrow()
-			t = s.table.Load()
 		}
+		t := s.table.Load()
 		slot := t.slot(s.clockHand)
 		if slot.hash() == 0 {
 			s.clockHand++
@@ -65,7 +64,7 @@ func (s *segment) sweep(now int64, steps int) {
 		s.removeSlot(t, s.clockHand, slot.freeze()) // and look next at the slot that moves here
 		s.capacity.used.Add(-1)
 	}
-	if s.used*100 < t.slots*emptiest && t.slots > 2*minSlots {
+	if t := s.table.Load(); s.used*100 < t.slots*emptiest && t.slots > 2*minSlots {
 		s.table.Store(t.resized(max(s.used*100/((fullest+emptiest)/2), minSlots), t.stride))
 	}
 }

@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -74,6 +75,32 @@ func TestSaveDoesNotReportExpiredSubjects(t *testing.T) {
 	err := l.Save(func(records []memory.Record) error {
 		if len(records) != 1 || len(records[0].Data) == 0 {
 			t.Errorf("saved %+v, want b alone", records)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Nor does it report that a subject was dropped because it had expired.
+func TestSaveDoesNotReportIdleSubjects(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	l := newLimiter(t, memory.Options{Now: clock.Now, MaxSubjects: 1000})
+	take(t, l, "a", minutePlan)
+	save(t, l, disk{})
+	clock.Set(noon.Add(5 * time.Minute))
+	for i := range 100 {
+		take(t, l, fmt.Sprint(i), minutePlan) // sweeps
+	}
+	if held := l.Stats().Subjects; held != 100 {
+		t.Fatalf("%d subjects are held, want 100 and not a", held)
+	}
+	err := l.Save(func(records []memory.Record) error {
+		for _, r := range records {
+			if len(r.Data) == 0 {
+				t.Errorf("saved that %x was forgotten", r.Key)
+			}
 		}
 		return nil
 	})

@@ -45,17 +45,13 @@ func (t *table) record(h uint64, now int64) (r record, found bool) {
 }
 
 // peekRecord fills r, which is empty, with the record of h without the lock. The
-// account of h is in slot at and has the meter m. It reports whether the record
-// was read in one piece and has not expired, or whether there is none and the
-// account does not demand one.
-func (t *table) peekRecord(at, h uint64, m meter, now int64, r *record) bool {
+// account of h is in slot at. It reports whether there is a record that was read in
+// one piece and has not expired.
+func (t *table) peekRecord(at, h uint64, now int64, r *record) bool {
 	h = recordHash(h)
 	i, found := t.findFrom(t.next(at), h) // mostly it came after the account
 	if !found {
-		i, found = t.find(h)
-	}
-	if !found {
-		return !m.has(checkRecord)
+		i, _ = t.find(h)
 	}
 	s := t.slot(i)
 	before := s.meter()

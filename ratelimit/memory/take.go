@@ -100,8 +100,8 @@ func (l *Limiter) refuse(t *table, at uint64, slot slot, h uint64, d *ratelimit.
 	}
 	var r record
 	punishes := d.Plan.Strikes() > 0
-	if (punishes || m.has(checkRecord)) && !t.peekRecord(at, h, m, d.Time, &r) {
-		return false
+	if (punishes || m.has(checkRecord)) && !t.peekRecord(at, h, d.Time, &r) {
+		return false // without a record, the request may be a strike
 	}
 	d.Outcome, d.BanEnds = ratelimit.Limited, r.banEnds(d.Time)
 	if d.BanEnds > 0 {
