@@ -31,7 +31,7 @@ const slots = 16384
 func StartCluster(t testing.TB, args ...string) *Cluster { return startCluster(t, false, args) }
 
 // StartClusterWithReplicas starts a cluster in which each master has a replica
-// that takes over when the others have not heard of it for a second.
+// that takes over when the master has not answered for a second.
 func StartClusterWithReplicas(t testing.TB, args ...string) *Cluster {
 	return startCluster(t, true, args)
 }
@@ -55,7 +55,7 @@ func startCluster(t testing.TB, replicas bool, args []string) *Cluster {
 	return c
 }
 
-// startNode starts a server whose bus has a free port too.
+// startNode starts a server with a free port for its bus too.
 func startNode(t testing.TB, args []string) *Server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -106,6 +106,7 @@ func (c *Cluster) join() error {
 	return nil
 }
 
+// meet has the first node learn of another one.
 func meet(ctx context.Context, first *redis.Client, node *Server) error {
 	info, err := node.Client().ConfigGet(ctx, "cluster-port").Result()
 	if err != nil {
@@ -116,7 +117,7 @@ func meet(ctx context.Context, first *redis.Client, node *Server) error {
 		return err
 	}
 	if err := first.Do(ctx, "cluster", "meet", host, port, info["cluster-port"]).Err(); err != nil {
-		return fmt.Errorf("introducing %s: %w", node.Addr, err)
+		return fmt.Errorf("cluster meet %s: %w", node.Addr, err)
 	}
 	return nil
 }
@@ -143,13 +144,14 @@ func complete(ctx context.Context, node *redis.Client, n int) error {
 	return nil
 }
 
+// inSync returns an error unless the replica is in sync with its master.
 func inSync(ctx context.Context, replica *redis.Client) error {
 	info, err := replica.InfoMap(ctx, "replication").Result()
 	if err != nil {
 		return err
 	}
 	if r := info["Replication"]; r["role"] != "slave" || r["master_link_status"] != "up" {
-		return errors.New(replica.Options().Addr + ": not in step with its master")
+		return errors.New(replica.Options().Addr + ": not in sync with its master")
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (m *Migration) Keys(n int) int {
 	if len(keys) == 0 {
 		return 0
 	}
-	args := []any{"migrate", m.host, m.port, "", 0, patience.Milliseconds(), "keys"}
+	args := []any{"migrate", m.host, m.port, "", 0, startTimeout.Milliseconds(), "keys"}
 	for _, key := range keys {
 		args = append(args, key)
 	}

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// A Proxy passes on what a client and a server say to each other, until it is told
-// to cut them off, or to take its time.
+// A Proxy forwards the bytes between a client and a server. It can cut the
+// connections, and delay replies.
 type Proxy struct {
 	Addr string
 
 	to   string
 	cut  atomic.Int64 // bytes of replies until the cut; negative: no cut is due
 	cuts atomic.Int64
-	slow atomic.Int64 // nanoseconds that a reply is held back
+	slow atomic.Int64 // nanoseconds by which a reply is delayed
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -59,15 +59,14 @@ func (p *Proxy) Cut() {
 	p.conns = nil
 }
 
-// CutAfter closes every connection once so many more bytes of replies have been
-// passed on, in the middle of whichever reply that is.
+// CutAfter closes every connection after the given number of further bytes of
+// replies, mostly in the middle of a reply.
 func (p *Proxy) CutAfter(bytes int) { p.cut.Store(int64(bytes)) }
 
 // Cuts returns how many of the cuts that were due have begun.
 func (p *Proxy) Cuts() int64 { return p.cuts.Load() }
 
-// Slow holds every reply back for a time, from the next one on. With 0 replies are
-// passed on at once again.
+// Slow delays every reply by a time, from the next one on; 0 ends that.
 func (p *Proxy) Slow(d time.Duration) { p.slow.Store(int64(d)) }
 
 func (p *Proxy) serve(client net.Conn) {

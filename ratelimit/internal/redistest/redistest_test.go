@@ -45,7 +45,7 @@ func TestReplicated(t *testing.T) {
 	if err := r.Client().Set(ctx, "key", "value", 0).Err(); err != nil {
 		t.Fatalf("the sentinel did not lead to the master: %v", err)
 	}
-	if n, err := r.Master.Client().Wait(ctx, 1, patience).Result(); err != nil || n != 1 {
+	if n, err := r.Master.Client().Wait(ctx, 1, startTimeout).Result(); err != nil || n != 1 {
 		t.Fatalf("%d replicas have what was written, %v, want 1", n, err)
 	}
 	if value, err := r.Replica.Client().Get(ctx, "key").Result(); err != nil || value != "value" {
@@ -111,4 +111,4 @@ func TestAppendOnlyFile(t *testing.T) {
 	}
 }
 
-const patience = 10 * time.Second
+const startTimeout = 10 * time.Second

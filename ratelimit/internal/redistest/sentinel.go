@@ -14,18 +14,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// MasterName is what sentinels call the master.
+// MasterName is the name of the master in the configuration of the sentinel.
 const MasterName = "master"
 
-// Replicated is a master, its replica, and a sentinel that has the replica take
-// over when the master has not answered it for half a second.
+// Replicated is a master, its replica, and a sentinel that promotes the replica when
+// the master has not answered for half a second.
 type Replicated struct {
 	Master, Replica, Sentinel *Server
 
 	t testing.TB
 }
 
-// StartReplicated starts them, and waits until the replica is in step.
+// StartReplicated starts them, and waits until the replica is in sync.
 func StartReplicated(t testing.TB) *Replicated {
 	t.Helper()
 	r := &Replicated{Master: Start(t), t: t}
@@ -46,7 +46,7 @@ func StartReplicated(t testing.TB) *Replicated {
 	if err := eventually(func() error { return inSync(ctx, replica) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := eventually(func() error { return hears(ctx, master) }); err != nil {
+	if err := eventually(func() error { return replicates(ctx, master) }); err != nil {
 		t.Fatal(err)
 	}
 	sentinel := redis.NewSentinelClient(&redis.Options{Addr: r.Sentinel.Addr})
@@ -73,9 +73,9 @@ func startSentinel(t testing.TB, config string) *Server {
 	return s
 }
 
-// hears tells whether the replica hears of what is written. It does so a little
-// later than it takes itself to be in step.
-func hears(ctx context.Context, master *redis.Client) error {
+// replicates returns an error unless writes reach the replica. They do so a little
+// later than the replica reports that it is in sync.
+func replicates(ctx context.Context, master *redis.Client) error {
 	conn := master.Conn() // WAIT is about what one connection has written
 	defer conn.Close()
 	if err := conn.Set(ctx, "written", "", time.Minute).Err(); err != nil {
@@ -86,11 +86,12 @@ func hears(ctx context.Context, master *redis.Client) error {
 	}
 	n, err := conn.Wait(ctx, 1, time.Second).Result()
 	if err == nil && n != 1 {
-		err = fmt.Errorf("%d replicas hear of what is written, want 1", n)
+		err = fmt.Errorf("writes reach %d replicas, want 1", n)
 	}
 	return err
 }
 
+// knowsReplica returns an error unless the sentinel knows the replica.
 func knowsReplica(ctx context.Context, sentinel *redis.SentinelClient) error {
 	replicas, err := sentinel.Replicas(ctx, MasterName).Result()
 	if err == nil && len(replicas) != 1 {

@@ -18,8 +18,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// patience is how long a server may take to start, or a cluster to form.
-const patience = 30 * time.Second
+// startTimeout is how long a server may take to start, or a cluster to form.
+const startTimeout = 30 * time.Second
 
 // A Server is one redis-server.
 type Server struct {
@@ -31,7 +31,7 @@ type Server struct {
 	log  *logBuffer
 }
 
-// Start starts a server with the given arguments beside its own, such as
+// Start starts a server with the given arguments in addition to its own, such as
 // "--maxmemory", "5mb", and waits until it answers.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
@@ -116,7 +116,7 @@ func (s *Server) Client() *redis.Client {
 	return c
 }
 
-// Kill ends the server as a crash does, with SIGKILL.
+// Kill kills the server with SIGKILL, like a crash.
 func (s *Server) Kill() {
 	if s.cmd == nil || s.cmd.Process == nil || s.cmd.ProcessState != nil {
 		return
@@ -125,11 +125,11 @@ func (s *Server) Kill() {
 	_ = s.cmd.Wait()
 }
 
-// Stop stops the server with SIGSTOP: its connections stay open and nothing is
-// answered, until Cont.
+// Stop stops the server with SIGSTOP: until Cont its connections stay open and it
+// answers nothing.
 func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
 
-// Cont has a stopped server go on.
+// Cont continues a stopped server.
 func (s *Server) Cont() { s.signal(syscall.SIGCONT) }
 
 func (s *Server) signal(sig syscall.Signal) {
@@ -139,8 +139,8 @@ func (s *Server) signal(sig syscall.Signal) {
 	}
 }
 
-// Restart kills the server, if it runs, and starts it on the same port. It is
-// empty, unless its arguments have it keep an append-only file.
+// Restart kills the server, if it runs, and starts it on the same port. It is empty,
+// unless its arguments turn on the append-only file.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
@@ -152,7 +152,7 @@ func (s *Server) Restart() {
 // eventually calls f until it succeeds, and returns its last error if it does
 // not in time.
 func eventually(f func() error) error {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(startTimeout)
 	for {
 		err := f()
 		if err == nil || time.Now().After(deadline) {
@@ -162,7 +162,7 @@ func eventually(f func() error) error {
 	}
 }
 
-// A logBuffer keeps the beginning of what a server says.
+// A logBuffer keeps the beginning of the log of a server.
 type logBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
