@@ -58,7 +58,7 @@ func TestManyBans(t *testing.T) {
 		t.Fatal(err)
 	}
 	// One index is larger than all others, so that Redis keeps it in another form.
-	if err := redislimit.Bans(l, redislimit.Crowd(1000), time.Hour); err != nil {
+	if err := redislimit.Bans(l, redislimit.SubjectsOfOneIndex(1000), time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	m.scripts.Store(0)
@@ -73,7 +73,7 @@ func TestManyBans(t *testing.T) {
 		}
 		listed[ban.Subject] = true
 	}
-	for _, subject := range append(subjects, redislimit.Crowd(1000)...) {
+	for _, subject := range append(subjects, redislimit.SubjectsOfOneIndex(1000)...) {
 		if !listed[subject] {
 			t.Errorf("%q is not listed", subject)
 		}

@@ -28,17 +28,6 @@ type usage struct {
 	units [ratelimit.MaxQuotas]int64
 }
 
-// refundOf returns the operation that gives back what the decision was charged.
-func refundOf(subject string, d *ratelimit.Decision) operation {
-	op := operation{code: opRefund, subject: subject, plan: d.Plan, cost: d.Cost}
-	for i := range d.Plan.Len() {
-		if end := d.States[i].Reset; end == int64(uint32(end)) {
-			op.charged[i] = uint32(end)
-		}
-	}
-	return op
-}
-
 // shared reports whether callers with equal operations can share an answer.
 func (op *operation) shared() bool {
 	return op.code == opTake || op.code == opPeek || op.code == opRefund

@@ -81,6 +81,17 @@ func (a *answer) refund(take *operation) (operation, error) {
 	return refundOf(take.subject, &d), nil
 }
 
+// refundOf returns the operation that gives back what the decision was charged.
+func refundOf(subject string, d *ratelimit.Decision) operation {
+	op := operation{code: opRefund, subject: subject, plan: d.Plan, cost: d.Cost}
+	for i := range d.Plan.Len() {
+		if end := d.States[i].Reset; end == int64(uint32(end)) {
+			op.charged[i] = uint32(end)
+		}
+	}
+	return op
+}
+
 // states puts what each quota has left into d, and reports whether d.Cost fits
 // into all of them. Of the units that v has as used, unused were used later.
 func (v *value) states(d *ratelimit.Decision, unused int64) (fits bool) {

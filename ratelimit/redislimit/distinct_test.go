@@ -83,8 +83,8 @@ func used(t *testing.T, l *Limiter, subject string, plan *ratelimit.Plan) int64 
 	return plan.Quota(0).Limit - d.States[0].Remaining
 }
 
-// More callers ask for one subject at once than a group holds: they travel in two
-// groups, and exactly the limit is admitted.
+// More callers take from one subject at once than a group holds: their calls are in
+// two groups, and exactly the limit is admitted.
 func TestMoreCallersThanAGroupHolds(t *testing.T) {
 	const limit = 1000
 	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: limit, Window: ratelimit.MaxWindow})
@@ -115,8 +115,8 @@ func TestMoreCallersThanAGroupHolds(t *testing.T) {
 	}
 }
 
-// Refunds of one subject travel together, whatever they cost and whichever plan
-// they were charged under, and none of them is lost.
+// Refunds of one subject are sent together, whatever their cost and plan are, and none
+// of them is lost.
 func TestRefundsOfOneBatch(t *testing.T) {
 	l := newOnMini(t)
 	plans := []*ratelimit.Plan{
@@ -139,7 +139,7 @@ func TestRefundsOfOneBatch(t *testing.T) {
 	b.join(refundOf("a", &ratelimit.Decision{Plan: plans[0], Cost: 1}), 10) // of another window
 	b.seal()
 	if n := len(b.groups); n > 10 {
-		t.Errorf("1600 refunds of six kinds travel in %d groups", n)
+		t.Errorf("1600 refunds of six kinds are sent in %d groups", n)
 	}
 	l.sender.send(b.groups)
 	for _, g := range b.groups {

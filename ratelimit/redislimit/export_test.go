@@ -66,10 +66,10 @@ func (b *batch) exchange(l *Limiter) error {
 	return nil
 }
 
-// Crowd returns n subjects that share an index of bans.
-func Crowd(n int) (subjects []string) {
+// SubjectsOfOneIndex returns n subjects that share an index of bans.
+func SubjectsOfOneIndex(n int) (subjects []string) {
 	for i := 0; len(subjects) < n; i++ {
-		if subject := fmt.Sprint("one of a crowd ", i); partition(subject) == 7 {
+		if subject := fmt.Sprint("one of many ", i); partition(subject) == 7 {
 			subjects = append(subjects, subject)
 		}
 	}

@@ -145,8 +145,8 @@ func warm(t *testing.T, l *redislimit.Limiter) {
 	}
 }
 
-// Whatever a connection that breaks leaves unread: a request is charged at most
-// once, and whoever did not get an answer gets an error.
+// However much of a reply a broken connection leaves unread: a request is charged at
+// most once, and a caller without an answer has an error.
 func TestCutReplies(t *testing.T) {
 	const limit = 1 << 30
 	s := redistest.Start(t)
@@ -255,8 +255,8 @@ func TestKill(t *testing.T) {
 	tr.stop(t)
 }
 
-// A server that stops, and goes on: callers leave when their contexts end, those
-// who left before they were sent are not charged, and those who stayed are
+// A server stops, and continues: callers leave when their contexts end,
+// calls that ended before they were sent are not charged, and the others are
 // answered.
 func TestStop(t *testing.T) {
 	s := redistest.Start(t)
@@ -292,15 +292,15 @@ func TestStop(t *testing.T) {
 	}()
 	s.Cont()
 	if err := <-stayed; err != nil {
-		t.Errorf("a caller who stayed until the server went on: %v", err)
+		t.Errorf("a call that lasted until the server continued: %v", err)
 	}
 	if n := used(t, l, "a", limit); n != 2 {
-		t.Errorf("%d were charged, want 2: one before, and one who stayed", n)
+		t.Errorf("%d were charged, want 2: one before, and the one that lasted", n)
 	}
 }
 
-// A decision that comes when the caller's time is up was for nothing, and is given
-// back. A caller who hangs up has paid.
+// A decision that comes after the deadline of its caller is refunded. One that the
+// caller cancelled stays charged.
 func TestLateAnswer(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -330,7 +330,7 @@ func TestLateAnswer(t *testing.T) {
 				t.Fatal("a server that is stopped decided")
 			}
 			s.Cont()
-			// What is given back is so before the lane takes on anything else.
+			// A refund is made before the batcher sends anything else.
 			for deadline := time.Now().Add(20 * time.Second); used(t, l, "a", 9) != test.want; {
 				if time.Now().After(deadline) {
 					t.Fatalf("%d of 5 units are charged, want %d", used(t, l, "a", 9), test.want)

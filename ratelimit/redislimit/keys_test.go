@@ -152,7 +152,7 @@ func TestIndexIsPruned(t *testing.T) {
 func TestIndexOutlivesItsLongestBan(t *testing.T) {
 	m, c := mini(t)
 	l := newLimiter(t, c)
-	subjects := redislimit.Crowd(2)
+	subjects := redislimit.SubjectsOfOneIndex(2)
 	for i, length := range []time.Duration{10 * time.Hour, time.Minute} {
 		if err := l.Ban(ctx, subjects[i], length); err != nil {
 			t.Fatal(err)

@@ -123,7 +123,7 @@ func TestMarksOfTwoSubjects(t *testing.T) {
 	_, c := mini(t)
 	l := newLimiter(t, c)
 	mark := strings.Repeat("a mark may be long", 4000)
-	for _, subject := range redislimit.Crowd(3) {
+	for _, subject := range redislimit.SubjectsOfOneIndex(3) {
 		for range 2 {
 			if err := l.AddUsageOnce(ctx, mark, subject, lasting(1000), [ratelimit.MaxQuotas]int64{7}, time.Now()); err != nil {
 				t.Fatal(err)

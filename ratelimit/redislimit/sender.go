@@ -2,6 +2,9 @@ package redislimit
 
 import (
 	"context"
+	"crypto/sha1"
+	_ "embed"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -10,6 +13,15 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 )
+
+//go:embed limit.lua
+var script string
+
+// digest is the name by which EVALSHA knows the script.
+var digest = func() string {
+	sum := sha1.Sum([]byte(script))
+	return hex.EncodeToString(sum[:])
+}()
 
 // A sender has the script answer groups, in commands of the client.
 type sender struct {

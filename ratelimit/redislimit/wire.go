@@ -1,11 +1,9 @@
 package redislimit
 
 import (
-	"crypto/sha1"
-	_ "embed"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,15 +12,6 @@ import (
 )
 
 // What the script is sent, and how its reply is read. limit.lua describes both.
-
-//go:embed limit.lua
-var script string
-
-// digest is the name by which EVALSHA knows the script.
-var digest = func() string {
-	sum := sha1.Sum([]byte(script))
-	return hex.EncodeToString(sum[:])
-}()
 
 // The operations of the script.
 const (
@@ -68,16 +57,14 @@ func (cmd *command) args(k *keys) []any {
 
 // counts says how many requests each subject makes; it is empty if all make one.
 func (cmd *command) counts() string {
-	for _, g := range cmd.groups {
-		if g.requests > 1 {
-			counts := make([]byte, 0, 2*len(cmd.groups))
-			for _, g := range cmd.groups {
-				counts = binary.BigEndian.AppendUint16(counts, uint16(g.requests))
-			}
-			return string(counts)
-		}
+	if !slices.ContainsFunc(cmd.groups, func(g *group) bool { return g.requests > 1 }) {
+		return ""
 	}
-	return ""
+	counts := make([]byte, 0, 2*len(cmd.groups))
+	for _, g := range cmd.groups {
+		counts = binary.BigEndian.AppendUint16(counts, uint16(g.requests))
+	}
+	return string(counts)
 }
 
 // appendTo appends the operation and what it needs, as the script reads it.
@@ -195,14 +182,10 @@ func (a *answer) read(b string) (rest string, err error) {
 	return b[size:], nil
 }
 
-// maxWindows is how many windows of one subject the script counts at once: those of
-// its plan, and those of a plan that it had before.
-const maxWindows = 2 * ratelimit.MaxQuotas
-
-// Sizes of what is in a value, in bytes.
 const (
-	windowSize = 12
-	recordSize = 21
+	windowSize = 12                      // bytes
+	recordSize = 21                      // bytes
+	maxWindows = 2 * ratelimit.MaxQuotas // of one subject: those of its plan, and of a plan before
 )
 
 // A value is what Redis keeps of a subject.
