@@ -1,0 +1,67 @@
+# What one does in this repository. Go is enough for most of it.
+
+VERSION ?= v0.x.y
+PKG ?= ./ratelimit/memory
+SAMPLE ?= 100
+FUZZTIME ?= 30s
+
+.PHONY: help
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: test
+test: ## all tests
+	go test work
+
+.PHONY: race
+race: ## all tests under the race detector, in random order
+	go test -race -shuffle=on work
+
+.PHONY: test-32bit
+test-32bit: ## tests where integers have 32 bits (amd64 runs them)
+	.ci/test-32bit
+
+.PHONY: lint
+lint: .bin/golangci-lint ## gofmt, go vet and golangci-lint
+	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); \
+		[ -z "$$unformatted" ] || { echo "gofmt -w would change:"; echo "$$unformatted"; exit 1; }
+	go vet work
+	.bin/golangci-lint run $$(go list -m -f '{{.Dir}}/...')
+
+.PHONY: tidy
+tidy: ## check that go mod tidy would change nothing
+	@for dir in $$(go list -m -f '{{.Dir}}') tools; do \
+		(cd $$dir && GOWORK=off go mod tidy -diff) || { echo "go mod tidy would change $$dir/go.mod or go.sum"; exit 1; }; \
+	done
+
+.PHONY: bench
+bench: ## every benchmark once; figures come from docs/BENCHMARKS.md's command
+	.ci/bench
+
+.PHONY: generate
+generate: ## renew docs/FAULTS.md (1 minute) and docs/BENCHMARKS.md (20 minutes)
+	go generate ./ratelimit/internal/integration/faults
+	go generate ./benchmarks
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (30s)
+	FUZZTIME=$(FUZZTIME) .ci/fuzz
+
+.PHONY: mutate
+mutate: ## SAMPLE (100) small changes to PKG (./ratelimit/memory) that a test should notice
+	go run ./internal/mutate -sample $(SAMPLE) $(PKG)
+
+.PHONY: vuln
+vuln: ## known vulnerabilities, if their database can be reached
+	.ci/vuln
+
+.PHONY: release-check
+release-check: ## release a copy of the repository and install each module from it
+	go test -count 1 ./internal/release
+
+.PHONY: release
+release: ## commit and tag VERSION (v0.x.y) here; see RELEASE.md
+	go run ./internal/release $(VERSION)
+
+.bin/golangci-lint: tools/go.mod tools/go.sum
+	cd tools && GOWORK=off go build -o ../.bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
