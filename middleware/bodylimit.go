@@ -11,22 +11,20 @@ import (
 
 // BodyLimit returns a middleware that refuses request bodies longer than limit
 // bytes with 413 (RFC 9110 section 15.5.14). A negative limit counts as 0, which
-// refuses every body. Around a whole service it answers before the path is looked
-// at; around one handler, after 404 and 405.
+// refuses every body. Around a whole service it answers before the
+// path is matched; around one handler, after 404 and 405.
 //
-// A request whose Content-Length says so is answered at once, before anything is
-// read, and a client that waits with Expect: 100-continue then need not send its
-// body. From any other body, Read returns the bytes up to the limit and then an
-// error that holds both an [*apierror.Error] of status 413, so that a handler
-// only has to hand it to [apierror.Responder.Respond], and an
-// [*http.MaxBytesError].
+// If Content-Length exceeds the limit, the request is answered before its body is read,
+// and a client that waits with Expect: 100-continue need not send the body. From any
+// other body, Read returns the bytes up to the limit and then an error. The error wraps
+// an [*apierror.Error] of status 413, which a handler passes to
+// [apierror.Responder.Respond], and an [*http.MaxBytesError].
 //
-// On HTTP/1 the response also says Connection: close, since what the client
-// still sends would have to be read. It is set in the Read that passes the limit:
-// like [http.MaxBytesReader], that must not run while another goroutine uses the
-// header of the response. (MaxBytesReader itself cannot close the connection when
-// any other middleware has wrapped the ResponseWriter.) HTTP/2 ends the one
-// stream by itself.
+// On HTTP/1 the response also has Connection: close, since the rest of the body would
+// have to be read otherwise. It is set in the Read that exceeds the limit: as with
+// [http.MaxBytesReader], no other goroutine may use the header of the response during
+// that Read. (MaxBytesReader itself cannot close the connection if another middleware
+// has wrapped the ResponseWriter.) HTTP/2 ends only the stream.
 func BodyLimit(limit int64, rs *apierror.Responder) Middleware {
 	limit = max(limit, 0)
 	declared := apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge,
@@ -62,8 +60,8 @@ type limitedRequest struct {
 type limitedBody struct {
 	io.ReadCloser
 	left     int64 // bytes that may still be read
-	err      error // what every further Read returns
-	exceeded error // what err becomes at the limit
+	err      error // returned by every further Read
+	exceeded error // set as err at the limit
 	w        http.ResponseWriter
 	r        *http.Request
 }
@@ -72,8 +70,8 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.err != nil || len(p) == 0 {
 		return 0, b.err
 	}
-	// Asking for one byte more than is left tells a body that ends at the limit
-	// from one that goes on.
+	// One byte more than is left is requested, to distinguish a body that ends at the
+	// limit from a longer one.
 	if int64(len(p))-1 > b.left {
 		p = p[:b.left+1]
 	}
@@ -87,9 +85,8 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// closeConnection has the connection closed after the response. On HTTP/2 other
-// requests share it, and net/http would take the field as an order to end them
-// all.
+// closeConnection makes net/http close the connection after the response. On HTTP/2
+// that would end all other requests on the connection.
 func closeConnection(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 {
 		w.Header()["Connection"] = []string{"close"}

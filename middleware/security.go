@@ -2,8 +2,8 @@ package middleware
 
 import "net/http"
 
-// SecurityHeaders is a middleware that sets the header fields that fit an API
-// which is read by programs:
+// SecurityHeaders is a middleware that sets security headers for an API that programs
+// call:
 //
 //	X-Content-Type-Options: nosniff
 //	Content-Security-Policy: default-src 'none'; frame-ancestors 'none'
@@ -11,12 +11,11 @@ import "net/http"
 //	Cache-Control: no-store
 //	Strict-Transport-Security: max-age=31536000; includeSubDomains
 //
-// The last one is sent over TLS only (RFC 6797 section 7.2). Behind a proxy that
-// ends TLS it is the proxy's to send.
+// The last one is sent over TLS only (RFC 6797 section 7.2). If a proxy terminates TLS,
+// the proxy must send it.
 //
-// They are set before the handler runs, which may replace them: a handler that
-// serves a page has a policy of its own, and one that serves public data another
-// Cache-Control.
+// They are set before the handler runs, and a handler may replace them: one that serves
+// a page needs another policy, and one that serves public data another Cache-Control.
 func SecurityHeaders(next http.Handler) http.Handler {
 	// Made once and shared by all responses. Each slice has the capacity 1, so
 	// that a handler that adds a value gets a slice of its own.

@@ -2,8 +2,8 @@ package apikey
 
 import "crypto/rand"
 
-// alphabet is in the order of ASCII, so that numbers of equal length sort as
-// they should.
+// alphabet is in the order of ASCII, so that texts of numbers of equal length sort like
+// the numbers.
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // appendRandom appends n characters of the alphabet, all equally likely.
@@ -12,8 +12,8 @@ func appendRandom(dst []byte, n int) []byte {
 	for n > 0 {
 		rand.Read(random[:]) // never fails
 		for _, b := range random {
-			// Six bits are 0 to 63. Taking them modulo 62 would favour two characters,
-			// so two values are thrown away.
+			// Six bits are 0 to 63. Modulo 62 would favour two characters, so two values
+			// are skipped.
 			if b &= 63; b < 62 && n > 0 {
 				dst = append(dst, alphabet[b])
 				n--

@@ -7,13 +7,13 @@ import (
 
 const shardCount = 16
 
-// shard is the part of a Verifier for the keys whose digests begin alike. No call
-// to a store is made while its mutex is held.
+// shard is the part of a Verifier for some of the keys, selected by the first byte of
+// their digests. The store is never called while the mutex is held.
 type shard struct {
 	mu      sync.Mutex
 	valid   generations
 	invalid generations
-	lookups map[Digest]*lookup // under way
+	lookups map[Digest]*lookup // not yet answered
 }
 
 func (s *shard) init(capacity int) {
@@ -23,19 +23,20 @@ func (s *shard) init(capacity int) {
 	s.lookups = make(map[Digest]*lookup)
 }
 
-// An answer is what a store said about a key. It never changes.
+// An answer is the result of a look-up. It never changes.
 type answer struct {
 	record  Record
 	unknown bool
 	asked   time.Time // when the look-up began
 }
 
-// principal judges the key. It reads the clock only for a key that ends.
+// principal returns the principal of a key that is valid now. It reads the clock only
+// for a key that expires or was revoked.
 func (a *answer) principal(now func() time.Time) (Principal, error) {
 	if a.unknown {
 		return Principal{}, ErrUnknown
 	}
-	if a.record.ends() {
+	if a.record.hasEnd() {
 		if err := a.record.Valid(now()); err != nil {
 			return Principal{}, err
 		}
@@ -43,22 +44,22 @@ func (a *answer) principal(now func() time.Time) (Principal, error) {
 	return a.record.Principal, nil
 }
 
-// fresh reports whether what began at an instant is still good. Its age may be
-// negative, by the little that goroutines overtake each other, or because a clock
-// that is not monotonic was set back, after which nothing must stay good for long.
+// fresh reports whether a look-up that began at an instant is within the TTL. The age
+// may be negative: slightly, because goroutines overtake each other, or by much, because
+// a clock that is not monotonic was set back. Then nothing must stay cached for long.
 func (v *Verifier) fresh(began time.Time) bool {
 	age := v.since(began)
 	return -v.ttl < age && age < v.ttl
 }
 
-// recall returns an answer that is still good, or nil.
-func (v *Verifier) recall(s *shard, d Digest) *answer {
+// cached returns an answer that is still fresh, or nil.
+func (v *Verifier) cached(s *shard, d Digest) *answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return v.recallLocked(s, d)
+	return v.cachedLocked(s, d)
 }
 
-func (v *Verifier) recallLocked(s *shard, d Digest) *answer {
+func (v *Verifier) cachedLocked(s *shard, d Digest) *answer {
 	if a := s.valid.find(d); a != nil && v.fresh(a.asked) {
 		return a
 	}
@@ -68,8 +69,8 @@ func (v *Verifier) recallLocked(s *shard, d Digest) *answer {
 	return nil
 }
 
-// rememberLocked keeps an answer in the place of any former one.
-func (s *shard) rememberLocked(d Digest, a *answer, now func() time.Time) {
+// storeLocked caches an answer instead of any earlier one.
+func (s *shard) storeLocked(d Digest, a *answer, now func() time.Time) {
 	into, outOf := &s.valid, &s.invalid
 	if _, err := a.principal(now); err != nil {
 		into, outOf = outOf, into
@@ -78,9 +79,8 @@ func (s *shard) rememberLocked(d Digest, a *answer, now func() time.Time) {
 	outOf.remove(d)
 }
 
-// generations is a map that forgets: when the young generation is full it becomes
-// the old one, and what the old one held is gone. Everything that was put during
-// the last generation is there, and nothing has to be swept.
+// generations is a bounded cache. When the young generation is full, it becomes the old
+// one, and the entries of the old one are dropped. No sweep is needed.
 type generations struct {
 	young, old map[Digest]*answer
 	size       int // of one generation

@@ -6,8 +6,11 @@ import (
 	"fmt"
 )
 
-// A Digest is the SHA-256 of a whole key, which is stored in its place. It is no
-// secret: the key does not follow from it.
+// A Digest is the SHA-256 of a whole key, which a service stores instead of the key. It
+// is not secret: the key does not follow from it, and has too many bits to be guessed,
+// so that no slow hash is needed as for passwords. A store looks a key up by its digest,
+// and need not compare digests in constant time: a client cannot choose a key by its
+// digest.
 type Digest [sha256.Size]byte
 
 // DigestOf returns the digest of a key.
@@ -29,11 +32,11 @@ func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 // UnmarshalText reads 64 hexadecimal digits in either case.
 func (d *Digest) UnmarshalText(text []byte) error {
 	if len(text) != hex.EncodedLen(len(d)) {
-		return fmt.Errorf("apikey: digest of %d characters, want %d", len(text), hex.EncodedLen(len(d)))
+		return fmt.Errorf("apikey: a digest must have %d hexadecimal digits, got %d characters", hex.EncodedLen(len(d)), len(text))
 	}
 	var read Digest
 	if _, err := hex.Decode(read[:], text); err != nil {
-		return fmt.Errorf("apikey: digest: %w", err)
+		return fmt.Errorf("apikey: a digest must have only hexadecimal digits: %w", err)
 	}
 	*d = read
 	return nil

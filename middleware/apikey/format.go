@@ -14,7 +14,10 @@ const (
 	maxKeyLen    = maxPrefixLen + bodyLen + checksumLen
 )
 
-// A Format is the form of the keys of a service:
+// A Format is the form of the keys of a service. The prefix names the service and the
+// kind of key. The checksum lets the verifier reject typing errors and garbage without
+// a look-up, and lets a scanner tell a leaked key from other text. It is public and
+// does not protect against forgery.
 //
 //	key      = prefix body checksum
 //	prefix   = as configured, such as "pet_live_"
@@ -22,8 +25,8 @@ const (
 //	checksum = 6( ALPHA / DIGIT )    ; CRC-32 (IEEE) of prefix and body, in base 62
 //
 // The digits of the checksum are 0-9, A-Z, a-z in this order, the highest first,
-// with zeros in front. Every key is a b64token (RFC 6750 section 2.1), and one
-// word to a double click.
+// with leading zeros. Every key is a b64token (RFC 6750 section 2.1), and a double
+// click selects all of it.
 //
 // A Format is made by [NewFormat], never changes, and is safe for concurrent use.
 // The zero Format is not valid.
@@ -32,12 +35,13 @@ type Format struct {
 	crc    uint32 // the state of the checksum after the prefix
 }
 
-// NewFormat returns the format of keys that begin with prefix: words of letters
-// and digits, each followed by an underscore, the first one beginning with a
-// letter; 32 characters at most. It should name the issuer and the kind of key.
+// NewFormat returns the format of keys that begin with prefix, such as "pet_live_". A
+// prefix is one or more words of letters and digits, each followed by an underscore. It
+// begins with a letter and has 2 to 32 characters.
 func NewFormat(prefix string) (*Format, error) {
 	if !isPrefix(prefix) {
-		return nil, fmt.Errorf("apikey: prefix %q is not of the form pet_live_ with %d characters at most", prefix, maxPrefixLen)
+		return nil, fmt.Errorf("apikey: the prefix must have 2 to %d characters, begin with a letter, "+
+			"and consist of words of letters and digits, each followed by _, such as pet_live_, got %q", maxPrefixLen, prefix)
 	}
 	return &Format{prefix: prefix, crc: checksum(^uint32(0), prefix)}, nil
 }
@@ -66,10 +70,10 @@ func (f *Format) Generate() Secret {
 	return newSecret(string(key))
 }
 
-// Check reports whether key is of this format and its checksum is right. That
-// says nothing about whether such a key was ever issued. It does not allocate.
+// Check reports whether key has this format and the right checksum. It does not say
+// that the key was ever issued. It does not allocate.
 func (f *Format) Check(key string) bool {
-	if !f.fits(key) {
+	if !f.hasForm(key) {
 		return false
 	}
 	rest := key[len(f.prefix):]
@@ -83,8 +87,8 @@ func (f *Format) Check(key string) bool {
 	return rest[bodyLen:] == string(want[:])
 }
 
-// fits reports whether key has the length and the prefix of this format.
-func (f *Format) fits(key string) bool {
+// hasForm reports whether key has the length and the prefix of this format.
+func (f *Format) hasForm(key string) bool {
 	return len(key) == len(f.prefix)+bodyLen+checksumLen && strings.HasPrefix(key, f.prefix)
 }
 
@@ -97,8 +101,8 @@ func (f *Format) Pattern() string {
 	return f.prefix + "[0-9A-Za-z]{" + strconv.Itoa(bodyLen+checksumLen) + "}"
 }
 
-// checksum continues a CRC-32 (IEEE), whose state at first, and result at last,
-// are inverted. [crc32.Update] would want the string copied to the heap.
+// checksum continues a CRC-32 (IEEE). Its first state and its last result are inverted.
+// [crc32.Update] would need a copy of the string on the heap.
 func checksum(crc uint32, s string) uint32 {
 	for i := range len(s) {
 		crc = crc32.IEEETable[byte(crc)^s[i]] ^ crc>>8

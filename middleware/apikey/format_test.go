@@ -137,6 +137,12 @@ func TestNewFormatPrefix(t *testing.T) {
 			t.Errorf("prefix %q is accepted", prefix)
 		}
 	}
+	_, err := apikey.NewFormat("note_live")
+	const want = `apikey: the prefix must have 2 to 32 characters, begin with a letter, ` +
+		`and consist of words of letters and digits, each followed by _, such as pet_live_, got "note_live"`
+	if err == nil || err.Error() != want {
+		t.Errorf("got error %v, want %s", err, want)
+	}
 }
 
 func TestPattern(t *testing.T) {

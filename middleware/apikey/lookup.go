@@ -20,12 +20,12 @@ type lookup struct {
 	err    error
 }
 
-// lookUp waits for the store's answer about a key: that to a look-up under way, if
-// one began lately enough, and otherwise to a new one.
+// lookUp waits for the answer of the store about a key. It joins a look-up that began
+// within the TTL, or starts a new one.
 func (v *Verifier) lookUp(ctx context.Context, s *shard, d Digest) (*answer, error) {
 	s.mu.Lock()
 	// Another look-up may have ended since the caller looked.
-	if a := v.recallLocked(s, d); a != nil {
+	if a := v.cachedLocked(s, d); a != nil {
 		s.mu.Unlock()
 		return a, nil
 	}
@@ -53,9 +53,9 @@ func (v *Verifier) lookUp(ctx context.Context, s *shard, d Digest) (*answer, err
 	return nil, l.ctx.Err()
 }
 
-// beginLocked starts a look-up in a goroutine of its own, so that it does not end
-// with the request that happened to come first. It ends with the last request
-// that waits for it, or at the time limit.
+// beginLocked starts a look-up in a goroutine of its own, so that it does not end with
+// the request that came first. It ends with the last request that waits for it, or at
+// the timeout.
 func (v *Verifier) beginLocked(ctx context.Context, s *shard, d Digest) *lookup {
 	l := &lookup{began: v.now(), done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithTimeout(context.WithoutCancel(ctx), v.timeout)
@@ -65,8 +65,8 @@ func (v *Verifier) beginLocked(ctx context.Context, s *shard, d Digest) *lookup 
 	return l
 }
 
-// leave is called by a request that no longer waits. The last one ends the look-up,
-// which no request may then join.
+// leave is called by a request that no longer waits. The last one cancels the look-up,
+// which no request can join after that.
 func (s *shard) leave(d Digest, l *lookup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,18 +80,19 @@ func (s *shard) leave(d Digest, l *lookup) {
 }
 
 func (v *Verifier) run(s *shard, d Digest, l *lookup, wasValid bool) {
-	record, err := Record{}, errors.New("store ended the goroutine")
+	record, err := Record{}, errors.New("the store ended the goroutine of the look-up")
 	defer func() {
 		// In this goroutine a panic would end the process, not the request.
 		if p := recover(); p != nil {
-			err = fmt.Errorf("store panicked: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("the store panicked: %v\n%s", p, debug.Stack())
 		}
 		v.finish(s, d, l, record, err)
 	}()
 	record, err = v.ask(l.ctx, d, wasValid)
 }
 
-// ask calls the store, once there is room for one more unknown key.
+// ask calls the store. For a key that was not valid lately it first waits for the
+// semaphore.
 func (v *Verifier) ask(ctx context.Context, d Digest, wasValid bool) (Record, error) {
 	if !wasValid {
 		select {
@@ -104,8 +105,8 @@ func (v *Verifier) ask(ctx context.Context, d Digest, wasValid bool) (Record, er
 	return v.store.Lookup(ctx, d)
 }
 
-// finish hands the answer to the requests that wait, and remembers it, unless the look-up
-// was abandoned or overtaken by a younger one.
+// finish gives the answer to the waiting requests, and caches it unless the look-up was
+// cancelled or a later one has replaced it.
 func (v *Verifier) finish(s *shard, d Digest, l *lookup, record Record, err error) {
 	switch {
 	case err == nil:
@@ -122,7 +123,7 @@ func (v *Verifier) finish(s *shard, d Digest, l *lookup, record Record, err erro
 	if s.lookups[d] == l {
 		delete(s.lookups, d)
 		if l.answer != nil {
-			s.rememberLocked(d, l.answer, v.now)
+			s.storeLocked(d, l.answer, v.now)
 		}
 	}
 	s.mu.Unlock()

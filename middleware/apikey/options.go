@@ -14,23 +14,23 @@ const (
 
 // Options are optional settings of [NewVerifier]. The zero value works.
 type Options struct {
-	// TTL is for how long an answer of the store is good. It is 1 second at most,
-	// which is also what 0 means.
+	// TTL is how long an answer of the store is cached, up to 1 second. 0 means 1
+	// second.
 	TTL time.Duration
 
-	// Capacity bounds how many valid keys are remembered, and how many that are not
-	// valid, which are kept apart so that a flood of these cannot displace those.
-	// From half of it on, keys that were not looked up lately may be forgotten,
-	// which costs a look-up. It is rounded up to a multiple of 32. 0 means 32,768.
-	// A key takes some 250 bytes.
+	// Capacity is the maximum number of valid keys in the cache, and that of other keys,
+	// which are kept apart so that a flood of them cannot displace valid keys. Above
+	// half of it, keys that were not looked up lately may be dropped, which costs a
+	// look-up. It is rounded up to a multiple of 32. 0 means 32,768. A key takes about
+	// 250 bytes.
 	Capacity int
 
-	// Timeout bounds one look-up in the store. 0 means 2 seconds.
+	// Timeout is the time limit of one look-up in the store. 0 means 2 seconds.
 	Timeout time.Duration
 
-	// UnknownLookups bounds how many keys that were not valid lately are looked up
-	// at the same time; the others wait. It keeps a flood of invented keys from
-	// taking the store away from the valid ones, which never wait. 0 means 32.
+	// UnknownLookups is the maximum number of concurrent look-ups of keys that were not
+	// valid lately; further ones wait. It keeps a flood of invented keys from blocking
+	// look-ups of valid keys, which never wait. 0 means 32.
 	UnknownLookups int
 
 	// Now is the clock. If nil, it is [time.Now].
@@ -39,16 +39,16 @@ type Options struct {
 
 func (o Options) validate() error {
 	if o.TTL < 0 || o.TTL > maxTTL {
-		return fmt.Errorf("apikey: Options.TTL: %v is not between 0 and %v", o.TTL, maxTTL)
+		return fmt.Errorf("apikey: Options.TTL must be from 0s to %v, got %v", maxTTL, o.TTL)
 	}
 	if o.Capacity < 0 {
-		return fmt.Errorf("apikey: Options.Capacity: %d is negative", o.Capacity)
+		return fmt.Errorf("apikey: Options.Capacity must be 0 or more, got %d", o.Capacity)
 	}
 	if o.Timeout < 0 {
-		return fmt.Errorf("apikey: Options.Timeout: %v is negative", o.Timeout)
+		return fmt.Errorf("apikey: Options.Timeout must be 0s or more, got %v", o.Timeout)
 	}
 	if o.UnknownLookups < 0 {
-		return fmt.Errorf("apikey: Options.UnknownLookups: %d is negative", o.UnknownLookups)
+		return fmt.Errorf("apikey: Options.UnknownLookups must be 0 or more, got %d", o.UnknownLookups)
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// The reasons for which a key is not valid. All of them wrap [bearer.ErrInvalid].
-// They are for the service itself: clients do not see them.
+// The reasons why a key is not valid. All of them wrap [bearer.ErrInvalid]. Clients do
+// not see them.
 var (
 	ErrMalformed = fmt.Errorf("apikey: key is malformed: %w", bearer.ErrInvalid)
 	ErrUnknown   = fmt.Errorf("apikey: key is unknown: %w", bearer.ErrInvalid)
@@ -18,35 +18,36 @@ var (
 	ErrRevoked   = fmt.Errorf("apikey: key is revoked: %w", bearer.ErrInvalid)
 )
 
-// A Store knows the keys that were issued. It must be safe for concurrent use.
+// A Store has the records of the keys that were issued. It must be safe for concurrent
+// use.
 type Store interface {
 	// Lookup returns the record of the key with this digest, whether it is valid or
-	// not, or an error that wraps [ErrUnknown] if there is none. Any other error
-	// means that it could not be told. It should return when ctx ends.
+	// not, or an error that wraps [ErrUnknown] if there is no such key. Any other
+	// error means that the look-up failed. It should return when ctx ends.
 	Lookup(ctx context.Context, d Digest) (Record, error)
 }
 
-// A Principal is on whose behalf a request is made.
+// A Principal is the key of a request, with its owner and plan.
 type Principal struct {
 	KeyID string          // public name of the key, as in "key_4fQ8rT2kLm9XwZ1a"
-	Owner string          // whom usage is counted for; all keys of an owner share one quota
+	Owner string          // the owner that usage is counted for; its keys share one quota
 	Plan  *ratelimit.Plan // what the owner may use
 
-	// Subject is the owner's name to a limiter. A [Verifier] fills it in where a
-	// store left it empty, with what [OwnerSubject] returns, so that it is made
-	// once a look-up and not with every request.
+	// Subject is the owner's subject for a rate limiter. If a store leaves it empty, a
+	// [Verifier] sets it to [OwnerSubject] of the owner, once for each look-up.
 	Subject string
 }
 
-// OwnerSubject returns the subject that an owner's usage is counted for. It begins
-// with "owner:", so that no owner has the name of another kind of subject.
+// OwnerSubject returns the subject that an owner's usage is counted for: "owner:" and
+// the owner. No subject of a network is equal to it: those begin with "network:"
+// (clientip.NetworkSubject).
 func OwnerSubject(owner string) string { return "owner:" + owner }
 
 // A Record is what a store holds for a key.
 type Record struct {
 	Principal
 	Expires time.Time // the first instant at which the key is not valid; zero: never
-	Revoked time.Time // likewise, by decision; zero: not revoked
+	Revoked time.Time // the instant of the revocation; zero: not revoked
 }
 
 // Valid returns nil if the key is valid at an instant, and [ErrRevoked] or
@@ -62,8 +63,8 @@ func (r Record) Valid(at time.Time) error {
 	}
 }
 
-// ends reports whether there is an instant at which the key is not valid.
-func (r *Record) ends() bool { return !r.Expires.IsZero() || !r.Revoked.IsZero() }
+// hasEnd reports whether the key expires or was revoked.
+func (r *Record) hasEnd() bool { return !r.Expires.IsZero() || !r.Revoked.IsZero() }
 
 // ExpireAfter returns the record of a key that a new key replaces: it stays valid for
 // an overlap, in which clients change to the new key, but never longer than before.
@@ -77,7 +78,7 @@ func (r Record) ExpireAfter(now time.Time, overlap time.Duration) Record {
 }
 
 // NewKeyID returns a public name for a new key: "key_" and 16 random letters and
-// digits, which have nothing to do with the key.
+// digits, which reveal nothing about the key.
 func NewKeyID() string {
 	return string(appendRandom([]byte("key_"), 16))
 }

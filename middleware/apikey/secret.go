@@ -7,14 +7,13 @@ import (
 
 const redacted = "[redacted]"
 
-// A Secret is a key that does not show by accident: printing, logging and
-// encoding it in any way gives "[redacted]", also where it is a field of
-// something else. [Secret.Reveal] is the one way to see it. It cannot be compared
-// with ==. The zero Secret holds no key.
+// A Secret is a key that is never shown by accident: printing, logging and encoding it
+// in any way gives "[redacted]", also where it is a field of another value. Only
+// [Secret.Reveal] returns the key. A Secret cannot be compared with ==. The zero Secret
+// holds no key.
 type Secret struct {
 	// A string here would be printed by package fmt where the Secret is in an
-	// unexported field, since no method is called there. A function is an address
-	// to everybody.
+	// unexported field, where no method is called. A function prints as an address.
 	key func() string
 }
 
@@ -22,7 +21,7 @@ func newSecret(key string) Secret {
 	return Secret{key: func() string { return key }}
 }
 
-// Reveal returns the key, to be shown once to the one it is for.
+// Reveal returns the key, to be shown once to its owner.
 func (s Secret) Reveal() string {
 	if s.key == nil {
 		return ""
@@ -30,12 +29,12 @@ func (s Secret) Reveal() string {
 	return s.key()
 }
 
-// Digest returns what is stored in place of the key.
+// Digest returns the digest of the key, which is stored instead of the key.
 func (s Secret) Digest() Digest { return DigestOf(s.Reveal()) }
 
 // LastFour returns the last four characters of the key, by which people tell
-// their keys apart. They are from the checksum, and say nothing useful about the
-// rest.
+// their keys apart. They are a part of the checksum, and reveal nothing useful about
+// the rest.
 func (s Secret) LastFour() string {
 	key := s.Reveal()
 	return key[max(0, len(key)-4):]
