@@ -2,7 +2,6 @@ package jsonbody
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -13,47 +12,55 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 )
 
-// Options limit what is read. The zero value has the defaults.
+// Options are optional settings of [New]. The zero value works.
 type Options struct {
 	// MaxBytes is the size of the largest body, up to 1 GiB. 0: 64 KiB.
 	MaxBytes int64
-	// MaxDepth is how deep objects and arrays are nested at most, from 1 to 1000.
+	// MaxDepth is the largest depth of nested objects and arrays, from 1 to 1000.
 	// 0: 16.
 	MaxDepth int
-	// MaxValues is how many values a body holds at most: objects, arrays, strings,
-	// numbers, booleans and nulls. It bounds the time that the schema takes, which
-	// is some microseconds for each. 0: 2,500.
+	// MaxValues is the largest number of values in a body: objects, arrays, strings,
+	// numbers, booleans and nulls. It bounds the time for the schema, which is a few
+	// microseconds per value. 0: 2,500.
 	MaxValues int
 	// MediaTypes are accepted in Content-Type. Nil: application/json. Types such as
-	// application/merge-patch+json are JSON with a meaning of their own, and not
-	// accepted unless named.
+	// application/merge-patch+json are JSON with a meaning of their own, and are
+	// accepted only if they are listed.
 	MediaTypes []string
 }
 
 // Body reads bodies of one schema into values of type T. It is safe for concurrent
 // use.
+//
+// Schemas are of draft 2020-12, which OpenAPI 3.1 uses, with patterns in the syntax of
+// package regexp: write \x1f for a control character, which ECMAScript understands
+// too, not \u001f. If a schema with a pattern has a title, such as "a name without
+// control characters", the error says "must be" and the title, since a regular
+// expression says little to a client. As in the draft, format and default are
+// annotations: they have no effect. $ref refers only to other parts of the document;
+// nothing is loaded from files or the network. $dynamicRef is refused.
 type Body[T any] struct {
 	reader reader
 	limits limits
 	schema *schema
-	fill   filler
+	set    setter
 }
 
-// New prepares reading bodies into T.
+// New returns a Body that reads bodies into T.
 //
-// The document is JSON: a schema, or a document with schemas in it. The reference
-// says which schema is meant, as $ref would from inside of it:
-// "#/components/schemas/NewPet", or "#" for the document itself.
+// The document is JSON: a schema, or a document that contains schemas. The reference
+// selects the schema, as $ref would inside the document: "#/components/schemas/NewPet",
+// or "#" for the document itself.
 //
-// T is a struct, or whatever the schema describes, of booleans, strings, integers,
-// float64 (the nearest), json.Number (the digits as sent), types that implement
+// T is usually a struct. It may consist of booleans, strings, integers, float64 (the
+// nearest value), json.Number (the digits as sent), types that implement
 // encoding.TextUnmarshaler (from strings), any, and pointers to, slices of, maps
-// from string to, and structs of those. Members of objects are named by json tags,
-// or else by the Go names, exactly; "-" leaves a field out. A member that is absent
-// leaves its field at zero; null is nil, and refused where there is no nil. New
-// refuses other types, types that cannot hold any value that the schema allows, and
-// fields for members that the schema does not describe, whose values would not be
-// checked.
+// from string to, and structs of those. Members of objects are matched exactly with
+// json tags, or with Go names where there is no tag; "-" excludes a field. An absent
+// member leaves its field at zero. null is nil, and is refused where nil is impossible.
+//
+// New refuses other types, types that cannot hold any value that the schema allows, and
+// fields for members that the schema does not describe: their values would be unchecked.
 func New[T any](document []byte, reference string, o Options) (*Body[T], error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("jsonbody: Options.%w", err)
@@ -63,11 +70,11 @@ func New[T any](document []byte, reference string, o Options) (*Body[T], error) 
 		return nil, fmt.Errorf("jsonbody: schema %q: %w", reference, err)
 	}
 	t := reflect.TypeFor[T]()
-	fill, err := newFiller(t, []*jsonschema.Schema{s.root}, nil)
+	set, err := newSetter(t, []*jsonschema.Schema{s.root}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("jsonbody: %v: %w", t, err)
 	}
-	return &Body[T]{reader: newReader(o), limits: newLimits(o), schema: s, fill: fill}, nil
+	return &Body[T]{reader: newReader(o), limits: newLimits(o), schema: s, set: set}, nil
 }
 
 // MustNew is New for a document that is part of the program. It panics where New
@@ -80,18 +87,18 @@ func MustNew[T any](document []byte, reference string, o Options) *Body[T] {
 	return b
 }
 
-// Decode reads the body of r and returns its value. All errors that are the
-// client's are *apierror.Error, to be returned to a Responder:
+// Decode reads the body of r and returns its value. Errors caused by the client are
+// *apierror.Error, which the handler returns to a Responder:
 //
 //   - 415 unsupported_media_type, with Accept or Accept-Encoding in the header of w
 //     (RFC 9110 section 15.5.16);
 //   - 413 body_too_large, with Connection: close in HTTP/1;
-//   - 400 invalid_body, with a Detail for each member at fault, at most 20. The
-//     message names the first three and counts the others.
+//   - 400 invalid_body, with a Detail for each invalid member, at most 20. The message
+//     names the first three and counts the others.
 //
-// What can be refused by the header section is refused before the body is read:
-// a client that sent Expect: 100-continue need not send it (RFC 9110 section
-// 10.1.1). Texts name members, and hold no value that was sent.
+// The header section is checked before the body is read: a client that sent
+// Expect: 100-continue need not send a body that would be refused (RFC 9110 section
+// 10.1.1). Texts name members, and contain no value that was sent.
 //
 // Another error means that the schema could not be applied.
 func (b *Body[T]) Decode(w http.ResponseWriter, r *http.Request) (T, error) {
@@ -121,7 +128,7 @@ func (b *Body[T]) Parse(data []byte) (T, error) {
 	if len(problems) > 0 {
 		return zero, invalid(problems...)
 	}
-	if p := b.fill(reflect.ValueOf(&value).Elem(), tree); p != nil {
+	if p := b.set(reflect.ValueOf(&value).Elem(), tree); p != nil {
 		return zero, invalid(*p)
 	}
 	return value, nil
@@ -130,22 +137,22 @@ func (b *Body[T]) Parse(data []byte) (T, error) {
 func (o Options) validate() error {
 	switch {
 	case o.MaxBytes < 0 || o.MaxBytes > 1<<30:
-		return errors.New("MaxBytes: is not from 1 to 1 GiB")
+		return fmt.Errorf("MaxBytes must be from 1 to 1073741824, or 0 for %d, got %d", defaultBytes, o.MaxBytes)
 	case o.MaxDepth < 0 || o.MaxDepth > 1000:
-		return errors.New("MaxDepth: is not from 1 to 1000")
+		return fmt.Errorf("MaxDepth must be from 1 to 1000, or 0 for %d, got %d", defaultDepth, o.MaxDepth)
 	case o.MaxValues < 0:
-		return errors.New("MaxValues: is negative")
+		return fmt.Errorf("MaxValues must be 1 or more, or 0 for %d, got %d", defaultValues, o.MaxValues)
 	}
 	for i, m := range o.MediaTypes {
 		if err := checkMediaType(m); err != nil {
-			return fmt.Errorf("MediaTypes[%d]: %w", i, err)
+			return fmt.Errorf("MediaTypes[%d] %w", i, err)
 		}
 	}
 	return nil
 }
 
-// invalid is the 400 for what is wrong with a body. Problems are in order, and the
-// message names the first maxNamed.
+// invalid is the 400 for a body with problems, in their order. The message names the
+// first maxNamed.
 func invalid(problems ...problem) *apierror.Error {
 	message := "The request body " + problems[0].detail + "."
 	if len(problems) > 1 || problems[0].pointer != "" {
@@ -172,6 +179,6 @@ func invalid(problems ...problem) *apierror.Error {
 }
 
 const (
-	maxDetails = 20 // members at fault that one answer names
-	maxNamed   = 3  // those of them that the message names
+	maxDetails = 20 // invalid members in one response
+	maxNamed   = 3  // invalid members that the message names
 )

@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// Limits of a number token (RFC 8259 section 6 lets a parser set them). The
-// validator makes every number a fraction of big integers, whose size is two to
-// the power of the exponent's length: 1e1000000 takes tens of milliseconds. What
-// is in reach of an IEEE 754 double needs no larger exponent.
+// Limits of a number token, which RFC 8259 section 6 allows. The validator converts
+// every number to a fraction of big integers that are as long as the exponent is large:
+// 1e1000000 takes tens of milliseconds. An IEEE 754 double needs no larger exponent.
 const (
 	maxNumber   = 32  // bytes
 	maxExponent = 308 // and not below -308
 )
 
-// checkNumber tells what is wrong with a token of the grammar, or "".
+// checkNumber returns what is wrong with a token of the grammar, or "".
 func checkNumber(token []byte) string {
 	if len(token) > maxNumber {
 		return "is a number of more than " + strconv.Itoa(maxNumber) + " characters"
@@ -56,8 +55,8 @@ func newDecimal(token string) decimal {
 	return d
 }
 
-// integer returns the digits of a number whose exponent is not negative, as
-// strconv.ParseInt reads them. They are at most some hundred.
+// integer returns the digits of d, with an exponent that is not negative, as
+// strconv.ParseInt reads them. There are at most a few hundred.
 func (d decimal) integer() string {
 	s := d.digits + strings.Repeat("0", d.exponent)
 	if s == "" {

@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// limits bound what a body may hold (RFC 8259 section 9).
+// limits are those of one body (RFC 8259 section 9).
 type limits struct{ depth, values int }
 
 const (
 	defaultDepth  = 16
 	defaultValues = 2_500
 
-	// maxPath is how many bytes the member names and slashes above a value have at
-	// most. The validator builds that text for every value anew.
+	// maxPath is the largest length of the path of member names and slashes to a value.
+	// The validator builds this text again for every value.
 	maxPath = 512
 )
 
@@ -36,7 +36,7 @@ func newLimits(o Options) limits {
 func parse(data []byte, l limits) (any, *problem) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\uFEFF")):
-		return nil, &problem{whole: true, detail: "begins with a byte order mark, which JSON does not have"}
+		return nil, &problem{whole: true, detail: "begins with a byte order mark, which JSON does not allow"}
 	case !utf8.Valid(data):
 		return nil, &problem{whole: true, detail: "is not valid UTF-8"}
 	}
@@ -47,12 +47,12 @@ func parse(data []byte, l limits) (any, *problem) {
 	}
 	v, err := p.value(1)
 	if err != nil {
-		err.pointer = bounded(err.pointer)
+		err.pointer = truncatePointer(err.pointer)
 		return nil, err
 	}
 	p.space()
 	if p.pos != len(data) {
-		return nil, &problem{whole: true, detail: "has more after its JSON value, from offset " + strconv.Itoa(p.pos)}
+		return nil, &problem{whole: true, detail: "has more data after its JSON value, at offset " + strconv.Itoa(p.pos)}
 	}
 	return v, nil
 }
@@ -62,14 +62,14 @@ type parser struct {
 	pos    int
 	limits limits
 	count  int // of values so far
-	path   int // bytes of the names above the present value
+	path   int // bytes of the names above the current value
 }
 
 // value reads a value at p.pos. The depth is that of the value if it is an object
 // or an array.
 func (p *parser) value(depth int) (any, *problem) {
 	if p.count++; p.count > p.limits.values {
-		return nil, &problem{whole: true, detail: fmt.Sprintf("holds more than %d values", p.limits.values)}
+		return nil, &problem{whole: true, detail: fmt.Sprintf("has more than %d values", p.limits.values)}
 	}
 	switch c := p.peek(); {
 	case c == '{' || c == '[':
@@ -116,7 +116,7 @@ func (p *parser) object(depth int) (any, *problem) {
 			return nil, &problem{detail: fmt.Sprintf("has a member with a path of more than %d bytes", maxPath)}
 		}
 		if _, repeated := members[name]; repeated {
-			return nil, (&problem{detail: "occurs more than once"}).under(name)
+			return nil, (&problem{detail: "occurs more than once"}).within(name)
 		}
 		p.space()
 		if !p.take(':') {
@@ -127,7 +127,7 @@ func (p *parser) object(depth int) (any, *problem) {
 		v, err := p.value(depth + 1)
 		p.path -= 1 + len(name)
 		if err != nil {
-			return nil, err.under(name)
+			return nil, err.within(name)
 		}
 		members[name] = v
 		p.space()
@@ -151,7 +151,7 @@ func (p *parser) array(depth int) (any, *problem) {
 		p.space()
 		v, err := p.value(depth + 1)
 		if err != nil {
-			return nil, err.under(strconv.Itoa(len(elements)))
+			return nil, err.within(strconv.Itoa(len(elements)))
 		}
 		elements = append(elements, v)
 		p.space()

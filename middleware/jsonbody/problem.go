@@ -2,19 +2,19 @@ package jsonbody
 
 import "strings"
 
-// problem is one thing that is wrong with a body.
+// problem is one fault of a body.
 type problem struct {
 	pointer string // where: a JSON Pointer (RFC 6901); "" is the whole body
 	detail  string // what: the rest of a sentence about that place
-	whole   bool   // the text is at fault rather than a value in it
+	whole   bool   // the fault is of the text, not of a value in it
 }
 
-// maxPointer bounds what of a client's member names is sent back.
+// maxPointer is how many bytes of member names that a client invented are sent back.
 const maxPointer = 256
 
-// under puts the place of p below a member or an element. It is called on the way
-// out of nested values, so that only what fails pays for its pointer.
-func (p *problem) under(token string) *problem {
+// within prefixes the pointer of p with a member or an element. It is called on the way
+// out of nested values, so that only invalid values pay for their pointers.
+func (p *problem) within(token string) *problem {
 	if p.whole {
 		return p
 	}
@@ -22,8 +22,8 @@ func (p *problem) under(token string) *problem {
 	return p
 }
 
-// bounded cuts a pointer that is too long to one of the containers of its place.
-func bounded(pointer string) string {
+// truncatePointer shortens a pointer that is too long to that of an outer value.
+func truncatePointer(pointer string) string {
 	for len(pointer) > maxPointer {
 		pointer = pointer[:strings.LastIndexByte(pointer, '/')]
 	}

@@ -16,7 +16,7 @@ const (
 	defaultBytes     = 64 << 10
 	defaultMediaType = "application/json"
 
-	// firstRead is the most that is set aside on the word of Content-Length.
+	// firstRead is the largest buffer that is allocated because of Content-Length alone.
 	firstRead = 4 << 10
 )
 
@@ -42,38 +42,38 @@ func newReader(o Options) reader {
 	return rd
 }
 
-// read checks what the header section tells before it touches the body: net/http
-// sends 100 Continue on the first Read.
+// read checks the header section before it reads the body: net/http sends 100 Continue
+// on the first Read.
 func (rd reader) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if empty := r.Body == nil || r.Body == http.NoBody; empty && len(r.Header["Content-Type"]) == 0 {
 		return nil, invalid(problem{whole: true, detail: "is empty"})
 	}
-	if err := rd.supported(w, r); err != nil {
+	if err := rd.checkHeader(w, r); err != nil {
 		return nil, err
 	}
 	if r.ContentLength > rd.maxBytes {
-		return nil, closing(w, r, tooLarge(rd.maxBytes))
+		return nil, closeConnection(w, r, tooLarge(rd.maxBytes))
 	}
 	if r.Body == nil {
 		return nil, nil
 	}
-	// One byte more than allowed tells a body that is too long from one that is not.
+	// One byte more than allowed shows that a body is too long.
 	data, err := readAll(io.LimitReader(r.Body, rd.maxBytes+1), r.ContentLength)
-	switch outer, ok := errors.AsType[*http.MaxBytesError](err); {
+	switch exceeded, ok := errors.AsType[*http.MaxBytesError](err); {
 	case ok:
-		return nil, closing(w, r, tooLarge(outer.Limit))
+		return nil, closeConnection(w, r, tooLarge(exceeded.Limit))
 	case err != nil:
 		return nil, apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody,
 			"The request body could not be read.").Wrap(fmt.Errorf("jsonbody: reading the body: %w", err))
 	case int64(len(data)) > rd.maxBytes:
-		return nil, closing(w, r, tooLarge(rd.maxBytes))
+		return nil, closeConnection(w, r, tooLarge(rd.maxBytes))
 	}
 	return data, nil
 }
 
-// readAll is io.ReadAll that begins with the announced size, up to firstRead.
+// readAll is io.ReadAll with a first buffer of the announced size, up to firstRead.
 func readAll(from io.Reader, announced int64) ([]byte, error) {
-	// One byte to spare, in which the end is seen without growing.
+	// One byte more, so that the end is found without growing.
 	data := make([]byte, 0, min(max(announced, 511), firstRead)+1)
 	for {
 		n, err := from.Read(data[len(data):cap(data)])
@@ -90,9 +90,9 @@ func readAll(from io.Reader, announced int64) ([]byte, error) {
 	}
 }
 
-// supported answers 415 for content that is not JSON or is encoded (RFC 9110
+// checkHeader returns a 415 for content that is not JSON or is encoded (RFC 9110
 // sections 15.5.16 and 12.5.3).
-func (rd reader) supported(w http.ResponseWriter, r *http.Request) error {
+func (rd reader) checkHeader(w http.ResponseWriter, r *http.Request) error {
 	for _, line := range r.Header["Content-Encoding"] {
 		for coding := range strings.SplitSeq(line, ",") {
 			if coding = strings.Trim(coding, " \t"); coding != "" && !strings.EqualFold(coding, "identity") {
@@ -117,7 +117,7 @@ func (rd reader) accepts(contentType []string) bool {
 		return false
 	}
 	if contentType[0] == defaultMediaType && rd.accept == defaultMediaType {
-		return true // what nearly everybody sends
+		return true // what nearly all clients send
 	}
 	media, params, err := mime.ParseMediaType(contentType[0])
 	if err != nil || !slices.Contains(rd.accepted, media) {
@@ -130,7 +130,7 @@ func (rd reader) accepts(contentType []string) bool {
 func checkMediaType(m string) error {
 	media, params, err := mime.ParseMediaType(m)
 	if err != nil || len(params) > 0 || !strings.Contains(media, "/") || strings.Contains(m, ";") {
-		return errors.New("is not a media type without parameters")
+		return fmt.Errorf("must be a media type without parameters, such as application/json, got %q", m)
 	}
 	return nil
 }
@@ -140,11 +140,11 @@ func tooLarge(limit int64) *apierror.Error {
 		fmt.Sprintf("The request body is larger than %d bytes.", limit))
 }
 
-// closing has the connection closed after err, since the rest of the body is not
-// read. net/http does so by itself only if http.MaxBytesReader was given its own
-// ResponseWriter, not one that wraps it. HTTP/2 has no such field (RFC 9113
+// closeConnection makes net/http close the connection after err, since the rest of the
+// body is not read. net/http does so itself only if http.MaxBytesReader was given its
+// own ResponseWriter, not one that wraps it. HTTP/2 has no Connection field (RFC 9113
 // section 8.2.2) and resets the stream.
-func closing(w http.ResponseWriter, r *http.Request, err *apierror.Error) error {
+func closeConnection(w http.ResponseWriter, r *http.Request, err *apierror.Error) error {
 	if r.ProtoMajor < 2 {
 		w.Header().Set("Connection", "close")
 	}

@@ -10,24 +10,24 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// schema is a compiled schema with all schemas that it leads to.
+// schema is a compiled schema with all schemas that it refers to.
 type schema struct {
 	root *jsonschema.Schema
 
-	// byLocation finds the schema that a violation is of, in order to tell what it
-	// asks for in words that hold nothing of the body.
+	// byLocation finds the schema of a violation, to describe its requirement
+	// without anything of the body.
 	byLocation map[string]*jsonschema.Schema
-	// ofNames are the values of propertyNames: what they look at is not a value.
-	ofNames map[*jsonschema.Schema]bool
+	// nameSchemas are the values of propertyNames: they apply to names of members.
+	nameSchemas map[*jsonschema.Schema]bool
 }
 
-// documentURL stands for the document in the compiler. It resolves relative
-// references and is read from nowhere.
+// documentURL is the URL of the document for the compiler. It resolves relative
+// references and is never read.
 const documentURL = "document:///"
 
 func compile(document []byte, reference string) (s *schema, err error) {
 	if !strings.HasPrefix(reference, "#") {
-		return nil, errors.New(`the reference does not begin with "#"`)
+		return nil, fmt.Errorf(`the reference must begin with "#", got %q`, reference)
 	}
 	// The compiler panics on some schemas that its metaschema lets pass.
 	defer func() {
@@ -58,19 +58,19 @@ func compile(document []byte, reference string) (s *schema, err error) {
 		return nil, errors.New("$schema names another draft than 2020-12")
 	}
 	s = &schema{
-		root:       root,
-		byLocation: make(map[string]*jsonschema.Schema),
-		ofNames:    make(map[*jsonschema.Schema]bool),
+		root:        root,
+		byLocation:  make(map[string]*jsonschema.Schema),
+		nameSchemas: make(map[*jsonschema.Schema]bool),
 	}
 	base, _, _ := strings.Cut(root.Location, "#")
-	if err := s.adopt(root, base+"#"); err != nil {
+	if err := s.collect(root, base+"#"); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// adopt takes a schema and all that it leads to into s.
-func (s *schema) adopt(js *jsonschema.Schema, document string) error {
+// collect adds a schema and all schemas that it refers to.
+func (s *schema) collect(js *jsonschema.Schema, document string) error {
 	if s.byLocation[js.Location] != nil {
 		return nil
 	}
@@ -87,10 +87,10 @@ func (s *schema) adopt(js *jsonschema.Schema, document string) error {
 		js.Extensions = map[string]jsonschema.ExtSchema{"uniqueItems": uniqueItems{}}
 	}
 	if js.PropertyNames != nil {
-		s.ofNames[js.PropertyNames] = true
+		s.nameSchemas[js.PropertyNames] = true
 	}
 	for _, sub := range subschemas(js) {
-		if err := s.adopt(sub, document); err != nil {
+		if err := s.collect(sub, document); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func (s *schema) adopt(js *jsonschema.Schema, document string) error {
 
 // subschemas returns the schemas that js applies to a value or to parts of it.
 func subschemas(js *jsonschema.Schema) []*jsonschema.Schema {
-	subs := inPlace(js)
+	subs := inPlaceSchemas(js)
 	one := func(sub any) {
 		if sub, ok := sub.(*jsonschema.Schema); ok && sub != nil {
 			subs = append(subs, sub)
@@ -123,9 +123,8 @@ func subschemas(js *jsonschema.Schema) []*jsonschema.Schema {
 	return subs
 }
 
-// inPlace returns the schemas that js applies to the value that it is itself
-// applied to.
-func inPlace(js *jsonschema.Schema) []*jsonschema.Schema {
+// inPlaceSchemas returns the schemas that js applies to the same value as itself.
+func inPlaceSchemas(js *jsonschema.Schema) []*jsonschema.Schema {
 	var subs []*jsonschema.Schema
 	for _, sub := range []*jsonschema.Schema{js.Ref, js.Not, js.If, js.Then, js.Else} {
 		if sub != nil {
@@ -146,11 +145,11 @@ func inPlace(js *jsonschema.Schema) []*jsonschema.Schema {
 	return subs
 }
 
-// check applies the schema to a tree of parse, and returns what is wrong in the
-// order of the pointers. An error means that it could not be applied.
+// check applies the schema to a tree of parse, and returns the problems in the order of
+// their pointers. An error means that the schema could not be applied.
 func (s *schema) check(tree any) (problems []problem, err error) {
-	// The limits on numbers keep the known panics away. One that is not known must
-	// not end the connection, nor tell the client what went wrong.
+	// The limits on numbers prevent the known panics of the validator. An unknown one
+	// must not end the connection or reveal anything to the client.
 	defer func() {
 		if r := recover(); r != nil {
 			problems, err = nil, fmt.Errorf("jsonbody: applying the schema: %v", r)

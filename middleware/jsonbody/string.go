@@ -82,7 +82,7 @@ func (p *parser) escape() (rune, *problem) {
 				return r, nil
 			}
 		}
-		return 0, &problem{whole: true, detail: "has half of a surrogate pair at offset " + strconv.Itoa(start)}
+		return 0, &problem{whole: true, detail: "has an unpaired surrogate at offset " + strconv.Itoa(start)}
 	default:
 		return 0, p.unexpected()
 	}

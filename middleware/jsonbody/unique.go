@@ -10,9 +10,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// uniqueItems takes the place of the validator's own check, which compares short
-// arrays pair by pair and long ones by a hash that a client can make collide, by
-// nesting empty arrays in different ways. This one is linear.
+// uniqueItems replaces the validator's own check, which compares short arrays pair by
+// pair, and long ones by a hash in which a client can cause collisions with nested empty
+// arrays. This one is linear.
 type uniqueItems struct{}
 
 // Validate implements jsonschema.ExtSchema.
@@ -34,7 +34,7 @@ func (uniqueItems) Validate(ctx jsonschema.ValidationContext, v any) error {
 }
 
 // appendKey appends a text that two values share if and only if they are equal as
-// JSON Schema has it (2020-12 core section 4.2.2): numbers by value, objects
+// JSON Schema defines it (2020-12 core section 4.2.2): numbers by value, objects
 // without regard to order.
 func appendKey(b []byte, v any) []byte {
 	switch v := v.(type) {
@@ -65,5 +65,5 @@ func appendKey(b []byte, v any) []byte {
 		}
 		return append(b, '}')
 	}
-	panic(fmt.Sprintf("no JSON value: %T", v))
+	panic(fmt.Sprintf("not a JSON value: %T", v))
 }

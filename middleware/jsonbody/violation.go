@@ -10,13 +10,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// problems turns a violation into what is wrong where. The texts of the validator
-// are not used: they hold values of the body and the URL of the schema.
+// problems converts a violation to problems. The texts of the validator are not used:
+// they contain values of the body and the URL of the schema.
 func (s *schema) problems(violation *jsonschema.ValidationError, tree any) []problem {
 	c := collector{schema: s, tree: tree}
 	c.collect(violation, false)
 	for i := range c.found {
-		c.found[i].pointer = bounded(c.found[i].pointer)
+		c.found[i].pointer = truncatePointer(c.found[i].pointer)
 	}
 	// The validator walks maps, in a different order each time.
 	slices.SortFunc(c.found, func(a, b problem) int {
@@ -31,27 +31,27 @@ type collector struct {
 	found  []problem
 }
 
-// collect goes down to the violations that have no other as their cause. Within
-// ofName they are about the name of a member rather than its value.
-func (c *collector) collect(v *jsonschema.ValidationError, ofName bool) {
+// collect descends to the violations without further causes. With aboutName they are
+// about the name of a member rather than its value.
+func (c *collector) collect(v *jsonschema.ValidationError, aboutName bool) {
 	js, keyword := c.schema.at(v.AbsoluteKeywordLocation)
-	ofName = ofName || c.schema.ofNames[js]
+	aboutName = aboutName || c.schema.nameSchemas[js]
 	causes := v.Causes
 	switch keyword {
 	case "anyOf", "oneOf":
-		causes = meant(v)
+		causes = relevantCauses(v)
 	case "minContains":
-		causes = nil // why each of the items is not the one
+		causes = nil // why each item does not match
 	}
 	for _, cause := range causes {
-		c.collect(cause, ofName)
+		c.collect(cause, aboutName)
 	}
 	if len(causes) > 0 {
 		return
 	}
 	pointer := instancePointer(v.InstanceLocation)
 	switch name, _, _ := strings.Cut(keyword, "/"); {
-	case ofName:
+	case aboutName:
 		c.add(pointer, "has a name that is not allowed")
 	case name == "required":
 		c.addMissing(pointer, js.Required)
@@ -60,7 +60,7 @@ func (c *collector) collect(v *jsonschema.ValidationError, ofName bool) {
 	case name == "dependentRequired" || name == "dependencies":
 		c.addMissing(pointer, dependents(js, keyword))
 	default:
-		c.add(pointer, demand(js, keyword))
+		c.add(pointer, requirement(js, keyword))
 	}
 }
 
@@ -80,15 +80,15 @@ func (c *collector) addMissing(pointer string, names []string) {
 func (c *collector) addUnknown(pointer string, js *jsonschema.Schema) {
 	object, _ := lookup(c.tree, pointer).(map[string]any)
 	for name := range object {
-		if len(described(js, name)) == 0 {
+		if len(memberSchemas(js, name)) == 0 {
 			c.add(pointer+"/"+escapePointer(name), "is not allowed")
 		}
 	}
 }
 
-// meant returns the causes in a failed choice that tell the client something: those
-// of the one alternative which accepts the type of the value, if it is only one.
-func meant(v *jsonschema.ValidationError) []*jsonschema.ValidationError {
+// relevantCauses returns the causes of a failed anyOf or oneOf that help the client: those
+// of the alternative that accepts the type of the value, if there is exactly one.
+func relevantCauses(v *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	var rest []*jsonschema.ValidationError
 	for _, cause := range v.Causes {
 		leaf := cause
@@ -107,8 +107,7 @@ func meant(v *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return rest
 }
 
-// dependents returns the names that a keyword such as dependentRequired/b asks
-// for.
+// dependents returns the names that a keyword such as dependentRequired/b requires.
 func dependents(js *jsonschema.Schema, keyword string) []string {
 	tokens := strings.Split(keyword, "/")
 	if len(tokens) < 2 {
@@ -137,8 +136,8 @@ func (s *schema) at(location string) (js *jsonschema.Schema, keyword string) {
 	return s.root, ""
 }
 
-// instancePointer makes a JSON Pointer of a location of the validator, which is
-// percent-encoded besides.
+// instancePointer converts a location of the validator, which is percent-encoded, to a
+// JSON Pointer.
 func instancePointer(location string) string {
 	tokens := strings.Split(location, "/")
 	for i, t := range tokens {

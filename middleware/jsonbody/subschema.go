@@ -2,8 +2,8 @@ package jsonbody
 
 import "github.com/santhosh-tekuri/jsonschema/v5"
 
-// alongside adds to schemas all those that they apply to the same value.
-func alongside(schemas []*jsonschema.Schema) []*jsonschema.Schema {
+// withInPlace adds to schemas all schemas that they apply to the same value.
+func withInPlace(schemas []*jsonschema.Schema) []*jsonschema.Schema {
 	var all []*jsonschema.Schema
 	seen := make(map[*jsonschema.Schema]bool)
 	var add func(js *jsonschema.Schema)
@@ -13,7 +13,7 @@ func alongside(schemas []*jsonschema.Schema) []*jsonschema.Schema {
 		}
 		seen[js] = true
 		all = append(all, js)
-		for _, sub := range inPlace(js) {
+		for _, sub := range inPlaceSchemas(js) {
 			if sub != js.Not { // says what the value is not
 				add(sub)
 			}
@@ -25,9 +25,9 @@ func alongside(schemas []*jsonschema.Schema) []*jsonschema.Schema {
 	return all
 }
 
-// described returns the schemas of js for the member of this name; none if the
-// schema leaves it open or forbids it.
-func described(js *jsonschema.Schema, name string) []*jsonschema.Schema {
+// memberSchemas returns the schemas of js for the member of this name; none if js does
+// not describe or forbids it.
+func memberSchemas(js *jsonschema.Schema, name string) []*jsonschema.Schema {
 	var subs []*jsonschema.Schema
 	if sub := js.Properties[name]; sub != nil {
 		subs = append(subs, sub)
@@ -40,11 +40,11 @@ func described(js *jsonschema.Schema, name string) []*jsonschema.Schema {
 	if len(subs) > 0 {
 		return subs
 	}
-	return otherSchemas(js)
+	return unnamedMemberSchemas(js)
 }
 
-// otherSchemas returns the schemas of js for members that it does not name.
-func otherSchemas(js *jsonschema.Schema) []*jsonschema.Schema {
+// unnamedMemberSchemas returns the schemas of js for members that it does not name.
+func unnamedMemberSchemas(js *jsonschema.Schema) []*jsonschema.Schema {
 	var subs []*jsonschema.Schema
 	if sub, ok := js.AdditionalProperties.(*jsonschema.Schema); ok {
 		subs = append(subs, sub)
@@ -55,9 +55,9 @@ func otherSchemas(js *jsonschema.Schema) []*jsonschema.Schema {
 	return subs
 }
 
-// valueSchemas returns the schemas of js for members of any name.
-func valueSchemas(js *jsonschema.Schema) []*jsonschema.Schema {
-	subs := otherSchemas(js)
+// anyMemberSchemas returns the schemas of js for members of any name.
+func anyMemberSchemas(js *jsonschema.Schema) []*jsonschema.Schema {
+	subs := unnamedMemberSchemas(js)
 	for _, sub := range js.Properties {
 		subs = append(subs, sub)
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// maxAllowed bounds the list of allowed values in a text.
+// maxAllowed is the largest number of allowed values in a text.
 const maxAllowed = 20
 
-// demand says what a keyword of a schema asks of a value, as the rest of a sentence
-// about that. The schema is public; nothing of the body is in the text.
-func demand(js *jsonschema.Schema, keyword string) string {
+// requirement says what a keyword of a schema requires of a value, as the rest of a
+// sentence about the value. It contains nothing of the body; the schema is public.
+func requirement(js *jsonschema.Schema, keyword string) string {
 	switch keyword {
 	case "":
 		return "is not allowed"
@@ -49,9 +49,11 @@ func demand(js *jsonschema.Schema, keyword string) string {
 	case "maxItems":
 		return "must have at most " + count(js.MaxItems, "item")
 	case "uniqueItems":
-		return "must not have an item twice"
-	case "minContains", "maxContains":
-		return "has too few or too many items of a kind"
+		return "must not have duplicate items"
+	case "minContains":
+		return "must have at least " + count(js.MinContains, "item") + " of the required form"
+	case "maxContains":
+		return "must have at most " + count(js.MaxContains, "item") + " of the required form"
 	case "minProperties":
 		return "must have at least " + count(js.MinProperties, "member")
 	case "maxProperties":

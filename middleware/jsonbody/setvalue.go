@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-func fillBool(dst reflect.Value, v any) *problem {
+func setBool(dst reflect.Value, v any) *problem {
 	b, ok := v.(bool)
 	if !ok {
 		return &problem{detail: "must be a boolean"}
@@ -18,7 +18,7 @@ func fillBool(dst reflect.Value, v any) *problem {
 	return nil
 }
 
-func fillString(dst reflect.Value, v any) *problem {
+func setString(dst reflect.Value, v any) *problem {
 	s, ok := v.(string)
 	if !ok {
 		return &problem{detail: "must be a string"}
@@ -27,9 +27,9 @@ func fillString(dst reflect.Value, v any) *problem {
 	return nil
 }
 
-// fillText leaves a string to its type. The error of the type is not told: it tends
-// to hold the string.
-func fillText(dst reflect.Value, v any) *problem {
+// setText passes a string to UnmarshalText. Its error is not sent to the client, since
+// it often contains the string.
+func setText(dst reflect.Value, v any) *problem {
 	s, ok := v.(string)
 	if !ok {
 		return &problem{detail: "must be a string"}
@@ -40,8 +40,8 @@ func fillText(dst reflect.Value, v any) *problem {
 	return nil
 }
 
-// fillNumber keeps the token as it was sent.
-func fillNumber(dst reflect.Value, v any) *problem {
+// setNumber keeps the token as it was sent.
+func setNumber(dst reflect.Value, v any) *problem {
 	n, ok := v.(json.Number)
 	if !ok {
 		return &problem{detail: "must be a number"}
@@ -50,7 +50,7 @@ func fillNumber(dst reflect.Value, v any) *problem {
 	return nil
 }
 
-func fillAny(dst reflect.Value, v any) *problem {
+func setAny(dst reflect.Value, v any) *problem {
 	if v == nil {
 		dst.SetZero()
 	} else {
@@ -59,7 +59,7 @@ func fillAny(dst reflect.Value, v any) *problem {
 	return nil
 }
 
-func fillInt(dst reflect.Value, v any) *problem {
+func setInt(dst reflect.Value, v any) *problem {
 	digits, p := integer(v)
 	if p != nil {
 		return p
@@ -73,7 +73,7 @@ func fillInt(dst reflect.Value, v any) *problem {
 	return nil
 }
 
-func fillUint(dst reflect.Value, v any) *problem {
+func setUint(dst reflect.Value, v any) *problem {
 	digits, p := integer(v)
 	if p != nil {
 		return p
@@ -100,7 +100,7 @@ func integer(v any) (string, *problem) {
 	return d.integer(), nil
 }
 
-func fillFloat(dst reflect.Value, v any) *problem {
+func setFloat(dst reflect.Value, v any) *problem {
 	n, ok := v.(json.Number)
 	if !ok {
 		return &problem{detail: "must be a number"}

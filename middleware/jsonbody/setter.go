@@ -14,9 +14,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// filler sets dst, of the type that it was made for, to a value of parse. It takes
-// what the type can hold without loss, and nothing else.
-type filler func(dst reflect.Value, v any) *problem
+// setter sets dst, of the type that it was made for, to a value of parse. It refuses
+// values that the type cannot hold without loss.
+type setter func(dst reflect.Value, v any) *problem
 
 var (
 	numberType = reflect.TypeFor[json.Number]()
@@ -24,58 +24,58 @@ var (
 	jsonType   = reflect.TypeFor[json.Unmarshaler]()
 )
 
-// newFiller prepares a type. The schemas are those that describe its values, and
-// outer are the struct types around it.
-func newFiller(t reflect.Type, schemas []*jsonschema.Schema, outer []reflect.Type) (filler, error) {
-	if types := misfit(t, schemas); types != nil {
-		return nil, fmt.Errorf("type %v cannot hold what the schema describes: it must be %s", t, typeNames(types))
+// newSetter returns the setter of a type. The schemas describe its values, and enclosing
+// are the struct types around it.
+func newSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []reflect.Type) (setter, error) {
+	if types := incompatible(t, schemas); types != nil {
+		return nil, fmt.Errorf("type %v cannot hold the values of the schema, which must be %s", t, typeNames(types))
 	}
-	schemas = alongside(schemas)
+	schemas = withInPlace(schemas)
 	switch {
 	case t == numberType:
-		return fillNumber, nil
+		return setNumber, nil
 	case reflect.PointerTo(t).Implements(textType):
-		return fillText, nil
+		return setText, nil
 	case reflect.PointerTo(t).Implements(jsonType):
-		return nil, fmt.Errorf("type %v reads JSON by itself, past the checks", t)
+		return nil, fmt.Errorf("type %v implements json.Unmarshaler, which would bypass the checks", t)
 	}
 	switch t.Kind() {
 	case reflect.Bool:
-		return fillBool, nil
+		return setBool, nil
 	case reflect.String:
-		return fillString, nil
+		return setString, nil
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return fillInt, nil
+		return setInt, nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return fillUint, nil
+		return setUint, nil
 	case reflect.Float64:
-		return fillFloat, nil
+		return setFloat, nil
 	case reflect.Interface:
 		if t.NumMethod() == 0 {
-			return fillAny, nil
+			return setAny, nil
 		}
 	case reflect.Pointer:
-		return newPointerFiller(t, schemas, outer)
+		return newPointerSetter(t, schemas, enclosing)
 	case reflect.Slice:
 		// encoding/json has base64 in a []byte, and an array in any other slice.
 		if t.Elem().Kind() != reflect.Uint8 {
-			return newSliceFiller(t, schemas, outer)
+			return newSliceSetter(t, schemas, enclosing)
 		}
 	case reflect.Map:
 		if t.Key().Kind() == reflect.String && !reflect.PointerTo(t.Key()).Implements(textType) {
-			return newMapFiller(t, schemas, outer)
+			return newMapSetter(t, schemas, enclosing)
 		}
 	case reflect.Struct:
-		if slices.Contains(outer, t) {
+		if slices.Contains(enclosing, t) {
 			return nil, fmt.Errorf("type %v contains itself", t)
 		}
-		return newStructFiller(t, schemas, append(slices.Clip(outer), t))
+		return newStructSetter(t, schemas, append(slices.Clip(enclosing), t))
 	}
 	return nil, fmt.Errorf("type %v is not supported", t)
 }
 
-func newPointerFiller(t reflect.Type, schemas []*jsonschema.Schema, outer []reflect.Type) (filler, error) {
-	elem, err := newFiller(t.Elem(), schemas, outer)
+func newPointerSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []reflect.Type) (setter, error) {
+	elem, err := newSetter(t.Elem(), schemas, enclosing)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +89,8 @@ func newPointerFiller(t reflect.Type, schemas []*jsonschema.Schema, outer []refl
 	}, nil
 }
 
-func newSliceFiller(t reflect.Type, schemas []*jsonschema.Schema, outer []reflect.Type) (filler, error) {
-	elem, err := newFiller(t.Elem(), itemSchemas(schemas), outer)
+func newSliceSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []reflect.Type) (setter, error) {
+	elem, err := newSetter(t.Elem(), itemSchemas(schemas), enclosing)
 	if err != nil {
 		return nil, err
 	}
@@ -106,19 +106,19 @@ func newSliceFiller(t reflect.Type, schemas []*jsonschema.Schema, outer []reflec
 		dst.Set(reflect.MakeSlice(t, len(items), len(items)))
 		for i, item := range items {
 			if p := elem(dst.Index(i), item); p != nil {
-				return p.under(strconv.Itoa(i))
+				return p.within(strconv.Itoa(i))
 			}
 		}
 		return nil
 	}, nil
 }
 
-func newMapFiller(t reflect.Type, schemas []*jsonschema.Schema, outer []reflect.Type) (filler, error) {
+func newMapSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []reflect.Type) (setter, error) {
 	var values []*jsonschema.Schema
 	for _, js := range schemas {
-		values = append(values, valueSchemas(js)...)
+		values = append(values, anyMemberSchemas(js)...)
 	}
-	elem, err := newFiller(t.Elem(), values, outer)
+	elem, err := newSetter(t.Elem(), values, enclosing)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func newMapFiller(t reflect.Type, schemas []*jsonschema.Schema, outer []reflect.
 		for _, name := range slices.Sorted(maps.Keys(members)) {
 			value := reflect.New(t.Elem()).Elem()
 			if p := elem(value, members[name]); p != nil {
-				return p.under(name)
+				return p.within(name)
 			}
 			dst.SetMapIndex(reflect.ValueOf(name).Convert(t.Key()), value)
 		}
@@ -143,11 +143,11 @@ func newMapFiller(t reflect.Type, schemas []*jsonschema.Schema, outer []reflect.
 	}, nil
 }
 
-func newStructFiller(t reflect.Type, schemas []*jsonschema.Schema, outer []reflect.Type) (filler, error) {
+func newStructSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []reflect.Type) (setter, error) {
 	type field struct {
 		index int
 		name  string
-		fill  filler
+		set   setter
 	}
 	var fields []field
 	taken := make(map[string]bool)
@@ -159,9 +159,9 @@ func newStructFiller(t reflect.Type, schemas []*jsonschema.Schema, outer []refle
 		}
 		var subs []*jsonschema.Schema
 		for _, js := range schemas {
-			subs = append(subs, described(js, name)...)
+			subs = append(subs, memberSchemas(js, name)...)
 		}
-		var fill filler
+		var set setter
 		switch {
 		case err != nil:
 		case taken[name]:
@@ -169,13 +169,13 @@ func newStructFiller(t reflect.Type, schemas []*jsonschema.Schema, outer []refle
 		case len(subs) == 0:
 			err = fmt.Errorf("the schema does not describe a member %q", name)
 		default:
-			fill, err = newFiller(f.Type, subs, outer)
+			set, err = newSetter(f.Type, subs, enclosing)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("field %s: %w", f.Name, err)
 		}
 		taken[name] = true
-		fields = append(fields, field{i, name, fill})
+		fields = append(fields, field{i, name, set})
 	}
 	return func(dst reflect.Value, v any) *problem {
 		members, ok := v.(map[string]any)
@@ -187,16 +187,16 @@ func newStructFiller(t reflect.Type, schemas []*jsonschema.Schema, outer []refle
 			if !ok {
 				continue
 			}
-			if p := f.fill(dst.Field(f.index), value); p != nil {
-				return p.under(f.name)
+			if p := f.set(dst.Field(f.index), value); p != nil {
+				return p.within(f.name)
 			}
 		}
 		return nil
 	}, nil
 }
 
-// memberName returns which member a field holds. Options of the tag that change how
-// a value is written are none for reading, except for string.
+// memberName returns the name of the member that a field is for. Options of the tag apply
+// to encoding only, except for string.
 func memberName(f reflect.StructField) (name string, skip bool, err error) {
 	tag, tagged := f.Tag.Lookup("json")
 	if tag == "-" || !f.IsExported() && !f.Anonymous {

@@ -7,42 +7,43 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// misfit returns the types of JSON that the first of schemas demands, if no value
-// that any of schemas allows fits into t; nil if some may, or if there is no schema.
-func misfit(t reflect.Type, schemas []*jsonschema.Schema) (types []string) {
+// incompatible returns the JSON types that the first of schemas requires if t can hold no
+// value that any of schemas allows. It returns nil if t may hold one, and without
+// schemas.
+func incompatible(t reflect.Type, schemas []*jsonschema.Schema) (types []string) {
 	for _, js := range schemas {
-		demanded := foreign(t, js, make(map[*jsonschema.Schema]bool))
-		if demanded == nil {
+		required := requiredTypes(t, js, make(map[*jsonschema.Schema]bool))
+		if required == nil {
 			return nil
 		}
 		if types == nil {
-			types = demanded
+			types = required
 		}
 	}
 	return types
 }
 
-// foreign returns the types that js demands if t can hold none of them. It looks
-// only where a demand holds for every value: in js, $ref and allOf.
-func foreign(t reflect.Type, js *jsonschema.Schema, seen map[*jsonschema.Schema]bool) []string {
+// requiredTypes returns the JSON types that js requires if t can hold none of them. It
+// looks only where the type is required of every value: in js, $ref and allOf.
+func requiredTypes(t reflect.Type, js *jsonschema.Schema, seen map[*jsonschema.Schema]bool) []string {
 	if js == nil || seen[js] {
 		return nil
 	}
 	seen[js] = true
-	if len(js.Types) > 0 && !slices.ContainsFunc(js.Types, func(name string) bool { return holds(t, name) }) {
+	if len(js.Types) > 0 && !slices.ContainsFunc(js.Types, func(name string) bool { return canHold(t, name) }) {
 		return js.Types
 	}
 	for _, sub := range append([]*jsonschema.Schema{js.Ref}, js.AllOf...) {
-		if types := foreign(t, sub, seen); types != nil {
+		if types := requiredTypes(t, sub, seen); types != nil {
 			return types
 		}
 	}
 	return nil
 }
 
-// holds reports whether some value of a type of JSON may fit into t. What becomes
-// of null, and of types that are not supported, is decided elsewhere.
-func holds(t reflect.Type, name string) bool {
+// canHold reports whether t can hold a value of a JSON type. Null and unsupported Go
+// types are checked elsewhere.
+func canHold(t reflect.Type, name string) bool {
 	switch {
 	case name == "null":
 		return true
@@ -53,7 +54,7 @@ func holds(t reflect.Type, name string) bool {
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return holds(t.Elem(), name)
+		return canHold(t.Elem(), name)
 	case reflect.Bool:
 		return name == "boolean"
 	case reflect.String:

@@ -14,7 +14,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/jsonbody"
 )
 
-// everything has a field of each type that can be filled.
+// everything has a field of each type that can be set.
 type everything struct {
 	Bool    bool               `json:"bool"`
 	String  string             `json:"string"`
@@ -47,7 +47,7 @@ const openSchema = `{"properties": {
 	"structs": {"items": {"properties": {"b": {"$ref": "#/$defs/b"}}}}, "Untagged": {}
 }, "$defs": {"b": {"allOf": [{"properties": {"C": {}}}]}}}`
 
-func TestFill(t *testing.T) {
+func TestSetters(t *testing.T) {
 	body := bodyOf[everything](t, openSchema, jsonbody.Options{})
 	seven := 7
 	for _, tt := range []struct {
@@ -106,7 +106,7 @@ func TestFill(t *testing.T) {
 var intRange = fmt.Sprintf("must be from %d to %d", math.MinInt, math.MaxInt)
 
 // The schema asks nothing here: what the type cannot hold exactly is refused anyway.
-func TestFillRefusesWhatTheTypeCannotHold(t *testing.T) {
+func TestSettersRefuseWhatTheTypeCannotHold(t *testing.T) {
 	body := bodyOf[everything](t, openSchema, jsonbody.Options{})
 	for _, tt := range []struct{ text, pointer, detail string }{
 		{`null`, "", "must be an object"},
@@ -185,8 +185,8 @@ func TestNewRefusesTypes(t *testing.T) {
 		{"function", newOf[struct{ A func() }](schema), "field A: type func() is not supported"},
 		{"interface with methods", newOf[struct{ A error }](schema), "field A: type error is not supported"},
 		{"map by integer", newOf[struct{ A map[int]string }](schema), "field A: type map[int]string is not supported"},
-		{"raw JSON", newOf[struct{ A json.RawMessage }](schema), "field A: type json.RawMessage reads JSON by itself"},
-		{"own reader of JSON", newOf[struct{ A *custom }](schema), "field A: type jsonbody_test.custom reads JSON by itself"},
+		{"raw JSON", newOf[struct{ A json.RawMessage }](schema), "field A: type json.RawMessage implements json.Unmarshaler"},
+		{"own reader of JSON", newOf[struct{ A *custom }](schema), "field A: type jsonbody_test.custom implements json.Unmarshaler"},
 		{"recursive", newOf[recursive](schema), "field Next: type jsonbody_test.recursive contains itself"},
 		{"embedded", newOf[struct{ embedded }](schema), "field embedded: is embedded and not exported"},
 		{"embedded, exported", newOf[struct{ time.Location }](schema), "field Location: is embedded without a name"},
@@ -231,7 +231,7 @@ func TestNewRefusesTypesThatNoValueFits(t *testing.T) {
 		new  func() error
 		want string
 	}{
-		{"integer for a string", newOf[struct{ A int }](`{"properties":{"A":{"type":"string"}}}`), "field A: type int cannot hold what the schema describes: it must be a string"},
+		{"integer for a string", newOf[struct{ A int }](`{"properties":{"A":{"type":"string"}}}`), "field A: type int cannot hold the values of the schema, which must be a string"},
 		{"string for an integer", newOf[struct{ A string }](`{"properties":{"A":{"type":["integer","boolean"]}}}`), "field A: type string cannot hold"},
 		{"pointer", newOf[struct{ A *bool }](`{"properties":{"A":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"array"}}}`), "field A: type *bool cannot hold"},
 		{"text", newOf[struct{ A time.Time }](`{"properties":{"A":{"type":"integer"}}}`), "field A: type time.Time cannot hold"},
