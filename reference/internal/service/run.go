@@ -15,8 +15,10 @@ import (
 // Options are what [Run] needs beside the settings.
 type Options struct {
 	Logger *slog.Logger
-	LogErr func() error // tells readiness whether the log can be written; nil: it always can
-	Notice io.Writer    // gets the first key, for the person who starts the server
+	LogErr func() error // returns an error for readiness if the log cannot be written; nil: it always can
+	Notice io.Writer    // gets the first key, which must not be in the log
+
+	redisBudget time.Duration // zero: defaultRedisBudget
 }
 
 // adminDrain is how long the admin listener waits for its own requests, such as

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -20,26 +19,19 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/config"
 )
 
-const (
-	// redisBudget is how long a request waits for Redis before it is decided
-	// without.
-	redisBudget = 250 * time.Millisecond
-	// redisTimeout bounds every step of a call of Redis.
-	redisTimeout = 200 * time.Millisecond
-)
+// defaultRedisBudget is how long a request waits for a decision of Redis.
+const defaultRedisBudget = 250 * time.Millisecond
 
-// openShared opens the engine that all servers with this Redis share. It starts
-// without Redis as well, in the mode that the settings have for that, and logs why.
+// openShared opens the engine that all servers with this Redis share. If Redis cannot
+// be used, it logs why and starts in the mode that on_redis_failure sets.
 func (s *state) openShared(ctx context.Context, c *config.Config) (*shared, error) {
-	// The client would write a line of its own to standard error for each failed
-	// attempt to connect. Failures are logged by logChange.
-	logging.Disable()
-	client, err := redisClient(c.Redis)
+	redis.SetLogger(&redisLog{logger: s.logger}) // otherwise it writes to standard error
+	client, err := redisClient(c.Redis, s.redisBudget)
 	if err != nil {
 		return nil, SettingError{c.Errorf("redis", "%v", err)}
 	}
 	s.closers = append(s.closers, client)
-	primary, err := redislimit.New(client, redislimit.Options{Prefix: "petstore"})
+	primary, err := redislimit.New(client, redislimit.Options{Prefix: "petstore", Logger: s.logger})
 	if err != nil {
 		return nil, err
 	}
@@ -48,36 +40,38 @@ func (s *state) openShared(ctx context.Context, c *config.Config) (*shared, erro
 		return nil, err
 	}
 	mode := c.OnFailure
-	limiter, err := failover.New(primary, mode, failover.Options{Local: local, Budget: redisBudget, OnChange: func(change failover.Change) {
+	limiter, err := failover.New(primary, mode, failover.Options{Local: local, Budget: s.redisBudget, OnChange: func(change failover.Change) {
 		logChange(s.logger, mode, change)
 	}})
 	if err != nil {
 		return nil, err
 	}
 	s.closers = append(s.closers, unmerged{limiter})
-	sh := &shared{limiter, primary}
+	sh := &shared{limiter, primary, s.redisBudget}
 	if err := sh.probe(ctx); err != nil {
 		logFailure(s.logger, mode, err)
 	}
 	return sh, nil
 }
 
-// unmerged explains the error of closing an engine while Redis does not answer.
+// unmerged explains the error of Close while Redis does not answer.
 type unmerged struct{ *failover.Limiter }
 
 func (u unmerged) Close() error {
 	if err := u.Limiter.Close(); err != nil {
-		return fmt.Errorf("requests admitted while Redis could not be used are not counted in Redis: %w", err)
+		return fmt.Errorf("cannot count in Redis the requests that were admitted without it: %w", err)
 	}
 	return nil
 }
 
-// redisClient returns a client of one server, or of a cluster if there are
-// several addresses.
-func redisClient(urls []string) (redis.UniversalClient, error) {
+// redisClient returns a client of one server, or of a cluster if there are several
+// addresses. A request waits for it for at most budget, so each step of a call has
+// less.
+func redisClient(urls []string, budget time.Duration) (redis.UniversalClient, error) {
+	timeout := budget * 4 / 5
 	all := &redis.UniversalOptions{
-		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
-		DialerRetries: 1, MaxRetries: -1, // the circuit breaker knows better when to try again
+		DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout,
+		DialerRetries: 1, MaxRetries: -1, // the circuit breaker decides when to try again
 	}
 	for i, url := range urls {
 		one, err := redis.ParseURL(url)
@@ -91,12 +85,12 @@ func redisClient(urls []string) (redis.UniversalClient, error) {
 		}
 	}
 	if len(urls) > 1 && all.DB != 0 {
-		return nil, errors.New("a cluster has no numbered databases; leave the number out")
+		return nil, errors.New("a cluster has no numbered databases; remove the number")
 	}
 	return redis.NewUniversalClient(all), nil
 }
 
-// withoutURL keeps the password, which errors about URLs repeat, out of messages.
+// withoutURL returns the innermost error: the others repeat the URL and its password.
 func withoutURL(err error) error {
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
@@ -119,10 +113,11 @@ func logFailure(logger *slog.Logger, mode failover.Mode, cause error) {
 		slog.String("limits", mode.String()), slog.Any("error", cause))
 }
 
-// shared is the engine that all servers with one Redis share.
+// shared is an engine that all servers with the same Redis share.
 type shared struct {
 	*failover.Limiter
 	primary *redislimit.Limiter
+	budget  time.Duration // of a probe
 }
 
 var (
@@ -144,29 +139,29 @@ func (s *shared) Unban(ctx context.Context, subject string) (bool, error) {
 	return unbanned, err
 }
 
-// probeSubject is the subject that package failover probes the primary with, too.
+// probeSubject is the subject with which package failover probes the primary too.
 const probeSubject = "failover:probe"
 
-// probePlan is the plan of a probe. Its key lasts no longer than it must.
+// probePlan is the plan of a probe. Its window is short, so that its key expires soon.
 var probePlan = ratelimit.MustPlan("probe", ratelimit.Penalty{}, ratelimit.Quota{Limit: ratelimit.MaxLimit, Window: time.Second})
 
-// probe asks Redis for a decision, since a Redis that is full or refuses the script
-// still answers a PING.
+// probe asks Redis for a decision. A Redis that is full or refuses the script still
+// answers PING.
 func (s *shared) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, redisBudget)
+	ctx, cancel := context.WithTimeout(ctx, s.budget)
 	defer cancel()
 	_, err := s.primary.Take(ctx, probeSubject, probePlan, 1)
 	return err
 }
 
-// err is the check of readiness: a server that limits by itself is as good as any
-// other that cannot reach Redis. It does not wait for requests to fail first.
+// err is the check of readiness. It probes Redis, so that it reports a failure before
+// any request has failed.
 func (s *shared) err(ctx context.Context) error {
 	if err := s.probe(ctx); err != nil {
 		return failing(err, s.Mode())
 	}
 	if s.Circuit() != failover.CircuitClosed {
-		return fmt.Errorf("the shared engine, Redis, answers again and is about to be used; until then on_redis_failure: %v is in force", s.Mode())
+		return fmt.Errorf("Redis answers again and will be used shortly; until then on_redis_failure: %v is in force", s.Mode())
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -23,8 +24,10 @@ type state struct {
 	limiter limiter
 	uses    *persist.DeprecatedUse
 	saver   *persist.Saver
-	shared  *shared     // nil: limits are kept in this process
+	shared  *shared     // nil: usage is counted in this process
 	closers []io.Closer // in the order in which they were opened
+
+	redisBudget time.Duration
 }
 
 // A limiter is what an engine has to be able to do.
@@ -35,7 +38,11 @@ type limiter interface {
 
 // open opens everything that is kept.
 func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *state, err error) {
-	s := &state{logger: o.Logger, uses: persist.NewDeprecatedUse(time.Now)}
+	s := &state{
+		logger:      o.Logger,
+		uses:        persist.NewDeprecatedUse(time.Now),
+		redisBudget: cmp.Or(o.redisBudget, defaultRedisBudget),
+	}
 	defer func() {
 		if err != nil {
 			s.close()
