@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// certificateAge is for how long the files are not looked at again.
+// certificateAge is the time between two checks of the files.
 const certificateAge = time.Second
 
-// certificate is a certificate that follows its files. They are looked at when a
-// client comes, so that there is no goroutine to end, and files that are replaced
-// through symbolic links are seen too.
+// certificate is a certificate that is reloaded when its files change. The files are
+// checked at a handshake: that needs no goroutine, and sees files that are replaced
+// through symbolic links.
 type certificate struct {
 	certFile, keyFile string
 	logger            *slog.Logger
@@ -23,9 +23,9 @@ type certificate struct {
 	current           atomic.Pointer[tls.Certificate]
 
 	mu        sync.Mutex
-	looked    time.Time // when the files were looked at last
+	checked   time.Time // when the files were last checked
 	loaded    stamps    // of the files that current is from
-	complaint string    // what was logged last about files that are no good
+	lastError string    // the last error that was logged
 }
 
 func loadCertificate(certFile, keyFile string, logger *slog.Logger) (*certificate, error) {
@@ -38,36 +38,36 @@ func loadCertificate(certFile, keyFile string, logger *slog.Logger) (*certificat
 
 // get is for [tls.Config.GetCertificate].
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if c.mu.TryLock() { // another handshake is looking otherwise
-		if now := c.now(); now.Sub(c.looked) >= certificateAge {
-			c.looked = now
-			c.follow()
+	if c.mu.TryLock() { // otherwise another handshake checks
+		if now := c.now(); now.Sub(c.checked) >= certificateAge {
+			c.checked = now
+			c.reload()
 		}
 		c.mu.Unlock()
 	}
 	return c.current.Load(), nil
 }
 
-// follow loads the files if they have changed. While they are replaced one after
-// the other they do not fit together; then it is tried again the next time.
-func (c *certificate) follow() {
+// reload loads the files if they have changed. While they are replaced one after the
+// other they do not match; the next check tries again.
+func (c *certificate) reload() {
 	s, err := stampsOf(c.certFile, c.keyFile)
 	if err == nil && s.equal(c.loaded) {
 		return
 	}
 	if err = c.load(); err == nil {
-		c.complaint = ""
-		c.logger.Info("certificate replaced", slog.String("file", c.certFile))
+		c.lastError = ""
+		c.logger.Info("loaded the new certificate", slog.String("file", c.certFile))
 		return
 	}
-	if text := err.Error(); text != c.complaint { // not once a second
-		c.complaint = text
-		c.logger.Error("new certificate refused, the old one stays", slog.Any("error", err))
+	if text := err.Error(); text != c.lastError { // not once a second
+		c.lastError = text
+		c.logger.Error("cannot load the new certificate; the old one stays in use", slog.Any("error", err))
 	}
 }
 
 func (c *certificate) load() error {
-	// Taken before the files are read: a change in between is seen the next time.
+	// Taken before the files are read, so that the next check sees a later change.
 	s, err := stampsOf(c.certFile, c.keyFile)
 	if err != nil {
 		return fmt.Errorf("certificate: %w", err)
@@ -81,7 +81,7 @@ func (c *certificate) load() error {
 	return nil
 }
 
-// stamps tell whether files are the same as before.
+// stamps identify versions of the files.
 type stamps []os.FileInfo
 
 func stampsOf(files ...string) (stamps, error) {

@@ -7,15 +7,15 @@ import (
 	"log/slog"
 )
 
-// newErrorLog returns the log that net/http writes to, as lines of logger.
+// newErrorLog returns a log for net/http that writes to logger.
 func newErrorLog(logger *slog.Logger) *log.Logger {
 	return log.New(errorLog{logger}, "", 0)
 }
 
 type errorLog struct{ logger *slog.Logger }
 
-// Write takes one message. Failed handshakes are what scanners do all day, and
-// say nothing about this server.
+// Write logs one message. Failed TLS handshakes are at level Debug: scanners cause them
+// all day.
 func (l errorLog) Write(message []byte) (int, error) {
 	level := slog.LevelWarn
 	if bytes.HasPrefix(message, []byte("http: TLS handshake error")) {

@@ -9,17 +9,17 @@ import (
 )
 
 // A framing looks for requests with both Content-Length and Transfer-Encoding in
-// what a client sends. After such a request the connection must be closed, because
-// a proxy in front may have seen its end elsewhere (RFC 9112 section 6.1). net/http
-// removes Content-Length from such a request before any handler sees it, and keeps
-// the connection open.
+// the bytes of a client. After such a request the connection must be closed, because a
+// proxy in front may have read a different end of it (RFC 9112 section 6.1). net/http
+// removes Content-Length from such a request before a handler sees it, and keeps the
+// connection open.
 //
-// It reads lines and knows nothing of bodies, so that it cannot disagree with
-// net/http about where a request ends: it misses no header section. A body with
-// lines like those closes a connection that need not be, which does no harm.
+// It reads lines and does not know where bodies begin. So it cannot disagree with
+// net/http about the end of a request, and it misses no header section. A body with
+// such lines closes a connection unnecessarily, which does no harm.
 type framing struct {
 	line     [len(transferEncoding)]byte // the beginning of the line, in lower case
-	n        int                         // bytes of it, up to one more than there is room for
+	n        int                         // length of the line, at most one more than len(line)
 	chunked  bool                        // Transfer-Encoding since the last empty line
 	measured bool                        // Content-Length since the last empty line
 
@@ -35,7 +35,7 @@ const (
 // scan takes the next bytes that the client sent.
 func (f *framing) scan(p []byte) {
 	for len(p) > 0 {
-		if f.n > len(f.line) { // nothing more to learn from this line
+		if f.n > len(f.line) { // the rest of the line does not matter
 			end := bytes.IndexByte(p, '\n')
 			if end < 0 {
 				return
@@ -89,13 +89,13 @@ type framingKey struct{}
 
 // withFraming is for [http.Server.ConnContext].
 func withFraming(ctx context.Context, c net.Conn) context.Context {
-	if limited, ok := c.(*limitedConn); ok { // and not in TLS
+	if limited, ok := c.(*limitedConn); ok { // not in TLS
 		return context.WithValue(ctx, framingKey{}, &limited.framing)
 	}
 	return ctx
 }
 
-// closeAmbiguous closes the connection after a request whose end can be disputed.
+// closeAmbiguous closes the connection after a request with an ambiguous end.
 func closeAmbiguous(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f, ok := r.Context().Value(framingKey{}).(*framing); ok && f.mustClose(r) {

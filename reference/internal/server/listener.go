@@ -18,10 +18,10 @@ type limitListener struct {
 	net.Listener
 	proxies         []netip.Prefix
 	max, perNetwork int
-	plain           bool   // HTTP without TLS: what is read can be looked at
+	plain           bool   // HTTP without TLS: connections look for framing
 	evicted         *tally // connections closed to make room
 	waiting         *tally // connections that had to wait because every other one was busy
-	refused         *tally // connections over the share of their network
+	refused         *tally // connections over the limit of their network
 
 	room   chan struct{} // holds an element if a connection became idle or closed
 	closed chan struct{}
@@ -39,11 +39,11 @@ func newLimitListener(l net.Listener, o Options) *limitListener {
 		proxies:  o.TrustedProxies,
 		max:      o.MaxConns, perNetwork: o.MaxConnsPerNetwork,
 		plain: o.CertFile == "",
-		evicted: newTally(o.Logger, "connections closed to make room for new ones: the ones idle for longest",
+		evicted: newTally(o.Logger, "closed the connections that were idle for longest, to accept new ones",
 			"max_connections", o.MaxConns),
-		waiting: newTally(o.Logger, "new connections had to wait: every open connection has a request running",
+		waiting: newTally(o.Logger, "new connections had to wait, because every open connection has a running request",
 			"max_connections", o.MaxConns),
-		refused: newTally(o.Logger, "connections refused: too many from their network",
+		refused: newTally(o.Logger, "refused connections, because their network has too many",
 			"max_connections_per_network", o.MaxConnsPerNetwork),
 		room:     make(chan struct{}, 1),
 		closed:   make(chan struct{}),
@@ -51,8 +51,8 @@ func newLimitListener(l net.Listener, o Options) *limitListener {
 	}
 }
 
-// Accept accepts the connection first and then makes room for it, so that an idle
-// connection is closed only when another one is there to take its place.
+// Accept accepts a connection first and then makes room for it, so that an idle
+// connection is closed only when another one needs its place.
 func (l *limitListener) Accept() (net.Conn, error) {
 	for {
 		raw, err := l.Listener.Accept()
@@ -74,7 +74,7 @@ func (l *limitListener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts c, unless its network has its share.
+// admit counts c. It returns false if the network of c has reached its limit.
 func (l *limitListener) admit(c net.Conn) (*limitedConn, bool) {
 	network := l.networkOf(c)
 	l.mu.Lock()
@@ -89,8 +89,8 @@ func (l *limitListener) admit(c net.Conn) (*limitedConn, bool) {
 	return &limitedConn{Conn: c, listener: l, network: network}, true
 }
 
-// networkOf returns the network that c is counted for. It is zero for clients on
-// this machine and for trusted proxies, which are not limited by network.
+// networkOf returns the network of c, or zero if c is not limited by network: clients
+// on this machine and trusted proxies.
 func (l *limitListener) networkOf(c net.Conn) netip.Prefix {
 	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
 	if !ok {
@@ -103,8 +103,8 @@ func (l *limitListener) networkOf(c net.Conn) netip.Prefix {
 	return clientip.Network(addr)
 }
 
-// makeRoom closes idle connections until no more are open than there may be. It
-// waits while there is no idle one, and returns false if the listener is closed.
+// makeRoom closes idle connections until at most max are open. It waits while no
+// connection is idle, and returns false if the listener is closed.
 func (l *limitListener) makeRoom() bool {
 	for waited := false; ; waited = true {
 		c, full := l.longestIdle()
@@ -127,8 +127,8 @@ func (l *limitListener) makeRoom() bool {
 	}
 }
 
-// longestIdle takes the connection that has been idle for longest from the list if
-// there are too many. It returns nil if none is idle.
+// longestIdle removes the connection that has been idle for longest from the list, if
+// too many are open. It returns nil if no connection is idle.
 func (l *limitListener) longestIdle() (c *limitedConn, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,7 +171,7 @@ func (l *limitListener) markIdle(c *limitedConn) {
 	l.signalRoom()
 }
 
-// removeIdle needs l.mu.
+// removeIdle is called with l.mu held.
 func (l *limitListener) removeIdle(c *limitedConn) {
 	if c.idle != nil {
 		l.idle.Remove(c.idle)
@@ -198,7 +198,7 @@ func (l *limitListener) release(c *limitedConn) {
 func (l *limitListener) signalRoom() {
 	select {
 	case l.room <- struct{}{}:
-	default: // one signal is enough: only Accept waits for it
+	default: // one signal is enough, because only Accept waits for it
 	}
 }
 
@@ -212,14 +212,13 @@ func (l *limitListener) Close() error {
 	return l.Listener.Close()
 }
 
-// limitedConn gives its place back when it is closed, which may happen more than
-// once.
+// limitedConn releases its place when it is closed, which may happen more than once.
 type limitedConn struct {
 	net.Conn
 	listener *limitListener
 	network  netip.Prefix // zero: not counted for a network
 
-	framing framing // of what is read; used only without TLS
+	framing framing // of the bytes read; used only without TLS
 
 	idle     *list.Element // nil: a request is running; guarded by listener.mu
 	released bool          // guarded by listener.mu

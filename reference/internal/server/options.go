@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Options holds what [New] can do without. The zero value works.
+// Options are optional settings. The zero value works.
 type Options struct {
 	// CertFile and KeyFile hold the certificate, with its chain, and its key in
-	// PEM. Both or neither; with them the server speaks TLS 1.2 and up, and HTTP/2.
-	// When the files change, connections from then on have the new certificate, if
-	// it is good; otherwise they keep the old one, and the log says why.
+	// PEM. Set both or neither. With them the server speaks TLS 1.2 or newer, and
+	// HTTP/2. When the files change, new connections get the new certificate. If it
+	// is invalid, they get the old one, and the log says why.
 	CertFile, KeyFile string
 
 	// TrustedProxies are the reverse proxies in front of the server. Naming them
@@ -21,8 +21,8 @@ type Options struct {
 	// are not limited by network.
 	TrustedProxies []netip.Prefix
 
-	// PlainHTTP allows plain HTTP on an address that is not loopback all the same:
-	// for a handler that takes no API keys, on a network that is private.
+	// PlainHTTP also allows plain HTTP on an address that is not loopback: for a
+	// handler without API keys on a private network.
 	PlainHTTP bool
 
 	// MaxConns is the largest number of open connections. For one more, the
@@ -31,9 +31,9 @@ type Options struct {
 	// process may not open as many files, and logs that. Zero: 8192.
 	MaxConns int
 
-	// MaxConnsPerNetwork is how many of them an IPv4 address or an IPv6 /64 may
-	// have. Those beyond it are closed at once. Clients on a loopback address and
-	// trusted proxies are exempt. Zero: 256.
+	// MaxConnsPerNetwork is the largest number of open connections from one IPv4
+	// address or IPv6 /64. Further ones are closed at once. Clients on a loopback
+	// address and trusted proxies are exempt. Zero: 256.
 	MaxConnsPerNetwork int
 
 	ReadHeaderTimeout time.Duration // for the header section; zero: 5s
@@ -47,38 +47,38 @@ type Options struct {
 	// in HTTP/2); idle connections stay open. Zero: listeners close at once.
 	DrainDelay time.Duration
 
-	// DrainTimeout is for how long it then waits for running requests. Zero: 25s.
+	// DrainTimeout is how long it then waits for running requests. Zero: 25s.
 	DrainTimeout time.Duration
 
 	// OnReady is called by Serve once [Server.Ready] reports true. It may be nil.
 	OnReady func()
 
-	// Logger gets what goes wrong outside of the handler. Nil: slog.Default.
+	// Logger gets errors outside of the handler. Nil: slog.Default.
 	Logger *slog.Logger
 }
 
 func (o Options) validate() error {
 	switch {
 	case o.CertFile == "" && o.KeyFile != "":
-		return errors.New("server: Options.CertFile: is empty while KeyFile is not")
+		return errors.New("server: Options.CertFile must be set with KeyFile, got none")
 	case o.CertFile != "" && o.KeyFile == "":
-		return errors.New("server: Options.KeyFile: is empty while CertFile is not")
+		return errors.New("server: Options.KeyFile must be set with CertFile, got none")
 	case o.MaxConns < 0:
-		return fmt.Errorf("server: Options.MaxConns: %d is negative", o.MaxConns)
+		return fmt.Errorf("server: Options.MaxConns must not be negative, got %d", o.MaxConns)
 	case o.MaxConnsPerNetwork < 0:
-		return fmt.Errorf("server: Options.MaxConnsPerNetwork: %d is negative", o.MaxConnsPerNetwork)
+		return fmt.Errorf("server: Options.MaxConnsPerNetwork must not be negative, got %d", o.MaxConnsPerNetwork)
 	}
 	for name, d := range map[string]time.Duration{
 		"ReadHeaderTimeout": o.ReadHeaderTimeout, "ReadTimeout": o.ReadTimeout, "WriteTimeout": o.WriteTimeout,
 		"IdleTimeout": o.IdleTimeout, "DrainDelay": o.DrainDelay, "DrainTimeout": o.DrainTimeout,
 	} {
 		if d < 0 {
-			return fmt.Errorf("server: Options.%s: %v is negative", name, d)
+			return fmt.Errorf("server: Options.%s must not be negative, got %v", name, d)
 		}
 	}
 	for i, p := range o.TrustedProxies {
 		if !p.IsValid() {
-			return fmt.Errorf("server: Options.TrustedProxies[%d]: is not valid", i)
+			return fmt.Errorf("server: Options.TrustedProxies[%d] must be a network, got the zero Prefix", i)
 		}
 	}
 	return nil

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// maxHeader bounds the header section with the request line. It leaves room for
-// the handler to see targets that it answers with 414, which net/http does not.
+// maxHeader bounds the header section with the request line. It is large enough for
+// targets that the handler answers with 414, which net/http does not do.
 const maxHeader = 64 << 10
 
 // maxStreams bounds the requests that run at once on one HTTP/2 connection.
@@ -26,11 +26,11 @@ type Server struct {
 	cert    *certificate // nil without TLS
 	ready   atomic.Bool
 
-	draining atomic.Bool // responses close their connections
+	draining atomic.Bool // responses close their connection
 }
 
-// New returns a server of handler. It reads the certificate, so that a mistake
-// shows before anything is served.
+// New returns a server of handler. It reads the certificate, so that an error in it is
+// found before anything is served.
 func New(handler http.Handler, o Options) (*Server, error) {
 	if handler == nil {
 		return nil, errors.New("server: handler is nil")
@@ -39,7 +39,7 @@ func New(handler http.Handler, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{handler: handler, options: o.withDefaults()}
-	s.fitOpenFiles()
+	s.limitToOpenFiles()
 	if o.CertFile != "" {
 		var err error
 		if s.cert, err = loadCertificate(o.CertFile, o.KeyFile, s.options.Logger); err != nil {
@@ -49,32 +49,33 @@ func New(handler http.Handler, o Options) (*Server, error) {
 	return s, nil
 }
 
-// spareFiles is how many open files are kept for other things than connections,
+// reservedFiles is how many open files are reserved for other uses than connections,
 // such as the database.
-const spareFiles = 128
+const reservedFiles = 128
 
-// fitOpenFiles lowers MaxConns to what the process may open. Otherwise Accept would
-// fail before the limit is reached, and no idle connection would make room.
-func (s *Server) fitOpenFiles() {
-	fit := max(openFiles()-spareFiles, 1)
-	if s.options.MaxConns <= fit {
+// limitToOpenFiles lowers MaxConns to the open files that the process may have.
+// Otherwise Accept would fail before MaxConns is reached, and no idle connection would
+// be closed.
+func (s *Server) limitToOpenFiles() {
+	most := max(openFiles()-reservedFiles, 1)
+	if s.options.MaxConns <= most {
 		return
 	}
-	s.options.Logger.Warn("fewer connections than configured: the process may not open enough files; raise its limit (ulimit -n)",
-		slog.String("setting", "max_connections"), slog.Int("configured", s.options.MaxConns), slog.Int("limit", fit))
-	s.options.MaxConns = fit
+	s.options.Logger.Warn("lowered the limit on connections, because the process may not open enough files; raise ulimit -n",
+		slog.String("setting", "max_connections"), slog.Int("configured", s.options.MaxConns), slog.Int("limit", most))
+	s.options.MaxConns = most
 }
 
 // Ready reports whether the server serves and is not draining.
 func (s *Server) Ready() bool { return s.ready.Load() }
 
-// Serve serves connections of l until ctx ends, and then until the requests under
-// way are answered. It closes l, and returns nil if none of them was cut off. A
-// request's context does not end with ctx, but when its time to end is over.
+// Serve serves connections of l until ctx ends, and then until running requests are
+// answered. It closes l, and returns nil if no request was cut off. The context of a
+// request does not end with ctx, but when the drain timeout ends.
 //
-// A server without TLS and without trusted proxies is refused a listener that is
-// not on loopback, unless [Options.PlainHTTP] allows it: bearer tokens must not
-// travel in the clear (RFC 6750 section 5.3).
+// A server without TLS and without trusted proxies refuses a listener that is not on
+// loopback, unless [Options.PlainHTTP] allows it: bearer tokens must not be sent
+// unencrypted (RFC 6750 section 5.3).
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if err := s.checkExposure(l.Addr()); err != nil {
 		l.Close()
@@ -110,12 +111,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return s.drain(hs, ended)
 }
 
-// drain ends hs, which is still accepting connections.
+// drain shuts hs down, which still accepts connections.
 func (s *Server) drain(hs *http.Server, ended <-chan error) error {
 	s.ready.Store(false)
 	if s.options.DrainDelay > 0 {
-		// SetKeepAlivesEnabled would cut idle connections now, when load balancers
-		// still send requests on them. Instead every response announces the end.
+		// SetKeepAlivesEnabled would close idle connections now, while load balancers
+		// still send requests on them. Instead every response closes its connection.
 		s.draining.Store(true)
 		select {
 		case <-time.After(s.options.DrainDelay):
@@ -126,14 +127,14 @@ func (s *Server) drain(hs *http.Server, ended <-chan error) error {
 	defer cancel()
 	if err := hs.Shutdown(ctx); err != nil {
 		hs.Close()
-		return fmt.Errorf("server: requests were cut off after %v: %w", s.options.DrainTimeout, err)
+		return fmt.Errorf("server: requests still ran after %v and were cut off: %w", s.options.DrainTimeout, err)
 	}
 	return nil
 }
 
-// announceEnd has responses say that their connection closes, once the server
-// drains. net/http makes a GOAWAY of that field in HTTP/2.
-func (s *Server) announceEnd(next http.Handler) http.Handler {
+// closeWhileDraining makes responses close their connection while the server drains.
+// In HTTP/2, net/http sends GOAWAY for this field.
+func (s *Server) closeWhileDraining(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.draining.Load() {
 			w.Header().Set("Connection", "close")
@@ -144,8 +145,8 @@ func (s *Server) announceEnd(next http.Handler) http.Handler {
 
 func (s *Server) httpServer(base context.Context) *http.Server {
 	hs := &http.Server{
-		Handler: s.announceEnd(closeAmbiguous(s.handler)),
-		// OPTIONS * is the handler's to answer, with its header fields.
+		Handler: s.closeWhileDraining(closeAmbiguous(s.handler)),
+		// The handler answers OPTIONS *, with its header fields.
 		DisableGeneralOptionsHandler: true,
 
 		ReadHeaderTimeout: s.options.ReadHeaderTimeout,
@@ -165,15 +166,15 @@ func (s *Server) httpServer(base context.Context) *http.Server {
 	return hs
 }
 
-// checkExposure refuses to send keys in the clear over a network.
+// checkExposure refuses plain HTTP on an address that other machines can reach.
 func (s *Server) checkExposure(addr net.Addr) error {
 	if s.cert != nil || s.options.PlainHTTP || len(s.options.TrustedProxies) > 0 {
 		return nil
 	}
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || tcp.IP.IsLoopback() {
-		return nil // other kinds of sockets do not leave the machine
+		return nil // other kinds of sockets are local
 	}
-	return fmt.Errorf("server: plain HTTP on %v would send API keys in the clear: "+
-		"name a certificate and its key, or the trusted proxies in front, or listen on a loopback address", addr)
+	return fmt.Errorf("server: plain HTTP on %v would send API keys unencrypted; "+
+		"set a certificate and its key, or trusted proxies, or listen on a loopback address", addr)
 }

@@ -185,7 +185,7 @@ func TestPlainHTTPStaysOnLoopback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Serve(t.Context(), l); err == nil || !strings.Contains(err.Error(), "in the clear") {
+	if err := s.Serve(t.Context(), l); err == nil || !strings.Contains(err.Error(), "unencrypted") {
 		t.Errorf("Serve on %v: %v, want a refusal", l.Addr(), err)
 	}
 	if _, err := l.Accept(); err == nil {

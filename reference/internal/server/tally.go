@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// tallyPeriod is the least time between two lines of one tally in the log.
+// tallyPeriod is the shortest time between two log lines of one tally.
 const tallyPeriod = time.Minute
 
-// A tally counts events that a client can cause as often as it likes, and logs how
-// many there were: the first one at once, those that follow at most once in each
-// tallyPeriod. It has a timer only while there are events.
+// A tally counts events that clients can cause in any number, and logs their count:
+// the first event at once, further ones at most once in each tallyPeriod. It has a
+// timer only while there are events.
 type tally struct {
 	log func(n int)
 
 	mu    sync.Mutex
-	n     int         // not logged yet
+	n     int         // events that are not logged yet
 	timer *time.Timer // nil: the next event is logged at once
 }
 
-// newTally returns a tally whose lines name the setting that the events are due to
-// and its value.
+// newTally returns a tally. Its lines name the setting that causes the events and the
+// value of the setting.
 func newTally(logger *slog.Logger, message, setting string, value int) *tally {
 	return &tally{log: func(n int) {
 		logger.Warn(message, slog.Int("connections", n), slog.String("setting", setting), slog.Int("limit", value))
@@ -37,7 +37,7 @@ func (t *tally) add() {
 	}
 }
 
-// report logs what has been counted and starts the next period. It needs t.mu.
+// report logs the count and starts the next period. The caller holds t.mu.
 func (t *tally) report() {
 	if t.n == 0 {
 		t.timer = nil
@@ -54,7 +54,7 @@ func (t *tally) report() {
 	})
 }
 
-// stop logs what has been counted and ends the timer.
+// stop logs the count and stops the timer.
 func (t *tally) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,14 +6,14 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/config"
 )
 
-// checkCertificate finds out whether the certificate can be used before anything is
-// opened, so that the error can name the setting.
+// checkCertificate checks the certificate before anything is opened, so that the error
+// can name the setting.
 func checkCertificate(c *config.Config) error {
 	if !c.TLS() {
 		return nil
 	}
 	if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
-		return c.Errorf("tls_cert", "%w; name a PEM file with the certificate chain, and in tls_key one with its private key", err)
+		return c.Errorf("tls_cert", "%w; set tls_cert to a PEM file with the certificate chain, and tls_key to one with its private key", err)
 	}
 	return nil
 }

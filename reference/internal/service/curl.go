@@ -28,9 +28,9 @@ func curlLine(c *config.Config, addr net.Addr, key string) string {
 	return strings.Join(words, " ")
 }
 
-// trust returns the options with which curl accepts the certificate of a server at
-// an address of this machine, and the base of its URLs. The name in the certificate
-// need not lead here, and its signer need not be trusted here.
+// trust returns the options with which curl accepts the certificate of a server at an
+// address of this machine, and the base of its URLs. The name in the certificate may
+// resolve to another machine, and its signer may not be trusted here.
 func trust(certFile, keyFile, local string) (options []string, base string) {
 	host, port, err := net.SplitHostPort(local)
 	if err != nil {
@@ -38,7 +38,7 @@ func trust(certFile, keyFile, local string) (options []string, base string) {
 	}
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
-		return nil, "https://" + local // it was replaced a moment ago
+		return nil, "https://" + local // the file was just replaced
 	}
 	if name := nameIn(pair.Leaf); name != "" && pair.Leaf.VerifyHostname(host) != nil {
 		options = append(options, "--connect-to", "::"+local)
@@ -46,7 +46,7 @@ func trust(certFile, keyFile, local string) (options []string, base string) {
 	}
 	if !knownHere(pair) {
 		if abs, err := filepath.Abs(certFile); err == nil {
-			certFile = abs // the shell may be in another folder
+			certFile = abs // the shell may be in another directory
 		}
 		options = append(options, "--cacert", certFile)
 	}
@@ -80,20 +80,20 @@ func knownHere(pair tls.Certificate) bool {
 	return err == nil
 }
 
-// localAddress returns host and port at which this machine reaches a listener.
+// localAddress returns the host and port at which this machine reaches a listener.
 func localAddress(addr net.Addr) string {
 	ap, err := netip.ParseAddrPort(addr.String())
 	if err != nil {
 		return addr.String()
 	}
 	if ap.Addr().IsUnspecified() {
-		// The listener of :: is there for IPv4 as well.
+		// A listener of :: accepts IPv4 too.
 		ap = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), ap.Port())
 	}
 	return ap.String()
 }
 
-// quote quotes a word for a POSIX shell, if need be.
+// quote quotes a word for a POSIX shell if necessary.
 func quote(word string) string {
 	const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:@%+=,"
 	if word != "" && strings.Trim(word, plain) == "" {

@@ -19,7 +19,7 @@ import (
 const firstPlan = "free"
 
 const firstKeyNotice = `
-There was no API key yet. This is the first one, of the plan %s. It is shown only now:
+The database has no API key yet, so one was created, with the plan %s. It is shown only now:
 
     %s
 
@@ -29,11 +29,11 @@ Try it:
 
 `
 
-// showFirstKey makes a key if there was never any, and shows it once. Of several
-// servers that start at the same time on one database, one does.
+// showFirstKey creates a key if the database has never held one, and shows it once. If
+// several servers start on one database at the same time, one of them does.
 func (s *state) showFirstKey(ctx context.Context, c *config.Config, addr net.Addr, notice io.Writer) error {
 	if _, err := c.Plans.Of(firstPlan, nil); err != nil {
-		return nil // the operator has plans of their own, and makes the keys
+		return nil // an operator with other plans creates the keys
 	}
 	secret, err := NewSecret()
 	if err != nil {
@@ -48,22 +48,22 @@ func (s *state) showFirstKey(ctx context.Context, c *config.Config, addr net.Add
 	case errors.Is(err, store.ErrExists):
 		return nil
 	case errors.Is(err, store.ErrUnavailable):
-		// A server that cannot write may still read.
-		s.logger.Warn("cannot check whether there is an API key, and made no first key", slog.Any("error", err))
+		// The server cannot write, but it may be able to read.
+		s.logger.Warn("cannot check whether there is an API key; no first key was created", slog.Any("error", err))
 		return nil
 	case err != nil:
 		return err
 	}
-	s.logger.Info("first key made", slog.String("key", key.ID), slog.String("plan", key.Plan))
+	s.logger.Info("created the first key", slog.String("key", key.ID), slog.String("plan", key.Plan))
 	_, err = fmt.Fprintf(notice, firstKeyNotice, firstPlan, secret.Reveal(), curlLine(c, addr, secret.Reveal()))
 	if err != nil {
-		s.logger.Error("the first key could not be shown; make another with petstore keys create",
+		s.logger.Error("cannot show the first key; create another one with petstore keys create",
 			slog.String("key", key.ID), slog.Any("error", err))
 	}
 	return nil
 }
 
-// NewSecret returns a new key of the form that the service knows.
+// NewSecret returns a new key in the format of the service.
 func NewSecret() (apikey.Secret, error) {
 	format, err := apikey.NewFormat(api.KeyPrefix)
 	if err != nil {

@@ -30,13 +30,13 @@ func listen(ctx context.Context, c *config.Config) (*listeners, error) {
 	return &l, nil
 }
 
-func listenAt(ctx context.Context, c *config.Config, setting, address, mend string) (net.Listener, error) {
+func listenAt(ctx context.Context, c *config.Config, setting, address, fix string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, c.Errorf(setting, "another program, perhaps another petstore, listens at %s; stop it, or %s", address, mend)
+		return nil, c.Errorf(setting, "another program, perhaps another petstore, uses %s; stop it, or %s", address, fix)
 	case err != nil:
-		return nil, c.Errorf(setting, "%w; %s", err, mend)
+		return nil, c.Errorf(setting, "%w; %s", err, fix)
 	}
 	return l, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/server"
 )
 
-// Options are what [Run] needs beside the settings.
+// Options are what [Run] needs in addition to the settings.
 type Options struct {
 	Logger *slog.Logger
 	LogErr func() error // returns an error for readiness if the log cannot be written; nil: it always can
@@ -21,11 +21,11 @@ type Options struct {
 	redisBudget time.Duration // zero: defaultRedisBudget
 }
 
-// adminDrain is how long the admin listener waits for its own requests, such as
-// a profile that is being taken.
+// adminDrain is how long the admin listener waits for its own requests, such as a
+// running profile.
 const adminDrain = time.Second
 
-// Run serves until ctx ends and everything is put away.
+// Run serves until ctx ends, and returns once everything is closed.
 func Run(ctx context.Context, c *config.Config, o Options) error {
 	if err := checkCertificate(c); err != nil {
 		return err
@@ -40,10 +40,10 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 	return runOn(ctx, c, o, l, open)
 }
 
-// runOn is Run with listeners, which it closes, and with what opens everything that
-// is kept.
+// runOn is Run with open listeners, which it closes, and a function that opens the
+// state.
 func runOn(ctx context.Context, c *config.Config, o Options, l *listeners, open opener) error {
-	defer l.close() // once they are served this does nothing
+	defer l.close() // does nothing once they are served
 	p := new(startup)
 	operator, err := newAdmin(c, o, p)
 	if err != nil {
@@ -57,8 +57,8 @@ func runOn(ctx context.Context, c *config.Config, o Options, l *listeners, open 
 // An opener is a function like [open].
 type opener func(context.Context, *config.Config, Options, *startup) (*state, error)
 
-// serveAPI opens everything that is kept and serves the API until ctx ends. If ctx
-// ends before it serves, that is no error.
+// serveAPI opens the state and serves the API until ctx ends. It returns nil if ctx ends
+// before it serves.
 func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p *startup, open opener) (err error) {
 	s, err := open(ctx, c, o, p)
 	if ctx.Err() != nil && err != nil {
@@ -90,16 +90,15 @@ func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p 
 	return pets.Serve(ctx, l.api)
 }
 
-// endedEarly logs what the end of the context interrupted, whose error may be in
-// words that do not tell.
+// endedEarly logs the error of a start that the end of the context interrupted.
 func (o Options) endedEarly(err error) error {
 	o.Logger.Info("stopped during startup", slog.Any("cause", err))
 	return nil
 }
 
-// serve serves the admin listener while serveAPI runs, until ctx ends or one of
-// them fails. The admin listener begins first and ends last, so that it can tell
-// that the server starts and drains.
+// serve serves the admin listener while serveAPI runs, until ctx ends or one of them
+// fails. The admin listener begins first and ends last, so that it can report that the
+// server starts and drains.
 func serve(ctx context.Context, l *listeners, operator *server.Server, serveAPI func(context.Context) error) error {
 	apiCtx, stopAPI := context.WithCancel(ctx)
 	defer stopAPI()
@@ -114,7 +113,7 @@ func serve(ctx context.Context, l *listeners, operator *server.Server, serveAPI 
 		}
 		err := operator.Serve(operatorCtx, l.admin)
 		if operatorCtx.Err() != nil {
-			err = nil // was told to end; what it cut off was the operator's own
+			err = nil // it cut off at most requests of the operator
 		}
 		stopAPI()
 		ended <- err
@@ -136,8 +135,7 @@ func newAdmin(c *config.Config, o Options, p *startup) (*server.Server, error) {
 		return nil, err
 	}
 	return server.New(handler, server.Options{
-		// Profiles and health checks of a private network; see the check of
-		// admin_listen in the settings.
+		// With a token, the settings allow an address that other machines can reach.
 		PlainHTTP: c.AdminToken != "",
 		MaxConns:  c.MaxConnections, MaxConnsPerNetwork: c.MaxConnectionsPerNetwork,
 		DrainTimeout: adminDrain,

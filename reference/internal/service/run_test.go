@@ -236,7 +236,7 @@ func TestAFirstKeyThatCannotBeShownIsNamedInTheLog(t *testing.T) {
 	if err != nil || len(keys) != 1 {
 		t.Fatalf("keys = %v, %v, want one", keys, err)
 	}
-	if want := "level=ERROR msg=\"the first key could not be shown; make another with petstore keys create\" key=" + keys[0].ID; !strings.Contains(log.String(), want) {
+	if want := "level=ERROR msg=\"cannot show the first key; create another one with petstore keys create\" key=" + keys[0].ID; !strings.Contains(log.String(), want) {
 		t.Errorf("the log is %q, want %q in it", &log, want)
 	}
 	if strings.Contains(log.String(), "pet_live_") {

@@ -16,8 +16,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// state is what outlives a handler: when plans or deprecations change, a new
-// handler goes on with it.
+// state is the open database, the limiter, and what saves them.
 type state struct {
 	logger  *slog.Logger
 	store   store.Store
@@ -30,13 +29,13 @@ type state struct {
 	redisBudget time.Duration
 }
 
-// A limiter is what an engine has to be able to do.
+// A limiter is an engine that the server can use.
 type limiter interface {
 	api.Limiter
 	ratelimit.Banner
 }
 
-// open opens everything that is kept.
+// open opens the state.
 func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *state, err error) {
 	s := &state{
 		logger:      o.Logger,
@@ -73,7 +72,7 @@ func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *stat
 	return s, nil
 }
 
-// close closes everything in reverse, so that the saver can save once more.
+// close closes everything in reverse order, so that the saver can save once more.
 func (s *state) close() error {
 	var errs []error
 	for i := len(s.closers) - 1; i >= 0; i-- {
