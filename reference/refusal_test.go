@@ -46,7 +46,7 @@ func TestALockedDatabaseIsWaitedForAndThenRefused(t *testing.T) {
 
 	cmd := exec.CommandContext(t.Context(), "petstore", "keys", "create", "--name=n", "--owner=o", "--plan=free")
 	cmd.Dir = dir
-	const want = "petstore: create key: database petstore.db: database unavailable: another process holds the file for too long"
+	const want = "petstore: create key: database petstore.db: database unavailable: another process locks the file for too long"
 	if got := refused(t, cmd); !strings.HasPrefix(got, want) {
 		t.Errorf("a key for a locked database: %q, want %q", got, want)
 	}
@@ -108,7 +108,7 @@ func TestAReadOnlyFolderIsRefused(t *testing.T) {
 		if os.Geteuid() == 0 {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		}
-		want := "petstore: create database petstore.db: cannot write in the folder " + dir + ": permission denied\n"
+		want := "petstore: create database petstore.db: cannot write in the directory " + dir + ": permission denied\n"
 		if got := refused(t, cmd); got != want {
 			t.Errorf("%v in a read-only folder: %q, want %q", args, got, want)
 		}

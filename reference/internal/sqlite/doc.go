@@ -1,5 +1,5 @@
-// Package sqlite keeps the service's data in SQLite, in one file beside which
-// SQLite keeps two of its own (-wal and -shm) while the file is open.
+// Package sqlite stores the data of the service in a SQLite file. While it is open,
+// SQLite has two files of its own beside it (-wal and -shm).
 //
 //	s, err := sqlite.Open(ctx, "petstore.db", sqlite.Options{})
 //	…
@@ -8,34 +8,32 @@
 //
 // # Durability
 //
-// The database is in WAL mode with synchronous=FULL: a write is synced to the
-// disk before it is acknowledged. A sync takes far longer than an insert, so
-// writes that arrive while one is under way wait, and then share the next
-// transaction and its sync. Nothing is delayed to gather company; a lone write
-// is committed at once. Each write of a shared transaction has its own outcome.
+// The database is in WAL mode with synchronous=FULL: a write is synced to the disk
+// before it is acknowledged. A sync takes far longer than an insert, so writes that
+// arrive during a transaction wait for it, and then share the next transaction and its
+// sync. No write waits for others to arrive. Each write of a shared transaction has its
+// own outcome.
 //
 // # Processes
 //
-// Any number of processes may have the file open, such as a server and the
-// command that makes a key; each sees at once what the others have committed.
-// SQLite has one writer at a time: another one waits, up to Options.BusyTimeout. The
-// file must be on a local disk, as WAL needs.
+// Any number of processes may have the file open, such as a server and the command
+// that creates a key. Each sees what the others have committed. SQLite has one writer
+// at a time: another one waits, up to Options.BusyTimeout. The file must be on a local
+// disk, as WAL requires.
 //
-// A file that is deleted or replaced while it is open would swallow writes without
-// an error. Writes and [Store.Ping] therefore look whether the paths still name the
-// files that were opened, and fail if not, until the original files are back.
+// Writes to a file that was deleted or replaced while it is open would be lost without
+// an error. Therefore writes and [Store.Ping] check that the paths still name the files
+// that were opened, and fail until the original files are back.
 //
 // # Limiter state
 //
 // The state of the embedded rate limiter is in a file of its own; see [Usage].
-// It changes in thousands of scattered rows every second and may lose the last
-// of them, while a pet is one row that may not be lost. In one file a pet's
-// commit would wait for the rows to be written, and its sync would take them
-// along to the disk.
+// Every second thousands of its rows change, and the last changes may be lost. A pet is
+// one row that must not be lost. In one file, the commit of a pet would wait for those
+// rows, and its sync would write them to the disk too.
 //
 // # Upgrades
 //
-// A file of an older version is upgraded when it is opened, in steps that take
-// place as a whole or not at all. A file of a newer version is refused, as is
-// one that another program made; neither is changed.
+// A file of an older version is upgraded when it is opened, in atomic steps. A file of
+// a newer version or of another program is refused and not changed.
 package sqlite

@@ -19,7 +19,7 @@ func code(err error) int {
 	return sqlite3.SQLITE_OK
 }
 
-// primary strips what SQLite adds to a result code to say more.
+// primary returns the primary result code of an extended one.
 func primary(code int) int { return code & 0xff }
 
 func isBusy(err error) bool {
@@ -27,27 +27,27 @@ func isBusy(err error) bool {
 	return p == sqlite3.SQLITE_BUSY || p == sqlite3.SQLITE_LOCKED
 }
 
-// isDuplicate reports whether err says that a value is there already.
+// isDuplicate reports whether err is about a value that exists already.
 func isDuplicate(err error) bool {
 	c := code(err)
 	return c == sqlite3.SQLITE_CONSTRAINT_UNIQUE || c == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
-// IsDamaged reports whether err says that a file is not a database, or not whole.
+// IsDamaged reports whether err says that a file is damaged or not a database.
 func IsDamaged(err error) bool {
 	p := primary(code(err))
 	return p == sqlite3.SQLITE_NOTADB || p == sqlite3.SQLITE_CORRUPT
 }
 
-// explain says what was being done and, in words that help an operator, why it
-// did not work. What may pass by itself wraps [store.ErrUnavailable].
+// explain returns an error that says what failed, why, and what an operator can do. If
+// a retry can succeed, the error wraps [store.ErrUnavailable].
 func explain(doing string, err error) error {
-	if code(err) == sqlite3.SQLITE_IOERR_SHMSIZE { // no room for the index of the log
+	if code(err) == sqlite3.SQLITE_IOERR_SHMSIZE { // no space for the index of the log
 		return unavailable(doing, "the disk is full", err)
 	}
 	switch primary(code(err)) {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return unavailable(doing, "another process holds the file for too long", err)
+		return unavailable(doing, "another process locks the file for too long", err)
 	case sqlite3.SQLITE_FULL:
 		return unavailable(doing, "the disk is full", err)
 	case sqlite3.SQLITE_IOERR:
@@ -55,9 +55,9 @@ func explain(doing string, err error) error {
 	case sqlite3.SQLITE_NOMEM:
 		return unavailable(doing, "out of memory", err)
 	case sqlite3.SQLITE_CANTOPEN:
-		return fmt.Errorf("%s: it cannot be opened; see that this user may write to the file and to its folder: %w", doing, err)
+		return fmt.Errorf("%s: it cannot be opened; check that this user may write to the file and its directory: %w", doing, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
-		return fmt.Errorf("%s: it cannot be written; see that this user may write to the file and to its folder: %w", doing, err)
+		return fmt.Errorf("%s: it cannot be written; check that this user may write to the file and its directory: %w", doing, err)
 	case sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%s: it is not a SQLite database: %w", doing, err)
 	case sqlite3.SQLITE_CORRUPT:
@@ -71,18 +71,18 @@ func unavailable(doing, why string, err error) error {
 	return fmt.Errorf("%s: %w: %s: %w", doing, store.ErrUnavailable, why, err)
 }
 
-// explain is for what is done to the file as a whole.
+// explain is for operations on the whole file.
 func (f file) explain(doing string, err error) error {
 	return explain(doing+" database "+f.name, err)
 }
 
-// wrap says what was being done when a call came to nothing.
+// wrap adds to the error of a call what the call was doing.
 func wrap(f file, closed *atomic.Bool, doing string, err error) error {
 	switch {
 	case code(err) != sqlite3.SQLITE_OK:
 		return explain(doing+": database "+f.name, err)
 	case closed.Load() && !errors.Is(err, store.ErrUnavailable):
-		// database/sql gives no error that could be tested for.
+		// The error of database/sql cannot be tested for.
 		return fmt.Errorf("%s: %w", doing, errClosed)
 	default:
 		return fmt.Errorf("%s: %w", doing, err)

@@ -123,7 +123,7 @@ func TestReadOnlyPlaces(t *testing.T) {
 		name       string
 		file       os.FileMode // zero: there is none
 		dir        os.FileMode
-		wantFolder bool // the error names the folder
+		wantDir bool // the error names the directory
 	}{
 		{"a new file in a read-only folder", 0, 0o555, true},
 		{"a read-only file", 0o444, 0o777, false},
@@ -156,8 +156,8 @@ func TestReadOnlyPlaces(t *testing.T) {
 				t.Fatalf("Open succeeded, want an error")
 			}
 			want := fmt.Sprintf("database %s: it cannot be", path)
-			if tt.wantFolder {
-				want = fmt.Sprintf("create database %s: cannot write in the folder %s: permission denied", path, dir)
+			if tt.wantDir {
+				want = fmt.Sprintf("create database %s: cannot write in the directory %s: permission denied", path, dir)
 			}
 			if !bytes.Contains(out, []byte(want)) {
 				t.Errorf("Open said %q, want %q", out, want)

@@ -57,7 +57,7 @@ func (s *Store) createKey(ctx context.Context, k store.NewKey, first bool) (stor
 	return key, nil
 }
 
-// KeyByDigest finds the key that a request came with. See [store.KeyFinder].
+// KeyByDigest finds the key of a request. See [store.KeyFinder].
 func (s *Store) KeyByDigest(ctx context.Context, d store.Digest) (store.Key, error) {
 	k, err := scanKey(s.keyByDigest.QueryRowContext(ctx, d[:]))
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation) (sto
 	return key, nil
 }
 
-// newKey returns the key as it will be read back.
+// newKey returns the key as it will be read from the database.
 func newKey(k store.NewKey) store.Key {
 	key := store.Key{
 		ID: apikey.NewKeyID(), Digest: k.Digest, LastFour: k.LastFour,
@@ -154,7 +154,7 @@ func newKey(k store.NewKey) store.Key {
 	return key
 }
 
-// addKey runs in the writer.
+// addKey is called by the writer.
 func (s *Store) addKey(ctx context.Context, k store.Key) error {
 	quotas, err := json.Marshal(append([]string{}, k.Quotas...))
 	if err != nil {
@@ -204,5 +204,5 @@ func scanKey(row interface{ Scan(...any) error }) (store.Key, error) {
 	return k, nil
 }
 
-// instant reads a time as it is stored.
+// instant returns a stored time.
 func instant(micro int64) time.Time { return time.UnixMicro(micro).UTC() }

@@ -14,17 +14,16 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-// loadPortionText reads many records as one row. A row costs a microsecond on its
-// way through the driver, which for a million of them is as long as everything else
-// together.
+// loadPortionText reads many records as one row. A row costs a microsecond in the
+// driver. For a million rows that is as long as everything else together.
 const loadPortionText = `SELECT count(*), max(key), group_concat(key), group_concat(expires), group_concat(hex(data))
 	FROM (SELECT key, expires, data FROM usage WHERE key >= ? ORDER BY key LIMIT ?)`
 
-// loadStep is how many records a portion has.
+// loadStep is the number of records in a portion.
 const loadStep = 4096
 
-// LoadUsage reads everything back, a portion ahead of load. See [store.Usage].
-// SaveUsage waits for it to end, so load must not call that.
+// LoadUsage reads all records, one portion ahead of load. See [store.Usage]. SaveUsage
+// waits until it returns, so load must not call SaveUsage.
 func (u *Usage) LoadUsage(ctx context.Context, load func([]byte, iter.Seq[memory.Record]) error) error {
 	if err := u.load(ctx, load); err != nil {
 		return u.wrap("load usage", err)
@@ -51,7 +50,7 @@ func (u *Usage) load(ctx context.Context, load func([]byte, iter.Seq[memory.Reco
 	}
 
 	portions := make(chan []memory.Record, 1)
-	enough := make(chan struct{}) // closed when load wants no more
+	enough := make(chan struct{}) // closed when load needs no more
 	ended := make(chan error, 1)
 	go func() {
 		defer close(portions)
@@ -67,14 +66,14 @@ func (u *Usage) load(ctx context.Context, load func([]byte, iter.Seq[memory.Reco
 		}
 	})
 	close(enough)
-	// The reading's error first: it is the reason if load then found too little.
+	// An error of reading comes first: load may have failed because of it.
 	if err := <-ended; err != nil {
 		return err
 	}
 	return loadErr
 }
 
-// readPortions sends all records in the order of their keys.
+// readPortions sends all records in order of their keys.
 func (u *Usage) readPortions(ctx context.Context, tx *sql.Tx, portions chan<- []memory.Record, enough <-chan struct{}) error {
 	stmt := tx.StmtContext(ctx, u.all)
 	for from := int64(math.MinInt64); ; {
@@ -103,10 +102,10 @@ func (u *Usage) readPortions(ctx context.Context, tx *sql.Tx, portions chan<- []
 	}
 }
 
-// parsePortion takes the lists of n records apart.
+// parsePortion parses the lists of n records.
 func parsePortion(n int, keys, expires, data string) ([]memory.Record, error) {
 	portion := make([]memory.Record, 0, n)
-	octets := make([]byte, 0, len(data)/2) // of all the records
+	raw := make([]byte, 0, len(data)/2) // of all the records
 	for range n {
 		var key, expiry, text string
 		key, keys, _ = strings.Cut(keys, ",")
@@ -114,13 +113,13 @@ func parsePortion(n int, keys, expires, data string) ([]memory.Record, error) {
 		text, data, _ = strings.Cut(data, ",")
 		k, keyErr := strconv.ParseInt(key, 10, 64)
 		e, expiryErr := strconv.ParseInt(expiry, 10, 64)
-		begin := len(octets)
+		begin := len(raw)
 		var dataErr error
-		octets, dataErr = hex.AppendDecode(octets, []byte(text))
+		raw, dataErr = hex.AppendDecode(raw, []byte(text))
 		if err := errors.Join(keyErr, expiryErr, dataErr); err != nil {
 			return nil, fmt.Errorf("a list of records is damaged: %w", err)
 		}
-		portion = append(portion, memory.Record{Key: uint64(k), Expires: e, Data: octets[begin:len(octets):len(octets)]})
+		portion = append(portion, memory.Record{Key: uint64(k), Expires: e, Data: raw[begin:len(raw):len(raw)]})
 	}
 	return portion, nil
 }

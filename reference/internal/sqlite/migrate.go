@@ -13,7 +13,7 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// A schema is the shape of one kind of file.
+// A schema is the schema of one kind of file.
 type schema struct {
 	folder string // of the migrations
 	mark   int32  // the application_id that the first of them sets
@@ -24,14 +24,14 @@ var (
 	usageSchema = schema{folder: "migrations/usage", mark: 0x50455455}
 )
 
-// prepare brings the file to the newest version of the schema, after making
-// sure that it is one of its kind. It leaves any other file as it is.
+// prepare upgrades the file to the newest version of the schema. It refuses a file of
+// another kind and does not change it.
 func (f file) prepare(ctx context.Context, db *sql.DB, s schema) error {
 	folder, err := fs.Sub(migrations, s.folder)
 	if err != nil {
 		return err
 	}
-	// Goose's registry and its log are global; neither is wanted.
+	// Goose's registry and its log are global, so they are not used.
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db, folder,
 		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 	if err != nil {
@@ -45,7 +45,7 @@ func (f file) prepare(ctx context.Context, db *sql.DB, s schema) error {
 		return err
 	}
 	if version > latest {
-		return fmt.Errorf("open database %s: it was written by a newer version of this program (schema %d, this one knows %d); use that version, or restore an older backup",
+		return fmt.Errorf("open database %s: a newer version of this program wrote it (schema %d, this version knows %d); use the newer version, or restore an older backup",
 			f.name, version, latest)
 	}
 	if err := f.useWAL(ctx, db); err != nil {
@@ -60,8 +60,8 @@ func (f file) prepare(ctx context.Context, db *sql.DB, s schema) error {
 		if upErr == nil {
 			return nil
 		}
-		// Another process may have done the same work at the same time. Each step
-		// is one transaction, so that one of the two gets on with every attempt.
+		// Another process may be upgrading at the same time. Each step is one
+		// transaction, so with every attempt one of the two makes progress.
 		before := version
 		if version, err = f.inspect(ctx, db, s); err != nil {
 			return err
@@ -73,8 +73,8 @@ func (f file) prepare(ctx context.Context, db *sql.DB, s schema) error {
 	return nil
 }
 
-// inspect returns the version of the file's schema, 0 if it has none yet. It
-// only reads.
+// inspect returns the version of the schema of the file, 0 if it has none yet. It only
+// reads.
 func (f file) inspect(ctx context.Context, db *sql.DB, s schema) (version int64, err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (f file) inspect(ctx context.Context, db *sql.DB, s schema) (version int64,
 	}
 	defer conn.Close()
 
-	// One transaction, for another process may be creating the tables now.
+	// One transaction, because another process may be creating the tables now.
 	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
 		return 0, f.explain("open", err)
 	}

@@ -16,29 +16,28 @@ import (
 	_ "modernc.org/sqlite" // registers the driver
 )
 
-// Options are the settings of [Open] and [OpenUsage]. The zero value is ready
-// for use.
+// Options are optional settings of [Open] and [OpenUsage]. The zero value works.
 type Options struct {
-	// BusyTimeout is how long a call waits for another process that holds the
-	// file; whole milliseconds. Zero: five seconds.
+	// BusyTimeout is how long a call waits for another process that locks the file,
+	// in whole milliseconds. Zero: five seconds.
 	BusyTimeout time.Duration
 
 	// Readers is the number of connections for reading. Zero: eight.
 	Readers int
 
 	// MaxBatch is the largest number of writes in one transaction. Zero: 256.
-	// One turns the sharing off.
+	// One: writes share no transaction.
 	MaxBatch int
 }
 
 func (o Options) validate() error {
 	switch {
 	case o.BusyTimeout < 0 || o.BusyTimeout%time.Millisecond != 0:
-		return fmt.Errorf("sqlite: Options.BusyTimeout: %v is not zero or more in whole milliseconds", o.BusyTimeout)
+		return fmt.Errorf("sqlite: Options.BusyTimeout must be whole milliseconds from 0, got %v", o.BusyTimeout)
 	case o.Readers < 0:
-		return fmt.Errorf("sqlite: Options.Readers: %d is negative", o.Readers)
+		return fmt.Errorf("sqlite: Options.Readers must not be negative, got %d", o.Readers)
 	case o.MaxBatch < 0:
-		return fmt.Errorf("sqlite: Options.MaxBatch: %d is negative", o.MaxBatch)
+		return fmt.Errorf("sqlite: Options.MaxBatch must not be negative, got %d", o.MaxBatch)
 	}
 	return nil
 }
@@ -56,17 +55,17 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// A file is a database file, as seen by the connections that are made to it.
+// A file is a database file.
 type file struct {
 	name string // as given, for messages
 	path string // absolute
 	busy time.Duration
 }
 
-// newFile makes sure that there is a regular file at path, empty if need be.
+// newFile checks that there is a regular file at path, or creates an empty one.
 func newFile(path string, busy time.Duration) (file, error) {
 	if path == "" {
-		return file{}, errors.New("sqlite: no file is named")
+		return file{}, errors.New("sqlite: the path of the database is empty")
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -74,22 +73,22 @@ func newFile(path string, busy time.Duration) (file, error) {
 	}
 	f := file{name: path, path: abs, busy: busy}
 
-	// A new file is readable by its owner only, and SQLite gives its companions
-	// the same mode. An existing file is not opened here: to close it again would
-	// take SQLite's locks on it away from this whole process.
-	made, err := os.OpenFile(abs, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	// Only its owner can read a new file, and SQLite gives its companions the same
+	// mode. An existing file is not opened here: closing it would release all of
+	// SQLite's locks on it in this process.
+	created, err := os.OpenFile(abs, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case err == nil:
-		if err := made.Close(); err != nil {
+		if err := created.Close(); err != nil {
 			return file{}, fmt.Errorf("create database %s: %w", path, err)
 		}
 		return f, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return file{}, fmt.Errorf("create database %s: the folder %s does not exist", path, filepath.Dir(abs))
+		return file{}, fmt.Errorf("create database %s: the directory %s does not exist", path, filepath.Dir(abs))
 	case errors.Is(err, fs.ErrExist):
 		// Below.
 	default:
-		return file{}, fmt.Errorf("create database %s: cannot write in the folder %s: %w", path, filepath.Dir(abs), withoutPath(err))
+		return file{}, fmt.Errorf("create database %s: cannot write in the directory %s: %w", path, filepath.Dir(abs), withoutPath(err))
 	}
 
 	info, err := os.Stat(abs)
@@ -102,8 +101,7 @@ func newFile(path string, busy time.Duration) (file, error) {
 	return f, nil
 }
 
-// realPath returns path without symbolic links. A path that leads nowhere yet stays
-// as it is.
+// realPath returns path without symbolic links, or path itself if it does not exist.
 func realPath(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -118,22 +116,22 @@ func withoutPath(err error) error {
 	return err
 }
 
-// connect returns a pool of at most n connections that run the given pragmas
-// first, over those that all connections have.
+// connect returns a pool of at most n connections. Each runs the common pragmas and then
+// the given ones.
 func (f file) connect(n int, pragmas ...string) (*sql.DB, error) {
 	query := url.Values{
 		"_pragma": append([]string{
 			"busy_timeout(" + f.busyTimeout() + ")",
 			"foreign_keys(1)",
 			"trusted_schema(0)",
-			// On macOS fsync alone leaves data in the drive's cache.
+			// On macOS, fsync alone leaves data in the cache of the drive.
 			"fullfsync(1)",
 			"checkpoint_fullfsync(1)",
 		}, pragmas...),
 		"_txlock":    {"immediate"},
 		"_dqs":       {"0"}, // "name" is a name, never a string
 		"_defensive": {"1"},
-		"_error_rc":  {"1"}, // no error text left over from another call
+		"_error_rc":  {"1"}, // no error text of another call
 		"mode":       {"rw"},
 	}
 	path := filepath.ToSlash(f.path)
@@ -150,7 +148,7 @@ func (f file) connect(n int, pragmas ...string) (*sql.DB, error) {
 	return db, nil
 }
 
-// useWAL turns the journal of the file into a write-ahead log.
+// useWAL sets the journal mode of the file to write-ahead log.
 func (f file) useWAL(ctx context.Context, db *sql.DB) error {
 	var mode string
 	err := f.retryBusy(ctx, func() error {
@@ -160,20 +158,20 @@ func (f file) useWAL(ctx context.Context, db *sql.DB) error {
 		return f.explain("open", err)
 	}
 	if mode != "wal" {
-		return fmt.Errorf("open database %s: it cannot have a write-ahead log; put it on a local disk", f.name)
+		return fmt.Errorf("open database %s: it does not support a write-ahead log; move it to a local disk", f.name)
 	}
 	return nil
 }
 
-// checkWritable finds out at once what the first write would: SQLite opens a
-// file that may only be read without a word, and even begins a transaction.
+// checkWritable returns the error that the first write would have. SQLite opens a
+// read-only file, and even begins a transaction, without an error.
 func (f file) checkWritable(ctx context.Context, db *sql.DB) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return f.explain("open", err)
 	}
 	defer conn.Close()
-	// If another process is writing, the file is writable: there is no need to wait.
+	// If another process writes, the file is writable.
 	if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
 		return f.explain("open", err)
 	}
@@ -187,19 +185,19 @@ func (f file) checkWritable(ctx context.Context, db *sql.DB) error {
 		return f.explain("open", err)
 	}
 	defer tx.Rollback()
-	// A number that nothing here uses.
+	// Nothing here uses this number.
 	if _, err := tx.ExecContext(ctx, "PRAGMA user_version = 0"); err != nil {
 		return f.explain("open", err)
 	}
 	return nil
 }
 
-// busyTimeout returns the busy timeout in SQLite's unit.
+// busyTimeout returns the busy timeout in milliseconds, for SQLite.
 func (f file) busyTimeout() string { return strconv.FormatInt(f.busy.Milliseconds(), 10) }
 
-// retryBusy repeats do while the database is busy. SQLite waits by itself, up
-// to its busy timeout, except where it suspects a deadlock: so when two
-// processes both turn on the log of a new file.
+// retryBusy repeats do while the database is busy. SQLite waits by itself up to the busy
+// timeout, except where it suspects a deadlock, such as when two processes both turn on
+// the log of a new file.
 func (f file) retryBusy(ctx context.Context, do func() error) error {
 	const pause = 10 * time.Millisecond
 	for waited := time.Duration(0); ; waited += pause {

@@ -43,7 +43,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"a newer version", func(t *testing.T, path string) {
 			open(t, path, sqlite.Options{}).Close()
 			execute(t, raw(t, path), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)")
-		}, "it was written by a newer version of this program (schema 99, this one knows 3)"},
+		}, "a newer version of this program wrote it (schema 99, this version knows 3)"},
 		{"a damaged file", func(t *testing.T, path string) {
 			open(t, path, sqlite.Options{}).Close()
 			content := readFile(t, path)
@@ -76,9 +76,9 @@ func TestOpenRefuses(t *testing.T) {
 func TestOpenRefusesPlaces(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct{ name, path, want string }{
-		{"no name", "", "no file is named"},
+		{"no name", "", "the path of the database is empty"},
 		{"a folder", dir, "it is not a regular file"},
-		{"a folder that does not exist", filepath.Join(dir, "data", "pets.db"), "the folder " + filepath.Join(dir, "data") + " does not exist"},
+		{"a folder that does not exist", filepath.Join(dir, "data", "pets.db"), "the directory " + filepath.Join(dir, "data") + " does not exist"},
 	} {
 		s, err := sqlite.Open(t.Context(), tt.path, sqlite.Options{})
 		if err == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// A Store is a database of pets, keys and deprecated use in one file. It is
-// made by [Open] and safe for concurrent use.
+// A Store is a database of pets, keys and deprecated use in one file. [Open] returns
+// one. It is safe for concurrent use.
 type Store struct {
 	file
 	closed atomic.Bool
@@ -28,11 +28,11 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the database in the file at path, makes it if there is none, and
-// upgrades one of an older version. The folder must exist.
+// Open opens the database in the file at path. It creates a file that does not exist and
+// upgrades one of an older version. The directory must exist.
 //
-// Errors tell an operator what to do about a file that is not a database, that
-// belongs to another program or a newer version, or cannot be written.
+// Errors tell an operator what to do about a file that is not a database, that belongs
+// to another program or a newer version, or that cannot be written.
 func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -70,8 +70,7 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// prepareStatements compiles everything once. The statements live as long as
-// their connections.
+// prepareStatements prepares all statements. They live as long as their connections.
 func (s *Store) prepareStatements(ctx context.Context) error {
 	for _, p := range []struct {
 		on interface {
@@ -103,8 +102,8 @@ func (s *Store) prepareStatements(ctx context.Context) error {
 	return nil
 }
 
-// Ping reports whether the database can be read at present, and whether its files
-// are still where they were opened.
+// Ping returns an error if the database cannot be read, or if its files are not where
+// they were opened.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.files.check(); err != nil && !s.closed.Load() {
 		return s.wrap("read", err)
@@ -116,8 +115,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for the calls under way and closes the file. Calls that come
-// later fail with [store.ErrUnavailable]. A second Close does nothing.
+// Close waits for running calls and closes the file. Later calls fail with
+// [store.ErrUnavailable]. A second Close does nothing.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
@@ -129,7 +128,7 @@ func (s *Store) Close() error {
 	if s.reads != nil {
 		errs = append(errs, s.reads.Close())
 	}
-	// Last, for it is the last connection that moves the log into the file.
+	// Last, because the last connection moves the log into the file.
 	if s.writes != nil {
 		errs = append(errs, s.writes.Close())
 	}
@@ -139,5 +138,5 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// wrap says what was being done when a call came to nothing.
+// wrap adds to the error of a call what the call was doing.
 func (s *Store) wrap(doing string, err error) error { return wrap(s.file, &s.closed, doing, err) }

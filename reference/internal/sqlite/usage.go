@@ -16,19 +16,18 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// UsagePath returns where the limiter state that belongs to a database is kept:
-// beside it, in the same folder. Symbolic links are followed, as SQLite does for its
-// own companions, so that two names of one database lead to one state.
+// UsagePath returns the path of the limiter state of a database, which is in the same
+// directory. Symbolic links are followed, as SQLite does for its own companions, so two
+// names of one database have one state.
 func UsagePath(database string) string { return realPath(database) + "-usage" }
 
-// Usage is the state of the embedded rate limiter in a file of its own. It is
-// made by [OpenUsage] and safe for concurrent use.
+// Usage is the state of the embedded rate limiter in a file of its own. [OpenUsage]
+// returns one. It is safe for concurrent use.
 //
-// It is in WAL mode with synchronous=NORMAL: a save is handed to the operating
-// system at once and synced now and then, which is what [store.Usage] promises.
-// The file is locked while it is open, because two limiters that save over each
-// other would lose each other's usage. Deleting the file while no server has it
-// open resets all quotas and ends all bans, and loses nothing else.
+// The file is in WAL mode with synchronous=NORMAL: a save is passed to the operating
+// system at once and synced from time to time, as [store.Usage] promises. The file is
+// locked while it is open, because two limiters would overwrite each other's usage.
+// Deleting it while no server has it open resets all quotas and ends all bans.
 type Usage struct {
 	file
 	closed atomic.Bool
@@ -40,7 +39,7 @@ type Usage struct {
 	portion, dropStale *sql.Stmt
 
 	mu     sync.Mutex
-	pruned int64 // the last key that PruneUsage has looked at
+	pruned int64 // the last key that PruneUsage has checked
 }
 
 var _ store.Usage = (*Usage)(nil)
@@ -49,10 +48,9 @@ var _ store.Usage = (*Usage)(nil)
 // open.
 var ErrInUse = errors.New("in use by another server")
 
-// OpenUsage opens the limiter state in the file at path, usually
-// [UsagePath], or makes it. Of Options it uses only BusyTimeout: how long it waits
-// for a server that has the file open to end, before it returns [ErrInUse].
-// Its other errors are like those of [Open].
+// OpenUsage opens or creates the limiter state in the file at path, usually
+// [UsagePath]. Of Options it uses only BusyTimeout: if another server still has the file
+// open after that, it returns [ErrInUse]. Its other errors are like those of [Open].
 func OpenUsage(ctx context.Context, path string, o Options) (_ *Usage, err error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -106,8 +104,8 @@ func OpenUsage(ctx context.Context, path string, o Options) (_ *Usage, err error
 
 // SaveUsage stores what has changed. See [store.Usage].
 func (u *Usage) SaveUsage(ctx context.Context, header []byte, records []memory.Record) error {
-	// In the order of the table, each page of it is found once and written once.
-	// Of records with one key the last still comes last.
+	// In the order of the table, each of its pages is found and written once. The sort
+	// is stable, so the last of the records with one key stays the last.
 	records = slices.Clone(records)
 	slices.SortStableFunc(records, func(a, b memory.Record) int { return cmp.Compare(int64(a.Key), int64(b.Key)) })
 
@@ -135,10 +133,10 @@ func (u *Usage) SaveUsage(ctx context.Context, header []byte, records []memory.R
 	return nil
 }
 
-// pruneStep is how many records a call of PruneUsage looks at.
+// pruneStep is how many records a call of PruneUsage checks.
 const pruneStep = 4096
 
-// PruneUsage removes some of what has expired. See [store.Usage].
+// PruneUsage removes some expired records. See [store.Usage].
 func (u *Usage) PruneUsage(ctx context.Context, now time.Time) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -162,9 +160,8 @@ func (u *Usage) PruneUsage(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// change runs do in a transaction. Once begun it goes through, whatever becomes
-// of the caller's context: the driver watches a context that can end with a
-// goroutine for each statement.
+// change runs do in a transaction. Once begun, the end of the context does not interrupt
+// it: for a context that can end, the driver starts a goroutine for each statement.
 func (u *Usage) change(ctx context.Context, do func(context.Context, *sql.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -187,7 +184,7 @@ func (u *Usage) change(ctx context.Context, do func(context.Context, *sql.Tx) er
 	return u.files.check()
 }
 
-// notNil keeps an empty header apart from none.
+// notNil returns an empty header instead of nil, which means that there is none.
 func notNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -195,8 +192,8 @@ func notNil(b []byte) []byte {
 	return b
 }
 
-// Close waits for the calls under way and closes the file. Calls that come
-// later fail with [store.ErrUnavailable]. A second Close does nothing.
+// Close waits for running calls and closes the file. Later calls fail with
+// [store.ErrUnavailable]. A second Close does nothing.
 func (u *Usage) Close() error {
 	if u.closed.Swap(true) || u.db == nil {
 		return nil
@@ -207,5 +204,5 @@ func (u *Usage) Close() error {
 	return nil
 }
 
-// wrap says what was being done when a call came to nothing.
+// wrap adds to the error of a call what the call was doing.
 func (u *Usage) wrap(doing string, err error) error { return wrap(u.file, &u.closed, doing, err) }

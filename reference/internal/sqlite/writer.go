@@ -11,9 +11,8 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// A writer owns the one connection that writes. Its goroutine takes whatever
-// writes are waiting, runs them in one transaction, and lets the callers go
-// when that is committed.
+// A writer owns the only connection that writes. Its goroutine runs all waiting writes
+// in one transaction, and the calls return when it is committed.
 type writer struct {
 	conn     *sql.Conn
 	maxBatch int
@@ -21,22 +20,22 @@ type writer struct {
 
 	begin, commit, rollback  *sql.Stmt
 	savepoint, release, undo *sql.Stmt
-	prepared                 []*sql.Stmt // all there are
+	prepared                 []*sql.Stmt // all statements
 
 	jobs chan *job     // unbuffered: a job that was sent will be run
 	quit chan struct{} // closed to end the goroutine
-	done chan struct{} // closed when it has ended
+	done chan struct{} // closed when the goroutine has ended
 	once sync.Once
 }
 
-// A job is one write, which takes place as a whole or not at all.
+// A job is one atomic write.
 type job struct {
 	do   func(context.Context) error
 	err  error
 	done chan struct{}
 }
 
-// errClosed is the answer to calls after Close.
+// errClosed is the error of calls after Close.
 var errClosed = fmt.Errorf("%w: closed", store.ErrUnavailable)
 
 func newWriter(ctx context.Context, db *sql.DB, maxBatch int) (*writer, error) {
@@ -64,7 +63,7 @@ func newWriter(ctx context.Context, db *sql.DB, maxBatch int) (*writer, error) {
 		{&w.undo, "ROLLBACK TO job"},
 	} {
 		if *p.stmt, err = w.PrepareContext(ctx, p.text); err != nil {
-			return nil, errors.Join(err, w.giveBack())
+			return nil, errors.Join(err, w.releaseConn())
 		}
 	}
 	go w.loop()
@@ -80,10 +79,9 @@ func (w *writer) PrepareContext(ctx context.Context, text string) (*sql.Stmt, er
 	return stmt, err
 }
 
-// write runs do in a transaction and returns when that is committed, with do's
-// error or the transaction's. do must use the context it is given: it is not
-// the caller's, which may end at any time, while the transaction is also other
-// callers'.
+// write runs do in a transaction and returns once it is committed, with the error of do
+// or of the transaction. do must use the context that it gets: that of the caller can
+// end at any time, and the transaction belongs to other callers too.
 func (w *writer) write(ctx context.Context, do func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -100,17 +98,17 @@ func (w *writer) write(ctx context.Context, do func(context.Context) error) erro
 	}
 }
 
-// close waits for the transaction under way and gives the connection back.
+// close waits for the running transaction and returns the connection to its pool.
 func (w *writer) close() error {
 	w.once.Do(func() { close(w.quit) })
 	<-w.done
-	return w.giveBack()
+	return w.releaseConn()
 }
 
-// giveBack returns the connection to its pool. Package database/sql does not
-// close the statements of a connection that is held, and SQLite does not close
-// a file while there are any.
-func (w *writer) giveBack() error {
+// releaseConn returns the connection to its pool. Package database/sql does not close
+// the statements of a connection in use, and SQLite does not close a file that has
+// open statements.
+func (w *writer) releaseConn() error {
 	var errs []error
 	for _, stmt := range w.prepared {
 		errs = append(errs, stmt.Close())
@@ -133,15 +131,14 @@ func (w *writer) loop() {
 		for _, j := range batch {
 			close(j.done)
 		}
-		clear(batch) // keeps nothing of the callers alive
+		clear(batch) // so that the jobs can be collected
 	}
 }
 
 // gather adds the jobs that are waiting.
 func (w *writer) gather(batch []*job) []*job {
-	// The callers of the last batch are about to come back with their next
-	// writes. To let them run first costs less than a microsecond if there are
-	// none, and saves a sync if there are.
+	// The callers of the last batch may be about to send their next writes. Letting
+	// them run first saves a sync, and costs less than a microsecond if there are none.
 	runtime.Gosched()
 	for len(batch) < w.maxBatch {
 		select {
@@ -154,8 +151,8 @@ func (w *writer) gather(batch []*job) []*job {
 	return batch
 }
 
-// run commits the jobs together. If the transaction is lost to the fault of one
-// of them, it tries each by itself, so that none fails for another.
+// run commits the jobs together. If one of them aborts the transaction, run commits each
+// job separately, so that no job fails because of another.
 func (w *writer) run(batch []*job) {
 	if !w.transact(batch) && len(batch) > 1 {
 		for i := range batch {
@@ -164,10 +161,10 @@ func (w *writer) run(batch []*job) {
 	}
 }
 
-// transact runs the jobs in one transaction and sets their errors. It reports
-// false if a job has brought the whole transaction down before the commit.
+// transact runs the jobs in one transaction and sets their errors. It returns false if a
+// job aborted the whole transaction.
 func (w *writer) transact(batch []*job) bool {
-	// Not the callers' contexts: none of them may interrupt the others.
+	// Not the context of a caller, which must not interrupt the other callers.
 	ctx := context.Background()
 
 	for _, j := range batch {
@@ -185,7 +182,7 @@ func (w *writer) transact(batch []*job) bool {
 		var lost bool
 		if j.err, lost = w.runJob(ctx, j); lost {
 			fail(batch, j.err)
-			w.rollback.ExecContext(ctx) // fails if SQLite has done so itself
+			w.rollback.ExecContext(ctx) // fails if SQLite has rolled back
 			return false
 		}
 	}
@@ -194,16 +191,16 @@ func (w *writer) transact(batch []*job) bool {
 		w.rollback.ExecContext(ctx)
 		return true
 	}
-	// What was written to a file that is gone must not be acknowledged.
+	// A write to a file that was deleted must not be acknowledged.
 	if err := w.check(); err != nil {
 		fail(batch, fmt.Errorf("after the commit: %w", err))
 	}
 	return true
 }
 
-// runJob runs one job in a savepoint, so that a job which fails leaves nothing
-// behind. It reports whether the transaction around it is lost: SQLite rolls it
-// back by itself when the disk is full or fails.
+// runJob runs one job in a savepoint, so that a failed job changes nothing. It reports
+// whether the whole transaction is lost: SQLite rolls it back when the disk is full or
+// fails.
 func (w *writer) runJob(ctx context.Context, j *job) (err error, lost bool) {
 	if _, err := w.savepoint.ExecContext(ctx); err != nil {
 		return err, true
@@ -220,7 +217,7 @@ func (w *writer) runJob(ctx context.Context, j *job) (err error, lost bool) {
 	return err, false
 }
 
-// fail gives the error to every job that has none of its own.
+// fail sets the error of every job that has none.
 func fail(batch []*job, err error) {
 	for _, j := range batch {
 		if j.err == nil {
