@@ -120,9 +120,9 @@ func sharedDir(t *testing.T) string {
 
 func TestReadOnlyPlaces(t *testing.T) {
 	for _, tt := range []struct {
-		name       string
-		file       os.FileMode // zero: there is none
-		dir        os.FileMode
+		name    string
+		file    os.FileMode // zero: there is none
+		dir     os.FileMode
 		wantDir bool // the error names the directory
 	}{
 		{"a new file in a read-only folder", 0, 0o555, true},

@@ -121,11 +121,9 @@ func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation) (sto
 		if !old.Active(r.At) {
 			return store.ErrInactive
 		}
-		key = newKey(store.NewKey{
-			Digest: r.Digest, LastFour: r.LastFour,
-			Name: old.Name, Owner: old.Owner, Plan: old.Plan, Quotas: old.Quotas,
-			Created: r.At, Expires: r.Expires,
-		})
+		next := old.NewKey
+		next.Digest, next.LastFour, next.Created, next.Expires = r.Digest, r.LastFour, r.At, r.Expires
+		key = newKey(next)
 		if err := s.addKey(ctx, key); err != nil {
 			return err
 		}
@@ -140,18 +138,12 @@ func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation) (sto
 
 // newKey returns the key as it will be read from the database.
 func newKey(k store.NewKey) store.Key {
-	key := store.Key{
-		ID: apikey.NewKeyID(), Digest: k.Digest, LastFour: k.LastFour,
-		Name: k.Name, Owner: k.Owner, Plan: k.Plan,
-		Created: instant(k.Created.UnixMicro()),
-	}
-	if len(k.Quotas) > 0 {
-		key.Quotas = append(key.Quotas, k.Quotas...)
-	}
+	k.Created = instant(k.Created.UnixMicro())
+	k.Quotas = append([]string(nil), k.Quotas...)
 	if !k.Expires.IsZero() {
-		key.Expires = instant(k.Expires.UnixMicro())
+		k.Expires = instant(k.Expires.UnixMicro())
 	}
-	return key
+	return store.Key{ID: apikey.NewKeyID(), NewKey: k}
 }
 
 // addKey is called by the writer.
@@ -184,10 +176,8 @@ func scanKey(row interface{ Scan(...any) error }) (store.Key, error) {
 		return store.Key{}, store.ErrNotFound
 	case err != nil:
 		return store.Key{}, err
-	case len(digest) != len(k.Digest):
-		return store.Key{}, fmt.Errorf("key %s: stored digest has %d bytes", k.ID, len(digest))
 	}
-	copy(k.Digest[:], digest)
+	copy(k.Digest[:], digest) // the schema has a check of its length
 	if err := json.Unmarshal(quotas, &k.Quotas); err != nil {
 		return store.Key{}, fmt.Errorf("key %s: stored quotas: %w", k.ID, err)
 	}

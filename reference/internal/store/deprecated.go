@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A DeprecatedUse counts how often an owner used an operation that is on its
-// way out, so that an operator knows whom to write to.
+// A DeprecatedUse counts how often an owner used a deprecated operation, so that an
+// operator knows which owners to contact.
 type DeprecatedUse struct {
 	Operation string    // the operation's ID in the OpenAPI document; text as in NewPet.Name
 	Owner     string    // the owner of the keys; text as in NewPet.Name
@@ -15,7 +15,7 @@ type DeprecatedUse struct {
 	Last      time.Time // the latest of them; not zero
 }
 
-// Validate reports what is wrong with u. Its errors wrap [ErrInvalid].
+// Validate returns an error that wraps [ErrInvalid] if u breaks a rule of its type.
 func (u DeprecatedUse) Validate() error {
 	if err := checkText("operation", u.Operation); err != nil {
 		return err
@@ -25,17 +25,17 @@ func (u DeprecatedUse) Validate() error {
 	}
 	switch {
 	case u.Count < 1:
-		return fmt.Errorf("%w: count %d of deprecated use is less than 1", ErrInvalid, u.Count)
+		return fmt.Errorf("%w: count of deprecated use must be at least 1, got %d", ErrInvalid, u.Count)
 	case u.Last.IsZero():
 		return fmt.Errorf("%w: time of deprecated use is missing", ErrInvalid)
 	}
 	return nil
 }
 
-// DeprecatedUses keeps the use of deprecated operations by owner.
+// DeprecatedUses stores the use of deprecated operations by owner.
 type DeprecatedUses interface {
-	// AddDeprecatedUse adds the counts to those that are stored, and keeps the
-	// later of the two times; all of them, or none.
+	// AddDeprecatedUse adds the counts to the stored ones and keeps the later of the
+	// two times. It adds all counts or none.
 	AddDeprecatedUse(ctx context.Context, uses ...DeprecatedUse) error
 
 	// ListDeprecatedUse returns the sums, by operation, and within one by count,

@@ -1,27 +1,24 @@
-// Package store is the vocabulary of what the service keeps: pets, API keys,
-// the use of deprecated operations, and the state of the embedded rate limiter. It holds no SQL; package sqlite implements it, and any other
-// implementation proves itself with the suite in storetest.
+// Package store defines what the service stores: pets, API keys, the use of deprecated
+// operations, and the state of the embedded rate limiter. Package sqlite implements it.
+// The suite in storetest tests implementations.
 //
-// The interfaces are small, so that a consumer asks for what it uses:
+// The interfaces are small, so that a consumer requires only what it uses:
 //
 //	func NewListPets(pets store.Pets) http.Handler
 //
-// What every implementation promises:
+// Every implementation promises:
 //
 //   - A write that returned nil is durable: it survives a crash of the process
 //     and of the machine. [Usage] alone promises less.
-//   - A write that returned an error has stored nothing, with one exception
-//     that cannot be closed: when the commit itself fails, or the connection to
-//     the database breaks during it, whether it took place is unknown. Such an
-//     error wraps [ErrUnavailable].
-//   - What one handle has written, every handle on the same database reads, in
-//     this process and in others. Nothing is cached.
-//   - All methods may be called by any number of goroutines at once, until
-//     Close.
-//   - A context that ends makes a call return its error. A write that is
-//     already under way is waited for, so that its outcome is known.
-//   - Times are kept to the microsecond, in UTC; what is finer is cut off.
+//   - A write that returned an error has stored nothing, with one exception: if the
+//     commit fails, its outcome is unknown. Such an error wraps [ErrUnavailable].
+//   - A write is visible to every handle on the same database, in this process and in
+//     others. Nothing is cached.
+//   - All methods are safe for concurrent use, until Close.
+//   - When its context ends, a call returns the error of the context. A write that has
+//     begun finishes first, so that its outcome is known.
+//   - Times are stored in microseconds and UTC; anything finer is cut off.
 //
 // Errors wrap [ErrNotFound], [ErrInvalid], [ErrExists], [ErrInactive] or
-// [ErrUnavailable] where a caller may want to branch; they name no secrets.
+// [ErrUnavailable], so that callers can branch. They contain no secrets.
 package store

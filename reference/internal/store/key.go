@@ -9,7 +9,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// A Digest is the SHA-256 of a whole API key. The key itself is never stored.
+// A Digest is the SHA-256 of an API key. The key itself is never stored.
 type Digest = apikey.Digest
 
 // A NewKey is an API key that has not been stored yet.
@@ -17,21 +17,22 @@ type NewKey struct {
 	Digest   Digest
 	LastFour string    // the last four characters of the key, for people to tell keys apart
 	Name     string    // what the key is for; text as in NewPet.Name
-	Owner    string    // whom its usage is counted for; text as in NewPet.Name
+	Owner    string    // usage is counted per owner; text as in NewPet.Name
 	Plan     string    // the name of a plan; text as in NewPet.Name
-	Quotas   []string  // the key's own quotas, such as "5000/minute", where the plan leaves them to the key
+	Quotas   []string  // such as "5000/minute", for a custom plan; nil for any other
 	Created  time.Time // not zero
 	Expires  time.Time // the first instant at which the key is not valid, after Created; zero: never
 }
 
-// maxQuotas bounds what one key brings along, and maxQuotaText each of it.
+// maxQuotas is the largest number of quotas of a key, and maxQuotaText the length of
+// each.
 const (
 	maxQuotas    = 16
 	maxQuotaText = 64
 )
 
-// Validate reports what is wrong with k. Its errors wrap [ErrInvalid]. It does
-// not judge whether the plan exists and the quotas can be read.
+// Validate returns an error that wraps [ErrInvalid] if k breaks a rule of its type. It
+// does not check that the plan exists and the quotas can be parsed.
 func (k NewKey) Validate() error {
 	for _, text := range []struct{ what, value string }{
 		{"key name", k.Name}, {"key owner", k.Owner}, {"key plan", k.Plan},
@@ -41,14 +42,14 @@ func (k NewKey) Validate() error {
 		}
 	}
 	if len(k.Quotas) > maxQuotas {
-		return fmt.Errorf("%w: %d key quotas, at most %d are kept", ErrInvalid, len(k.Quotas), maxQuotas)
+		return fmt.Errorf("%w: a key must have at most %d quotas, got %d", ErrInvalid, maxQuotas, len(k.Quotas))
 	}
 	for _, quota := range k.Quotas {
 		if err := checkText("key quota", quota); err != nil {
 			return err
 		}
 		if len(quota) > maxQuotaText {
-			return fmt.Errorf("%w: key quota is longer than %d bytes", ErrInvalid, maxQuotaText)
+			return fmt.Errorf("%w: key quota must have at most %d bytes, got %d", ErrInvalid, maxQuotaText, len(quota))
 		}
 	}
 	if err := checkLastFour(k.LastFour); err != nil {
@@ -60,7 +61,7 @@ func (k NewKey) Validate() error {
 	case k.Created.IsZero():
 		return fmt.Errorf("%w: key creation time is missing", ErrInvalid)
 	case !k.Expires.IsZero() && !k.Expires.After(k.Created):
-		return fmt.Errorf("%w: key expires before it is created", ErrInvalid)
+		return fmt.Errorf("%w: key must expire after it is created", ErrInvalid)
 	}
 	return nil
 }
@@ -70,32 +71,24 @@ func checkLastFour(text string) error {
 		return err
 	}
 	if len(text) != 4 {
-		return fmt.Errorf("%w: key's last four characters are %d bytes", ErrInvalid, len(text))
+		return fmt.Errorf("%w: key's last four characters must be 4 bytes, got %d", ErrInvalid, len(text))
 	}
 	return nil
 }
 
-// A Key is a stored API key.
+// A Key is a stored API key. Expires may have changed since it was created.
 type Key struct {
-	ID       string // public; as [apikey.NewKeyID] makes it
-	Digest   Digest
-	LastFour string
-	Name     string
-	Owner    string
-	Plan     string
-	Quotas   []string // nil where the key has none of its own
-	Created  time.Time
-	Expires  time.Time // zero: never
-	Revoked  time.Time // the first instant at which the key is not valid; zero: not revoked
+	ID string // public; [apikey.NewKeyID] returns it
+	NewKey
+	Revoked time.Time // the first instant at which the key is not valid; zero: not revoked
 }
 
 // Active reports whether the key is valid at an instant: neither expired nor
 // revoked.
 func (k Key) Active(at time.Time) bool { return k.Record(nil).Valid(at) == nil }
 
-// Record returns what [apikey.Verifier] wants to know of the key. The plan is
-// the one that is named in k, with k's own quotas where it leaves them to the
-// key.
+// Record returns the record of the key for [apikey.Verifier]. The plan is the one that
+// k.Plan names, with the quotas of k if it is custom.
 func (k Key) Record(plan *ratelimit.Plan) apikey.Record {
 	return apikey.Record{
 		Principal: apikey.Principal{KeyID: k.ID, Owner: k.Owner, Plan: plan},
@@ -110,37 +103,36 @@ type Rotation struct {
 	Digest   Digest        // of the new key
 	LastFour string        // of the new key
 	At       time.Time     // when the new key is created; not zero
-	Overlap  time.Duration // how long the old key stays valid, unless it ends sooner; not negative
+	Overlap  time.Duration // how long the old key stays valid, unless it expires sooner; not negative
 	Expires  time.Time     // of the new key, after At; zero: never
 }
 
-// Validate reports what is wrong with r. Its errors wrap [ErrInvalid].
+// Validate returns an error that wraps [ErrInvalid] if r breaks a rule of its type.
 func (r Rotation) Validate() error {
 	if r.Overlap < 0 {
-		return fmt.Errorf("%w: rotation overlap %v is negative", ErrInvalid, r.Overlap)
+		return fmt.Errorf("%w: rotation overlap must not be negative, got %v", ErrInvalid, r.Overlap)
 	}
-	// The old key, which passed the same rules, gives the rest.
+	// The rest is that of the old key, which is valid.
 	return NewKey{
 		Digest: r.Digest, LastFour: r.LastFour, Name: "-", Owner: "-", Plan: "-",
 		Created: r.At, Expires: r.Expires,
 	}.Validate()
 }
 
-// OldExpires returns when a key that expires at the given instant (zero: never)
-// expires after the rotation: at the end of the overlap, but never later than
-// it would have.
+// OldExpires returns when a key that expires at the given instant (zero: never) expires
+// after the rotation: at the end of the overlap, but not later than before.
 func (r Rotation) OldExpires(expires time.Time) time.Time {
 	return apikey.Record{Expires: expires}.ExpireAfter(r.At, r.Overlap).Expires
 }
 
-// A KeyFinder finds the key that a request came with.
+// A KeyFinder finds the key of a request.
 type KeyFinder interface {
 	// KeyByDigest returns the key with this digest, or [ErrNotFound]. Revoked and
 	// expired keys are found too; the caller asks [Key.Active].
 	KeyByDigest(ctx context.Context, d Digest) (Key, error)
 }
 
-// Keys keeps the API keys.
+// Keys stores the API keys.
 type Keys interface {
 	KeyFinder
 
@@ -149,16 +141,16 @@ type Keys interface {
 	// [ErrExists].
 	CreateKey(ctx context.Context, k NewKey) (Key, error)
 
-	// CreateFirstKey does the same if no key was ever stored, and is refused with
-	// [ErrExists] otherwise. Of several that run at once, one succeeds.
+	// CreateFirstKey does the same if no key was ever stored, and returns [ErrExists]
+	// otherwise. Of several concurrent calls, one succeeds.
 	CreateFirstKey(ctx context.Context, k NewKey) (Key, error)
 
-	// ListKeys returns all keys, also those that are no longer active, in order
-	// of their creation and, within one instant, of their IDs.
+	// ListKeys returns all keys, active or not, in order of their creation and, within
+	// one instant, of their IDs.
 	ListKeys(ctx context.Context) ([]Key, error)
 
-	// RevokeKey ends a key at an instant and returns it, or [ErrNotFound]. A key
-	// that is revoked already stays revoked from when it was.
+	// RevokeKey revokes a key at an instant and returns it, or [ErrNotFound]. A key
+	// that is already revoked keeps its instant.
 	RevokeKey(ctx context.Context, id string, at time.Time) (Key, error)
 
 	// RotateKey stores the new key and shortens the life of the old one to

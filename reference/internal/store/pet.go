@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Status says whether a pet can be bought.
+// Status is the state of a pet.
 type Status string
 
 // The three states of a pet.
@@ -33,20 +33,20 @@ type NewPet struct {
 	Status     Status // empty: Available
 }
 
-// Validate reports what is wrong with p. Its errors wrap [ErrInvalid].
+// Validate returns an error that wraps [ErrInvalid] if p breaks a rule of its type.
 func (p NewPet) Validate() error {
 	if err := checkText("pet name", p.Name); err != nil {
 		return err
 	}
 	if p.Status != "" && !p.Status.Valid() {
-		return fmt.Errorf("%w: pet status %q", ErrInvalid, p.Status)
+		return fmt.Errorf("%w: pet status must be available, pending or sold, got %q", ErrInvalid, p.Status)
 	}
 	return nil
 }
 
 // A Pet is a stored pet.
 type Pet struct {
-	ID         int64 // from 1; never used again, even for a pet that was deleted
+	ID         int64 // from 1; not reused, even after a pet was deleted
 	Name       string
 	CategoryID int64
 	Status     Status
@@ -62,20 +62,20 @@ type ListQuery struct {
 	After  int64  // only pets with a larger ID; 0: from the first
 }
 
-// Validate reports what is wrong with q. Its errors wrap [ErrInvalid].
+// Validate returns an error that wraps [ErrInvalid] if q breaks a rule of its type.
 func (q ListQuery) Validate() error {
 	switch {
 	case q.Limit < 1 || q.Limit > MaxList:
-		return fmt.Errorf("%w: limit %d is not from 1 to %d", ErrInvalid, q.Limit, MaxList)
+		return fmt.Errorf("%w: limit must be 1 to %d, got %d", ErrInvalid, MaxList, q.Limit)
 	case q.Status != "" && !q.Status.Valid():
-		return fmt.Errorf("%w: pet status %q", ErrInvalid, q.Status)
+		return fmt.Errorf("%w: pet status must be available, pending or sold, got %q", ErrInvalid, q.Status)
 	case q.After < 0:
-		return fmt.Errorf("%w: after %d is negative", ErrInvalid, q.After)
+		return fmt.Errorf("%w: after must not be negative, got %d", ErrInvalid, q.After)
 	}
 	return nil
 }
 
-// Pets keeps the pets.
+// Pets stores the pets.
 type Pets interface {
 	// CreatePet stores a pet and gives it an ID. A pet that does not pass
 	// Validate is refused with [ErrInvalid].
@@ -87,9 +87,9 @@ type Pets interface {
 	// ListPets returns the first q.Limit pets that q asks for, in order of their
 	// IDs, and whether there are more. No pets are an empty slice.
 	//
-	// A walk that goes on after the last ID of each page meets every pet that
-	// was there when it began exactly once, whatever is written meanwhile. After
-	// need not name a pet that exists.
+	// A client that continues after the last ID of each page gets every pet that existed
+	// when it began exactly once, whatever is written meanwhile. The pet with the ID
+	// After need not exist.
 	ListPets(ctx context.Context, q ListQuery) (pets []Pet, more bool, err error)
 }
 

@@ -5,17 +5,17 @@ import (
 	"io"
 )
 
-// A Store is a whole database: everything but the limiter's state, which is
-// kept apart because only a server with an embedded limiter has any.
+// A Store is a whole database, without the state of the limiter, which only a server
+// with an embedded limiter has.
 type Store interface {
 	Pets
 	Keys
 	DeprecatedUses
 
-	// Ping reports whether the database can be read at present.
+	// Ping returns an error if the database cannot be read.
 	Ping(ctx context.Context) error
 
-	// Closer waits for the writes under way and closes the database. Calls that
-	// come later fail with [ErrUnavailable].
+	// Closer waits for running writes and closes the database. Later calls fail with
+	// [ErrUnavailable].
 	io.Closer
 }

@@ -20,14 +20,14 @@ func TestKeyIsActive(t *testing.T) {
 		want bool
 	}{
 		{"has no end", store.Key{}, true},
-		{"expires later", store.Key{Expires: noon.Add(1)}, true},
-		{"expires now", store.Key{Expires: noon}, false},
-		{"has expired", store.Key{Expires: noon.Add(-1)}, false},
+		{"expires later", store.Key{NewKey: store.NewKey{Expires: noon.Add(1)}}, true},
+		{"expires now", store.Key{NewKey: store.NewKey{Expires: noon}}, false},
+		{"has expired", store.Key{NewKey: store.NewKey{Expires: noon.Add(-1)}}, false},
 		{"is revoked later", store.Key{Revoked: noon.Add(1)}, true},
 		{"is revoked now", store.Key{Revoked: noon}, false},
 		{"was revoked", store.Key{Revoked: noon.Add(-1)}, false},
-		{"was revoked before it expires", store.Key{Revoked: noon.Add(-1), Expires: noon.Add(1)}, false},
-		{"is revoked after it has expired", store.Key{Revoked: noon.Add(1), Expires: noon.Add(-1)}, false},
+		{"was revoked before it expires", store.Key{Revoked: noon.Add(-1), NewKey: store.NewKey{Expires: noon.Add(1)}}, false},
+		{"is revoked after it has expired", store.Key{Revoked: noon.Add(1), NewKey: store.NewKey{Expires: noon.Add(-1)}}, false},
 	} {
 		if got := tt.key.Active(noon); got != tt.want {
 			t.Errorf("a key that %s: Active = %v, want %v", tt.name, got, tt.want)
@@ -37,7 +37,7 @@ func TestKeyIsActive(t *testing.T) {
 
 func TestKeyAsRecord(t *testing.T) {
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(60))
-	key := store.Key{ID: "key_1", Owner: "ada", Plan: "free", Expires: noon, Revoked: noon.Add(1)}
+	key := store.Key{ID: "key_1", NewKey: store.NewKey{Owner: "ada", Plan: "free", Expires: noon}, Revoked: noon.Add(1)}
 	want := apikey.Record{
 		Principal: apikey.Principal{KeyID: "key_1", Owner: "ada", Plan: plan},
 		Expires:   noon,
