@@ -1,12 +1,10 @@
 package openapi_test
 
 import (
-	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
@@ -15,12 +13,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware/jsonbody"
 	"github.com/animalstore/gatehouse/reference/internal/openapi"
 )
-
-var leaving = deprecation.Notice{
-	Since:     time.Date(2026, time.January, 2, 0, 0, 0, 0, time.UTC),
-	Sunset:    time.Date(2031, time.March, 4, 0, 0, 0, 0, time.UTC),
-	Successor: "/v1/pets?status=available&limit=1",
-}
 
 // load returns the document as a library reads it, which also checks the
 // examples against their schemas.
@@ -157,71 +149,6 @@ func TestErrorDescriptionNamesEveryCode(t *testing.T) {
 		if !codes[word] {
 			t.Errorf("the description of code names %s, which no response shows", word)
 		}
-	}
-}
-
-func TestDeprecatedOperations(t *testing.T) {
-	tests := map[string]struct {
-		notices map[string]deprecation.Notice
-		want    map[string]any
-	}{
-		"with everything": {
-			map[string]deprecation.Notice{"getPet": leaving},
-			map[string]any{
-				"deprecated": true, "x-deprecated-since": "2026-01-02", "x-sunset": "2031-03-04",
-				"x-successor": "/v1/pets?status=available&limit=1",
-			},
-		},
-		"without a sunset and a successor": {
-			map[string]deprecation.Notice{"getPet": {Since: leaving.Since}},
-			map[string]any{"deprecated": true, "x-deprecated-since": "2026-01-02"},
-		},
-		"not at all": {nil, map[string]any{}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			d, _ := load(t, test.notices)
-			var doc struct {
-				Paths map[string]map[string]map[string]any
-			}
-			if err := json.Unmarshal(d.JSON(), &doc); err != nil {
-				t.Fatal(err)
-			}
-			for path, item := range doc.Paths {
-				for method, operation := range item {
-					want := map[string]any{}
-					if operation["operationId"] == "getPet" {
-						want = test.want
-					}
-					got := make(map[string]any)
-					for name, value := range operation {
-						if name == "deprecated" || strings.HasPrefix(name, "x-") {
-							got[name] = value
-						}
-					}
-					if d := cmp.Diff(want, got); d != "" {
-						t.Errorf("%s %s (-want +got):\n%s", method, path, d)
-					}
-				}
-			}
-		})
-	}
-}
-
-func TestNewRefuses(t *testing.T) {
-	tests := map[string]struct {
-		notices map[string]deprecation.Notice
-		want    string
-	}{
-		"an operation that does not exist": {map[string]deprecation.Notice{"getPets": leaving}, `"getPets"`},
-		"a notice without a beginning":     {map[string]deprecation.Notice{"getPet": {}}, "since when"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if _, err := openapi.New(test.notices); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("New: error %v, want one with %s", err, test.want)
-			}
-		})
 	}
 }
 

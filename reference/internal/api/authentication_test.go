@@ -1,0 +1,161 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/contract"
+)
+
+func TestAuthentication(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	key := s.Key
+	flipped := key[:len(key)-1] + string("01"[min(1, strings.IndexByte("0", key[len(key)-1])+1)])
+	unknown := s.format.Generate().Reveal()
+	const missing, invalid, repeated = "missing_api_key", "invalid_api_key", "invalid_request"
+	tests := []struct {
+		name   string
+		header string
+		code   string // "": let in
+	}{
+		{"as it should be", "Authorization: Bearer " + key, ""},
+		{"the scheme in any case", "authorization: bEaReR " + key, ""},
+		{"several spaces", "Authorization: Bearer     " + key, ""},
+		{"white space around", "Authorization:  \tBearer " + key + " \t ", ""},
+		{"nothing", "X: y", missing},
+		{"an empty field", "Authorization:", missing},
+		{"the scheme alone", "Authorization: Bearer", missing},
+		{"the scheme and a space", "Authorization: Bearer ", missing},
+		{"another scheme", "Authorization: Basic " + key, missing},
+		{"a scheme that begins alike", "Authorization: BearerX " + key, missing},
+		{"no scheme", "Authorization: " + key, missing},
+		{"a field that is not for it", "X-API-Key: " + key, missing},
+		{"the field of proxies", "Proxy-Authorization: Bearer " + key, missing},
+		{"a cookie", "Cookie: access_token=" + key, missing},
+		{"a tab", "Authorization: Bearer\t" + key, invalid},
+		{"something after the key", "Authorization: Bearer " + key + " x", invalid},
+		{"a list", "Authorization: Bearer " + key + ", Bearer " + key, invalid},
+		{"in quotes", `Authorization: Bearer "` + key + `"`, invalid},
+		{"as a parameter", "Authorization: Bearer token=" + key, invalid},
+		{"padding", "Authorization: Bearer " + key + "=", invalid},
+		{"an encoded space", "Authorization: Bearer " + key + "%20", invalid},
+		{"another prefix", "Authorization: Bearer pet_test_" + key[len("pet_live_"):], invalid},
+		{"in lower case", "Authorization: Bearer " + strings.ToLower(key), invalid},
+		{"one character changed", "Authorization: Bearer " + flipped, invalid},
+		{"null", "Authorization: Bearer null", invalid},
+		{"octets that are not ASCII", "Authorization: Bearer \xc3\xa9", invalid},
+		{"8000 octets", "Authorization: Bearer " + strings.Repeat("a", 8000), invalid},
+		{"a key that was never issued", "Authorization: Bearer " + unknown, invalid},
+		{"two lines", "Authorization: Bearer " + key + "\r\nAuthorization: Bearer " + key, repeated},
+		{"a valid line and another", "Authorization: Bearer " + key + "\r\nAuthorization: Basic x", repeated},
+		{"an empty line and a valid one", "Authorization:\r\nAuthorization: Bearer " + key, repeated},
+	}
+	challenges := map[string]string{
+		missing:  `Bearer realm="pets"`,
+		invalid:  `Bearer realm="pets", error="invalid_token", error_description="The API key is not valid"`,
+		repeated: `Bearer realm="pets", error="invalid_request", error_description="More than one Authorization header was sent"`,
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			resp := s.Do(t, none(contract.Request{Target: "/v1/pets", Header: []string{test.header}}))
+			if test.code == "" {
+				want(t, resp, 200, "")
+				return
+			}
+			status := 401
+			if test.code == repeated {
+				status = 400
+			}
+			want(t, resp, status, test.code)
+			if got := resp.Header.Get("WWW-Authenticate"); got != challenges[test.code] {
+				t.Errorf("WWW-Authenticate is %s, want %s", got, challenges[test.code])
+			}
+		})
+	}
+	for _, target := range []string{"/v1/pets?access_token=" + key, "/v1/pets?key=" + key} {
+		resp := s.Do(t, none(contract.Request{Target: target}))
+		want(t, resp, 401, missing)
+	}
+}
+
+// What a 401 says does not depend on what is asked for, nor on why a key is not
+// valid.
+func TestRefusedKeysAreToldNothing(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.pets(t, 1)
+	revoked, expired := s.format.Generate(), s.format.Generate()
+	k := s.issue(t, revoked, newKey("enterprise", "9/minute"))
+	if _, err := s.db.RevokeKey(t.Context(), k.ID, s.clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	short := newKey("enterprise", "9/minute")
+	short.Expires = s.clock.Now().Add(time.Minute)
+	s.issue(t, expired, short)
+	s.clock.advance(time.Minute)
+
+	answers := make(map[string]bool)
+	for _, key := range []string{revoked.Reveal(), expired.Reveal(), s.format.Generate().Reveal(), s.Key[:len(s.Key)-1] + "!", "x"} {
+		for _, target := range []string{"/v1/pets", "/v1/pets?limit=x", "/v1/usage", "/v1/nothing"} {
+			resp := s.Do(t, contract.Request{Target: target, Key: &key})
+			want(t, resp, 401, "invalid_api_key")
+			answers[fmt.Sprint(string(resp.Data), resp.Header["Www-Authenticate"])] = true
+		}
+		if a, b := s.Do(t, contract.Request{Target: "/v1/pets/1", Key: &key}), s.Do(t, contract.Request{Target: "/v1/pets/2", Key: &key}); string(a.Data) != string(b.Data) {
+			t.Errorf("a 401 for a pet that is there says %s, and for one that is not %s", a.Data, b.Data)
+		}
+	}
+	if len(answers) != 1 {
+		t.Errorf("refused keys get %d different answers, want one: %v", len(answers), answers)
+	}
+}
+
+func TestKeysActWithinASecond(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	secret := s.format.Generate()
+	c := s.with(secret.Reveal())
+	want(t, c.Get(t, "/v1/pets"), 401, "invalid_api_key")
+	k := s.issue(t, secret, newKey("enterprise", "9/minute"))
+	s.clock.advance(time.Second)
+	want(t, c.Get(t, "/v1/pets"), 200, "")
+	if _, err := s.db.RevokeKey(t.Context(), k.ID, s.clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.advance(time.Second)
+	want(t, c.Get(t, "/v1/pets"), 401, "invalid_api_key")
+}
+
+// A request with two Authorization lines is 400 wherever one with a wrong key is
+// 401. It counts for the network, and not for the owner of either key.
+func TestTwoAuthorizationLines(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *api.Config) {
+		c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(100))
+	})
+	s.pets(t, 1)
+	c := s.with(s.key(t, "double", "enterprise", "9/minute"))
+	twice := "Authorization: Bearer " + c.Key
+	left := int64(100)
+	for _, r := range []contract.Request{
+		{Target: "/v1/pets"}, {Target: "/v1/pets/1"}, {Method: "HEAD", Target: "/v1/pets/1"}, {Target: "/v1/pets/99"}, {Target: "/v1/usage"},
+		{Target: "/v1/%75sage"}, {Target: "/v1/nothing"}, {Target: "/v1/pets/"}, {Method: "DELETE", Target: "/v1/pets"}, {Method: "OPTIONS", Target: "/v1/pets"},
+		{Method: "POST", Target: "/v1/pets", Body: "x"},
+	} {
+		r.Header = []string{twice}
+		resp := c.Do(t, r)
+		want(t, resp, 400, "invalid_request")
+		left--
+		if got := resp.Int("X-RateLimit-Remaining"); got != left {
+			t.Errorf("%s %s: X-RateLimit-Remaining is %d, want %d of the network", resp.Method, resp.Target, got, left)
+		}
+	}
+	if got := c.Get(t, "/v1/usage").Int("X-RateLimit-Remaining"); got != 9 {
+		t.Errorf("the owner has %d of 9 requests left, want all", got)
+	}
+}
