@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -161,6 +162,13 @@ func run(t *testing.T, mode failover.Mode, opts failover.Options, test func(*rig
 		defer l.Close()
 		test(r)
 	})
+}
+
+// oneProcessor makes a test run on one processor. The race detector of Go 1.26 fails
+// when several processors run the timers of one bubble, as those of many contexts.
+func oneProcessor(t *testing.T) {
+	before := runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 }
 
 var daily = ratelimit.MustPlan("daily", ratelimit.Penalty{}, ratelimit.PerDay(1000))

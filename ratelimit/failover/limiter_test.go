@@ -348,6 +348,7 @@ func TestCallerHasLeft(t *testing.T) {
 // than the budget, and in the end the primary has counted every request that was
 // admitted, once.
 func TestNothingLostNothingTwice(t *testing.T) {
+	oneProcessor(t)
 	for _, test := range []struct {
 		name  string
 		fault func(ctx context.Context, i int64) error

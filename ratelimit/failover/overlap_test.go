@@ -13,6 +13,7 @@ import (
 // A stall of the primary that is twice as long as the budget fails all calls
 // that are under way, and does not open the circuit.
 func TestStallLeavesTheCircuitClosed(t *testing.T) {
+	oneProcessor(t)
 	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		var stall atomic.Int64 // when it ends, Unix nanoseconds
 		r.shared.set(func(ctx context.Context) error {
@@ -46,6 +47,7 @@ func TestStallLeavesTheCircuitClosed(t *testing.T) {
 // A primary that hangs costs requests the budget for as long as ten of them
 // would take that come one after the other, and not longer.
 func TestHangOpensTheCircuit(t *testing.T) {
+	oneProcessor(t)
 	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
 		r.shared.set(hangs(nil))
 		began := time.Now()
