@@ -38,7 +38,8 @@ func (s *sharedLayout) len() int                   { return int(s.n.Load()) }
 func (s *sharedLayout) length(i int) time.Duration { return time.Duration(s.all[i].length.Load()) }
 func (s *sharedLayout) limit(i int) int64          { return s.all[i].limit.Load() }
 
-// window returns the i-th window of a slot that has the meter m and this layout.
+// window returns the i-th window, which it has, of a slot with the meter m and this
+// layout.
 func (s *sharedLayout) window(i int, slot slot, m meter) window {
 	w, all := slot.word(i), &s.all[i]
 	return window{time.Duration(all.length.Load()), all.limit.Load(), w.used(m.count()), w.end()}

@@ -43,17 +43,12 @@ func (s slot) swap(old, m meter) bool {
 	return atomic.CompareAndSwapUint64(&s[meterWord], uint64(old), uint64(m))
 }
 
-// word returns the word of the i-th window: 0, a window that is over, if the slot
-// has none. A request without the lock may ask for it, when a layout with more
-// windows has just replaced the slot's.
-func (s slot) word(i int) windowWord {
-	if i += firstWindow; i < len(s) {
-		return windowWord(atomic.LoadUint64(&s[i]))
-	}
-	return 0
-}
-
+func (s slot) word(i int) windowWord       { return windowWord(atomic.LoadUint64(&s[firstWindow+i])) }
 func (s slot) setWord(i int, w windowWord) { atomic.StoreUint64(&s[firstWindow+i], uint64(w)) }
+
+// has reports whether the slot has an i-th window. Without the lock it may not, if a
+// layout with more windows has just replaced that of the slot.
+func (s slot) has(i int) bool { return firstWindow+i < len(s) }
 
 // freeze stops charges without the lock, and returns the meter as it was. The
 // holder of the lock calls it before any change, and puts a meter with the next

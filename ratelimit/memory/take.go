@@ -43,6 +43,9 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision) bool {
 		i, quotas := 0, d.Plan.Len()
 		layout := l.layouts.get(m.layout()) // of a frozen slot: none
 		for k := range layout.len() {
+			if !slot.has(k) {
+				return false
+			}
 			w := layout.window(k, slot, m)
 			if !w.open(d.Time) {
 				return false
@@ -131,6 +134,9 @@ func (l *Limiter) refuse(t *table, at uint64, slot slot, h uint64, d *ratelimit.
 func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEnd, refusedUntil int64) {
 	plan, now, i := d.Plan, d.Time, 0
 	for k := range s.len() {
+		if !slot.has(k) {
+			return 0, 0
+		}
 		w := s.window(k, slot, m)
 		if !w.open(now) {
 			return 0, 0
