@@ -42,15 +42,14 @@ const (
 // record. Do not call it concurrently.
 func (l *Limiter) Save(write func([]Record) error) error {
 	var batch []Record
-	first := 0 // segment of the first record in batch
 	for i := range l.segments {
 		batch = l.segments[i].appendChanges(batch)
 		if len(batch) >= saveBatch || i == len(l.segments)-1 && len(batch) > 0 {
 			if err := write(batch); err != nil {
 				l.markUnsaved(batch)
-				return fmt.Errorf("memory: saving state of segments %d to %d: %w", first, i, err)
+				return fmt.Errorf("memory: saving state: %w", err)
 			}
-			batch, first = batch[:0], i+1
+			batch = batch[:0]
 		}
 	}
 	return nil

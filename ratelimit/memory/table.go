@@ -23,9 +23,10 @@ import "sync/atomic"
 // compare-and-swap of the meter charges a request to every window.
 //
 // Without the lock of the segment only a charge changes a slot: it raises the
-// count and sets the dirty flag. Every other change holds the lock and puts the
-// next version into the meter. A compare-and-swap of the meter that succeeds
-// therefore proves that all words read since the meter was read still stood.
+// count and sets the dirty flag. Any other change of the words, layout or count
+// holds the lock and puts the next version into the meter. A compare-and-swap of the
+// meter that succeeds therefore proves that all words read since the meter was read
+// still stood.
 type slot []uint64
 
 const (

@@ -109,9 +109,9 @@ func (l *Limiter) refuse(t *table, at uint64, slot slot, h uint64, d *ratelimit.
 	d.Outcome, d.BanEnds = ratelimit.Limited, r.banEnds(d.Time)
 	if d.BanEnds > 0 {
 		d.Outcome = ratelimit.Banned
-	}
-	if d.BanEnds > 0 && d.BanEnds < r.until {
-		return false // the clock stepped back, and the ban must be shortened
+		if d.BanEnds < r.until {
+			return false // the clock stepped back, and the ban must be shortened
+		}
 	}
 	d.RetryAfter = time.Duration(max(refusedUntil, d.BanEnds)*int64(time.Second) - d.Time)
 	if d.RetryAfter < maxLate && !exact {
