@@ -37,7 +37,7 @@ func (op *operation) shared() bool {
 type call struct {
 	next  *call         // in the group, in the order of arrival
 	ready chan struct{} // has room for one: the answer is there
-	place int           // in the group when it is sent, from 0
+	place int32         // in the group when it is sent, from 0
 	state callState
 }
 
@@ -138,7 +138,7 @@ func (g *group) seal() bool {
 
 // finish gives the callers the answer. It returns how many requests were granted
 // after the deadline of their caller.
-func (g *group) finish() (late int) {
+func (g *group) finish() (late int32) {
 	for c := g.first; c != nil; {
 		next, place := c.next, c.place // the caller may reuse the call
 		if c.state.move(sent, answered) {

@@ -7,7 +7,7 @@ import (
 
 // decision works out what became of the request at a place among those of the
 // answer: all of them were decided at the same instant, one after the other.
-func (a *answer) decision(plan *ratelimit.Plan, cost int64, place int) (d ratelimit.Decision, err error) {
+func (a *answer) decision(plan *ratelimit.Plan, cost int64, place int32) (d ratelimit.Decision, err error) {
 	v, err := a.value()
 	if err != nil {
 		return d, err
@@ -27,7 +27,7 @@ func (a *answer) decision(plan *ratelimit.Plan, cost int64, place int) (d rateli
 			strikes, since = penalty.Strikes, fixedwindow.Seconds(a.time) // before the ban cleared them
 		}
 		if a.letter == denied {
-			strikes -= a.granted + a.limited - 1 - place
+			strikes -= int(a.granted + a.limited - 1 - place)
 		}
 		d.StrikesLeft = penalty.StrikesLeft(strikes, since, fixedwindow.Seconds(a.time))
 	default:

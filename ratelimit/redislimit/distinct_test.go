@@ -105,7 +105,7 @@ func TestMoreCallersThanAGroupHolds(t *testing.T) {
 				t.Fatal(g.err)
 			}
 			if g.subject == "a" {
-				admitted[g.plan] += g.granted
+				admitted[g.plan] += int(g.granted)
 			}
 		}
 		if admitted[plan] != limit || admitted[larger] != limit {

@@ -227,7 +227,7 @@ func (l *Limiter) AddUsageOnce(ctx context.Context, id, subject string, plan *ra
 
 // do has the script do an operation, together with those of other callers. It returns
 // the answer, and the caller's place among the requests that it is about.
-func (l *Limiter) do(ctx context.Context, op operation) (a answer, place int, err error) {
+func (l *Limiter) do(ctx context.Context, op operation) (a answer, place int32, err error) {
 	if op.subject == "" {
 		return a, 0, fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
 	}

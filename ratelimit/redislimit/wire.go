@@ -118,11 +118,11 @@ var errReply = errors.New("cannot read the reply of the script")
 
 // An answer is what the script says of one subject.
 type answer struct {
-	time             int64 // of the server, Unix nanoseconds
-	requests         int   // that it is about; set before it is read
-	letter           byte
-	granted, limited int    // requests; the others were banned
+	time             int64  // of the server, Unix nanoseconds
 	bytes            string // the subject's value
+	requests         int32  // that it is about; set before it is read
+	granted, limited int32  // of the requests; the others were banned
+	letter           byte
 }
 
 // read reads the reply of the script into the groups of the command.
@@ -170,7 +170,7 @@ func (a *answer) read(b string) (rest string, err error) {
 		if len(b) < 4 {
 			return "", errReply
 		}
-		a.granted, a.limited, b = int(u16(b)), int(u16(b[2:])), b[4:]
+		a.granted, a.limited, b = int32(u16(b)), int32(u16(b[2:])), b[4:]
 	default:
 		return "", errReply
 	}

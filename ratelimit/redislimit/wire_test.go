@@ -12,17 +12,17 @@ import (
 func FuzzReply(f *testing.F) {
 	window := "\x00\x00\x00\x3c\x69\xa4\x2b\x98\x00\x00\x00\x07"
 	record := "\x01\x9c\xa9\x5e\x41\x02\x00\x03\x01\x69\xa4\x2b\x98\x00\x00\x00\x3c\x69\xa5\x7d\x18"
-	f.Add("1772366430 250000 a\x0c"+window, 1, 0)
-	f.Add("1772366430 250000 d\x00\x01\x00\x02\x21"+window+record, 5, 4)
-	f.Add("1772366430 250000 g\x00\x00\x00\x02\x21"+window+record, 2, 1)
-	f.Add("1772366430 250000 i", 1, 0)
-	f.Add("1772366430 250000 e", 1, 0)
-	f.Add("1772366430 250000 d\xff\xff\xff\xff\x00", 3, 2)
-	f.Add("1772366430 2500000 a\x00", 1, 0)
-	f.Add("-1 0 a\x00", 1, 0)
-	f.Add("", 1, 0)
+	f.Add("1772366430 250000 a\x0c"+window, int32(1), int32(0))
+	f.Add("1772366430 250000 d\x00\x01\x00\x02\x21"+window+record, int32(5), int32(4))
+	f.Add("1772366430 250000 g\x00\x00\x00\x02\x21"+window+record, int32(2), int32(1))
+	f.Add("1772366430 250000 i", int32(1), int32(0))
+	f.Add("1772366430 250000 e", int32(1), int32(0))
+	f.Add("1772366430 250000 d\xff\xff\xff\xff\x00", int32(3), int32(2))
+	f.Add("1772366430 2500000 a\x00", int32(1), int32(0))
+	f.Add("-1 0 a\x00", int32(1), int32(0))
+	f.Add("", int32(1), int32(0))
 	plan := groupPlans[0]
-	f.Fuzz(func(t *testing.T, text string, requests, place int) {
+	f.Fuzz(func(t *testing.T, text string, requests, place int32) {
 		nanos, rest, err := cutTime(text)
 		if err != nil {
 			return
