@@ -22,7 +22,8 @@
 // hash tag), and all requests of one subject share one decision, in the order of
 // their arrival. Each 250 microseconds of a round trip make room for one more batch in
 // flight, up to [Options.MaxInFlight]. In a cluster each master has its own batches:
-// one that does not answer does not delay the subjects of the others.
+// one that does not answer does not delay the subjects of the others. A denial costs
+// the server about as much as an admission.
 //
 // A call with context.Background is sent in its own goroutine. A call with a context
 // that can end is sent in another one, which costs from one to some ten microseconds.

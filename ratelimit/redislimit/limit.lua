@@ -49,7 +49,7 @@
 --   ends     of the last ban
 --   since    the time from which the strikes decay; without strikes the length
 --            of the last ban, 0 once a request was admitted after it
---   expires  when the record counts no longer
+--   expires  the time from which the record does not count
 --
 -- Binary numbers are big-endian and unsigned. Times are Unix seconds where nothing
 -- else is said; 32 bits of them last until 2106.
@@ -145,15 +145,10 @@ for s = 1, subjects do
         local a, b, c, d = byte(v, 8 * n + 4 * w - 3, 8 * n + 4 * w)
         used = ((a * 256 + b) * 256 + c) * 256 + d
         w = w + 1
-      elseif w <= n then
-        local a, b, c, d, e, f, g, h = byte(v, 8 * w - 7, 8 * w)
-        local i, j, k, l = byte(heads, 8 * q - 7, 8 * q - 4)
-        local length = ((a * 256 + b) * 256 + c) * 256 + d
-        local ours = ((i * 256 + j) * 256 + k) * 256 + l
-        if length == ours and ((e * 256 + f) * 256 + g) * 256 + h <= now then
-          w, ended = w + 1, true
-        end -- another window is of another plan, or in the future, and w stays
-      end
+      elseif w <= n and sub(v, 8 * w - 7, 8 * w - 4) == sub(heads, 8 * q - 7, 8 * q - 4) then
+        local a, b, c, d = byte(v, 8 * w - 3, 8 * w)
+        if ((a * 256 + b) * 256 + c) * 256 + d <= now then w, ended = w + 1, true end
+      end -- w stays at a window of another plan, or in the future
       uses[q] = used
       local left = limits[q] - used
       if left < units then
@@ -250,7 +245,7 @@ for s = 1, subjects do
           local since_bytes -- nil: as before
           if ms - first >= grace then
             letter = 'd'
-            if strikes > 0 and (since > now or since <= now - decay) then
+            if strikes > 0 and (since > now or since <= now - decay) then -- otherwise nothing changes
               if since > now then since = now end -- the clock stepped back
               local forgotten = (now - since) / decay
               forgotten = forgotten - forgotten % 1

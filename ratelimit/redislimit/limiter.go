@@ -46,8 +46,8 @@ func (o Options) validate() error {
 }
 
 // A Limiter decides in Redis, for all processes that use the same Redis and prefix. It
-// is made by [New], and is safe for concurrent use. It has no goroutine while no call
-// is in flight, and needs no Close; it does not close the client.
+// is made by [New], and is safe for concurrent use. It has no goroutine when idle, and
+// needs no Close; it does not close the client.
 //
 // Every method returns the context's error as soon as its context ends, even if Redis
 // does not answer. Every other error of a valid call wraps

@@ -54,9 +54,12 @@ func due(last *atomic.Int64) bool {
 	return now-then >= int64(mastersInterval) && last.CompareAndSwap(then, now)
 }
 
-// refresh makes the table from what the client knows, or asks the cluster for.
+// refresh makes the table from what the client knows, or asks the cluster for. It
+// returns if another goroutine is doing so, which can take long while masters are down.
 func (m *masters) refresh() {
-	m.mu.Lock()
+	if !m.mu.TryLock() {
+		return
+	}
 	defer m.mu.Unlock()
 	table := new([partitions]*batcher)
 	byMaster := make(map[*redis.Client]*batcher, len(m.byMaster))
