@@ -411,10 +411,10 @@ func TestNewRefuses(t *testing.T) {
 	at := time.Unix(now, 0)
 	identify := func(*http.Request) ratelimit.Caller { return ratelimit.Caller{} }
 	for says, err := range map[string]error{
-		"the limiter must not be nil":        second(ratelimit.New(nil, identify, ratelimit.Options{})),
-		"identify must not be nil":       second(ratelimit.New(engine(t, &at), nil, ratelimit.Options{})),
-		"Options.Refund":    second(ratelimit.New(broken{}, identify, ratelimit.Options{Refund: true})),
-		"Options.OnFailure": second(ratelimit.New(engine(t, &at), identify, ratelimit.Options{OnFailure: 7})),
+		"the limiter must not be nil": second(ratelimit.New(nil, identify, ratelimit.Options{})),
+		"identify must not be nil":    second(ratelimit.New(engine(t, &at), nil, ratelimit.Options{})),
+		"Options.Refund":              second(ratelimit.New(broken{}, identify, ratelimit.Options{Refund: true})),
+		"Options.OnFailure":           second(ratelimit.New(engine(t, &at), identify, ratelimit.Options{OnFailure: 7})),
 	} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got error %v, want one that says %q", err, says)
