@@ -6,6 +6,7 @@
 //	go test -run '^$' -bench Take -benchtime 300ms   decisions in memory, beside the peers
 //	go test .                                        what the peers do otherwise
 //	go run ./cmd/ratios -help                        the tables of docs/BENCHMARKS.md
+//	go generate .                                    renew them (20 minutes)
 //
 // # The work
 //
@@ -44,3 +45,5 @@
 // are skipped if there is none. BenchmarkFlood takes a minute, and is skipped
 // unless the environment has GATEHOUSE_LONG=1.
 package benchmarks
+
+//go:generate go run ./cmd/ratios -write ../docs/BENCHMARKS.md

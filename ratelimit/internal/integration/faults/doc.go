@@ -3,5 +3,7 @@
 // slows down or fills a server while 64 callers use it. docs/FAULTS.md has the results.
 // This command renews them:
 //
-//	go test -count 1 ./ratelimit/internal/integration/faults -write ../../../../docs/FAULTS.md
+//	go generate ./ratelimit/internal/integration/faults
 package faults
+
+//go:generate go test -count 1 . -write ../../../../docs/FAULTS.md
