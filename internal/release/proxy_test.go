@@ -4,7 +4,9 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,28 +20,21 @@ func proxy(t *testing.T, repo string, all []module) string {
 		if !m.released() {
 			continue
 		}
-		tree := m.tag(version) + ":" + strings.TrimPrefix(m.dir, ".")
 		at := filepath.Join(dir, filepath.FromSlash(m.path), "@v", version)
 		write(t, at+".info", fmt.Appendf(nil, `{"Version": %q, "Time": "2026-01-31T00:00:00Z"}`, version))
-		write(t, at+".mod", []byte(mustRun(t, repo, "git", "cat-file", "blob", tree+slashed(m.dir)+"go.mod")+"\n"))
-		write(t, at+".zip", moduleZip(t, repo, tree, m.path+"@"+version+"/"))
+		mod := mustRun(t, repo, "git", "cat-file", "blob", m.tag(version)+":"+path.Join(m.dir, "go.mod"))
+		write(t, at+".mod", []byte(mod+"\n"))
+		write(t, at+".zip", moduleZip(t, repo, m))
 		write(t, filepath.Join(filepath.Dir(at), "list"), []byte(version+"\n"))
 	}
 	return dir
 }
 
-// slashed returns what separates a tree's directory from a name below it.
-func slashed(dir string) string {
-	if dir == "." {
-		return ""
-	}
-	return "/"
-}
-
-// moduleZip returns the archive of a module: the files of the tree, without those
-// of modules below it.
-func moduleZip(t *testing.T, repo, tree, prefix string) []byte {
+// moduleZip returns the archive of a module: the files of its directory, without
+// those of modules below it, and the LICENSE.
+func moduleZip(t *testing.T, repo string, m module) []byte {
 	t.Helper()
+	tree, prefix := m.tag(version)+":"+strings.TrimPrefix(m.dir, "."), m.path+"@"+version+"/"
 	name := filepath.Join(t.TempDir(), "tree.zip")
 	mustRun(t, repo, "git", "archive", "--format=zip", "--prefix="+prefix, "--output="+name, tree)
 	in, err := zip.OpenReader(name)
@@ -56,14 +51,15 @@ func moduleZip(t *testing.T, repo, tree, prefix string) []byte {
 	var b bytes.Buffer
 	out := zip.NewWriter(&b)
 	for _, f := range in.File {
-		if f.FileInfo().IsDir() || hasPrefixOf(f.Name, below) {
+		isBelow := func(dir string) bool { return strings.HasPrefix(f.Name, dir) }
+		if f.FileInfo().IsDir() || slices.ContainsFunc(below, isBelow) {
 			continue
 		}
 		if err := out.Copy(f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := in.Open(prefix + "LICENSE"); err != nil { // the go command adds the root's
+	if m.dir != "." { // the go command adds the root's LICENSE
 		w, err := out.Create(prefix + "LICENSE")
 		if err != nil {
 			t.Fatal(err)
@@ -76,13 +72,4 @@ func moduleZip(t *testing.T, repo, tree, prefix string) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
-}
-
-func hasPrefixOf(name string, prefixes []string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return false
 }

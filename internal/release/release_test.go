@@ -11,7 +11,7 @@ import (
 )
 
 func TestRelease(t *testing.T) {
-	repo := scratch(t)
+	repo := small(t)
 	tags, branch, err := release(repo, version)
 	if err != nil {
 		t.Fatal(err)
