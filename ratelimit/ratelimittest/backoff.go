@@ -9,12 +9,11 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// testDecay holds that strikes are forgotten one by one.
-func testDecay(b *bench) {
+func testDecay(e *engineTest) {
 	p := penalty()
 	p.Decay, p.Grace = 20*time.Second, 0
 	plan := strict(p)
-	b.take(plan)
+	e.take(plan)
 	for _, step := range []struct {
 		after time.Duration
 		left  int
@@ -25,31 +24,31 @@ func testDecay(b *bench) {
 		{60 * time.Second, 2}, // all are forgotten
 		{19 * time.Second, 1},
 	} {
-		b.advance(step.after)
-		if d := b.take(plan); d.Outcome != limited || d.StrikesLeft != step.left {
-			b.Fatalf("a strike %v after the last: got %v with %d strikes left, want limited with %d",
+		e.advance(step.after)
+		if d := e.take(plan); d.Outcome != limited || d.StrikesLeft != step.left {
+			e.Fatalf("a strike %v after the last: got %v with %d strikes left, want limited with %d",
 				step.after, d.Outcome, d.StrikesLeft, step.left)
 		}
 	}
-	peeker, ok := b.engine.Limiter.(ratelimit.Peeker)
+	peeker, ok := e.engine.Limiter.(ratelimit.Peeker)
 	if !ok {
 		return
 	}
 	for range 3 {
-		d, err := peeker.Peek(b.Context(), "a", plan)
+		d, err := peeker.Peek(e.Context(), "a", plan)
 		if err != nil {
-			b.Fatal(err)
+			e.Fatal(err)
 		}
 		if d.StrikesLeft < 1 {
-			b.Errorf("a peek sees %d strikes left, want 1 and more as they decay", d.StrikesLeft)
+			e.Errorf("Peek reports %d strikes left, want 1, and more as they decay", d.StrikesLeft)
 		}
-		b.advance(20 * time.Second)
+		e.advance(20 * time.Second)
 	}
 }
 
-// testBackoff holds that a client is never banned that doubles its pauses, or
-// that waits for Decay between its requests, when a quota is exhausted for long.
-func testBackoff(b *bench) {
+// testBackoff has clients that double their pauses, or wait for Decay between their
+// requests, while a quota is exhausted for a long time.
+func testBackoff(e *engineTest) {
 	r := rand.New(rand.NewPCG(1, 2))
 	day := func(p ratelimit.Penalty) *ratelimit.Plan {
 		return ratelimit.MustPlan("exhausted", p, ratelimit.PerMinute(60), ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
@@ -62,10 +61,10 @@ func testBackoff(b *bench) {
 		}
 	}
 	standard := ratelimit.DefaultPenalty()
-	b.neverBanned(day(standard), "doubling from 1s", double(time.Second, time.Hour))
-	b.neverBanned(day(standard), "doubling from 1s to 60s", double(time.Second, time.Minute))
-	b.neverBanned(day(standard), "doubling from 1ms", double(2*time.Millisecond, time.Hour))
-	b.neverBanned(day(standard), "asking every 10s", func() time.Duration { return 10 * time.Second })
+	e.neverBanned(day(standard), "doubling from 1s", double(time.Second, time.Hour))
+	e.neverBanned(day(standard), "doubling from 1s to 60s", double(time.Second, time.Minute))
+	e.neverBanned(day(standard), "doubling from 1ms", double(2*time.Millisecond, time.Hour))
+	e.neverBanned(day(standard), "asking every 10s", func() time.Duration { return 10 * time.Second })
 	for range 40 {
 		p := penalty()
 		p.Decay = time.Duration(1+r.IntN(120)) * time.Second
@@ -73,9 +72,9 @@ func testBackoff(b *bench) {
 		first := time.Duration(1 + r.Int64N(10_000_000_000))
 		p.Strikes = 2 + max(int(math.Ceil(math.Log2(float64(p.Decay)/float64(max(p.Grace, first))))), 0)
 		longest := p.Decay + time.Duration(r.IntN(3600))*time.Second
-		b.neverBanned(day(p), fmt.Sprintf("doubling from %v to %v with %+v", first, longest, p), double(first, longest))
+		e.neverBanned(day(p), fmt.Sprintf("doubling from %v to %v with %+v", first, longest, p), double(first, longest))
 		p.Strikes = 1 + r.IntN(3)
-		b.neverBanned(day(p), fmt.Sprintf("waiting at least Decay with %+v", p), func() time.Duration {
+		e.neverBanned(day(p), fmt.Sprintf("waiting at least Decay with %+v", p), func() time.Duration {
 			return p.Decay + time.Duration(r.Int64N(2_000_000_000))
 		})
 	}
@@ -83,13 +82,13 @@ func testBackoff(b *bench) {
 
 // neverBanned sends 60 requests of one client, with pauses between them, to an
 // exhausted quota.
-func (b *bench) neverBanned(p *ratelimit.Plan, client string, pause func() time.Duration) {
-	b.Helper()
-	b.takeN(client, p, 1)
+func (e *engineTest) neverBanned(p *ratelimit.Plan, client string, pause func() time.Duration) {
+	e.Helper()
+	e.takeN(client, p, 1)
 	for i := range 60 {
-		if d := b.takeN(client, p, 1); d.Outcome != limited {
-			b.Fatalf("a client %s is %v at request %d", client, d.Outcome, i+1)
+		if d := e.takeN(client, p, 1); d.Outcome != limited {
+			e.Fatalf("a client %s is %v at request %d, want limited", client, d.Outcome, i+1)
 		}
-		b.advance(pause())
+		e.advance(pause())
 	}
 }

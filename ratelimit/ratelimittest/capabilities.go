@@ -8,186 +8,186 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-func testPeek(b *bench) {
-	peeker, ok := b.engine.Limiter.(ratelimit.Peeker)
+func testPeek(e *engineTest) {
+	peeker, ok := e.engine.Limiter.(ratelimit.Peeker)
 	if !ok {
-		b.Skip("skipped: the engine is no Peeker")
+		e.Skip("skipped: the engine is not a Peeker")
 	}
 	p := strict(penalty())
-	if b.gaps.OneQuota {
+	if e.gaps.OneQuota {
 		p = ratelimit.MustPlan("strict", penalty(), ratelimit.PerHour(1))
 	}
 	peek := func() ratelimit.Decision {
-		b.Helper()
+		e.Helper()
 		d, err := peeker.Peek(context.Background(), "a", p)
 		if err != nil {
-			b.Fatal(err)
+			e.Fatal(err)
 		}
-		b.check(&d)
+		e.check(&d)
 		return d
 	}
-	b.want("before anything", peek(), allowed, 1)
-	b.want("a peek charges nothing", peek(), allowed, 1)
-	b.take(p)
+	e.want("before anything", peek(), allowed, 1)
+	e.want("a peek charges nothing", peek(), allowed, 1)
+	e.take(p)
 	for range 20 {
-		b.want("a peek at a used up quota is no strike", peek(), limited, 0)
+		e.want("a peek at a used up quota is no strike", peek(), limited, 0)
 	}
-	if b.gaps.NoPenalty {
+	if e.gaps.NoPenalty {
 		return
 	}
-	d := b.take(p)
+	d := e.take(p)
 	if d.StrikesLeft < 2 {
-		b.Errorf("peeks left %d strikes", d.StrikesLeft)
+		e.Errorf("after 20 peeks %d strikes are left, want at least 2", d.StrikesLeft)
 	}
-	if b.engine.Set == nil {
+	if e.engine.Set == nil {
 		return
 	}
-	b.advance(3 * time.Second) // the grace is over
+	e.advance(3 * time.Second) // the grace is over
 	for d.StrikesLeft > 0 {
-		d = b.take(p)
+		d = e.take(p)
 	}
 	d = peek()
-	b.want("a peek does not foresee a ban", d, limited, 0)
+	e.want("a peek does not foresee a ban", d, limited, 0)
 	if d.StrikesLeft != 0 {
-		b.Errorf("before the ban a peek sees %d strikes left, want 0", d.StrikesLeft)
+		e.Errorf("before the ban a peek sees %d strikes left, want 0", d.StrikesLeft)
 	}
-	b.want("the request that a peek foretold with no strikes left", b.take(p), banned, 0)
-	b.want("a peek sees a ban in force", peek(), banned, 0)
+	e.want("the request that a peek foretold with no strikes left", e.take(p), banned, 0)
+	e.want("a peek sees a ban in force", peek(), banned, 0)
 }
 
-func testReset(b *bench) {
-	resetter, ok := b.engine.Limiter.(ratelimit.Resetter)
+func testReset(e *engineTest) {
+	resetter, ok := e.engine.Limiter.(ratelimit.Resetter)
 	if !ok {
-		b.Skip("skipped: the engine is no Resetter")
+		e.Skip("skipped: the engine is not a Resetter")
 	}
 	p := plan(ratelimit.PerDay(1))
-	b.take(p)
-	b.takeN("b", p, 1)
+	e.take(p)
+	e.takeN("b", p, 1)
 	if err := resetter.Reset(context.Background(), "a"); err != nil {
-		b.Fatal(err)
+		e.Fatal(err)
 	}
-	b.want("after the reset", b.take(p), allowed, 0)
-	b.want("another subject", b.takeN("b", p, 1), limited, 0)
+	e.want("after the reset", e.take(p), allowed, 0)
+	e.want("another subject", e.takeN("b", p, 1), limited, 0)
 	if err := resetter.Reset(context.Background(), "never seen"); err != nil {
-		b.Errorf("reset of a subject that was never seen: %v", err)
+		e.Errorf("reset of a subject that was never seen: %v", err)
 	}
 }
 
-func testRefund(b *bench) {
-	refunder, ok := b.engine.Limiter.(ratelimit.Refunder)
+func testRefund(e *engineTest) {
+	refunder, ok := e.engine.Limiter.(ratelimit.Refunder)
 	if !ok {
-		b.Skip("skipped: the engine is no Refunder")
+		e.Skip("skipped: the engine is not a Refunder")
 	}
 	p := plan(ratelimit.PerMinute(5), ratelimit.PerDay(10))
 	refund := func(d ratelimit.Decision) {
-		b.Helper()
+		e.Helper()
 		if err := refunder.Refund(context.Background(), "a", &d); err != nil {
-			b.Fatal(err)
+			e.Fatal(err)
 		}
 	}
 	if err := refunder.Refund(context.Background(), "a", nil); !errors.Is(err, ratelimit.ErrInvalid) {
-		b.Errorf("a refund without a decision: got error %v, want one that wraps ErrInvalid", err)
+		e.Errorf("a refund without a decision: got error %v, want one that wraps ErrInvalid", err)
 	}
-	refund(b.takeN("a", p, 3))
-	d := b.takeN("a", p, 5)
-	b.want("everything was given back", d, allowed, 0)
-	refund(b.take(p)) // limited: there is nothing to give back
-	b.want("a denial gives nothing back", b.take(p), limited, 0)
-	b.advance(time.Minute)
+	refund(e.takeN("a", p, 3))
+	d := e.takeN("a", p, 5)
+	e.want("everything was given back", d, allowed, 0)
+	refund(e.take(p)) // limited: there is nothing to give back
+	e.want("a denial gives nothing back", e.take(p), limited, 0)
+	e.advance(time.Minute)
 	refund(d)
-	d = b.take(p)
+	d = e.take(p)
 	if d.States[0].Remaining != 4 || d.States[1].Remaining != 9 {
-		b.Errorf("a refund in the next minute: %d and %d remain, want 4 of the new minute and 9 of the day",
+		e.Errorf("a refund in the next minute: %d and %d remain, want 4 of the new minute and 9 of the day",
 			d.States[0].Remaining, d.States[1].Remaining)
 	}
 	refund(d)
 	refund(d)
-	if d = b.take(p); d.States[0].Remaining != 4 {
-		b.Errorf("a decision refunded twice left %d of 5 after one more request", d.States[0].Remaining)
+	if d = e.take(p); d.States[0].Remaining != 4 {
+		e.Errorf("a decision refunded twice left %d of 5 after one more request", d.States[0].Remaining)
 	}
 }
 
 // testRefundOwnWindows holds that a refund does not reach windows that the
 // decision was not charged in, such as those of a plan deployed beside it.
-func testRefundOwnWindows(b *bench) {
-	refunder, ok := b.engine.Limiter.(ratelimit.Refunder)
+func testRefundOwnWindows(e *engineTest) {
+	refunder, ok := e.engine.Limiter.(ratelimit.Refunder)
 	if !ok {
-		b.Skip("skipped: the engine is no Refunder")
+		e.Skip("skipped: the engine is not a Refunder")
 	}
 	before, after := plan(ratelimit.PerDay(100)), plan(ratelimit.PerHour(10), ratelimit.PerDay(100))
-	d := b.takeN("a", before, 5)
-	b.takeN("a", after, 10)
+	d := e.takeN("a", before, 5)
+	e.takeN("a", after, 10)
 	if err := refunder.Refund(context.Background(), "a", &d); err != nil {
-		b.Fatal(err)
+		e.Fatal(err)
 	}
-	b.want("the hour was opened after the charge", b.takeN("a", after, 1), limited, 0)
-	d = b.takeN("a", before, 1)
-	b.want("the day has the units back", d, allowed, 89)
-	b.advance(time.Hour)
-	b.takeN("a", after, 10)
+	e.want("the hour was opened after the charge", e.takeN("a", after, 1), limited, 0)
+	d = e.takeN("a", before, 1)
+	e.want("the day has the units back", d, allowed, 89)
+	e.advance(time.Hour)
+	e.takeN("a", after, 10)
 	if err := refunder.Refund(context.Background(), "a", &d); err != nil {
-		b.Fatal(err)
+		e.Fatal(err)
 	}
-	b.want("the next hour was opened after the charge", b.takeN("a", after, 1), limited, 0)
+	e.want("the next hour was opened after the charge", e.takeN("a", after, 1), limited, 0)
 }
 
-func testCharge(b *bench) {
-	charger, ok := b.engine.Limiter.(ratelimit.UsageAdder)
+func testAddUsage(e *engineTest) {
+	adder, ok := e.engine.Limiter.(ratelimit.UsageAdder)
 	if !ok {
-		b.Skip("skipped: the engine is no UsageAdder")
+		e.Skip("skipped: the engine is not a UsageAdder")
 	}
-	p := ratelimit.MustPlan("charged", penalty(), ratelimit.PerMinute(10), ratelimit.PerDay(100))
-	charge := func(minute, day int64, at time.Time) {
-		b.Helper()
-		err := charger.AddUsage(context.Background(), "a", p, [ratelimit.MaxQuotas]int64{minute, day}, at)
+	p := ratelimit.MustPlan("usage added", penalty(), ratelimit.PerMinute(10), ratelimit.PerDay(100))
+	addUsage := func(minute, day int64, at time.Time) {
+		e.Helper()
+		err := adder.AddUsage(context.Background(), "a", p, [ratelimit.MaxQuotas]int64{minute, day}, at)
 		if err != nil {
-			b.Fatal(err)
+			e.Fatal(err)
 		}
 	}
 	left := func(what string, d ratelimit.Decision, minute, day int64) {
-		b.Helper()
+		e.Helper()
 		if d.States[0].Remaining != minute || d.States[1].Remaining != day {
-			b.Errorf("%s: %d of the minute and %d of the day are left, want %d and %d",
+			e.Errorf("%s: %d of the minute and %d of the day are left, want %d and %d",
 				what, d.States[0].Remaining, d.States[1].Remaining, minute, day)
 		}
 	}
-	charge(3, 20, b.now)
-	left("a subject never seen", b.take(p), 6, 79)
-	charge(5, 5, b.now.Add(-time.Minute))
-	left("the minute is over, the day is not", b.take(p), 5, 73)
-	charge(50, 0, b.now)
-	d := b.take(p)
+	addUsage(3, 20, e.now)
+	left("a subject never seen", e.take(p), 6, 79)
+	addUsage(5, 5, e.now.Add(-time.Minute))
+	left("the minute is over, the day is not", e.take(p), 5, 73)
+	addUsage(50, 0, e.now)
+	d := e.take(p)
 	left("more than fits", d, 0, 73)
-	b.want("no request of the minute is left", d, limited, 0)
-	if !b.gaps.NoPenalty && d.StrikesLeft != penalty().Strikes {
-		b.Errorf("a charge over the limit left %d strikes, want all %d", d.StrikesLeft, penalty().Strikes)
+	e.want("no request of the minute is left", d, limited, 0)
+	if !e.gaps.NoPenalty && d.StrikesLeft != penalty().Strikes {
+		e.Errorf("adding usage over the limit left %d strikes, want all %d", d.StrikesLeft, penalty().Strikes)
 	}
-	b.advance(time.Minute)
-	charge(ratelimit.MaxLimit, ratelimit.MaxLimit, b.now)
-	charge(1<<62, 1<<62, b.now)
-	left("no count goes over the largest", b.take(p), 0, 0)
-	b.advance(time.Minute)
-	charge(4, 0, b.now.Add(-time.Minute))
-	charge(3, 0, b.now.Add(time.Minute))
-	d = b.take(p)
-	left("the clock of the charge is a minute ahead", d, 7, 0)
-	if want := b.now.Truncate(time.Minute).Add(2 * time.Minute).Unix(); d.States[0].Reset != want {
-		b.Errorf("the clock of the charge is a minute ahead: the window ends at %d, want %d", d.States[0].Reset, want)
+	e.advance(time.Minute)
+	addUsage(ratelimit.MaxLimit, ratelimit.MaxLimit, e.now)
+	addUsage(1<<62, 1<<62, e.now)
+	left("no count goes over the largest", e.take(p), 0, 0)
+	e.advance(time.Minute)
+	addUsage(4, 0, e.now.Add(-time.Minute))
+	addUsage(3, 0, e.now.Add(time.Minute))
+	d = e.take(p)
+	left("the time of the usage is a minute ahead", d, 7, 0)
+	if want := e.now.Truncate(time.Minute).Add(2 * time.Minute).Unix(); d.States[0].Reset != want {
+		e.Errorf("the time of the usage is a minute ahead: the window ends at %d, want %d", d.States[0].Reset, want)
 	}
-	charge(1, 0, b.now.Add(time.Hour))
-	if d = b.take(p); d.States[0].Reset > b.now.Add(2*time.Minute).Unix() {
-		b.Errorf("a charge an hour ahead: the window ends at %d, more than a window ahead", d.States[0].Reset)
+	addUsage(1, 0, e.now.Add(time.Hour))
+	if d = e.take(p); d.States[0].Reset > e.now.Add(2*time.Minute).Unix() {
+		e.Errorf("the time of the usage is an hour ahead: the window ends at %d, more than a window ahead", d.States[0].Reset)
 	}
-	ended := b.now.Truncate(time.Minute).Add(5 * time.Minute)
-	b.advance(ended.Sub(b.now))
-	charge(9, 0, ended.Add(-time.Microsecond))
-	left("the minute of the charge ends now", b.take(p), 10, 0)
-	b.advance(48 * time.Hour)
-	charge(2, 3, time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC))
-	left("the clock of the charge is millennia ahead", b.take(p), 7, 96)
-	charge(2, 3, time.Time{})
-	charge(2, 3, time.Unix(-1, 0))
-	left("the time of the charge was never set, or before 1970", b.take(p), 6, 95)
+	ended := e.now.Truncate(time.Minute).Add(5 * time.Minute)
+	e.advance(ended.Sub(e.now))
+	addUsage(9, 0, ended.Add(-time.Microsecond))
+	left("the minute of the usage ends now", e.take(p), 10, 0)
+	e.advance(48 * time.Hour)
+	addUsage(2, 3, time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC))
+	left("the time of the usage is millennia ahead", e.take(p), 7, 96)
+	addUsage(2, 3, time.Time{})
+	addUsage(2, 3, time.Unix(-1, 0))
+	left("the time of the usage is not set, or before 1970", e.take(p), 6, 95)
 	for what, c := range map[string]struct {
 		subject string
 		plan    *ratelimit.Plan
@@ -197,9 +197,9 @@ func testCharge(b *bench) {
 		"no plan":        {"a", nil, 1},
 		"no subject":     {"", p, 1},
 	} {
-		err := charger.AddUsage(context.Background(), c.subject, c.plan, [ratelimit.MaxQuotas]int64{c.units}, b.now)
+		err := adder.AddUsage(context.Background(), c.subject, c.plan, [ratelimit.MaxQuotas]int64{c.units}, e.now)
 		if !errors.Is(err, ratelimit.ErrInvalid) {
-			b.Errorf("a charge with %s: %v, want ErrInvalid", what, err)
+			e.Errorf("AddUsage with %s: got error %v, want one that wraps ErrInvalid", what, err)
 		}
 	}
 }

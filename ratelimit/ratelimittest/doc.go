@@ -1,5 +1,5 @@
-// Package ratelimittest holds what every rate limiting engine promises, as
-// tests that an engine written anywhere can run:
+// Package ratelimittest tests what every rate limiting engine promises. An engine
+// written anywhere can run it:
 //
 //	func TestConformance(t *testing.T) {
 //		ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
@@ -12,8 +12,8 @@
 //		}, ratelimittest.Gaps{})
 //	}
 //
-// An engine says in [Gaps] what it cannot do; everything else is held against
-// it. The capabilities beside Take (peeking, refunds, bans) are tested where the
-// engine has them. [Histories] compares an engine, decision by decision, with
-// [Model], a limiter that is slow and obviously right.
+// [Gaps] declares what an engine cannot do; every other promise is tested. The
+// capabilities beside Take (peeking, refunds, bans) are tested if the engine has them.
+// [Histories] compares an engine, decision by decision, with [Model], a limiter that is
+// slow and obviously right.
 package ratelimittest

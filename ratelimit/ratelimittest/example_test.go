@@ -9,7 +9,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
-// The model tells what an engine ought to do.
+// The model shows what an engine must do.
 func ExampleModel() {
 	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC))
 	model := ratelimittest.NewModel(clock.Now)

@@ -14,9 +14,9 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Histories runs random histories, of the given number of steps each, on an
-// engine and on the model, and fails on the first decision that differs. A
-// history is a function of its number, so that a failure can be repeated.
+// Histories runs random histories, of the given number of steps each, on an engine and
+// on the model, and fails on the first decision that differs. The same number always
+// gives the same history, so that a failure can be repeated.
 func Histories(t *testing.T, new New, histories, steps int) {
 	for seed := range histories {
 		clock := NewClock(start)
@@ -47,7 +47,7 @@ type history struct {
 	// admitted are the last decisions that admitted a request, for refunds.
 	admitted []admitted
 
-	// ends are those of windows and bans in the last decisions, in Unix seconds.
+	// ends are the ends of windows and bans in the last decisions, in Unix seconds.
 	ends []int64
 }
 
@@ -107,13 +107,13 @@ func (h *history) step() string {
 			}
 			return ratelimit.Decision{}, l.(ratelimit.Refunder).Refund(ctx, a.subject, &d)
 		})
-	case n < 44 && h.charges():
+	case n < 44 && h.addsUsage():
 		var units [ratelimit.MaxQuotas]int64
 		for i := range plan.Len() {
 			units[i] = h.rand.Int64N(plan.Quota(i).Limit + 1)
 		}
 		at := h.clock.Now().Add(time.Duration(h.rand.IntN(40)-25) * time.Second)
-		what := fmt.Sprint("charge ", units, " at ", at.Format("15:04:05"))
+		what := fmt.Sprint("add usage ", units, " at ", at.Format("15:04:05"))
 		return h.compare(what, subject, plan, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 			return ratelimit.Decision{}, l.(ratelimit.UsageAdder).AddUsage(ctx, subject, plan, units, at)
 		})
@@ -146,15 +146,14 @@ func (h *history) step() string {
 	})
 }
 
-// charges reports whether the engine is a UsageAdder, which not every one that keeps
-// the rules of the model is.
-func (h *history) charges() bool {
+// addsUsage reports whether the engine is a UsageAdder.
+func (h *history) addsUsage() bool {
 	_, ok := h.engine.Limiter.(ratelimit.UsageAdder)
 	return ok
 }
 
-// move sets both clocks: mostly forwards, by a little or by much, sometimes back
-// by less than a minute, and often to the very moment at which something ends.
+// move sets both clocks: mostly forwards, by a little or by much, sometimes back by
+// less than a minute, and often to the moment at which a window or a ban ends.
 func (h *history) move() {
 	now := h.clock.Now()
 	switch h.rand.IntN(12) {
@@ -164,7 +163,7 @@ func (h *history) move() {
 		now = now.Add(-time.Duration(h.rand.IntN(20_000)) * time.Millisecond)
 	case 2:
 		now = now.Add(time.Duration(h.rand.IntN(20)) * time.Hour / 10)
-	case 3: // strikes decay by whole seconds, the grace is one of two seconds
+	case 3: // strikes decay by whole seconds, and the grace is two seconds
 		now = now.Add(time.Duration(h.rand.IntN(6)) * time.Second)
 	case 4:
 		now = now.Truncate(time.Second).Add(time.Duration(1+h.rand.IntN(10)) * time.Second)

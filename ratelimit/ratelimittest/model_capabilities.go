@@ -67,7 +67,7 @@ func (m *Model) AddUsage(_ context.Context, name string, plan *ratelimit.Plan, u
 		if ahead := endOf(now, q.Window).Add(q.Window); end.After(ahead) {
 			end = ahead
 		}
-		w.end = later(w.end, end)
+		w.end = laterOf(w.end, end)
 	}
 	return nil
 }

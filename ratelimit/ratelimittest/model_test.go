@@ -7,7 +7,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
-// The model is held against the suite as every engine is.
+// The model passes the suite like every engine.
 func TestModel(t *testing.T) {
 	ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
 		clock := ratelimittest.NewClock(start)

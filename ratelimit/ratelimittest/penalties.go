@@ -21,201 +21,198 @@ func penalty() ratelimit.Penalty {
 
 // provoke uses up the hour and goes on until a ban starts. It returns the
 // decision that started it.
-func (b *bench) provoke(p *ratelimit.Plan) ratelimit.Decision {
-	b.Helper()
-	for b.take(p).Outcome == allowed {
+func (e *engineTest) provoke(p *ratelimit.Plan) ratelimit.Decision {
+	e.Helper()
+	for e.take(p).Outcome == allowed {
 	}
-	b.advance(3 * time.Second)
+	e.advance(3 * time.Second)
 	for range 3 {
-		if d := b.take(p); d.Outcome != limited {
-			b.Fatalf("a strike that brings no ban yet: got %v", d.Outcome)
+		if d := e.take(p); d.Outcome != limited {
+			e.Fatalf("a strike that must not start a ban: got %v, want limited", d.Outcome)
 		}
 	}
-	return b.take(p)
+	return e.take(p)
 }
 
-func testBan(b *bench) {
+func testBan(e *engineTest) {
 	p := strict(penalty())
-	b.take(p)
+	e.take(p)
 	for i, want := range []int{3, 2, 1, 0} {
-		if d := b.take(p); d.Outcome != limited || d.StrikesLeft != want {
-			b.Fatalf("limited request %d: got %v with %d strikes left, want limited with %d", i+1, d.Outcome, d.StrikesLeft, want)
+		if d := e.take(p); d.Outcome != limited || d.StrikesLeft != want {
+			e.Fatalf("limited request %d: got %v with %d strikes left, want limited with %d", i+1, d.Outcome, d.StrikesLeft, want)
 		}
-		b.advance(2 * time.Second)
+		e.advance(2 * time.Second)
 	}
-	d := b.take(p)
-	b.want("one strike too many", d, banned, 0)
-	ends := b.now.Add(time.Minute + time.Second - 1).Truncate(time.Second)
+	d := e.take(p)
+	e.want("one strike too many", d, banned, 0)
+	ends := e.now.Add(time.Minute + time.Second - 1).Truncate(time.Second)
 	if d.BanEnds != ends.Unix() {
-		b.Errorf("the ban ends at %d, want %d", d.BanEnds, ends.Unix())
+		e.Errorf("the ban ends at %d, want %d", d.BanEnds, ends.Unix())
 	}
-	if hour := time.Unix(d.States[0].Reset, 0).Sub(b.now); d.RetryAfter != hour {
-		b.Errorf("RetryAfter is %v, want %v: the hour outlasts the ban", d.RetryAfter, hour)
+	if hour := time.Unix(d.States[0].Reset, 0).Sub(e.now); d.RetryAfter != hour {
+		e.Errorf("RetryAfter is %v, want %v: the hour outlasts the ban", d.RetryAfter, hour)
 	}
-	b.advance(50 * time.Second)
+	e.advance(50 * time.Second)
 	for range 5 {
-		if again := b.take(p); again.BanEnds != d.BanEnds {
-			b.Fatalf("a request during the ban moved its end from %d to %d", d.BanEnds, again.BanEnds)
+		if again := e.take(p); again.BanEnds != d.BanEnds {
+			e.Fatalf("a request during the ban moved its end from %d to %d", d.BanEnds, again.BanEnds)
 		}
 	}
-	b.engine.Set(ends.Add(-time.Millisecond))
-	b.want("just before the ban ends", b.take(p), banned, 0)
-	b.engine.Set(ends)
-	b.want("when the ban ends the quota is still used up", b.take(p), limited, 0)
+	e.engine.Set(ends.Add(-time.Millisecond))
+	e.want("just before the ban ends", e.take(p), banned, 0)
+	e.engine.Set(ends)
+	e.want("when the ban ends the quota is still used up", e.take(p), limited, 0)
 }
 
-// testBanClockBack holds that a step back of the clock makes no ban longer.
-func testBanClockBack(b *bench) {
+func testBanClockBack(e *engineTest) {
 	p := strict(penalty())
 	for _, step := range []time.Duration{time.Second, 30 * time.Second, time.Hour, 25 * time.Hour} {
-		d := b.provoke(p)
-		b.advance(10 * time.Second)
-		b.want("during the ban", b.take(p), banned, 0)
-		b.advance(-step)
-		length := time.Unix(d.BanEnds, 0).Sub(b.now.Add(step - 10*time.Second)) // as it began
-		d = b.take(p)
-		b.want("after the clock stepped back", d, banned, 0)
-		left := time.Unix(d.BanEnds, 0).Sub(b.now)
+		d := e.provoke(p)
+		e.advance(10 * time.Second)
+		e.want("during the ban", e.take(p), banned, 0)
+		e.advance(-step)
+		length := time.Unix(d.BanEnds, 0).Sub(e.now.Add(step - 10*time.Second)) // as it began
+		d = e.take(p)
+		e.want("after the clock stepped back", d, banned, 0)
+		left := time.Unix(d.BanEnds, 0).Sub(e.now)
 		if left > length+time.Second {
-			b.Errorf("back by %v: the ban of %v lasts %v more", step, length, left)
+			e.Errorf("back by %v: the ban of %v now lasts %v more, want at most its own length", step, length, left)
 		}
 		for range 3 {
-			b.advance(left / 4)
-			if again := b.take(p); again.BanEnds != d.BanEnds {
-				b.Fatalf("back by %v: the end of the ban moves from %d to %d", step, d.BanEnds, again.BanEnds)
+			e.advance(left / 4)
+			if again := e.take(p); again.BanEnds != d.BanEnds {
+				e.Fatalf("back by %v: the end of the ban moves from %d to %d", step, d.BanEnds, again.BanEnds)
 			}
 		}
-		b.engine.Set(time.Unix(d.BanEnds, 0))
-		b.now = time.Unix(d.BanEnds, 0)
-		if d := b.take(p); d.Outcome == banned {
-			b.Errorf("back by %v: the ban goes on after the time that Retry-After gave", step)
+		e.engine.Set(time.Unix(d.BanEnds, 0))
+		e.now = time.Unix(d.BanEnds, 0)
+		if d := e.take(p); d.Outcome == banned {
+			e.Errorf("back by %v: the ban goes on after its end", step)
 		}
-		b.advance(48 * time.Hour)
+		e.advance(48 * time.Hour)
 	}
 }
 
-// testBanStaysOver holds that a ban which was over, when a later request was a
-// strike, does not come back when the clock steps back.
-func testBanStaysOver(b *bench) {
+// testBanStaysOver steps the clock back into a ban that was over when a later request
+// was a strike.
+func testBanStaysOver(e *engineTest) {
 	p := strict(penalty())
-	d := b.provoke(p)
-	b.now = time.Unix(d.BanEnds, 0)
-	b.advance(time.Second)
-	b.want("the ban is over, and the grace begins", b.take(p), limited, 0)
-	b.advance(2 * time.Second)
-	if d := b.take(p); d.Outcome != limited || d.StrikesLeft != 2 {
-		b.Fatalf("the first strike after the ban: got %v with %d strikes left, want limited with 2", d.Outcome, d.StrikesLeft)
+	d := e.provoke(p)
+	e.now = time.Unix(d.BanEnds, 0)
+	e.advance(time.Second)
+	e.want("the ban is over, and the grace begins", e.take(p), limited, 0)
+	e.advance(2 * time.Second)
+	if d := e.take(p); d.Outcome != limited || d.StrikesLeft != 2 {
+		e.Fatalf("the first strike after the ban: got %v with %d strikes left, want limited with 2", d.Outcome, d.StrikesLeft)
 	}
-	b.advance(-30 * time.Second)
-	b.want("the clock stepped back into the ban", b.take(p), limited, 0)
+	e.advance(-30 * time.Second)
+	e.want("the clock stepped back into the ban", e.take(p), limited, 0)
 }
 
-// testGraceOnce holds that a window has one grace, even if the last ban, with all
-// that it left, is forgotten in the middle of the window.
-func testGraceOnce(b *bench) {
+// testGraceOnce has a ban that is forgotten, with its record, in the middle of a window.
+func testGraceOnce(e *engineTest) {
 	p := strict(penalty())
-	b.now = time.Date(2026, time.March, 1, 23, 50, 0, 0, time.UTC)
-	b.engine.Set(b.now)
-	b.provoke(p) // at 23:50:03, for a minute, which is forgiven three hours later
-	b.now = time.Date(2026, time.March, 2, 2, 50, 0, 0, time.UTC)
-	b.engine.Set(b.now)
-	b.want("the day and the hour are new", b.take(p), allowed, 0)
-	if d := b.take(p); d.Outcome != limited || d.StrikesLeft != 3 {
-		b.Fatalf("the grace begins: got %v with %d strikes left, want limited with 3", d.Outcome, d.StrikesLeft)
+	e.now = time.Date(2026, time.March, 1, 23, 50, 0, 0, time.UTC)
+	e.engine.Set(e.now)
+	e.provoke(p) // at 23:50:03, for a minute, which is forgiven three hours later
+	e.now = time.Date(2026, time.March, 2, 2, 50, 0, 0, time.UTC)
+	e.engine.Set(e.now)
+	e.want("the day and the hour are new", e.take(p), allowed, 0)
+	if d := e.take(p); d.Outcome != limited || d.StrikesLeft != 3 {
+		e.Fatalf("the grace begins: got %v with %d strikes left, want limited with 3", d.Outcome, d.StrikesLeft)
 	}
-	b.advance(2 * time.Minute)
-	if d := b.take(p); d.Outcome != limited || d.StrikesLeft != 2 {
-		b.Errorf("two minutes after the grace: got %v with %d strikes left, want limited with 2", d.Outcome, d.StrikesLeft)
+	e.advance(2 * time.Minute)
+	if d := e.take(p); d.Outcome != limited || d.StrikesLeft != 2 {
+		e.Errorf("two minutes after the grace: got %v with %d strikes left, want limited with 2", d.Outcome, d.StrikesLeft)
 	}
 }
 
-// testAdmissionClears holds that an admitted request clears the strikes.
-func testAdmissionClears(b *bench) {
+func testAdmissionClears(e *engineTest) {
 	p := strict(penalty())
 	for range 4 {
-		b.take(p)
+		e.take(p)
 		for range 3 {
-			b.advance(3 * time.Second)
-			if d := b.take(p); d.Outcome == banned {
-				b.Fatal("banned for as many strikes as bring no ban")
+			e.advance(3 * time.Second)
+			if d := e.take(p); d.Outcome == banned {
+				e.Fatal("a client with as many strikes as are allowed is banned")
 			}
 		}
-		b.advance(time.Hour)
-		if d := b.take(p); !d.Allowed() || d.StrikesLeft != 3 {
-			b.Fatalf("an admitted request left %d strikes, want all 3", d.StrikesLeft)
+		e.advance(time.Hour)
+		if d := e.take(p); !d.Allowed() || d.StrikesLeft != 3 {
+			e.Fatalf("an admitted request left %d strikes, want all 3", d.StrikesLeft)
 		}
 	}
 }
 
-func testGrace(b *bench) {
+func testGrace(e *engineTest) {
 	p := strict(penalty())
-	b.take(p)
+	e.take(p)
 	for range 50 {
-		b.want("in flight when the first was limited", b.take(p), limited, 0)
+		e.want("in flight when the first was limited", e.take(p), limited, 0)
 	}
-	b.advance(1999 * time.Millisecond)
-	if d := b.take(p); d.StrikesLeft != 3 {
-		b.Errorf("within the grace: %d strikes left, want 3", d.StrikesLeft)
+	e.advance(1999 * time.Millisecond)
+	if d := e.take(p); d.StrikesLeft != 3 {
+		e.Errorf("within the grace: %d strikes left, want 3", d.StrikesLeft)
 	}
-	b.advance(time.Millisecond)
-	if d := b.take(p); d.StrikesLeft != 2 {
-		b.Errorf("after the grace: %d strikes left, want 2", d.StrikesLeft)
+	e.advance(time.Millisecond)
+	if d := e.take(p); d.StrikesLeft != 2 {
+		e.Errorf("after the grace: %d strikes left, want 2", d.StrikesLeft)
 	}
 }
 
-func testGrowth(b *bench) {
+func testGrowth(e *engineTest) {
 	p := strict(penalty())
 	length := func(d ratelimit.Decision) time.Duration {
-		return time.Unix(d.BanEnds, 0).Sub(b.now).Truncate(time.Second)
+		return time.Unix(d.BanEnds, 0).Sub(e.now).Truncate(time.Second)
 	}
 	for i, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute} {
-		if d := b.provoke(p); d.Outcome != banned || length(d) != want {
-			b.Fatalf("ban %d: %v for %v, want %v", i+1, d.Outcome, length(d), want)
+		if d := e.provoke(p); d.Outcome != banned || length(d) != want {
+			e.Fatalf("ban %d: got %v for %v, want banned for %v", i+1, d.Outcome, length(d), want)
 		}
-		b.advance(time.Hour)
+		e.advance(time.Hour)
 	}
-	b.advance(9 * time.Hour) // with the hour before, three times the quiet time of three hours
-	if d := b.provoke(p); length(d) != 4*time.Minute {
-		b.Errorf("ban after three steps were forgiven: %v, want 4m", length(d))
+	e.advance(9 * time.Hour) // with the hour before, three times the quiet time of three hours
+	if d := e.provoke(p); length(d) != 4*time.Minute {
+		e.Errorf("the ban after three steps were forgiven lasts %v, want 4m", length(d))
 	}
 }
 
-func testBanByHand(b *bench) {
-	banner, ok := b.engine.Limiter.(ratelimit.Banner)
+func testBanByHand(e *engineTest) {
+	banner, ok := e.engine.Limiter.(ratelimit.Banner)
 	if !ok {
-		b.Skip("skipped: the engine is no Banner")
+		e.Skip("skipped: the engine is not a Banner")
 	}
 	ctx := context.Background()
 	p := plan(ratelimit.PerDay(10))
-	b.take(p)
+	e.take(p)
 	for _, name := range []string{"a", "never seen"} {
 		if err := banner.Ban(ctx, name, time.Hour); err != nil {
-			b.Fatal(err)
+			e.Fatal(err)
 		}
-		b.want("banned by hand", b.takeN(name, p, 1), banned, 0)
+		e.want("banned by hand", e.takeN(name, p, 1), banned, 0)
 	}
 	bans, err := banner.Bans(ctx)
 	if err != nil || len(bans) != 2 {
-		b.Fatalf("Bans: got %v, %v, want two", bans, err)
+		e.Fatalf("Bans: got %v, %v, want two", bans, err)
 	}
 	for _, ban := range bans {
 		if ban.Subject != "a" && ban.Subject != "never seen" || ban.Level != 0 {
-			b.Errorf("Bans: got %+v", ban)
+			e.Errorf("Bans: got %+v, want the two subjects with level 0", ban)
 		}
 	}
 	if unbanned, err := banner.Unban(ctx, "a"); err != nil || !unbanned {
-		b.Errorf("Unban: got %v, %v, want true", unbanned, err)
+		e.Errorf("Unban: got %v, %v, want true", unbanned, err)
 	}
 	if unbanned, err := banner.Unban(ctx, "a"); err != nil || unbanned {
-		b.Errorf("Unban again: got %v, %v, want false", unbanned, err)
+		e.Errorf("Unban again: got %v, %v, want false", unbanned, err)
 	}
-	b.want("after the subject was unbanned the usage is as before", b.take(p), allowed, 8)
+	e.want("after the subject was unbanned the usage is as before", e.take(p), allowed, 8)
 	if bans, _ := banner.Bans(ctx); len(bans) != 1 {
-		b.Errorf("Bans after one was unbanned: got %v", bans)
+		e.Errorf("Bans after one was unbanned: got %v, want one", bans)
 	}
 	for _, length := range []time.Duration{0, -time.Second, ratelimit.MaxWindow + 1} {
 		if err := banner.Ban(ctx, "b", length); err == nil {
-			b.Errorf("a ban of %v was taken", length)
+			e.Errorf("Ban accepts a length of %v, want an error", length)
 		}
 	}
 }

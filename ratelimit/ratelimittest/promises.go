@@ -1,0 +1,142 @@
+package ratelimittest
+
+// A promise is what an engine promises, and its test.
+type promise struct {
+	name       string
+	text       string          // a sentence, for failures
+	needsClock bool            // the clock of the engine must be settable
+	excluded   func(Gaps) bool // whether an engine with these gaps does not make it
+	test       func(*engineTest)
+}
+
+var promises = []promise{
+	{
+		name: "counts down", test: testCountsDown,
+		text: "each admitted request leaves as much less as it costs",
+	},
+	{
+		name: "admits exactly the limit", test: testExactLimit,
+		text: "requests up to the limit are admitted, and further ones are limited",
+	},
+	{
+		name: "keeps subjects apart", test: testSubjectsApart,
+		text: "each subject has usage of its own, whatever its name",
+	},
+	{
+		name: "refuses wrong calls", test: testWrongCalls,
+		text: "Take with a wrong plan, subject or cost is an error that wraps ErrInvalid, and charges nothing",
+	},
+	{
+		name: "refuses calls without a subject", test: testNoSubject,
+		text: "every call without a subject is an error that wraps ErrInvalid",
+	},
+	{
+		name: "admits exactly the limit to concurrent callers", test: testConcurrent,
+		text: "concurrent requests are admitted up to the limit exactly",
+	},
+	{
+		name: "charges every quota or none", test: testAllOrNone,
+		excluded: func(g Gaps) bool { return g.OneQuota || g.DeniedCharged },
+		text:     "a denied request is charged to no quota",
+	},
+	{
+		name: "charges the cost or nothing", test: testCost,
+		excluded: func(g Gaps) bool { return g.UnitCost || g.DeniedCharged },
+		text:     "a request is charged its whole cost, or denied and charged nothing",
+	},
+	{
+		name: "shows the quota that binds", test: testApplicable, needsClock: true,
+		excluded: func(g Gaps) bool { return g.OneQuota || g.Rolling },
+		text: "the applicable quota is the one with the least remaining, on a tie with the later reset; " +
+			"after a denial it is the exhausted one with the latest reset",
+	},
+	{
+		name: "supports four quotas", test: testFourQuotas,
+		excluded: func(g Gaps) bool { return g.OneQuota },
+		text:     "a plan can have four quotas, and all of them hold",
+	},
+	{
+		name: "aligns windows to the calendar", test: testAligned, needsClock: true,
+		excluded: func(g Gaps) bool { return g.Rolling },
+		text:     "windows are aligned to the UTC clock: a minute ends at second 0",
+	},
+	{
+		name: "admits a client that waited", test: testRetryAfter, needsClock: true,
+		text: "a client that waits for Retry-After is admitted",
+	},
+	{
+		name: "keeps usage when the plan changes", test: testPlanChange,
+		excluded: func(g Gaps) bool { return g.PlanBound || g.OneQuota },
+		text:     "a subject whose plan changes keeps its usage, and has the new limits at once",
+	},
+	{
+		name: "grants nothing twice when the clock steps back", test: testClockBack, needsClock: true,
+		excluded: func(g Gaps) bool { return g.Rolling || g.DeniedCharged || g.OneQuota },
+		text:     "a clock that steps back grants no second quota, and locks a client out for two windows at most",
+	},
+	{
+		name: "bans a client that does not wait", test: testBan, needsClock: true, excluded: noPenalty,
+		text: "a client that collects more strikes than the penalty allows is banned, for the length of the ban exactly",
+	},
+	{
+		name: "lengthens no ban when the clock steps back", test: testBanClockBack, needsClock: true, excluded: noPenalty,
+		text: "a clock that steps back makes no ban longer",
+	},
+	{
+		name: "keeps a ban over when the clock steps back", test: testBanStaysOver, needsClock: true, excluded: noPenalty,
+		text: "a ban that was over does not return when the clock steps back",
+	},
+	{
+		name: "clears strikes with an admission", test: testAdmissionClears, needsClock: true, excluded: noPenalty,
+		text: "an admitted request clears the strikes",
+	},
+	{
+		name: "forgets strikes with time", test: testDecay, needsClock: true, excluded: noPenalty,
+		text: "one strike is forgotten for each Decay",
+	},
+	{
+		name: "never bans a client that backs off", test: testBackoff, needsClock: true, excluded: noPenalty,
+		text: "a client that doubles its pauses, or waits for Decay between its requests, is never banned",
+	},
+	{
+		name: "spares what was in flight", test: testGrace, needsClock: true, excluded: noPenalty,
+		text: "limited requests within Grace of the first one in a window are not strikes",
+	},
+	{
+		name: "grants one grace a window", test: testGraceOnce, needsClock: true, excluded: noPenalty,
+		text: "a window has one grace, also if the last ban is forgotten within it",
+	},
+	{
+		name: "lengthens and forgives bans", test: testGrowth, needsClock: true, excluded: noPenalty,
+		text: "each ban is Growth times as long as the one before, up to Max, and each Forgive without a ban undoes one step",
+	},
+	{
+		name: "peeks without a trace", test: testPeek,
+		text: "Peek reports the decision that a request would get, charges nothing and is not a strike",
+	},
+	{
+		name: "resets", test: testReset,
+		text: "Reset forgets one subject and no other",
+	},
+	{
+		name: "refunds", test: testRefund, needsClock: true,
+		excluded: func(g Gaps) bool { return g.OneQuota },
+		text:     "Refund gives back what a decision was charged, and never more than was used",
+	},
+	{
+		name: "refunds no window but the decision's own", test: testRefundOwnWindows, needsClock: true,
+		excluded: func(g Gaps) bool { return g.OneQuota },
+		text:     "Refund changes only the windows that the decision was charged in",
+	},
+	{
+		name: "adds usage that was admitted elsewhere", test: testAddUsage, needsClock: true,
+		excluded: func(g Gaps) bool { return g.OneQuota },
+		text:     "AddUsage adds units to the windows of their time, and is not a strike",
+	},
+	{
+		name: "bans and unbans by hand", test: testBanByHand,
+		text: "Ban and Unban act at once, and Bans lists the bans in force",
+	},
+}
+
+func noPenalty(g Gaps) bool { return g.NoPenalty }
