@@ -14,18 +14,18 @@ func dropStale(h http.Header, status int) {
 		return
 	}
 	for name := range h {
-		if isStale(name) && !(name == "Content-Range" && tellsLength(h[name], status)) {
+		if isStale(name) && !(name == "Content-Range" && hasLength(h[name], status)) {
 			delete(h, name)
 		}
 	}
 }
 
-// kept are the fields of a refusal that no handler has seen, such as a 429. All of
-// them stay.
+// kept are the fields of a 429 or another refusal that is sent before any handler runs.
+// All of them stay.
 var kept = [...]string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Retry-After", "Vary", "X-Request-Id"}
 
-// onlyKept reports whether h has no other fields than kept ones. To look for these
-// takes a fraction of the time of going through h, which matters in a flood.
+// onlyKept reports whether h has only kept fields. Looking these up is much faster than
+// iterating over h, which matters in a flood.
 func onlyKept(h http.Header) bool {
 	others := len(h)
 	for i := 0; others > 0 && others <= len(kept)-i; i++ {
@@ -36,10 +36,9 @@ func onlyKept(h http.Header) bool {
 	return others == 0
 }
 
-// tellsLength reports whether a Content-Range is that of a 416, which tells the
-// length of the representation (RFC 9110 section 15.5.17). The range of a 206 has
-// another form.
-func tellsLength(lines []string, status int) bool {
+// hasLength reports whether a Content-Range is that of a 416, which has the length of
+// the representation (RFC 9110 section 15.5.17). That of a 206 has another form.
+func hasLength(lines []string, status int) bool {
 	return status == http.StatusRequestedRangeNotSatisfiable && len(lines) == 1 && strings.HasPrefix(lines[0], "bytes */")
 }
 

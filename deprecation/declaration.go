@@ -100,11 +100,7 @@ func New(o Options) (*Declaration, error) {
 		d.removed, d.brownout = refusals(d.sunset, o.Successor)
 	}
 	if links := o.links(); len(links) > 0 {
-		value, err := FormatLinks(links...)
-		if err != nil {
-			return nil, err
-		}
-		d.links = &linkField{fieldValue(value)}
+		d.links = &linkField{fieldValue(formatLinks(links))}
 	}
 	return d, nil
 }

@@ -31,11 +31,18 @@ func (l Link) Is(rel string) bool {
 // space that is not percent-encoded), or a relation type or media type is
 // malformed.
 func FormatLinks(links ...Link) (string, error) {
-	var b strings.Builder
 	for i, l := range links {
 		if err := l.check(); err != nil {
 			return "", fmt.Errorf("deprecation: link %d: %w", i, err)
 		}
+	}
+	return formatLinks(links), nil
+}
+
+// formatLinks is FormatLinks for links that have been checked.
+func formatLinks(links []Link) string {
+	var b strings.Builder
+	for i, l := range links {
 		if i > 0 {
 			b.WriteString(", ")
 		}
@@ -47,7 +54,7 @@ func FormatLinks(links ...Link) (string, error) {
 			b.WriteString(`; anchor="` + l.Anchor + `"`)
 		}
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 func (l Link) check() error {

@@ -111,8 +111,7 @@ func TestFieldsOfABan(t *testing.T) {
 	}
 }
 
-// What one response says must not change when somebody appends to a field of
-// another.
+// Appending to a header of one response must not change another response.
 func TestFieldsDoNotShare(t *testing.T) {
 	d := decision(ratelimit.Limited, 1, ratelimit.State{Reset: now + 30})
 	h := http.Header{}

@@ -41,7 +41,7 @@ func exchange(t *testing.T, request string, hangUp bool, work func(w http.Respon
 			work(w, r)
 			w.WriteHeader(http.StatusServiceUnavailable)
 		})
-	wait := time.Nanosecond // nobody goes away
+	wait := time.Nanosecond // no client disconnects
 	if hangUp {
 		wait = time.Minute // until net/http notices
 	}

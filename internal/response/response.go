@@ -1,7 +1,7 @@
-// Package response tracks what becomes of a response: whether it has begun, with
-// which status, and how much of its body was written. It serves the packages of
-// this module that must know after a handler has run, or act just before its
-// header is sent.
+// Package response tracks a response: whether it has begun, its status, and how many
+// bytes of its body were written. It is for packages of this module that need this
+// after a handler has run, or change the header just before it is sent. Services use
+// middleware.TrackResponse.
 package response
 
 import (
@@ -12,15 +12,15 @@ import (
 	"net/http"
 )
 
-// Tracker is a ResponseWriter that knows whether the response has begun, that
-// is, whether a final status is on its way or the connection is in other hands.
+// Tracker is a ResponseWriter that knows whether the response has begun: a final status
+// was sent, or the connection was hijacked.
 //
-// It is not pooled: a goroutine that outlives its handler can hold on to it, and
-// would write into the response to another request.
+// It is not pooled: a goroutine that outlives its handler may keep it, and would write
+// into the response to another request.
 //
 // [http.MaxBytesReader] closes the connection of an oversized request only if it
-// is given net/http's own writer. A handler that limits bodies under a Tracker
-// sets Connection: close with the 413.
+// is given net/http's own writer. A handler that limits bodies inside a Tracker must set
+// Connection: close with the 413.
 type Tracker struct {
 	rw     http.ResponseWriter
 	status int
@@ -35,9 +35,9 @@ type Editor interface {
 	EditHeader(h http.Header)
 }
 
-// Track returns w itself if it is a Tracker, and one around it otherwise. It
-// does not search below other wrappers: a Tracker underneath does not know what
-// these have buffered.
+// Track returns w itself if it is a Tracker, and a Tracker around w otherwise. It does
+// not unwrap other ResponseWriters: a Tracker inside them does not know what they have
+// buffered.
 func Track(w http.ResponseWriter) *Tracker {
 	if t, ok := w.(*Tracker); ok {
 		return t
@@ -54,8 +54,8 @@ func Edit(w http.ResponseWriter, e Editor) *Tracker {
 	return &Tracker{rw: w, editor: e}
 }
 
-// Finish calls the Editor if the response has not begun: net/http or an outer
-// handler will write the header.
+// Finish calls the Editor if the response has not begun, since net/http or an outer
+// handler will then write the header.
 func (t *Tracker) Finish() {
 	if t.editor != nil && t.status == 0 {
 		t.editor.EditHeader(t.rw.Header())
@@ -93,7 +93,7 @@ func (t *Tracker) WriteHeader(status int) {
 	if final {
 		t.Finish()
 	}
-	t.rw.WriteHeader(status) // before the status is recorded: it panics on a bad one
+	t.rw.WriteHeader(status) // first, since it panics on an invalid status
 	if final && t.status == 0 {
 		t.status = status
 	}
@@ -118,10 +118,10 @@ func (t *Tracker) WriteString(s string) (int, error) {
 // ReadFrom lets [io.Copy] use sendfile.
 func (t *Tracker) ReadFrom(src io.Reader) (int64, error) {
 	before := t.status
-	t.begin(http.StatusOK) // should src panic midway
+	t.begin(http.StatusOK) // before the copy, since src may panic
 	n, err := io.Copy(t.rw, src)
 	if n == 0 {
-		t.status = before // src failed at once or was empty, and net/http has written nothing
+		t.status = before // src was empty or failed at once, and net/http has written nothing
 	}
 	t.bytes += n
 	return n, err
@@ -140,8 +140,8 @@ func (t *Tracker) FlushError() error {
 	return err
 }
 
-// Hijack is here rather than left to Unwrap since nothing can be answered after
-// it.
+// Hijack is implemented, rather than left to Unwrap, because the response has begun
+// after it.
 func (t *Tracker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(t.rw).Hijack()
 	if err == nil && t.status == 0 {

@@ -25,7 +25,7 @@ func later(ctx context.Context, v *apikey.Verifier, key string) <-chan error {
 	return result
 }
 
-// pass lets d go by, and then everybody do what there is to do.
+// pass lets d pass, and waits until all goroutines are idle.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -120,17 +120,17 @@ func TestOneWhoGivesUpTakesNothingFromTheOthers(t *testing.T) {
 		pass(100 * time.Millisecond)
 		cancel()
 		if err := <-first; !errors.Is(err, context.Canceled) || errors.Is(err, bearer.ErrInvalid) {
-			t.Errorf("the one who gave up: %v, want the error of its context", err)
+			t.Errorf("the request that gave up: got %v, want the error of its context", err)
 		}
 		if err := <-second; err != nil {
-			t.Errorf("the one who waits on: %v", err)
+			t.Errorf("the request that still waits: got error %v", err)
 		}
 		calls(t, store, 1)
 	})
 }
 
-// When nobody waits any longer the look-up ends. Its late answer is not
-// remembered, and whoever comes then asks anew.
+// When no request waits any longer, the look-up ends. Its late answer is not cached,
+// and the next request asks again.
 func TestLookUpEndsWithTheLastOneWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
@@ -157,7 +157,7 @@ func TestLookUpEndsWithTheLastOneWaiting(t *testing.T) {
 	})
 }
 
-// A store that does not heed its context holds nobody longer than the time limit.
+// If a store ignores its context, no request waits longer than the timeout.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for limit, opts := range map[time.Duration]apikey.Options{
@@ -184,9 +184,9 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// A look-up that began before a key was revoked does not let in those who come a
-// second after it was, however slow the store is; and its answer does not take the
-// place of a younger one.
+// A look-up that began before a key was revoked does not admit requests that arrive a
+// second after the revocation, however slow the store is, and its answer does not replace
+// that of a later look-up.
 func TestSlowStoreDoesNotDelayRevocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		key, read := "", make(chan apikey.Record, 1)
@@ -328,7 +328,7 @@ func TestContextOfLookUp(t *testing.T) {
 	}
 }
 
-// Everything at once, for the race detector: nobody is ever told something wrong.
+// Everything at once, for the race detector: no answer is ever wrong.
 func TestConcurrentUse(t *testing.T) {
 	store := newStore()
 	v := newVerifier(t, store, apikey.Options{TTL: 50 * time.Microsecond, Capacity: 32})

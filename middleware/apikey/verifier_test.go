@@ -202,7 +202,7 @@ func TestStoreFailure(t *testing.T) {
 	})
 }
 
-// Capacity bounds memory, and a flood of well-formed keys that nobody issued does
+// Capacity bounds memory, and a flood of well-formed keys that were never issued does
 // not displace the valid ones.
 func TestFloodOfUnknownKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

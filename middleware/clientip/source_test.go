@@ -168,10 +168,10 @@ func TestConstructorsRefuse(t *testing.T) {
 		trusted []netip.Prefix
 		want    string // part of the error
 	}{
-		{"nobody", nil, "none"},
+		{"no proxies", nil, "none"},
 		{"zero prefix", append(prefixes(t, "10.0.0.0/8"), netip.Prefix{}), "not valid"},
-		{"everybody, IPv4", prefixes(t, "0.0.0.0/0"), "every address"},
-		{"everybody, IPv6", prefixes(t, "::/0"), "every address"},
+		{"every IPv4 address", prefixes(t, "0.0.0.0/0"), "every address"},
+		{"every IPv6 address", prefixes(t, "::/0"), "every address"},
 		{"IPv4 as IPv6", prefixes(t, "::ffff:10.0.0.0/104"), "write it as IPv4"},
 		{"host bits", prefixes(t, "10.0.0.1/8"), "write 10.0.0.0/8, or 10.0.0.1/32"},
 	}

@@ -245,7 +245,7 @@ func TestRefusalsAreShort(t *testing.T) {
 	})
 }
 
-// What a client sent, Go types and the URL of the schema are nobody's business.
+// Texts contain no value that a client sent, no Go type and no URL of the schema.
 func TestRefusalsTellNoSecrets(t *testing.T) {
 	const secret = "hunter2"
 	for _, tt := range []struct{ schema, text string }{
