@@ -10,16 +10,16 @@
 // the circuit opens: no request calls the primary, and a probe in the background finds
 // out when it is back. In mode FailLocal an outage looks like this:
 //
-//	primary  answers  | fails                                      | answers
+//	primary  answers  | fails                               | answers
 //	circuit  closed . . . . . . . . . | open    probe  probe  probe | closed . . .
 //	decides  primary  | local engine, | local engine, at once       | primary
-//	         |        | after budget  |                             |
-//	journal  empty    | fills . . . . . . . . . . . . . . . . . . . | merged  empty
+//	                  | after budget  |                             |
+//	journal  empty    | fills . . . . . . . . . . . . . . . . . . . | is merged, empty
 //
 // The modes, one of which must be chosen:
 //
 //	mode        a request is   its usage is counted    promise
-//	FailLocal   decided here   here, merged later      each process keeps every limit and ban
+//	FailLocal   decided here   here, merged later      each process keeps the limits and bans
 //	FailOpen    admitted       nowhere                 the outage denies no request
 //	FailClosed  an error       nowhere                 no request is admitted uncounted
 //

@@ -3,9 +3,6 @@ package failover_test
 import (
 	"context"
 	"errors"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,43 +79,6 @@ func (h here) Ban(ctx context.Context, subject string, length time.Duration) err
 func (h here) Unban(ctx context.Context, subject string) (bool, error) {
 	unbanned, err := h.Limiter.Unban(ctx, subject)
 	return unbanned, inThisProcess(err)
-}
-
-func TestNewRefuses(t *testing.T) {
-	primary, local := newShared(t), newEngine(t)
-	for _, test := range []struct {
-		name    string
-		primary ratelimit.Limiter
-		mode    failover.Mode
-		opts    failover.Options
-		want    string // what the error names
-	}{
-		{"no primary", nil, failover.FailOpen, failover.Options{}, "the primary must be an engine, got nil"},
-		{"no mode", primary, 0, failover.Options{Local: local}, "the mode must be FailLocal, FailOpen or FailClosed, got Mode(0)"},
-		{"an unknown mode", primary, 9, failover.Options{Local: local}, "got Mode(9)"},
-		{"local without an engine", primary, failover.FailLocal, failover.Options{}, "Options.Local must be an engine in mode local, got nil"},
-		{"one engine twice", local, failover.FailLocal, failover.Options{Local: local}, "Options.Local must be another engine than the primary"},
-		{"a primary that takes in no usage", bare{primary}, failover.FailLocal, failover.Options{Local: local}, "the primary must be a ratelimit.UsageAdder in mode local, got a failover_test.bare"},
-		{"a local engine that cannot peek", primary, failover.FailLocal, failover.Options{Local: bare{local}}, "Options.Local must be a ratelimit.Peeker and a ratelimit.UsageAdder, got a failover_test.bare"},
-		{"a budget under a millisecond", primary, failover.FailOpen, failover.Options{Budget: time.Microsecond}, "Options.Budget must be from 1ms to 1m0s, got 1µs"},
-		{"a negative budget", primary, failover.FailOpen, failover.Options{Budget: -1}, "Options.Budget must be from 1ms to 1m0s, got -1ns"},
-		{"65 consecutive failures", primary, failover.FailOpen, failover.Options{ConsecutiveFailures: 65}, "Options.ConsecutiveFailures must be from 1 to 64, got 65"},
-		{"negative recent failures", primary, failover.FailOpen, failover.Options{RecentFailures: -1}, "Options.RecentFailures must be from 1 to 64, got -1"},
-		{"no backoff", primary, failover.FailOpen, failover.Options{MinBackoff: 1}, "Options.MinBackoff must be from 1ms to 1h0m0s, got 1ns"},
-		{"the longest backoff is shorter", primary, failover.FailOpen, failover.Options{MinBackoff: time.Second, MaxBackoff: time.Millisecond}, "Options.MaxBackoff must be from 1s to 1h0m0s, got 1ms"},
-		{"a backoff of hours", primary, failover.FailOpen, failover.Options{MaxBackoff: 2 * time.Hour}, "Options.MaxBackoff must be from 100ms to 1h0m0s, got 2h0m0s"},
-		{"a negative journal", primary, failover.FailOpen, failover.Options{JournalSize: -1}, "Options.JournalSize must be from 1 to 16777216, got -1"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			_, err := failover.New(test.primary, test.mode, test.opts)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got error %v, want one that names %q", err, test.want)
-			}
-		})
-	}
-	if _, err := failover.New(primary, failover.FailLocal, failover.Options{Local: local, MinBackoff: time.Minute}); err != nil {
-		t.Errorf("a shortest backoff over the default of the longest one was refused: %v", err)
-	}
 }
 
 func TestModes(t *testing.T) {
@@ -342,83 +302,4 @@ func TestCallerHasLeft(t *testing.T) {
 			r.Errorf("the primary was called %d times for a caller that had left before, want 0", n)
 		}
 	})
-}
-
-// A primary comes and goes under load from 64 goroutines: no request waits longer
-// than the budget, and in the end the primary has counted every request that was
-// admitted, once.
-func TestNothingLostNothingTwice(t *testing.T) {
-	oneProcessor(t)
-	for _, test := range []struct {
-		name  string
-		fault func(ctx context.Context, i int64) error
-	}{
-		{"fails half of the time", func(_ context.Context, i int64) error {
-			if i%2 == 0 {
-				return errDown
-			}
-			return nil
-		}},
-		{"fails every tenth time", func(_ context.Context, i int64) error {
-			if i%10 == 0 {
-				return errDown
-			}
-			return nil
-		}},
-		{"comes and goes", func(context.Context, int64) error {
-			if time.Now().Unix()%3 == 0 {
-				return errDown
-			}
-			return nil
-		}},
-		{"answers late half of the time", func(ctx context.Context, i int64) error {
-			if i%2 == 0 {
-				return slow(70 * time.Millisecond)(ctx)
-			}
-			return nil
-		}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
-				var calls, admitted atomic.Int64
-				r.shared.set(func(ctx context.Context) error { return test.fault(ctx, calls.Add(1)) })
-				plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerDay(1_000_000))
-				var wg sync.WaitGroup
-				for g := range 64 {
-					wg.Go(func() {
-						for i := range 200 {
-							began := time.Now()
-							d, err := r.Take(ctx, string(rune('a'+(g+i)%7)), plan, 1)
-							if waited := time.Since(began); waited > 50*time.Millisecond {
-								t.Errorf("waited %v, longer than the budget of 50ms", waited)
-							}
-							if err != nil {
-								t.Errorf("Take: %v", err)
-							}
-							if d.Allowed() {
-								admitted.Add(1)
-							}
-							time.Sleep(50 * time.Millisecond)
-						}
-					})
-				}
-				wg.Wait()
-				r.regain()
-				var counted int64
-				for s := range 7 {
-					d, err := r.shared.engine.Peek(ctx, string(rune('a'+s)), plan)
-					if err != nil {
-						t.Fatal(err)
-					}
-					counted += 1_000_000 - d.States[0].Remaining
-				}
-				if counted != admitted.Load() || counted != 64*200 {
-					t.Errorf("of %d requests %d were admitted, and %d counted", 64*200, admitted.Load(), counted)
-				}
-				if s := r.Stats(); s.Fallbacks == 0 || s.Merged == 0 || s.Lost != 0 {
-					t.Errorf("the test has tested nothing: %+v", s)
-				}
-			})
-		})
-	}
 }
