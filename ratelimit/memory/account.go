@@ -84,14 +84,15 @@ func (a *account) layout() (l layout) {
 // no quota is granted twice. But none is left more than one window ahead, so that
 // a clock that was years ahead does not lock a subject out for years.
 func (a *account) expire(now int64) {
-	kept := a.all[:0]
+	kept := 0
 	for _, w := range a.windows() {
 		w.end = min(w.end, fixedwindow.LatestEnd(now, w.length))
 		if w.end*int64(time.Second) > now && w.used > 0 {
-			kept = append(kept, w)
+			a.all[kept] = w
+			kept++
 		}
 	}
-	a.n = len(kept)
+	a.n = kept
 }
 
 // roll brings the account to the time now and to plan: it drops windows that are
