@@ -240,3 +240,26 @@ func TestBatcherAtRest(t *testing.T) {
 		}
 	})
 }
+
+func TestLeave(t *testing.T) {
+	late := context.DeadlineExceeded
+	for _, test := range []struct {
+		name     string
+		state    uint32
+		err      error
+		left     bool
+		becoming uint32
+	}{
+		{"before the call is sent", queued, late, true, withdrawn},
+		{"at the deadline", sent, late, true, expired},
+		{"by cancelling", sent, context.Canceled, true, cancelled},
+		{"at the deadline, with an answer", answered, late, false, answered},
+		{"by cancelling, with an answer", answered, context.Canceled, false, answered},
+	} {
+		c := newCall()
+		c.state.Store(test.state)
+		if left := c.leave(test.err); left != test.left || c.state.Load() != test.becoming {
+			t.Errorf("%s: left %v in state %d, want %v in state %d", test.name, left, c.state.Load(), test.left, test.becoming)
+		}
+	}
+}
