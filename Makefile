@@ -1,6 +1,6 @@
 # What one does in this repository. Go is enough for most of it.
 
-VERSION ?= v0.x.y
+VERSION ?=
 PKG ?= ./ratelimit/memory
 SAMPLE ?= 100
 FUZZTIME ?= 30s
