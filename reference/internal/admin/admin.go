@@ -18,19 +18,19 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-// Config says what [New] makes a handler of.
+// Config configures the handler of [New].
 type Config struct {
-	// Bans is the engine whose bans are listed and ended.
+	// Bans lists and ends the bans of the engine.
 	Bans ratelimit.Banner
 
 	// Checks are what /readyz reports, in this order.
 	Checks []Check
 
-	// Token is the bearer token that is asked for. Empty: none is.
+	// Token is the bearer token that requests need. Empty: none.
 	Token string
 
-	// Logger gets a line for each request but health checks, and the causes of
-	// failures. Nil: slog.Default.
+	// Logger gets a line for each request except health checks, and the causes of
+	// errors. Nil: slog.Default.
 	Logger *slog.Logger
 
 	// Now is the clock. Nil: time.Now.
@@ -44,13 +44,13 @@ type admin struct {
 	wrong  *memory.Limiter // counts wrong tokens by network
 }
 
-// operator is the principal of a client that knows the token.
+// operator is the principal of a client with the token.
 type operator struct{}
 
 // New returns the handler of the admin listener.
 func New(c Config) (http.Handler, error) {
 	if c.Bans == nil {
-		return nil, errors.New("admin: Config.Bans: is nil")
+		return nil, errors.New("admin: Config.Bans must be set, got nil")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -58,7 +58,7 @@ func New(c Config) (http.Handler, error) {
 	a := &admin{Config: c, errors: &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}}
 	var err error
 	a.auth, err = bearer.New("petstore admin", verifyToken(c.Token), bearer.Options{
-		MaxToken:  len(c.Token) + 1, // one more, or else zero would mean the default
+		MaxToken:  len(c.Token) + 1, // not zero, which means the default
 		TokenName: "admin token",
 		Errors:    a.errors,
 	})
@@ -74,7 +74,7 @@ func New(c Config) (http.Handler, error) {
 	mux.Handle("GET /readyz", a.errors.Handle(a.readiness))
 	for pattern, handler := range map[string]http.Handler{
 		"GET /bans":                a.errors.Handle(a.listBans),
-		"DELETE /bans":             a.errors.Handle(a.liftBan),
+		"DELETE /bans":             a.errors.Handle(a.unban),
 		"GET /debug/pprof/":        http.HandlerFunc(pprof.Index),
 		"GET /debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline),
 		"GET /debug/pprof/profile": http.HandlerFunc(pprof.Profile),
@@ -89,7 +89,7 @@ func New(c Config) (http.Handler, error) {
 		a.ownHost, a.sameSite, a.limitGuesses, a.auth.Identify, a.countGuesses), nil
 }
 
-// guard asks for the token, if there is one.
+// guard requires the token, if there is one.
 func (a *admin) guard(next http.Handler) http.Handler {
 	if a.Token == "" {
 		return next
@@ -97,14 +97,13 @@ func (a *admin) guard(next http.Handler) http.Handler {
 	return a.auth.Require(next)
 }
 
-// trusted reports whether a request may see everything.
+// trusted reports whether a request may see the texts of errors.
 func (a *admin) trusted(r *http.Request) bool {
 	_, ok := bearer.FromContext[operator](r.Context())
 	return ok || a.Token == ""
 }
 
-// verifyToken compares digests, so that the time it takes says nothing about the
-// token.
+// verifyToken compares digests, so that its duration does not depend on the token.
 func verifyToken(token string) bearer.VerifyFunc[operator] {
 	want := sha256.Sum256([]byte(token))
 	return func(_ context.Context, sent string) (operator, error) {

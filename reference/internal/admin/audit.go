@@ -9,9 +9,9 @@ import (
 	"github.com/animalstore/gatehouse/middleware"
 )
 
-// An entry is what the parts of the handler add to the log line of a request.
+// An entry is what other parts of the handler add to the log line of a request.
 type entry struct {
-	subject string // the subject that was unbanned, or was to be
+	subject string // the subject to unban
 	outcome string // "" if the status says enough
 }
 
@@ -25,9 +25,9 @@ func entryOf(ctx context.Context) *entry {
 	return e
 }
 
-// audit writes a line for each request: the client's address, the route and the
-// outcome. Health checks that are answered are left out, since they come every few
-// seconds. The line has no header field and no query, which could contain a token.
+// audit logs each request: the address of the client, the route and the outcome. Health
+// checks that are answered are not logged, because they come every few seconds. The line
+// has no header field and no query, which could contain a token.
 func (a *admin) audit(mux *http.ServeMux) middleware.Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,25 +15,24 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// A Ban is that of an owner or of a network; the other is empty.
+// A Ban is the ban of an owner or of a network; the other field is empty.
 type Ban struct {
 	Owner   string    `json:"owner,omitempty"`
 	Network string    `json:"network,omitempty"`
 	Ends    time.Time `json:"ends"`
-	Level   int       `json:"level"` // 1 for the first, one more for each that followed too soon
+	Level   int       `json:"level"` // 1 for a first ban; higher for each that followed too soon
 }
 
 type bans struct {
 	Bans []Ban `json:"bans"`
 }
 
-// unbanned says whether there was a ban. Strikes are forgotten in either case.
+// unbanned says whether there was a ban. Strikes are deleted in either case.
 type unbanned struct {
 	Unbanned bool `json:"unbanned"`
 }
 
-// listBans lists the bans that end last first, since operators are most likely to
-// look for those.
+// listBans lists the bans in force, those that end last first.
 func (a *admin) listBans(w http.ResponseWriter, r *http.Request) error {
 	inForce, err := a.Bans.Bans(r.Context())
 	if err != nil {
@@ -59,13 +58,13 @@ func newBan(b ratelimit.Ban) Ban {
 	return ban
 }
 
-var errWhose = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter,
-	"Name the owner or network to unban: owner=NAME, or network=ADDRESS with an IP address or a network as in the list of bans.")
+var errNoTarget = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter,
+	"Name the owner or the network to unban: owner=NAME, or network=ADDRESS with an IP address or a network as in the list of bans.")
 
-func (a *admin) liftBan(w http.ResponseWriter, r *http.Request) error {
+func (a *admin) unban(w http.ResponseWriter, r *http.Request) error {
 	subject, ok := subjectOf(r.URL.RawQuery)
 	if !ok {
-		return errWhose
+		return errNoTarget
 	}
 	e := entryOf(r.Context())
 	e.subject = subject
@@ -82,7 +81,7 @@ func (a *admin) liftBan(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, unbanned{was})
 }
 
-// subjectOf reads a query of exactly one parameter.
+// subjectOf returns the subject that a query of exactly one parameter names.
 func subjectOf(query string) (string, bool) {
 	values, err := url.ParseQuery(query)
 	if err != nil || len(values) != 1 {

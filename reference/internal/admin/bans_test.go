@@ -104,9 +104,9 @@ func TestClientErrors(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		{"a page", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }, "is it the admin listener?"},
-		{"another API", http.NotFound, "answers 404 Not Found; is it the admin listener?"},
-		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "answers 302 Found"},
+		{"a page", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }, "check that it is the admin listener"},
+		{"another API", http.NotFound, "answered 404 Not Found; check that it is the admin listener"},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "answered 302 Found"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := httptest.NewServer(tt.handler)

@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// A Client speaks to the admin listener of a running server.
+// A Client calls the admin listener of a running server.
 type Client struct {
 	Addr  string // host and port of the listener
-	Token string // its token; empty: none is sent
+	Token string // its token; empty: the client sends none
 }
 
 var (
-	// ErrToken means that the server asks for a token, or for another one.
-	ErrToken = errors.New("the server asks for its admin token")
-	// ErrNoAnswer means that there is no server.
+	// ErrToken means that the server requires a token, or another one.
+	ErrToken = errors.New("the server requires its admin token")
+	// ErrNoAnswer means that no server answers.
 	ErrNoAnswer = errors.New("no server answers")
 )
 
-// timeout is how long one call may take.
+// timeout bounds one call.
 const timeout = 10 * time.Second
 
-// maxAnswer bounds what is read of an answer; a ban takes some hundred octets.
+// maxAnswer bounds the body of a response; a ban has about a hundred bytes.
 const maxAnswer = 1 << 30
 
 // Bans returns the bans in force, those that end last first.
@@ -44,7 +44,7 @@ func (c Client) UnbanOwner(ctx context.Context, owner string) (bool, error) {
 	return c.unban(ctx, "owner", owner)
 }
 
-// UnbanNetwork does the same for a network, which may be given as an address in it.
+// UnbanNetwork does the same for a network or the network of an address.
 func (c Client) UnbanNetwork(ctx context.Context, network string) (bool, error) {
 	return c.unban(ctx, "network", network)
 }
@@ -67,12 +67,12 @@ func (c Client) do(ctx context.Context, method string, query url.Values, out any
 	if c.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.Token)
 	}
-	// A transport of its own: no proxy from the environment gets to see the token.
+	// A transport without a proxy: a proxy would get the token.
 	transport := &http.Transport{DisableKeepAlives: true}
 	resp, err := (&http.Client{Transport: transport, CheckRedirect: refuseRedirect}).Do(r)
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {
-			err = e.Err // the URL is in the message already
+			err = e.Err // the message has the address already
 		}
 		return fmt.Errorf("%w at %s: %w", ErrNoAnswer, c.Addr, err)
 	}
@@ -88,22 +88,22 @@ func (c Client) read(resp *http.Response, out any) error {
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("reading the answer from %s: %w", c.Addr, err)
+		return fmt.Errorf("cannot read the response of %s: %w", c.Addr, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		var refusal struct{ Message string }
 		if json.Unmarshal(data, &refusal) == nil && refusal.Message != "" {
-			return fmt.Errorf("%s answers %s: %s", c.Addr, resp.Status, refusal.Message)
+			return fmt.Errorf("%s answered %s: %s", c.Addr, resp.Status, refusal.Message)
 		}
-		return fmt.Errorf("%s answers %s; is it the admin listener?", c.Addr, resp.Status)
+		return fmt.Errorf("%s answered %s; check that it is the admin listener", c.Addr, resp.Status)
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("%s answers with something else than bans; is it the admin listener?", c.Addr)
+		return fmt.Errorf("%s did not answer with bans; check that it is the admin listener", c.Addr)
 	}
 	return nil
 }
 
-// reachable replaces an address that means all of a machine by one to connect to.
+// reachable replaces an unspecified address, such as 0.0.0.0, by a loopback address.
 func reachable(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 )
 
 var errCrossSite = apierror.New(http.StatusForbidden, "cross_site_request",
-	"The admin listener does not answer requests that a browser sends for another site.")
+	"The admin listener does not answer requests that a browser sends for a page of another origin.")
 
-// sameSite refuses requests that a browser sends on behalf of a page from somewhere
-// else, which the page could make without the operator's knowledge: a link, an
-// image or a form. Browsers say so in Sec-Fetch-Site (Fetch Metadata), which pages
-// cannot set. Other clients do not send the field.
+// sameSite refuses requests that a browser sends for a page of another origin. Such a
+// page can send them without the knowledge of the operator, by a link, an image or a
+// form. Browsers send Sec-Fetch-Site (Fetch Metadata), which pages cannot set. Other
+// clients do not send the field.
 func (a *admin) sameSite(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, site := range r.Header["Sec-Fetch-Site"] {

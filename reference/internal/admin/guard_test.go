@@ -54,6 +54,10 @@ func serve(h http.Handler, method, target, remote string, fields ...string) *htt
 	r.Host, r.RemoteAddr = "localhost:9090", remote
 	for _, line := range fields {
 		name, value, _ := strings.Cut(line, ": ")
+		if name == "Host" {
+			r.Host = value
+			continue
+		}
 		r.Header.Add(name, value)
 	}
 	w := httptest.NewRecorder()

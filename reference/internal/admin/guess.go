@@ -10,25 +10,25 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// guesses is how many wrong tokens a network can send before all tokens from
-// there are refused until the minute ends.
+// guesses is how many wrong tokens a network may send in a minute. After that, all its
+// tokens are refused until the minute ends.
 var guesses = ratelimit.MustPlan("wrong admin tokens", ratelimit.Penalty{}, ratelimit.PerMinute(10))
 
-// maxGuessers bounds the networks that are counted.
+// maxGuessers is how many networks are counted.
 const maxGuessers = 4096
 
 var errGuessing = apierror.New(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded,
-	"Too many requests with a wrong admin token came from your network. Wait as long as Retry-After says.")
+	"Your network has sent too many requests with a wrong admin token. Wait as long as Retry-After says.")
 
-// limitGuesses refuses tokens, the right one among them, from a network that has
-// sent too many wrong ones. Requests without a token pass.
+// limitGuesses refuses all tokens, even the right one, from a network that has sent too
+// many wrong ones. Requests without a token pass.
 func (a *admin) limitGuesses(next http.Handler) http.Handler {
 	if a.Token == "" {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.Header["Authorization"]) > 0 {
-			// Without a decision the token is checked: it is long enough to be safe.
+			// If the limiter fails, the token is checked: it is too long to guess.
 			d, err := a.wrong.Peek(r.Context(), networkOf(r), guesses)
 			if err == nil && !d.Allowed() {
 				w.Header().Set("Retry-After", strconv.FormatInt(d.RetryAfterSeconds(), 10))

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// A Check is a part of readiness.
+// A Check is one check of /readyz.
 type Check struct {
 	Name string
-	Run  func(ctx context.Context) error // nil: all is well
-	// Advisory checks are reported, but do not make the server unready: another
-	// replica would fail them as well, or the server works without what they check.
+	Run  func(ctx context.Context) error // nil: ok
+	// Advisory checks are reported but do not make the server unready: another
+	// replica would fail them too, or the server works without what they check.
 	Advisory bool
 }
 
@@ -24,7 +24,7 @@ func healthy(w http.ResponseWriter, _ *http.Request) {
 	w.Write([]byte("ok\n"))
 }
 
-// readiness answers with the outcome of each check: "ok", or what is wrong.
+// readiness answers with the result of each check: "ok", or what is wrong.
 func (a *admin) readiness(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 )
 
 var errOtherHost = apierror.New(http.StatusMisdirectedRequest, "misdirected_request",
-	"Without a token the admin listener answers only to localhost and loopback addresses.")
+	"Without a token, the admin listener answers only requests for localhost and loopback addresses.")
 
 // ownHost refuses requests that name a host other than this machine, unless a token
 // protects the listener.
@@ -27,9 +27,9 @@ func (a *admin) ownHost(next http.Handler) http.Handler {
 	})
 }
 
-// isLoopback reports whether a Host field names this machine. Any other name than
-// localhost could be an attacker's, with this machine's address (RFC 6761
-// section 6.3 rules that out for localhost).
+// isLoopback reports whether a Host field names this machine. An attacker can give any
+// other name than localhost the address of this machine (RFC 6761 section 6.3 rules
+// that out for localhost).
 func isLoopback(hostport string) bool {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {

@@ -6,27 +6,27 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// KeyPrefix is what the keys of the service begin with, unless Config.KeyFormat
-// says otherwise.
+// KeyPrefix is the prefix of the keys of the service, unless Config.KeyFormat sets
+// another one.
 const KeyPrefix = "pet_live_"
 
-// A Limiter is an engine that can also report a subject's usage, and refund what a
-// request was charged.
+// A Limiter is an engine that can also report the usage of a subject and refund a
+// request.
 type Limiter interface {
 	ratelimit.Limiter
 	ratelimit.Peeker
 	ratelimit.Refunder
 }
 
-// Config is what [New] needs to make a handler. The first five fields are required,
-// the others may be zero.
+// Config configures the handler of [New]. The first five fields are required, the
+// others may be zero.
 type Config struct {
 	Pets    store.Pets
 	Keys    store.KeyFinder
@@ -41,20 +41,20 @@ type Config struct {
 	// are counted.
 	Anonymous *ratelimit.Plan
 
-	// Uncharged is the plan of requests that are not charged: for pages that need no
-	// key and CORS preflights, by network, and for getUsage, by owner. It limits floods and is separate
+	// Uncharged is the plan of requests that are not charged: pages that need no key
+	// and CORS preflights, by network, and getUsage, by owner. Its usage is separate
 	// from all other usage. Nil: 600 requests per minute, without bans.
 	Uncharged *ratelimit.Plan
 
-	// KeyFormat is the form of the keys. Nil: that of keys with KeyPrefix.
+	// KeyFormat is the format of the keys. Nil: that with KeyPrefix.
 	KeyFormat *apikey.Format
 
 	// Client finds the address of a client. Nil: that of the connection.
 	Client *clientip.Source
 
-	// Deprecations retires operations, by their operationId, which must be one of
+	// Deprecations are the deprecated operations by operationId, which must be one of
 	// [Deprecatable]. OnUse, Errors and Now of their options are ignored.
-	Deprecations map[string]config.Deprecation
+	Deprecations map[string]deprecation.Options
 
 	// OnDeprecatedUse is called with each request of an owner for a deprecated
 	// operation. It must be safe for concurrent use, and return quickly.
@@ -87,17 +87,17 @@ type Config struct {
 func (c Config) validate() error {
 	switch {
 	case c.Pets == nil:
-		return errors.New("api: Config.Pets: is nil")
+		return errors.New("api: Config.Pets must be set, got nil")
 	case c.Keys == nil:
-		return errors.New("api: Config.Keys: is nil")
+		return errors.New("api: Config.Keys must be set, got nil")
 	case c.Limiter == nil:
-		return errors.New("api: Config.Limiter: is nil")
+		return errors.New("api: Config.Limiter must be set, got nil")
 	case c.Plan == nil:
-		return errors.New("api: Config.Plan: is nil")
+		return errors.New("api: Config.Plan must be set, got nil")
 	case c.Anonymous == nil:
-		return errors.New("api: Config.Anonymous: is nil")
+		return errors.New("api: Config.Anonymous must be set, got nil")
 	case c.Timeout < 0:
-		return fmt.Errorf("api: Config.Timeout: %v is negative", c.Timeout)
+		return fmt.Errorf("api: Config.Timeout must not be negative, got %v", c.Timeout)
 	}
 	return checkOrigins(c.Origins)
 }

@@ -52,7 +52,7 @@ func isPreflight(r *http.Request) bool {
 func checkOrigins(origins []string) error {
 	for i, origin := range origins {
 		if origin == "" || strings.Contains(origin, "*") {
-			return fmt.Errorf("api: Config.Origins[%d]: %q is not one origin such as https://app.example", i, origin)
+			return fmt.Errorf("api: Config.Origins[%d] must be an origin such as https://app.example, got %q", i, origin)
 		}
 	}
 	return nil

@@ -11,15 +11,14 @@ import (
 
 // A cursor says where the next page of a list begins:
 //
-//	version   1 octet, 1
-//	filter    1 octet, the index in cursorFilters
-//	after     8 octets, big-endian: the ID of the last pet of the page before
-//	checksum  4 octets, CRC-32 of the above
+//	version   1 byte, 1
+//	filter    1 byte, the index in cursorFilters
+//	after     8 bytes, big-endian: the ID of the last pet of the previous page
+//	checksum  4 bytes, CRC-32 of the above
 //
-// in base64url without padding. The checksum detects cursors that were cut
-// off or typed. It is not a signature, which is not needed: a made-up cursor gives
-// access to nothing but pages of a list that the same key may read anyway. So the
-// replicas need no common secret.
+// in base64url without padding. The checksum detects truncated and mistyped cursors. A
+// signature is not needed: a forged cursor only leads to pages that the same key may
+// read anyway. So replicas need no shared secret.
 const (
 	cursorVersion = 1
 	cursorLen     = 14
@@ -38,14 +37,14 @@ func encodeCursor(filter store.Status, after int64) string {
 	return cursorEncoding.EncodeToString(b)
 }
 
-// decodeCursor reports false for everything that encodeCursor does not return for
-// this filter.
+// decodeCursor returns false for any text that encodeCursor does not return for this
+// filter.
 func decodeCursor(text string, filter store.Status) (after int64, ok bool) {
 	if len(text) != cursorEncoding.EncodedLen(cursorLen) {
 		return 0, false
 	}
 	b, err := cursorEncoding.DecodeString(text)
-	if err != nil || len(b) != cursorLen { // shorter if there are line ends in text, which are skipped
+	if err != nil || len(b) != cursorLen { // shorter if text contains line ends, which are skipped
 		return 0, false
 	}
 	payload, sum := b[:cursorLen-4], b[cursorLen-4:]

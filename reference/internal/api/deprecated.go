@@ -8,12 +8,11 @@ import (
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
-	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/openapi"
 )
 
 // Document returns the OpenAPI document of a server with these deprecations.
-func Document(deprecations map[string]config.Deprecation) (*openapi.Document, error) {
+func Document(deprecations map[string]deprecation.Options) (*openapi.Document, error) {
 	notices := make(map[string]deprecation.Notice, len(deprecations))
 	for id, d := range deprecations {
 		notices[id] = deprecation.Notice{Since: d.Since, Sunset: d.Sunset, Successor: d.Successor}
@@ -21,9 +20,9 @@ func Document(deprecations map[string]config.Deprecation) (*openapi.Document, er
 	return openapi.New(notices)
 }
 
-// Deprecatable returns the operationIds of the operations that can be deprecated:
-// each is the only operation of its path, since the header fields are about the
-// whole resource.
+// Deprecatable returns the operationIds of the operations that can be deprecated. Each is
+// the only operation of its path, because the header fields apply to the whole
+// resource.
 func Deprecatable() []string {
 	var ids []string
 	for _, res := range new(api).resources() {
@@ -66,7 +65,7 @@ func ownPath(resources []resource, id string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("not one of %q, which can be deprecated", Deprecatable())
+	return "", fmt.Errorf("must be one of %q, the operations that can be deprecated", Deprecatable())
 }
 
 // countUse returns the function that counts the use of an operation by owner.

@@ -123,7 +123,7 @@ func TestDeprecationsThatCannotBe(t *testing.T) {
 	d := config.Default().Deprecations["getPet"]
 	backwards := d
 	backwards.Sunset = d.Since.Add(-time.Hour)
-	for name, deprecations := range map[string]map[string]config.Deprecation{
+	for name, deprecations := range map[string]map[string]deprecation.Options{
 		"an operation that shares its path":  {"listPets": d},
 		"an operation that does not exist":   {"deletePet": d},
 		"a sunset before the deprecation":    {"getPet": backwards},

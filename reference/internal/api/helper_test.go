@@ -196,10 +196,10 @@ func none(r contract.Request) contract.Request {
 }
 
 // getPetLeaving returns the deprecation of getPet with other options.
-func getPetLeaving(adjust func(*deprecation.Options)) map[string]config.Deprecation {
+func getPetLeaving(adjust func(*deprecation.Options)) map[string]deprecation.Options {
 	d := config.Default().Deprecations["getPet"]
 	adjust(&d)
-	return map[string]config.Deprecation{"getPet": d}
+	return map[string]deprecation.Options{"getPet": d}
 }
 
 func newPetNamed(name string) store.NewPet {

@@ -10,7 +10,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// keyStore is the stored keys as package apikey wants them: with their plans.
+// keyStore finds stored keys with their plans, for package apikey.
 type keyStore struct {
 	keys store.KeyFinder
 	plan func(name string, quotas []string) (*ratelimit.Plan, error)

@@ -7,15 +7,14 @@ import (
 	"net/http"
 )
 
-// A page is a public document that needs no key. Its representations are made
-// once, so that a request for it costs a copy.
+// A page is a public document that needs no key. Its representations are created once.
 type page struct {
 	plain, gzipped representation
 }
 
 type representation struct {
 	body []byte
-	etag string // strong, and so another one for each coding (RFC 9110 section 8.8.3)
+	etag string // strong, so each coding has its own (RFC 9110 section 8.8.3)
 }
 
 func newPage(body []byte) (*page, error) {
@@ -25,10 +24,10 @@ func newPage(body []byte) (*page, error) {
 		return nil, err
 	}
 	if _, err := z.Write(body); err != nil {
-		return nil, fmt.Errorf("compressing a page: %w", err)
+		return nil, fmt.Errorf("compress page: %w", err)
 	}
 	if err := z.Close(); err != nil {
-		return nil, fmt.Errorf("compressing a page: %w", err)
+		return nil, fmt.Errorf("compress page: %w", err)
 	}
 	return &page{
 		plain:   representation{body, etagOf(body)},
@@ -36,8 +35,7 @@ func newPage(body []byte) (*page, error) {
 	}, nil
 }
 
-// serve answers GET and HEAD. The page is public and may be stored by anyone that
-// asks each time whether it has changed.
+// serve answers GET and HEAD. Caches may store the page and must revalidate it.
 func (p *page) serve(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Cache-Control", "no-cache")

@@ -11,8 +11,8 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// newPet is the body of createPet, of which the schema in the OpenAPI document is
-// the authority.
+// newPet is the body of createPet. The schema in the OpenAPI document decides which
+// bodies are valid.
 type newPet struct {
 	Name       string       `json:"name"`
 	CategoryID int64        `json:"categoryId"`
@@ -55,9 +55,9 @@ func (a *api) listPets(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return represent(w, r, body, "")
 }
 
-// nextLink returns the Link (RFC 8288) to the page that follows the pet with the
-// ID last. It states the limit also where that was left to the default, so that a
-// walk keeps its step.
+// nextLink returns the Link (RFC 8288) to the page after the pet with the ID last. It
+// contains the limit even if the request did not, so that all pages have the same
+// size.
 func nextLink(q store.ListQuery, last int64) string {
 	values := url.Values{
 		"limit":  {strconv.Itoa(q.Limit)},
@@ -86,7 +86,7 @@ func (a *api) createPet(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	if err != nil {
 		return err
 	}
-	// Once getPet is gone, there is no resource that Location could name.
+	// Once getPet is removed, there is no resource for Location.
 	if sunset := a.Deprecations["getPet"].Sunset; sunset.IsZero() || a.Now().Before(sunset) {
 		w.Header().Set("Location", petsPath+"/"+strconv.FormatInt(stored.ID, 10))
 	}
@@ -114,12 +114,12 @@ func (a *api) getPet(ctx context.Context, w http.ResponseWriter, r *http.Request
 	return represent(w, r, body, etagOf(body))
 }
 
-// parsePetID reads a positive decimal int64 in its one canonical form: a pet has
-// one path. The segment arrives decoded, so it may hold anything.
+// parsePetID parses a positive decimal int64 in its canonical form, because a pet has one
+// path. The segment is decoded and may contain anything.
 func parsePetID(text string) (id int64, ok bool) {
 	const maxDigits = 19
 	if text == "" || len(text) > maxDigits || text[0] < '1' || text[0] > '9' {
-		return 0, false // ParseInt takes signs, and zeros in front
+		return 0, false // ParseInt accepts signs and leading zeros
 	}
 	id, err := strconv.ParseInt(text, 10, 64)
 	return id, err == nil

@@ -12,9 +12,9 @@ var errPrecondition = apierror.New(http.StatusPreconditionFailed, apierror.CodeP
 
 // preconditions evaluates If-Match and If-None-Match in the order of RFC 9110
 // section 13.2.2. The target of r exists; etag is the strong validator of its
-// representation, or "" if it has none. It is called when all else about the
-// request is right (section 13.2.1). There are no dates of modification, so the
-// fields that speak of them are ignored, as section 13.1.4 demands.
+// representation, or "" if it has none. All other checks come first (section 13.2.1).
+// There are no modification dates, so the fields about them are ignored (section
+// 13.1.4).
 func preconditions(r *http.Request, etag string) (notModified bool, err error) {
 	if lines, ok := r.Header["If-Match"]; ok && !matches(lines, etag, true) {
 		return false, errPrecondition
@@ -30,7 +30,7 @@ func preconditions(r *http.Request, etag string) (notModified bool, err error) {
 
 // matches reports whether the lines of a field name etag, or any representation
 // by "*". In the strong comparison weak tags match nothing (RFC 9110 section
-// 8.8.3.2). Where the list is malformed it ends.
+// 8.8.3.2). A malformed list ends where it is malformed.
 //
 //	field      = "*" / #entity-tag
 //	entity-tag = [ "W/" ] DQUOTE *etagc DQUOTE

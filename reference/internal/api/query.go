@@ -40,14 +40,14 @@ func parseListQuery(raw string, limit openapi.Range) (store.ListQuery, error) {
 	return q, nil
 }
 
-// parseQuery returns the parameters of listPets that are there.
+// parseQuery returns the parameters of listPets that are present.
 //
-// [url.URL.Query] is not for this: it drops malformed pairs in silence, and with
-// them a filter that the client relies on.
+// [url.URL.Query] drops malformed pairs without an error, and with them a filter that
+// the client relies on.
 func parseQuery(raw string) (map[string]string, error) {
 	all, err := url.ParseQuery(raw)
 	if err != nil {
-		return nil, invalidParameter("The query string is malformed: it has a semicolon or invalid percent-encoding.")
+		return nil, invalidParameter("The query string is malformed: it contains a semicolon or invalid percent-encoding.")
 	}
 	for name, values := range all {
 		for _, text := range append(values, name) {
@@ -67,8 +67,8 @@ func parseQuery(raw string) (map[string]string, error) {
 		}
 	}
 	for name := range all {
-		// Some clients write lists as status[]=sold. To pass that over like a
-		// parameter of another name would return what was not asked for.
+		// Some clients send lists as status[]=sold. Ignoring it like an unknown
+		// parameter would return pets that the client did not ask for.
 		if base, _, isList := strings.Cut(name, "["); isList {
 			for _, name := range listParameters {
 				if base == name {
@@ -80,8 +80,8 @@ func parseQuery(raw string) (map[string]string, error) {
 	return known, nil
 }
 
-// parseInt reads a canonical decimal integer: digits only, without zeros in
-// front. [strconv.Atoi] takes +5 and 05 as well.
+// parseInt parses a canonical decimal integer: digits without leading zeros.
+// [strconv.Atoi] accepts +5 and 05 too.
 func parseInt(text string, lowest, highest int) (n int, ok bool) {
 	const maxDigits = 9 // no overflow
 	if text == "" || len(text) > maxDigits || text[0] == '0' {

@@ -15,8 +15,7 @@ const (
 	documentPath = "/openapi.json"
 )
 
-// serveFunc answers a request within ctx, which is that of the request with a
-// deadline.
+// serveFunc answers a request. ctx is the context of the request with a deadline.
 type serveFunc func(ctx context.Context, w http.ResponseWriter, r *http.Request) error
 
 // A resource is a path with its operations by method.
@@ -74,13 +73,12 @@ func (a *api) handler(serve serveFunc) http.Handler {
 	})
 }
 
-// isRead reports whether r asks for a representation.
+// isRead reports whether r is GET or HEAD.
 func isRead(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead
 }
 
-// options answers OPTIONS (RFC 9110 section 9.3.7). A preflight of CORS does not
-// come here.
+// options answers OPTIONS (RFC 9110 section 9.3.7). CORS preflights do not reach it.
 func options(allow string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Allow", allow)

@@ -26,12 +26,12 @@ type ban struct {
 	Ends int64 `json:"ends"`
 }
 
-// getUsage serves GET /v1/usage from the decision that was peeked at for the
-// header fields, so that both say the same.
+// getUsage serves GET /v1/usage from the decision of peek, so that the body and the
+// header fields agree.
 func (a *api) getUsage(_ context.Context, w http.ResponseWriter, r *http.Request) error {
 	d := peekedDecision(r.Context())
 	if d == nil {
-		return errUnavailable // the limiter failed, and requests are let pass while it does
+		return errUnavailable // the limiter failed, and OnLimiterFailure is FailOpen
 	}
 	body, err := encode(usageOf(d))
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"strconv"
 )
 
-// encode returns v as JSON on one line. Nothing is written before it is whole: an
-// error can still be answered, and the length is known, which HEAD needs too.
+// encode returns v as one line of JSON. It is encoded before anything is written, so an
+// error can still be answered, and the length is known for HEAD.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // the media type and nosniff keep it from being read as HTML
+	e.SetEscapeHTML(false) // the media type and nosniff prevent reading it as HTML
 	if err := e.Encode(v); err != nil {
-		return nil, fmt.Errorf("encoding the response: %w", err)
+		return nil, fmt.Errorf("encode response: %w", err)
 	}
 	return b.Bytes(), nil
 }
@@ -52,6 +52,6 @@ func write(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // fails only if the client is gone
+		_, _ = w.Write(body) // fails only if the client has disconnected
 	}
 }

@@ -40,13 +40,10 @@ type Config struct {
 	TrustedProxies []netip.Prefix // X-Forwarded-For from these is trusted
 	CORSOrigins    []string       // pages of these origins may call the API
 
-	Deprecations map[string]Deprecation // by operationId
+	Deprecations map[string]deprecation.Options // by operationId
 
 	places map[string]string // by setting: where it was set; none for a default
 }
-
-// A Deprecation says when an operation is deprecated and when it is removed.
-type Deprecation = deprecation.Options
 
 // Default returns the settings of a server without a file, variables and flags.
 func Default() *Config {
@@ -60,7 +57,7 @@ func Default() *Config {
 		MaxConnections:           8192,
 		MaxConnectionsPerNetwork: 256,
 
-		Deprecations: map[string]Deprecation{
+		Deprecations: map[string]deprecation.Options{
 			"getPet": {
 				Since:     time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
 				Sunset:    time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC),

@@ -14,7 +14,7 @@ func (d *decoder) deprecations(n *node, setting string) {
 	if !d.is(n, setting, group, "a group of operations such as \"getPet: {since: 2025-12-05}\"") {
 		return
 	}
-	d.c.Deprecations = map[string]Deprecation{}
+	d.c.Deprecations = map[string]deprecation.Options{}
 	for _, m := range n.members {
 		path := join(setting, m.name)
 		d.mark(path, m.value)
@@ -30,7 +30,7 @@ func (d *decoder) deprecation(n *node, setting, operation string) {
 	if !d.is(n, setting, group, "a group such as {since: 2025-12-05, sunset: 2030-12-05, successor: /v2/pets}") {
 		return
 	}
-	var v Deprecation
+	var v deprecation.Options
 	before := len(d.mistakes)
 	instant := func(t *time.Time) func(*node, string) {
 		return func(n *node, setting string) { *t, _ = d.instant(n, setting) }

@@ -111,7 +111,7 @@ deprecations:
 	want.Anonymous = ratelimit.MustPlan("anonymous", p, ratelimit.PerMinute(7))
 	want.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(8))
 	day := func(y int, m time.Month, hour int) time.Time { return time.Date(y, m, 1, hour, 0, 0, 0, time.UTC) }
-	want.Deprecations = map[string]Deprecation{
+	want.Deprecations = map[string]deprecation.Options{
 		"listPets": {
 			Since: day(2026, 1, 10), Sunset: day(2027, 1, 0), Successor: "/v2/pets", Documentation: "https://docs.example/pets",
 			Brownouts: []deprecation.Brownout{{Start: day(2026, 12, 0), End: day(2026, 12, 1)}},

@@ -1,7 +1,6 @@
 // Package openapi holds the OpenAPI 3.1 document of the service, openapi.json,
-// which is the one source of what it says: the schema that request bodies are
-// checked against and the bounds of the parameters are read from it, and tests
-// hold every response against it.
+// which is the only source of the schema of request bodies and of the bounds of
+// parameters. Tests check every response against it.
 //
 //	doc, err := openapi.New(map[string]deprecation.Notice{"getPet": {Since: since, Sunset: sunset}})
 //	...

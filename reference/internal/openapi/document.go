@@ -23,17 +23,15 @@ type Document struct {
 	limit Range
 }
 
-// Range says which integers a parameter takes, and which one it has if it is
-// absent.
+// Range is the range of an integer parameter and its default.
 type Range struct {
 	Min     int `json:"minimum"`
 	Max     int `json:"maximum"`
 	Default int `json:"default"`
 }
 
-// New returns the document with the operations marked as deprecated that have a
-// notice under their operationId, and no others. It is an error if there is no
-// operation of that name.
+// New returns the document. It marks exactly the operations with a notice, by
+// operationId, as deprecated. An unknown operationId is an error.
 func New(notices map[string]deprecation.Notice) (*Document, error) {
 	marked, err := mark(source, notices)
 	if err != nil {
@@ -50,8 +48,7 @@ func New(notices map[string]deprecation.Notice) (*Document, error) {
 	return d, nil
 }
 
-// JSON returns the document in one line. The octets belong to the document and
-// must not be changed.
+// JSON returns the document in one line. It must not be changed.
 func (d *Document) JSON() []byte { return d.json }
 
 // Limit returns the bounds and the default of the parameter limit.

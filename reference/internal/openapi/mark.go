@@ -11,8 +11,7 @@ import (
 	"github.com/animalstore/gatehouse/deprecation"
 )
 
-// mark returns the document with exactly those operations deprecated that have a
-// notice.
+// mark returns the document with exactly the operations marked that have a notice.
 func mark(document []byte, notices map[string]deprecation.Notice) ([]byte, error) {
 	unknown := maps.Clone(notices)
 	marked, err := editMember(document, "paths", func(paths json.RawMessage) (json.RawMessage, error) {
@@ -32,14 +31,14 @@ func mark(document []byte, notices map[string]deprecation.Notice) ([]byte, error
 		return nil, err
 	}
 	if len(unknown) > 0 {
-		return nil, fmt.Errorf("there are no operations %q to be deprecated", slices.Sorted(maps.Keys(unknown)))
+		return nil, fmt.Errorf("unknown operations %q", slices.Sorted(maps.Keys(unknown)))
 	}
 	return marked, nil
 }
 
-// markOperation sets or removes the members that say when an operation goes.
-// x-sunset is a name that tools know, which compare documents for breaking
-// changes; OpenAPI itself has deprecated alone.
+// markOperation sets or removes the members about the deprecation of an operation.
+// OpenAPI defines only deprecated. Tools that compare documents for breaking changes
+// know x-sunset.
 func markOperation(operation json.RawMessage, n deprecation.Notice, deprecated bool) (json.RawMessage, error) {
 	o, err := membersOf(operation)
 	if err != nil {

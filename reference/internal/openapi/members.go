@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// members is a JSON object that keeps the order of its members, since people read
-// the document in that order.
+// members is a JSON object that keeps the order of its members, for people that read
+// the document.
 type members []member
 
 type member struct {
@@ -27,7 +27,7 @@ func membersOf(object json.RawMessage) (members, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := member{name: name.(string)} // the Decoder takes nothing else for a name
+		m := member{name: name.(string)} // the Decoder accepts only strings as names
 		if err := d.Decode(&m.value); err != nil {
 			return nil, err
 		}
