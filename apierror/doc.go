@@ -23,7 +23,7 @@
 // without an Error inside is private as a whole: it is logged, and the client gets
 // status 500 with the code "internal".
 //
-// A client whose Accept field prefers application/problem+json gets the same error
+// A client that prefers application/problem+json in Accept gets the same error
 // as problem details (RFC 9457):
 //
 //	{"type":"about:blank","title":"Bad Request","status":400,"detail":"The body breaks its schema.",

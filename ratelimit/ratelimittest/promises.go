@@ -67,7 +67,7 @@ var promises = []promise{
 	{
 		name: "keeps usage when the plan changes", test: testPlanChange,
 		excluded: func(g Gaps) bool { return g.PlanBound || g.OneQuota },
-		text:     "a subject whose plan changes keeps its usage, and has the new limits at once",
+		text:     "when the plan of a subject changes, the subject keeps its usage and has the new limits at once",
 	},
 	{
 		name: "grants nothing twice when the clock steps back", test: testClockBack, needsClock: true,
