@@ -93,6 +93,20 @@ func TestJournalDuringAMerge(t *testing.T) {
 	}
 }
 
+// A charge that was refunded as a whole is not sent.
+func TestJournalAfterARefund(t *testing.T) {
+	var j journal
+	j.init(1024)
+	j.add("a", plan, 3, began.UnixNano())
+	e, _ := j.find("a")
+	if !j.credit("a", plan, 3, began.UnixNano()) {
+		t.Error("the units were not in the journal")
+	}
+	if c, ok := j.next(e); ok || !j.empty() {
+		t.Errorf("got %+v to send, want nothing and an empty journal", c)
+	}
+}
+
 func TestJournalMapsShrink(t *testing.T) {
 	var j journal
 	j.init(1 << 16)

@@ -113,6 +113,9 @@ func TestOutageDropsNothing(t *testing.T) {
 		r.take("a", daily)
 		time.Sleep(10 * time.Hour)
 		r.wantState("one failure", failover.CircuitClosed)
+		if n := r.shared.calls.Load(); n > 20_000 { // a charge and a probe in five seconds
+			r.Errorf("the primary was called %d times in ten hours, want the waits to grow", n)
+		}
 		r.regain()
 		r.wantUsed("merged after ten hours", r.shared.engine, "a", daily, "1/24h0m0s")
 		if n := r.Stats().Dropped; n != 0 {
