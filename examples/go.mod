@@ -2,6 +2,20 @@ module github.com/animalstore/gatehouse/examples
 
 go 1.26.0
 
-require github.com/animalstore/gatehouse v0.0.0
+require (
+	github.com/animalstore/gatehouse v0.0.0
+	github.com/animalstore/gatehouse/ratelimit/redislimit v0.0.0
+	github.com/redis/go-redis/v9 v9.23.0
+)
 
-replace github.com/animalstore/gatehouse => ../
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+)
+
+replace (
+	github.com/animalstore/gatehouse => ../
+	github.com/animalstore/gatehouse/ratelimit/internal/redistest => ../ratelimit/internal/redistest
+	github.com/animalstore/gatehouse/ratelimit/redislimit => ../ratelimit/redislimit
+)

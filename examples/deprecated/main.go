@@ -1,5 +1,4 @@
-// Deprecated is a service with one operation on its way out, and a client that
-// notices.
+// Deprecated is a service with one deprecated operation, and a client that notices.
 //
 //	go run ./examples/deprecated
 package main
@@ -23,7 +22,7 @@ func main() {
 	}
 }
 
-// newHandler returns the service as it is at the time that now returns.
+// newHandler returns the service with the clock now.
 func newHandler(now func() time.Time) http.Handler {
 	getPet := deprecation.MustNew(deprecation.Options{
 		Since:     time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
@@ -39,7 +38,7 @@ func newHandler(now func() time.Time) http.Handler {
 	return mux
 }
 
-// call gets url and says what a client can know of its deprecation.
+// call gets url and prints what a client can learn about its deprecation.
 func call(out *os.File, url string) error {
 	response, err := http.Get(url)
 	if err != nil {
@@ -54,7 +53,7 @@ func call(out *os.File, url string) error {
 		_, err = fmt.Fprintln(out, response.Status, "and not deprecated")
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%s, deprecated since %s, gone from %s on; in its place: %s\n", response.Status,
+	_, err = fmt.Fprintf(out, "%s, deprecated since %s, removed on %s, replaced by %s\n", response.Status,
 		notice.Since.Format(time.DateOnly), notice.Sunset.Format(time.DateOnly), notice.Successor)
 	return err
 }

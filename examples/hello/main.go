@@ -34,8 +34,8 @@ func newHandler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The peer's address is the client's, unless a proxy stands in front: then
-	// clientip.FromXForwardedFor says whose word counts.
+	// The client has the address of the connection. Behind a proxy,
+	// use clientip.FromXForwardedFor.
 	source := clientip.FromRemoteAddr()
 	limit, err := ratelimit.New(engine, func(r *http.Request) ratelimit.Caller {
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: plan, Network: true}

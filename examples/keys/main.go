@@ -1,5 +1,5 @@
-// Keys is a service whose callers have API keys and plans. It keeps its keys in
-// a map, makes one of each plan at the start, and prints them.
+// Keys is a service with API keys and plans. It keeps its keys in a map. At the start it
+// creates one of each plan and prints them.
 //
 //	go run ./examples/keys
 //	curl -i -H 'Authorization: Bearer demo_…' http://127.0.0.1:8081/whoami
@@ -35,7 +35,7 @@ func main() {
 		store[secret.Digest()] = apikey.Record{
 			Principal: apikey.Principal{KeyID: apikey.NewKeyID(), Owner: plan.Name() + " customer", Plan: plan},
 		}
-		fmt.Printf("%-5s %s\n", plan.Name(), secret.Reveal()) // shown once, kept nowhere
+		fmt.Printf("%-5s %s\n", plan.Name(), secret.Reveal()) // shown once, stored nowhere
 	}
 	handler, err := newHandler(format, store)
 	if err != nil {
@@ -46,7 +46,7 @@ func main() {
 	log.Fatal(server.ListenAndServe())
 }
 
-// keys is what a service keeps of its keys: a digest of each, and whose it is.
+// keys has the record of each key by its digest. The key itself is not stored.
 type keys map[apikey.Digest]apikey.Record
 
 func (k keys) Lookup(_ context.Context, d apikey.Digest) (apikey.Record, error) {
@@ -73,8 +73,8 @@ func newHandler(format *apikey.Format, store apikey.Store) (http.Handler, error)
 		return nil, err
 	}
 
-	// A client with a valid key is counted as the key's owner, any other client as
-	// a network. So a client that tries keys uses up the quota of no owner.
+	// A request with a valid key is counted for the owner of the key, any other request
+	// for the network. So a client that tries keys does not use the quota of an owner.
 	guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 	source := clientip.FromRemoteAddr()
 	limit, err := ratelimit.New(engine, func(r *http.Request) ratelimit.Caller {
@@ -94,8 +94,8 @@ func newHandler(format *apikey.Format, store apikey.Store) (http.Handler, error)
 		return err
 	}))
 
-	// The order matters: limit knows the principal that Identify found, and counts
-	// also what Require refuses. So 401 and 404 carry the fields of the limit too.
+	// The order matters: limit needs the principal that Identify adds, and also counts
+	// requests that Require refuses. So a 401 and a 404 have the X-RateLimit fields too.
 	return middleware.Chain(errs.Mux(mux),
 		middleware.RequestID,
 		middleware.Recover(errs),

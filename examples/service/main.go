@@ -1,0 +1,199 @@
+// Service is a whole service with API keys and plans. With Redis it shares limits with
+// other servers. Without Redis it keeps usage and bans in a file. It stops gracefully.
+//
+//	go run ./examples/service
+//	go run ./examples/service -redis redis://127.0.0.1:6379
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+func main() {
+	redisURL := flag.String("redis", "", "`URL` of the Redis that shares limits; empty: usage is kept in usage.gob")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
+	l, err := net.Listen("tcp", "127.0.0.1:8081")
+	if err == nil {
+		err = run(ctx, l, *redisURL, "usage.gob", free, os.Stdout)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run serves on l until ctx ends, and then until running requests are answered.
+func run(ctx context.Context, l net.Listener, redisURL, file string, plan *ratelimit.Plan, out io.Writer) (err error) {
+	limiter, closeLimiter, err := openLimiter(redisURL, file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeLimiter()) }()
+
+	handler, secret, err := newHandler(limiter, plan)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "curl -i -H 'Authorization: Bearer %s' http://%s/hello\n", secret.Reveal(), l.Addr())
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return server.Shutdown(drain)
+}
+
+// openLimiter returns the engine, and the function that closes it.
+func openLimiter(redisURL, file string) (ratelimit.Limiter, func() error, error) {
+	if redisURL == "" {
+		l, err := load(file)
+		return l, func() error { return save(l, file) }, err
+	}
+	options, err := redis.ParseURL(redisURL)
+	if err != nil {
+		return nil, nil, err
+	}
+	client := redis.NewClient(options)
+	shared, err := redislimit.New(client, redislimit.Options{Prefix: "example"})
+	if err != nil {
+		return nil, nil, err
+	}
+	local, err := memory.New(memory.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	// While Redis does not answer, this process limits by itself with the same plans.
+	limiter, err := failover.New(shared, failover.FailLocal, failover.Options{
+		Local:    local,
+		OnChange: func(c failover.Change) { log.Printf("Redis: circuit %v, cause: %v", c.To, c.Cause) },
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return limiter, func() error { return errors.Join(limiter.Close(), client.Close()) }, nil
+}
+
+// state is the content of the file.
+type state struct {
+	Secret  []byte // without it, the engine cannot use the records
+	Records []memory.Record
+}
+
+// load returns an engine with the state in the file, or a new one without a file.
+func load(file string) (*memory.Limiter, error) {
+	var s state
+	f, err := os.Open(file)
+	if err == nil {
+		defer f.Close()
+		err = gob.NewDecoder(f).Decode(&s)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	l, err := memory.New(memory.Options{Secret: s.Secret})
+	if err != nil {
+		return nil, err
+	}
+	return l, l.Load(s.Records)
+}
+
+// save writes the state to the file when the service stops. A service that must keep
+// usage after a crash saves every second, to a database: Save passes only records that
+// have changed since its last call.
+func save(l *memory.Limiter, file string) error {
+	s := state{Secret: l.Secret()}
+	if err := l.Save(func(records []memory.Record) error {
+		s.Records = append(s.Records, records...)
+		return nil
+	}); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(s); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file+".new", b.Bytes(), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
+
+// keys has the record of each key by its digest. A real service has a database.
+type keys map[apikey.Digest]apikey.Record
+
+func (k keys) Lookup(_ context.Context, d apikey.Digest) (apikey.Record, error) {
+	if record, ok := k[d]; ok {
+		return record, nil
+	}
+	return apikey.Record{}, apikey.ErrUnknown
+}
+
+// newHandler returns one operation behind keys and limits, and a key of plan.
+func newHandler(limiter ratelimit.Limiter, plan *ratelimit.Plan) (http.Handler, apikey.Secret, error) {
+	errs := &apierror.Responder{RequestID: middleware.RequestIDFrom}
+	format, err := apikey.NewFormat("demo_")
+	if err != nil {
+		return nil, apikey.Secret{}, err
+	}
+	secret := format.Generate()
+	store := keys{secret.Digest(): {Principal: apikey.Principal{KeyID: apikey.NewKeyID(), Owner: "demo", Plan: plan}}}
+	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})
+	if err != nil {
+		return nil, secret, err
+	}
+	auth, err := bearer.New("demo", verifier.Verify, bearer.Options{Errors: errs})
+	if err != nil {
+		return nil, secret, err
+	}
+	guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
+	limit, err := ratelimit.New(limiter, func(r *http.Request) ratelimit.Caller {
+		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
+			return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan}
+		}
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: guests, Network: true}
+	}, ratelimit.Options{Errors: errs})
+	if err != nil {
+		return nil, secret, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /hello", func(w http.ResponseWriter, r *http.Request) {
+		p, _ := bearer.FromContext[apikey.Principal](r.Context())
+		fmt.Fprintf(w, "hello, %s\n", p.Owner)
+	})
+	return middleware.Chain(errs.Mux(mux),
+		middleware.RequestID, middleware.AccessLog(nil), middleware.Recover(errs), middleware.SecurityHeaders,
+		auth.Identify, limit, auth.Require), secret, nil
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// plan has one window, which does not end during a test.
+var plan = ratelimit.MustPlan("test", ratelimit.Penalty{}, ratelimit.Quota{Limit: 10, Window: ratelimit.MaxWindow})
+
+// serve runs the service while use sends requests, and returns the error of run.
+func serve(t *testing.T, redisURL, file string, use func(url, key string)) error {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	r, w := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := run(ctx, l, redisURL, file, plan, w)
+		w.CloseWithError(err)
+		ended <- err
+	}()
+	buf := make([]byte, 200)
+	n, err := r.Read(buf)
+	key := regexp.MustCompile(`demo_\w+`).FindString(string(buf[:n]))
+	if err != nil || key == "" {
+		t.Fatalf("the service prints %q, %v, want a curl line with a key", buf[:n], err)
+	}
+	use("http://"+l.Addr().String()+"/hello", key)
+	stop()
+	return <-ended
+}
+
+// get returns the status and what remains of the quota.
+func get(t *testing.T, url, key string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+key)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode, resp.Header.Get("X-RateLimit-Remaining")
+}
+
+func TestUsageSurvivesARestart(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, want := range []string{"9", "8", "7"} {
+		err := serve(t, "", "usage.gob", func(url, key string) {
+			if status, remaining := get(t, url, key); status != 200 || remaining != want {
+				t.Errorf("GET: %d with %s remaining, want 200 with %s", status, remaining, want)
+			}
+			if status, _ := get(t, url, "demo_wrong"); status != 401 {
+				t.Errorf("GET with a wrong key: %d, want 401", status)
+			}
+		})
+		if err != nil {
+			t.Fatalf("run = %v, want nil after a graceful stop", err)
+		}
+	}
+}
+
+func TestServiceWithoutAnAnsweringRedis(t *testing.T) {
+	err := serve(t, "redis://127.0.0.1:1", filepath.Join(t.TempDir(), "unused"), func(url, key string) {
+		for _, want := range []string{"9", "8"} {
+			if status, remaining := get(t, url, key); status != 200 || remaining != want {
+				t.Errorf("GET: %d with %s remaining, want 200 with %s of the local engine", status, remaining, want)
+			}
+		}
+	})
+	if err == nil || !strings.Contains(err.Error(), "not merged") {
+		t.Errorf("run = %v, want an error that says what Redis did not get", err)
+	}
+}
