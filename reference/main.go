@@ -1,13 +1,13 @@
 // Command reference is petstore, the pets API over HTTP and the tools to run it.
 //
-//	petstore serve        run the server; the command if none is given
-//	petstore keys         make, list and end API keys
-//	petstore bans         list and end bans on a running server
-//	petstore plans        show the plans that the settings give
+//	petstore serve        run the server (the default command)
+//	petstore keys         create, list, revoke and rotate API keys
+//	petstore bans         list bans and unban clients of a running server
+//	petstore plans        show the plans in the settings
 //	petstore openapi      print the OpenAPI document
 //	petstore version      print the version
 //
-// Each command explains itself with --help.
+// Each command has --help.
 package main
 
 import (

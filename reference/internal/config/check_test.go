@@ -23,7 +23,7 @@ func TestMistakesOutsideTheFile(t *testing.T) {
 		{"a setting that a flag makes wrong", "tls_cert: c\ntls_key: k\n", Flags{TLSCert: text("")}, nil,
 			"petstore.yaml:2:10: tls_key: needs tls_cert, which is not set"},
 		{"the file first", "listen: 1\n", Flags{TLSCert: text("c"), Database: text("")}, map[string]string{"PETSTORE_REDIS": "x"},
-			"petstore.yaml:1:9: listen: must be text, got a number; put it in quotes to make it text\n" +
+			"petstore.yaml:1:9: listen: must be host and port such as 127.0.0.1:8080, got a number\n" +
 				"--database: must be a SQLite file such as petstore.db, got nothing\n" +
 				"PETSTORE_REDIS: must be URLs such as redis://host:6379, separated by commas; address 1 is not one"},
 	} {

@@ -33,8 +33,8 @@ type override struct {
 func noFlag(Flags) *string { return nil }
 
 var overrides = []override{
-	{"listen", text, func(f Flags) *string { return f.Listen }, (*Config).setListen, ""},
-	{"admin_listen", text, func(f Flags) *string { return f.AdminListen }, (*Config).setAdminListen, ""},
+	{"listen", text, func(f Flags) *string { return f.Listen }, (*Config).setListen, "host and port such as 127.0.0.1:8080"},
+	{"admin_listen", text, func(f Flags) *string { return f.AdminListen }, (*Config).setAdminListen, "host and port such as 127.0.0.1:9090"},
 	{"admin_token", text, noFlag, (*Config).setAdminToken, ""},
 	{"database", text, func(f Flags) *string { return f.Database }, (*Config).setDatabase, ""},
 	{"redis", text, func(f Flags) *string { return f.Redis }, (*Config).setRedis, ""},

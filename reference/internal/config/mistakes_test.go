@@ -27,11 +27,14 @@ func TestMistakesInTheFile(t *testing.T) {
 			"3:3: plans.free: is set twice, first in line 2; remove one",
 		}},
 		{"no value", "listen:\ndatabase: ~\n", []string{
-			"1:8: listen: must be text, got nothing; to keep the default, remove the line",
+			"1:8: listen: must be host and port such as 127.0.0.1:8080, got nothing; to keep the default, remove the line",
 			"2:11: database: must be text, got nothing; to keep the default, remove the line",
 		}},
 		{"number for text", "listen: 8080\n", []string{
-			"1:9: listen: must be text, got a number; put it in quotes to make it text",
+			"1:9: listen: must be host and port such as 127.0.0.1:8080, got a number",
+		}},
+		{"number for a file", "database: 5\n", []string{
+			"1:11: database: must be text, got a number; put it in quotes to make it text",
 		}},
 		{"list for text", "database: [a, b]\n", []string{
 			"1:11: database: must be text, got a list",
@@ -224,7 +227,7 @@ func TestMistakesInTheFile(t *testing.T) {
 			"2:20: penalty.strikes: must be a whole number, got text",
 			`4:10: plans.free[0]: quota "1/x": …`,
 			`5:9: plans.pro[0]: quota "2/y": …`,
-			"6:9: listen: must be text, got a number; put it in quotes to make it text",
+			"6:9: listen: must be host and port such as 127.0.0.1:8080, got a number",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
