@@ -161,7 +161,7 @@ func (s *shared) err(ctx context.Context) error {
 		return failing(err, s.Mode())
 	}
 	if s.Circuit() != failover.CircuitClosed {
-		return fmt.Errorf("Redis answers again and will be used shortly; until then on_redis_failure: %v is in force", s.Mode())
+		return fmt.Errorf("limits are about to be shared through Redis again; until then on_redis_failure: %v is in force", s.Mode())
 	}
 	return nil
 }
