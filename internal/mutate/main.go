@@ -3,7 +3,7 @@
 // repository:
 //
 //	go run ./internal/mutate -sample 100 ./ratelimit/memory
-//	go run ./internal/mutate -files 'decide|charge' -tests ./ratelimit/memory,./ratelimit/internal/integration/histories ./ratelimit/memory
+//	go run ./internal/mutate -files 'take|account' -tests ./ratelimit/memory,./ratelimit/internal/integration/histories ./ratelimit/memory
 //
 // No file is changed: the tests are built through go build's -overlay. A change
 // that does not compile is passed over, as is one that leaves the test binary as
@@ -16,7 +16,7 @@
 // testdata/equivalent.txt of the package:
 //
 //	# A reason, which holds for all changes up to the next empty line.
-//	charge.go: if left < d.Cost {  ->  if left <= d.Cost {
+//	take.go: if left < d.Cost {  ->  if left <= d.Cost {
 //
 // Each change stands there as the command prints it, without the number of the
 // line. The command passes it over, and reports a line of the file that is not a
