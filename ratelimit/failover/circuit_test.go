@@ -169,6 +169,32 @@ func TestOnChangeIsPrompt(t *testing.T) {
 	})
 }
 
+// The error of a probe that got no answer says so, as that of a request does.
+func TestProbeTimesOut(t *testing.T) {
+	var causes []string
+	opts := failover.Options{OnChange: func(c failover.Change) {
+		if c.To == failover.CircuitOpen {
+			causes = append(causes, c.Cause.Error())
+		}
+	}}
+	run(t, failover.FailOpen, opts, func(r *rig) {
+		r.shared.set(hangs(nil))
+		for range 10 {
+			r.take("a", daily)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if len(causes) < 2 {
+			r.Fatalf("got %d failures, want that of the requests and those of probes", len(causes))
+		}
+		for _, c := range causes {
+			if want := "no answer in time (50ms)"; !strings.Contains(c, want) {
+				r.Errorf("got cause %q, want one with %q", c, want)
+			}
+		}
+	})
+}
+
 // Outcomes of calls that began before the outage say nothing afterwards.
 func TestOutcomesOfThePast(t *testing.T) {
 	run(t, failover.FailOpen, failover.Options{ConsecutiveFailures: 3, Budget: 10 * time.Second}, func(r *rig) {
