@@ -11,7 +11,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/redisrate"
 )
 
-// gaps are what the package documentation says that GCRA cannot do.
+// gaps are what the documentation of Limiter says that GCRA cannot do.
 var gaps = ratelimittest.Gaps{OneQuota: true, Rolling: true, PlanBound: true, NoPenalty: true}
 
 func TestConformance(t *testing.T) {

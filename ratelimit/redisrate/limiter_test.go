@@ -109,7 +109,7 @@ func TestClientThatWaitsIsAdmitted(t *testing.T) {
 	}
 }
 
-// The package documentation tells this number.
+// The documentation of Limiter has this number.
 func TestFirstMinute(t *testing.T) {
 	f := newFixture(t, redisrate.Options{})
 	p := plan(ratelimit.PerMinute(1000))

@@ -31,6 +31,31 @@ func (o *Options) validate() error {
 
 // A Limiter decides in a ulule store. It is made by [New], and is safe for concurrent
 // use. It starts no goroutine, and needs no Close.
+//
+// # What a ulule store cannot do
+//
+//   - Plans with several quotas are refused. Each quota would be a call of its own,
+//     and a request that the second one refuses would have been charged to the first.
+//   - Windows are not aligned to the calendar. One begins with the first request
+//     after the end of the one before.
+//   - A denied request is charged. With a cost of 1 this makes no difference: the
+//     quota was used up before. With a larger cost the rest of the quota is lost,
+//     and if a limit is raised in the middle of a window, the denied requests count.
+//   - Usage counts in the window of the plan alone. If the limit of a subject
+//     changes, it keeps its usage; under a plan with another window its usage begins
+//     at zero.
+//   - There are no strikes, no bans and no refunds. The penalty of a plan is
+//     ignored, and StrikesLeft is always -1.
+//   - The store in memory holds any number of subjects, and its sweep may drop a
+//     counter that has just started again.
+//
+// # What Limiter corrects
+//
+//   - ulule keeps one counter for each key, whatever the rate: with a rate for a
+//     minute and one for a day on one store, the day ends with the minute. Here the
+//     window is in the key.
+//   - ulule rounds the time of a reset down to a second, so that clients come up to a
+//     second early. Here Reset is the next whole second, at most one second late.
 type Limiter struct {
 	store     limiter.Store
 	keyspaces []keyspace

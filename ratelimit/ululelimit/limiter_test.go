@@ -15,7 +15,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
 )
 
-// gaps are what the package documentation says that a ulule store cannot do.
+// gaps are what the documentation of Limiter says that a ulule store cannot do.
 // Usage outlives a change of the limit, but not one of the window; see
 // [TestUsageOutlivesTheLimit].
 var gaps = ratelimittest.Gaps{OneQuota: true, Rolling: true, DeniedCharged: true, PlanBound: true, NoPenalty: true}
@@ -85,7 +85,7 @@ func TestUsageOutlivesTheLimit(t *testing.T) {
 	})
 }
 
-// The package documentation says so; an engine that stops to do this needs
+// The documentation of Limiter says so; an engine that stops to do this needs
 // fewer gaps.
 func TestDeniedIsCharged(t *testing.T) {
 	stores(t, func(t *testing.T, store limiter.Store) {

@@ -32,6 +32,33 @@ type StoreOptions struct {
 // Errors wrap [ratelimit.ErrInvalid] if the rate cannot be counted,
 // [errors.ErrUnsupported] if the engine lacks what the call needs, and otherwise
 // what the engine returned.
+//
+// Peek, Reset and an Increment by a negative count or by zero need engines that
+// are a [ratelimit.Peeker], a [ratelimit.Resetter] and a [ratelimit.Refunder];
+// otherwise they return an error that wraps [errors.ErrUnsupported].
+//
+// # What differs from ulule's own stores
+//
+// ulule distinguishes a key that has used its limit (Remaining 0) from one that sent
+// a request after that (Reached), in Peek as well. So the engine has to count the
+// first denied request: the limit of its plan is that of the rate plus one. The
+// request that takes this last unit, and all after it, are Reached. A
+// [limiter.Context] then shows the same as with ulule's own stores, with one call of
+// the engine for each Get. It differs from those stores in these points:
+//
+//   - Windows are those of the engine, mostly aligned to the UTC clock, and Reset is
+//     rounded up instead of down.
+//   - The count stops at one over the limit. Therefore a limit that is raised in the
+//     middle of a window, and an Increment by a negative count, take effect
+//     immediately, however many requests were denied before.
+//   - Two rates of different periods under one key are counted apart, each with
+//     strikes and a ban of its own. Two rates of one period share the usage, as
+//     they do with ulule.
+//   - Periods are whole seconds, up to [ratelimit.MaxWindow].
+//   - With a penalty in [StoreOptions], keys that keep sending requests are banned.
+//   - An engine with rolling windows, such as ratelimit/redisrate, gives the last unit
+//     back like every other. A client that never pauses takes it each time, and is
+//     not admitted before it pauses.
 type Store struct {
 	engine   ratelimit.Limiter
 	peeker   ratelimit.Peeker   // nil: the engine cannot
