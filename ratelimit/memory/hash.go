@@ -30,7 +30,7 @@ func newHashKey(secret []byte) (k hashKey) {
 
 // Secret returns the key under which the engine hashes subjects. Pass it in
 // [Options] to an engine that is to load what this one saved. Keep it secret: with
-// it, anyone can find subjects that share one account.
+// it, a client can find subjects that share their usage.
 func (l *Limiter) Secret() []byte {
 	var b []byte
 	for _, word := range l.key {

@@ -44,8 +44,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// A Limiter decides in the memory of this process. Make it with [New]. It is safe
-// for concurrent use, starts no goroutine and needs no closing.
+// A Limiter decides in the memory of this process. It is made by [New], and is safe
+// for concurrent use. It starts no goroutine, and needs no Close.
 type Limiter struct {
 	clock    clock
 	key      hashKey
