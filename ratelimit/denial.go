@@ -134,7 +134,7 @@ var (
 			"because it kept sending them after reaching its limit. "+
 			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Preencoded()
 	unavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
-		"The service cannot count this request at the moment. Wait as long as Retry-After says.")
+		"The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
 )
 
 // counted returns "1 request", "2 requests".

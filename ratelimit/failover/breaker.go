@@ -116,7 +116,7 @@ func (b *breaker) probed(cause error) Change {
 
 func (b *breaker) change(from Circuit, now time.Time, cause error) Change {
 	if cause != nil {
-		refusal := fmt.Errorf("failover: %w: the circuit is open after: %w", ratelimit.ErrUnavailable, cause)
+		refusal := fmt.Errorf("failover: %w: the circuit is open; last failure: %w", ratelimit.ErrUnavailable, cause)
 		b.refusal.Store(&refusal)
 	}
 	return Change{From: from, To: b.circuit.state, Time: now, Cause: cause}

@@ -48,10 +48,10 @@ func (m Mode) String() string {
 	return modes[m]
 }
 
-// MarshalText gives what String does. A mode that is not valid is an error.
+// MarshalText returns the text of String. A mode that is not valid is an error.
 func (m Mode) MarshalText() ([]byte, error) {
 	if !m.valid() {
-		return nil, fmt.Errorf("failover: %v is not a mode", m)
+		return nil, fmt.Errorf("failover: the mode must be FailLocal, FailOpen or FailClosed, got %v", m)
 	}
 	return []byte(m.String()), nil
 }
@@ -64,5 +64,5 @@ func (m *Mode) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("failover: mode %q: want local, open or closed", text)
+	return fmt.Errorf("failover: the mode must be local, open or closed, got %q", text)
 }

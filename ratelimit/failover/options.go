@@ -96,14 +96,14 @@ type localEngine interface {
 // them.
 func (o *Options) engines(primary ratelimit.Limiter) (ratelimit.UsageAdder, localEngine, error) {
 	if o.Local == nil {
-		return nil, nil, errors.New("failover: Options.Local must be an engine in mode local, got nil")
+		return nil, nil, errors.New("failover: Options.Local must be an engine in mode FailLocal, got nil")
 	}
 	if reflect.ValueOf(primary).Comparable() && primary == o.Local {
 		return nil, nil, errors.New("failover: Options.Local must be another engine than the primary, got the same one")
 	}
 	adder, ok := primary.(ratelimit.UsageAdder)
 	if !ok {
-		return nil, nil, fmt.Errorf("failover: the primary must be a ratelimit.UsageAdder in mode local, got a %T", primary)
+		return nil, nil, fmt.Errorf("failover: the primary must be a ratelimit.UsageAdder in mode FailLocal, got a %T", primary)
 	}
 	local, ok := o.Local.(localEngine)
 	if !ok {

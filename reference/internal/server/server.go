@@ -33,7 +33,7 @@ type Server struct {
 // found before anything is served.
 func New(handler http.Handler, o Options) (*Server, error) {
 	if handler == nil {
-		return nil, errors.New("server: handler is nil")
+		return nil, errors.New("server: the handler must not be nil")
 	}
 	if err := o.validate(); err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ var redisFaults = []struct{ word, what, do string }{
 	{"READONLY", "this Redis server is a replica and refuses writes", "set redis to the address of its primary"},
 	{"MISCONF", "Redis refuses writes because it cannot save to its disk", "see the log of Redis"},
 	{"LOADING", "Redis is loading its data", "wait until it is ready"},
-	{"CLUSTERDOWN", "the Redis cluster is down", "see CLUSTER INFO"},
+	{"CLUSTERDOWN", "the Redis cluster is down", "see the output of CLUSTER INFO"},
 	{"MOVED", "this Redis server is part of a cluster", "set redis to the addresses of several of its servers"},
 }
 
@@ -49,7 +49,7 @@ func diagnose(err error) redisFault {
 	if timeout, ok := errors.AsType[net.Error](err); errors.Is(err, context.DeadlineExceeded) || ok && timeout.Timeout() {
 		return redisFault{"no answer from Redis in time", reach}
 	}
-	return redisFault{"Redis fails", "see the error, and the log of Redis"}
+	return redisFault{"calls to Redis fail", "see that error and the log of Redis"}
 }
 
 // saysRedis reports whether err is, or wraps, an error from Redis that begins with
@@ -64,5 +64,5 @@ func saysRedis(err error, word string) bool {
 
 // failing returns the error for readiness while Redis fails with err.
 func failing(err error, mode failover.Mode) error {
-	return errors.New(diagnose(err).String() + "; in force is on_redis_failure: " + mode.String())
+	return errors.New(diagnose(err).String() + "; until then on_redis_failure: " + mode.String() + " is in force")
 }

@@ -103,7 +103,7 @@ func (f file) inspect(ctx context.Context, db *sql.DB, s schema) (version int64,
 
 	switch {
 	case mark != s.mark && (mark != 0 || foreign):
-		return 0, fmt.Errorf("open database %s: it belongs to another program", f.name)
+		return 0, fmt.Errorf("open database %s: it belongs to another program; choose another file", f.name)
 	case !versioned:
 		return 0, nil
 	}
