@@ -29,7 +29,7 @@ const wanted = `Medians of 3 rounds of 2026-01-02 on Some Processor.
 
 ### Decisions in memory
 
-Nanoseconds for a decision about both quotas, at one processor; in brackets, how many times as long as gatehouse.
+Nanoseconds for a decision about both quotas, on one processor; in brackets, the multiple of gatehouse's time. The row (nothing) is the benchmark's own loop.
 
 | | hot key | 10 thousand keys | 1 million keys | denied | allocations |
 |---|---:|---:|---:|---:|---:|
@@ -38,7 +38,7 @@ Nanoseconds for a decision about both quotas, at one processor; in brackets, how
 
 ### A million keys
 
-Bytes of heap a key, keys included where the engine keeps them. Milliseconds of one full garbage collection while they are held, and of the longest single call while they are filled in and while they expire, with a second processor for what sweeps in the background. What never forgets has no last entry.
+Bytes of heap per key, including the key itself where the engine keeps it. Milliseconds of one full garbage collection while the engine holds a million keys, and of the longest single call while the keys are added and while they expire, with a second processor for background sweeps. An engine that never forgets a key has no value in the last column.
 
 | | bytes a key | full collection | longest call, filling | longest call, expiring |
 |---|---:|---:|---:|---:|
@@ -46,7 +46,7 @@ Bytes of heap a key, keys included where the engine keeps them. Milliseconds of 
 
 ### On two processors
 
-Nanoseconds from one decision to the next, of all processors together. One word is the least that a hot key takes: read it, hash the key, swap it unless another processor did.
+Nanoseconds from one decision to the next, of all processors together. The last row is the lower bound for a hot key: hash the key, read one word, and swap it unless another processor has.
 
 | | hot key, on 1 | hot key, on 2 | 10 thousand keys, on 1 | 10 thousand keys, on 2 |
 |---|---:|---:|---:|---:|
@@ -54,7 +54,7 @@ Nanoseconds from one decision to the next, of all processors together. One word 
 
 ### Targets
 
-Times were aimed at for a machine on which sethvargo/go-limiter takes 154, 201, 860 and 107 ns for the four cases, and two middlewares of throttled 1452 ns. The third column is the target in proportion to what these take here.
+The targets for times were set on a machine on which sethvargo/go-limiter takes 154, 201, 860 and 107 ns for the four cases, and two middlewares of throttled take 1452 ns. The column "here" scales each target by the times of these limiters on this machine.
 
 | at most | target | here | measured | |
 |---|---:|---:|---:|---|

@@ -56,8 +56,8 @@ func (s *samples) tables() string {
 	s.writeMiddleware(&b)
 	s.writeParallel(&b)
 	s.writeRedis(&b)
-	s.section(&b, "What no decision can be faster than",
-		"Nanoseconds to read a clock, to hash a key of 45 bytes, to make one in place, and to fetch what is not in a cache.",
+	s.section(&b, "Lower bounds of a decision",
+		"Nanoseconds to read a clock (time.Now, time.Since), to hash a key of 45 bytes (hash), to write such a key into a buffer (key), and to read memory that is not in a cache (miss).",
 		[]string{"time.Now", "time.Since", "hash", "key", "miss"}, columns("Floor/of=%s", 1, [2]string{"ns", "ns/op"}))
 	s.writeTargets(&b)
 	return strings.TrimSpace(b.String()) + "\n"
@@ -70,7 +70,7 @@ func (s *samples) writeTake(b *strings.Builder) {
 	}
 	c = append(c, columns("Take/case=hot/peer=%s", 1, [2]string{"allocations", "allocs/op"})...)
 	s.section(b, "Decisions in memory",
-		"Nanoseconds for a decision about both quotas, at one processor; in brackets, how many times as long as gatehouse.", inMemory, c)
+		"Nanoseconds for a decision about both quotas, on one processor; in brackets, the multiple of gatehouse's time. The row (nothing) is the benchmark's own loop.", inMemory, c)
 	if banned, ok := s.median("Take/case=banned/peer="+ours, 1, "ns/op"); ok {
 		fmt.Fprintf(b, "\nGatehouse takes %s ns for a request during a ban.\n", number(banned))
 	}
@@ -81,7 +81,7 @@ func (s *samples) writeMillion(b *strings.Builder) {
 	c = append(c, columns("Turnover/keys=1M/peer=%s", 2,
 		[2]string{"longest call, filling", "fill-longest-ms"}, [2]string{"longest call, expiring", "expire-longest-ms"})...)
 	s.section(b, "A million keys",
-		"Bytes of heap a key, keys included where the engine keeps them. Milliseconds of one full garbage collection while they are held, and of the longest single call while they are filled in and while they expire, with a second processor for what sweeps in the background. What never forgets has no last entry.", inMemory, c)
+		"Bytes of heap per key, including the key itself where the engine keeps it. Milliseconds of one full garbage collection while the engine holds a million keys, and of the longest single call while the keys are added and while they expire, with a second processor for background sweeps. An engine that never forgets a key has no value in the last column.", inMemory, c)
 	s.writeLong(b)
 }
 
@@ -90,7 +90,7 @@ func (s *samples) writeMiddleware(b *strings.Builder) {
 		return columns(kind+"/case="+scene+"/peer=%s", 1, [2]string{scene, "ns/op"}, [2]string{"allocations", "allocs/op"})
 	}
 	s.section(b, "Middleware",
-		"Nanoseconds and allocations for a request through one middleware of gatehouse with both quotas, or through two of a peer, at one processor.",
+		"Nanoseconds and allocations for a request through one middleware of gatehouse with both quotas, or through two of a peer, on one processor.",
 		inMemory, append(units("Middleware", "allowed"), units("Middleware", "denied")...))
 	s.section(b, "The whole gate",
 		"Bearer token, key verified from the cache, both quotas, header fields, principal in the context.",
@@ -104,7 +104,7 @@ func (s *samples) writeParallel(b *strings.Builder) {
 			c = append(c, columns("Parallel/case="+scene[1]+"/peer=%s", cpus, [2]string{fmt.Sprintf("%s, on %d", scene[0], cpus), "ns/op"})...)
 		}
 	}
-	s.section(b, "On two processors", "Nanoseconds from one decision to the next, of all processors together. One word is the least that a hot key takes: read it, hash the key, swap it unless another processor did.", append(inMemory[:len(inMemory):len(inMemory)], "word"), c)
+	s.section(b, "On two processors", "Nanoseconds from one decision to the next, of all processors together. The last row is the lower bound for a hot key: hash the key, read one word, and swap it unless another processor has.", append(inMemory[:len(inMemory):len(inMemory)], "word"), c)
 }
 
 func (s *samples) writeRedis(b *strings.Builder) {
@@ -201,7 +201,7 @@ func (s *samples) writeLong(b *strings.Builder) {
 	}
 	const turnover = "Turnover/keys=10M/peer="
 	if _, ok := s.median(turnover+ours, 2, "fill-longest-ms"); ok {
-		b.WriteString("\nWith ten million subjects, milliseconds of the longest call and how many of ten million took over one: the median of the rounds, and in brackets the round with the least. A call that only passes the time, as often and for as long, shows what else the machine does.\n\n| | longest call, filling | over 1 ms | longest call, expiring | over 1 ms |\n|---|---:|---:|---:|---:|\n")
+		b.WriteString("\nWith ten million subjects, milliseconds of the longest call, and how many of ten million calls took over 1 ms: the median of the rounds, and in brackets the lowest round. The row (nothing) has a call that only waits, as often and for as long: it shows the delays of the machine itself.\n\n| | longest call, filling | over 1 ms | longest call, expiring | over 1 ms |\n|---|---:|---:|---:|---:|\n")
 		for _, peer := range []string{ours, "none"} {
 			b.WriteString("| " + label[peer] + " |")
 			for _, unit := range []string{"fill-longest-ms", "fill-over-1ms", "expire-longest-ms", "expire-over-1ms"} {
@@ -212,7 +212,7 @@ func (s *samples) writeLong(b *strings.Builder) {
 	}
 	flood := func(unit string) float64 { v, _ := s.median("Flood", 1, unit); return v }
 	if ns, ok := s.median("Flood", 1, "ns/op"); ok {
-		fmt.Fprintf(b, "\nA flood of 50 million fresh subjects through a table of one million: %s ns each, %s evicted, %s refused, the longest call %s ms. None of those that were banned, limited, or had used half of a quota was forgotten.\n",
+		fmt.Fprintf(b, "\nA flood of 50 million fresh subjects through a table of one million: %s ns each, %s evicted, %s refused, the longest call %s ms. No subject that was banned, limited, or had used half of a quota was forgotten.\n",
 			number(ns), number(flood("evicted")), number(flood("refused")), say("Flood", 1, "flood-longest-ms"))
 	}
 }

@@ -86,7 +86,7 @@ func targets() []target {
 }
 
 func (s *samples) writeTargets(b *strings.Builder) {
-	b.WriteString("\n### Targets\n\nTimes were aimed at for a machine on which sethvargo/go-limiter takes 154, 201, 860 and 107 ns for the four cases, and two middlewares of throttled 1452 ns. The third column is the target in proportion to what these take here.\n\n| at most | target | here | measured | |\n|---|---:|---:|---:|---|\n")
+	b.WriteString("\n### Targets\n\nThe targets for times were set on a machine on which sethvargo/go-limiter takes 154, 201, 860 and 107 ns for the four cases, and two middlewares of throttled take 1452 ns. The column \"here\" scales each target by the times of these limiters on this machine.\n\n| at most | target | here | measured | |\n|---|---:|---:|---:|---|\n")
 	for _, t := range targets() {
 		v, ok := t.value(s)
 		if !ok {
