@@ -169,6 +169,40 @@ func TestOnChangeIsPrompt(t *testing.T) {
 	})
 }
 
+// A primary that is slower than the budget, but merges each subject in time, opens the
+// circuit. OnChange and the first probe do not wait until all subjects are merged.
+func TestOpeningEndsAMerge(t *testing.T) {
+	var opened, told, probed time.Time
+	opts := failover.Options{OnChange: func(c failover.Change) {
+		switch {
+		case c.From == failover.CircuitClosed:
+			opened, told = c.Time, time.Now()
+		case c.To == failover.CircuitHalfOpen && probed.IsZero():
+			probed = c.Time
+		}
+	}}
+	run(t, failover.FailLocal, opts, func(r *rig) {
+		r.shared.set(slow(900 * time.Millisecond))
+		var wg sync.WaitGroup
+		for i := range 50 { // at once: one failure, and 50 subjects to merge
+			wg.Go(func() { r.take(fmt.Sprint(i), daily) })
+		}
+		wg.Wait()
+		time.Sleep(100 * time.Millisecond) // the merge begins
+		for r.Circuit() == failover.CircuitClosed {
+			r.take("another", daily)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if late := told.Sub(opened); late > time.Second {
+			r.Errorf("OnChange was called %v after the circuit opened, want a second at most: that of one merge", late)
+		}
+		if late := probed.Sub(opened); late > 1100*time.Millisecond {
+			r.Errorf("the first probe came %v after the circuit opened, want the wait and one merge at most", late)
+		}
+	})
+}
+
 // The error of a probe that got no answer says so, as that of a request does.
 func TestProbeTimesOut(t *testing.T) {
 	var causes []string

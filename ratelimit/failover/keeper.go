@@ -133,13 +133,17 @@ func (k *keeper) probe() error {
 }
 
 // mergeDue merges the entries that are due: first those that never failed. It
-// reports whether it merged any. Close does not interrupt a charge: it would then be
+// reports whether it merged any. It ends when the circuit opens, since OnChange and the
+// next probe wait for it. Neither that nor Close interrupts a charge: it would then be
 // unknown whether the primary made it.
 func (k *keeper) mergeDue() (merged bool) {
 	fresh := func(e *entry) bool { return e.failures == 0 }
 	retried := func(e *entry) bool { return e.failures > 0 && !time.Now().Before(e.due) }
 	for _, wanted := range [...]func(*entry) bool{fresh, retried} {
 		for _, e := range k.merger.journal.all(wanted) {
+			if k.ctx.Err() != nil || !k.breaker.look().closed() {
+				return merged
+			}
 			ctx, cancel := context.WithTimeout(context.Background(), k.patience)
 			err := k.merger.merge(ctx, e)
 			cancel()
@@ -150,9 +154,6 @@ func (k *keeper) mergeDue() (merged bool) {
 				return merged // the primary does not answer
 			default:
 				k.merger.journal.backOff(e, k.opts.MinBackoff, k.opts.MaxBackoff)
-			}
-			if k.ctx.Err() != nil {
-				return merged
 			}
 		}
 	}

@@ -35,8 +35,10 @@ type Options struct {
 	// 1h; 0 means 100ms. The wait doubles with each probe that fails, up to
 	// MaxBackoff, which is MinBackoff to 1h; 0 means 5s, or MinBackoff if that is
 	// longer. Each wait is shortened at random by up to half, so that servers that
-	// lost the primary together do not return together. A probe takes one unit for
-	// the subject "failover:probe", under the quotas of the call that failed last.
+	// lost the primary together do not return together. In mode [FailLocal] the first
+	// probe waits for a merge that began before the circuit opened: up to two seconds,
+	// or two budgets if they are longer. A probe takes one unit for the subject
+	// "failover:probe", under the quotas of the call that failed last.
 	MinBackoff, MaxBackoff time.Duration
 
 	// JournalSize is the largest number of subjects with usage that mode [FailLocal]
@@ -47,8 +49,9 @@ type Options struct {
 
 	// OnChange is called after each change of the circuit, in order, from a
 	// goroutine of the Limiter, which neither probes nor merges until OnChange
-	// returns. OnChange must not call Close. During an outage each probe changes the
-	// circuit to half-open and back: an outage begins with the change from
+	// returns. The call for an outage that begins may come as late as the first probe;
+	// see MinBackoff. OnChange must not call Close. During an outage each probe changes
+	// the circuit to half-open and back: an outage begins with the change from
 	// CircuitClosed and ends with the one to it.
 	OnChange func(Change)
 }
