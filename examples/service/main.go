@@ -84,8 +84,11 @@ func openLimiter(redisURL, file string) (ratelimit.Limiter, func() error, error)
 	}
 	options, err := redis.ParseURL(redisURL)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("-redis must be a URL such as redis://127.0.0.1:6379: %w", err)
 	}
+	// As redislimit.New advises: an error at once instead of pauses and more attempts.
+	options.DialTimeout, options.ReadTimeout = 300*time.Millisecond, 300*time.Millisecond
+	options.DialerRetries, options.MaxRetries = 1, -1
 	client := redis.NewClient(options)
 	shared, err := redislimit.New(client, redislimit.Options{Prefix: "example"})
 	if err != nil {
@@ -97,8 +100,15 @@ func openLimiter(redisURL, file string) (ratelimit.Limiter, func() error, error)
 	}
 	// While Redis does not answer, this process limits by itself with the same plans.
 	limiter, err := failover.New(shared, failover.FailLocal, failover.Options{
-		Local:    local,
-		OnChange: func(c failover.Change) { log.Printf("Redis: circuit %v, cause: %v", c.To, c.Cause) },
+		Local: local,
+		OnChange: func(c failover.Change) { // each probe changes the circuit too
+			switch {
+			case c.From == failover.CircuitClosed:
+				log.Printf("Redis does not answer; limiting in this process only: %v", c.Cause)
+			case c.To == failover.CircuitClosed:
+				log.Print("Redis answers again")
+			}
+		},
 	})
 	if err != nil {
 		return nil, nil, err

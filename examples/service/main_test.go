@@ -88,3 +88,12 @@ func TestServiceWithoutAnAnsweringRedis(t *testing.T) {
 		t.Errorf("run = %v, want an error that says what Redis did not get", err)
 	}
 }
+
+func TestRedisMustBeAURL(t *testing.T) {
+	for _, text := range []string{"127.0.0.1:6379", "localhost:6379", "redis"} {
+		err := run(t.Context(), nil, text, "", plan, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "-redis must be a URL such as redis://127.0.0.1:6379") {
+			t.Errorf("run with -redis %s = %v, want an error that shows a URL", text, err)
+		}
+	}
+}
