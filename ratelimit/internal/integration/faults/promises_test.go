@@ -26,11 +26,11 @@ var (
 		func(c count) bool { return c.admitted <= c.limit+c.lost },
 	}
 	withinLimitOrOpen = promise{
-		"no subject above the limit, by what Redis decides",
+		"Redis admits no subject above the limit",
 		func(c count) bool { return c.admitted-c.uncounted <= c.limit+c.lost },
 	}
 	withinLocalLimit = promise{
-		"a subject that had used up the limit gets nothing more, one that had used half gets the rest (and at most one more for each caller), others less than 1.5 limits",
+		"a subject that had used up its limit is denied, one that had used half gets the rest (and at most one more for each caller), others get less than 1.5 limits",
 		func(c count) bool {
 			switch {
 			case c.before >= c.limit:
@@ -42,15 +42,15 @@ var (
 		},
 	}
 	counted = promise{
-		"all admitted are counted",
+		"all admitted requests are counted",
 		func(c count) bool { return c.counted >= c.admitted-c.lost },
 	}
 	countedOrOpen = promise{
-		"all that Redis admitted are counted",
+		"all requests that Redis admitted are counted",
 		func(c count) bool { return c.counted >= c.admitted-c.uncounted-c.lost },
 	}
 	countedOnce = promise{
-		"an error is counted once at most",
+		"a request that got an error is counted at most once",
 		func(c count) bool { return c.counted <= c.admitted+c.failed },
 	}
 	answered = promise{
@@ -58,7 +58,7 @@ var (
 		func(c count) bool { return c.failed == 0 },
 	}
 	deniedAtLimit = promise{
-		"denied only at the limit",
+		"no request is denied below the limit",
 		func(c count) bool { return c.denied == 0 || c.counted >= c.limit-c.lost },
 	}
 )

@@ -100,7 +100,7 @@ func (s *section) promised(a *arrangement) string {
 	}
 	text := strings.Join(texts, "; ")
 	if s.scenario.loss != "" {
-		text += "; but for what is forgotten"
+		text += "; except for usage that Redis lost"
 	}
 	return text
 }

@@ -16,32 +16,32 @@ type scenario struct {
 var scenarios = []scenario{
 	{
 		name: "killed", lasts: true, stage: killed,
-		text: "`SIGKILL` to a server with an append-only file, with which it is then started again.",
+		text: "`SIGKILL` to a server with an append-only file. Then the server is started again with the same file.",
 	},
 	{
 		name: "stopped", lasts: true, stage: stopped,
-		text: "`SIGSTOP`: connections stay open, the kernel accepts new ones, and nothing is answered. Then `SIGCONT`: the server does what it was asked meanwhile.",
+		text: "`SIGSTOP`: connections stay open, the kernel accepts new ones, and nothing is answered. Then `SIGCONT`: the server executes the commands that it received meanwhile.",
 	},
 	{
 		name: "restarted empty", stage: emptied,
-		text: "`SIGKILL` to a server that keeps nothing on disk, and a new one in its place at once.",
-		loss: "What was counted before is forgotten, so that each subject has one limit more.",
+		text: "`SIGKILL` to a server that keeps nothing on disk. An empty one is started at the same address at once.",
+		loss: "Usage counted before is lost, so that each subject has its whole limit again.",
 	},
 	{
 		name: "failed over to the replica", stage: replaced,
-		text: "`SIGKILL` to a master. A sentinel, which waits for half a second, has the replica take over. The client asks the sentinel.",
-		loss: "What the replica had not heard of when the master died is forgotten.",
+		text: "`SIGKILL` to a master. A sentinel promotes the replica after half a second. The client finds the new master through the sentinel.",
+		loss: "Usage that the replica had not received when the master died is lost.",
 	},
 	{
 		name: "cut off in the middle of a reply", stage: cut,
-		text: "All connections are closed in the middle of a reply, again and again, each time after some more bytes.",
+		text: "All connections are closed in the middle of a reply, again and again, each time after a few bytes more.",
 	},
 	{
 		name: "slow replies", lasts: true, stage: slow,
-		text: "Every reply is held back for 120 ms: longer than the budget of 50 ms, and not as long as the timeout of the client.",
+		text: "Every reply is held back for 120 ms: longer than the budget of 50 ms, but shorter than the timeout of the client.",
 	},
 	{
 		name: "full memory", lasts: true, stage: full,
-		text: "`maxmemory-policy noeviction`, and another client has filled the memory: the server answers, and refuses to write. It still denies subjects that have used up the limit, which needs no writing. Then the other client's key is deleted.",
+		text: "`maxmemory-policy noeviction`, and another client has filled the memory: the server answers, but refuses to write. It still denies subjects that have used up their limit, because that needs no write. Then the other client's key is deleted.",
 	},
 }
