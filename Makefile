@@ -1,4 +1,4 @@
-# What one does in this repository. Go is enough for most of it.
+# The common tasks. Most of them need only Go.
 
 VERSION ?=
 PKG ?= ./ratelimit/memory

@@ -124,7 +124,7 @@ func TestFieldsDoNotShare(t *testing.T) {
 	}
 }
 
-func BenchmarkSetFields(b *testing.B) {
+func BenchmarkSetHeaders(b *testing.B) {
 	d := decision(ratelimit.Limited, 1, ratelimit.State{Remaining: 0, Reset: now + 30}, ratelimit.State{Remaining: 400, Reset: now + 3000})
 	h := http.Header{}
 	b.ReportAllocs()

@@ -10,8 +10,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Observe is told what the response says, also if the engine could not decide.
-func TestObserveIsToldWhatTheResponseSays(t *testing.T) {
+// Observe gets what the response says, also if the engine could not decide.
+func TestObserveGetsWhatTheResponseSays(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(100))
 	for name, c := range map[string]struct {
 		opts    ratelimit.Options
@@ -47,7 +47,7 @@ func TestObserveIsToldWhatTheResponseSays(t *testing.T) {
 
 // Options.DraftHeaders adds the draft's fields to every response, and nothing else
 // does.
-func TestDraftFieldsAreAnOption(t *testing.T) {
+func TestDraftHeadersAreAnOption(t *testing.T) {
 	at := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 	for _, draft := range []bool{false, true} {
@@ -75,8 +75,8 @@ func (b brokenPeeker) Peek(context.Context, string, *ratelimit.Plan) (ratelimit.
 	return ratelimit.Decision{}, b.err
 }
 
-// A request that costs too much is told what is left. If the engine cannot tell,
-// the response says that nothing is.
+// The response to a request that costs too much says what is left. If the engine cannot
+// tell, the response says that nothing is left.
 func TestCostExceedsLimitWhileTheEngineIsDown(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60))
 	opts := ratelimit.Options{Cost: func(*http.Request) int64 { return 61 }}

@@ -231,7 +231,7 @@ func shellWords(line string) (words []string, err error) {
 			word.Reset()
 			inWord = false
 		case strings.IndexByte(`"$&|;<>()*?[#~`+"`", c) >= 0:
-			return nil, fmt.Errorf("a shell would heed %q", c)
+			return nil, fmt.Errorf("a shell would interpret %q", c)
 		default:
 			word.WriteByte(c)
 			inWord = true

@@ -5,22 +5,20 @@
 //	go run ./internal/mutate -sample 100 ./ratelimit/memory
 //	go run ./internal/mutate -files 'take|account' -tests ./ratelimit/memory,./ratelimit/internal/integration/histories ./ratelimit/memory
 //
-// No file is changed: the tests are built through go build's -overlay. A change
-// that does not compile is passed over, as is one that leaves the test binary as
-// it was, and one that makes the tests hang is noticed. With -last, slow tests
+// No file is changed: the tests are built through go build's -overlay. The command
+// skips a change that does not compile or does not change the test binary. A change
+// that makes the tests hang counts as noticed. With -last, slow tests
 // run only for the changes that the others do not notice.
 //
-// A change that is not noticed is a promise without a test, or makes no
-// difference; which of the two, only a reader can tell. A reader who found that
-// changes make no difference lists them, with the reason, in
+// If no test notices a change, either a test is missing or the change makes no
+// difference. List changes that make no difference, with the reason, in
 // testdata/equivalent.txt of the package:
 //
 //	# A reason, which holds for all changes up to the next empty line.
 //	take.go: if left < d.Cost {  ->  if left <= d.Cost {
 //
-// Each change stands there as the command prints it, without the number of the
-// line. The command passes it over, and reports a line of the file that is not a
-// change any more. It exits with status 1 if a change was not noticed, and with 2
+// Write each change as the command prints it, without the line number. The command
+// skips these changes, and reports a line of the file that is not a change any more. It exits with status 1 if a change was not noticed, and with 2
 // if it fails.
 package main
 

@@ -6,8 +6,8 @@
 //	source := clientip.FromRemoteAddr()
 //	addr := source.Addr(r)
 //
-// A service behind reverse proxies names their addresses, and only headers that these
-// proxies sent are believed:
+// A service behind reverse proxies names their addresses, and trusts only headers from
+// these addresses:
 //
 //	source, err := clientip.FromXForwardedFor([]netip.Prefix{
 //		netip.MustParsePrefix("10.0.0.0/8"),

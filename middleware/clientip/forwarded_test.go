@@ -75,7 +75,7 @@ func TestUnreadableElement(t *testing.T) {
 	}
 }
 
-// What a proxy did not say is told, with the header and the entry.
+// Resolve reports which header and entry of a proxy is not an address.
 func TestResolve(t *testing.T) {
 	trusted := prefixes(t, "10.0.0.0/8")
 	list, err := clientip.FromXForwardedFor(trusted)

@@ -41,8 +41,8 @@ func decision(heavy bool) ratelimit.Decision {
 	return d
 }
 
-// cases are the ways that a request goes. Those that go to the primary are told
-// with what a Limiter adds to it.
+// cases are the paths of a request. Benchmarks of the paths through the primary report
+// what a Limiter adds to its time.
 func cases(tb testing.TB) map[string]func() {
 	limiter := func(primary ratelimit.Limiter, mode failover.Mode) *failover.Limiter {
 		l, err := failover.New(primary, mode, failover.Options{

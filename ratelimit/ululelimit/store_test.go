@@ -180,11 +180,11 @@ func TestPenalty(t *testing.T) {
 		penalty := ratelimit.Penalty{Strikes: 2, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
 		s := newStore(t, newMemory(t), ululelimit.StoreOptions{Penalty: penalty})
 		var last limiter.Context
-		for range 3 + 1 + 2 { // the limit, the first too many, the strikes that are endured
+		for range 3 + 1 + 2 { // the limit, the first denied one, the strikes before a ban
 			last, _ = s.Get(ctx, "a", perMinute)
 		}
 		if wait := last.Reset - time.Now().Unix(); !last.Reached || wait != 60 {
-			t.Errorf("the last strike that is endured: got %+v, %d s from now, want Reached until the minute ends", last, wait)
+			t.Errorf("the last strike before a ban: got %+v, %d s from now, want Reached until the minute ends", last, wait)
 		}
 		last, _ = s.Get(ctx, "a", perMinute)
 		if wait := last.Reset - time.Now().Unix(); !last.Reached || last.Remaining != 0 || wait != 3600 {

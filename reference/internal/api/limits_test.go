@@ -191,7 +191,7 @@ func TestAPlanThatChangesKeepsItsUsage(t *testing.T) {
 	}
 }
 
-func TestDraftFields(t *testing.T) {
+func TestDraftHeaders(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *api.Config) { c.DraftHeaders = true })
 	c := s.with(s.key(t, "modern", "free"))

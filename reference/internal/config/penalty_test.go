@@ -22,7 +22,7 @@ func TestPenaltyIsThatOfAllPlansWhereverItStands(t *testing.T) {
 		}
 		for _, p := range []*ratelimit.Plan{a, b, c.Anonymous} {
 			if p.Penalty().Strikes != 3 {
-				t.Errorf("plan %s of\n%s\nendures %d strikes, want 3", p.Name(), file, p.Penalty().Strikes)
+				t.Errorf("plan %s of\n%s\nallows %d strikes, want 3", p.Name(), file, p.Penalty().Strikes)
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func TestPenaltyReachesDefaultPlans(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := p.Penalty().Strikes; got != tt.strikes {
-				t.Errorf("%s: plan %s endures %d strikes, want %d", tt.file, name, got, tt.strikes)
+				t.Errorf("%s: plan %s allows %d strikes, want %d", tt.file, name, got, tt.strikes)
 			}
 		}
 		if got := c.Anonymous.Penalty().Strikes; got != tt.strikes {

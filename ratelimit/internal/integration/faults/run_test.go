@@ -67,7 +67,7 @@ func (r *run) play() outcome {
 	r.begin(fault)
 	r.stage.hurt(r)
 	if r.scenario.lasts {
-		r.endure()
+		r.awaitFault()
 		r.begin(recovery)
 		r.stage.heal()
 	} else {
@@ -89,9 +89,9 @@ func (r *run) recover() outcome {
 	return r.hold()
 }
 
-// endure waits until the fault was felt. While the circuit is open the primary is
+// awaitFault waits until the fault was felt. While the circuit is open the primary is
 // called for no request.
-func (r *run) endure() {
+func (r *run) awaitFault() {
 	if r.guard == nil {
 		r.await("the fault to be felt", r.felt)
 		return

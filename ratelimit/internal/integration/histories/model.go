@@ -54,7 +54,7 @@ type state struct {
 
 // step does one call. It is the whole of what the engine promises.
 func (s state) step(in input) (state, output) {
-	endured := plan.Penalty().Strikes
+	tolerated := plan.Penalty().Strikes
 	var out output
 	fits := true
 	for i := range plan.Len() {
@@ -79,19 +79,19 @@ func (s state) step(in input) (state, output) {
 	case s.banned:
 		out.outcome = ratelimit.Banned
 	case fits:
-		out.outcome, out.strikesLeft = ratelimit.Allowed, endured-s.strikes
+		out.outcome, out.strikesLeft = ratelimit.Allowed, tolerated-s.strikes
 		if in.op == take {
 			s.used += in.cost
-			s.strikes, out.strikesLeft = 0, endured
+			s.strikes, out.strikesLeft = 0, tolerated
 		}
 	case in.op == peek:
-		out.outcome, out.strikesLeft = ratelimit.Limited, endured-s.strikes
-	case s.strikes == endured:
+		out.outcome, out.strikesLeft = ratelimit.Limited, tolerated-s.strikes
+	case s.strikes == tolerated:
 		s.banned, s.strikes = true, 0
 		out.outcome = ratelimit.Banned
 	default:
 		s.strikes++
-		out.outcome, out.strikesLeft = ratelimit.Limited, endured-s.strikes
+		out.outcome, out.strikesLeft = ratelimit.Limited, tolerated-s.strikes
 	}
 	for i := range plan.Len() {
 		out.remaining[i] = max(plan.Quota(i).Limit-s.used, 0)
