@@ -86,8 +86,8 @@ func FormatSunset(t time.Time) string {
 
 // ParseSunset reads the value of a Sunset field: an HTTP-date in any of the three
 // forms that a recipient has to accept (RFC 9110 section 5.6.7), which are all
-// in GMT. A name of a day that does not fit the date is accepted: it adds nothing,
-// and the example in RFC 8594 has one. The time is in UTC.
+// in GMT. A day name that does not match the date is accepted, because the example
+// in RFC 8594 has one. The time is in UTC.
 func ParseSunset(value string) (time.Time, error) {
 	return parseHTTPDate(value, time.Now())
 }

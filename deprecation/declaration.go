@@ -105,7 +105,7 @@ func New(o Options) (*Declaration, error) {
 	return d, nil
 }
 
-// MustNew is New for declarations that stand in the program. It panics where New
+// MustNew is New for declarations that are part of the program. It panics where New
 // returns an error.
 func MustNew(o Options) *Declaration {
 	d, err := New(o)

@@ -18,11 +18,11 @@
 // in the syntax of RFC 9745 (Deprecation), RFC 8594 (Sunset) and RFC 8288 (Link).
 // A client reads them with [FromResponse].
 //
-// [Declaration.Enforce] is placed at the operation. A 401, a 405 or a 429 for the
-// same path is given before the operation is reached. For these to have the headers
-// too, place [Declaration.Headers] around everything:
+// Enforce is placed at the operation. Responses that are sent before the operation is
+// reached, such as a 401, 405 or 429, do not have its headers. To set the headers there
+// too, place [Declaration.Headers] around the whole API:
 //
 //	api = deprecation.OnPath("/v1/pets/{petId}", getPet.Headers)(api)
 //
-// Each works without the other, and together they set each header once.
+// Enforce and Headers also work alone. Together they set each header once.
 package deprecation

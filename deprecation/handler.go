@@ -88,9 +88,9 @@ func (d *Declaration) Headers(next http.Handler) http.Handler {
 // section 15.5.11), and during a brownout the same with a Retry-After of whole
 // seconds to its end.
 //
-// At one route of a ServeMux it leaves other methods to the mux, and so a 405 even
-// after the sunset. Around the mux, with OnPath, it comes first: all methods of
-// the path answer 410 then, and OnUse sees them all.
+// Registered at one route of a ServeMux, Enforce gets only requests with the method of
+// that route; the mux answers other methods with 405, even after the sunset. Around the
+// mux, with OnPath, it answers all methods of the path with 410, and OnUse gets them all.
 func (d *Declaration) Enforce(next http.Handler) http.Handler {
 	if d == nil {
 		return next

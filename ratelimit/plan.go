@@ -68,7 +68,7 @@ func limitTexts(quotas []Quota) (texts [MaxQuotas]string) {
 	return texts
 }
 
-// MustPlan is [NewPlan] for plans that stand in the program. It panics where NewPlan
+// MustPlan is [NewPlan] for plans that are part of the program. It panics where NewPlan
 // returns an error.
 func MustPlan(name string, penalty Penalty, quotas ...Quota) *Plan {
 	p, err := NewPlan(name, penalty, quotas...)
@@ -107,7 +107,7 @@ func (p *Plan) Strikes() int { return p.penalty.Strikes }
 func (p *Plan) Grace() time.Duration { return p.penalty.Grace }
 
 // WithoutPenalty returns the plan with the same name and quotas and the zero Penalty.
-// It is always the same plan, and p itself if p has no penalty.
+// Every call returns the same pointer, which is p itself if p has no penalty.
 func (p *Plan) WithoutPenalty() *Plan {
 	if p.penalty == (Penalty{}) {
 		return p

@@ -7,10 +7,10 @@ import (
 )
 
 // A Digest is the SHA-256 of a whole key, which a service stores instead of the key. It
-// is not secret: the key does not follow from it, and has too many bits to be guessed,
-// so that no slow hash is needed as for passwords. A store looks a key up by its digest,
-// and need not compare digests in constant time: a client cannot choose a key by its
-// digest.
+// need not be secret: a key cannot be computed from its digest, and has too many random
+// bits to be guessed, so a slow hash, as for passwords, is not needed. A store looks a
+// key up by its digest, and need not compare digests in constant time, because a client
+// cannot find a key for a digest of its choice.
 type Digest [sha256.Size]byte
 
 // DigestOf returns the digest of a key.

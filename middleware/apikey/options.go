@@ -18,11 +18,11 @@ type Options struct {
 	// second.
 	TTL time.Duration
 
-	// Capacity is the maximum number of valid keys in the cache, and that of other keys,
-	// which are kept apart so that a flood of them cannot displace valid keys. Above
-	// half of it, keys that were not looked up lately may be dropped, which costs a
-	// look-up. It is rounded up to a multiple of 32. 0 means 32,768. A key takes about
-	// 250 bytes.
+	// Capacity is the maximum number of valid keys in the cache, and also that of other
+	// keys. The two are kept apart, so that a flood of other keys cannot displace valid
+	// keys. When the cache is more than half full, it may drop keys that were not looked
+	// up lately, which costs a look-up. Capacity is rounded up to a multiple of 32. 0
+	// means 32,768. A key takes about 250 bytes.
 	Capacity int
 
 	// Timeout is the time limit of one look-up in the store. 0 means 2 seconds.

@@ -6,9 +6,9 @@
 //	defer limiter.Close()
 //
 // A request waits for the primary for at most the budget, 50ms by default. If the
-// primary fails, the mode decides. After ten failures in a row, or 32 among 64 calls,
-// the circuit opens: no request calls the primary, and a probe in the background finds
-// out when it is back. In mode FailLocal an outage looks like this:
+// primary fails, the mode decides. After ten failures in a row, or 32 among the last 64
+// calls, the circuit opens: no request calls the primary, and a probe in the background
+// finds out when it is back. In mode FailLocal an outage looks like this:
 //
 //	primary  answers  | fails                               | answers
 //	circuit  closed . . . . . . . . . | open    probe  probe  probe | closed . . .

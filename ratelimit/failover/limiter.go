@@ -10,8 +10,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// A Limiter asks a shared engine, the primary, for each decision, and decides by its
-// mode when the primary does not. It is made by [New], and may be used by any number
+// A Limiter asks a shared engine, the primary, for each decision. If the primary does
+// not decide, the mode does. It is made by [New], and may be used by any number
 // of goroutines. It has a goroutine of its own only while the circuit is open or the
 // journal is not empty; [Limiter.Close] ends it.
 type Limiter struct {

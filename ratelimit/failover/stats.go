@@ -5,7 +5,7 @@ type Stats struct {
 	Fallbacks uint64 // decisions that the primary did not make
 	Failures  uint64 // calls of the primary for a decision that failed
 	Timeouts  uint64 // those of them that did not answer within the budget
-	Opened    uint64 // times the circuit opened, without probes that failed
+	Opened    uint64 // times the circuit opened; failed probes are not counted
 	Merged    uint64 // subjects merged into the primary
 	Lost      uint64 // times the journal had no room for a request, or dropped a subject to make room
 	Dropped   uint64 // charges that the primary found invalid

@@ -20,13 +20,14 @@
 // sent together in the next batch. In a batch, up to 64 subjects that take the same
 // cost under the same *Plan share one call of the script (in a cluster: those with one
 // hash tag), and all requests of one subject share one decision, in the order of
-// their arrival. Each 250 microseconds of a round trip make room for one more batch in
-// flight, up to [Options.MaxInFlight]. In a cluster each master has its own batches:
-// one that does not answer does not delay the subjects of the others. A denial costs
-// the server about as much as an admission.
+// their arrival. For each 250 microseconds that a round trip takes, one more batch may
+// be in flight, up to [Options.MaxInFlight]. In a cluster each master has its own
+// batches: a master that does not answer does not delay the subjects of the others. A
+// denial costs the server about as much as an admission.
 //
-// A call with context.Background is sent in its own goroutine. A call with a context
-// that can end is sent in another one, which costs from one to some ten microseconds.
+// A call with context.Background is sent on the goroutine of its caller. A call with a
+// context that can end needs another goroutine, which costs from one to some ten
+// microseconds.
 //
 // # Clock
 //

@@ -55,13 +55,12 @@ func (o Options) validate() error {
 //
 // # Errors of Take
 //
-// After an error there is no decision, and the caller must not take the request for
-// admitted. It may have been charged all the same, if the reply was lost: once at
-// most, because the engine does not repeat a call with an unknown outcome, whatever
-// MaxRetries is in the options of the client. If the context ends before the
-// call is sent, nothing is charged. If a deadline passes after that, the engine
-// refunds the charge when the answer comes; if the context is cancelled, the charge
-// stays.
+// After an error there is no decision, and the caller must not treat the request as
+// admitted. If the reply was lost, the request may have been charged, but at most once:
+// the engine does not repeat a call with an unknown outcome, whatever MaxRetries is in
+// the options of the client. If the context ends before the call is sent, nothing is
+// charged. If a deadline passes after that, the engine refunds the charge when the
+// answer comes; if the context is cancelled, the charge stays.
 //
 // A key that holds a value that the engine did not write is an error for every
 // operation on its subject. The error names the key, and the key stays as it is.
@@ -97,8 +96,8 @@ var _ interface {
 // The timeouts of the client bound how long a call without a deadline waits. Set
 // redis.Options.ReadTimeout and DialTimeout to what a request can wait, some hundred
 // milliseconds; DialerRetries to 1; and MaxRetries to -1, so that the client does not
-// pause and connect again. A call may first wait for a batch in flight, and so for two
-// timeouts or more. Package ratelimit/failover adds a timeout of its own, a circuit
+// pause and connect again. A call may first wait for a batch in flight, so it can
+// take two timeouts or more. Package ratelimit/failover adds a timeout of its own, a circuit
 // breaker and another engine that takes over.
 //
 // When as many attempts to connect have failed as its pool has connections, the
@@ -107,9 +106,9 @@ var _ interface {
 //
 // # Server
 //
-// Memory that is full must refuse to write (maxmemory-policy noeviction): a key that
-// is evicted is a quota granted twice, or a ban forgotten. The engine asks for the
-// policy once, when a server has answered, and logs a warning if keys can be evicted.
+// A server without free memory must refuse to write (maxmemory-policy noeviction): if
+// it evicts a key, a quota is granted twice or a ban is forgotten. The engine asks each
+// server for its policy once, and logs a warning if the server can evict keys.
 // With the default prefix, the engine works as a Redis user with this rule (ACL):
 //
 //	ACL SETUSER gatehouse on >PASSWORD resetchannels ~gatehouse{*
