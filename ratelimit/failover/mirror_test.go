@@ -124,6 +124,31 @@ func TestMirror(t *testing.T) {
 	}
 }
 
+// A restart during an outage is no second quota if the local engine is saved and loaded.
+func TestMirrorOutlivesARestart(t *testing.T) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		r.takeN("a", daily, 600)
+		r.lose()
+		r.takeN("a", daily, 100)
+		after, err := memory.New(memory.Options{Secret: r.local.Secret()})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if err := r.local.Save(after.Load); err != nil {
+			r.Fatal(err)
+		}
+		restarted, err := failover.New(r.shared, failover.FailLocal, failover.Options{Local: after})
+		if err != nil {
+			r.Fatal(err)
+		}
+		defer restarted.Close()
+		d, err := restarted.Take(ctx, "a", daily, 1)
+		if err != nil || d.Remaining() != 299 {
+			r.Errorf("700 of 1000 were used before the restart: got %d remaining, %v, want 299", d.Remaining(), err)
+		}
+	})
+}
+
 // A local engine that fails is brought up to date by the next decision.
 func TestMirrorAfterAFailure(t *testing.T) {
 	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {

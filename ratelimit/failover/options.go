@@ -15,7 +15,8 @@ import (
 type Options struct {
 	// Local is the engine of mode [FailLocal], which requires it; the other modes
 	// ignore it. It is an embedded engine, which answers at once, and it is a
-	// [ratelimit.Peeker] and a [ratelimit.UsageAdder]. Nothing else uses it.
+	// [ratelimit.Peeker] and a [ratelimit.UsageAdder]. Nothing else decides with it. To
+	// keep what it knows across restarts, save and load it; see package memory.
 	Local ratelimit.Limiter
 
 	// Budget is how long a decision waits for the primary, 1ms to 1m; 0 means
