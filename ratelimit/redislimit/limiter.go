@@ -102,7 +102,8 @@ var _ interface {
 //
 // When as many attempts to connect have failed as its pool has connections, the
 // client tries once a second, and answers every call with the last error meanwhile.
-// So it may notice a second late that a server is back.
+// So it may notice a second late that a server is back. It logs each failed attempt to
+// standard error, unless redis.SetLogger has given it another logger.
 //
 // # Server
 //
