@@ -96,8 +96,8 @@ var _ interface {
 // The timeouts of the client bound how long a call without a deadline waits. Set
 // redis.Options.ReadTimeout and DialTimeout to what a request can wait, some hundred
 // milliseconds; DialerRetries to 1; and MaxRetries to -1, so that the client does not
-// pause and connect again. A call may first wait for a batch in flight, so it can
-// take two timeouts or more. Package ratelimit/failover adds a timeout of its own, a circuit
+// pause and connect again. A call may first wait for a batch in flight, so it can take
+// two timeouts or more. Package ratelimit/failover adds a timeout of its own, a circuit
 // breaker and another engine that takes over.
 //
 // When as many attempts to connect have failed as its pool has connections, the
