@@ -62,7 +62,7 @@ func (c bansListCmd) Run(ctx context.Context, o output) error {
 
 type bansLiftCmd struct {
 	Owner   string `arg:"" optional:"" help:"Owner of the banned keys, as in petstore bans list."`
-	Network string `placeholder:"ADDRESS" help:"Unban the network of this address instead of an owner. It is banned for requests without a valid key."`
+	Network string `placeholder:"ADDRESS" help:"Unban the network of this address instead of an owner. The ban of a network affects only requests without a valid key."`
 	adminFlags
 }
 

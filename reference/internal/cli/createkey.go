@@ -21,7 +21,7 @@ type keysCreateCmd struct {
 
 // Help is shown by --help.
 func (keysCreateCmd) Help() string {
-	return `Standard output gets only the key. The key is shown only now: the database stores
+	return `Only the key goes to standard output. The key is shown only now: the database stores
 only its digest. Running servers accept it within one second.`
 }
 

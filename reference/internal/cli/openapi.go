@@ -11,7 +11,7 @@ type openapiCmd struct{ configFlag }
 
 // Help is shown by --help.
 func (openapiCmd) Help() string {
-	return "The document is that of a server with these settings, which determine the deprecated operations."
+	return "The settings determine which operations the document marks as deprecated."
 }
 
 func (c openapiCmd) Run(o output) error {

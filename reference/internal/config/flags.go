@@ -13,8 +13,8 @@ type Flags struct {
 	TLSCert     *string `name:"tls-cert" placeholder:"FILE" help:"PEM file with a certificate chain; turns on TLS ($$PETSTORE_TLS_CERT)."`
 	TLSKey      *string `name:"tls-key" placeholder:"FILE" help:"PEM file with its private key ($$PETSTORE_TLS_KEY)."`
 
-	MaxConnections           *string `name:"max-connections" placeholder:"N" help:"Maximum of open connections; for one more, the one that has been idle longest is closed. Default 8192 ($$PETSTORE_MAX_CONNECTIONS)."`
-	MaxConnectionsPerNetwork *string `name:"max-connections-per-network" placeholder:"N" help:"Maximum of connections from an IPv4 address or IPv6 /64; loopback addresses and trusted proxies are exempt. Default 256 ($$PETSTORE_MAX_CONNECTIONS_PER_NETWORK)."`
+	MaxConnections           *string `name:"max-connections" placeholder:"N" help:"Maximum number of open connections; to accept one more, the server closes the one that has been idle longest. Default 8192 ($$PETSTORE_MAX_CONNECTIONS)."`
+	MaxConnectionsPerNetwork *string `name:"max-connections-per-network" placeholder:"N" help:"Maximum number of connections from an IPv4 address or IPv6 /64; loopback addresses and trusted proxies are exempt. Default 256 ($$PETSTORE_MAX_CONNECTIONS_PER_NETWORK)."`
 	DrainDelay               *string `name:"drain-delay" placeholder:"DURATION" help:"After SIGTERM, keep serving for this long while /readyz answers 503, so that load balancers notice. Default 0s ($$PETSTORE_DRAIN_DELAY)."`
 }
 
