@@ -1,32 +1,30 @@
-// Package benchmarks measures this module beside the rate limiters that a Go
-// service would use in its place, on the same work and in the same run. It
-// holds nothing but tests.
+// Package benchmarks compares Gatehouse with the other rate limiters that a Go service
+// might use, with the same workload and in the same run. It has only tests.
 //
 //	go test -run '^$' -bench . -benchtime 1x ./...   once each, to see that all of it runs
-//	go test -run '^$' -bench Take -benchtime 300ms   decisions in memory, beside the peers
-//	go test .                                        what the peers do otherwise
+//	go test -run '^$' -bench Take -benchtime 300ms   decisions in memory, of all limiters
+//	go test .                                        what the peers do differently
 //	go run ./cmd/ratios -help                        the tables of docs/BENCHMARKS.md
-//	go generate .                                    renew them (20 minutes)
+//	go generate .                                    rewrite them (20 minutes)
 //
-// # The work
+// # The workload
 //
-// A request is held against two quotas, one a minute and one a day. Here that is
-// one call, or one middleware. A peer knows one quota at a time, and so it takes
-// two calls, or two middlewares, of which the second is not asked when the first
-// refuses: what is cheapest for the peer, and not what is right. The quota that
-// refuses is the one asked first.
+// A request has two quotas, one a minute and one a day. Gatehouse decides both in one
+// call, or one middleware. A peer decides one quota at a time, so it takes two calls,
+// or two middlewares. If the first one denies the request, the second is not called;
+// this is the cheapest way for the peer, although it charges denied requests. The
+// quota that denies is always the first.
 //
-// A key is a string of 45 bytes. Where there are few of them they are ready
-// strings. With a million they are made in place, in a buffer that stays in the
-// first-level cache, which takes some 10 ns: a slice of a million strings would
-// add two cache misses to each call, and in a service there are none, since the
-// key has just been read from the request. The order is that of a linear
-// congruential generator, the same for all. BenchmarkTake/peer=none is what the
-// harness takes by itself.
+// A key is a string of 45 bytes. A small set of keys is made before the clock starts. A
+// million keys are made one by one in a buffer that stays in the first-level cache,
+// which takes some 10 ns: a slice of a million strings would add two cache misses to
+// each call. A service does not have these, because it has just read the key from the
+// request. The order is that of a linear congruential generator, the same for every
+// limiter. BenchmarkTake/peer=none is the time of the harness itself.
 //
 // Every engine is called through one func value, and is filled with its keys
 // before the clock starts. Each benchmark checks that its requests were admitted,
-// or refused, as the case has it.
+// or refused, as the case says.
 //
 // # Names
 //
@@ -38,8 +36,8 @@
 //
 // # What needs more
 //
-// With -benchtime 1x, keys are a twentieth of what the names say: that run is
-// for seeing that everything runs.
+// With -benchtime 1x, which only checks that everything runs, there are a twentieth as
+// many keys as the names say.
 //
 // The benchmarks of the engines on Redis start a redis-server on a free port, and
 // are skipped if there is none. BenchmarkFlood takes a minute, and is skipped

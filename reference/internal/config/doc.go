@@ -6,10 +6,10 @@
 //
 // The file is read strictly. Mistakes are an unknown member, a value of the wrong
 // type or out of its range, a member that occurs twice, and settings that contradict
-// each other. The error names each mistake with its place and says how to mend it:
+// each other. The error names each mistake with its place, and says how to correct it:
 //
-//	petstore.yaml:7:24: plans.free[1]: quota "1000/dya": window: want second, minute, hour, day, or a duration such as 30s
-//	PETSTORE_LISTEN: listen: "8080" is not host and port, such as 127.0.0.1:8080
+//	petstore.yaml:7:24: plans.free[1]: quota "1000/dya": the window must be second, minute, hour, day, or a duration such as 30s or 168h
+//	PETSTORE_LISTEN: must be host and port such as 127.0.0.1:8080, got "8080"
 //
 // A [Config] holds checked values, such as plans. No error repeats a token or an
 // address of a database.

@@ -1,7 +1,6 @@
-// Package server serves a handler over HTTP the way that is fit for the open
-// network: with a limit on everything that a client can drag out or pile up, TLS
-// with certificates that follow their files, and an end that finishes what was
-// begun.
+// Package server serves a handler over HTTP on a public network. It limits the time, the
+// size and the number of connections that a client can use, reloads TLS certificates
+// when their files change, and finishes running requests before it stops.
 //
 //	s, err := server.New(handler, server.Options{CertFile: cert, KeyFile: key})
 //	...
@@ -18,8 +17,8 @@
 // after 2 minutes. Requests that break HTTP are answered by net/http in plain text,
 // and close the connection.
 //
-// At most 8192 connections are open. For one more, the server closes the
-// connection that has been idle for longest. A network, which is an IPv4 address
+// At most 8192 connections are open. To accept one more, the server closes the
+// connection that has been idle longest. A network, which is an IPv4 address
 // or an IPv6 /64, has at most 256 connections; loopback addresses and trusted
 // proxies are exempt. The log says how many connections were closed or refused, at
 // most once a minute.

@@ -1,6 +1,6 @@
 // Package interleave is a test: it runs the code of package memory under every
 // schedule of small cases, two or three callers with one or two calls each, and
-// checks that some order of the calls explains what they were answered.
+// checks that some order of the calls explains their answers.
 //
 //	go test ./ratelimit/memory/internal/interleave
 //	go test ./ratelimit/memory/internal/interleave -long -timeout 1h
@@ -21,24 +21,23 @@
 // In that build each atomic operation, and each operation on a mutex, is a step:
 // it asks the scheduler, package sched, before it does its work. The scheduler
 // lets one thread run at a time, and tries all schedules with at most two
-// preemptions, depth first. A preemption takes the turn from a thread that could
-// go on within a call; to switch at the end of a call, or of what a thread can do
-// without a lock that another one holds, is free. A schedule is left out if it
-// differs from another one only in the order of steps that do not depend on each
-// other. A panic, a deadlock and a run of more than 10,000 steps fail.
+// preemptions, depth first. A preemption stops a thread in the middle of a call
+// although it could continue. A switch at the end of a call, or when a thread waits
+// for a lock, is not a preemption. A schedule is left out if it differs from another
+// one only in the order of steps that do not depend on each other. A panic, a deadlock and a run of more than 10,000 steps fail.
 //
 // Package cases holds the cases. After each schedule it asks the engine for its
-// final state: where the subjects stand, how their next requests are decided, the
-// list of bans and, in cases with Save, whether an engine that loads what was
-// saved stands the same. Then it looks for an order of the calls in which
-// ratelimittest.Model gives the same answers, in which no call comes after one
-// that began when it had ended.
+// final state: the usage of the subjects, the decisions on their next requests, the
+// list of bans and, in cases with Save, whether an engine that loads what was saved
+// has the same state. Then it looks for an order of the calls in which
+// ratelimittest.Model gives the same answers. Calls that did not overlap keep their
+// order.
 //
 // The engine may differ from the model in two ways, which its documentation names.
 // A call is decided by any time that the clock showed during the call, even if
-// another call was decided by a later time before it. And at the bound, a new
-// subject takes the place of one that has neither used half of a quota nor has
-// strikes or a ban, or gets an error if there is none.
+// another call was decided by a later time before it. And when MaxSubjects is reached,
+// a new subject replaces one that has not used half of a quota and has no strikes and
+// no ban, or gets an error if there is none.
 //
 // A second test, TestFindsMutants, puts known mistakes into the copied sources and
 // fails if the cases do not find them. If it does not find the text that a mutant
