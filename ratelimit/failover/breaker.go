@@ -35,11 +35,7 @@ type breaker struct {
 // A view is the circuit at a glance: the state, whether it is clean, and the epoch.
 type view uint64
 
-const (
-	viewState = view(3)
-	viewClean = view(4)
-	viewShift = 3
-)
+const viewState, viewClean, viewShift = view(3), view(4), 3
 
 func (v view) state() Circuit { return Circuit(v & viewState) }
 func (v view) closed() bool   { return v.state() == CircuitClosed }

@@ -17,15 +17,10 @@ const (
 
 // String returns "closed", "half-open" or "open".
 func (c Circuit) String() string {
-	switch c {
-	case CircuitClosed:
-		return "closed"
-	case CircuitHalfOpen:
-		return "half-open"
-	case CircuitOpen:
-		return "open"
+	if c > CircuitOpen {
+		return fmt.Sprintf("Circuit(%d)", uint8(c))
 	}
-	return fmt.Sprintf("Circuit(%d)", uint8(c))
+	return [...]string{"closed", "half-open", "open"}[c]
 }
 
 // outcomes is how many outcomes the circuit remembers.

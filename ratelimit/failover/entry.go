@@ -69,19 +69,14 @@ func (c *charge) add(units, at int64) {
 func (c *charge) refunded() bool { return c.id == "" && slices.Max(c.units[:]) == 0 }
 
 // used returns the most units in a window that has not ended.
-func (c *charge) used(now int64) (most int64) {
-	for i := range c.plan.Len() {
-		if fixedwindow.End(c.at, c.plan.Quota(i).Window) > fixedwindow.Seconds(now) {
-			most = max(most, c.units[i])
-		}
-	}
-	return most
-}
-
-// used returns the most units in a window that has not ended.
 func (e *entry) used(now int64) (most int64) {
-	for i := range e.charges {
-		most = max(most, e.charges[i].used(now))
+	for k := range e.charges {
+		c := &e.charges[k]
+		for i := range c.plan.Len() {
+			if fixedwindow.End(c.at, c.plan.Quota(i).Window) > fixedwindow.Seconds(now) {
+				most = max(most, c.units[i])
+			}
+		}
 	}
 	return most
 }

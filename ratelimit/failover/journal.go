@@ -24,10 +24,7 @@ type journal struct {
 	shards [journalShards]journalShard
 }
 
-const (
-	journalShards = 32
-	journalSample = 8
-)
+const journalShards, journalSample = 32, 8
 
 type journalShard struct {
 	mu      sync.Mutex

@@ -149,8 +149,7 @@ func within(ctx context.Context, limit time.Duration, call func(context.Context)
 	return true, err
 }
 
-// refusal is the error of a call that the primary does not answer, and no other
-// engine does. A nil cause means that the
+// refusal is the error of a call that no engine answers. A nil cause means that the
 // circuit is open.
 func (l *Limiter) refusal(cause error) error {
 	switch {

@@ -24,18 +24,16 @@ var errBacksOff = errors.New("failover: usage of the subject is not merged")
 // bring merges what the journal holds of subject. A request brings the usage of its
 // subject before the primary decides, so that an outage grants no second quota.
 func (m *merger) bring(ctx context.Context, subject string) error {
-	for {
-		e, backsOff := m.journal.find(subject)
-		switch {
-		case e == nil:
-			return nil
-		case backsOff:
+	e, backsOff := m.journal.find(subject)
+	for ; e != nil; e, backsOff = m.journal.find(subject) {
+		if backsOff {
 			return errBacksOff
 		}
 		if err := m.merge(ctx, e); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // merge makes the charges of e, nil if there are none. A charge that fails stays in
