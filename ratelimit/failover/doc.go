@@ -35,5 +35,6 @@
 // budget, and does not refund, is charged twice in mode FailLocal.
 //
 // If the context of the caller ends first, its error is returned, and is not a failure
-// of the primary. Nor is an error that wraps ErrInvalid.
+// of the primary. Nor is an error that wraps ErrInvalid. A panic of the primary in
+// AddUsage, AddUsageOnce or a probe is a failure; any other panic reaches the caller.
 package failover

@@ -122,8 +122,9 @@ const probeSubject = "failover:probe"
 // probe asks the primary for a decision, as a request does, since a store may answer
 // and yet be unable to write.
 func (k *keeper) probe() error {
-	_, err := within(k.ctx, k.opts.Budget, func(ctx context.Context) error {
-		_, err := k.primary.Take(ctx, probeSubject, k.breaker.plan.Load().WithoutPenalty(), 1)
+	_, err := within(k.ctx, k.opts.Budget, func(ctx context.Context) (err error) {
+		defer recovered(&err)
+		_, err = k.primary.Take(ctx, probeSubject, k.breaker.plan.Load().WithoutPenalty(), 1)
 		return err
 	})
 	if errors.Is(err, ratelimit.ErrInvalid) {

@@ -3,6 +3,7 @@ package failover
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,11 +65,20 @@ func (m *merger) merge(ctx context.Context, e *entry) error {
 	}
 }
 
-func (m *merger) send(ctx context.Context, subject string, c *charge) error {
+func (m *merger) send(ctx context.Context, subject string, c *charge) (err error) {
+	defer recovered(&err)
 	if once, ok := m.primary.(ratelimit.OnceUsageAdder); ok {
 		return once.AddUsageOnce(ctx, c.id, subject, c.plan, c.units, time.Unix(0, c.at))
 	}
 	return m.primary.AddUsage(ctx, subject, c.plan, c.units, time.Unix(0, c.at))
+}
+
+// recovered makes a panic of the primary an error: nothing else would recover it in
+// the background, and it would end the process.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("failover: the primary panicked: %v", p)
+	}
 }
 
 // mergeAll merges what the journal holds, until the context ends. It merges some
