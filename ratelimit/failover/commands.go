@@ -15,8 +15,9 @@ import (
 var ErrLocalOnly = errors.New("done in this process only; repeat it when the primary is back")
 
 // Refund implements [ratelimit.Refunder], within the budget. Usage that is still in
-// the journal is taken out of it and given back by the local engine. Other usage is
-// given back by the engine that decides at the moment.
+// the journal, and has not been sent, is taken out of it and given back by the local
+// engine. Other usage is given back by the engine that decides about the subject at the
+// moment.
 func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
 	primary, local, err := both[ratelimit.Refunder](l, "refund")
 	if err != nil {
@@ -38,9 +39,16 @@ func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decis
 	case open:
 		return l.refusal(nil)
 	}
-	return l.command(ctx, l.opts.Budget, func(ctx context.Context) error {
+	err = l.command(ctx, l.opts.Budget, func(ctx context.Context) error {
+		if err := l.merger.bring(ctx, subject); err != nil {
+			return err
+		}
 		return primary.Refund(ctx, subject, d)
 	})
+	if errors.Is(err, errBacksOff) {
+		return local.Refund(ctx, subject, d)
+	}
+	return err
 }
 
 // Reset implements [ratelimit.Resetter]. It waits for the primary for at most a

@@ -82,21 +82,26 @@ func (e *entry) used(now int64) (most int64) {
 }
 
 // credit takes units back from the windows that the time at lies in, unless the
-// charge was sent. It reports whether there were any.
-func (e *entry) credit(plan *ratelimit.Plan, units, at int64) (taken bool) {
+// charge was sent, or one of them has fewer: they are then not all from here. It
+// reports whether it did.
+func (e *entry) credit(plan *ratelimit.Plan, units, at int64) bool {
 	for k := range e.charges {
 		c := &e.charges[k]
 		if c.id != "" || !sameWindows(c.plan, plan) {
 			continue
 		}
+		left := c.units
 		for i := range plan.Len() {
-			if fixedwindow.Same(c.at, at, plan.Quota(i).Window) && c.units[i] > 0 {
-				c.units[i] = max(c.units[i]-units, 0)
-				taken = true
+			if fixedwindow.Same(c.at, at, plan.Quota(i).Window) {
+				left[i] -= units
 			}
 		}
+		if left != c.units && slices.Min(left[:]) >= 0 {
+			c.units = left
+			return true
+		}
 	}
-	return taken
+	return false
 }
 
 func sameWindows(a, b *ratelimit.Plan) bool {

@@ -184,10 +184,18 @@ func TestEntry(t *testing.T) {
 			e.add(plan, 4, at(time.Minute))
 			e.credit(plan, 2, at(0))
 		}, "[4 5 0 0]"},
-		{"a credit goes no lower than zero", func(e *entry) {
+		{"a credit of more than there is takes nothing", func(e *entry) {
 			e.add(plan, 3, at(0))
-			e.credit(plan, 5, at(0))
-		}, "[0 0 0 0]"},
+			if e.credit(plan, 5, at(0)) {
+				e.charges = nil
+			}
+		}, "[3 3 0 0]"},
+		{"a credit for windows that have ended takes nothing", func(e *entry) {
+			e.add(plan, 3, at(24*time.Hour))
+			if e.credit(plan, 1, at(0)) {
+				e.charges = nil
+			}
+		}, "[3 3 0 0]"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -14,8 +14,8 @@ const (
 	// limit. If the primary denied a subject, or the subject has used half of a quota
 	// there, the local engine knows its usage and ban. Any other subject starts from
 	// zero, and gets less than one and a half of its quotas. Usage and bans are only
-	// raised here: a reset, a refund or an unban that another process makes at the
-	// primary is not noticed until the window or the ban ends.
+	// raised here: a refund at the primary, and a reset or an unban that another
+	// process makes there, are not noticed until the window or the ban ends.
 	//
 	// What the local engine admits is charged to the primary when it is back, in the
 	// windows that have not ended: in the background, or before the next request of
