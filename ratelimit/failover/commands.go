@@ -56,16 +56,17 @@ func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decis
 //
 // While the circuit is open, the error of Reset, Ban and Unban wraps [ErrLocalOnly] in
 // mode [FailLocal], and [ratelimit.ErrUnavailable] alone, with no effect, in the others.
+// Concurrent commands about one subject may take effect in another order here than at
+// the primary: repeat the last one.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
-	if l.breaker.look().closed() { // what is merged later would undo the reset
+	reset := func(ctx context.Context, engine ratelimit.Resetter) error { return engine.Reset(ctx, subject) }
+	return change(ctx, l, "reset", subject, func(ctx context.Context, primary ratelimit.Resetter) error {
 		e, _ := l.journal.find(subject)
-		if err := l.command(ctx, l.keeper.patience, func(ctx context.Context) error { return l.merger.merge(ctx, e) }); err != nil {
+		if err := l.merger.merge(ctx, e); err != nil { // what is merged later would undo the reset
 			return err
 		}
-	}
-	return change(ctx, l, "reset", subject, func(ctx context.Context, engine ratelimit.Resetter) error {
-		return engine.Reset(ctx, subject)
-	})
+		return reset(ctx, primary)
+	}, reset)
 }
 
 // Ban implements [ratelimit.Banner].
@@ -73,23 +74,21 @@ func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration)
 	if length <= 0 || length > ratelimit.MaxWindow {
 		return fmt.Errorf("failover: ban: %w: length must be above 0 and at most %v, got %v", ratelimit.ErrInvalid, ratelimit.MaxWindow, length)
 	}
-	return change(ctx, l, "ban", subject, func(ctx context.Context, engine ratelimit.Banner) error {
-		return engine.Ban(ctx, subject, length)
-	})
+	ban := func(ctx context.Context, engine ratelimit.Banner) error { return engine.Ban(ctx, subject, length) }
+	return change(ctx, l, "ban", subject, ban, ban)
 }
 
 // Unban implements [ratelimit.Banner]. While the circuit is open it reports whether
 // this process knew of a ban.
 func (l *Limiter) Unban(ctx context.Context, subject string) (unbanned bool, err error) {
-	asked := false
-	err = change(ctx, l, "unban", subject, func(ctx context.Context, engine ratelimit.Banner) error {
-		banned, err := engine.Unban(ctx, subject)
-		if !asked {
-			asked, unbanned = true, banned
-		}
+	var banned []bool // at the primary, and here
+	unban := func(ctx context.Context, engine ratelimit.Banner) error {
+		b, err := engine.Unban(ctx, subject)
+		banned = append(banned, b)
 		return err
-	})
-	return unbanned, err
+	}
+	err = change(ctx, l, "unban", subject, unban, unban)
+	return len(banned) > 0 && banned[0], err
 }
 
 // Bans implements [ratelimit.Banner]. While the circuit is open it returns the bans
@@ -113,9 +112,9 @@ func (l *Limiter) Bans(ctx context.Context) (bans []ratelimit.Ban, err error) {
 	return bans, err
 }
 
-// change does the same to the primary and then to the local engine. While the circuit
-// is open, it does it to the local engine alone.
-func change[C any](ctx context.Context, l *Limiter, what, subject string, do func(context.Context, C) error) error {
+// change changes the primary and then the local engine; while the circuit is open, the
+// local engine alone.
+func change[C any](ctx context.Context, l *Limiter, what, subject string, there, here func(context.Context, C) error) error {
 	primary, local, err := both[C](l, what)
 	if err != nil {
 		return err
@@ -127,12 +126,12 @@ func change[C any](ctx context.Context, l *Limiter, what, subject string, do fun
 	case open && l.mode != FailLocal:
 		return l.refusal(nil)
 	case !open:
-		err = l.command(ctx, l.keeper.patience, func(ctx context.Context) error { return do(ctx, primary) })
+		err = l.command(ctx, l.keeper.patience, func(ctx context.Context) error { return there(ctx, primary) })
 	}
 	if err != nil || l.mode != FailLocal {
 		return err
 	}
-	err = l.mirror.override(func() error { return do(ctx, local) })
+	err = l.mirror.override(func() error { return here(ctx, local) })
 	if err == nil && open {
 		err = fmt.Errorf("failover: %s: %w: %w", what, ErrLocalOnly, l.refusal(nil))
 	}

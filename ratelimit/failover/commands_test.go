@@ -234,3 +234,20 @@ func TestCommandsEnd(t *testing.T) {
 		}
 	})
 }
+
+// Merging and resetting together take no longer than a command may.
+func TestResetIsBounded(t *testing.T) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		r.shared.set(down)
+		r.take("a", daily)
+		r.shared.set(slow(900 * time.Millisecond))
+		began := time.Now()
+		err := r.Reset(ctx, "a")
+		if waited := time.Since(began); waited > time.Second {
+			r.Errorf("Reset waited %v for the primary, want at most a second", waited)
+		}
+		if !errors.Is(err, ratelimit.ErrUnavailable) {
+			r.Errorf("got error %v, want one that wraps ErrUnavailable", err)
+		}
+	})
+}
