@@ -15,9 +15,8 @@ import (
 var ErrLocalOnly = errors.New("done in this process only; repeat it when the primary is back")
 
 // Refund implements [ratelimit.Refunder], within the budget. Usage that is still in
-// the journal, and has not been sent, is taken out of it and given back by the local
-// engine. Other usage is given back by the engine that decides about the subject at the
-// moment.
+// the journal, and was not sent, is taken out of it and given back by the local engine.
+// Other usage is given back by the engine that decides about the subject at the moment.
 func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
 	primary, local, err := both[ratelimit.Refunder](l, "refund")
 	if err != nil {

@@ -81,9 +81,8 @@ func (e *entry) used(now int64) (most int64) {
 	return most
 }
 
-// credit takes units back from the windows that the time at lies in, unless the
-// charge was sent, or one of them has fewer: they are then not all from here. It
-// reports whether it did.
+// credit takes units back from the windows that the time at lies in, and reports
+// whether it did: not if the charge was sent, or one of the windows has fewer.
 func (e *entry) credit(plan *ratelimit.Plan, units, at int64) bool {
 	for k := range e.charges {
 		c := &e.charges[k]

@@ -130,6 +130,9 @@ func (k *keeper) probe() error {
 	if errors.Is(err, ratelimit.ErrInvalid) {
 		return nil // it has answered
 	}
+	if err != nil && k.ctx.Err() != nil { // requests get the error, none of which was cancelled
+		return errors.New("Close ended the probe")
+	}
 	return err
 }
 

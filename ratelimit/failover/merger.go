@@ -73,8 +73,7 @@ func (m *merger) send(ctx context.Context, subject string, c *charge) (err error
 	return m.primary.AddUsage(ctx, subject, c.plan, c.units, time.Unix(0, c.at))
 }
 
-// recovered makes a panic of the primary an error: nothing else would recover it in
-// the background, and it would end the process.
+// recovered makes a panic of the primary an error: in the background it ends the process.
 func recovered(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("failover: the primary panicked: %v", p)

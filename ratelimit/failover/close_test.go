@@ -1,0 +1,121 @@
+package failover_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+)
+
+// Close that interrupts a probe leaves an error that no caller takes for its own.
+func TestCloseDuringAProbe(t *testing.T) {
+	run(t, failover.FailClosed, failover.Options{Budget: time.Second}, func(r *rig) {
+		r.lose()
+		r.shared.set(hangs(nil))
+		time.Sleep(200 * time.Millisecond)
+		r.wantState("during the probe", failover.CircuitHalfOpen)
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		r.wantState("after Close", failover.CircuitOpen)
+		_, err := r.Take(ctx, "a", daily, 1)
+		if !errors.Is(err, ratelimit.ErrUnavailable) || errors.Is(err, context.Canceled) {
+			t.Errorf("got error %v, want one that wraps ErrUnavailable and not the cancelled probe", err)
+		}
+	})
+}
+
+// An OnChange that calls the Limiter, and waits, does not stop requests. Close waits
+// for it.
+func TestOnChangeCallsTheLimiter(t *testing.T) {
+	var l *failover.Limiter
+	var inside atomic.Int64
+	opts := failover.Options{OnChange: func(failover.Change) {
+		l.Take(ctx, "on change", daily, 1)
+		l.Peek(ctx, "on change", daily)
+		l.Reset(ctx, "on change")
+		l.Ban(ctx, "on change", time.Second)
+		l.Unban(ctx, "on change")
+		l.Bans(ctx)
+		l.Stats()
+		inside.Add(1)
+		time.Sleep(time.Minute)
+		inside.Add(-1)
+	}}
+	run(t, failover.FailLocal, opts, func(r *rig) {
+		l = r.Limiter
+		r.lose()
+		synctest.Wait()
+		if inside.Load() != 1 {
+			t.Fatal("OnChange is not under way: the test tests nothing")
+		}
+		began := time.Now()
+		for range 100 {
+			r.take("a", daily)
+		}
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("requests waited %v for OnChange", waited)
+		}
+		r.Close()
+		if inside.Load() != 0 {
+			t.Error("Close did not wait for OnChange")
+		}
+	})
+}
+
+// Close, from many goroutines at once, among requests of a primary that comes and
+// goes. Nothing runs after it, and nothing is counted twice or lost without saying so.
+func TestCloseUnderLoad(t *testing.T) {
+	oneProcessor(t)
+	for seed := range 20 {
+		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+			var calls atomic.Int64
+			r.shared.set(func(ctx context.Context) error {
+				if i := calls.Add(1); i%3 == 0 || i/100%2 == 1 {
+					return errDown
+				}
+				return nil
+			})
+			var wg sync.WaitGroup
+			for g := range 16 {
+				wg.Go(func() {
+					for range 50 {
+						r.take(fmt.Sprint(g%5), daily)
+						time.Sleep(10 * time.Millisecond)
+					}
+				})
+			}
+			time.Sleep(time.Duration(seed) * 29 * time.Millisecond)
+			for range 3 {
+				wg.Go(func() { r.Close() })
+			}
+			wg.Wait()
+			r.shared.set(nil)
+			open := r.Circuit() != failover.CircuitClosed
+			err := r.Close()
+			if open != (err != nil) {
+				t.Errorf("Close with the circuit %v: %v", r.Circuit(), err)
+			}
+			before := calls.Load()
+			time.Sleep(time.Hour)
+			if n := calls.Load() - before; n != 0 {
+				t.Errorf("after Close the primary was called %d times", n)
+			}
+			var counted int64
+			for i := range 5 {
+				d, _ := r.shared.engine.Peek(ctx, fmt.Sprint(i), daily)
+				counted += 1000 - d.States[0].Remaining
+			}
+			if counted > 800 || !open && counted != 800 {
+				t.Errorf("the primary has counted %d of 800 requests, with the circuit %v", counted, r.Circuit())
+			}
+		})
+	}
+}
