@@ -60,3 +60,45 @@ func TestPrimaryWithAClockAhead(t *testing.T) {
 		})
 	}
 }
+
+// What was admitted here is charged by the time here, and counted by the clock of the
+// primary.
+func TestMergeIntoAPrimaryWithAnotherClock(t *testing.T) {
+	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10), ratelimit.PerDay(1000))
+	for _, test := range []struct {
+		name  string
+		ahead time.Duration // of the primary
+		want  string
+	}{
+		{"the clocks agree", 0, "7/1m0s 7/24h0m0s"},
+		{"the minute has ended there", 2 * time.Second, "0/1m0s 7/24h0m0s"},
+		{"the minute has not begun there", -time.Minute, "7/1m0s 7/24h0m0s"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(12*time.Hour + 30*time.Minute + 59*time.Second + 500*time.Millisecond)
+				engine, err := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(test.ahead) }})
+				if err != nil {
+					t.Fatal(err)
+				}
+				primary := &shared{engine: engine}
+				l, err := failover.New(primary, failover.FailLocal, failover.Options{Local: newEngine(t)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+				primary.set(down)
+				if _, err := l.Take(ctx, "a", minute, 7); err != nil {
+					t.Fatal(err)
+				}
+				primary.set(nil)
+				if _, err := l.Peek(ctx, "a", minute); err != nil {
+					t.Fatal(err)
+				}
+				if got := used(t, engine, "a", minute); got != test.want {
+					t.Errorf("the primary has counted %s, want %s", got, test.want)
+				}
+			})
+		})
+	}
+}

@@ -26,8 +26,8 @@ const (
 	// lost.
 	//
 	// The clocks of this machine and of the primary should agree to within a small
-	// part of the shortest window: usage is charged to the window of the clock that
-	// is ahead.
+	// part of the shortest window: usage is not charged where its window has ended by
+	// the other clock, and is charged early where its window has not begun.
 	FailLocal Mode = iota + 1
 	// FailOpen: every request is admitted, and counted nowhere.
 	FailOpen
