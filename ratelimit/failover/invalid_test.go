@@ -2,6 +2,7 @@ package failover_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -71,5 +72,39 @@ func TestInvalidCalls(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// Costs at the ends of their range neither wrap nor grant anything.
+func TestLargeCosts(t *testing.T) {
+	largest := ratelimit.MustPlan("largest", ratelimit.Penalty{}, ratelimit.PerDay(ratelimit.MaxLimit))
+	for _, mode := range []failover.Mode{failover.FailLocal, failover.FailOpen, failover.FailClosed} {
+		run(t, mode, failover.Options{}, func(r *rig) {
+			for range 2 {
+				for _, cost := range []int64{math.MinInt64, -1, 0, ratelimit.MaxLimit + 1, math.MaxInt64} {
+					if _, err := r.Take(ctx, "a", largest, cost); !errors.Is(err, ratelimit.ErrInvalid) {
+						t.Errorf("%v: a cost of %d: got error %v, want one that wraps ErrInvalid", mode, cost, err)
+					}
+					d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: largest, Cost: cost, Time: time.Now().UnixNano()}
+					if err := r.Refund(ctx, "a", &d); !errors.Is(err, ratelimit.ErrInvalid) {
+						t.Errorf("%v: a refund of %d: got error %v, want one that wraps ErrInvalid", mode, cost, err)
+					}
+				}
+				r.lose()
+			}
+			if mode != failover.FailLocal {
+				return
+			}
+			r.takeN("a", largest, ratelimit.MaxLimit-1)
+			d := r.takeN("a", largest, 1)
+			if d := r.take("a", largest); d.Outcome != ratelimit.Limited {
+				t.Errorf("after the largest limit: got %v, want limited", d.Outcome)
+			}
+			if err := r.Refund(ctx, "a", &d); err != nil {
+				t.Error(err)
+			}
+			r.regain()
+			r.wantUsed("merged", r.shared.engine, "a", largest, fmt.Sprintf("%d/24h0m0s", int64(ratelimit.MaxLimit-1)))
+		})
 	}
 }

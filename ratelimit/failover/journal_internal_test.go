@@ -246,3 +246,36 @@ func TestBackOff(t *testing.T) {
 		}
 	})
 }
+
+// An entry may be dropped while its charge is under way, and the subject go on in a new
+// one: a request brings both.
+func TestBringAfterADrop(t *testing.T) {
+	d := &dropper{}
+	d.journal.init(1024)
+	d.journal.add("a", plan, 3, began.UnixNano())
+	m := merger{primary: d, journal: &d.journal}
+	if err := m.bring(context.Background(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if d.units != 8 || !d.journal.empty() {
+		t.Errorf("%d units were charged and %d entries are held, want 8 and 0", d.units, d.journal.held.Load())
+	}
+}
+
+// A dropper is a primary during whose first charge the entry is dropped.
+type dropper struct {
+	journal journal
+	units   int64
+}
+
+func (d *dropper) AddUsage(_ context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+	if d.units == 0 {
+		e, _ := d.journal.find(subject)
+		s := d.journal.lock(subject)
+		d.journal.remove(s, e)
+		s.mu.Unlock()
+		d.journal.add(subject, plan, 5, at.UnixNano())
+	}
+	d.units += units[0]
+	return nil
+}

@@ -303,3 +303,35 @@ func TestCallerHasLeft(t *testing.T) {
 		}
 	})
 }
+
+// A local engine without room is an error, which is not charged later.
+func TestLocalEngineIsFull(t *testing.T) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		l, err := failover.New(r.shared, failover.FailLocal, failover.Options{Local: full{r.local}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		r.shared.set(down)
+		for range 20 {
+			if _, err := l.Take(ctx, "a", daily, 1); !errors.Is(err, ratelimit.ErrUnavailable) {
+				t.Errorf("got error %v, want the local engine's", err)
+			}
+		}
+		if s := l.Stats(); s.Pending != 0 || s.Lost != 0 {
+			t.Errorf("%d subjects are in the journal and %d were lost, want none: nothing was admitted", s.Pending, s.Lost)
+		}
+		r.shared.set(nil)
+		time.Sleep(10 * time.Second)
+		if d, err := l.Take(ctx, "a", daily, 1000); err != nil || !d.Allowed() {
+			t.Errorf("the primary is back: got %v, %v, want allowed", d.Outcome, err)
+		}
+	})
+}
+
+// A full engine has no room.
+type full struct{ *memory.Limiter }
+
+func (full) Take(context.Context, string, *ratelimit.Plan, int64) (d ratelimit.Decision, err error) {
+	return d, ratelimit.ErrUnavailable
+}

@@ -266,3 +266,27 @@ func TestCallerLeaves(t *testing.T) {
 		r.wantUsed("to leave does not give the charge back", r.shared.engine, "a", daily, "1/24h0m0s")
 	})
 }
+
+// An entry that is dropped while its charge is under way is charged once.
+func TestDroppedWhileItMerges(t *testing.T) {
+	pick(t, failover.Options{JournalSize: 1, ConsecutiveFailures: 64, RecentFailures: 64, MinBackoff: 10 * time.Millisecond}, func(r *rig, p *picky) {
+		p.charge = func(ctx context.Context, _ string) error { return slow(40 * time.Millisecond)(ctx) }
+		for i := range 200 {
+			if i%5 == 0 {
+				r.shared.set(down)
+			}
+			r.take(fmt.Sprint(i%70), daily)
+			r.shared.set(nil)
+			time.Sleep(3 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		counted := int64(0)
+		for i := range 70 {
+			d, _ := r.shared.engine.Peek(ctx, fmt.Sprint(i), daily)
+			counted += 1000 - d.States[0].Remaining
+		}
+		if s := r.Stats(); s.Lost == 0 || counted > 200 || counted+int64(s.Lost) < 200 || s.Pending != 0 {
+			t.Errorf("of 200 requests the primary counted %d, and %d were lost: %+v", counted, s.Lost, s)
+		}
+	})
+}

@@ -237,3 +237,22 @@ func TestMirrorKeepsTheEndOfABan(t *testing.T) {
 		}
 	})
 }
+
+// A ban of the local engine does not hide usage from the mirror.
+func TestMirrorDuringALocalBan(t *testing.T) {
+	hasty := ratelimit.MustPlan("hasty", ratelimit.Penalty{
+		Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour,
+	}, ratelimit.PerSecond(5), ratelimit.PerDay(100))
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		r.lose()
+		for r.take("a", hasty).Outcome != ratelimit.Banned {
+		}
+		r.regain()
+		for range 12 {
+			r.takeN("a", hasty, 5)
+			time.Sleep(time.Second)
+		}
+		r.wantUsed("there", r.shared.engine, "a", hasty, "0/1s 65/24h0m0s")
+		r.wantUsed("here", r.local, "a", hasty, "0/1s 65/24h0m0s")
+	})
+}
