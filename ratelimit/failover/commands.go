@@ -60,9 +60,10 @@ func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decis
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	reset := func(ctx context.Context, engine ratelimit.Resetter) error { return engine.Reset(ctx, subject) }
 	return change(ctx, l, "reset", subject, func(ctx context.Context, primary ratelimit.Resetter) error {
-		e, _ := l.journal.find(subject)
-		if err := l.merger.merge(ctx, e); err != nil { // what is merged later would undo the reset
-			return err
+		if e, _ := l.journal.find(subject); e != nil {
+			if err := l.merger.merge(ctx, e); err != nil { // merged later, it would undo the reset
+				return err
+			}
 		}
 		return reset(ctx, primary)
 	}, reset)

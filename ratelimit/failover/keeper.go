@@ -116,15 +116,12 @@ func (k *keeper) retire() bool {
 	return !more
 }
 
-// probeSubject is the subject of probes.
-const probeSubject = "failover:probe"
-
 // probe asks the primary for a decision, as a request does, since a store may answer
 // and yet be unable to write.
 func (k *keeper) probe() error {
 	_, err := within(k.ctx, k.opts.Budget, func(ctx context.Context) (err error) {
 		defer recovered(&err)
-		_, err = k.primary.Take(ctx, probeSubject, k.breaker.plan.Load().WithoutPenalty(), 1)
+		_, err = k.primary.Take(ctx, "failover:probe", k.breaker.plan.Load().WithoutPenalty(), 1)
 		return err
 	})
 	if errors.Is(err, ratelimit.ErrInvalid) {
@@ -138,8 +135,7 @@ func (k *keeper) probe() error {
 
 // mergeDue merges the entries that are due: first those that never failed. It
 // reports whether it merged any. It ends when the circuit opens, since OnChange and the
-// next probe wait for it. Neither that nor Close interrupts a charge: it would then be
-// unknown whether the primary made it.
+// next probe wait for it. No charge is interrupted: its outcome would then be unknown.
 func (k *keeper) mergeDue() (merged bool) {
 	fresh := func(e *entry) bool { return e.failures == 0 }
 	retried := func(e *entry) bool { return e.failures > 0 && !time.Now().Before(e.due) }

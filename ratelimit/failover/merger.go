@@ -37,12 +37,9 @@ func (m *merger) bring(ctx context.Context, subject string) error {
 	return nil
 }
 
-// merge makes the charges of e, nil if there are none. A charge that fails stays in
-// the journal, one that the primary finds invalid is dropped.
+// merge makes the charges of e. A charge that fails stays in the journal, one that the
+// primary finds invalid is dropped.
 func (m *merger) merge(ctx context.Context, e *entry) error {
-	if e == nil {
-		return nil
-	}
 	select {
 	case e.merging <- struct{}{}:
 		defer func() { <-e.merging }()
