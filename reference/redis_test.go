@@ -58,7 +58,7 @@ func TestServersShareLimitsAndBans(t *testing.T) {
 	if list := petstore(t, dir, "bans", "list", admin(two)); !strings.Contains(list, "ann") {
 		t.Errorf("bans list: %q, want ann's", list)
 	}
-	petstore(t, dir, "bans", "lift", "ann", admin(one))
+	petstore(t, dir, "bans", "unban", "ann", admin(one))
 	if a := mustAsk(t, 429, "GET", two.api+"/v1/pets", key, ""); !strings.Contains(string(a.body), "rate_limit_exceeded") {
 		t.Errorf("after one server ended the ban, the other says: %s", a.body)
 	}

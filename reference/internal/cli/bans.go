@@ -11,8 +11,8 @@ import (
 )
 
 type bansCmd struct {
-	List bansListCmd `cmd:"" help:"List the bans in force."`
-	Lift bansLiftCmd `cmd:"" help:"Unban an owner or a network, and delete its strikes and earlier bans."`
+	List  bansListCmd  `cmd:"" help:"List the bans in force."`
+	Unban bansUnbanCmd `cmd:"" aliases:"lift" help:"Unban an owner or a network, and delete its strikes and earlier bans."`
 }
 
 // adminFlags are for commands that call a running server.
@@ -60,15 +60,15 @@ func (c bansListCmd) Run(ctx context.Context, o output) error {
 	return t.flush()
 }
 
-type bansLiftCmd struct {
+type bansUnbanCmd struct {
 	Owner   string `arg:"" optional:"" help:"Owner of the banned keys, as in petstore bans list."`
 	Network string `placeholder:"ADDRESS" help:"Unban the network of this address instead of an owner. The ban of a network affects only requests without a valid key."`
 	adminFlags
 }
 
-func (c bansLiftCmd) Run(ctx context.Context, o output) error {
+func (c bansUnbanCmd) Run(ctx context.Context, o output) error {
 	if (c.Owner == "") == (c.Network == "") {
-		return usageError{errors.New("bans lift: name either an owner or a network, as in bans lift ada or bans lift --network 192.0.2.1")}
+		return usageError{errors.New("bans unban: name either an owner or a network, as in bans unban ada or bans unban --network 192.0.2.1")}
 	}
 	client, err := c.client()
 	if err != nil {
