@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // Error is an error with public text. Its fields are sent to the client; its
@@ -66,7 +67,7 @@ func (e *Error) Error() string {
 	}
 	s := fmt.Sprintf("%d %s: %s", e.Status, e.Code, e.message())
 	if e.cause != nil {
-		s += ": " + e.cause.Error()
+		s = strings.TrimSuffix(s, ".") + ": " + e.cause.Error()
 	}
 	return s
 }

@@ -25,11 +25,11 @@ func TestLog(t *testing.T) {
 		}}},
 		{"public 503 with a cause", apierror.New(503, apierror.CodeUnavailable, "Try again later.").Wrap(cause), []map[string]any{{
 			"level": "ERROR", "msg": "request failed", "request_id": "req-1", "method": "GET", "route": "GET /v1/pets/{petId}",
-			"status": 503., "code": "unavailable", "error": "503 unavailable: Try again later.: " + cause.Error(),
+			"status": 503., "code": "unavailable", "error": "503 unavailable: Try again later: " + cause.Error(),
 		}}},
 		{"public 404 with a cause", petNotFound.Wrap(cause), []map[string]any{{
 			"level": "INFO", "msg": "request failed", "request_id": "req-1", "method": "GET", "route": "GET /v1/pets/{petId}",
-			"status": 404., "code": "pet_not_found", "error": "404 pet_not_found: There is no pet with this identifier.: " + cause.Error(),
+			"status": 404., "code": "pet_not_found", "error": "404 pet_not_found: There is no pet with this identifier: " + cause.Error(),
 		}}},
 		{"public 404 in a private context", fmt.Errorf("shard 3: %w", petNotFound), []map[string]any{{
 			"level": "INFO", "msg": "request failed", "request_id": "req-1", "method": "GET", "route": "GET /v1/pets/{petId}",
