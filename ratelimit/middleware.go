@@ -204,11 +204,13 @@ func (g *limitHandler) respondError(w http.ResponseWriter, r *http.Request, d *D
 	switch {
 	case errors.Is(err, ErrCostExceedsLimit):
 		err = costExceedsLimit(d).Wrap(err)
-		fallthrough
 	case errors.Is(err, ErrInvalid):
-		delete(w.Header(), fieldRetryAfter) // a retry would fail in the same way
+		err = fmt.Errorf("ratelimit: identify or Options.Cost returned an invalid value: %w", err)
 	default:
 		err = unavailable.Wrap(err)
+	}
+	if errors.Is(err, ErrInvalid) {
+		delete(w.Header(), fieldRetryAfter) // a retry would fail in the same way
 	}
 	g.Errors.Respond(w, r, err)
 }

@@ -1,12 +1,15 @@
 package ratelimit_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -95,5 +98,16 @@ func TestCostExceedsLimitNamesTheQuota(t *testing.T) {
 	w := get(handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, opts, ok))
 	if want := "your plan allows at most 50 per day."; !strings.Contains(w.Body.String(), want) {
 		t.Errorf("body %s, want %q", w.Body, want)
+	}
+}
+
+// The log of an invalid call says where to look.
+func TestInvalidCallsAreLogged(t *testing.T) {
+	at := time.Unix(now, 0)
+	var log bytes.Buffer
+	opts := ratelimit.Options{Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
+	get(handler(t, engine(t, &at), ratelimit.Caller{Subject: "a"}, opts, ok))
+	if want := "identify or Options.Cost returned an invalid value: ratelimit: invalid call: no plan"; !strings.Contains(log.String(), want) {
+		t.Errorf("the log has %q, want %q in it", log.String(), want)
 	}
 }
