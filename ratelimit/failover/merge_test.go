@@ -272,7 +272,7 @@ func TestDroppedWhileItMerges(t *testing.T) {
 	pick(t, failover.Options{JournalSize: 1, ConsecutiveFailures: 64, RecentFailures: 64, MinBackoff: 10 * time.Millisecond}, func(r *rig, p *picky) {
 		p.charge = func(ctx context.Context, _ string) error { return slow(40 * time.Millisecond)(ctx) }
 		for i := range 200 {
-			if i%5 == 0 {
+			if i%2 == 0 {
 				r.shared.set(down)
 			}
 			r.take(fmt.Sprint(i%70), daily)
