@@ -108,3 +108,20 @@ func TestLargeCosts(t *testing.T) {
 		})
 	}
 }
+
+// A ban without a length is invalid, whether or not an engine could tell.
+func TestLengthsOfBans(t *testing.T) {
+	for _, mode := range []failover.Mode{failover.FailLocal, failover.FailOpen, failover.FailClosed} {
+		run(t, mode, failover.Options{}, func(r *rig) {
+			r.lose()
+			for _, length := range []time.Duration{-1, 0, ratelimit.MaxWindow + 1} {
+				if err := r.Ban(ctx, "a", length); !errors.Is(err, ratelimit.ErrInvalid) || errors.Is(err, failover.ErrLocalOnly) {
+					t.Errorf("%v: a ban of %v: got error %v, want one that wraps ErrInvalid", mode, length, err)
+				}
+			}
+			if err := r.Ban(ctx, "a", ratelimit.MaxWindow); errors.Is(err, ratelimit.ErrInvalid) {
+				t.Errorf("%v: the longest ban: got error %v", mode, err)
+			}
+		})
+	}
+}
