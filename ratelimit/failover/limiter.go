@@ -163,7 +163,8 @@ func (l *Limiter) refusal(cause error) error {
 
 // Close ends the goroutine that probes and merges, if it runs. If the circuit is
 // closed it then merges what is left. It takes at most two seconds, or two budgets if
-// they are longer. An error says how many subjects are not merged.
+// they are longer, and waits for a call of OnChange that has begun. An error says how
+// many subjects are not merged.
 //
 // Requests can still be decided, but a circuit that is open or opens then stays open,
 // and OnChange is called no more.
