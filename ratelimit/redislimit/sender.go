@@ -114,26 +114,19 @@ func (s *sender) pack(groups []*group) []*command {
 // send has the script answer the groups. Groups that wait for a slot of a cluster are
 // answered later.
 func (s *sender) send(groups []*group) {
-	for _, cmd := range s.exchange(s.pack(groups)) {
-		go s.awaitSlot(cmd.groups[0], cmd.Err())
-	}
+	s.awaitSlots(s.exchange(s.pack(groups)))
 }
 
 // exchange sends commands, and what follows from the replies, until all of their
-// groups are answered, but for those of the commands that it returns: each of these
+// groups are answered, except those of the commands that it returns: each of these
 // has one group, and waits for a slot that moves.
+//
+// A goroutine of its own sends most batches. send, exchange and roundTrip are small,
+// so that its stack grows once and not twice on the way through the client.
 func (s *sender) exchange(cmds []*command) (moving []*command) {
 	for attempt := 1; len(cmds) > 0; attempt++ {
 		s.roundTrip(cmds)
-		var again []*command
-		for _, cmd := range cmds {
-			next, wait := s.receive(cmd, attempt)
-			again = append(again, next...)
-			if wait {
-				moving = append(moving, cmd)
-			}
-		}
-		cmds = again
+		cmds, moving = s.receiveAll(cmds, attempt, moving)
 	}
 	return moving
 }
@@ -153,6 +146,19 @@ func (s *sender) roundTrip(cmds []*command) {
 		_ = pipe.Process(ctx, cmd)
 	}
 	_, _ = pipe.Exec(ctx)
+}
+
+// receiveAll answers the groups of commands that were sent. It returns what is to be
+// sent now, and adds the commands that wait for a slot to moving.
+func (s *sender) receiveAll(cmds []*command, attempt int, moving []*command) (again, _ []*command) {
+	for _, cmd := range cmds {
+		next, wait := s.receive(cmd, attempt)
+		again = append(again, next...)
+		if wait {
+			moving = append(moving, cmd)
+		}
+	}
+	return again, moving
 }
 
 // attempts is how often groups are sent at most, apart from pauses: the reasons to
