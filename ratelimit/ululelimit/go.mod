@@ -3,25 +3,15 @@ module github.com/animalstore/gatehouse/ratelimit/ululelimit
 go 1.26.0
 
 require (
-	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/animalstore/gatehouse v0.0.0
-	github.com/animalstore/gatehouse/ratelimit/internal/redistest v0.0.0
 	github.com/google/go-cmp v0.7.0
-	github.com/redis/go-redis/v9 v9.23.0
 	github.com/ulule/limiter/v3 v3.11.2
 )
 
 require (
-	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
-	github.com/yuin/gopher-lua v1.1.1 // indirect
-	go.uber.org/atomic v1.12.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	golang.org/x/sys v0.48.0 // indirect
 )
 
-replace (
-	github.com/animalstore/gatehouse => ../..
-	github.com/animalstore/gatehouse/ratelimit/internal/redistest => ../internal/redistest
-)
+replace github.com/animalstore/gatehouse => ../..
