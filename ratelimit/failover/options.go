@@ -44,8 +44,8 @@ type Options struct {
 
 	// JournalSize is the largest number of subjects with usage that mode [FailLocal]
 	// has not merged yet, 1 to 1<<24, rounded up to a multiple of 32; 0 means 1<<16. A
-	// subject takes about 300 bytes and its name. A full journal drops the subjects
-	// that used least.
+	// subject takes about 300 bytes and its name. The journal has 32 parts of equal size,
+	// by a hash of the subject. A full part drops the subjects that used least.
 	JournalSize int
 
 	// OnChange is called after each change of the circuit, in order, from a
