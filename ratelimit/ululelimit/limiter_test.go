@@ -149,4 +149,3 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 }
-
