@@ -23,7 +23,7 @@
 // their arrival. For each 250 microseconds that a round trip takes, one more batch may
 // be in flight, up to [Options.MaxInFlight]. In a cluster each master has its own
 // batches: a master that does not answer does not delay the subjects of the others. A
-// denial costs the server about as much as an admission.
+// denial costs the server less than twice as much as an admission.
 //
 // A call with context.Background is sent on the goroutine of its caller. A call with a
 // context that can end needs another goroutine, which costs from one to some ten
