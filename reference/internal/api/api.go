@@ -85,7 +85,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 		OnFailure:    a.OnLimiterFailure,
 		DraftHeaders: a.DraftHeaders,
 		Refund:       true,
-		Observe:      observe,
+		Observe:      a.observe,
 		Errors:       a.errors,
 	})
 	if err != nil {

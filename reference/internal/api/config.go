@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/animalstore/gatehouse/deprecation"
@@ -64,6 +65,12 @@ type Config struct {
 	// [ratelimit.Decision.SetDraftHeaders].
 	DraftHeaders bool
 
+	// OnDecision is called with each decision on a request that is charged, after it was
+	// made and before the request is served or refused; see [ratelimit.Options].Observe
+	// for its arguments. Requests that are not charged are left out. It must be safe for
+	// concurrent use, and return quickly.
+	OnDecision func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
+
 	// OnLimiterFailure says how to answer requests that the limiter cannot decide.
 	OnLimiterFailure ratelimit.OnFailure
 
@@ -118,6 +125,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.OnDeprecatedUse == nil {
 		c.OnDeprecatedUse = func(string, string) {}
+	}
+	if c.OnDecision == nil {
+		c.OnDecision = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) {}
 	}
 	if c.Timeout == 0 {
 		c.Timeout = 10 * time.Second

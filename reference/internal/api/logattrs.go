@@ -46,13 +46,10 @@ func logDecision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, outc
 	}
 }
 
-// observe logs a decision about a request that is charged.
-func observe(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
-	if err != nil {
-		logDecision(r, c, d, undecided)
-		return
-	}
-	logDecision(r, c, d, d.Outcome.String())
+// observe logs a decision about a request that is charged, and reports it.
+func (a *api) observe(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
+	logOutcome(r, c, d, err)
+	a.OnDecision(r, c, d, err)
 }
 
 // observeUncharged logs a decision about a request that is not charged.
@@ -61,5 +58,13 @@ func observeUncharged(r *http.Request, c ratelimit.Caller, d ratelimit.Decision,
 		logDecision(r, c, d, uncharged)
 		return
 	}
-	observe(r, c, d, err)
+	logOutcome(r, c, d, err)
+}
+
+func logOutcome(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
+	if err != nil {
+		logDecision(r, c, d, undecided)
+		return
+	}
+	logDecision(r, c, d, d.Outcome.String())
 }
