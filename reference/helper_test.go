@@ -218,7 +218,7 @@ func listDeprecatedUse(t *testing.T, dir string) []store.DeprecatedUse {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	uses, err := db.ListDeprecatedUse(t.Context())
+	uses, err := db.ListDeprecatedUse(t.Context(), time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

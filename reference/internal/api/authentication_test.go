@@ -9,6 +9,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 func TestAuthentication(t *testing.T) {
@@ -91,7 +92,7 @@ func TestRefusedKeysAreToldNothing(t *testing.T) {
 	s.pets(t, 1)
 	revoked, expired := s.format.Generate(), s.format.Generate()
 	k := s.issue(t, revoked, newKey("enterprise", "9/minute"))
-	if _, err := s.db.RevokeKey(t.Context(), k.ID, s.clock.Now()); err != nil {
+	if _, err := s.db.RevokeKey(t.Context(), k.ID, s.clock.Now(), store.Actor{Name: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	short := newKey("enterprise", "9/minute")
@@ -124,7 +125,7 @@ func TestKeysActWithinASecond(t *testing.T) {
 	k := s.issue(t, secret, newKey("enterprise", "9/minute"))
 	s.clock.advance(time.Second)
 	want(t, c.Get(t, "/v1/pets"), 200, "")
-	if _, err := s.db.RevokeKey(t.Context(), k.ID, s.clock.Now()); err != nil {
+	if _, err := s.db.RevokeKey(t.Context(), k.ID, s.clock.Now(), store.Actor{Name: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	s.clock.advance(time.Second)

@@ -132,7 +132,7 @@ func newKey(plan string, quotas ...string) store.NewKey {
 func (s *service) issue(t testing.TB, secret apikey.Secret, k store.NewKey) store.Key {
 	t.Helper()
 	k.Digest, k.LastFour, k.Created = secret.Digest(), secret.LastFour(), s.clock.Now()
-	stored, err := s.db.CreateKey(t.Context(), k)
+	stored, err := s.db.CreateKey(t.Context(), k, store.Actor{Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func (c keysCreateCmd) Run(ctx context.Context, o output) error {
 		return usageError{fmt.Errorf("keys create: %w", err)}
 	}
 	return withDatabase(ctx, settings, true, func(db store.Store) error {
-		key, err := db.CreateKey(ctx, k)
+		key, err := db.CreateKey(ctx, k, actor())
 		if err != nil {
 			return err
 		}

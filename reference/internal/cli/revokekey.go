@@ -21,7 +21,7 @@ func (c keysRevokeCmd) Run(ctx context.Context, o output) error {
 	}
 	return withDatabase(ctx, settings, false, func(db store.Store) error {
 		now := time.Now()
-		key, err := db.RevokeKey(ctx, c.ID, now)
+		key, err := db.RevokeKey(ctx, c.ID, now, actor())
 		if err != nil {
 			return explainKey(c.ID, err)
 		}

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/service"
@@ -35,7 +34,7 @@ func (c keysRotateCmd) Run(ctx context.Context, o output) error {
 		return err
 	}
 	return withDatabase(ctx, settings, false, func(db store.Store) error {
-		old, err := findKey(ctx, db, c.ID)
+		old, err := db.Key(ctx, c.ID)
 		if err != nil {
 			return explainKey(c.ID, err)
 		}
@@ -48,7 +47,7 @@ func (c keysRotateCmd) Run(ctx context.Context, o output) error {
 			Digest: secret.Digest(), LastFour: secret.LastFour(),
 			At: now, Overlap: c.Overlap, Expires: c.expires(old, now),
 		}
-		key, err := db.RotateKey(ctx, c.ID, r)
+		key, err := db.RotateKey(ctx, c.ID, r, actor())
 		if err != nil {
 			return explainKey(c.ID, err)
 		}
@@ -71,16 +70,4 @@ func (c keysRotateCmd) expires(old store.Key, now time.Time) time.Time {
 	default:
 		return now.Add(old.Expires.Sub(old.Created))
 	}
-}
-
-func findKey(ctx context.Context, db store.Keys, id string) (store.Key, error) {
-	keys, err := db.ListKeys(ctx)
-	if err != nil {
-		return store.Key{}, err
-	}
-	i := slices.IndexFunc(keys, func(k store.Key) bool { return k.ID == id })
-	if i < 0 {
-		return store.Key{}, fmt.Errorf("find key: %w", store.ErrNotFound)
-	}
-	return keys[i], nil
 }

@@ -36,7 +36,9 @@ func (u *uses) AddDeprecatedUse(_ context.Context, add ...store.DeprecatedUse) e
 	return nil
 }
 
-func (u *uses) ListDeprecatedUse(context.Context) ([]store.DeprecatedUse, error) { return nil, nil }
+func (u *uses) ListDeprecatedUse(context.Context, time.Time) ([]store.DeprecatedUse, error) {
+	return nil, nil
+}
 
 func newUses(calls int) *uses {
 	return &uses{sums: map[string]int64{}, last: map[string]time.Time{}, calls: calls}

@@ -43,7 +43,7 @@ func (s *state) showFirstKey(ctx context.Context, c *config.Config, addr net.Add
 		Digest: secret.Digest(), LastFour: secret.LastFour(),
 		Name: "first key", Owner: "first owner", Plan: firstPlan,
 		Created: time.Now(),
-	})
+	}, store.Actor{Name: "server"})
 	switch {
 	case errors.Is(err, store.ErrExists):
 		return nil

@@ -99,7 +99,7 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 	key := store.NewKey{Digest: store.Digest{1}, LastFour: "abcd", Name: "n", Owner: "o", Plan: "free", Created: time.Unix(1, 0)}
-	if _, err := s.CreateKey(b.Context(), key); err != nil {
+	if _, err := s.CreateKey(b.Context(), key, store.Actor{Name: "test"}); err != nil {
 		b.Fatal(err)
 	}
 	b.Run("Pet", func(b *testing.B) {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -11,8 +12,14 @@ const (
 		ON CONFLICT (operation, owner) DO UPDATE SET
 			count = count + excluded.count,
 			last = max(last, excluded.last)`
-	listUseText = `SELECT operation, owner, count, last FROM deprecated_use
-		ORDER BY operation, count DESC, owner`
+	addUseDayText = `INSERT INTO deprecated_use_by_day (day, operation, owner, count) VALUES (?, ?, ?, ?)
+		ON CONFLICT (day, operation, owner) DO UPDATE SET count = count + excluded.count`
+	listUseText = `SELECT operation, owner, u.count, last, coalesce(r.recent, 0)
+		FROM deprecated_use AS u LEFT JOIN (
+			SELECT operation, owner, sum(count) AS recent FROM deprecated_use_by_day
+			WHERE day >= ? GROUP BY operation, owner
+		) AS r USING (operation, owner)
+		ORDER BY operation, u.count DESC, owner`
 )
 
 // AddDeprecatedUse adds to the counts. See [store.DeprecatedUses].
@@ -30,6 +37,9 @@ func (s *Store) AddDeprecatedUse(ctx context.Context, uses ...store.DeprecatedUs
 			if _, err := s.addUse.ExecContext(ctx, u.Operation, u.Owner, u.Count, u.Last.UnixMicro()); err != nil {
 				return err
 			}
+			if _, err := s.addUseDay.ExecContext(ctx, dayNumber(u.Last), u.Operation, u.Owner, u.Count); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
@@ -40,8 +50,8 @@ func (s *Store) AddDeprecatedUse(ctx context.Context, uses ...store.DeprecatedUs
 }
 
 // ListDeprecatedUse returns the counts. See [store.DeprecatedUses].
-func (s *Store) ListDeprecatedUse(ctx context.Context) ([]store.DeprecatedUse, error) {
-	rows, err := s.listUse.QueryContext(ctx)
+func (s *Store) ListDeprecatedUse(ctx context.Context, since time.Time) ([]store.DeprecatedUse, error) {
+	rows, err := s.listUse.QueryContext(ctx, dayNumber(since))
 	if err != nil {
 		return nil, s.wrap("list deprecated use", err)
 	}
@@ -51,7 +61,7 @@ func (s *Store) ListDeprecatedUse(ctx context.Context) ([]store.DeprecatedUse, e
 	for rows.Next() {
 		var u store.DeprecatedUse
 		var last int64
-		if err := rows.Scan(&u.Operation, &u.Owner, &u.Count, &last); err != nil {
+		if err := rows.Scan(&u.Operation, &u.Owner, &u.Count, &last, &u.Recent); err != nil {
 			return nil, s.wrap("list deprecated use", err)
 		}
 		u.Last = instant(last)

@@ -110,7 +110,7 @@ func createFirstKey(ctx context.Context, path string) error {
 		rand.Read(d[:])
 		_, err := s.CreateFirstKey(ctx, store.NewKey{
 			Digest: d, LastFour: "abcd", Name: "first", Owner: "ada", Plan: "free", Created: time.Now(),
-		})
+		}, store.Actor{Name: "test"})
 		if errors.Is(err, store.ErrExists) {
 			return nil
 		}

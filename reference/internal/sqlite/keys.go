@@ -20,22 +20,22 @@ const (
 	keyByIDText     = `SELECT ` + keyColumns + ` FROM keys WHERE id = ?`
 	keyByDigestText = `SELECT ` + keyColumns + ` FROM keys WHERE digest = ?`
 	listKeysText    = `SELECT ` + keyColumns + ` FROM keys ORDER BY created, id`
-	revokeKeyText   = `UPDATE keys SET revoked = coalesce(revoked, ?) WHERE id = ?`
+	revokeKeyText   = `UPDATE keys SET revoked = ? WHERE id = ? AND revoked IS NULL`
 	endKeyAtText    = `UPDATE keys SET expires = ? WHERE id = ?`
 )
 
 // CreateKey stores a key. See [store.Keys].
-func (s *Store) CreateKey(ctx context.Context, k store.NewKey) (store.Key, error) {
-	return s.createKey(ctx, k, false)
+func (s *Store) CreateKey(ctx context.Context, k store.NewKey, by store.Actor) (store.Key, error) {
+	return s.createKey(ctx, k, by, false)
 }
 
 // CreateFirstKey stores a key if there is none. See [store.Keys].
-func (s *Store) CreateFirstKey(ctx context.Context, k store.NewKey) (store.Key, error) {
-	return s.createKey(ctx, k, true)
+func (s *Store) CreateFirstKey(ctx context.Context, k store.NewKey, by store.Actor) (store.Key, error) {
+	return s.createKey(ctx, k, by, true)
 }
 
-func (s *Store) createKey(ctx context.Context, k store.NewKey, first bool) (store.Key, error) {
-	if err := k.Validate(); err != nil {
+func (s *Store) createKey(ctx context.Context, k store.NewKey, by store.Actor, first bool) (store.Key, error) {
+	if err := errors.Join(k.Validate(), by.Validate()); err != nil {
 		return store.Key{}, err
 	}
 	key := newKey(k)
@@ -49,7 +49,10 @@ func (s *Store) createKey(ctx context.Context, k store.NewKey, first bool) (stor
 				return store.ErrExists
 			}
 		}
-		return s.addKey(ctx, key)
+		if err := s.addKey(ctx, key); err != nil {
+			return err
+		}
+		return s.insertAudit(ctx, store.KeyCreated(key, by))
 	})
 	if err != nil {
 		return store.Key{}, s.wrap("create key", err)
@@ -62,6 +65,15 @@ func (s *Store) KeyByDigest(ctx context.Context, d store.Digest) (store.Key, err
 	k, err := scanKey(s.keyByDigest.QueryRowContext(ctx, d[:]))
 	if err != nil {
 		return store.Key{}, s.wrap("find key", err)
+	}
+	return k, nil
+}
+
+// Key returns one key. See [store.Keys].
+func (s *Store) Key(ctx context.Context, id string) (store.Key, error) {
+	k, err := scanKey(s.keyByID.QueryRowContext(ctx, id))
+	if err != nil {
+		return store.Key{}, s.wrap("read key", err)
 	}
 	return k, nil
 }
@@ -89,17 +101,26 @@ func (s *Store) ListKeys(ctx context.Context) ([]store.Key, error) {
 }
 
 // RevokeKey ends a key. See [store.Keys].
-func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (store.Key, error) {
+func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time, by store.Actor) (store.Key, error) {
 	if at.IsZero() {
 		return store.Key{}, fmt.Errorf("%w: time of revocation is missing", store.ErrInvalid)
 	}
+	if err := by.Validate(); err != nil {
+		return store.Key{}, err
+	}
 	var k store.Key
-	err := s.writer.write(ctx, func(ctx context.Context) (err error) {
-		if _, err := s.revokeKey.ExecContext(ctx, at.UnixMicro(), id); err != nil {
+	err := s.writer.write(ctx, func(ctx context.Context) error {
+		result, err := s.revokeKey.ExecContext(ctx, at.UnixMicro(), id)
+		if err != nil {
 			return err
 		}
-		k, err = scanKey(s.keyByID.QueryRowContext(ctx, id))
-		return err
+		if k, err = scanKey(s.keyNow.QueryRowContext(ctx, id)); err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); n == 0 || err != nil {
+			return err // it was revoked before
+		}
+		return s.insertAudit(ctx, store.KeyRevoked(k, by))
 	})
 	if err != nil {
 		return store.Key{}, s.wrap("revoke key", err)
@@ -108,13 +129,13 @@ func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (store.K
 }
 
 // RotateKey replaces a key. See [store.Keys].
-func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation) (store.Key, error) {
-	if err := r.Validate(); err != nil {
+func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation, by store.Actor) (store.Key, error) {
+	if err := errors.Join(r.Validate(), by.Validate()); err != nil {
 		return store.Key{}, err
 	}
 	var key store.Key
 	err := s.writer.write(ctx, func(ctx context.Context) error {
-		old, err := scanKey(s.keyByID.QueryRowContext(ctx, id))
+		old, err := scanKey(s.keyNow.QueryRowContext(ctx, id))
 		if err != nil {
 			return err
 		}
@@ -127,8 +148,10 @@ func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation) (sto
 		if err := s.addKey(ctx, key); err != nil {
 			return err
 		}
-		_, err = s.endKeyAt.ExecContext(ctx, r.OldExpires(old.Expires).UnixMicro(), id)
-		return err
+		if _, err = s.endKeyAt.ExecContext(ctx, r.OldExpires(old.Expires).UnixMicro(), id); err != nil {
+			return err
+		}
+		return s.insertAudit(ctx, store.KeyRotated(old, key, r, by))
 	})
 	if err != nil {
 		return store.Key{}, s.wrap("rotate key", err)

@@ -43,7 +43,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"a newer version", func(t *testing.T, path string) {
 			open(t, path, sqlite.Options{}).Close()
 			execute(t, raw(t, path), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)")
-		}, "a newer version of this program wrote it (schema 99, this version knows 3)"},
+		}, "a newer version of this program wrote it (schema 99, this version knows "},
 		{"a damaged file", func(t *testing.T, path string) {
 			open(t, path, sqlite.Options{}).Close()
 			content := readFile(t, path)

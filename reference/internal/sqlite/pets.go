@@ -17,23 +17,29 @@ const (
 )
 
 // CreatePet stores a pet. See [store.Pets].
-func (s *Store) CreatePet(ctx context.Context, p store.NewPet) (store.Pet, error) {
+func (s *Store) CreatePet(ctx context.Context, p store.NewPet) (pet store.Pet, err error) {
 	if err := p.Validate(); err != nil {
 		return store.Pet{}, err
 	}
-	pet := store.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: cmp.Or(p.Status, store.Available)}
-	err := s.writer.write(ctx, func(ctx context.Context) error {
-		result, err := s.insertPet.ExecContext(ctx, pet.Name, pet.CategoryID, string(pet.Status))
-		if err != nil {
-			return err
-		}
-		pet.ID, err = result.LastInsertId()
+	err = s.writer.write(ctx, func(ctx context.Context) (err error) {
+		pet, err = s.addPet(ctx, p)
 		return err
 	})
 	if err != nil {
 		return store.Pet{}, s.wrap("create pet", err)
 	}
 	return pet, nil
+}
+
+// addPet is called by the writer.
+func (s *Store) addPet(ctx context.Context, p store.NewPet) (store.Pet, error) {
+	pet := store.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: cmp.Or(p.Status, store.Available)}
+	result, err := s.insertPet.ExecContext(ctx, pet.Name, pet.CategoryID, string(pet.Status))
+	if err != nil {
+		return store.Pet{}, err
+	}
+	pet.ID, err = result.LastInsertId()
+	return pet, err
 }
 
 // Pet returns one pet. See [store.Pets].

@@ -9,7 +9,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// A Store is a database of pets, keys and deprecated use in one file. [Open] returns
+// A Store is a database of pets, keys, the audit log and counted use in one file. [Open] returns
 // one. It is safe for concurrent use.
 type Store struct {
 	file
@@ -19,11 +19,14 @@ type Store struct {
 	writer *writer
 	files  *openedFiles
 
-	pet, listPets, listStatus                       *sql.Stmt // read
-	keyByDigest, listKeys, listUse, ping            *sql.Stmt // read
-	insertPet                                       *sql.Stmt // written by the writer
-	insertKey, anyKey, keyByID, revokeKey, endKeyAt *sql.Stmt
-	addUse                                          *sql.Stmt
+	ping, pet, listPets, listStatus                *sql.Stmt // read
+	keyByDigest, keyByID, listKeys                 *sql.Stmt
+	listUse, listDays, listAudit                   *sql.Stmt
+	insertPet, firstPet, insertOnce, pruneOnce     *sql.Stmt // run by the writer
+	insertKey, anyKey, keyNow, revokeKey           *sql.Stmt
+	endKeyAt                                       *sql.Stmt
+	addUse, addUseDay, pruneUse, addDay, pruneDays *sql.Stmt
+	addAudit                                       *sql.Stmt
 }
 
 var _ store.Store = (*Store)(nil)
@@ -85,14 +88,25 @@ func (s *Store) prepareStatements(ctx context.Context) error {
 		{s.reads, &s.listStatus, listStatusText},
 		{s.reads, &s.keyByDigest, keyByDigestText},
 		{s.reads, &s.listKeys, listKeysText},
+		{s.reads, &s.keyByID, keyByIDText},
 		{s.reads, &s.listUse, listUseText},
+		{s.reads, &s.listDays, listDaysText},
+		{s.reads, &s.listAudit, listAuditText},
 		{s.writer, &s.insertPet, insertPetText},
+		{s.writer, &s.firstPet, firstPetText},
+		{s.writer, &s.insertOnce, insertOnceText},
+		{s.writer, &s.pruneOnce, pruneOnceText},
 		{s.writer, &s.insertKey, insertKeyText},
 		{s.writer, &s.anyKey, anyKeyText},
-		{s.writer, &s.keyByID, keyByIDText},
+		{s.writer, &s.keyNow, keyByIDText},
 		{s.writer, &s.revokeKey, revokeKeyText},
 		{s.writer, &s.endKeyAt, endKeyAtText},
 		{s.writer, &s.addUse, addUseText},
+		{s.writer, &s.addUseDay, addUseDayText},
+		{s.writer, &s.pruneUse, pruneUseText},
+		{s.writer, &s.addDay, addDayText},
+		{s.writer, &s.pruneDays, pruneDaysText},
+		{s.writer, &s.addAudit, addAuditText},
 	} {
 		var err error
 		if *p.stmt, err = p.on.PrepareContext(ctx, p.text); err != nil {

@@ -13,6 +13,7 @@ type DeprecatedUse struct {
 	Owner     string    // the owner of the keys; text as in NewPet.Name
 	Count     int64     // requests, at least 1
 	Last      time.Time // the latest of them; not zero
+	Recent    int64     // requests since the day that ListDeprecatedUse was asked for; ignored by AddDeprecatedUse
 }
 
 // Validate returns an error that wraps [ErrInvalid] if u breaks a rule of its type.
@@ -35,10 +36,12 @@ func (u DeprecatedUse) Validate() error {
 // DeprecatedUses stores the use of deprecated operations by owner.
 type DeprecatedUses interface {
 	// AddDeprecatedUse adds the counts to the stored ones and keeps the later of the
-	// two times. It adds all counts or none.
+	// two times. It adds all counts or none. The requests count for the day of the
+	// latest of them.
 	AddDeprecatedUse(ctx context.Context, uses ...DeprecatedUse) error
 
 	// ListDeprecatedUse returns the sums, by operation, and within one by count,
-	// the largest first, then by owner.
-	ListDeprecatedUse(ctx context.Context) ([]DeprecatedUse, error)
+	// the largest first, then by owner. Recent has the requests from the day that since
+	// is in, of the last [KeepDays] days.
+	ListDeprecatedUse(ctx context.Context, since time.Time) ([]DeprecatedUse, error)
 }

@@ -1,5 +1,5 @@
-// Package store defines what the service stores: pets, API keys, the use of deprecated
-// operations, and the state of the embedded rate limiter. Package sqlite implements it.
+// Package store defines what the service stores: pets, API keys, the audit log, requests
+// by day, the use of deprecated operations, and the state of the embedded rate limiter. Package sqlite implements it.
 // The suite in storetest tests implementations.
 //
 // The interfaces are small, so that a consumer requires only what it uses:
@@ -19,6 +19,6 @@
 //     begun finishes first, so that its outcome is known.
 //   - Times are stored in microseconds and UTC; anything finer is cut off.
 //
-// Errors wrap [ErrNotFound], [ErrInvalid], [ErrExists], [ErrInactive] or
+// Errors wrap [ErrNotFound], [ErrInvalid], [ErrExists], [ErrInactive], [ErrMismatch] or
 // [ErrUnavailable], so that callers can branch. They contain no secrets.
 package store

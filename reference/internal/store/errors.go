@@ -16,6 +16,9 @@ var (
 	// ErrInactive: the key is revoked or has expired.
 	ErrInactive = errors.New("revoked or expired")
 
+	// ErrMismatch: the idempotency key was used for another request.
+	ErrMismatch = errors.New("used for another request")
+
 	// ErrUnavailable: the database is locked, full, unreadable or closed. A later
 	// call can succeed.
 	ErrUnavailable = errors.New("database unavailable")

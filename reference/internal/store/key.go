@@ -132,29 +132,34 @@ type KeyFinder interface {
 	KeyByDigest(ctx context.Context, d Digest) (Key, error)
 }
 
-// Keys stores the API keys.
+// Keys stores the API keys. The methods that change a key also store an [AuditEntry] with
+// the actor, both or neither. An actor that does not pass Validate is refused with
+// [ErrInvalid].
 type Keys interface {
 	KeyFinder
 
 	// CreateKey stores a key and gives it an ID. A key that does not pass
 	// Validate is refused with [ErrInvalid], a digest that is stored already with
 	// [ErrExists].
-	CreateKey(ctx context.Context, k NewKey) (Key, error)
+	CreateKey(ctx context.Context, k NewKey, by Actor) (Key, error)
 
 	// CreateFirstKey does the same if no key was ever stored, and returns [ErrExists]
 	// otherwise. Of several concurrent calls, one succeeds.
-	CreateFirstKey(ctx context.Context, k NewKey) (Key, error)
+	CreateFirstKey(ctx context.Context, k NewKey, by Actor) (Key, error)
+
+	// Key returns the key with this ID, active or not, or [ErrNotFound].
+	Key(ctx context.Context, id string) (Key, error)
 
 	// ListKeys returns all keys, active or not, in order of their creation and, within
 	// one instant, of their IDs.
 	ListKeys(ctx context.Context) ([]Key, error)
 
 	// RevokeKey revokes a key at an instant and returns it, or [ErrNotFound]. A key
-	// that is already revoked keeps its instant.
-	RevokeKey(ctx context.Context, id string, at time.Time) (Key, error)
+	// that is already revoked keeps its instant, and gets no audit entry.
+	RevokeKey(ctx context.Context, id string, at time.Time, by Actor) (Key, error)
 
 	// RotateKey stores the new key and shortens the life of the old one to
 	// [Rotation.OldExpires], both or neither. The errors are [ErrNotFound],
 	// [ErrInactive] for a key that is not active at r.At, and those of CreateKey.
-	RotateKey(ctx context.Context, id string, r Rotation) (Key, error)
+	RotateKey(ctx context.Context, id string, r Rotation, by Actor) (Key, error)
 }

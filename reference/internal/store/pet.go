@@ -81,6 +81,13 @@ type Pets interface {
 	// Validate is refused with [ErrInvalid].
 	CreatePet(ctx context.Context, p NewPet) (Pet, error)
 
+	// CreatePetOnce is CreatePet for a request that a client may send again. The pet and
+	// the key are stored together. Within [IdempotencyLifetime] the same key with the
+	// same fingerprint creates nothing and returns the first pet, with replayed true;
+	// with another fingerprint it is refused with [ErrMismatch]. Of several concurrent
+	// calls, one creates the pet, and the others wait for it.
+	CreatePetOnce(ctx context.Context, p NewPet, k IdempotencyKey) (pet Pet, replayed bool, err error)
+
 	// Pet returns one pet, or [ErrNotFound].
 	Pet(ctx context.Context, id int64) (Pet, error)
 

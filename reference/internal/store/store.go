@@ -10,6 +10,8 @@ import (
 type Store interface {
 	Pets
 	Keys
+	Audits
+	DailyUses
 	DeprecatedUses
 
 	// Ping returns an error if the database cannot be read.

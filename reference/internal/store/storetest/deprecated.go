@@ -13,6 +13,7 @@ import (
 
 var deprecatedTests = []test{
 	{"counts add up and the later time stays", testUseSums},
+	{"recent requests are counted by day", testUseRecent},
 	{"of several uses with one that is not valid none is counted", testUseInvalid},
 	{"counting at once loses nothing", testUseTogether},
 }
@@ -23,34 +24,68 @@ func use(operation, owner string, count int64, last time.Time) store.DeprecatedU
 
 func testUseSums(t *testing.T, db Opener[store.Store]) {
 	s := db.open(t)
-	checkUse(t, s)
+	checkUse(t, s, start)
 	later := start.Add(time.Hour)
-	for _, uses := range [][]store.DeprecatedUse{
-		{use("getPet", "ada", 2, later), use("getPet", "bob", 7, start)},
-		{},
-		{use("getPet", "ada", 3, start), use("getPet", "ada", 1, start)},
-		{use("getPet", "cid", 7, start), use("delPet", "bob", 1, start)},
-	} {
-		if err := s.AddDeprecatedUse(t.Context(), uses...); err != nil {
-			t.Fatalf("AddDeprecatedUse(%v) = %v", uses, err)
-		}
-	}
-	checkUse(t, s,
-		use("delPet", "bob", 1, kept(start)),
-		use("getPet", "bob", 7, kept(start)),
-		use("getPet", "cid", 7, kept(start)),
-		use("getPet", "ada", 6, kept(later)),
+	addUse(t, s, use("getPet", "ada", 2, later), use("getPet", "bob", 7, start))
+	addUse(t, s)
+	addUse(t, s, use("getPet", "ada", 3, start), use("getPet", "ada", 1, start))
+	addUse(t, s, use("getPet", "cid", 7, start), use("delPet", "bob", 1, start))
+	checkUse(t, s, start,
+		recent(use("delPet", "bob", 1, kept(start)), 1),
+		recent(use("getPet", "bob", 7, kept(start)), 7),
+		recent(use("getPet", "cid", 7, kept(start)), 7),
+		recent(use("getPet", "ada", 6, kept(later)), 6),
 	)
 }
 
-func checkUse(t *testing.T, s store.DeprecatedUses, want ...store.DeprecatedUse) {
+func testUseRecent(t *testing.T, db Opener[store.Store]) {
+	s := db.open(t)
+	yesterday, lastWeek := start.AddDate(0, 0, -1), start.AddDate(0, 0, -7)
+	addUse(t, s, use("getPet", "ada", 100, lastWeek), use("getPet", "bob", 50, lastWeek))
+	addUse(t, s, use("getPet", "ada", 10, yesterday), use("getPet", "ada", 1, start))
+	for _, tt := range []struct {
+		since    time.Time
+		ada, bob int64
+	}{
+		{start.AddDate(0, 0, 1), 0, 0},
+		{today.Add(24*time.Hour - 1), 1, 0},
+		{today, 1, 0},
+		{today.Add(-1), 11, 0},
+		{today.AddDate(0, 0, -7).Add(24*time.Hour - 1), 111, 50}, // in the time zone of start it is the next day
+		{time.Time{}, 111, 50},
+	} {
+		checkUse(t, s, tt.since,
+			recent(use("getPet", "ada", 111, kept(start)), tt.ada), recent(use("getPet", "bob", 50, kept(lastWeek)), tt.bob))
+	}
+
+	// What is removed is only when the requests were sent.
+	if err := s.PruneDailyUse(t.Context(), yesterday); err != nil {
+		t.Fatalf("PruneDailyUse = %v", err)
+	}
+	checkUse(t, s, time.Time{},
+		recent(use("getPet", "ada", 111, kept(start)), 11), recent(use("getPet", "bob", 50, kept(lastWeek)), 0))
+}
+
+func recent(u store.DeprecatedUse, n int64) store.DeprecatedUse {
+	u.Recent = n
+	return u
+}
+
+func addUse(t *testing.T, s store.DeprecatedUses, uses ...store.DeprecatedUse) {
 	t.Helper()
-	got, err := s.ListDeprecatedUse(t.Context())
+	if err := s.AddDeprecatedUse(t.Context(), uses...); err != nil {
+		t.Fatalf("AddDeprecatedUse(%v) = %v", uses, err)
+	}
+}
+
+func checkUse(t *testing.T, s store.DeprecatedUses, since time.Time, want ...store.DeprecatedUse) {
+	t.Helper()
+	got, err := s.ListDeprecatedUse(t.Context(), since)
 	if err != nil {
 		t.Fatalf("ListDeprecatedUse = %v", err)
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("ListDeprecatedUse (-want +got):\n%s", diff)
+		t.Errorf("ListDeprecatedUse since %v (-want +got):\n%s", since, diff)
 	}
 }
 
@@ -68,7 +103,7 @@ func testUseInvalid(t *testing.T, db Opener[store.Store]) {
 			t.Errorf("%s: AddDeprecatedUse = %v, want an error that wraps ErrInvalid", name, err)
 		}
 	}
-	checkUse(t, s)
+	checkUse(t, s, start)
 }
 
 func testUseTogether(t *testing.T, db Opener[store.Store]) {
@@ -80,5 +115,5 @@ func testUseTogether(t *testing.T, db Opener[store.Store]) {
 			}
 		}
 	})
-	checkUse(t, handles[0], use("getPet", "ada", 32, kept(start)))
+	checkUse(t, handles[0], start, recent(use("getPet", "ada", 32, kept(start)), 32))
 }

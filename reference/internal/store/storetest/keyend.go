@@ -15,7 +15,7 @@ func testKeyRevoke(t *testing.T, db Opener[store.Store]) {
 	want, other := createKey(t, s, newKey(1)), createKey(t, s, newKey(2))
 	want.Revoked = kept(start.Add(time.Minute))
 	for _, at := range []time.Time{start.Add(time.Minute), start.Add(time.Hour), start} {
-		got, err := s.RevokeKey(t.Context(), want.ID, at)
+		got, err := s.RevokeKey(t.Context(), want.ID, at, ada)
 		if err != nil {
 			t.Fatalf("RevokeKey = %v", err)
 		}
@@ -29,7 +29,7 @@ func testKeyRevoke(t *testing.T, db Opener[store.Store]) {
 	if diff := cmp.Diff(other, find(t, s, other.Digest)); diff != "" {
 		t.Errorf("RevokeKey changed another key (-want +got):\n%s", diff)
 	}
-	if _, err := s.RevokeKey(t.Context(), other.ID, time.Time{}); !errors.Is(err, store.ErrInvalid) {
+	if _, err := s.RevokeKey(t.Context(), other.ID, time.Time{}, ada); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("RevokeKey at no time = %v, want an error that wraps ErrInvalid", err)
 	}
 }
@@ -60,7 +60,7 @@ func testKeyRotate(t *testing.T, db Opener[store.Store]) {
 		r := rotation(newDigest, tt.overlap)
 		r.Expires = at.Add(24 * time.Hour)
 
-		fresh, err := s.RotateKey(t.Context(), old.ID, r)
+		fresh, err := s.RotateKey(t.Context(), old.ID, r, ada)
 		if err != nil {
 			t.Fatalf("%s: RotateKey = %v", tt.name, err)
 		}
@@ -88,12 +88,12 @@ func testKeyRotateInactive(t *testing.T, db Opener[store.Store]) {
 	k := newKey(1)
 	k.Expires = rotation(0, 0).At
 	expired, revoked := createKey(t, s, k), createKey(t, s, newKey(2))
-	revoked, err := s.RevokeKey(t.Context(), revoked.ID, start)
+	revoked, err := s.RevokeKey(t.Context(), revoked.ID, start, ada)
 	if err != nil {
 		t.Fatalf("RevokeKey = %v", err)
 	}
 	for _, key := range []store.Key{expired, revoked} {
-		if fresh, err := s.RotateKey(t.Context(), key.ID, rotation(3, time.Hour)); !errors.Is(err, store.ErrInactive) {
+		if fresh, err := s.RotateKey(t.Context(), key.ID, rotation(3, time.Hour), ada); !errors.Is(err, store.ErrInactive) {
 			t.Errorf("RotateKey of %+v = %+v, %v, want an error that wraps ErrInactive", key, fresh, err)
 		}
 		if diff := cmp.Diff(key, find(t, s, key.Digest)); diff != "" {
@@ -117,7 +117,7 @@ func testKeyRotateFails(t *testing.T, db Opener[store.Store]) {
 		"no digest":             {rotation(0, 0), store.ErrInvalid},
 		"no time":               {store.Rotation{Digest: digest(3), LastFour: "wxyz"}, store.ErrInvalid},
 	} {
-		if fresh, err := s.RotateKey(t.Context(), old.ID, tt.rotation); !errors.Is(err, tt.want) {
+		if fresh, err := s.RotateKey(t.Context(), old.ID, tt.rotation, ada); !errors.Is(err, tt.want) {
 			t.Errorf("%s: RotateKey = %+v, %v, want an error that wraps %v", name, fresh, err, tt.want)
 		}
 	}

@@ -34,6 +34,9 @@ func digest(n uint64) (d store.Digest) {
 	return d
 }
 
+// ada is who changes keys.
+var ada = store.Actor{Name: "cli:ada@host", From: "192.0.2.1"}
+
 func newKey(n uint64) store.NewKey {
 	return store.NewKey{
 		Digest: digest(n), LastFour: "abcd", Name: "laptop", Owner: "ada", Plan: "free", Created: start,
@@ -42,7 +45,7 @@ func newKey(n uint64) store.NewKey {
 
 func createKey(t *testing.T, s store.Keys, k store.NewKey) store.Key {
 	t.Helper()
-	key, err := s.CreateKey(t.Context(), k)
+	key, err := s.CreateKey(t.Context(), k, ada)
 	if err != nil {
 		t.Fatalf("CreateKey(%+v) = %v", k, err)
 	}
@@ -85,6 +88,11 @@ func testKeyValues(t *testing.T, db Opener[store.Store]) {
 		if diff := cmp.Diff(want, find(t, s, k.Digest)); diff != "" {
 			t.Errorf("KeyByDigest returned another key (-want +got):\n%s", diff)
 		}
+		if got, err := s.Key(t.Context(), made.ID); err != nil {
+			t.Errorf("Key(%q) = %v", made.ID, err)
+		} else if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("Key returned another key (-want +got):\n%s", diff)
+		}
 	}
 }
 
@@ -103,10 +111,10 @@ func testKeyInvalid(t *testing.T, db Opener[store.Store]) {
 	} {
 		k := newKey(1)
 		breakIt(&k)
-		if key, err := s.CreateKey(t.Context(), k); !errors.Is(err, store.ErrInvalid) {
+		if key, err := s.CreateKey(t.Context(), k, ada); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: CreateKey = %+v, %v, want an error that wraps ErrInvalid", name, key, err)
 		}
-		if key, err := s.CreateFirstKey(t.Context(), k); !errors.Is(err, store.ErrInvalid) {
+		if key, err := s.CreateFirstKey(t.Context(), k, ada); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: CreateFirstKey = %+v, %v, want an error that wraps ErrInvalid", name, key, err)
 		}
 	}
@@ -118,7 +126,7 @@ func testKeyDuplicate(t *testing.T, db Opener[store.Store]) {
 	want := createKey(t, s, newKey(1))
 	again := newKey(1)
 	again.Owner = "eve"
-	if key, err := s.CreateKey(t.Context(), again); !errors.Is(err, store.ErrExists) {
+	if key, err := s.CreateKey(t.Context(), again, ada); !errors.Is(err, store.ErrExists) {
 		t.Errorf("CreateKey with a stored digest = %+v, %v, want an error that wraps ErrExists", key, err)
 	}
 	checkKeys(t, s, want)
@@ -131,10 +139,13 @@ func testKeyNotFound(t *testing.T, db Opener[store.Store]) {
 		t.Errorf("KeyByDigest of an unknown digest = %+v, %v, want an error that wraps ErrNotFound", key, err)
 	}
 	for _, id := range []string{"", "key_", want.ID + "x", strings.ToUpper(want.ID), "%"} {
-		if key, err := s.RevokeKey(t.Context(), id, start); !errors.Is(err, store.ErrNotFound) {
+		if key, err := s.Key(t.Context(), id); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("Key(%q) = %+v, %v, want an error that wraps ErrNotFound", id, key, err)
+		}
+		if key, err := s.RevokeKey(t.Context(), id, start, ada); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("RevokeKey(%q) = %+v, %v, want an error that wraps ErrNotFound", id, key, err)
 		}
-		if key, err := s.RotateKey(t.Context(), id, rotation(2, 0)); !errors.Is(err, store.ErrNotFound) {
+		if key, err := s.RotateKey(t.Context(), id, rotation(2, 0), ada); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("RotateKey(%q) = %+v, %v, want an error that wraps ErrNotFound", id, key, err)
 		}
 	}
@@ -150,7 +161,7 @@ func testKeyList(t *testing.T, db Opener[store.Store]) {
 	late, early := newKey(1), newKey(2)
 	late.Created = start.Add(time.Second)
 	second, first := createKey(t, s, late), createKey(t, s, early)
-	if first, err = s.RevokeKey(t.Context(), first.ID, start); err != nil {
+	if first, err = s.RevokeKey(t.Context(), first.ID, start, ada); err != nil {
 		t.Fatalf("RevokeKey = %v", err)
 	}
 	checkKeys(t, s, first, second)
@@ -172,7 +183,7 @@ func testFirstKeyTogether(t *testing.T, db Opener[store.Store]) {
 	handles := []store.Store{db.open(t), db.open(t)}
 	var created atomic.Int32
 	together(8, func(i int) {
-		_, err := handles[i%2].CreateFirstKey(t.Context(), newKey(uint64(i+1)))
+		_, err := handles[i%2].CreateFirstKey(t.Context(), newKey(uint64(i+1)), ada)
 		switch {
 		case err == nil:
 			created.Add(1)
@@ -191,14 +202,14 @@ func testFirstKeyTogether(t *testing.T, db Opener[store.Store]) {
 
 func testFirstKeyRevoked(t *testing.T, db Opener[store.Store]) {
 	s := db.open(t)
-	key, err := s.CreateFirstKey(t.Context(), newKey(1))
+	key, err := s.CreateFirstKey(t.Context(), newKey(1), ada)
 	if err != nil {
 		t.Fatalf("CreateFirstKey = %v", err)
 	}
-	if key, err = s.RevokeKey(t.Context(), key.ID, start); err != nil {
+	if key, err = s.RevokeKey(t.Context(), key.ID, start, ada); err != nil {
 		t.Fatalf("RevokeKey = %v", err)
 	}
-	if _, err := s.CreateFirstKey(t.Context(), newKey(2)); !errors.Is(err, store.ErrExists) {
+	if _, err := s.CreateFirstKey(t.Context(), newKey(2), ada); !errors.Is(err, store.ErrExists) {
 		t.Errorf("CreateFirstKey beside a revoked key = %v, want an error that wraps ErrExists", err)
 	}
 	checkKeys(t, s, key)
@@ -210,13 +221,13 @@ func testKeyOtherHandle(t *testing.T, db Opener[store.Store]) {
 	if got := find(t, server, key.Digest); !got.Active(start) {
 		t.Errorf("a new key is not active: %+v", got)
 	}
-	if _, err := command.RotateKey(t.Context(), key.ID, rotation(2, time.Hour)); err != nil {
+	if _, err := command.RotateKey(t.Context(), key.ID, rotation(2, time.Hour), ada); err != nil {
 		t.Fatalf("RotateKey = %v", err)
 	}
 	if got := find(t, server, key.Digest); got.Expires.IsZero() {
 		t.Errorf("the other handle does not see the rotation: %+v", got)
 	}
-	if _, err := command.RevokeKey(t.Context(), key.ID, start); err != nil {
+	if _, err := command.RevokeKey(t.Context(), key.ID, start, ada); err != nil {
 		t.Fatalf("RevokeKey = %v", err)
 	}
 	if got := find(t, server, key.Digest); got.Active(start) {

@@ -49,7 +49,10 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener[store.Store]) {
 		tests []test
 	}{
 		{"Pets", petTests},
+		{"Pets once", onceTests},
 		{"Keys", keyTests},
+		{"Audits", auditTests},
+		{"DailyUses", dailyTests},
 		{"DeprecatedUses", deprecatedTests},
 		{"Store", storeTests},
 	} {
@@ -86,16 +89,23 @@ var storeTests = []test{
 func calls(ctx context.Context, s store.Store) map[string]error {
 	errs := map[string]error{}
 	_, errs["CreatePet"] = s.CreatePet(ctx, store.NewPet{Name: "Rex"})
+	_, _, errs["CreatePetOnce"] = s.CreatePetOnce(ctx, store.NewPet{Name: "Rex"}, onceKey("o", "k", 1, start))
 	_, errs["Pet"] = s.Pet(ctx, 1)
 	_, _, errs["ListPets"] = s.ListPets(ctx, store.ListQuery{Limit: 1})
-	_, errs["CreateKey"] = s.CreateKey(ctx, newKey(1))
-	_, errs["CreateFirstKey"] = s.CreateFirstKey(ctx, newKey(2))
+	_, errs["CreateKey"] = s.CreateKey(ctx, newKey(1), ada)
+	_, errs["CreateFirstKey"] = s.CreateFirstKey(ctx, newKey(2), ada)
 	_, errs["KeyByDigest"] = s.KeyByDigest(ctx, digest(1))
+	_, errs["Key"] = s.Key(ctx, "key_1")
 	_, errs["ListKeys"] = s.ListKeys(ctx)
-	_, errs["RevokeKey"] = s.RevokeKey(ctx, "key_1", start)
-	_, errs["RotateKey"] = s.RotateKey(ctx, "key_1", store.Rotation{Digest: digest(3), LastFour: "wxyz", At: start})
+	_, errs["RevokeKey"] = s.RevokeKey(ctx, "key_1", start, ada)
+	_, errs["RotateKey"] = s.RotateKey(ctx, "key_1", store.Rotation{Digest: digest(3), LastFour: "wxyz", At: start}, ada)
 	errs["AddDeprecatedUse"] = s.AddDeprecatedUse(ctx, store.DeprecatedUse{Operation: "getPet", Owner: "o", Count: 1, Last: start})
-	_, errs["ListDeprecatedUse"] = s.ListDeprecatedUse(ctx)
+	_, errs["ListDeprecatedUse"] = s.ListDeprecatedUse(ctx, start)
+	errs["AddDailyUse"] = s.AddDailyUse(ctx, store.DailyUse{Owner: "o", Day: today, Allowed: 1})
+	_, errs["ListDailyUse"] = s.ListDailyUse(ctx, "o", start)
+	errs["PruneDailyUse"] = s.PruneDailyUse(ctx, start)
+	errs["AddAudit"] = s.AddAudit(ctx, entry("ban.lift", "owner:o", start))
+	_, errs["ListAudit"] = s.ListAudit(ctx, store.AuditQuery{Limit: 1})
 	errs["Ping"] = s.Ping(ctx)
 	return errs
 }
@@ -127,11 +137,17 @@ func testCanceled(t *testing.T, db Opener[store.Store]) {
 	if keys, err := s.ListKeys(t.Context()); err != nil || len(keys) > 0 {
 		t.Errorf("calls with a canceled context stored keys %v (%v)", keys, err)
 	}
+	if entries := audit(t, s, store.AuditQuery{Limit: 10}); len(entries) > 0 {
+		t.Errorf("calls with a canceled context stored audit entries %v", entries)
+	}
 }
 
 // start is the instant at which the tests take place. It is not in UTC and finer
 // than a microsecond, so that both show.
 var start = time.Date(2026, time.May, 4, 12, 30, 15, 123_456_789, time.FixedZone("CEST", 2*60*60))
+
+// today is the UTC day of start.
+var today = time.Date(2026, time.May, 4, 0, 0, 0, 0, time.UTC)
 
 // kept is t as a store gives it back.
 func kept(t time.Time) time.Time { return t.Truncate(time.Microsecond).UTC() }

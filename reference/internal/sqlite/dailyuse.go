@@ -1,0 +1,114 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+const (
+	addDayText = `INSERT INTO daily_use (day, owner, allowed, denied) VALUES (?, ?, ?, ?)
+		ON CONFLICT (day, owner) DO UPDATE SET
+			allowed = allowed + excluded.allowed,
+			denied = denied + excluded.denied`
+
+	// One look-up for each day that there is, rather than a scan of all owners.
+	listDaysText = `WITH RECURSIVE days (day) AS (
+			SELECT min(day) FROM daily_use WHERE day >= ?
+			UNION ALL
+			SELECT (SELECT min(day) FROM daily_use WHERE day > days.day) FROM days WHERE day IS NOT NULL
+		)
+		SELECT day, allowed, denied FROM days JOIN daily_use USING (day) WHERE owner = ? ORDER BY day`
+
+	pruneDaysText = `DELETE FROM daily_use WHERE (day, owner) IN
+		(SELECT day, owner FROM daily_use WHERE day < ? LIMIT ?)`
+	pruneUseText = `DELETE FROM deprecated_use_by_day WHERE (day, operation, owner) IN
+		(SELECT day, operation, owner FROM deprecated_use_by_day WHERE day < ? LIMIT ?)`
+)
+
+// pruneDaysStep is how many rows one write removes. Pets wait for the same writer, so
+// a write must be short.
+const pruneDaysStep = 2000
+
+// AddDailyUse adds to the counts. See [store.DailyUses].
+func (s *Store) AddDailyUse(ctx context.Context, uses ...store.DailyUse) error {
+	for _, u := range uses {
+		if err := u.Validate(); err != nil {
+			return err
+		}
+	}
+	if len(uses) == 0 {
+		return nil
+	}
+	err := s.writer.write(ctx, func(ctx context.Context) error {
+		for _, u := range uses {
+			if _, err := s.addDay.ExecContext(ctx, dayNumber(u.Day), u.Owner, u.Allowed, u.Denied); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return s.wrap("count daily use", err)
+	}
+	return nil
+}
+
+// ListDailyUse returns the days of an owner. See [store.DailyUses].
+func (s *Store) ListDailyUse(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error) {
+	rows, err := s.listDays.QueryContext(ctx, dayNumber(since), owner)
+	if err != nil {
+		return nil, s.wrap("list daily use", err)
+	}
+	defer rows.Close()
+
+	uses := []store.DailyUse{}
+	for rows.Next() {
+		u := store.DailyUse{Owner: owner}
+		var day int64
+		if err := rows.Scan(&day, &u.Allowed, &u.Denied); err != nil {
+			return nil, s.wrap("list daily use", err)
+		}
+		u.Day = time.Unix(day*secondsPerDay, 0).UTC()
+		uses = append(uses, u)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.wrap("list daily use", err)
+	}
+	return uses, nil
+}
+
+// PruneDailyUse removes old counts. See [store.DailyUses].
+func (s *Store) PruneDailyUse(ctx context.Context, before time.Time) error {
+	for _, stmt := range []*sql.Stmt{s.pruneDays, s.pruneUse} {
+		if err := s.pruneStepwise(ctx, stmt, dayNumber(before)); err != nil {
+			return s.wrap("prune daily use", err)
+		}
+	}
+	return nil
+}
+
+// pruneStepwise removes some rows in each write until there are none left.
+func (s *Store) pruneStepwise(ctx context.Context, stmt *sql.Stmt, day int64) error {
+	for {
+		var removed int64
+		err := s.writer.write(ctx, func(ctx context.Context) error {
+			result, err := stmt.ExecContext(ctx, day, pruneDaysStep)
+			if err != nil {
+				return err
+			}
+			removed, err = result.RowsAffected()
+			return err
+		})
+		if err != nil || removed < pruneDaysStep {
+			return err
+		}
+	}
+}
+
+const secondsPerDay = 24 * 60 * 60
+
+// dayNumber returns the number of the UTC day that t is in, counted from 1970-01-01.
+func dayNumber(t time.Time) int64 { return store.Day(t).Unix() / secondsPerDay }

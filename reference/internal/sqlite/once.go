@@ -1,0 +1,60 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+const (
+	firstPetText = `SELECT fingerprint, p.id, p.name, p.category_id, p.status
+		FROM idempotency_keys AS k JOIN pets AS p ON p.id = k.pet
+		WHERE k.owner = ? AND k.key = ? AND k.at > ?`
+	insertOnceText = `INSERT OR REPLACE INTO idempotency_keys (owner, key, fingerprint, pet, at) VALUES (?, ?, ?, ?, ?)`
+
+	// Each new key removes a few expired ones, which is more than one for each, so that
+	// there are never many.
+	pruneOnceText = `DELETE FROM idempotency_keys WHERE (owner, key) IN
+		(SELECT owner, key FROM idempotency_keys WHERE at <= ? ORDER BY at LIMIT 4)`
+)
+
+// CreatePetOnce stores a pet and the key of its request. See [store.Pets].
+func (s *Store) CreatePetOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey) (pet store.Pet, replayed bool, err error) {
+	if err := errors.Join(p.Validate(), k.Validate()); err != nil {
+		return store.Pet{}, false, err
+	}
+	err = s.writer.write(ctx, func(ctx context.Context) (err error) {
+		pet, replayed, err = s.petOnce(ctx, p, k)
+		return err
+	})
+	if err != nil {
+		return store.Pet{}, false, s.wrap("create pet", err)
+	}
+	return pet, replayed, nil
+}
+
+// petOnce is called by the writer.
+func (s *Store) petOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey) (pet store.Pet, replayed bool, err error) {
+	expired := k.At.Add(-store.IdempotencyLifetime).UnixMicro()
+	var fingerprint []byte
+	err = s.firstPet.QueryRowContext(ctx, k.Owner, k.Key, expired).
+		Scan(&fingerprint, &pet.ID, &pet.Name, &pet.CategoryID, &pet.Status)
+	switch {
+	case err == nil && string(fingerprint) != string(k.Fingerprint[:]):
+		return store.Pet{}, false, store.ErrMismatch
+	case err == nil:
+		return pet, true, nil
+	case !errors.Is(err, sql.ErrNoRows):
+		return store.Pet{}, false, err
+	}
+	if pet, err = s.addPet(ctx, p); err != nil {
+		return store.Pet{}, false, err
+	}
+	if _, err := s.insertOnce.ExecContext(ctx, k.Owner, k.Key, k.Fingerprint[:], pet.ID, k.At.UnixMicro()); err != nil {
+		return store.Pet{}, false, err
+	}
+	_, err = s.pruneOnce.ExecContext(ctx, expired)
+	return pet, false, err
+}
