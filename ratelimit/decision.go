@@ -35,8 +35,16 @@ type State struct {
 // nothing but the Plan.
 type Decision struct {
 	Outcome Outcome
-	Plan    *Plan
-	Cost    int64
+	// Struck says that this denial was a strike; see [Penalty]. It is false for
+	// requests within the grace and during a ban, and always false in shadow mode and
+	// for an engine that counts no strikes.
+	Struck bool
+	// BanStarted says that this denial was one strike too many and started a ban. Struck
+	// is then true, and the Outcome is Banned. Of the decisions during one ban only the
+	// first has it, and none if the ban was made by hand.
+	BanStarted bool
+	Plan       *Plan
+	Cost       int64
 	// Time is the engine's clock when it decided, in Unix nanoseconds.
 	Time int64
 	// States holds a State for each of the plan's quotas, in their order; what

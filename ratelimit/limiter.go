@@ -59,7 +59,7 @@ var (
 type Peeker interface {
 	// Peek returns the outcome that a request of one unit would have, with
 	// Remaining and StrikesLeft as they are before it. It charges nothing and is not
-	// a strike. If the request would start a ban, Peek returns Limited with
+	// a strike: Struck and BanStarted are false. If the request would start a ban, Peek returns Limited with
 	// StrikesLeft 0, and Take would return Banned.
 	Peek(ctx context.Context, subject string, plan *Plan) (Decision, error)
 }

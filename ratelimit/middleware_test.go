@@ -319,7 +319,14 @@ func TestShadowIsHarmless(t *testing.T) {
 	p := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
 	caller := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", p, ratelimit.PerMinute(1))}
 	l := engine(t, &at)
-	h := handler(t, l, caller, ratelimit.Options{Shadow: true}, ok)
+	h := handler(t, l, caller, ratelimit.Options{
+		Shadow: true,
+		Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
+			if d.Struck || d.BanStarted {
+				t.Errorf("in shadow mode: Struck %v and BanStarted %v, want neither", d.Struck, d.BanStarted)
+			}
+		},
+	}, ok)
 	for range 20 {
 		expect(t, get(h), 200, "", "0")
 	}

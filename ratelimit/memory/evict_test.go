@@ -170,8 +170,8 @@ func TestNoPlaceForARecord(t *testing.T) {
 	}, ratelimit.PerMinute(1))
 	take(t, l, "a", plan)
 	for i := range uint64(5) {
-		if d := take(t, l, "a", plan); d.Outcome != ratelimit.Limited {
-			t.Errorf("request %d over the limit: %v, want limited, since no strike can be kept", i, d.Outcome)
+		if d := take(t, l, "a", plan); d.Outcome != ratelimit.Limited || d.Struck {
+			t.Errorf("request %d over the limit: %v with Struck %v, want limited without, since no strike can be kept", i, d.Outcome, d.Struck)
 		}
 		if s := l.Stats(); s.Refused != i+1 {
 			t.Errorf("%d strikes found no place, and %d are counted", i+1, s.Refused)

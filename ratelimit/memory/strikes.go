@@ -134,25 +134,26 @@ func (r *record) withinGrace(now, start int64, grace time.Duration) bool {
 }
 
 // strike enters a request that was limited now into the record, in a window
-// that began at start, in Unix seconds. It reports whether that starts a ban.
-func (r *record) strike(p ratelimit.Penalty, now, start int64) (banned bool) {
+// that began at start, in Unix seconds. It reports whether the request is a strike,
+// and whether that starts a ban.
+func (r *record) strike(p ratelimit.Penalty, now, start int64) (struck, banned bool) {
 	ms := now / int64(time.Millisecond)
 	if r.first < start*1000 || r.first > ms {
 		r.first = ms
 	}
 	if r.withinGrace(now, start, p.Grace) {
-		return false
+		return false, false
 	}
 	r.strikes, r.since = p.Strike(r.strikes, r.since, fixedwindow.Seconds(now))
 	r.length = 0
 	if r.strikes <= p.Strikes {
-		return false
+		return true, false
 	}
 	level := p.Level(r.level, time.Duration(now-r.until*int64(time.Second)))
 	r.level = level
 	r.ban(p.BanLength(level), now)
 	r.expires = max(r.expires, r.until+int64(level)*int64(p.Forgive/time.Second))
-	return true
+	return true, true
 }
 
 // ban starts a ban and ends any other.

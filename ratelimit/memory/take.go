@@ -204,8 +204,10 @@ func (l *Limiter) decide(h uint64, name string, d *ratelimit.Decision) error {
 	}
 	if r != before || hasRecord && r.empty() {
 		// Without room the record is not kept, which makeRoom has counted. The
-		// decision stands.
-		_ = s.putRecord(r, 0)
+		// decision stands, but is no strike.
+		if s.putRecord(r, 0) != nil {
+			d.Struck = false
+		}
 	}
 	if s.found {
 		s.write(0)
@@ -221,7 +223,8 @@ func (s *subject) strike(r *record, name string, d *ratelimit.Decision) {
 		return
 	}
 	r.expires = max(r.expires, s.account.lastEnd())
-	if r.strike(penalty, d.Time, windowStart(d)) {
+	d.Struck, d.BanStarted = r.strike(penalty, d.Time, windowStart(d))
+	if d.BanStarted {
 		d.Outcome, d.BanEnds = ratelimit.Banned, r.until
 		s.keepName(name)
 	}

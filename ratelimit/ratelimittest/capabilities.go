@@ -30,7 +30,9 @@ func testPeek(e *engineTest) {
 	e.want("a peek charges nothing", peek(), allowed, 1)
 	e.take(p)
 	for range 20 {
-		e.want("a peek at a used up quota is no strike", peek(), limited, 0)
+		d := peek()
+		e.want("a peek at a used up quota is no strike", d, limited, 0)
+		e.wantStruck("a peek at a used up quota", d, false, false)
 	}
 	if e.gaps.NoPenalty {
 		return
@@ -51,8 +53,11 @@ func testPeek(e *engineTest) {
 	if d.StrikesLeft != 0 {
 		e.Errorf("before the ban a peek sees %d strikes left, want 0", d.StrikesLeft)
 	}
+	e.wantStruck("a peek before the ban", d, false, false)
 	e.want("the request that a peek foretold with no strikes left", e.take(p), banned, 0)
-	e.want("a peek sees a ban in force", peek(), banned, 0)
+	d = peek()
+	e.want("a peek sees a ban in force", d, banned, 0)
+	e.wantStruck("a peek during the ban", d, false, false)
 }
 
 func testReset(e *engineTest) {

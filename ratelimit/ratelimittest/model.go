@@ -72,11 +72,13 @@ func (m *Model) Take(_ context.Context, name string, plan *ratelimit.Plan, cost 
 		d, _ = s.preview(now, plan, cost)
 		d.Outcome = ratelimit.Allowed
 	default:
-		if s.strike(now, plan, d) {
+		struck, banned := s.strike(now, plan, d)
+		if banned {
 			d, _ = s.preview(now, plan, cost)
 		} else {
 			d.StrikesLeft = s.strikesLeft(now, plan)
 		}
+		d.Struck, d.BanStarted = struck, banned
 	}
 	d.Settle()
 	return d, nil

@@ -58,11 +58,12 @@ func (r *record) decay(now time.Time, length time.Duration) {
 	}
 }
 
-// strike counts a limited request and reports whether it started a ban.
-func (s *subject) strike(now time.Time, plan *ratelimit.Plan, d ratelimit.Decision) bool {
+// strike counts a limited request. It reports whether the request was a strike, and
+// whether it started a ban.
+func (s *subject) strike(now time.Time, plan *ratelimit.Plan, d ratelimit.Decision) (struck, banned bool) {
 	p := plan.Penalty()
 	if p.Strikes == 0 {
-		return false
+		return false, false
 	}
 	for _, w := range s.windows {
 		s.expires = laterOf(s.expires, w.end)
@@ -75,7 +76,7 @@ func (s *subject) strike(now time.Time, plan *ratelimit.Plan, d ratelimit.Decisi
 		s.first = ms
 	}
 	if !s.first.Before(start) && ms.Sub(s.first) < p.Grace {
-		return false
+		return false, false
 	}
 	s.decay(now, p.Decay)
 	if s.strikes == 0 {
@@ -84,12 +85,12 @@ func (s *subject) strike(now time.Time, plan *ratelimit.Plan, d ratelimit.Decisi
 	s.strikes++
 	s.length = 0
 	if s.strikes <= p.Strikes {
-		return false
+		return true, false
 	}
 	s.level = p.Level(s.level, now.Sub(s.until))
 	s.startBan(now, p.BanLength(s.level))
 	s.expires = laterOf(s.expires, s.until.Add(time.Duration(s.level)*p.Forgive))
-	return true
+	return true, true
 }
 
 func (s *subject) startBan(now time.Time, length time.Duration) {

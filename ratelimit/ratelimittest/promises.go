@@ -79,6 +79,10 @@ var promises = []promise{
 		text: "a client that collects more strikes than the penalty allows is banned, for the length of the ban exactly",
 	},
 	{
+		name: "says which requests are strikes", test: testStruck, needsClock: true, excluded: noPenalty,
+		text: "a decision says whether its request was a strike, and whether it started a ban",
+	},
+	{
 		name: "lengthens no ban when the clock steps back", test: testBanClockBack, needsClock: true, excluded: noPenalty,
 		text: "a clock that steps back makes no ban longer",
 	},

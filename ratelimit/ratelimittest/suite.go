@@ -137,6 +137,12 @@ func (e *engineTest) check(d *ratelimit.Decision) {
 	if (d.Outcome == ratelimit.Banned) != (d.BanEnds > 0) {
 		e.Errorf("BanEnds must be set during a ban and only then, got %d for a request that is %v", d.BanEnds, d.Outcome)
 	}
+	if d.BanStarted && (d.Outcome != ratelimit.Banned || !d.Struck) {
+		e.Errorf("BanStarted must be set only for a strike that is banned, got it for a request that is %v with Struck %v", d.Outcome, d.Struck)
+	}
+	if d.Struck && (d.Allowed() || d.Plan.Strikes() == 0 || e.gaps.NoPenalty) {
+		e.Errorf("Struck must be set only for a denial under a plan with strikes, got it for a request that is %v under %v", d.Outcome, d.Plan)
+	}
 	if d.Reset() < d.BanEnds {
 		e.Errorf("Reset must not be before the end of the ban at %d, got %d", d.BanEnds, d.Reset())
 	}

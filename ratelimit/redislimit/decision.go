@@ -23,15 +23,21 @@ func (a *answer) decision(plan *ratelimit.Plan, cost int64, place int32) (d rate
 	case place < a.granted+a.limited:
 		d.Outcome = ratelimit.Limited
 		strikes, since := v.strikes, v.since // after the last of the limited requests
-		if a.granted+a.limited < a.requests {
+		if a.letter == banStarted {
 			strikes, since = penalty.Strikes, fixedwindow.Seconds(a.time) // before the ban cleared them
 		}
-		if a.letter == denied {
+		if a.letter != spared {
+			d.Struck = true
 			strikes -= int(a.granted + a.limited - 1 - place)
 		}
 		d.StrikesLeft = penalty.StrikesLeft(strikes, since, fixedwindow.Seconds(a.time))
+	case a.letter == banDeferred:
+		d.Outcome = ratelimit.Limited
+		d.StrikesLeft = 0
 	default:
 		d.Outcome = ratelimit.Banned
+		d.BanStarted = a.letter == banStarted && place == a.granted+a.limited
+		d.Struck = d.BanStarted
 		d.StrikesLeft = 0
 		d.BanEnds = v.banEnds(a.time)
 		if d.BanEnds == 0 {

@@ -27,9 +27,13 @@
 -- The reply is the server's time, seconds and microseconds in decimal with a
 -- space after each, and for each subject a letter and what comes with it:
 --   a  done; of a take: every request was granted           then a value
---   d  granted 2, limited 2, the others were banned         then a value
---   g  the same, and the limited requests were no strikes,  then a value
---      or a ban is due that cannot start
+--   d  granted 2, limited 2, the others were banned; the    then a value
+--      limited ones were strikes
+--   g  the same, and the limited ones were no strikes       then a value
+--   b  the same as d, and the first of those that were      then a value
+--      banned started the ban: there is one
+--   h  granted 2, limited 2, which were strikes; the others then a value
+--      were limited too, as the ban is due that cannot start
 --   i  nothing was done: it would start a ban, and the index was not given
 --   e  nothing was done: the key holds a value of something else
 -- where a value is its length 1, and the subject's value as it is now; of an
@@ -486,12 +490,12 @@ local function punish()
 end
 
 -- strike enters requests that are limited at this instant into the record. It
--- returns how many were limited before a ban began, and whether they were no
--- strikes; or nil if a ban would begin and the index was not given.
+-- returns the letter of the answer and, unless that is i, how many were limited
+-- before a ban began or was due.
 local function strike(requests)
   local allowance, grace = byte(arg, rest) * 256 + byte(arg, rest + 1), number(arg, rest + 2)
   local decay = number(arg, rest + 6)
-  if allowance == 0 then return requests, true end
+  if allowance == 0 then return 'g', requests end
   for i = 1, n do expires = max(expires, ends[i]) end
   local start, last = 0, 0
   for q = 1, quotas do
@@ -500,19 +504,18 @@ local function strike(requests)
   end
   local ms = now * 1000 + floor(micros / 1000)
   if first < start * 1000 or first > ms then first = ms end
-  if first >= start * 1000 and ms - first < grace then return requests, true end
+  if first >= start * 1000 and ms - first < grace then return 'g', requests end
   since = min(since, now) -- the clock may have stepped back
   local forgotten = floor((now - since) / decay)
   strikes, since = strikes - forgotten, since + forgotten * decay
   if strikes <= 0 then strikes, since = 0, now end
   local limited = min(max(allowance - strikes, 0), requests)
   strikes, length = strikes + limited, 0
-  if limited < requests then
-    if not name then return nil end
-    if name == '' then return requests, true end
-    punish()
-  end
-  return limited, false
+  if limited == requests then return 'd', limited end
+  if not name then return 'i' end
+  if name == '' then return 'h', limited end
+  punish()
+  return 'b', limited
 end
 
 -- store writes the windows and the record, if they have changed. Windows in which
@@ -565,9 +568,9 @@ function operations.t(key, v, requests)
     strikes, length = 0, 0
   end
   if granted == requests then return answer('a', store(key, v)) end
-  local limited, spared = strike(requests - granted)
-  if not limited then return 'i' end
-  return answer((spared and 'g' or 'd') .. two(granted) .. two(limited), store(key, v))
+  local letter, limited = strike(requests - granted)
+  if letter == 'i' then return 'i' end
+  return answer(letter .. two(granted) .. two(limited), store(key, v))
 end
 
 function operations.p(key, v)

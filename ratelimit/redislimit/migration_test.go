@@ -152,20 +152,26 @@ func TestABanWaitsForItsSlotAndItsRequestDoesNot(t *testing.T) {
 	limited := 0
 	for _, subject := range subjects[:5] {
 		switch d := take(subject); {
-		case d.Outcome == ratelimit.Limited && d.StrikesLeft == 0:
+		case d.Outcome == ratelimit.Limited && d.StrikesLeft == 0 && !d.Struck:
 			limited++
 		case d.Outcome != ratelimit.Banned:
-			t.Errorf("while the slot moves: %v with %d strikes left, want limited with 0", d.Outcome, d.StrikesLeft)
+			t.Errorf("while the slot moves: %v with %d strikes left and Struck %v, want limited with 0 and false", d.Outcome, d.StrikesLeft, d.Struck)
 		}
 	}
 	if limited == 0 {
 		t.Error("every ban started, want one whose subject is not where the index is")
 	}
 	m.Finish()
+	started := 0
 	for _, subject := range subjects[:5] {
 		if d := take(subject); d.Outcome != ratelimit.Banned {
 			t.Errorf("after the slot has moved: %v, want banned", d.Outcome)
+		} else if d.BanStarted {
+			started++
 		}
+	}
+	if started != limited {
+		t.Errorf("%d bans started after the slot had moved, want %d: those that were due", started, limited)
 	}
 	if bans, err := l.Bans(ctx); err != nil || len(bans) != len(subjects) {
 		t.Errorf("%d bans are listed, %v, want %d", len(bans), err, len(subjects))

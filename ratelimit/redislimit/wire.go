@@ -107,11 +107,13 @@ func seconds(d time.Duration) uint32 { return uint32(d / time.Second) }
 
 // The letters of an answer.
 const (
-	done       = 'a'
-	denied     = 'd'
-	spared     = 'g'
-	needsIndex = 'i'
-	unknown    = 'e'
+	done        = 'a'
+	denied      = 'd'
+	spared      = 'g'
+	banStarted  = 'b'
+	banDeferred = 'h'
+	needsIndex  = 'i'
+	unknown     = 'e'
 )
 
 var errReply = errors.New("cannot read the reply of the script")
@@ -121,7 +123,7 @@ type answer struct {
 	time             int64  // of the server, Unix nanoseconds
 	bytes            string // the subject's value
 	requests         int32  // that it is about; set before it is read
-	granted, limited int32  // of the requests; the others were banned
+	granted, limited int32  // of the requests; what the others were, letter says
 	letter           byte
 }
 
@@ -166,7 +168,7 @@ func (a *answer) read(b string) (rest string, err error) {
 		return b, nil
 	case done:
 		a.granted = a.requests
-	case denied, spared:
+	case denied, spared, banStarted, banDeferred:
 		if len(b) < 4 {
 			return "", errReply
 		}

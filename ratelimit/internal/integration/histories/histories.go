@@ -180,6 +180,7 @@ func (h *history) do(in input) (out output, d ratelimit.Decision) {
 		out.unbanned, out.err = h.engine.Unban(ctx, in.subject)
 	}
 	out.outcome, out.strikesLeft = d.Outcome, d.StrikesLeft
+	out.struck, out.banStarted = d.Struck, d.BanStarted
 	for i := range plan.Len() {
 		out.remaining[i] = d.States[i].Remaining
 	}

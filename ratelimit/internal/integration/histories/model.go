@@ -41,6 +41,8 @@ type output struct {
 	outcome     ratelimit.Outcome
 	remaining   [2]int64
 	strikesLeft int
+	struck      bool
+	banStarted  bool
 	unbanned    bool
 	err         error // what became of the call is not known
 }
@@ -88,10 +90,10 @@ func (s state) step(in input) (state, output) {
 		out.outcome, out.strikesLeft = ratelimit.Limited, tolerated-s.strikes
 	case s.strikes == tolerated:
 		s.banned, s.strikes = true, 0
-		out.outcome = ratelimit.Banned
+		out.outcome, out.struck, out.banStarted = ratelimit.Banned, true, true
 	default:
 		s.strikes++
-		out.outcome, out.strikesLeft = ratelimit.Limited, tolerated-s.strikes
+		out.outcome, out.struck, out.strikesLeft = ratelimit.Limited, true, tolerated-s.strikes
 	}
 	for i := range plan.Len() {
 		out.remaining[i] = max(plan.Quota(i).Limit-s.used, 0)
@@ -131,5 +133,6 @@ func describeCall(in, out any) string {
 	case o.outcome == 0: // not a decision
 		return what
 	}
-	return fmt.Sprintf("%s: %v, %d remaining, %d strikes left", what, o.outcome, o.remaining, o.strikesLeft)
+	return fmt.Sprintf("%s: %v, %d remaining, %d strikes left, struck %v, ban started %v",
+		what, o.outcome, o.remaining, o.strikesLeft, o.struck, o.banStarted)
 }

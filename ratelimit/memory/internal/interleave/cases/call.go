@@ -89,6 +89,12 @@ func (a answer) String() string {
 			text += fmt.Sprintf(" %d to %s", a.d.States[i].Remaining, unix(a.d.States[i].Reset))
 		}
 		text += fmt.Sprintf(", %d strikes left, at %s", a.d.StrikesLeft, time.Unix(0, a.d.Time).UTC().Format("15:04:05.000"))
+		if a.d.Struck {
+			text += ", a strike"
+		}
+		if a.d.BanStarted {
+			text += ", starts a ban"
+		}
 		if a.d.BanEnds != 0 {
 			text += ", ban to " + unix(a.d.BanEnds)
 		}
