@@ -26,6 +26,7 @@ type api struct {
 	Config
 	errors *apierror.Responder
 	newPet *jsonbody.Body[newPet]
+	gzip   compressor
 
 	pageLimit openapi.Range // of the parameter limit
 

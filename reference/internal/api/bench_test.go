@@ -25,15 +25,16 @@ func BenchmarkRequest(b *testing.B) {
 	})
 	s.pets(b, 100)
 	limited := s.key(b, "limited", "enterprise", "1/day")
-	for _, bench := range []struct{ name, method, target, key, body string }{
-		{"list 20", "GET", "/v1/pets", s.Key, ""},
-		{"list 100", "GET", "/v1/pets?limit=100", s.Key, ""},
-		{"get", "GET", "/v1/pets/1", s.Key, ""},
-		{"usage", "GET", "/v1/usage", s.Key, ""},
-		{"refused body", "POST", "/v1/pets", s.Key, `{"name":1}`},
-		{"no key", "GET", "/v1/pets", "", ""},
-		{"limited", "GET", "/v1/pets", limited, ""},
-		{"document", "GET", "/openapi.json", "", ""},
+	for _, bench := range []struct{ name, method, target, key, body, accept string }{
+		{"list 20", "GET", "/v1/pets", s.Key, "", ""},
+		{"list 100", "GET", "/v1/pets?limit=100", s.Key, "", ""},
+		{"list 100 gzip", "GET", "/v1/pets?limit=100", s.Key, "", "gzip"},
+		{"get", "GET", "/v1/pets/1", s.Key, "", ""},
+		{"usage", "GET", "/v1/usage", s.Key, "", ""},
+		{"refused body", "POST", "/v1/pets", s.Key, `{"name":1}`, ""},
+		{"no key", "GET", "/v1/pets", "", "", ""},
+		{"limited", "GET", "/v1/pets", limited, "", ""},
+		{"document", "GET", "/openapi.json", "", "", ""},
 	} {
 		b.Run(strings.ReplaceAll(bench.name, " ", "_"), func(b *testing.B) {
 			r := httptest.NewRequest(bench.method, bench.target, nil)
@@ -41,6 +42,9 @@ func BenchmarkRequest(b *testing.B) {
 				r.Header.Set("Authorization", "Bearer "+bench.key)
 			}
 			r.Header.Set("Content-Type", "application/json")
+			if bench.accept != "" {
+				r.Header.Set("Accept-Encoding", bench.accept)
+			}
 			w := discard{make(http.Header)}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -30,8 +30,8 @@ func newPage(body []byte) (*page, error) {
 		return nil, fmt.Errorf("compress page: %w", err)
 	}
 	return &page{
-		plain:   representation{body, etagOf(body)},
-		gzipped: representation{b.Bytes(), etagOf(b.Bytes())},
+		plain:   representation{body, etagOf(body, "")},
+		gzipped: representation{b.Bytes(), etagOf(b.Bytes(), "")},
 	}, nil
 }
 

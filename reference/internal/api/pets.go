@@ -37,9 +37,26 @@ func (a *api) listPets(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if err != nil {
 		return err
 	}
-	stored, more, err := a.Pets.ListPets(ctx, query)
+	list, err := a.list(ctx, query)
 	if err != nil {
 		return err
+	}
+	if list.link != "" {
+		w.Header().Set("Link", list.link)
+	}
+	return a.representCompressed(w, r, list.body, list.etag())
+}
+
+// A petList is a page of pets with the Link to the next one.
+type petList struct {
+	body []byte
+	link string // "" on the last page
+}
+
+func (a *api) list(ctx context.Context, q store.ListQuery) (petList, error) {
+	stored, more, err := a.Pets.ListPets(ctx, q)
+	if err != nil {
+		return petList{}, err
 	}
 	page := make([]pet, len(stored)) // never nil, which would be null
 	for i, p := range stored {
@@ -47,13 +64,18 @@ func (a *api) listPets(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	}
 	body, err := encode(page)
 	if err != nil {
-		return err
+		return petList{}, err
 	}
+	l := petList{body: body}
 	if more && len(page) > 0 {
-		w.Header().Set("Link", nextLink(query, page[len(page)-1].ID))
+		l.link = nextLink(q, page[len(page)-1].ID)
 	}
-	return represent(w, r, body, "")
+	return l, nil
 }
+
+// etag returns the strong validator of the list. It changes with the link too: otherwise
+// a client that has the last page would not notice when another one follows it.
+func (l petList) etag() string { return etagOf(l.body, l.link) }
 
 // nextLink returns the Link (RFC 8288) to the page after the pet with the ID last. It
 // contains the limit even if the request did not, so that all pages have the same
@@ -75,7 +97,7 @@ func (a *api) createPet(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	if err != nil {
 		return err
 	}
-	if _, err := preconditions(r, ""); err != nil {
+	if err := a.createConditions(ctx, r); err != nil {
 		return err
 	}
 	stored, err := a.Pets.CreatePet(ctx, store.NewPet(wanted))
@@ -92,6 +114,24 @@ func (a *api) createPet(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	}
 	write(w, r, http.StatusCreated, body)
 	return nil
+}
+
+// createConditions evaluates the preconditions of createPet. The target is the list, so
+// they are about the list that GET would return.
+func (a *api) createConditions(ctx context.Context, r *http.Request) error {
+	if !hasPreconditions(r) {
+		return nil
+	}
+	etag := "" // if the query is not valid, there is no such list
+	if query, err := parseListQuery(r.URL.RawQuery, a.pageLimit); err == nil {
+		list, err := a.list(ctx, query)
+		if err != nil {
+			return err
+		}
+		etag = chosenETag(r, list.body, list.etag())
+	}
+	_, err := preconditions(r, etag)
+	return err
 }
 
 // getPet serves GET /v1/pets/{petId}.
@@ -111,7 +151,7 @@ func (a *api) getPet(ctx context.Context, w http.ResponseWriter, r *http.Request
 	if err != nil {
 		return err
 	}
-	return represent(w, r, body, etagOf(body))
+	return represent(w, r, body, etagOf(body, ""))
 }
 
 // parsePetID parses a positive decimal int64 in its canonical form, because a pet has one

@@ -28,6 +28,11 @@ func preconditions(r *http.Request, etag string) (notModified bool, err error) {
 	return false, nil
 }
 
+// hasPreconditions reports whether r has a field that preconditions evaluates.
+func hasPreconditions(r *http.Request) bool {
+	return r.Header["If-Match"] != nil || r.Header["If-None-Match"] != nil
+}
+
 // matches reports whether the lines of a field name etag, or any representation
 // by "*". In the strong comparison weak tags match nothing (RFC 9110 section
 // 8.8.3.2). A malformed list ends where it is malformed.

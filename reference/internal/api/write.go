@@ -22,28 +22,41 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// etagOf returns the strong validator of a representation.
-func etagOf(body []byte) string {
+// etagOf returns the strong validator of a representation, which consists of its body and
+// of a header field that changes independently of the body.
+func etagOf(body []byte, field string) string {
 	sum := sha256.Sum256(body)
+	if field != "" {
+		sum = sha256.Sum256(append(sum[:], field...))
+	}
 	return `"` + hex.EncodeToString(sum[:16]) + `"`
 }
 
 // represent answers GET or HEAD with a representation of the target, or with 304
 // if the client has it. An etag of "" means that it has no validator.
 func represent(w http.ResponseWriter, r *http.Request, body []byte, etag string) error {
-	notModified, err := preconditions(r, etag)
-	if err != nil {
+	answered, err := notModified(w, r, etag)
+	if answered || err != nil {
 		return err
+	}
+	write(w, r, http.StatusOK, body)
+	return nil
+}
+
+// notModified evaluates the preconditions of GET or HEAD and sets ETag. It reports
+// whether it has answered with 304.
+func notModified(w http.ResponseWriter, r *http.Request, etag string) (answered bool, err error) {
+	unchanged, err := preconditions(r, etag)
+	if err != nil {
+		return false, err
 	}
 	if etag != "" {
 		w.Header().Set("ETag", etag)
 	}
-	if notModified {
+	if unchanged {
 		w.WriteHeader(http.StatusNotModified)
-		return nil
 	}
-	write(w, r, http.StatusOK, body)
-	return nil
+	return unchanged, nil
 }
 
 func write(w http.ResponseWriter, r *http.Request, status int, body []byte) {

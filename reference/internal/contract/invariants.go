@@ -34,7 +34,7 @@ func invariants(resp *Response, now int64) error {
 		}
 	}
 	for _, name := range []string{
-		"Content-Type", "Content-Length", "Retry-After", "Deprecation", "Sunset", "Allow", "Location", "Etag", "Connection",
+		"Content-Type", "Content-Length", "Retry-After", "Deprecation", "Sunset", "Allow", "Location", "Etag", "Connection", "Content-Encoding",
 	} {
 		if n := len(h.Values(name)); n > 1 {
 			fail("there are %d lines of %s, want 1 at most", n, name)
@@ -123,8 +123,11 @@ func content(resp *Response) error {
 		if !digits.MatchString(length) {
 			errs = append(errs, fmt.Errorf("Content-Length is %q", length))
 		}
-	case length != strconv.Itoa(len(resp.Data)):
-		errs = append(errs, fmt.Errorf("Content-Length is %q, and the body has %d bytes", length, len(resp.Data)))
+	case length != strconv.Itoa(resp.length()):
+		errs = append(errs, fmt.Errorf("Content-Length is %q, and the body has %d bytes", length, resp.length()))
+	}
+	if resp.Header.Get("Content-Encoding") != "" && !strings.Contains(strings.Join(resp.Header.Values("Vary"), ","), "Accept-Encoding") {
+		errs = append(errs, errors.New("a content coding without Vary: Accept-Encoding"))
 	}
 	if t := resp.Header.Get("Content-Type"); t != "application/json" && !(t == "application/problem+json" && resp.StatusCode >= 400) {
 		errs = append(errs, fmt.Errorf("Content-Type is %q", t))
