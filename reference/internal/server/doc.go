@@ -10,6 +10,8 @@
 //	defer stop()
 //	err = s.Serve(ctx, l) // until the signal, and until the last response after it
 //
+// [Server.Reload] replaces the handler and the options while the server serves.
+//
 // # What clients can do at most
 //
 // A header section takes 5 seconds and 64 KiB, a request 15 seconds, a response

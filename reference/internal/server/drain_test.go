@@ -24,12 +24,19 @@ func serveInBubble(t *testing.T, o server.Options) (s *server.Server, l *pipeLis
 	if err != nil {
 		t.Fatal(err)
 	}
+	l, stop, ended = serveOnPipe(t, s)
+	return s, l, stop, ended
+}
+
+// serveOnPipe serves on a listener in memory, in a bubble.
+func serveOnPipe(t *testing.T, s *server.Server) (l *pipeListener, stop func(), ended chan error) {
+	t.Helper()
 	l = newPipeListener()
 	ctx, stop := context.WithCancel(t.Context())
 	ended = make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()
 	synctest.Wait()
-	return s, l, stop, ended
+	return l, stop, ended
 }
 
 // While load balancers notice, the server serves on, and no connection is cut

@@ -5,10 +5,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"sync"
-
-	"github.com/animalstore/gatehouse/middleware/clientip"
+	"sync/atomic"
 )
 
 // limitListener bounds how many connections are open, in total and for each
@@ -16,16 +14,15 @@ import (
 // for longest, so that idle connections cannot lock other clients out.
 type limitListener struct {
 	net.Listener
-	proxies         []netip.Prefix
-	max, perNetwork int
-	plain           bool   // HTTP without TLS: connections look for framing
-	evicted         *tally // connections closed to make room
-	waiting         *tally // connections that had to wait because every other one was busy
-	refused         *tally // connections over the limit of their network
+	evicted *tally // connections closed to make room
+	waiting *tally // connections that had to wait because every other one was busy
+	refused *tally // connections over the limit of their network
 
 	room   chan struct{} // holds an element if a connection became idle or closed
 	closed chan struct{}
 	close  sync.Once
+
+	limits atomic.Pointer[limits]
 
 	mu       sync.Mutex
 	open     int
@@ -34,21 +31,20 @@ type limitListener struct {
 }
 
 func newLimitListener(l net.Listener, o Options) *limitListener {
-	return &limitListener{
+	limited := &limitListener{
 		Listener: l,
-		proxies:  o.TrustedProxies,
-		max:      o.MaxConns, perNetwork: o.MaxConnsPerNetwork,
-		plain: o.CertFile == "",
-		evicted: newTally(o.Logger, "closed the connections that were idle for longest, to accept new ones",
-			"max_connections", o.MaxConns),
-		waiting: newTally(o.Logger, "new connections had to wait, because every open connection has a running request",
-			"max_connections", o.MaxConns),
-		refused: newTally(o.Logger, "refused connections, because their network has too many",
-			"max_connections_per_network", o.MaxConnsPerNetwork),
 		room:     make(chan struct{}, 1),
 		closed:   make(chan struct{}),
 		networks: make(map[netip.Prefix]int),
 	}
+	limited.limits.Store(o.limits())
+	total := func() int { return limited.limits.Load().max }
+	limited.evicted = newTally(o.Logger, "closed the connections that were idle for longest, to accept new ones", "max_connections", total)
+	limited.waiting = newTally(o.Logger, "new connections had to wait, because every open connection has a running request",
+		"max_connections", total)
+	limited.refused = newTally(o.Logger, "refused connections, because their network has too many", "max_connections_per_network",
+		func() int { return limited.limits.Load().perNetwork })
+	return limited
 }
 
 // Accept accepts a connection first and then makes room for it, so that an idle
@@ -76,31 +72,18 @@ func (l *limitListener) Accept() (net.Conn, error) {
 
 // admit counts c. It returns false if the network of c has reached its limit.
 func (l *limitListener) admit(c net.Conn) (*limitedConn, bool) {
-	network := l.networkOf(c)
+	limits := l.limits.Load()
+	network := limits.networkOf(c)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if network.IsValid() {
-		if l.networks[network] >= l.perNetwork {
+		if l.networks[network] >= limits.perNetwork {
 			return nil, false
 		}
 		l.networks[network]++
 	}
 	l.open++
 	return &limitedConn{Conn: c, listener: l, network: network}, true
-}
-
-// networkOf returns the network of c, or zero if c is not limited by network: clients
-// on this machine and trusted proxies.
-func (l *limitListener) networkOf(c net.Conn) netip.Prefix {
-	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
-	if !ok {
-		return netip.Prefix{}
-	}
-	addr := tcp.AddrPort().Addr().Unmap()
-	if addr.IsLoopback() || slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(addr) }) {
-		return netip.Prefix{}
-	}
-	return clientip.Network(addr)
 }
 
 // makeRoom closes idle connections until at most max are open. It waits while no
@@ -132,7 +115,7 @@ func (l *limitListener) makeRoom() bool {
 func (l *limitListener) longestIdle() (c *limitedConn, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open <= l.max {
+	if l.open <= l.limits.Load().max {
 		return nil, false
 	}
 	if front := l.idle.Front(); front != nil {
@@ -218,7 +201,8 @@ type limitedConn struct {
 	listener *limitListener
 	network  netip.Prefix // zero: not counted for a network
 
-	framing framing // of the bytes read; used only without TLS
+	plain   bool    // HTTP without TLS
+	framing framing // of the bytes read; used only if plain
 
 	idle     *list.Element // nil: a request is running; guarded by listener.mu
 	released bool          // guarded by listener.mu
@@ -226,7 +210,7 @@ type limitedConn struct {
 
 func (c *limitedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if c.listener.plain {
+	if c.plain {
 		c.framing.scan(p[:n])
 	}
 	return n, err

@@ -2,12 +2,10 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -19,51 +17,64 @@ const maxHeader = 64 << 10
 // maxStreams bounds the requests that run at once on one HTTP/2 connection.
 const maxStreams = 128
 
-// Server serves one handler. It is made by [New], and is safe for concurrent use.
+// Server serves one handler, which [Server.Reload] can replace. It is made by [New],
+// and is safe for concurrent use.
 type Server struct {
-	handler http.Handler
-	options Options
-	cert    *certificate // nil without TLS
+	handler atomic.Pointer[http.Handler]
+	cert    atomic.Pointer[certificate] // nil without TLS
 	ready   atomic.Bool
 
 	draining atomic.Bool // responses close their connection
+
+	onReady func()
+
+	// Serve sets these.
+	limited *limitListener
+	base    context.Context // of all requests
+	failed  chan error      // why the server cannot go on; it has room for one
+	current atomic.Pointer[generation]
+
+	mu       sync.Mutex // guards the fields below, and changes of those above
+	options  Options
+	retired  []*generation // with open connections
+	stopping bool
 }
 
 // New returns a server of handler. It reads the certificate, so that an error in it is
 // found before anything is served.
 func New(handler http.Handler, o Options) (*Server, error) {
 	if handler == nil {
-		return nil, errors.New("server: the handler must not be nil")
+		return nil, errNilHandler
 	}
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{handler: handler, options: o.withDefaults()}
-	s.limitToOpenFiles()
-	if o.CertFile != "" {
-		var err error
-		if s.cert, err = loadCertificate(o.CertFile, o.KeyFile, s.options.Logger); err != nil {
-			return nil, fmt.Errorf("server: %w", err)
-		}
+	s := &Server{onReady: o.OnReady}
+	if err := s.take(handler, o.withDefaults()); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
-// reservedFiles is how many open files are reserved for other uses than connections,
-// such as the database.
-const reservedFiles = 128
-
-// limitToOpenFiles lowers MaxConns to the open files that the process may have.
-// Otherwise Accept would fail before MaxConns is reached, and no idle connection would
-// be closed.
-func (s *Server) limitToOpenFiles() {
-	most := max(openFiles()-reservedFiles, 1)
-	if s.options.MaxConns <= most {
-		return
+// take sets the handler and the options, or nothing if it returns an error. The caller
+// holds s.mu or is alone.
+func (s *Server) take(handler http.Handler, o Options) error {
+	var cert *certificate
+	if o.CertFile != "" {
+		var err error
+		if cert, err = loadCertificate(o.CertFile, o.KeyFile, o.Logger); err != nil {
+			return fmt.Errorf("server: %w", err)
+		}
 	}
-	s.options.Logger.Warn("lowered the limit on connections, because the process may not open enough files; raise ulimit -n",
-		slog.String("setting", "max_connections"), slog.Int("configured", s.options.MaxConns), slog.Int("limit", most))
-	s.options.MaxConns = most
+	s.handler.Store(&handler)
+	s.cert.Store(cert)
+	s.options = o
+	return nil
+}
+
+// serveCurrent serves a request with the handler that is in force when it begins.
+func (s *Server) serveCurrent(w http.ResponseWriter, r *http.Request) {
+	(*s.handler.Load()).ServeHTTP(w, r)
 }
 
 // Ready reports whether the server serves and is not draining.
@@ -77,98 +88,74 @@ func (s *Server) Ready() bool { return s.ready.Load() }
 // loopback, unless [Options.PlainHTTP] allows it: bearer tokens must not be sent
 // unencrypted (RFC 6750 section 5.3).
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	if err := s.checkExposure(l.Addr()); err != nil {
+	base, abort := context.WithCancel(context.WithoutCancel(ctx))
+	defer abort()
+	if err := s.start(base, l); err != nil {
 		l.Close()
 		return err
 	}
-	base, abort := context.WithCancel(context.WithoutCancel(ctx))
-	defer abort()
-	limited := newLimitListener(l, s.options)
-	defer limited.Close()
-	hs := s.httpServer(base)
-	hs.ConnState = limited.stateChanged
-
-	ended := make(chan error, 1)
-	go func() {
-		if s.cert != nil {
-			ended <- hs.ServeTLS(limited, "", "")
-		} else {
-			ended <- hs.Serve(limited)
-		}
-	}()
+	defer s.limited.Close()
+	go s.acceptAll()
 	s.ready.Store(true)
 	defer s.ready.Store(false)
-	if s.options.OnReady != nil {
-		s.options.OnReady()
+	if s.onReady != nil {
+		s.onReady()
 	}
 
 	select {
-	case err := <-ended:
-		hs.Close()
+	case err := <-s.failed:
+		cutOff, cancel := context.WithCancel(context.Background())
+		cancel()
+		s.shutdown(cutOff)
 		return fmt.Errorf("server: %w", err)
 	case <-ctx.Done():
 	}
-	return s.drain(hs, ended)
+	return s.drain()
 }
 
-// drain shuts hs down, which still accepts connections.
-func (s *Server) drain(hs *http.Server, ended <-chan error) error {
+// start begins to serve l, without accepting yet. The contexts of requests are from
+// base.
+func (s *Server) start(base context.Context, l net.Listener) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.options.checkExposure(l.Addr()); err != nil {
+		return err
+	}
+	s.base = base
+	s.failed = make(chan error, 1)
+	s.limited = newLimitListener(l, s.options)
+	g := s.newGeneration()
+	s.current.Store(g)
+	g.begin(s.failed)
+	return nil
+}
+
+// drain answers running requests and then ends.
+func (s *Server) drain() error {
 	s.ready.Store(false)
-	if s.options.DrainDelay > 0 {
+	s.mu.Lock()
+	delay, timeout := s.options.DrainDelay, s.options.DrainTimeout
+	s.mu.Unlock()
+	if delay > 0 {
 		// SetKeepAlivesEnabled would close idle connections now, while load balancers
 		// still send requests on them. Instead every response closes its connection.
 		s.draining.Store(true)
 		select {
-		case <-time.After(s.options.DrainDelay):
-		case <-ended:
+		case <-time.After(delay):
+		case <-s.failed:
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.options.DrainTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	if err := hs.Shutdown(ctx); err != nil {
-		hs.Close()
-		return fmt.Errorf("server: requests still ran after %v and were cut off: %w", s.options.DrainTimeout, err)
+	if err := s.shutdown(ctx); err != nil {
+		return fmt.Errorf("server: requests still ran after %v and were cut off: %w", timeout, err)
 	}
 	return nil
 }
 
-// closeWhileDraining makes responses close their connection while the server drains.
-// In HTTP/2, net/http sends GOAWAY for this field.
-func (s *Server) closeWhileDraining(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.draining.Load() {
-			w.Header().Set("Connection", "close")
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-func (s *Server) httpServer(base context.Context) *http.Server {
-	hs := &http.Server{
-		Handler: s.closeWhileDraining(closeAmbiguous(s.handler)),
-		// The handler answers OPTIONS *, with its header fields.
-		DisableGeneralOptionsHandler: true,
-
-		ReadHeaderTimeout: s.options.ReadHeaderTimeout,
-		ReadTimeout:       s.options.ReadTimeout,
-		WriteTimeout:      s.options.WriteTimeout,
-		IdleTimeout:       s.options.IdleTimeout,
-		MaxHeaderBytes:    maxHeader,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-
-		ErrorLog:    newErrorLog(s.options.Logger),
-		ConnContext: withFraming,
-		BaseContext: func(net.Listener) context.Context { return base },
-	}
-	if s.cert != nil {
-		hs.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.cert.get}
-	}
-	return hs
-}
-
 // checkExposure refuses plain HTTP on an address that other machines can reach.
-func (s *Server) checkExposure(addr net.Addr) error {
-	if s.cert != nil || s.options.PlainHTTP || len(s.options.TrustedProxies) > 0 {
+func (o Options) checkExposure(addr net.Addr) error {
+	if o.CertFile != "" || o.PlainHTTP || len(o.TrustedProxies) > 0 {
 		return nil
 	}
 	tcp, ok := addr.(*net.TCPAddr)

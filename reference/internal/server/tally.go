@@ -21,10 +21,10 @@ type tally struct {
 }
 
 // newTally returns a tally. Its lines name the setting that causes the events and the
-// value of the setting.
-func newTally(logger *slog.Logger, message, setting string, value int) *tally {
+// limit in force.
+func newTally(logger *slog.Logger, message, setting string, limit func() int) *tally {
 	return &tally{log: func(n int) {
-		logger.Warn(message, slog.Int("connections", n), slog.String("setting", setting), slog.Int("limit", value))
+		logger.Warn(message, slog.Int("connections", n), slog.String("setting", setting), slog.Int("limit", limit()))
 	}}
 }
 

@@ -1,0 +1,231 @@
+package server_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/server"
+)
+
+// text returns a handler that answers with a text.
+func text(s string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, s) })
+}
+
+// exchange sends a request on c and returns the response and its body.
+func exchange(t *testing.T, c net.Conn) (*http.Response, string) {
+	t.Helper()
+	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+func mustReload(t *testing.T, s *server.Server, h http.Handler, o server.Options) {
+	t.Helper()
+	if err := s.Reload(h, o); err != nil {
+		t.Fatalf("Reload = %v", err)
+	}
+}
+
+func TestReloadReplacesTheHandlerForNewRequestsOnly(t *testing.T) {
+	begun, finish := make(chan bool), make(chan bool)
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		begun <- true
+		<-finish
+		io.WriteString(w, "old")
+	}), server.Options{})
+	running, idle := s.dial(t), s.dial(t)
+	fmt.Fprint(running, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	<-begun
+	mustReload(t, s.Server, text("new"), server.Options{})
+	if resp, body := exchange(t, idle); body != "new" || resp.Close {
+		t.Errorf("a request after the reload got %q, connection closes: %v; want new on a connection that stays open", body, resp.Close)
+	}
+	close(finish)
+	resp, err := http.ReadResponse(bufio.NewReader(running), nil)
+	if err != nil {
+		t.Fatalf("the request that ran during the reload was cut off: %v", err)
+	}
+	if body, _ := io.ReadAll(resp.Body); string(body) != "old" {
+		t.Errorf("the request that ran during the reload got %q, want old", body)
+	}
+}
+
+func TestReloadBeforeServe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := server.New(text("old"), server.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustReload(t, s, text("new"), server.Options{MaxConns: 1})
+		if err := s.Reload(nil, server.Options{}); err == nil {
+			t.Error("Reload without a handler = nil, want an error")
+		}
+		if err := s.Reload(text("x"), server.Options{MaxConns: -1}); err == nil {
+			t.Error("Reload with a wrong option = nil, want an error")
+		}
+		l, stop, ended := serveOnPipe(t, s)
+		c := l.connect()
+		if _, body := exchange(t, c); body != "new" {
+			t.Errorf("the server answers %q, want new", body)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		mustReload(t, s, text("late"), server.Options{IdleTimeout: time.Second}) // has no effect
+	})
+}
+
+// A server whose timeouts change cuts off no connection: the next response on each
+// announces that it closes.
+func TestReloadOfTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, l, stop, ended := serveInBubble(t, server.Options{IdleTimeout: time.Hour})
+		old, silent := l.connect(), l.connect()
+		exchange(t, old)
+		exchange(t, silent)
+		mustReload(t, s, hello, server.Options{IdleTimeout: time.Minute})
+		mustReload(t, s, hello, server.Options{IdleTimeout: 2 * time.Minute})
+		synctest.Wait()
+		young := l.connect()
+		if resp, _ := exchange(t, young); resp.Close {
+			t.Error("a connection with the new timeouts closes after its response")
+		}
+		time.Sleep(2*time.Minute - time.Second)
+		if resp, _ := exchange(t, old); !resp.Close {
+			t.Error("a connection with the old timeouts stays open after its response")
+		}
+		old.Close()
+		time.Sleep(2 * time.Second)
+		if !isClosed(young) {
+			t.Error("the new timeout of idle connections is not in force")
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+		if !isClosed(silent) {
+			t.Error("an idle connection with the old timeouts is open after the server has ended")
+		}
+	})
+}
+
+// The end of the server waits for requests that began before a reload.
+func TestDrainWaitsForRequestsFromBeforeAReload(t *testing.T) {
+	begun, finish := make(chan bool), make(chan bool)
+	s := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		begun <- true
+		<-finish
+	}), server.Options{IdleTimeout: time.Hour})
+	c := s.dial(t)
+	answered := make(chan bool)
+	go func() { answered <- request(c) }()
+	<-begun
+	mustReload(t, s.Server, hello, server.Options{IdleTimeout: time.Minute})
+	s.stop()
+	select {
+	case err := <-s.ended:
+		t.Fatalf("Serve = %v while a request runs", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(finish)
+	if !<-answered {
+		t.Error("the request was cut off")
+	}
+	if err := <-s.ended; err != nil {
+		t.Errorf("Serve = %v", err)
+	}
+}
+
+func TestReloadOfConnectionLimits(t *testing.T) {
+	begun, finish := make(chan bool), make(chan bool)
+	busy := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		begun <- true
+		<-finish
+	})
+	s := serve(t, busy, server.Options{MaxConns: 1})
+	answers := make(chan bool, 2)
+	for i := range 2 {
+		c := s.dial(t)
+		go func() { answers <- request(c) }()
+		if i == 0 {
+			<-begun
+		}
+	}
+	mustReload(t, s.Server, busy, server.Options{MaxConns: 2})
+	<-begun // the connection that waited
+	close(finish)
+	for range 2 {
+		if !<-answers {
+			t.Error("a request was cut off")
+		}
+	}
+}
+
+func TestReloadOfCertificates(t *testing.T) {
+	first, second := certificate(t), certificate(t)
+	s := serve(t, text("first"), first)
+	shown := func() string {
+		t.Helper()
+		return string(s.dialTLS(t).(*tls.Conn).ConnectionState().PeerCertificates[0].Raw)
+	}
+	before := shown()
+
+	broken := second
+	broken.KeyFile = first.KeyFile
+	if err := s.Reload(text("broken"), broken); err == nil || !strings.Contains(err.Error(), "private key") {
+		t.Errorf("Reload with the key of another certificate = %v, want an error about it", err)
+	}
+	if _, body := exchange(t, s.dialTLS(t)); body != "first" || shown() != before {
+		t.Errorf("a reload that was refused has changed something: the body is %q", body)
+	}
+	mustReload(t, s.Server, text("second"), second)
+	if _, body := exchange(t, s.dialTLS(t)); body != "second" || shown() == before {
+		t.Errorf("after the reload the body is %q, and the certificate is the old one: %v", body, shown() == before)
+	}
+	if err := os.Remove(second.KeyFile); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reload(text("gone"), second); err == nil {
+		t.Error("Reload without the key's file = nil, want an error")
+	}
+}
+
+func TestReloadTurnsTLSOnAndOff(t *testing.T) {
+	s := serve(t, hello, server.Options{})
+	old := s.dial(t)
+	exchange(t, old)
+	mustReload(t, s.Server, hello, certificate(t))
+	if _, body := exchange(t, s.dialTLS(t)); body != "HTTP/1.1 /" {
+		t.Errorf("over TLS the body is %q", body)
+	}
+	if resp, _ := exchange(t, old); !resp.Close {
+		t.Error("a connection without TLS stays open")
+	}
+	mustReload(t, s.Server, hello, server.Options{})
+	plain := s.dial(t)
+	exchange(t, plain)
+	// A request that net/http and a proxy could read differently must still be seen.
+	fmt.Fprint(plain, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(plain), nil)
+	if err != nil || !resp.Close {
+		t.Errorf("an ambiguous request after TLS was turned off: %v, %v; want that the connection closes", resp, err)
+	}
+}
