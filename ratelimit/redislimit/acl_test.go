@@ -188,7 +188,7 @@ func TestAccessListWhileASlotMoves(t *testing.T) {
 		from := owner(t, cluster, slot)
 		m := cluster.Migrate(slot, from, (from+1)%3)
 		m.Keys(100)
-		err = redislimit.Batch(l, lasting(5))(subjects)
+		err = redislimit.TakeAll(l, lasting(5))(subjects)
 		m.Finish()
 		if (err == nil) != test.ok {
 			t.Errorf("subjects of a slot that moves, with the rule %s: %v", test.rule, err)

@@ -45,7 +45,7 @@ func BenchmarkServer(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				ask := redislimit.Batch(l, plan)
+				ask := redislimit.TakeAll(l, plan)
 				round := func(round int) []string {
 					names := names(subjects)
 					if c.before == 0 {

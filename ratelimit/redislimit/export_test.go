@@ -12,9 +12,9 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Batch returns a function that has each of some subjects take one unit, all of
+// TakeAll returns a function that has each of some subjects take one unit, all of
 // them in one batch.
-func Batch(l *Limiter, plan *ratelimit.Plan) func(subjects []string) error {
+func TakeAll(l *Limiter, plan *ratelimit.Plan) func(subjects []string) error {
 	return func(subjects []string) error {
 		b := new(batch)
 		for _, subject := range subjects {

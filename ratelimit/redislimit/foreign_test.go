@@ -47,7 +47,7 @@ func testForeignValues(t *testing.T, c redis.UniversalClient) {
 		"Unban": func(l *redislimit.Limiter) error { return second(l.Unban(ctx, "a")) },
 		"Reset": func(l *redislimit.Limiter) error { return l.Reset(ctx, "a") },
 		"Takes": func(l *redislimit.Limiter) error { // more than the limit, in one batch
-			return redislimit.Batch(l, strict)([]string{"a", "a", "b"})
+			return redislimit.TakeAll(l, strict)([]string{"a", "a", "b"})
 		},
 	}
 	for value, write := range foreignValues {

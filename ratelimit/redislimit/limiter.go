@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"reflect"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,34 +15,6 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 )
-
-// Options of a [Limiter]. The zero value works.
-type Options struct {
-	// Prefix begins the name of every key, so that several sets of subjects can
-	// share one Redis. It has at most 64 bytes and no braces; "" means "gatehouse".
-	// All processes that limit together use the same prefix.
-	Prefix string
-
-	// MaxInFlight is how many batches are in flight to one master at most, 1 to 64; 0
-	// means 8. Give the pool of the client at least as many connections.
-	MaxInFlight int
-
-	// Logger gets one warning for each server that evicts keys when its memory is
-	// full, since that grants quotas twice. Nil means [slog.Default].
-	Logger *slog.Logger
-}
-
-func (o Options) validate() error {
-	switch {
-	case strings.ContainsAny(o.Prefix, "{}"):
-		return fmt.Errorf("redislimit: Options.Prefix must have no braces, got %q", o.Prefix)
-	case len(o.Prefix) > 64:
-		return fmt.Errorf("redislimit: Options.Prefix must have at most 64 bytes, got %d", len(o.Prefix))
-	case o.MaxInFlight < 0 || o.MaxInFlight > 64:
-		return fmt.Errorf("redislimit: Options.MaxInFlight must be from 1 to 64, or 0 for the default, got %d", o.MaxInFlight)
-	}
-	return nil
-}
 
 // A Limiter decides in Redis, for all processes that use the same Redis and prefix. It
 // is made by [New], and is safe for concurrent use. It has no goroutine when idle, and
@@ -135,7 +106,7 @@ func New(client redis.UniversalClient, opts Options) (*Limiter, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
-	s := newSender(client, newKeys(opts.Prefix), opts.Logger)
+	s := newSender(client, newKeys(opts.Prefix), opts)
 	l := &Limiter{sender: s}
 	l.masters = newMasters(s.cluster, s.keys, func() *batcher { return &batcher{maxInFlight: opts.MaxInFlight, send: s.send} })
 	l.calls.New = func() any { return newCall() }

@@ -87,7 +87,7 @@ func TestHalfMovedSlot(t *testing.T) {
 	from := owner(t, cluster, slot)
 	m := cluster.Migrate(slot, from, (from+1)%3)
 	m.Keys(5)
-	if err := redislimit.Batch(l, plan)(subjects); err != nil {
+	if err := redislimit.TakeAll(l, plan)(subjects); err != nil {
 		t.Fatalf("subjects of a slot that moves, in one batch: %v", err)
 	}
 	if bans, err := l.Bans(within(t)); err != nil || len(bans) != 4 {

@@ -6,8 +6,8 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -29,13 +29,14 @@ type sender struct {
 	cluster  *redis.ClusterClient // the client, if it is one of a cluster
 	keys     *keys
 	eviction evictionCheck
+	observe  func(Batch) // nil: none
 
 	oneSlot  atomic.Bool  // all subjects of a command must be in one slot
 	reloaded atomic.Int64 // when the masters were last reloaded, Unix nanoseconds
 }
 
-func newSender(client redis.UniversalClient, k *keys, logger *slog.Logger) *sender {
-	s := &sender{client: client, keys: k, eviction: evictionCheck{client: client, logger: logger}}
+func newSender(client redis.UniversalClient, k *keys, opts Options) *sender {
+	s := &sender{client: client, keys: k, eviction: evictionCheck{client: client, logger: opts.Logger}, observe: opts.Observe}
 	s.cluster, _ = client.(*redis.ClusterClient)
 	_, oneServer := client.(*redis.Client)
 	s.oneSlot.Store(!oneServer)
@@ -125,7 +126,9 @@ func (s *sender) send(groups []*group) {
 // so that its stack grows once and not twice on the way through the client.
 func (s *sender) exchange(cmds []*command) (moving []*command) {
 	for attempt := 1; len(cmds) > 0; attempt++ {
+		sent := time.Now()
 		s.roundTrip(cmds)
+		s.observeAll(cmds, sent)
 		cmds, moving = s.receiveAll(cmds, attempt, moving)
 	}
 	return moving

@@ -1,0 +1,172 @@
+package redislimit_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// An observer keeps what Options.Observe is called with.
+type observer struct {
+	mu      sync.Mutex
+	batches []redislimit.Batch
+}
+
+func (o *observer) observe(b redislimit.Batch) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.batches = append(o.batches, b)
+}
+
+// take returns what was observed since the last call.
+func (o *observer) take() []redislimit.Batch {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	batches := o.batches
+	o.batches = nil
+	return batches
+}
+
+func observed(t *testing.T, observe func(redislimit.Batch)) (*miniredis.Miniredis, *redislimit.Limiter) {
+	t.Helper()
+	m := miniredis.RunT(t)
+	c := redis.NewClient(&redis.Options{Addr: m.Addr(), MaxRetries: -1})
+	t.Cleanup(func() { c.Close() })
+	l, err := redislimit.New(c, redislimit.Options{Observe: observe})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, l
+}
+
+func TestObserve(t *testing.T) {
+	var o observer
+	m, l := observed(t, o.observe)
+	plan := lasting(100)
+	if _, err := l.Take(ctx, "a", plan, 1); err != nil {
+		t.Fatal(err)
+	}
+	b := o.take()
+	if len(b) != 2 || b[0].Err == nil || !strings.HasPrefix(b[0].Err.Error(), "NOSCRIPT") || b[1].Err != nil || b[1].Requests != 1 {
+		t.Errorf("the first request of a server: %+v, want a call with NOSCRIPT and one without an error", b)
+	}
+	for i := range b {
+		if b[i].Duration <= 0 {
+			t.Errorf("call %d took %v, want more than 0s", i+1, b[i].Duration)
+		}
+	}
+	if err := redislimit.TakeAll(l, plan)([]string{"a", "b", "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if b := o.take(); len(b) != 1 || b[0].Requests != 3 || b[0].Err != nil {
+		t.Errorf("three requests of two subjects: %+v, want one call with 3 requests", b)
+	}
+	if _, err := l.Take(ctx, "a", nil, 1); err == nil {
+		t.Error("a request without a plan was decided")
+	}
+	if b := o.take(); len(b) != 0 {
+		t.Errorf("an invalid call: %+v, want no call of the script", b)
+	}
+	m.Close()
+	if _, err := l.Take(ctx, "a", plan, 1); err == nil {
+		t.Error("a server that is gone decided")
+	}
+	if b := o.take(); len(b) != 1 || b[0].Requests != 1 || b[0].Err == nil {
+		t.Errorf("a server that is gone: %+v, want one call with an error", b)
+	}
+}
+
+// A request that starts a ban needs two calls of the script: the second one has the
+// index of bans as well.
+func TestObserveEachCallOfTheScript(t *testing.T) {
+	var o observer
+	_, l := observed(t, o.observe)
+	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
+	plan := ratelimit.MustPlan("p", penalty, ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
+	for range 2 {
+		if _, err := l.Take(ctx, "a", plan, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.take()
+	d, err := l.Take(ctx, "a", plan, 1)
+	if err != nil || !d.BanStarted {
+		t.Fatalf("%v with BanStarted %v, %v, want a ban", d.Outcome, d.BanStarted, err)
+	}
+	if b := o.take(); len(b) != 2 {
+		t.Errorf("a request that starts a ban: %+v, want two calls", b)
+	}
+	if bans, err := l.Bans(ctx); err != nil || len(bans) != 1 {
+		t.Fatalf("bans %v, %v, want one", bans, err)
+	}
+	if b := o.take(); len(b) != 1 || b[0].Requests != 1 {
+		t.Errorf("a list of one ban: %+v, want one call with 1 request", b)
+	}
+}
+
+// While Observe runs, other requests can come and leave.
+func TestObserveHoldsNoLock(t *testing.T) {
+	running, end := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	_, l := observed(t, func(redislimit.Batch) {
+		once.Do(func() {
+			close(running)
+			<-end
+		})
+	})
+	done := make(chan error)
+	go func() {
+		_, err := l.Take(ctx, "a", lasting(100), 1)
+		done <- err
+	}()
+	<-running
+	short, cancel := context.WithCancel(ctx)
+	left := make(chan error)
+	go func() {
+		_, err := l.Take(short, "b", lasting(100), 1)
+		left <- err
+	}()
+	cancel()
+	if err := <-left; err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("a request beside one that is being observed: %v", err)
+	}
+	close(end)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// Under load, every request is in one call of the script.
+func TestObserveCountsEachRequestOnce(t *testing.T) {
+	const callers, each = 8, 50
+	var o observer
+	_, l := observed(t, o.observe)
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for range each {
+				if _, err := l.Take(ctx, "a", lasting(1000), 1); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	total := 0
+	for _, b := range slices.DeleteFunc(o.take(), func(b redislimit.Batch) bool { return b.Err != nil }) {
+		total += b.Requests
+	}
+	if total != callers*each {
+		t.Errorf("%d requests were observed, want %d", total, callers*each)
+	}
+}
