@@ -1,0 +1,73 @@
+package redislimit
+
+import (
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+const (
+	windowSize = 12                      // bytes
+	recordSize = 21                      // bytes
+	maxWindows = 2 * ratelimit.MaxQuotas // of one subject: those of its plan, and of a plan before
+)
+
+// A value is what Redis keeps of a subject.
+type value struct {
+	n       int
+	windows [maxWindows]window
+	record
+}
+
+// A window is one in which something was used.
+type window struct {
+	length time.Duration
+	end    int64 // Unix seconds
+	used   int64
+}
+
+// A record is kept of a subject that was limited or banned.
+type record struct {
+	first   int64 // limited request in its window, Unix milliseconds
+	strikes int
+	level   int   // of the last ban
+	ends    int64 // of the last ban, Unix seconds
+	since   int64 // from when the strikes decay, Unix seconds; 0 without strikes
+	length  int64 // of the last ban, seconds; 0 with strikes
+	expires int64 // Unix seconds
+}
+
+// value reads the subject's value.
+func (a *answer) value() (v value, err error) {
+	if a.letter == needsIndex || a.letter == unknown {
+		return v, unavailable(errReply)
+	}
+	b, windows := a.bytes, a.bytes
+	if len(b)%windowSize != 0 {
+		if len(b) < recordSize {
+			return v, unavailable(errReply)
+		}
+		windows, b = b[:len(b)-recordSize], b[len(b)-recordSize:]
+		v.record = record{
+			first:   u32(b)<<16 | u16(b[4:]),
+			strikes: int(u16(b[6:])),
+			level:   int(b[8]),
+			ends:    u32(b[9:]),
+			since:   u32(b[13:]),
+			expires: u32(b[17:]),
+		}
+		if v.strikes == 0 {
+			v.since, v.length = 0, v.since
+		}
+	}
+	v.n = len(windows) / windowSize
+	if len(windows)%windowSize != 0 || v.n > maxWindows {
+		return v, unavailable(errReply)
+	}
+	counters := windows[8*v.n:]
+	for i := range v.n {
+		length, end := u32(windows[8*i:]), u32(windows[8*i+4:])
+		v.windows[i] = window{time.Duration(length) * time.Second, end, u32(counters[4*i:])}
+	}
+	return v, nil
+}
