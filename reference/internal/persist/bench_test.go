@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -48,5 +49,17 @@ func BenchmarkStart(b *testing.B) {
 		b.StopTimer()
 		db.Close()
 		b.StartTimer()
+	}
+}
+
+func BenchmarkDailyUse(b *testing.B) {
+	d := persist.NewDailyUse(time.Now)
+	owners := make([]string, 1000)
+	for i := range owners {
+		owners[i] = fmt.Sprint("owner ", i)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		d.Count(owners[i%len(owners)], true)
 	}
 }

@@ -15,7 +15,7 @@ const batchSize = 256
 
 // DeprecatedUse counts the use of deprecated operations by owner until the counts are
 // saved. [NewDeprecatedUse] returns one. It is safe for concurrent use. It holds one
-// count for each operation and owner since the last save.
+// count for each operation, owner and UTC day since the last save.
 type DeprecatedUse struct {
 	now func() time.Time
 
@@ -23,7 +23,10 @@ type DeprecatedUse struct {
 	counts map[use]tally
 }
 
-type use struct{ operation, owner string }
+type use struct {
+	operation, owner string
+	day              int64 // Unix seconds
+}
 
 type tally struct {
 	count int64
@@ -40,7 +43,11 @@ func (d *DeprecatedUse) Count(operation, owner string) {
 	now := d.now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.add(use{operation, owner}, tally{1, now})
+	d.add(newUse(operation, owner, now), tally{1, now})
+}
+
+func newUse(operation, owner string, at time.Time) use {
+	return use{operation, owner, store.Day(at).Unix()}
 }
 
 // add needs d.mu.
@@ -75,7 +82,7 @@ func (d *DeprecatedUse) save(ctx context.Context, db store.DeprecatedUses) error
 			return err
 		}
 		for _, u := range batch {
-			delete(counts, use{u.Operation, u.Owner})
+			delete(counts, newUse(u.Operation, u.Owner, u.Last))
 		}
 	}
 	return nil

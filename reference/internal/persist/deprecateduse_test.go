@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/reference/internal/persist"
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -104,6 +106,30 @@ func TestDeprecatedUseWaitsForTheDatabase(t *testing.T) {
 	for i := range owners {
 		if n := db.sums["getPet "+fmt.Sprint(i)]; n != 3 {
 			t.Fatalf("owner %d has %d uses stored, want each of the 3 once", i, n)
+		}
+	}
+}
+
+// A database that was away at midnight does not move requests to the next day.
+func TestDeprecatedUseKeepsItsDay(t *testing.T) {
+	now := midnight.Add(24*time.Hour - 1)
+	d := persist.NewDeprecatedUse(func() time.Time { return now })
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	d.Count("getPet", "ada")
+	d.Count("getPet", "ada")
+	now = now.Add(1)
+	d.Count("getPet", "ada")
+	if err := d.Task(db).Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for since, want := range map[time.Time]int64{midnight: 3, now: 1} {
+		uses, err := db.ListDeprecatedUse(t.Context(), since)
+		if err != nil || len(uses) != 1 || uses[0].Count != 3 || uses[0].Recent != want {
+			t.Errorf("uses since %v are %+v (%v), want 3, %d of them recent", since, uses, err, want)
 		}
 	}
 }

@@ -1,12 +1,12 @@
 // Package persist saves across restarts what a server keeps in memory: the state of
-// the embedded rate limiter, which is usage and bans, and the use of deprecated
-// operations by owner.
+// the embedded rate limiter, which is usage and bans, the requests of each owner by
+// day, and the use of deprecated operations by owner.
 //
 //	limiter, err := persist.Load(ctx, db, memory.Options{})
 //	...
-//	uses := persist.NewDeprecatedUse(time.Now)
+//	uses, days := persist.NewDeprecatedUse(time.Now), persist.NewDailyUse(time.Now)
 //	saver := persist.StartSaver(logger,
-//		persist.LimiterTask(limiter, db, time.Now), uses.Task(keys))
+//		persist.LimiterTask(limiter, db, time.Now), uses.Task(keys), days.Task(keys))
 //	...
 //	err = saver.Close()
 //

@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,20 +10,21 @@ import (
 	"time"
 )
 
-// Interval is the time between two saves. It is shorter than the second of usage that
+// Interval is the time between two saves, unless a task has its own. It is shorter than the second of usage that
 // a killed process may lose, because a save takes time.
 const Interval = 500 * time.Millisecond
 
 // lastSaveTimeout bounds the last save when the process ends.
 const lastSaveTimeout = 10 * time.Second
 
-// A Task saves something at every [Interval].
+// A Task saves something again and again.
 type Task struct {
-	Name string                      // what is saved, for the log
-	Save func(context.Context) error // saves what changed since it last returned nil
+	Name  string                      // what is saved, for the log
+	Save  func(context.Context) error // saves what changed since it last returned nil
+	Every time.Duration               // the time between two saves; zero: Interval
 }
 
-// A Saver runs tasks at every [Interval], each in a goroutine of its own, so that none
+// A Saver runs tasks at their intervals, each in a goroutine of its own, so that none
 // waits for the database of another. A task that fails runs again, and the log says
 // when it begins to fail and when it succeeds again. [StartSaver] returns a Saver. It
 // is safe for concurrent use.
@@ -46,7 +48,7 @@ func StartSaver(logger *slog.Logger, tasks ...Task) *Saver {
 }
 
 func (s *Saver) loop(i int) {
-	ticker := time.NewTicker(Interval)
+	ticker := time.NewTicker(cmp.Or(s.tasks[i].Every, Interval))
 	defer ticker.Stop()
 	for {
 		select {

@@ -1,0 +1,244 @@
+package persist_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/reference/internal/persist"
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// days is a database that fails after a number of writes, if that is not negative.
+type days struct {
+	store.DailyUses
+	writes int
+	pruned []time.Time
+}
+
+func (d *days) AddDailyUse(ctx context.Context, uses ...store.DailyUse) error {
+	if d.writes == 0 {
+		return store.ErrUnavailable
+	}
+	d.writes--
+	return d.DailyUses.AddDailyUse(ctx, uses...)
+}
+
+func (d *days) PruneDailyUse(ctx context.Context, before time.Time) error {
+	d.pruned = append(d.pruned, before)
+	return d.DailyUses.PruneDailyUse(ctx, before)
+}
+
+func newDays(t *testing.T) *days {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return &days{DailyUses: db, writes: -1}
+}
+
+// midnight begins the day of noon.
+var midnight = store.Day(noon)
+
+func checkDays(t *testing.T, d *persist.DailyUse, db store.DailyUses, owner string, since time.Time, want ...store.DailyUse) {
+	t.Helper()
+	got, err := d.List(t.Context(), db, owner, since)
+	if err != nil {
+		t.Fatalf("List = %v", err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("days of %s (-want +got):\n%s", owner, diff)
+	}
+}
+
+func TestDailyUseIsCountedPerOwnerAndDay(t *testing.T) {
+	now := midnight.Add(24*time.Hour - 1)
+	d := persist.NewDailyUse(func() time.Time { return now })
+	db := newDays(t)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 100 {
+				d.Count("ada", true)
+				d.Count("ada", false)
+			}
+		})
+	}
+	wg.Wait()
+	d.Count("bob", false)
+	today := store.DailyUse{Owner: "ada", Day: midnight, Allowed: 400, Denied: 400}
+	checkDays(t, d, db, "ada", noon, today)
+	for range 2 { // the second time there is nothing to save
+		if err := d.Task(db).Save(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkDays(t, d, db, "ada", noon, today)
+
+	now = now.Add(1)
+	d.Count("ada", true)
+	tomorrow := store.DailyUse{Owner: "ada", Day: midnight.AddDate(0, 0, 1), Allowed: 1}
+	checkDays(t, d, db, "ada", noon, today, tomorrow)
+	checkDays(t, d, db, "ada", now, tomorrow)
+	checkDays(t, d, db, "bob", noon, store.DailyUse{Owner: "bob", Day: midnight, Denied: 1})
+
+	// A clock that steps back finds its day again.
+	now = noon
+	d.Count("ada", true)
+	today.Allowed++
+	checkDays(t, d, db, "ada", noon, today, tomorrow)
+	if err := d.Task(db).Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkDays(t, d, db, "ada", noon, today, tomorrow)
+}
+
+func TestDailyUseWaitsForTheDatabase(t *testing.T) {
+	const owners = 1000
+	d := persist.NewDailyUse(at(noon))
+	count := func() {
+		for i := range owners {
+			d.Count(fmt.Sprint(i), i%2 == 0)
+		}
+	}
+	count()
+	db := newDays(t)
+	// It fails in the middle, and then at once.
+	db.writes = 2
+	for range 2 {
+		if err := d.Task(db).Save(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+			t.Fatalf("saving = %v, want the database's error", err)
+		}
+		count()
+	}
+	db.writes = -1
+	if err := d.Task(db).Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range owners {
+		want := store.DailyUse{Owner: fmt.Sprint(i), Day: midnight, Allowed: 3}
+		if i%2 == 1 {
+			want.Allowed, want.Denied = 0, 3
+		}
+		got, err := db.ListDailyUse(t.Context(), want.Owner, midnight)
+		if err != nil || len(got) != 1 || got[0] != want {
+			t.Fatalf("stored are %+v (%v), want each of the 3 once: %+v", got, err, want)
+		}
+	}
+}
+
+func TestOldDaysAreRemovedOnceADay(t *testing.T) {
+	now := noon
+	d := persist.NewDailyUse(func() time.Time { return now })
+	db := newDays(t)
+	oldest := midnight.AddDate(0, 0, 1-store.KeepDays)
+	for _, day := range []time.Time{oldest.AddDate(0, 0, -1), oldest} {
+		if err := db.AddDailyUse(t.Context(), store.DailyUse{Owner: "ada", Day: day, Allowed: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save := func() {
+		t.Helper()
+		if err := d.Task(db).Save(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save()
+	checkDays(t, d, db, "ada", time.Time{}, store.DailyUse{Owner: "ada", Day: oldest, Allowed: 1})
+	now = midnight.Add(24*time.Hour - 1)
+	save()
+	now = now.Add(1)
+	save()
+	save()
+	if diff := cmp.Diff([]time.Time{oldest, oldest.AddDate(0, 0, 1)}, db.pruned); diff != "" {
+		t.Errorf("old days were removed before (-want +got):\n%s", diff)
+	}
+}
+
+func TestDailyUseIsSavedEveryTenSecondsAndAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := persist.NewDailyUse(time.Now)
+		db := &sums{}
+		s := persist.StartSaver(slog.New(slog.DiscardHandler), d.Task(db))
+		for second := 1; second <= 20; second++ {
+			d.Count("ada", true)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if want := second / 10; db.writes != want {
+				t.Errorf("after %d s: %d writes, want %d", second, db.writes, want)
+			}
+		}
+		d.Count("ada", true)
+		if err := s.Close(); err != nil || db.allowed != 21 {
+			t.Errorf("Close = %v after %d requests were saved, want nil and all 21", err, db.allowed)
+		}
+	})
+}
+
+// sums adds up what is written.
+type sums struct {
+	store.DailyUses
+	writes  int
+	allowed int64
+}
+
+func (s *sums) AddDailyUse(_ context.Context, uses ...store.DailyUse) error {
+	s.writes++
+	for _, u := range uses {
+		s.allowed += u.Allowed
+	}
+	return nil
+}
+
+func (*sums) PruneDailyUse(context.Context, time.Time) error { return nil }
+
+// A list in the middle of a save sees each request once.
+func TestAListDuringASaveIsWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := persist.NewDailyUse(at(noon))
+		d.Count("ada", true)
+		db := &slow{release: make(chan struct{})}
+		go d.Task(db).Save(t.Context())
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := d.List(ctx, db, "ada", noon); !errors.Is(err, context.Canceled) {
+			t.Errorf("List whose context has ended = %v, want context.Canceled", err)
+		}
+		go func() {
+			time.Sleep(time.Second)
+			close(db.release)
+		}()
+		checkDays(t, d, db, "ada", noon, store.DailyUse{Owner: "ada", Day: midnight, Allowed: 1})
+	})
+}
+
+// slow stores what is written when it is released.
+type slow struct {
+	store.DailyUses
+	release chan struct{}
+	stored  []store.DailyUse
+}
+
+func (s *slow) AddDailyUse(_ context.Context, uses ...store.DailyUse) error {
+	<-s.release
+	s.stored = append(s.stored, uses...)
+	return nil
+}
+
+func (s *slow) ListDailyUse(context.Context, string, time.Time) ([]store.DailyUse, error) {
+	return s.stored, nil
+}
+
+func (*slow) PruneDailyUse(context.Context, time.Time) error { return nil }
