@@ -23,8 +23,9 @@ func (d *decoder) at(n *node) place { return place{d.file, n.line, n.column} }
 // fields are the members that a group can have, each with the function that reads it.
 type fields map[string]func(n *node, setting string)
 
-// fileOnlySettings returns the settings that only the file can set.
-func (d *decoder) fileOnlySettings() fields {
+// ownFields returns the functions for settings that need one of their own, by the
+// first part of their name.
+func (d *decoder) ownFields() fields {
 	return fields{
 		"draft_headers":    d.draftHeaders,
 		"on_redis_failure": d.onRedisFailure,
@@ -40,9 +41,11 @@ func (d *decoder) fileOnlySettings() fields {
 
 // decode sets everything in the file.
 func (d *decoder) decode(root *node) {
-	f := d.fileOnlySettings()
-	for _, o := range overrides {
-		f[o.name] = func(n *node, setting string) { d.override(n, setting, o) }
+	f := d.ownFields()
+	for _, s := range settings {
+		if s.set != nil {
+			f[s.name] = func(n *node, _ string) { d.setting(n, s) }
+		}
 	}
 	// Plans contain the penalty, so the penalty is read first.
 	for _, m := range root.members {
@@ -92,19 +95,20 @@ func (d *decoder) is(n *node, setting string, want kind, example string) bool {
 	return false
 }
 
-func (d *decoder) override(n *node, setting string, o override) {
+// setting reads the value of a setting that has no function of its own.
+func (d *decoder) setting(n *node, s setting) {
 	example := "text"
 	switch {
-	case o.kind == number:
+	case s.kind == number:
 		example = "a whole number"
-	case o.example != "":
-		example = o.example
+	case s.example != "":
+		example = s.example
 	}
-	if !d.is(n, setting, o.kind, example) {
+	if !d.is(n, s.name, s.kind, example) {
 		return
 	}
-	if err := o.set(d.c, n.text); err != nil {
-		d.add(d.at(n), setting, "%v", err)
+	if err := s.set(d.c, n.text); err != nil {
+		d.add(d.at(n), s.name, "%v", err)
 	}
 }
 

@@ -17,11 +17,13 @@ var ofKubernetes = regexp.MustCompile(`^PETSTORE_([A-Z0-9_]+_)?(SERVICE_HOST|SER
 // services are not errors.
 func CheckEnvironment(environ []string) error {
 	known := []string{variable("config")}
-	for _, o := range overrides {
-		known = append(known, variable(o.name))
+	for _, s := range settings {
+		if s.hasVariable() {
+			known = append(known, variable(s.name))
+		}
 	}
 	candidates := slices.Clone(known)
-	for setting := range (&decoder{}).fileOnlySettings() {
+	for _, setting := range fileOnlySettings() {
 		candidates = append(candidates, variable(setting))
 	}
 	slices.Sort(candidates)
@@ -44,10 +46,21 @@ func CheckEnvironment(environ []string) error {
 	return r.err()
 }
 
+// fileOnlySettings returns the settings and groups that only the file can set.
+func fileOnlySettings() []string {
+	var names []string
+	for _, s := range settings {
+		if !s.hasVariable() && !slices.Contains(names, s.group()) {
+			names = append(names, s.group())
+		}
+	}
+	return names
+}
+
 // fileOnlySetting returns the setting that a variable names, if only the file can set
 // it: plans for PETSTORE_PLANS and PETSTORE_PLANS_FREE.
 func fileOnlySetting(name string) string {
-	for setting := range (&decoder{}).fileOnlySettings() {
+	for _, setting := range fileOnlySettings() {
 		if v := variable(setting); name == v || strings.HasPrefix(name, v+"_") {
 			return setting
 		}

@@ -18,48 +18,30 @@ type Flags struct {
 	DrainDelay               *string `name:"drain-delay" placeholder:"DURATION" help:"After SIGTERM, keep serving for this long while /readyz answers 503, so that load balancers notice. Default 0s ($$PETSTORE_DRAIN_DELAY)."`
 }
 
-// An override is a setting that the environment or a flag can set too.
-type override struct {
-	name string // in the file
-	kind kind   // in the file
-	flag func(Flags) *string
-	set  func(c *Config, text string) error
-
-	example string // what the value must be; "": text
-}
-
-// noFlag is for secrets: other users of the machine can see flags in the list of
-// processes.
-func noFlag(Flags) *string { return nil }
-
-var overrides = []override{
-	{"listen", text, func(f Flags) *string { return f.Listen }, (*Config).setListen, "host and port such as 127.0.0.1:8080"},
-	{"admin_listen", text, func(f Flags) *string { return f.AdminListen }, (*Config).setAdminListen, "host and port such as 127.0.0.1:9090"},
-	{"admin_token", text, noFlag, (*Config).setAdminToken, ""},
-	{"database", text, func(f Flags) *string { return f.Database }, (*Config).setDatabase, ""},
-	{"redis", text, func(f Flags) *string { return f.Redis }, (*Config).setRedis, ""},
-	{"tls_cert", text, func(f Flags) *string { return f.TLSCert }, (*Config).setTLSCert, ""},
-	{"tls_key", text, func(f Flags) *string { return f.TLSKey }, (*Config).setTLSKey, ""},
-	{"max_connections", number, func(f Flags) *string { return f.MaxConnections }, (*Config).setMaxConnections, ""},
-	{"max_connections_per_network", number, func(f Flags) *string { return f.MaxConnectionsPerNetwork }, (*Config).setMaxConnectionsPerNetwork, ""},
-	{"drain_delay", text, func(f Flags) *string { return f.DrainDelay }, (*Config).setDrainDelay, "a duration such as 10s"},
-}
-
 // variable returns the name in the environment of a setting.
-func variable(name string) string { return "PETSTORE_" + strings.ToUpper(name) }
+func variable(name string) string {
+	return "PETSTORE_" + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
+}
 
 // flagName returns the flag of a setting.
-func flagName(name string) string { return "--" + strings.ReplaceAll(name, "_", "-") }
+func flagName(name string) string {
+	return "--" + strings.NewReplacer("_", "-", ".", "-").Replace(name)
+}
 
 // applyOverrides sets the values of the environment, then those of the flags.
 func (c *Config) applyOverrides(flags Flags, lookupEnv func(string) (string, bool), r *report) {
-	for _, o := range overrides {
+	for _, o := range settings {
+		if !o.hasVariable() {
+			continue
+		}
 		value, from := "", ""
 		if v, ok := lookupEnv(variable(o.name)); ok {
 			value, from = v, variable(o.name)
 		}
-		if v := o.flag(flags); v != nil {
-			value, from = *v, flagName(o.name)
+		if o.flag != nil {
+			if v := o.flag(flags); v != nil {
+				value, from = *v, flagName(o.name)
+			}
 		}
 		if from == "" {
 			continue

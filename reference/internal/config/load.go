@@ -14,21 +14,17 @@ import (
 // An empty variable is a value: PETSTORE_ADMIN_LISTEN= turns the admin listener
 // off. [CheckEnvironment] finds misspelt variables.
 func Load(flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
-	name, content, err := settingsFile(flags, lookupEnv)
-	if err != nil {
-		return nil, err
-	}
-	return load(name, content, flags, lookupEnv)
+	return NewSource(flags, lookupEnv).Load()
 }
 
 // Read is Load for commands that do not serve: it does not check the settings
 // against each other, such as a public address without TLS.
 func Read(flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
-	name, content, err := settingsFile(flags, lookupEnv)
-	if err != nil {
-		return nil, err
+	file := NewSource(flags, lookupEnv).read()
+	if file.err != nil {
+		return nil, file.err
 	}
-	return read(name, content, flags, lookupEnv)
+	return read(file.name, file.content, flags, lookupEnv)
 }
 
 // load is Load for a file that was read already.
@@ -60,17 +56,13 @@ func read(name string, content []byte, flags Flags, lookupEnv func(string) (stri
 	return c, nil
 }
 
-// settingsFile returns the name and the content of the file that is named, if any.
-func settingsFile(flags Flags, lookupEnv func(string) (string, bool)) (name string, content []byte, err error) {
-	name, _ = lookupEnv(variable("config"))
+// settingsFile returns the name of the file, or "" if none is named.
+func settingsFile(flags Flags, lookupEnv func(string) (string, bool)) string {
 	if flags.Config != nil {
-		name = *flags.Config
+		return *flags.Config
 	}
-	if name == "" {
-		return "", nil, nil
-	}
-	content, err = readFile(name)
-	return name, content, err
+	name, _ := lookupEnv(variable("config"))
+	return name
 }
 
 func readFile(name string) ([]byte, error) {

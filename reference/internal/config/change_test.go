@@ -1,0 +1,136 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestChanges(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		old, new string
+		want     []Change
+	}{
+		{"nothing", "listen: 127.0.0.1:1", "# the same\nlisten: '127.0.0.1:1'", nil},
+		{"text", "tls_cert: a\ntls_key: b", "tls_cert: c\ntls_key: b", []Change{{Setting: "tls_cert", Old: "a", New: "c"}}},
+		{"a plan", "plans: {free: [60/minute, 1000/day], gone: custom}", "plans: {free: [2/minute], new: custom}", []Change{
+			{Setting: "plans.free", Old: "[60/minute, 1000/day]", New: "[2/minute]"},
+			{Setting: "plans.gone", Old: "custom"},
+			{Setting: "plans.new", New: "custom"},
+		}},
+		{"the penalty", "", "penalty: {ban: 90s, strikes: 3}", []Change{
+			{Setting: "penalty.strikes", Old: "10", New: "3"}, {Setting: "penalty.ban", Old: "1m", New: "1m30s"},
+		}},
+		{"bans turned off", "", "penalty: {strikes: 0}", []Change{
+			{Setting: "penalty.strikes", Old: "10", New: "0"}, {Setting: "penalty.grace", Old: "2s", New: "0s"},
+			{Setting: "penalty.decay", Old: "10s", New: "0s"}, {Setting: "penalty.ban", Old: "1m", New: "0s"},
+			{Setting: "penalty.growth", Old: "2", New: "0"}, {Setting: "penalty.max", Old: "24h", New: "0s"},
+			{Setting: "penalty.forgive", Old: "24h", New: "0s"},
+		}},
+		{"lists", "cors_origins: [https://a.example, https://b.example]", "cors_origins: [https://b.example, https://c.example]\ntrusted_proxies: [10.0.0.1]", []Change{
+			{Setting: "trusted_proxies", Old: "[]", New: "[10.0.0.1/32]", Added: []string{"10.0.0.1/32"}},
+			{Setting: "cors_origins", Old: "[https://a.example, https://b.example]", New: "[https://b.example, https://c.example]",
+				Added: []string{"https://c.example"}, Removed: []string{"https://a.example"}},
+		}},
+		{"deprecations", "", "deprecations: {getUsage: {since: 2026-01-02T03:00:00Z, sunset: 2031-01-01, docs: /docs, brownouts: [{start: 2030-01-01, end: 2030-01-02}]}}", []Change{
+			{Setting: "deprecations.getPet", Old: `{since: 2025-12-05, sunset: 2030-12-05, successor: "/v1/pets?status=available"}`},
+			{Setting: "deprecations.getUsage", New: `{since: 2026-01-02T03:00:00Z, sunset: 2031-01-01, docs: "/docs", brownouts: [{start: 2030-01-01, end: 2030-01-02}]}`},
+		}},
+		{"what needs a restart", "", "listen: 127.0.0.1:1\nadmin_listen: ''\ndatabase: b.db\non_redis_failure: open", []Change{
+			{Setting: "listen", Old: "127.0.0.1:8080", New: "127.0.0.1:1", Restart: true},
+			{Setting: "admin_listen", Old: "127.0.0.1:9090", Restart: true},
+			{Setting: "database", Old: "petstore.db", New: "b.db", Restart: true},
+			{Setting: "on_redis_failure", Old: "local", New: "open", Restart: true},
+		}},
+		{"secrets", "admin_token: hushhushhushhush\nredis: redis://:hush@a:1", "admin_token: hush-hush-hush-hush", []Change{
+			{Setting: "admin_token", Old: "[redacted]", New: "[redacted]", Restart: true},
+			{Setting: "redis", Old: "[redacted]", Restart: true},
+		}},
+	} {
+		got := mustLoad(t, tt.old).Changes(mustLoad(t, tt.new))
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: changes (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// Each setting is in the table: whatever differs between two Configs is a change.
+func TestEverySettingIsCompared(t *testing.T) {
+	base := reflect.ValueOf(*Default())
+	for i := range base.NumField() {
+		field := base.Type().Field(i)
+		if !field.IsExported() {
+			continue
+		}
+		other := Default()
+		change(t, reflect.ValueOf(other).Elem().Field(i), field.Name)
+		if len(Default().Changes(other)) == 0 {
+			t.Errorf("a change of Config.%s is not a change of a setting", field.Name)
+		}
+	}
+}
+
+// change sets a field to something else.
+func change(t *testing.T, v reflect.Value, name string) {
+	t.Helper()
+	if other, ok := map[string]any{
+		"Plans": Default().Plans[:1], "Anonymous": Default().Uncharged, "Uncharged": Default().Anonymous,
+		"TrustedProxies": mustLoad(t, "trusted_proxies: [10.0.0.1]").TrustedProxies,
+	}[name]; ok {
+		v.Set(reflect.ValueOf(other))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("other")
+	case reflect.Int, reflect.Int64:
+		v.SetInt(v.Int() + 1)
+	case reflect.Uint8:
+		v.SetUint(v.Uint() + 1)
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Slice:
+		v.Set(reflect.ValueOf([]string{"other"}))
+	case reflect.Map:
+		v.SetZero()
+	case reflect.Struct:
+		change(t, v.Field(0), "")
+	default:
+		t.Fatalf("field %s is of a kind that the test cannot change", name)
+	}
+}
+
+func TestAfterKeepsWhatNeedsARestart(t *testing.T) {
+	running := mustLoad(t, "listen: 127.0.0.1:1\ndatabase: a.db")
+	next := mustLoad(t, "\nlisten: 127.0.0.1:2\nadmin_listen: ''\ndraft_headers: true")
+	merged, err := running.After(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if merged.Listen != "127.0.0.1:1" || merged.Database != "a.db" || merged.AdminListen != "127.0.0.1:9090" || !merged.DraftHeaders {
+		t.Errorf("the settings are %+v, want the new ones with the addresses and the database of the running server", merged)
+	}
+	for setting, want := range map[string]string{
+		"listen": "petstore.yaml:1:9", "database": "petstore.yaml:2:11", "admin_listen": "default", "draft_headers": "petstore.yaml:4:16",
+	} {
+		if got := merged.Where(setting); got != want {
+			t.Errorf("%s is from %s, want %s", setting, got, want)
+		}
+	}
+	if next.Listen != "127.0.0.1:2" || next.Where("listen") != "petstore.yaml:2:9" {
+		t.Error("After has changed the settings that were read")
+	}
+}
+
+// A file that could be served after a restart must not leave the running server with
+// settings that contradict each other.
+func TestAfterRefusesContradictions(t *testing.T) {
+	running := mustLoad(t, "listen: 10.0.0.5:80\ntrusted_proxies: [10.0.0.0/24]")
+	_, err := running.After(mustLoad(t, "listen: 127.0.0.1:80"))
+	if got := errorText(err); !strings.HasPrefix(got, "petstore.yaml:1:9: listen: other machines can reach 10.0.0.5:80") {
+		t.Errorf("After = %q, want an error about the address that is in use", got)
+	}
+}
