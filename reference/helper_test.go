@@ -224,3 +224,10 @@ func listDeprecatedUse(t *testing.T, dir string) []store.DeprecatedUse {
 	}
 	return uses
 }
+
+func rename(t *testing.T, dir, from, to string) {
+	t.Helper()
+	if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -49,13 +49,13 @@ func (e usageError) Unwrap() error { return e.error }
 // the exit code. Help ends the process.
 func Run(args []string) int {
 	// First of all, because a signal during the start must also end the server with 0.
-	ctx := untilSignal()
+	ctx, hups := untilSignal(), catchHangUp()
 	o := output{os.Stdout, os.Stderr}
 	parser, err := kong.New(&commands{},
 		kong.Name("petstore"),
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Bind(o),
+		kong.Bind(o, hups),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if err != nil {

@@ -30,12 +30,17 @@ is not read fast enough, the server drops lines, counts them and keeps running. 
 the database has never held an API key, the server creates one and shows it once on
 standard error.
 
-On SIGTERM, SIGINT or SIGHUP, the server finishes running requests, saves usage and
-stops. A second signal stops it at once.`
+On SIGHUP, and when the settings file changes, the server reads its settings again
+and applies them, except those that need a restart. If the file has a mistake, the
+settings in force stay, and the log says why.
+
+On SIGTERM or SIGINT, the server finishes running requests, saves usage and stops. A
+second signal stops it at once.`
 }
 
-func (c serveCmd) Run(ctx context.Context, o output) error {
-	settings, err := load(config.Load, c.Flags)
+func (c serveCmd) Run(ctx context.Context, o output, hups hangUp) error {
+	source := config.NewSource(c.Flags, os.LookupEnv)
+	settings, err := checked(source.Load)
 	if err != nil {
 		return err
 	}
@@ -43,8 +48,12 @@ func (c serveCmd) Run(ctx context.Context, o output) error {
 	signal.Ignore(syscall.SIGPIPE)
 	logger, buffer := newLogger(o.out)
 	defer buffer.Close(flushTimeout)
+	ctx, reload := hups.untilTerminalCloses(ctx, o.out)
 	logged := logSignal(ctx, logger)
-	err = service.Run(ctx, settings, service.Options{Logger: logger, LogErr: buffer.Err, Notice: o.err})
+	err = service.Run(ctx, settings, service.Options{
+		Logger: logger, LogErr: buffer.Err, Notice: o.err,
+		Source: source, HangUp: reload,
+	})
 	logged()
 	if err == nil {
 		logger.Info("stopped")
@@ -55,8 +64,8 @@ func (c serveCmd) Run(ctx context.Context, o output) error {
 // flushTimeout bounds how long the server waits at its end for the log to be written.
 const flushTimeout = 2 * time.Second
 
-// logSignal logs the signal that ends a context of [untilSignal]. If the context has
-// ended, wait waits until the line is logged.
+// logSignal logs why a context ends. If it has ended, wait waits until the line is
+// logged.
 func logSignal(ctx context.Context, logger *slog.Logger) (wait func()) {
 	done := make(chan struct{})
 	forget := context.AfterFunc(ctx, func() {

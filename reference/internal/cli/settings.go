@@ -28,10 +28,16 @@ func (f databaseFlags) load() (*config.Config, error) {
 
 // load reads the settings with config.Load or config.Read.
 func load(by func(config.Flags, func(string) (string, bool)) (*config.Config, error), flags config.Flags) (*config.Config, error) {
+	return checked(func() (*config.Config, error) { return by(flags, os.LookupEnv) })
+}
+
+// checked returns the settings that read reads, after the environment and the settings
+// are checked.
+func checked(read func() (*config.Config, error)) (*config.Config, error) {
 	if err := config.CheckEnvironment(os.Environ()); err != nil {
 		return nil, usageError{err}
 	}
-	c, err := by(flags, os.LookupEnv)
+	c, err := read()
 	if err != nil {
 		return nil, usageError{err}
 	}

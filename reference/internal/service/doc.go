@@ -12,6 +12,13 @@
 // Connections to the API wait until then. A damaged usage file is renamed, with a
 // warning, and the server starts with a new one.
 //
+// # Reload
+//
+// While it serves, it reads the settings again when their file changes and on SIGHUP. It
+// builds a new handler on the same database and limiter, and then replaces the handler
+// in force, so that usage and bans stay and no request sees half of a change. Settings
+// that were needed to open something, such as the database, need a restart.
+//
 // # Stop
 //
 // When ctx ends, the server is no longer ready. It keeps serving for the drain delay,

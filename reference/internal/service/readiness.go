@@ -21,7 +21,8 @@ type startup struct {
 // running is a server that serves.
 type running struct {
 	*state
-	pets *server.Server
+	pets    *server.Server
+	reloads *reloader
 }
 
 var errStarting = errors.New("starting")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/admin"
@@ -17,6 +18,11 @@ type Options struct {
 	Logger *slog.Logger
 	LogErr func() error // returns an error for readiness if the log cannot be written; nil: it always can
 	Notice io.Writer    // gets the first key, which must not be in the log
+
+	// Source is read again for each value of HangUp, and when its file changes. Nil:
+	// the settings do not change.
+	Source *config.Source
+	HangUp <-chan os.Signal
 
 	redisBudget time.Duration // zero: defaultRedisBudget
 }
@@ -72,22 +78,41 @@ func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p 
 	if err != nil {
 		return err
 	}
-	pets, err := server.New(handler, server.Options{
-		CertFile: c.TLSCert, KeyFile: c.TLSKey,
-		TrustedProxies: c.TrustedProxies,
-		MaxConns:       c.MaxConnections, MaxConnsPerNetwork: c.MaxConnectionsPerNetwork,
-		DrainDelay: c.DrainDelay,
-		Logger:     o.Logger,
-		OnReady:    func() { logStart(o.Logger, c, l) },
-	})
+	options := serverOptions(c)
+	options.Logger = o.Logger
+	options.OnReady = func() { logStart(o.Logger, c, l) }
+	pets, err := server.New(handler, options)
 	if err != nil {
 		return err
 	}
 	if err := s.showFirstKey(ctx, c, l.api.Addr(), o.Notice); err != nil && ctx.Err() == nil {
 		return err
 	}
-	p.running.Store(&running{s, pets})
+	reloads := &reloader{source: o.Source, hangUp: o.HangUp, logger: o.Logger, current: c, apply: func(c *config.Config) error {
+		return s.apply(c, pets)
+	}}
+	p.running.Store(&running{s, pets, reloads})
+	defer reloads.start(ctx)()
 	return pets.Serve(ctx, l.api)
+}
+
+// serverOptions returns the options of the API's server that a reload can change.
+func serverOptions(c *config.Config) server.Options {
+	return server.Options{
+		CertFile: c.TLSCert, KeyFile: c.TLSKey,
+		TrustedProxies: c.TrustedProxies,
+		MaxConns:       c.MaxConnections, MaxConnsPerNetwork: c.MaxConnectionsPerNetwork,
+		DrainDelay: c.DrainDelay,
+	}
+}
+
+// apply makes the API's server use other settings.
+func (s *state) apply(c *config.Config, pets *server.Server) error {
+	handler, err := s.newHandler(c)
+	if err != nil {
+		return err
+	}
+	return pets.Reload(handler, serverOptions(c))
 }
 
 // endedEarly logs the error of a start that the end of the context interrupted.

@@ -1,0 +1,111 @@
+package service
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/config"
+)
+
+// testReloader returns a reloader with a file, and what it applies and logs.
+func testReloader(t *testing.T, file string, apply func(*config.Config) error) (r *reloader, log *bytes.Buffer) {
+	t.Helper()
+	log = new(bytes.Buffer)
+	source := config.NewSource(config.Flags{Config: &file}, func(string) (string, bool) { return "", false })
+	c, err := source.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &reloader{source: source, logger: slog.New(slog.NewTextHandler(log, nil)), current: c, apply: apply}, log
+}
+
+func put(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReloadStatus(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "petstore.yaml")
+	put(t, file, "max_connections: 1")
+	var applied []int
+	var failure error
+	r, log := testReloader(t, file, func(c *config.Config) error {
+		if failure == nil {
+			applied = append(applied, c.MaxConnections)
+		}
+		return failure
+	})
+	if s := r.Status(); s.Applied+s.Refused != 0 || !s.Last.IsZero() {
+		t.Errorf("before the first reload the status is %+v", s)
+	}
+	put(t, file, "max_connections: 2\ndatabase: other.db\nredis: redis://h")
+	r.reload("test")
+	if s := r.Status(); s.Applied != 1 || s.Err != nil || s.Last.IsZero() || !slices.Equal(s.Restart, []string{"database", "redis"}) {
+		t.Errorf("after a reload the status is %+v, want that it was applied, and that database and redis need a restart", s)
+	}
+	failure = errors.New("wrong handler")
+	put(t, file, "max_connections: 3")
+	r.reload("test")
+	if s := r.Status(); s.Applied != 1 || s.Refused != 1 || !errors.Is(s.Err, failure) || len(s.Restart) != 2 {
+		t.Errorf("after a failure the status is %+v, want that it was refused and the rest as before", s)
+	}
+	failure = nil
+	r.reload("test")
+	if s := r.Status(); s.Applied != 2 || s.Err != nil || len(s.Restart) != 0 || !slices.Equal(applied, []int{2, 3}) {
+		t.Errorf("after the next reload the status is %+v and %v were applied, want 2 and 3", s, applied)
+	}
+	if want := `setting=max_connections old=2 new=3`; !strings.Contains(log.String(), want) {
+		t.Errorf("the log is\n%s\nwant %q in it: 3 was not in force before", log, want)
+	}
+}
+
+// The file is looked at once a second and loaded when it is the same twice. SIGHUP is
+// answered at once.
+func TestReloaderLooksAtTheFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "petstore.yaml")
+		put(t, file, "max_connections: 1")
+		hangUp := make(chan os.Signal, 1)
+		r, _ := testReloader(t, file, func(*config.Config) error { return nil })
+		r.hangUp = hangUp
+		stop := r.start(t.Context())
+		after := func(wait time.Duration, applied, refused int64) {
+			t.Helper()
+			time.Sleep(wait)
+			synctest.Wait()
+			if s := r.Status(); s.Applied != applied || s.Refused != refused {
+				t.Errorf("%d reloads were applied and %d refused, want %d and %d", s.Applied, s.Refused, applied, refused)
+			}
+		}
+		after(10*watchPeriod, 0, 0)
+		put(t, file, "max_connections: 2")
+		after(watchPeriod, 0, 0)
+		after(watchPeriod, 1, 0)
+		after(10*watchPeriod, 1, 0)
+		put(t, file, "max_connections: -")
+		after(10*watchPeriod, 1, 1)
+		hangUp <- os.Interrupt
+		after(0, 1, 2)
+		put(t, file, "max_connections: 3")
+		hangUp <- os.Interrupt
+		after(0, 2, 2)
+		after(10*watchPeriod, 2, 2)
+		stop()
+		put(t, file, "max_connections: 4")
+		after(10*watchPeriod, 2, 2)
+	})
+}
+
+func TestAServerWithoutASourceReloadsNothing(t *testing.T) {
+	new(reloader).start(t.Context())()
+}
