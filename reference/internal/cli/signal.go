@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/mattn/go-isatty"
 )
@@ -38,9 +39,9 @@ func defaultSignals() {
 var errTerminalClosed = errors.New("the terminal was closed")
 
 // untilTerminalCloses returns the signals that are left, and a context that ends when
-// out was a terminal and is closed: that also sends SIGHUP.
+// the terminal of the process is closed: that also sends SIGHUP.
 func (h hangUp) untilTerminalCloses(ctx context.Context, out *os.File) (context.Context, <-chan os.Signal) {
-	if !isatty.IsTerminal(out.Fd()) {
+	if !hasTerminal(out) {
 		return ctx, h
 	}
 	ctx, end := context.WithCancelCause(ctx)
@@ -51,7 +52,8 @@ func (h hangUp) untilTerminalCloses(ctx context.Context, out *os.File) (context.
 			case <-ctx.Done():
 				return
 			case s := <-h:
-				if !isatty.IsTerminal(out.Fd()) {
+				time.Sleep(terminalDelay)
+				if !hasTerminal(out) {
 					end(errTerminalClosed)
 					return
 				}
@@ -63,4 +65,20 @@ func (h hangUp) untilTerminalCloses(ctx context.Context, out *os.File) (context.
 		}
 	}()
 	return ctx, rest
+}
+
+// terminalDelay is longer than a terminal exists after it has sent SIGHUP.
+const terminalDelay = 100 * time.Millisecond
+
+// hasTerminal reports whether out is a terminal and the process belongs to one.
+func hasTerminal(out *os.File) bool {
+	if !isatty.IsTerminal(out.Fd()) {
+		return false
+	}
+	f, err := os.Open("/dev/tty") // fails without a controlling terminal
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
 }
