@@ -11,7 +11,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/jsonbody"
-	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/openapi"
 )
 
@@ -30,6 +29,8 @@ type api struct {
 
 	pageLimit openapi.Range // of the parameter limit
 
+	deny, allow *accessTable
+
 	service *http.ServeMux // the operations, below /v1
 	site    *http.ServeMux // the pages that need no key
 }
@@ -47,6 +48,12 @@ func New(c Config) (http.Handler, error) {
 	a := &api{Config: c, service: http.NewServeMux(), site: http.NewServeMux()}
 	a.errors = &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}
 
+	if a.deny, err = newAccessTable(c.Deny); err != nil {
+		return nil, fmt.Errorf("api: Config.Deny: %w", err)
+	}
+	if a.allow, err = newAccessTable(c.Allow); err != nil {
+		return nil, fmt.Errorf("api: Config.Allow: %w", err)
+	}
 	document, err := Document(c.Deprecations)
 	if err != nil {
 		return nil, fmt.Errorf("api: Config.Deprecations: %w", err)
@@ -82,22 +89,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	limit, err := ratelimit.New(a.Limiter, a.caller, ratelimit.Options{
-		OnFailure:    a.OnLimiterFailure,
-		DraftHeaders: a.DraftHeaders,
-		Refund:       true,
-		Observe:      a.observe,
-		Errors:       a.errors,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("api: %w", err)
-	}
-	limitUncharged, err := ratelimit.New(a.Limiter, a.unchargedCaller, ratelimit.Options{
-		OnFailure:    ratelimit.FailOpen, // peek, which follows, answers 503 where that is necessary
-		DraftHeaders: a.DraftHeaders,
-		Observe:      observeUncharged,
-		Errors:       a.errors,
-	})
+	limit, limitUncharged, err := a.limits()
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
@@ -106,10 +98,10 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	site := a.errors.Mux(a.site)
 	service := auth.Require(middleware.Chain(a.errors.Mux(a.service), enforce...))
 	gated := middleware.Chain(byPath(service, site),
-		auth.Identify, a.chooseLimit(limit, limitUncharged), targets)
+		auth.Identify, a.checkOwner, a.chooseLimit(limit, limitUncharged), targets)
 	front := slices.Concat([]middleware.Middleware{
 		middleware.RequestID, middleware.AccessLog(a.Logger), a.addInfo, middleware.Recover(a.errors), middleware.SecurityHeaders,
-	}, headers, []middleware.Middleware{allowOrigins(a.Origins, limitUncharged)})
+	}, headers, []middleware.Middleware{allowOrigins(a.Origins, limitUncharged), a.checkNetwork})
 	return middleware.Chain(bypassGate(limitUncharged(targets(site)), gated), front...), nil
 }
 

@@ -53,6 +53,14 @@ type Config struct {
 	// Client finds the address of a client. Nil: that of the connection.
 	Client *clientip.Source
 
+	// Deny lists the clients that are refused with 403. Their requests are not counted.
+	Deny AccessList
+
+	// Allow lists the clients that no limit refuses and bans: their requests are counted
+	// and their responses show what is left, as for any other client. A client on both
+	// lists is refused.
+	Allow AccessList
+
 	// Deprecations are the deprecated operations by operationId, which must be one of
 	// [Deprecatable]. OnUse, Errors and Now of their options are ignored.
 	Deprecations map[string]deprecation.Options
@@ -67,7 +75,7 @@ type Config struct {
 
 	// OnDecision is called with each decision on a request that is charged, after it was
 	// made and before the request is served or refused; see [ratelimit.Options].Observe
-	// for its arguments. Requests that are not charged are left out. It must be safe for
+	// for its arguments. A client in Allow is served whatever the decision is. Requests that are not charged are left out. It must be safe for
 	// concurrent use, and return quickly.
 	OnDecision func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
 

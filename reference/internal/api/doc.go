@@ -16,8 +16,10 @@
 //	request ID, log, panics, security headers
 //	Deprecation, Sunset and Link     on the path of a deprecated operation
 //	CORS                             answers preflights: 204, 429
+//	denied networks            403   not counted
 //	the OpenAPI document             /openapi.json, without a key: 429, 414, 412, 304
 //	authentication                   adds the principal and refuses nothing yet
+//	denied owners              403   not counted
 //	ban and quota              429   of the key's owner, or else of the network
 //	length of the target       414
 //	key                        401   on all paths below /v1, whether they exist or not; 400 if there are two
@@ -34,6 +36,8 @@
 // GET /v1/usage is not charged and passes bans. Requests that are not charged, those
 // for the document and CORS preflights among them, have a quota of their own
 // ([Config.Uncharged]).
+//
+// Requests of callers in [Config.Allow] pass bans and quotas too, but are charged.
 //
 // Every response has X-RateLimit-Limit, -Remaining and -Reset, except for responses
 // that net/http writes: 400 to malformed HTTP, 431 to a header section that is too

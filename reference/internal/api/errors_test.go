@@ -121,6 +121,8 @@ func situations() []situation {
 				t.Fatal(err)
 			}
 		}},
+		{name: "denied network", request: list, adjust: func(c *api.Config) { c.Deny.Networks = networks("127.0.0.0/8") }},
+		{name: "denied owner", request: list, adjust: func(c *api.Config) { c.Deny.Owners = []string{"reader"} }},
 		{name: "failure", adjust: fails(errors.New("x")), request: list},
 		{name: "store", adjust: fails(store.ErrUnavailable), request: list},
 		{name: "key store", request: list, adjust: func(c *api.Config) {

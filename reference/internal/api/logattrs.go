@@ -33,6 +33,7 @@ func logInfo(r *http.Request, info *requestInfo) {
 const (
 	uncharged = "uncharged" // not charged, and within the quota of such requests
 	undecided = "undecided" // the limiter failed
+	denied    = "denied"    // by Config.Deny; the limiter was not asked
 )
 
 // logDecision adds what the limiter decided to the log line of a request.

@@ -26,7 +26,7 @@ type pet struct {
 	Status     store.Status `json:"status"`
 }
 
-// codePetNotFound is the one error code that only this API has.
+// codePetNotFound is one of the error codes that only this API has.
 const codePetNotFound apierror.Code = "pet_not_found"
 
 var errNoPet = apierror.New(http.StatusNotFound, codePetNotFound, "There is no pet with this identifier.")

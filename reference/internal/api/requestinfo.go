@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"path"
 	"strings"
 
@@ -41,8 +42,10 @@ func pathOf(pattern string) string {
 type requestInfo struct {
 	context.Context
 	route   route
+	addr    netip.Addr
 	network string // subject of the client without a key
 	proxied error  // why network is that of a proxy; nil: it is that of the client
+	allowed bool   // on the allow list; set before the limiter decides
 }
 
 type requestInfoKey struct{}
@@ -64,7 +67,7 @@ func requestInfoOf(ctx context.Context) *requestInfo {
 func (a *api) addInfo(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		addr, err := a.Client.Resolve(r)
-		info := &requestInfo{Context: r.Context(), route: a.routeOf(r), network: clientip.NetworkSubject(addr), proxied: err}
+		info := &requestInfo{Context: r.Context(), route: a.routeOf(r), addr: addr, network: clientip.NetworkSubject(addr), proxied: err}
 		logInfo(r, info)
 		next.ServeHTTP(w, r.WithContext(info))
 	})

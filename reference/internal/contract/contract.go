@@ -43,6 +43,7 @@ func New(document []byte) (*Contract, error) {
 	return &Contract{doc: doc, router: router, undeclared: &openapi3.Operation{
 		Responses: openapi3.NewResponses(
 			openapi3.WithStatus(401, common["Unauthorized"]),
+			openapi3.WithStatus(403, common["Forbidden"]),
 			openapi3.WithStatus(429, common["TooManyRequests"]),
 			openapi3.WithStatus(503, common["Unavailable"]),
 			openapi3.WithName("default", common["Error"].Value),

@@ -1,0 +1,211 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/contract"
+)
+
+// from is a header line that names the client's address.
+func from(addr string) string { return "X-Forwarded-For: " + addr }
+
+// startAccess starts a service that believes from, and whose networks have one request
+// per minute.
+func startAccess(t *testing.T, deny, allow api.AccessList, adjust func(*api.Config)) *service {
+	t.Helper()
+	client, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return start(t, func(c *api.Config) {
+		c.Client, c.Deny, c.Allow = client, deny, allow
+		c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1))
+		c.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(1))
+		if adjust != nil {
+			adjust(c)
+		}
+	})
+}
+
+func networks(texts ...string) []netip.Prefix {
+	var list []netip.Prefix
+	for _, text := range texts {
+		list = append(list, netip.MustParsePrefix(text))
+	}
+	return list
+}
+
+func TestDeniedNetworks(t *testing.T) {
+	t.Parallel()
+	var seen decisions
+	s := startAccess(t, api.AccessList{Networks: networks("192.0.2.0/24", "192.0.2.7/32", "2001:db8:1::/48", "203.0.113.9/32")},
+		api.AccessList{}, func(c *api.Config) { c.OnDecision = seen.add })
+	for addr, denied := range map[string]bool{
+		"192.0.1.255": false, "192.0.2.0": true, "192.0.2.7": true, "192.0.2.255": true, "192.0.3.0": false,
+		"203.0.113.8": false, "203.0.113.9": true, "203.0.113.10": false,
+		"::ffff:192.0.2.1": true, "64:ff9b::192.0.2.1": true, "64:ff9b::192.0.3.1": false,
+		"2001:db8:0:ffff::1": false, "2001:db8:1::": true, "2001:db8:1:ffff::1": true, "2001:db8:2::": false,
+	} {
+		resp := s.Get(t, "/v1/pets", from(addr))
+		if got := resp.StatusCode == 403; got != denied {
+			t.Errorf("%s: status %d, want denied %t", addr, resp.StatusCode, denied)
+		}
+	}
+	seen.take()
+	t.Run("whatever is asked for", func(t *testing.T) {
+		for _, r := range []contract.Request{
+			{Target: "/v1/pets"}, {Target: "/v1/usage"}, {Method: "HEAD", Target: "/v1/pets/1"}, {Target: "/v1/x"}, {Target: "/"},
+			{Method: "DELETE", Target: "/v1/pets"}, {Target: "/openapi.json"}, {Target: "/v1/pets?" + strings.Repeat("x", 9000)},
+			none(contract.Request{Target: "/v1/pets"}), {Target: "/v1/pets", Key: new("x")},
+		} {
+			r.Header = append(r.Header, from("192.0.2.1"))
+			resp := s.Do(t, r)
+			want(t, resp, 403, "access_denied")
+			if got := resp.Header.Get("X-RateLimit-Limit") + " " + resp.Header.Get("X-RateLimit-Remaining"); got != "1 1" {
+				t.Errorf("%s: limit and remaining are %q, want those of the anonymous plan, unused", r.Target, got)
+			}
+		}
+	})
+	if d := cmp.Diff([]string(nil), seen.take()); d != "" {
+		t.Errorf("requests of denied networks were decided (-want +got):\n%s", d)
+	}
+}
+
+// A stranger with a stolen key uses up nothing of its owner from a denied network. A
+// denied owner is refused in every network, and a key that is not valid makes nobody an
+// owner.
+func TestDeniedOwners(t *testing.T) {
+	t.Parallel()
+	s := startAccess(t, api.AccessList{Owners: []string{"mallory"}, Networks: networks("192.0.2.0/24")}, api.AccessList{}, nil)
+	ada, mallory := s.with(s.key(t, "ada", "free")), s.with(s.key(t, "mallory", "enterprise", "5/minute"))
+	for range 3 {
+		want(t, ada.Get(t, "/v1/pets", from("192.0.2.1")), 403, "access_denied")
+		for _, target := range []string{"/v1/pets", "/v1/usage", "/nothing"} {
+			resp := mallory.Get(t, target)
+			want(t, resp, 403, "access_denied")
+			if got := resp.Header.Get("X-RateLimit-Limit") + " " + resp.Header.Get("X-RateLimit-Remaining"); got != "5 5" {
+				t.Errorf("limit and remaining of a denied owner are %q, want those of its plan, unused", got)
+			}
+		}
+	}
+	if got := ada.Get(t, "/v1/pets").Int("X-RateLimit-Remaining"); got != 59 {
+		t.Errorf("%d requests are left, want 59 of 60: requests from a denied network are not charged", got)
+	}
+	want(t, s.with(mallory.Key+"x").Get(t, "/v1/pets"), 401, "invalid_api_key")
+}
+
+// Nothing is refused to allowed callers and none of them is banned, but their usage is
+// counted and shown.
+func TestAllowedCallers(t *testing.T) {
+	t.Parallel()
+	var seen decisions
+	s := startAccess(t, api.AccessList{Owners: []string{"mallory"}},
+		api.AccessList{Owners: []string{"ada", "mallory"}, Networks: networks("198.51.100.0/24")},
+		func(c *api.Config) {
+			c.OnDecision = seen.add
+			c.Plan = func(string, []string) (*ratelimit.Plan, error) {
+				return ratelimit.NewPlan("strict", ratelimit.Penalty{Strikes: 1, Ban: 60e9, Growth: 1, Max: 60e9, Forgive: 60e9}, ratelimit.PerMinute(2))
+			}
+		})
+	ada, bob := s.with(s.key(t, "ada", "strict")), s.with(s.key(t, "bob", "strict"))
+	for _, caller := range []struct {
+		name   string
+		get    func(target string) *contract.Response
+		status int
+	}{
+		{"an owner", func(target string) *contract.Response { return ada.Get(t, target) }, 200},
+		{"an owner in a network", func(target string) *contract.Response { return bob.Get(t, target, from("198.51.100.1")) }, 200},
+		{"a network", func(target string) *contract.Response {
+			return s.Do(t, none(contract.Request{Target: target, Header: []string{from("198.51.100.1")}}))
+		}, 401},
+	} {
+		seen.take()
+		var remaining []int64
+		for range 6 {
+			resp := caller.get("/v1/pets")
+			if resp.StatusCode != caller.status {
+				t.Errorf("%s: status %d %s, want %d", caller.name, resp.StatusCode, resp.Code(), caller.status)
+			}
+			remaining = append(remaining, resp.Int("X-RateLimit-Remaining"))
+		}
+		if last := remaining[len(remaining)-1]; remaining[0] == 6 || last != 0 {
+			t.Errorf("%s: remaining is %d, want that it is counted", caller.name, remaining)
+		}
+		if calls := seen.take(); len(calls) != 6 || !strings.Contains(calls[5], " limited ") {
+			t.Errorf("%s: OnDecision got %q, want six decisions, the last of them limited", caller.name, calls)
+		}
+	}
+	for range 3 { // the quota of requests that are not charged is 1
+		want(t, ada.Get(t, "/v1/usage"), 200, "")
+	}
+	want(t, bob.Get(t, "/v1/pets"), 429, "rate_limit_exceeded")
+	want(t, s.with(s.key(t, "mallory", "strict")).Get(t, "/v1/pets", from("198.51.100.1")), 403, "access_denied")
+}
+
+func TestListsInTheLog(t *testing.T) {
+	t.Parallel()
+	log := make(lines, 100)
+	s := startAccess(t, api.AccessList{Networks: networks("192.0.2.0/24"), Owners: []string{"mallory"}},
+		api.AccessList{Networks: networks("198.51.100.0/24"), Owners: []string{"ada"}},
+		func(c *api.Config) { c.Logger = slog.New(slog.NewJSONHandler(log, nil)) })
+	for _, test := range []struct {
+		owner, addr   string
+		list, outcome any
+	}{
+		{"ada", "203.0.113.1", "allow", "allowed"},
+		{"bob", "198.51.100.1", "allow", "allowed"},
+		{"bob", "203.0.113.1", nil, "allowed"},
+		{"bob", "192.0.2.1", "deny", "denied"},
+		{"mallory", "203.0.113.1", "deny", "denied"},
+	} {
+		s.with(s.key(t, test.owner, "free")).Get(t, "/v1/pets", from(test.addr))
+		text := <-log
+		var line map[string]any
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatal(err)
+		}
+		if line["list"] != test.list || line["outcome"] != test.outcome {
+			t.Errorf("%s from %s: the log has %s, want list %v and outcome %v", test.owner, test.addr, text, test.list, test.outcome)
+		}
+	}
+}
+
+func TestAccessListsAreChecked(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	base := api.Config{
+		Pets: s.db, Keys: s.db, Limiter: s.limits,
+		Plan:      func(string, []string) (*ratelimit.Plan, error) { return nil, nil },
+		Anonymous: ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(1)),
+	}
+	for _, test := range []struct {
+		list api.AccessList
+		want string
+	}{
+		{api.AccessList{Networks: []netip.Prefix{{}}}, "Networks must not contain the zero prefix"},
+		{api.AccessList{Networks: networks("::ffff:192.0.2.0/120")}, "Networks must have IPv4 in the form of IPv4, got ::ffff:192.0.2.0/120"},
+		{api.AccessList{Networks: networks("192.0.2.1/24")}, "Networks must have no bits beyond their length: got 192.0.2.1/24, write 192.0.2.0/24"},
+		{api.AccessList{Owners: []string{""}}, "Owners must not contain an empty name"},
+	} {
+		for field, set := range map[string]func(*api.Config){
+			"Deny": func(c *api.Config) { c.Deny = test.list }, "Allow": func(c *api.Config) { c.Allow = test.list },
+		} {
+			c := base
+			set(&c)
+			_, err := api.New(c)
+			if got := fmt.Sprint(err); got != "api: Config."+field+": "+test.want {
+				t.Errorf("%s with %+v: error %q, want %q", field, test.list, got, test.want)
+			}
+		}
+	}
+}

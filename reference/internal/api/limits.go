@@ -1,0 +1,36 @@
+package api
+
+import (
+	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// limits returns the middlewares that limit requests which are charged, and requests
+// which are not. They refuse nothing to callers on the allow list.
+func (a *api) limits() (charged, notCharged middleware.Middleware, err error) {
+	var both [2]struct{ charged, notCharged middleware.Middleware }
+	for i, shadow := range []bool{false, true} {
+		both[i].charged, err = ratelimit.New(a.Limiter, a.caller, ratelimit.Options{
+			OnFailure:    a.OnLimiterFailure,
+			DraftHeaders: a.DraftHeaders,
+			Refund:       true,
+			Shadow:       shadow,
+			Observe:      a.observe,
+			Errors:       a.errors,
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		both[i].notCharged, err = ratelimit.New(a.Limiter, a.unchargedCaller, ratelimit.Options{
+			OnFailure:    ratelimit.FailOpen, // peek, which follows, answers 503 where that is necessary
+			DraftHeaders: a.DraftHeaders,
+			Shadow:       shadow,
+			Observe:      observeUncharged,
+			Errors:       a.errors,
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return unlessAllowed(both[0].charged, both[1].charged), unlessAllowed(both[0].notCharged, both[1].notCharged), nil
+}
