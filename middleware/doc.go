@@ -21,5 +21,5 @@
 //
 // The packages below this one identify the client: bearer reads the credentials,
 // apikey verifies them, and clientip finds the address. Package jsonbody reads
-// request bodies.
+// request bodies, and package telemetry reports metrics and spans.
 package middleware

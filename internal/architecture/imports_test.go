@@ -25,6 +25,7 @@ var rules = map[string][]string{
 	"middleware/bearer":              {"apierror", "internal/response"},
 	"middleware/clientip":            {},
 	"middleware/jsonbody":            {"apierror", "github.com/santhosh-tekuri/jsonschema/v5"},
+	"middleware/telemetry":           slices.Concat(openTelemetry, []string{"middleware", "middleware/apikey", "middleware/bearer", "ratelimit", "ratelimit/failover", "ratelimit/memory"}),
 	"ratelimit":                      {"apierror", "internal/response"},
 	"ratelimit/failover":             {"ratelimit"},
 	"ratelimit/internal/fixedwindow": {},
@@ -39,6 +40,13 @@ var rules = map[string][]string{
 
 // goRedis is go-redis and the modules that it depends on.
 var goRedis = []string{"github.com/redis/go-redis/v9", "github.com/cespare/xxhash/v2", "go.uber.org/atomic", "golang.org/x/sys"}
+
+// openTelemetry is the API of OpenTelemetry, without its SDK, and the modules that it
+// depends on.
+var openTelemetry = []string{
+	"go.opentelemetry.io/otel", "go.opentelemetry.io/auto/sdk", "github.com/cespare/xxhash/v2",
+	"github.com/go-logr/logr", "github.com/go-logr/stdr",
+}
 
 // unruled lists directories of programs and of tests, which may import anything.
 // No rule allows a package to import one of them.

@@ -1,0 +1,111 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// The attributes.
+const (
+	planKey      = attribute.Key("gatehouse.plan")
+	resultKey    = attribute.Key("gatehouse.result")
+	windowKey    = attribute.Key("gatehouse.window")
+	operationKey = attribute.Key("gatehouse.operation")
+	stateKey     = attribute.Key("gatehouse.state")
+	keyIDKey     = attribute.Key("gatehouse.key.id") // on spans only
+)
+
+const undecided = "undecided"
+
+// decisions counts what the limiter decided.
+type decisions struct {
+	plans                                plans
+	requests, nearLimit, strikes, banned metric.Int64ObservableCounter
+}
+
+func (t *Telemetry) createDecisions() error {
+	d := &t.decisions
+	var errs [4]error
+	d.requests, errs[0] = t.counter("gatehouse.rate_limiting.requests", "{request}", "Requests that a limiter was asked about")
+	d.nearLimit, errs[1] = t.counter("gatehouse.rate_limiting.near_limit", "{request}", "Allowed requests that left at most 10 % of a quota")
+	d.strikes, errs[2] = t.counter("gatehouse.rate_limiting.strikes", "{strike}", "Denied requests that count towards a ban")
+	d.banned, errs[3] = t.counter("gatehouse.bans.started", "{ban}", "Bans that began because of too many denied requests")
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	return t.register(d.observe, d.requests, d.nearLimit, d.strikes, d.banned)
+}
+
+func (d *decisions) observe(_ context.Context, o metric.Observer) error {
+	for _, plan := range valueOf(&d.plans.byName) {
+		plan.undecided.observe(o, d.requests)
+		plan.strikes.observe(o, d.strikes)
+		plan.banned.observe(o, d.banned)
+		for _, w := range valueOf(&plan.windows) {
+			w.allowed.observe(o, d.requests)
+			w.limited.observe(o, d.requests)
+			w.banned.observe(o, d.requests)
+			w.nearLimit.observe(o, d.nearLimit)
+		}
+	}
+	return nil
+}
+
+// Decision counts a decision, and puts its outcome, the plan and the ID of the API key
+// on the span of the request. It is for [ratelimit.Options] Observe. In shadow mode it
+// counts the decisions, although no request is refused.
+func (t *Telemetry) Decision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
+	if t == nil {
+		return
+	}
+	name := ""
+	if c.Plan != nil {
+		name = c.Plan.Name()
+	}
+	result := undecided
+	plan := t.decisions.plans.plan(name)
+	if err != nil || d.Plan == nil || d.Outcome < ratelimit.Allowed || d.Outcome > ratelimit.Banned {
+		plan.undecided.n.Add(1)
+	} else {
+		result = d.Outcome.String()
+		t.decisions.count(plan, &d)
+	}
+	setDecision(r, plan.name, result)
+}
+
+func (d *decisions) count(plan *planSeries, decision *ratelimit.Decision) {
+	quota := decision.Plan.Quota(decision.Applicable)
+	w := d.plans.window(plan, quota.Window)
+	switch decision.Outcome {
+	case ratelimit.Allowed:
+		w.allowed.n.Add(1)
+		if decision.Remaining() <= quota.Limit/10 {
+			w.nearLimit.n.Add(1)
+		}
+	case ratelimit.Limited:
+		w.limited.n.Add(1)
+	case ratelimit.Banned:
+		w.banned.n.Add(1)
+	}
+}
+
+// setDecision sets attributes of the span of a request.
+func setDecision(r *http.Request, plan, result string) {
+	span := trace.SpanFromContext(r.Context())
+	if !span.IsRecording() {
+		return
+	}
+	span.SetAttributes(planKey.String(plan), resultKey.String(result))
+	if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
+		span.SetAttributes(keyIDKey.String(p.KeyID))
+	}
+}

@@ -1,0 +1,156 @@
+package telemetry_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/middleware/telemetry"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+var free = ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(1000))
+
+// decided returns a decision under a plan whose applicable quota is the i-th, with some
+// units left.
+func decided(plan *ratelimit.Plan, outcome ratelimit.Outcome, i int, left int64) ratelimit.Decision {
+	d := ratelimit.Decision{Outcome: outcome, Plan: plan, Cost: 1, Applicable: i}
+	d.States[i].Remaining = left
+	return d
+}
+
+func observe(t collected, c ratelimit.Caller, d ratelimit.Decision, err error) {
+	t.Decision(httptest.NewRequest("GET", "/", nil), c, d, err)
+}
+
+func TestDecisionsAreCounted(t *testing.T) {
+	c := collect(t, telemetry.Options{})
+	caller := ratelimit.Caller{Subject: "owner:ann", Plan: free}
+	for _, d := range []ratelimit.Decision{
+		decided(free, ratelimit.Allowed, 0, 59),
+		decided(free, ratelimit.Allowed, 0, 7),
+		decided(free, ratelimit.Allowed, 0, 6), // a tenth is left
+		decided(free, ratelimit.Allowed, 1, 0),
+		decided(free, ratelimit.Limited, 1, 0),
+		decided(free, ratelimit.Banned, 0, 0),
+		decided(free, ratelimit.Banned, 0, 50), // not near the limit: it was not allowed
+	} {
+		observe(c, caller, d, nil)
+	}
+	observe(c, caller, ratelimit.Decision{Plan: free}, errors.New("the engine failed"))
+	observe(c, caller, ratelimit.Decision{Plan: free}, nil) // of an engine that set no outcome
+	observe(c, ratelimit.Caller{}, ratelimit.Decision{}, ratelimit.ErrInvalid)
+
+	want := map[string]int64{
+		"free allowed minute": 3, "free allowed day": 1, "free limited day": 1, "free banned minute": 2,
+		"free undecided ": 2, " undecided ": 1,
+	}
+	if diff := cmp.Diff(want, nonzero(c.series(t, "gatehouse.rate_limiting.requests"))); diff != "" {
+		t.Errorf("requests by plan, result and window (-want +got):\n%s", diff)
+	}
+	want = map[string]int64{"free minute": 1, "free day": 1}
+	if diff := cmp.Diff(want, nonzero(c.series(t, "gatehouse.rate_limiting.near_limit"))); diff != "" {
+		t.Errorf("requests near the limit by plan and window (-want +got):\n%s", diff)
+	}
+}
+
+func TestWindowsHaveTheNamesOfQuotas(t *testing.T) {
+	c := collect(t, telemetry.Options{})
+	for window, name := range map[time.Duration]string{
+		time.Second: "second", time.Minute: "minute", time.Hour: "hour", 24 * time.Hour: "day",
+		15 * time.Minute: "900s", 7 * 24 * time.Hour: "604800s",
+	} {
+		plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: window})
+		observe(c, ratelimit.Caller{Plan: plan}, decided(plan, ratelimit.Limited, 0, 0), nil)
+		if got := c.series(t, "gatehouse.rate_limiting.requests")["p limited "+name]; got != 1 {
+			t.Errorf("a window of %v: %d requests with gatehouse.window %s, want 1", window, got, name)
+		}
+	}
+}
+
+// The first strike, ban or failure of a plan changes a series from 0 to 1, which rate
+// functions see, rather than creating a series with 1, which they do not.
+func TestSeriesBeginWithZero(t *testing.T) {
+	c := collect(t, telemetry.Options{})
+	observe(c, ratelimit.Caller{Plan: free}, decided(free, ratelimit.Allowed, 0, 59), nil)
+	for instrument, series := range map[string]string{
+		"gatehouse.rate_limiting.requests":  "free undecided ",
+		"gatehouse.rate_limiting.strikes":   "free",
+		"gatehouse.bans.started":            "free",
+		"gatehouse.bans.lifted":             "",
+		"gatehouse.panics":                  "",
+		"gatehouse.authentication.requests": "invalid",
+	} {
+		if n, ok := c.series(t, instrument)[series]; !ok || n != 0 {
+			t.Errorf("%s of %q is %d, %t; want a series with 0", instrument, series, n, ok)
+		}
+	}
+}
+
+func TestPlansAndWindowsAreBounded(t *testing.T) {
+	const (
+		plans   = 300
+		windows = 70
+		sdk     = 2000 // where an SDK begins to merge series
+	)
+	c := collect(t, telemetry.Options{})
+	total := int64(0)
+	for i := range plans {
+		for j := range windows {
+			plan := ratelimit.MustPlan(fmt.Sprint("plan ", i), ratelimit.Penalty{},
+				ratelimit.Quota{Limit: 1, Window: time.Duration(j+1) * time.Second})
+			for _, outcome := range []ratelimit.Outcome{ratelimit.Allowed, ratelimit.Limited, ratelimit.Banned} {
+				observe(c, ratelimit.Caller{Plan: plan}, decided(plan, outcome, 0, 0), nil)
+				total++
+			}
+		}
+	}
+	series := c.series(t, "gatehouse.rate_limiting.requests")
+	if len(series) >= sdk {
+		t.Errorf("%d series, want fewer than %d", len(series), sdk)
+	}
+	sum, others := int64(0), int64(0)
+	for name, n := range series {
+		sum += n
+		if strings.HasPrefix(name, "other ") {
+			others += n
+		}
+	}
+	if sum != total {
+		t.Errorf("the series sum up to %d requests, want %d: none is lost", sum, total)
+	}
+	if want := int64((plans - 100) * windows * 3); others != want {
+		t.Errorf("%d requests of the plan other, want the %d of the plans after the first 100", others, want)
+	}
+	if n := series["plan 0 allowed second"]; n != 1 {
+		t.Errorf("%d requests of the first plan, want 1 under its own name", n)
+	}
+}
+
+func TestConcurrentDecisionsAreAllCounted(t *testing.T) {
+	const goroutines, each = 8, 1000
+	c := collect(t, telemetry.Options{})
+	var wg sync.WaitGroup
+	for range goroutines {
+		wg.Go(func() {
+			for i := range each {
+				plan := ratelimit.MustPlan(fmt.Sprint("plan ", i%150), ratelimit.Penalty{}, ratelimit.PerMinute(1))
+				observe(c, ratelimit.Caller{Plan: plan}, decided(plan, ratelimit.Limited, 0, 0), nil)
+			}
+		})
+	}
+	wg.Wait()
+	sum := int64(0)
+	for _, n := range c.series(t, "gatehouse.rate_limiting.requests") {
+		sum += n
+	}
+	if sum != goroutines*each {
+		t.Errorf("%d decisions are counted, want %d", sum, goroutines*each)
+	}
+}

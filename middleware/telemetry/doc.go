@@ -1,0 +1,50 @@
+// Package telemetry reports what the packages of Gatehouse do through the API of
+// OpenTelemetry: metrics for the rate limiter and its engine, authentication,
+// deprecated operations and panics, and attributes of the span of a request. The
+// service chooses the SDK and its exporters.
+//
+//	t, err := telemetry.New(telemetry.Options{ClientAddress: client.Addr})
+//	...
+//	limit, err := ratelimit.New(limiter, identify, ratelimit.Options{Observe: t.Decision})
+//	...
+//	api = middleware.Chain(api, middleware.Recover(nil), t.Panics, auth.Identify, t.Authentication, limit, auth.Require)
+//	server.Handler = otelhttp.NewHandler(t.Route(api), "")
+//
+// The instruments, with the unit in parentheses:
+//
+//	gatehouse.rate_limiting.requests    counter (request)    gatehouse.plan, gatehouse.result, gatehouse.window
+//	gatehouse.rate_limiting.near_limit  counter (request)    gatehouse.plan, gatehouse.window
+//	gatehouse.rate_limiting.strikes     counter (strike)     gatehouse.plan
+//	gatehouse.bans.started              counter (ban)        gatehouse.plan
+//	gatehouse.bans.lifted               counter (ban)
+//	gatehouse.bans.active               gauge (ban)
+//	gatehouse.authentication.requests   counter (request)    gatehouse.result
+//	gatehouse.deprecation.requests      counter (request)    gatehouse.operation
+//	gatehouse.engine.duration           histogram (s)        gatehouse.result
+//	gatehouse.engine.subjects           gauge (subject)
+//	gatehouse.engine.capacity           gauge (subject)
+//	gatehouse.engine.evictions          counter (subject)
+//	gatehouse.engine.refusals           counter (subject)
+//	gatehouse.failover.circuit          gauge (0 or 1)       gatehouse.state: closed, half_open, open
+//	gatehouse.failover.pending          gauge (subject)
+//	gatehouse.failover.fallbacks, .failures, .timeouts, .opened, .lost   counters
+//	gatehouse.redis.duration            histogram (s)
+//	gatehouse.redis.batch_size          histogram (request)
+//	gatehouse.panics                    counter (panic)
+//
+// gatehouse.result of a decision is allowed, limited, banned, or undecided if the
+// engine returned an error. That of an authentication is the text of a
+// [bearer.Outcome]. gatehouse.window is the window of the applicable quota: second,
+// minute, hour, day, or a number of seconds such as 900s, and empty if the request was
+// not decided. near_limit counts allowed requests that left at most a tenth of that
+// quota.
+//
+// # Cardinality
+//
+// Clients cannot create series: no attribute has a subject, a host, a path, an address
+// or a key. Names that come from settings and stored keys are bounded: 100 plans, 50
+// windows, 400 pairs of both and 100 operations. Everything beyond has the value other.
+//
+// The span of a request has gatehouse.plan and gatehouse.result, and gatehouse.key.id,
+// the public ID of its API key. Nothing has the key itself.
+package telemetry

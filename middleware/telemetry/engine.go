@@ -1,0 +1,77 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// engine measures decisions.
+type engine struct {
+	duration metric.Float64Histogram
+	results  [ratelimit.Banned + 1][]metric.RecordOption // by outcome
+}
+
+// durationBounds are the bounds of the buckets of durations in seconds. The smallest
+// are for an engine in memory.
+var durationBounds = []float64{
+	0.000_001, 0.000_01, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
+}
+
+func (t *Telemetry) createEngine() (err error) {
+	for outcome := range t.engine.results {
+		t.engine.results[outcome] = []metric.RecordOption{with(resultKey.String(ratelimit.Outcome(outcome).String()))}
+	}
+	t.engine.duration, err = t.meter.Float64Histogram("gatehouse.engine.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time in which a limiter decides one request"),
+		metric.WithExplicitBucketBoundaries(durationBounds...))
+	return err
+}
+
+// Take asks a limiter for a decision and measures how long it takes. If the request is
+// traced, the decision has a span of its own. To measure each decision of an engine,
+// put its other methods beside it:
+//
+//	type measured struct {
+//		*memory.Limiter
+//		telemetry *telemetry.Telemetry
+//	}
+//
+//	func (m measured) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+//		return m.telemetry.Take(ctx, m.Limiter, subject, plan, cost)
+//	}
+func (t *Telemetry) Take(ctx context.Context, l ratelimit.Limiter, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
+	if t == nil {
+		return l.Take(ctx, subject, plan, cost)
+	}
+	if parent := trace.SpanFromContext(ctx); parent.IsRecording() {
+		var span trace.Span
+		ctx, span = parent.TracerProvider().Tracer(scope).Start(ctx, "gatehouse take")
+		defer func() { endTake(span, d, err) }()
+	}
+	begin := time.Now()
+	d, err = l.Take(ctx, subject, plan, cost)
+	outcome := d.Outcome
+	if err != nil || int(outcome) >= len(t.engine.results) {
+		outcome = 0
+	}
+	t.engine.duration.Record(ctx, time.Since(begin).Seconds(), t.engine.results[outcome]...)
+	return d, err
+}
+
+func endTake(span trace.Span, d ratelimit.Decision, err error) {
+	if err != nil {
+		// The text of the error may have the subject.
+		span.SetStatus(codes.Error, "")
+		span.SetAttributes(resultKey.String(undecided), attribute.String("error.type", "_OTHER"))
+	} else {
+		span.SetAttributes(resultKey.String(d.Outcome.String()))
+	}
+	span.End()
+}

@@ -1,0 +1,97 @@
+package telemetry_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/animalstore/gatehouse/middleware/telemetry"
+)
+
+// collected is a Telemetry with a reader of its metrics.
+type collected struct {
+	*telemetry.Telemetry
+	reader *metric.ManualReader
+}
+
+func collect(t testing.TB, o telemetry.Options) collected {
+	t.Helper()
+	reader := metric.NewManualReader()
+	provider := metric.NewMeterProvider(metric.WithReader(reader))
+	t.Cleanup(func() { provider.Shutdown(t.Context()) })
+	o.MeterProvider = provider
+	tel, err := telemetry.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return collected{tel, reader}
+}
+
+// series returns what is collected for an instrument, by the values of its attributes
+// in the order of their keys. A histogram is the number of its measurements.
+func (c collected) series(t testing.TB, name string) map[string]int64 {
+	t.Helper()
+	found := make(map[string]int64)
+	for _, m := range c.metrics(t) {
+		if m.Name != name {
+			continue
+		}
+		switch data := m.Data.(type) {
+		case metricdata.Sum[int64]:
+			for _, p := range data.DataPoints {
+				found[values(p.Attributes)] = p.Value
+			}
+		case metricdata.Gauge[int64]:
+			for _, p := range data.DataPoints {
+				found[values(p.Attributes)] = p.Value
+			}
+		case metricdata.Histogram[float64]:
+			for _, p := range data.DataPoints {
+				found[values(p.Attributes)] = int64(p.Count)
+			}
+		case metricdata.Histogram[int64]:
+			for _, p := range data.DataPoints {
+				found[values(p.Attributes)] = int64(p.Count)
+			}
+		default:
+			t.Fatalf("%s is a %T", name, data)
+		}
+	}
+	return found
+}
+
+func (c collected) metrics(t testing.TB) []metricdata.Metrics {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := c.reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	var metrics []metricdata.Metrics
+	for _, scope := range all.ScopeMetrics {
+		metrics = slices.Concat(metrics, scope.Metrics)
+	}
+	return metrics
+}
+
+func values(attrs attribute.Set) string {
+	var all []string
+	for _, kv := range attrs.ToSlice() {
+		all = append(all, fmt.Sprint(kv.Value.AsInterface()))
+	}
+	return strings.Join(all, " ")
+}
+
+// nonzero removes the series that nothing has happened to.
+func nonzero(series map[string]int64) map[string]int64 {
+	for k, v := range series {
+		if v == 0 {
+			delete(series, k)
+		}
+	}
+	return series
+}

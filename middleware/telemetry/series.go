@@ -1,0 +1,126 @@
+package telemetry
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A planSeries holds the series with the name of one plan.
+type planSeries struct {
+	name                       string
+	undecided, strikes, banned count
+
+	// windows has a series for each window. It is replaced, never changed.
+	windows atomic.Pointer[map[time.Duration]*windowSeries]
+}
+
+// A windowSeries holds the series with the name of one plan and one window.
+type windowSeries struct {
+	allowed, limited, banned, nearLimit count
+}
+
+// otherWindow is the key of the series of all further windows.
+const otherWindow time.Duration = 0
+
+// plans holds the series of all plans, up to the bounds of this package. Look-ups take
+// no lock; the first request of a plan and a window does.
+type plans struct {
+	byName atomic.Pointer[map[string]*planSeries] // replaced, never changed
+
+	mu      sync.Mutex
+	windows map[time.Duration]struct{}
+	pairs   int
+}
+
+// plan returns the series of a plan.
+func (p *plans) plan(name string) *planSeries {
+	if known := p.byName.Load(); known != nil {
+		if s, ok := (*known)[name]; ok {
+			return s
+		}
+	}
+	return p.addPlan(name)
+}
+
+func (p *plans) addPlan(name string) *planSeries {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := valueOf(&p.byName)
+	if len(known) >= maxPlans {
+		name = other
+	}
+	if s, ok := known[name]; ok {
+		return s
+	}
+	s := &planSeries{name: name}
+	s.undecided.attrs = with(planKey.String(name), windowKey.String(""), resultKey.String("undecided"))
+	s.strikes.attrs = with(planKey.String(name))
+	s.banned.attrs = s.strikes.attrs
+	replace(&p.byName, name, s)
+	return s
+}
+
+// window returns the series of a window of a plan.
+func (p *plans) window(plan *planSeries, window time.Duration) *windowSeries {
+	if known := plan.windows.Load(); known != nil {
+		if s, ok := (*known)[window]; ok {
+			return s
+		}
+	}
+	return p.addWindow(plan, window)
+}
+
+func (p *plans) addWindow(plan *planSeries, window time.Duration) *windowSeries {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	name := other
+	if p.hasRoomFor(window) {
+		name = windowName(window)
+	} else {
+		window = otherWindow
+	}
+	if s, ok := valueOf(&plan.windows)[window]; ok {
+		return s
+	}
+	if window != otherWindow {
+		p.windows[window] = struct{}{}
+		p.pairs++
+	}
+	s := new(windowSeries)
+	for result, c := range map[string]*count{"allowed": &s.allowed, "limited": &s.limited, "banned": &s.banned} {
+		c.attrs = with(planKey.String(plan.name), windowKey.String(name), resultKey.String(result))
+	}
+	s.nearLimit.attrs = with(planKey.String(plan.name), windowKey.String(name))
+	replace(&plan.windows, window, s)
+	return s
+}
+
+// hasRoomFor reports whether a plan may have a series of its own for a window. The
+// caller holds p.mu.
+func (p *plans) hasRoomFor(window time.Duration) bool {
+	if p.windows == nil {
+		p.windows = make(map[time.Duration]struct{})
+	}
+	_, known := p.windows[window]
+	return p.pairs < maxPairs && (known || len(p.windows) < maxWindows)
+}
+
+// valueOf returns the map that p points to, or nil.
+func valueOf[K comparable, V any](p *atomic.Pointer[map[K]V]) map[K]V {
+	if m := p.Load(); m != nil {
+		return *m
+	}
+	return nil
+}
+
+// replace stores a copy of the map with one more entry.
+func replace[K comparable, V any](p *atomic.Pointer[map[K]V], k K, v V) {
+	old := valueOf(p)
+	m := make(map[K]V, len(old)+1)
+	for k, v := range old {
+		m[k] = v
+	}
+	m[k] = v
+	p.Store(&m)
+}

@@ -1,0 +1,158 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// scope is the name of the meter and of the tracer.
+const scope = "github.com/animalstore/gatehouse/middleware/telemetry"
+
+// Options are optional settings of [New]. The zero value works.
+type Options struct {
+	// MeterProvider makes the instruments. Nil: the global one, otel.GetMeterProvider.
+	//
+	// There is no TracerProvider: attributes are set on the span in the context of a
+	// request, and further spans come from the provider that made it.
+	MeterProvider metric.MeterProvider
+
+	// Pattern returns the ServeMux pattern of a request before it is served, for
+	// [Telemetry.Route]; "" if none matches. With one [http.ServeMux]:
+	//
+	//	Pattern: func(r *http.Request) string { _, pattern := mux.Handler(r); return pattern }
+	//
+	// Nil: the Pattern that the request has after it was served. The mux sets it on
+	// the request that it gets. All middlewares of Gatehouse copy it to the request that
+	// they got, but those of others that call [http.Request.WithContext] usually do not.
+	Pattern func(r *http.Request) string
+
+	// ClientAddress returns the address of the client for the attribute client.address
+	// of spans, such as clientip.Source.Addr; the zero Addr if it is not known. Nil:
+	// Route leaves the attribute as it is. Instrumentations of others usually believe
+	// the left-most X-Forwarded-For, which any client can set.
+	ClientAddress func(r *http.Request) netip.Addr
+}
+
+// A Telemetry has the instruments, and the hooks that feed them. [New] makes it. It is
+// safe for concurrent use.
+//
+// A nil *Telemetry records nothing: its hooks do nothing, its middlewares return the
+// handler that they are given, and Take calls the limiter.
+type Telemetry struct {
+	options Options
+	meter   metric.Meter
+
+	decisions      decisions
+	authentication [outcomes]count
+	deprecated     deprecated
+	engine         engine
+	redis          redis
+	lifted         count
+	panics         count
+
+	mu            sync.Mutex
+	registrations []metric.Registration
+}
+
+// New makes the instruments. An error is that of the MeterProvider.
+func New(o Options) (*Telemetry, error) {
+	if o.MeterProvider == nil {
+		o.MeterProvider = otel.GetMeterProvider()
+	}
+	t := &Telemetry{options: o, meter: o.MeterProvider.Meter(scope)}
+	for _, create := range []func() error{
+		t.createDecisions, t.createAuthentication, t.createDeprecated, t.createEngine, t.createRedis, t.createCounts,
+	} {
+		if err := create(); err != nil {
+			return nil, errors.Join(fmt.Errorf("telemetry: %w", err), t.Close())
+		}
+	}
+	return t, nil
+}
+
+// createCounts makes the counters without attributes.
+func (t *Telemetry) createCounts() error {
+	return errors.Join(
+		t.observeCount("gatehouse.bans.lifted", "{ban}", "Bans that ended before their time because they were lifted", t.lifted.n.Load),
+		t.observeCount("gatehouse.panics", "{panic}", "Handlers that panicked", t.panics.n.Load),
+	)
+}
+
+// Close takes the instruments out of the MeterProvider's collections. Hooks may still
+// be called.
+func (t *Telemetry) Close() error {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var errs []error
+	for _, r := range t.registrations {
+		errs = append(errs, r.Unregister())
+	}
+	t.registrations = nil
+	return errors.Join(errs...)
+}
+
+// A count is the value of one series of a counter. It is kept here and read when the
+// MeterProvider collects: to count is then one atomic addition, and the series exists,
+// with zero, before the first event.
+type count struct {
+	n     atomic.Int64
+	attrs metric.MeasurementOption
+}
+
+func (c *count) observe(o metric.Observer, into metric.Int64Observable) {
+	if c.attrs == nil {
+		o.ObserveInt64(into, c.n.Load())
+		return
+	}
+	o.ObserveInt64(into, c.n.Load(), c.attrs)
+}
+
+// with returns the option for a series with these attributes.
+func with(attrs ...attribute.KeyValue) metric.MeasurementOption {
+	return metric.WithAttributeSet(attribute.NewSet(attrs...))
+}
+
+// counter makes a counter that is read when the MeterProvider collects.
+func (t *Telemetry) counter(name, unit, description string) (metric.Int64ObservableCounter, error) {
+	return t.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
+}
+
+func (t *Telemetry) gauge(name, unit, description string) (metric.Int64ObservableGauge, error) {
+	return t.meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(description))
+}
+
+// observeCount makes a counter without attributes.
+func (t *Telemetry) observeCount(name, unit, description string, read func() int64) error {
+	c, err := t.counter(name, unit, description)
+	if err != nil {
+		return err
+	}
+	return t.register(func(_ context.Context, o metric.Observer) error {
+		o.ObserveInt64(c, read())
+		return nil
+	}, c)
+}
+
+// register registers a callback until Close.
+func (t *Telemetry) register(f metric.Callback, instruments ...metric.Observable) error {
+	r, err := t.meter.RegisterCallback(f, instruments...)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.registrations = append(t.registrations, r)
+	return nil
+}
