@@ -78,6 +78,12 @@ func (t *Telemetry) Decision(r *http.Request, c ratelimit.Caller, d ratelimit.De
 	} else {
 		result = d.Outcome.String()
 		t.decisions.count(plan, &d)
+		if d.Struck {
+			plan.strikes.n.Add(1)
+		}
+		if d.BanStarted {
+			plan.banned.n.Add(1)
+		}
 	}
 	setDecision(r, plan.name, result)
 }

@@ -60,6 +60,25 @@ func TestDecisionsAreCounted(t *testing.T) {
 	}
 }
 
+func TestStrikesAndBansAreCounted(t *testing.T) {
+	c := collect(t, telemetry.Options{})
+	caller := ratelimit.Caller{Subject: "owner:ann", Plan: free}
+	limited, banned := decided(free, ratelimit.Limited, 0, 0), decided(free, ratelimit.Banned, 0, 0)
+	observe(c, caller, limited, nil) // within the grace
+	limited.Struck = true
+	observe(c, caller, limited, nil)
+	observe(c, caller, limited, nil)
+	start := banned
+	start.BanStarted = true
+	observe(c, caller, start, nil)
+	observe(c, caller, banned, nil)
+	for name, want := range map[string]int64{"gatehouse.rate_limiting.strikes": 2, "gatehouse.bans.started": 1} {
+		if got := c.series(t, name)["free"]; got != want {
+			t.Errorf("%s of the plan is %d, want %d", name, got, want)
+		}
+	}
+}
+
 func TestWindowsHaveTheNamesOfQuotas(t *testing.T) {
 	c := collect(t, telemetry.Options{})
 	for window, name := range map[time.Duration]string{
