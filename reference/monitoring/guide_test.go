@@ -1,0 +1,127 @@
+package monitoring
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const guideURL = "https://github.com/animalstore/gatehouse/blob/main/docs/OPERATING.md#"
+
+func readDoc(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile("../../docs/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// Every alert says how urgent it is, and leads to its section in the operating guide,
+// which says what it means, what it does to clients, where to look and what to do.
+func TestEveryAlertHasASection(t *testing.T) {
+	sections := map[string]string{}
+	for part := range strings.SplitSeq(readDoc(t, "OPERATING.md"), "\n### ") {
+		title, text, _ := strings.Cut(part, "\n")
+		text, _, _ = strings.Cut(text, "\n## ")
+		sections[title] = text
+	}
+	alerts := map[string]bool{}
+	for _, a := range readAlerts(t) {
+		alerts[a.Alert] = true
+		if s := a.Labels["severity"]; s != "critical" && s != "warning" {
+			t.Errorf("%s has the severity %q, want critical or warning", a.Alert, s)
+		}
+		if a.Annotations["summary"] == "" || a.Annotations["description"] == "" {
+			t.Errorf("%s has no summary or no description", a.Alert)
+		}
+		if want := guideURL + strings.ToLower(a.Alert); a.Annotations["runbook_url"] != want {
+			t.Errorf("%s leads to %s, want %s", a.Alert, a.Annotations["runbook_url"], want)
+		}
+		for _, part := range []string{"**Meaning.**", "**Impact.**", "**Check.**", "**Fix.**"} {
+			if !strings.Contains(sections[a.Alert], part) {
+				t.Errorf("docs/OPERATING.md has no section ### %s with %s", a.Alert, part)
+			}
+		}
+	}
+	for title := range sections {
+		if strings.HasPrefix(title, "Petstore") && !alerts[title] {
+			t.Errorf("docs/OPERATING.md has a section about %s, which is not an alert", title)
+		}
+	}
+}
+
+var (
+	italics  = regexp.MustCompile(`[^*]\*([A-Z0-9][^*\n]*)\*[^*]`)
+	headings = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	links    = regexp.MustCompile(`\]\(#([^)]*)\)`)
+	commands = regexp.MustCompile(`petstore((?: [a-z]+)*)((?: [^` + "`" + `\n|;]*)?)`)
+	code     = regexp.MustCompile("(?s)```\n(.*?)```|`([^`\n]+)`")
+	usage    = regexp.MustCompile(`^Usage: petstore((?: [a-z]+)*)`)
+	flags    = regexp.MustCompile(`--[a-z-]+`)
+)
+
+// What the guide has in italics is a panel of the dashboard, or a heading in docs.
+func TestGuideNamesPanels(t *testing.T) {
+	var known []string
+	for _, p := range readPanels(t) {
+		known = append(known, p.Title)
+	}
+	for _, doc := range []string{"BENCHMARKS.md", "FAULTS.md"} {
+		for _, m := range headings.FindAllStringSubmatch(readDoc(t, doc), -1) {
+			known = append(known, m[1])
+		}
+	}
+	for _, m := range italics.FindAllStringSubmatch(readDoc(t, "OPERATING.md"), -1) {
+		if !slices.Contains(known, m[1]) {
+			t.Errorf("docs/OPERATING.md names *%s*, which is neither a panel of the dashboard nor a heading", m[1])
+		}
+	}
+}
+
+func TestGuideLinksToItself(t *testing.T) {
+	guide := readDoc(t, "OPERATING.md")
+	anchors := map[string]bool{}
+	for _, m := range headings.FindAllStringSubmatch(guide, -1) {
+		anchors[strings.ReplaceAll(strings.ToLower(m[1]), " ", "-")] = true
+	}
+	for _, m := range links.FindAllStringSubmatch(guide, -1) {
+		if !anchors[m[1]] {
+			t.Errorf("docs/OPERATING.md links to #%s, which it does not have", m[1])
+		}
+	}
+}
+
+// Every command in the guide exists, and has the flags that the guide gives it.
+func TestGuideCommandsExist(t *testing.T) {
+	helps := map[string]string{}
+	for _, c := range code.FindAllStringSubmatch(readDoc(t, "OPERATING.md"), -1) {
+		text := strings.ReplaceAll(c[1]+c[2], "\\\n", " ")
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, "petstore ") {
+				continue
+			}
+			m := commands.FindStringSubmatch(line)
+			help, ok := helps[m[1]]
+			if !ok {
+				out, err := exec.CommandContext(t.Context(), "petstore", append(strings.Fields(m[1]), "--help")...).CombinedOutput()
+				help = string(out)
+				if u := usage.FindStringSubmatch(help); err != nil || u == nil || u[1] == "" || !strings.HasPrefix(m[1]+" ", u[1]+" ") {
+					t.Errorf("docs/OPERATING.md: petstore%s is not a command: %v\n%s", m[1], err, out)
+				}
+				helps[m[1]] = help
+			}
+			for _, flag := range flags.FindAllString(m[2], -1) {
+				if !strings.Contains(help, flag) {
+					t.Errorf("docs/OPERATING.md: petstore%s has no flag %s", m[1], flag)
+				}
+			}
+		}
+	}
+	if len(helps) < 5 {
+		t.Errorf("found only the commands %v in docs/OPERATING.md", helps)
+	}
+}

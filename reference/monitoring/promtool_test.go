@@ -1,0 +1,74 @@
+package monitoring
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// promtool runs Prometheus's tool for checking rules. The test is skipped if there is
+// none, unless servers and tools are required.
+func promtool(t *testing.T, args ...string) {
+	t.Helper()
+	path, err := exec.LookPath("promtool")
+	if err != nil {
+		const fix = "promtool is not installed; Debian has it in the package prometheus"
+		if os.Getenv("GATEHOUSE_REQUIRE_SERVERS") == "1" {
+			t.Fatal(fix)
+		}
+		t.Skip("skipped: " + fix)
+	}
+	if out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+func TestRules(t *testing.T) {
+	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml")
+}
+
+func TestAlertsFire(t *testing.T) { promtool(t, "test", "rules", "alerts_test.yaml") }
+
+// Each alert has a case in which it fires and one in which it does not.
+func TestEveryAlertIsTested(t *testing.T) {
+	data, err := os.ReadFile("alerts_test.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for _, a := range readAlerts(t) {
+		if !strings.Contains(text, "alertname: "+a.Alert+"\n") {
+			t.Errorf("alerts_test.yaml has no case in which %s fires", a.Alert)
+		}
+		if !strings.Contains(text, "alertname: "+a.Alert+", exp_alerts: []}") {
+			t.Errorf("alerts_test.yaml has no case in which %s does not fire", a.Alert)
+		}
+	}
+}
+
+// Prometheus understands every expression of the dashboard.
+func TestDashboardQueries(t *testing.T) {
+	chosen := strings.NewReplacer("$job", "petstore", "$instance", ".*", "$__rate_interval", "5m", "$__interval", "1m")
+	type rule struct {
+		Record string `json:"record"`
+		Expr   string `json:"expr"`
+	}
+	var rules []rule
+	for _, p := range readPanels(t) {
+		for _, target := range p.Targets {
+			rules = append(rules, rule{"panel", chosen.Replace(target.Expr)})
+		}
+	}
+	data, err := json.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "dashboard.yaml") // JSON is YAML too
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "check", "rules", "--lint=none", file)
+}
