@@ -34,7 +34,7 @@ func testPeek(e *engineTest) {
 		e.want("a peek at a used up quota is no strike", d, limited, 0)
 		e.wantStruck("a peek at a used up quota", d, false, false)
 	}
-	if e.gaps.NoPenalty {
+	if e.gaps.NoPenalties {
 		return
 	}
 	d := e.take(p)
@@ -164,7 +164,7 @@ func testAddUsage(e *engineTest) {
 	d := e.take(p)
 	left("more than fits", d, 0, 73)
 	e.want("no request of the minute is left", d, limited, 0)
-	if !e.gaps.NoPenalty && d.StrikesLeft != penalty().Strikes {
+	if !e.gaps.NoPenalties && d.StrikesLeft != penalty().Strikes {
 		e.Errorf("adding usage over the limit left %d strikes, want all %d", d.StrikesLeft, penalty().Strikes)
 	}
 	e.advance(time.Minute)

@@ -36,17 +36,17 @@ var promises = []promise{
 	},
 	{
 		name: "charges every quota or none", test: testAllOrNone,
-		excluded: func(g Gaps) bool { return g.OneQuota || g.DeniedCharged },
+		excluded: func(g Gaps) bool { return g.OneQuota || g.ChargesDenials },
 		text:     "a denied request is charged to no quota",
 	},
 	{
 		name: "charges the cost or nothing", test: testCost,
-		excluded: func(g Gaps) bool { return g.UnitCost || g.DeniedCharged },
+		excluded: func(g Gaps) bool { return g.UnitCostOnly || g.ChargesDenials },
 		text:     "a request is charged its whole cost, or denied and charged nothing",
 	},
 	{
 		name: "shows the quota that binds", test: testApplicable, needsClock: true,
-		excluded: func(g Gaps) bool { return g.OneQuota || g.Rolling },
+		excluded: func(g Gaps) bool { return g.OneQuota || g.RollingWindows },
 		text: "the applicable quota is the one with the least remaining, on a tie with the later reset; " +
 			"after a denial it is the exhausted one with the latest reset",
 	},
@@ -57,7 +57,7 @@ var promises = []promise{
 	},
 	{
 		name: "aligns windows to the calendar", test: testAligned, needsClock: true,
-		excluded: func(g Gaps) bool { return g.Rolling },
+		excluded: func(g Gaps) bool { return g.RollingWindows },
 		text:     "windows are aligned to the UTC clock: a minute ends at second 0",
 	},
 	{
@@ -66,12 +66,12 @@ var promises = []promise{
 	},
 	{
 		name: "keeps usage when the plan changes", test: testPlanChange,
-		excluded: func(g Gaps) bool { return g.PlanBound || g.OneQuota },
+		excluded: func(g Gaps) bool { return g.UsagePerPlan || g.OneQuota },
 		text:     "when the plan of a subject changes, the subject keeps its usage and has the new limits at once",
 	},
 	{
 		name: "grants nothing twice when the clock steps back", test: testClockBack, needsClock: true,
-		excluded: func(g Gaps) bool { return g.Rolling || g.DeniedCharged || g.OneQuota },
+		excluded: func(g Gaps) bool { return g.RollingWindows || g.ChargesDenials || g.OneQuota },
 		text:     "a clock that steps back grants no second quota, and locks a client out for two windows at most",
 	},
 	{
@@ -143,4 +143,4 @@ var promises = []promise{
 	},
 }
 
-func noPenalty(g Gaps) bool { return g.NoPenalty }
+func noPenalty(g Gaps) bool { return g.NoPenalties }

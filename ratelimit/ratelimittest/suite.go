@@ -27,14 +27,15 @@ type Engine struct {
 // stands at start.
 type New func(t *testing.T, start time.Time) Engine
 
-// Gaps are the promises that an engine does not make, as its documentation says.
+// Gaps are the promises that an engine does not make, as its documentation says. The
+// zero Gaps are those of an engine that makes all of them.
 type Gaps struct {
-	OneQuota      bool // plans with more than one quota are refused
-	Rolling       bool // windows are not aligned to the calendar
-	DeniedCharged bool // a denied request is charged
-	UnitCost      bool // costs other than 1 are refused
-	PlanBound     bool // a change of plan forgets usage
-	NoPenalty     bool // no request after a denial is a strike, and no ban starts
+	OneQuota       bool // a plan with more than one quota is refused
+	RollingWindows bool // windows are not aligned to the UTC clock, or there are none
+	ChargesDenials bool // a denied request is charged
+	UnitCostOnly   bool // a request that costs more than one unit is refused
+	UsagePerPlan   bool // a change of the plan of a subject can forget its usage
+	NoPenalties    bool // the penalty of a plan is ignored: there are no strikes, and no request starts a ban
 }
 
 // A Clock is a time that tests move. It is safe for concurrent use.
@@ -140,7 +141,7 @@ func (e *engineTest) check(d *ratelimit.Decision) {
 	if d.BanStarted && (d.Outcome != ratelimit.Banned || !d.Struck) {
 		e.Errorf("BanStarted must be set only for a strike that is banned, got it for a request that is %v with Struck %v", d.Outcome, d.Struck)
 	}
-	if d.Struck && (d.Allowed() || d.Plan.Strikes() == 0 || e.gaps.NoPenalty) {
+	if d.Struck && (d.Allowed() || d.Plan.Strikes() == 0 || e.gaps.NoPenalties) {
 		e.Errorf("Struck must be set only for a denial under a plan with strikes, got it for a request that is %v under %v", d.Outcome, d.Plan)
 	}
 	if d.Reset() < d.BanEnds {
