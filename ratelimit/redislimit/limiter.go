@@ -31,7 +31,8 @@ import (
 // the engine does not repeat a call with an unknown outcome, whatever MaxRetries is in
 // the options of the client. If the context ends before the call is sent, nothing is
 // charged. If a deadline passes after that, the engine refunds the charge when the
-// answer comes; if the context is cancelled, the charge stays.
+// answer comes; if the context is cancelled, the charge stays. If such a request was a
+// strike or started a ban, the strike or the ban stays, and no decision says so.
 //
 // A key that holds a value that the engine did not write is an error for every
 // operation on its subject. The error names the key, and the key stays as it is.
