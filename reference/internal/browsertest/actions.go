@@ -1,0 +1,81 @@
+package browsertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long WaitText waits.
+const patience = 20 * time.Second
+
+// Do runs actions, and ends the test if one of them fails.
+func (p *Page) Do(t testing.TB, actions ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(p.ctx, actions...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Click clicks the first element that a selector finds, once it is visible.
+func (p *Page) Click(t testing.TB, selector string) {
+	t.Helper()
+	p.Do(t, chromedp.Click(chromedp.CSS(selector)))
+}
+
+// Type replaces the text in a field.
+func (p *Page) Type(t testing.TB, selector, text string) {
+	t.Helper()
+	p.Do(t, chromedp.Clear(chromedp.CSS(selector)), chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// Call calls a command of the Chrome DevTools Protocol.
+func Call[P, R any](t testing.TB, p *Page, command cdp.Command[P, R], params P) R {
+	t.Helper()
+	result, err := chromedp.Call(p.ctx, command, params)
+	if err != nil {
+		t.Fatalf("%s: %v", command.Method, err)
+	}
+	return result
+}
+
+// Evaluate returns the value of a JavaScript expression, or what it promises.
+func Evaluate[T any](t testing.TB, p *Page, expression string) T {
+	t.Helper()
+	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatalf("%.200s: %v", expression, err)
+	}
+	return value
+}
+
+// WaitText waits until the visible text of the first element that a selector finds
+// matches a regular expression, and returns the text.
+func (p *Page) WaitText(t testing.TB, selector, pattern string) string {
+	t.Helper()
+	// chromedp.Poll needs new Function, which the pages forbid.
+	text := Evaluate[string](t, p, fmt.Sprintf(`new Promise((done) => {
+		const end = performance.now() + %d;
+		const look = () => {
+			const text = document.querySelector(%s)?.innerText ?? "";
+			if (new RegExp(%s).test(text) || performance.now() > end) done(text);
+			else setTimeout(look, 20);
+		};
+		look();
+	})`, patience.Milliseconds(), quote(selector), quote(pattern)))
+	if !regexp.MustCompile(pattern).MatchString(text) {
+		t.Fatalf("after %v, %s has the text %q, want %q", patience, selector, text, pattern)
+	}
+	return text
+}
+
+// quote returns text as a literal of JavaScript.
+func quote(text string) string {
+	literal, _ := json.Marshal(text) // cannot fail for a string
+	return string(literal)
+}
