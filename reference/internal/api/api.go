@@ -65,12 +65,9 @@ func New(c Config) (http.Handler, error) {
 	}
 	resources := a.resources()
 	a.register(a.service, resources)
-	page, err := newPage(document.JSON())
-	if err != nil {
+	if err := a.registerPages(document.JSON()); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	a.site.Handle(http.MethodGet+" "+documentPath, a.errors.Handle(page.serve))
-	a.site.Handle(http.MethodOptions+" "+documentPath, options("GET, HEAD, OPTIONS"))
 	return a.gate(resources)
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
@@ -45,6 +46,7 @@ func (a *api) deprecationMiddlewares(resources []resource) (headers, enforce []m
 		if err != nil {
 			return nil, nil, fmt.Errorf("api: Config.Deprecations[%q]: %w", id, err)
 		}
+		d.Documentation = cmp.Or(d.Documentation, docsPath+"#"+id)
 		d.OnUse, d.Errors, d.Now = a.countUse(id), a.errors, a.Now
 		declaration, err := deprecation.New(d)
 		if err != nil {

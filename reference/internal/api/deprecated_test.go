@@ -34,7 +34,7 @@ func TestDeprecationFields(t *testing.T) {
 		for field, value := range map[string]string{
 			"Deprecation": "@1764892800",
 			"Sunset":      "Thu, 05 Dec 2030 00:00:00 GMT",
-			"Link":        `</v1/pets?status=available>; rel="successor-version"`,
+			"Link":        `</v1/pets?status=available>; rel="successor-version", </docs#getPet>; rel="deprecation"`,
 		} {
 			if got := resp.Header.Values(field); len(got) != 1 || got[0] != value {
 				t.Errorf("%s: %s is %q, want %q", name, field, got, value)

@@ -17,7 +17,7 @@
 //	Deprecation, Sunset and Link     on the path of a deprecated operation
 //	CORS                             answers preflights: 204, 429
 //	denied networks            403   not counted
-//	the OpenAPI document             /openapi.json, without a key: 429, 414, 412, 304
+//	the pages                        /openapi.json and /docs, without a key: 429, 414, 412, 304
 //	authentication                   adds the principal and refuses nothing yet
 //	denied owners              403   not counted
 //	ban and quota              429   of the key's owner, or else of the network
@@ -34,7 +34,7 @@
 // was answered.
 //
 // GET /v1/usage is not charged and passes bans. Requests that are not charged, those
-// for the document and CORS preflights among them, have a quota of their own
+// for the pages and CORS preflights among them, have a quota of their own
 // ([Config.Uncharged]).
 //
 // Requests of callers in [Config.Allow] pass bans and quotas too, but are charged.

@@ -108,6 +108,7 @@ func TestHTTP2IsReadAlike(t *testing.T) {
 		{"GET", "/v1/%75sage", "", http.Header{"Authorization": {key}}, 200},
 		{"HEAD", "/%761/usage", "", http.Header{"Authorization": {key}}, 200},
 		{"GET", "/openap%69.json", "", http.Header{"Accept-Encoding": {"br", "gzip;q=0.5"}}, 200},
+		{"GET", "/docs", "", http.Header{"Accept-Encoding": {"gzip"}}, 200},
 		{"POST", "/v1/pets", strings.Repeat(" ", 70000), http.Header{"Authorization": {key}, "Content-Type": {"application/json"}}, 413},
 		{"POST", "/v1/pets", `{}`, http.Header{"Authorization": {key}, "Content-Type": {"application/json", "application/json"}}, 415},
 		{"GET", "/v1/pets", "", http.Header{"Authorization": {key}, "If-None-Match": {`"x"`, "*"}}, 200},

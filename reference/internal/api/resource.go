@@ -13,6 +13,7 @@ const (
 	petPath      = "/v1/pets/{petId}"
 	usagePath    = "/v1/usage"
 	documentPath = "/openapi.json"
+	docsPath     = "/docs"
 )
 
 // serveFunc answers a request. ctx is the context of the request with a deadline.

@@ -54,14 +54,18 @@ func notModified(w http.ResponseWriter, r *http.Request, etag string) (answered 
 		w.Header().Set("ETag", etag)
 	}
 	if unchanged {
+		w.Header().Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)
 	}
 	return unchanged, nil
 }
 
+// write answers with a body of the Content-Type that is set already, or of JSON.
 func write(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	h := w.Header()
-	h.Set("Content-Type", "application/json")
+	if len(h["Content-Type"]) == 0 {
+		h.Set("Content-Type", "application/json")
+	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {

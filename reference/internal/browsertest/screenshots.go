@@ -17,9 +17,10 @@ var directory = flag.String("screenshots", "", "directory to which tests write w
 var widths = map[string]int64{"narrow": 360, "wide": 1440}
 
 // Screenshots writes the page as it is now, light and dark, narrow and wide, to the
-// directory of the flag -screenshots. With or without the flag, it fails the test if the
-// content is wider than the window.
-func (p *Page) Screenshots(t testing.TB, name string) {
+// directory of the flag -screenshots, scrolled to the first element that a selector
+// finds. With or without the flag, it fails the test if the content is wider than the
+// window.
+func (p *Page) Screenshots(t testing.TB, name, selector string) {
 	t.Helper()
 	for width, pixels := range widths {
 		for _, scheme := range []string{"light", "dark"} {
@@ -30,6 +31,10 @@ func (p *Page) Screenshots(t testing.TB, name string) {
 			if got := Evaluate[int64](t, p, "document.documentElement.scrollWidth"); got > pixels {
 				t.Errorf("%s: the content is %d pixels wide, want %d at most", name, got, pixels)
 			}
+			Evaluate[chromedp.Void](t, p, fmt.Sprintf(`new Promise((painted) => {
+				document.querySelector(%s).scrollIntoView();
+				requestAnimationFrame(() => requestAnimationFrame(() => painted()));
+			})`, quote(selector)))
 			if *directory == "" {
 				continue
 			}

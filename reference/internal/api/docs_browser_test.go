@@ -1,0 +1,104 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/animalstore/gatehouse/reference/internal/browsertest"
+)
+
+// now makes the clock of a service that of the machine, which the browser has too, but
+// one that stands still: no window ends during a test.
+func now(s *service) { s.clock.set(time.Now()) }
+
+func send(t *testing.T, p *browsertest.Page, operation, pattern string) string {
+	t.Helper()
+	p.Click(t, "#"+operation+" .send button")
+	return p.WaitText(t, "#"+operation+" .answer", pattern)
+}
+
+// A reader sees the page, tries an operation with a key, and sees the limit.
+func TestDocsInBrowser(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	now(s)
+	s.pets(t, 3)
+	p := browsertest.Open(t, "http://"+s.Addr+"/docs")
+	p.WaitText(t, "h1", "Animal Store Service")
+	p.Screenshots(t, "docs-top", "body")
+
+	send(t, p, "listPets", `401 Unauthorized[^$]*No API key was sent[^$]*Enter your API key`)
+	p.Type(t, "#key", s.key(t, "reader", "enterprise", "5/day"))
+	got := send(t, p, "listPets", `200 OK`)
+	for _, want := range []string{
+		"4 of 5 requests left", "resets in", "X-RateLimit-Limit\n5", "X-RateLimit-Remaining\n4", "X-RateLimit-Reset\n",
+		`"name": "Duke"`, "content-type\napplication/json", "cache-control\nno-store",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the answer shows no %q:\n%s", want, got)
+		}
+	}
+	p.WaitText(t, "#state", "^4 of 5 requests left · resets in")
+	p.Screenshots(t, "docs-list", "#listPets .try")
+
+	p.Type(t, "#listPets-limit", "1")
+	send(t, p, "listPets", `3 of 5 requests left`)
+	p.Click(t, "#listPets .answer button")
+	if got := p.WaitText(t, "#listPets .answer", `2 of 5 requests left`); strings.Contains(got, `"id": 1,`) {
+		t.Errorf("the next page begins with the first animal: %s", got)
+	}
+	send(t, p, "createPet", `201 Created[^$]*"categoryId": 3`)
+	if got := send(t, p, "getPet", `200 OK`); !strings.Contains(got, "sunset\nThu, 05 Dec 2030 00:00:00 GMT") {
+		t.Errorf("the answer shows no date of the removal: %s", got)
+	}
+	p.Screenshots(t, "docs-deprecated", "#getPet")
+
+	p.Click(t, "#listPets .curl summary")
+	p.Screenshots(t, "docs-curl", "#listPets .curl")
+	p.Click(t, "#createPet .response:nth-of-type(2) summary")
+	p.Screenshots(t, "docs-responses", "#createPet .response")
+	p.Screenshots(t, "docs-rules", ".rules")
+	p.Screenshots(t, "docs-codes", "#codes")
+	p.Do(t, chromedp.EmulateViewport(360, 900))
+	p.Click(t, "nav summary")
+	p.Screenshots(t, "docs-chapters", "body")
+
+	if url := browsertest.Evaluate[string](t, p, "location.href"); strings.Contains(url, "?") {
+		t.Errorf("the address of the page is %s, want it unchanged", url)
+	}
+}
+
+// A reader that goes on after the limit sees what has happened, when to try again, and
+// then that the client is banned.
+func TestDocsExplainLimits(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	now(s)
+	p := browsertest.Open(t, "http://"+s.Addr+"/docs#listPets")
+	p.Type(t, "#key", s.key(t, "eager", "enterprise", "1/day"))
+	send(t, p, "listPets", `0 of 1 request left`)
+	for range 5 {
+		send(t, p, "listPets", `429 Too Many Requests`)
+	}
+	got := p.WaitText(t, "#listPets .answer", `Limit reached`)
+	for _, want := range []string{
+		"You have reached the limit of 1 request per day.", "More than 10 further requests before then will get you banned.",
+		"Try again in ", "The request was not charged.", "How bans work.", "Get the usage",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("at the limit, the answer shows no %q:\n%s", want, got)
+		}
+	}
+	p.WaitText(t, "#state", `^Refused. Try again in`)
+	p.Screenshots(t, "docs-limited", "#listPets .send")
+
+	if err := s.limits.Ban(t.Context(), "owner:eager", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	send(t, p, "listPets", `Temporarily banned[^$]*because it kept sending requests[^$]*Try again in [^$]*does not prolong it`)
+	p.Screenshots(t, "docs-banned", "#listPets .send")
+	send(t, p, "getUsage", `200 OK[^$]*"ban": \{`)
+}

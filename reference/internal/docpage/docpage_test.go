@@ -1,0 +1,158 @@
+package docpage_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/reference/internal/docpage"
+	"github.com/animalstore/gatehouse/reference/internal/openapi"
+	"github.com/animalstore/gatehouse/reference/internal/webpage"
+)
+
+func document(t *testing.T, notices map[string]deprecation.Notice) []byte {
+	t.Helper()
+	d, err := openapi.New(notices)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.JSON()
+}
+
+func files(t *testing.T, document []byte) (page string, all map[string]webpage.File) {
+	t.Helper()
+	got, err := docpage.New(document, "/docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = make(map[string]webpage.File)
+	for _, f := range got {
+		all[f.Path] = f
+	}
+	return string(all["/docs"].Body), all
+}
+
+// text returns the text of HTML, in one line.
+func text(html string) string {
+	return strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(html, "")), " ")
+}
+
+// Every operation has a chapter, and what the document says about it is in it.
+func TestChapters(t *testing.T) {
+	page, _ := files(t, document(t, nil))
+	for id, want := range map[string]string{
+		"listPets":  `GET /v1/pets`,
+		"createPet": `POST /v1/pets`,
+		"getPet":    `GET /v1/pets/{petId}`,
+		"getUsage":  `GET /v1/usage`,
+	} {
+		_, chapter, ok := strings.Cut(page, `<section class="operation" id="`+id+`"`)
+		chapter, _, _ = strings.Cut(chapter, "</section>")
+		if !ok || !strings.Contains(text(chapter), want) {
+			t.Errorf("the chapter of %s has no %q: %.500s", id, want, text(chapter))
+		}
+	}
+	for _, want := range []string{
+		"limit query: integer, 1 to 100, default 20", "status query: one of available, pending, sold",
+		"petId required path: integer, at least 1", "name required string, 1 to 255 characters",
+		"status one of available, pending, sold, default available",
+		"200 OK A page of animals. Body: array of Pet", "Other errors Any other error: 405, 412, 413, 414, 415 or 500",
+		"429 rate_limit_exceeded You have reached the limit of 60 requests per minute.",
+		"Limits Usage is counted for the owner of a key", "ban.ends required integer", "quotas required array of QuotaUsage",
+	} {
+		if !strings.Contains(text(page), want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if strings.Contains(page, "**") {
+		t.Error("the page has ** of the description; docpage knows only bold words at the beginning of a paragraph")
+	}
+	if strings.Contains(page, "<strong>Deprecated") {
+		t.Error("an operation is marked as deprecated, and none is")
+	}
+}
+
+func TestDeprecations(t *testing.T) {
+	since, sunset := time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC), time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC)
+	for want, notice := range map[string]deprecation.Notice{
+		`<strong>Deprecated since 5 December 2025.</strong> Removal on 5 December 2030; from then on the answer is 410. Use <a href="#listPets"><code>/v1/pets?status=available</code></a> instead.`: {Since: since, Sunset: sunset, Successor: "/v1/pets?status=available"},
+		`<strong>Deprecated since 5 December 2025.</strong> Use <a href="https://api.example/v2"><code>https://api.example/v2</code></a> instead.`:                                                   {Since: since, Successor: "https://api.example/v2"},
+		`<strong>Deprecated since 5 December 2025.</strong> Use <code>/v2/pets</code> instead.`:                                                                                                      {Since: since, Successor: "/v2/pets"},
+		`<strong>Deprecated since 5 December 2025.</strong> </p>`:                                                                                                                                    {Since: since},
+	} {
+		page, _ := files(t, document(t, map[string]deprecation.Notice{"getPet": notice}))
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q", want)
+		}
+		if got := strings.Count(page, "<strong>Deprecated"); got != 1 {
+			t.Errorf("%d operations are marked as deprecated, want 1", got)
+		}
+	}
+}
+
+// Links lead to what exists, and nothing needs another origin, or code in the page.
+func TestPageIsComplete(t *testing.T) {
+	page, all := files(t, document(t, nil))
+	ids := make(map[string]bool)
+	for _, m := range regexp.MustCompile(`\bid="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		if ids[m[1]] {
+			t.Errorf("the id %q is there twice", m[1])
+		}
+		ids[m[1]] = true
+	}
+	scripts := string(all["/docs/answer.js"].Body) + string(all["/docs/docs.js"].Body)
+	for _, m := range regexp.MustCompile(`(?:href=|for=|aria-labelledby=|aria-describedby=|aria-controls=|link\(|chapter\(|find\()"(#?)([^"/. ]*)"`).FindAllStringSubmatch(page+scripts, -1) {
+		if !ids[m[2]] {
+			t.Errorf("%s refers to %q, which the page does not have", m[0], m[2])
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?:src|href)="(docs/[^"]*)"`).FindAllStringSubmatch(page, -1) {
+		if _, ok := all["/"+m[1]]; !ok {
+			t.Errorf("the page refers to %s, which is not served", m[1])
+		}
+	}
+	for name, f := range all {
+		for _, m := range regexp.MustCompile(`from "\./([^"]*)"`).FindAllStringSubmatch(string(f.Body), -1) {
+			if _, ok := all["/docs/"+m[1]]; !ok {
+				t.Errorf("%s imports %s, which is not served", name, m[1])
+			}
+		}
+		if m := regexp.MustCompile(`(?:src|href)="?https?:|\burl\(['"a-z]|@import|\sstyle=|\son[a-z]+=|innerHTML|eval\(|localStorage|sessionStorage|document\.cookie`).FindString(string(f.Body)); m != "" {
+			t.Errorf("%s has %q", name, m)
+		}
+	}
+}
+
+// Text of the document stays text, and a document that cannot be read is refused.
+func TestHostileDocuments(t *testing.T) {
+	const hostile = `<script>alert(1)</script>`
+	page, _ := files(t, []byte(strings.ReplaceAll(string(document(t, nil)), "List animals", hostile)))
+	if strings.Contains(page, hostile) {
+		t.Error("text of the document became HTML")
+	}
+	for name, d := range map[string]string{
+		"no JSON":             `{`,
+		"no server":           `{"paths": {}}`,
+		"a missing reference": `{"servers": [{"url": "/v1"}], "paths": {"/x": {"get": {"parameters": [{"$ref": "#/components/parameters/Nothing"}]}}}}`,
+		"a remote reference":  `{"servers": [{"url": "/v1"}], "paths": {"/x": {"get": {"responses": {"200": {"$ref": "https://elsewhere.example/"}}}}}}`,
+		"a list of paths":     `{"servers": [{"url": "/v1"}], "paths": []}`,
+	} {
+		if _, err := docpage.New([]byte(d), "/docs"); err == nil {
+			t.Errorf("%s: New returns no error", name)
+		}
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	d, err := openapi.New(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := docpage.New(d.JSON(), "/docs"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package docpage
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+)
+
+// A Response is one response of an operation.
+type Response struct {
+	Status      string // "200", or "Other" for all that are not listed
+	Phrase      string // "OK"
+	Class       string // good, warn or bad, for its colour
+	Description string
+	Type        *Type // of the body; nil: it has none
+	Headers     []Header
+	Examples    []Example
+}
+
+// A Header is a header field of a response.
+type Header struct{ Name, Description, Example string }
+
+// An Example is a body.
+type Example struct{ Name, Text string }
+
+type mediaType struct {
+	Schema   json.RawMessage `json:"schema"`
+	Examples ordered         `json:"examples"`
+}
+
+func (d *document) response(status string, raw json.RawMessage) (Response, error) {
+	r, _, err := resolve[struct {
+		Description string
+		Headers     ordered
+		Content     map[string]mediaType
+	}](d, raw)
+	if err != nil {
+		return Response{}, err
+	}
+	answer := Response{Status: status, Class: "bad", Description: r.Description}
+	switch code, err := strconv.Atoi(status); {
+	case err != nil:
+		answer.Status, answer.Phrase = "Other", "errors"
+	default:
+		answer.Phrase, answer.Class = http.StatusText(code), class(code)
+	}
+	for _, m := range r.Headers {
+		h, _, err := resolve[struct {
+			Description string
+			Example     json.RawMessage
+		}](d, m.Value)
+		if err != nil {
+			return answer, fmt.Errorf("headers: %s: %w", m.Name, err)
+		}
+		answer.Headers = append(answer.Headers, Header{m.Name, h.Description, plain(h.Example)})
+	}
+	media, ok := r.Content["application/json"]
+	if !ok {
+		return answer, nil
+	}
+	t, _, err := d.typeOf(media.Schema)
+	if err != nil {
+		return answer, err
+	}
+	answer.Type = &t
+	answer.Examples, err = d.examples(media)
+	return answer, err
+}
+
+func class(status int) string {
+	switch {
+	case status < 400:
+		return "good"
+	case status == http.StatusTooManyRequests:
+		return "warn"
+	default:
+		return "bad"
+	}
+}
+
+func (d *document) examples(media mediaType) ([]Example, error) {
+	var examples []Example
+	for _, m := range media.Examples {
+		e, _, err := resolve[struct{ Value json.RawMessage }](d, m.Value)
+		if err != nil {
+			return nil, fmt.Errorf("examples: %s: %w", m.Name, err)
+		}
+		examples = append(examples, Example{m.Name, indent(e.Value)})
+	}
+	return examples, nil
+}
