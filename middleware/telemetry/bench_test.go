@@ -26,7 +26,7 @@ func BenchmarkHooks(b *testing.B) {
 		}
 	})
 	for name, h := range map[string]http.Handler{
-		"authentication": c.Authentication(next), "panics": c.Panics(next), "route": c.Route(next),
+		"authentication": c.Authentication(next), "panics": c.Panics(next), "route": telemetry.Route(telemetry.RouteOptions{})(next),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

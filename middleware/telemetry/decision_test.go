@@ -69,10 +69,10 @@ func TestStrikesAndBansAreCounted(t *testing.T) {
 	observe(c, caller, limited, nil)
 	observe(c, caller, limited, nil)
 	start := banned
-	start.BanStarted = true
+	start.Struck, start.BanStarted = true, true
 	observe(c, caller, start, nil)
 	observe(c, caller, banned, nil)
-	for name, want := range map[string]int64{"gatehouse.rate_limiting.strikes": 2, "gatehouse.bans.started": 1} {
+	for name, want := range map[string]int64{"gatehouse.rate_limiting.strikes": 3, "gatehouse.bans.started": 1} {
 		if got := c.series(t, name)["free"]; got != want {
 			t.Errorf("%s of the plan is %d, want %d", name, got, want)
 		}

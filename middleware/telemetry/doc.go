@@ -3,12 +3,13 @@
 // deprecated operations and panics, and attributes of the span of a request. The
 // service chooses the SDK and its exporters.
 //
-//	t, err := telemetry.New(telemetry.Options{ClientAddress: client.Addr})
+//	t, err := telemetry.New(telemetry.Options{})
 //	...
 //	limit, err := ratelimit.New(limiter, identify, ratelimit.Options{Observe: t.Decision})
 //	...
 //	api = middleware.Chain(api, middleware.Recover(nil), t.Panics, auth.Identify, t.Authentication, limit, auth.Require)
-//	server.Handler = otelhttp.NewHandler(t.Route(api), "")
+//	route := telemetry.Route(telemetry.RouteOptions{ClientAddress: client.Addr})
+//	server.Handler = otelhttp.NewHandler(route(api), "")
 //
 // The instruments, with the unit in parentheses:
 //

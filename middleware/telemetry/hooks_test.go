@@ -223,7 +223,7 @@ func TestNilRecordsNothing(t *testing.T) {
 		t.Errorf("Take returned %v, %v; want what the limiter returned", d, err)
 	}
 	var next http.Handler = new(nothing)
-	for _, wrap := range []func(http.Handler) http.Handler{none.Route, none.Authentication, none.Panics} {
+	for _, wrap := range []func(http.Handler) http.Handler{none.Authentication, none.Panics} {
 		if got := wrap(next); got != next {
 			t.Errorf("a middleware returned %v, want the handler itself", got)
 		}

@@ -21,12 +21,12 @@ import (
 )
 
 // traced serves a request inside otelhttp and Route, and returns the spans.
-func traced(t *testing.T, tel *telemetry.Telemetry, next http.Handler, r *http.Request) tracetest.SpanStubs {
+func traced(t *testing.T, o telemetry.RouteOptions, next http.Handler, r *http.Request) tracetest.SpanStubs {
 	t.Helper()
 	spans := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
 	defer provider.Shutdown(t.Context())
-	h := otelhttp.NewHandler(tel.Route(next), "", otelhttp.WithTracerProvider(provider))
+	h := otelhttp.NewHandler(telemetry.Route(o)(next), "", otelhttp.WithTracerProvider(provider))
 	h.ServeHTTP(httptest.NewRecorder(), r)
 	return spans.GetSpans()
 }
@@ -72,8 +72,7 @@ func TestSpansHaveTheRoute(t *testing.T) {
 		{"of an unknown method", nil, mux, "BREW", "/any/where", "HTTP /any/", "/any/"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := collect(t, telemetry.Options{Pattern: test.pattern})
-			spans := traced(t, c.Telemetry, test.handler, httptest.NewRequest(test.method, test.target, nil))
+			spans := traced(t, telemetry.RouteOptions{Pattern: test.pattern}, test.handler, httptest.NewRequest(test.method, test.target, nil))
 			if len(spans) != 1 || spans[0].Name != test.span || attributes(spans[0])["http.route"] != test.route {
 				t.Errorf("got span %q with http.route %q, want %q with %q",
 					spans[0].Name, attributes(spans[0])["http.route"], test.span, test.route)
@@ -90,14 +89,31 @@ func TestServerErrorsHaveAType(t *testing.T) {
 		200: {"", codes.Unset}, 404: {"", codes.Unset}, 429: {"", codes.Unset},
 		500: {"500", codes.Error}, 503: {"503", codes.Error},
 	} {
-		c := collect(t, telemetry.Options{})
-		spans := traced(t, c.Telemetry, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		spans := traced(t, telemetry.RouteOptions{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 		}), httptest.NewRequest("GET", "/", nil))
 		if got := attributes(spans[0])["error.type"]; got != want.errorType || spans[0].Status.Code != want.code {
 			t.Errorf("status %d: error.type %q and span status %v, want %q and %v", status, got, spans[0].Status.Code, want.errorType, want.code)
 		}
 	}
+}
+
+func TestAbortedResponsesAreErrors(t *testing.T) {
+	spans := tracetest.NewInMemoryExporter()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
+	h := otelhttp.NewHandler(telemetry.Route(telemetry.RouteOptions{})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		panic(http.ErrAbortHandler)
+	})), "", otelhttp.WithTracerProvider(provider))
+	defer func() {
+		if v := recover(); v != http.ErrAbortHandler {
+			t.Errorf("the panic is passed on as %v, want http.ErrAbortHandler", v)
+		}
+		span := spans.GetSpans()[0]
+		if got := attributes(span)["error.type"]; got != "aborted" || span.Status.Code != codes.Error {
+			t.Errorf("error.type is %q and the status of the span %v, want aborted and Error", got, span.Status.Code)
+		}
+	}()
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 }
 
 // otelhttp believes the left-most X-Forwarded-For.
@@ -109,10 +125,10 @@ func TestTheClientAddressIsThatOfTheService(t *testing.T) {
 		{netip.MustParseAddr("192.0.2.7"), "192.0.2.7"},
 		{netip.Addr{}, "203.0.113.9"},
 	} {
-		c := collect(t, telemetry.Options{ClientAddress: func(*http.Request) netip.Addr { return test.found }})
+		o := telemetry.RouteOptions{ClientAddress: func(*http.Request) netip.Addr { return test.found }}
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Header.Set("X-Forwarded-For", "203.0.113.9")
-		span := traced(t, c.Telemetry, http.NotFoundHandler(), r)[0]
+		span := traced(t, o, http.NotFoundHandler(), r)[0]
 		if got := attributes(span)["client.address"]; got != test.want {
 			t.Errorf("client.address is %q, want %q", got, test.want)
 		}
@@ -130,7 +146,7 @@ func TestSpansHaveTheDecision(t *testing.T) {
 	}
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Header.Set("Authorization", "Bearer "+token)
-	span := traced(t, c.Telemetry, auth.Identify(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	span := traced(t, telemetry.RouteOptions{}, auth.Identify(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		c.Decision(r, ratelimit.Caller{Subject: "owner:ann", Plan: free}, decided(free, ratelimit.Limited, 0, 0), nil)
 	})), r)[0]
 	got := attributes(span)
@@ -158,7 +174,7 @@ func TestTracedDecisionsHaveASpan(t *testing.T) {
 		{answering{err: errors.New("cannot decide for owner:ann")}, codes.Error, "undecided"},
 	} {
 		c := collect(t, telemetry.Options{})
-		spans := traced(t, c.Telemetry, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		spans := traced(t, telemetry.RouteOptions{}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			c.Take(r.Context(), test.l, "owner:ann", free, 1)
 		}), httptest.NewRequest("GET", "/", nil))
 		if len(spans) != 2 {

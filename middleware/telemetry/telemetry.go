@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -24,22 +22,6 @@ type Options struct {
 	// There is no TracerProvider: attributes are set on the span in the context of a
 	// request, and further spans come from the provider that made it.
 	MeterProvider metric.MeterProvider
-
-	// Pattern returns the ServeMux pattern of a request before it is served, for
-	// [Telemetry.Route]; "" if none matches. With one [http.ServeMux]:
-	//
-	//	Pattern: func(r *http.Request) string { _, pattern := mux.Handler(r); return pattern }
-	//
-	// Nil: the Pattern that the request has after it was served. The mux sets it on
-	// the request that it gets. All middlewares of Gatehouse copy it to the request that
-	// they got, but those of others that call [http.Request.WithContext] usually do not.
-	Pattern func(r *http.Request) string
-
-	// ClientAddress returns the address of the client for the attribute client.address
-	// of spans, such as clientip.Source.Addr; the zero Addr if it is not known. Nil:
-	// Route leaves the attribute as it is. Instrumentations of others usually believe
-	// the left-most X-Forwarded-For, which any client can set.
-	ClientAddress func(r *http.Request) netip.Addr
 }
 
 // A Telemetry has the instruments, and the hooks that feed them. [New] makes it. It is
@@ -48,8 +30,7 @@ type Options struct {
 // A nil *Telemetry records nothing: its hooks do nothing, its middlewares return the
 // handler that they are given, and Take calls the limiter.
 type Telemetry struct {
-	options Options
-	meter   metric.Meter
+	meter metric.Meter
 
 	decisions      decisions
 	authentication [outcomes]count
@@ -68,7 +49,7 @@ func New(o Options) (*Telemetry, error) {
 	if o.MeterProvider == nil {
 		o.MeterProvider = otel.GetMeterProvider()
 	}
-	t := &Telemetry{options: o, meter: o.MeterProvider.Meter(scope)}
+	t := &Telemetry{meter: o.MeterProvider.Meter(scope)}
 	for _, create := range []func() error{
 		t.createDecisions, t.createAuthentication, t.createDeprecated, t.createEngine, t.createRedis, t.createCounts,
 	} {
