@@ -1,0 +1,88 @@
+// Telemetry is a service with a rate limit and metrics for Prometheus: requests, what
+// the limiter decided for each plan, how long a decision takes, and how full it is.
+//
+//	go run ./examples/telemetry
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/telemetry"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+func main() {
+	handler, err := newHandler()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("curl -i http://127.0.0.1:8081/hello\ncurl -s http://127.0.0.1:8081/metrics | grep gatehouse")
+	log.Fatal(http.ListenAndServe("127.0.0.1:8081", handler)) //nolint:gosec // an example on loopback
+}
+
+// measured is the embedded engine with a clock around each decision.
+type measured struct {
+	*memory.Limiter
+	telemetry *telemetry.Telemetry
+}
+
+func (m measured) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	return m.telemetry.Take(ctx, m.Limiter, subject, plan, cost)
+}
+
+// newHandler returns an API of one operation, and its metrics at /metrics. A real
+// service has them on an address that its clients cannot reach.
+func newHandler() (http.Handler, error) {
+	registry := prometheus.NewRegistry()
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
+	if err != nil {
+		return nil, err
+	}
+	meters := metric.NewMeterProvider(metric.WithReader(exporter))
+	api := http.NewServeMux()
+	api.HandleFunc("GET /hello", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })
+	t, err := telemetry.New(telemetry.Options{
+		MeterProvider: meters,
+		// Requests that are limited do not reach the mux, and have a route nevertheless.
+		Pattern: func(r *http.Request) string { _, pattern := api.Handler(r); return pattern },
+	})
+	if err != nil {
+		return nil, err
+	}
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := t.ObserveMemory(engine); err != nil {
+		return nil, err
+	}
+	plan := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(5))
+	limit, err := ratelimit.New(measured{engine, t}, func(r *http.Request) ratelimit.Caller {
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: plan, Network: true}
+	}, ratelimit.Options{Observe: t.Decision})
+	if err != nil {
+		return nil, err
+	}
+	observed := otelhttp.NewHandler(
+		middleware.Chain(api, t.Route, middleware.Recover(nil), t.Panics, limit), "",
+		otelhttp.WithMeterProvider(meters),
+		// Otherwise the Host field of each request would be an attribute, and clients
+		// could make any number of series.
+		otelhttp.WithServerName("localhost"))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("/", observed)
+	return mux, nil
+}

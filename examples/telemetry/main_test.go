@@ -1,0 +1,44 @@
+package main
+
+import (
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestTelemetry(t *testing.T) {
+	h, err := newHandler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(path, host string) string {
+		r := httptest.NewRequest("GET", path, nil)
+		r.Host = host
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Body.String()
+	}
+	for _, host := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"} {
+		get("/hello", host+".example:81")
+	}
+	metrics := get("/metrics", "m.example")
+	for _, want := range []string{
+		// A minute may end in the middle, and with it a second quota begins.
+		`(?m)^gatehouse_rate_limiting_requests_total\{gatehouse_plan="guests",gatehouse_result="allowed",gatehouse_window="minute".*\} (5|10)$`,
+		`(?m)^gatehouse_rate_limiting_requests_total\{gatehouse_plan="guests",gatehouse_result="limited",gatehouse_window="minute".*\} (7|2)$`,
+		`(?m)^gatehouse_engine_subjects\{.*\} [12]$`, // a subject with strikes has two places
+		`(?m)^gatehouse_engine_duration_seconds_bucket\{gatehouse_result="limited",`,
+		`(?m)^http_server_request_duration_seconds_count\{.*http_response_status_code="429",http_route="/hello"`,
+	} {
+		if !regexp.MustCompile(want).MatchString(metrics) {
+			t.Errorf("no metric matches %s", want)
+		}
+	}
+	if strings.Contains(metrics, "a.example") {
+		t.Error("a label has the Host of a request")
+	}
+	if t.Failed() {
+		t.Log(metrics)
+	}
+}
