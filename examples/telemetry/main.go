@@ -53,11 +53,7 @@ func newHandler() (http.Handler, error) {
 	meters := metric.NewMeterProvider(metric.WithReader(exporter))
 	api := http.NewServeMux()
 	api.HandleFunc("GET /hello", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })
-	t, err := telemetry.New(telemetry.Options{
-		MeterProvider: meters,
-		// Requests that are limited do not reach the mux, and have a route nevertheless.
-		Pattern: func(r *http.Request) string { _, pattern := api.Handler(r); return pattern },
-	})
+	t, err := telemetry.New(telemetry.Options{MeterProvider: meters})
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +71,12 @@ func newHandler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	route := telemetry.Route(telemetry.RouteOptions{
+		// Requests that are limited do not reach the mux, and have a route nevertheless.
+		Pattern: func(r *http.Request) string { _, pattern := api.Handler(r); return pattern },
+	})
 	observed := otelhttp.NewHandler(
-		middleware.Chain(api, t.Route, middleware.Recover(nil), t.Panics, limit), "",
+		middleware.Chain(api, route, middleware.Recover(nil), t.Panics, limit), "",
 		otelhttp.WithMeterProvider(meters),
 		// Otherwise the Host field of each request would be an attribute, and clients
 		// could make any number of series.
