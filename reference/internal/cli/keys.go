@@ -27,10 +27,15 @@ func withDatabase(ctx context.Context, settings *config.Config, create bool, do 
 				"or create it with petstore serve or petstore keys create", settings.Database)
 		}
 	}
-	db, err := sqlite.Open(ctx, settings.Database, sqlite.Options{})
+	db, err := sqlite.Open(ctx, settings.Database, sqlite.Options{OnUpgrade: sayUpgrade})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	return do(db)
+}
+
+// sayUpgrade reports that the database is upgraded, and where the older one is kept.
+func sayUpgrade(u sqlite.Upgrade) {
+	output{err: os.Stderr}.say("Upgrading database %s from schema %d to %d. A copy of the older one is %s.", u.File, u.From, u.To, u.Copy)
 }

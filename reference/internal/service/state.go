@@ -48,7 +48,7 @@ func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *stat
 		}
 	}()
 	p.setStep("opening the database")
-	if s.store, err = sqlite.Open(ctx, c.Database, sqlite.Options{}); err != nil {
+	if s.store, err = sqlite.Open(ctx, c.Database, sqlite.Options{OnUpgrade: o.logUpgrade}); err != nil {
 		return nil, err
 	}
 	s.closers = append(s.closers, s.store)

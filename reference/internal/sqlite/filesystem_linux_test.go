@@ -191,3 +191,39 @@ func TestOpenOnAFullDisk(t *testing.T) {
 		t.Errorf("Open on a full disk = %v, want an error that wraps ErrUnavailable and says so", err)
 	}
 }
+
+// A file that cannot be copied is not upgraded.
+func TestUpgradeOnAFullDisk(t *testing.T) {
+	dir := mount(t)
+	const size = 4 << 20
+	if err := syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, fmt.Sprint("size=", size)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "pets.db")
+	open(t, path, sqlite.Options{}).Close()
+	db := raw(t, path)
+	execute(t, db, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000)
+		INSERT INTO pets (name, category_id, status) SELECT printf('%0255d', i), 1, 'sold' FROM n`,
+		"DROP TABLE idempotency_keys", "DELETE FROM goose_db_version WHERE version_id >= 6")
+	db.Close()
+	before := readFile(t, path)
+	// There is room for the log, and not for the copy of 1,000 pets.
+	if err := os.WriteFile(filepath.Join(dir, "fill"), make([]byte, size-len(before)-128<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	upgraded := false
+	s, err := sqlite.Open(t.Context(), path, sqlite.Options{OnUpgrade: func(sqlite.Upgrade) { upgraded = true }})
+	if err == nil {
+		s.Close()
+	}
+	want := fmt.Sprintf("upgrade database %s: it is copied first, and that failed, so nothing was changed: ", path)
+	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "the disk is full") || upgraded {
+		t.Errorf("Open = %v, want an error that wraps ErrUnavailable and says %q", err, want)
+	}
+	if !bytes.Equal(before, readFile(t, path)) {
+		t.Error("the file was changed")
+	}
+	if left, _ := filepath.Glob(path + ".v*"); len(left) > 0 {
+		t.Errorf("%v is left of the copy that failed", left)
+	}
+}

@@ -24,29 +24,36 @@ var (
 	usageSchema = schema{folder: "migrations/usage", mark: 0x50455455}
 )
 
-// prepare upgrades the file to the newest version of the schema. It refuses a file of
-// another kind and does not change it.
-func (f file) prepare(ctx context.Context, db *sql.DB, s schema) error {
+// provider returns the migrations of the schema for a database, and the version of the
+// newest.
+func (s schema) provider(db *sql.DB) (_ *goose.Provider, latest int64, err error) {
 	folder, err := fs.Sub(migrations, s.folder)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	// Goose's registry and its log are global, so they are not used.
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db, folder,
 		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
+		return nil, 0, fmt.Errorf("read migrations: %w", err)
 	}
 	sources := provider.ListSources()
-	latest := sources[len(sources)-1].Version
+	return provider, sources[len(sources)-1].Version, nil
+}
 
+// prepare upgrades the file to the newest version of the schema. It refuses a file of
+// another kind and does not change it.
+func (f file) prepare(ctx context.Context, db *sql.DB, s schema, o Options) error {
+	provider, latest, err := s.provider(db)
+	if err != nil {
+		return err
+	}
 	version, err := f.inspect(ctx, db, s)
 	if err != nil {
 		return err
 	}
 	if version > latest {
-		return fmt.Errorf("open database %s: a newer version of this program wrote it (schema %d, this version knows %d); use the newer version, or restore an older backup",
-			f.name, version, latest)
+		return f.newer(version, latest)
 	}
 	if err := f.useWAL(ctx, db); err != nil {
 		return err
@@ -55,22 +62,13 @@ func (f file) prepare(ctx context.Context, db *sql.DB, s schema) error {
 		return err
 	}
 
-	for version < latest {
-		_, upErr := provider.Up(ctx)
-		if upErr == nil {
-			return nil
-		}
-		// Another process may be upgrading at the same time. Each step is one
-		// transaction, so with every attempt one of the two makes progress.
-		before := version
-		if version, err = f.inspect(ctx, db, s); err != nil {
-			return err
-		}
-		if version == before {
-			return f.explain("upgrade", upErr)
-		}
-	}
-	return nil
+	return f.upgrade(ctx, db, s, provider, version, latest, o)
+}
+
+// newer is the error for a file of a newer version.
+func (f file) newer(version, latest int64) error {
+	return fmt.Errorf("open database %s: a newer version of this program wrote it (schema %d, this version knows %d); use the newer version, or restore an older backup",
+		f.name, version, latest)
 }
 
 // inspect returns the version of the schema of the file, 0 if it has none yet. It only

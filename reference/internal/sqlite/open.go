@@ -28,6 +28,12 @@ type Options struct {
 	// MaxBatch is the largest number of writes in one transaction. Zero: 256.
 	// One: writes share no transaction.
 	MaxBatch int
+
+	// OnUpgrade is called before a file of an older version is upgraded, when the copy
+	// of it is complete.
+	OnUpgrade func(Upgrade)
+
+	noCopy bool // the file is a copy already
 }
 
 func (o Options) validate() error {

@@ -12,7 +12,7 @@ import (
 // log, so that a new file can be created and the old one can be examined. It returns
 // the new name, which ends with the time.
 func RenameDamaged(path string, now time.Time) (string, error) {
-	aside := path + ".damaged-" + now.UTC().Format("20060102T150405.000Z")
+	aside := path + ".damaged-" + timestamp(now)
 	if err := os.Rename(path, aside); err != nil {
 		return "", fmt.Errorf("rename damaged database %s: %w", path, withoutPath(err))
 	}

@@ -54,7 +54,7 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if s.writes, err = s.connect(1, "synchronous(FULL)"); err != nil {
 		return nil, err
 	}
-	if err = s.prepare(ctx, s.writes, mainSchema); err != nil {
+	if err = s.prepare(ctx, s.writes, mainSchema, o); err != nil {
 		return nil, err
 	}
 	if s.writer, err = newWriter(ctx, s.writes, o.MaxBatch); err != nil {

@@ -77,7 +77,7 @@ func OpenUsage(ctx context.Context, path string, o Options) (_ *Usage, err error
 	); err != nil {
 		return nil, err
 	}
-	if err = u.prepare(ctx, u.db, usageSchema); err != nil {
+	if err = u.prepare(ctx, u.db, usageSchema, o); err != nil {
 		return nil, err
 	}
 	for _, p := range []struct {
