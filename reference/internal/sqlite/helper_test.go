@@ -25,6 +25,7 @@ import (
 // by a test, with the program's name and a database in the environment.
 var programs = map[string]func(ctx context.Context, path string) error{
 	"create pets without end": createPetsWithoutEnd,
+	"change without end":      changeWithoutEnd,
 	"create 25 pets":          createPets,
 	"create a first key":      createFirstKey,
 	"save usage and wait":     saveUsageAndWait,
