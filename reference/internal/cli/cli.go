@@ -26,6 +26,7 @@ type commands struct {
 	Serve   serveCmd   `cmd:"" default:"withargs" help:"Run the server. This is the default command."`
 	Keys    keysCmd    `cmd:"" help:"Create, list, revoke and rotate API keys."`
 	Bans    bansCmd    `cmd:"" help:"List bans and unban clients of a running server."`
+	Audit   auditCmd   `cmd:"" help:"Show who created, revoked and rotated keys, and changed bans."`
 	Plans   plansCmd   `cmd:"" help:"Show the plans in the settings."`
 	OpenAPI openapiCmd `cmd:"" name:"openapi" help:"Print the OpenAPI document of the API."`
 	Version versionCmd `cmd:"" help:"Print the version."`

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+type auditCmd struct {
+	Since *time.Duration `placeholder:"DURATION" help:"Only entries of this long ago or later, such as 24h."`
+	Limit int            `default:"100" placeholder:"N" help:"At most this many entries, the newest, up to 10000 (default ${default})."`
+	JSON  bool           `help:"Print JSON."`
+	databaseFlags
+}
+
+// Help is shown by --help.
+func (auditCmd) Help() string {
+	return `The audit log has an entry for each key that was created, revoked or rotated, for
+each ban that an operator started or lifted, and for each restore of the database: when,
+by whom, and from which address if it came through the admin listener. Entries are never
+changed or deleted. The newest come first.`
+}
+
+func (c auditCmd) Run(ctx context.Context, o output) error {
+	q := store.AuditQuery{Limit: c.Limit}
+	if err := q.Validate(); err != nil {
+		return usageError{fmt.Errorf("audit: --limit must be 1 to %d, got %d", store.MaxAudit, c.Limit)}
+	}
+	if c.Since != nil {
+		if *c.Since < 0 {
+			return usageError{fmt.Errorf("audit: --since must not be negative, got %v", *c.Since)}
+		}
+		q.Since = time.Now().Add(-*c.Since)
+	}
+	settings, err := c.load()
+	if err != nil {
+		return err
+	}
+	return withDatabase(ctx, settings, false, func(db store.Store) error {
+		entries, err := db.ListAudit(ctx, q)
+		switch {
+		case err != nil:
+			return err
+		case c.JSON:
+			return printJSON(o.out, auditsJSON(entries))
+		case len(entries) == 0:
+			o.say("There are no entries.")
+			return nil
+		}
+		if err := printAudit(o.out, entries); err != nil {
+			return err
+		}
+		if len(entries) == c.Limit {
+			o.say("There may be older entries; --limit shows more.")
+		}
+		return nil
+	})
+}
+
+// auditJSON is an entry as GET /audit of the admin listener has it.
+type auditJSON struct {
+	ID     int64     `json:"id"`
+	At     time.Time `json:"at"`
+	Actor  string    `json:"actor"`
+	From   string    `json:"from,omitempty"`
+	Action string    `json:"action"`
+	Target string    `json:"target"`
+	Detail string    `json:"detail,omitempty"`
+}
+
+func auditsJSON(entries []store.AuditEntry) []auditJSON {
+	list := make([]auditJSON, len(entries))
+	for i, e := range entries {
+		list[i] = auditJSON(e)
+	}
+	return list
+}
+
+func printAudit(w io.Writer, entries []store.AuditEntry) error {
+	t := newTable(w, "TIME", "ACTOR", "FROM", "ACTION", "TARGET", "DETAIL")
+	for _, e := range entries {
+		t.row(showTime(e.At), e.Actor, orDash(e.From), e.Action, e.Target, orDash(e.Detail))
+	}
+	return t.flush()
+}
