@@ -27,6 +27,8 @@ type commands struct {
 	Keys    keysCmd    `cmd:"" help:"Create, list, revoke and rotate API keys."`
 	Bans    bansCmd    `cmd:"" help:"List bans and unban clients of a running server."`
 	Audit   auditCmd   `cmd:"" help:"Show who created, revoked and rotated keys, and changed bans."`
+	Backup  backupCmd  `cmd:"" help:"Copy the database to a file while servers run."`
+	Check   checkCmd   `cmd:"" help:"Examine the database and the usage file."`
 	Plans   plansCmd   `cmd:"" help:"Show the plans in the settings."`
 	OpenAPI openapiCmd `cmd:"" name:"openapi" help:"Print the OpenAPI document of the API."`
 	Version versionCmd `cmd:"" help:"Print the version."`

@@ -8,8 +8,10 @@ import (
 )
 
 const (
+	auditColumns = `id, at, actor, source, action, target, detail`
+
 	addAuditText  = `INSERT INTO audit (at, actor, source, action, target, detail) VALUES (?, ?, ?, ?, ?, ?)`
-	listAuditText = `SELECT id, at, actor, source, action, target, detail FROM audit
+	listAuditText = `SELECT ` + auditColumns + ` FROM audit
 		WHERE at >= ? ORDER BY at DESC, id DESC LIMIT ?`
 )
 
@@ -47,16 +49,22 @@ func (s *Store) ListAudit(ctx context.Context, q store.AuditQuery) ([]store.Audi
 
 	entries := []store.AuditEntry{}
 	for rows.Next() {
-		var e store.AuditEntry
-		var at int64
-		if err := rows.Scan(&e.ID, &at, &e.Actor, &e.From, &e.Action, &e.Target, &e.Detail); err != nil {
+		e, err := scanAudit(rows)
+		if err != nil {
 			return nil, s.wrap("list the audit log", err)
 		}
-		e.At = instant(at)
 		entries = append(entries, e)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, s.wrap("list the audit log", err)
 	}
 	return entries, nil
+}
+
+// scanAudit reads the columns of auditColumns.
+func scanAudit(row scanner) (e store.AuditEntry, err error) {
+	var at int64
+	err = row.Scan(&e.ID, &at, &e.Actor, &e.From, &e.Action, &e.Target, &e.Detail)
+	e.At = instant(at)
+	return e, err
 }

@@ -71,7 +71,7 @@ func (s *Store) ListDailyUse(ctx context.Context, owner string, since time.Time)
 		if err := rows.Scan(&day, &u.Allowed, &u.Denied); err != nil {
 			return nil, s.wrap("list daily use", err)
 		}
-		u.Day = time.Unix(day*secondsPerDay, 0).UTC()
+		u.Day = dayOf(day)
 		uses = append(uses, u)
 	}
 	if err := rows.Err(); err != nil {
@@ -112,3 +112,6 @@ const secondsPerDay = 24 * 60 * 60
 
 // dayNumber returns the number of the UTC day that t is in, counted from 1970-01-01.
 func dayNumber(t time.Time) int64 { return store.Day(t).Unix() / secondsPerDay }
+
+// dayOf returns the beginning of the day with a number.
+func dayOf(number int64) time.Time { return time.Unix(number*secondsPerDay, 0).UTC() }

@@ -227,3 +227,16 @@ func TestUpgradeOnAFullDisk(t *testing.T) {
 		t.Errorf("%v is left of the copy that failed", left)
 	}
 }
+
+func TestBackupToAFullDisk(t *testing.T) {
+	path, _ := filled(t)
+	dir := mount(t)
+	_ = os.WriteFile(filepath.Join(dir, "fill"), make([]byte, 480<<10), 0o600)
+	_, err := sqlite.Backup(t.Context(), path, filepath.Join(dir, "backup.db"), sqlite.Options{})
+	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), dir) {
+		t.Errorf("Backup to a full disk = %v, want an error that wraps ErrUnavailable, names the file and says so", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "backup*")); len(left) > 0 {
+		t.Errorf("%v is left of a backup that failed", left)
+	}
+}

@@ -188,7 +188,7 @@ func (s *Store) addKey(ctx context.Context, k store.Key) error {
 }
 
 // scanKey reads the columns of keyColumns.
-func scanKey(row interface{ Scan(...any) error }) (store.Key, error) {
+func scanKey(row scanner) (store.Key, error) {
 	var k store.Key
 	var digest, quotas []byte
 	var created int64

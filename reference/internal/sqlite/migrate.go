@@ -86,6 +86,11 @@ func (f file) inspect(ctx context.Context, db *sql.DB, s schema) (version int64,
 	}
 	defer conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 
+	return f.version(ctx, conn, s)
+}
+
+// version is inspect for a connection in a transaction.
+func (f file) version(ctx context.Context, conn *sql.Conn, s schema) (version int64, err error) {
 	var mark int32
 	var versioned, foreign bool
 	if err := conn.QueryRowContext(ctx, `

@@ -6,14 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
-
-	_ "modernc.org/sqlite" // registers the driver
 )
 
 // Options are optional settings of [Open] and [OpenUsage]. The zero value works.
@@ -97,14 +93,29 @@ func newFile(path string, busy time.Duration) (file, error) {
 		return file{}, fmt.Errorf("create database %s: cannot write in the directory %s: %w", path, filepath.Dir(abs), withoutPath(err))
 	}
 
-	info, err := os.Stat(abs)
+	return f, f.checkRegular()
+}
+
+// existingFile checks that there is a regular file at path. Its error wraps
+// [fs.ErrNotExist] if there is none.
+func existingFile(path string, busy time.Duration) (file, error) {
+	abs, err := filepath.Abs(path)
 	if err != nil {
-		return file{}, fmt.Errorf("open database %s: %w", path, withoutPath(err))
+		return file{}, fmt.Errorf("database %s: %w", path, err)
+	}
+	f := file{name: path, path: abs, busy: busy}
+	return f, f.checkRegular()
+}
+
+func (f file) checkRegular() error {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return fmt.Errorf("open database %s: %w", f.name, withoutPath(err))
 	}
 	if !info.Mode().IsRegular() {
-		return file{}, fmt.Errorf("open database %s: it is not a regular file", path)
+		return fmt.Errorf("open database %s: it is not a regular file", f.name)
 	}
-	return f, nil
+	return nil
 }
 
 // realPath returns path without symbolic links, or path itself if it does not exist.
@@ -120,38 +131,6 @@ func withoutPath(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-// connect returns a pool of at most n connections. Each runs the common pragmas and then
-// the given ones.
-func (f file) connect(n int, pragmas ...string) (*sql.DB, error) {
-	query := url.Values{
-		"_pragma": append([]string{
-			"busy_timeout(" + f.busyTimeout() + ")",
-			"foreign_keys(1)",
-			"trusted_schema(0)",
-			// On macOS, fsync alone leaves data in the cache of the drive.
-			"fullfsync(1)",
-			"checkpoint_fullfsync(1)",
-		}, pragmas...),
-		"_txlock":    {"immediate"},
-		"_dqs":       {"0"}, // "name" is a name, never a string
-		"_defensive": {"1"},
-		"_error_rc":  {"1"}, // no error text of another call
-		"mode":       {"rw"},
-	}
-	path := filepath.ToSlash(f.path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive letter
-	}
-	dsn := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
-	db, err := sql.Open("sqlite", dsn.String())
-	if err != nil {
-		return nil, fmt.Errorf("open database %s: %w", f.name, err)
-	}
-	db.SetMaxOpenConns(n)
-	db.SetMaxIdleConns(n)
-	return db, nil
 }
 
 // useWAL sets the journal mode of the file to write-ahead log.

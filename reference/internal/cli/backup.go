@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+)
+
+type backupCmd struct {
+	File string `arg:"" help:"The file to write. It must not exist."`
+	databaseFlags
+}
+
+// Help is shown by --help.
+func (backupCmd) Help() string {
+	return `Servers may be running. The backup has everything in the database as of one instant:
+pets, keys (as digests), the audit log, the counted use. It does not have usage and bans,
+which are in a file of their own or in Redis. The file has its name once it is complete,
+checked and synced to the disk, and only its owner can read it.
+
+petstore restore uses a backup; petstore check --database FILE examines one.`
+}
+
+func (c backupCmd) Run(ctx context.Context, o output) error {
+	settings, err := c.load()
+	if err != nil {
+		return err
+	}
+	// What is not complete is deleted when the command is interrupted.
+	ctx, stop := signal.NotifyContext(ctx, endSignals...)
+	defer stop()
+	report, err := sqlite.Backup(ctx, settings.Database, c.File, sqlite.Options{})
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("cannot write the backup: %w; choose another name, or delete that file", err)
+	default:
+		return fmt.Errorf("cannot back up: %w", explainMissing(settings.Database, err))
+	}
+	o.say("Backed up %s to %s: %s, schema %d.", settings.Database, c.File, contents(report), report.Schema)
+	o.say("Usage and bans are not in the backup.")
+	if n := len(report.Problems); n > 0 {
+		o.say("The database has %s; petstore check shows them.", plural(n, "problem"))
+	}
+	return nil
+}
+
+// contents says how much is in a database.
+func contents(r sqlite.Report) string {
+	return plural(r.Rows["pets"], "pet") + ", " + plural(r.Rows["keys"], "key")
+}
+
+func plural[N int | int64](n N, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// explainMissing returns what to do if an error says that the database does not exist.
+func explainMissing(database string, err error) error {
+	if _, statErr := os.Stat(database); errors.Is(statErr, os.ErrNotExist) {
+		return fmt.Errorf("database %s does not exist; choose another with --database", database)
+	}
+	return err
+}

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/reference/internal/persist"
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+)
+
+type checkCmd struct {
+	JSON bool `help:"Print JSON."`
+	databaseFlags
+}
+
+// Help is shown by --help.
+func (checkCmd) Help() string {
+	return `Examines the database and the usage file beside it: whether all of it can be read,
+whether rows refer to others that exist, and whether petstore could have written each row.
+Nothing is changed or upgraded. A server may be running; the usage file is then in use and
+is not examined. --database also takes a backup.
+
+The exit code is 1 if there is a problem.`
+}
+
+func (c checkCmd) Run(ctx context.Context, o output) error {
+	settings, err := c.load()
+	if err != nil {
+		return err
+	}
+	database, err := sqlite.Check(ctx, settings.Database, sqlite.Options{})
+	if err != nil {
+		return fmt.Errorf("cannot check: %w", explainMissing(settings.Database, err))
+	}
+	usage, err := checkUsage(ctx, sqlite.UsagePath(settings.Database))
+	if err != nil {
+		return fmt.Errorf("cannot check: %w", err)
+	}
+	if c.JSON {
+		err = printJSON(o.out, newCheckJSON(database, usage))
+	} else {
+		err = printCheck(o, database, usage)
+	}
+	if err != nil {
+		return err
+	}
+	if n := len(database.Problems); n > 0 {
+		return fmt.Errorf("database %s has %s; restore a backup with petstore restore", database.File, plural(n, "problem"))
+	}
+	if n := len(usage.Problems); n > 0 {
+		return fmt.Errorf("usage file %s has %s; the server starts without what it cannot read", usage.File, plural(n, "problem"))
+	}
+	return nil
+}
+
+// usageReport is what was found in a usage file.
+type usageReport struct {
+	sqlite.Report
+	State    string // "sound", "damaged", "in use by a server" or "none"
+	Subjects int64
+}
+
+// usageWait is how long a usage file that a server has open is waited for.
+const usageWait = 200 * time.Millisecond
+
+func checkUsage(ctx context.Context, path string) (usageReport, error) {
+	u := usageReport{Report: sqlite.Report{File: path}, State: "sound"}
+	var err error
+	u.Report, err = sqlite.CheckUsage(ctx, path, sqlite.Options{BusyTimeout: usageWait})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		u.File, u.State = path, "none"
+		return u, nil
+	case errors.Is(err, sqlite.ErrInUse):
+		u.File, u.State = path, "in use by a server"
+		return u, nil
+	case err != nil:
+		return u, err
+	}
+	if len(u.Problems) == 0 {
+		if err := u.load(ctx); err != nil {
+			return u, err
+		}
+	}
+	if len(u.Problems) > 0 {
+		u.State = "damaged"
+	}
+	return u, nil
+}
+
+// load reads the usage as a server does when it starts.
+func (u *usageReport) load(ctx context.Context) error {
+	db, err := sqlite.OpenUsage(ctx, u.File, sqlite.Options{BusyTimeout: usageWait})
+	if errors.Is(err, sqlite.ErrInUse) {
+		u.State = "in use by a server" // which has just started
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	limiter, damaged, err := persist.Load(ctx, db, memory.Options{})
+	err = errors.Join(err, db.Close())
+	switch {
+	case errors.Is(err, persist.ErrDamaged):
+		u.Problems = append(u.Problems, err.Error())
+	case err != nil:
+		return err
+	case damaged > 0:
+		u.Problems = append(u.Problems, plural(damaged, "record")+" cannot be read")
+		fallthrough
+	default:
+		u.Subjects = limiter.Stats().Subjects
+	}
+	return nil
+}
+
+func printCheck(o output, database sqlite.Report, usage usageReport) error {
+	for _, file := range []struct {
+		what, name, state string
+		problems          []string
+	}{
+		{"database", database.File, databaseState(database), database.Problems},
+		{"usage", usage.File, usageState(usage), usage.Problems},
+	} {
+		fmt.Fprintf(o.out, "%s %s: %s\n", file.what, showable(file.name), file.state)
+		for _, problem := range file.problems {
+			fmt.Fprintln(o.out, "  "+showable(problem))
+		}
+	}
+	if len(database.Rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(o.out)
+	t := newTable(o.out, "TABLE", "ROWS")
+	for _, name := range slices.Sorted(maps.Keys(database.Rows)) {
+		t.row(name, strconv.FormatInt(database.Rows[name], 10))
+	}
+	return t.flush()
+}
+
+func databaseState(r sqlite.Report) string {
+	state := "sound"
+	if n := len(r.Problems); n > 0 {
+		state = plural(n, "problem")
+	}
+	state += fmt.Sprintf(", schema %d", r.Schema)
+	if r.Schema < r.Latest {
+		state += fmt.Sprintf("; petstore upgrades it to %d when it opens it, and until then single rows are not checked", r.Latest)
+	}
+	return state
+}
+
+func usageState(u usageReport) string {
+	switch u.State {
+	case "sound":
+		return "sound, " + plural(u.Subjects, "subject")
+	case "in use by a server":
+		return "in use by a server, so it was not checked"
+	case "none":
+		return "there is none"
+	default:
+		return plural(len(u.Problems), "problem")
+	}
+}
+
+type checkJSON struct {
+	Database checkedDatabase `json:"database"`
+	Usage    checkedUsage    `json:"usage"`
+}
+
+type checkedDatabase struct {
+	File     string           `json:"file"`
+	Sound    bool             `json:"sound"`
+	Problems []string         `json:"problems"`
+	Schema   int64            `json:"schema"`
+	Latest   int64            `json:"latestSchema"`
+	Rows     map[string]int64 `json:"rows"`
+}
+
+type checkedUsage struct {
+	File     string   `json:"file"`
+	State    string   `json:"state"`
+	Problems []string `json:"problems"`
+	Subjects int64    `json:"subjects"`
+}
+
+func newCheckJSON(d sqlite.Report, u usageReport) checkJSON {
+	return checkJSON{
+		checkedDatabase{d.File, len(d.Problems) == 0, append([]string{}, d.Problems...), d.Schema, d.Latest, d.Rows},
+		checkedUsage{u.File, u.State, append([]string{}, u.Problems...), u.Subjects},
+	}
+}

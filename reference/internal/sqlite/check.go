@@ -1,0 +1,174 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// A Report is what [Check] has found in a file.
+type Report struct {
+	File           string
+	Schema, Latest int64            // the version of the schema, and the one that this program knows
+	Rows           map[string]int64 // by table
+	Damaged        bool             // SQLite finds the file damaged
+	Problems       []string         // empty: the file is sound
+}
+
+// maxProblems is how many problems of one kind a report has.
+const maxProblems = 20
+
+// Check examines the database in the file at path, which servers may have open: whether
+// SQLite can read all of it, whether rows refer to others that exist, and whether the
+// store could have written each row. Rows of an older schema are not examined one by one.
+//
+// The error is about a file that cannot be examined at all: it does not exist (then it
+// wraps [fs.ErrNotExist]), cannot be read, or belongs to another program or a newer
+// version.
+func Check(ctx context.Context, path string, o Options) (Report, error) {
+	return check(ctx, path, mainSchema, o)
+}
+
+// CheckUsage examines the limiter state in the file at path as [Check] does. If a server
+// has the file open, the error wraps [ErrInUse].
+func CheckUsage(ctx context.Context, path string, o Options) (Report, error) {
+	r, err := check(ctx, path, usageSchema, o)
+	if isBusy(err) {
+		err = fmt.Errorf("%w: %w", ErrInUse, err)
+	}
+	return r, err
+}
+
+func check(ctx context.Context, path string, s schema, o Options) (Report, error) {
+	if err := o.validate(); err != nil {
+		return Report{}, err
+	}
+	f, err := existingFile(path, o.withDefaults().BusyTimeout)
+	if err != nil {
+		return Report{}, err
+	}
+	db, err := f.connect(1, "query_only(1)")
+	if err != nil {
+		return Report{}, err
+	}
+	defer db.Close()
+	return f.check(ctx, db, s)
+}
+
+// check examines a file as of one instant.
+func (f file) check(ctx context.Context, db *sql.DB, s schema) (r Report, err error) {
+	r = Report{File: f.name, Rows: map[string]int64{}}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return r, r.damage(f.explain("open", err))
+	}
+	defer conn.Close()
+	if _, r.Latest, err = s.provider(db); err != nil {
+		return r, err
+	}
+	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
+		return r, r.damage(f.explain("open", err))
+	}
+	defer conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	if r.Schema, err = f.version(ctx, conn, s); err != nil {
+		return r, r.damage(err)
+	}
+	if r.Schema > r.Latest {
+		return r, f.newer(r.Schema, r.Latest)
+	}
+	for _, step := range []func(context.Context, *sql.Conn) error{r.integrity, r.references, r.count} {
+		if err := step(ctx, conn); err != nil {
+			return r, r.damage(f.explain("check", err))
+		}
+	}
+	if s == mainSchema && r.Schema == r.Latest && !r.Damaged {
+		if err := r.rows(ctx, conn); err != nil {
+			return r, r.damage(f.explain("check", err))
+		}
+	}
+	return r, nil
+}
+
+// damage adds an error to the report if it says that the file is damaged, and otherwise
+// returns it.
+func (r *Report) damage(err error) error {
+	if !IsDamaged(err) {
+		return err
+	}
+	r.Damaged = true
+	r.Problems = append(r.Problems, err.Error())
+	return nil
+}
+
+// integrity has SQLite read the whole file: its structure, its indexes, and the
+// constraints of the tables.
+func (r *Report) integrity(ctx context.Context, conn *sql.Conn) error {
+	rows, err := conn.QueryContext(ctx, fmt.Sprintf("PRAGMA integrity_check(%d)", maxProblems))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return err
+		}
+		if text != "ok" {
+			r.Damaged = true
+			r.Problems = append(r.Problems, text)
+		}
+	}
+	return rows.Err()
+}
+
+// references looks for rows that refer to others that do not exist.
+func (r *Report) references(ctx context.Context, conn *sql.Conn) error {
+	rows, err := conn.QueryContext(ctx, `SELECT "table", "parent", count(*) FROM pragma_foreign_key_check GROUP BY 1, 2`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var table, parent string
+		var n int64
+		if err := rows.Scan(&table, &parent, &n); err != nil {
+			return err
+		}
+		r.Problems = append(r.Problems, fmt.Sprintf("table %s: %d rows refer to rows of %s that do not exist", table, n, parent))
+	}
+	return rows.Err()
+}
+
+// count counts the rows of each table.
+func (r *Report) count(ctx context.Context, conn *sql.Conn) error {
+	tables, err := tableNames(ctx, conn)
+	if err != nil {
+		return err
+	}
+	for _, table := range tables {
+		var n int64
+		if err := conn.QueryRowContext(ctx, `SELECT count(*) FROM "`+table+`"`).Scan(&n); err != nil {
+			return err
+		}
+		r.Rows[table] = n
+	}
+	return nil
+}
+
+// tableNames returns the names of the tables of this program.
+func tableNames(ctx context.Context, conn *sql.Conn) (names []string, err error) {
+	rows, err := conn.QueryContext(ctx, `SELECT name FROM sqlite_schema WHERE type = 'table'
+		AND name <> 'goose_db_version' AND name NOT LIKE 'sqlite#_%' ESCAPE '#'`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
+}

@@ -1,0 +1,198 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// filled makes a database with a row in each table, and returns its path and its key.
+func filled(t *testing.T) (string, store.Key) {
+	t.Helper()
+	path := tempDatabase(t)
+	s := open(t, path, sqlite.Options{})
+	key, err := s.CreateKey(t.Context(), newKey(1), store.Actor{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "Rex"}, once("k")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AddDailyUse(t.Context(), store.DailyUse{Owner: "ada", Day: store.Day(now), Allowed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AddDeprecatedUse(t.Context(), store.DeprecatedUse{Operation: "getPet", Owner: "ada", Count: 1, Last: now}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path, key
+}
+
+func newKey(digest byte) store.NewKey {
+	return store.NewKey{Digest: store.Digest{digest}, LastFour: "abcd", Name: "n", Owner: "ada", Plan: "free", Created: now}
+}
+
+func TestCheckOfASoundDatabase(t *testing.T) {
+	path, _ := filled(t)
+	before := readFile(t, path)
+	for _, running := range []bool{false, true} {
+		if running {
+			s := open(t, path, sqlite.Options{})
+			if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Tom"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := sqlite.Check(t.Context(), path, sqlite.Options{})
+		if err != nil || len(r.Problems) > 0 || r.Damaged || r.Schema != r.Latest || r.File != path {
+			t.Errorf("Check = %+v, %v, want a sound file", r, err)
+		}
+		pets := int64(1)
+		if running {
+			pets = 2
+		} else if !bytes.Equal(before, readFile(t, path)) {
+			t.Error("Check changed the file")
+		}
+		if len(r.Rows) != 7 || r.Rows["pets"] != pets || r.Rows["keys"] != 1 || r.Rows["audit"] != 1 {
+			t.Errorf("Check counted %v, want the rows of each of 7 tables", r.Rows)
+		}
+	}
+}
+
+func TestCheckFinds(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		damaged bool
+		harm    []string // statements
+		want    string   // a problem
+	}{
+		{"a name that cannot be", false, []string{`UPDATE pets SET name = 'a' || char(10)`}, "pet 1: invalid: pet name must not have control characters"},
+		{"a long name", false, []string{`UPDATE pets SET name = hex(zeroblob(200))`}, "pet 1: invalid: pet name must have 1 to 255 characters, got 400"},
+		{"a status that does not exist", true, []string{`PRAGMA ignore_check_constraints = 1`, `UPDATE pets SET status = 'lost'`}, "CHECK constraint failed in pets"},
+		{"an ID that is too small", false, []string{`UPDATE pets SET id = -7`}, "pet -7: invalid: the ID of a pet must be at least 1"},
+		{"an ID that can be given twice", false, []string{`DELETE FROM sqlite_sequence`}, "pet 1: invalid: its ID could be given to another pet"},
+		{"an idempotency key without its pet", false, []string{`UPDATE pets SET id = 9`}, "table idempotency_keys: 1 rows refer to rows of pets that do not exist"},
+		{"quotas that are not text", false, []string{`UPDATE keys SET quotas = '[1]'`}, "stored quotas: "},
+		{"a key that expires before it begins", false, []string{`UPDATE keys SET expires = created`}, `": invalid: key must expire after it is created`},
+		{"a use that cannot be", false, []string{`UPDATE deprecated_use SET operation = ''`}, `deprecated use of "" by "ada": invalid: operation must have`},
+		{"an audit entry that cannot be", false, []string{`UPDATE audit SET actor = char(27)`}, "audit entry 1: invalid: actor must not have control characters"},
+		{"a daily use that cannot be", false, []string{`UPDATE daily_use SET owner = char(27)`}, `daily use of "\x1b": invalid: owner must not`},
+		{"an idempotency key that cannot be", false, []string{`UPDATE idempotency_keys SET key = char(27)`}, `idempotency key "\x1b" of "ada": invalid: `},
+		{"many of a kind", false, []string{`INSERT INTO pets (name, category_id, status)
+			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 25) SELECT char(10), i, 'sold' FROM n`}, "and 5 more like these"},
+		{"a missing table", true, []string{`DROP TABLE daily_use`}, "no such table: daily_use"},
+		{"a missing row in an index", true, []string{`PRAGMA writable_schema = 1`,
+			`UPDATE sqlite_schema SET sql = 'CREATE INDEX pets_by_status ON pets (name)' WHERE name = 'pets_by_status'`}, "pets_by_status"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path, _ := filled(t)
+			db := raw(t, path)
+			execute(t, db, tt.harm...)
+			db.Close()
+			r, err := sqlite.Check(t.Context(), path, sqlite.Options{})
+			if err != nil || r.Damaged != tt.damaged || !strings.Contains(strings.Join(r.Problems, "\n"), tt.want) {
+				t.Errorf("Check = %q, damaged %v (%v), want %q, damaged %v", r.Problems, r.Damaged, err, tt.want, tt.damaged)
+			}
+		})
+	}
+}
+
+func TestCheckOfADamagedFile(t *testing.T) {
+	for name, harm := range map[string]func([]byte) []byte{
+		"overwritten in the middle": func(b []byte) []byte {
+			return append(append(b[:4096:4096], bytes.Repeat([]byte{0xff}, 8192)...), b[3*4096:]...)
+		},
+		"cut off":            func(b []byte) []byte { return b[:5*4096] },
+		"overwritten header": func(b []byte) []byte { return append(bytes.Repeat([]byte{'x'}, 100), b[100:]...) },
+		"overwritten schema": func(b []byte) []byte {
+			return append(append(b[:100:100], bytes.Repeat([]byte{0xff}, 1000)...), b[1100:]...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, _ := filled(t)
+			writeFile(t, path, harm(readFile(t, path)))
+			r, err := sqlite.Check(t.Context(), path, sqlite.Options{})
+			if err != nil || !r.Damaged || len(r.Problems) == 0 {
+				t.Errorf("Check = %+v, %v, want that the file is damaged", r, err)
+			}
+			to := filepath.Join(t.TempDir(), "backup.db")
+			if r, err := sqlite.Backup(t.Context(), path, to, sqlite.Options{}); err == nil {
+				t.Errorf("Backup = %+v, want an error", r)
+			}
+			if left, _ := filepath.Glob(to + "*"); len(left) > 0 {
+				t.Errorf("%v is left of a backup that failed", left)
+			}
+		})
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	path, _ := filled(t)
+	if _, err := sqlite.Check(t.Context(), path+"x", sqlite.Options{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Check of no file = %v, want an error that wraps fs.ErrNotExist", err)
+	}
+	if _, err := sqlite.CheckUsage(t.Context(), path, sqlite.Options{}); err == nil || !strings.Contains(err.Error(), "belongs to another program") {
+		t.Errorf("CheckUsage of a database = %v, want that it belongs to another program", err)
+	}
+	execute(t, raw(t, path), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)")
+	for name, check := range map[string]func() (sqlite.Report, error){
+		"Check": func() (sqlite.Report, error) { return sqlite.Check(t.Context(), path, sqlite.Options{}) },
+		"Backup": func() (sqlite.Report, error) {
+			return sqlite.Backup(t.Context(), path, path+".backup", sqlite.Options{})
+		},
+	} {
+		if _, err := check(); err == nil || !strings.Contains(err.Error(), "a newer version of this program wrote it (schema 99, ") {
+			t.Errorf("%s of a newer version = %v, want that it is newer", name, err)
+		}
+	}
+}
+
+func TestCheckUsage(t *testing.T) {
+	path := sqlite.UsagePath(tempDatabase(t))
+	if _, err := sqlite.CheckUsage(t.Context(), path, sqlite.Options{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("CheckUsage of no file = %v, want an error that wraps fs.ErrNotExist", err)
+	}
+	u, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(100) {
+		if err := u.SaveUsage(t.Context(), nil, []memory.Record{{Key: i, Data: []byte("x"), Expires: 4_000_000_000}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, err := sqlite.CheckUsage(t.Context(), path, sqlite.Options{BusyTimeout: 20 * time.Millisecond}); !errors.Is(err, sqlite.ErrInUse) {
+		t.Errorf("CheckUsage while a server runs = %+v, %v, want an error that wraps ErrInUse", r, err)
+	}
+	if err := u.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := sqlite.CheckUsage(t.Context(), path, sqlite.Options{})
+	if err != nil || len(r.Problems) > 0 || r.Rows["usage"] != 100 {
+		t.Errorf("CheckUsage = %+v, %v, want a sound file with 100 records", r, err)
+	}
+	content := readFile(t, path)
+	writeFile(t, path, content[:len(content)-4096])
+	if r, err = sqlite.CheckUsage(t.Context(), path, sqlite.Options{}); err != nil || !r.Damaged {
+		t.Errorf("CheckUsage of a file that is cut off = %+v, %v, want that it is damaged", r, err)
+	}
+}
+
+func TestCheckOfAnOlderSchema(t *testing.T) {
+	path, _ := filled(t)
+	execute(t, raw(t, path), "DROP TABLE idempotency_keys", "DELETE FROM goose_db_version WHERE version_id >= 6", "UPDATE pets SET name = char(10)")
+	r, err := sqlite.Check(t.Context(), path, sqlite.Options{})
+	if err != nil || len(r.Problems) > 0 || r.Schema != 5 || r.Latest < 6 || fmt.Sprint(r.Rows["pets"]) != "1" {
+		t.Errorf("Check = %+v, %v, want a sound file of schema 5, whose rows are not examined", r, err)
+	}
+}
