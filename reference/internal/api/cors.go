@@ -22,10 +22,10 @@ func allowOrigins(origins []string, limitUncharged middleware.Middleware) middle
 	allow := cors.New(cors.Options{
 		AllowedOrigins: origins,
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost},
-		AllowedHeaders: []string{"Accept", "Authorization", "Content-Type", "If-Match", "If-None-Match", "X-Request-Id"},
+		AllowedHeaders: []string{"Accept", "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "X-Request-Id"},
 		ExposedHeaders: []string{
 			"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy",
-			"Retry-After", "Deprecation", "Sunset", "Link", "Location", "ETag", "Allow", "WWW-Authenticate", "X-Request-Id",
+			"Retry-After", "Deprecation", "Sunset", "Link", "Location", "Idempotent-Replayed", "ETag", "Allow", "WWW-Authenticate", "X-Request-Id",
 		},
 		MaxAge: 600,
 	}).Handler

@@ -20,7 +20,7 @@ func preflight(t *testing.T, s *service, target, from string) *http.Response {
 	conn := s.Dial(t)
 	defer conn.Close()
 	_, err := io.WriteString(conn, "OPTIONS "+target+" HTTP/1.1\r\nHost: x\r\nOrigin: "+from+
-		"\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization,content-type\r\n\r\n")
+		"\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization,content-type,idempotency-key\r\n\r\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestCORS(t *testing.T) {
 			}
 			exposed := strings.ToLower(resp.Header.Get("Access-Control-Expose-Headers"))
 			for _, name := range []string{"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "retry-after",
-				"ratelimit", "ratelimit-policy", "deprecation", "sunset", "link", "location", "www-authenticate"} {
+				"ratelimit", "ratelimit-policy", "deprecation", "sunset", "link", "location", "idempotent-replayed", "www-authenticate"} {
 				if !strings.Contains(exposed, name) {
 					t.Errorf("%d: %s is not exposed", resp.StatusCode, name)
 				}

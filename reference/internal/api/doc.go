@@ -26,9 +26,11 @@
 //	path                       404
 //	removed operations         410
 //	method                     405   and OPTIONS
+//	Idempotency-Key            400   if it is malformed
 //	media type, size, content  415, 413, 400
 //	existence of the item      404
 //	preconditions              304, 412
+//	use of the Idempotency-Key 422   if it was for another request
 //
 // A request that ends in a 5xx is refunded, unless the client disconnected before it
 // was answered.

@@ -121,6 +121,11 @@ func situations() []situation {
 				t.Fatal(err)
 			}
 		}},
+		{name: "idempotency key", request: contract.Request{Method: "POST", Target: "/v1/pets", Body: `{"name":"x","categoryId":1}`, Header: []string{"Content-Type: application/json", "Idempotency-Key: x"}}},
+		{name: "idempotency key reused", request: contract.Request{Method: "POST", Target: "/v1/pets", Body: `{"name":"x","categoryId":2}`, Header: []string{"Content-Type: application/json", `Idempotency-Key: "x"`}},
+			prepare: func(t *testing.T, _ *service, c *contract.Client) {
+				c.Post(t, "/v1/pets", `{"name":"x","categoryId":1}`, `Idempotency-Key: "x"`)
+			}},
 		{name: "denied network", request: list, adjust: func(c *api.Config) { c.Deny.Networks = networks("127.0.0.0/8") }},
 		{name: "denied owner", request: list, adjust: func(c *api.Config) { c.Deny.Owners = []string{"reader"} }},
 		{name: "failure", adjust: fails(errors.New("x")), request: list},

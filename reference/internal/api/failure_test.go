@@ -33,6 +33,10 @@ func (s *brokenStore) CreatePet(ctx context.Context, _ store.NewPet) (store.Pet,
 	return store.Pet{}, s.fail(ctx)
 }
 
+func (s *brokenStore) CreatePetOnce(ctx context.Context, _ store.NewPet, _ store.IdempotencyKey) (store.Pet, bool, error) {
+	return store.Pet{}, false, s.fail(ctx)
+}
+
 func (s *brokenStore) KeyByDigest(ctx context.Context, _ store.Digest) (store.Key, error) {
 	return store.Key{}, s.fail(ctx)
 }
@@ -58,6 +62,7 @@ func requests() []contract.Request {
 		{Target: "/v1/pets/1"},
 		{Method: "HEAD", Target: "/v1/pets/1"},
 		{Method: "POST", Target: "/v1/pets", Body: `{"name":"x","categoryId":1}`, Header: []string{"Content-Type: application/json"}},
+		{Method: "POST", Target: "/v1/pets", Body: `{"name":"x","categoryId":1}`, Header: []string{"Content-Type: application/json", `Idempotency-Key: "x"`}},
 	}
 }
 

@@ -41,6 +41,8 @@ func TestOrderOfChecks(t *testing.T) {
 		{"method before the item", request{Method: "DELETE", Target: "/v1/pets/99"}, 405, "method_not_allowed"},
 		{"media type before size", request{Method: "POST", Target: "/v1/pets", Body: large, Header: []string{text}}, 415, "unsupported_media_type"},
 		{"size before content", request{Method: "POST", Target: "/v1/pets", Body: large, Header: []string{json, never}}, 413, "body_too_large"},
+		{"method before the idempotency key", request{Method: "PUT", Target: "/v1/pets", Header: []string{"Idempotency-Key: x"}}, 405, "method_not_allowed"},
+		{"idempotency key before media type", request{Method: "POST", Target: "/v1/pets", Body: "x", Header: []string{text, "Idempotency-Key: x"}}, 400, "invalid_idempotency_key"},
 		{"content before preconditions", request{Method: "POST", Target: "/v1/pets", Body: "{}", Header: []string{json, never}}, 400, "invalid_body"},
 		{"parameters before preconditions", request{Target: "/v1/pets?limit=x", Header: []string{never}}, 400, "invalid_parameter"},
 		{"the item before preconditions", request{Target: "/v1/pets/99", Header: []string{never, "If-None-Match: *"}}, 404, "pet_not_found"},

@@ -3,11 +3,15 @@ package api
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -91,8 +95,13 @@ func nextLink(q store.ListQuery, last int64) string {
 	return "<" + petsPath + "?" + values.Encode() + `>; rel="next"`
 }
 
-// createPet serves POST /v1/pets.
+// createPet serves POST /v1/pets. With an Idempotency-Key, a request that is repeated
+// creates nothing and is answered like the first one.
 func (a *api) createPet(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+	key, err := idempotencyKey(r.Header)
+	if err != nil {
+		return err
+	}
 	wanted, err := a.newPet.Decode(w, r)
 	if err != nil {
 		return err
@@ -100,7 +109,7 @@ func (a *api) createPet(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	if err := a.createConditions(ctx, r); err != nil {
 		return err
 	}
-	stored, err := a.Pets.CreatePet(ctx, store.NewPet(wanted))
+	stored, replayed, err := a.storePet(ctx, r, store.NewPet(wanted), key)
 	if err != nil {
 		return err
 	}
@@ -112,8 +121,29 @@ func (a *api) createPet(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	if sunset := a.Deprecations["getPet"].Sunset; sunset.IsZero() || a.Now().Before(sunset) {
 		w.Header().Set("Location", petsPath+"/"+strconv.FormatInt(stored.ID, 10))
 	}
+	if replayed {
+		w.Header().Set("Idempotent-Replayed", "true")
+		middleware.SetLogAttrs(ctx, slog.Bool("replayed", true))
+	}
 	write(w, r, http.StatusCreated, body)
 	return nil
+}
+
+// storePet stores a pet, once if the request has an idempotency key. The keys of one
+// owner have nothing to do with those of another.
+func (a *api) storePet(ctx context.Context, r *http.Request, p store.NewPet, key string) (_ store.Pet, replayed bool, err error) {
+	if key == "" {
+		stored, err := a.Pets.CreatePet(ctx, p)
+		return stored, false, err
+	}
+	principal, _ := bearer.FromContext[apikey.Principal](r.Context()) // there is one behind the gate
+	stored, replayed, err := a.Pets.CreatePetOnce(ctx, p, store.IdempotencyKey{
+		Owner: principal.Owner, Key: key, Fingerprint: fingerprintOf(p), At: a.Now(),
+	})
+	if errors.Is(err, store.ErrMismatch) {
+		err = errIdempotencyKeyReused.Wrap(err)
+	}
+	return stored, replayed, err
 }
 
 // createConditions evaluates the preconditions of createPet. The target is the list, so

@@ -49,7 +49,7 @@ func TestDocumentDeclaresTheInterface(t *testing.T) {
 	}
 	want := map[string][]string{
 		"listPets":  {"200", "304", "400", "401", "403", "429", "503", "default"},
-		"createPet": {"201", "400", "401", "403", "429", "503", "default"},
+		"createPet": {"201", "400", "401", "403", "422", "429", "503", "default"},
 		"getPet":    {"200", "304", "400", "401", "403", "404", "410", "429", "503", "default"},
 		"getUsage":  {"200", "304", "400", "401", "403", "429", "503", "default"},
 	}

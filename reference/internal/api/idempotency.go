@@ -1,0 +1,77 @@
+package api
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// maxIdempotencyKey is the largest length of an idempotency key in characters.
+const maxIdempotencyKey = store.MaxText
+
+const (
+	codeInvalidIdempotencyKey apierror.Code = "invalid_idempotency_key"
+	codeIdempotencyKeyReused  apierror.Code = "idempotency_key_reused"
+)
+
+var (
+	errIdempotencyKey = apierror.New(http.StatusBadRequest, codeInvalidIdempotencyKey,
+		fmt.Sprintf("The Idempotency-Key header must be a single string of 1 to %d ASCII characters in double quotes.", maxIdempotencyKey))
+	errIdempotencyKeyReused = apierror.New(http.StatusUnprocessableEntity, codeIdempotencyKeyReused,
+		"This Idempotency-Key was used within the last 24 hours with a different request body. Send a new key with each new request.")
+)
+
+// idempotencyKey returns the value of Idempotency-Key, or "" if the request does not have
+// the field (draft-ietf-httpapi-idempotency-key-header-07 section 2).
+func idempotencyKey(h http.Header) (string, error) {
+	lines := h["Idempotency-Key"]
+	if len(lines) == 0 {
+		return "", nil
+	}
+	key, ok := parseString(lines[0])
+	if len(lines) > 1 || !ok || key == "" || len(key) > maxIdempotencyKey {
+		return "", errIdempotencyKey
+	}
+	return key, nil
+}
+
+// parseString reads a String of a structured field (RFC 9651 section 3.3.3). Parameters
+// are refused, because none is defined and the client relies on the key.
+//
+//	sf-string = DQUOTE *( unescaped / "\" ( DQUOTE / "\" ) ) DQUOTE
+//	unescaped = %x20-21 / %x23-5b / %x5d-7e
+func parseString(text string) (value string, ok bool) {
+	if len(text) < 2 || text[0] != '"' || text[len(text)-1] != '"' {
+		return "", false
+	}
+	text = text[1 : len(text)-1]
+	b := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\':
+			if i++; i == len(text) || text[i] != '"' && text[i] != '\\' {
+				return "", false
+			}
+			b = append(b, text[i])
+		case c < ' ' || c > '~' || c == '"':
+			return "", false
+		default:
+			b = append(b, c)
+		}
+	}
+	return string(b), true
+}
+
+// fingerprintOf identifies what a request for createPet asks for, however its body is
+// written. It is stored: another version of this function would take a request that is
+// repeated during an upgrade for a different one.
+func fingerprintOf(p store.NewPet) [32]byte {
+	status := p.Status
+	if status == "" {
+		status = store.Available
+	}
+	return sha256.Sum256(fmt.Appendf(nil, "createPet\n%d\n%s\n%s", p.CategoryID, status, p.Name))
+}
