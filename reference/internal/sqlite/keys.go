@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	keyColumns = `id, digest, last_four, name, owner, plan, quotas, created, expires, revoked`
+	keyColumns = `id, digest, last_four, name, owner, plan, quotas, limits, created, expires, revoked`
 
-	insertKeyText   = `INSERT INTO keys (` + keyColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)`
+	insertKeyText   = `INSERT INTO keys (` + keyColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)`
 	anyKeyText      = `SELECT EXISTS (SELECT 1 FROM keys)`
 	keyByIDText     = `SELECT ` + keyColumns + ` FROM keys WHERE id = ?`
 	keyByDigestText = `SELECT ` + keyColumns + ` FROM keys WHERE digest = ?`
@@ -163,6 +163,7 @@ func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation, by s
 func newKey(k store.NewKey) store.Key {
 	k.Created = instant(k.Created.UnixMicro())
 	k.Quotas = append([]string(nil), k.Quotas...)
+	k.Limits = append([]string(nil), k.Limits...)
 	if !k.Expires.IsZero() {
 		k.Expires = instant(k.Expires.UnixMicro())
 	}
@@ -175,12 +176,16 @@ func (s *Store) addKey(ctx context.Context, k store.Key) error {
 	if err != nil {
 		return err
 	}
+	limits, err := json.Marshal(append([]string{}, k.Limits...))
+	if err != nil {
+		return err
+	}
 	var expires sql.NullInt64
 	if !k.Expires.IsZero() {
 		expires = sql.NullInt64{Int64: k.Expires.UnixMicro(), Valid: true}
 	}
 	_, err = s.insertKey.ExecContext(ctx, k.ID, k.Digest[:], k.LastFour, k.Name, k.Owner, k.Plan,
-		string(quotas), k.Created.UnixMicro(), expires)
+		string(quotas), string(limits), k.Created.UnixMicro(), expires)
 	if isDuplicate(err) {
 		return store.ErrExists
 	}
@@ -190,10 +195,10 @@ func (s *Store) addKey(ctx context.Context, k store.Key) error {
 // scanKey reads the columns of keyColumns.
 func scanKey(row scanner) (store.Key, error) {
 	var k store.Key
-	var digest, quotas []byte
+	var digest, quotas, limits []byte
 	var created int64
 	var expires, revoked sql.NullInt64
-	err := row.Scan(&k.ID, &digest, &k.LastFour, &k.Name, &k.Owner, &k.Plan, &quotas, &created, &expires, &revoked)
+	err := row.Scan(&k.ID, &digest, &k.LastFour, &k.Name, &k.Owner, &k.Plan, &quotas, &limits, &created, &expires, &revoked)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return store.Key{}, store.ErrNotFound
@@ -201,11 +206,11 @@ func scanKey(row scanner) (store.Key, error) {
 		return store.Key{}, err
 	}
 	copy(k.Digest[:], digest) // the schema has a check of its length
-	if err := json.Unmarshal(quotas, &k.Quotas); err != nil {
+	if k.Quotas, err = scanTexts(quotas); err != nil {
 		return store.Key{}, fmt.Errorf("key %s: stored quotas: %w", k.ID, err)
 	}
-	if len(k.Quotas) == 0 {
-		k.Quotas = nil
+	if k.Limits, err = scanTexts(limits); err != nil {
+		return store.Key{}, fmt.Errorf("key %s: stored limits: %w", k.ID, err)
 	}
 	k.Created = instant(created)
 	if expires.Valid {
@@ -215,6 +220,15 @@ func scanKey(row scanner) (store.Key, error) {
 		k.Revoked = instant(revoked.Int64)
 	}
 	return k, nil
+}
+
+// scanTexts reads a column with an array of texts; none is nil.
+func scanTexts(column []byte) ([]string, error) {
+	var texts []string
+	if err := json.Unmarshal(column, &texts); err != nil || len(texts) == 0 {
+		return nil, err
+	}
+	return texts, nil
 }
 
 // instant returns a stored time.

@@ -8,7 +8,8 @@ import (
 
 // KeyCreated returns the audit entry for a key that was created.
 func KeyCreated(k Key, by Actor) AuditEntry {
-	return keyEntry(KeyCreate, k, k.Created, by, pairs("plan", k.Plan, "quotas", strings.Join(k.Quotas, ", "), "expires", expiry(k.Expires)))
+	return keyEntry(KeyCreate, k, k.Created, by, pairs("plan", k.Plan, "quotas", strings.Join(k.Quotas, ", "),
+		"limits", strings.Join(k.Limits, ", "), "expires", expiry(k.Expires)))
 }
 
 // KeyRevoked returns the audit entry for a key that was revoked.

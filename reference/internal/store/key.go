@@ -20,6 +20,7 @@ type NewKey struct {
 	Owner    string    // usage is counted per owner; text as in NewPet.Name
 	Plan     string    // the name of a plan; text as in NewPet.Name
 	Quotas   []string  // such as "5000/minute", for a custom plan; nil for any other
+	Limits   []string  // quotas of the key alone, which it must fit in addition to its plan; nil: none
 	Created  time.Time // not zero
 	Expires  time.Time // the first instant at which the key is not valid, after Created; zero: never
 }
@@ -52,6 +53,9 @@ func (k NewKey) Validate() error {
 			return fmt.Errorf("%w: key quota must have at most %d bytes, got %d", ErrInvalid, maxQuotaText, len(quota))
 		}
 	}
+	if _, err := k.LimitsPlan(); err != nil {
+		return err
+	}
 	if err := checkLastFour(k.LastFour); err != nil {
 		return err
 	}
@@ -64,6 +68,31 @@ func (k NewKey) Validate() error {
 		return fmt.Errorf("%w: key must expire after it is created", ErrInvalid)
 	}
 	return nil
+}
+
+// LimitsPlan returns the limits as a plan, or nil if there are none. The plan never bans:
+// only the plan of the owner does. An error wraps [ErrInvalid].
+func (k NewKey) LimitsPlan() (*ratelimit.Plan, error) {
+	if len(k.Limits) == 0 {
+		return nil, nil
+	}
+	if len(k.Limits) > ratelimit.MaxQuotas {
+		return nil, fmt.Errorf("%w: a key must have at most %d limits, got %d", ErrInvalid, ratelimit.MaxQuotas, len(k.Limits))
+	}
+	quotas := make([]ratelimit.Quota, len(k.Limits))
+	for i, text := range k.Limits {
+		if len(text) > maxQuotaText {
+			return nil, fmt.Errorf("%w: key limit must have at most %d bytes, got %d", ErrInvalid, maxQuotaText, len(text))
+		}
+		if err := quotas[i].UnmarshalText([]byte(text)); err != nil {
+			return nil, fmt.Errorf("%w: key limit: %w", ErrInvalid, err)
+		}
+	}
+	plan, err := ratelimit.NewPlan("key", ratelimit.Penalty{}, quotas...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: key limits: %w", ErrInvalid, err)
+	}
+	return plan, nil
 }
 
 func checkLastFour(text string) error {
@@ -97,8 +126,8 @@ func (k Key) Record(plan *ratelimit.Plan) apikey.Record {
 	}
 }
 
-// A Rotation replaces a key by a new one with the same name, owner, plan and
-// quotas.
+// A Rotation replaces a key by a new one with the same name, owner, plan, quotas and
+// limits.
 type Rotation struct {
 	Digest   Digest        // of the new key
 	LastFour string        // of the new key

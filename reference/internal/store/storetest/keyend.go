@@ -55,7 +55,7 @@ func testKeyRotate(t *testing.T, db Opener[store.Store]) {
 	} {
 		oldDigest, newDigest := uint64(10+2*i), uint64(11+2*i)
 		k := newKey(oldDigest)
-		k.Expires, k.Quotas = tt.expires, []string{"5/minute"}
+		k.Expires, k.Quotas, k.Limits = tt.expires, []string{"5/minute"}, []string{"3/minute"}
 		old := createKey(t, s, k)
 		r := rotation(newDigest, tt.overlap)
 		r.Expires = at.Add(24 * time.Hour)

@@ -65,16 +65,19 @@ func testKeyValues(t *testing.T, db Opener[store.Store]) {
 	s := db.open(t)
 	all := store.NewKey{
 		Digest: digest(2), LastFour: "Z0_9", Name: "größe 🐈", Owner: strings.Repeat("é", store.MaxText), Plan: "enterprise",
-		Quotas: []string{"5000/minute", `1000000/day,"x"`}, Created: start, Expires: start.Add(time.Hour),
+		Quotas: []string{"5000/minute", `1000000/day,"x"`}, Limits: []string{"100/minute", "5/2s"}, Created: start, Expires: start.Add(time.Hour),
 	}
 	none := newKey(3)
-	none.Quotas = []string{}
+	none.Quotas, none.Limits = []string{}, []string{}
 	for _, k := range []store.NewKey{newKey(1), all, none} {
 		made := createKey(t, s, k)
 		want := store.Key{ID: made.ID, NewKey: k}
 		want.Created = kept(k.Created)
 		if len(k.Quotas) == 0 {
 			want.Quotas = nil
+		}
+		if len(k.Limits) == 0 {
+			want.Limits = nil
 		}
 		if !k.Expires.IsZero() {
 			want.Expires = kept(k.Expires)
@@ -99,15 +102,19 @@ func testKeyValues(t *testing.T, db Opener[store.Store]) {
 func testKeyInvalid(t *testing.T, db Opener[store.Store]) {
 	s := db.open(t)
 	for name, breakIt := range map[string]func(*store.NewKey){
-		"no digest":        func(k *store.NewKey) { k.Digest = store.Digest{} },
-		"no owner":         func(k *store.NewKey) { k.Owner = "" },
-		"no plan":          func(k *store.NewKey) { k.Plan = "" },
-		"no creation":      func(k *store.NewKey) { k.Created = time.Time{} },
-		"control in name":  func(k *store.NewKey) { k.Name = "a\tb" },
-		"three characters": func(k *store.NewKey) { k.LastFour = "abc" },
-		"expires at once":  func(k *store.NewKey) { k.Expires = k.Created },
-		"empty quota":      func(k *store.NewKey) { k.Quotas = []string{""} },
-		"many quotas":      func(k *store.NewKey) { k.Quotas = strings.Split(strings.Repeat("1/s ", 17), " ") },
+		"no digest":                func(k *store.NewKey) { k.Digest = store.Digest{} },
+		"no owner":                 func(k *store.NewKey) { k.Owner = "" },
+		"no plan":                  func(k *store.NewKey) { k.Plan = "" },
+		"no creation":              func(k *store.NewKey) { k.Created = time.Time{} },
+		"control in name":          func(k *store.NewKey) { k.Name = "a\tb" },
+		"three characters":         func(k *store.NewKey) { k.LastFour = "abc" },
+		"expires at once":          func(k *store.NewKey) { k.Expires = k.Created },
+		"empty quota":              func(k *store.NewKey) { k.Quotas = []string{""} },
+		"a limit that is no quota": func(k *store.NewKey) { k.Limits = []string{"100"} },
+		"two limits of one window": func(k *store.NewKey) { k.Limits = []string{"1/minute", "2/60s"} },
+		"a long limit":             func(k *store.NewKey) { k.Limits = []string{strings.Repeat("0", 64) + "1/s"} },
+		"five limits":              func(k *store.NewKey) { k.Limits = []string{"1/1s", "2/2s", "3/3s", "4/4s", "5/5s"} },
+		"many quotas":              func(k *store.NewKey) { k.Quotas = strings.Split(strings.Repeat("1/s ", 17), " ") },
 	} {
 		k := newKey(1)
 		breakIt(&k)
