@@ -33,6 +33,11 @@ type Principal struct {
 	Owner string          // the owner that usage is counted for; its keys share one quota
 	Plan  *ratelimit.Plan // what the owner may use
 
+	// Limits are what the key alone may use, inside of Plan; nil: no less than its owner.
+	// A service that gives keys limits enforces them itself: ratelimit.New counts each
+	// request for one subject.
+	Limits *ratelimit.Plan
+
 	// Subject is the owner's subject for a rate limiter. If a store leaves it empty, a
 	// [Verifier] sets it to [OwnerSubject] of the owner, once for each look-up.
 	Subject string

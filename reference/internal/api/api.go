@@ -45,6 +45,7 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
+	c.Limiter = keyLimiter{c.Limiter}
 	a := &api{Config: c, service: http.NewServeMux(), site: http.NewServeMux()}
 	a.errors = &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}
 

@@ -28,5 +28,9 @@ func (s keyStore) Lookup(ctx context.Context, d apikey.Digest) (apikey.Record, e
 	if err != nil {
 		return apikey.Record{}, fmt.Errorf("plan of key %s: %w", key.ID, err)
 	}
-	return key.Record(plan), nil
+	record := key.Record(plan)
+	if record.Limits, err = key.LimitsPlan(); err != nil {
+		return apikey.Record{}, fmt.Errorf("limits of key %s: %w", key.ID, err)
+	}
+	return record, nil
 }

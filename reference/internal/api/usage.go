@@ -11,6 +11,7 @@ import (
 type usage struct {
 	Plan        string       `json:"plan"`
 	Quotas      []quotaUsage `json:"quotas"`
+	KeyQuotas   []quotaUsage `json:"keyQuotas,omitempty"`
 	StrikesLeft *int         `json:"strikesLeft,omitempty"`
 	Ban         *ban         `json:"ban,omitempty"`
 }
@@ -27,29 +28,29 @@ type ban struct {
 }
 
 // getUsage serves GET /v1/usage from the decision of peek, so that the body and the
-// header fields agree.
+// header fields agree. The header fields of a key with limits of its own are those of the
+// key or of its owner, and the body has both.
 func (a *api) getUsage(_ context.Context, w http.ResponseWriter, r *http.Request) error {
 	d := peekedDecision(r.Context())
 	if d == nil {
 		return errUnavailable // the limiter failed, and OnLimiterFailure is FailOpen
 	}
-	body, err := encode(usageOf(d))
+	var key *ratelimit.Decision
+	if both := requestInfoOf(r.Context()).decided; both != nil {
+		d, key = &both.owner, &both.key
+	}
+	body, err := encode(usageOf(d, key))
 	if err != nil {
 		return err
 	}
 	return represent(w, r, body, "")
 }
 
-func usageOf(d *ratelimit.Decision) usage {
-	u := usage{Plan: d.Plan.Name(), Quotas: make([]quotaUsage, d.Plan.Len())}
-	for i := range u.Quotas {
-		q := d.Plan.Quota(i)
-		u.Quotas[i] = quotaUsage{
-			Limit:         q.Limit,
-			WindowSeconds: int64(q.Window / time.Second),
-			Remaining:     d.States[i].Remaining,
-			Reset:         d.States[i].Reset,
-		}
+// usageOf returns the body for an owner and, unless key is nil, for the limits of its key.
+func usageOf(d, key *ratelimit.Decision) usage {
+	u := usage{Plan: d.Plan.Name(), Quotas: quotasOf(d)}
+	if key != nil {
+		u.KeyQuotas = quotasOf(key)
 	}
 	if d.StrikesLeft >= 0 {
 		u.StrikesLeft = &d.StrikesLeft
@@ -58,4 +59,18 @@ func usageOf(d *ratelimit.Decision) usage {
 		u.Ban = &ban{Ends: d.BanEnds}
 	}
 	return u
+}
+
+func quotasOf(d *ratelimit.Decision) []quotaUsage {
+	quotas := make([]quotaUsage, d.Plan.Len())
+	for i := range quotas {
+		q := d.Plan.Quota(i)
+		quotas[i] = quotaUsage{
+			Limit:         q.Limit,
+			WindowSeconds: int64(q.Window / time.Second),
+			Remaining:     d.States[i].Remaining,
+			Reset:         d.States[i].Reset,
+		}
+	}
+	return quotas
 }

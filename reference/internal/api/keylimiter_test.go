@@ -1,0 +1,168 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/contract"
+)
+
+// limitedKeys returns clients with two keys of an owner that may send ten requests a
+// minute. The first key has limits of its own.
+func limitedKeys(t *testing.T, s *service, limits ...string) (limited, other *contract.Client) {
+	t.Helper()
+	var clients [2]*contract.Client
+	for i := range clients {
+		secret := s.format.Generate()
+		k := newKey("enterprise", "10/minute")
+		if i == 0 {
+			k.Limits = limits
+		}
+		s.issue(t, secret, k)
+		clients[i] = s.with(secret.Reveal())
+	}
+	return clients[0], clients[1]
+}
+
+// quota returns the limit and what remains of it, as the header fields of resp say.
+func quota(resp *contract.Response) string {
+	return fmt.Sprint(resp.StatusCode, " ", resp.Header.Get("X-RateLimit-Remaining"), "/", resp.Header.Get("X-RateLimit-Limit"))
+}
+
+// left returns what remains of each quota of the owner and then of the key, as getUsage
+// says.
+func left(t *testing.T, c *contract.Client) []int64 {
+	t.Helper()
+	body := decode[struct{ Quotas, KeyQuotas []struct{ Remaining int64 } }](t, c.Get(t, "/v1/usage"))
+	var all []int64
+	for _, q := range append(body.Quotas, body.KeyQuotas...) {
+		all = append(all, q.Remaining)
+	}
+	return all
+}
+
+func TestKeyHasLimitsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	limited, other := limitedKeys(t, s, "3/minute", "100/hour")
+	var got []string
+	for range 20 { // many more than the strikes that start a ban
+		got = append(got, quota(limited.Get(t, "/v1/pets")))
+	}
+	want := []string{"200 2/3", "200 1/3", "200 0/3"}
+	for len(want) < 20 {
+		want = append(want, "429 0/3")
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("the key with 3 requests a minute (-want +got):\n%s", d)
+	}
+	// What was refused is charged to neither.
+	if d := cmp.Diff([]int64{7, 0, 97}, left(t, limited)); d != "" {
+		t.Errorf("left of the owner and the key (-want +got):\n%s", d)
+	}
+	if got := quota(limited.Get(t, "/v1/usage")); got != "200 0/3" {
+		t.Errorf("the fields of getUsage say %s, want those of the key, which has less left", got)
+	}
+	if got := quota(other.Get(t, "/v1/pets")); got != "200 6/10" {
+		t.Errorf("the other key gets %s, want 200 6/10", got)
+	}
+	if d := cmp.Diff([]int64{6}, left(t, other)); d != "" {
+		t.Errorf("left of the owner (-want +got):\n%s", d)
+	}
+}
+
+// A request that the owner's quota refuses is not charged to the key.
+func TestOwnerHasNothingLeft(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	limited, other := limitedKeys(t, s, "5/minute")
+	for range 8 {
+		want(t, other.Get(t, "/v1/pets"), 200, "")
+	}
+	var got []string
+	for range 4 {
+		got = append(got, quota(limited.Get(t, "/v1/pets")))
+	}
+	if d := cmp.Diff([]string{"200 1/10", "200 0/10", "429 0/10", "429 0/10"}, got); d != "" {
+		t.Errorf("the key (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff([]int64{0, 3}, left(t, limited)); d != "" {
+		t.Errorf("left of the owner and the key (-want +got):\n%s", d)
+	}
+}
+
+func TestFailedRequestIsGivenBackToKeyAndOwner(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *api.Config) {
+		c.Pets = &brokenStore{fail: func(context.Context) error { return errors.New("x") }}
+	})
+	limited, _ := limitedKeys(t, s, "3/minute")
+	for range 5 {
+		want(t, limited.Get(t, "/v1/pets"), 500, "internal")
+	}
+	if d := cmp.Diff([]int64{10, 3}, left(t, limited)); d != "" {
+		t.Errorf("left of the owner and the key (-want +got):\n%s", d)
+	}
+}
+
+// ownerFails is a limiter that cannot decide about owners.
+type ownerFails struct{ api.Limiter }
+
+func (l ownerFails) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if strings.HasPrefix(subject, "owner:") {
+		return ratelimit.Decision{}, ratelimit.ErrUnavailable
+	}
+	return l.Limiter.Take(ctx, subject, plan, cost)
+}
+
+func TestUndecidedRequestIsNotChargedToTheKey(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *api.Config) { c.Limiter = ownerFails{c.Limiter} })
+	limited, _ := limitedKeys(t, s, "3/minute")
+	for range 5 {
+		want(t, limited.Get(t, "/v1/pets"), 503, "unavailable")
+	}
+	if d := cmp.Diff([]int64{10, 3}, left(t, limited)); d != "" {
+		t.Errorf("left of the owner and the key (-want +got):\n%s", d)
+	}
+}
+
+func TestConcurrentRequestsOfALimitedKey(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		limit    string
+		admitted int64
+		left     []int64
+	}{
+		{"4/minute", 4, []int64{6, 0}},
+		{"1000/minute", 10, []int64{0, 990}},
+	} {
+		s := start(t, nil)
+		limited, _ := limitedKeys(t, s, test.limit)
+		var wg sync.WaitGroup
+		var admitted atomic.Int64
+		for range 50 {
+			wg.Go(func() {
+				if limited.Get(t, "/v1/pets").StatusCode == 200 {
+					admitted.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if got := admitted.Load(); got != test.admitted {
+			t.Errorf("with %s: %d requests were admitted, want %d", test.limit, got, test.admitted)
+		}
+		if d := cmp.Diff(test.left, left(t, limited)); d != "" {
+			t.Errorf("with %s: left of the owner and the key (-want +got):\n%s", test.limit, d)
+		}
+	}
+}
