@@ -15,6 +15,7 @@ type keysCreateCmd struct {
 	Owner     string        `required:"" placeholder:"TEXT" help:"Owner of the key. Usage is counted per owner: all keys of an owner share one quota."`
 	Plan      string        `required:"" placeholder:"PLAN" help:"Plan of the key, such as free; petstore plans lists them."`
 	Quota     []string      `sep:"none" placeholder:"LIMIT/WINDOW" help:"Quota of the key, such as 5000/minute, up to four. Required for a custom plan, refused for any other."`
+	Limit     []string      `sep:"none" placeholder:"LIMIT/WINDOW" help:"Limit of this key alone, such as 100/minute, up to four. Its requests must fit it in addition to the quotas that all keys of the owner share."`
 	ExpiresIn time.Duration `placeholder:"DURATION" help:"The key is valid for this long from now, such as 720h. Without it the key does not expire."`
 	databaseFlags
 }
@@ -48,7 +49,7 @@ func (c keysCreateCmd) Run(ctx context.Context, o output) error {
 	now := time.Now()
 	k := store.NewKey{
 		Digest: secret.Digest(), LastFour: secret.LastFour(),
-		Name: c.Name, Owner: c.Owner, Plan: c.Plan, Quotas: c.Quota, Created: now,
+		Name: c.Name, Owner: c.Owner, Plan: c.Plan, Quotas: c.Quota, Limits: c.Limit, Created: now,
 	}
 	if c.ExpiresIn > 0 {
 		k.Expires = now.Add(c.ExpiresIn)

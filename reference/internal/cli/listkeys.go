@@ -43,6 +43,7 @@ type keyJSON struct {
 	Owner    string     `json:"owner"`
 	Plan     string     `json:"plan"`
 	Quotas   []string   `json:"quotas,omitempty"`
+	Limits   []string   `json:"limits,omitempty"`
 	State    string     `json:"state"`
 	Created  time.Time  `json:"created"`
 	Expires  *time.Time `json:"expires,omitempty"`
@@ -53,7 +54,7 @@ func keysJSON(keys []store.Key, now time.Time) []keyJSON {
 	list := make([]keyJSON, len(keys))
 	for i, k := range keys {
 		list[i] = keyJSON{
-			ID: k.ID, LastFour: k.LastFour, Name: k.Name, Owner: k.Owner, Plan: k.Plan, Quotas: k.Quotas,
+			ID: k.ID, LastFour: k.LastFour, Name: k.Name, Owner: k.Owner, Plan: k.Plan, Quotas: k.Quotas, Limits: k.Limits,
 			State: keyState(k, now), Created: k.Created, Expires: optional(k.Expires), Revoked: optional(k.Revoked),
 		}
 	}
@@ -73,6 +74,9 @@ func printKeys(w io.Writer, keys []store.Key, now time.Time) error {
 		plan := k.Plan
 		if len(k.Quotas) > 0 {
 			plan += " (" + strings.Join(k.Quotas, ", ") + ")"
+		}
+		if len(k.Limits) > 0 {
+			plan += ", key " + strings.Join(k.Limits, ", ")
 		}
 		expires := "never"
 		if !k.Expires.IsZero() {

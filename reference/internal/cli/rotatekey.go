@@ -18,8 +18,8 @@ type keysRotateCmd struct {
 
 // Help is shown by --help.
 func (keysRotateCmd) Help() string {
-	return `The new key has the name, owner, plan and quotas of the old one. Only the
-new key goes to standard output. The key is shown only now.`
+	return `The new key has the name, owner, plan, quotas and limits of the old one. Only
+the new key goes to standard output. The key is shown only now.`
 }
 
 func (c keysRotateCmd) Run(ctx context.Context, o output) error {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
@@ -85,12 +86,12 @@ func (k NewKey) LimitsPlan() (*ratelimit.Plan, error) {
 			return nil, fmt.Errorf("%w: key limit must have at most %d bytes, got %d", ErrInvalid, maxQuotaText, len(text))
 		}
 		if err := quotas[i].UnmarshalText([]byte(text)); err != nil {
-			return nil, fmt.Errorf("%w: key limit: %w", ErrInvalid, err)
+			return nil, fmt.Errorf("%w: key limit: %s", ErrInvalid, strings.TrimPrefix(err.Error(), "ratelimit: "))
 		}
 	}
 	plan, err := ratelimit.NewPlan("key", ratelimit.Penalty{}, quotas...)
 	if err != nil {
-		return nil, fmt.Errorf("%w: key limits: %w", ErrInvalid, err)
+		return nil, fmt.Errorf("%w: key limits: %s", ErrInvalid, strings.TrimPrefix(err.Error(), "ratelimit: "))
 	}
 	return plan, nil
 }
