@@ -3,6 +3,7 @@ package server
 import (
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,7 +14,8 @@ const tallyPeriod = time.Minute
 // the first event at once, further ones at most once in each tallyPeriod. It has a
 // timer only while there are events.
 type tally struct {
-	log func(n int)
+	log   func(n int)
+	total atomic.Int64 // events since the start
 
 	mu    sync.Mutex
 	n     int         // events that are not logged yet
@@ -29,6 +31,7 @@ func newTally(logger *slog.Logger, message, setting string, limit func() int) *t
 }
 
 func (t *tally) add() {
+	t.total.Add(1)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.n++
