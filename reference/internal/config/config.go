@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/netip"
 	"slices"
@@ -29,6 +30,10 @@ type Config struct {
 	MaxConnections           int           // open connections on each listener; at least 1
 	MaxConnectionsPerNetwork int           // of them from one IPv4 address or IPv6 /64; at least 1
 	DrainDelay               time.Duration // from the signal until the listeners close; 0 to an hour
+	Timeouts                 Timeouts
+
+	Deny  AccessList // refused with 403, even if Allow names them too
+	Allow AccessList // counted, and neither limited nor banned
 
 	Plans     Plans             // the plans that a key can have
 	Anonymous *ratelimit.Plan   // plan of a network, for callers without a valid key
@@ -42,8 +47,42 @@ type Config struct {
 
 	Deprecations map[string]deprecation.Options // by operationId
 
+	Log Log
+
 	places map[string]string // by setting: where it was set; none for a default
 }
+
+// Timeouts are how long parts of a request may take, each from a millisecond to an hour.
+type Timeouts struct {
+	ReadHeader time.Duration // for the header section
+	Read       time.Duration // for the whole request
+	Write      time.Duration // from the end of the header section to that of the response
+	Idle       time.Duration // between two requests of a connection
+	Store      time.Duration // for the database; then the answer is 503
+	Drain      time.Duration // for running requests when the server stops
+}
+
+// An AccessList names clients by their network, and by the owner of a valid key that they
+// send.
+type AccessList struct {
+	Networks []netip.Prefix
+	Owners   []string
+}
+
+// Log is how the server logs.
+type Log struct {
+	Level  slog.Level // lines below it are not written
+	Format string     // auto, text or json
+	File   string     // empty: standard output
+	Sample int        // one in so many of the requests below 400 is logged; at least 1
+}
+
+// The formats of the log. LogAuto is text on a terminal and JSON elsewhere.
+const (
+	LogAuto = "auto"
+	LogText = "text"
+	LogJSON = "json"
+)
 
 // Default returns the settings of a server without a file, variables and flags.
 func Default() *Config {
@@ -56,6 +95,12 @@ func Default() *Config {
 
 		MaxConnections:           8192,
 		MaxConnectionsPerNetwork: 256,
+
+		Timeouts: Timeouts{
+			ReadHeader: 5 * time.Second, Read: 15 * time.Second, Write: 30 * time.Second, Idle: 2 * time.Minute,
+			Store: 10 * time.Second, Drain: 25 * time.Second,
+		},
+		Log: Log{Level: slog.LevelInfo, Format: LogAuto, Sample: 1},
 
 		Deprecations: map[string]deprecation.Options{
 			"getPet": {

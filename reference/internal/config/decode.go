@@ -36,17 +36,40 @@ func (d *decoder) ownFields() fields {
 		"anonymous":        d.anonymous,
 		"uncharged":        d.uncharged,
 		"deprecations":     d.deprecations,
+		"deny":             func(n *node, setting string) { d.accessList(n, setting, &d.c.Deny) },
+		"allow":            func(n *node, setting string) { d.accessList(n, setting, &d.c.Allow) },
+	}
+}
+
+// addTextSettings adds the settings that are set from text, with their groups.
+func (d *decoder) addTextSettings(f fields) {
+	groups := map[string]fields{}
+	for _, s := range settings {
+		if s.set == nil {
+			continue
+		}
+		read := func(n *node, _ string) { d.setting(n, s) }
+		name, member, nested := strings.Cut(s.name, ".")
+		switch {
+		case !nested:
+			f[name] = read
+		case groups[name] == nil:
+			groups[name] = fields{member: read}
+			f[name] = func(n *node, setting string) {
+				if d.is(n, setting, group, fmt.Sprintf("a group such as {%s: %s}", member, s.values(Default())[0].text)) {
+					d.group(n, setting, groups[name])
+				}
+			}
+		default:
+			groups[name][member] = read
+		}
 	}
 }
 
 // decode sets everything in the file.
 func (d *decoder) decode(root *node) {
 	f := d.ownFields()
-	for _, s := range settings {
-		if s.set != nil {
-			f[s.name] = func(n *node, _ string) { d.setting(n, s) }
-		}
-	}
+	d.addTextSettings(f)
 	// Plans contain the penalty, so the penalty is read first.
 	for _, m := range root.members {
 		if m.name == "penalty" {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // environ looks variables up in a map.
@@ -36,6 +38,25 @@ func tempFile(t *testing.T, content string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// wantMistakes loads a file with mistakes, which are lines without "petstore.yaml:".
+func wantMistakes(t *testing.T, file string, want []string) {
+	t.Helper()
+	_, err := fromFile(file)
+	if err == nil {
+		t.Fatalf("load of\n%s\nsucceeded, want an error", file)
+	}
+	got := strings.Split(err.Error(), "\n")
+	for i, line := range got {
+		got[i] = strings.TrimPrefix(line, "petstore.yaml:")
+		if i < len(want) && matches(want[i], got[i]) {
+			got[i] = want[i]
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("load of\n%s\n(-want +got):\n%s", file, diff)
+	}
 }
 
 // matches compares text. A … at the end of want stands for any rest, for what

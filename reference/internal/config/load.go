@@ -80,33 +80,3 @@ func readFile(name string) ([]byte, error) {
 	}
 	return nil, fmt.Errorf("cannot read settings file %s: %w", name, err)
 }
-
-// check adds a mistake for settings that contradict each other.
-func (c *Config) check(r *report) {
-	wrong := func(setting, format string, args ...any) {
-		r.add(place{text: c.Where(setting)}, setting, format, args...)
-	}
-	switch {
-	case c.TLSCert == "" && c.TLSKey != "":
-		wrong("tls_key", "needs tls_cert, which is not set")
-	case c.TLSCert != "" && c.TLSKey == "":
-		wrong("tls_cert", "needs tls_key, which is not set")
-	case !c.TLS() && !isLoopback(c.Listen) && len(c.TrustedProxies) == 0:
-		wrong("listen", "other machines can reach %s, and API keys would cross the network unencrypted; "+
-			"set tls_cert and tls_key, or name the proxies that terminate TLS in trusted_proxies, or listen on 127.0.0.1", c.Listen)
-	}
-	if c.AdminListen == "" {
-		return
-	}
-	if !isLoopback(c.AdminListen) && c.AdminToken == "" {
-		wrong("admin_listen", "other machines can reach %s; set admin_token (%s) or listen on 127.0.0.1",
-			c.AdminListen, variable("admin_token"))
-	}
-	if c.AdminListen == c.Listen && !anyPort(c.Listen) {
-		setting := "admin_listen"
-		if c.places[setting] == "" {
-			setting = "listen" // one of them was given
-		}
-		wrong(setting, "the API and the admin listener cannot both use %s; change one of them", c.Listen)
-	}
-}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
@@ -52,12 +53,18 @@ func TestEveryOutsideSetting(t *testing.T) {
 		"max_connections":             "100",
 		"max_connections_per_network": "10",
 		"drain_delay":                 "10s",
+
+		"log.level":  "warn",
+		"log.format": "json",
+		"log.file":   "pets.log",
+		"log.sample": "100",
 	}
 	want := Default()
 	want.Listen, want.AdminListen, want.AdminToken = "127.0.0.1:1", "", "0123456789abcdef"
 	want.Database, want.Redis = "other.db", []string{"redis://a:1", "rediss://u:p@b:2/0"}
 	want.TLSCert, want.TLSKey = "cert.pem", "key.pem"
 	want.MaxConnections, want.MaxConnectionsPerNetwork, want.DrainDelay = 100, 10, 10*time.Second
+	want.Log = Log{slog.LevelWarn, LogJSON, "pets.log", 100}
 
 	env := map[string]string{}
 	for name, v := range value {
@@ -69,13 +76,20 @@ func TestEveryOutsideSetting(t *testing.T) {
 	flags.Redis, flags.TLSCert, flags.TLSKey = text("redis"), text("tls_cert"), text("tls_key")
 	flags.MaxConnections, flags.MaxConnectionsPerNetwork = text("max_connections"), text("max_connections_per_network")
 	flags.DrainDelay = text("drain_delay")
-	file := ""
+	flags.LogLevel, flags.LogFormat = text("log.level"), text("log.format")
+	flags.LogFile, flags.LogSample = text("log.file"), text("log.sample")
+	file, log := "", ""
 	for name, v := range value {
-		if !strings.HasPrefix(name, "max_") { // numbers go without quotes
+		if !strings.HasPrefix(name, "max_") && name != "log.sample" { // numbers go without quotes
 			v = `"` + v + `"`
+		}
+		if member, ok := strings.CutPrefix(name, "log."); ok {
+			log += "  " + member + ": " + v + "\n"
+			continue
 		}
 		file += name + ": " + v + "\n"
 	}
+	file += "log:\n" + log
 
 	for from, tt := range map[string]struct {
 		file  string

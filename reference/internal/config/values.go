@@ -120,6 +120,18 @@ func (c *Config) setDrainDelay(text string) error {
 	return nil
 }
 
+// maxTimeout catches a wrong unit, with which nothing would ever end.
+const maxTimeout = time.Hour
+
+func setTimeout(v *time.Duration, text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < time.Millisecond || d > maxTimeout {
+		return fmt.Errorf("must be a duration from 1ms to 1h such as 10s, got %q", text)
+	}
+	*v = d
+	return nil
+}
+
 // checkAddress accepts a host, which may be empty, and a port in digits.
 func checkAddress(text string) error {
 	host, port, err := net.SplitHostPort(text)

@@ -25,10 +25,13 @@ func (s *state) newHandler(c *config.Config) (http.Handler, error) {
 		Anonymous:       c.Anonymous,
 		Uncharged:       c.Uncharged,
 		Client:          client,
+		Deny:            api.AccessList(c.Deny),
+		Allow:           api.AccessList(c.Allow),
 		Deprecations:    c.Deprecations,
 		OnDeprecatedUse: s.uses.Count,
 		DraftHeaders:    c.DraftHeaders,
 		Origins:         c.CORSOrigins,
+		Timeout:         c.Timeouts.Store,
 		Logger:          s.logger,
 	})
 }

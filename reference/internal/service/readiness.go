@@ -50,8 +50,8 @@ func (p *startup) checks(c *config.Config, o Options) []admin.Check {
 	if len(c.Redis) > 0 {
 		checks = append(checks, check("limits", true, func(ctx context.Context, r *running) error { return r.shared.err(ctx) }))
 	}
-	if o.LogErr != nil {
-		checks = append(checks, admin.Check{Name: "log", Advisory: true, Run: func(context.Context) error { return o.LogErr() }})
+	if o.Log != nil {
+		checks = append(checks, admin.Check{Name: "log", Advisory: true, Run: func(context.Context) error { return o.Log.Err() }})
 	}
 	return checks
 }

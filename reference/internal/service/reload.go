@@ -10,6 +10,7 @@ import (
 
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/logging"
 )
 
 // watchPeriod is the time between two looks at the settings file.
@@ -30,6 +31,7 @@ type reloader struct {
 	source *config.Source
 	hangUp <-chan os.Signal
 	logger *slog.Logger
+	log    *logging.Log               // nil: the settings of the log have no effect
 	apply  func(*config.Config) error // applies all settings, or none if it returns an error
 
 	current *config.Config // in force; used by run alone
@@ -60,6 +62,7 @@ func (r *reloader) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-r.hangUp:
+			r.reopenLog()
 			r.reload("SIGHUP")
 		case <-look.C:
 			if r.source.Changed() {
@@ -69,8 +72,20 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
+// reopenLog opens the file of the log again, also if the settings are refused: a file
+// that was renamed should not grow.
+func (r *reloader) reopenLog() {
+	if r.log == nil {
+		return
+	}
+	if err := r.log.Reopen(); err != nil {
+		r.logger.Error("cannot open the log file again; the old one stays in use", slog.Any("error", err))
+	}
+}
+
 // reload reads and applies the settings, and logs the result.
 func (r *reloader) reload(cause string) {
+	before := r.current
 	changes, err := r.try()
 	about := []any{slog.String("cause", cause)}
 	if file := r.source.File(); file != "" {
@@ -81,7 +96,26 @@ func (r *reloader) reload(cause string) {
 		r.logger.Error("refused the settings; those in force stay", append(about, slog.String("error", inOneLine(err)))...)
 		return
 	}
-	var restart []string
+	// At the lower of both levels, so that a change of the level itself is logged.
+	r.applyLog(min(before.Log.Level, r.current.Log.Level))
+	restart := r.logChanges(changes)
+	r.count(restart, nil)
+	r.logger.Info("reloaded the settings", append(about, slog.Int("changed", len(changes)-len(restart)), slog.Int("need_restart", len(restart)))...)
+	r.applyLog(r.current.Log.Level)
+}
+
+// applyLog makes the log use the settings in force, with a level.
+func (r *reloader) applyLog(level slog.Level) {
+	if r.log == nil {
+		return
+	}
+	c := r.current.Log
+	c.Level = level
+	r.log.Apply(c)
+}
+
+// logChanges returns the settings that need a restart.
+func (r *reloader) logChanges(changes []config.Change) (restart []string) {
 	for _, c := range changes {
 		level, message := slog.LevelInfo, "changed a setting"
 		if c.Restart {
@@ -90,8 +124,7 @@ func (r *reloader) reload(cause string) {
 		}
 		r.logger.LogAttrs(context.Background(), level, message, c.Attrs()...)
 	}
-	r.count(restart, nil)
-	r.logger.Info("reloaded the settings", append(about, slog.Int("changed", len(changes)-len(restart)), slog.Int("need_restart", len(restart)))...)
+	return restart
 }
 
 // try returns the changes that it has applied, and those that need a restart.

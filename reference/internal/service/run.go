@@ -10,13 +10,14 @@ import (
 
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/logging"
 	"github.com/animalstore/gatehouse/reference/internal/server"
 )
 
 // Options are what [Run] needs in addition to the settings.
 type Options struct {
 	Logger *slog.Logger
-	LogErr func() error // returns an error for readiness if the log cannot be written; nil: it always can
+	Log    *logging.Log // what Logger writes to; nil: the settings of the log have no effect
 	Notice io.Writer    // gets the first key, which must not be in the log
 
 	// Source is read again for each value of HangUp, and when its file changes. Nil:
@@ -88,7 +89,7 @@ func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p 
 	if err := s.showFirstKey(ctx, c, l.api.Addr(), o.Notice); err != nil && ctx.Err() == nil {
 		return err
 	}
-	reloads := &reloader{source: o.Source, hangUp: o.HangUp, logger: o.Logger, current: c, apply: func(c *config.Config) error {
+	reloads := &reloader{source: o.Source, hangUp: o.HangUp, logger: o.Logger, log: o.Log, current: c, apply: func(c *config.Config) error {
 		return s.apply(c, pets)
 	}}
 	p.running.Store(&running{s, pets, reloads})
@@ -102,7 +103,12 @@ func serverOptions(c *config.Config) server.Options {
 		CertFile: c.TLSCert, KeyFile: c.TLSKey,
 		TrustedProxies: c.TrustedProxies,
 		MaxConns:       c.MaxConnections, MaxConnsPerNetwork: c.MaxConnectionsPerNetwork,
-		DrainDelay: c.DrainDelay,
+		DrainDelay:        c.DrainDelay,
+		ReadHeaderTimeout: c.Timeouts.ReadHeader,
+		ReadTimeout:       c.Timeouts.Read,
+		WriteTimeout:      c.Timeouts.Write,
+		IdleTimeout:       c.Timeouts.Idle,
+		DrainTimeout:      c.Timeouts.Drain,
 	}
 }
 
