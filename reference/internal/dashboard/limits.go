@@ -34,12 +34,12 @@ func limitRows() []row {
 				queries:     []query{{sum(plan+", "+window, rate(decisions, result+`="limited"`)), "{{gatehouse_plan}} per {{gatehouse_window}}"}},
 			},
 			{
-				title: "Near the limit", unit: "reqps", width: 12,
+				title: "Near the limit", unit: "reqps", width: 8,
 				description: "Admitted requests per second after which at most 10 % of the quota was left. Their callers are about to be limited.",
 				queries:     []query{{sum(plan+", "+window, rate("gatehouse_rate_limiting_near_limit_total")), "{{gatehouse_plan}} per {{gatehouse_window}}"}},
 			},
 			{
-				title: "Strikes and bans", unit: "none", width: 12,
+				title: "Strikes and bans", unit: "none", width: 8,
 				description: "Strikes, bans started and bans ended by an operator, each in the last 15 minutes. PetstoreManyBans fires above 20 bans.",
 				queries: []query{
 					{sum(plan, "increase("+of("gatehouse_rate_limiting_strikes_total")+"[15m])"), "strikes, {{gatehouse_plan}}"},
@@ -48,7 +48,7 @@ func limitRows() []row {
 				},
 			},
 			{
-				title: "Bans in force", unit: "none", width: 12,
+				title: "Bans in force", unit: "none", width: 8,
 				description: "The number of owners and networks that are banned now. Servers that share Redis show the same number.",
 				queries:     []query{{of("gatehouse_bans_active"), "{{instance}}"}},
 			},
