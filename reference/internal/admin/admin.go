@@ -14,17 +14,20 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/bearer"
-	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-// Config configures the handler of [New].
+// Config configures the handler of [New]. Server is required.
 type Config struct {
-	// Bans lists and ends the bans of the engine.
-	Bans ratelimit.Banner
+	// Server returns the server that the endpoints show and change, or nil while it
+	// starts.
+	Server func() *Server
 
 	// Checks are what /readyz reports, in this order.
 	Checks []Check
+
+	// Version is the version of the program, for GET /state.
+	Version string
 
 	// Token is the bearer token that requests need. Empty: none.
 	Token string
@@ -39,9 +42,11 @@ type Config struct {
 
 type admin struct {
 	Config
-	auth   *bearer.Authenticator[operator]
-	errors *apierror.Responder
-	wrong  *memory.Limiter // counts wrong tokens by network
+	auth    *bearer.Authenticator[operator]
+	errors  *apierror.Responder
+	wrong   *memory.Limiter // counts wrong tokens by network
+	started time.Time
+	bans    banCount
 }
 
 // operator is the principal of a client with the token.
@@ -49,13 +54,16 @@ type operator struct{}
 
 // New returns the handler of the admin listener.
 func New(c Config) (http.Handler, error) {
-	if c.Bans == nil {
-		return nil, errors.New("admin: Config.Bans must be set, got nil")
+	if c.Server == nil {
+		return nil, errors.New("admin: Config.Server must be set, got nil")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	a := &admin{Config: c, errors: &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	a := &admin{Config: c, started: c.Now(), errors: &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}}
 	var err error
 	a.auth, err = bearer.New("petstore admin", verifyToken(c.Token), bearer.Options{
 		MaxToken:  len(c.Token) + 1, // not zero, which means the default
@@ -71,10 +79,13 @@ func New(c Config) (http.Handler, error) {
 
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", healthy)
-	mux.Handle("GET /readyz", a.errors.Handle(a.readiness))
+	mux.Handle("GET /readyz", a.errors.Handle(a.readyz))
 	for pattern, handler := range map[string]http.Handler{
-		"GET /bans":                a.errors.Handle(a.listBans),
-		"DELETE /bans":             a.errors.Handle(a.unban),
+		"GET /state":               a.errors.Handle(a.state),
+		"GET /top":                 a.serving(a.top),
+		"GET /bans":                a.serving(a.listBans),
+		"POST /bans":               a.serving(a.ban),
+		"DELETE /bans":             a.serving(a.unban),
 		"GET /debug/pprof/":        http.HandlerFunc(pprof.Index),
 		"GET /debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline),
 		"GET /debug/pprof/profile": http.HandlerFunc(pprof.Profile),
@@ -85,7 +96,7 @@ func New(c Config) (http.Handler, error) {
 		mux.Handle(pattern, a.guard(handler))
 	}
 	return middleware.Chain(a.errors.Mux(mux),
-		middleware.RequestID, a.audit(mux), middleware.Recover(a.errors), middleware.SecurityHeaders,
+		middleware.RequestID, a.logRequests(mux), middleware.Recover(a.errors), middleware.SecurityHeaders,
 		a.ownHost, a.sameSite, a.limitGuesses, a.auth.Identify, a.countGuesses), nil
 }
 

@@ -9,10 +9,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/reference/internal/activity"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 )
 
@@ -25,7 +27,7 @@ func start(t *testing.T, adjust func(*admin.Config)) (*httptest.Server, *memory.
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := admin.Config{Bans: engine, Logger: slog.New(slog.DiscardHandler)}
+	c := config(engine)
 	if adjust != nil {
 		adjust(&c)
 	}
@@ -36,6 +38,15 @@ func start(t *testing.T, adjust func(*admin.Config)) (*httptest.Server, *memory.
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
 	return s, engine
+}
+
+// config returns the configuration of a server that serves with an engine.
+func config(engine *memory.Limiter) admin.Config {
+	server := &admin.Server{
+		Limiter: engine, Activity: activity.New(time.Now),
+		Engine: func() admin.Engine { return admin.Engine{Kind: "memory"} },
+	}
+	return admin.Config{Server: func() *admin.Server { return server }, Logger: slog.New(slog.DiscardHandler)}
 }
 
 func withToken(c *admin.Config) { c.Token = token }
@@ -97,7 +108,10 @@ func TestWhoMayAsk(t *testing.T) {
 		{"health by such a name", open, "GET", "/healthz", "127.0.0.1.evil.example", "", 421},
 		{"a profile", open, "GET", "/debug/pprof/goroutine?debug=1", "", "", 200},
 		{"nothing", open, "GET", "/", "", "", 404},
-		{"a method that is not there", open, "POST", "/bans", "", "", 405},
+		{"a method that is not there", open, "PUT", "/bans", "", "", 405},
+		{"state without a token", guarded, "GET", "/state", "", "", 401},
+		{"top without a token", guarded, "GET", "/top", "", "", 401},
+		{"banning without a token", guarded, "POST", "/bans", "", "", 401},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, body := request(t, tt.method, tt.server.URL+tt.path, tt.host, tt.authorization)

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,41 +29,31 @@ var (
 // timeout bounds one call.
 const timeout = 10 * time.Second
 
-// maxAnswer bounds the body of a response; a ban has about a hundred bytes.
+// maxAnswer bounds the body of a response; a ban or a key has a few hundred bytes.
 const maxAnswer = 1 << 30
 
-// Bans returns the bans in force, those that end last first.
-func (c Client) Bans(ctx context.Context) ([]Ban, error) {
-	var answer bans
-	err := c.do(ctx, http.MethodGet, nil, &answer)
-	return answer.Bans, err
-}
-
-// UnbanOwner ends the ban of an owner and forgets its strikes. It reports whether
-// there was a ban.
-func (c Client) UnbanOwner(ctx context.Context, owner string) (bool, error) {
-	return c.unban(ctx, "owner", owner)
-}
-
-// UnbanNetwork does the same for a network or the network of an address.
-func (c Client) UnbanNetwork(ctx context.Context, network string) (bool, error) {
-	return c.unban(ctx, "network", network)
-}
-
-func (c Client) unban(ctx context.Context, kind, name string) (bool, error) {
-	var answer unbanned
-	err := c.do(ctx, http.MethodDelete, url.Values{kind: {name}}, &answer)
-	return answer.Unbanned, err
-}
-
-// do sends a request for /bans and reads the answer into out.
-func (c Client) do(ctx context.Context, method string, query url.Values, out any) error {
+// do sends a request, with a body in JSON unless in is nil, and reads the answer into
+// out.
+func (c Client) do(ctx context.Context, method, path string, query url.Values, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	target := url.URL{Scheme: "http", Host: reachable(c.Addr), Path: "/bans", RawQuery: query.Encode()}
-	r, err := http.NewRequestWithContext(ctx, method, target.String(), nil)
+	var body []byte
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return err
+		}
+	}
+	target := "http://" + reachable(c.Addr) + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
 	if err != nil {
 		return err
+	}
+	if in != nil {
+		r.Header.Set("Content-Type", "application/json")
 	}
 	if c.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.Token)
@@ -90,7 +81,7 @@ func (c Client) read(resp *http.Response, out any) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the response of %s: %w", c.Addr, err)
 	}
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated {
 		var refusal struct{ Message string }
 		if json.Unmarshal(data, &refusal) == nil && refusal.Message != "" {
 			return fmt.Errorf("%s answered %s: %s", c.Addr, resp.Status, refusal.Message)
@@ -98,7 +89,7 @@ func (c Client) read(resp *http.Response, out any) error {
 		return fmt.Errorf("%s answered %s; check that it is the admin listener", c.Addr, resp.Status)
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("%s did not answer with bans; check that it is the admin listener", c.Addr)
+		return fmt.Errorf("%s did not answer as a petstore does; check that it is the admin listener", c.Addr)
 	}
 	return nil
 }

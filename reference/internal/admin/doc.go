@@ -1,15 +1,21 @@
-// Package admin is the http.Handler of the admin listener: health, readiness, bans and
-// profiles.
+// Package admin is the http.Handler of the admin listener: what an operator sees of a
+// running server, and changes.
 //
-//	handler, err := admin.New(admin.Config{Bans: limiter, Checks: checks, Token: token})
+//	handler, err := admin.New(admin.Config{Server: running, Checks: checks, Token: token})
 //
-// Endpoints:
+// Endpoints, with the type of the answer in JSON:
 //
 //	GET    /healthz          200 as long as the process answers; checks nothing else
 //	GET    /readyz           200 or 503, with the result of each check
-//	GET    /bans             the bans in force
+//	GET    /state            version, readiness, engine and Redis: [State]
+//	GET    /top              the decisions and the busiest clients of the last minute: [Top]
+//	GET    /bans             the bans in force: {"bans": [...]} of [Ban]
+//	POST   /bans             bans {"owner": NAME} or {"network": ADDRESS} for {"seconds": N}: [Ban]
 //	DELETE /bans?owner=NAME  unbans an owner, or with network=ADDRESS a network
 //	GET    /debug/pprof/     profiles, as in package net/http/pprof
+//
+// While the server starts, only /healthz, /readyz, /state and profiles are there; the
+// others answer 503. Bodies have Content-Type: application/json.
 //
 // With a token, every endpoint except /healthz and /readyz requires it as a bearer token
 // (RFC 6750), and /readyz shows the texts of errors only to clients that send it.
@@ -24,8 +30,8 @@
 // refused with 403.
 //
 // The log has a line for each request: the address of the client, the method, the route,
-// the status, and for an unban the subject and the outcome. It never has the token.
-// Health checks are logged only if they are refused or send a wrong token.
+// the status, and for a ban or an unban the subject and the outcome. It never has the
+// token. The line of a GET that is answered has level Debug, except for profiles.
 //
 // [Client] calls these endpoints for the command line.
 package admin

@@ -69,7 +69,7 @@ func newHandler(t *testing.T, adjust func(*admin.Config)) http.Handler {
 	t.Helper()
 	_, engine := start(t, nil)
 	ban(t, engine, apikey.OwnerSubject("ada"))
-	c := admin.Config{Bans: engine, Logger: slog.New(slog.DiscardHandler)}
+	c := config(engine)
 	if adjust != nil {
 		adjust(&c)
 	}
@@ -92,6 +92,7 @@ func TestCrossSiteRequestsAreRefused(t *testing.T) {
 	targets := []string{
 		"GET /healthz", "GET /readyz", "GET /bans", "DELETE /bans?owner=ada", "GET /debug/pprof/", "GET /debug/pprof/profile?seconds=1",
 		"GET /debug/pprof/goroutine", "POST /debug/pprof/symbol", "GET /debug/pprof/cmdline", "GET /nothing", "OPTIONS /bans",
+		"GET /state", "GET /top", "POST /bans",
 	}
 	for _, target := range targets {
 		method, path, _ := strings.Cut(target, " ")
@@ -121,7 +122,7 @@ func TestActionsAreLogged(t *testing.T) {
 	log := new(buffer)
 	h := newHandler(t, func(c *admin.Config) {
 		withToken(c)
-		c.Logger = slog.New(slog.NewJSONHandler(log, nil))
+		c.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	const wrong = "Authorization: Bearer wrong-token-wrong-token"
 	line := func(level, method, route string, status int, more ...string) map[string]any {
@@ -141,16 +142,17 @@ func TestActionsAreLogged(t *testing.T) {
 		{"DELETE /bans?owner=ada", []string{withAuth}, []map[string]any{line("INFO", "DELETE", "/bans", 200, "subject", "owner:ada", "outcome", "unbanned")}},
 		{"DELETE /bans?owner=ada", []string{withAuth}, []map[string]any{line("INFO", "DELETE", "/bans", 200, "subject", "owner:ada", "outcome", "was not banned")}},
 		{"DELETE /bans?network=192.0.2.9", []string{withAuth}, []map[string]any{line("INFO", "DELETE", "/bans", 200, "subject", "network:192.0.2.9/32", "outcome", "was not banned")}},
+		{"POST /bans", []string{withAuth}, []map[string]any{line("WARN", "POST", "/bans", 415)}},
 		{"DELETE /bans?token=" + token, []string{withAuth}, []map[string]any{line("WARN", "DELETE", "/bans", 400)}},
-		{"GET /bans", []string{withAuth}, []map[string]any{line("INFO", "GET", "/bans", 200)}},
+		{"GET /bans", []string{withAuth}, []map[string]any{line("DEBUG", "GET", "/bans", 200)}},
 		{"GET /debug/pprof/cmdline", []string{withAuth}, []map[string]any{line("INFO", "GET", "/debug/pprof/cmdline", 200)}},
 		{"GET /bans", []string{wrong}, []map[string]any{line("WARN", "GET", "/bans", 401, "outcome", "wrong token")}},
 		{"DELETE /bans?owner=ada", []string{wrong}, []map[string]any{line("WARN", "DELETE", "/bans", 401, "outcome", "wrong token")}},
 		{"GET /bans", nil, []map[string]any{line("WARN", "GET", "/bans", 401)}},
 		{"GET /bans", []string{withAuth, "Sec-Fetch-Site: cross-site"}, []map[string]any{line("WARN", "GET", "/bans", 403)}},
 		{"GET /" + token, []string{withAuth}, []map[string]any{line("WARN", "GET", "", 404)}},
-		{"GET /healthz", nil, nil},
-		{"GET /readyz", []string{withAuth}, nil},
+		{"GET /healthz", nil, []map[string]any{line("DEBUG", "GET", "/healthz", 200)}},
+		{"GET /readyz", []string{withAuth}, []map[string]any{line("DEBUG", "GET", "/readyz", 200)}},
 		{"GET /readyz", []string{wrong}, []map[string]any{line("WARN", "GET", "/readyz", 200, "outcome", "wrong token")}},
 	} {
 		method, path, _ := strings.Cut(tt.target, " ")

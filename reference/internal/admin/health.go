@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
 )
@@ -24,38 +23,35 @@ func healthy(w http.ResponseWriter, _ *http.Request) {
 	w.Write([]byte("ok\n"))
 }
 
-// readiness answers with the result of each check: "ok", or what is wrong.
-func (a *admin) readiness(w http.ResponseWriter, r *http.Request) error {
-	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
-	defer cancel()
-	answer := struct {
-		Ready  bool              `json:"ready"`
-		Checks map[string]string `json:"checks"`
-	}{true, map[string]string{}}
-	for _, c := range a.Checks {
-		answer.Checks[c.Name] = "ok"
-		if err := c.Run(ctx); err != nil {
-			answer.Checks[c.Name] = "failing"
-			if a.trusted(r) {
-				answer.Checks[c.Name] = err.Error()
-			}
-			answer.Ready = answer.Ready && c.Advisory
-		}
-	}
-	status := http.StatusOK
-	if !answer.Ready {
-		status = http.StatusServiceUnavailable
-	}
-	return writeJSON(w, status, answer)
+// A readiness is the result of all checks: "ok", or what is wrong, by the name of the check.
+type readiness struct {
+	Ready  bool              `json:"ready"`
+	Checks map[string]string `json:"checks"`
 }
 
-func writeJSON(w http.ResponseWriter, status int, v any) error {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return err
+// runChecks runs all checks. Without details, a check that fails is only "failing".
+func (a *admin) runChecks(ctx context.Context, details bool) readiness {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	result := readiness{true, map[string]string{}}
+	for _, c := range a.Checks {
+		result.Checks[c.Name] = "ok"
+		if err := c.Run(ctx); err != nil {
+			result.Checks[c.Name] = "failing"
+			if details {
+				result.Checks[c.Name] = err.Error()
+			}
+			result.Ready = result.Ready && c.Advisory
+		}
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, err = w.Write(append(body, '\n'))
-	return err
+	return result
+}
+
+func (a *admin) readyz(w http.ResponseWriter, r *http.Request) error {
+	result := a.runChecks(r.Context(), a.trusted(r))
+	status := http.StatusOK
+	if !result.Ready {
+		status = http.StatusServiceUnavailable
+	}
+	return writeJSON(w, status, result)
 }

@@ -2,34 +2,17 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
-	"github.com/animalstore/gatehouse/reference/internal/admin"
-	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 type bansCmd struct {
-	List  bansListCmd  `cmd:"" help:"List the bans in force."`
+	List  bansListCmd  `cmd:"" default:"withargs" help:"List the bans in force. This is the default command."`
+	Ban   bansBanCmd   `cmd:"" help:"Ban an owner or a network for a time."`
 	Unban bansUnbanCmd `cmd:"" aliases:"lift" help:"Unban an owner or a network, and delete its strikes and earlier bans."`
-}
-
-// adminFlags are for commands that call a running server.
-type adminFlags struct {
-	configFlag
-	AdminListen *string `placeholder:"HOST:PORT" help:"Address of the server's admin listener ($$PETSTORE_ADMIN_LISTEN). If it has a token, set $$PETSTORE_ADMIN_TOKEN, or admin_token in the settings file."`
-}
-
-func (f adminFlags) client() (admin.Client, error) {
-	settings, err := load(config.Read, config.Flags{Config: f.Config, AdminListen: f.AdminListen})
-	if err != nil {
-		return admin.Client{}, err
-	}
-	if settings.AdminListen == "" {
-		return admin.Client{}, usageError{settings.Errorf("admin_listen", "the admin listener is turned off, and this command needs it; give its address with --admin-listen")}
-	}
-	return admin.Client{Addr: settings.AdminListen, Token: settings.AdminToken.Reveal()}, nil
 }
 
 type bansListCmd struct {
@@ -60,45 +43,90 @@ func (c bansListCmd) Run(ctx context.Context, o output) error {
 	return t.flush()
 }
 
-type bansUnbanCmd struct {
-	Owner   string `arg:"" optional:"" help:"Owner of the banned keys, as in petstore bans list."`
-	Network string `placeholder:"ADDRESS" help:"Unban the network of this address instead of an owner. The ban of a network affects only requests without a valid key."`
+// banTarget is an owner or a network.
+type banTarget struct {
+	Owner   string `arg:"" optional:"" help:"Owner of the keys, as in petstore keys list."`
+	Network string `placeholder:"ADDRESS" help:"The network of this address instead of an owner. The ban of a network affects only requests without a valid key."`
+}
+
+func (t banTarget) check(command, example string) error {
+	if (t.Owner == "") == (t.Network == "") {
+		return usageError{fmt.Errorf("bans %[1]s: name either an owner or a network, as in bans %[1]s ada%[2]s or bans %[1]s --network 192.0.2.1%[2]s", command, example)}
+	}
+	return nil
+}
+
+// name returns the owner or the network.
+func (t banTarget) name() string { return t.Owner + t.Network }
+
+type bansBanCmd struct {
+	banTarget
+	For  time.Duration `required:"" placeholder:"DURATION" help:"Length of the ban from now, such as 1h, from 1s to 8784h."`
+	JSON bool          `help:"Print the ban as JSON."`
 	adminFlags
 }
 
-func (c bansUnbanCmd) Run(ctx context.Context, o output) error {
-	if (c.Owner == "") == (c.Network == "") {
-		return usageError{errors.New("bans unban: name either an owner or a network, as in bans unban ada or bans unban --network 192.0.2.1")}
+// Help is shown by --help.
+func (bansBanCmd) Help() string {
+	return `Every request of the owner is answered with 429 until the ban ends. A new ban replaces
+one that is in force, so a ban can be made longer or shorter.`
+}
+
+// longestBan is the length of the longest ban.
+const longestBan = ratelimit.MaxWindow
+
+func (c bansBanCmd) Run(ctx context.Context, o output) error {
+	if err := c.check("ban", " --for 1h"); err != nil {
+		return err
+	}
+	if c.For < time.Second || c.For > longestBan || c.For%time.Second != 0 {
+		return usageError{fmt.Errorf("bans ban: --for must be whole seconds from 1s to %s, got %v", short(longestBan), c.For)}
 	}
 	client, err := c.client()
 	if err != nil {
 		return err
 	}
-	name, unban := c.Owner, client.UnbanOwner
+	ban := client.BanOwner
 	if c.Network != "" {
-		name, unban = c.Network, client.UnbanNetwork
+		ban = client.BanNetwork
 	}
-	was, err := unban(ctx, name)
+	b, err := ban(ctx, c.name(), c.For)
+	if err != nil {
+		return explainAdmin(err)
+	}
+	if c.JSON {
+		return printJSON(o.out, b)
+	}
+	o.say("Banned %q until %s.", c.name(), showTime(b.Ends))
+	return nil
+}
+
+type bansUnbanCmd struct {
+	banTarget
+	adminFlags
+}
+
+func (c bansUnbanCmd) Run(ctx context.Context, o output) error {
+	if err := c.check("unban", ""); err != nil {
+		return err
+	}
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	unban := client.UnbanOwner
+	if c.Network != "" {
+		unban = client.UnbanNetwork
+	}
+	was, err := unban(ctx, c.name())
 	if err != nil {
 		return explainAdmin(err)
 	}
 	if !was {
-		return fmt.Errorf("%q is not banned; petstore bans list shows the bans", name)
+		return fmt.Errorf("%q is not banned; petstore bans list shows the bans", c.name())
 	}
-	o.say("Unbanned %q.", name)
+	o.say("Unbanned %q.", c.name())
 	return nil
-}
-
-// explainAdmin adds to an error what to do.
-func explainAdmin(err error) error {
-	switch {
-	case errors.Is(err, admin.ErrToken):
-		return fmt.Errorf("%w; set PETSTORE_ADMIN_TOKEN, or admin_token in the settings file", err)
-	case errors.Is(err, admin.ErrNoAnswer):
-		return fmt.Errorf("%w; start one with petstore serve, or name its admin listener with --admin-listen", err)
-	default:
-		return err
-	}
 }
 
 func orDash(text string) string {

@@ -25,7 +25,7 @@ const description = "The pets API: a server, and the tools to run it."
 type commands struct {
 	Serve   serveCmd   `cmd:"" default:"withargs" help:"Run the server. This is the default command."`
 	Keys    keysCmd    `cmd:"" help:"Create, list, revoke and rotate API keys."`
-	Bans    bansCmd    `cmd:"" help:"List bans and unban clients of a running server."`
+	Bans    bansCmd    `cmd:"" help:"List, start and end bans on a running server."`
 	Audit   auditCmd   `cmd:"" help:"Show who created, revoked and rotated keys, and changed bans."`
 	Backup  backupCmd  `cmd:"" help:"Copy the database to a file while servers run."`
 	Check   checkCmd   `cmd:"" help:"Examine the database and the usage file."`

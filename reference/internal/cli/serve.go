@@ -53,6 +53,7 @@ func (c serveCmd) Run(ctx context.Context, o output, hups hangUp) error {
 	err = service.Run(ctx, settings, service.Options{
 		Logger: logger, Log: log, Notice: o.err,
 		Source: source, HangUp: reload,
+		Version: version(),
 	})
 	logged()
 	if err == nil {

@@ -29,6 +29,7 @@ func (s *state) newHandler(c *config.Config) (http.Handler, error) {
 		Allow:           api.AccessList(c.Allow),
 		Deprecations:    c.Deprecations,
 		OnDeprecatedUse: s.uses.Count,
+		OnDecision:      s.countDecision,
 		DraftHeaders:    c.DraftHeaders,
 		Origins:         c.CORSOrigins,
 		Timeout:         c.Timeouts.Store,

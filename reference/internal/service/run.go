@@ -25,6 +25,8 @@ type Options struct {
 	Source *config.Source
 	HangUp <-chan os.Signal
 
+	Version string // the version of the program, for the operator
+
 	redisBudget time.Duration // zero: defaultRedisBudget
 }
 
@@ -157,10 +159,11 @@ func serve(ctx context.Context, l *listeners, operator *server.Server, serveAPI 
 // newAdmin returns the server of the admin listener.
 func newAdmin(c *config.Config, o Options, p *startup) (*server.Server, error) {
 	handler, err := admin.New(admin.Config{
-		Bans:   bans{p},
-		Token:  c.AdminToken.Reveal(),
-		Logger: o.Logger,
-		Checks: p.checks(c, o),
+		Server:  p.server,
+		Version: o.Version,
+		Token:   c.AdminToken.Reveal(),
+		Logger:  o.Logger,
+		Checks:  p.checks(c, o),
 	})
 	if err != nil {
 		return nil, err

@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -118,25 +116,6 @@ type shared struct {
 	*failover.Limiter
 	primary *redislimit.Limiter
 	budget  time.Duration // of a probe
-}
-
-var (
-	errUnbannedHere = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
-		"Redis cannot be used, so the subject is unbanned on this server only. Repeat the request when Redis can be used again.")
-	errNotUnbanned = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
-		"Redis cannot be used, so no ban has ended. Repeat the request when Redis can be used again.")
-)
-
-// Unban implements [ratelimit.Banner], with errors that an operator can read.
-func (s *shared) Unban(ctx context.Context, subject string) (bool, error) {
-	unbanned, err := s.Limiter.Unban(ctx, subject)
-	switch {
-	case errors.Is(err, failover.ErrLocalOnly):
-		err = errUnbannedHere.Wrap(err)
-	case errors.Is(err, ratelimit.ErrUnavailable):
-		err = errNotUnbanned.Wrap(err)
-	}
-	return unbanned, err
 }
 
 // probeSubject is the subject with which package failover probes the primary too.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/activity"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/persist"
@@ -23,7 +24,10 @@ type state struct {
 	limiter limiter
 	uses    *persist.DeprecatedUse
 	saver   *persist.Saver
-	shared  *shared     // nil: usage is counted in this process
+	shared  *shared // nil: usage is counted in this process
+
+	activity *activity.Counter // of the decisions about charged requests
+
 	closers []io.Closer // in the order in which they were opened
 
 	redisBudget time.Duration
@@ -40,6 +44,7 @@ func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *stat
 	s := &state{
 		logger:      o.Logger,
 		uses:        persist.NewDeprecatedUse(time.Now),
+		activity:    activity.New(time.Now),
 		redisBudget: cmp.Or(o.redisBudget, defaultRedisBudget),
 	}
 	defer func() {

@@ -11,7 +11,7 @@ import (
 
 // An entry is what other parts of the handler add to the log line of a request.
 type entry struct {
-	subject string // the subject to unban
+	subject string // the subject to ban or to unban
 	outcome string // "" if the status says enough
 }
 
@@ -19,16 +19,31 @@ const wrongToken = "wrong token"
 
 type entryKey struct{}
 
-// entryOf returns the entry of a request that has passed audit.
+// levelOf returns the level of the line of a request. Reads that are answered are for
+// debugging, because pollers send them every few seconds. Profiles are not read so often,
+// and tell more than a stranger should know.
+func levelOf(r *http.Request, route string, status int, e *entry) slog.Level {
+	refused := status >= 400 && status < 500
+	read := r.Method == http.MethodGet || r.Method == http.MethodHead
+	switch {
+	case refused || e.outcome == wrongToken:
+		return slog.LevelWarn
+	case read && !strings.HasPrefix(route, "/debug/"):
+		return slog.LevelDebug
+	default:
+		return slog.LevelInfo
+	}
+}
+
+// entryOf returns the entry of a request that has passed logRequests.
 func entryOf(ctx context.Context) *entry {
 	e, _ := ctx.Value(entryKey{}).(*entry)
 	return e
 }
 
-// audit logs each request: the address of the client, the route and the outcome. Health
-// checks that are answered are not logged, because they come every few seconds. The line
-// has no header field and no query, which could contain a token.
-func (a *admin) audit(mux *http.ServeMux) middleware.Middleware {
+// logRequests logs each request: the address of the client, the route and the outcome. The
+// line has no header field and no query, which could contain a token.
+func (a *admin) logRequests(mux *http.ServeMux) middleware.Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			e := new(entry)
@@ -37,14 +52,6 @@ func (a *admin) audit(mux *http.ServeMux) middleware.Middleware {
 
 			_, pattern := mux.Handler(r)
 			_, route, _ := strings.Cut(pattern, " ")
-			refused := t.Status() >= 400 && t.Status() < 500
-			if e.outcome == "" && !refused && (route == "/healthz" || route == "/readyz") {
-				return
-			}
-			level := slog.LevelInfo
-			if refused || e.outcome == wrongToken {
-				level = slog.LevelWarn
-			}
 			attrs := []slog.Attr{
 				slog.String("request_id", middleware.RequestIDFrom(r.Context())),
 				slog.String("remote", r.RemoteAddr),
@@ -58,7 +65,7 @@ func (a *admin) audit(mux *http.ServeMux) middleware.Middleware {
 			if e.outcome != "" {
 				attrs = append(attrs, slog.String("outcome", e.outcome))
 			}
-			a.Logger.LogAttrs(r.Context(), level, "admin request", attrs...)
+			a.Logger.LogAttrs(r.Context(), levelOf(r, route, t.Status(), e), "admin request", attrs...)
 		})
 	}
 }

@@ -1,0 +1,117 @@
+package admin
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// A newBan is the body of POST /bans: an owner or a network, and the length of the ban.
+type newBan struct {
+	Owner   string `json:"owner,omitempty"`
+	Network string `json:"network,omitempty"`
+	Seconds int64  `json:"seconds"`
+}
+
+// maxBanSeconds is the length of the longest ban: 366 days.
+const maxBanSeconds = int64(ratelimit.MaxWindow / time.Second)
+
+var (
+	errNoBanTarget = invalidBody("Name the owner or the network to ban: owner, or network with an IP address or a network as in the list of bans.")
+	errBanLength   = invalidBody("seconds must be a whole number from 1 to 31622400.")
+)
+
+// ban bans a subject, and replaces a ban that is in force. The answer is the new ban.
+func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
+	var b newBan
+	if err := readJSON(w, r, &b); err != nil {
+		return err
+	}
+	subject, ok := subjectOf(b.Owner, b.Network)
+	switch {
+	case !ok:
+		return errNoBanTarget
+	case b.Seconds < 1 || b.Seconds > maxBanSeconds:
+		return errBanLength
+	}
+	e := entryOf(r.Context())
+	e.subject = subject
+	length := time.Duration(b.Seconds) * time.Second
+	if err := s.Limiter.Ban(r.Context(), subject, length); err != nil {
+		e.outcome = "failed"
+		return err
+	}
+	e.outcome = "banned"
+	// The engine rounds up to whole seconds too. Its clock may be that of Redis.
+	ends := a.Now().Add(length + time.Second - 1).Truncate(time.Second)
+	return writeJSON(w, http.StatusOK, showBan(ratelimit.Ban{Subject: subject, Ends: ends}))
+}
+
+// unbanned says whether there was a ban. Strikes are deleted in either case.
+type unbanned struct {
+	Unbanned bool `json:"unbanned"`
+}
+
+var errNoTarget = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter,
+	"Name the owner or the network to unban: owner=NAME, or network=ADDRESS with an IP address or a network as in the list of bans.")
+
+func (a *admin) unban(w http.ResponseWriter, r *http.Request, s *Server) error {
+	subject, ok := subjectOfQuery(r.URL.RawQuery)
+	if !ok {
+		return errNoTarget
+	}
+	e := entryOf(r.Context())
+	e.subject = subject
+	was, err := s.Limiter.Unban(r.Context(), subject)
+	switch {
+	case err != nil:
+		e.outcome = "failed"
+		return err
+	case was:
+		e.outcome = "unbanned"
+	default:
+		e.outcome = "was not banned"
+	}
+	return writeJSON(w, http.StatusOK, unbanned{was})
+}
+
+// subjectOfQuery returns the subject that a query of exactly one parameter names.
+func subjectOfQuery(query string) (string, bool) {
+	values, err := url.ParseQuery(query)
+	if err != nil || len(values) != 1 || len(values["owner"])+len(values["network"]) != 1 {
+		return "", false
+	}
+	return subjectOf(values.Get("owner"), values.Get("network"))
+}
+
+// subjectOf returns the subject of an owner or of a network, of which one is empty.
+func subjectOf(owner, network string) (string, bool) {
+	switch {
+	case (owner == "") == (network == ""):
+		return "", false
+	case owner != "":
+		return apikey.OwnerSubject(owner), true
+	}
+	addr, ok := parseNetwork(network)
+	return clientip.NetworkSubject(addr), ok
+}
+
+// parseNetwork returns an address of the network that text names: an address, or a
+// network in the form in which bans are listed.
+func parseNetwork(text string) (netip.Addr, bool) {
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil || clientip.Network(prefix.Addr()) != prefix {
+			return netip.Addr{}, false
+		}
+		addr = prefix.Addr()
+	}
+	return addr, true
+}

@@ -1,0 +1,108 @@
+package admin_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
+)
+
+// post sends a body to a handler.
+func post(h http.Handler, target, contentType, body string, fields ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("POST", target, strings.NewReader(body))
+	r.Host, r.RemoteAddr = "localhost:9090", local
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	for _, line := range fields {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestClientBans(t *testing.T) {
+	s, engine := start(t, withToken)
+	c := client(s, token)
+	ban(t, engine, apikey.OwnerSubject("ada"))
+	begin := time.Now()
+	owner, err := c.BanOwner(t.Context(), "ada", 2*time.Hour)
+	if err != nil {
+		t.Fatalf("BanOwner = %v", err)
+	}
+	network, err := c.BanNetwork(t.Context(), "2001:db8::7", 3*time.Hour)
+	if err != nil {
+		t.Fatalf("BanNetwork = %v", err)
+	}
+	for _, b := range []struct {
+		ban    admin.Ban
+		length time.Duration
+	}{{owner, 2 * time.Hour}, {network, 3 * time.Hour}} {
+		if end := begin.Add(b.length); b.ban.Ends.Before(end) || b.ban.Ends.After(time.Now().Add(b.length+time.Second)) || b.ban.Ends.Nanosecond() != 0 {
+			t.Errorf("the ban ends at %v, want a whole second from %v on", b.ban.Ends, end)
+		}
+	}
+	bans, err := c.Bans(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []admin.Ban{{Network: "2001:db8::/64"}, {Owner: "ada"}}
+	for i := range bans {
+		if left := time.Until(bans[i].Ends); left < time.Hour {
+			t.Errorf("%v ends in %v, want the length that was given", bans[i], left)
+		}
+		bans[i].Ends = time.Time{}
+	}
+	if diff := cmp.Diff(want, bans); diff != "" {
+		t.Errorf("Bans, of which the older one of ada is replaced (-want +got):\n%s", diff)
+	}
+}
+
+func TestBanRefusesWhatIsUnclear(t *testing.T) {
+	h := newHandler(t, nil)
+	const target = "Name the owner or the network to ban: owner, or network with an IP address or a network as in the list of bans."
+	const length = "seconds must be a whole number from 1 to 31622400."
+	for _, tt := range []struct {
+		contentType, body string
+		status            int
+		message           string
+	}{
+		{"application/json", `{}`, 400, target},
+		{"application/json", `null`, 400, target},
+		{"application/json", `{"seconds":60}`, 400, target},
+		{"application/json", `{"owner":"bob","network":"192.0.2.1","seconds":60}`, 400, target},
+		{"application/json", `{"network":"192.0.2.0/24","seconds":60}`, 400, target},
+		{"application/json", `{"network":"bob","seconds":60}`, 400, target},
+		{"application/json", `{"owner":"bob"}`, 400, length},
+		{"application/json", `{"owner":"bob","seconds":-1}`, 400, length},
+		{"application/json", `{"owner":"bob","seconds":31622401}`, 400, length},
+		{"application/json", `{"owner":"bob","seconds":9223372036854775807}`, 400, length},
+		{"application/json", `{"owner":"bob","seconds":1.5}`, 400, "one JSON object of the documented form: cannot unmarshal number 1.5"},
+		{"application/json", `{"owner":"bob","seconds":60,"reason":"x"}`, 400, `unknown field "reason"`},
+		{"application/json", `{"owner":"bob","seconds":60}{}`, 400, "more than one value"},
+		{"application/json", `[]`, 400, "one JSON object"},
+		{"application/json", ``, 400, "one JSON object"},
+		{"application/json", `{"owner":"` + strings.Repeat("b", 20_000) + `","seconds":60}`, 413, "The body is larger than 16 KiB."},
+		{"text/plain", `{"owner":"bob","seconds":60}`, 415, "Send the body as JSON, with Content-Type: application/json."},
+		{"", `{"owner":"bob","seconds":60}`, 415, "Send the body as JSON"},
+	} {
+		w := post(h, "/bans", tt.contentType, tt.body)
+		if w.Code != tt.status || !strings.Contains(w.Body.String(), strings.ReplaceAll(tt.message, `"`, `\"`)) {
+			t.Errorf("POST /bans %s %.80s: %d %s, want %d and %q", tt.contentType, tt.body, w.Code, w.Body, tt.status, tt.message)
+		}
+	}
+	if w := serve(h, "GET", "/bans", local); strings.Contains(w.Body.String(), "bob") || !strings.Contains(w.Body.String(), "ada") {
+		t.Errorf("the bans afterwards are %s, want only ada's", w.Body)
+	}
+	if w := post(h, "/bans", "application/json; charset=utf-8", `{"owner":"bob","seconds":60}`); w.Code != 200 || w.Header().Get("Cache-Control") != "no-store" {
+		t.Errorf("a ban: %d %s, want 200", w.Code, w.Body)
+	}
+}

@@ -1,0 +1,37 @@
+package admin
+
+import (
+	"net/http"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/activity"
+)
+
+// A Server is a server that serves, as far as the endpoints show and change it.
+type Server struct {
+	Limiter  Limiter
+	Activity *activity.Counter // of the decisions that it has made
+
+	// Engine returns the numbers of the engine, for GET /state.
+	Engine func() Engine
+}
+
+// A Limiter is an engine that an operator can look into.
+type Limiter interface {
+	ratelimit.Peeker
+	ratelimit.Banner
+}
+
+var errStarting = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable, "The server is still starting. Try again later.")
+
+// serving returns the handler of an endpoint that requires a server which serves.
+func (a *admin) serving(h func(w http.ResponseWriter, r *http.Request, s *Server) error) http.Handler {
+	return a.errors.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		s := a.Server()
+		if s == nil {
+			return errStarting
+		}
+		return h(w, r, s)
+	})
+}

@@ -1,0 +1,58 @@
+package admin
+
+import (
+	"net/http"
+	"time"
+)
+
+// A State is what GET /state answers.
+type State struct {
+	Version string    `json:"version"`
+	Started time.Time `json:"started"`
+	Uptime  int64     `json:"uptime"` // seconds since Started
+	Ready   bool      `json:"ready"`  // as in /readyz
+
+	Checks map[string]string `json:"checks"`           // "ok", or what is wrong, as in /readyz
+	Engine *Engine           `json:"engine,omitempty"` // nil while the server starts
+}
+
+// An Engine says where usage is counted, and how full the engine is.
+type Engine struct {
+	// Kind is "memory" if usage is counted in this process, or "redis".
+	Kind string `json:"kind"`
+
+	// Subjects and the following are of the engine in this process. With Redis it
+	// decides only while Redis does not answer, and the numbers are zero.
+	Subjects int64  `json:"subjects"` // places in use
+	Capacity int64  `json:"capacity"` // places
+	Evicted  uint64 `json:"evicted"`  // subjects replaced before their windows were over
+	Refused  uint64 `json:"refused"`  // subjects and strikes that found no place
+
+	Redis *Redis `json:"redis,omitempty"` // nil without Redis
+}
+
+// A Redis says whether Redis decides, and what happened while it did not.
+type Redis struct {
+	Mode      string `json:"mode"`      // what happens while Redis does not decide: local, open, closed
+	Circuit   string `json:"circuit"`   // closed: Redis decides; open, half-open: it does not
+	Fallbacks uint64 `json:"fallbacks"` // decisions that Redis did not make
+	Failures  uint64 `json:"failures"`  // calls of Redis that failed
+	Timeouts  uint64 `json:"timeouts"`  // those of them that were not answered in time
+	Opened    uint64 `json:"opened"`    // times that the circuit opened
+	Pending   int64  `json:"pending"`   // subjects with usage that is not in Redis yet
+	Lost      uint64 `json:"lost"`      // times that such usage found no place
+}
+
+// state also answers while the server starts.
+func (a *admin) state(w http.ResponseWriter, r *http.Request) error {
+	health := a.runChecks(r.Context(), true)
+	answer := State{
+		Version: a.Version, Started: a.started.UTC(), Uptime: int64(a.Now().Sub(a.started) / time.Second),
+		Ready: health.Ready, Checks: health.Checks,
+	}
+	if s := a.Server(); s != nil {
+		engine := s.Engine()
+		answer.Engine = &engine
+	}
+	return writeJSON(w, http.StatusOK, answer)
+}

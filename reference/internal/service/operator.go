@@ -1,0 +1,46 @@
+package service
+
+import (
+	"net/http"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
+)
+
+// server returns what the admin listener shows and changes, or nil until the server
+// serves.
+func (p *startup) server() *admin.Server {
+	r := p.running.Load()
+	if r == nil {
+		return nil
+	}
+	return &admin.Server{Limiter: r.limiter, Activity: r.activity, Engine: r.engine}
+}
+
+// engine returns the numbers of the engine.
+func (s *state) engine() admin.Engine {
+	if s.shared == nil {
+		e := admin.Engine{Kind: "memory"}
+		if l, ok := s.limiter.(*memory.Limiter); ok {
+			stats := l.Stats()
+			e.Subjects, e.Capacity, e.Evicted, e.Refused = stats.Subjects, stats.Bound, stats.Evicted, stats.Refused
+		}
+		return e
+	}
+	stats := s.shared.Stats()
+	return admin.Engine{Kind: "redis", Redis: &admin.Redis{
+		Mode: s.shared.Mode().String(), Circuit: s.shared.Circuit().String(),
+		Fallbacks: stats.Fallbacks, Failures: stats.Failures, Timeouts: stats.Timeouts,
+		Opened: stats.Opened, Pending: stats.Pending, Lost: stats.Lost,
+	}}
+}
+
+// countDecision counts a decision on a charged request for operators.
+func (s *state) countDecision(_ *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
+	outcome := d.Outcome
+	if err != nil {
+		outcome = 0 // d is only what the header fields show
+	}
+	s.activity.Count(c.Subject, c.Network, outcome)
+}
