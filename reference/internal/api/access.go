@@ -20,17 +20,13 @@ var (
 		"The operator of this service refuses requests with this API key.").Preencoded()
 )
 
-// checkNetwork is a middleware that refuses clients in Config.Deny.Networks, before their
-// key is looked up, and marks those in Config.Allow.Networks.
-func (a *api) checkNetwork(next http.Handler) http.Handler {
+// denyNetworks is a middleware that refuses clients in Config.Deny.Networks, before their
+// key is looked up.
+func (a *api) denyNetworks(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		info := requestInfoOf(r.Context())
-		switch {
-		case a.deny.hasAddr(info.addr):
+		if a.deny.hasAddr(requestInfoOf(r.Context()).addr) {
 			a.refuse(w, r, a.Anonymous, errNetworkDenied)
 			return
-		case a.allow.hasAddr(info.addr):
-			markAllowed(r, info)
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -110,9 +110,10 @@ func TestAllowedCallers(t *testing.T) {
 	t.Parallel()
 	var seen decisions
 	s := startAccess(t, api.AccessList{Owners: []string{"mallory"}},
-		api.AccessList{Owners: []string{"ada", "mallory"}, Networks: networks("198.51.100.0/24")},
+		api.AccessList{Owners: []string{"ada", "mallory"}, Networks: networks("198.51.100.0/24", "127.0.0.0/8")},
 		func(c *api.Config) {
 			c.OnDecision = seen.add
+			c.Origins = []string{origin}
 			c.Plan = func(string, []string) (*ratelimit.Plan, error) {
 				return ratelimit.NewPlan("strict", ratelimit.Penalty{Strikes: 1, Ban: 60e9, Growth: 1, Max: 60e9, Forgive: 60e9}, ratelimit.PerMinute(2))
 			}
@@ -123,7 +124,7 @@ func TestAllowedCallers(t *testing.T) {
 		get    func(target string) *contract.Response
 		status int
 	}{
-		{"an owner", func(target string) *contract.Response { return ada.Get(t, target) }, 200},
+		{"an owner", func(target string) *contract.Response { return ada.Get(t, target, from("203.0.113.1")) }, 200},
 		{"an owner in a network", func(target string) *contract.Response { return bob.Get(t, target, from("198.51.100.1")) }, 200},
 		{"a network", func(target string) *contract.Response {
 			return s.Do(t, none(contract.Request{Target: target, Header: []string{from("198.51.100.1")}}))
@@ -146,9 +147,14 @@ func TestAllowedCallers(t *testing.T) {
 		}
 	}
 	for range 3 { // the quota of requests that are not charged is 1
-		want(t, ada.Get(t, "/v1/usage"), 200, "")
+		want(t, ada.Get(t, "/v1/usage", from("203.0.113.1")), 200, "")
 	}
-	want(t, bob.Get(t, "/v1/pets"), 429, "rate_limit_exceeded")
+	for range 3 {
+		if resp := preflight(t, s, "/v1/pets", origin); resp.StatusCode != 204 {
+			t.Errorf("a preflight from an allowed network is answered with %d, want 204", resp.StatusCode)
+		}
+	}
+	want(t, bob.Get(t, "/v1/pets", from("203.0.113.1")), 429, "rate_limit_exceeded")
 	want(t, s.with(s.key(t, "mallory", "strict")).Get(t, "/v1/pets", from("198.51.100.1")), 403, "access_denied")
 }
 

@@ -99,7 +99,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 		auth.Identify, a.checkOwner, a.chooseLimit(limit, limitUncharged), targets)
 	front := slices.Concat([]middleware.Middleware{
 		middleware.RequestID, middleware.AccessLog(a.Logger), a.addInfo, middleware.Recover(a.errors), middleware.SecurityHeaders,
-	}, headers, []middleware.Middleware{allowOrigins(a.Origins, limitUncharged), a.checkNetwork})
+	}, headers, []middleware.Middleware{allowOrigins(a.Origins, limitUncharged), a.denyNetworks})
 	return middleware.Chain(bypassGate(limitUncharged(targets(site)), gated), front...), nil
 }
 

@@ -67,12 +67,16 @@ func requestInfoOf(ctx context.Context) *requestInfo {
 	return info
 }
 
-// addInfo is a middleware that adds the route and the network of a request.
+// addInfo is a middleware that adds the route and the network of a request, and marks
+// clients in Config.Allow.Networks.
 func (a *api) addInfo(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		addr, err := a.Client.Resolve(r)
 		info := &requestInfo{Context: r.Context(), route: a.routeOf(r), addr: addr, network: clientip.NetworkSubject(addr), proxied: err}
 		logInfo(r, info)
+		if a.allow.hasAddr(addr) {
+			markAllowed(r, info)
+		}
 		next.ServeHTTP(w, r.WithContext(info))
 	})
 }
