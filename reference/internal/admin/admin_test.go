@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,10 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/activity"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
+	settings "github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/keys"
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 const token = "a-token-that-is-long-enough"
@@ -27,7 +32,7 @@ func start(t *testing.T, adjust func(*admin.Config)) (*httptest.Server, *memory.
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := config(engine)
+	c := config(t, engine)
 	if adjust != nil {
 		adjust(&c)
 	}
@@ -40,14 +45,35 @@ func start(t *testing.T, adjust func(*admin.Config)) (*httptest.Server, *memory.
 	return s, engine
 }
 
-// config returns the configuration of a server that serves with an engine.
-func config(engine *memory.Limiter) admin.Config {
+// config returns the configuration of a server that serves with an engine, and with the
+// keys of some owners.
+func config(t *testing.T, engine *memory.Limiter) admin.Config {
+	t.Helper()
 	server := &admin.Server{
-		Limiter: engine, Activity: activity.New(time.Now),
+		Limiter: engine, Activity: activity.New(time.Now), Store: newStore(t, "ada", "bob"), Plan: plans.Of,
 		Engine: func() admin.Engine { return admin.Engine{Kind: "memory"} },
 	}
 	return admin.Config{Server: func() *admin.Server { return server }, Logger: slog.New(slog.DiscardHandler)}
 }
+
+// newStore returns a store with a key of each owner.
+func newStore(t *testing.T, owners ...string) *sqlite.Store {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "petstore.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	m := keys.Manager{Store: db, Plan: plans.Of, Actor: store.Actor{Name: "test"}, Now: time.Now}
+	for _, owner := range owners {
+		if _, err := m.Create(t.Context(), keys.New{Name: "key of " + owner, Owner: owner, Plan: "free"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return db
+}
+
+var plans = settings.Default().Plans
 
 func withToken(c *admin.Config) { c.Token = token }
 

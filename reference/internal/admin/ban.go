@@ -1,15 +1,19 @@
 package admin
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // A newBan is the body of POST /bans: an owner or a network, and the length of the ban.
@@ -40,10 +44,17 @@ func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	case b.Seconds < 1 || b.Seconds > maxBanSeconds:
 		return errBanLength
 	}
+	if err := checkOwner(r.Context(), s, b.Owner); err != nil {
+		return err
+	}
 	e := entryOf(r.Context())
 	e.subject = subject
 	length := time.Duration(b.Seconds) * time.Second
-	if err := s.Limiter.Ban(r.Context(), subject, length); err != nil {
+	err := s.Limiter.Ban(r.Context(), subject, length)
+	if where, ok := tookEffect(err); ok {
+		a.auditBan(r, s, store.BanStart, subject, `length="`+length.String()+`"`+where)
+	}
+	if err != nil {
 		e.outcome = "failed"
 		return err
 	}
@@ -51,6 +62,24 @@ func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	// The engine rounds up to whole seconds too. Its clock may be that of Redis.
 	ends := a.Now().Add(length + time.Second - 1).Truncate(time.Second)
 	return writeJSON(w, http.StatusOK, showBan(ratelimit.Ban{Subject: subject, Ends: ends}))
+}
+
+// checkOwner returns an error if there is no key of an owner: its name may be misspelt, and
+// a ban would have no effect. While the database cannot be read, any owner can be banned.
+func checkOwner(ctx context.Context, s *Server, owner string) error {
+	if owner == "" {
+		return nil
+	}
+	list, err := s.Store.ListKeys(ctx)
+	if err != nil || slices.ContainsFunc(list, func(k store.Key) bool { return k.Owner == owner }) {
+		return nil
+	}
+	return errNoOwner(owner)
+}
+
+func errNoOwner(owner string) error {
+	return apierror.New(http.StatusNotFound, "owner_not_found",
+		fmt.Sprintf("There is no key of the owner %q; petstore keys list shows the owners.", owner))
 }
 
 // unbanned says whether there was a ban. Strikes are deleted in either case.
@@ -69,6 +98,9 @@ func (a *admin) unban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	e := entryOf(r.Context())
 	e.subject = subject
 	was, err := s.Limiter.Unban(r.Context(), subject)
+	if where, ok := tookEffect(err); ok && (was || err != nil) {
+		a.auditBan(r, s, store.BanLift, subject, where)
+	}
 	switch {
 	case err != nil:
 		e.outcome = "failed"

@@ -12,6 +12,11 @@
 //	GET    /bans             the bans in force: {"bans": [...]} of [Ban]
 //	POST   /bans             bans {"owner": NAME} or {"network": ADDRESS} for {"seconds": N}: [Ban]
 //	DELETE /bans?owner=NAME  unbans an owner, or with network=ADDRESS a network
+//	GET    /keys             the keys without their secrets: {"keys": [...]} of [keys.Info]
+//	POST   /keys             creates the key of a [keys.New]: [keys.Issued], with the secret
+//	DELETE /keys/{id}        revokes a key: [keys.Revoked]
+//	POST   /keys/{id}/rotate replaces a key as a [keys.Replacement] says: [keys.Rotated], with the secret
+//	GET    /audit            the newest entries of the audit log: {"entries": [...]} of [AuditEntry]
 //	GET    /debug/pprof/     profiles, as in package net/http/pprof
 //
 // While the server starts, only /healthz, /readyz, /state and profiles are there; the
@@ -30,8 +35,11 @@
 // refused with 403.
 //
 // The log has a line for each request: the address of the client, the method, the route,
-// the status, and for a ban or an unban the subject and the outcome. It never has the
-// token. The line of a GET that is answered has level Debug, except for profiles.
+// the status, for a ban or an unban the subject and the outcome, and for a key its ID. It
+// never has a token or a secret. The line of a GET that is answered has level Debug, except for profiles.
+//
+// Every change is stored in the audit log, with the actor "admin" and the address of the
+// client.
 //
 // [Client] calls these endpoints for the command line.
 package admin

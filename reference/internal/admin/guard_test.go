@@ -69,7 +69,7 @@ func newHandler(t *testing.T, adjust func(*admin.Config)) http.Handler {
 	t.Helper()
 	_, engine := start(t, nil)
 	ban(t, engine, apikey.OwnerSubject("ada"))
-	c := config(engine)
+	c := config(t, engine)
 	if adjust != nil {
 		adjust(&c)
 	}

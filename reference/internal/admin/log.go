@@ -12,6 +12,7 @@ import (
 // An entry is what other parts of the handler add to the log line of a request.
 type entry struct {
 	subject string // the subject to ban or to unban
+	key     string // the ID of a key that was created, revoked or rotated
 	outcome string // "" if the status says enough
 }
 
@@ -61,6 +62,9 @@ func (a *admin) logRequests(mux *http.ServeMux) middleware.Middleware {
 			}
 			if e.subject != "" {
 				attrs = append(attrs, slog.String("subject", e.subject))
+			}
+			if e.key != "" {
+				attrs = append(attrs, slog.String("key", e.key))
 			}
 			if e.outcome != "" {
 				attrs = append(attrs, slog.String("outcome", e.outcome))

@@ -6,15 +6,28 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/activity"
+	"github.com/animalstore/gatehouse/reference/internal/keys"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // A Server is a server that serves, as far as the endpoints show and change it.
 type Server struct {
 	Limiter  Limiter
 	Activity *activity.Counter // of the decisions that it has made
+	Store    Store
+
+	// Plan returns the plans that a key can have, by the present settings.
+	Plan keys.PlanFunc
 
 	// Engine returns the numbers of the engine, for GET /state.
 	Engine func() Engine
+}
+
+// A Store stores what an operator can see and change.
+type Store interface {
+	store.Keys
+	store.Audits
+	store.DeprecatedUses
 }
 
 // A Limiter is an engine that an operator can look into.

@@ -19,6 +19,10 @@ func (f adminFlags) client() (admin.Client, error) {
 	if err != nil {
 		return admin.Client{}, err
 	}
+	return adminClient(settings)
+}
+
+func adminClient(settings *config.Config) (admin.Client, error) {
 	if settings.AdminListen == "" {
 		return admin.Client{}, usageError{settings.Errorf("admin_listen", "the admin listener is turned off, and this command needs it; give its address with --admin-listen")}
 	}

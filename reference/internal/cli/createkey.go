@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/animalstore/gatehouse/middleware/apikey"
-	"github.com/animalstore/gatehouse/reference/internal/service"
-	"github.com/animalstore/gatehouse/reference/internal/store"
+	"github.com/animalstore/gatehouse/reference/internal/keys"
 )
 
 type keysCreateCmd struct {
@@ -17,7 +15,7 @@ type keysCreateCmd struct {
 	Quota     []string      `sep:"none" placeholder:"LIMIT/WINDOW" help:"Quota of the key, such as 5000/minute, up to four. Required for a custom plan, refused for any other."`
 	Limit     []string      `sep:"none" placeholder:"LIMIT/WINDOW" help:"Limit of this key alone, such as 100/minute, up to four. Its requests must fit it in addition to the quotas that all keys of the owner share."`
 	ExpiresIn time.Duration `placeholder:"DURATION" help:"The key is valid for this long from now, such as 720h. Without it the key does not expire."`
-	databaseFlags
+	keyFlags
 }
 
 // Help is shown by --help.
@@ -27,58 +25,40 @@ only its digest. Running servers accept it within one second.`
 }
 
 func (c keysCreateCmd) Run(ctx context.Context, o output) error {
-	settings, err := c.load()
+	settings, plans, err := c.load()
 	if err != nil {
 		return err
 	}
-	if _, err := settings.Plans.Of(c.Plan, c.Quota); err != nil {
-		return usageError{fmt.Errorf("keys create: %w", err)}
+	n := keys.New{
+		Name: c.Name, Owner: c.Owner, Plan: c.Plan, Quotas: c.Quota, Limits: c.Limit,
+		ExpiresIn: keys.Duration(c.ExpiresIn),
 	}
-	if c.ExpiresIn < 0 {
-		return usageError{fmt.Errorf("keys create: --expires-in must not be negative, got %v", c.ExpiresIn)}
+	if err := n.Check(plans); err != nil {
+		return keyUsage("create", err)
 	}
-	for _, flag := range []struct{ name, value string }{{"--name", c.Name}, {"--owner", c.Owner}} {
-		if err := store.CheckText(flag.value); err != nil {
-			return usageError{fmt.Errorf("keys create: %s %w", flag.name, err)}
-		}
-	}
-	secret, err := service.NewSecret()
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	k := store.NewKey{
-		Digest: secret.Digest(), LastFour: secret.LastFour(),
-		Name: c.Name, Owner: c.Owner, Plan: c.Plan, Quotas: c.Quota, Limits: c.Limit, Created: now,
-	}
-	if c.ExpiresIn > 0 {
-		k.Expires = now.Add(c.ExpiresIn)
-	}
-	if err := k.Validate(); err != nil {
-		return usageError{fmt.Errorf("keys create: %w", err)}
-	}
-	return withDatabase(ctx, settings, true, func(db store.Store) error {
-		key, err := db.CreateKey(ctx, k, actor())
+	return c.manage(ctx, settings, true, func(m keyManager) error {
+		issued, err := m.Create(ctx, n)
 		if err != nil {
 			return err
 		}
-		return o.showKey(key, secret)
+		return o.showKey(issued)
 	})
 }
 
 // showKey prints a key that was just stored. The error names the key, because a key
 // that was not printed is lost.
-func (o output) showKey(key store.Key, secret apikey.Secret) error {
-	if _, err := fmt.Fprintln(o.out, secret.Reveal()); err != nil {
+func (o output) showKey(issued keys.Issued) error {
+	key := issued.Key
+	if _, err := fmt.Fprintln(o.out, issued.Secret); err != nil {
 		return fmt.Errorf("created key %s but could not print it; revoke it and create another one: %w", key.ID, err)
 	}
 	o.say("Created key %s of %q, plan %s. It %s. The key is shown only now.", key.ID, key.Owner, key.Plan, endText(key.Expires))
 	return nil
 }
 
-func endText(expires time.Time) string {
-	if expires.IsZero() {
+func endText(expires *time.Time) string {
+	if expires == nil {
 		return "does not expire"
 	}
-	return "expires at " + showTime(expires)
+	return "expires at " + showTime(*expires)
 }

@@ -9,9 +9,8 @@ import (
 	"net"
 	"time"
 
-	"github.com/animalstore/gatehouse/middleware/apikey"
-	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -35,7 +34,7 @@ func (s *state) showFirstKey(ctx context.Context, c *config.Config, addr net.Add
 	if _, err := c.Plans.Of(firstPlan, nil); err != nil {
 		return nil // an operator with other plans creates the keys
 	}
-	secret, err := NewSecret()
+	secret, err := keys.NewSecret()
 	if err != nil {
 		return err
 	}
@@ -61,13 +60,4 @@ func (s *state) showFirstKey(ctx context.Context, c *config.Config, addr net.Add
 			slog.String("key", key.ID), slog.Any("error", err))
 	}
 	return nil
-}
-
-// NewSecret returns a new key in the format of the service.
-func NewSecret() (apikey.Secret, error) {
-	format, err := apikey.NewFormat(api.KeyPrefix)
-	if err != nil {
-		return apikey.Secret{}, err
-	}
-	return format.Generate(), nil
 }

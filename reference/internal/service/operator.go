@@ -15,7 +15,10 @@ func (p *startup) server() *admin.Server {
 	if r == nil {
 		return nil
 	}
-	return &admin.Server{Limiter: r.limiter, Activity: r.activity, Engine: r.engine}
+	return &admin.Server{
+		Limiter: r.limiter, Activity: r.activity, Engine: r.engine,
+		Store: r.store, Plan: r.settings.Load().Plans.Of,
+	}
 }
 
 // engine returns the numbers of the engine.

@@ -94,6 +94,7 @@ func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p 
 	reloads := &reloader{source: o.Source, hangUp: o.HangUp, logger: o.Logger, log: o.Log, current: c, apply: func(c *config.Config) error {
 		return s.apply(c, pets)
 	}}
+	s.settings.Store(c)
 	p.running.Store(&running{s, pets, reloads})
 	defer reloads.start(ctx)()
 	return pets.Serve(ctx, l.api)
@@ -120,7 +121,11 @@ func (s *state) apply(c *config.Config, pets *server.Server) error {
 	if err != nil {
 		return err
 	}
-	return pets.Reload(handler, serverOptions(c))
+	if err := pets.Reload(handler, serverOptions(c)); err != nil {
+		return err
+	}
+	s.settings.Store(c)
+	return nil
 }
 
 // endedEarly logs the error of a start that the end of the context interrupted.

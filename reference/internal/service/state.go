@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -26,7 +27,8 @@ type state struct {
 	saver   *persist.Saver
 	shared  *shared // nil: usage is counted in this process
 
-	activity *activity.Counter // of the decisions about charged requests
+	activity *activity.Counter             // of the decisions about charged requests
+	settings atomic.Pointer[config.Config] // in force; set when the server serves
 
 	closers []io.Closer // in the order in which they were opened
 
