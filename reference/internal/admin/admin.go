@@ -90,6 +90,8 @@ func New(c Config) (http.Handler, error) {
 		"POST /keys":               a.serving(a.createKey),
 		"DELETE /keys/{id}":        a.serving(a.revokeKey),
 		"POST /keys/{id}/rotate":   a.serving(a.rotateKey),
+		"GET /usage":               a.serving(a.usage),
+		"GET /deprecations":        a.serving(a.listDeprecations),
 		"GET /audit":               a.serving(a.listAudit),
 		"GET /debug/pprof/":        http.HandlerFunc(pprof.Index),
 		"GET /debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline),

@@ -55,6 +55,19 @@ func (c Client) Top(ctx context.Context) (answer Top, err error) {
 	return answer, err
 }
 
+// Usage returns the usage of an owner.
+func (c Client) Usage(ctx context.Context, owner string) (answer Usage, err error) {
+	err = c.do(ctx, http.MethodGet, "/usage", url.Values{"owner": {owner}}, nil, &answer)
+	return answer, err
+}
+
+// Deprecations returns the deprecated operations with their use, by the sunset.
+func (c Client) Deprecations(ctx context.Context) ([]Deprecation, error) {
+	var answer deprecations
+	err := c.do(ctx, http.MethodGet, "/deprecations", nil, nil, &answer)
+	return answer.Deprecations, err
+}
+
 // Keys returns the client for the keys of the server.
 func (c Client) Keys() KeysClient { return KeysClient{c} }
 

@@ -12,6 +12,8 @@
 //	GET    /bans             the bans in force: {"bans": [...]} of [Ban]
 //	POST   /bans             bans {"owner": NAME} or {"network": ADDRESS} for {"seconds": N}: [Ban]
 //	DELETE /bans?owner=NAME  unbans an owner, or with network=ADDRESS a network
+//	GET    /usage?owner=NAME what an owner has left and has used in the last 90 days: [Usage]
+//	GET    /deprecations     the deprecated operations: {"deprecations": [...]} of [Deprecation]
 //	GET    /keys             the keys without their secrets: {"keys": [...]} of [keys.Info]
 //	POST   /keys             creates the key of a [keys.New]: [keys.Issued], with the secret
 //	DELETE /keys/{id}        revokes a key: [keys.Revoked]

@@ -1,9 +1,12 @@
 package admin
 
 import (
+	"context"
 	"net/http"
+	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/activity"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
@@ -18,6 +21,13 @@ type Server struct {
 
 	// Plan returns the plans that a key can have, by the present settings.
 	Plan keys.PlanFunc
+
+	// Deprecations are the deprecated operations by operationId, by the present settings.
+	Deprecations map[string]deprecation.Options
+
+	// DailyUse returns the days of an owner, as [store.DailyUses] says, with the requests
+	// that are not stored yet.
+	DailyUse func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error)
 
 	// Engine returns the numbers of the engine, for GET /state.
 	Engine func() Engine

@@ -23,16 +23,18 @@ const (
 const description = "The pets API: a server, and the tools to run it."
 
 type commands struct {
-	Serve   serveCmd   `cmd:"" default:"withargs" help:"Run the server. This is the default command."`
-	Keys    keysCmd    `cmd:"" help:"Create, list, revoke and rotate API keys."`
-	Bans    bansCmd    `cmd:"" help:"List, start and end bans on a running server."`
-	Audit   auditCmd   `cmd:"" help:"Show who created, revoked and rotated keys, and changed bans."`
-	Backup  backupCmd  `cmd:"" help:"Copy the database to a file while servers run."`
-	Check   checkCmd   `cmd:"" help:"Examine the database and the usage file."`
-	Top     topCmd     `cmd:"" help:"Show the busiest clients of a running server."`
-	Plans   plansCmd   `cmd:"" help:"Show the plans in the settings."`
-	OpenAPI openapiCmd `cmd:"" name:"openapi" help:"Print the OpenAPI document of the API."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Serve        serveCmd        `cmd:"" default:"withargs" help:"Run the server. This is the default command."`
+	Keys         keysCmd         `cmd:"" help:"Create, list, revoke and rotate API keys."`
+	Bans         bansCmd         `cmd:"" help:"List, start and end bans on a running server."`
+	Top          topCmd          `cmd:"" help:"Show the busiest clients of a running server."`
+	Usage        usageCmd        `cmd:"" help:"Show what an owner has left, and its requests by day."`
+	Deprecations deprecationsCmd `cmd:"" help:"Show the deprecated operations, and the owners that still use them."`
+	Audit        auditCmd        `cmd:"" help:"Show who created, revoked and rotated keys, and changed bans."`
+	Backup       backupCmd       `cmd:"" help:"Copy the database to a file while servers run."`
+	Check        checkCmd        `cmd:"" help:"Examine the database and the usage file."`
+	Plans        plansCmd        `cmd:"" help:"Show the plans in the settings."`
+	OpenAPI      openapiCmd      `cmd:"" name:"openapi" help:"Print the OpenAPI document of the API."`
+	Version      versionCmd      `cmd:"" help:"Print the version."`
 }
 
 // output is where commands write.

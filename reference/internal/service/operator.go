@@ -1,11 +1,16 @@
 package service
 
 import (
+	"context"
 	"net/http"
+	"strings"
+	"time"
 
+	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // server returns what the admin listener shows and changes, or nil until the server
@@ -15,9 +20,13 @@ func (p *startup) server() *admin.Server {
 	if r == nil {
 		return nil
 	}
+	c := r.settings.Load()
 	return &admin.Server{
 		Limiter: r.limiter, Activity: r.activity, Engine: r.engine,
-		Store: r.store, Plan: r.settings.Load().Plans.Of,
+		Store: r.store, Plan: c.Plans.Of, Deprecations: c.Deprecations,
+		DailyUse: func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error) {
+			return r.daily.List(ctx, r.store, owner, since)
+		},
 	}
 }
 
@@ -46,4 +55,7 @@ func (s *state) countDecision(_ *http.Request, c ratelimit.Caller, d ratelimit.D
 		outcome = 0 // d is only what the header fields show
 	}
 	s.activity.Count(c.Subject, c.Network, outcome)
+	if owner, ok := strings.CutPrefix(c.Subject, apikey.OwnerSubject("")); ok && !c.Network && err == nil {
+		s.daily.Count(owner, d.Allowed())
+	}
 }

@@ -24,6 +24,7 @@ type state struct {
 	store   store.Store
 	limiter limiter
 	uses    *persist.DeprecatedUse
+	daily   *persist.DailyUse
 	saver   *persist.Saver
 	shared  *shared // nil: usage is counted in this process
 
@@ -46,6 +47,7 @@ func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *stat
 	s := &state{
 		logger:      o.Logger,
 		uses:        persist.NewDeprecatedUse(time.Now),
+		daily:       persist.NewDailyUse(time.Now),
 		activity:    activity.New(time.Now),
 		redisBudget: cmp.Or(o.redisBudget, defaultRedisBudget),
 	}
@@ -59,7 +61,7 @@ func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *stat
 		return nil, err
 	}
 	s.closers = append(s.closers, s.store)
-	tasks := []persist.Task{s.uses.Task(s.store)}
+	tasks := []persist.Task{s.uses.Task(s.store), s.daily.Task(s.store)}
 	if len(c.Redis) > 0 {
 		p.setStep("connecting to Redis")
 		if s.shared, err = s.openShared(ctx, c); err != nil {

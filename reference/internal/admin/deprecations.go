@@ -1,0 +1,90 @@
+package admin
+
+import (
+	"cmp"
+	"math"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// A Deprecation is a deprecated operation, and the owners that have used it.
+type Deprecation struct {
+	Operation string     `json:"operation"`           // operationId
+	Since     *time.Time `json:"since,omitempty"`     // nil: the settings do not deprecate it any more
+	Sunset    *time.Time `json:"sunset,omitempty"`    // nil: it is not known when it is removed
+	DaysLeft  *int       `json:"daysLeft,omitempty"`  // until the sunset, rounded up; 0 from the sunset on
+	Successor string     `json:"successor,omitempty"` // what to call instead
+	Owners    []OldUse   `json:"owners"`              // those with the most requests first
+}
+
+// An OldUse is how an owner uses a deprecated operation.
+type OldUse struct {
+	Owner    string    `json:"owner"`
+	Requests int64     `json:"requests"` // of all time
+	Last     time.Time `json:"last"`     // the latest of them
+	PerDay   float64   `json:"perDay"`   // requests a day in the last seven, of which today is one
+}
+
+type deprecations struct {
+	Deprecations []Deprecation `json:"deprecations"`
+}
+
+// recentDays is how many days PerDay is the average of.
+const recentDays = 7
+
+// listDeprecations lists the deprecated operations, also those without use, by the sunset.
+func (a *admin) listDeprecations(w http.ResponseWriter, r *http.Request, s *Server) error {
+	now := a.Now()
+	uses, err := s.Store.ListDeprecatedUse(r.Context(), store.Day(now).AddDate(0, 0, 1-recentDays))
+	if err != nil {
+		return storeError(err)
+	}
+	byID := map[string]*Deprecation{}
+	for id, o := range s.Deprecations {
+		byID[id] = newDeprecation(id, o, now)
+	}
+	for _, u := range uses {
+		d := byID[u.Operation]
+		if d == nil {
+			d = &Deprecation{Operation: u.Operation}
+			byID[u.Operation] = d
+		}
+		d.Owners = append(d.Owners, OldUse{u.Owner, u.Count, u.Last, float64(u.Recent) / recentDays})
+	}
+	answer := deprecations{make([]Deprecation, 0, len(byID))}
+	for _, d := range byID {
+		answer.Deprecations = append(answer.Deprecations, *d)
+	}
+	slices.SortFunc(answer.Deprecations, compareDeprecations)
+	return writeJSON(w, http.StatusOK, answer)
+}
+
+func newDeprecation(id string, o deprecation.Options, now time.Time) *Deprecation {
+	d := &Deprecation{Operation: id, Successor: o.Successor, Owners: []OldUse{}}
+	if !o.Since.IsZero() {
+		d.Since = &o.Since
+	}
+	if !o.Sunset.IsZero() {
+		days := max(int(math.Ceil(o.Sunset.Sub(now).Hours()/24)), 0)
+		d.Sunset, d.DaysLeft = &o.Sunset, &days
+	}
+	return d
+}
+
+// compareDeprecations orders by the sunset, the soonest first and those without one last,
+// then by operation.
+func compareDeprecations(x, y Deprecation) int {
+	switch {
+	case x.Sunset == nil && y.Sunset != nil:
+		return 1
+	case x.Sunset != nil && y.Sunset == nil:
+		return -1
+	case x.Sunset != nil && !x.Sunset.Equal(*y.Sunset):
+		return x.Sunset.Compare(*y.Sunset)
+	}
+	return cmp.Compare(x.Operation, y.Operation)
+}

@@ -1,0 +1,156 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// A Usage is what GET /usage answers about one owner.
+type Usage struct {
+	Owner string      `json:"owner"`
+	Keys  int         `json:"keys"`          // active keys
+	Plans []PlanUsage `json:"plans"`         // of the active keys, each once
+	Ban   *BanEnd     `json:"ban,omitempty"` // nil: not banned
+	Days  []Day       `json:"days"`          // the days of the last 90 with a request, the oldest first
+}
+
+// A PlanUsage is what is left for a key of one plan. All keys of an owner share the usage,
+// so the plans of an owner differ only in their limits.
+type PlanUsage struct {
+	Plan        string       `json:"plan"`
+	Quotas      []QuotaUsage `json:"quotas,omitempty"`
+	StrikesLeft *int         `json:"strikesLeft,omitempty"` // nil: the plan never bans
+	Error       string       `json:"error,omitempty"`       // why requests with such a key cannot be served
+}
+
+// A QuotaUsage is what is left of one quota.
+type QuotaUsage struct {
+	Limit         int64 `json:"limit"`
+	WindowSeconds int64 `json:"windowSeconds"`
+	Remaining     int64 `json:"remaining"`
+	Reset         int64 `json:"reset"` // Unix time in seconds
+}
+
+// A BanEnd is the end of a ban.
+type BanEnd struct {
+	Ends time.Time `json:"ends"`
+}
+
+// A Day has the charged requests of one UTC day.
+type Day struct {
+	Day     string `json:"day"` // such as 2026-11-22
+	Allowed int64  `json:"allowed"`
+	Denied  int64  `json:"denied"` // limited or banned
+}
+
+var errNoUsageOwner = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, "Name the owner: owner=NAME.")
+
+// usage shows the present usage of an owner and that of the last days.
+func (a *admin) usage(w http.ResponseWriter, r *http.Request, s *Server) error {
+	owner, ok := ownerOf(r.URL.RawQuery)
+	if !ok {
+		return errNoUsageOwner
+	}
+	answer := Usage{Owner: owner, Plans: []PlanUsage{}, Days: []Day{}}
+	known, err := a.addPlans(r.Context(), s, &answer)
+	if err != nil {
+		return err
+	}
+	now := a.Now()
+	days, err := s.DailyUse(r.Context(), owner, store.Day(now).AddDate(0, 0, 1-store.KeepDays))
+	if err != nil {
+		return storeError(err)
+	}
+	if !known && len(days) == 0 {
+		return errNoOwner(owner)
+	}
+	for _, d := range days {
+		answer.Days = append(answer.Days, Day{d.Day.Format(time.DateOnly), d.Allowed, d.Denied})
+	}
+	return writeJSON(w, http.StatusOK, answer)
+}
+
+// ownerOf returns the owner that a query of exactly one parameter names.
+func ownerOf(query string) (string, bool) {
+	values, err := url.ParseQuery(query)
+	if err != nil || len(values) != 1 || len(values["owner"]) != 1 {
+		return "", false
+	}
+	return values.Get("owner"), values.Get("owner") != ""
+}
+
+// addPlans adds what each plan of the owner's active keys has left. It reports whether the
+// owner has ever had a key.
+func (a *admin) addPlans(ctx context.Context, s *Server, u *Usage) (known bool, err error) {
+	list, err := s.Store.ListKeys(ctx)
+	if err != nil {
+		return false, storeError(err)
+	}
+	now, seen := a.Now(), map[string]bool{}
+	for _, k := range list {
+		if k.Owner != u.Owner {
+			continue
+		}
+		known = true
+		if !k.Active(now) {
+			continue
+		}
+		u.Keys++
+		plan, err := s.Plan(k.Plan, k.Quotas)
+		id := k.Plan
+		if err == nil {
+			id = plan.String()
+		}
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		if err != nil {
+			u.Plans = append(u.Plans, PlanUsage{Plan: k.Plan, Error: err.Error()})
+			continue
+		}
+		d, err := s.Limiter.Peek(ctx, apikey.OwnerSubject(u.Owner), plan)
+		if err != nil {
+			return known, engineError(err)
+		}
+		u.add(&d)
+	}
+	return known, nil
+}
+
+var errNoPeek = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
+	"The present usage is not known at the moment. GET /readyz and the log say why.")
+
+// engineError returns the answer for an error of the engine.
+func engineError(err error) error {
+	if errors.Is(err, ratelimit.ErrUnavailable) {
+		return errNoPeek.Wrap(err)
+	}
+	return err
+}
+
+// add adds the decision of a peek.
+func (u *Usage) add(d *ratelimit.Decision) {
+	p := PlanUsage{Plan: d.Plan.Name()}
+	for i, q := range d.Plan.Quotas() {
+		p.Quotas = append(p.Quotas, QuotaUsage{
+			Limit: q.Limit, WindowSeconds: int64(q.Window / time.Second),
+			Remaining: d.States[i].Remaining, Reset: d.States[i].Reset,
+		})
+	}
+	if d.StrikesLeft >= 0 {
+		p.StrikesLeft = &d.StrikesLeft
+	}
+	if d.Outcome == ratelimit.Banned {
+		u.Ban = &BanEnd{time.Unix(d.BanEnds, 0).UTC()}
+	}
+	u.Plans = append(u.Plans, p)
+}

@@ -1,0 +1,175 @@
+package admin_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
+	"github.com/animalstore/gatehouse/reference/internal/keys"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+var noon = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
+
+// newServer returns a server at noon, with a store and an engine.
+func newServer(t *testing.T) *admin.Server {
+	t.Helper()
+	engine, err := memory.New(memory.Options{Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := newStore(t)
+	return &admin.Server{Limiter: engine, Store: db, Plan: plans.Of, DailyUse: db.ListDailyUse}
+}
+
+func handlerOf(t *testing.T, s *admin.Server) http.Handler {
+	t.Helper()
+	return newHandler(t, func(c *admin.Config) {
+		c.Now = func() time.Time { return noon }
+		c.Server = func() *admin.Server { return s }
+	})
+}
+
+func TestUsage(t *testing.T) {
+	s := newServer(t)
+	at := func(d time.Duration) keys.Manager {
+		return keys.Manager{Store: s.Store, Plan: s.Plan, Actor: store.Actor{Name: "test"}, Now: func() time.Time { return noon.Add(d) }}
+	}
+	const owner = "50% of & co/7"
+	create := func(m keys.Manager, n keys.New) {
+		t.Helper()
+		n.Name, n.Owner = "n", owner
+		if _, err := m.Create(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create(at(-2*time.Hour), keys.New{Plan: "free"})
+	create(at(-2*time.Hour), keys.New{Plan: "pro", ExpiresIn: keys.Duration(time.Hour)}) // has expired
+	create(at(-1*time.Hour), keys.New{Plan: "free"})
+	create(at(-1*time.Hour), keys.New{Plan: "enterprise", Quotas: []string{"3/hour"}})
+	free, err := plans.Of("free", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := s.Limiter.(*memory.Limiter).Take(t.Context(), "owner:"+owner, free, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	today := store.Day(noon)
+	if err := s.Store.(store.DailyUses).AddDailyUse(t.Context(),
+		store.DailyUse{Owner: owner, Day: today.AddDate(0, 0, -90), Allowed: 9},
+		store.DailyUse{Owner: owner, Day: today.AddDate(0, 0, -89), Allowed: 5, Denied: 1},
+		store.DailyUse{Owner: owner, Day: today, Allowed: 2}); err != nil {
+		t.Fatal(err)
+	}
+	h := handlerOf(t, s)
+	const target = "/usage?owner=50%25+of+%26+co%2F7"
+	get := func() string { return serve(h, "GET", target, local).Body.String() }
+	const head = `{"owner":"50% of \u0026 co/7","keys":3,"plans":[{"plan":"free","quotas":[` +
+		`{"limit":60,"windowSeconds":60,"remaining":58,"reset":1777896060},{"limit":1000,"windowSeconds":86400,"remaining":998,"reset":1777939200}],"strikesLeft":10},` +
+		`{"plan":"enterprise","quotas":[{"limit":3,"windowSeconds":3600,"remaining":`
+	const tail = `"days":[{"day":"2026-02-04","allowed":5,"denied":1},{"day":"2026-05-04","allowed":2,"denied":0}]}` + "\n"
+	// The enterprise key has an hour, in which nothing was counted for free.
+	want := head + `3,"reset":1777899600}],"strikesLeft":10}],` + tail
+	if diff := cmp.Diff(want, get()); diff != "" {
+		t.Errorf("GET %s (-want +got):\n%s", target, diff)
+	}
+
+	if err := s.Limiter.Ban(t.Context(), "owner:"+owner, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(); !strings.Contains(got, `"ban":{"ends":"2026-05-04T13:00:00Z"}`) {
+		t.Errorf("GET %s of a banned owner: %s, want the ban", target, got)
+	}
+	s.Plan = func(string, []string) (*ratelimit.Plan, error) { return nil, errors.New("no such plan") }
+	if got := get(); !strings.Contains(got, `"plans":[{"plan":"free","error":"no such plan"},{"plan":"enterprise","error":"no such plan"}]`) {
+		t.Errorf("GET %s without the plans: %s, want why", target, got)
+	}
+}
+
+func TestUsageOfUnknownOwners(t *testing.T) {
+	s := newServer(t)
+	h := handlerOf(t, s)
+	for _, query := range []string{"", "owner=", "owner=a&owner=b", "network=192.0.2.1", "owner=ada&x=1", "owner=%zz"} {
+		if w := serve(h, "GET", "/usage?"+query, local); w.Code != 400 || !strings.Contains(w.Body.String(), "Name the owner: owner=NAME.") {
+			t.Errorf("GET /usage?%s: %d %s, want 400", query, w.Code, w.Body)
+		}
+	}
+	for _, query := range []string{"owner=ada", "owner=%00", "owner=%ff", "owner=" + strings.Repeat("x", 5000)} {
+		if w := serve(h, "GET", "/usage?"+query, local); w.Code != 404 || !strings.Contains(w.Body.String(), `"code":"owner_not_found"`) {
+			t.Errorf("GET /usage?%.40s: %d %.200s, want 404", query, w.Code, w.Body)
+		}
+	}
+	// The keys of an owner may be gone, but not its days.
+	s.DailyUse = func(_ context.Context, owner string, _ time.Time) ([]store.DailyUse, error) {
+		return []store.DailyUse{{Owner: owner, Day: store.Day(noon), Allowed: 1}}, nil
+	}
+	const want = `{"owner":"eve","keys":0,"plans":[],"days":[{"day":"2026-05-04","allowed":1,"denied":0}]}` + "\n"
+	if w := serve(h, "GET", "/usage?owner=eve", local); w.Body.String() != want {
+		t.Errorf("GET /usage?owner=eve: %d %s, want %s", w.Code, w.Body, want)
+	}
+}
+
+// awayLimiter is an engine that cannot be reached.
+type awayLimiter struct{ admin.Limiter }
+
+func (awayLimiter) Peek(context.Context, string, *ratelimit.Plan) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, fmt.Errorf("redis: %w", ratelimit.ErrUnavailable)
+}
+
+func TestUsageWithoutTheEngine(t *testing.T) {
+	s := newServer(t)
+	s.Store, s.Limiter = newStore(t, "ada"), awayLimiter{}
+	if w := serve(handlerOf(t, s), "GET", "/usage?owner=ada", local); w.Code != 503 ||
+		!strings.Contains(w.Body.String(), "The present usage is not known at the moment. GET /readyz and the log say why.") {
+		t.Errorf("GET /usage while the engine is away: %d %s, want 503", w.Code, w.Body)
+	}
+}
+
+func TestDeprecations(t *testing.T) {
+	s := newServer(t)
+	day := func(d int) time.Time { return store.Day(noon).AddDate(0, 0, d) }
+	s.Deprecations = map[string]deprecation.Options{
+		"noSunset": {},
+		"later":    {Since: day(-9), Sunset: day(10), Successor: "/v1/pets"},
+		"sooner":   {Since: day(-9), Sunset: day(1)},
+		"over":     {Since: day(-9), Sunset: day(-1)},
+	}
+	add := func(operation, owner string, n int64, last time.Time) {
+		t.Helper()
+		if err := s.Store.AddDeprecatedUse(t.Context(), store.DeprecatedUse{Operation: operation, Owner: owner, Count: n, Last: last}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("later", "ada", 100, day(-7))
+	add("later", "bob", 7, day(-6))
+	add("later", "bob", 7, noon)
+	add("gone", "eve", 1, day(-30))
+	const want = `{"deprecations":[` +
+		`{"operation":"over","since":"2026-04-25T00:00:00Z","sunset":"2026-05-03T00:00:00Z","daysLeft":0,"owners":[]},` +
+		`{"operation":"sooner","since":"2026-04-25T00:00:00Z","sunset":"2026-05-05T00:00:00Z","daysLeft":1,"owners":[]},` +
+		`{"operation":"later","since":"2026-04-25T00:00:00Z","sunset":"2026-05-14T00:00:00Z","daysLeft":10,"successor":"/v1/pets","owners":[` +
+		`{"owner":"ada","requests":100,"last":"2026-04-27T00:00:00Z","perDay":0},{"owner":"bob","requests":14,"last":"2026-05-04T12:00:00Z","perDay":2}]},` +
+		`{"operation":"gone","owners":[{"owner":"eve","requests":1,"last":"2026-04-04T00:00:00Z","perDay":0}]},` +
+		`{"operation":"noSunset","owners":[]}]}` + "\n"
+	w := serve(handlerOf(t, s), "GET", "/deprecations", local)
+	if diff := cmp.Diff(want, w.Body.String()); diff != "" {
+		t.Errorf("GET /deprecations, by sunset (-want +got):\n%s", diff)
+	}
+	var answer struct{ Deprecations []admin.Deprecation }
+	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || len(answer.Deprecations) != 5 {
+		t.Errorf("the answer cannot be read back: %v", err)
+	}
+}
