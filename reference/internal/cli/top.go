@@ -86,7 +86,7 @@ const (
 
 // fixedLines are the lines of a frame beside owners and networks: two of frame, and
 // those of printTop.
-const fixedLines = 2 + 5
+const fixedLines = 2 + 6
 
 // frame returns what a terminal of a size shows. While the server does not answer, that
 // is the last answer and the error. It overwrites the frame before it, because clearing
@@ -116,7 +116,7 @@ func frame(top admin.Top, err error, now time.Time, width, height int) []byte {
 func printTop(w io.Writer, top admin.Top, clients int) error {
 	owners, networks := share(len(top.Owners), len(top.Networks), clients)
 	d := top.Decisions
-	fmt.Fprintf(w, "Last %d seconds: %d allowed, %d limited, %d banned, %d undecided. Now %s a second. %s.\n\n",
+	fmt.Fprintf(w, "Last %d seconds: %d allowed, %d limited, %d banned, %d undecided.\nNow %s a second. %s.\n\n",
 		top.Seconds, d.Allowed, d.Limited, d.Banned, d.Undecided, strconv.FormatFloat(top.PerSecond, 'f', 1, 64), bansText(top.Bans))
 	t := newTable(w, "OWNER", "ALLOWED", "DENIED")
 	for _, u := range top.Owners[:owners] {

