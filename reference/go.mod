@@ -9,6 +9,7 @@ require (
 	github.com/animalstore/gatehouse/ratelimit/redislimit v0.0.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
+	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/redis/go-redis/v9 v9.23.0
 	golang.org/x/term v0.47.0
 )

@@ -85,6 +85,8 @@ func (r *reloader) reopenLog() {
 
 // reload reads and applies the settings, and logs the result.
 func (r *reloader) reload(cause string) {
+	manager := systemd{r.logger}
+	manager.reloading()
 	before := r.current
 	changes, err := r.try()
 	about := []any{slog.String("cause", cause)}
@@ -94,6 +96,7 @@ func (r *reloader) reload(cause string) {
 	if err != nil {
 		r.count(nil, err)
 		r.logger.Error("refused the settings; those in force stay", append(about, slog.String("error", inOneLine(err)))...)
+		manager.refused(err)
 		return
 	}
 	// At the lower of both levels, so that a change of the level itself is logged.
@@ -102,6 +105,7 @@ func (r *reloader) reload(cause string) {
 	r.count(restart, nil)
 	r.logger.Info("reloaded the settings", append(about, slog.Int("changed", len(changes)-len(restart)), slog.Int("need_restart", len(restart)))...)
 	r.applyLog(r.current.Log.Level)
+	manager.serving()
 }
 
 // applyLog makes the log use the settings in force, with a level.

@@ -53,6 +53,9 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 // state.
 func runOn(ctx context.Context, c *config.Config, o Options, l *listeners, open opener) error {
 	defer l.close() // does nothing once they are served
+	manager := systemd{o.Logger}
+	defer manager.keepAlive()()
+	defer context.AfterFunc(ctx, manager.stopping)()
 	p := new(startup)
 	operator, err := newAdmin(c, o, p)
 	if err != nil {
@@ -83,7 +86,10 @@ func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p 
 	}
 	options := serverOptions(c)
 	options.Logger = o.Logger
-	options.OnReady = func() { logStart(o.Logger, c, l) }
+	options.OnReady = func() {
+		logStart(o.Logger, c, l)
+		systemd{o.Logger}.serving()
+	}
 	pets, err := server.New(handler, options)
 	if err != nil {
 		return err
