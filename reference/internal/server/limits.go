@@ -42,8 +42,8 @@ func (l *limits) networkOf(c net.Conn) netip.Prefix {
 }
 
 // reservedFiles is how many open files are reserved for other uses than connections,
-// such as the database.
-const reservedFiles = 128
+// such as the database and another listener.
+const reservedFiles = 192
 
 // maxConns returns the limit on connections: MaxConns, or what the open files that the
 // process may have leave. Otherwise Accept would fail before MaxConns is reached, and

@@ -34,6 +34,13 @@ type Options struct {
 // running profile.
 const adminDrain = time.Second
 
+// The admin listener has its own limits on connections, so that it answers while the API
+// is full, and however the operator sets the limits of the API.
+const (
+	adminConns           = 64
+	adminConnsPerNetwork = 32
+)
+
 // Run serves until ctx ends, and returns once everything is closed.
 func Run(ctx context.Context, c *config.Config, o Options) error {
 	if err := checkCertificate(c); err != nil {
@@ -182,7 +189,7 @@ func newAdmin(c *config.Config, o Options, p *startup) (*server.Server, error) {
 	return server.New(handler, server.Options{
 		// With a token, the settings allow an address that other machines can reach.
 		PlainHTTP: c.AdminToken != "",
-		MaxConns:  c.MaxConnections, MaxConnsPerNetwork: c.MaxConnectionsPerNetwork,
+		MaxConns:  adminConns, MaxConnsPerNetwork: adminConnsPerNetwork,
 		DrainTimeout: adminDrain,
 		Logger:       o.Logger,
 	})
