@@ -78,6 +78,9 @@ func New(c Config) (http.Handler, error) {
 	}
 
 	mux := http.NewServeMux()
+	if err := a.registerConsole(mux); err != nil {
+		return nil, fmt.Errorf("admin: %w", err)
+	}
 	mux.HandleFunc("GET /healthz", healthy)
 	mux.Handle("GET /readyz", a.errors.Handle(a.readyz))
 	for pattern, handler := range map[string]http.Handler{

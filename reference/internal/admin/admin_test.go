@@ -133,7 +133,7 @@ func TestWhoMayAsk(t *testing.T) {
 		{"bans by a name that a browser was led here with", open, "GET", "/bans", "evil.example:9090", "", 421},
 		{"health by such a name", open, "GET", "/healthz", "127.0.0.1.evil.example", "", 421},
 		{"a profile", open, "GET", "/debug/pprof/goroutine?debug=1", "", "", 200},
-		{"nothing", open, "GET", "/", "", "", 404},
+		{"nothing", open, "GET", "/nothing", "", "", 404},
 		{"a method that is not there", open, "PUT", "/bans", "", "", 405},
 		{"state without a token", guarded, "GET", "/state", "", "", 401},
 		{"top without a token", guarded, "GET", "/top", "", "", 401},

@@ -17,11 +17,17 @@ func (a *admin) sameSite(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, site := range r.Header["Sec-Fetch-Site"] {
 			// none: the user typed the address or used a bookmark.
-			if site != "none" && site != "same-origin" {
+			if site != "none" && site != "same-origin" && !opensConsole(r) {
 				a.errors.Respond(w, r, errCrossSite)
 				return
 			}
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// opensConsole reports whether a browser opens the console for a link on another page. The
+// console holds no data, and the requests that it sends are of its own origin.
+func opensConsole(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }

@@ -5,6 +5,7 @@
 //
 // Endpoints, with the type of the answer in JSON:
 //
+//	GET    /                 the console, a web page; see package console
 //	GET    /healthz          200 as long as the process answers; checks nothing else
 //	GET    /readyz           200 or 503, with the result of each check
 //	GET    /state            version, readiness, engine and Redis: [State]
@@ -24,8 +25,8 @@
 // While the server starts, only /healthz, /readyz, /state and profiles are there; the
 // others answer 503. Bodies have Content-Type: application/json.
 //
-// With a token, every endpoint except /healthz and /readyz requires it as a bearer token
-// (RFC 6750), and /readyz shows the texts of errors only to clients that send it.
+// With a token, every endpoint except /healthz, /readyz and the console requires it as a
+// bearer token (RFC 6750), and /readyz shows the texts of errors only to clients that send it.
 // A network that sends ten wrong tokens within a minute is answered with 429 until
 // the minute ends, whatever token it sends then.
 //
@@ -34,7 +35,7 @@
 // rebinding).
 //
 // Requests that a browser sends for a page of another origin (Sec-Fetch-Site) are
-// refused with 403.
+// refused with 403, except that a link can open the console.
 //
 // The log has a line for each request: the address of the client, the method, the route,
 // the status, for a ban or an unban the subject and the outcome, and for a key its ID. It

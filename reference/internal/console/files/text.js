@@ -1,0 +1,20 @@
+// Text that strangers have chosen, and numbers.
+import { element } from "./dom.js";
+
+/** Control, format and separator characters, which hide or reorder text. */
+const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** Returns a name with its invisible characters written as \u{202E}. */
+export const visible = (name) => name.replace(invisible, (c) => `\\u{${c.codePointAt(0).toString(16).toUpperCase()}}`);
+
+/** Returns an element with a name. Its direction does not reach the text around it. */
+export const named = (name) => element("bdi", { class: "name" }, visible(name));
+
+/** Returns a whole number with separators: "1,234,567". */
+export const whole = (n) => Math.round(n).toLocaleString("en");
+
+/** Returns a rate with one decimal if it is small: "0.4", "37". */
+export const rate = (n) => (n > 0 && n < 10 ? n.toFixed(1) : whole(n));
+
+/** Returns an instant as "2026-11-22 04:05:06" in UTC. */
+export const stamp = (text) => new Date(text).toISOString().slice(0, 19).replace("T", " ");
