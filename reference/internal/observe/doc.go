@@ -1,0 +1,37 @@
+// Package observe sets up OpenTelemetry for the server: metrics for Prometheus, and
+// traces and metrics by OTLP if the standard environment variables ask for them.
+//
+//	o, err := observe.Start(ctx, observe.Options{Version: version, Logger: logger})
+//	...
+//	defer o.Close()
+//	db = o.Store(db)
+//	handler, err := api.New(api.Config{Pets: db, Telemetry: o.Telemetry, ...})
+//	...
+//	handler = o.Handler(handler, client.Addr)
+//
+// [Observer.Metrics] is the handler of /metrics. It has the metrics of package
+// middleware/telemetry, http.server.request.duration of otelhttp, those of the Go
+// runtime and of the process, and
+//
+//	petstore.store.duration             histogram (s)          petstore.operation, error.type
+//	petstore.connections.open, .idle    gauges (connection)    petstore.listener: api, admin
+//	petstore.connections.refused, .evicted, .waited   counters (connection)    petstore.listener
+//	petstore.log.dropped_lines          counter (line)
+//	petstore.saves.failing              gauge (0 or 1)
+//	petstore.ready                      gauge (0 or 1)
+//	petstore.config.reloads             counter (reload)       gatehouse.result: applied, refused
+//	petstore.config.last_reload.success gauge (0 or 1)
+//
+// # Environment
+//
+// Nothing connects anywhere unless a variable says so: OTEL_EXPORTER_OTLP_ENDPOINT (or
+// _TRACES_ENDPOINT, _METRICS_ENDPOINT), OTEL_TRACES_EXPORTER or OTEL_METRICS_EXPORTER.
+// All other variables of the SDK and its exporters apply then, such as
+// OTEL_TRACES_SAMPLER. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES always do.
+// OTEL_SDK_DISABLED=true leaves only the metrics of the Go runtime and of the process.
+//
+// # Traces
+//
+// Clients decide nothing about traces: each request begins a new trace, with a link to
+// the trace in its traceparent field if it has one.
+package observe

@@ -1,0 +1,107 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/animalstore/gatehouse/middleware/telemetry"
+)
+
+// Options are optional settings of [Start].
+type Options struct {
+	Version string // of the program, for the resource
+
+	// Logger gets the errors of the SDK and its exporters. Nil: slog.Default.
+	Logger *slog.Logger
+}
+
+// An Observer has the instruments of the server and the SDK behind them. [Start] makes
+// it. It is safe for concurrent use.
+type Observer struct {
+	// Telemetry has the instruments of the library.
+	*telemetry.Telemetry
+
+	registry *prometheus.Registry
+	meters   metric.MeterProvider
+	meter    metric.Meter
+	tracers  trace.TracerProvider
+	tracing  bool // spans are exported
+
+	calls calls
+
+	shutdown []func(context.Context) error
+	logger   *slog.Logger
+}
+
+// scope is the name of the meter and of the tracer.
+const scope = "github.com/animalstore/gatehouse/reference"
+
+// Start sets up the SDK as the environment says. An error names the variable that is
+// wrong.
+func Start(ctx context.Context, opts Options) (*Observer, error) {
+	o := newObserver(cmp.Or(opts.Logger, slog.Default()))
+	var err error
+	if !disabled() {
+		logErrors(o.logger)
+		err = o.startSDK(ctx, opts.Version)
+	}
+	if err == nil {
+		err = o.createInstruments()
+	}
+	if err != nil {
+		o.Close()
+		return nil, fmt.Errorf("cannot set up OpenTelemetry: %w", err)
+	}
+	return o, nil
+}
+
+// Nothing returns an Observer that observes nothing.
+func Nothing() *Observer {
+	o := newObserver(slog.New(slog.DiscardHandler))
+	if err := o.createInstruments(); err != nil {
+		panic(err) // the instruments of a MeterProvider that does nothing have no errors
+	}
+	return o
+}
+
+func newObserver(logger *slog.Logger) *Observer {
+	return &Observer{
+		registry: newRegistry(),
+		meters:   metricnoop.NewMeterProvider(),
+		tracers:  tracenoop.NewTracerProvider(),
+		logger:   logger,
+	}
+}
+
+func (o *Observer) createInstruments() (err error) {
+	o.meter = o.meters.Meter(scope)
+	if o.Telemetry, err = telemetry.New(telemetry.Options{MeterProvider: o.meters}); err != nil {
+		return err
+	}
+	return o.createCalls()
+}
+
+// flushTimeout bounds how long the server waits at its end for the exporters.
+const flushTimeout = 3 * time.Second
+
+// Close exports what has been collected, for at most three seconds, and ends the
+// exporters. What cannot be exported is logged and lost.
+func (o *Observer) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	for _, shutdown := range o.shutdown {
+		if err := shutdown(ctx); err != nil {
+			o.logger.Warn("cannot export the last telemetry", slog.Any("error", err))
+		}
+	}
+	o.shutdown = nil
+}

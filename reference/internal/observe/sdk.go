@@ -1,0 +1,85 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/otel/attribute"
+	promexporter "go.opentelemetry.io/otel/exporters/prometheus"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/exemplar"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// newRegistry returns a registry with the metrics of the Go runtime and of the process.
+func newRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// startSDK makes the providers.
+func (o *Observer) startSDK(ctx context.Context, version string) error {
+	res, err := resource.New(ctx,
+		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithService(),
+		resource.WithAttributes(attribute.String("service.name", "petstore"), attribute.String("service.version", version)),
+		resource.WithFromEnv()) // last, because the last value of an attribute counts
+	if err != nil {
+		return fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	if err := o.startTraces(ctx, res); err != nil {
+		return err
+	}
+	return o.startMetrics(ctx, res)
+}
+
+func (o *Observer) startTraces(ctx context.Context, res *resource.Resource) error {
+	if !asksFor("TRACES") {
+		return nil
+	}
+	exporter, err := autoexport.NewSpanExporter(ctx)
+	if err != nil {
+		return fmt.Errorf("OTEL_TRACES_EXPORTER or OTEL_EXPORTER_OTLP_PROTOCOL: %w", err)
+	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithBatcher(exporter))
+	o.tracers, o.tracing = provider, true
+	o.shutdown = append(o.shutdown, provider.Shutdown)
+	return nil
+}
+
+func (o *Observer) startMetrics(ctx context.Context, res *resource.Resource) error {
+	page, err := promexporter.New(promexporter.WithRegisterer(o.registry), promexporter.WithoutScopeInfo())
+	if err != nil {
+		return err
+	}
+	options := append(views(), sdkmetric.WithResource(res), sdkmetric.WithReader(page))
+	if asksFor("METRICS") {
+		reader, err := autoexport.NewMetricReader(ctx)
+		if err != nil {
+			return fmt.Errorf("OTEL_METRICS_EXPORTER or OTEL_EXPORTER_OTLP_PROTOCOL: %w", err)
+		}
+		options = append(options, sdkmetric.WithReader(reader))
+	}
+	if !o.tracing {
+		options = append(options, sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter))
+	}
+	provider := sdkmetric.NewMeterProvider(options...)
+	o.meters = provider
+	o.shutdown = append(o.shutdown, provider.Shutdown)
+	return nil
+}
+
+// views keep what clients choose out of the metrics of otelhttp, such as server.address,
+// which is the Host field, and drop the sizes of bodies.
+func views() []sdkmetric.Option {
+	return []sdkmetric.Option{sdkmetric.WithView(
+		sdkmetric.NewView(sdkmetric.Instrument{Name: "http.server.request.duration"}, sdkmetric.Stream{
+			AttributeFilter: attribute.NewAllowKeysFilter("http.request.method", "http.route", "http.response.status_code"),
+		}),
+		sdkmetric.NewView(sdkmetric.Instrument{Name: "http.server.*.size"}, sdkmetric.Stream{Aggregation: sdkmetric.AggregationDrop{}}),
+	)}
+}

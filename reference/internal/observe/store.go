@@ -1,0 +1,115 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+const (
+	operationKey = attribute.Key("petstore.operation")
+	errorTypeKey = attribute.Key("error.type")
+)
+
+// calls measures calls of the store.
+type calls struct {
+	duration metric.Float64Histogram
+
+	mu      sync.Mutex
+	options atomic.Pointer[map[call][]metric.RecordOption] // replaced, never changed
+}
+
+// A call is one series: a method of the store and a type of error. The methods are
+// constants of this package.
+type call struct{ operation, errorType string }
+
+func (o *Observer) createCalls() (err error) {
+	o.calls.options.Store(&map[call][]metric.RecordOption{})
+	o.calls.duration, err = o.meter.Float64Histogram("petstore.store.duration", metric.WithUnit("s"),
+		metric.WithDescription("Duration of calls of the database"),
+		metric.WithExplicitBucketBoundaries(0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10))
+	return err
+}
+
+// running is a call that runs.
+type running struct {
+	*Observer
+	ctx       context.Context
+	operation string
+	begin     time.Time
+	span      trace.Span // nil: the request is not traced
+}
+
+// begin begins a call, which [running.end] ends. The call gets the context that begin
+// returns.
+func (o *Observer) begin(ctx context.Context, operation string) (running, context.Context) {
+	r := running{Observer: o, ctx: ctx, operation: operation}
+	if parent := trace.SpanFromContext(ctx); parent.IsRecording() {
+		r.ctx, r.span = parent.TracerProvider().Tracer(scope).Start(ctx, "store "+operation,
+			trace.WithAttributes(operationKey.String(operation)))
+	}
+	r.begin = time.Now()
+	return r, r.ctx
+}
+
+// end ends a call with the error that err points to.
+func (r *running) end(err *error) {
+	c := call{r.operation, errorType(*err)}
+	r.calls.duration.Record(r.ctx, time.Since(r.begin).Seconds(), r.calls.optionsOf(c)...)
+	if r.span == nil {
+		return
+	}
+	if c.errorType != "" {
+		r.span.SetAttributes(errorTypeKey.String(c.errorType))
+		r.span.SetStatus(codes.Error, "") // the text of the error may have a name
+	}
+	r.span.End()
+}
+
+// errorType returns the error.type of a call, or "" if the call was answered. That
+// there is no such pet is an answer.
+func errorType(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timeout"
+	case errors.Is(err, store.ErrUnavailable):
+		return "unavailable"
+	}
+	for _, answer := range []error{store.ErrNotFound, store.ErrInvalid, store.ErrExists, store.ErrInactive, store.ErrMismatch} {
+		if errors.Is(err, answer) {
+			return ""
+		}
+	}
+	return "_OTHER"
+}
+
+func (c *calls) optionsOf(key call) []metric.RecordOption {
+	if options, ok := (*c.options.Load())[key]; ok {
+		return options
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	attrs := []attribute.KeyValue{operationKey.String(key.operation)}
+	if key.errorType != "" {
+		attrs = append(attrs, errorTypeKey.String(key.errorType))
+	}
+	all := map[call][]metric.RecordOption{key: {metric.WithAttributeSet(attribute.NewSet(attrs...))}}
+	for k, v := range *c.options.Load() {
+		all[k] = v
+	}
+	c.options.Store(&all)
+	return all[key]
+}
