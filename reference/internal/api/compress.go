@@ -47,7 +47,8 @@ func chosenETag(r *http.Request, body []byte, etag string) string {
 }
 
 // gzipETag returns the ETag of the compressed form of a representation. It is known
-// without compression, so that a 304 costs none.
+// without compression, so that a 304 costs none. Servers of different versions could
+// compress to different bytes. That would matter for ranges, which are not served.
 func gzipETag(etag string) string { return strings.TrimSuffix(etag, `"`) + `-gzip"` }
 
 // A compressor compresses bodies. The zero value works.
