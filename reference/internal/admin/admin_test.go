@@ -51,7 +51,7 @@ func config(t *testing.T, engine *memory.Limiter) admin.Config {
 	t.Helper()
 	server := &admin.Server{
 		Limiter: engine, Activity: activity.New(time.Now), Store: newStore(t, "ada", "bob"), Plan: plans.Of,
-		Engine: func() admin.Engine { return admin.Engine{Kind: "memory"} },
+		Report: func() admin.Report { return admin.Report{Engine: admin.Engine{Kind: "memory"}} },
 	}
 	return admin.Config{Server: func() *admin.Server { return server }, Logger: slog.New(slog.DiscardHandler)}
 }

@@ -29,8 +29,8 @@ type Server struct {
 	// that are not stored yet.
 	DailyUse func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error)
 
-	// Engine returns the numbers of the engine, for GET /state.
-	Engine func() Engine
+	// Report returns the numbers for GET /state.
+	Report func() Report
 }
 
 // A Store stores what an operator can see and change.

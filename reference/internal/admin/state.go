@@ -12,8 +12,16 @@ type State struct {
 	Uptime  int64     `json:"uptime"` // seconds since Started
 	Ready   bool      `json:"ready"`  // as in /readyz
 
-	Checks map[string]string `json:"checks"`           // "ok", or what is wrong, as in /readyz
-	Engine *Engine           `json:"engine,omitempty"` // nil while the server starts
+	Checks map[string]string `json:"checks"` // "ok", or what is wrong, as in /readyz
+
+	*Report // nil while the server starts
+}
+
+// A Report has the numbers of a server that serves.
+type Report struct {
+	Engine      Engine                 `json:"engine"`
+	Connections map[string]Connections `json:"connections"` // by listener: api, admin
+	Settings    Settings               `json:"settings"`
 }
 
 // An Engine says where usage is counted, and how full the engine is.
@@ -21,8 +29,8 @@ type Engine struct {
 	// Kind is "memory" if usage is counted in this process, or "redis".
 	Kind string `json:"kind"`
 
-	// Subjects and the following are of the engine in this process. With Redis it
-	// decides only while Redis does not answer, and the numbers are zero.
+	// Subjects and the following are of the engine in this process. With Redis, it
+	// decides only while Redis does not answer.
 	Subjects int64  `json:"subjects"` // places in use
 	Capacity int64  `json:"capacity"` // places
 	Evicted  uint64 `json:"evicted"`  // subjects replaced before their windows were over
@@ -43,6 +51,24 @@ type Redis struct {
 	Lost      uint64 `json:"lost"`      // times that such usage found no place
 }
 
+// Connections are the connections of one listener.
+type Connections struct {
+	Open    int   `json:"open"`
+	Idle    int   `json:"idle"`    // those of them without a running request
+	Refused int64 `json:"refused"` // closed at once because their network has too many
+	Evicted int64 `json:"evicted"` // idle ones that were closed to make room
+	Waited  int64 `json:"waited"`  // that had to wait for room
+}
+
+// Settings say how often the server has read its settings again.
+type Settings struct {
+	Applied int64      `json:"applied"`
+	Refused int64      `json:"refused"`           // because of a mistake
+	Last    *time.Time `json:"last,omitempty"`    // of the last reload; nil: none
+	Error   string     `json:"error,omitempty"`   // why it was refused; "": it was not
+	Restart []string   `json:"restart,omitempty"` // settings that take effect after a restart
+}
+
 // state also answers while the server starts.
 func (a *admin) state(w http.ResponseWriter, r *http.Request) error {
 	health := a.runChecks(r.Context(), true)
@@ -51,8 +77,8 @@ func (a *admin) state(w http.ResponseWriter, r *http.Request) error {
 		Ready: health.Ready, Checks: health.Checks,
 	}
 	if s := a.Server(); s != nil {
-		engine := s.Engine()
-		answer.Engine = &engine
+		report := s.Report()
+		answer.Report = &report
 	}
 	return writeJSON(w, http.StatusOK, answer)
 }

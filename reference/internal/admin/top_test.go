@@ -91,10 +91,16 @@ func TestState(t *testing.T) {
 			t.Errorf("GET %s during the start: %d, want 503", path, w.Code)
 		}
 	}
-	server = &admin.Server{Engine: func() admin.Engine {
-		return admin.Engine{Kind: "memory", Subjects: 1, Capacity: 2, Evicted: 3, Refused: 4}
+	server = &admin.Server{Report: func() admin.Report {
+		return admin.Report{
+			Engine:      admin.Engine{Kind: "memory", Subjects: 1, Capacity: 2, Evicted: 3, Refused: 4},
+			Connections: map[string]admin.Connections{"api": {Open: 5, Idle: 4, Refused: 3, Evicted: 2, Waited: 1}},
+			Settings:    admin.Settings{Applied: 2, Refused: 1, Last: &now, Error: "p.yaml:1:1", Restart: []string{"listen"}},
+		}
 	}}
-	want = started + `"ready":true,"checks":{"server":"ok"},"engine":{"kind":"memory","subjects":1,"capacity":2,"evicted":3,"refused":4}}` + "\n"
+	want = started + `"ready":true,"checks":{"server":"ok"},"engine":{"kind":"memory","subjects":1,"capacity":2,"evicted":3,"refused":4},` +
+		`"connections":{"api":{"open":5,"idle":4,"refused":3,"evicted":2,"waited":1}},` +
+		`"settings":{"applied":2,"refused":1,"last":"2026-05-04T12:01:30Z","error":"p.yaml:1:1","restart":["listen"]}}` + "\n"
 	if w := serve(h, "GET", "/state", local); w.Code != 200 || w.Body.String() != want {
 		t.Errorf("GET /state: %d %s, want %s", w.Code, w.Body, want)
 	}

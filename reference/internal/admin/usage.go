@@ -5,11 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -20,6 +22,8 @@ type Usage struct {
 	Plans []PlanUsage `json:"plans"`         // of the active keys, each once
 	Ban   *BanEnd     `json:"ban,omitempty"` // nil: not banned
 	Days  []Day       `json:"days"`          // the days of the last 90 with a request, the oldest first
+
+	Limited []KeyUsage `json:"limited,omitempty"` // active keys with limits of their own
 }
 
 // A PlanUsage is what is left for a key of one plan. All keys of an owner share the usage,
@@ -29,6 +33,13 @@ type PlanUsage struct {
 	Quotas      []QuotaUsage `json:"quotas,omitempty"`
 	StrikesLeft *int         `json:"strikesLeft,omitempty"` // nil: the plan never bans
 	Error       string       `json:"error,omitempty"`       // why requests with such a key cannot be served
+}
+
+// A KeyUsage is what is left of the limits of one key alone.
+type KeyUsage struct {
+	ID     string       `json:"id"`
+	Name   string       `json:"name"`
+	Quotas []QuotaUsage `json:"quotas"`
 }
 
 // A QuotaUsage is what is left of one quota.
@@ -60,11 +71,17 @@ func (a *admin) usage(w http.ResponseWriter, r *http.Request, s *Server) error {
 		return errNoUsageOwner
 	}
 	answer := Usage{Owner: owner, Plans: []PlanUsage{}, Days: []Day{}}
-	known, err := a.addPlans(r.Context(), s, &answer)
+	list, err := s.Store.ListKeys(r.Context())
 	if err != nil {
-		return err
+		return storeError(err)
 	}
-	now := a.Now()
+	list = slices.DeleteFunc(list, func(k store.Key) bool { return k.Owner != owner })
+	known, now := len(list) > 0, a.Now()
+	list = slices.DeleteFunc(list, func(k store.Key) bool { return !k.Active(now) })
+	answer.Keys = len(list)
+	if err := answer.addPlans(r.Context(), s, list); err != nil {
+		return engineError(err)
+	}
 	days, err := s.DailyUse(r.Context(), owner, store.Day(now).AddDate(0, 0, 1-store.KeepDays))
 	if err != nil {
 		return storeError(err)
@@ -87,23 +104,14 @@ func ownerOf(query string) (string, bool) {
 	return values.Get("owner"), values.Get("owner") != ""
 }
 
-// addPlans adds what each plan of the owner's active keys has left. It reports whether the
-// owner has ever had a key.
-func (a *admin) addPlans(ctx context.Context, s *Server, u *Usage) (known bool, err error) {
-	list, err := s.Store.ListKeys(ctx)
-	if err != nil {
-		return false, storeError(err)
-	}
-	now, seen := a.Now(), map[string]bool{}
+// addPlans adds what the plan of each key has left, each plan once, and what keys with
+// limits of their own have left.
+func (u *Usage) addPlans(ctx context.Context, s *Server, list []store.Key) error {
+	seen := map[string]bool{}
 	for _, k := range list {
-		if k.Owner != u.Owner {
-			continue
+		if err := u.addLimits(ctx, s, k); err != nil {
+			return err
 		}
-		known = true
-		if !k.Active(now) {
-			continue
-		}
-		u.Keys++
 		plan, err := s.Plan(k.Plan, k.Quotas)
 		id := k.Plan
 		if err == nil {
@@ -119,11 +127,24 @@ func (a *admin) addPlans(ctx context.Context, s *Server, u *Usage) (known bool, 
 		}
 		d, err := s.Limiter.Peek(ctx, apikey.OwnerSubject(u.Owner), plan)
 		if err != nil {
-			return known, engineError(err)
+			return err
 		}
 		u.add(&d)
 	}
-	return known, nil
+	return nil
+}
+
+func (u *Usage) addLimits(ctx context.Context, s *Server, k store.Key) error {
+	limits, err := k.LimitsPlan()
+	if err != nil || limits == nil {
+		return err
+	}
+	d, err := s.Limiter.Peek(ctx, api.KeySubject(k.ID), limits)
+	if err != nil {
+		return err
+	}
+	u.Limited = append(u.Limited, KeyUsage{ID: k.ID, Name: k.Name, Quotas: quotasOf(&d)})
+	return nil
 }
 
 var errNoPeek = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
@@ -137,15 +158,9 @@ func engineError(err error) error {
 	return err
 }
 
-// add adds the decision of a peek.
+// add adds the decision of a peek for a plan.
 func (u *Usage) add(d *ratelimit.Decision) {
-	p := PlanUsage{Plan: d.Plan.Name()}
-	for i, q := range d.Plan.Quotas() {
-		p.Quotas = append(p.Quotas, QuotaUsage{
-			Limit: q.Limit, WindowSeconds: int64(q.Window / time.Second),
-			Remaining: d.States[i].Remaining, Reset: d.States[i].Reset,
-		})
-	}
+	p := PlanUsage{Plan: d.Plan.Name(), Quotas: quotasOf(d)}
 	if d.StrikesLeft >= 0 {
 		p.StrikesLeft = &d.StrikesLeft
 	}
@@ -153,4 +168,15 @@ func (u *Usage) add(d *ratelimit.Decision) {
 		u.Ban = &BanEnd{time.Unix(d.BanEnds, 0).UTC()}
 	}
 	u.Plans = append(u.Plans, p)
+}
+
+func quotasOf(d *ratelimit.Decision) []QuotaUsage {
+	quotas := make([]QuotaUsage, d.Plan.Len())
+	for i, q := range d.Plan.Quotas() {
+		quotas[i] = QuotaUsage{
+			Limit: q.Limit, WindowSeconds: int64(q.Window / time.Second),
+			Remaining: d.States[i].Remaining, Reset: d.States[i].Reset,
+		}
+	}
+	return quotas
 }

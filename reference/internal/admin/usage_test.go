@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,8 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
+
+var keyID = regexp.MustCompile(`"id":"key_[0-9A-Za-z]{16}"`)
 
 var noon = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
 
@@ -57,7 +60,7 @@ func TestUsage(t *testing.T) {
 	create(at(-2*time.Hour), keys.New{Plan: "free"})
 	create(at(-2*time.Hour), keys.New{Plan: "pro", ExpiresIn: keys.Duration(time.Hour)}) // has expired
 	create(at(-1*time.Hour), keys.New{Plan: "free"})
-	create(at(-1*time.Hour), keys.New{Plan: "enterprise", Quotas: []string{"3/hour"}})
+	create(at(-1*time.Hour), keys.New{Plan: "enterprise", Quotas: []string{"3/hour"}, Limits: []string{"2/day"}})
 	free, err := plans.Of("free", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -80,10 +83,11 @@ func TestUsage(t *testing.T) {
 	const head = `{"owner":"50% of \u0026 co/7","keys":3,"plans":[{"plan":"free","quotas":[` +
 		`{"limit":60,"windowSeconds":60,"remaining":58,"reset":1777896060},{"limit":1000,"windowSeconds":86400,"remaining":998,"reset":1777939200}],"strikesLeft":10},` +
 		`{"plan":"enterprise","quotas":[{"limit":3,"windowSeconds":3600,"remaining":`
-	const tail = `"days":[{"day":"2026-02-04","allowed":5,"denied":1},{"day":"2026-05-04","allowed":2,"denied":0}]}` + "\n"
+	const tail = `"days":[{"day":"2026-02-04","allowed":5,"denied":1},{"day":"2026-05-04","allowed":2,"denied":0}],`
 	// The enterprise key has an hour, in which nothing was counted for free.
-	want := head + `3,"reset":1777899600}],"strikesLeft":10}],` + tail
-	if diff := cmp.Diff(want, get()); diff != "" {
+	want := head + `3,"reset":1777899600}],"strikesLeft":10}],` + tail +
+		`"limited":[{"id":"","name":"n","quotas":[{"limit":2,"windowSeconds":86400,"remaining":2,"reset":1777939200}]}]}` + "\n"
+	if diff := cmp.Diff(want, keyID.ReplaceAllString(get(), `"id":""`)); diff != "" {
 		t.Errorf("GET %s (-want +got):\n%s", target, diff)
 	}
 

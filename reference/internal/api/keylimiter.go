@@ -83,7 +83,10 @@ func limitedKey(ctx context.Context, subject string) (apikey.Principal, bool) {
 	return p, ok && p.Limits != nil && p.Subject == subject
 }
 
-func keySubject(p apikey.Principal) string { return "key:" + p.KeyID }
+func keySubject(p apikey.Principal) string { return KeySubject(p.KeyID) }
+
+// KeySubject returns the subject that the limits of a key alone are counted for.
+func KeySubject(id string) string { return "key:" + id }
 
 // remember keeps both decisions for the rest of the request and returns the one with less
 // left.

@@ -48,6 +48,11 @@ func printUsage(w io.Writer, u admin.Usage) error {
 			return err
 		}
 	}
+	if len(u.Limited) > 0 {
+		if err := printKeyUsage(w, u.Limited); err != nil {
+			return err
+		}
+	}
 	if len(u.Days) == 0 {
 		_, err := fmt.Fprintln(w, "\nIt has sent no request in the last 90 days.")
 		return err
@@ -73,10 +78,29 @@ func printPlanUsage(w io.Writer, plans []admin.PlanUsage) error {
 			strikes = strconv.Itoa(*p.StrikesLeft)
 		}
 		for _, q := range p.Quotas {
-			quota := ratelimit.Quota{Limit: q.Limit, Window: time.Duration(q.WindowSeconds) * time.Second}
-			t.row(p.Plan, quota.String(), strconv.FormatInt(q.Limit-q.Remaining, 10), strconv.FormatInt(q.Remaining, 10),
-				showTime(time.Unix(q.Reset, 0)), strikes)
+			t.row(append(append([]string{p.Plan}, quotaCells(q)...), strikes)...)
 		}
 	}
 	return t.flush()
+}
+
+// printKeyUsage prints the keys with limits of their own.
+func printKeyUsage(w io.Writer, keys []admin.KeyUsage) error {
+	fmt.Fprintln(w)
+	t := newTable(w, "KEY", "NAME", "LIMIT", "USED", "LEFT", "RESET")
+	for _, k := range keys {
+		for _, q := range k.Quotas {
+			t.row(append([]string{k.ID, k.Name}, quotaCells(q)...)...)
+		}
+	}
+	return t.flush()
+}
+
+// quotaCells returns a quota, what is used and left of it, and when it resets.
+func quotaCells(q admin.QuotaUsage) []string {
+	quota := ratelimit.Quota{Limit: q.Limit, Window: time.Duration(q.WindowSeconds) * time.Second}
+	return []string{
+		quota.String(), strconv.FormatInt(q.Limit-q.Remaining, 10), strconv.FormatInt(q.Remaining, 10),
+		showTime(time.Unix(q.Reset, 0)),
+	}
 }

@@ -48,7 +48,7 @@ func (s *state) loadEmbedded(ctx context.Context, c *config.Config, path string)
 		return persist.Task{}, errors.Join(err, db.Close())
 	}
 	s.closers = append(s.closers, db)
-	s.limiter = engine
+	s.limiter, s.embedded = engine, engine
 	if damaged > 0 {
 		s.logger.Warn("some saved usage is damaged and was not loaded", slog.Int("records", damaged))
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -22,30 +21,49 @@ func (p *startup) server() *admin.Server {
 	}
 	c := r.settings.Load()
 	return &admin.Server{
-		Limiter: r.limiter, Activity: r.activity, Engine: r.engine,
+		Limiter: r.limiter, Activity: r.activity,
 		Store: r.store, Plan: c.Plans.Of, Deprecations: c.Deprecations,
 		DailyUse: func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error) {
 			return r.daily.List(ctx, r.store, owner, since)
+		},
+		Report: func() admin.Report {
+			return admin.Report{
+				Engine:      r.engine(),
+				Connections: map[string]admin.Connections{"api": admin.Connections(r.pets.Stats()), "admin": admin.Connections(p.operator.Stats())},
+				Settings:    reportSettings(r.reloads.Status()),
+			}
 		},
 	}
 }
 
 // engine returns the numbers of the engine.
 func (s *state) engine() admin.Engine {
-	if s.shared == nil {
-		e := admin.Engine{Kind: "memory"}
-		if l, ok := s.limiter.(*memory.Limiter); ok {
-			stats := l.Stats()
-			e.Subjects, e.Capacity, e.Evicted, e.Refused = stats.Subjects, stats.Bound, stats.Evicted, stats.Refused
-		}
-		return e
+	local := s.embedded.Stats()
+	e := admin.Engine{
+		Kind:     "memory",
+		Subjects: local.Subjects, Capacity: local.Bound, Evicted: local.Evicted, Refused: local.Refused,
 	}
-	stats := s.shared.Stats()
-	return admin.Engine{Kind: "redis", Redis: &admin.Redis{
-		Mode: s.shared.Mode().String(), Circuit: s.shared.Circuit().String(),
-		Fallbacks: stats.Fallbacks, Failures: stats.Failures, Timeouts: stats.Timeouts,
-		Opened: stats.Opened, Pending: stats.Pending, Lost: stats.Lost,
-	}}
+	if s.shared != nil {
+		stats := s.shared.Stats()
+		e.Kind = "redis"
+		e.Redis = &admin.Redis{
+			Mode: s.shared.Mode().String(), Circuit: s.shared.Circuit().String(),
+			Fallbacks: stats.Fallbacks, Failures: stats.Failures, Timeouts: stats.Timeouts,
+			Opened: stats.Opened, Pending: stats.Pending, Lost: stats.Lost,
+		}
+	}
+	return e
+}
+
+func reportSettings(s ReloadStatus) admin.Settings {
+	report := admin.Settings{Applied: s.Applied, Refused: s.Refused, Restart: s.Restart}
+	if !s.Last.IsZero() {
+		report.Last = &s.Last
+	}
+	if s.Err != nil {
+		report.Error = inOneLine(s.Err)
+	}
+	return report
 }
 
 // countDecision counts a decision on a charged request for operators.

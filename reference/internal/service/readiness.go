@@ -16,6 +16,8 @@ import (
 type startup struct {
 	step    atomic.Pointer[string]  // what the server is doing before it serves
 	running atomic.Pointer[running] // nil until it serves
+
+	operator *server.Server // of the admin listener; set before it serves
 }
 
 // running is a server that serves.

@@ -68,6 +68,7 @@ func runOn(ctx context.Context, c *config.Config, o Options, l *listeners, open 
 	if err != nil {
 		return err
 	}
+	p.operator = operator
 	return serve(ctx, l, operator, func(ctx context.Context) error {
 		return serveAPI(ctx, c, o, l, p, open)
 	})

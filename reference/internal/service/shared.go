@@ -37,6 +37,7 @@ func (s *state) openShared(ctx context.Context, c *config.Config) (*shared, erro
 	if err != nil {
 		return nil, err
 	}
+	s.embedded = local
 	mode := c.OnFailure
 	limiter, err := failover.New(primary, mode, failover.Options{Local: local, Budget: s.redisBudget, OnChange: func(change failover.Change) {
 		logChange(s.logger, mode, change)

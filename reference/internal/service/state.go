@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/activity"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
@@ -27,6 +28,8 @@ type state struct {
 	daily   *persist.DailyUse
 	saver   *persist.Saver
 	shared  *shared // nil: usage is counted in this process
+
+	embedded *memory.Limiter // the engine in this process, which decides if Redis does not
 
 	activity *activity.Counter             // of the decisions about charged requests
 	settings atomic.Pointer[config.Config] // in force; set when the server serves
