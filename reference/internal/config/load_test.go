@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,18 @@ func TestExampleFileIsTheDefaults(t *testing.T) {
 	for _, s := range settings {
 		if _, shown := c.places[s.name]; !shown {
 			t.Errorf("the example file does not show %s", s.name)
+		}
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(string(content), "\n\n")
+	_, restart, _ := strings.Cut(head, "except for")
+	words := strings.FieldsFunc(restart, func(r rune) bool { return strings.ContainsRune(" ,#\n", r) })
+	for _, s := range settings {
+		if named := slices.Contains(words, s.name); named != (s.keep != nil) {
+			t.Errorf("the example file says that %s needs a restart: %v", s.name, named)
 		}
 	}
 	c.places = nil

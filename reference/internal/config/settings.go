@@ -111,7 +111,7 @@ var settings = []setting{
 		about:  "Quotas of callers without a valid key, for each network.",
 		values: many("anonymous", func(c *Config) []string { return quotaTexts(c.Anonymous) })},
 	{name: "uncharged",
-		about:  "Separate quotas of requests that are not charged, for each network and each owner. Reaching them never leads to a ban.",
+		about:  "Separate quotas of requests that are not charged, for each network (`/docs`, `/openapi.json` and CORS preflights) and each owner (`GET /v1/usage`). Reaching them never leads to a ban.",
 		values: many("uncharged", func(c *Config) []string { return quotaTexts(c.Uncharged) })},
 	{name: "penalty.strikes",
 		about:  "More strikes than this start a ban. 0 turns bans off.",
@@ -173,7 +173,7 @@ var settings = []setting{
 		values: one("log.file", func(c *Config) string { return c.Log.File }),
 		keep:   func(to, from *Config) { to.Log.File = from.Log.File }},
 	{name: "log.sample", kind: number, set: (*Config).setLogSample,
-		about:  "Logs one in so many of the requests that were answered with a status below 400, and all others. Their lines have the attribute `sample`.",
+		about:  "Logs one in so many of the requests that were answered with a status below 400, and all others. The line of such a request has the attribute `sample`.",
 		flag:   func(f Flags) *string { return f.LogSample },
 		values: one("log.sample", func(c *Config) string { return strconv.Itoa(c.Log.Sample) })},
 }

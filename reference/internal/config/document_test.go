@@ -1,0 +1,89 @@
+package config
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write docs/CONFIGURATION.md")
+
+const documentHead = `# Settings of the pets server
+
+A flag overrides the environment, the environment overrides the settings file, and the file overrides the default. ` + "`--config`" + ` or ` + "`PETSTORE_CONFIG`" + ` names the file, in YAML; without them there is none. A setting with a dot in its name is a member of a group: ` + "`log.level`" + ` is ` + "`log: {level: info}`" + `. [petstore.example.yaml](../reference/petstore.example.yaml) is a file with all settings, and [reference/README.md](../reference/README.md#settings) explains them.
+
+While the server runs, it takes up a change of the file by itself, and on SIGHUP, without losing usage, bans or connections. The settings in the last table need a restart; the log warns if one of them has changed.
+
+This page is written from the code: ` + "`go test ./reference/internal/config -update`" + `.
+`
+
+// docs/CONFIGURATION.md has each setting as the code has it.
+func TestSettingsAreDocumented(t *testing.T) {
+	path := filepath.Join("..", "..", "..", "docs", "CONFIGURATION.md")
+	var b strings.Builder
+	b.WriteString(documentHead)
+	table(&b, "Settings that a running server takes up", func(s setting) bool { return s.keep == nil })
+	table(&b, "Settings that need a restart", func(s setting) bool { return s.keep != nil })
+	want := b.String()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("docs/CONFIGURATION.md is not what go test -update writes (-want +got):\n%s", diff)
+	}
+}
+
+func table(b *strings.Builder, title string, include func(setting) bool) {
+	fmt.Fprintf(b, "\n## %s\n\n| setting | meaning | default | flag | variable |\n|---|---|---|---|---|\n", title)
+	for _, s := range settings {
+		if !include(s) {
+			continue
+		}
+		flag, name := "", ""
+		if s.flag != nil {
+			flag = code(flagName(s.name))
+		}
+		if s.hasVariable() {
+			name = code(variable(s.name))
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", code(s.name), s.about, defaultText(s), flag, name)
+	}
+}
+
+// defaultText returns the default of a setting, or of each of its members.
+func defaultText(s setting) string {
+	var texts []string
+	for _, v := range s.values(Default()) {
+		text := v.text
+		if text == "" {
+			text = `""`
+		}
+		if member, ok := strings.CutPrefix(v.name, s.name+"."); ok {
+			text = member + ": " + text
+		}
+		texts = append(texts, code(text))
+	}
+	return strings.Join(texts, "<br>")
+}
+
+func code(text string) string { return "`" + text + "`" }
+
+// Every setting has a description in whole sentences, and a value to show.
+func TestEverySettingIsDescribed(t *testing.T) {
+	for _, s := range settings {
+		if !strings.HasSuffix(s.about, ".") || strings.Contains(s.about, "|") || len(s.values(Default())) == 0 {
+			t.Errorf("%s: the description %q must be sentences without |, and there must be a default", s.name, s.about)
+		}
+	}
+}
