@@ -104,9 +104,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 	select {
 	case err := <-s.failed:
-		cutOff, cancel := context.WithCancel(context.Background())
+		atOnce, cancel := context.WithCancel(context.Background())
 		cancel()
-		s.shutdown(cutOff)
+		_ = s.shutdown(atOnce) // it says that requests were cut off
 		return fmt.Errorf("server: %w", err)
 	case <-ctx.Done():
 	}
