@@ -65,6 +65,7 @@ func TestDocsInBrowser(t *testing.T) {
 	p.Do(t, chromedp.EmulateViewport(360, 900))
 	p.Click(t, "nav summary")
 	p.Screenshots(t, "docs-chapters", "body")
+	p.CheckNames(t, 60)
 
 	if url := browsertest.Evaluate[string](t, p, "location.href"); strings.Contains(url, "?") {
 		t.Errorf("the address of the page is %s, want it unchanged", url)
@@ -101,4 +102,50 @@ func TestDocsExplainLimits(t *testing.T) {
 	send(t, p, "listPets", `Temporarily banned[^$]*because it kept sending requests[^$]*Try again in [^$]*does not prolong it`)
 	p.Screenshots(t, "docs-banned", "#listPets .send")
 	send(t, p, "getUsage", `200 OK[^$]*"ban": \{`)
+}
+
+// What the reader types is sent as it is, and what the server answers is shown as it is: a
+// number that JavaScript would round, a name that tries to be HTML, and no key in the
+// command.
+func TestDocsKeepWhatIsTyped(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	p := browsertest.Open(t, "http://"+s.Addr+"/docs#createPet")
+	key := s.key(t, "careful", "pro")
+	p.Type(t, "#key", key)
+	p.Type(t, "#createPet-body", `{"name": "<b>Rex</b> 'x' \"y\" ]", "categoryId": -9223372036854775807}`)
+	p.Type(t, "#createPet [data-in=header]", `"first"`)
+	want := `"name": "<b>Rex</b> 'x' \\"y\\" \]",\s+"categoryId": -9223372036854775807,\s+"status"`
+	send(t, p, "createPet", `201 Created[^$]*`+want)
+	send(t, p, "createPet", `201 Created[^$]*`+want)
+	if got := s.Get(t, "/v1/pets"); strings.Count(string(got.Data), `"id"`) != 1 {
+		t.Errorf("the pets are %s, want the one of the Idempotency-Key", got.Data)
+	}
+	command := browsertest.Evaluate[string](t, p, `document.querySelector("#createPet .curl pre").textContent`)
+	for _, part := range []string{`"Authorization: Bearer $PETSTORE_KEY"`, `-H 'Idempotency-Key: "first"'`, `'\''x'\''`, "'http://" + s.Addr + "/v1/pets'"} {
+		if !strings.Contains(command, part) {
+			t.Errorf("the command has no %s:\n%s", part, command)
+		}
+	}
+	if strings.Contains(command, key) {
+		t.Errorf("the command has the key: %s", command)
+	}
+	p.Type(t, "#key", "pet_live_\u00e9")
+	p.Click(t, "#createPet .send button")
+	p.WaitText(t, "#createPet .hint", "a character that no key has")
+}
+
+// When the time to wait is over, the page says so.
+func TestDocsCountDown(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	now(s)
+	p := browsertest.Open(t, "http://"+s.Addr+"/docs#listPets")
+	p.Type(t, "#key", s.key(t, "patient", "enterprise", "1/2s"))
+	send(t, p, "listPets", `0 of 1 request left`)
+	send(t, p, "listPets", `Try again in [123] s`)
+	p.WaitText(t, "#listPets .answer", `You can send requests again.[^$]*the window has ended`)
+	p.WaitText(t, "#state", `You can send requests again.`)
+	s.clock.advance(2 * time.Second)
+	send(t, p, "listPets", `200 OK`)
 }

@@ -166,6 +166,7 @@ func TestConsoleShowsWhatHappens(t *testing.T) {
 	p.Screenshots(t, "console-bans", "#bans")
 	p.Screenshots(t, "console-owners", "#owners")
 	p.Screenshots(t, "console-deprecations", "#deprecations")
+	p.CheckNames(t, 5)
 }
 
 // A ban is lifted after a question, and only that one.
@@ -177,6 +178,7 @@ func TestConsoleUnbans(t *testing.T) {
 	p.Click(t, "#bans tbody button")
 	p.WaitText(t, "#confirm", "the owner <img src=x")
 	p.Screenshots(t, "console-confirm", "body")
+	p.CheckNames(t, 3)
 	p.Click(t, "#confirm-no")
 	api.mu.Lock()
 	if len(api.calls) > 0 {

@@ -28,6 +28,16 @@ func curlLine(c *config.Config, addr net.Addr, key string) string {
 	return strings.Join(words, " ")
 }
 
+// docsURL returns the URL of the page to read and try the API in, for a browser on this
+// machine.
+func docsURL(c *config.Config, addr net.Addr) string {
+	scheme := "http://"
+	if c.TLS() {
+		scheme = "https://"
+	}
+	return scheme + localAddress(addr) + "/docs"
+}
+
 // trust returns the options with which curl accepts the certificate of a server at an
 // address of this machine, and the base of its URLs. The name in the certificate may
 // resolve to another machine, and its signer may not be trusted here.

@@ -26,6 +26,8 @@ Try it:
 
     %s
 
+or open %s in a browser.
+
 `
 
 // showFirstKey creates a key if the database has never held one, and shows it once. If
@@ -54,7 +56,7 @@ func (s *state) showFirstKey(ctx context.Context, c *config.Config, addr net.Add
 		return err
 	}
 	s.logger.Info("created the first key", slog.String("key", key.ID), slog.String("plan", key.Plan))
-	_, err = fmt.Fprintf(notice, firstKeyNotice, firstPlan, secret.Reveal(), curlLine(c, addr, secret.Reveal()))
+	_, err = fmt.Fprintf(notice, firstKeyNotice, firstPlan, secret.Reveal(), curlLine(c, addr, secret.Reveal()), docsURL(c, addr))
 	if err != nil {
 		s.logger.Error("cannot show the first key; create another one with petstore keys create",
 			slog.String("key", key.ID), slog.Any("error", err))
