@@ -29,6 +29,9 @@ type Config struct {
 	// Version is the version of the program, for GET /state.
 	Version string
 
+	// Metrics serves /metrics. Nil: there is no such endpoint.
+	Metrics http.Handler
+
 	// Token is the bearer token that requests need. Empty: none.
 	Token string
 
@@ -104,6 +107,9 @@ func New(c Config) (http.Handler, error) {
 		"POST /debug/pprof/symbol": http.HandlerFunc(pprof.Symbol),
 	} {
 		mux.Handle(pattern, a.guard(handler))
+	}
+	if c.Metrics != nil {
+		mux.Handle("GET /metrics", a.guard(c.Metrics))
 	}
 	return middleware.Chain(a.errors.Mux(mux),
 		middleware.RequestID, a.logRequests(mux), middleware.Recover(a.errors), middleware.SecurityHeaders,

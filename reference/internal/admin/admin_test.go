@@ -53,7 +53,11 @@ func config(t *testing.T, engine *memory.Limiter) admin.Config {
 		Limiter: engine, Activity: activity.New(time.Now), Store: newStore(t, "ada", "bob"), Plan: plans.Of,
 		Report: func() admin.Report { return admin.Report{Engine: admin.Engine{Kind: "memory"}} },
 	}
-	return admin.Config{Server: func() *admin.Server { return server }, Logger: slog.New(slog.DiscardHandler)}
+	return admin.Config{
+		Server:  func() *admin.Server { return server },
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) }),
+		Logger:  slog.New(slog.DiscardHandler),
+	}
 }
 
 // newStore returns a store with a key of each owner.
@@ -125,6 +129,8 @@ func TestWhoMayAsk(t *testing.T) {
 		{"lifting without a token", guarded, "DELETE", "/bans?owner=ada", "", "", 401},
 		{"profiles without a token", guarded, "GET", "/debug/pprof/", "", "", 401},
 		{"profiles with the token", guarded, "GET", "/debug/pprof/", "", "Bearer " + token, 200},
+		{"metrics without a token", guarded, "GET", "/metrics", "", "", 401},
+		{"metrics with the token", guarded, "GET", "/metrics", "", "Bearer " + token, 200},
 		{"any host with a token", guarded, "GET", "/bans", "petstore.example:9090", "Bearer " + token, 200},
 
 		{"bans where no token is asked for", open, "GET", "/bans", "", "", 200},
@@ -133,6 +139,7 @@ func TestWhoMayAsk(t *testing.T) {
 		{"bans by a name that a browser was led here with", open, "GET", "/bans", "evil.example:9090", "", 421},
 		{"health by such a name", open, "GET", "/healthz", "127.0.0.1.evil.example", "", 421},
 		{"a profile", open, "GET", "/debug/pprof/goroutine?debug=1", "", "", 200},
+		{"metrics", open, "GET", "/metrics", "", "", 200},
 		{"nothing", open, "GET", "/nothing", "", "", 404},
 		{"a method that is not there", open, "PUT", "/bans", "", "", 405},
 		{"state without a token", guarded, "GET", "/state", "", "", 401},

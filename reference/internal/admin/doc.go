@@ -10,6 +10,7 @@
 //	GET    /readyz           200 or 503, with the result of each check
 //	GET    /state            version, readiness, engine and Redis: [State]
 //	GET    /top              the decisions and the busiest clients of the last minute: [Top]
+//	GET    /metrics          metrics for Prometheus
 //	GET    /bans             the bans in force: {"bans": [...]} of [Ban]
 //	POST   /bans             bans {"owner": NAME} or {"network": ADDRESS} for {"seconds": N}: [Ban]
 //	DELETE /bans?owner=NAME  unbans an owner, or with network=ADDRESS a network

@@ -90,7 +90,7 @@ const (
 func TestCrossSiteRequestsAreRefused(t *testing.T) {
 	open, guarded := newHandler(t, nil), newHandler(t, withToken)
 	targets := []string{
-		"GET /healthz", "GET /readyz", "GET /bans", "DELETE /bans?owner=ada", "GET /debug/pprof/", "GET /debug/pprof/profile?seconds=1",
+		"GET /healthz", "GET /readyz", "GET /metrics", "GET /bans", "DELETE /bans?owner=ada", "GET /debug/pprof/", "GET /debug/pprof/profile?seconds=1",
 		"GET /debug/pprof/goroutine", "POST /debug/pprof/symbol", "GET /debug/pprof/cmdline", "GET /nothing", "OPTIONS /bans",
 		"GET /state", "GET /top", "POST /bans",
 	}
@@ -153,6 +153,8 @@ func TestActionsAreLogged(t *testing.T) {
 		{"GET /" + token, []string{withAuth}, []map[string]any{line("WARN", "GET", "", 404)}},
 		{"GET /healthz", nil, []map[string]any{line("DEBUG", "GET", "/healthz", 200)}},
 		{"GET /readyz", []string{withAuth}, []map[string]any{line("DEBUG", "GET", "/readyz", 200)}},
+		{"GET /metrics", []string{withAuth}, []map[string]any{line("DEBUG", "GET", "/metrics", 200)}},
+		{"GET /metrics", nil, []map[string]any{line("WARN", "GET", "/metrics", 401)}},
 		{"GET /readyz", []string{wrong}, []map[string]any{line("WARN", "GET", "/readyz", 200, "outcome", "wrong token")}},
 	} {
 		method, path, _ := strings.Cut(tt.target, " ")

@@ -96,9 +96,9 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	site := a.errors.Mux(a.site)
 	service := auth.Require(middleware.Chain(a.errors.Mux(a.service), enforce...))
 	gated := middleware.Chain(byPath(service, site),
-		auth.Identify, a.checkOwner, a.chooseLimit(limit, limitUncharged), targets)
+		auth.Identify, a.Telemetry.Authentication, a.checkOwner, a.chooseLimit(limit, limitUncharged), targets)
 	front := slices.Concat([]middleware.Middleware{
-		middleware.RequestID, middleware.AccessLog(a.Logger), a.addInfo, middleware.Recover(a.errors), middleware.SecurityHeaders,
+		middleware.RequestID, middleware.AccessLog(a.Logger), a.addInfo, middleware.Recover(a.errors), a.Telemetry.Panics, middleware.SecurityHeaders,
 	}, headers, []middleware.Middleware{allowOrigins(a.Origins, limitUncharged), a.denyNetworks})
 	return middleware.Chain(bypassGate(limitUncharged(targets(site)), gated), front...), nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/telemetry"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -68,6 +69,10 @@ type Config struct {
 	// OnDeprecatedUse is called with each request of an owner for a deprecated
 	// operation. It must be safe for concurrent use, and return quickly.
 	OnDeprecatedUse func(operation, owner string)
+
+	// Telemetry counts requests by the outcome of their authentication, the use of
+	// deprecated operations, and panics. Decisions are counted by OnDecision. Nil: none.
+	Telemetry *telemetry.Telemetry
 
 	// DraftHeaders adds RateLimit and RateLimit-Policy; see
 	// [ratelimit.Decision.SetDraftHeaders].

@@ -73,8 +73,10 @@ func ownPath(resources []resource, id string) (string, error) {
 // countUse returns the function that counts the use of an operation by owner.
 // Requests with other methods on its path do not count.
 func (a *api) countUse(id string) func(*http.Request) {
+	count := a.Telemetry.DeprecatedUse(id)
 	return func(r *http.Request) {
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok && isRead(r) {
+			count(r)
 			a.OnDeprecatedUse(id, p.Owner)
 		}
 	}

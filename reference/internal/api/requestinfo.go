@@ -74,6 +74,7 @@ func (a *api) addInfo(next http.Handler) http.Handler {
 		addr, err := a.Client.Resolve(r)
 		info := &requestInfo{Context: r.Context(), route: a.routeOf(r), addr: addr, network: clientip.NetworkSubject(addr), proxied: err}
 		logInfo(r, info)
+		r.Pattern = info.route.pattern // for handlers around the API; the mux sets it on the copy
 		if a.allow.hasAddr(addr) {
 			markAllowed(r, info)
 		}

@@ -17,7 +17,7 @@ func (s *state) newHandler(c *config.Config) (http.Handler, error) {
 			return nil, err
 		}
 	}
-	return api.New(api.Config{
+	handler, err := api.New(api.Config{
 		Pets:            s.store,
 		Keys:            s.store,
 		Limiter:         s.limiter,
@@ -29,10 +29,15 @@ func (s *state) newHandler(c *config.Config) (http.Handler, error) {
 		Allow:           api.AccessList(c.Allow),
 		Deprecations:    c.Deprecations,
 		OnDeprecatedUse: s.uses.Count,
-		OnDecision:      s.countDecision,
+		OnDecision:      s.onDecision,
+		Telemetry:       s.observer.Telemetry,
 		DraftHeaders:    c.DraftHeaders,
 		Origins:         c.CORSOrigins,
 		Timeout:         c.Timeouts.Store,
 		Logger:          s.logger,
 	})
+	if err != nil {
+		return nil, err
+	}
+	return s.observer.Handler(handler, client.Addr), nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/observe"
 	"github.com/animalstore/gatehouse/reference/internal/server"
 )
 
@@ -17,7 +18,8 @@ type startup struct {
 	step    atomic.Pointer[string]  // what the server is doing before it serves
 	running atomic.Pointer[running] // nil until it serves
 
-	operator *server.Server // of the admin listener; set before it serves
+	operator *server.Server    // of the admin listener; set before it serves
+	observer *observe.Observer // nil in tests
 }
 
 // running is a server that serves.

@@ -64,8 +64,17 @@ func runOn(ctx context.Context, c *config.Config, o Options, l *listeners, open 
 	defer manager.keepAlive()()
 	defer context.AfterFunc(ctx, manager.stopping)()
 	p := new(startup)
-	operator, err := newAdmin(c, o, p)
+	o, err := p.startTelemetry(ctx, o)
 	if err != nil {
+		return err
+	}
+	defer p.observer.Close()
+	checks := p.checks(c, o)
+	operator, err := newAdmin(c, o, p, checks)
+	if err != nil {
+		return err
+	}
+	if err := p.observeServer(o, checks, operator); err != nil {
 		return err
 	}
 	p.operator = operator
@@ -176,13 +185,14 @@ func serve(ctx context.Context, l *listeners, operator *server.Server, serveAPI 
 }
 
 // newAdmin returns the server of the admin listener.
-func newAdmin(c *config.Config, o Options, p *startup) (*server.Server, error) {
+func newAdmin(c *config.Config, o Options, p *startup, checks []admin.Check) (*server.Server, error) {
 	handler, err := admin.New(admin.Config{
 		Server:  p.server,
 		Version: o.Version,
+		Metrics: p.observer.Metrics(),
 		Token:   c.AdminToken.Reveal(),
 		Logger:  o.Logger,
-		Checks:  p.checks(c, o),
+		Checks:  checks,
 	})
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/activity"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/observe"
 	"github.com/animalstore/gatehouse/reference/internal/persist"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -21,13 +22,14 @@ import (
 
 // state is the open database, the limiter, and what saves them.
 type state struct {
-	logger  *slog.Logger
-	store   store.Store
-	limiter limiter
-	uses    *persist.DeprecatedUse
-	daily   *persist.DailyUse
-	saver   *persist.Saver
-	shared  *shared // nil: usage is counted in this process
+	logger   *slog.Logger
+	store    store.Store
+	limiter  limiter
+	uses     *persist.DeprecatedUse
+	daily    *persist.DailyUse
+	saver    *persist.Saver
+	shared   *shared // nil: usage is counted in this process
+	observer *observe.Observer
 
 	embedded *memory.Limiter // the engine in this process, which decides if Redis does not
 
@@ -52,6 +54,7 @@ func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *stat
 		uses:        persist.NewDeprecatedUse(time.Now),
 		daily:       persist.NewDailyUse(time.Now),
 		activity:    activity.New(time.Now),
+		observer:    cmp.Or(p.observer, observe.Nothing()),
 		redisBudget: cmp.Or(o.redisBudget, defaultRedisBudget),
 	}
 	defer func() {
@@ -64,6 +67,7 @@ func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *stat
 		return nil, err
 	}
 	s.closers = append(s.closers, s.store)
+	s.store = s.observer.Store(s.store)
 	tasks := []persist.Task{s.uses.Task(s.store), s.daily.Task(s.store)}
 	if len(c.Redis) > 0 {
 		p.setStep("connecting to Redis")
@@ -78,6 +82,9 @@ func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *stat
 			return nil, err
 		}
 		tasks = append(tasks, task)
+	}
+	if err := s.observeLimiter(); err != nil {
+		return nil, err
 	}
 	s.saver = persist.StartSaver(o.Logger, tasks...)
 	s.closers = append(s.closers, s.saver)

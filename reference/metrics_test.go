@@ -1,0 +1,168 @@
+package main_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// metrics returns the series of /metrics.
+func (p *process) metrics(t *testing.T) map[string]float64 {
+	t.Helper()
+	series := make(map[string]float64)
+	for line := range strings.Lines(string(mustAsk(t, 200, "GET", p.admin+"/metrics", "", "").body)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "} ")
+		if value == "" {
+			name, value, _ = strings.Cut(strings.TrimSpace(line), " ")
+		} else {
+			name += "}"
+		}
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Fatalf("a line of /metrics is %q: %v", line, err)
+		}
+		series[name] = n
+	}
+	return series
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeFile(t, dir, "petstore.yaml", "plans: {free: [3/day]}\npenalty: {strikes: 1, grace: 0s}\n")
+	key := petstore(t, dir, "keys", "create", "--name=test", "--owner=ada", "--plan=free")
+	p := serve(t, dir, "--config=petstore.yaml")
+
+	mustAsk(t, 200, "GET", p.api+"/v1/pets", key, "")
+	mustAsk(t, 201, "POST", p.api+"/v1/pets", key, pet)
+	mustAsk(t, 200, "GET", p.api+"/v1/pets/1", key, "") // deprecated
+	for range 3 {
+		mustAsk(t, 429, "GET", p.api+"/v1/pets", key, "") // two strikes start a ban
+	}
+	mustAsk(t, 401, "GET", p.api+"/v1/nothing", "", "")
+	mustAsk(t, 401, "GET", p.api+"/v1/pets", key+"x", "")
+	m := p.metrics(t)
+	for name, want := range map[string]float64{
+		`gatehouse_rate_limiting_requests_total{gatehouse_plan="free",gatehouse_result="allowed",gatehouse_window="day"}`: 3,
+		`gatehouse_rate_limiting_requests_total{gatehouse_plan="free",gatehouse_result="limited",gatehouse_window="day"}`: 1,
+		`gatehouse_rate_limiting_requests_total{gatehouse_plan="free",gatehouse_result="banned",gatehouse_window="day"}`:  2,
+		`gatehouse_rate_limiting_near_limit_total{gatehouse_plan="free",gatehouse_window="day"}`:                          1,
+		`gatehouse_rate_limiting_strikes_total{gatehouse_plan="free"}`:                                                    2,
+		`gatehouse_bans_started_total{gatehouse_plan="free"}`:                                                             1,
+		`gatehouse_bans_active`: 1,
+		`gatehouse_authentication_requests_total{gatehouse_result="authenticated"}`: 6,
+		`gatehouse_authentication_requests_total{gatehouse_result="missing"}`:       1,
+		`gatehouse_authentication_requests_total{gatehouse_result="invalid"}`:       1,
+		`gatehouse_deprecation_requests_total{gatehouse_operation="getPet"}`:        1,
+		`gatehouse_engine_duration_seconds_count{gatehouse_result="banned"}`:        2,
+		`gatehouse_panics_total`: 0,
+		`http_server_request_duration_seconds_count{http_request_method="GET",http_response_status_code="429",http_route="/v1/pets"}`:         3,
+		`http_server_request_duration_seconds_count{http_request_method="GET",http_response_status_code="200",http_route="/v1/pets/{petId}"}`: 1,
+		`http_server_request_duration_seconds_count{http_request_method="GET",http_response_status_code="401"}`:                               1,
+		`petstore_store_duration_seconds_count{petstore_operation="Pet"}`:                                                                     1,
+		`petstore_connections_refused_total{petstore_listener="api"}`:                                                                         0,
+		`petstore_connections_open{petstore_listener="admin"}`:                                                                                1,
+		`petstore_log_dropped_lines_total`:                                                                                                    0,
+		`petstore_saves_failing`:                                                                                                              0,
+		`petstore_ready`:                                                                                                                      1,
+		`petstore_config_last_reload_success`:                                                                                                 1,
+		`petstore_config_reloads_total{gatehouse_result="refused"}`:                                                                           0,
+	} {
+		if got, ok := m[name]; !ok || got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	for _, name := range []string{"go_goroutines", "process_start_time_seconds", "gatehouse_engine_subjects", "gatehouse_engine_capacity"} {
+		if m[name] <= 0 {
+			t.Errorf("%s is %v, want more than 0", name, m[name])
+		}
+	}
+	id := regexp.MustCompile(`owner="?ada|127\.0\.0\.1|` + regexp.QuoteMeta(key))
+	for name := range m {
+		if id.MatchString(name) {
+			t.Errorf("a series names a client: %s", name)
+		}
+	}
+
+	petstore(t, dir, "bans", "unban", "ada", "--admin-listen="+strings.TrimPrefix(p.admin, "http://"))
+	if n := p.metrics(t)["gatehouse_bans_lifted_total"]; n != 1 {
+		t.Errorf("gatehouse_bans_lifted_total is %v after an unban, want 1", n)
+	}
+
+	writeFile(t, dir, "petstore.yaml", "plans: 7\n")
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the refused reload is counted", func() bool {
+		m := p.metrics(t)
+		return m[`petstore_config_reloads_total{gatehouse_result="refused"}`] == 1 && m["petstore_config_last_reload_success"] == 0
+	})
+}
+
+// Whatever clients send, the number of series stays the same.
+func TestClientsCannotCreateSeries(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeFile(t, dir, "petstore.yaml", "anonymous: [1000000/minute]\n")
+	key := roomyKey(t, dir, "ada")
+	p := serve(t, dir, "--config=petstore.yaml")
+	flood := func(round, n int) {
+		for i := range n {
+			name := fmt.Sprintf("%d-%d", round, i)
+			sendAs(t, p, "GET", "/v1/"+name, "", name+".example")
+			sendAs(t, p, "GET", "/v1/pets/"+name, key, name+".example")
+			sendAs(t, p, "GET", "/v1/pets", "pet_live_"+name, "")
+			sendAs(t, p, "GET", "/v1/pets?status="+name, key, "")
+			sendAs(t, p, "M"+name, "/v1/pets", key, "")
+			sendAs(t, p, "M"+name, "/"+name, "", "")
+		}
+	}
+	flood(0, 1)
+	before := p.metrics(t)
+	flood(1, 500)
+	after := p.metrics(t)
+	for name := range after {
+		if strings.HasPrefix(name, "petstore_store_") {
+			before[name] = 0 // the server saves something now and then
+		}
+	}
+	if len(after) != len(before) {
+		for name := range after {
+			if _, ok := before[name]; !ok {
+				t.Logf("new: %s", name)
+			}
+		}
+		t.Errorf("%d series after 3000 requests, want the %d of before", len(after), len(before))
+	}
+	if len(after) > 1000 {
+		t.Errorf("%d series, want at most 1000", len(after))
+	}
+}
+
+// sendAs sends a request with any method, key and host; "" leaves key and host out. The
+// response does not matter.
+func sendAs(t *testing.T, p *process, method, target, key, host string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, p.api+target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = host
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+}
