@@ -1,0 +1,42 @@
+package observe
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// InMemory returns an Observer with an SDK whose measurements and spans the test reads.
+func InMemory(t testing.TB, reader sdkmetric.Reader, spans sdktrace.SpanExporter) *Observer {
+	t.Helper()
+	o := newObserver(slog.New(slog.DiscardHandler))
+	meters := sdkmetric.NewMeterProvider(append(views(), sdkmetric.WithReader(reader))...)
+	tracers := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
+	o.meters, o.tracers, o.tracing = meters, tracers, true
+	o.shutdown = append(o.shutdown, tracers.Shutdown, meters.Shutdown)
+	if err := o.createInstruments(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(o.Close)
+	return o
+}
+
+// Tracer returns a tracer of o.
+func (o *Observer) Tracer() trace.Tracer { return o.tracers.Tracer(scope) }
+
+// AsksFor is asksFor.
+var AsksFor = asksFor
+
+// NewErrorLog returns the error handler that logs to logger.
+func NewErrorLog(logger *slog.Logger) func(error) { return (&errorLog{logger: logger}).Handle }
+
+// ShutDownBy returns an Observer that Close shuts down with a function.
+func ShutDownBy(logger *slog.Logger, shutdown func(context.Context) error) *Observer {
+	o := newObserver(logger)
+	o.shutdown = append(o.shutdown, shutdown)
+	return o
+}

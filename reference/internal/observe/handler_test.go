@@ -1,0 +1,197 @@
+package observe_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/animalstore/gatehouse/reference/internal/api"
+)
+
+// newFailingAPI returns an API that fails for certain pets.
+func newFailingAPI(t *testing.T, sdk memorySDK) (http.Handler, string) {
+	t.Helper()
+	return newAPI(t, sdk.Observer, func(c *api.Config) { c.Pets = failing{c.Pets} })
+}
+
+// The route is the pattern, whatever part of the server answers and although its
+// middlewares copy the request.
+func TestSpansOfRequests(t *testing.T) {
+	sdk := newSDK(t)
+	h, key := newFailingAPI(t, sdk)
+	auth := "Bearer " + key
+	for _, test := range []struct {
+		method, target, authorization string
+		status                        int
+		name, route                   string
+		code                          codes.Code
+		errorType                     string
+	}{
+		{"GET", "/v1/pets", auth, 200, "GET /v1/pets", "/v1/pets", codes.Unset, ""},
+		{"HEAD", "/v1/pets/1", auth, 200, "HEAD /v1/pets/{petId}", "/v1/pets/{petId}", codes.Unset, ""},
+		{"GET", "/v1/pets", "", 401, "GET /v1/pets", "/v1/pets", codes.Unset, ""},
+		{"GET", "/v1/pets?limit=x", auth, 400, "GET /v1/pets", "/v1/pets", codes.Unset, ""},
+		{"GET", "/v1/pets/99", auth, 404, "GET /v1/pets/{petId}", "/v1/pets/{petId}", codes.Unset, ""},
+		{"GET", "/v1/secrets/99", auth, 404, "GET", "", codes.Unset, ""},
+		{"DELETE", "/v1/pets/1", auth, 405, "DELETE", "", codes.Unset, ""},
+		{"BREW", "/v1/pets/1", auth, 405, "HTTP", "", codes.Unset, ""},
+		{"GET", "/openapi.json", "", 200, "GET /openapi.json", "/openapi.json", codes.Unset, ""},
+		{"GET", "/v1/pets/500", auth, 500, "GET /v1/pets/{petId}", "/v1/pets/{petId}", codes.Error, "500"},
+		{"GET", "/v1/pets/503", auth, 503, "GET /v1/pets/{petId}", "/v1/pets/{petId}", codes.Error, "503"},
+		{"GET", "/v1/pets/666", auth, 500, "GET /v1/pets/{petId}", "/v1/pets/{petId}", codes.Error, "500"}, // a panic
+	} {
+		t.Run(test.method+" "+test.target, func(t *testing.T) {
+			span, w := sdk.request(t, h, test.method, test.target, "Authorization", test.authorization)
+			got := attributes(span)
+			if w.Code != test.status || span.Name != test.name || got["http.route"] != test.route {
+				t.Errorf("status %d, span %q, http.route %q; want %d, %q, %q", w.Code, span.Name, got["http.route"], test.status, test.name, test.route)
+			}
+			if span.Status.Code != test.code || span.Status.Description != "" || got["error.type"] != test.errorType {
+				t.Errorf("the span has status %v and error.type %q, want %v and %q", span.Status, got["error.type"], test.code, test.errorType)
+			}
+		})
+	}
+}
+
+func TestAttributesOfRequests(t *testing.T) {
+	sdk := newSDK(t)
+	h, key := newFailingAPI(t, sdk)
+	span, _ := sdk.request(t, h, "GET", "http://pets.example:8080/v1/pets/1?secret=x", "Authorization", "Bearer "+key,
+		"User-Agent", "test", "X-Forwarded-For", "203.0.113.9, 192.0.2.7")
+	got := attributes(span)
+	for name, want := range map[string]string{
+		"http.request.method": "GET", "url.path": "/v1/pets/1", "url.scheme": "http", "http.response.status_code": "200",
+		"http.route": "/v1/pets/{petId}", "server.port": "8080", "network.protocol.version": "1.1",
+		"network.peer.address": "10.0.0.1", "user_agent.original": "test",
+		"client.address":   "192.0.2.7", // the right-most that is not a trusted proxy; clients choose the left-most
+		"gatehouse.result": "allowed", "gatehouse.plan": "enterprise",
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+	if !strings.HasPrefix(got["gatehouse.key.id"], "key_") {
+		t.Errorf("gatehouse.key.id is %q, want the ID of the key", got["gatehouse.key.id"])
+	}
+	for _, span := range sdk.spans.GetSpans() {
+		for name, value := range attributes(span) {
+			if strings.Contains(value, key) || strings.Contains(value, "secret") || strings.Contains(value, "roomy") {
+				t.Errorf("%s of %q is %q: no span may have a key, a query or an owner", name, span.Name, value)
+			}
+		}
+	}
+	if span, _ := sdk.request(t, h, "BREW", "/"); attributes(span)["http.request.method"] != "_OTHER" || attributes(span)["http.request.method_original"] != "BREW" {
+		t.Errorf("the method BREW is %q, want _OTHER", attributes(span)["http.request.method"])
+	}
+}
+
+func TestDecisionsAndTheStoreHaveSpans(t *testing.T) {
+	sdk := newSDK(t)
+	h, key := newFailingAPI(t, sdk)
+	request, _ := sdk.request(t, h, "GET", "/v1/pets/1", "Authorization", "Bearer "+key)
+	want := map[string]string{"gatehouse take": "Unset", "store KeyByDigest": "Unset", "store Pet": "Unset"}
+	got := make(map[string]string)
+	for _, span := range sdk.spans.GetSpans() {
+		if span.Parent.SpanID() == request.SpanContext.SpanID() {
+			got[span.Name] = span.Status.Code.String()
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("spans of the request by status (-want +got):\n%s", diff)
+	}
+}
+
+// A client must neither turn off the trace of its request nor turn it on, and an invalid
+// field is no error.
+func TestClientsDecideNothingAboutTraces(t *testing.T) {
+	sdk := newSDK(t)
+	h, _ := newFailingAPI(t, sdk)
+	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	for field, linked := range map[string]bool{
+		"":                                   false,
+		"00-" + trace + "-" + parent + "-01": true,
+		"00-" + trace + "-" + parent + "-00": true, // not sampled by the client
+		"01-" + trace + "-" + parent + "-01-more":               true,
+		"00-" + trace + "-" + parent + "-01-extra":              false,
+		"00-" + strings.ToUpper(trace) + "-" + parent + "-01":   false,
+		"ff-" + trace + "-" + parent + "-01":                    false,
+		"00-00000000000000000000000000000000-" + parent + "-01": false,
+		"00-" + trace + "-0000000000000000-01":                  false,
+		"nonsense":                                              false,
+	} {
+		span, w := sdk.request(t, h, "GET", "/openapi.json", "Traceparent", field)
+		if w.Code != 200 {
+			t.Errorf("traceparent %q: status %d, want 200", field, w.Code)
+		}
+		if span.SpanContext.TraceID().String() == trace || span.Parent.IsValid() {
+			t.Errorf("traceparent %q: the request continues the trace of the client, want a trace of its own", field)
+		}
+		if got := len(span.Links) == 1 && span.Links[0].SpanContext.TraceID().String() == trace; got != linked {
+			t.Errorf("traceparent %q: linked is %t, want %t", field, got, linked)
+		}
+	}
+}
+
+func TestMeasurementsOfRequests(t *testing.T) {
+	sdk := newSDK(t)
+	h, key := newFailingAPI(t, sdk)
+	for _, target := range []string{"/v1/pets", "/v1/pets/1", "/v1/pets/666", "/v1/nothing"} {
+		sdk.request(t, h, "GET", "http://any-host.example"+target, "Authorization", "Bearer "+key)
+	}
+	sdk.request(t, h, "BREW", "/v1/pets", "Authorization", "Bearer "+key)
+	metrics := sdk.metrics(t)
+	for name := range metrics {
+		if strings.HasPrefix(name, "http.") && name != "http.server.request.duration" {
+			t.Errorf("%s is measured, want only the duration", name)
+		}
+	}
+	m := metrics["http.server.request.duration"]
+	points := m.Data.(metricdata.Histogram[float64]).DataPoints
+	if want := []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}; m.Unit != "s" || !cmp.Equal(points[0].Bounds, want) {
+		t.Errorf("unit %q and bounds %v, want s and %v", m.Unit, points[0].Bounds, want)
+	}
+	got := make(map[string]uint64)
+	for _, p := range points {
+		var text []string
+		for _, kv := range p.Attributes.ToSlice() {
+			text = append(text, string(kv.Key)+"="+kv.Value.String())
+		}
+		got[strings.Join(text, " ")] = p.Count
+	}
+	want := map[string]uint64{
+		"http.request.method=GET http.response.status_code=200 http.route=/v1/pets":         1,
+		"http.request.method=GET http.response.status_code=200 http.route=/v1/pets/{petId}": 1,
+		"http.request.method=GET http.response.status_code=500 http.route=/v1/pets/{petId}": 1, // a panic
+		"http.request.method=GET http.response.status_code=404":                             1,
+		"http.request.method=_OTHER http.response.status_code=405":                          1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("requests by attributes (-want +got):\n%s", diff)
+	}
+	if n := metrics["gatehouse.panics"].Data.(metricdata.Sum[int64]).DataPoints[0].Value; n != 1 {
+		t.Errorf("%d panics, want 1", n)
+	}
+}
+
+// Lines of the log about a traced request name its trace.
+func TestLogsNameTheTrace(t *testing.T) {
+	sdk := newSDK(t)
+	var log strings.Builder
+	h, _ := newAPI(t, sdk.Observer, func(c *api.Config) { c.Logger = newJSONLogger(sdk.LogHandler, &log) })
+	span, _ := sdk.request(t, h, "GET", "/v1/pets")
+	for _, want := range []string{`"trace_id":"` + span.SpanContext.TraceID().String(), `"span_id":"` + span.SpanContext.SpanID().String()} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log is\n%s\nwant %s in it", &log, want)
+		}
+	}
+	log.Reset()
+	newJSONLogger(sdk.LogHandler, &log).With("a", 1).WithGroup("g").InfoContext(context.Background(), "no request")
+	if strings.Contains(log.String(), "trace_id") {
+		t.Errorf("a line without a request names a trace: %s", &log)
+	}
+}

@@ -1,0 +1,174 @@
+package observe_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/observe"
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// proxies are trusted to name the client.
+var proxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+
+// engine is an engine that an Observer measures.
+type engine struct {
+	*memory.Limiter
+	o *observe.Observer
+}
+
+func (e engine) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	return e.o.Take(ctx, e.Limiter, subject, plan, cost)
+}
+
+// newAPI returns the handler of the API on a database of its own with one pet, as
+// package service makes it, and a key of a plan that no test uses up.
+func newAPI(t testing.TB, o *observe.Observer, adjust func(*api.Config)) (handler http.Handler, key string) {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if _, err := db.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
+		t.Fatal(err)
+	}
+	limits, err := memory.New(memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := clientip.FromXForwardedFor(proxies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defaults := config.Default()
+	measured := o.Store(db)
+	c := api.Config{
+		Pets: measured, Keys: measured, Limiter: engine{limits, o}, Plan: defaults.Plans.Of,
+		Anonymous:    ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerDay(1_000_000)),
+		Client:       client,
+		Deprecations: defaults.Deprecations,
+		OnDecision:   o.Decision, Telemetry: o.Telemetry,
+		Logger: slog.New(o.LogHandler(slog.DiscardHandler)),
+	}
+	if adjust != nil {
+		adjust(&c)
+	}
+	if handler, err = api.New(c); err != nil {
+		t.Fatal(err)
+	}
+	return o.Handler(handler, client.Addr), newKey(t, db, "roomy", "1000000000/day")
+}
+
+func newKey(t testing.TB, db store.Store, owner string, quotas ...string) string {
+	t.Helper()
+	format, err := apikey.NewFormat(api.KeyPrefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := format.Generate()
+	_, err = db.CreateKey(t.Context(), store.NewKey{
+		Digest: secret.Digest(), LastFour: secret.LastFour(), Name: "test", Owner: owner, Plan: "enterprise", Quotas: quotas,
+		Created: time.Now(),
+	}, store.Actor{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret.Reveal()
+}
+
+// memorySDK is an SDK in memory.
+type memorySDK struct {
+	*observe.Observer
+	reader *sdkmetric.ManualReader
+	spans  *tracetest.InMemoryExporter
+}
+
+func newSDK(t testing.TB) memorySDK {
+	t.Helper()
+	sdk := memorySDK{reader: sdkmetric.NewManualReader(), spans: tracetest.NewInMemoryExporter()}
+	sdk.Observer = observe.InMemory(t, sdk.reader, sdk.spans)
+	return sdk
+}
+
+// metrics returns what is collected, by name.
+func (s memorySDK) metrics(t testing.TB) map[string]metricdata.Metrics {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := s.reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	metrics := make(map[string]metricdata.Metrics)
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			metrics[m.Name] = m
+		}
+	}
+	return metrics
+}
+
+// request returns the span of a request and the histogram points of its measurement.
+func (s memorySDK) request(t testing.TB, h http.Handler, method, target string, fields ...string) (tracetest.SpanStub, *httptest.ResponseRecorder) {
+	t.Helper()
+	s.spans.Reset()
+	r := httptest.NewRequest(method, target, nil)
+	r.RemoteAddr = "10.0.0.1:4000"
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Add(fields[i], fields[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	spans := s.spans.GetSpans()
+	i := slices.IndexFunc(spans, func(s tracetest.SpanStub) bool { return s.SpanKind.String() == "server" })
+	if i < 0 {
+		t.Fatalf("%s %s has no span of kind server", method, target)
+	}
+	return spans[i], w
+}
+
+func attributes(s tracetest.SpanStub) map[string]string {
+	all := make(map[string]string)
+	for _, kv := range s.Attributes {
+		all[string(kv.Key)] = kv.Value.String()
+	}
+	return all
+}
+
+// failing is a store that panics or fails for pets with certain IDs.
+type failing struct{ store.Pets }
+
+func (f failing) Pet(ctx context.Context, id int64) (store.Pet, error) {
+	switch id {
+	case 500:
+		return store.Pet{}, errors.New("broken")
+	case 503:
+		return store.Pet{}, store.ErrUnavailable
+	case 666:
+		panic("a bug")
+	}
+	return f.Pets.Pet(ctx, id)
+}
+
+func newJSONLogger(wrap func(slog.Handler) slog.Handler, to io.Writer) *slog.Logger {
+	return slog.New(wrap(slog.NewJSONHandler(to, nil)))
+}

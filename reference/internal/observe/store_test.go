@@ -1,0 +1,108 @@
+package observe_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// calls returns the number of measured calls by operation and type of error.
+func (s memorySDK) calls(t *testing.T) map[string]int {
+	t.Helper()
+	calls := make(map[string]int)
+	m, ok := s.metrics(t)["petstore.store.duration"]
+	if !ok {
+		return calls
+	}
+	for _, p := range m.Data.(metricdata.Histogram[float64]).DataPoints {
+		operation, _ := p.Attributes.Value("petstore.operation")
+		failure, _ := p.Attributes.Value("error.type")
+		calls[operation.AsString()+" "+failure.AsString()] = int(p.Count)
+	}
+	return calls
+}
+
+// A method that is added to the interface must be measured too.
+func TestEveryMethodOfTheStoreIsMeasured(t *testing.T) {
+	sdk := newSDK(t)
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	measured := reflect.ValueOf(sdk.Store(db))
+	methods := reflect.TypeFor[store.Store]()
+	want := make(map[string]bool)
+	for i := range methods.NumMethod() {
+		m := methods.Method(i)
+		if m.Name == "Close" {
+			continue
+		}
+		args := []reflect.Value{reflect.ValueOf(t.Context())}
+		for a := 1; a < m.Type.NumIn() && !(m.Type.IsVariadic() && a == m.Type.NumIn()-1); a++ {
+			args = append(args, reflect.Zero(m.Type.In(a)))
+		}
+		measured.MethodByName(m.Name).Call(args)
+		want[m.Name+" "] = true
+	}
+	got := make(map[string]bool)
+	for call := range sdk.calls(t) {
+		got[call] = true
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("measured methods, all answered (-want +got):\n%s", diff)
+	}
+}
+
+// stub is a store that answers with an error.
+type stub struct {
+	store.Store
+	err error
+}
+
+func (s stub) Ping(context.Context) error { return s.err }
+
+func TestFailedCallsHaveAType(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{nil, ""},
+		{fmt.Errorf("pet 7: %w", store.ErrNotFound), ""}, // an answer
+		{store.ErrInvalid, ""},
+		{store.ErrExists, ""},
+		{store.ErrInactive, ""},
+		{store.ErrMismatch, ""},
+		{fmt.Errorf("%w: the disk is full", store.ErrUnavailable), "unavailable"},
+		{fmt.Errorf("list pets: %w", context.Canceled), "canceled"},
+		{fmt.Errorf("%w: %w", store.ErrUnavailable, context.DeadlineExceeded), "timeout"},
+		{errors.New("broken"), "_OTHER"},
+	} {
+		sdk := newSDK(t)
+		ctx, parent := sdk.Tracer().Start(t.Context(), "request")
+		if got := sdk.Store(stub{err: test.err}).Ping(ctx); got != test.err {
+			t.Errorf("Ping returned %v, want the error of the store, %v", got, test.err)
+		}
+		parent.End()
+		if want := map[string]int{"Ping " + test.want: 1}; !cmp.Equal(sdk.calls(t), want) {
+			t.Errorf("%v: measured %v, want %v", test.err, sdk.calls(t), want)
+		}
+		span := sdk.spans.GetSpans()[0]
+		if failed := span.Status.Code == codes.Error; failed != (test.want != "") || attributes(span)["error.type"] != test.want {
+			t.Errorf("%v: the span has status %v and error.type %q, want %q", test.err, span.Status, attributes(span)["error.type"], test.want)
+		}
+		if span.Status.Description != "" {
+			t.Errorf("the span has the text %q: it may name an owner", span.Status.Description)
+		}
+	}
+}
