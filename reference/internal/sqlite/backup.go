@@ -21,6 +21,9 @@ func Backup(ctx context.Context, path, to string, o Options) (r Report, err erro
 		return Report{}, err
 	}
 	f, err := existingFile(path, o.withDefaults().BusyTimeout)
+	if err == nil {
+		err = f.checkAccess()
+	}
 	if err != nil {
 		return Report{}, err
 	}

@@ -47,7 +47,11 @@ func check(ctx context.Context, path string, s schema, o Options) (Report, error
 	if err != nil {
 		return Report{}, err
 	}
-	db, err := f.connect(1, "query_only(1)")
+	connect := func() (*sql.DB, error) { return f.connect(1, "query_only(1)") }
+	if f.checkAccess() != nil {
+		connect = f.connectReadOnly // such as a backup that nobody may change
+	}
+	db, err := connect()
 	if err != nil {
 		return Report{}, err
 	}

@@ -30,6 +30,10 @@ var programs = map[string]func(ctx context.Context, path string) error{
 	"create a first key":      createFirstKey,
 	"save usage and wait":     saveUsageAndWait,
 	"open":                    openOnly,
+	"back up":                 backUp,
+	"check":                   checkOnly,
+	"restore without end":     restoreWithoutEnd,
+	"open without end":        openWithoutEnd,
 }
 
 const (
@@ -137,6 +141,16 @@ func openOnly(ctx context.Context, path string) error {
 	return withStore(ctx, path, func(s *sqlite.Store) error { return s.Ping(ctx) })
 }
 
+func backUp(ctx context.Context, path string) error {
+	_, err := sqlite.Backup(ctx, path, path+".backup", sqlite.Options{})
+	return err
+}
+
+func checkOnly(ctx context.Context, path string) error {
+	_, err := sqlite.Check(ctx, path, sqlite.Options{})
+	return err
+}
+
 // killAfter starts cmd, kills it when it has printed n lines, and returns all
 // the whole lines it has printed.
 func killAfter(t *testing.T, cmd *exec.Cmd, n int) []string {
@@ -210,8 +224,10 @@ func execute(t *testing.T, db *sql.DB, statements ...string) {
 
 func checkIntegrity(t *testing.T, path string) {
 	t.Helper()
+	db := raw(t, path)
+	defer db.Close()
 	var result string
-	if err := raw(t, path).QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&result); err != nil || result != "ok" {
+	if err := db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&result); err != nil || result != "ok" {
 		t.Errorf("integrity_check = %q, %v, want ok", result, err)
 	}
 }

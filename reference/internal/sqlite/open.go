@@ -93,7 +93,10 @@ func newFile(path string, busy time.Duration) (file, error) {
 		return file{}, fmt.Errorf("create database %s: cannot write in the directory %s: %w", path, filepath.Dir(abs), withoutPath(err))
 	}
 
-	return f, f.checkRegular()
+	if err := f.checkRegular(); err != nil {
+		return file{}, err
+	}
+	return f, f.checkAccess()
 }
 
 // existingFile checks that there is a regular file at path. Its error wraps
@@ -114,6 +117,15 @@ func (f file) checkRegular() error {
 	}
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("open database %s: it is not a regular file", f.name)
+	}
+	return nil
+}
+
+// checkAccess returns an error if this user may not write to the file. SQLite would only
+// find that out after it has created companions, which then belong to this user.
+func (f file) checkAccess() error {
+	if err := canWrite(f.path); err != nil {
+		return fmt.Errorf("open database %s: it cannot be written; check that this user may write to the file and its directory: %w", f.name, err)
 	}
 	return nil
 }

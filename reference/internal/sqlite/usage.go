@@ -44,9 +44,9 @@ type Usage struct {
 
 var _ store.Usage = (*Usage)(nil)
 
-// ErrInUse is wrapped by the error of [OpenUsage] if another server has the file
-// open.
-var ErrInUse = errors.New("in use by another server")
+// ErrInUse is wrapped by the error of [OpenUsage] if another server has the file open,
+// and by that of [Restore] if any process has.
+var ErrInUse = errors.New("in use by another process")
 
 // OpenUsage opens or creates the limiter state in the file at path, usually
 // [UsagePath]. Of Options it uses only BusyTimeout: if another server still has the file

@@ -8,7 +8,7 @@ import (
 
 // KeyCreated returns the audit entry for a key that was created.
 func KeyCreated(k Key, by Actor) AuditEntry {
-	return keyEntry(KeyCreate, k, k.Created, by, pairs("plan", k.Plan, "quotas", strings.Join(k.Quotas, ", "),
+	return keyEntry(KeyCreate, k, k.Created, by, Detail("plan", k.Plan, "quotas", strings.Join(k.Quotas, ", "),
 		"limits", strings.Join(k.Limits, ", "), "expires", expiry(k.Expires)))
 }
 
@@ -20,20 +20,21 @@ func KeyRevoked(k Key, by Actor) AuditEntry {
 // KeyRotated returns the audit entry for a key that a new one replaces. The old key is
 // as it was before.
 func KeyRotated(old, fresh Key, r Rotation, by Actor) AuditEntry {
-	return keyEntry(KeyRotate, old, r.At, by, pairs(
+	return keyEntry(KeyRotate, old, r.At, by, Detail(
 		"new", fresh.ID, "new_expires", expiry(fresh.Expires), "old_expires", expiry(r.OldExpires(old.Expires))))
 }
 
 func keyEntry(action string, k Key, at time.Time, by Actor, more string) AuditEntry {
 	return AuditEntry{
 		At: at, Actor: by.Name, From: by.From, Action: action, Target: k.ID,
-		Detail: strings.TrimSpace(pairs("owner", k.Owner, "name", k.Name) + " " + more),
+		Detail: strings.TrimSpace(Detail("owner", k.Owner, "name", k.Name) + " " + more),
 	}
 }
 
-// pairs writes names and values. Quotes make control characters and those that change
-// how text is shown visible. Pairs without a value are left out.
-func pairs(namesAndValues ...string) string {
+// Detail returns the detail of an audit entry for names and values, one after the other.
+// It escapes control characters and those that change how text is shown. Names with an
+// empty value are left out.
+func Detail(namesAndValues ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(namesAndValues); i += 2 {
 		if namesAndValues[i+1] == "" {

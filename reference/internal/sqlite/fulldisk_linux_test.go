@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -97,84 +96,6 @@ func TestFullDisk(t *testing.T) {
 	again.Close() // before the file system goes
 }
 
-// asNobody makes a command run without the rights of root.
-func asNobody(cmd *exec.Cmd) {
-	if os.Geteuid() == 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	}
-}
-
-// sharedDir is a folder that nobody can reach.
-func sharedDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "sqlite-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-func TestReadOnlyPlaces(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		file    os.FileMode // zero: there is none
-		dir     os.FileMode
-		wantDir bool // the error names the directory
-	}{
-		{"a new file in a read-only folder", 0, 0o555, true},
-		{"a read-only file", 0o444, 0o777, false},
-		{"a file in a read-only folder", 0o666, 0o555, false},
-		{"a file of somebody else", 0o600, 0o777, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if tt.file == 0o600 && os.Geteuid() != 0 {
-				t.Skip("only root can make a file of somebody else")
-			}
-			dir := sharedDir(t)
-			path := filepath.Join(dir, "pets.db")
-			if tt.file != 0 {
-				open(t, path, sqlite.Options{}).Close()
-				if err := os.Chmod(path, tt.file); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := os.Chmod(dir, tt.dir); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { os.Chmod(dir, 0o755) })
-
-			// A copy of the test binary that nobody can reach, too.
-			cmd := program(t, "open", path)
-			cmd.Path = copyExecutable(t, cmd.Path)
-			asNobody(cmd)
-			out, err := cmd.CombinedOutput()
-			if err == nil {
-				t.Fatalf("Open succeeded, want an error")
-			}
-			want := fmt.Sprintf("database %s: it cannot be", path)
-			if tt.wantDir {
-				want = fmt.Sprintf("create database %s: cannot write in the directory %s: permission denied", path, dir)
-			}
-			if !bytes.Contains(out, []byte(want)) {
-				t.Errorf("Open said %q, want %q", out, want)
-			}
-		})
-	}
-}
-
-func copyExecutable(t *testing.T, path string) string {
-	t.Helper()
-	copied := filepath.Join(sharedDir(t), "test")
-	if err := os.WriteFile(copied, readFile(t, path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return copied
-}
-
 func TestOpenOnAFullDisk(t *testing.T) {
 	dir := mount(t)
 	path := filepath.Join(dir, "pets.db")
@@ -238,5 +159,61 @@ func TestBackupToAFullDisk(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "backup*")); len(left) > 0 {
 		t.Errorf("%v is left of a backup that failed", left)
+	}
+}
+
+// A restore for which there is no room changes nothing, wherever it fails.
+func TestRestoreOnAFullDisk(t *testing.T) {
+	path, _ := filled(t)
+	saved := backup(t, path)
+	failed, succeeded := 0, 0
+	for room := 16 << 10; succeeded == 0; room += 16 << 10 {
+		dir := mount(t)
+		path := filepath.Join(dir, "pets.db")
+		s := open(t, path, sqlite.Options{})
+		for range 5 {
+			addPet(t, s, strings.Repeat("x", 255))
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		fillUp(t, dir, room)
+		_, err := sqlite.Restore(t.Context(), saved, path, operator, later, sqlite.Options{})
+		want := 5
+		if err == nil {
+			succeeded, want = succeeded+1, 1
+		} else {
+			if failed++; !strings.Contains(err.Error(), "the disk is full") && !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("with %d bytes of room, Restore = %v, want that the disk is full", room, err)
+			}
+			for _, pattern := range []string{".restore-*", ".replaced-*", "*.partial"} {
+				if left, _ := filepath.Glob(path + pattern); len(left) > 0 {
+					t.Errorf("%v is left of a restore that failed", left)
+				}
+			}
+		}
+		os.Remove(filepath.Join(dir, "fill"))
+		s = open(t, path, sqlite.Options{})
+		if pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 10}); err != nil || len(pets) != want {
+			t.Errorf("with %d bytes of room there are %d pets (%v), want %d", room, len(pets), err, want)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if failed < 4 {
+		t.Errorf("a restore failed %d times, want at several places", failed)
+	}
+}
+
+// fillUp leaves some room on the small file system of a directory.
+func fillUp(t *testing.T, dir string, room int) {
+	t.Helper()
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "fill"), make([]byte, int(fs.Bavail)*int(fs.Bsize)-room), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/signal"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+)
+
+type restoreCmd struct {
+	Backup string `arg:"" help:"The backup, as petstore backup makes it. It is not changed."`
+	databaseFlags
+}
+
+// Help is shown by --help.
+func (restoreCmd) Help() string {
+	return `Stop the server first. The backup is checked, and upgraded if it is of an older version.
+The database that it replaces is kept under another name. Afterwards:
+
+Pets, and the requests counted by day, are as in the backup. IDs of pets that were created
+since are not given to other pets.
+
+No key is valid for longer than before: keys that were revoked or rotated since the backup
+stay so. That is read from the database that is replaced; if it cannot be read, the command
+names the keys that may have been revoked. Keys that were created since the backup no longer
+work, and the command names them.
+
+The audit log keeps its entries and gets one for the restore. Usage and bans are not changed:
+they are in a file of their own or in Redis.
+
+The directory of the database needs room for three more copies of it.`
+}
+
+func (c restoreCmd) Run(ctx context.Context, o output) error {
+	settings, err := c.load()
+	if err != nil {
+		return err
+	}
+	// What is not complete is deleted when the command is interrupted.
+	ctx, stop := signal.NotifyContext(ctx, endSignals...)
+	defer stop()
+	r, err := sqlite.Restore(ctx, c.Backup, settings.Database, actor(), time.Now(), sqlite.Options{BusyTimeout: restoreWait})
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("cannot restore: backup %s does not exist", c.Backup)
+	default:
+		return fmt.Errorf("cannot restore: %w", err)
+	}
+	o.say("Restored %s from %s: %s.", settings.Database, c.Backup, contents(r.Report))
+	if r.From < r.Schema {
+		o.say("The backup had schema %d and was upgraded to %d.", r.From, r.Schema)
+	}
+	o.sayReplaced(r)
+	if n := len(r.Problems); n > 0 {
+		o.say("The database has %s; petstore check shows them.", plural(n, "problem"))
+	}
+	return nil
+}
+
+// restoreWait is how long a restore waits for other commands that have the database open.
+const restoreWait = 2 * time.Second
+
+// sayReplaced says what became of the database that was replaced and of its keys.
+func (o output) sayReplaced(r sqlite.Restored) {
+	if r.Replaced == "" {
+		o.say("There was no database.")
+	} else {
+		o.say("The database that was replaced is %s.", r.Replaced)
+	}
+	switch {
+	case len(r.Unknown) == 0:
+	case r.Known:
+		o.sayKeys(r.Unknown, "The database that was replaced did not have these keys, so they may have been revoked since the backup. They are valid now:")
+	case r.Replaced == "":
+		o.sayKeys(r.Unknown, "So keys that were revoked since the backup are not known. These are valid now; revoke those that must not be:")
+	default:
+		o.sayKeys(r.Unknown, "It could not be read, so keys that were revoked since the backup are not known. These are valid now; revoke those that must not be:")
+	}
+	o.sayKeys(r.Ended, "These keys were revoked or rotated since the backup, and stay so:")
+	o.sayKeys(r.Gone, "These keys were created since the backup, and no longer work:")
+}
+
+// sayKeys names keys under a heading, if there are any.
+func (o output) sayKeys(keys []sqlite.RestoredKey, heading string) {
+	if len(keys) == 0 {
+		return
+	}
+	o.say("%s", heading)
+	for _, k := range keys {
+		o.say("  %s of %q, %q", k.ID, k.Owner, k.Name)
+	}
+}

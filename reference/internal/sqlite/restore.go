@@ -1,0 +1,123 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// Restored says what [Restore] has done.
+type Restored struct {
+	Report          // of the database as it is now
+	From     int64  // the version of the schema of the backup
+	Replaced string // path of the file that was replaced; empty: there was none
+
+	// Known says whether the keys of the file that was replaced could be read.
+	Known bool
+
+	Ended   []RestoredKey // valid in the backup, and revoked or shortened since then
+	Unknown []RestoredKey // valid now, and perhaps revoked since the backup
+	Gone    []RestoredKey // valid before, and not in the backup
+}
+
+// A RestoredKey names a key.
+type RestoredKey struct {
+	ID, Owner, Name string
+	Ends            time.Time // when it was revoked or expires, whichever is sooner; zero: never
+}
+
+// Restore replaces the database in the file at path with a backup, as [Backup] makes
+// it. The file that is replaced is kept under another name. The backup is not changed.
+//
+// No key is valid for longer than it was in the file that is replaced: keys that were
+// revoked, rotated or shortened since the backup stay so. The IDs of pets that were
+// created since the backup are not given to other pets. The audit log keeps its entries
+// and gets one for the restore. Limiter state is not changed. Everything else is as it
+// was in the backup.
+//
+// The error wraps [ErrInUse] if another process has the file open, and [fs.ErrNotExist]
+// if there is no backup. After an error the file is as it was before.
+func Restore(ctx context.Context, backup, path string, by store.Actor, at time.Time, o Options) (r Restored, err error) {
+	if err := errors.Join(o.validate(), by.Validate()); err != nil {
+		return r, err
+	}
+	o = o.withDefaults()
+	from, err := existingFile(backup, o.BusyTimeout)
+	if err != nil {
+		return r, err
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return r, fmt.Errorf("database %s: %w", path, err)
+	}
+	old := file{name: path, path: realPath(abs), busy: o.BusyTimeout}
+	if sameFile(from.path, old.path) {
+		return r, fmt.Errorf("%s is the database itself; name a backup of it", backup)
+	}
+	if err := checkUsageUnused(ctx, path, o); err != nil {
+		return r, err
+	}
+
+	// What is restored is prepared in a file of its own.
+	next := file{name: path, path: old.path + ".restore-" + timestamp(at), busy: o.BusyTimeout}
+	defer os.Remove(next.path)
+	if r.From, err = from.prepareRestore(ctx, next); err != nil {
+		return r, err
+	}
+	target, err := lockReplaced(ctx, old)
+	if err != nil {
+		return r, err
+	}
+	defer target.close()
+	if err := target.mergeInto(ctx, next, at, &r); err != nil {
+		return r, err
+	}
+	keep := old.path + ".replaced-" + timestamp(at)
+	if target.exists {
+		r.Replaced = keep
+	}
+	if err := next.finishRestore(ctx, from.path, by, at, &r); err != nil {
+		return r, err
+	}
+	if err := target.replace(ctx, next, keep); err != nil {
+		return Restored{}, err
+	}
+	return r, nil
+}
+
+func sameFile(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
+}
+
+// checkUsageUnused returns [ErrInUse] if a server has the limiter state of a database
+// open, which says that it runs even if the database file is damaged or gone.
+func checkUsageUnused(ctx context.Context, database string, o Options) error {
+	usage, err := existingFile(UsagePath(database), o.BusyTimeout)
+	if err != nil {
+		return nil // there is none
+	}
+	db, err := usage.connect(1)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var one int
+	if err := db.QueryRowContext(ctx, "SELECT 1 FROM sqlite_schema").Scan(&one); isBusy(err) {
+		return inUse(database)
+	}
+	return ctx.Err() // whatever else is wrong with that file, it is not restored
+}
+
+func inUse(database string) error {
+	return fmt.Errorf("database %s is %w, such as a server; stop it first", database, ErrInUse)
+}

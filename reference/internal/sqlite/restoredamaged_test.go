@@ -1,0 +1,146 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// What is damaged is replaced and kept, and all keys are named, because each may have
+// been revoked.
+func TestRestoreOfADamagedDatabase(t *testing.T) {
+	overwrite := func(b []byte, from, n int) []byte {
+		b = bytes.Clone(b)
+		copy(b[from:], bytes.Repeat([]byte{0xff}, n))
+		return b
+	}
+	for name, harm := range map[string]func([]byte) []byte{
+		"the header":     func(b []byte) []byte { return overwrite(b, 0, 100) },
+		"the schema":     func(b []byte) []byte { return overwrite(b, 100, 2000) },
+		"all the rest":   func(b []byte) []byte { return overwrite(b, 4096, len(b)-4096) },
+		"it is cut off":  func(b []byte) []byte { return b[:2*4096+100] },
+		"it is empty":    func(b []byte) []byte { return nil },
+		"it is one byte": func(b []byte) []byte { return []byte{'x'} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, key := filled(t)
+			saved := backup(t, path)
+			harmed := harm(readFile(t, path))
+			writeFile(t, path, harmed)
+
+			r := restore(t, saved, path)
+			if r.Known || r.Rows["pets"] != 1 {
+				t.Errorf("Restore = %+v, want a pet, and that the keys of the damaged file are not known", r)
+			}
+			checkIDs(t, "keys of which it is not known whether they were revoked", r.Unknown, key.ID)
+			// SQLite may have changed counters in the header, and filled up the last page.
+			kept := readFile(t, r.Replaced)
+			if whole := len(harmed) / 4096 * 4096; whole > 0 && !bytes.HasPrefix(kept[100:], harmed[100:whole]) {
+				t.Error("the file that was kept is not the damaged one")
+			}
+			do(t, path, func(s *sqlite.Store) {
+				if got, err := s.Pet(t.Context(), 1); err != nil || got.Name != "Rex" {
+					t.Errorf("the pet is %+v (%v), want that of the backup", got, err)
+				}
+				addPet(t, s, "Tom")
+			})
+		})
+	}
+}
+
+func TestRestoreWithoutADatabase(t *testing.T) {
+	path, key := filled(t)
+	saved := backup(t, path)
+	// A log that is left must not be applied to the restored file.
+	s := open(t, path, sqlite.Options{})
+	addPet(t, s, "Tom")
+	log := readFile(t, path+"-wal")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, path+"-wal", log)
+
+	r := restore(t, saved, path)
+	if r.Known || r.Replaced != "" || r.Rows["pets"] != 1 {
+		t.Errorf("Restore = %+v, want a pet, and that nothing was replaced", r)
+	}
+	checkIDs(t, "keys of which it is not known whether they were revoked", r.Unknown, key.ID)
+	do(t, path, func(s *sqlite.Store) {
+		if pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 10}); err != nil || len(pets) != 1 {
+			t.Errorf("the pets are %v (%v), want that of the backup", pets, err)
+		}
+	})
+	if found, _ := filepath.Glob(path + ".replaced-*-wal"); len(found) != 1 || !bytes.Equal(readFile(t, found[0]), log) {
+		t.Errorf("the log that was left is %v, want that it was kept under another name", found)
+	}
+}
+
+// Schemas of other versions can be restored and replaced.
+func TestRestoreOfOtherVersions(t *testing.T) {
+	older := []string{"DROP TABLE idempotency_keys", "DROP TABLE audit", "DROP TABLE daily_use", "DROP TABLE deprecated_use_by_day",
+		"DELETE FROM goose_db_version WHERE version_id >= 4"}
+	newer := []string{"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)", "ALTER TABLE keys ADD COLUMN color TEXT"}
+	for _, tt := range []struct {
+		name             string
+		backup, database []string
+		known            bool
+	}{
+		{"an older backup", older, nil, true},
+		{"an older database", nil, older, true},
+		{"both older", older, older, true},
+		{"a newer database", nil, newer, true},
+		{"an older backup for a newer database", older, newer, true},
+		{"a newer database without keys", nil, append([]string{"ALTER TABLE keys RENAME TO credentials"}, newer[0]), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path, key := filled(t)
+			saved := backup(t, path)
+			for file, texts := range map[string][]string{saved: tt.backup, path: append([]string{"UPDATE keys SET revoked = 1"}, tt.database...)} {
+				db := raw(t, file)
+				execute(t, db, texts...)
+				db.Close()
+			}
+			r := restore(t, saved, path)
+			if r.Known != tt.known {
+				t.Errorf("the keys of the replaced file are known: %v, want %v", r.Known, tt.known)
+			}
+			if tt.backup != nil && r.From != 3 {
+				t.Errorf("the schema of the backup was %d, want 3", r.From)
+			}
+			if tt.known {
+				checkIDs(t, "keys that end sooner", r.Ended, key.ID)
+			} else {
+				checkIDs(t, "keys of which it is not known whether they were revoked", r.Unknown, key.ID)
+			}
+			do(t, path, func(s *sqlite.Store) {
+				if got, err := s.Key(t.Context(), key.ID); err != nil || got.Active(now) == tt.known {
+					t.Errorf("the key is %+v (%v), want that it is valid: %v", got, err, !tt.known)
+				}
+			})
+		})
+	}
+}
+
+// The backup command of SQLite, which was the way before this program had its own,
+// copies the journal mode too.
+func TestRestoreOfACopyInWALMode(t *testing.T) {
+	path, _ := filled(t)
+	saved := filepath.Join(t.TempDir(), "copy.db")
+	writeFile(t, saved, readFile(t, path)) // closed, so its log is empty
+	if err := os.Chmod(filepath.Dir(saved), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(filepath.Dir(saved), 0o700)
+	do(t, path, func(s *sqlite.Store) { addPet(t, s, "Tom") })
+	if r := restore(t, saved, path); r.Rows["pets"] != 1 {
+		t.Errorf("Restore = %+v, want the 1 pet of the copy", r)
+	}
+	checkLeft(t, saved, "copy.db")
+}

@@ -1,0 +1,111 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+func TestRestoreWhileTheDatabaseIsOpen(t *testing.T) {
+	path, _ := filled(t)
+	saved := backup(t, path)
+	quick := sqlite.Options{BusyTimeout: 20 * time.Millisecond}
+	check := func(what string) {
+		t.Helper()
+		r, err := sqlite.Restore(t.Context(), saved, path, operator, later, quick)
+		if !errors.Is(err, sqlite.ErrInUse) || !strings.Contains(err.Error(), path+" is in use by another process, such as a server; stop it first") {
+			t.Errorf("Restore while %s = %+v, %v, want an error that wraps ErrInUse and says what to do", what, r, err)
+		}
+	}
+	s := open(t, path, sqlite.Options{})
+	check("a store is open")
+	if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Tom"}); err != nil {
+		t.Errorf("CreatePet after a restore that was refused = %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	u, err := sqlite.OpenUsage(t.Context(), sqlite.UsagePath(path), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("a server counts usage")
+	writeFile(t, path, bytes.Repeat([]byte("damaged "), 1000))
+	check("a server counts usage for a damaged file")
+	if err := u.Close(); err != nil {
+		t.Fatal(err)
+	}
+	restore(t, saved, path)
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	make := func(change func(path string)) func(t *testing.T) string {
+		return func(t *testing.T) string {
+			path, _ := filled(t)
+			change(path)
+			return path
+		}
+	}
+	own := make(func(string) {})
+	alter := func(texts ...string) func(t *testing.T) string {
+		return make(func(path string) {
+			db := raw(t, path)
+			execute(t, db, texts...)
+			db.Close()
+		})
+	}
+	for _, tt := range []struct {
+		name             string
+		backup, database func(t *testing.T) string
+		want             string
+	}{
+		{"a damaged backup", make(func(path string) {
+			content := readFile(t, path)
+			writeFile(t, path, content[:len(content)-4096])
+		}), own, "is damaged: "},
+		{"text", make(func(path string) { writeFile(t, path, []byte(strings.Repeat("text ", 1000))) }), own, "it is not a SQLite database"},
+		{"an empty backup", make(func(path string) { writeFile(t, path, nil) }), own, "is empty"},
+		{"a backup of a newer version", alter("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)"), own, "a newer version of this program wrote it"},
+		{"a backup of another program", alter("PRAGMA application_id = 7"), own, "it belongs to another program"},
+		{"a database of another program", own, alter("PRAGMA application_id = 7", "PRAGMA user_version = 5"), "it belongs to another program"},
+		{"a directory as the database", own, func(t *testing.T) string { return t.TempDir() }, "it is not a regular file"},
+		{"no backup", make(func(path string) { os.Remove(path) }), own, "no such file"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			from, path := tt.backup(t), tt.database(t)
+			before, _ := os.ReadFile(path)
+			r, err := sqlite.Restore(t.Context(), from, path, operator, later, sqlite.Options{})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Restore = %+v, %v, want that it says %q", r, err, tt.want)
+			}
+			if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+				t.Error("the database was changed")
+			}
+			if tt.name != "a directory as the database" {
+				checkLeft(t, path, filepath.Base(path))
+			}
+		})
+	}
+	path := own(t)
+	if _, err := sqlite.Restore(t.Context(), path, path, operator, later, sqlite.Options{}); err == nil || !strings.Contains(err.Error(), "is the database itself") {
+		t.Errorf("Restore of the database from itself = %v, want that it says so", err)
+	}
+	if _, err := sqlite.Restore(t.Context(), path+"x", path, operator, later, sqlite.Options{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Restore of no backup = %v, want an error that wraps fs.ErrNotExist", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := sqlite.Restore(ctx, own(t), path, operator, later, sqlite.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Restore with a canceled context = %v, want context.Canceled", err)
+	}
+	checkLeft(t, path, filepath.Base(path))
+}

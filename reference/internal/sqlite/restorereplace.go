@@ -1,0 +1,201 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"modernc.org/sqlite"
+)
+
+// replaced is a file that another one replaces.
+type replaced struct {
+	file
+	exists   bool
+	db       *sql.DB // one connection, which locks the file; nil: SQLite cannot read it
+	hasKeys  bool    // it has tables of this program
+	hasAudit bool
+}
+
+// lockReplaced locks the file, if it exists, so that no other process can open it.
+func lockReplaced(ctx context.Context, f file) (_ *replaced, err error) {
+	t := &replaced{file: f}
+	switch err := f.checkRegular(); {
+	case errors.Is(err, fs.ErrNotExist):
+		return t, nil
+	case err != nil:
+		return nil, err
+	}
+	t.exists = true
+	if err := f.checkAccess(); err != nil {
+		return nil, err
+	}
+	version, err := f.versionOf(ctx)
+	switch {
+	case isBusy(err):
+		return nil, inUse(f.name)
+	case err != nil && !IsDamaged(err): // it belongs to another program
+		return nil, err
+	}
+	t.hasKeys, t.hasAudit = version >= 2, version >= 4
+	if t.db, err = f.connect(1, "locking_mode(EXCLUSIVE)", "synchronous(FULL)", "temp_store(MEMORY)"); err != nil {
+		return nil, err
+	}
+	err = t.lock(ctx)
+	if err != nil {
+		t.close()
+	}
+	switch {
+	case isBusy(err):
+		return nil, inUse(f.name)
+	case err != nil && !IsDamaged(err):
+		return nil, f.explain("restore", err)
+	}
+	return t, nil
+}
+
+// versionOf returns the version of the schema of the file, and changes nothing.
+func (f file) versionOf(ctx context.Context) (int64, error) {
+	db, err := f.connect(1, "query_only(1)")
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+	return f.inspect(ctx, db, mainSchema)
+}
+
+// lock moves the log into the file, which takes that no other process has it open, and
+// keeps others out until the connection is closed.
+func (t *replaced) lock(ctx context.Context) error {
+	var mode string
+	if err := t.db.QueryRowContext(ctx, "PRAGMA journal_mode = DELETE").Scan(&mode); err != nil {
+		return err
+	}
+	// In the exclusive locking mode, the lock of a write stays.
+	tx, err := t.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(ctx, "PRAGMA user_version = 1"); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "PRAGMA user_version = 0"); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func (t *replaced) close() {
+	if t.db != nil {
+		t.db.Close()
+		t.db = nil
+	}
+}
+
+// replace replaces the file by next and keeps it at a path.
+func (t *replaced) replace(ctx context.Context, next file, keep string) error {
+	if t.db != nil {
+		err := t.replaceContent(ctx, next, keep)
+		if !IsDamaged(err) {
+			return err
+		}
+		t.close()
+	}
+	return t.replaceName(next, keep)
+}
+
+// replaceContent writes the content of next to the file, in one transaction. The file
+// stays the same one: another process that is waiting for it, such as a server that
+// starts now, must not be left with a file that has lost its name.
+func (t *replaced) replaceContent(ctx context.Context, next file, keep string) (err error) {
+	temp, err := os.CreateTemp(filepath.Dir(keep), filepath.Base(keep)+".*.partial")
+	if err != nil {
+		return fmt.Errorf("cannot write in the directory %s: %w", filepath.Dir(keep), withoutPath(err))
+	}
+	kept := file{name: keep, path: temp.Name(), busy: t.busy}
+	defer os.Remove(kept.path) // does nothing once it has its name
+	if err := temp.Close(); err != nil {
+		return err
+	}
+	conn, err := t.db.Conn(ctx)
+	if err != nil {
+		return t.explain("restore", err)
+	}
+	defer conn.Close()
+	if err := copyPages(conn, func(c pageCopier) (*sqlite.Backup, error) {
+		return c.NewBackup(kept.dsn(map[string][]string{"mode": {"rw"}}))
+	}); err != nil {
+		return explain(fmt.Sprintf("restore: keep the database that is replaced as %s", keep), err)
+	}
+	if err := syncFile(kept.path); err != nil {
+		return fmt.Errorf("sync %s: %w", keep, withoutPath(err))
+	}
+	if err := rename(kept.path, keep); err != nil {
+		return err
+	}
+	if err := copyPages(conn, func(c pageCopier) (*sqlite.Backup, error) {
+		return c.NewRestore(next.readOnlyDSN())
+	}); err != nil {
+		os.Remove(keep) // nothing was replaced
+		return t.explain("restore", err)
+	}
+	return nil
+}
+
+// A pageCopier is a connection of the driver.
+type pageCopier interface {
+	NewBackup(to string) (*sqlite.Backup, error)
+	NewRestore(from string) (*sqlite.Backup, error)
+}
+
+// copyPages copies all pages, whatever is in them, or none.
+func copyPages(conn *sql.Conn, begin func(pageCopier) (*sqlite.Backup, error)) error {
+	return conn.Raw(func(c any) error {
+		b, err := begin(c.(pageCopier))
+		if err != nil {
+			return err
+		}
+		_, err = b.Step(-1)
+		return errors.Join(err, b.Finish())
+	})
+}
+
+// replaceName renames the file, which SQLite cannot read or which does not exist, and
+// gives its name to next.
+func (t *replaced) replaceName(next file, keep string) error {
+	if info, err := os.Stat(t.path); err == nil {
+		// A server that runs as another user must be able to open it.
+		if err := giveTo(next.path, info); err != nil {
+			return fmt.Errorf("give the restored file to the owner of %s: %w", t.name, withoutPath(err))
+		}
+	}
+	// SQLite would apply a log that is left to the new file.
+	var moved []string
+	for _, suffix := range []string{"", "-wal", "-journal"} {
+		err := os.Rename(t.path+suffix, keep+suffix)
+		switch {
+		case err == nil:
+			moved = append(moved, suffix)
+		case !errors.Is(err, fs.ErrNotExist):
+			t.moveBack(keep, moved)
+			return fmt.Errorf("rename %s: %w", t.path+suffix, withoutPath(err))
+		}
+	}
+	os.Remove(t.path + "-shm")
+	if err := rename(next.path, t.path); err != nil {
+		t.moveBack(keep, moved)
+		return err
+	}
+	return nil
+}
+
+func (t *replaced) moveBack(keep string, suffixes []string) {
+	for _, suffix := range suffixes {
+		os.Rename(keep+suffix, t.path+suffix)
+	}
+}
