@@ -46,7 +46,18 @@ func readJSON(w http.ResponseWriter, r *http.Request, out any) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return errBodyTooLarge
 	}
-	return invalidBody("The body must be one JSON object of the documented form: " + strings.TrimPrefix(err.Error(), "json: ") + ".")
+	return invalidBody("The body must be one JSON object of the documented form: " + whatIsWrong(err) + ".")
+}
+
+// whatIsWrong returns the text of an error without names of Go.
+func whatIsWrong(err error) string {
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if e.Field == "" {
+			return "got another value, " + e.Value
+		}
+		return e.Field + " has a value of the wrong type, " + e.Value
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
 // writeJSON answers with JSON, which no cache may store.
