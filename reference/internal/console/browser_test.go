@@ -80,7 +80,9 @@ func busy() *adminAPI {
 		answers: map[string]any{
 			"/state": object{
 				"version": "v0.3.0", "started": now.Add(-49 * time.Hour), "uptime": 49 * 3600, "ready": true,
-				"checks": object{"database": "ok", "limits": "Redis does not answer; each server limits by itself", "log": "ok", "server": "ok"},
+				"checks":      object{"database": "ok", "limits": "Redis does not answer; each server limits by itself", "log": "ok", "server": "ok"},
+				"connections": object{"admin": object{"open": 2, "idle": 1, "refused": 0, "evicted": 0, "waited": 0}, "api": object{"open": 1210, "idle": 1200, "refused": 7, "evicted": 3, "waited": 1}},
+				"settings":    object{"applied": 2, "refused": 1, "last": now.Add(-time.Minute), "error": "petstore.yaml:3:1: plans: must be a group"},
 				"engine": object{
 					"kind": "redis", "subjects": 812345, "capacity": 1000000, "evicted": 12, "refused": 0,
 					"redis": object{"mode": "local", "circuit": "open", "fallbacks": 5123, "failures": 7, "timeouts": 3, "opened": 1, "pending": 310, "lost": 0},
@@ -146,7 +148,7 @@ func TestConsoleShowsWhatHappens(t *testing.T) {
 		"#owners":       `ada\s+12,000\s+0`,
 		"#networks":     `2001:db8:1:2::/64\s+7\s+57`,
 		"#engine":       `in Redis[^$]*open: Redis does not decide[^$]*each server limits by itself[^$]*812,345 of 1,000,000`,
-		"#checks":       `Redis does not answer`,
+		"#checks":       `Redis does not answer[^$]*1,210 open, 1,200 idle, 7 refused, 3 closed to make room, 1 waited[^$]*refused at [-0-9: ]+ \(UTC\): petstore.yaml:3:1`,
 		"#deprecations": `getPet\s+ada\s+1,205\s+120,345\s+[-0-9: ]+\s+in 1,474 days[^$]*listOwners\s+not used so far\s+no date`,
 		"#audit":        `ban.lift\s+network:192.0.2.7/32\s+admin \(127.0.0.1\)`,
 		"#bans":         `in (?:30|29) min[^$]*3[^$]*2001:db8:1:2::/64 network[^$]*in [0-9]+ s`,

@@ -34,13 +34,3 @@ func (o *ordered) UnmarshalJSON(object []byte) error {
 	}
 	return nil
 }
-
-// value returns the value of a member, or nil.
-func (o ordered) value(name string) json.RawMessage {
-	for _, m := range o {
-		if m.Name == name {
-			return m.Value
-		}
-	}
-	return nil
-}

@@ -17,10 +17,29 @@ export function showState(state) {
   const unready = find("#unready");
   unready.hidden = state.ready;
   setText(find("span", unready), wrong.map(([name, text]) => `${name}: ${text}`).join("; "));
-  showFacts(find("#checks"), Object.entries(state.checks).map(([name, text]) => [name,
-    text === "ok" ? element("span", { class: "good" }, "ok") : element("span", { class: "warn" }, text)]));
+  showFacts(find("#checks"), [
+    ...Object.entries(state.checks).map(([name, text]) => [name,
+      text === "ok" ? element("span", { class: "good" }, "ok") : element("span", { class: "warn" }, text)]),
+    ...Object.entries(state.connections ?? {}).map(([listener, connections]) => [`connections (${listener})`, connectionsOf(connections)]),
+    ...(state.settings === undefined ? [] : [["settings", settingsOf(state.settings)]]),
+  ]);
   find("#engine .empty").hidden = state.engine !== undefined;
   showFacts(find("#engine"), state.engine === undefined ? [] : factsOf(state.engine));
+}
+
+function connectionsOf({ open, idle, refused, evicted, waited }) {
+  const parts = [`${whole(open)} open, ${whole(idle)} idle`];
+  if (refused > 0) parts.push(`${whole(refused)} refused`);
+  if (evicted > 0) parts.push(`${whole(evicted)} closed to make room`);
+  if (waited > 0) parts.push(`${whole(waited)} waited`);
+  return parts.join(", ");
+}
+
+function settingsOf({ applied, last, error, restart }) {
+  if (error) return element("span", { class: "warn" }, `refused at ${stamp(last)} (UTC): ${error}`);
+  const read = last === undefined ? "as at the start" : `read again ${count(applied, "time")}, last at ${stamp(last)} (UTC)`;
+  if (restart === undefined) return read;
+  return element("span", { class: "warn" }, `${read}; a restart is needed for ${restart.join(", ")}`);
 }
 
 function factsOf(engine) {
