@@ -26,7 +26,7 @@ import (
 const token = "a-token-that-is-long-enough"
 
 // start serves the admin handler over an engine of its own.
-func start(t *testing.T, adjust func(*admin.Config)) (*httptest.Server, *memory.Limiter) {
+func start(t testing.TB, adjust func(*admin.Config)) (*httptest.Server, *memory.Limiter) {
 	t.Helper()
 	engine, err := memory.New(memory.Options{})
 	if err != nil {
@@ -47,10 +47,11 @@ func start(t *testing.T, adjust func(*admin.Config)) (*httptest.Server, *memory.
 
 // config returns the configuration of a server that serves with an engine, and with the
 // keys of some owners.
-func config(t *testing.T, engine *memory.Limiter) admin.Config {
+func config(t testing.TB, engine *memory.Limiter) admin.Config {
 	t.Helper()
+	db := newStore(t, "ada", "bob")
 	server := &admin.Server{
-		Limiter: engine, Activity: activity.New(time.Now), Store: newStore(t, "ada", "bob"), Plan: plans.Of,
+		Limiter: engine, Activity: activity.New(time.Now), Store: db, Plan: plans.Of, DailyUse: db.ListDailyUse,
 		Report: func() admin.Report { return admin.Report{Engine: admin.Engine{Kind: "memory"}} },
 	}
 	return admin.Config{
@@ -61,7 +62,7 @@ func config(t *testing.T, engine *memory.Limiter) admin.Config {
 }
 
 // newStore returns a store with a key of each owner.
-func newStore(t *testing.T, owners ...string) *sqlite.Store {
+func newStore(t testing.TB, owners ...string) *sqlite.Store {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "petstore.db"), sqlite.Options{})
 	if err != nil {

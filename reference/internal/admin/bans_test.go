@@ -17,7 +17,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 )
 
-func ban(t *testing.T, engine *memory.Limiter, subjects ...string) {
+func ban(t testing.TB, engine *memory.Limiter, subjects ...string) {
 	t.Helper()
 	for i, subject := range subjects {
 		if err := engine.Ban(t.Context(), subject, time.Duration(i+1)*time.Hour); err != nil {

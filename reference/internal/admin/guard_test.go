@@ -65,7 +65,7 @@ func serve(h http.Handler, method, target, remote string, fields ...string) *htt
 	return w
 }
 
-func newHandler(t *testing.T, adjust func(*admin.Config)) http.Handler {
+func newHandler(t testing.TB, adjust func(*admin.Config)) http.Handler {
 	t.Helper()
 	_, engine := start(t, nil)
 	ban(t, engine, apikey.OwnerSubject("ada"))
