@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -148,4 +149,22 @@ func TestDocsCountDown(t *testing.T) {
 	p.WaitText(t, "#state", `You can send requests again.`)
 	s.clock.advance(2 * time.Second)
 	send(t, p, "listPets", `200 OK`)
+}
+
+// Over HTTP/2, which has no phrases of statuses, the page is the same.
+func TestDocsOverHTTP2(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	now(s)
+	secure := httptest.NewUnstartedServer(s.handler)
+	secure.EnableHTTP2 = true
+	secure.StartTLS()
+	defer secure.Close()
+	p := browsertest.Open(t, secure.URL+"/docs")
+	if got := browsertest.Evaluate[string](t, p, `performance.getEntriesByType("navigation")[0].nextHopProtocol`); got != "h2" {
+		t.Errorf("the page came by %q, want h2", got)
+	}
+	send(t, p, "listPets", `401 Unauthorized`)
+	p.Type(t, "#key", s.Key)
+	send(t, p, "listPets", `200 OK[^$]*requests left`)
 }

@@ -103,9 +103,9 @@ func TestPageIsComplete(t *testing.T) {
 		ids[m[1]] = true
 	}
 	scripts := string(all["/docs/answer.js"].Body) + string(all["/docs/docs.js"].Body)
-	for _, m := range regexp.MustCompile(`(?:href=|for=|aria-labelledby=|aria-describedby=|aria-controls=|link\(|chapter\(|find\()"(#?)([^"/. ]*)"`).FindAllStringSubmatch(page+scripts, -1) {
-		if !ids[m[2]] {
-			t.Errorf("%s refers to %q, which the page does not have", m[0], m[2])
+	for _, m := range regexp.MustCompile(`(?:href=|for=|aria-labelledby=|aria-describedby=|aria-controls=|link\(|chapter\(|find\()"#?([^"/. :]*)"`).FindAllStringSubmatch(page+scripts, -1) {
+		if !ids[m[1]] {
+			t.Errorf("%s refers to %q, which the page does not have", m[0], m[1])
 		}
 	}
 	for _, m := range regexp.MustCompile(`(?:src|href)="(docs/[^"]*)"`).FindAllStringSubmatch(page, -1) {

@@ -34,6 +34,18 @@ type Parameter struct {
 	Required                                bool
 }
 
+// Hint is what an empty field shows.
+func (p Parameter) Hint() string {
+	switch {
+	case p.Default != "":
+		return p.Default + " by default"
+	case p.Example != "":
+		return "such as " + p.Example
+	default:
+		return ""
+	}
+}
+
 // Numeric reports whether the field is for digits.
 func (p Parameter) Numeric() bool { return strings.HasPrefix(p.Type.Text, "integer") }
 

@@ -1,14 +1,14 @@
 // What an answer to a request looks like.
-import { element, find } from "./dom.js";
+import { element, find, findAll } from "./dom.js";
 import { indentJSON } from "./json.js";
 import { countdown, isLimitField, limitPanel } from "./limits.js";
 
-/** Returns the elements that show an answer. next is called to fetch the next page. */
-export function answer({ response, text, milliseconds }, limits, next) {
+/** Returns the elements that show an answer to a form. next is called to fetch the next page. */
+export function answer(form, { response, text, milliseconds }, limits, next) {
   const target = nextPage(response);
   return [
     element("p", { class: "status" },
-      element("strong", { class: "badge " + classOf(response.status) }, `${response.status} ${response.statusText}`.trim()),
+      element("strong", { class: "badge " + classOf(response.status) }, `${response.status} ${phraseOf(form, response)}`.trim()),
       element("span", { class: "small muted" }, ` ${Math.round(milliseconds)} ms`)),
     advice(response, codeOf(text), messageOf(text), limits),
     limits.known ? limitPanel(limits) : null,
@@ -67,6 +67,13 @@ const link = (target, text) => element("a", { href: target }, text);
 
 /** Returns a link to a chapter, if the page has it. */
 const chapter = (target, text) => (find(target) === null ? null : link(target, text + "."));
+
+/** Returns the phrase of a status. HTTP/2 has none, but the chapter of the operation may. */
+function phraseOf(form, { status, statusText }) {
+  if (statusText !== "") return statusText;
+  const known = findAll(".response summary", form.parentElement).find((summary) => find(".badge", summary).textContent === String(status));
+  return known === undefined ? "" : find("span:last-child", known).textContent;
+}
 
 const classOf = (status) => (status < 400 ? "good" : status === 429 ? "warn" : "bad");
 

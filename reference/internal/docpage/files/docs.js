@@ -27,7 +27,7 @@ async function submit(form) {
   try {
     const got = await send(requestOf(form), secret);
     const limits = limitsOf(got.response);
-    fill(target, answer(got, limits, (next) => takeNext(form, next) && form.requestSubmit()));
+    fill(target, answer(form, got, limits, (next) => takeNext(form, next) && form.requestSubmit()));
     showState(find("#state"), limits, got.response.status);
     setText(spoken, `Answered with ${got.response.status}.` + (limits.known ? ` ${limits.remaining} of ${limits.limit} requests left.` : ""));
   } catch (error) {

@@ -24,7 +24,7 @@ export function requestOf(form) {
         break;
     }
   }
-  if (query.size > 0) request.path += "?" + query;
+  if (query.toString() !== "") request.path += "?" + query;
   return request;
 }
 
