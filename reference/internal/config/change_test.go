@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -137,6 +138,50 @@ func TestAfterKeepsWhatNeedsARestart(t *testing.T) {
 	}
 	if next.Listen != "127.0.0.1:2" || next.Where("listen") != "petstore.yaml:2:9" {
 		t.Error("After has changed the settings that were read")
+	}
+}
+
+func TestAfterKeepsEachSettingThatNeedsARestart(t *testing.T) {
+	running := mustLoad(t, "")
+	next := mustLoad(t, "listen: 127.0.0.1:1\nadmin_listen: ''\nadmin_token: hush-hush-hush-hush\ndatabase: b.db\n"+
+		"redis: redis://h\non_redis_failure: open\nlog: {format: text, file: b.log, level: warn}")
+	merged, err := running.After(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Change{{Setting: "log.level", Old: "info", New: "warn"}}
+	if diff := cmp.Diff(want, running.Changes(merged)); diff != "" {
+		t.Errorf("changes of the running server (-want +got):\n%s", diff)
+	}
+	restart := 0
+	for _, c := range running.Changes(next) {
+		if c.Restart {
+			restart++
+		}
+	}
+	for _, s := range settings {
+		if s.keep != nil {
+			restart--
+		}
+	}
+	if restart != 0 {
+		t.Error("the file of this test does not change each setting that needs a restart")
+	}
+}
+
+func TestChangeInTheLog(t *testing.T) {
+	for _, tt := range []struct {
+		change Change
+		want   string
+	}{
+		{Change{Setting: "a", Old: "1"}, `[setting=a old=1 new=]`},
+		{Change{Setting: "a", Old: "[1]", New: "[2]", Added: []string{"2"}, Removed: []string{"1"}}, `[setting=a removed=[1] added=[2]]`},
+		{Change{Setting: "a", Old: "[]", New: "[2]", Added: []string{"2"}}, `[setting=a added=[2]]`},
+		{Change{Setting: "a", Old: "[1]", New: "[]", Removed: []string{"1"}}, `[setting=a removed=[1]]`},
+	} {
+		if got := fmt.Sprint(tt.change.Attrs()); got != tt.want {
+			t.Errorf("Attrs of %+v = %s, want %s", tt.change, got, tt.want)
+		}
 	}
 }
 

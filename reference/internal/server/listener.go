@@ -57,8 +57,8 @@ func (l *limitListener) Accept() (net.Conn, error) {
 		}
 		c, ok := l.admit(raw)
 		if !ok {
+			l.refused.add() // first, so that the count is right when the client notices
 			raw.Close()
-			l.refused.add()
 			continue
 		}
 		if !l.makeRoom() {

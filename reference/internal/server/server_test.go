@@ -82,6 +82,13 @@ func TestDrainFinishesWhatWasBegun(t *testing.T) {
 	s.stop()
 	for s.Ready() { // until the server has noticed
 	}
+	for { // until it accepts no more connections, although a request runs
+		c, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			break
+		}
+		c.Close()
+	}
 	close(finish)
 	if got := <-body; got != "done" {
 		t.Errorf("a request under way got %q, want its response", got)

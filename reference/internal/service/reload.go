@@ -62,8 +62,7 @@ func (r *reloader) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-r.hangUp:
-			r.reopenLog()
-			r.reload("SIGHUP")
+			r.hungUp()
 		case <-look.C:
 			if r.source.Changed() {
 				r.reload("the file has changed")
@@ -72,8 +71,13 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
-// reopenLog opens the file of the log again, also if the settings are refused: a file
-// that was renamed should not grow.
+// hungUp is called on SIGHUP. The file of the log is opened again even if the settings are
+// refused: a file that was renamed should not grow.
+func (r *reloader) hungUp() {
+	r.reopenLog()
+	r.reload("SIGHUP")
+}
+
 func (r *reloader) reopenLog() {
 	if r.log == nil {
 		return

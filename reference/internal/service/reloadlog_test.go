@@ -31,8 +31,7 @@ func TestReloadOfTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, file, "log: {level: loud}")
-	r.reopenLog()
-	r.reload("test")
+	r.hungUp()
 	put(t, file, "log: {level: error, sample: 7, file: other}")
 	r.reload("test")
 	r.logger.Warn("too low again")
