@@ -19,6 +19,7 @@ var content = []string{
 	`INSERT INTO audit (at, actor, source, action, target, detail) VALUES (1000000, 'admin', '', 'ban.lift', 'owner:ada', '')`,
 	`INSERT INTO daily_use (day, owner, allowed, denied) VALUES (0, 'ada', 5, 6)`,
 	`INSERT INTO idempotency_keys (owner, key, fingerprint, pet, at) VALUES ('ada', 'k', zeroblob(32), 1, 1000000)`,
+	`UPDATE keys SET limits = '["5/minute"]'`,
 }
 
 // migrateTo makes a database as a version of the program that knew only the

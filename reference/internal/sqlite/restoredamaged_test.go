@@ -84,43 +84,41 @@ func TestRestoreWithoutADatabase(t *testing.T) {
 
 // Schemas of other versions can be restored and replaced.
 func TestRestoreOfOtherVersions(t *testing.T) {
-	older := []string{"DROP TABLE idempotency_keys", "DROP TABLE audit", "DROP TABLE daily_use", "DROP TABLE deprecated_use_by_day",
-		"DELETE FROM goose_db_version WHERE version_id >= 4"}
 	newer := []string{"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)", "ALTER TABLE keys ADD COLUMN color TEXT"}
 	for _, tt := range []struct {
 		name             string
-		backup, database []string
+		backup, database int64 // versions
+		alter            []string
 		known            bool
 	}{
-		{"an older backup", older, nil, true},
-		{"an older database", nil, older, true},
-		{"both older", older, older, true},
-		{"a newer database", nil, newer, true},
-		{"an older backup for a newer database", older, newer, true},
-		{"a newer database without keys", nil, append([]string{"ALTER TABLE keys RENAME TO credentials"}, newer[0]), false},
+		{"an older backup", 3, sqlite.Latest, nil, true},
+		{"an older database", sqlite.Latest, 3, nil, true},
+		{"both older", 2, 5, nil, true},
+		{"a database without keys", 3, 1, nil, false},
+		{"a newer database", sqlite.Latest, sqlite.Latest, newer, true},
+		{"an older backup for a newer database", 3, sqlite.Latest, newer, true},
+		{"a newer database with other keys", sqlite.Latest, sqlite.Latest, []string{"ALTER TABLE keys RENAME TO credentials", newer[0]}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			path, key := filled(t)
-			saved := backup(t, path)
-			for file, texts := range map[string][]string{saved: tt.backup, path: append([]string{"UPDATE keys SET revoked = 1"}, tt.database...)} {
+			path, saved := tempDatabase(t), filepath.Join(t.TempDir(), "saved.db")
+			sqlite.MigrateTo(t, path, tt.database) // its key is revoked
+			sqlite.MigrateTo(t, saved, tt.backup)
+			for file, texts := range map[string][]string{saved: {"UPDATE keys SET revoked = NULL"}, path: tt.alter} {
 				db := raw(t, file)
 				execute(t, db, texts...)
 				db.Close()
 			}
 			r := restore(t, saved, path)
-			if r.Known != tt.known {
-				t.Errorf("the keys of the replaced file are known: %v, want %v", r.Known, tt.known)
-			}
-			if tt.backup != nil && r.From != 3 {
-				t.Errorf("the schema of the backup was %d, want 3", r.From)
+			if r.Known != tt.known || r.From != tt.backup || r.Schema != sqlite.Latest {
+				t.Errorf("Restore = %+v, want schema %d, and that keys are known: %v", r, tt.backup, tt.known)
 			}
 			if tt.known {
-				checkIDs(t, "keys that end sooner", r.Ended, key.ID)
+				checkIDs(t, "keys that end sooner", r.Ended, "key_1")
 			} else {
-				checkIDs(t, "keys of which it is not known whether they were revoked", r.Unknown, key.ID)
+				checkIDs(t, "keys of which it is not known whether they were revoked", r.Unknown, "key_1")
 			}
 			do(t, path, func(s *sqlite.Store) {
-				if got, err := s.Key(t.Context(), key.ID); err != nil || got.Active(now) == tt.known {
+				if got, err := s.Key(t.Context(), "key_1"); err != nil || got.Active(now) == tt.known {
 					t.Errorf("the key is %+v (%v), want that it is valid: %v", got, err, !tt.known)
 				}
 			})

@@ -93,9 +93,13 @@ func checkContent(t *testing.T, s *Store, version int64) {
 		digest[i] = 7
 	}
 	key, err := s.KeyByDigest(t.Context(), digest)
-	check(2, "the key", store.Key{ID: "key_1", NewKey: store.NewKey{
+	wantKey := store.Key{ID: "key_1", NewKey: store.NewKey{
 		Digest: digest, LastFour: "abcd", Name: "laptop", Owner: "ada", Plan: "free", Created: at,
-	}, Revoked: at.Add(time.Second)}, key, err)
+	}, Revoked: at.Add(time.Second)}
+	if version >= 7 {
+		wantKey.Limits = []string{"5/minute"}
+	}
+	check(2, "the key", wantKey, key, err)
 
 	uses, err := s.ListDeprecatedUse(t.Context(), at)
 	check(3, "the deprecated use", []store.DeprecatedUse{{Operation: "getPet", Owner: "ada", Count: 7, Last: at}}, uses, err)
