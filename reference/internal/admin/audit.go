@@ -13,23 +13,9 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
-
-// An AuditEntry is one entry of the audit log.
-type AuditEntry struct {
-	ID     int64     `json:"id"`
-	At     time.Time `json:"at"`
-	Actor  string    `json:"actor"`
-	From   string    `json:"from,omitempty"`
-	Action string    `json:"action"`
-	Target string    `json:"target"`
-	Detail string    `json:"detail,omitempty"`
-}
-
-type auditLog struct {
-	Entries []AuditEntry `json:"entries"`
-}
 
 // actor returns the client of a request for the audit log.
 func actor(r *http.Request) store.Actor {
@@ -81,9 +67,9 @@ func (a *admin) listAudit(w http.ResponseWriter, r *http.Request, s *Server) err
 	if err != nil {
 		return storeError(err)
 	}
-	answer := auditLog{make([]AuditEntry, len(entries))}
+	answer := adminapi.AuditLog{Entries: make([]adminapi.AuditEntry, len(entries))}
 	for i, e := range entries {
-		answer.Entries[i] = AuditEntry(e)
+		answer.Entries[i] = adminapi.AuditEntry(e)
 	}
 	return writeJSON(w, http.StatusOK, answer)
 }

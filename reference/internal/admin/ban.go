@@ -13,15 +13,9 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
-
-// A newBan is the body of POST /bans: an owner or a network, and the length of the ban.
-type newBan struct {
-	Owner   string `json:"owner,omitempty"`
-	Network string `json:"network,omitempty"`
-	Seconds int64  `json:"seconds"`
-}
 
 // maxBanSeconds is the length of the longest ban: 366 days.
 const maxBanSeconds = int64(ratelimit.MaxWindow / time.Second)
@@ -33,7 +27,7 @@ var (
 
 // ban bans a subject, and replaces a ban that is in force. The answer is the new ban.
 func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
-	var b newBan
+	var b adminapi.NewBan
 	if err := readJSON(w, r, &b); err != nil {
 		return err
 	}
@@ -82,11 +76,6 @@ func errNoOwner(owner string) error {
 		fmt.Sprintf("There is no key of the owner %q; petstore keys list shows the owners.", owner))
 }
 
-// unbanned says whether there was a ban. Strikes are deleted in either case.
-type unbanned struct {
-	Unbanned bool `json:"unbanned"`
-}
-
 var errNoTarget = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter,
 	"Name the owner or the network to unban: owner=NAME, or network=ADDRESS with an IP address or a network as in the list of bans.")
 
@@ -110,7 +99,7 @@ func (a *admin) unban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	default:
 		e.outcome = "was not banned"
 	}
-	return writeJSON(w, http.StatusOK, unbanned{was})
+	return writeJSON(w, http.StatusOK, adminapi.Unbanned{Unbanned: was})
 }
 
 // subjectOfQuery returns the subject that a query of exactly one parameter names.

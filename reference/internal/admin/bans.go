@@ -5,23 +5,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 )
-
-// A Ban is the ban of an owner or of a network; the other field is empty.
-type Ban struct {
-	Owner   string    `json:"owner,omitempty"`
-	Network string    `json:"network,omitempty"`
-	Ends    time.Time `json:"ends"`
-	Level   int       `json:"level"` // 1 for a first ban; higher for each that followed too soon; 0 if all were made by hand
-}
-
-type bans struct {
-	Bans []Ban `json:"bans"`
-}
 
 // listBans lists the bans in force, those that end last first.
 func (a *admin) listBans(w http.ResponseWriter, r *http.Request, s *Server) error {
@@ -32,7 +20,7 @@ func (a *admin) listBans(w http.ResponseWriter, r *http.Request, s *Server) erro
 	slices.SortFunc(inForce, func(x, y ratelimit.Ban) int {
 		return cmp.Or(y.Ends.Compare(x.Ends), cmp.Compare(x.Subject, y.Subject))
 	})
-	answer := bans{Bans: make([]Ban, len(inForce))}
+	answer := adminapi.BanList{Bans: make([]adminapi.Ban, len(inForce))}
 	for i, b := range inForce {
 		answer.Bans[i] = showBan(b)
 	}
@@ -42,8 +30,8 @@ func (a *admin) listBans(w http.ResponseWriter, r *http.Request, s *Server) erro
 // networkPrefix begins the subject of a network; see [clientip.NetworkSubject].
 const networkPrefix = "network:"
 
-func showBan(b ratelimit.Ban) Ban {
-	ban := Ban{Ends: b.Ends.UTC(), Level: b.Level}
+func showBan(b ratelimit.Ban) adminapi.Ban {
+	ban := adminapi.Ban{Ends: b.Ends.UTC(), Level: b.Level}
 	if owner, ok := strings.CutPrefix(b.Subject, apikey.OwnerSubject("")); ok {
 		ban.Owner = owner
 	} else {

@@ -8,30 +8,9 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
-
-// A Deprecation is a deprecated operation, and the owners that have used it.
-type Deprecation struct {
-	Operation string     `json:"operation"`           // operationId
-	Since     *time.Time `json:"since,omitempty"`     // nil: the settings do not deprecate it any more
-	Sunset    *time.Time `json:"sunset,omitempty"`    // nil: it is not known when it is removed
-	DaysLeft  *int       `json:"daysLeft,omitempty"`  // until the sunset, rounded up; 0 from the sunset on
-	Successor string     `json:"successor,omitempty"` // what to call instead
-	Owners    []OldUse   `json:"owners"`              // those with the most requests first
-}
-
-// An OldUse is how an owner uses a deprecated operation.
-type OldUse struct {
-	Owner    string    `json:"owner"`
-	Requests int64     `json:"requests"` // of all time
-	Last     time.Time `json:"last"`     // the latest of them
-	PerDay   float64   `json:"perDay"`   // requests a day in the last seven, of which today is one
-}
-
-type deprecations struct {
-	Deprecations []Deprecation `json:"deprecations"`
-}
 
 // recentDays is how many days PerDay is the average of.
 const recentDays = 7
@@ -43,19 +22,21 @@ func (a *admin) listDeprecations(w http.ResponseWriter, r *http.Request, s *Serv
 	if err != nil {
 		return storeError(err)
 	}
-	byID := map[string]*Deprecation{}
+	byID := map[string]*adminapi.Deprecation{}
 	for id, o := range s.Deprecations {
 		byID[id] = newDeprecation(id, o, now)
 	}
 	for _, u := range uses {
 		d := byID[u.Operation]
 		if d == nil {
-			d = &Deprecation{Operation: u.Operation}
+			d = &adminapi.Deprecation{Operation: u.Operation}
 			byID[u.Operation] = d
 		}
-		d.Owners = append(d.Owners, OldUse{u.Owner, u.Count, u.Last, float64(u.Recent) / recentDays})
+		d.Owners = append(d.Owners, adminapi.DeprecatedUse{
+			Owner: u.Owner, Requests: u.Count, Last: u.Last, PerDay: float64(u.Recent) / recentDays,
+		})
 	}
-	answer := deprecations{make([]Deprecation, 0, len(byID))}
+	answer := adminapi.DeprecationList{Deprecations: make([]adminapi.Deprecation, 0, len(byID))}
 	for _, d := range byID {
 		answer.Deprecations = append(answer.Deprecations, *d)
 	}
@@ -63,8 +44,8 @@ func (a *admin) listDeprecations(w http.ResponseWriter, r *http.Request, s *Serv
 	return writeJSON(w, http.StatusOK, answer)
 }
 
-func newDeprecation(id string, o deprecation.Options, now time.Time) *Deprecation {
-	d := &Deprecation{Operation: id, Successor: o.Successor, Owners: []OldUse{}}
+func newDeprecation(id string, o deprecation.Options, now time.Time) *adminapi.Deprecation {
+	d := &adminapi.Deprecation{Operation: id, Successor: o.Successor, Owners: []adminapi.DeprecatedUse{}}
 	if !o.Since.IsZero() {
 		d.Since = &o.Since
 	}
@@ -77,7 +58,7 @@ func newDeprecation(id string, o deprecation.Options, now time.Time) *Deprecatio
 
 // compareDeprecations orders by the sunset, the soonest first and those without one last,
 // then by operation.
-func compareDeprecations(x, y Deprecation) int {
+func compareDeprecations(x, y adminapi.Deprecation) int {
 	switch {
 	case x.Sunset == nil && y.Sunset != nil:
 		return 1

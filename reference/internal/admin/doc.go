@@ -8,19 +8,19 @@
 //	GET    /                 the console, a web page; see package console
 //	GET    /healthz          200 as long as the process answers; checks nothing else
 //	GET    /readyz           200 or 503, with the result of each check
-//	GET    /state            version, readiness, engine and Redis: [State]
-//	GET    /top              the decisions and the busiest clients of the last minute: [Top]
+//	GET    /state            version, readiness, engine and Redis: [adminapi.State]
+//	GET    /top              the decisions and the busiest clients of the last minute: [adminapi.Top]
 //	GET    /metrics          metrics for Prometheus
-//	GET    /bans             the bans in force: {"bans": [...]} of [Ban]
-//	POST   /bans             bans {"owner": NAME} or {"network": ADDRESS} for {"seconds": N}: [Ban]
+//	GET    /bans             the bans in force: {"bans": [...]} of [adminapi.Ban]
+//	POST   /bans             bans {"owner": NAME} or {"network": ADDRESS} for {"seconds": N}: [adminapi.Ban]
 //	DELETE /bans?owner=NAME  unbans an owner, or with network=ADDRESS a network
-//	GET    /usage?owner=NAME what an owner has left and has used in the last 90 days: [Usage]
-//	GET    /deprecations     the deprecated operations: {"deprecations": [...]} of [Deprecation]
+//	GET    /usage?owner=NAME what an owner has left and has used in the last 90 days: [adminapi.Usage]
+//	GET    /deprecations     the deprecated operations: {"deprecations": [...]} of [adminapi.Deprecation]
 //	GET    /keys             the keys without their secrets: {"keys": [...]} of [keys.Info]
 //	POST   /keys             creates the key of a [keys.New]: [keys.Issued], with the secret
 //	DELETE /keys/{id}        revokes a key: [keys.Revoked]
 //	POST   /keys/{id}/rotate replaces a key as a [keys.Replacement] says: [keys.Rotated], with the secret
-//	GET    /audit            the newest entries of the audit log: {"entries": [...]} of [AuditEntry]
+//	GET    /audit            the newest entries of the audit log: {"entries": [...]} of [adminapi.AuditEntry]
 //	GET    /debug/pprof/     profiles, as in package net/http/pprof
 //
 // While the server starts, only /healthz, /readyz, /state and profiles are there; the
@@ -40,10 +40,11 @@
 //
 // The log has a line for each request: the address of the client, the method, the route,
 // the status, for a ban or an unban the subject and the outcome, and for a key its ID. It
-// never has a token or a secret. The line of a GET that is answered has level Debug, except for profiles.
+// never has a token or a secret. The line of a GET that is answered has level Debug, except
+// for profiles.
 //
 // Every change is stored in the audit log, with the actor "admin" and the address of the
 // client.
 //
-// [Client] calls these endpoints for the command line.
+// Package adminapi has the bodies and a client.
 package admin

@@ -6,13 +6,10 @@ import (
 	"strings"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
-
-type keyList struct {
-	Keys []keys.Info `json:"keys"`
-}
 
 // keys returns what lists and changes the keys for a request.
 func (a *admin) keys(r *http.Request, s *Server) keys.Manager {
@@ -24,7 +21,7 @@ func (a *admin) listKeys(w http.ResponseWriter, r *http.Request, s *Server) erro
 	if err != nil {
 		return keyError(err)
 	}
-	return writeJSON(w, http.StatusOK, keyList{list})
+	return writeJSON(w, http.StatusOK, adminapi.KeyList{Keys: list})
 }
 
 // createKey answers with the new key, which is shown only in this answer.

@@ -9,59 +9,27 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/reference/internal/activity"
+	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 )
-
-// A Top is what GET /top answers: what happened in the last seconds, and the busiest
-// clients. See package activity for how exact it is.
-type Top struct {
-	Seconds   int          `json:"seconds"`
-	Decisions Decisions    `json:"decisions"`
-	PerSecond float64      `json:"per_second"` // decisions a second, over the last five seconds
-	Owners    []OwnerUse   `json:"owners"`     // the busiest first
-	Networks  []NetworkUse `json:"networks"`   // callers without a valid key
-	Bans      *int         `json:"bans"`       // bans in force, up to five seconds ago; null: they cannot be listed
-}
-
-// Decisions are the numbers of decisions by outcome.
-type Decisions struct {
-	Allowed   int64 `json:"allowed"`
-	Limited   int64 `json:"limited"`
-	Banned    int64 `json:"banned"`
-	Undecided int64 `json:"undecided"` // the engine failed
-}
-
-// An OwnerUse is how often an owner was allowed and denied.
-type OwnerUse struct {
-	Owner   string `json:"owner"`
-	Allowed int64  `json:"allowed"`
-	Denied  int64  `json:"denied"` // limited or banned
-}
-
-// A NetworkUse is how often a network was allowed and denied.
-type NetworkUse struct {
-	Network string `json:"network"`
-	Allowed int64  `json:"allowed"`
-	Denied  int64  `json:"denied"` // limited or banned
-}
 
 // busiest is how many owners and how many networks a Top has at most.
 const busiest = 20
 
 func (a *admin) top(w http.ResponseWriter, r *http.Request, s *Server) error {
 	now := s.Activity.Snapshot(busiest)
-	answer := Top{
+	answer := adminapi.Top{
 		Seconds:   activity.Seconds,
-		Decisions: Decisions{now.Allowed, now.Limited, now.Banned, now.Undecided},
+		Decisions: adminapi.Decisions{Allowed: now.Allowed, Limited: now.Limited, Banned: now.Banned, Undecided: now.Undecided},
 		PerSecond: now.PerSecond,
-		Owners:    make([]OwnerUse, len(now.Owners)),
-		Networks:  make([]NetworkUse, len(now.Networks)),
+		Owners:    make([]adminapi.OwnerUse, len(now.Owners)),
+		Networks:  make([]adminapi.NetworkUse, len(now.Networks)),
 		Bans:      a.bans.get(r.Context(), a.Now(), s.Limiter),
 	}
 	for i, u := range now.Owners {
-		answer.Owners[i] = OwnerUse{strings.TrimPrefix(u.Subject, apikey.OwnerSubject("")), u.Allowed, u.Denied}
+		answer.Owners[i] = adminapi.OwnerUse{Owner: strings.TrimPrefix(u.Subject, apikey.OwnerSubject("")), Allowed: u.Allowed, Denied: u.Denied}
 	}
 	for i, u := range now.Networks {
-		answer.Networks[i] = NetworkUse{strings.TrimPrefix(u.Subject, networkPrefix), u.Allowed, u.Denied}
+		answer.Networks[i] = adminapi.NetworkUse{Network: strings.TrimPrefix(u.Subject, networkPrefix), Allowed: u.Allowed, Denied: u.Denied}
 	}
 	return writeJSON(w, http.StatusOK, answer)
 }

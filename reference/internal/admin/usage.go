@@ -11,56 +11,10 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
-
-// A Usage is what GET /usage answers about one owner.
-type Usage struct {
-	Owner string      `json:"owner"`
-	Keys  int         `json:"keys"`          // active keys
-	Plans []PlanUsage `json:"plans"`         // of the active keys, each once
-	Ban   *BanEnd     `json:"ban,omitempty"` // nil: not banned
-	Days  []Day       `json:"days"`          // the days of the last 90 with a request, the oldest first
-
-	Limited []KeyUsage `json:"limited,omitempty"` // active keys with limits of their own
-}
-
-// A PlanUsage is what is left for a key of one plan. All keys of an owner share the usage,
-// so the plans of an owner differ only in their limits.
-type PlanUsage struct {
-	Plan        string       `json:"plan"`
-	Quotas      []QuotaUsage `json:"quotas,omitempty"`
-	StrikesLeft *int         `json:"strikesLeft,omitempty"` // nil: the plan never bans
-	Error       string       `json:"error,omitempty"`       // why requests with such a key cannot be served
-}
-
-// A KeyUsage is what is left of the limits of one key alone.
-type KeyUsage struct {
-	ID     string       `json:"id"`
-	Name   string       `json:"name"`
-	Quotas []QuotaUsage `json:"quotas"`
-}
-
-// A QuotaUsage is what is left of one quota.
-type QuotaUsage struct {
-	Limit         int64 `json:"limit"`
-	WindowSeconds int64 `json:"windowSeconds"`
-	Remaining     int64 `json:"remaining"`
-	Reset         int64 `json:"reset"` // Unix time in seconds
-}
-
-// A BanEnd is the end of a ban.
-type BanEnd struct {
-	Ends time.Time `json:"ends"`
-}
-
-// A Day has the charged requests of one UTC day.
-type Day struct {
-	Day     string `json:"day"` // such as 2026-11-22
-	Allowed int64  `json:"allowed"`
-	Denied  int64  `json:"denied"` // limited or banned
-}
 
 var errNoUsageOwner = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParameter, "Name the owner: owner=NAME.")
 
@@ -70,7 +24,7 @@ func (a *admin) usage(w http.ResponseWriter, r *http.Request, s *Server) error {
 	if !ok {
 		return errNoUsageOwner
 	}
-	answer := Usage{Owner: owner, Plans: []PlanUsage{}, Days: []Day{}}
+	answer := adminapi.Usage{Owner: owner, Plans: []adminapi.PlanUsage{}, Days: []adminapi.Day{}}
 	list, err := s.Store.ListKeys(r.Context())
 	if err != nil {
 		return storeError(err)
@@ -79,7 +33,7 @@ func (a *admin) usage(w http.ResponseWriter, r *http.Request, s *Server) error {
 	known, now := len(list) > 0, a.Now()
 	list = slices.DeleteFunc(list, func(k store.Key) bool { return !k.Active(now) })
 	answer.Keys = len(list)
-	if err := answer.addPlans(r.Context(), s, list); err != nil {
+	if err := addPlans(r.Context(), s, list, &answer); err != nil {
 		return engineError(err)
 	}
 	days, err := s.DailyUse(r.Context(), owner, store.Day(now).AddDate(0, 0, 1-store.KeepDays))
@@ -90,7 +44,7 @@ func (a *admin) usage(w http.ResponseWriter, r *http.Request, s *Server) error {
 		return errNoOwner(owner)
 	}
 	for _, d := range days {
-		answer.Days = append(answer.Days, Day{d.Day.Format(time.DateOnly), d.Allowed, d.Denied})
+		answer.Days = append(answer.Days, adminapi.Day{Day: d.Day.Format(time.DateOnly), Allowed: d.Allowed, Denied: d.Denied})
 	}
 	return writeJSON(w, http.StatusOK, answer)
 }
@@ -104,12 +58,12 @@ func ownerOf(query string) (string, bool) {
 	return values.Get("owner"), values.Get("owner") != ""
 }
 
-// addPlans adds what the plan of each key has left, each plan once, and what keys with
+// addPlans adds to u what the plan of each key has left, each plan once, and what keys with
 // limits of their own have left.
-func (u *Usage) addPlans(ctx context.Context, s *Server, list []store.Key) error {
+func addPlans(ctx context.Context, s *Server, list []store.Key, u *adminapi.Usage) error {
 	seen := map[string]bool{}
 	for _, k := range list {
-		if err := u.addLimits(ctx, s, k); err != nil {
+		if err := addLimits(ctx, s, k, u); err != nil {
 			return err
 		}
 		plan, err := s.Plan(k.Plan, k.Quotas)
@@ -122,19 +76,19 @@ func (u *Usage) addPlans(ctx context.Context, s *Server, list []store.Key) error
 		}
 		seen[id] = true
 		if err != nil {
-			u.Plans = append(u.Plans, PlanUsage{Plan: k.Plan, Error: err.Error()})
+			u.Plans = append(u.Plans, adminapi.PlanUsage{Plan: k.Plan, Error: err.Error()})
 			continue
 		}
 		d, err := s.Limiter.Peek(ctx, apikey.OwnerSubject(u.Owner), plan)
 		if err != nil {
 			return err
 		}
-		u.add(&d)
+		addPlan(u, &d)
 	}
 	return nil
 }
 
-func (u *Usage) addLimits(ctx context.Context, s *Server, k store.Key) error {
+func addLimits(ctx context.Context, s *Server, k store.Key, u *adminapi.Usage) error {
 	limits, err := k.LimitsPlan()
 	if err != nil || limits == nil {
 		return err
@@ -143,7 +97,7 @@ func (u *Usage) addLimits(ctx context.Context, s *Server, k store.Key) error {
 	if err != nil {
 		return err
 	}
-	u.Limited = append(u.Limited, KeyUsage{ID: k.ID, Name: k.Name, Quotas: quotasOf(&d)})
+	u.Limited = append(u.Limited, adminapi.KeyUsage{ID: k.ID, Name: k.Name, Quotas: quotasOf(&d)})
 	return nil
 }
 
@@ -158,22 +112,22 @@ func engineError(err error) error {
 	return err
 }
 
-// add adds the decision of a peek for a plan.
-func (u *Usage) add(d *ratelimit.Decision) {
-	p := PlanUsage{Plan: d.Plan.Name(), Quotas: quotasOf(d)}
+// addPlan adds the decision of a peek for a plan.
+func addPlan(u *adminapi.Usage, d *ratelimit.Decision) {
+	p := adminapi.PlanUsage{Plan: d.Plan.Name(), Quotas: quotasOf(d)}
 	if d.StrikesLeft >= 0 {
 		p.StrikesLeft = &d.StrikesLeft
 	}
 	if d.Outcome == ratelimit.Banned {
-		u.Ban = &BanEnd{time.Unix(d.BanEnds, 0).UTC()}
+		u.Ban = &adminapi.BanEnd{Ends: time.Unix(d.BanEnds, 0).UTC()}
 	}
 	u.Plans = append(u.Plans, p)
 }
 
-func quotasOf(d *ratelimit.Decision) []QuotaUsage {
-	quotas := make([]QuotaUsage, d.Plan.Len())
+func quotasOf(d *ratelimit.Decision) []adminapi.QuotaUsage {
+	quotas := make([]adminapi.QuotaUsage, d.Plan.Len())
 	for i, q := range d.Plan.Quotas() {
-		quotas[i] = QuotaUsage{
+		quotas[i] = adminapi.QuotaUsage{
 			Limit: q.Limit, WindowSeconds: int64(q.Window / time.Second),
 			Remaining: d.States[i].Remaining, Reset: d.States[i].Reset,
 		}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/animalstore/gatehouse/reference/internal/admin"
+	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 )
 
 type deprecationsCmd struct {
@@ -38,7 +38,7 @@ func (c deprecationsCmd) Run(ctx context.Context, o output) error {
 	return printDeprecations(o.out, list)
 }
 
-func printDeprecations(w io.Writer, list []admin.Deprecation) error {
+func printDeprecations(w io.Writer, list []adminapi.Deprecation) error {
 	t := newTable(w, "OPERATION", "SUNSET", "DAYS LEFT", "OWNER", "REQUESTS", "A DAY", "LAST")
 	for _, d := range list {
 		sunset, days := "-", "-"

@@ -21,7 +21,7 @@ type keyFlags struct {
 }
 
 // A keyManager lists and changes keys. [keys.Manager] does it in the database, and
-// [admin.Client] through a server.
+// [adminapi.Client] through a server.
 type keyManager interface {
 	List(context.Context) ([]keys.Info, error)
 	Create(context.Context, keys.New) (keys.Issued, error)

@@ -9,6 +9,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
+	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -26,10 +27,10 @@ func (p *startup) server() *admin.Server {
 		DailyUse: func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error) {
 			return r.daily.List(ctx, r.store, owner, since)
 		},
-		Report: func() admin.Report {
-			return admin.Report{
+		Report: func() adminapi.Report {
+			return adminapi.Report{
 				Engine:      r.engine(),
-				Connections: map[string]admin.Connections{"api": admin.Connections(r.pets.Stats()), "admin": admin.Connections(p.operator.Stats())},
+				Connections: map[string]adminapi.Connections{"api": adminapi.Connections(r.pets.Stats()), "admin": adminapi.Connections(p.operator.Stats())},
 				Settings:    reportSettings(r.reloads.Status()),
 			}
 		},
@@ -37,16 +38,16 @@ func (p *startup) server() *admin.Server {
 }
 
 // engine returns the numbers of the engine.
-func (s *state) engine() admin.Engine {
+func (s *state) engine() adminapi.Engine {
 	local := s.embedded.Stats()
-	e := admin.Engine{
+	e := adminapi.Engine{
 		Kind:     "memory",
 		Subjects: local.Subjects, Capacity: local.Bound, Evicted: local.Evicted, Refused: local.Refused,
 	}
 	if s.shared != nil {
 		stats := s.shared.Stats()
 		e.Kind = "redis"
-		e.Redis = &admin.Redis{
+		e.Redis = &adminapi.Redis{
 			Mode: s.shared.Mode().String(), Circuit: s.shared.Circuit().String(),
 			Fallbacks: stats.Fallbacks, Failures: stats.Failures, Timeouts: stats.Timeouts,
 			Opened: stats.Opened, Pending: stats.Pending, Lost: stats.Lost,
@@ -55,8 +56,8 @@ func (s *state) engine() admin.Engine {
 	return e
 }
 
-func reportSettings(s ReloadStatus) admin.Settings {
-	report := admin.Settings{Applied: s.Applied, Refused: s.Refused, Restart: s.Restart}
+func reportSettings(s ReloadStatus) adminapi.Settings {
+	report := adminapi.Settings{Applied: s.Applied, Refused: s.Refused, Restart: s.Restart}
 	if !s.Last.IsZero() {
 		report.Last = &s.Last
 	}
