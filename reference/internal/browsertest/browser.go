@@ -17,7 +17,7 @@ import (
 )
 
 // timeout ends the browser of a test that hangs.
-const timeout = 2 * time.Minute
+const timeout = 5 * time.Minute
 
 // A Page is a page in a browser of its own. It is for one goroutine.
 type Page struct {
