@@ -13,7 +13,8 @@ import (
 // A keyLimiter is a limiter that also holds keys to limits of their own. A request with
 // such a key is charged to the key and to its owner, or to neither:
 //
-//   - The key is charged first. If it has nothing left, the owner is not asked.
+//   - The key is charged first. If it has nothing left, the owner is only peeked at: it
+//     may be banned, or have nothing left for longer.
 //   - If the owner has nothing left, the key gets its unit back. Until then another
 //     request with the key can be refused, but none is admitted too many.
 //   - If giving back fails, as when the process dies or Redis does not answer, the key
@@ -22,6 +23,9 @@ import (
 // The decision is that of the two which has less left, and decides the header fields. Two
 // or three calls of the limiter are made instead of one. The limits of a key never lead to
 // a strike or a ban.
+//
+// A request of a caller on the allow list is served in any case, so each of the two is
+// charged whatever the other one has left.
 type keyLimiter struct{ Limiter }
 
 // keyDecisions are the decisions for a key and for its owner on one request.
@@ -37,10 +41,20 @@ func (l keyLimiter) Take(ctx context.Context, subject string, plan *ratelimit.Pl
 		return l.Limiter.Take(ctx, subject, plan, cost)
 	}
 	key, err := l.Limiter.Take(ctx, keySubject(p), p.Limits, cost)
-	if err != nil || !key.Allowed() {
+	if err != nil {
 		return key, err
 	}
+	allowed := requestInfoOf(ctx).allowed
+	if !key.Allowed() && !allowed {
+		if owner, err := l.Limiter.Peek(ctx, subject, plan); err == nil && hasLessLeft(&owner, &key) {
+			return owner, nil
+		}
+		return key, nil
+	}
 	owner, err := l.Limiter.Take(ctx, subject, plan, cost)
+	if allowed && err == nil {
+		return remember(ctx, key, owner), nil
+	}
 	if err != nil || !owner.Allowed() {
 		refundCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyRefundTimeout)
 		defer cancel()
@@ -98,8 +112,12 @@ func remember(ctx context.Context, key, owner ratelimit.Decision) ratelimit.Deci
 	return owner
 }
 
+// hasLessLeft reports whether a says more than b about when the client can go on. A ban
+// says most: every request during a ban is answered with it.
 func hasLessLeft(a, b *ratelimit.Decision) bool {
 	switch {
+	case (a.Outcome == ratelimit.Banned) != (b.Outcome == ratelimit.Banned):
+		return a.Outcome == ratelimit.Banned
 	case a.Allowed() != b.Allowed():
 		return !a.Allowed()
 	case a.RetryAfter != b.RetryAfter:

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -97,6 +98,68 @@ func TestOwnerHasNothingLeft(t *testing.T) {
 	}
 	if d := cmp.Diff([]int64{0, 3}, left(t, limited)); d != "" {
 		t.Errorf("left of the owner and the key (-want +got):\n%s", d)
+	}
+}
+
+// What the key has used up does not hide a ban of the owner, nor a quota of the owner
+// that takes longer.
+func TestKeyAndOwnerHaveNothingLeft(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, limit string
+		ban         time.Duration
+		code, wait  string
+	}{
+		{"the owner is banned for longer", "1/minute", time.Hour, "api_key_banned", "3600"},
+		{"the owner is banned for less", "1/day", time.Hour, "api_key_banned", "3600"},
+		{"the owner's window ends later", "1/minute", 0, "rate_limit_exceeded", "3595"}, // it is 12:00:05
+		{"the key's window ends later", "1/day", 0, "rate_limit_exceeded", "43195"},
+	} {
+		s := start(t, nil)
+		secret := s.format.Generate()
+		k := newKey("enterprise", "1/hour")
+		k.Limits = []string{test.limit}
+		s.issue(t, secret, k)
+		limited := s.with(secret.Reveal())
+		want(t, limited.Get(t, "/v1/pets"), 200, "")
+		if test.ban > 0 {
+			if err := s.limits.Ban(t.Context(), "owner:"+k.Owner, test.ban); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			resp := limited.Get(t, "/v1/pets")
+			if got := resp.Header.Get("Retry-After"); resp.StatusCode != 429 || resp.Code() != test.code || got != test.wait {
+				t.Errorf("%s: %d %s, Retry-After %s, want 429 %s, Retry-After %s", test.name, resp.StatusCode, resp.Code(), got, test.code, test.wait)
+			}
+		}
+	}
+}
+
+// Requests of an allowed caller are served whatever is left, so they count for both.
+func TestAllowedKeyWithLimits(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		limit string
+		left  []int64
+	}{
+		{"3/minute", []int64{2, 0}},
+		{"100/minute", []int64{2, 92}},
+	} {
+		s := start(t, func(c *api.Config) { c.Allow = api.AccessList{Networks: networks("127.0.0.0/8")} })
+		limited, _ := limitedKeys(t, s, test.limit)
+		for range 8 {
+			want(t, limited.Get(t, "/v1/pets"), 200, "")
+		}
+		if d := cmp.Diff(test.left, left(t, limited)); d != "" {
+			t.Errorf("%s: left of the owner and the key after 8 requests (-want +got):\n%s", test.limit, d)
+		}
+		for range 4 {
+			want(t, limited.Get(t, "/v1/pets"), 200, "")
+		}
+		if got := left(t, limited); got[0] != 0 || test.limit == "100/minute" && got[1] != 88 {
+			t.Errorf("%s: left of the owner and the key after 12 requests is %d, want 0 of 10 and all of them counted", test.limit, got)
+		}
 	}
 }
 
