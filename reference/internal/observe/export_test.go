@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"log/slog"
 	"testing"
 
@@ -13,11 +14,22 @@ import (
 // InMemory returns an Observer with an SDK whose measurements and spans the test reads.
 func InMemory(t testing.TB, reader sdkmetric.Reader, spans sdktrace.SpanExporter) *Observer {
 	t.Helper()
+	return inMemory(t, reader, sdktrace.AlwaysSample(), sdktrace.WithSyncer(spans))
+}
+
+// Sampled returns an Observer that traces a part of all requests and exports nothing.
+func Sampled(t testing.TB, part float64) *Observer {
+	t.Helper()
+	return inMemory(t, sdkmetric.NewManualReader(), sdktrace.TraceIDRatioBased(part), sdktrace.WithBatcher(tracetest.NewNoopExporter()))
+}
+
+func inMemory(t testing.TB, reader sdkmetric.Reader, sampler sdktrace.Sampler, export sdktrace.TracerProviderOption) *Observer {
+	t.Helper()
 	o := newObserver(slog.New(slog.DiscardHandler))
-	meters := sdkmetric.NewMeterProvider(append(views(), sdkmetric.WithReader(reader))...)
-	tracers := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
-	o.meters, o.tracers, o.tracing = meters, tracers, true
-	o.shutdown = append(o.shutdown, tracers.Shutdown, meters.Shutdown)
+	o.trace(sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler)), sdktrace.NewTracerProvider(export))
+	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	o.meters = meters
+	o.shutdown = append(o.shutdown, meters.Shutdown)
 	if err := o.createInstruments(); err != nil {
 		t.Fatal(err)
 	}

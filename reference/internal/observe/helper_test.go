@@ -41,8 +41,9 @@ func (e engine) Take(ctx context.Context, subject string, plan *ratelimit.Plan, 
 	return e.o.Take(ctx, e.Limiter, subject, plan, cost)
 }
 
-// newAPI returns the handler of the API on a database of its own with one pet, as
-// package service makes it, and a key of a plan that no test uses up.
+// newAPI returns the handler of the API on a database of its own with 20 pets, as
+// package service makes it, and a key of a plan that no test uses up. Without an
+// Observer, nothing is measured.
 func newAPI(t testing.TB, o *observe.Observer, adjust func(*api.Config)) (handler http.Handler, key string) {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
@@ -50,8 +51,10 @@ func newAPI(t testing.TB, o *observe.Observer, adjust func(*api.Config)) (handle
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if _, err := db.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
-		t.Fatal(err)
+	for range 20 { // a page
+		if _, err := db.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	limits, err := memory.New(memory.Options{})
 	if err != nil {
@@ -62,14 +65,18 @@ func newAPI(t testing.TB, o *observe.Observer, adjust func(*api.Config)) (handle
 		t.Fatal(err)
 	}
 	defaults := config.Default()
-	measured := o.Store(db)
 	c := api.Config{
-		Pets: measured, Keys: measured, Limiter: engine{limits, o}, Plan: defaults.Plans.Of,
+		Pets: db, Keys: db, Limiter: limits, Plan: defaults.Plans.Of,
 		Anonymous:    ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerDay(1_000_000)),
 		Client:       client,
 		Deprecations: defaults.Deprecations,
-		OnDecision:   o.Decision, Telemetry: o.Telemetry,
-		Logger: slog.New(o.LogHandler(slog.DiscardHandler)),
+		Logger:       slog.New(slog.NewJSONHandler(io.Discard, nil)),
+	}
+	if o != nil {
+		measured := o.Store(db)
+		c.Pets, c.Keys, c.Limiter = measured, measured, engine{limits, o}
+		c.OnDecision, c.Telemetry = o.Decision, o.Telemetry
+		c.Logger = slog.New(o.LogHandler(c.Logger.Handler()))
 	}
 	if adjust != nil {
 		adjust(&c)
@@ -77,7 +84,10 @@ func newAPI(t testing.TB, o *observe.Observer, adjust func(*api.Config)) (handle
 	if handler, err = api.New(c); err != nil {
 		t.Fatal(err)
 	}
-	return o.Handler(handler, client.Addr), newKey(t, db, "roomy", "1000000000/day")
+	if o != nil {
+		handler = o.Handler(handler, client.Addr)
+	}
+	return handler, newKey(t, db, "roomy", "1000000000/day")
 }
 
 func newKey(t testing.TB, db store.Store, owner string, quotas ...string) string {

@@ -10,7 +10,7 @@ import (
 // LogHandler returns a handler that adds trace_id and span_id to the lines of requests
 // whose traces are exported. Without traces it returns h.
 func (o *Observer) LogHandler(h slog.Handler) slog.Handler {
-	if !o.tracing {
+	if o.sampler == nil {
 		return h
 	}
 	return logHandler{h}

@@ -3,6 +3,7 @@ package observe
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -33,10 +34,11 @@ type Observer struct {
 	registry *prometheus.Registry
 	meters   metric.MeterProvider
 	meter    metric.Meter
-	tracers  trace.TracerProvider
-	tracing  bool // spans are exported
+	tracers  trace.TracerProvider // samples everything
+	sampler  trace.Tracer         // decides which requests are traced; nil: none
 
-	calls calls
+	requests requests
+	calls    calls
 
 	shutdown []func(context.Context) error
 	logger   *slog.Logger
@@ -87,7 +89,7 @@ func (o *Observer) createInstruments() (err error) {
 	if o.Telemetry, err = telemetry.New(telemetry.Options{MeterProvider: o.meters}); err != nil {
 		return err
 	}
-	return o.createCalls()
+	return errors.Join(o.createRequests(), o.createCalls())
 }
 
 // flushTimeout bounds how long the server waits at its end for the exporters.

@@ -45,10 +45,16 @@ func (o *Observer) startTraces(ctx context.Context, res *resource.Resource) erro
 	if err != nil {
 		return fmt.Errorf("OTEL_TRACES_EXPORTER or OTEL_EXPORTER_OTLP_PROTOCOL: %w", err)
 	}
-	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithBatcher(exporter))
-	o.tracers, o.tracing = provider, true
-	o.shutdown = append(o.shutdown, provider.Shutdown)
+	o.trace(sdktrace.NewTracerProvider(), // with the sampler of the environment
+		sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithBatcher(exporter), sdktrace.WithSampler(sdktrace.AlwaysSample())))
 	return nil
+}
+
+// trace traces the requests that a provider would sample with another one, which samples
+// everything.
+func (o *Observer) trace(sampler, tracers *sdktrace.TracerProvider) {
+	o.sampler, o.tracers = sampler.Tracer(scope), tracers
+	o.shutdown = append(o.shutdown, tracers.Shutdown)
 }
 
 func (o *Observer) startMetrics(ctx context.Context, res *resource.Resource) error {
@@ -56,7 +62,7 @@ func (o *Observer) startMetrics(ctx context.Context, res *resource.Resource) err
 	if err != nil {
 		return err
 	}
-	options := append(views(), sdkmetric.WithResource(res), sdkmetric.WithReader(page))
+	options := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithReader(page)}
 	if asksFor("METRICS") {
 		reader, err := autoexport.NewMetricReader(ctx)
 		if err != nil {
@@ -64,22 +70,11 @@ func (o *Observer) startMetrics(ctx context.Context, res *resource.Resource) err
 		}
 		options = append(options, sdkmetric.WithReader(reader))
 	}
-	if !o.tracing {
+	if o.sampler == nil {
 		options = append(options, sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter))
 	}
 	provider := sdkmetric.NewMeterProvider(options...)
 	o.meters = provider
 	o.shutdown = append(o.shutdown, provider.Shutdown)
 	return nil
-}
-
-// views keep what clients choose out of the metrics of otelhttp, such as server.address,
-// which is the Host field, and drop the sizes of bodies.
-func views() []sdkmetric.Option {
-	return []sdkmetric.Option{sdkmetric.WithView(
-		sdkmetric.NewView(sdkmetric.Instrument{Name: "http.server.request.duration"}, sdkmetric.Stream{
-			AttributeFilter: attribute.NewAllowKeysFilter("http.request.method", "http.route", "http.response.status_code"),
-		}),
-		sdkmetric.NewView(sdkmetric.Instrument{Name: "http.server.*.size"}, sdkmetric.Stream{Aggregation: sdkmetric.AggregationDrop{}}),
-	)}
 }

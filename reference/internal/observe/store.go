@@ -3,8 +3,6 @@ package observe
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -23,17 +21,20 @@ const (
 // calls measures calls of the store.
 type calls struct {
 	duration metric.Float64Histogram
-
-	mu      sync.Mutex
-	options atomic.Pointer[map[call][]metric.RecordOption] // replaced, never changed
+	series   series[call]
 }
 
-// A call is one series: a method of the store and a type of error. The methods are
-// constants of this package.
+// A call is one series: a method of the store, and a type of error or "".
 type call struct{ operation, errorType string }
 
 func (o *Observer) createCalls() (err error) {
-	o.calls.options.Store(&map[call][]metric.RecordOption{})
+	o.calls.series.attributes = func(c call) []attribute.KeyValue {
+		attrs := []attribute.KeyValue{operationKey.String(c.operation)}
+		if c.errorType != "" {
+			attrs = append(attrs, errorTypeKey.String(c.errorType))
+		}
+		return attrs
+	}
 	o.calls.duration, err = o.meter.Float64Histogram("petstore.store.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of calls of the database"),
 		metric.WithExplicitBucketBoundaries(0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10))
@@ -64,7 +65,7 @@ func (o *Observer) begin(ctx context.Context, operation string) (running, contex
 // end ends a call with the error that err points to.
 func (r *running) end(err *error) {
 	c := call{r.operation, errorType(*err)}
-	r.calls.duration.Record(r.ctx, time.Since(r.begin).Seconds(), r.calls.optionsOf(c)...)
+	r.calls.duration.Record(r.ctx, time.Since(r.begin).Seconds(), r.calls.series.of(c)...)
 	if r.span == nil {
 		return
 	}
@@ -94,22 +95,4 @@ func errorType(err error) string {
 		}
 	}
 	return "_OTHER"
-}
-
-func (c *calls) optionsOf(key call) []metric.RecordOption {
-	if options, ok := (*c.options.Load())[key]; ok {
-		return options
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	attrs := []attribute.KeyValue{operationKey.String(key.operation)}
-	if key.errorType != "" {
-		attrs = append(attrs, errorTypeKey.String(key.errorType))
-	}
-	all := map[call][]metric.RecordOption{key: {metric.WithAttributeSet(attribute.NewSet(attrs...))}}
-	for k, v := range *c.options.Load() {
-		all[k] = v
-	}
-	c.options.Store(&all)
-	return all[key]
 }

@@ -1,0 +1,67 @@
+package observe
+
+import (
+	"net/http"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/animalstore/gatehouse/middleware"
+)
+
+// requests measures requests: http.server.request.duration of the semantic conventions.
+// otelhttp has this metric too, but with the Host field among its attributes, and makes
+// a set of attributes for each request, which costs several microseconds.
+type requests struct {
+	duration metric.Float64Histogram
+	series   series[request]
+}
+
+// A request is one series. The route is a pattern of the API, "" if none matched.
+type request struct {
+	method, route string
+	status        int
+}
+
+func (o *Observer) createRequests() (err error) {
+	o.requests.series.attributes = func(r request) []attribute.KeyValue {
+		attrs := []attribute.KeyValue{
+			attribute.String("http.request.method", r.method),
+			attribute.Int("http.response.status_code", r.status),
+		}
+		if r.route != "" {
+			attrs = append(attrs, attribute.String("http.route", r.route))
+		}
+		return attrs
+	}
+	o.requests.duration, err = o.meter.Float64Histogram("http.server.request.duration", metric.WithUnit("s"),
+		metric.WithDescription("Duration of HTTP server requests."),
+		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10))
+	return err
+}
+
+// measure measures requests under the route that they have after they were served. A
+// response that is aborted with [http.ErrAbortHandler] is not measured.
+func (o *Observer) measure(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		response, begin := middleware.TrackResponse(w), time.Now()
+		next.ServeHTTP(response, r)
+		took := time.Since(begin).Seconds()
+		status := response.Status()
+		if status == 0 {
+			status = http.StatusOK // net/http sends it for a handler that wrote nothing
+		}
+		o.requests.duration.Record(r.Context(), took, o.requests.series.of(request{knownMethod(r.Method), r.Pattern, status})...)
+	})
+}
+
+// knownMethod replaces methods that clients invent.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return method
+	}
+	return "_OTHER"
+}
