@@ -3,11 +3,12 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"os"
 )
 
 // A Source is where the settings of a server come from. It can be read again while the
 // server runs: the file may have changed, the environment and the flags have not.
-// It is not safe for concurrent use.
+// A file that is a pipe is read once. It is not safe for concurrent use.
 type Source struct {
 	flags     Flags
 	lookupEnv func(string) (string, bool)
@@ -15,6 +16,7 @@ type Source struct {
 	loaded     snapshot // what Load read last
 	candidate  snapshot // what Changed or Load read last
 	hadContent bool     // Load has read a file that was not empty
+	once       bool     // the file can be read only once: a pipe, for example
 }
 
 // A snapshot is the result of reading the file.
@@ -39,7 +41,14 @@ func (s *Source) File() string { return settingsFile(s.flags, s.lookupEnv) }
 // Load reads the settings like [Load]. If the file had content before, it refuses an
 // empty one, which is more likely an interrupted write than a wish for all defaults.
 func (s *Source) Load() (*Config, error) {
-	now := s.read()
+	now := s.loaded
+	switch irregular := isIrregular(s.File()); {
+	case s.once:
+	case irregular && now.name != "": // it was a file before
+		now = snapshot{name: s.File(), err: fmt.Errorf("cannot read settings file %s again: it is not a regular file", s.File())}
+	default:
+		now, s.once = s.read(), irregular
+	}
 	s.loaded, s.candidate = now, now
 	s.hadContent = s.hadContent || len(now.content) > 0
 	switch {
@@ -54,9 +63,9 @@ func (s *Source) Load() (*Config, error) {
 
 // Changed reads the file and reports whether it differs from what Load read last. It
 // must have been the same in the call before, so that a file which is being written
-// is not loaded. Without a file it returns false.
+// is not loaded. Without a file, and for a pipe, it returns false.
 func (s *Source) Changed() bool {
-	if s.File() == "" {
+	if s.File() == "" || s.once || isIrregular(s.File()) {
 		return false
 	}
 	now := s.read()
@@ -72,4 +81,11 @@ func (s *Source) read() snapshot {
 	}
 	content, err := readFile(name)
 	return snapshot{name, content, err}
+}
+
+// isIrregular reports whether name exists and is not a regular file. To open a pipe again
+// could block for ever.
+func isIrregular(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && !info.Mode().IsRegular()
 }
