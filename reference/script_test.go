@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -35,6 +36,7 @@ func TestMain(m *testing.M) {
 //	code N PROGRAM ARG...   runs a program that must end with the exit code N
 //	capture NAME            sets a variable to the last standard output
 //	keyid NAME OWNER        sets a variable to the ID of the owner's latest key
+//	sql FILE STATEMENT      changes a database file without petstore
 //	hostport NAME           cuts the scheme off a variable that holds a URL
 //	serve ARG...            starts petstore serve, and sets API and ADMIN to its base
 //	                        URLs and KEY to the first key; its log goes to serve.log,
@@ -48,7 +50,7 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": code, "capture": capture, "keyid": keyID, "hostport": hostport,
+			"code": code, "capture": capture, "keyid": keyID, "sql": changeFile, "hostport": hostport,
 			"serve": serveInScript, "end": endInScript,
 		},
 		Setup: func(e *testscript.Env) error {
@@ -95,6 +97,13 @@ func keyID(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	ts.Fatalf("there is no key of %s", args[1])
+}
+
+func changeFile(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0])) // the driver of package internal/sqlite
+	ts.Check(err)
+	_, err = db.Exec(args[1])
+	ts.Check(errors.Join(err, db.Close()))
 }
 
 func hostport(ts *testscript.TestScript, _ bool, args []string) {

@@ -38,7 +38,7 @@ func (c backupCmd) Run(ctx context.Context, o output) error {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return fmt.Errorf("cannot back up: %w", context.Cause(ctx))
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("cannot write the backup: %w; choose another name, or delete that file", err)
 	default:

@@ -47,7 +47,7 @@ func (c restoreCmd) Run(ctx context.Context, o output) error {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return fmt.Errorf("cannot restore: %w; the database is as it was", context.Cause(ctx))
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("cannot restore: backup %s does not exist", c.Backup)
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,7 +14,7 @@ import (
 
 // Restored says what [Restore] has done.
 type Restored struct {
-	Report          // of the database as it is now
+	Report          // of what was restored
 	From     int64  // the version of the schema of the backup
 	Replaced string // path of the file that was replaced; empty: there was none
 
@@ -62,27 +63,31 @@ func Restore(ctx context.Context, backup, path string, by store.Actor, at time.T
 	if err := checkUsageUnused(ctx, path, o); err != nil {
 		return r, err
 	}
+	if err := old.checkAccess(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return r, err
+	}
 
 	// What is restored is prepared in a file of its own.
 	next := file{name: path, path: old.path + ".restore-" + timestamp(at), busy: o.BusyTimeout}
 	defer os.Remove(next.path)
-	if r.From, err = from.prepareRestore(ctx, next); err != nil {
-		return r, err
+	if r.Report, err = from.prepareRestore(ctx, next); err != nil {
+		return Restored{}, err
 	}
+	r.From = r.Schema
 	target, err := lockReplaced(ctx, old)
 	if err != nil {
-		return r, err
+		return Restored{}, err
 	}
 	defer target.close()
 	if err := target.mergeInto(ctx, next, at, &r); err != nil {
-		return r, err
+		return Restored{}, err
 	}
 	keep := old.path + ".replaced-" + timestamp(at)
 	if target.exists {
 		r.Replaced = keep
 	}
 	if err := next.finishRestore(ctx, from.path, by, at, &r); err != nil {
-		return r, err
+		return Restored{}, err
 	}
 	if err := target.replace(ctx, next, keep); err != nil {
 		return Restored{}, err
