@@ -63,6 +63,34 @@ func BenchmarkCreatePet(b *testing.B) {
 	}
 }
 
+// BenchmarkCreatePetOnce is one caller of BenchmarkCreatePet, with an idempotency key for
+// each pet, which replaces one that has expired, and with one that is sent again.
+func BenchmarkCreatePetOnce(b *testing.B) {
+	s := openBench(b, sqlite.Options{})
+	at := time.Unix(0, 0)
+	n := 0
+	create := func(b *testing.B, n int) {
+		b.Helper()
+		k := store.IdempotencyKey{Owner: "ada", Key: fmt.Sprint(n), At: at.Add(time.Duration(n) * time.Minute)}
+		if _, _, err := s.CreatePetOnce(b.Context(), store.NewPet{Name: "Rex", CategoryID: 1}, k); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("new", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			create(b, n)
+			n++
+		}
+	})
+	b.Run("again", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			create(b, n-1)
+		}
+	})
+}
+
 // BenchmarkCreatePetDuringSaves is BenchmarkCreatePet while the limiter's state
 // of 20,000 out of 200,000 subjects is saved every second.
 func BenchmarkCreatePetDuringSaves(b *testing.B) {

@@ -32,6 +32,14 @@
 // one row that must not be lost. In one file, the commit of a pet would wait for those
 // rows, and its sync would write them to the disk too.
 //
+// # Backups
+//
+// [Backup] copies the database while servers run. [Check] examines a file. [Restore]
+// replaces the content of a database that no process has open by that of a backup, in
+// one transaction, and makes no key valid again:
+//
+//	r, err := sqlite.Backup(ctx, "petstore.db", "backup.db", sqlite.Options{})
+//
 // # Upgrades
 //
 // A file of an older version is upgraded when it is opened, in atomic steps. Before that
