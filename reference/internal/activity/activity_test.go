@@ -41,7 +41,8 @@ func TestSnapshot(t *testing.T) {
 	count(c, 9, "owner:bob", owner, ratelimit.Allowed)
 	count(c, 6, "owner:cyd", owner, ratelimit.Banned)
 	count(c, 4, "network:192.0.2.1/32", network, ratelimit.Limited)
-	count(c, 5, "owner:eve", owner, 0)
+	count(c, 4, "owner:eve", owner, 0)
+	count(c, 1, "owner:eve", owner, ratelimit.Banned+1) // no Outcome
 	clock.Time = clock.Add(time.Second)
 	count(c, 1, "owner:bob", owner, ratelimit.Allowed)
 	count(c, 1, "owner:dan", owner, ratelimit.Allowed)
@@ -65,13 +66,20 @@ func TestCountsAreForgottenAfterAMinute(t *testing.T) {
 	for i := range 3 * activity.Seconds {
 		clock.Time = begin.Add(time.Duration(i) * time.Second)
 		count(c, 2, "owner:ada", owner, ratelimit.Allowed)
+		count(c, 1, "network:192.0.2.1/32", network, ratelimit.Limited)
 	}
-	want := activity.Snapshot{Allowed: 120, PerSecond: 2, Owners: []activity.Use{{Subject: "owner:ada", Allowed: 120}}, Networks: []activity.Use{}}
+	want := activity.Snapshot{
+		Allowed: 120, Limited: 60, PerSecond: 3,
+		Owners: []activity.Use{{Subject: "owner:ada", Allowed: 120}}, Networks: []activity.Use{{Subject: "network:192.0.2.1/32", Denied: 60}},
+	}
 	if diff := cmp.Diff(want, c.Snapshot(20)); diff != "" {
 		t.Errorf("after three minutes (-want +got):\n%s", diff)
 	}
 	clock.Time = clock.Add(59 * time.Second)
-	want = activity.Snapshot{Allowed: 2, Owners: []activity.Use{{Subject: "owner:ada", Allowed: 2}}, Networks: []activity.Use{}}
+	want = activity.Snapshot{
+		Allowed: 2, Limited: 1,
+		Owners: []activity.Use{{Subject: "owner:ada", Allowed: 2}}, Networks: []activity.Use{{Subject: "network:192.0.2.1/32", Denied: 1}},
+	}
 	if diff := cmp.Diff(want, c.Snapshot(20)); diff != "" {
 		t.Errorf("59 seconds later (-want +got):\n%s", diff)
 	}
