@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-var directory = flag.String("screenshots", "", "directory to which tests write what pages look like")
+var directory = flag.String("screenshots", "", "the absolute path of a directory for pictures of the pages; without it, tests write none")
 
 // widths are those of a small phone and of a desktop.
 var widths = map[string]int64{"narrow": 360, "wide": 1440}
@@ -43,6 +43,9 @@ func (p *Page) Screenshots(t testing.TB, name, selector string) {
 				t.Fatal(err)
 			}
 			file := filepath.Join(*directory, fmt.Sprintf("%s-%s-%s.png", name, width, scheme))
+			if err := os.MkdirAll(*directory, 0o700); err != nil {
+				t.Fatal(err)
+			}
 			if err := os.WriteFile(file, image, 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -252,5 +252,6 @@ func TestConsoleSaysWhenTheServerIsAway(t *testing.T) {
 	server.Listener.Close()
 	server.CloseClientConnections()
 	p.WaitText(t, "#away", "The server does not answer. It cannot be reached.")
+	p.WaitText(t, "#health", "^no answer$")
 	p.Screenshots(t, "console-away", "body")
 }

@@ -1,6 +1,7 @@
 package docpage
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -134,7 +135,7 @@ func rules(description string) (intro []string, rules []Rule) {
 	return intro, rules
 }
 
-// codes returns the codes of the errors among the examples.
+// codes returns the codes of the errors among the examples, in the order of their statuses.
 func codes(examples ordered) ([]Code, error) {
 	var codes []Code
 	for _, m := range examples {
@@ -146,6 +147,7 @@ func codes(examples ordered) ([]Code, error) {
 			codes = append(codes, e.Value)
 		}
 	}
+	slices.SortStableFunc(codes, func(a, b Code) int { return cmp.Compare(a.Status, b.Status) })
 	return codes, nil
 }
 

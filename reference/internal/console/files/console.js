@@ -1,5 +1,5 @@
 // Polls the admin API and fills the panels.
-import { duration, find, findAll, setText } from "./dom.js";
+import { duration, element, fill, find, findAll, setText } from "./dom.js";
 import { call, setToken } from "./calls.js";
 import { showAudit, showBans, showDeprecations, showState, showTop } from "./panels.js";
 import { visible } from "./text.js";
@@ -59,6 +59,7 @@ function failed(poll, failure) {
       awaySince ??= Date.now();
       find("#away").hidden = false;
       document.body.classList.add("stale");
+      fill(find("#health"), element("span", { class: "badge bad" }, "no answer"));
       setText(find("#away span"), `${failure.message} The page tries again until it does, and shows what it last knew.`);
       return;
     case 401:
