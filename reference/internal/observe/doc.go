@@ -21,6 +21,8 @@
 //	petstore.ready                      gauge (0 or 1)
 //	petstore.config.reloads             counter (reload)       gatehouse.result: applied, refused
 //	petstore.config.last_reload.success gauge (0 or 1)
+//	petstore.deprecation.sunset_timestamp    gauge (s)     gatehouse.operation
+//	petstore.certificate.expiry_timestamp    gauge (s)
 //
 // # Environment
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"time"
 )
 
 var errNilHandler = errors.New("server: the handler must not be nil")
@@ -73,4 +74,18 @@ func (s *Server) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, erro
 		return nil, errors.New("TLS has just been turned off")
 	}
 	return c.get(hello)
+}
+
+// CertificateExpires returns the time at which the certificate in use expires, or the
+// zero time without TLS. Like a handshake, it notices that the files have changed.
+func (s *Server) CertificateExpires() time.Time {
+	c := s.cert.Load()
+	if c == nil {
+		return time.Time{}
+	}
+	pair, err := c.get(nil)
+	if err != nil || pair.Leaf == nil {
+		return time.Time{}
+	}
+	return pair.Leaf.NotAfter
 }

@@ -74,7 +74,7 @@ func runOn(ctx context.Context, c *config.Config, o Options, l *listeners, open 
 	if err != nil {
 		return err
 	}
-	if err := p.observeServer(o, checks, operator); err != nil {
+	if err := errors.Join(p.observeServer(o, checks, operator), p.observeDates()); err != nil {
 		return err
 	}
 	p.operator = operator
