@@ -12,7 +12,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/dashboard"
 )
 
-var update = flag.Bool("update", false, "write dashboard.json instead of comparing it")
+var update = flag.Bool("update", false, "write dashboard.json and METRICS.md instead of comparing them")
 
 func TestDashboard(t *testing.T) {
 	data, err := dashboard.JSON()

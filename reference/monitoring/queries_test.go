@@ -63,28 +63,32 @@ func readAlerts(t *testing.T) (all []alert) {
 }
 
 var (
-	selectors = regexp.MustCompile(`\b([a-zA-Z_:][\w:]*)\{([^}]*)\}`)
-	matchers  = regexp.MustCompile(`(\w+)\s*(=~|!~|!=|=)\s*"`)
-	groupings = regexp.MustCompile(`\b(?:by|on|without|ignoring|group_left|group_right)\s*\(([^)]*)\)`)
-	inText    = regexp.MustCompile(`\{\{\s*(\w+)\s*\}\}|\$labels\.(\w+)`)
-	names     = regexp.MustCompile(`\b(?:gatehouse|petstore|http|go|process|up)_?\w*\b`)
-	quoted    = regexp.MustCompile(`"[^"]*"`)
+	selectors  = regexp.MustCompile(`\b([a-zA-Z_:][\w:]*)\{([^}]*)\}`)
+	conditions = regexp.MustCompile(`(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"`)
+	groupings  = regexp.MustCompile(`\b(?:by|on|without|ignoring|group_left|group_right)\s*\(([^)]*)\)`)
+	inAlert    = regexp.MustCompile(`\$labels\.(\w+)`)
+	inText     = regexp.MustCompile(`\{\{\s*(\w+)\s*\}\}|\$labels\.(\w+)`)
+	names      = regexp.MustCompile(`\b(?:gatehouse|petstore|http|go|process|up)_?\w*\b`)
+	quoted     = regexp.MustCompile(`"[^"]*"`)
 )
 
-// metrics returns the labels that an expression uses of each metric in it.
-func (q query) metrics() map[string][]string {
-	found := make(map[string][]string)
+// A matcher is a condition on a label of a metric.
+type matcher struct{ label, operator, value string }
+
+// matchers returns the conditions in an expression on each metric in it.
+func (q query) matchers() map[string][]matcher {
+	found := make(map[string][]matcher)
 	for _, s := range selectors.FindAllStringSubmatch(q.expr, -1) {
-		found[s[1]] = append(found[s[1]], labelsIn(s[2])...)
+		found[s[1]] = append(found[s[1]], matchersIn(s[2])...)
 	}
 	return found
 }
 
-func labelsIn(selector string) (labels []string) {
-	for _, m := range matchers.FindAllStringSubmatch(selector, -1) {
-		labels = append(labels, m[1])
+func matchersIn(selector string) (all []matcher) {
+	for _, m := range conditions.FindAllStringSubmatch(selector, -1) {
+		all = append(all, matcher{m[1], m[2], m[3]})
 	}
-	return labels
+	return all
 }
 
 // results returns the labels that an expression groups by, and those that the texts
@@ -96,12 +100,14 @@ func (q query) results() (labels []string) {
 		}
 	}
 	for _, m := range inText.FindAllStringSubmatch(q.text, -1) {
-		labels = append(labels, m[1]+m[2])
+		if label := m[1] + m[2]; label != "else" && label != "end" {
+			labels = append(labels, label)
+		}
 	}
 	return labels
 }
 
-// bare returns the names of metrics that stand without a selector, which metrics would
+// bare returns the names of metrics that stand without a selector, which matchers would
 // not find.
 func (q query) bare() []string {
 	rest := selectors.ReplaceAllString(q.expr, "")
@@ -112,11 +118,11 @@ func (q query) bare() []string {
 func TestQueriesAreUnderstood(t *testing.T) {
 	q := query{
 		expr: `sum by (a, le) (rate(go_x{job="p", b=~"go_1|2"}[5m])) / on (a) up{} + process_y > 2 and go_x{c!="{"}`,
-		text: `{{ a }} {{d}} {{ $labels.e | humanize }} {{ $value }}`,
+		text: `{{ a }} {{d}} {{ $labels.e | humanize }} {{ $value }}{{ else }}{{ end }}`,
 	}
-	got := fmt.Sprint(q.metrics(), q.results(), q.bare())
-	if want := "map[go_x:[job b c] up:[]] [a le a a d e] [process_y]"; got != want {
-		t.Errorf("metrics, results and bare names of\n%s\nare %s, want %s", q.expr, got, want)
+	got := fmt.Sprint(q.matchers(), q.results(), q.bare())
+	if want := "map[go_x:[{job = p} {b =~ go_1|2} {c != {}] up:[]] [a le a a d e] [process_y]"; got != want {
+		t.Errorf("conditions, results and bare names of\n%s\nare %s, want %s", q.expr, got, want)
 	}
 }
 
@@ -125,8 +131,8 @@ func TestEveryMetricHasASelector(t *testing.T) {
 		if bare := q.bare(); len(bare) > 0 {
 			t.Errorf("%s: %v without a selector would read the metrics of every job", q.where, bare)
 		}
-		for name, labels := range q.metrics() {
-			if !slices.Contains(labels, "job") {
+		for name, all := range q.matchers() {
+			if !slices.ContainsFunc(all, func(m matcher) bool { return m.label == "job" }) {
 				t.Errorf("%s: %s has no condition on job", q.where, name)
 			}
 		}

@@ -142,6 +142,9 @@ func (p panel) defaults() object {
 	if p.most > 0 {
 		d["max"] = p.most
 	}
+	if p.unit == count { // increase() is rarely a whole number
+		d["decimals"] = 0
+	}
 	if p.none != "" {
 		d["noValue"] = p.none
 	}

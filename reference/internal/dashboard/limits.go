@@ -39,7 +39,7 @@ func limitRows() []row {
 				queries:     []query{{sum(plan+", "+window, rate("gatehouse_rate_limiting_near_limit_total")), "{{gatehouse_plan}} per {{gatehouse_window}}"}},
 			},
 			{
-				title: "Strikes and bans", unit: "none", width: 8,
+				title: "Strikes and bans", unit: count, width: 8,
 				description: "Strikes, bans started and bans ended by an operator, each in the last 15 minutes. PetstoreManyBans fires above 20 bans.",
 				queries: []query{
 					{sum(plan, "increase("+of("gatehouse_rate_limiting_strikes_total")+"[15m])"), "strikes, {{gatehouse_plan}}"},
@@ -48,7 +48,7 @@ func limitRows() []row {
 				},
 			},
 			{
-				title: "Bans in force", unit: "none", width: 8,
+				title: "Bans in force", unit: count, width: 8,
 				description: "The number of owners and networks that are banned now. Servers that share Redis show the same number.",
 				queries:     []query{{of("gatehouse_bans_active"), "{{instance}}"}},
 			},
@@ -60,7 +60,7 @@ func limitRows() []row {
 				queries:     []query{{sum(result, rate("gatehouse_authentication_requests_total")), "{{gatehouse_result}}"}},
 			},
 			{
-				title: "Calls of deprecated operations", unit: "none", width: 8,
+				title: "Calls of deprecated operations", unit: count, width: 8,
 				description: "Calls in the last day. petstore deprecations names the owners that still make them.",
 				queries:     []query{{sum(operation, "increase("+of("gatehouse_deprecation_requests_total")+"[1d])"), "{{gatehouse_operation}}"}},
 			},

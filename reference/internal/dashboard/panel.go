@@ -25,6 +25,9 @@ type panel struct {
 	queries           []query
 }
 
+// count is the unit of whole numbers.
+const count = "none"
+
 // A query is an expression in PromQL, and the name of each line of its result.
 type query struct {
 	expr   string

@@ -19,7 +19,7 @@ func serverRows() []row {
 				queries:     []query{{of("gatehouse_engine_subjects") + " / " + of("gatehouse_engine_capacity"), "{{instance}}"}},
 			},
 			{
-				title: "Without a place", unit: "none", width: 8,
+				title: "Without a place", unit: count, width: 8,
 				description: "Subjects in the last 5 minutes that were forgotten too early (evicted), or found no place (refused). Both should be 0.",
 				queries: []query{
 					{sum("instance", "increase("+of("gatehouse_engine_evictions_total")+"[5m])"), "evicted, {{instance}}"},
@@ -29,7 +29,7 @@ func serverRows() []row {
 		}},
 		{"Redis (empty if the setting redis is empty)", []panel{
 			{
-				title: "Circuit", unit: "none", width: 8, most: 1,
+				title: "Circuit", unit: count, width: 8, most: 1,
 				description: "1: the server uses Redis. 0: it decides without Redis, as on_redis_failure says, and PetstoreRedisUnavailable fires after a minute.",
 				queries:     []query{{of("gatehouse_failover_circuit", `gatehouse_state="closed"`), "{{instance}}"}},
 			},
@@ -42,7 +42,7 @@ func serverRows() []row {
 				},
 			},
 			{
-				title: "Requests per call", unit: "none", width: 8,
+				title: "Requests per call", unit: "short", width: 8,
 				description: "How many requests one call decides on average. Larger batches under load save round trips.",
 				queries:     []query{{sum("instance", rate("gatehouse_redis_batch_size_sum")) + " / " + sum("instance", rate("gatehouse_redis_batch_size_count")), "{{instance}}"}},
 			},
@@ -56,7 +56,7 @@ func serverRows() []row {
 				},
 			},
 			{
-				title: "Usage not in Redis", unit: "none", width: 12,
+				title: "Usage not in Redis", unit: count, width: 12,
 				description: "Subjects whose usage is not added to Redis yet (pending), and requests whose usage was lost because there was no room for it, in the last hour.",
 				queries: []query{
 					{of("gatehouse_failover_pending"), "pending, {{instance}}"},
@@ -83,7 +83,7 @@ func serverRows() []row {
 		}},
 		{"Server", []panel{
 			{
-				title: "Connections", unit: "none", width: 8,
+				title: "Connections", unit: count, width: 8,
 				description: "Open connections, and those of them without a running request.",
 				queries: []query{
 					{sum("petstore_listener", of("petstore_connections_open")), "open, {{petstore_listener}}"},
@@ -100,7 +100,7 @@ func serverRows() []row {
 				},
 			},
 			{
-				title: "Panics and dropped log lines", unit: "none", width: 8,
+				title: "Panics and dropped log lines", unit: count, width: 8,
 				description: "In the last 5 minutes. A panic is a defect: the log has its stack. Lines are dropped if the log cannot be written fast enough.",
 				queries: []query{
 					{sum("instance", "increase("+of("gatehouse_panics_total")+"[5m])"), "panics, {{instance}}"},
@@ -108,26 +108,31 @@ func serverRows() []row {
 				},
 			},
 			{
-				title: "Usage", unit: "none", stat: true, width: 8, critical: 1, none: "?",
+				title: "Usage", unit: count, stat: true, width: 6, critical: 1, none: "?",
 				description: "Whether usage, bans and counts of use can be saved.",
 				texts:       map[string]string{"0": "saved", "1": "cannot be saved"},
 				queries:     []query{{"max(" + of("petstore_saves_failing") + ")", "saves"}},
 			},
 			{
-				title: "Settings", unit: "none", stat: true, width: 8, critical: 0, warning: 1, low: true, none: "?",
+				title: "Settings", unit: count, stat: true, width: 6, critical: 0, warning: 1, low: true, none: "?",
 				description: "Whether the last reload succeeded on all servers.",
 				texts:       map[string]string{"0": "changed settings refused", "1": "in force"},
 				queries:     []query{{"min(" + of("petstore_config_last_reload_success") + ")", "settings"}},
 			},
 			{
-				title: "Reloads today", unit: "none", stat: true, width: 8, none: "0",
+				title: "Reloads today", unit: count, stat: true, width: 6, none: "0",
 				description: "Reloads in the last 24 hours, by what became of them.",
 				queries:     []query{{sum(result, "increase("+of("petstore_config_reloads_total")+"[1d])"), "{{gatehouse_result}}"}},
+			},
+			{
+				title: "Until the certificate expires", unit: "s", stat: true, width: 6, warning: 14 * 24 * 3600, critical: 3 * 24 * 3600, low: true, none: "no TLS",
+				description: "How long the certificate that expires first is valid. PetstoreCertificateExpiring fires at 14 days.",
+				queries:     []query{{"min(" + of("petstore_certificate_expiry_timestamp_seconds") + ") - time()", "valid"}},
 			},
 		}},
 		{"Process", []panel{
 			{
-				title: "Processors", unit: "none", width: 8,
+				title: "Processors", unit: "short", width: 8,
 				description: "How many processors the process keeps busy.",
 				queries:     []query{{rate("process_cpu_seconds_total"), "{{instance}}"}},
 			},
@@ -140,14 +145,14 @@ func serverRows() []row {
 				},
 			},
 			{
-				title: "Goroutines", unit: "none", width: 8,
+				title: "Goroutines", unit: count, width: 8,
 				description: "A number that grows without more traffic points to a leak.",
 				queries:     []query{{of("go_goroutines"), "{{instance}}"}},
 			},
 			{
 				title: "Longest pause of the garbage collector", unit: "s", width: 8,
 				description: "The longest pause of the most recent collections.",
-				queries:     []query{{of("go_gc_duration_seconds", `quantile="1"`), "{{instance}}"}},
+				queries:     []query{{of("go_gc_duration_seconds", `quantile=~"1|1.0"`), "{{instance}}"}},
 			},
 			{
 				title: "Open files", unit: "percentunit", width: 8, most: 1, critical: 0.9,

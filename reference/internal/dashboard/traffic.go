@@ -16,14 +16,14 @@ const (
 // 0.5 s, as in alerts.yaml.
 var (
 	failing = sum("", rate(requests+"_count", failed)) + " / " + sum("", rate(requests+"_count", served))
-	slow    = "1 - " + sum("", rate(requests+"_bucket", in500ms, served)) + " / " + sum("", rate(requests+"_count", served))
+	slow    = "1 - " + sum("", rate(requests+"_bucket", in500ms, served)) + " / " + sum("", rate(requests+"_count", served)) + " >= 0" // not NaN
 )
 
 func trafficRows() []row {
 	return []row{
 		{"At a glance", []panel{
 			{
-				title: "Servers ready", unit: "none", stat: true, width: 4, warning: 1, critical: 0.5, low: true, none: "none",
+				title: "Servers ready", unit: count, stat: true, width: 4, warning: 1, critical: 0.5, low: true, none: "none",
 				description: "How many of the chosen servers answer /readyz with 200.",
 				queries:     []query{{sum("", of("petstore_ready")), "ready"}},
 			},
@@ -43,12 +43,12 @@ func trafficRows() []row {
 				queries:     []query{{slow, "slow"}},
 			},
 			{
-				title: "Banned now", unit: "none", stat: true, width: 4,
+				title: "Banned now", unit: count, stat: true, width: 4,
 				description: "Servers that share Redis share their bans, so this is the number of the server that knows most. petstore bans list shows them.",
 				queries:     []query{{"max(" + of("gatehouse_bans_active") + ")", "bans"}},
 			},
 			{
-				title: "Alerts firing", unit: "none", stat: true, width: 4, critical: 1, none: "0",
+				title: "Alerts firing", unit: count, stat: true, width: 4, critical: 1, none: "0",
 				description: "Alerts of reference/monitoring/alerts.yaml that are firing for this job.",
 				queries:     []query{{`count(ALERTS{job="$job", alertstate="firing"})`, "alerts"}},
 			},
