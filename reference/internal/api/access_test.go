@@ -45,6 +45,16 @@ func networks(texts ...string) []netip.Prefix {
 	return list
 }
 
+// An address of NAT64 is in the networks of IPv6 around it, and in those of the IPv4
+// address that it contains.
+func TestDeniedTranslators(t *testing.T) {
+	t.Parallel()
+	for _, network := range []string{"::/0", "64:ff9b::/96", "64:ff9b::192.0.2.1/128", "192.0.2.1/32", "0.0.0.0/0"} {
+		s := startAccess(t, api.AccessList{Networks: networks(network)}, api.AccessList{}, nil)
+		want(t, s.Get(t, "/v1/pets", from("64:ff9b::192.0.2.1")), 403, "access_denied")
+	}
+}
+
 func TestDeniedNetworks(t *testing.T) {
 	t.Parallel()
 	var seen decisions

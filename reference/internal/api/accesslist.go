@@ -14,7 +14,7 @@ import (
 // value names none.
 type AccessList struct {
 	// Networks contain the addresses of clients, with or without a key. A client behind a
-	// NAT64 translator has the IPv4 address that clientip.Network returns.
+	// NAT64 translator also has the IPv4 address that clientip.Network returns.
 	Networks []netip.Prefix
 
 	// Owners are the owners of keys. A client is only taken for an owner if it sends a
@@ -69,9 +69,13 @@ func (t *accessTable) hasAddr(addr netip.Addr) bool {
 		return false
 	}
 	addr = addr.Unmap().WithZone("")
-	if n := clientip.Network(addr); n.Addr().Is4() {
-		addr = n.Addr()
+	if n := clientip.Network(addr).Addr(); n.Is4() && n != addr && t.contains(n) {
+		return true
 	}
+	return t.contains(addr)
+}
+
+func (t *accessTable) contains(addr netip.Addr) bool {
 	after := sort.Search(len(t.networks), func(i int) bool { return addr.Less(t.networks[i].Addr()) })
 	return after > 0 && t.networks[after-1].Contains(addr)
 }
