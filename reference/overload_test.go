@@ -38,7 +38,7 @@ func TestAdminListenerAnswersWhileTheAPIIsFull(t *testing.T) {
 		defer c.Close()
 		fmt.Fprint(c, "GET /debug/pprof/goroutine?seconds=20 HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	}
-	for _, path := range []string{"/healthz", "/readyz", "/bans"} {
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/bans"} {
 		c, err := net.Dial("tcp", strings.TrimPrefix(p.admin, "http://"))
 		if err != nil {
 			t.Fatal(err)

@@ -12,14 +12,16 @@ import (
 
 // A generation serves the connections that were accepted between two changes of what
 // net/http cannot change while it serves: the timeouts, and whether there is TLS.
-// When the next generation begins, each connection of this one closes after its next
-// response, or when it has been idle for too long, so no request is cut off.
+// When the next generation begins, each HTTP/1.1 connection of this one closes after its
+// next response, or when it has been idle for too long, so no request is cut off. An
+// HTTP/2 connection stays until it is idle: a request that crosses a GOAWAY fails if the
+// client cannot send it again.
 type generation struct {
 	http    *http.Server
 	tls     bool
 	feed    *feed
 	open    atomic.Int64 // connections
-	retired atomic.Bool  // responses close their connection
+	retired atomic.Bool  // takes no more connections
 }
 
 // newGeneration returns a generation with the options of s. The caller holds s.mu.
@@ -86,11 +88,11 @@ func (g *generation) count(state http.ConnState) {
 	}
 }
 
-// closeAfterResponse makes responses close their connection while the server drains or
-// the generation is retired. In HTTP/2, net/http sends GOAWAY for this field.
+// closeAfterResponse makes responses close their connection while the server drains,
+// for which net/http sends GOAWAY in HTTP/2, or if the generation is retired.
 func (s *Server) closeAfterResponse(g *generation, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.draining.Load() || g.retired.Load() {
+		if s.draining.Load() || g.retired.Load() && r.ProtoMajor < 2 {
 			w.Header().Set("Connection", "close")
 		}
 		next.ServeHTTP(w, r)

@@ -16,7 +16,8 @@ var errNilHandler = errors.New("server: the handler must not be nil")
 // cannot be loaded, which it also checks if its files are the same.
 //
 // If a timeout changes, or TLS is turned on or off, each open connection keeps the old
-// one, and closes after its next response. A lower limit on connections closes idle
+// one. It closes after its next response, or in HTTP/2 when it has been idle for the
+// old timeout. A lower limit on connections closes idle
 // ones when the next connection arrives.
 func (s *Server) Reload(handler http.Handler, o Options) error {
 	if handler == nil {
