@@ -25,8 +25,7 @@ func (f file) copyTo(ctx context.Context, db *sql.DB, to string, check func(part
 	partial := file{name: temp.Name(), path: temp.Name(), busy: f.busy}
 	defer func() {
 		if err != nil {
-			os.Remove(partial.path)
-			os.Remove(partial.path + "-journal")
+			discard(partial.path, partial.path+"-journal")
 		}
 	}()
 	if err := temp.Close(); err != nil {
@@ -51,7 +50,7 @@ func (f file) copyTo(ctx context.Context, db *sql.DB, to string, check func(part
 func rename(from, to string) error {
 	switch err := os.Link(from, to); {
 	case err == nil:
-		os.Remove(from)
+		discard(from)
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("%s: %w", to, fs.ErrExist)
 	default: // a file system without hard links
@@ -74,7 +73,13 @@ func syncFile(path string) error {
 // syncDir makes a new name in a directory durable, where the system can do that.
 func syncDir(path string) {
 	if d, err := os.Open(path); err == nil {
-		d.Sync()
-		d.Close()
+		_ = errors.Join(d.Sync(), d.Close()) // Windows cannot
+	}
+}
+
+// discard deletes files that nothing uses. One that cannot be deleted does no harm.
+func discard(paths ...string) {
+	for _, path := range paths {
+		_ = os.Remove(path)
 	}
 }

@@ -69,7 +69,7 @@ func Restore(ctx context.Context, backup, path string, by store.Actor, at time.T
 
 	// What is restored is prepared in a file of its own.
 	next := file{name: path, path: old.path + ".restore-" + timestamp(at), busy: o.BusyTimeout}
-	defer os.Remove(next.path)
+	defer discard(next.path)
 	if r.Report, err = from.prepareRestore(ctx, next); err != nil {
 		return Restored{}, err
 	}

@@ -77,7 +77,7 @@ func (t *replaced) merge(ctx context.Context, next file, at time.Time, r *Restor
 	if _, err := t.db.ExecContext(ctx, "ATTACH ? AS restored", next.path); err != nil {
 		return err
 	}
-	defer t.db.ExecContext(context.WithoutCancel(ctx), "DETACH restored")
+	defer func() { _, _ = t.db.ExecContext(context.WithoutCancel(ctx), "DETACH restored") }()
 	tx, err := t.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err

@@ -118,7 +118,7 @@ func (t *replaced) replaceContent(ctx context.Context, next file, keep string) (
 		return fmt.Errorf("cannot write in the directory %s: %w", filepath.Dir(keep), withoutPath(err))
 	}
 	kept := file{name: keep, path: temp.Name(), busy: t.busy}
-	defer os.Remove(kept.path) // does nothing once it has its name
+	defer discard(kept.path) // does nothing once it has its name
 	if err := temp.Close(); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (t *replaced) replaceContent(ctx context.Context, next file, keep string) (
 	if err := copyPages(conn, func(c pageCopier) (*sqlite.Backup, error) {
 		return c.NewRestore(next.readOnlyDSN())
 	}); err != nil {
-		os.Remove(keep) // nothing was replaced
+		discard(keep) // nothing was replaced
 		return t.explain("restore", err)
 	}
 	return nil
@@ -182,20 +182,23 @@ func (t *replaced) replaceName(next file, keep string) error {
 		case err == nil:
 			moved = append(moved, suffix)
 		case !errors.Is(err, fs.ErrNotExist):
-			t.moveBack(keep, moved)
-			return fmt.Errorf("rename %s: %w", t.path+suffix, withoutPath(err))
+			return errors.Join(fmt.Errorf("rename %s: %w", t.path+suffix, withoutPath(err)), t.moveBack(keep, moved))
 		}
 	}
-	os.Remove(t.path + "-shm")
+	discard(t.path + "-shm")
 	if err := rename(next.path, t.path); err != nil {
-		t.moveBack(keep, moved)
-		return err
+		return errors.Join(err, t.moveBack(keep, moved))
 	}
 	return nil
 }
 
-func (t *replaced) moveBack(keep string, suffixes []string) {
+// moveBack undoes renames. If it cannot, its error says where the files are.
+func (t *replaced) moveBack(keep string, suffixes []string) error {
+	var errs []error
 	for _, suffix := range suffixes {
-		os.Rename(keep+suffix, t.path+suffix)
+		if err := os.Rename(keep+suffix, t.path+suffix); err != nil {
+			errs = append(errs, fmt.Errorf("the database is now %s: %w", keep+suffix, err))
+		}
 	}
+	return errors.Join(errs...)
 }
