@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 )
 
@@ -63,6 +64,21 @@ func TestClientBans(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, bans); diff != "" {
 		t.Errorf("Bans, of which the older one of ada is replaced (-want +got):\n%s", diff)
+	}
+}
+
+// A ban ends at a whole second, at least as late as it was asked for.
+func TestEndOfABan(t *testing.T) {
+	s := newServer(t)
+	for after, want := range map[time.Duration]string{0: "12:01:00", 1: "12:01:01", time.Second - 1: "12:01:01"} {
+		h := newHandler(t, func(c *admin.Config) {
+			c.Now = func() time.Time { return noon.Add(after) }
+			c.Server = func() *admin.Server { return s }
+		})
+		w := post(h, "/bans", "application/json", `{"network":"192.0.2.1","seconds":60}`)
+		if body := `{"network":"192.0.2.1/32","ends":"2026-05-04T` + want + `Z","level":0}` + "\n"; w.Body.String() != body {
+			t.Errorf("a ban of a minute, %v after noon: %s, want %s", after, w.Body, body)
+		}
 	}
 }
 

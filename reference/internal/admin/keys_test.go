@@ -170,6 +170,9 @@ func TestChangesAreAudited(t *testing.T) {
 	if strings.Contains(shown, issued.Secret) || strings.Contains(shown, rotated.Secret) || strings.Contains(shown, token) {
 		t.Errorf("a secret is in the log, the audit log or the list of keys:\n%s", shown)
 	}
+	if !strings.Contains(log.String(), `"route":"/bans","status":200,"subject":"owner:eve","outcome":"banned"`) {
+		t.Errorf("the log is %s, want the ban", &log)
+	}
 	if !strings.Contains(log.String(), `"route":"/keys/{id}/rotate","status":201,"key":"`+issued.Key.ID+`"`) {
 		t.Errorf("the log is %s, want the rotated key", &log)
 	}

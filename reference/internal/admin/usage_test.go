@@ -127,6 +127,40 @@ func TestUsageOfUnknownOwners(t *testing.T) {
 	}
 }
 
+// Keys of one custom plan differ in their quotas. A plan without a penalty has no strikes.
+func TestUsageOfPlans(t *testing.T) {
+	s := newServer(t)
+	m := keys.Manager{Store: s.Store, Plan: s.Plan, Actor: store.Actor{Name: "test"}, Now: func() time.Time { return noon.Add(-time.Hour) }}
+	for _, quota := range []string{"3/hour", "4/hour"} {
+		if _, err := m.Create(t.Context(), keys.New{Name: "n", Owner: "ada", Plan: "enterprise", Quotas: []string{quota}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := m.Create(t.Context(), keys.New{Name: "n", Owner: "old", Plan: "free", ExpiresIn: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	s.Plan = func(name string, quotas []string) (*ratelimit.Plan, error) {
+		p, err := plans.Of(name, quotas)
+		return p.WithoutPenalty(), err
+	}
+	h := handlerOf(t, s)
+	quota := func(limit string) string {
+		return `{"plan":"enterprise","quotas":[{"limit":` + limit + `,"windowSeconds":3600,"remaining":` + limit + `,"reset":1777899600}]}`
+	}
+	for owner, want := range map[string]string{
+		"ada": `{"owner":"ada","keys":2,"plans":[` + quota("3") + "," + quota("4") + `],"days":[]}` + "\n",
+		"old": `{"owner":"old","keys":0,"plans":[],"days":[]}` + "\n",
+	} {
+		if diff := cmp.Diff(want, serve(h, "GET", "/usage?owner="+owner, local).Body.String()); diff != "" {
+			t.Errorf("GET /usage?owner=%s (-want +got):\n%s", owner, diff)
+		}
+	}
+	s.DailyUse = func(context.Context, string, time.Time) ([]store.DailyUse, error) { return nil, store.ErrUnavailable }
+	if w := serve(h, "GET", "/usage?owner=ada", local); w.Code != 503 {
+		t.Errorf("GET /usage without the days: %d, want 503", w.Code)
+	}
+}
+
 // awayLimiter is an engine that cannot be reached.
 type awayLimiter struct{ admin.Limiter }
 
@@ -136,10 +170,25 @@ func (awayLimiter) Peek(context.Context, string, *ratelimit.Plan) (ratelimit.Dec
 
 func TestUsageWithoutTheEngine(t *testing.T) {
 	s := newServer(t)
-	s.Store, s.Limiter = newStore(t, "ada"), awayLimiter{}
-	if w := serve(handlerOf(t, s), "GET", "/usage?owner=ada", local); w.Code != 503 ||
-		!strings.Contains(w.Body.String(), "The present usage is not known at the moment. GET /readyz and the log say why.") {
-		t.Errorf("GET /usage while the engine is away: %d %s, want 503", w.Code, w.Body)
+	s.Limiter = awayLimiter{}
+	m := keys.Manager{Store: s.Store, Plan: s.Plan, Actor: store.Actor{Name: "test"}, Now: func() time.Time { return noon }}
+	gone := errors.New("the plan is gone")
+	s.Plan = func(name string, quotas []string) (*ratelimit.Plan, error) {
+		if name == "pro" {
+			return nil, gone // so that only the limits of the key are asked for
+		}
+		return plans.Of(name, quotas)
+	}
+	m.Plan = plans.Of
+	for owner, n := range map[string]keys.New{"ada": {Plan: "free"}, "bob": {Plan: "pro", Limits: []string{"1/day"}}} {
+		n.Name, n.Owner = "n", owner
+		if _, err := m.Create(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		if w := serve(handlerOf(t, s), "GET", "/usage?owner="+owner, local); w.Code != 503 ||
+			!strings.Contains(w.Body.String(), "The present usage is not known at the moment. GET /readyz and the log say why.") {
+			t.Errorf("GET /usage?owner=%s while the engine is away: %d %s, want 503", owner, w.Code, w.Body)
+		}
 	}
 }
 
