@@ -5,16 +5,18 @@ import (
 	"compress/gzip"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"github.com/animalstore/gatehouse/reference/internal/docpage"
 	"github.com/animalstore/gatehouse/reference/internal/webpage"
 )
 
-// A page is a public file that needs no key. Its representations are created once.
+// A page is a public file that needs no key.
 type page struct {
-	contentType    string
-	policy         string // its Content-Security-Policy; "": that of the API
-	plain, gzipped representation
+	contentType string
+	policy      string // its Content-Security-Policy; "": that of the API
+	plain       representation
+	gzipped     func() (representation, error) // compresses when it is called first
 }
 
 type representation struct {
@@ -30,38 +32,41 @@ func (a *api) registerPages(document []byte) error {
 		return err
 	}
 	for _, f := range files {
-		if err := a.registerPage(f.Path, page{contentType: f.ContentType, policy: webpage.Policy}, f.Body); err != nil {
-			return err
-		}
+		a.registerPage(f.Path, newPage(f.ContentType, webpage.Policy, f.Body))
 	}
-	return a.registerPage(documentPath, page{contentType: "application/json"}, document)
-}
-
-func (a *api) registerPage(path string, p page, body []byte) error {
-	if err := p.represent(body); err != nil {
-		return err
-	}
-	a.site.Handle(http.MethodGet+" "+path, a.errors.Handle(p.serve))
-	a.site.Handle(http.MethodOptions+" "+path, options("GET, HEAD, OPTIONS"))
+	a.registerPage(documentPath, newPage("application/json", "", document))
 	return nil
 }
 
-// represent creates the representations.
-func (p *page) represent(body []byte) error {
+func (a *api) registerPage(path string, p *page) {
+	a.site.Handle(http.MethodGet+" "+path, a.errors.Handle(p.serve))
+	a.site.Handle(http.MethodOptions+" "+path, options("GET, HEAD, OPTIONS"))
+}
+
+func newPage(contentType, policy string, body []byte) *page {
+	return &page{
+		contentType: contentType, policy: policy,
+		plain: representation{body, etagOf(body, "")},
+		gzipped: sync.OnceValues(func() (representation, error) {
+			zipped, err := compress(body)
+			return representation{zipped, etagOf(zipped, "")}, err
+		}),
+	}
+}
+
+func compress(body []byte) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := z.Write(body); err != nil {
-		return fmt.Errorf("compress page: %w", err)
+		return nil, fmt.Errorf("compress page: %w", err)
 	}
 	if err := z.Close(); err != nil {
-		return fmt.Errorf("compress page: %w", err)
+		return nil, fmt.Errorf("compress page: %w", err)
 	}
-	p.plain = representation{body, etagOf(body, "")}
-	p.gzipped = representation{b.Bytes(), etagOf(b.Bytes(), "")}
-	return nil
+	return b.Bytes(), nil
 }
 
 // serve answers GET and HEAD. Caches may store the page and must revalidate it.
@@ -73,10 +78,13 @@ func (p *page) serve(w http.ResponseWriter, r *http.Request) error {
 		h.Set("Content-Security-Policy", p.policy)
 	}
 	h.Add("Vary", "Accept-Encoding")
-	chosen := p.plain
-	if acceptsGzip(r.Header["Accept-Encoding"]) {
-		chosen = p.gzipped
-		h.Set("Content-Encoding", "gzip")
+	if !acceptsGzip(r.Header["Accept-Encoding"]) {
+		return represent(w, r, p.plain.body, p.plain.etag)
 	}
-	return represent(w, r, chosen.body, chosen.etag)
+	zipped, err := p.gzipped()
+	if err != nil {
+		return err
+	}
+	h.Set("Content-Encoding", "gzip")
+	return represent(w, r, zipped.body, zipped.etag)
 }

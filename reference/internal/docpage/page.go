@@ -46,7 +46,7 @@ type Schema struct {
 
 // newPage reads an OpenAPI document.
 func newPage(data []byte) (*Page, error) {
-	d := &document{data, make(map[string]map[string]json.RawMessage)}
+	d := &document{data, make(map[string]map[string]json.RawMessage), make(map[string]Header)}
 	var o struct {
 		Info       struct{ Title, Version, Summary, Description string }
 		Servers    []struct{ URL string }

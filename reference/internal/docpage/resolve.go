@@ -10,6 +10,7 @@ import (
 type document struct {
 	json    json.RawMessage
 	objects map[string]map[string]json.RawMessage // decoded already, by their JSON Pointers
+	headers map[string]Header                     // resolved already, by their JSON
 }
 
 // resolve decodes raw. If raw is a reference, it decodes what it refers to, and then

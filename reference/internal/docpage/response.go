@@ -46,14 +46,11 @@ func (d *document) response(status string, raw json.RawMessage) (Response, error
 		answer.Phrase, answer.Class = http.StatusText(code), class(code)
 	}
 	for _, m := range r.Headers {
-		h, _, err := resolve[struct {
-			Description string
-			Example     json.RawMessage
-		}](d, m.Value)
+		h, err := d.header(m)
 		if err != nil {
 			return answer, fmt.Errorf("headers: %s: %w", m.Name, err)
 		}
-		answer.Headers = append(answer.Headers, Header{m.Name, h.Description, plain(h.Example)})
+		answer.Headers = append(answer.Headers, h)
 	}
 	media, ok := r.Content["application/json"]
 	if !ok {
@@ -66,6 +63,23 @@ func (d *document) response(status string, raw json.RawMessage) (Response, error
 	answer.Type = &t
 	answer.Examples, err = d.examples(media)
 	return answer, err
+}
+
+// header returns a header field. Most responses refer to the same ones.
+func (d *document) header(m member) (Header, error) {
+	known := m.Name + string(m.Value)
+	if h, ok := d.headers[known]; ok {
+		return h, nil
+	}
+	h, _, err := resolve[struct {
+		Description string
+		Example     json.RawMessage
+	}](d, m.Value)
+	if err != nil {
+		return Header{}, err
+	}
+	d.headers[known] = Header{m.Name, h.Description, plain(h.Example)}
+	return d.headers[known], nil
 }
 
 func class(status int) string {
