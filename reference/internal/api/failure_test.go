@@ -37,6 +37,10 @@ func (s *brokenStore) CreatePetOnce(ctx context.Context, _ store.NewPet, _ store
 	return store.Pet{}, false, s.fail(ctx)
 }
 
+func (s *brokenStore) CreatePetIf(ctx context.Context, _ store.NewPet, _ *store.IdempotencyKey, _ store.Condition) (store.Pet, bool, error) {
+	return store.Pet{}, false, s.fail(ctx)
+}
+
 func (s *brokenStore) KeyByDigest(ctx context.Context, _ store.Digest) (store.Key, error) {
 	return store.Key{}, s.fail(ctx)
 }

@@ -10,8 +10,6 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
-	"github.com/animalstore/gatehouse/middleware/apikey"
-	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -62,6 +60,10 @@ func (a *api) list(ctx context.Context, q store.ListQuery) (petList, error) {
 	if err != nil {
 		return petList{}, err
 	}
+	return listOf(q, stored, more)
+}
+
+func listOf(q store.ListQuery, stored []store.Pet, more bool) (petList, error) {
 	page := make([]pet, len(stored)) // never nil, which would be null
 	for i, p := range stored {
 		page[i] = pet(p)
@@ -106,9 +108,6 @@ func (a *api) createPet(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	if err != nil {
 		return err
 	}
-	if err := a.createConditions(ctx, r); err != nil {
-		return err
-	}
 	stored, replayed, err := a.storePet(ctx, r, store.NewPet(wanted), key)
 	if err != nil {
 		return err
@@ -127,41 +126,6 @@ func (a *api) createPet(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	}
 	write(w, r, http.StatusCreated, body)
 	return nil
-}
-
-// storePet stores a pet, once if the request has an idempotency key. The keys of one
-// owner have nothing to do with those of another.
-func (a *api) storePet(ctx context.Context, r *http.Request, p store.NewPet, key string) (_ store.Pet, replayed bool, err error) {
-	if key == "" {
-		stored, err := a.Pets.CreatePet(ctx, p)
-		return stored, false, err
-	}
-	principal, _ := bearer.FromContext[apikey.Principal](r.Context()) // there is one behind the gate
-	stored, replayed, err := a.Pets.CreatePetOnce(ctx, p, store.IdempotencyKey{
-		Owner: principal.Owner, Key: key, Fingerprint: fingerprintOf(p), At: a.Now(),
-	})
-	if errors.Is(err, store.ErrMismatch) {
-		err = errIdempotencyKeyReused.Wrap(err)
-	}
-	return stored, replayed, err
-}
-
-// createConditions evaluates the preconditions of createPet. The target is the list, so
-// they are about the list that GET would return.
-func (a *api) createConditions(ctx context.Context, r *http.Request) error {
-	if !hasPreconditions(r) {
-		return nil
-	}
-	etag := "" // if the query is not valid, there is no such list
-	if query, err := parseListQuery(r.URL.RawQuery, a.pageLimit); err == nil {
-		list, err := a.list(ctx, query)
-		if err != nil {
-			return err
-		}
-		etag = chosenETag(r, list.body, list.etag())
-	}
-	_, err := preconditions(r, etag)
-	return err
 }
 
 // getPet serves GET /v1/pets/{petId}.

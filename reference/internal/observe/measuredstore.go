@@ -28,6 +28,12 @@ func (m measured) CreatePetOnce(ctx context.Context, p store.NewPet, k store.Ide
 	return m.Store.CreatePetOnce(ctx, p, k)
 }
 
+func (m measured) CreatePetIf(ctx context.Context, p store.NewPet, k *store.IdempotencyKey, condition store.Condition) (_ store.Pet, replayed bool, err error) {
+	c, ctx := m.o.begin(ctx, "CreatePetIf")
+	defer c.end(&err)
+	return m.Store.CreatePetIf(ctx, p, k, condition)
+}
+
 func (m measured) Pet(ctx context.Context, id int64) (_ store.Pet, err error) {
 	c, ctx := m.o.begin(ctx, "Pet")
 	defer c.end(&err)

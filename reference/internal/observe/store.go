@@ -89,7 +89,7 @@ func errorType(err error) string {
 	case errors.Is(err, store.ErrUnavailable):
 		return "unavailable"
 	}
-	for _, answer := range []error{store.ErrNotFound, store.ErrInvalid, store.ErrExists, store.ErrInactive, store.ErrMismatch} {
+	for _, answer := range []error{store.ErrNotFound, store.ErrInvalid, store.ErrExists, store.ErrInactive, store.ErrMismatch, store.ErrCondition} {
 		if errors.Is(err, answer) {
 			return ""
 		}

@@ -26,7 +26,7 @@ func (s *Store) CreatePetOnce(ctx context.Context, p store.NewPet, k store.Idemp
 		return store.Pet{}, false, err
 	}
 	err = s.writer.write(ctx, func(ctx context.Context) (err error) {
-		pet, replayed, err = s.petOnce(ctx, p, k)
+		pet, replayed, err = s.petOnce(ctx, p, k, s.addPet)
 		return err
 	})
 	if err != nil {
@@ -35,8 +35,8 @@ func (s *Store) CreatePetOnce(ctx context.Context, p store.NewPet, k store.Idemp
 	return pet, replayed, nil
 }
 
-// petOnce is called by the writer.
-func (s *Store) petOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey) (pet store.Pet, replayed bool, err error) {
+// petOnce is called by the writer. It calls add for a pet of a new request.
+func (s *Store) petOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey, add addFunc) (pet store.Pet, replayed bool, err error) {
 	expired := k.At.Add(-store.IdempotencyLifetime).UnixMicro()
 	var fingerprint []byte
 	err = s.firstPet.QueryRowContext(ctx, k.Owner, k.Key, expired).
@@ -49,7 +49,7 @@ func (s *Store) petOnce(ctx context.Context, p store.NewPet, k store.Idempotency
 	case !errors.Is(err, sql.ErrNoRows):
 		return store.Pet{}, false, err
 	}
-	if pet, err = s.addPet(ctx, p); err != nil {
+	if pet, err = add(ctx, p); err != nil {
 		return store.Pet{}, false, err
 	}
 	if _, err := s.insertOnce.ExecContext(ctx, k.Owner, k.Key, k.Fingerprint[:], pet.ID, k.At.UnixMicro()); err != nil {

@@ -57,13 +57,18 @@ func (s *Store) Pet(ctx context.Context, id int64) (store.Pet, error) {
 
 // ListPets returns a page of pets. See [store.Pets].
 func (s *Store) ListPets(ctx context.Context, q store.ListQuery) (pets []store.Pet, more bool, err error) {
+	return s.list(ctx, q, s.listPets, s.listStatus)
+}
+
+// list lists pets by one of two statements: all, or byStatus.
+func (s *Store) list(ctx context.Context, q store.ListQuery, all, byStatus *sql.Stmt) (pets []store.Pet, more bool, err error) {
 	if err := q.Validate(); err != nil {
 		return nil, false, err
 	}
 	// One row over the limit tells whether there are more.
-	stmt, args := s.listPets, []any{q.After, q.Limit + 1}
+	stmt, args := all, []any{q.After, q.Limit + 1}
 	if q.Status != "" {
-		stmt, args = s.listStatus, []any{string(q.Status), q.After, q.Limit + 1}
+		stmt, args = byStatus, []any{string(q.Status), q.After, q.Limit + 1}
 	}
 	rows, err := stmt.QueryContext(ctx, args...)
 	if err != nil {

@@ -22,7 +22,8 @@ type Store struct {
 	ping, pet, listPets, listStatus                *sql.Stmt // read
 	keyByDigest, keyByID, listKeys                 *sql.Stmt
 	listUse, listDays, listAudit                   *sql.Stmt
-	insertPet, firstPet, insertOnce, pruneOnce     *sql.Stmt // run by the writer
+	listPetsNow, listStatusNow                     *sql.Stmt // run by the writer, as all that follow
+	insertPet, firstPet, insertOnce, pruneOnce     *sql.Stmt
 	insertKey, anyKey, keyNow, revokeKey           *sql.Stmt
 	endKeyAt                                       *sql.Stmt
 	addUse, addUseDay, pruneUse, addDay, pruneDays *sql.Stmt
@@ -92,6 +93,8 @@ func (s *Store) prepareStatements(ctx context.Context) error {
 		{s.reads, &s.listUse, listUseText},
 		{s.reads, &s.listDays, listDaysText},
 		{s.reads, &s.listAudit, listAuditText},
+		{s.writer, &s.listPetsNow, listPetsText},
+		{s.writer, &s.listStatusNow, listStatusText},
 		{s.writer, &s.insertPet, insertPetText},
 		{s.writer, &s.firstPet, firstPetText},
 		{s.writer, &s.insertOnce, insertOnceText},

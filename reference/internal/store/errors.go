@@ -19,6 +19,9 @@ var (
 	// ErrMismatch: the idempotency key was used for another request.
 	ErrMismatch = errors.New("used for another request")
 
+	// ErrCondition: the condition of a write is false.
+	ErrCondition = errors.New("condition is false")
+
 	// ErrUnavailable: the database is locked, full, unreadable or closed. A later
 	// call can succeed.
 	ErrUnavailable = errors.New("database unavailable")

@@ -75,6 +75,11 @@ func (q ListQuery) Validate() error {
 	return nil
 }
 
+// A Condition reports whether a pet may be created. It sees the pets through list, which
+// is [Pets].ListPets at that instant. It may be called more than once, and must not call
+// the store.
+type Condition func(list func(ListQuery) (pets []Pet, more bool, err error)) (ok bool, err error)
+
 // Pets stores the pets.
 type Pets interface {
 	// CreatePet stores a pet and gives it an ID. A pet that does not pass
@@ -87,6 +92,12 @@ type Pets interface {
 	// with another fingerprint it is refused with [ErrMismatch]. Of several concurrent
 	// calls, one creates the pet, and the others wait for it.
 	CreatePetOnce(ctx context.Context, p NewPet, k IdempotencyKey) (pet Pet, replayed bool, err error)
+
+	// CreatePetIf is CreatePetOnce, or CreatePet if k is nil, for a request that is refused
+	// with [ErrCondition] if the condition is false. Nothing is written between the
+	// condition and the pet. A request that is replayed or does not match is not asked for
+	// its condition.
+	CreatePetIf(ctx context.Context, p NewPet, k *IdempotencyKey, c Condition) (pet Pet, replayed bool, err error)
 
 	// Pet returns one pet, or [ErrNotFound].
 	Pet(ctx context.Context, id int64) (Pet, error)

@@ -50,6 +50,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener[store.Store]) {
 	}{
 		{"Pets", petTests},
 		{"Pets once", onceTests},
+		{"Pets on a condition", conditionTests},
 		{"Keys", keyTests},
 		{"Audits", auditTests},
 		{"DailyUses", dailyTests},
@@ -90,6 +91,7 @@ func calls(ctx context.Context, s store.Store) map[string]error {
 	errs := map[string]error{}
 	_, errs["CreatePet"] = s.CreatePet(ctx, store.NewPet{Name: "Rex"})
 	_, _, errs["CreatePetOnce"] = s.CreatePetOnce(ctx, store.NewPet{Name: "Rex"}, onceKey("o", "k", 1, start))
+	_, _, errs["CreatePetIf"] = s.CreatePetIf(ctx, store.NewPet{Name: "Rex"}, nil, yes)
 	_, errs["Pet"] = s.Pet(ctx, 1)
 	_, _, errs["ListPets"] = s.ListPets(ctx, store.ListQuery{Limit: 1})
 	_, errs["CreateKey"] = s.CreateKey(ctx, newKey(1), ada)
