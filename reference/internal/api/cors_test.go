@@ -94,3 +94,21 @@ func TestCORSIsOffByDefault(t *testing.T) {
 		}
 	}
 }
+
+// A page of a denied network reads why it was refused: its preflight is answered.
+func TestPagesOfDeniedNetworks(t *testing.T) {
+	t.Parallel()
+	s := startAccess(t, api.AccessList{Networks: networks("127.0.0.0/8")}, api.AccessList{}, func(c *api.Config) {
+		c.Origins = []string{origin}
+	})
+	for i, status := range []int{204, 429} { // limited as anywhere, to one per minute here
+		if resp := preflight(t, s, "/v1/pets", origin); resp.StatusCode != status {
+			t.Errorf("preflight %d is answered with %d, want %d", i+1, resp.StatusCode, status)
+		}
+	}
+	resp := s.Get(t, "/v1/pets", "Origin: "+origin)
+	want(t, resp, 403, "access_denied")
+	if got := resp.Header.Get("Access-Control-Allow-Origin"); got != origin {
+		t.Errorf("Access-Control-Allow-Origin of the refusal is %q, want %q", got, origin)
+	}
+}
