@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -11,14 +12,17 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long WaitText waits. A machine that runs all tests at once is slow.
+// patience is how long WaitText waits for a text, and Do for an element. A machine that
+// runs all tests at once is slow.
 const patience = time.Minute
 
 // Do runs actions, and ends the test if one of them fails.
 func (p *Page) Do(t testing.TB, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	if err := chromedp.Do(p.ctx, actions...); err != nil {
-		t.Fatal(err)
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		t.Fatalf("after %v at most: %v", patience, err)
 	}
 }
 
