@@ -135,9 +135,12 @@ func TestCloseWaitsForThreeSeconds(t *testing.T) {
 		o := observe.ShutDownBy(slog.New(slog.NewTextHandler(&log, nil)), func(ctx context.Context) error {
 			<-ctx.Done()
 			return ctx.Err()
-		})
+		}, func(ctx context.Context) error { return ctx.Err() }) // this one has time, too
 		before := time.Now()
 		o.Close()
+		if n := strings.Count(log.String(), "cannot export"); n != 1 {
+			t.Errorf("%d exporters failed, want only the one that does not answer\n%s", n, &log)
+		}
 		if waited := time.Since(before); waited != 3*time.Second || !strings.Contains(log.String(), "cannot export the last telemetry") {
 			t.Errorf("Close waited %v and logged %q, want 3s and that something was not exported", waited, &log)
 		}

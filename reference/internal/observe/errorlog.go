@@ -27,7 +27,7 @@ func (l *errorLog) Handle(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := time.Now(); now.Sub(l.written) >= errorPeriod {
-		l.logger.Warn("OpenTelemetry", slog.Any("error", err), slog.Int("dropped", l.dropped))
+		l.logger.Warn("OpenTelemetry failed; check the collector and the OTEL_ variables", slog.Any("error", err), slog.Int("dropped", l.dropped))
 		l.written, l.dropped = now, 0
 		return
 	}

@@ -46,9 +46,9 @@ var AsksFor = asksFor
 // NewErrorLog returns the error handler that logs to logger.
 func NewErrorLog(logger *slog.Logger) func(error) { return (&errorLog{logger: logger}).Handle }
 
-// ShutDownBy returns an Observer that Close shuts down with a function.
-func ShutDownBy(logger *slog.Logger, shutdown func(context.Context) error) *Observer {
+// ShutDownBy returns an Observer that Close shuts down with functions.
+func ShutDownBy(logger *slog.Logger, shutdown ...func(context.Context) error) *Observer {
 	o := newObserver(logger)
-	o.shutdown = append(o.shutdown, shutdown)
+	o.shutdown = shutdown
 	return o
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -100,10 +101,14 @@ const flushTimeout = 3 * time.Second
 func (o *Observer) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
+	var wg sync.WaitGroup // traces must not wait for metrics, nor metrics for traces
 	for _, shutdown := range o.shutdown {
-		if err := shutdown(ctx); err != nil {
-			o.logger.Warn("cannot export the last telemetry", slog.Any("error", err))
-		}
+		wg.Go(func() {
+			if err := shutdown(ctx); err != nil {
+				o.logger.Warn("cannot export the last telemetry; check the collector and the OTEL_ variables", slog.Any("error", err))
+			}
+		})
 	}
+	wg.Wait()
 	o.shutdown = nil
 }

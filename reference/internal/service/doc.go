@@ -22,7 +22,7 @@
 // # Stop
 //
 // When ctx ends, the server is no longer ready. It keeps serving for the drain delay,
-// finishes running requests, saves usage, closes the database, and closes the admin
-// listener. Run returns nil if no request was cut off and nothing was lost, and also
+// finishes running requests, saves usage, closes the database and the admin listener, and
+// exports the last metrics and traces. Run returns nil if no request was cut off and nothing was lost, and also
 // if ctx ends before the server serves.
 package service
