@@ -34,7 +34,9 @@ type reloader struct {
 	log    *logging.Log               // nil: the settings of the log have no effect
 	apply  func(*config.Config) error // applies all settings, or none if it returns an error
 
-	current *config.Config // in force; used by run alone
+	// These are used by run alone.
+	current *config.Config // in force
+	waiting *config.Config // refused because its certificate could not be loaded; nil: none is
 
 	mu     sync.Mutex
 	status ReloadStatus
@@ -64,8 +66,11 @@ func (r *reloader) run(ctx context.Context) {
 		case <-r.hangUp:
 			r.hungUp()
 		case <-look.C:
-			if r.source.Changed() {
+			switch {
+			case r.source.Changed():
 				r.reload("the file has changed")
+			case r.waiting != nil && checkCertificate(r.waiting) == nil:
+				r.reload("the certificate can be loaded")
 			}
 		}
 	}
@@ -137,6 +142,7 @@ func (r *reloader) logChanges(changes []config.Change) (restart []string) {
 
 // try returns the changes that it has applied, and those that need a restart.
 func (r *reloader) try() ([]config.Change, error) {
+	r.waiting = nil
 	next, err := r.source.Load()
 	if err != nil {
 		return nil, err
@@ -145,6 +151,7 @@ func (r *reloader) try() ([]config.Change, error) {
 		return nil, err
 	}
 	if err := checkCertificate(next); err != nil {
+		r.waiting = next // its files may be replaced after the settings
 		return nil, err
 	}
 	merged, err := r.current.After(next)

@@ -2,8 +2,14 @@ package service
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"log/slog"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -104,6 +110,64 @@ func TestReloaderLooksAtTheFile(t *testing.T) {
 		put(t, file, "max_connections: 4")
 		after(10*watchPeriod, 2, 2)
 	})
+}
+
+// Settings that were refused because of their certificate are applied as soon as it can be
+// loaded. Until then there is one line in the log.
+func TestReloaderWaitsForTheCertificate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		file, cert := filepath.Join(dir, "petstore.yaml"), filepath.Join(dir, "cert.pem")
+		put(t, file, "max_connections: 1")
+		r, log := testReloader(t, file, func(*config.Config) error { return nil })
+		stop := r.start(t.Context())
+		after := func(applied, refused int64) {
+			t.Helper()
+			time.Sleep(10 * watchPeriod)
+			synctest.Wait()
+			if s := r.Status(); s.Applied != applied || s.Refused != refused {
+				t.Errorf("%d reloads were applied and %d refused, want %d and %d", s.Applied, s.Refused, applied, refused)
+			}
+		}
+		put(t, file, "max_connections: 2\ntls_cert: "+cert+"\ntls_key: "+cert)
+		after(0, 1)
+		put(t, cert, selfSigned(t))
+		after(1, 1)
+		if err := os.Remove(cert); err != nil {
+			t.Fatal(err)
+		}
+		after(1, 1)
+		put(t, file, "max_connections: 3\ntls_cert: "+cert+"\ntls_key: "+cert)
+		after(1, 2)
+		put(t, file, "max_connections: 4")
+		after(2, 2)
+		put(t, cert, selfSigned(t))
+		after(2, 2)
+		stop()
+		if want := `cause="the certificate can be loaded"`; strings.Count(log.String(), want) != 1 {
+			t.Errorf("the log is\n%s\nwant %s in it once", log, want)
+		}
+	})
+}
+
+// selfSigned returns a certificate and its key in PEM.
+func selfSigned(t *testing.T) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"server"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})) +
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
 }
 
 func TestAServerWithoutASourceReloadsNothing(t *testing.T) {
