@@ -11,5 +11,6 @@
 //	err = saver.Close()
 //
 // A process that is killed loses what happened since the last save: at most one
-// second of usage, as long as the database can be written.
+// second of usage, and ten seconds of the requests by day, as long as the database can be
+// written.
 package persist

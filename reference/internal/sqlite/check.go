@@ -11,7 +11,7 @@ type Report struct {
 	File           string
 	Schema, Latest int64            // the version of the schema, and the one that this program knows
 	Rows           map[string]int64 // by table
-	Damaged        bool             // SQLite finds the file damaged
+	Damaged        bool             // SQLite finds the file damaged, or a table is missing
 	Problems       []string         // empty: the file is sound
 }
 
@@ -19,8 +19,8 @@ type Report struct {
 const maxProblems = 20
 
 // Check examines the database in the file at path, which servers may have open: whether
-// SQLite can read all of it, whether rows refer to others that exist, and whether the
-// store could have written each row. Rows of an older schema are not examined one by one.
+// SQLite can read all of it, whether its tables are those of this program, whether rows
+// refer to others that exist, and whether the store could have written each row. Rows of an older schema are not examined one by one.
 //
 // The error is about a file that cannot be examined at all: it does not exist (then it
 // wraps [fs.ErrNotExist]), cannot be read, or belongs to another program or a newer
@@ -80,7 +80,8 @@ func (f file) check(ctx context.Context, db *sql.DB, s schema) (r Report, err er
 	if r.Schema > r.Latest {
 		return r, f.newer(r.Schema, r.Latest)
 	}
-	for _, step := range []func(context.Context, *sql.Conn) error{r.integrity, r.references, r.count} {
+	schema := func(ctx context.Context, conn *sql.Conn) error { return r.schema(ctx, conn, s) }
+	for _, step := range []func(context.Context, *sql.Conn) error{r.integrity, schema, r.references, r.count} {
 		if err := step(ctx, conn); err != nil {
 			return r, r.damage(f.explain("check", err))
 		}

@@ -68,6 +68,14 @@ func TestCheckOfASoundDatabase(t *testing.T) {
 	}
 }
 
+func TestCheckAllowsMoreTablesAndIndexes(t *testing.T) {
+	path, _ := filled(t)
+	execute(t, raw(t, path), `CREATE TABLE notes (text TEXT)`, `CREATE INDEX pets_by_name ON pets (name)`)
+	if r, err := sqlite.Check(t.Context(), path, sqlite.Options{}); err != nil || len(r.Problems) > 0 {
+		t.Errorf("Check = %+v, %v, want a sound file", r, err)
+	}
+}
+
 func TestCheckFinds(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -89,7 +97,10 @@ func TestCheckFinds(t *testing.T) {
 		{"an idempotency key that cannot be", false, []string{`UPDATE idempotency_keys SET key = char(27)`}, `idempotency key "\x1b" of "ada": invalid: `},
 		{"many of a kind", false, []string{`INSERT INTO pets (name, category_id, status)
 			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 25) SELECT char(10), i, 'sold' FROM n`}, "and 5 more like these"},
-		{"a missing table", true, []string{`DROP TABLE daily_use`}, "no such table: daily_use"},
+		{"a missing table", true, []string{`DROP TABLE daily_use`}, "table daily_use is missing"},
+		{"a missing column", true, []string{`ALTER TABLE pets RENAME COLUMN name TO title`}, "table pets is not as this program makes it"},
+		{"a missing index", false, []string{`DROP INDEX pets_by_status`}, "index pets_by_status is missing"},
+		{"a trigger", false, []string{`CREATE TRIGGER spy AFTER INSERT ON keys BEGIN SELECT 1; END`}, "trigger spy does not belong to this program"},
 		{"a missing row in an index", true, []string{`PRAGMA writable_schema = 1`,
 			`UPDATE sqlite_schema SET sql = 'CREATE INDEX pets_by_status ON pets (name)' WHERE name = 'pets_by_status'`}, "pets_by_status"},
 	} {

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 
-	sqlite3 "modernc.org/sqlite/lib"
-
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -90,11 +88,6 @@ func (r *Report) rows(ctx context.Context, conn *sql.Conn) error {
 
 func (r *Report) eachRow(ctx context.Context, conn *sql.Conn, query string, check func(scanner) (string, error)) error {
 	rows, err := conn.QueryContext(ctx, query)
-	if primary(code(err)) == sqlite3.SQLITE_ERROR { // a table or a column is missing
-		r.Damaged = true
-		r.Problems = append(r.Problems, err.Error())
-		return nil
-	}
 	if err != nil {
 		return err
 	}

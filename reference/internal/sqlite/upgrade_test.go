@@ -41,6 +41,9 @@ func TestUpgradeFromEveryVersion(t *testing.T) {
 					t.Errorf("Close = %v", err)
 				}
 			}
+			if r, err := Check(t.Context(), path, Options{}); err != nil || len(r.Problems) > 0 {
+				t.Errorf("Check after the upgrade = %+v, %v, want a sound file", r, err)
+			}
 			if version == 0 || version == latest {
 				if len(upgrades) > 0 || len(copies(t, path)) > 0 {
 					t.Errorf("upgrades are %v and copies %v, want none", upgrades, copies(t, path))
