@@ -66,7 +66,6 @@ var (
 	selectors  = regexp.MustCompile(`\b([a-zA-Z_:][\w:]*)\{([^}]*)\}`)
 	conditions = regexp.MustCompile(`(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"`)
 	groupings  = regexp.MustCompile(`\b(?:by|on|without|ignoring|group_left|group_right)\s*\(([^)]*)\)`)
-	inAlert    = regexp.MustCompile(`\$labels\.(\w+)`)
 	inText     = regexp.MustCompile(`\{\{\s*(\w+)\s*\}\}|\$labels\.(\w+)`)
 	names      = regexp.MustCompile(`\b(?:gatehouse|petstore|http|go|process|up)_?\w*\b`)
 	quoted     = regexp.MustCompile(`"[^"]*"`)
