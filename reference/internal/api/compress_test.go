@@ -26,6 +26,7 @@ func TestListIsCompressed(t *testing.T) {
 		{"gzip among others", "/v1/pets?limit=100", "br, gzip;q=0.5", "gzip"},
 		{"gzip of weight 0", "/v1/pets?limit=100", "gzip;q=0, *", ""},
 		{"identity preferred", "/v1/pets?limit=100", "gzip;q=0.5, identity", ""},
+		{"no preference", "/v1/pets?limit=100", "identity, gzip", "gzip"},
 		{"another coding", "/v1/pets?limit=100", "br", ""},
 		{"a small list", "/v1/pets?limit=5", "gzip", ""},
 	} {
