@@ -130,7 +130,11 @@ func TestUsageOfUnknownOwners(t *testing.T) {
 // Keys of one custom plan differ in their quotas. A plan without a penalty has no strikes.
 func TestUsageOfPlans(t *testing.T) {
 	s := newServer(t)
-	m := keys.Manager{Store: s.Store, Plan: s.Plan, Actor: store.Actor{Name: "test"}, Now: func() time.Time { return noon.Add(-time.Hour) }}
+	created := noon.Add(-time.Hour)
+	m := keys.Manager{Store: s.Store, Plan: s.Plan, Actor: store.Actor{Name: "test"}, Now: func() time.Time {
+		created = created.Add(time.Second) // keys are listed in the order of their creation
+		return created
+	}}
 	for _, quota := range []string{"3/hour", "4/hour"} {
 		if _, err := m.Create(t.Context(), keys.New{Name: "n", Owner: "ada", Plan: "enterprise", Quotas: []string{quota}}); err != nil {
 			t.Fatal(err)
