@@ -32,6 +32,35 @@ func TestRules(t *testing.T) {
 
 func TestAlertsFire(t *testing.T) { promtool(t, "test", "rules", "alerts_test.yaml") }
 
+// The configuration in README.md is one that Prometheus takes, and names the job that the
+// rules ask for.
+func TestScrapeConfiguration(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(readme), "```yaml\n")
+	config, _, found := strings.Cut(rest, "```")
+	if !found || !strings.Contains(config, "job_name: petstore\n") {
+		t.Fatalf("README.md has no configuration with the job petstore, but %q", config)
+	}
+	dir := t.TempDir()
+	rules, err := os.ReadFile("alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{
+		"alerts.yaml":    rules,
+		"petstore.token": nil,
+		"prometheus.yml": []byte(strings.ReplaceAll(config, "# authorization:", "authorization:")),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	promtool(t, "check", "config", filepath.Join(dir, "prometheus.yml"))
+}
+
 // Each alert has a case in which it fires and one in which it does not.
 func TestEveryAlertIsTested(t *testing.T) {
 	data, err := os.ReadFile("alerts_test.yaml")
