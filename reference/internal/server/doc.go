@@ -16,14 +16,14 @@
 //
 // Unless the options say otherwise, a header section takes 5 seconds, a request 15
 // seconds, a response 30 seconds from the end of the header section on; an idle
-// connection is closed after 2 minutes. A header section has at most 64 KiB. Requests that break HTTP are answered by net/http in plain text,
-// and close the connection.
+// connection is closed after 2 minutes. A header section has at most 64 KiB. Requests
+// that break HTTP are answered by net/http in plain text, and close the connection.
 //
-// By default, at most 8192 connections are open. To accept one more, the server closes the
-// connection that has been idle longest. A network, which is an IPv4 address
-// or an IPv6 /64, has at most 256 connections; loopback addresses and trusted
-// proxies are exempt. The log says how many connections were closed or refused, at
-// most once a minute.
+// By default, at most 8192 connections are open. To accept one more, the server closes
+// the connection that has been idle longest. A network, which is an IPv4 address or an
+// IPv6 /64, has at most 256 connections; loopback addresses and trusted proxies are
+// exempt. The log says how many connections were closed or refused, at most once a
+// minute.
 //
 // # Where a request ends
 //
