@@ -86,6 +86,10 @@ func (d *decoder) group(n *node, setting string, known fields) {
 		path := join(setting, m.name)
 		read, ok := known[m.name]
 		if !ok {
+			if len(d.mistakes) >= maxMistakes { // only counted: many suggestions take long
+				d.add(place{d.file, m.line, m.column}, path, "unknown setting")
+				continue
+			}
 			names := make([]string, 0, len(known))
 			for name := range known {
 				names = append(names, name)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -164,15 +165,39 @@ func TestFileThatCannotBeRead(t *testing.T) {
 	for _, tt := range []struct{ name, path, want string }{
 		{"missing", filepath.Join(dir, "none.yaml"), "no such file or directory"},
 		{"folder", dir, "is a directory"},
-		{"too large", tempFile(t, strings.Repeat("#", maxFile+1)), "larger than 64 KiB"},
+		{"too large", tempFile(t, strings.Repeat("#", maxFile+1)), "larger than 512 KiB"},
 		{"not UTF-8", tempFile(t, "listen: \xff\n"), "not text in UTF-8"},
 		{"deep brackets", tempFile(t, "a:\n"+strings.Repeat("[", maxFile/2)), ":2:1: brackets are nested deeper than 32"},
-		{"long line", tempFile(t, "a:\n"+strings.Repeat("- ", maxFile/4)), ":2:1: the line is longer than 8192 bytes"},
+		{"long line", tempFile(t, "a:\n  "+strings.Repeat("a", maxFile/4)), ":2:1: the line is longer than 8192 bytes"},
+		{"deep lists", tempFile(t, "a:\n"+strings.Repeat("- ", maxDepth+1)+"a\n"), ":2:1: the line is indented deeper than 64"},
 	} {
 		_, err := Load(Flags{Config: &tt.path}, os.LookupEnv)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Count(err.Error(), tt.path) != 1 {
 			t.Errorf("%s: Load = %v, want an error that names %s and says %q", tt.name, err, tt.path, tt.want)
 		}
+	}
+}
+
+// A list of networks can be long.
+func TestLargeFile(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("deny:\n  networks:\n")
+	const networks = 20_000
+	for i := range networks {
+		fmt.Fprintf(&b, "    - 10.%d.%d.0/24\n", i/256, i%256)
+	}
+	if c := mustLoad(t, b.String()); len(c.Deny.Networks) != networks {
+		t.Errorf("of %d networks %d are read", networks, len(c.Deny.Networks))
+	}
+	if _, err := fromFile(strings.Repeat("a: 1\n", 3000)); err == nil {
+		t.Error("a file of mistakes is read")
+	}
+	b.Reset()
+	for i := range 3000 {
+		fmt.Fprintf(&b, "lisen%d: 1\n", i)
+	}
+	if _, err := fromFile(b.String()); err == nil || !strings.HasSuffix(err.Error(), "\nand 2980 more mistakes") {
+		t.Error("a file of mistakes is read")
 	}
 }
 

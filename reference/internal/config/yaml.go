@@ -47,9 +47,9 @@ type member struct {
 // Bounds of a file. The parser's time and memory grow with the square of the depth,
 // so a file of brackets could use all memory.
 const (
-	maxFile  = 64 << 10 // bytes
-	maxLine  = 8 << 10  // bytes, which also bounds the depth of "- - -"
-	maxDepth = 32       // of brackets and braces
+	maxFile  = 512 << 10 // bytes
+	maxLine  = 8 << 10   // bytes
+	maxDepth = 32        // of brackets and braces, of "- - -", and of spaces that indent, by two
 )
 
 // checkBounds returns what is wrong with a file that must not be parsed, and the
@@ -61,13 +61,16 @@ func checkBounds(content []byte) (what string, line int) {
 	if !utf8.Valid(content) {
 		return "the file is not text in UTF-8", 0
 	}
-	depth, length := 0, 0
+	depth, length, indent := 0, 0, 0
 	line = 1
 	for _, b := range content {
 		length++
+		if (b == ' ' || b == '-') && indent == length-1 {
+			indent = length
+		}
 		switch b {
 		case '\n':
-			line, length = line+1, 0
+			line, length, indent = line+1, 0, 0
 		case '[', '{':
 			// In quotes and comments they count too, and do no harm.
 			depth++
@@ -76,6 +79,9 @@ func checkBounds(content []byte) (what string, line int) {
 		}
 		if depth > maxDepth {
 			return fmt.Sprintf("brackets are nested deeper than %d", maxDepth), line
+		}
+		if indent > 2*maxDepth {
+			return fmt.Sprintf("the line is indented deeper than %d", 2*maxDepth), line
 		}
 		if length > maxLine {
 			return fmt.Sprintf("the line is longer than %d bytes", maxLine), line
