@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -45,7 +46,7 @@ func (c auditCmd) Run(ctx context.Context, o output) error {
 		case err != nil:
 			return err
 		case c.JSON:
-			return printJSON(o.out, auditsJSON(entries))
+			return printJSON(o.out, auditJSON(entries))
 		case len(entries) == 0:
 			o.say("There are no entries.")
 			return nil
@@ -60,21 +61,10 @@ func (c auditCmd) Run(ctx context.Context, o output) error {
 	})
 }
 
-// auditJSON is an entry as GET /audit of the admin listener has it.
-type auditJSON struct {
-	ID     int64     `json:"id"`
-	At     time.Time `json:"at"`
-	Actor  string    `json:"actor"`
-	From   string    `json:"from,omitempty"`
-	Action string    `json:"action"`
-	Target string    `json:"target"`
-	Detail string    `json:"detail,omitempty"`
-}
-
-func auditsJSON(entries []store.AuditEntry) []auditJSON {
-	list := make([]auditJSON, len(entries))
+func auditJSON(entries []store.AuditEntry) []adminapi.AuditEntry {
+	list := make([]adminapi.AuditEntry, len(entries))
 	for i, e := range entries {
-		list[i] = auditJSON(e)
+		list[i] = adminapi.AuditEntry(e)
 	}
 	return list
 }
