@@ -79,8 +79,9 @@ func newHandler() (http.Handler, error) {
 		middleware.Chain(api, route, middleware.Recover(nil), t.Panics, limit), "",
 		otelhttp.WithMeterProvider(meters),
 		// Otherwise the Host field of each request would be an attribute, and clients
-		// could make any number of series.
-		otelhttp.WithServerName("localhost"))
+		// could make any number of series. Without the port here, the port of that
+		// field still would be.
+		otelhttp.WithServerName("localhost:8081"))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.Handle("/", observed)

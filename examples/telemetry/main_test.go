@@ -3,6 +3,7 @@ package main
 import (
 	"net/http/httptest"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -19,8 +20,8 @@ func TestTelemetry(t *testing.T) {
 		h.ServeHTTP(w, r)
 		return w.Body.String()
 	}
-	for _, host := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"} {
-		get("/hello", host+".example:81")
+	for i, host := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"} {
+		get("/hello", host+".example:"+strconv.Itoa(7001+i))
 	}
 	metrics := get("/metrics", "m.example")
 	for _, want := range []string{
@@ -37,6 +38,9 @@ func TestTelemetry(t *testing.T) {
 	}
 	if strings.Contains(metrics, "a.example") {
 		t.Error("a label has the Host of a request")
+	}
+	if strings.Contains(metrics, `"7001"`) {
+		t.Error("a label has the port in the Host of a request")
 	}
 	if t.Failed() {
 		t.Log(metrics)

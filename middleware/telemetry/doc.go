@@ -9,7 +9,9 @@
 //	...
 //	api = middleware.Chain(api, middleware.Recover(nil), t.Panics, auth.Identify, t.Authentication, limit, auth.Require)
 //	route := telemetry.Route(telemetry.RouteOptions{ClientAddress: client.Addr})
-//	server.Handler = otelhttp.NewHandler(route(api), "")
+//	server.Handler = otelhttp.NewHandler(route(api), "", otelhttp.WithServerName("api.example:443"))
+//
+// The program examples/telemetry exports all of this to Prometheus.
 //
 // The instruments, with the unit in parentheses:
 //
@@ -45,6 +47,10 @@
 // Clients cannot create series: no attribute has a subject, a host, a path, an address
 // or a key. Names that come from settings and stored keys are bounded: 100 plans, 50
 // windows, 400 pairs of both and 100 operations. Everything beyond has the value other.
+//
+// The metrics of otelhttp are not of this package: they have the Host field of each
+// request, which any client can set, unless otelhttp.WithServerName names the server and
+// its port.
 //
 // The span of a request has gatehouse.plan and gatehouse.result, and gatehouse.key.id,
 // the public ID of its API key. Nothing has the key itself.

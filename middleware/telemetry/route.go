@@ -20,6 +20,10 @@ type RouteOptions struct {
 	//
 	//	Pattern: func(r *http.Request) string { _, pattern := mux.Handler(r); return pattern }
 	//
+	// With a router of chi:
+	//
+	//	Pattern: func(r *http.Request) string { return router.Find(chi.NewRouteContext(), r.Method, r.URL.Path) }
+	//
 	// Nil: the Pattern that the request has after it was served. The mux sets it on
 	// the request that it gets. All middlewares of Gatehouse copy it to the request that
 	// they got, but those of others that call [http.Request.WithContext] usually do not.
@@ -36,7 +40,7 @@ type RouteOptions struct {
 // instrumentation such as otelhttp. Place it directly inside of that:
 //
 //	route := telemetry.Route(telemetry.RouteOptions{ClientAddress: client.Addr})
-//	handler := otelhttp.NewHandler(route(api), "")
+//	handler := otelhttp.NewHandler(route(api), "", otelhttp.WithServerName("api.example:443"))
 //
 // It sets
 //
