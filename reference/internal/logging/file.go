@@ -6,13 +6,18 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
+	"syscall"
 )
 
-// file is a file that lines are appended to.
+// file is a file that lines are appended to. It is safe for concurrent use. reopen does
+// not wait for a write, which takes as long as the disk, or what reads a pipe, lets it.
 type file struct {
 	name string
-	mu   sync.Mutex
-	f    *os.File
+	next atomic.Pointer[os.File] // replaces f before the next write; nil: f stays
+
+	mu sync.Mutex // held while a write runs
+	f  *os.File
 }
 
 func openFile(name string) (*file, error) {
@@ -23,13 +28,17 @@ func openFile(name string) (*file, error) {
 	return &file{name: name, f: f}, nil
 }
 
-// appendTo opens a file that its owner writes and its group reads.
+// appendTo opens a file that its owner writes and its group reads. Without O_NONBLOCK it
+// would wait for a process that reads the file, if that is a pipe; writes wait in any case.
 func appendTo(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY|syscall.O_NONBLOCK, 0o640)
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.ENXIO):
+		return nil, fmt.Errorf("cannot open the log file %s: no process reads this pipe; start its reader first", name)
+	case err != nil:
 		return nil, fmt.Errorf("cannot open the log file %s: %w", name, err)
 	}
 	return f, nil
@@ -38,7 +47,16 @@ func appendTo(name string) (*os.File, error) {
 func (f *file) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.replace()
 	return f.f.Write(p)
+}
+
+// replace closes f.f if there is a next file. The caller holds f.mu.
+func (f *file) replace() {
+	if next := f.next.Swap(nil); next != nil {
+		f.f.Close()
+		f.f = next
+	}
 }
 
 func (f *file) reopen() error {
@@ -46,15 +64,19 @@ func (f *file) reopen() error {
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	err = f.f.Close()
-	f.f = next
-	return err
+	if unused := f.next.Swap(next); unused != nil {
+		unused.Close()
+	}
+	if f.mu.TryLock() { // otherwise the next write replaces the file
+		defer f.mu.Unlock()
+		f.replace()
+	}
+	return nil
 }
 
 func (f *file) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.replace()
 	f.f.Close()
 }
