@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -49,6 +50,38 @@ func TestRestoreOfADamagedDatabase(t *testing.T) {
 				addPet(t, s, "Tom")
 			})
 		})
+	}
+}
+
+// At no moment is there no file, in whose place a server that starts would create an empty
+// database, which it would also find after a kill at that moment.
+func TestADamagedDatabaseIsReplacedAtOnce(t *testing.T) {
+	path, _ := filled(t)
+	saved := backup(t, path)
+	stop, missing := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		for {
+			select {
+			case <-stop:
+				missing <- n
+				return
+			default:
+				if _, err := os.Stat(path); err != nil {
+					n++
+				}
+			}
+		}
+	}()
+	for n := range 20 {
+		writeFile(t, path, bytes.Repeat([]byte("damaged "), 1000))
+		if _, err := sqlite.Restore(t.Context(), saved, path, operator, later.Add(time.Duration(n)*time.Second), sqlite.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	if n := <-missing; n > 0 {
+		t.Errorf("the database was missing %d times during 20 restores, want never", n)
 	}
 }
 

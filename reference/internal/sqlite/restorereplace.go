@@ -165,30 +165,45 @@ func copyPages(conn *sql.Conn, begin func(pageCopier) (*sqlite.Backup, error)) e
 	})
 }
 
-// replaceName renames the file, which SQLite cannot read or which does not exist, and
-// gives its name to next.
+// replaceName gives the name of the file, which SQLite cannot read or which does not
+// exist, to next. The old file keeps another name. A file that exists has its name all the
+// time, so that a server which starts meanwhile does not create an empty database.
 func (t *replaced) replaceName(next file, keep string) error {
+	linked := false
 	if info, err := os.Stat(t.path); err == nil {
 		// A server that runs as another user must be able to open it.
 		if err := giveTo(next.path, info); err != nil {
 			return fmt.Errorf("give the restored file to the owner of %s: %w", t.name, withoutPath(err))
 		}
+		linked = os.Link(t.path, keep) == nil // not in a file system without hard links
+	}
+	suffixes, setName := []string{"", "-wal", "-journal"}, rename
+	if linked {
+		suffixes, setName = suffixes[1:], os.Rename
 	}
 	// SQLite would apply a log that is left to the new file.
 	var moved []string
-	for _, suffix := range []string{"", "-wal", "-journal"} {
+	undo := func() error {
+		err := t.moveBack(keep, moved)
+		if linked {
+			discard(keep)
+		}
+		return err
+	}
+	for _, suffix := range suffixes {
 		err := os.Rename(t.path+suffix, keep+suffix)
 		switch {
 		case err == nil:
 			moved = append(moved, suffix)
 		case !errors.Is(err, fs.ErrNotExist):
-			return errors.Join(fmt.Errorf("rename %s: %w", t.path+suffix, withoutPath(err)), t.moveBack(keep, moved))
+			return errors.Join(fmt.Errorf("rename %s: %w", t.path+suffix, withoutPath(err)), undo())
 		}
 	}
 	discard(t.path + "-shm")
-	if err := rename(next.path, t.path); err != nil {
-		return errors.Join(err, t.moveBack(keep, moved))
+	if err := setName(next.path, t.path); err != nil {
+		return errors.Join(err, undo())
 	}
+	syncDir(filepath.Dir(t.path))
 	return nil
 }
 
