@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
@@ -21,18 +22,30 @@ type keysCmd struct {
 // withDatabase opens the database for do and closes it afterwards. It creates a
 // database only if create is true.
 func withDatabase(ctx context.Context, settings *config.Config, create bool, do func(store.Store) error) (err error) {
-	if !create {
-		if _, err := os.Stat(settings.Database); errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("database %s does not exist; choose another with --database, "+
-				"or create it with petstore serve or petstore keys create", settings.Database)
-		}
+	_, statErr := os.Stat(settings.Database)
+	missing := errors.Is(statErr, os.ErrNotExist)
+	if missing && !create {
+		return fmt.Errorf("database %s does not exist; choose another with --database, "+
+			"or create it with petstore serve or petstore keys create", settings.Database)
 	}
 	db, err := sqlite.Open(ctx, settings.Database, sqlite.Options{OnUpgrade: sayUpgrade})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	if missing {
+		sayCreated(settings.Database)
+	}
 	return do(db)
+}
+
+// sayCreated reports that a database was created, with its directory: in a directory
+// that is not the server's, the server does not find it, nor the keys in it.
+func sayCreated(file string) {
+	if full, err := filepath.Abs(file); err == nil {
+		file = full
+	}
+	output{err: os.Stderr}.say("Created database %s.", file)
 }
 
 // sayUpgrade reports that the database is upgraded, and where the older one is kept.
