@@ -38,7 +38,7 @@ func (c bansListCmd) Run(ctx context.Context, o output) error {
 	}
 	t := newTable(o.out, "OWNER", "NETWORK", "ENDS", "LEVEL")
 	for _, b := range bans {
-		t.row(orDash(b.Owner), orDash(b.Network), showTime(b.Ends), strconv.Itoa(b.Level))
+		t.row(orDash(b.Owner), orDash(b.Network), showTime(b.Ends), levelText(b.Level))
 	}
 	return t.flush()
 }
@@ -97,7 +97,8 @@ func (c bansBanCmd) Run(ctx context.Context, o output) error {
 	if c.JSON {
 		return printJSON(o.out, b)
 	}
-	o.say("Banned %q until %s.", c.name(), showTime(b.Ends))
+	// The network is that of the address, such as its /64.
+	o.say("Banned %q until %s.", b.Owner+b.Network, showTime(b.Ends))
 	return nil
 }
 
@@ -127,6 +128,14 @@ func (c bansUnbanCmd) Run(ctx context.Context, o output) error {
 	}
 	o.say("Unbanned %q.", c.name())
 	return nil
+}
+
+// levelText returns the level of a ban: 1 for the first of a series.
+func levelText(level int) string {
+	if level == 0 {
+		return "by hand"
+	}
+	return strconv.Itoa(level)
 }
 
 func orDash(text string) string {

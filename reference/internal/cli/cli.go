@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -71,7 +72,7 @@ func Run(args []string) int {
 	parser.Model.HelpFlag.Help = "Show this help."
 	command, err := parser.Parse(args)
 	if err != nil {
-		return o.failParse(err)
+		return o.failParse(err, args)
 	}
 	if command.Command() != "serve" {
 		defaultSignals() // a signal ends the other commands at once
@@ -86,13 +87,27 @@ func Run(args []string) int {
 }
 
 // failParse reports arguments that cannot be parsed.
-func (o output) failParse(err error) int {
+func (o output) failParse(err error, args []string) int {
 	command := ""
 	if e, ok := errors.AsType[*kong.ParseError](err); ok && e.Context.Selected() != nil {
-		command = " " + e.Context.Selected().Path()
+		node := e.Context.Selected()
+		word, unexpected := strings.CutPrefix(err.Error(), "unexpected argument ")
+		if unexpected && node.Parent.DefaultCmd == node && !slices.Contains(args, node.Name) {
+			// The word stands where the name of a command would, and was taken for an
+			// argument of the default command.
+			return o.failCommand(word, node.Parent)
+		}
+		command = " " + node.Path()
 	}
 	o.printError(err)
 	o.say("Run \"petstore%s --help\" for the arguments.", command)
+	return exitUsage
+}
+
+// failCommand reports a word that is not the name of a command of parent.
+func (o output) failCommand(word string, parent *kong.Node) int {
+	o.say("petstore: unknown command %s", word)
+	o.say("Run \"%s --help\" for the commands.", strings.TrimSpace("petstore "+parent.Path()))
 	return exitUsage
 }
 
