@@ -125,6 +125,6 @@ func (o output) fail(err error) int {
 // printError writes each line of an error after the name of the program.
 func (o output) printError(err error) {
 	for line := range strings.Lines(err.Error()) {
-		o.say("petstore: %s", strings.TrimSuffix(line, "\n"))
+		o.say("petstore: %s", escape(strings.TrimSuffix(line, "\n")))
 	}
 }

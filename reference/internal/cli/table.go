@@ -3,11 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 )
 
 // table prints columns of text.
@@ -27,15 +25,6 @@ func (t table) row(cells ...string) {
 }
 
 func (t table) flush() error { return t.w.Flush() }
-
-// showable quotes text with characters that are invisible or change how other text is
-// shown, such as zero-width spaces and bidirectional controls.
-func showable(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return strconv.Quote(text)
-	}
-	return text
-}
 
 // showTime formats a time for people, to the second.
 func showTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

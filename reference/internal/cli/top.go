@@ -95,7 +95,7 @@ func frame(top adminapi.Top, err error, now time.Time, width, height int) []byte
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "petstore top, %s; Ctrl-C ends it\n", showTime(now))
 	if err != nil {
-		fmt.Fprintf(&text, "The numbers are old: %v\n", err)
+		fmt.Fprintf(&text, "The numbers are old: %s\n", escape(err.Error()))
 	} else {
 		fmt.Fprintln(&text)
 	}

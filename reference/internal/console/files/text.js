@@ -1,8 +1,11 @@
 // Text that strangers have chosen, and numbers.
 import { element } from "./dom.js";
 
-/** Control, format and separator characters, which hide or reorder text. */
-const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+/**
+ * Characters that are not seen or reorder text: control and format characters, others that
+ * are shown as nothing or as a space, and spaces that a page leaves out.
+ */
+const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}|^ | $|(?<= ) /gu;
 
 /** Returns a name with its invisible characters written as \u{202E}. */
 export const visible = (name) => name.replace(invisible, (c) => `\\u{${c.codePointAt(0).toString(16).toUpperCase()}}`);
