@@ -57,6 +57,9 @@ func Restore(ctx context.Context, backup, path string, by store.Actor, at time.T
 		return r, fmt.Errorf("database %s: %w", path, err)
 	}
 	old := file{name: path, path: realPath(abs), busy: o.BusyTimeout}
+	if err := old.checkPlace(); err != nil {
+		return r, err
+	}
 	if sameFile(from.path, old.path) {
 		return r, fmt.Errorf("%s is the database itself; name a backup of it", backup)
 	}
@@ -93,6 +96,19 @@ func Restore(ctx context.Context, backup, path string, by store.Actor, at time.T
 		return Restored{}, err
 	}
 	return r, nil
+}
+
+// checkPlace returns an error if a file cannot get this name: its directory does not exist,
+// or it is a symbolic link to a file that does not exist, such as one on a disk that is not
+// mounted.
+func (f file) checkPlace() error {
+	if _, err := os.Stat(filepath.Dir(f.path)); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("database %s: the directory %s does not exist", f.name, filepath.Dir(f.path))
+	}
+	if to, err := os.Readlink(f.path); err == nil { // realPath follows all others
+		return fmt.Errorf("database %s: it is a symbolic link to %s, which does not exist; remove the link, or mount the disk of that file", f.name, to)
+	}
+	return nil
 }
 
 func sameFile(a, b string) bool {

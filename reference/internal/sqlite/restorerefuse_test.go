@@ -102,10 +102,30 @@ func TestRestoreRefuses(t *testing.T) {
 	if _, err := sqlite.Restore(t.Context(), path+"x", path, operator, later, sqlite.Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Restore of no backup = %v, want an error that wraps fs.ErrNotExist", err)
 	}
+	for database, want := range map[string]string{
+		filepath.Join(t.TempDir(), "gone", "pets.db"): "gone does not exist",
+		linkTo(t, "nothing"):                          "it is a symbolic link to nothing, which does not exist",
+	} {
+		// That wraps fs.ErrNotExist only if it is about the backup.
+		_, err := sqlite.Restore(t.Context(), path, database, operator, later, sqlite.Options{})
+		if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Restore to a place that does not exist = %v, want that it says %q", err, want)
+		}
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := sqlite.Restore(ctx, own(t), path, operator, later, sqlite.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Restore with a canceled context = %v, want context.Canceled", err)
 	}
 	checkLeft(t, path, filepath.Base(path))
+}
+
+// linkTo makes a symbolic link in a directory of its own.
+func linkTo(t *testing.T, to string) string {
+	t.Helper()
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(to, link); err != nil {
+		t.Skip(err)
+	}
+	return link
 }
