@@ -99,7 +99,7 @@ func frame(top adminapi.Top, err error, now time.Time, width, height int) []byte
 	} else {
 		fmt.Fprintln(&text)
 	}
-	printTop(&text, top, max(height-1-fixedLines, 2))
+	_ = printTop(&text, top, max(height-1-fixedLines, 2))
 
 	b := bytes.NewBufferString(goHome)
 	for line := range strings.Lines(text.String()) {
