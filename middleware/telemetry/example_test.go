@@ -40,7 +40,7 @@ func Example() {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /", func(http.ResponseWriter, *http.Request) {})
 	route := telemetry.Route(telemetry.RouteOptions{ClientAddress: client.Addr})
-	handler := otelhttp.NewHandler(route(limit(mux)), "")
+	handler := otelhttp.NewHandler(route(limit(mux)), "", otelhttp.WithServerName("localhost:8080"))
 
 	for range 3 {
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
