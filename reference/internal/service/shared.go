@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -40,17 +39,15 @@ func (s *state) openShared(ctx context.Context, c *config.Config) (*shared, erro
 		return nil, err
 	}
 	s.embedded = local
-	mode := c.OnFailure
-	limiter, err := failover.New(primary, mode, failover.Options{Local: local, Budget: s.redisBudget, OnChange: func(change failover.Change) {
-		logChange(s.logger, mode, change)
-	}})
+	log := &circuitLog{logger: s.logger, mode: c.OnFailure}
+	limiter, err := failover.New(primary, c.OnFailure, failover.Options{Local: local, Budget: s.redisBudget, OnChange: log.changed})
 	if err != nil {
 		return nil, err
 	}
 	s.closers = append(s.closers, unmerged{limiter})
 	sh := &shared{limiter, primary, s.redisBudget}
 	if err := sh.probe(ctx); err != nil {
-		logFailure(s.logger, mode, err)
+		log.failed(err)
 	}
 	return sh, nil
 }
@@ -97,21 +94,6 @@ func withoutURL(err error) error {
 		err = inner
 	}
 	return err
-}
-
-func logChange(logger *slog.Logger, mode failover.Mode, change failover.Change) {
-	switch {
-	case change.To == failover.CircuitOpen && change.Cause != nil:
-		logFailure(logger, mode, change.Cause)
-	case change.To == failover.CircuitClosed:
-		logger.Info("Redis answers again", slog.String("limits", "shared"))
-	}
-}
-
-func logFailure(logger *slog.Logger, mode failover.Mode, cause error) {
-	fault := diagnose(cause)
-	logger.Error("Redis cannot be used: "+fault.what, slog.String("do", fault.do),
-		slog.String("limits", mode.String()), slog.Any("error", cause))
 }
 
 // shared is an engine that all servers with the same Redis share.
