@@ -2,6 +2,7 @@ package observe
 
 import (
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,16 +28,29 @@ func (l *errorLog) Handle(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := time.Now(); now.Sub(l.written) >= errorPeriod {
-		l.logger.Warn("OpenTelemetry failed; check the collector and the OTEL_ variables", slog.Any("error", err), slog.Int("dropped", l.dropped))
+		l.logger.Warn("OpenTelemetry failed; check the collector and the OTEL_ variables", errorAttr(err), slog.Int("dropped", l.dropped))
 		l.written, l.dropped = now, 0
 		return
 	}
 	l.dropped++
 }
 
+// maxErrorText is how many bytes of an error of the SDK are logged.
+const maxErrorText = 1000
+
+// errorAttr is the attribute for an error of the SDK or an exporter. Its text can contain
+// the body of a response, of up to 4 MiB, which is more than the buffer of the log holds.
+func errorAttr(err error) slog.Attr {
+	text := err.Error()
+	if len(text) > maxErrorText {
+		text = strings.ToValidUTF8(text[:maxErrorText], "") + "…"
+	}
+	return slog.String("error", text)
+}
+
 // logErrors sends the errors of the SDK to the log instead of standard error. The SDK
 // has one handler for the process.
 func logErrors(logger *slog.Logger) {
 	otel.SetErrorHandler(&errorLog{logger: logger})
-	otel.SetLogger(logr.FromSlogHandler(logger.Handler()))
+	otel.SetLogger(logr.FromSlogHandler(sdkHandler{logger.Handler()}))
 }

@@ -105,7 +105,7 @@ func (o *Observer) Close() {
 	for _, shutdown := range o.shutdown {
 		wg.Go(func() {
 			if err := shutdown(ctx); err != nil {
-				o.logger.Warn("cannot export the last telemetry; check the collector and the OTEL_ variables", slog.Any("error", err))
+				o.logger.Warn("cannot export the last telemetry; check the collector and the OTEL_ variables", errorAttr(err))
 			}
 		})
 	}
