@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -85,7 +86,7 @@ func checkUsage(ctx context.Context, path string) (usageReport, error) {
 	case err != nil:
 		return u, err
 	}
-	if len(u.Problems) == 0 {
+	if len(u.Problems) == 0 && u.Schema == u.Latest {
 		if err := u.load(ctx); err != nil {
 			return u, err
 		}
@@ -96,19 +97,13 @@ func checkUsage(ctx context.Context, path string) (usageReport, error) {
 	return u, nil
 }
 
-// load reads the usage as a server does when it starts.
+// load reads the usage as a server does when it starts, but changes nothing.
 func (u *usageReport) load(ctx context.Context) error {
-	db, err := sqlite.OpenUsage(ctx, u.File, sqlite.Options{BusyTimeout: usageWait})
-	if errors.Is(err, sqlite.ErrInUse) {
+	limiter, damaged, err := persist.Load(ctx, savedUsage(u.File), memory.Options{})
+	switch {
+	case errors.Is(err, sqlite.ErrInUse):
 		u.State = "in use by a server" // which has just started
 		return nil
-	}
-	if err != nil {
-		return err
-	}
-	limiter, damaged, err := persist.Load(ctx, db, memory.Options{})
-	err = errors.Join(err, db.Close())
-	switch {
 	case errors.Is(err, persist.ErrDamaged):
 		u.Problems = append(u.Problems, err.Error())
 	case err != nil:
@@ -120,6 +115,13 @@ func (u *usageReport) load(ctx context.Context) error {
 		u.Subjects = limiter.Stats().Subjects
 	}
 	return nil
+}
+
+// savedUsage is the path of a usage file.
+type savedUsage string
+
+func (s savedUsage) LoadUsage(ctx context.Context, load func([]byte, iter.Seq[memory.Record]) error) error {
+	return sqlite.LoadUsageToCheck(ctx, string(s), sqlite.Options{BusyTimeout: usageWait}, load)
 }
 
 func printCheck(o output, database sqlite.Report, usage usageReport) error {

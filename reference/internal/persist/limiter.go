@@ -24,11 +24,16 @@ var ErrDamaged = errors.New("the saved usage is damaged")
 var errNewer = errors.New("the saved usage is from a newer version; " +
 	"use that version, or delete the usage file, which resets all quotas and ends all bans")
 
+// A UsageLoader is the part of [store.Usage] that [Load] needs.
+type UsageLoader interface {
+	LoadUsage(ctx context.Context, load func(header []byte, records iter.Seq[memory.Record]) error) error
+}
+
 // Load returns an engine with the state in db, or a new one if there is no state.
 // Records that the engine cannot read are not loaded, and the second result counts
 // them: a damaged record must not prevent a start. If nothing can be read, the error
 // wraps [ErrDamaged]. The Secret of the options is ignored.
-func Load(ctx context.Context, db store.Usage, o memory.Options) (l *memory.Limiter, damaged int, err error) {
+func Load(ctx context.Context, db UsageLoader, o memory.Options) (l *memory.Limiter, damaged int, err error) {
 	err = db.LoadUsage(ctx, func(header []byte, records iter.Seq[memory.Record]) error {
 		if o.Secret, err = secretFrom(header); err != nil {
 			return err

@@ -47,16 +47,20 @@ func check(ctx context.Context, path string, s schema, o Options) (Report, error
 	if err != nil {
 		return Report{}, err
 	}
-	connect := func() (*sql.DB, error) { return f.connect(1, "query_only(1)") }
-	if f.checkAccess() != nil {
-		connect = f.connectReadOnly // such as a backup that nobody may change
-	}
-	db, err := connect()
+	db, err := f.connectToCheck()
 	if err != nil {
 		return Report{}, err
 	}
 	defer db.Close()
 	return f.check(ctx, db, s)
+}
+
+// connectToCheck returns one connection that changes nothing in the file.
+func (f file) connectToCheck() (*sql.DB, error) {
+	if f.checkAccess() != nil {
+		return f.connectReadOnly() // such as a backup that nobody may change
+	}
+	return f.connect(1, "query_only(1)")
 }
 
 // check examines a file as of one instant.

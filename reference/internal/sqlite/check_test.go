@@ -2,8 +2,11 @@ package sqlite_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"iter"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -196,6 +199,23 @@ func TestCheckUsage(t *testing.T) {
 	if r, err = sqlite.CheckUsage(t.Context(), path, sqlite.Options{}); err != nil || !r.Damaged {
 		t.Errorf("CheckUsage of a file that is cut off = %+v, %v, want that it is damaged", r, err)
 	}
+}
+
+func checkUsageOnly(ctx context.Context, path string) error {
+	usage := sqlite.UsagePath(path)
+	if _, err := sqlite.CheckUsage(ctx, usage, sqlite.Options{}); err != nil {
+		return err
+	}
+	return sqlite.LoadUsageToCheck(ctx, usage, sqlite.Options{}, func(header []byte, records iter.Seq[memory.Record]) error {
+		n := 0
+		for range records {
+			n++
+		}
+		if string(header) != "h" || n != 1 {
+			return fmt.Errorf("%d records with the header %q, want 1 with h", n, header)
+		}
+		return nil
+	})
 }
 
 func TestCheckOfAnOlderSchema(t *testing.T) {

@@ -32,6 +32,7 @@ var programs = map[string]func(ctx context.Context, path string) error{
 	"open":                    openOnly,
 	"back up":                 backUp,
 	"check":                   checkOnly,
+	"check the usage":         checkUsageOnly,
 	"restore without end":     restoreWithoutEnd,
 	"open without end":        openWithoutEnd,
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
+const headerText = `SELECT data FROM header`
+
 // loadPortionText reads many records as one row. A row costs a microsecond in the
 // driver. For a million rows that is as long as everything else together.
 const loadPortionText = `SELECT count(*), max(key), group_concat(key), group_concat(expires), group_concat(hex(data))
@@ -31,8 +33,44 @@ func (u *Usage) LoadUsage(ctx context.Context, load func([]byte, iter.Seq[memory
 	return nil
 }
 
+// LoadUsageToCheck is [Usage.LoadUsage] for the file at path, which [CheckUsage] has found
+// sound and of the latest schema. It changes nothing. If a server has the file open, the
+// error wraps [ErrInUse].
+func LoadUsageToCheck(ctx context.Context, path string, o Options, load func([]byte, iter.Seq[memory.Record]) error) (err error) {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	u := &Usage{}
+	if u.file, err = existingFile(path, o.withDefaults().BusyTimeout); err != nil {
+		return err
+	}
+	if u.db, err = u.connectToCheck(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, u.Close()) }()
+	err = u.prepareToLoad(ctx)
+	if err == nil {
+		err = u.LoadUsage(ctx, load)
+	}
+	if isBusy(err) {
+		err = fmt.Errorf("%w: %w", ErrInUse, err)
+	}
+	return err
+}
+
+// prepareToLoad prepares the statements of LoadUsage.
+func (u *Usage) prepareToLoad(ctx context.Context) (err error) {
+	if u.header, err = u.db.PrepareContext(ctx, headerText); err == nil {
+		u.all, err = u.db.PrepareContext(ctx, loadPortionText)
+	}
+	if err != nil {
+		return u.explain("open", err)
+	}
+	return nil
+}
+
 func (u *Usage) load(ctx context.Context, load func([]byte, iter.Seq[memory.Record]) error) error {
-	tx, err := u.db.BeginTx(ctx, nil)
+	tx, err := u.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return err
 	}

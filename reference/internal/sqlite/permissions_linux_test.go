@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 )
 
@@ -123,10 +124,18 @@ func TestAUserWhoMayNotWriteLeavesNothing(t *testing.T) {
 	dir := sharedDir(t)
 	path := filepath.Join(dir, "pets.db")
 	open(t, path, sqlite.Options{}).Close()
-	if err := errors.Join(os.Chmod(path, 0o444), os.Chmod(dir, 0o777)); err != nil {
+	u, err := sqlite.OpenUsage(t.Context(), sqlite.UsagePath(path), sqlite.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	for name, works := range map[string]bool{"open": false, "back up": false, "check": true} {
+	if err := errors.Join(
+		u.SaveUsage(t.Context(), []byte("h"), []memory.Record{{Key: 1, Data: []byte("x"), Expires: 4_000_000_000}}),
+		u.Close(),
+		os.Chmod(path, 0o444), os.Chmod(sqlite.UsagePath(path), 0o444), os.Chmod(dir, 0o777),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for name, works := range map[string]bool{"open": false, "back up": false, "check": true, "check the usage": true} {
 		cmd := program(t, name, path)
 		cmd.Path = copyExecutable(t, cmd.Path)
 		asNobody(cmd)
@@ -134,6 +143,6 @@ func TestAUserWhoMayNotWriteLeavesNothing(t *testing.T) {
 		if works != (err == nil) || !works && !strings.Contains(string(out), "it cannot be written; check that this user may write to the file") {
 			t.Errorf("%s: %v: %s, want that it works: %v", name, err, out, works)
 		}
-		checkLeft(t, path, "pets.db")
+		checkLeft(t, path, "pets.db", "pets.db-usage")
 	}
 }

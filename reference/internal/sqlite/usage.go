@@ -80,13 +80,14 @@ func OpenUsage(ctx context.Context, path string, o Options) (_ *Usage, err error
 	if err = u.prepare(ctx, u.db, usageSchema, o); err != nil {
 		return nil, err
 	}
+	if err = u.prepareToLoad(ctx); err != nil {
+		return nil, err
+	}
 	for _, p := range []struct {
 		stmt **sql.Stmt
 		text string
 	}{
-		{&u.header, `SELECT data FROM header`},
 		{&u.setHeader, `INSERT OR REPLACE INTO header (only, data) VALUES (1, ?)`},
-		{&u.all, loadPortionText},
 		{&u.set, `INSERT OR REPLACE INTO usage (key, expires, data) VALUES (?, ?, ?)`},
 		{&u.drop, `DELETE FROM usage WHERE key = ?`},
 		{&u.portion, `SELECT max(key), count(*) FROM (SELECT key FROM usage WHERE key > ? ORDER BY key LIMIT ?)`},
