@@ -95,6 +95,7 @@ func TestCheckFinds(t *testing.T) {
 		{"quotas that are not text", false, []string{`UPDATE keys SET quotas = '[1]'`}, "stored quotas: "},
 		{"a key that expires before it begins", false, []string{`UPDATE keys SET expires = created`}, `": invalid: key must expire after it is created`},
 		{"a use that cannot be", false, []string{`UPDATE deprecated_use SET operation = ''`}, `deprecated use of "" by "ada": invalid: operation must have`},
+		{"a use by day that cannot be", false, []string{`UPDATE deprecated_use_by_day SET owner = char(27)`}, `deprecated use by day of "getPet" by "\x1b": invalid: owner must`},
 		{"an audit entry that cannot be", false, []string{`UPDATE audit SET actor = char(27)`}, "audit entry 1: invalid: actor must not have control characters"},
 		{"a daily use that cannot be", false, []string{`UPDATE daily_use SET owner = char(27)`}, `daily use of "\x1b": invalid: owner must not`},
 		{"an idempotency key that cannot be", false, []string{`UPDATE idempotency_keys SET key = char(27)`}, `idempotency key "\x1b" of "ada": invalid: `},

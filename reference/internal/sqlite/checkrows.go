@@ -42,6 +42,15 @@ var rowChecks = []struct {
 		u.Last = instant(last)
 		return fmt.Sprintf("deprecated use of %q by %q", u.Operation, u.Owner), u.Validate()
 	}},
+	{`SELECT day, operation, owner, count FROM deprecated_use_by_day`, func(row scanner) (string, error) {
+		var u store.DeprecatedUse
+		var day int64
+		if err := row.Scan(&day, &u.Operation, &u.Owner, &u.Count); err != nil {
+			return "a deprecated use by day", err
+		}
+		u.Last = dayOf(day)
+		return fmt.Sprintf("deprecated use by day of %q by %q", u.Operation, u.Owner), u.Validate()
+	}},
 	{`SELECT ` + auditColumns + ` FROM audit`, func(row scanner) (string, error) {
 		e, err := scanAudit(row)
 		if err != nil {
