@@ -68,7 +68,10 @@ func trafficRows() []row {
 			{
 				title: "Failed requests", unit: "percentunit", width: 12, critical: 0.02,
 				description: "Share of the requests that were answered with a 5xx, by server. Answers with 401 and 429 do not count as requests here. At the dashed line PetstoreErrors fires.",
-				queries:     []query{{sum("instance", rate(requests+"_count", failed)) + " / " + sum("instance", rate(requests+"_count", served)), "{{instance}}"}},
+				// A server has no series of a 5xx until a request fails. Without 0 in its place,
+				// the panel of a healthy server would say "No data", like that of a lost one.
+				queries: []query{{"(" + sum("instance", rate(requests+"_count", failed)) + " or 0 * " + sum("instance", rate(requests+"_count")) + ") / " +
+					sum("instance", rate(requests+"_count", served)), "{{instance}}"}},
 			},
 			{
 				title: "Requests by route", unit: "reqps", width: 12, stack: true,
