@@ -95,7 +95,11 @@ func (d *decoder) group(n *node, setting string, known fields) {
 				names = append(names, name)
 			}
 			slices.Sort(names)
-			d.add(place{d.file, m.line, m.column}, path, "unknown setting;%s known here are %s", didYouMean(m.name, names), strings.Join(names, ", "))
+			advice := didYouMean(m.name, names)
+			if advice == "" {
+				advice = " known here are " + strings.Join(names, ", ")
+			}
+			d.add(place{d.file, m.line, m.column}, path, "unknown setting;%s", advice)
 			continue
 		}
 		d.mark(path, m.value)

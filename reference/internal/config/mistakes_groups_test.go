@@ -11,7 +11,7 @@ func TestMistakesInGroups(t *testing.T) {
 		{"timeouts", "timeouts: {read: 0s, store: 2h, reed: 1s, write: 30}\n", []string{
 			`1:18: timeouts.read: must be a duration from 1ms to 1h such as 10s, got "0s"`,
 			`1:29: timeouts.store: must be a duration from 1ms to 1h such as 10s, got "2h"`,
-			"1:33: timeouts.reed: unknown setting; did you mean read? known here are drain, idle, read, read_header, store, write",
+			"1:33: timeouts.reed: unknown setting; did you mean read?",
 			"1:50: timeouts.write: must be a duration such as 10s, got a number",
 		}},
 		{"one timeout", "timeouts: 10s\n", []string{

@@ -10,10 +10,10 @@ func TestMistakesInTheFile(t *testing.T) {
 		want []string // lines, without "petstore.yaml:"; … stands for any rest
 	}{
 		{"unknown setting", "lisen: 127.0.0.1:8080\n", []string{
-			"1:1: lisen: unknown setting; did you mean listen? known here are admin_listen, admin_token, allow, anonymous, cors_origins, database, deny, deprecations, draft_headers, drain_delay, listen, log, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, timeouts, tls_cert, tls_key, trusted_proxies, uncharged",
+			"1:1: lisen: unknown setting; did you mean listen?",
 		}},
 		{"setting in another case", "\nListen: 127.0.0.1:8080\n", []string{
-			"2:1: Listen: unknown setting; did you mean listen? known here are admin_listen, admin_token, allow, anonymous, cors_origins, database, deny, deprecations, draft_headers, drain_delay, listen, log, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, timeouts, tls_cert, tls_key, trusted_proxies, uncharged",
+			"2:1: Listen: unknown setting; did you mean listen?",
 		}},
 		{"given twice", "listen: 127.0.0.1:1\ndatabase: a.db\nlisten: 127.0.0.1:2\n", []string{
 			"3:1: listen: is set twice, first in line 1; remove one",
@@ -129,7 +129,7 @@ func TestMistakesInTheFile(t *testing.T) {
 		}},
 
 		{"penalty member", "penalty: {strike: 10}\n", []string{
-			"1:11: penalty.strike: unknown setting; did you mean strikes? known here are ban, decay, forgive, grace, growth, max, strikes",
+			"1:11: penalty.strike: unknown setting; did you mean strikes?",
 		}},
 		{"penalty out of range", "penalty: {strikes: 10001}\n", []string{
 			"1:20: penalty.strikes: …",
@@ -218,7 +218,7 @@ func TestMistakesInTheFile(t *testing.T) {
 		}},
 
 		{"all at once, in the order of the file", "lisen: x\npenalty: {strikes: x}\nplans:\n  free: [1/x]\n  pro: [2/y]\nlisten: 1\n", []string{
-			"1:1: lisen: unknown setting; did you mean listen? known here are admin_listen, admin_token, allow, anonymous, cors_origins, database, deny, deprecations, draft_headers, drain_delay, listen, log, max_connections, max_connections_per_network, on_redis_failure, penalty, plans, redis, timeouts, tls_cert, tls_key, trusted_proxies, uncharged",
+			"1:1: lisen: unknown setting; did you mean listen?",
 			"2:20: penalty.strikes: must be a whole number, got text",
 			`4:10: plans.free[0]: quota "1/x": …`,
 			`5:9: plans.pro[0]: quota "2/y": …`,
