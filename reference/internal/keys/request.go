@@ -2,6 +2,7 @@ package keys
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -54,6 +55,16 @@ func (e *PlanError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *PlanError) Unwrap() error { return e.Err }
 
+// A limitsError is a mistake in the limits of a key. It wraps [store.ErrInvalid], whose
+// text says nothing to the caller.
+type limitsError struct{ err error }
+
+func (e *limitsError) Error() string {
+	return strings.TrimPrefix(e.err.Error(), store.ErrInvalid.Error()+": ")
+}
+
+func (e *limitsError) Unwrap() error { return e.err }
+
 // A PlanFunc returns the plan with a name for a key with quotas of its own, or without.
 type PlanFunc func(name string, quotas []string) (*ratelimit.Plan, error)
 
@@ -74,8 +85,10 @@ func (n New) Check(plan PlanFunc) error {
 			return &FieldError{field.name, err}
 		}
 	}
-	_, err := store.NewKey{Limits: n.Limits}.LimitsPlan()
-	return err
+	if _, err := (store.NewKey{Limits: n.Limits}).LimitsPlan(); err != nil {
+		return &limitsError{err}
+	}
+	return nil
 }
 
 // defaultOverlap is the overlap of a rotation that does not name one.
