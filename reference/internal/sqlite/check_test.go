@@ -71,6 +71,21 @@ func TestCheckOfASoundDatabase(t *testing.T) {
 	}
 }
 
+// The operator is not to restore a backup because a clock was wrong.
+func TestCheckAllowsAClockThatStepsBack(t *testing.T) {
+	path := tempDatabase(t)
+	do(t, path, func(s *sqlite.Store) {
+		rotate(t, s, addKey(t, s, 1), 2, now, 0)
+		rotate(t, s, addKey(t, s, 3), 4, now.Add(-time.Hour), 0)
+		if _, err := s.RevokeKey(t.Context(), addKey(t, s, 5).ID, now.Add(-time.Hour), operator); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if r, err := sqlite.Check(t.Context(), path, sqlite.Options{}); err != nil || len(r.Problems) > 0 {
+		t.Errorf("Check = %+v, %v, want a sound file", r, err)
+	}
+}
+
 func TestCheckAllowsMoreTablesAndIndexes(t *testing.T) {
 	path, _ := filled(t)
 	execute(t, raw(t, path), `CREATE TABLE notes (text TEXT)`, `CREATE INDEX pets_by_name ON pets (name)`)
@@ -93,7 +108,7 @@ func TestCheckFinds(t *testing.T) {
 		{"an ID that can be given twice", false, []string{`DELETE FROM sqlite_sequence`}, "pet 1: invalid: its ID could be given to another pet"},
 		{"an idempotency key without its pet", false, []string{`UPDATE pets SET id = 9`}, "table idempotency_keys: 1 rows refer to rows of pets that do not exist"},
 		{"quotas that are not text", false, []string{`UPDATE keys SET quotas = '[1]'`}, "stored quotas: "},
-		{"a key that expires before it begins", false, []string{`UPDATE keys SET expires = created`}, `": invalid: key must expire after it is created`},
+		{"a key that cannot be", false, []string{`UPDATE keys SET plan = char(27)`}, `": invalid: key plan must not have control characters`},
 		{"a use that cannot be", false, []string{`UPDATE deprecated_use SET operation = ''`}, `deprecated use of "" by "ada": invalid: operation must have`},
 		{"a use by day that cannot be", false, []string{`UPDATE deprecated_use_by_day SET owner = char(27)`}, `deprecated use by day of "getPet" by "\x1b": invalid: owner must`},
 		{"an audit entry that cannot be", false, []string{`UPDATE audit SET actor = char(27)`}, "audit entry 1: invalid: actor must not have control characters"},

@@ -56,6 +56,14 @@ func addKey(t *testing.T, s *sqlite.Store, digest byte) store.Key {
 	return key
 }
 
+func rotate(t *testing.T, s *sqlite.Store, key store.Key, digest byte, at time.Time, overlap time.Duration) {
+	t.Helper()
+	r := store.Rotation{Digest: store.Digest{digest}, LastFour: "abcd", At: at, Overlap: overlap}
+	if _, err := s.RotateKey(t.Context(), key.ID, r, operator); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func addPet(t *testing.T, s *sqlite.Store, name string) store.Pet {
 	t.Helper()
 	pet, err := s.CreatePet(t.Context(), store.NewPet{Name: name})
