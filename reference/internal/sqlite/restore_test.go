@@ -225,32 +225,3 @@ func checkLeft(t *testing.T, path string, want ...string) {
 		t.Errorf("files beside the database (-want +got):\n%s", diff)
 	}
 }
-
-// A chain of restores knows what an earlier one has removed.
-func TestRestoreOfAnotherBackupKeepsRevocations(t *testing.T) {
-	path := tempDatabase(t)
-	do(t, path, func(s *sqlite.Store) { addPet(t, s, "Rex") })
-	first := backup(t, path)
-	var key store.Key
-	do(t, path, func(s *sqlite.Store) { key = addKey(t, s, 1) })
-	second := backup(t, path)
-	do(t, path, func(s *sqlite.Store) {
-		if _, err := s.RevokeKey(t.Context(), key.ID, now, operator); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if r := restore(t, first, path); len(r.Gone) > 0 {
-		t.Errorf("keys that are gone: %v, want none, because it was revoked", r.Gone)
-	}
-	r, err := sqlite.Restore(t.Context(), second, path, operator, later.Add(time.Second), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkIDs(t, "keys that end sooner", r.Ended, key.ID)
-	checkIDs(t, "keys that the replaced file does not have", r.Unknown)
-	do(t, path, func(s *sqlite.Store) {
-		if got, err := s.Key(t.Context(), key.ID); err != nil || got.Active(later) {
-			t.Errorf("the key is %+v (%v), want that it stays revoked", got, err)
-		}
-	})
-}

@@ -16,10 +16,16 @@ const (
 	// endText is the instant from which a row of a table keys is not valid.
 	endText = `min(coalesce(k.revoked, ` + never + `), coalesce(k.expires, ` + never + `))`
 
-	// The audit log has the revocation of a key that an earlier restore has removed.
+	// The audit log has the end of a key that an earlier restore has removed. That of a
+	// rotated key is the last word of the detail, in whole seconds.
 	endsText      = `CREATE TEMP TABLE ends AS SELECT id, revoked, expires FROM main.keys`
 	auditEndsText = `INSERT INTO temp.ends (id, revoked)
 		SELECT target, min(at) FROM main.audit WHERE action = 'key.revoke' GROUP BY target`
+	auditRotatedText = `INSERT INTO temp.ends (id, expires)
+		SELECT target, min(unixepoch(substr(detail, -21, 20))) * 1000000 AS ends FROM main.audit
+		WHERE action = 'key.rotate' AND detail LIKE '% old_expires="____________________"'
+			AND target NOT IN (SELECT id FROM main.keys)
+		GROUP BY target HAVING ends IS NOT NULL`
 
 	endedText = `SELECT k.id, k.owner, k.name, e.ends FROM restored.keys AS k JOIN
 		(SELECT id, min(` + endText + `) AS ends FROM temp.ends AS k GROUP BY id) AS e USING (id)
@@ -86,7 +92,7 @@ func (t *replaced) merge(ctx context.Context, next file, at time.Time, r *Restor
 
 	before, after := []string{endsText}, []string{revokeText, expireText, beginPetsText, petIDsText}
 	if t.hasAudit {
-		before, after = append(before, auditEndsText), append(after, mergeAuditText)
+		before, after = append(before, auditEndsText, auditRotatedText), append(after, mergeAuditText)
 	}
 	if err := execAll(ctx, tx, before); err != nil {
 		return err
