@@ -23,17 +23,20 @@ func (f file) connect(n int, pragmas ...string) (*sql.DB, error) {
 }
 
 // connectReadOnly returns one connection that changes nothing on the disk. Without a log
-// beside it, the file must not change while it is open.
+// or a journal beside it, the file must not change while it is open.
 func (f file) connectReadOnly() (*sql.DB, error) {
 	return f.pool(1, f.readOnlyDSN())
 }
 
 func (f file) readOnlyDSN() string {
 	mode := url.Values{"mode": {"ro"}}
-	if _, err := os.Stat(realPath(f.path) + "-wal"); err != nil {
-		// Otherwise a file in WAL mode could not be opened in a read-only directory.
-		mode.Set("immutable", "1")
+	for _, suffix := range []string{"-wal", "-journal"} {
+		if _, err := os.Stat(realPath(f.path) + suffix); err == nil {
+			return f.dsn(mode) // part of the content is there
+		}
 	}
+	// Otherwise a file in WAL mode could not be opened in a read-only directory.
+	mode.Set("immutable", "1")
 	return f.dsn(mode)
 }
 

@@ -42,8 +42,11 @@ func IsDamaged(err error) bool {
 // explain returns an error that says what failed, why, and what an operator can do. If
 // a retry can succeed, the error wraps [store.ErrUnavailable].
 func explain(doing string, err error) error {
-	if code(err) == sqlite3.SQLITE_IOERR_SHMSIZE { // no space for the index of the log
+	switch code(err) {
+	case sqlite3.SQLITE_IOERR_SHMSIZE: // no space for the index of the log
 		return unavailable(doing, "the disk is full", err)
+	case sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY:
+		return fmt.Errorf("%s: a process was killed while it wrote to the file; run petstore check for it once as a user who may write to it: %w", doing, err)
 	}
 	switch primary(code(err)) {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
