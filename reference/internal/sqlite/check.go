@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 )
 
 // A Report is what [Check] has found in a file.
@@ -122,9 +123,14 @@ func (r *Report) integrity(ctx context.Context, conn *sql.Conn) error {
 		if err := rows.Scan(&text); err != nil {
 			return err
 		}
-		if text != "ok" {
-			r.Damaged = true
-			r.Problems = append(r.Problems, text)
+		if text == "ok" {
+			continue
+		}
+		r.Damaged = true
+		for line := range strings.Lines(text) { // of what is not in a table, all in one row
+			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "***") {
+				r.Problems = append(r.Problems, line)
+			}
 		}
 	}
 	return rows.Err()

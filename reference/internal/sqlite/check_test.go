@@ -2,17 +2,15 @@ package sqlite_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -165,6 +163,20 @@ func TestCheckOfADamagedFile(t *testing.T) {
 	}
 }
 
+// SQLite reports all of them in one text with a heading.
+func TestCheckOfPagesThatBelongToNothing(t *testing.T) {
+	path, _ := filled(t)
+	b := readFile(t, path)
+	pages := len(b) / 4096
+	b[31] += 2 // the number of pages
+	writeFile(t, path, append(b, make([]byte, 2*4096)...))
+	r, err := sqlite.Check(t.Context(), path, sqlite.Options{})
+	want := []string{fmt.Sprintf("Page %d: never used", pages+1), fmt.Sprintf("Page %d: never used", pages+2)}
+	if err != nil || !r.Damaged || !slices.Equal(r.Problems, want) {
+		t.Errorf("Check = %+v, %v, want the problems %q", r, err, want)
+	}
+}
+
 func TestCheckRefuses(t *testing.T) {
 	path, _ := filled(t)
 	if _, err := sqlite.Check(t.Context(), path+"x", sqlite.Options{}); !errors.Is(err, fs.ErrNotExist) {
@@ -184,54 +196,6 @@ func TestCheckRefuses(t *testing.T) {
 			t.Errorf("%s of a newer version = %v, want that it is newer", name, err)
 		}
 	}
-}
-
-func TestCheckUsage(t *testing.T) {
-	path := sqlite.UsagePath(tempDatabase(t))
-	if _, err := sqlite.CheckUsage(t.Context(), path, sqlite.Options{}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("CheckUsage of no file = %v, want an error that wraps fs.ErrNotExist", err)
-	}
-	u, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range uint64(100) {
-		if err := u.SaveUsage(t.Context(), nil, []memory.Record{{Key: i, Data: []byte("x"), Expires: 4_000_000_000}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if r, err := sqlite.CheckUsage(t.Context(), path, sqlite.Options{BusyTimeout: 20 * time.Millisecond}); !errors.Is(err, sqlite.ErrInUse) {
-		t.Errorf("CheckUsage while a server runs = %+v, %v, want an error that wraps ErrInUse", r, err)
-	}
-	if err := u.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r, err := sqlite.CheckUsage(t.Context(), path, sqlite.Options{})
-	if err != nil || len(r.Problems) > 0 || r.Rows["usage"] != 100 {
-		t.Errorf("CheckUsage = %+v, %v, want a sound file with 100 records", r, err)
-	}
-	content := readFile(t, path)
-	writeFile(t, path, content[:len(content)-4096])
-	if r, err = sqlite.CheckUsage(t.Context(), path, sqlite.Options{}); err != nil || !r.Damaged {
-		t.Errorf("CheckUsage of a file that is cut off = %+v, %v, want that it is damaged", r, err)
-	}
-}
-
-func checkUsageOnly(ctx context.Context, path string) error {
-	usage := sqlite.UsagePath(path)
-	if _, err := sqlite.CheckUsage(ctx, usage, sqlite.Options{}); err != nil {
-		return err
-	}
-	return sqlite.LoadUsageToCheck(ctx, usage, sqlite.Options{}, func(header []byte, records iter.Seq[memory.Record]) error {
-		n := 0
-		for range records {
-			n++
-		}
-		if string(header) != "h" || n != 1 {
-			return fmt.Errorf("%d records with the header %q, want 1 with h", n, header)
-		}
-		return nil
-	})
 }
 
 func TestCheckOfAnOlderSchema(t *testing.T) {
