@@ -88,6 +88,24 @@ func TestATaskThatHangsHoldsUpNoOther(t *testing.T) {
 	})
 }
 
+// Two saves at once could store what the later one has changed before the earlier one.
+func TestTheLastSaveWaitsForTheOneUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		running, most := 0, 0
+		s := persist.StartSaver(slog.New(slog.DiscardHandler), persist.Task{Name: "slow", Save: func(context.Context) error {
+			running++
+			most = max(most, running)
+			time.Sleep(time.Minute)
+			running--
+			return nil
+		}})
+		time.Sleep(time.Second)
+		if err := s.Close(); err != nil || most != 1 {
+			t.Errorf("Close = %v, with %d saves at once, want 1", err, most)
+		}
+	})
+}
+
 func TestSaverTellsOncePerChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sound, broken counter
