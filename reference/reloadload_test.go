@@ -14,7 +14,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	dir := t.TempDir()
 	key := roomyKey(t, dir, "ada")
 	file := func(i int) string {
-		return fmt.Sprintf("max_connections: %d\ndraft_headers: %v\nuncharged: [%d/minute]\ntimeouts: {idle: %ds}\n", 100+i, i%2 == 0, 1000+i, 60+i/2)
+		return fmt.Sprintf("max_connections: %d\ndraft_headers: %v\nuncharged: [%d/minute]\ntimeouts: {drain: %ds}\n", 100+i, i%2 == 0, 1000+i, 60+i/2)
 	}
 	writeFile(t, dir, "petstore.yaml", file(0))
 	p := serve(t, dir, "--config=petstore.yaml")

@@ -77,7 +77,7 @@ func without(items, others []string) []string {
 
 // After returns the settings of a running server that has c and reads next: those of
 // next, with the settings that need a restart as they are in c. The error names
-// settings that contradict each other in the result.
+// settings that contradict each other in the result, and TLS that is turned on or off.
 func (c *Config) After(next *Config) (*Config, error) {
 	merged := *next
 	merged.places = maps.Clone(next.places)
@@ -92,7 +92,11 @@ func (c *Config) After(next *Config) (*Config, error) {
 		}
 	}
 	var r report
-	merged.check(&r)
+	if merged.TLS() != c.TLS() {
+		r.add(place{text: merged.Where("tls_cert")}, "tls_cert", "turning TLS on or off needs a restart")
+	} else {
+		merged.check(&r)
+	}
 	if err := r.err(); err != nil {
 		return nil, err
 	}

@@ -144,7 +144,7 @@ func TestAfterKeepsWhatNeedsARestart(t *testing.T) {
 func TestAfterKeepsEachSettingThatNeedsARestart(t *testing.T) {
 	running := mustLoad(t, "")
 	next := mustLoad(t, "listen: 127.0.0.1:1\nadmin_listen: ''\nadmin_token: hush-hush-hush-hush\ndatabase: b.db\n"+
-		"redis: redis://h\non_redis_failure: open\nlog: {format: text, file: b.log, level: warn}")
+		"timeouts: {read_header: 1s, read: 2s, write: 1m, idle: 1s}\nredis: redis://h\non_redis_failure: open\nlog: {format: text, file: b.log, level: warn}")
 	merged, err := running.After(next)
 	if err != nil {
 		t.Fatal(err)
@@ -193,4 +193,22 @@ func TestAfterRefusesContradictions(t *testing.T) {
 	if got := errorText(err); !strings.HasPrefix(got, "petstore.yaml:1:9: listen: other machines can reach 10.0.0.5:80") {
 		t.Errorf("After = %q, want an error about the address that is in use", got)
 	}
+	_, err = mustLoad(t, "").After(mustLoad(t, "timeouts: {write: 2m, store: 1m}"))
+	if got, want := errorText(err), "petstore.yaml:1:30: timeouts.store: must be shorter than timeouts.write, which is 30s"; got != want {
+		t.Errorf("After = %q, want %q: timeouts.write needs a restart", got, want)
+	}
 }
+
+func TestAfterRefusesToTurnTLSOnOrOff(t *testing.T) {
+	off, on := mustLoad(t, ""), mustLoad(t, "tls_cert: a\ntls_key: b")
+	for want, err := range map[string]error{
+		"petstore.yaml:1:11: tls_cert: turning TLS on or off needs a restart": second(off.After(on)),
+		"tls_cert: turning TLS on or off needs a restart":                     second(on.After(off)),
+	} {
+		if got := errorText(err); got != want {
+			t.Errorf("After = %q, want %q", got, want)
+		}
+	}
+}
+
+func second(_ *Config, err error) error { return err }

@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // check adds a mistake for settings that contradict each other.
 func (c *Config) check(r *report) {
@@ -38,19 +41,19 @@ func (c *Config) check(r *report) {
 func (c *Config) checkTimeouts(r *report) {
 	t := c.Timeouts
 	if t.ReadHeader > t.Read {
-		c.mustBeShorter(r, "timeouts.read_header", "timeouts.read")
+		c.mustBeShorter(r, "timeouts.read_header", t.ReadHeader, "timeouts.read", t.Read)
 	}
 	if t.Store >= t.Write { // the 503 could not be sent
-		c.mustBeShorter(r, "timeouts.store", "timeouts.write")
+		c.mustBeShorter(r, "timeouts.store", t.Store, "timeouts.write", t.Write)
 	}
 }
 
 // mustBeShorter adds the mistake to the setting that was set.
-func (c *Config) mustBeShorter(r *report, short, long string) {
-	if _, set := c.places[short]; set {
-		r.add(place{text: c.Where(short)}, short, "must be shorter than %s", long)
+func (c *Config) mustBeShorter(r *report, less string, lessIs time.Duration, more string, moreIs time.Duration) {
+	if _, set := c.places[less]; set {
+		r.add(place{text: c.Where(less)}, less, "must be shorter than %s, which is %s", more, short(moreIs))
 	} else {
-		r.add(place{text: c.Where(long)}, long, "must be longer than %s", short)
+		r.add(place{text: c.Where(more)}, more, "must be longer than %s, which is %s", less, short(lessIs))
 	}
 }
 

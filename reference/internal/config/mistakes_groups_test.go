@@ -18,8 +18,8 @@ func TestMistakesInGroups(t *testing.T) {
 			"1:11: timeouts: must be a group such as {read_header: 5s}, got text",
 		}},
 		{"timeouts that never apply", "timeouts: {read_header: 20s, write: 5s}\n", []string{
-			"1:25: timeouts.read_header: must be shorter than timeouts.read",
-			"1:37: timeouts.write: must be longer than timeouts.store",
+			"1:25: timeouts.read_header: must be shorter than timeouts.read, which is 15s",
+			"1:37: timeouts.write: must be longer than timeouts.store, which is 10s",
 		}},
 		{"log", "log: {level: INFO, format: xml, file: [], sample: 0}\n", []string{
 			`1:14: log.level: must be debug, info, warn or error, got "INFO"`,

@@ -28,6 +28,20 @@ type certificate struct {
 	lastError string    // the last error that was logged
 }
 
+// CertificateExpires returns the time at which the certificate in use expires, or the
+// zero time without TLS. Like a handshake, it notices that the files have changed.
+func (s *Server) CertificateExpires() time.Time {
+	c := s.cert.Load()
+	if c == nil {
+		return time.Time{}
+	}
+	pair, err := c.get(nil)
+	if err != nil || pair.Leaf == nil {
+		return time.Time{}
+	}
+	return pair.Leaf.NotAfter
+}
+
 func loadCertificate(certFile, keyFile string, logger *slog.Logger) (*certificate, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile, logger: logger, now: time.Now}
 	if err := c.load(); err != nil {

@@ -14,6 +14,7 @@ import (
 // for longest, so that idle connections cannot lock other clients out.
 type limitListener struct {
 	net.Listener
+	plain   bool   // HTTP without TLS: connections look for framing
 	evicted *tally // connections closed to make room
 	waiting *tally // connections that had to wait because every other one was busy
 	refused *tally // connections over the limit of their network
@@ -33,6 +34,7 @@ type limitListener struct {
 func newLimitListener(l net.Listener, o Options) *limitListener {
 	limited := &limitListener{
 		Listener: l,
+		plain:    o.CertFile == "",
 		room:     make(chan struct{}, 1),
 		closed:   make(chan struct{}),
 		networks: make(map[netip.Prefix]int),
@@ -201,8 +203,7 @@ type limitedConn struct {
 	listener *limitListener
 	network  netip.Prefix // zero: not counted for a network
 
-	plain   bool    // HTTP without TLS
-	framing framing // of the bytes read; used only if plain
+	framing framing // of the bytes read; used only without TLS
 
 	idle     *list.Element // nil: a request is running; guarded by listener.mu
 	released bool          // guarded by listener.mu
@@ -210,7 +211,7 @@ type limitedConn struct {
 
 func (c *limitedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if c.plain {
+	if c.listener.plain {
 		c.framing.scan(p[:n])
 	}
 	return n, err

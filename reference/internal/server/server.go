@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -20,24 +21,15 @@ const maxStreams = 128
 // Server serves one handler, which [Server.Reload] can replace. It is made by [New],
 // and is safe for concurrent use.
 type Server struct {
-	handler atomic.Pointer[http.Handler]
-	cert    atomic.Pointer[certificate] // nil without TLS
-	ready   atomic.Bool
-
+	handler  atomic.Pointer[http.Handler]
+	cert     atomic.Pointer[certificate] // nil without TLS
+	ready    atomic.Bool
 	draining atomic.Bool // responses close their connection
+	onReady  func()
 
-	onReady func()
-
-	// Serve sets these.
-	limited *limitListener
-	base    context.Context // of all requests
-	failed  chan error      // why the server cannot go on; it has room for one
-	current atomic.Pointer[generation]
-
-	mu       sync.Mutex // guards the fields below, and changes of those above
-	options  Options
-	retired  []*generation // with open connections
-	stopping bool
+	mu      sync.Mutex // guards the fields below, and changes of those above
+	options Options
+	limited *limitListener // nil before Serve
 }
 
 // New returns a server of handler. It reads the certificate, so that an error in it is
@@ -90,12 +82,21 @@ func (s *Server) Ready() bool { return s.ready.Load() }
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	base, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
-	if err := s.start(base, l); err != nil {
+	hs, err := s.start(base, l)
+	if err != nil {
 		l.Close()
 		return err
 	}
 	defer s.limited.Close()
-	go s.acceptAll()
+
+	ended := make(chan error, 1)
+	go func() {
+		if hs.TLSConfig != nil {
+			ended <- hs.ServeTLS(s.limited, "", "")
+		} else {
+			ended <- hs.Serve(s.limited)
+		}
+	}()
 	s.ready.Store(true)
 	defer s.ready.Store(false)
 	if s.onReady != nil {
@@ -103,35 +104,64 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 
 	select {
-	case err := <-s.failed:
-		atOnce, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = s.shutdown(atOnce) // it says that requests were cut off
+	case err := <-ended:
+		hs.Close()
 		return fmt.Errorf("server: %w", err)
 	case <-ctx.Done():
 	}
-	return s.drain()
+	return s.drain(hs, ended)
 }
 
-// start begins to serve l, without accepting yet. The contexts of requests are from
-// base.
-func (s *Server) start(base context.Context, l net.Listener) error {
+// start makes what serves l. The contexts of requests are from base.
+func (s *Server) start(base context.Context, l net.Listener) (*http.Server, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.options.checkExposure(l.Addr()); err != nil {
-		return err
+	o := s.options
+	if err := o.checkExposure(l.Addr()); err != nil {
+		return nil, err
 	}
-	s.base = base
-	s.failed = make(chan error, 1)
-	s.limited = newLimitListener(l, s.options)
-	g := s.newGeneration()
-	s.current.Store(g)
-	g.begin(s.failed)
-	return nil
+	s.limited = newLimitListener(l, o)
+	hs := &http.Server{
+		Handler: s.closeWhileDraining(closeAmbiguous(http.HandlerFunc(s.serveCurrent))),
+		// The handler answers OPTIONS *, with its header fields.
+		DisableGeneralOptionsHandler: true,
+
+		ReadHeaderTimeout: o.ReadHeaderTimeout,
+		ReadTimeout:       o.ReadTimeout,
+		WriteTimeout:      o.WriteTimeout,
+		IdleTimeout:       o.IdleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+
+		ErrorLog:    newErrorLog(o.Logger),
+		ConnContext: withFraming,
+		ConnState:   s.limited.stateChanged,
+		BaseContext: func(net.Listener) context.Context { return base },
+	}
+	if o.CertFile != "" {
+		hs.TLSConfig = &tls.Config{
+			MinVersion: tls.VersionTLS12,
+			GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+				return s.cert.Load().get(hello)
+			},
+		}
+	}
+	return hs, nil
 }
 
-// drain answers running requests and then ends.
-func (s *Server) drain() error {
+// closeWhileDraining makes responses close their connection while the server drains.
+// In HTTP/2, net/http sends GOAWAY for this field.
+func (s *Server) closeWhileDraining(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// drain shuts hs down, which still accepts connections.
+func (s *Server) drain(hs *http.Server, ended <-chan error) error {
 	s.ready.Store(false)
 	s.mu.Lock()
 	delay, timeout := s.options.DrainDelay, s.options.DrainTimeout
@@ -142,12 +172,13 @@ func (s *Server) drain() error {
 		s.draining.Store(true)
 		select {
 		case <-time.After(delay):
-		case <-s.failed:
+		case <-ended:
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	if err := s.shutdown(ctx); err != nil {
+	if err := hs.Shutdown(ctx); err != nil {
+		hs.Close()
 		return fmt.Errorf("server: requests still ran after %v and were cut off: %w", timeout, err)
 	}
 	return nil

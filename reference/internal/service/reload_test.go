@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/big"
 	"os"
@@ -118,7 +119,12 @@ func TestReloaderWaitsForTheCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		file, cert := filepath.Join(dir, "petstore.yaml"), filepath.Join(dir, "cert.pem")
-		put(t, file, "max_connections: 1")
+		first := filepath.Join(dir, "first.pem")
+		put(t, first, selfSigned(t))
+		withTLS := func(conns int, cert string) string {
+			return fmt.Sprintf("max_connections: %d\ntls_cert: %s\ntls_key: %[2]s", conns, cert)
+		}
+		put(t, file, withTLS(1, first))
 		r, log := testReloader(t, file, func(*config.Config) error { return nil })
 		stop := r.start(t.Context())
 		after := func(applied, refused int64) {
@@ -129,7 +135,7 @@ func TestReloaderWaitsForTheCertificate(t *testing.T) {
 				t.Errorf("%d reloads were applied and %d refused, want %d and %d", s.Applied, s.Refused, applied, refused)
 			}
 		}
-		put(t, file, "max_connections: 2\ntls_cert: "+cert+"\ntls_key: "+cert)
+		put(t, file, withTLS(2, cert))
 		after(0, 1)
 		put(t, cert, selfSigned(t))
 		after(1, 1)
@@ -137,9 +143,9 @@ func TestReloaderWaitsForTheCertificate(t *testing.T) {
 			t.Fatal(err)
 		}
 		after(1, 1)
-		put(t, file, "max_connections: 3\ntls_cert: "+cert+"\ntls_key: "+cert)
+		put(t, file, withTLS(3, cert))
 		after(1, 2)
-		put(t, file, "max_connections: 4")
+		put(t, file, withTLS(4, first))
 		after(2, 2)
 		put(t, cert, selfSigned(t))
 		after(2, 2)
