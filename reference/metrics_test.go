@@ -93,8 +93,8 @@ func TestMetrics(t *testing.T) {
 	}
 
 	petstore(t, dir, "bans", "unban", "ada", "--admin-listen="+strings.TrimPrefix(p.admin, "http://"))
-	if n := p.metrics(t)["gatehouse_bans_lifted_total"]; n != 1 {
-		t.Errorf("gatehouse_bans_lifted_total is %v after an unban, want 1", n)
+	if n := p.metrics(t)["gatehouse_bans_unbanned_total"]; n != 1 {
+		t.Errorf("gatehouse_bans_unbanned_total is %v after an unban, want 1", n)
 	}
 
 	writeFile(t, dir, "petstore.yaml", "plans: 7\n")

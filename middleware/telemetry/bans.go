@@ -11,10 +11,10 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// BanLifted counts a ban that was lifted before its end.
-func (t *Telemetry) BanLifted() {
+// Unbanned counts a ban that [ratelimit.Banner].Unban ended before its time.
+func (t *Telemetry) Unbanned() {
 	if t != nil {
-		t.lifted.n.Add(1)
+		t.unbanned.n.Add(1)
 	}
 }
 

@@ -102,7 +102,7 @@ func TestSeriesBeginWithZero(t *testing.T) {
 		"gatehouse.rate_limiting.requests":  "free undecided ",
 		"gatehouse.rate_limiting.strikes":   "free",
 		"gatehouse.bans.started":            "free",
-		"gatehouse.bans.lifted":             "",
+		"gatehouse.bans.unbanned":           "",
 		"gatehouse.panics":                  "",
 		"gatehouse.authentication.requests": "invalid",
 	} {

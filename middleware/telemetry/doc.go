@@ -19,7 +19,7 @@
 //	gatehouse.rate_limiting.near_limit  counter (request)    gatehouse.plan, gatehouse.window
 //	gatehouse.rate_limiting.strikes     counter (strike)     gatehouse.plan
 //	gatehouse.bans.started              counter (ban)        gatehouse.plan
-//	gatehouse.bans.lifted               counter (ban)
+//	gatehouse.bans.unbanned             counter (ban)
 //	gatehouse.bans.active               gauge (ban)
 //	gatehouse.authentication.requests   counter (request)    gatehouse.result
 //	gatehouse.deprecation.requests      counter (request)    gatehouse.operation

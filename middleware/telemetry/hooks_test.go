@@ -214,7 +214,7 @@ func TestNilRecordsNothing(t *testing.T) {
 	var none *telemetry.Telemetry
 	none.Decision(httptest.NewRequest("GET", "/", nil), ratelimit.Caller{Plan: free}, decided(free, ratelimit.Allowed, 0, 1), nil)
 	none.DeprecatedUse("getPet")(nil)
-	none.BanLifted()
+	none.Unbanned()
 	none.RedisBatch(1, time.Second)
 	if err := errors.Join(none.ObserveBans(nil), none.ObserveMemory(nil), none.ObserveFailover(nil), none.Close()); err != nil {
 		t.Error(err)

@@ -37,7 +37,7 @@ type Telemetry struct {
 	deprecated     deprecated
 	engine         engine
 	redis          redis
-	lifted         count
+	unbanned       count
 	panics         count
 
 	mu            sync.Mutex
@@ -63,7 +63,7 @@ func New(o Options) (*Telemetry, error) {
 // createCounts makes the counters without attributes.
 func (t *Telemetry) createCounts() error {
 	return errors.Join(
-		t.observeCount("gatehouse.bans.lifted", "{ban}", "Bans that ended before their time because they were lifted", t.lifted.n.Load),
+		t.observeCount("gatehouse.bans.unbanned", "{ban}", "Bans that ended before their time because of Unban", t.unbanned.n.Load),
 		t.observeCount("gatehouse.panics", "{panic}", "Handlers that panicked", t.panics.n.Load),
 	)
 }

@@ -128,7 +128,7 @@ func TestWhoMayAsk(t *testing.T) {
 		{"bans with another token", guarded, "GET", "/bans", "", "Bearer " + token + "x", 401},
 		{"bans with a part of the token", guarded, "GET", "/bans", "", "Bearer " + token[1:], 401},
 		{"bans with the token", guarded, "GET", "/bans", "", "Bearer " + token, 200},
-		{"lifting without a token", guarded, "DELETE", "/bans?owner=ada", "", "", 401},
+		{"unbanning without a token", guarded, "DELETE", "/bans?owner=ada", "", "", 401},
 		{"profiles without a token", guarded, "GET", "/debug/pprof/", "", "", 401},
 		{"profiles with the token", guarded, "GET", "/debug/pprof/", "", "Bearer " + token, 200},
 		{"metrics without a token", guarded, "GET", "/metrics", "", "", 401},

@@ -88,7 +88,7 @@ func (a *admin) unban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	e.subject = subject
 	was, err := s.Limiter.Unban(r.Context(), subject)
 	if where, ok := tookEffect(err); ok && (was || err != nil) {
-		a.auditBan(r, s, store.BanLift, subject, where)
+		a.auditBan(r, s, store.BanEnd, subject, where)
 	}
 	switch {
 	case err != nil:

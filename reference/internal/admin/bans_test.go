@@ -66,7 +66,7 @@ func TestClientListsAndLifts(t *testing.T) {
 		}
 	}
 	if was, err := c.UnbanOwner(t.Context(), owner); was || err != nil {
-		t.Errorf("lifting a ban twice = %v, %v, want false", was, err)
+		t.Errorf("unbanning twice = %v, %v, want false", was, err)
 	}
 	if bans, err := c.Bans(t.Context()); err != nil || len(bans) != 0 {
 		t.Errorf("Bans when all have ended = %v, %v", bans, err)

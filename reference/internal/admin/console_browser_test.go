@@ -36,7 +36,7 @@ func TestConsoleInBrowser(t *testing.T) {
 	p.Click(t, "#confirm-yes")
 	p.WaitText(t, "#done", "is no longer banned")
 	p.WaitText(t, "#bans", "No client is banned")
-	p.WaitText(t, "#audit", `ban.lift\s+owner:Zoë[^$]*admin \(127.0.0.1\)`)
+	p.WaitText(t, "#audit", `ban.end\s+owner:Zoë[^$]*admin \(127.0.0.1\)`)
 	if bans, err := engine.Bans(t.Context()); err != nil || len(bans) > 0 {
 		t.Errorf("the engine has the bans %v (%v), want none", bans, err)
 	}

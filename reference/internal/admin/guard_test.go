@@ -113,7 +113,7 @@ func TestCrossSiteRequestsAreRefused(t *testing.T) {
 		}
 	}
 	if w := serve(open, "DELETE", "/bans?owner=ada", local); w.Body.String() != `{"unbanned":true}`+"\n" {
-		t.Errorf("after all that, lifting the ban of ada: %s, want it to be there still", w.Body)
+		t.Errorf("after all that, unbanning ada: %s, want it to be there still", w.Body)
 	}
 }
 

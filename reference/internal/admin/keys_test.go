@@ -146,7 +146,7 @@ func TestChangesAreAudited(t *testing.T) {
 	var audit struct{ Entries []adminapi.AuditEntry }
 	decode(serve(h, "GET", "/audit?limit=5", local, withAuth).Body, &audit)
 	want := []adminapi.AuditEntry{
-		{Action: "ban.lift", Target: "owner:eve"},
+		{Action: "ban.end", Target: "owner:eve"},
 		{Action: "ban.start", Target: "owner:eve", Detail: `length="1m0s"`},
 		{Action: "key.revoke", Target: rotated.Key.ID},
 		{Action: "key.rotate", Target: issued.Key.ID},

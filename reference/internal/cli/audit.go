@@ -20,7 +20,7 @@ type auditCmd struct {
 // Help is shown by --help.
 func (auditCmd) Help() string {
 	return `The audit log has an entry for each key that was created, revoked or rotated, for
-each ban that an operator started or lifted, and for each restore of the database: when,
+each ban that an operator started or ended, and for each restore of the database: when,
 by whom, and from which address if it came through the admin listener. Entries are never
 changed or deleted. The newest come first.`
 }

@@ -105,7 +105,7 @@ func busy() *adminAPI {
 				{"operation": "listOwners", "since": "2026-01-01T00:00:00Z", "owners": []object{}},
 			}},
 			"/audit": object{"entries": []object{
-				{"id": 3, "at": now.Add(-time.Minute), "actor": "admin", "from": "127.0.0.1", "action": "ban.lift", "target": "network:192.0.2.7/32"},
+				{"id": 3, "at": now.Add(-time.Minute), "actor": "admin", "from": "127.0.0.1", "action": "ban.end", "target": "network:192.0.2.7/32"},
 				{"id": 2, "at": now.Add(-time.Hour), "actor": "cli:ada@host", "action": "key.create", "target": "key_0123456789abcdef", "detail": "owner=\"" + hostile + "\" plan=pro"},
 				{"id": 1, "at": now.Add(-48 * time.Hour), "actor": "cli:ada@host", "action": "key.revoke", "target": "key_fedcba9876543210", "detail": "owner=bob"},
 			}},
@@ -151,7 +151,7 @@ func TestConsoleShowsWhatHappens(t *testing.T) {
 		"#engine":       `in Redis[^$]*open: Redis does not decide[^$]*each server limits by itself[^$]*812,345 of 1,000,000`,
 		"#checks":       `Redis does not answer[^$]*1,210 open, 1,200 idle, 7 refused, 3 closed to make room, 1 waited[^$]*refused at [-0-9: ]+ \(UTC\): petstore.yaml:3:1`,
 		"#deprecations": `getPet\s+ada\s+1,205\s+120,345\s+[-0-9: ]+\s+in 1,474 days[^$]*listOwners\s+not used so far\s+no date`,
-		"#audit":        `ban.lift\s+network:192.0.2.7/32\s+admin \(127.0.0.1\)`,
+		"#audit":        `ban.end\s+network:192.0.2.7/32\s+admin \(127.0.0.1\)`,
 		"#bans":         `in (?:30|29) min[^$]*3[^$]*2001:db8:1:2::/64 network[^$]*in [0-9]+ s`,
 	} {
 		p.WaitText(t, selector, pattern)
@@ -172,7 +172,7 @@ func TestConsoleShowsWhatHappens(t *testing.T) {
 	p.CheckNames(t, 5)
 }
 
-// A ban is lifted after a question, and only that one.
+// A ban is ended after a question, and only that one.
 func TestConsoleUnbans(t *testing.T) {
 	t.Parallel()
 	api := busy()

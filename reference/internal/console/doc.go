@@ -1,5 +1,5 @@
 // Package console is the web page of the admin listener: what happens on the server now,
-// and the bans in force, which an operator can lift there.
+// and the bans in force, which an operator can end there.
 //
 //	files, err := console.New()
 //	for _, f := range files {

@@ -44,7 +44,7 @@ func limitRows() []row {
 				queries: []query{
 					{sum(plan, "increase("+of("gatehouse_rate_limiting_strikes_total")+"[15m])"), "strikes, {{gatehouse_plan}}"},
 					{sum(plan, "increase("+of("gatehouse_bans_started_total")+"[15m])"), "bans, {{gatehouse_plan}}"},
-					{sum("", "increase("+of("gatehouse_bans_lifted_total")+"[15m])"), "unbanned"},
+					{sum("", "increase("+of("gatehouse_bans_unbanned_total")+"[15m])"), "unbanned"},
 				},
 			},
 			{

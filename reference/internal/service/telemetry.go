@@ -87,7 +87,7 @@ func (s *state) onDecision(r *http.Request, c ratelimit.Caller, d ratelimit.Deci
 	s.countDecision(r, c, d, err)
 }
 
-// observedLimiter measures decisions, and counts bans that an operator lifts.
+// observedLimiter measures decisions, and counts bans that an operator ends.
 type observedLimiter struct {
 	limiter
 	observer *observe.Observer
@@ -102,7 +102,7 @@ func (l observedLimiter) Take(ctx context.Context, subject string, plan *ratelim
 func (l observedLimiter) Unban(ctx context.Context, subject string) (bool, error) {
 	was, err := l.limiter.Unban(ctx, subject)
 	if was {
-		l.observer.BanLifted()
+		l.observer.Unbanned()
 	}
 	return was, err
 }

@@ -16,7 +16,7 @@ var content = []string{
 	`INSERT INTO keys (id, digest, last_four, name, owner, plan, quotas, created, expires, revoked)
 		VALUES ('key_1', x'` + strings.Repeat("07", 32) + `', 'abcd', 'laptop', 'ada', 'free', '[]', 1000000, NULL, 2000000)`,
 	`INSERT INTO deprecated_use (operation, owner, count, last) VALUES ('getPet', 'ada', 7, 1000000)`,
-	`INSERT INTO audit (at, actor, source, action, target, detail) VALUES (1000000, 'admin', '', 'ban.lift', 'owner:ada', '')`,
+	`INSERT INTO audit (at, actor, source, action, target, detail) VALUES (1000000, 'admin', '', 'ban.end', 'owner:ada', '')`,
 	`INSERT INTO daily_use (day, owner, allowed, denied) VALUES (0, 'ada', 5, 6)`,
 	`INSERT INTO idempotency_keys (owner, key, fingerprint, pet, at) VALUES ('ada', 'k', zeroblob(32), 1, 1000000)`,
 	`UPDATE keys SET limits = '["5/minute"]'`,

@@ -167,7 +167,7 @@ func TestRestore(t *testing.T) {
 	saved := backup(t, path)
 	do(t, path, func(s *sqlite.Store) {
 		addPet(t, s, "Tom")
-		if err := s.AddAudit(t.Context(), store.AuditEntry{At: now, Actor: "admin", Action: store.BanLift, Target: "owner:ada"}); err != nil {
+		if err := s.AddAudit(t.Context(), store.AuditEntry{At: now, Actor: "admin", Action: store.BanEnd, Target: "owner:ada"}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -186,7 +186,7 @@ func TestRestore(t *testing.T) {
 		want := []store.AuditEntry{
 			{At: later, Actor: operator.Name, Action: "database.restore", Target: saved,
 				Detail: fmt.Sprintf(`replaced=%q keys_ended="0" keys_unknown="0" keys_gone="0"`, r.Replaced)},
-			{At: now, Actor: "admin", Action: "ban.lift", Target: "owner:ada"},
+			{At: now, Actor: "admin", Action: "ban.end", Target: "owner:ada"},
 		}
 		got, err := s.ListAudit(t.Context(), store.AuditQuery{Limit: 10})
 		if err != nil {

@@ -108,7 +108,7 @@ func checkContent(t *testing.T, s *Store, version int64) {
 	check(3, "the deprecated use", []store.DeprecatedUse{{Operation: "getPet", Owner: "ada", Count: 7, Last: at}}, uses, err)
 	entries, err := s.ListAudit(t.Context(), store.AuditQuery{Limit: 10})
 	check(4, "the audit log", []store.AuditEntry{
-		{ID: 1, At: at, Actor: "admin", Action: "ban.lift", Target: "owner:ada"},
+		{ID: 1, At: at, Actor: "admin", Action: "ban.end", Target: "owner:ada"},
 	}, entries, err)
 	days, err := s.ListDailyUse(t.Context(), "ada", time.Time{})
 	check(5, "the daily use", []store.DailyUse{{Owner: "ada", Day: store.Day(at), Allowed: 5, Denied: 6}}, days, err)

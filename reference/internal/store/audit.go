@@ -32,7 +32,7 @@ const (
 	KeyRevoke       = "key.revoke"       // target: the ID of the key
 	KeyRotate       = "key.rotate"       // target: the ID of the old key
 	BanStart        = "ban.start"        // target: the subject; by an operator, not by the limiter
-	BanLift         = "ban.lift"         // target: the subject
+	BanEnd          = "ban.end"          // target: the subject
 	DatabaseRestore = "database.restore" // target: the path of the backup
 )
 

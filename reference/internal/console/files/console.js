@@ -126,7 +126,7 @@ async function unban() {
     done.className = "notice good";
   } catch (failure) {
     if (failure.status === 401 || failure.status === 429) lock(failure);
-    setText(find("p", done), `The ban of ${visible(name)} was not lifted. ${failure.message}`);
+    setText(find("p", done), `The ban of ${visible(name)} was not ended. ${failure.message}`);
     done.className = "notice bad";
   }
   done.hidden = false;

@@ -82,7 +82,7 @@ export function showTop(top) {
   showRows(find("#networks"), top.networks, (use) => use.network, cells("network"));
 }
 
-/** GET /bans. unban is called with a ban to be lifted. */
+/** GET /bans. unban is called with the ban to end. */
 export function showBans({ bans }, unban) {
   const panel = find("#bans");
   const badge = find("h2 .badge", panel);

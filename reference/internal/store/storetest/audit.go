@@ -55,7 +55,7 @@ func testAuditList(t *testing.T, db Opener[store.Store]) {
 		}
 	}
 	for i := range 5 {
-		e := entry(store.BanLift, fmt.Sprint("owner:", i), start.Add(time.Duration(i/2)*time.Minute))
+		e := entry(store.BanEnd, fmt.Sprint("owner:", i), start.Add(time.Duration(i/2)*time.Minute))
 		add(e)
 		e.At = kept(e.At)
 		all = append([]store.AuditEntry{e}, all...)
@@ -100,7 +100,7 @@ func testAuditInvalid(t *testing.T, db Opener[store.Store]) {
 		"not UTF-8":          func(e *store.AuditEntry) { e.Target = "\xff" },
 		"long detail":        func(e *store.AuditEntry) { e.Detail = strings.Repeat("x", store.MaxDetail+1) },
 	} {
-		e := entry(store.BanLift, "owner:ada", start)
+		e := entry(store.BanEnd, "owner:ada", start)
 		breakIt(&e)
 		if err := s.AddAudit(t.Context(), e); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: AddAudit = %v, want an error that wraps ErrInvalid", name, err)

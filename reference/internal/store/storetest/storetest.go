@@ -106,7 +106,7 @@ func calls(ctx context.Context, s store.Store) map[string]error {
 	errs["AddDailyUse"] = s.AddDailyUse(ctx, store.DailyUse{Owner: "o", Day: today, Allowed: 1})
 	_, errs["ListDailyUse"] = s.ListDailyUse(ctx, "o", start)
 	errs["PruneDailyUse"] = s.PruneDailyUse(ctx, start)
-	errs["AddAudit"] = s.AddAudit(ctx, entry("ban.lift", "owner:o", start))
+	errs["AddAudit"] = s.AddAudit(ctx, entry("ban.end", "owner:o", start))
 	_, errs["ListAudit"] = s.ListAudit(ctx, store.AuditQuery{Limit: 1})
 	errs["Ping"] = s.Ping(ctx)
 	return errs
