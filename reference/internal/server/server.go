@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -164,7 +165,7 @@ func (s *Server) closeWhileDraining(next http.Handler) http.Handler {
 func (s *Server) drain(hs *http.Server, ended <-chan error) error {
 	s.ready.Store(false)
 	s.mu.Lock()
-	delay, timeout := s.options.DrainDelay, s.options.DrainTimeout
+	delay, timeout, logger := s.options.DrainDelay, s.options.DrainTimeout, s.options.Logger
 	s.mu.Unlock()
 	if delay > 0 {
 		// SetKeepAlivesEnabled would close idle connections now, while load balancers
@@ -172,7 +173,8 @@ func (s *Server) drain(hs *http.Server, ended <-chan error) error {
 		s.draining.Store(true)
 		select {
 		case <-time.After(delay):
-		case <-ended:
+		case err := <-ended:
+			logger.Error("connections are no longer accepted", slog.Any("error", err))
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
