@@ -1,11 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 // Load returns the settings. The flag or PETSTORE_CONFIG names the file; without
@@ -67,6 +69,26 @@ func settingsFile(flags Flags, lookupEnv func(string) (string, bool)) string {
 
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
+	return readOpened(name, f, err)
+}
+
+// readRegularFile is readFile for a regular file. Any other is an error, for which it does
+// not wait: to open a pipe could block for ever.
+func readRegularFile(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err == nil {
+		if info, statErr := f.Stat(); statErr != nil || !info.Mode().IsRegular() {
+			f.Close()
+			err = cmp.Or(statErr, errNotRegular)
+		}
+	}
+	return readOpened(name, f, err)
+}
+
+var errNotRegular = errors.New("it is not a regular file")
+
+// readOpened reads and closes a file that was opened without an error.
+func readOpened(name string, f *os.File, err error) ([]byte, error) {
 	if err == nil {
 		defer f.Close()
 		// One byte more than parseYAML accepts, so that it refuses a larger file.

@@ -42,12 +42,13 @@ func (s *Source) File() string { return settingsFile(s.flags, s.lookupEnv) }
 // empty one, which is more likely an interrupted write than a wish for all defaults.
 func (s *Source) Load() (*Config, error) {
 	now := s.loaded
-	switch irregular := isIrregular(s.File()); {
+	switch {
 	case s.once:
-	case irregular && now.name != "": // it was a file before
-		now = snapshot{name: s.File(), err: fmt.Errorf("cannot read settings file %s again: it is not a regular file", s.File())}
+	case now.name != "":
+		now = s.readAgain()
 	default:
-		now, s.once = s.read(), irregular
+		s.once = isIrregular(s.File())
+		now = s.read()
 	}
 	s.loaded, s.candidate = now, now
 	s.hadContent = s.hadContent || len(now.content) > 0
@@ -65,10 +66,10 @@ func (s *Source) Load() (*Config, error) {
 // must have been the same in the call before, so that a file which is being written
 // is not loaded. Without a file, and for a pipe, it returns false.
 func (s *Source) Changed() bool {
-	if s.File() == "" || s.once || isIrregular(s.File()) {
+	if s.File() == "" || s.once {
 		return false
 	}
-	now := s.read()
+	now := s.readAgain()
 	stable := now.equal(s.candidate)
 	s.candidate = now
 	return stable && !now.equal(s.loaded)
@@ -83,8 +84,15 @@ func (s *Source) read() snapshot {
 	return snapshot{name, content, err}
 }
 
-// isIrregular reports whether name exists and is not a regular file. To open a pipe again
-// could block for ever.
+// readAgain is read for a file that was regular before. It never waits, as it would for
+// a pipe that has replaced the file.
+func (s *Source) readAgain() snapshot {
+	name := s.File()
+	content, err := readRegularFile(name)
+	return snapshot{name, content, err}
+}
+
+// isIrregular reports whether name exists and is not a regular file.
 func isIrregular(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && !info.Mode().IsRegular()

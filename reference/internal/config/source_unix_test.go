@@ -5,7 +5,6 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 )
@@ -30,21 +29,51 @@ func TestSourceThatIsAPipe(t *testing.T) {
 	}
 }
 
-// A file that a pipe replaces is not opened.
-func TestSourceThatBecomesAPipe(t *testing.T) {
-	file := tempFile(t, "max_connections: 7")
-	s := NewSource(Flags{Config: &file}, environ(nil))
-	if _, err := s.Load(); err != nil {
-		t.Fatal(err)
+// A file that a pipe or a folder replaces is not read, and that is reported once.
+func TestSourceThatIsNoFileAnyMore(t *testing.T) {
+	for name, create := range map[string]func(string) error{
+		"pipe":   func(file string) error { return syscall.Mkfifo(file, 0o600) },
+		"folder": func(file string) error { return os.Mkdir(file, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := tempFile(t, "max_connections: 7")
+			s := NewSource(Flags{Config: &file}, environ(nil))
+			if _, err := s.Load(); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+			if err := create(file); err != nil {
+				t.Fatal(err)
+			}
+			changedOnce(t, s)
+			for range 2 {
+				if _, err := s.Load(); err == nil || err.Error() != "cannot read settings file "+file+": it is not a regular file" {
+					t.Errorf("Load = %v, want an error about the kind of file", err)
+				}
+				neverChanged(t, s)
+			}
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte("max_connections: 8"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			changedOnce(t, s)
+			if c, err := s.Load(); err != nil || c.MaxConnections != 8 {
+				t.Errorf("Load = %v, %v; want the new settings", c, err)
+			}
+		})
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	neverChanged(t, s)
-	if _, err := s.Load(); err == nil || !strings.HasSuffix(err.Error(), file+" again: it is not a regular file") {
-		t.Errorf("Load = %v, want an error about the pipe", err)
+}
+
+// changedOnce looks twice, because a change must last.
+func changedOnce(t *testing.T, s *Source) {
+	t.Helper()
+	for _, want := range []bool{false, true} {
+		if got := s.Changed(); got != want {
+			t.Errorf("Changed = %t, want %t", got, want)
+		}
 	}
 }

@@ -86,7 +86,7 @@ func (c *certificate) load() error {
 	if err != nil {
 		return fmt.Errorf("certificate: %w", err)
 	}
-	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	pair, err := LoadCertificate(c.certFile, c.keyFile)
 	if err != nil {
 		return fmt.Errorf("certificate: %w", err)
 	}

@@ -1,9 +1,8 @@
 package service
 
 import (
-	"crypto/tls"
-
 	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/server"
 )
 
 // checkCertificate checks the certificate before anything is opened, so that the error
@@ -12,7 +11,7 @@ func checkCertificate(c *config.Config) error {
 	if !c.TLS() {
 		return nil
 	}
-	if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
+	if _, err := server.LoadCertificate(c.TLSCert, c.TLSKey); err != nil {
 		return c.Errorf("tls_cert", "%w; set tls_cert to a PEM file with the certificate chain, and tls_key to one with its private key", err)
 	}
 	return nil

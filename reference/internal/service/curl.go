@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/server"
 )
 
 // curlLine returns a command for a shell on this machine that lists the pets.
@@ -46,7 +47,7 @@ func trust(certFile, keyFile, local string) (options []string, base string) {
 	if err != nil {
 		return nil, "https://" + local
 	}
-	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	pair, err := server.LoadCertificate(certFile, keyFile)
 	if err != nil {
 		return nil, "https://" + local // the file was just replaced
 	}
