@@ -1,0 +1,88 @@
+package observe_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/animalstore/gatehouse/reference/internal/observe"
+	"github.com/animalstore/gatehouse/reference/internal/server"
+)
+
+// Each metric of the server has the number that it is named for.
+func TestMetricsOfTheServer(t *testing.T) {
+	sdk := newSDK(t)
+	refused := false
+	err := sdk.ObserveServer(observe.Server{
+		Ready:        func(context.Context) bool { return !refused },
+		SavesFail:    func() bool { return refused },
+		DroppedLines: func() uint64 { return 2 },
+		Reloads:      func() observe.Reloads { return observe.Reloads{Applied: 3, Refused: 4, LastRefused: refused} },
+		Connections: func(l observe.Listener) server.Stats {
+			if l == observe.Admin {
+				return server.Stats{Open: 5, Idle: 6, Refused: 7, Evicted: 8, Waited: 9}
+			}
+			return server.Stats{Open: 10, Idle: 11, Refused: 12, Evicted: 13, Waited: 14}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate := time.Unix(1_900_000_000, 5)
+	err = sdk.ObserveDates(observe.Dates{
+		Sunsets:     func() map[string]time.Time { return map[string]time.Time{"getPet": time.Unix(15, 0)} },
+		Certificate: func() time.Time { return certificate },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int64{
+		"petstore.ready": 1, "petstore.saves.failing": 0, "petstore.log.dropped_lines": 2,
+		"petstore.config.reloads applied": 3, "petstore.config.reloads refused": 4, "petstore.config.last_reload.success": 1,
+		"petstore.connections.open admin": 5, "petstore.connections.idle admin": 6, "petstore.connections.refused admin": 7,
+		"petstore.connections.evicted admin": 8, "petstore.connections.waited admin": 9,
+		"petstore.connections.open api": 10, "petstore.connections.idle api": 11, "petstore.connections.refused api": 12,
+		"petstore.connections.evicted api": 13, "petstore.connections.waited api": 14,
+		"petstore.deprecation.sunset_timestamp getPet": 15, "petstore.certificate.expiry_timestamp": 1_900_000_000,
+	}
+	if diff := cmp.Diff(want, numbers(t, sdk)); diff != "" {
+		t.Errorf("the metrics of a server that is ready (-want +got):\n%s", diff)
+	}
+	refused, certificate = true, time.Time{}
+	want["petstore.ready"], want["petstore.saves.failing"], want["petstore.config.last_reload.success"] = 0, 1, 0
+	delete(want, "petstore.certificate.expiry_timestamp")
+	if diff := cmp.Diff(want, numbers(t, sdk)); diff != "" {
+		t.Errorf("the metrics of a server without TLS in trouble (-want +got):\n%s", diff)
+	}
+}
+
+// numbers returns the whole numbers of the server by name and value of the attribute.
+func numbers(t *testing.T, sdk memorySDK) map[string]int64 {
+	t.Helper()
+	all := make(map[string]int64)
+	for name, m := range sdk.metrics(t) {
+		if !strings.HasPrefix(name, "petstore.") {
+			continue
+		}
+		var points []metricdata.DataPoint[int64]
+		switch data := m.Data.(type) {
+		case metricdata.Gauge[int64]:
+			points = data.DataPoints
+		case metricdata.Sum[int64]:
+			points = data.DataPoints
+		}
+		for _, p := range points {
+			key := name
+			for _, kv := range p.Attributes.ToSlice() {
+				key = fmt.Sprint(key, " ", kv.Value.AsString())
+			}
+			all[key] = p.Value
+		}
+	}
+	return all
+}
