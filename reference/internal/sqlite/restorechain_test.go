@@ -1,7 +1,10 @@
 package sqlite_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,4 +49,24 @@ func TestRestoreOfAnotherBackupKeepsEndsOfKeys(t *testing.T) {
 			t.Errorf("the rotated key is %+v (%v), want that it expires at the end of the overlap", got, err)
 		}
 	})
+}
+
+// The name of a backup may have anything in it, and the audit log has it in quotes.
+func TestRestoreOfABackupWithAnOddName(t *testing.T) {
+	path, _ := filled(t)
+	for name, want := range map[string]string{"tab\t.db": `tab\t.db"`, "octet\xff.db": `octet\xff.db"`, "plain.db": "plain.db"} {
+		saved := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(saved, readFile(t, path), 0o600); err != nil {
+			t.Logf("skipped: this system has no such names: %v", err)
+			continue
+		}
+		database := tempDatabase(t)
+		restore(t, saved, database)
+		do(t, database, func(s *sqlite.Store) {
+			entries, err := s.ListAudit(t.Context(), store.AuditQuery{Limit: 1})
+			if err != nil || len(entries) != 1 || !strings.HasSuffix(entries[0].Target, want) {
+				t.Errorf("the newest entries of the audit log are %+v (%v), want a restore of %s", entries, err, want)
+			}
+		})
+	}
 }
