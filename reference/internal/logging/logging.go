@@ -11,7 +11,6 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"github.com/animalstore/gatehouse/reference/internal/config"
-	"github.com/animalstore/gatehouse/reference/internal/logbuffer"
 )
 
 // A Log is an open log. [Open] returns it. It is safe for concurrent use.
@@ -19,7 +18,7 @@ type Log struct {
 	level  slog.LevelVar
 	sample atomic.Int64 // one in so many requests below 400 is logged
 	file   *file        // nil: standard output
-	buffer *logbuffer.Writer
+	buffer *buffer
 	logger *slog.Logger
 }
 
@@ -38,7 +37,7 @@ func Open(c config.Log, stdout *os.File) (*Log, error) {
 	if c.Format == config.LogText || c.Format == config.LogAuto && c.File == "" && isatty.IsTerminal(stdout.Fd()) {
 		newHandler = textHandler
 	}
-	l.buffer = logbuffer.New(to, func(lines uint64) []byte {
+	l.buffer = newBuffer(to, func(lines uint64) []byte {
 		var b bytes.Buffer
 		slog.New(newHandler(&b, nil)).Warn("log lines were dropped because the log could not be written", slog.Uint64("lines", lines))
 		return b.Bytes()

@@ -1,4 +1,4 @@
-package logbuffer_test
+package logging
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/animalstore/gatehouse/reference/internal/logbuffer"
 )
 
 // A pipe is a writer that can be blocked, and fail.
@@ -37,7 +35,7 @@ func lostLine(n uint64) []byte { return fmt.Appendf(nil, "%d lines lost\n", n) }
 
 func TestLinesArriveInOrder(t *testing.T) {
 	var p pipe
-	w := logbuffer.New(&p, lostLine)
+	w := newBuffer(&p, lostLine)
 	var want strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(w, "line %d\n", i)
@@ -58,14 +56,14 @@ func TestLinesArriveInOrder(t *testing.T) {
 	}
 }
 
-func TestBlockedWriterBlocksNobody(t *testing.T) {
+func TestABlockedWriterDelaysNoLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := blockable{open: make(chan bool)}
-		w := logbuffer.New(&p, lostLine)
+		w := newBuffer(&p, lostLine)
 		line := strings.Repeat("x", 1023) + "\n"
 		fmt.Fprint(w, line)
 		synctest.Wait() // it is on its way
-		for range logbuffer.Size/len(line) + 7 {
+		for range bufferSize/len(line) + 7 {
 			fmt.Fprint(w, line) // returns, or else the test ends in a deadlock
 		}
 		if got := w.Dropped(); got != 7 {
@@ -103,7 +101,7 @@ func (b *blockable) Write(p []byte) (int, error) {
 func TestCloseIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := blockable{open: make(chan bool)}
-		w := logbuffer.New(&p, lostLine)
+		w := newBuffer(&p, lostLine)
 		fmt.Fprintln(w, "line")
 		begin := time.Now()
 		if w.Close(2 * time.Second) {
@@ -116,11 +114,11 @@ func TestCloseIsBounded(t *testing.T) {
 	})
 }
 
-func TestFailedWritesAreTold(t *testing.T) {
+func TestFailedWritesAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("no space left")
 		p := &pipe{failing: full, room: 9}
-		w := logbuffer.New(p, lostLine)
+		w := newBuffer(p, lostLine)
 		fmt.Fprint(w, "first\nsecond\nthird\n")
 		synctest.Wait()
 		if got := w.Dropped(); got != 2 {
