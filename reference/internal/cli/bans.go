@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/config"
 )
 
 type bansCmd struct {
@@ -80,7 +81,7 @@ func (c bansBanCmd) Run(ctx context.Context, o output) error {
 		return err
 	}
 	if c.For < time.Second || c.For > longestBan || c.For%time.Second != 0 {
-		return usageError{fmt.Errorf("bans ban: --for must be whole seconds from 1s to %s, got %v", short(longestBan), c.For)}
+		return usageError{fmt.Errorf("bans ban: --for must be whole seconds from 1s to %s, got %v", config.ShortDuration(longestBan), c.For)}
 	}
 	client, err := c.client()
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/config"
@@ -54,8 +53,8 @@ func plansJSON(c *config.Config) plansAnswer {
 	answer := plansAnswer{Anonymous: c.Anonymous.Quotas(), Uncharged: c.Uncharged.Quotas()}
 	if p := c.Penalty; p.Strikes > 0 {
 		answer.Penalty = &penaltyJSON{
-			Strikes: p.Strikes, Grace: short(p.Grace), Decay: short(p.Decay),
-			Ban: short(p.Ban), Growth: p.Growth, Max: short(p.Max), Forgive: short(p.Forgive),
+			Strikes: p.Strikes, Grace: config.ShortDuration(p.Grace), Decay: config.ShortDuration(p.Decay),
+			Ban: config.ShortDuration(p.Ban), Growth: p.Growth, Max: config.ShortDuration(p.Max), Forgive: config.ShortDuration(p.Forgive),
 		}
 	}
 	for _, p := range c.Plans {
@@ -103,25 +102,13 @@ func penaltyText(p ratelimit.Penalty) string {
 		strikes = "1 strike starts"
 	}
 	further := fmt.Sprintf("Each further ban is %d times as long, up to %s;\n"+
-		"each %s without a ban undoes one increase.", p.Growth, short(p.Max), short(p.Forgive))
+		"each %s without a ban undoes one increase.", p.Growth, config.ShortDuration(p.Max), config.ShortDuration(p.Forgive))
 	if p.Growth == 1 {
 		further = "Further bans are as long."
 	}
 	return fmt.Sprintf("A client that keeps sending requests after a 429 collects strikes: one for each further 429,\n"+
 		"except within %s of the first one. One strike is forgotten every %s.\n"+
-		"More than %s a ban of %s. %s", short(p.Grace), short(p.Decay), strikes, short(p.Ban), further)
-}
-
-// short formats a duration without zero units: 24h and not 24h0m0s.
-func short(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+		"More than %s a ban of %s. %s", config.ShortDuration(p.Grace), config.ShortDuration(p.Decay), strikes, config.ShortDuration(p.Ban), further)
 }
 
 // printJSON prints a value for programs, indented so that people can read it too.

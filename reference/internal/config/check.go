@@ -51,9 +51,9 @@ func (c *Config) checkTimeouts(r *report) {
 // mustBeShorter adds the mistake to the setting that was set.
 func (c *Config) mustBeShorter(r *report, less string, lessIs time.Duration, more string, moreIs time.Duration) {
 	if _, set := c.places[less]; set {
-		r.add(place{text: c.Where(less)}, less, "must be shorter than %s, which is %s", more, short(moreIs))
+		r.add(place{text: c.Where(less)}, less, "must be shorter than %s, which is %s", more, ShortDuration(moreIs))
 	} else {
-		r.add(place{text: c.Where(more)}, more, "must be longer than %s, which is %s", less, short(lessIs))
+		r.add(place{text: c.Where(more)}, more, "must be longer than %s, which is %s", less, ShortDuration(lessIs))
 	}
 }
 

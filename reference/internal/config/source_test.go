@@ -139,7 +139,7 @@ func TestSourceKeepsOverriding(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := s.Load()
-	if err != nil || c.Listen != listen || short(c.DrainDelay) != "4s" || c.MaxConnections != 6 {
+	if err != nil || c.Listen != listen || ShortDuration(c.DrainDelay) != "4s" || c.MaxConnections != 6 {
 		t.Errorf("Load = %+v, %v; want the flag, the variable and then the file", c, err)
 	}
 }

@@ -110,8 +110,8 @@ func dateText(t time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-// short formats a duration without zero units: 24h and not 24h0m0s.
-func short(d time.Duration) string {
+// ShortDuration formats a duration without zero units: 24h and not 24h0m0s.
+func ShortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
