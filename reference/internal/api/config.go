@@ -80,8 +80,9 @@ type Config struct {
 
 	// OnDecision is called with each decision on a request that is charged, after it was
 	// made and before the request is served or refused; see [ratelimit.Options].Observe
-	// for its arguments. A client in Allow is served whatever the decision is. Requests that are not charged are left out. It must be safe for
-	// concurrent use, and return quickly.
+	// for its arguments. A client in Allow is served whatever the decision is. Requests
+	// that are not charged are left out. It must be safe for concurrent use, and return
+	// quickly.
 	OnDecision func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
 
 	// OnLimiterFailure says how to answer requests that the limiter cannot decide.

@@ -17,7 +17,7 @@ type Change struct {
 	// Added and Removed are the items that differ, if the value is a list.
 	Added, Removed []string
 
-	Restart bool // a reload does not take it up
+	Restart bool // a reload does not apply it
 }
 
 // Attrs returns the change for the log. Of a list, which can be long, it has the items

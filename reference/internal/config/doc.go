@@ -11,8 +11,8 @@
 //	petstore.yaml:7:24: plans.free[1]: quota "1000/dya": the window must be second, minute, hour, day, or a duration such as 30s or 168h
 //	PETSTORE_LISTEN: must be host and port such as 127.0.0.1:8080, got "8080"
 //
-// A server that takes up changes reads a [Source] again, compares the result with the
-// settings in force, and keeps those of them that need a restart:
+// To change its settings while it runs, a server reads a [Source] again, compares the
+// result with the settings in force, and keeps those of them that need a restart:
 //
 //	next, err := source.Load()
 //	...

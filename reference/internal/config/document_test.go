@@ -17,7 +17,7 @@ const documentHead = `# Settings of the pets server
 
 A flag overrides the environment, the environment overrides the settings file, and the file overrides the default. ` + "`--config`" + ` or ` + "`PETSTORE_CONFIG`" + ` names the file, in YAML; without them there is none. A setting with a dot in its name is a member of a group: ` + "`log.level`" + ` is ` + "`log: {level: info}`" + `. [petstore.example.yaml](../reference/petstore.example.yaml) is a file with all settings, and [reference/README.md](../reference/README.md#settings) explains them.
 
-While the server runs, it takes up a change of the file by itself, and on SIGHUP, without losing usage, bans or connections. The settings in the last table need a restart; the log warns if one of them has changed.
+While the server runs, it applies a change of the file by itself, and on SIGHUP, without losing usage, bans or connections. The settings in the last table need a restart; the log warns if one of them has changed.
 
 This page is written from the code: ` + "`go test ./reference/internal/config -update`" + `.
 `
@@ -27,7 +27,7 @@ func TestSettingsAreDocumented(t *testing.T) {
 	path := filepath.Join("..", "..", "..", "docs", "CONFIGURATION.md")
 	var b strings.Builder
 	b.WriteString(documentHead)
-	table(&b, "Settings that a running server takes up", func(s setting) bool { return s.keep == nil })
+	table(&b, "Settings that change without a restart", func(s setting) bool { return s.keep == nil })
 	table(&b, "Settings that need a restart", func(s setting) bool { return s.keep != nil })
 	want := b.String()
 	if *update {

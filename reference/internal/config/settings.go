@@ -19,7 +19,7 @@ type setting struct {
 	varOnly bool                // there is no flag, but a variable
 
 	values func(*Config) []value
-	keep   func(to, from *Config) // keeps the value at a reload; nil: a reload takes up a change
+	keep   func(to, from *Config) // keeps the value at a reload; nil: a reload applies a change
 }
 
 // hasVariable reports whether the environment can set it.

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Interval is the time between two saves, unless a task has its own. It is shorter than the second of usage that
-// a killed process may lose, because a save takes time.
+// Interval is the time between two saves, unless a task has its own. It is shorter than the
+// second of usage that a killed process may lose, because a save takes time.
 const Interval = 500 * time.Millisecond
 
 // lastSaveTimeout bounds the last save when the process ends.

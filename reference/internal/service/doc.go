@@ -17,12 +17,13 @@
 // While it serves, it reads the settings again when their file changes and on SIGHUP. It
 // builds a new handler on the same database and limiter, and then replaces the handler
 // in force, so that usage and bans stay and no request sees half of a change. Settings
-// that were needed to open something, such as the database, need a restart.
+// that were needed to open something, such as the database, need a restart, and so do the
+// timeouts of connections, which net/http cannot change while it serves.
 //
 // # Stop
 //
 // When ctx ends, the server is no longer ready. It keeps serving for the drain delay,
 // finishes running requests, saves usage, closes the database and the admin listener, and
-// exports the last metrics and traces. Run returns nil if no request was cut off and nothing was lost, and also
-// if ctx ends before the server serves.
+// exports the last metrics and traces. Run returns nil if no request was cut off and
+// nothing was lost, and also if ctx ends before the server serves.
 package service

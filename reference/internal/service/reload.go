@@ -18,7 +18,7 @@ const watchPeriod = time.Second
 
 // ReloadStatus says how often a running server has read its settings again.
 type ReloadStatus struct {
-	Applied int64     // reloads that were taken up, with or without a change
+	Applied int64     // reloads that were applied, with or without a change
 	Refused int64     // reloads that were refused because of a mistake
 	Last    time.Time // time of the last one; zero: none
 	Err     error     // why the last one was refused; nil: it was not

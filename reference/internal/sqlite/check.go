@@ -21,7 +21,8 @@ const maxProblems = 20
 
 // Check examines the database in the file at path, which servers may have open: whether
 // SQLite can read all of it, whether its tables are those of this program, whether rows
-// refer to others that exist, and whether the store could have written each row. Rows of an older schema are not examined one by one.
+// refer to others that exist, and whether the store could have written each row. Rows of an
+// older schema are not examined one by one.
 //
 // The error is about a file that cannot be examined at all: it does not exist (then it
 // wraps [fs.ErrNotExist]), cannot be read, or belongs to another program or a newer

@@ -1,6 +1,6 @@
 // Package store defines what the service stores: pets, API keys, the audit log, requests
-// by day, the use of deprecated operations, and the state of the embedded rate limiter. Package sqlite implements it.
-// The suite in storetest tests implementations.
+// by day, the use of deprecated operations, and the state of the embedded rate limiter.
+// Package sqlite implements it. The suite in storetest tests implementations.
 //
 // The interfaces are small, so that a consumer requires only what it uses:
 //
