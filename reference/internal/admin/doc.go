@@ -23,8 +23,8 @@
 //	GET    /audit            the newest entries of the audit log: {"entries": [...]} of [adminapi.AuditEntry]
 //	GET    /debug/pprof/     profiles, as in package net/http/pprof
 //
-// While the server starts, only /healthz, /readyz, /state and profiles are there; the
-// others answer 503. Bodies have Content-Type: application/json.
+// While the server starts, /top, /bans, /keys, /usage, /deprecations and /audit answer 503.
+// Bodies have Content-Type: application/json.
 //
 // With a token, every endpoint except /healthz, /readyz and the console requires it as a
 // bearer token (RFC 6750), and /readyz shows the texts of errors only to clients that send it.
