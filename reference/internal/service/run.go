@@ -123,7 +123,7 @@ func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p 
 	return pets.Serve(ctx, l.api)
 }
 
-// serverOptions returns the options of the API's server that a reload can change.
+// serverOptions returns the options of the API's server that are settings.
 func serverOptions(c *config.Config) server.Options {
 	return server.Options{
 		CertFile: c.TLSCert, KeyFile: c.TLSKey,
