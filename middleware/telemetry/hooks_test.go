@@ -37,7 +37,11 @@ func TestAuthenticationsAreCountedByOutcome(t *testing.T) {
 	for _, tokens := range [][]string{{"Bearer good"}, {"Bearer good"}, {"Bearer bad"}, {"Bearer x"}, {}, {"Bearer a", "Bearer a"}} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Header["Authorization"] = tokens
-		auth.Identify(count).ServeHTTP(httptest.NewRecorder(), r)
+		w := httptest.NewRecorder()
+		auth.Identify(count).ServeHTTP(w, r)
+		if w.Code != http.StatusNotFound {
+			t.Errorf("Authorization %q: status %d, want that of the handler inside, 404", tokens, w.Code)
+		}
 	}
 	count.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 	want := map[string]int64{

@@ -57,7 +57,8 @@ func (l *Log) Apply(c config.Log) {
 }
 
 // Reopen opens the file again, for which another may have its name by now. If it
-// cannot, the log goes on in the old one. Without a file it does nothing.
+// cannot, the log goes on in the old one. Lines that were not written yet go to the file
+// that is opened. Without a file it does nothing.
 func (l *Log) Reopen() error {
 	if l.file == nil {
 		return nil
