@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -62,26 +64,19 @@ func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *stat
 			s.close()
 		}
 	}()
-	p.setStep("opening the database")
-	if s.store, err = sqlite.Open(ctx, c.Database, sqlite.Options{OnUpgrade: o.logUpgrade}); err != nil {
-		return nil, err
+	var tasks []persist.Task
+	steps := []func(context.Context, *config.Config, Options, *startup) ([]persist.Task, error){s.openStore, s.openLimiter}
+	if len(c.Redis) == 0 && exists(sqlite.UsagePath(c.Database)) {
+		// If another server holds the usage file, it also uses the database, which this one
+		// must not upgrade then.
+		slices.Reverse(steps)
 	}
-	s.closers = append(s.closers, s.store)
-	s.store = s.observer.Store(s.store)
-	tasks := []persist.Task{s.uses.Task(s.store), s.daily.Task(s.store)}
-	if len(c.Redis) > 0 {
-		p.setStep("connecting to Redis")
-		if s.shared, err = s.openShared(ctx, c); err != nil {
-			return nil, err
-		}
-		s.limiter = s.shared
-	} else {
-		p.setStep("loading usage")
-		task, err := s.openEmbedded(ctx, c)
+	for _, step := range steps {
+		added, err := step(ctx, c, o, p)
 		if err != nil {
 			return nil, err
 		}
-		tasks = append(tasks, task)
+		tasks = append(tasks, added...)
 	}
 	if err := s.observeLimiter(); err != nil {
 		return nil, err
@@ -89,6 +84,43 @@ func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *stat
 	s.saver = persist.StartSaver(o.Logger, tasks...)
 	s.closers = append(s.closers, s.saver)
 	return s, nil
+}
+
+// openStore opens the database, and returns the tasks that save counts there.
+func (s *state) openStore(ctx context.Context, c *config.Config, o Options, p *startup) ([]persist.Task, error) {
+	p.setStep("opening the database")
+	db, err := sqlite.Open(ctx, c.Database, sqlite.Options{OnUpgrade: o.logUpgrade})
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, db)
+	s.store = s.observer.Store(db)
+	return []persist.Task{s.uses.Task(s.store), s.daily.Task(s.store)}, nil
+}
+
+// openLimiter opens the engine, and returns the task that saves its usage, if it is
+// embedded.
+func (s *state) openLimiter(ctx context.Context, c *config.Config, _ Options, p *startup) ([]persist.Task, error) {
+	if len(c.Redis) == 0 {
+		p.setStep("loading usage")
+		task, err := s.openEmbedded(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		return []persist.Task{task}, nil
+	}
+	p.setStep("connecting to Redis")
+	var err error
+	if s.shared, err = s.openShared(ctx, c); err != nil {
+		return nil, err
+	}
+	s.limiter = s.shared
+	return nil, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // close closes everything in reverse order, so that the saver can save once more.
