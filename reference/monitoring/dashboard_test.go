@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/animalstore/gatehouse/reference/internal/dashboard"
+	"github.com/animalstore/gatehouse/reference/monitoring/internal/dashboard"
 )
 
 var update = flag.Bool("update", false, "write dashboard.json and METRICS.md instead of comparing them")
