@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write docs/CONFIGURATION.md")
 
 const documentHead = `# Settings of the pets server
 
-A flag overrides the environment, the environment overrides the settings file, and the file overrides the default. ` + "`--config`" + ` or ` + "`PETSTORE_CONFIG`" + ` names the file, in YAML; without them there is none. A setting with a dot in its name is a member of a group: ` + "`log.level`" + ` is ` + "`log: {level: info}`" + `. [petstore.example.yaml](../reference/petstore.example.yaml) is a file with all settings, and [reference/README.md](../reference/README.md#settings) explains them.
+A flag overrides the environment, the environment overrides the settings file, and the file overrides the default. ` + "`--config`" + ` or ` + "`PETSTORE_CONFIG`" + ` names the file, in YAML; without them there is none. A setting with a dot in its name is a member of a group: ` + "`log.level`" + ` is ` + "`log: {level: info}`" + `. [petstore.example.yaml](../reference/petstore.example.yaml) is a file with all settings, and [OPERATING.md](OPERATING.md#settings) says how the server reads them.
 
 While the server runs, it applies a change of the file by itself, and on SIGHUP, without losing usage, bans or connections. The settings in the last table need a restart; the log warns if one of them has changed.
 
