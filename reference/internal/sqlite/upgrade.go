@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -25,9 +26,11 @@ var errRaced = errors.New("another process has upgraded the file")
 // copy of a file that has content, so that an operator can go back to the older
 // version of the program.
 func (f file) upgrade(ctx context.Context, db *sql.DB, s schema, provider *goose.Provider, version, latest int64, o Options) error {
+	var copied string // a copy of the file as it is now
 	for version < latest {
 		if version > 0 && !o.noCopy {
-			copied, err := f.copyBefore(ctx, db, s, version)
+			var err error
+			copied, err = f.copyBefore(ctx, db, s, version)
 			switch {
 			case errors.Is(err, errRaced):
 				if version, err = f.inspect(ctx, db, s); err != nil {
@@ -54,8 +57,13 @@ func (f file) upgrade(ctx context.Context, db *sql.DB, s schema, provider *goose
 			return err
 		}
 		if version == before {
+			if copied != "" {
+				// Otherwise each start that fails would leave another copy.
+				upErr = errors.Join(upErr, os.Remove(copied))
+			}
 			return f.explain("upgrade", upErr)
 		}
+		copied = ""
 	}
 	return nil
 }
