@@ -10,6 +10,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // patience is how long WaitText waits for a text, and Do for an element. A machine that
@@ -35,7 +36,10 @@ func (p *Page) Click(t testing.TB, selector string) {
 // Type replaces the text in a field.
 func (p *Page) Type(t testing.TB, selector, text string) {
 	t.Helper()
-	p.Do(t, chromedp.Clear(chromedp.CSS(selector)), chromedp.SendKeys(chromedp.CSS(selector), text))
+	p.Do(t, chromedp.WaitVisible(chromedp.CSS(selector)))
+	// Clear and SendKeys of chromedp read what they know of the element without its lock.
+	Evaluate[bool](t, p, fmt.Sprintf(`((field) => { field.focus(); field.select(); return true; })(document.querySelector(%s))`, quote(selector)))
+	p.Do(t, chromedp.KeyEvent(kb.Backspace+text))
 }
 
 // Call calls a command of the Chrome DevTools Protocol.
