@@ -118,7 +118,7 @@ func TestErrorsOfKeys(t *testing.T) {
 	}
 }
 
-// Neither the log nor the audit log holds a secret. Both hold who changed what.
+// Neither the log nor the audit log holds a secret. Both name the actor and the change.
 func TestChangesAreAudited(t *testing.T) {
 	var log bytes.Buffer
 	h := newHandler(t, func(c *admin.Config) {

@@ -92,8 +92,8 @@ func TestDeniedNetworks(t *testing.T) {
 }
 
 // A stranger with a stolen key uses up nothing of its owner from a denied network. A
-// denied owner is refused in every network, and a key that is not valid makes nobody an
-// owner.
+// denied owner is refused in every network. A client without a valid key is not taken
+// for an owner.
 func TestDeniedOwners(t *testing.T) {
 	t.Parallel()
 	s := startAccess(t, api.AccessList{Owners: []string{"mallory"}, Networks: networks("192.0.2.0/24")}, api.AccessList{}, nil)
