@@ -3,36 +3,25 @@ package observe
 import (
 	"log/slog"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
+
+	"github.com/animalstore/gatehouse/reference/internal/logging"
 )
 
-// errorPeriod is the time between two errors of the SDK in the log. While a collector
+// errorLog writes errors of the SDK to the log, at most one in a minute: while a collector
 // cannot be reached there is one for each batch.
-const errorPeriod = time.Minute
-
-// errorLog writes one error in each errorPeriod to the log, and counts the others.
 type errorLog struct {
 	logger *slog.Logger
-
-	mu      sync.Mutex
-	written time.Time // time of the last error that was written
-	dropped int       // errors since then
+	limit  logging.Minutely
 }
 
 // Handle is for [otel.SetErrorHandler].
 func (l *errorLog) Handle(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if now := time.Now(); now.Sub(l.written) >= errorPeriod {
-		l.logger.Warn("OpenTelemetry failed; check the collector and the OTEL_ variables", errorAttr(err), slog.Int("dropped", l.dropped))
-		l.written, l.dropped = now, 0
-		return
+	if dropped, ok := l.limit.Pass(); ok {
+		l.logger.Warn("OpenTelemetry failed; check the collector and the OTEL_ variables", errorAttr(err), slog.Int("dropped", dropped))
 	}
-	l.dropped++
 }
 
 // maxErrorText is how many bytes of an error of the SDK are logged.

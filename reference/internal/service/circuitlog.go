@@ -8,6 +8,9 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
+// redisLogPeriod is the time between two lines about the same fault of Redis.
+const redisLogPeriod = time.Minute
+
 // circuitLog writes to the log when Redis cannot be used, and when it answers again.
 // During an outage the circuit opens again after each probe, every few seconds, so the
 // same fault is written once in each redisLogPeriod.

@@ -4,32 +4,21 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
-	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/logging"
 )
 
-// redisLogPeriod is the time between two messages of the Redis client in the log.
-const redisLogPeriod = time.Minute
-
-// redisLog writes messages of go-redis to the log. While Redis cannot be reached there
-// is a message for each attempt to connect, so it writes one in each redisLogPeriod
-// and counts the others. go-redis has one logger for the process.
+// redisLog writes messages of go-redis to the log, at most one in a minute: while Redis
+// cannot be reached there is one for each attempt to connect. go-redis has one logger
+// for the process.
 type redisLog struct {
 	logger *slog.Logger
-
-	mu      sync.Mutex
-	written time.Time // time of the last message that was written
-	dropped int       // messages since then
+	limit  logging.Minutely
 }
 
 // Printf is for [redis.SetLogger].
 func (l *redisLog) Printf(ctx context.Context, format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if now := time.Now(); now.Sub(l.written) >= redisLogPeriod {
-		l.logger.WarnContext(ctx, "Redis client", slog.String("message", fmt.Sprintf(format, args...)), slog.Int("dropped", l.dropped))
-		l.written, l.dropped = now, 0
-		return
+	if dropped, ok := l.limit.Pass(); ok {
+		l.logger.WarnContext(ctx, "Redis client", slog.String("message", fmt.Sprintf(format, args...)), slog.Int("dropped", dropped))
 	}
-	l.dropped++
 }
