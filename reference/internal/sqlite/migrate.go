@@ -55,6 +55,9 @@ func (f file) prepare(ctx context.Context, db *sql.DB, s schema, o Options) erro
 	if version > latest {
 		return f.newer(version, latest)
 	}
+	if version < latest && o.NoMigrate && s == mainSchema {
+		return f.older(version, latest)
+	}
 	if err := f.useWAL(ctx, db); err != nil {
 		return err
 	}

@@ -29,6 +29,10 @@ type Options struct {
 	// of it is complete.
 	OnUpgrade func(Upgrade)
 
+	// NoMigrate refuses a file that is missing or of an older version, and changes
+	// nothing. [Migrate] creates and upgrades it then. OpenUsage ignores it.
+	NoMigrate bool
+
 	noCopy bool // the file is a copy already
 }
 

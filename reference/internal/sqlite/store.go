@@ -43,7 +43,7 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	}
 	o = o.withDefaults()
 	s := &Store{}
-	if s.file, err = newFile(path, o.BusyTimeout); err != nil {
+	if s.file, err = o.openFile(path); err != nil {
 		return nil, err
 	}
 	defer func() {
