@@ -27,7 +27,7 @@ petstore restore uses a backup; petstore check --database FILE examines one.`
 }
 
 func (c backupCmd) Run(ctx context.Context, o output) error {
-	settings, err := c.load()
+	settings, err := c.loadSQLite(insteadOfBackup)
 	if err != nil {
 		return err
 	}

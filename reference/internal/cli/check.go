@@ -33,7 +33,7 @@ The exit code is 1 if there is a problem.`
 }
 
 func (c checkCmd) Run(ctx context.Context, o output) error {
-	settings, err := c.load()
+	settings, err := c.loadSQLite(insteadOfCheck)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (c checkCmd) Run(ctx context.Context, o output) error {
 	if err != nil {
 		return fmt.Errorf("cannot check: %w", explainMissing(settings.Database, err))
 	}
-	usage, err := checkUsage(ctx, sqlite.UsagePath(settings.Database))
+	usage, err := checkUsage(ctx, settings.UsagePath())
 	if err != nil {
 		return fmt.Errorf("cannot check: %w", err)
 	}

@@ -15,7 +15,7 @@ import (
 // through a running server.
 type keyFlags struct {
 	configFlag
-	Database    *string `placeholder:"FILE" help:"SQLite file with the keys ($$PETSTORE_DATABASE)."`
+	Database    *string `placeholder:"FILE|URL" help:"The database with the keys: a SQLite file or a postgres:// URL ($$PETSTORE_DATABASE)."`
 	Admin       bool    `help:"Ask the admin listener of a running server, which may be on another machine, instead of opening the database."`
 	AdminListen *string `placeholder:"HOST:PORT" help:"With --admin, the address of the admin listener ($$PETSTORE_ADMIN_LISTEN). If it has a token, set $$PETSTORE_ADMIN_TOKEN, or admin_token in the settings file."`
 }

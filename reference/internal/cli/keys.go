@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/animalstore/gatehouse/reference/internal/config"
-	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/database"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -22,13 +22,14 @@ type keysCmd struct {
 // withDatabase opens the database for do and closes it afterwards. It creates a
 // database only if create is true.
 func withDatabase(ctx context.Context, settings *config.Config, create bool, do func(store.Store) error) (err error) {
-	_, statErr := os.Stat(settings.Database)
-	missing := errors.Is(statErr, os.ErrNotExist)
+	missing := isMissingFile(settings.Database)
 	if missing && !create {
 		return fmt.Errorf("database %s does not exist; choose another with --database, "+
 			"or create it with petstore serve or petstore keys create", settings.Database)
 	}
-	db, err := sqlite.Open(ctx, settings.Database, sqlite.Options{OnUpgrade: sayUpgrade})
+	db, err := database.Open(ctx, settings.Database, database.Options{
+		NoMigrate: settings.Migrate == config.MigrateManual, OnUpgrade: sayUpgrade,
+	})
 	if err != nil {
 		return err
 	}
@@ -37,6 +38,15 @@ func withDatabase(ctx context.Context, settings *config.Config, create bool, do 
 		sayCreated(settings.Database)
 	}
 	return do(db)
+}
+
+// isMissingFile reports whether a database is a SQLite file that does not exist.
+func isMissingFile(name string) bool {
+	if database.IsPostgres(name) {
+		return false
+	}
+	_, err := os.Stat(name)
+	return errors.Is(err, os.ErrNotExist)
 }
 
 // sayCreated reports that a database was created, with its directory: in a directory
@@ -48,7 +58,16 @@ func sayCreated(file string) {
 	output{err: os.Stderr}.say("Created database %s.", file)
 }
 
-// sayUpgrade reports that the database is upgraded, and where the older one is kept.
-func sayUpgrade(u sqlite.Upgrade) {
-	output{err: os.Stderr}.say("Upgrading database %s from schema %d to %d. A copy of the older one is %s.", u.File, u.From, u.To, u.Copy)
+// sayUpgrade reports that the database is upgraded, and where a copy of the older one is
+// kept.
+func sayUpgrade(u database.Upgrade) {
+	o := output{err: os.Stderr}
+	o.say("Upgrading database %s from schema %d to %d.%s", u.Database, u.From, u.To, copyText(u.Copy))
+}
+
+func copyText(path string) string {
+	if path == "" {
+		return ""
+	}
+	return " A copy of the older one is " + path + "."
 }

@@ -36,7 +36,7 @@ The directory of the database needs room for three more copies of it.`
 }
 
 func (c restoreCmd) Run(ctx context.Context, o output) error {
-	settings, err := c.load()
+	settings, err := c.loadSQLite(insteadOfRestore)
 	if err != nil {
 		return err
 	}

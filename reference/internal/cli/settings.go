@@ -19,7 +19,7 @@ func (f configFlag) load() (*config.Config, error) {
 // databaseFlags are for commands that open the database.
 type databaseFlags struct {
 	configFlag
-	Database *string `placeholder:"FILE" help:"SQLite file with the keys ($$PETSTORE_DATABASE)."`
+	Database *string `placeholder:"FILE|URL" help:"The database: a SQLite file or a postgres:// URL ($$PETSTORE_DATABASE)."`
 }
 
 func (f databaseFlags) load() (*config.Config, error) {

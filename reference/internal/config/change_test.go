@@ -51,6 +51,9 @@ func TestChanges(t *testing.T) {
 			{Setting: "admin_token", Old: "[redacted]", New: "[redacted]", Restart: true},
 			{Setting: "redis", Old: "[redacted]", Restart: true},
 		}},
+		{"password of a database", "database: postgres://u:hush@h/d\nredis: redis://h", "database: postgres://u:mush@h/d\nredis: redis://h", []Change{
+			{Setting: "database", Old: "postgres://u@h/d", New: "postgres://u@h/d", Restart: true},
+		}},
 	} {
 		got := mustLoad(t, tt.old).Changes(mustLoad(t, tt.new))
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -143,7 +146,7 @@ func TestAfterKeepsWhatNeedsARestart(t *testing.T) {
 
 func TestAfterKeepsEachSettingThatNeedsARestart(t *testing.T) {
 	running := mustLoad(t, "")
-	next := mustLoad(t, "listen: 127.0.0.1:1\nadmin_listen: ''\nadmin_token: hush-hush-hush-hush\ndatabase: b.db\n"+
+	next := mustLoad(t, "listen: 127.0.0.1:1\nadmin_listen: ''\nadmin_token: hush-hush-hush-hush\ndatabase: b.db\nmigrate: manual\nusage_file: u\n"+
 		"timeouts: {read_header: 1s, read: 2s, write: 1m, idle: 1s}\nredis: redis://h\non_redis_failure: open\nlog: {format: text, file: b.log, level: warn}")
 	merged, err := running.After(next)
 	if err != nil {

@@ -21,6 +21,7 @@ func (c *Config) check(r *report) {
 	}
 	c.checkTimeouts(r)
 	c.checkAccess(r)
+	c.checkUsageFile(r)
 	if c.AdminListen == "" {
 		return
 	}

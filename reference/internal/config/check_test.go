@@ -29,12 +29,12 @@ func TestMistakesOutsideTheFile(t *testing.T) {
 		{"a URL", "", Flags{AdminListen: text("http//localhost:80")}, nil,
 			`--admin-listen: must have an address or a name as its host, got "http//localhost"`},
 		{"empty database", "", Flags{Database: text("")}, nil,
-			"--database: must be a SQLite file such as petstore.db, got nothing"},
+			"--database: must be a SQLite file such as petstore.db, or a postgres:// URL, got nothing"},
 		{"a setting that a flag makes wrong", "tls_cert: c\ntls_key: k\n", Flags{TLSCert: text("")}, nil,
 			"petstore.yaml:2:10: tls_key: needs tls_cert, which is not set"},
 		{"the file first", "listen: 1\n", Flags{TLSCert: text("c"), Database: text("")}, map[string]string{"PETSTORE_REDIS": "x"},
 			"petstore.yaml:1:9: listen: must be host and port such as 127.0.0.1:8080, got a number\n" +
-				"--database: must be a SQLite file such as petstore.db, got nothing\n" +
+				"--database: must be a SQLite file such as petstore.db, or a postgres:// URL, got nothing\n" +
 				"PETSTORE_REDIS: must be URLs such as redis://host:6379, separated by commas; address 1 is not one"},
 	} {
 		_, err := load("petstore.yaml", []byte(tt.file), tt.flags, environ(tt.env))
@@ -101,6 +101,9 @@ func TestErrorsRepeatNoSecret(t *testing.T) {
 		"admin_token: 'hush hush hush hush'",
 		"database: mysql://u:hush@h/d",
 		"database: 'postgres://u:hush@/d'",
+		"database: 'postgres://u:hush@h:port/d'",
+		"database: 'postgres://u:1/hush@h/d'",
+		"database: 'host=h password=hush'",
 		"redis: 'http://u:hush@h'",
 		"redis: 'redis://u:hush@h:port'",
 		"redis: 'redis://ok,hush'",
@@ -125,6 +128,28 @@ func errorText(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+// A server with PostgreSQL needs Redis or a file for usage.
+func TestWhereUsageIsKept(t *testing.T) {
+	const refused = "petstore.yaml:1:11: database: PostgreSQL does not keep usage and bans; set redis, which several servers can share, " +
+		"or usage_file to a file of a single server"
+	for _, tt := range []struct{ file, path, err string }{
+		{"database: petstore.db", "petstore.db-usage", ""},
+		{"database: petstore.db\nusage_file: /var/lib/usage", "/var/lib/usage", ""},
+		{"database: petstore.db\nusage_file: petstore.db", "", "petstore.yaml:2:13: usage_file: petstore.db is the database; choose another file"},
+		{"database: postgres://u:hush@h/d", "", refused},
+		{"database: postgres://u:hush@h/d\nusage_file: usage", "usage", ""},
+		{"database: postgres://u:hush@h/d\nredis: redis://h", "", ""},
+	} {
+		c, err := fromFile(tt.file)
+		if errorText(err) != tt.err {
+			t.Errorf("%s: error is %v, want %q", tt.file, err, tt.err)
+		}
+		if err == nil && c.UsagePath() != tt.path {
+			t.Errorf("%s: UsagePath = %q, want %q", tt.file, c.UsagePath(), tt.path)
+		}
+	}
 }
 
 func TestTimeoutsAtTheirBounds(t *testing.T) {

@@ -21,8 +21,10 @@ type Config struct {
 	AdminListen string // host and port of the admin listener; empty: there is none
 	AdminToken  Secret // bearer token of the admin listener; empty: no token is required
 
-	Database string   // a SQLite file
-	Redis    []string // redis:// or rediss:// URLs; empty: usage is counted in this process
+	Database  string   // a SQLite file, or a URL of PostgreSQL, which can have a password
+	Migrate   string   // MigrateAuto or MigrateManual
+	Redis     []string // redis:// or rediss:// URLs; empty: usage is counted in this process
+	UsageFile string   // where usage is kept then; empty: beside the SQLite file
 
 	TLSCert string // file with the certificate chain in PEM; empty: plain HTTP
 	TLSKey  string // file with its private key in PEM; empty exactly if TLSCert is
@@ -84,12 +86,19 @@ const (
 	LogJSON = "json"
 )
 
+// The ways to upgrade the schema of the database.
+const (
+	MigrateAuto   = "auto"   // whatever opens the database does
+	MigrateManual = "manual" // only petstore migrate does
+)
+
 // Default returns the settings of a server without a file, variables and flags.
 func Default() *Config {
 	c := &Config{
 		Listen:      "127.0.0.1:8080",
 		AdminListen: "127.0.0.1:9090",
 		Database:    "petstore.db",
+		Migrate:     MigrateAuto,
 		Penalty:     ratelimit.DefaultPenalty(),
 		OnFailure:   failover.FailLocal,
 

@@ -8,8 +8,10 @@ type Flags struct {
 	Config      *string `name:"config" placeholder:"FILE" help:"YAML file with settings ($$PETSTORE_CONFIG)."`
 	Listen      *string `name:"listen" placeholder:"HOST:PORT" help:"Address of the API ($$PETSTORE_LISTEN)."`
 	AdminListen *string `name:"admin-listen" placeholder:"HOST:PORT" help:"Address for health, profiles and bans; empty turns it off ($$PETSTORE_ADMIN_LISTEN)."`
-	Database    *string `name:"database" placeholder:"FILE" help:"SQLite file for pets and keys ($$PETSTORE_DATABASE)."`
+	Database    *string `name:"database" placeholder:"FILE|URL" help:"SQLite file for pets and keys, or a postgres:// URL; a password is safer in the variable ($$PETSTORE_DATABASE)."`
+	Migrate     *string `name:"migrate" placeholder:"auto|manual" help:"Whether an older schema of the database is upgraded, or refused until petstore migrate was run. Default auto ($$PETSTORE_MIGRATE)."`
 	Redis       *string `name:"redis" placeholder:"URL,..." help:"Redis through which servers share limits; several URLs for a cluster ($$PETSTORE_REDIS)."`
+	UsageFile   *string `name:"usage-file" placeholder:"FILE" help:"File that keeps usage and bans without Redis; by default beside the SQLite file ($$PETSTORE_USAGE_FILE)."`
 	TLSCert     *string `name:"tls-cert" placeholder:"FILE" help:"PEM file with a certificate chain; turns on TLS ($$PETSTORE_TLS_CERT)."`
 	TLSKey      *string `name:"tls-key" placeholder:"FILE" help:"PEM file with its private key ($$PETSTORE_TLS_KEY)."`
 

@@ -71,8 +71,17 @@ func TestMistakesInTheFile(t *testing.T) {
 		{"choice", "on_redis_failure: fallback\n", []string{
 			`1:19: on_redis_failure: must be local, open or closed, got "fallback"`,
 		}},
-		{"database at a URL", "database: postgres://u:hush@host/db\n", []string{
-			"1:11: database: must be a SQLite file such as petstore.db, got a URL; PostgreSQL is not supported yet",
+		{"database at a URL of something else", "database: mysql://u:hush@host/db\n", []string{
+			"1:11: database: must be a SQLite file such as petstore.db, or a postgres:// URL, got another URL",
+		}},
+		{"database in keywords", "database: host=db.example user=ada password=hush\n", []string{
+			"1:11: database: must be a SQLite file such as petstore.db, or a postgres:// URL, got keywords and values",
+		}},
+		{"password that is not encoded", "database: postgres://u:1/hush@host/db\n", []string{
+			"1:11: database: must be a URL such as postgres://user:password@host:5432/database; …",
+		}},
+		{"way to migrate", "migrate: never\n", []string{
+			`1:10: migrate: must be auto or manual, got "never"`,
 		}},
 		{"Redis without scheme", "redis: redis://a:1,b:2\n", []string{
 			"1:8: redis: must be URLs such as redis://host:6379, separated by commas; address 2 is not one",

@@ -46,6 +46,8 @@ func TestEveryOutsideSetting(t *testing.T) {
 		"admin_listen": "",
 		"admin_token":  "0123456789abcdef",
 		"database":     "other.db",
+		"migrate":      "manual",
+		"usage_file":   "usage.db",
 		"redis":        "redis://a:1, rediss://u:p@b:2/0",
 		"tls_cert":     "cert.pem",
 		"tls_key":      "key.pem",
@@ -61,7 +63,8 @@ func TestEveryOutsideSetting(t *testing.T) {
 	}
 	want := Default()
 	want.Listen, want.AdminListen, want.AdminToken = "127.0.0.1:1", "", "0123456789abcdef"
-	want.Database, want.Redis = "other.db", []string{"redis://a:1", "rediss://u:p@b:2/0"}
+	want.Database, want.Migrate, want.UsageFile = "other.db", MigrateManual, "usage.db"
+	want.Redis = []string{"redis://a:1", "rediss://u:p@b:2/0"}
 	want.TLSCert, want.TLSKey = "cert.pem", "key.pem"
 	want.MaxConnections, want.MaxConnectionsPerNetwork, want.DrainDelay = 100, 10, 10*time.Second
 	want.Log = Log{slog.LevelWarn, LogJSON, "pets.log", 100}
@@ -73,6 +76,7 @@ func TestEveryOutsideSetting(t *testing.T) {
 	flags := Flags{}
 	text := func(name string) *string { v := value[name]; return &v }
 	flags.Listen, flags.AdminListen, flags.Database = text("listen"), text("admin_listen"), text("database")
+	flags.Migrate, flags.UsageFile = text("migrate"), text("usage_file")
 	flags.Redis, flags.TLSCert, flags.TLSKey = text("redis"), text("tls_cert"), text("tls_key")
 	flags.MaxConnections, flags.MaxConnectionsPerNetwork = text("max_connections"), text("max_connections_per_network")
 	flags.DrainDelay = text("drain_delay")

@@ -49,19 +49,6 @@ func (c *Config) setAdminToken(text string) error {
 	return nil
 }
 
-func (c *Config) setDatabase(text string) error {
-	c.Database = text
-	switch {
-	case text == "":
-		return errors.New("must be a SQLite file such as petstore.db, got nothing")
-	case strings.ContainsRune(text, 0):
-		return errors.New("must not contain NUL")
-	case strings.Contains(text, "://"): // which can contain a password
-		return errors.New("must be a SQLite file such as petstore.db, got a URL; PostgreSQL is not supported yet")
-	}
-	return nil
-}
-
 func (c *Config) setRedis(text string) error {
 	c.Redis = nil
 	if text == "" {

@@ -18,12 +18,17 @@ type value struct {
 	text   string   // of a list: "[a, b]"
 	items  []string // of a list
 	secret bool
+
+	display string // the text without the secret in it; "": all of it can be shown
 }
 
-// shown returns the text, or "[redacted]" for a secret.
+// shown returns the text without a secret: "[redacted]" if all of it is one.
 func (v value) shown() string {
-	if v.secret {
+	switch {
+	case v.secret:
 		return Secret(v.text).String()
+	case v.display != "":
+		return v.display
 	}
 	return v.text
 }

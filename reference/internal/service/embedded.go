@@ -19,7 +19,7 @@ const takeoverTimeout = 2 * time.Second
 // openEmbedded opens the embedded engine with the saved usage, and returns the task
 // that saves it. A damaged usage file is renamed, and the server starts without it.
 func (s *state) openEmbedded(ctx context.Context, c *config.Config) (persist.Task, error) {
-	path := sqlite.UsagePath(c.Database)
+	path := c.UsagePath()
 	task, err := s.loadEmbedded(ctx, c, path)
 	if !sqlite.IsDamaged(err) && !errors.Is(err, persist.ErrDamaged) {
 		return task, err
@@ -38,8 +38,7 @@ func (s *state) loadEmbedded(ctx context.Context, c *config.Config, path string)
 	switch {
 	case errors.Is(err, sqlite.ErrInUse):
 		// Two engines would overwrite each other's usage.
-		return persist.Task{}, c.Errorf("database", "another petstore serves %s, and only one can count its usage; "+
-			"stop the other one, or choose another database, or share usage with --redis", c.Database)
+		return persist.Task{}, usageInUse(c)
 	case err != nil:
 		return persist.Task{}, err
 	}
@@ -53,4 +52,13 @@ func (s *state) loadEmbedded(ctx context.Context, c *config.Config, path string)
 		s.logger.Warn("some saved usage is damaged and was not loaded", slog.Int("records", damaged))
 	}
 	return persist.LimiterTask(engine, db, time.Now), nil
+}
+
+func usageInUse(c *config.Config) error {
+	if c.UsageFile != "" {
+		return c.Errorf("usage_file", "another petstore uses %s, and only one can count its usage there; "+
+			"stop the other one, or choose another file, or share usage with --redis", c.UsageFile)
+	}
+	return c.Errorf("database", "another petstore serves %s, and only one can count its usage; "+
+		"stop the other one, or choose another database, or share usage with --redis", c.Database)
 }

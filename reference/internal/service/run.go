@@ -10,6 +10,7 @@ import (
 
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/database"
 	"github.com/animalstore/gatehouse/reference/internal/logging"
 	"github.com/animalstore/gatehouse/reference/internal/server"
 )
@@ -211,7 +212,7 @@ func logStart(logger *slog.Logger, c *config.Config, l *listeners) {
 	if c.TLS() {
 		scheme = "https://"
 	}
-	attrs := []any{slog.String("api", scheme+l.api.Addr().String()), slog.String("database", c.Database)}
+	attrs := []any{slog.String("api", scheme+l.api.Addr().String()), slog.String("database", database.Redacted(c.Database))}
 	if l.admin != nil {
 		attrs = append(attrs, slog.String("admin", "http://"+l.admin.Addr().String()))
 	}

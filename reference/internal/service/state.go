@@ -18,7 +18,6 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/observe"
 	"github.com/animalstore/gatehouse/reference/internal/persist"
-	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -66,7 +65,7 @@ func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *stat
 	}()
 	var tasks []persist.Task
 	steps := []func(context.Context, *config.Config, Options, *startup) ([]persist.Task, error){s.openStore, s.openLimiter}
-	if len(c.Redis) == 0 && exists(sqlite.UsagePath(c.Database)) {
+	if len(c.Redis) == 0 && exists(c.UsagePath()) {
 		// If another server holds the usage file, it also uses the database, which this one
 		// must not upgrade then.
 		slices.Reverse(steps)
@@ -88,8 +87,7 @@ func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *stat
 
 // openStore opens the database, and returns the tasks that save counts there.
 func (s *state) openStore(ctx context.Context, c *config.Config, o Options, p *startup) ([]persist.Task, error) {
-	p.setStep("opening the database")
-	db, err := sqlite.Open(ctx, c.Database, sqlite.Options{OnUpgrade: o.logUpgrade})
+	db, err := openDatabase(ctx, c, o, p)
 	if err != nil {
 		return nil, err
 	}

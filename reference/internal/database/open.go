@@ -1,0 +1,55 @@
+package database
+
+import (
+	"context"
+	"errors"
+
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// Options are optional settings. The zero value works.
+type Options struct {
+	// NoMigrate refuses a database with an older schema, or without one, instead of
+	// upgrading it. [Migrate] ignores it.
+	NoMigrate bool
+
+	// OnUpgrade is called before the schema of a database is upgraded.
+	OnUpgrade func(Upgrade)
+}
+
+// An Upgrade is that of a database with an older schema.
+type Upgrade struct {
+	Database string // for messages, without a password
+	From, To int64  // versions of the schema
+	Copy     string // path of the copy of a SQLite file as it was before; "" for PostgreSQL
+}
+
+var errNoPostgres = errors.New("this build of petstore has no PostgreSQL")
+
+// Open opens the database with this name. It creates a SQLite file that does not exist,
+// and the tables in a database that has none. The error wraps [store.ErrUnavailable] if
+// PostgreSQL cannot be reached now, so that a later call can succeed.
+func Open(ctx context.Context, name string, o Options) (store.Store, error) {
+	if IsPostgres(name) {
+		return nil, errNoPostgres
+	}
+	return sqlite.Open(ctx, name, o.sqlite())
+}
+
+// Migrate creates or upgrades the schema of a database, and returns its versions before
+// and after. From is 0 if there was none.
+func Migrate(ctx context.Context, name string, o Options) (from, to int64, err error) {
+	if IsPostgres(name) {
+		return 0, 0, errNoPostgres
+	}
+	return sqlite.Migrate(ctx, name, o.sqlite())
+}
+
+func (o Options) sqlite() sqlite.Options {
+	options := sqlite.Options{NoMigrate: o.NoMigrate}
+	if o.OnUpgrade != nil {
+		options.OnUpgrade = func(u sqlite.Upgrade) { o.OnUpgrade(Upgrade{u.File, u.From, u.To, u.Copy}) }
+	}
+	return options
+}

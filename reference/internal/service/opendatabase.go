@@ -1,0 +1,47 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/database"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// While PostgreSQL cannot be reached, a server that starts tries again at this interval,
+// and logs why once in a longer one.
+const (
+	databaseRetry = time.Second
+	databaseLog   = time.Minute
+)
+
+// openDatabase opens the database. If PostgreSQL cannot be reached, it waits until it can
+// or ctx ends, so that servers and their database can start in any order. Any other error
+// ends the start, because only an operator can correct it.
+func openDatabase(ctx context.Context, c *config.Config, o Options, p *startup) (store.Store, error) {
+	p.setStep("opening the database")
+	options := database.Options{NoMigrate: c.Migrate == config.MigrateManual, OnUpgrade: o.logUpgrade}
+	var logged time.Time
+	for {
+		db, err := database.Open(ctx, c.Database, options)
+		if err == nil && !logged.IsZero() {
+			o.Logger.Info("the database can be reached")
+		}
+		if !database.IsPostgres(c.Database) || !errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
+			return db, err
+		}
+		p.setStep("waiting for the database: " + inOneLine(err))
+		if time.Since(logged) >= databaseLog {
+			o.Logger.Warn("cannot reach the database; the server waits until it can", slog.Any("error", err))
+			logged = time.Now()
+		}
+		select {
+		case <-time.After(databaseRetry):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
