@@ -15,6 +15,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/reference/internal/build"
 )
 
 // Config configures the handler of [New]. Server is required.
@@ -26,8 +27,8 @@ type Config struct {
 	// Checks are what /readyz reports, in this order.
 	Checks []Check
 
-	// Version is the version of the program, for GET /state.
-	Version string
+	// Build says what the program was built from, for GET /state.
+	Build build.Info
 
 	// Metrics serves /metrics. Nil: there is no such endpoint.
 	Metrics http.Handler

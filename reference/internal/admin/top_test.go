@@ -14,6 +14,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/activity"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/adminapi"
+	"github.com/animalstore/gatehouse/reference/internal/build"
 )
 
 // bannerStub counts how often the bans are listed.
@@ -72,7 +73,7 @@ func TestState(t *testing.T) {
 	var server *admin.Server
 	h := newHandler(t, func(c *admin.Config) {
 		c.Now = func() time.Time { return now }
-		c.Version = "v1.2.3"
+		c.Build = build.Info{Version: "v1.2.3", Go: "go1.26.8", OS: "linux", Arch: "amd64"}
 		c.Server = func() *admin.Server { return server }
 		c.Checks = []admin.Check{{Name: "server", Run: func(context.Context) error {
 			if server == nil {
@@ -82,7 +83,7 @@ func TestState(t *testing.T) {
 		}}}
 	})
 	now = now.Add(90 * time.Second)
-	const started = `{"version":"v1.2.3","started":"2026-05-04T12:00:00Z","uptime":90,`
+	const started = `{"version":"v1.2.3","build":{"version":"v1.2.3","modified":false,"go":"go1.26.8","os":"linux","arch":"amd64"},"started":"2026-05-04T12:00:00Z","uptime":90,`
 	want := started + `"ready":false,"checks":{"server":"starting"}}` + "\n"
 	if w := serve(h, "GET", "/state", local); w.Code != 200 || w.Body.String() != want {
 		t.Errorf("GET /state during the start: %d %s, want %s", w.Code, w.Body, want)

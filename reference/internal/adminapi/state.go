@@ -4,14 +4,17 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/build"
 )
 
 // A State is what GET /state answers.
 type State struct {
-	Version string    `json:"version"`
-	Started time.Time `json:"started"`
-	Uptime  int64     `json:"uptime"` // seconds since Started
-	Ready   bool      `json:"ready"`  // as in /readyz
+	Version string     `json:"version"`
+	Build   build.Info `json:"build"` // as petstore version --json prints it
+	Started time.Time  `json:"started"`
+	Uptime  int64      `json:"uptime"` // seconds since Started
+	Ready   bool       `json:"ready"`  // as in /readyz
 
 	Checks map[string]string `json:"checks"` // "ok", or what is wrong, as in /readyz
 

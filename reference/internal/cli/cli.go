@@ -37,7 +37,7 @@ type commands struct {
 	Migrate      migrateCmd      `cmd:"" help:"Create or upgrade the tables of the database."`
 	Plans        plansCmd        `cmd:"" help:"Show the plans in the settings."`
 	OpenAPI      openapiCmd      `cmd:"" name:"openapi" help:"Print the OpenAPI document of the API."`
-	Version      versionCmd      `cmd:"" help:"Print the version."`
+	Version      versionCmd      `cmd:"" help:"Print the version, and what it was built from."`
 }
 
 // output is where commands write.

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/animalstore/gatehouse/reference/internal/build"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/logging"
 	"github.com/animalstore/gatehouse/reference/internal/service"
@@ -53,7 +54,7 @@ func (c serveCmd) Run(ctx context.Context, o output, hups hangUp) error {
 	err = service.Run(ctx, settings, service.Options{
 		Logger: logger, Log: log, Notice: o.err,
 		Source: source, HangUp: reload,
-		Version: version(),
+		Build: build.Read(),
 	})
 	logged()
 	if err == nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/reference/internal/adminapi"
+	"github.com/animalstore/gatehouse/reference/internal/build"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 )
 
@@ -29,7 +30,7 @@ func TestAdminListenerFollowsTheServer(t *testing.T) {
 	l, hangUp := testListeners(t), make(chan os.Signal)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	o := Options{Logger: slog.New(slog.DiscardHandler), Notice: io.Discard, Source: source, HangUp: hangUp, Version: "v1"}
+	o := Options{Logger: slog.New(slog.DiscardHandler), Notice: io.Discard, Source: source, HangUp: hangUp, Build: build.Info{Version: "v1", Revision: "abc"}}
 	go func() { ended <- runOn(ctx, c, o, l, open) }()
 
 	var state adminapi.State
@@ -44,7 +45,7 @@ func TestAdminListenerFollowsTheServer(t *testing.T) {
 		state = adminapi.State{}
 		getJSON("/state", &state)
 	}
-	if state.Version != "v1" || state.Engine.Kind != "memory" || state.Engine.Capacity == 0 || state.Engine.Redis != nil ||
+	if state.Version != "v1" || state.Build.Revision != "abc" || state.Engine.Kind != "memory" || state.Engine.Capacity == 0 || state.Engine.Redis != nil ||
 		state.Connections["admin"].Open == 0 || state.Settings.Last != nil {
 		t.Errorf("GET /state: %+v with %+v, want the embedded engine, a connection to the admin listener and no reload", state, state.Report)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/admin"
+	"github.com/animalstore/gatehouse/reference/internal/build"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/database"
 	"github.com/animalstore/gatehouse/reference/internal/logging"
@@ -26,7 +27,7 @@ type Options struct {
 	Source *config.Source
 	HangUp <-chan os.Signal
 
-	Version string // the version of the program, for the operator
+	Build build.Info // what the program was built from, for the operator
 
 	redisBudget time.Duration // zero: defaultRedisBudget
 }
@@ -105,7 +106,7 @@ func serveAPI(ctx context.Context, c *config.Config, o Options, l *listeners, p 
 	options := serverOptions(c)
 	options.Logger = o.Logger
 	options.OnReady = func() {
-		logStart(o.Logger, c, l)
+		logStart(o, c, l)
 		systemd{o.Logger}.serving()
 	}
 	pets, err := server.New(handler, options)
@@ -189,7 +190,7 @@ func serve(ctx context.Context, l *listeners, operator *server.Server, serveAPI 
 func newAdmin(c *config.Config, o Options, p *startup, checks []admin.Check) (*server.Server, error) {
 	handler, err := admin.New(admin.Config{
 		Server:  p.server,
-		Version: o.Version,
+		Build:   o.Build,
 		Metrics: p.observer.Metrics(),
 		Token:   c.AdminToken.Reveal(),
 		Logger:  o.Logger,
@@ -207,7 +208,7 @@ func newAdmin(c *config.Config, o Options, p *startup, checks []admin.Check) (*s
 	})
 }
 
-func logStart(logger *slog.Logger, c *config.Config, l *listeners) {
+func logStart(o Options, c *config.Config, l *listeners) {
 	scheme := "http://"
 	if c.TLS() {
 		scheme = "https://"
@@ -216,5 +217,5 @@ func logStart(logger *slog.Logger, c *config.Config, l *listeners) {
 	if l.admin != nil {
 		attrs = append(attrs, slog.String("admin", "http://"+l.admin.Addr().String()))
 	}
-	logger.Info("serving", attrs...)
+	o.Logger.Info("serving", append(attrs, o.Build.LogAttrs()...)...)
 }

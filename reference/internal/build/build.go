@@ -1,0 +1,117 @@
+// Package build says what the running program was built from.
+//
+//	info := build.Read()
+//	fmt.Println("petstore " + info.String())
+package build
+
+import (
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// The linker sets these for a release:
+//
+//	go build -ldflags "-X github.com/animalstore/gatehouse/reference/internal/build.version=v1.2.0 …"
+//
+// The go command finds the same by itself in a clone, but neither in an image, which is
+// built without .git, nor the version, because this module has no tags.
+var (
+	version  string
+	revision string
+	date     string // of the commit, as in RFC 3339
+)
+
+// Development is the version of a program that was not built from a release or a commit.
+const Development = "devel"
+
+// Info says what a program was built from.
+type Info struct {
+	Version  string     `json:"version"`            // such as v1.2.0, a pseudo-version of a commit, or [Development]
+	Revision string     `json:"revision,omitempty"` // the commit; empty if it is not known
+	Time     *time.Time `json:"time,omitempty"`     // of the commit; nil if it is not known
+	Modified bool       `json:"modified"`           // the working tree had changes that were not committed
+	Go       string     `json:"go"`                 // the version of Go
+	OS       string     `json:"os"`
+	Arch     string     `json:"arch"`
+}
+
+// Read returns what this program was built from: what the linker was told, and otherwise
+// what the go command found in the repository.
+func Read() Info {
+	built, _ := debug.ReadBuildInfo()
+	return read(built, version, revision, date)
+}
+
+// read is Read with what the go command and the linker have stored. built may be nil.
+func read(built *debug.BuildInfo, version, revision, date string) Info {
+	i := Info{Version: Development, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	if built != nil {
+		i.fromGo(built)
+	}
+	if version != "" {
+		i.Version = version
+	}
+	if revision != "" {
+		i.Revision = revision
+	}
+	if t := parse(date); t != nil {
+		i.Time = t
+	}
+	return i
+}
+
+// fromGo takes what the go command has stored.
+func (i *Info) fromGo(built *debug.BuildInfo) {
+	if v := built.Main.Version; v != "" && v != "(devel)" {
+		i.Version = v
+	}
+	for _, s := range built.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			i.Revision = s.Value
+		case "vcs.time":
+			i.Time = parse(s.Value)
+		case "vcs.modified":
+			i.Modified = s.Value == "true"
+		}
+	}
+}
+
+func parse(text string) *time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// String returns one line, such as
+// "v1.2.0 (revision 1f4e2d7b9a03 of 2026-11-22T06:50:31Z, go1.26.8, linux/amd64)".
+func (i Info) String() string {
+	var details []string
+	if i.Revision != "" {
+		from := "revision " + i.Revision[:min(12, len(i.Revision))]
+		if i.Time != nil {
+			from += " of " + i.Time.Format(time.RFC3339)
+		}
+		details = append(details, from)
+	}
+	if i.Modified {
+		details = append(details, "modified")
+	}
+	details = append(details, i.Go, i.OS+"/"+i.Arch)
+	return i.Version + " (" + strings.Join(details, ", ") + ")"
+}
+
+// LogAttrs returns what the log says when the program starts.
+func (i Info) LogAttrs() []any {
+	attrs := []any{slog.String("version", i.Version)}
+	if i.Revision != "" {
+		attrs = append(attrs, slog.String("revision", i.Revision))
+	}
+	return append(attrs, slog.String("go", i.Go))
+}
