@@ -4,6 +4,7 @@
 //	petstore keys         create, list, revoke and rotate API keys
 //	petstore bans         list bans and unban clients of a running server
 //	petstore plans        show the plans in the settings
+//	petstore health       ask a running server whether it works
 //	petstore openapi      print the OpenAPI document
 //	petstore version      print the version
 //

@@ -37,11 +37,22 @@ const maxAnswer = 1 << 30
 func (c Client) do(ctx context.Context, method, path string, query url.Values, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	resp, err := c.send(ctx, method, path, query, in)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return c.read(resp, out)
+}
+
+// send sends a request, with a body in JSON unless in is nil. The caller closes the body
+// of the response.
+func (c Client) send(ctx context.Context, method, path string, query url.Values, in any) (*http.Response, error) {
 	var body []byte
 	if in != nil {
 		var err error
 		if body, err = json.Marshal(in); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	target := "http://" + reachable(c.Addr) + path
@@ -50,7 +61,7 @@ func (c Client) do(ctx context.Context, method, path string, query url.Values, i
 	}
 	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if in != nil {
 		r.Header.Set("Content-Type", "application/json")
@@ -65,10 +76,9 @@ func (c Client) do(ctx context.Context, method, path string, query url.Values, i
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // the message has the address already
 		}
-		return fmt.Errorf("%w at %s: %w", ErrNoAnswer, c.Addr, err)
+		return nil, fmt.Errorf("%w at %s: %w", ErrNoAnswer, c.Addr, err)
 	}
-	defer resp.Body.Close()
-	return c.read(resp, out)
+	return resp, nil
 }
 
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -31,6 +31,7 @@ type commands struct {
 	Usage        usageCmd        `cmd:"" help:"Show what an owner has left, and its requests by day."`
 	Deprecations deprecationsCmd `cmd:"" help:"Show the deprecated operations, and the owners that still use them."`
 	Audit        auditCmd        `cmd:"" help:"Show the changes of keys and bans, and the actor of each."`
+	Health       healthCmd       `cmd:"" help:"Ask a running server whether it works. For health checks."`
 	Backup       backupCmd       `cmd:"" help:"Copy the database to a file while servers run."`
 	Check        checkCmd        `cmd:"" help:"Examine the database and the usage file."`
 	Restore      restoreCmd      `cmd:"" help:"Replace the database by a backup. Revoked keys stay revoked."`
