@@ -20,7 +20,8 @@ type serveCmd struct{ config.Flags }
 func (serveCmd) Help() string {
 	return `Settings without a flag, such as the plans, are set in the YAML file;
 petstore.example.yaml shows all settings with their defaults. A flag overrides the
-environment, and the environment overrides the file.
+environment, and the environment overrides the file. $PETSTORE_ADMIN_TOKEN_FILE,
+$PETSTORE_DATABASE_FILE and $PETSTORE_REDIS_FILE name files with the values of secrets.
 
 The log goes to standard output, as text on a terminal and as JSON elsewhere, or to
 the file that --log-file names. If it is not read fast enough, the server drops lines,

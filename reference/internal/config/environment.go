@@ -22,6 +22,9 @@ func CheckEnvironment(environ []string) error {
 			known = append(known, variable(s.name))
 		}
 	}
+	for _, name := range secrets {
+		known = append(known, fileVariable(name))
+	}
 	candidates := slices.Clone(known)
 	for _, setting := range fileOnlySettings() {
 		candidates = append(candidates, variable(setting))

@@ -41,21 +41,27 @@ func (c *Config) applyOverrides(flags Flags, lookupEnv func(string) (string, boo
 		if !o.hasVariable() {
 			continue
 		}
-		value, from := "", ""
-		if v, ok := lookupEnv(variable(o.name)); ok {
-			value, from = v, variable(o.name)
-		}
-		if o.flag != nil {
-			if v := o.flag(flags); v != nil {
-				value, from = *v, flagName(o.name)
-			}
-		}
+		value, from, err := lookup(o, flags, lookupEnv)
 		if from == "" {
 			continue
 		}
 		c.places[o.name] = from
-		if err := o.set(c, value); err != nil {
+		if err == nil {
+			err = o.set(c, value)
+		}
+		if err != nil {
 			r.add(place{text: from}, o.name, "%v", err)
 		}
 	}
+}
+
+// lookup returns the value of a setting that a flag or the environment sets, and the flag
+// or variable that it is from; "" if there is none.
+func lookup(s setting, flags Flags, lookupEnv func(string) (string, bool)) (value, from string, err error) {
+	if s.flag != nil {
+		if v := s.flag(flags); v != nil {
+			return *v, flagName(s.name), nil
+		}
+	}
+	return lookupSetting(s.name, lookupEnv)
 }
