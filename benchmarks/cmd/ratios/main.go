@@ -20,7 +20,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
+
+	"github.com/animalstore/gatehouse/benchmarks/internal/document"
 )
+
+// docPart is the name of the tables in a document.
+const docPart = "ratios"
 
 func main() {
 	if err := run(); err != nil {
@@ -40,7 +45,7 @@ func run() error {
 	flag.Parse()
 
 	if *write != "" { // before minutes of measuring
-		if _, _, err := around(*write); err != nil {
+		if err := document.Check(*write, docPart); err != nil {
 			return err
 		}
 	}
@@ -54,7 +59,7 @@ func run() error {
 	}
 	tables := s.tables()
 	if *write != "" {
-		return renew(*write, tables)
+		return document.Renew(*write, docPart, tables)
 	}
 	_, err = os.Stdout.WriteString(tables)
 	return err
@@ -74,37 +79,4 @@ func output(m *measurement, files []string) ([]byte, error) {
 		all = append(append(all, b...), '\n')
 	}
 	return all, nil
-}
-
-// The tables stand between these lines of a document.
-const (
-	begin = "<!-- ratios: begin -->\n"
-	end   = "<!-- ratios: end -->\n"
-)
-
-// around returns what stands before and after the tables of a document.
-func around(file string) (before, after []byte, err error) {
-	doc, err := os.ReadFile(file)
-	if err != nil {
-		return nil, nil, err
-	}
-	before, rest, ok := bytes.Cut(doc, []byte(begin))
-	_, after, ok2 := bytes.Cut(rest, []byte(end))
-	if !ok || !ok2 {
-		return nil, nil, fmt.Errorf("%s has no lines %q and %q", file, begin, end)
-	}
-	return before, after, nil
-}
-
-// renew puts the tables into a document, in place of those it has.
-func renew(file, tables string) error {
-	before, after, err := around(file)
-	if err != nil {
-		return err
-	}
-	var b bytes.Buffer
-	b.Write(before)
-	b.WriteString(begin + "\n" + tables + "\n" + end)
-	b.Write(after)
-	return os.WriteFile(file, b.Bytes(), 0o644)
 }

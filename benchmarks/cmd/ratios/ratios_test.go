@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -71,34 +69,5 @@ func TestTables(t *testing.T) {
 	}
 	if diff := cmp.Diff(wanted, s.tables()); diff != "" {
 		t.Errorf("tables (-want +got):\n%s", diff)
-	}
-}
-
-func TestRenew(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "doc.md")
-	if err := os.WriteFile(file, []byte("before\n"+begin+"old\n"+end+"after\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the second time changes nothing
-		if err := renew(file, "new\n"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff("before\n"+begin+"\nnew\n\n"+end+"after\n", string(got)); diff != "" {
-		t.Errorf("renewed document (-want +got):\n%s", diff)
-	}
-}
-
-func TestRenewWithoutMarkers(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "doc.md")
-	if err := os.WriteFile(file, []byte("nothing to renew\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := renew(file, "new\n"); err == nil {
-		t.Error("a document without the two lines was renewed, want an error")
 	}
 }
