@@ -1,0 +1,209 @@
+package main_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/adminapi"
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// A fleet is replicas of the server: processes with one database, one Redis and the same
+// settings, behind a balancer.
+type fleet struct {
+	dir      string // the settings, petstore.yaml, and a SQLite database are here
+	database string // the setting
+	redis    *sharedRedis
+	balancer *balancer
+	replicas []*process // those that run
+	decided  uint64     // decisions without Redis of replicas that have ended
+}
+
+// databases are those that replicas can share. Each function returns the setting.
+var databases = map[string]func(t *testing.T) string{
+	"SQLite": func(*testing.T) string { return "petstore.db" },
+}
+
+// onEachDatabase runs a test with each database that replicas can share.
+func onEachDatabase(t *testing.T, test func(t *testing.T, database string)) {
+	t.Parallel()
+	for name, open := range databases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t))
+		})
+	}
+}
+
+// newFleet starts n replicas with settings in addition to those that they share.
+func newFleet(t *testing.T, n int, database, settings string) *fleet {
+	t.Helper()
+	f := &fleet{dir: t.TempDir(), database: database, redis: startRedis(t)}
+	writeFile(t, f.dir, "petstore.yaml", fmt.Sprintf(`
+database: %q
+redis: redis://%s
+trusted_proxies: [127.0.0.0/8]
+drain_delay: 1s
+log: {sample: 1000000}
+%s`, database, f.redis.addr, settings))
+	f.balancer = startBalancer(t)
+	for range n {
+		f.start(t)
+	}
+	return f
+}
+
+// start starts one more replica, behind the balancer.
+func (f *fleet) start(t *testing.T) *process {
+	t.Helper()
+	p := f.launch(t)
+	if p == nil {
+		t.FailNow()
+	}
+	f.replicas = append(f.replicas, p)
+	f.balancer.add(t, p)
+	return p
+}
+
+// launch starts a replica that the balancer does not know. It returns nil if that fails.
+// It may be called on any goroutine.
+func (f *fleet) launch(t *testing.T) *process {
+	cmd := exec.Command("petstore", serveArgs([]string{"--config=petstore.yaml"})...)
+	cmd.Dir, cmd.Env = f.dir, environment()
+	p, err := launchCommand(cmd, t.TempDir())
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	t.Cleanup(p.kill)
+	return p
+}
+
+// petstore runs a command with the settings of the fleet.
+func (f *fleet) petstore(t *testing.T, args ...string) string {
+	t.Helper()
+	return petstore(t, f.dir, append(args, "--config=petstore.yaml")...)
+}
+
+// key makes a key of an owner with one quota.
+func (f *fleet) key(t *testing.T, owner, quota string, args ...string) string {
+	t.Helper()
+	return f.petstore(t, append([]string{"keys", "create", "--name=test", "--owner=" + owner, "--plan=enterprise", "--quota=" + quota}, args...)...)
+}
+
+// roomyKey makes a key whose quota no test uses up.
+func (f *fleet) roomyKey(t *testing.T, owner string) string {
+	t.Helper()
+	return f.key(t, owner, "1000000000/8784h")
+}
+
+// state returns what the admin listener of a replica says of it.
+func state(t *testing.T, p *process) adminapi.State {
+	t.Helper()
+	var s adminapi.State
+	mustAsk(t, 200, "GET", p.admin+"/state", "", "").into(t, &s)
+	return s
+}
+
+// fallbacks returns how many requests were decided without Redis.
+func (f *fleet) fallbacks(t *testing.T) uint64 {
+	t.Helper()
+	n := f.decided
+	for _, p := range f.replicas {
+		n += state(t, p).Engine.Redis.Fallbacks
+	}
+	return n
+}
+
+// restart ends a replica the gentle way, and starts one instead of it.
+func (f *fleet) restart(t *testing.T, i int) {
+	t.Helper()
+	f.stop(t, i)
+	f.start(t)
+	last := len(f.replicas) - 1
+	f.replicas[i], f.replicas = f.replicas[last], f.replicas[:last]
+}
+
+// stop ends a replica the gentle way. Its place stays empty.
+func (f *fleet) stop(t *testing.T, i int) {
+	t.Helper()
+	p := f.replicas[i]
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	// The balancer sends it nothing in the end, so that the last answer is complete.
+	decided := uint64(0)
+	for {
+		a, err := ask(t.Context(), "GET", p.admin+"/state", "", "")
+		if err != nil {
+			break
+		}
+		var s adminapi.State
+		if json.Unmarshal(a.body, &s) == nil && s.Report != nil {
+			decided = s.Engine.Redis.Fallbacks
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	f.decided += decided
+	if err := p.wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stopAll ends all replicas at once, the gentle way.
+func (f *fleet) stopAll(t *testing.T) {
+	t.Helper()
+	errs := make([]error, len(f.replicas))
+	var wg sync.WaitGroup
+	for i, p := range f.replicas {
+		wg.Go(func() { errs[i] = p.stop() })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// openStore opens the database of the fleet, as a command does.
+func (f *fleet) openStore(t *testing.T) store.Store {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), filepath.Join(f.dir, f.database), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// undisturbed runs a scenario until Redis has made every decision in it, and then checks
+// what came of it. A replica decides by itself if Redis does not answer within its budget,
+// as on a machine that is busy with something else. Each attempt has a name of its own.
+func (f *fleet) undisturbed(t *testing.T, scenario func(name string) (check func())) {
+	t.Helper()
+	const attempts = 5
+	for i := range attempts {
+		before := f.fallbacks(t)
+		check := scenario(fmt.Sprint("attempt-", i+1))
+		disturbed := f.fallbacks(t) - before
+		if disturbed == 0 {
+			check()
+			return
+		}
+		t.Logf("attempt %d: %d decisions without Redis, because it took too long", i+1, disturbed)
+	}
+	t.Errorf("in each of %d attempts, a decision of Redis took too long", attempts)
+}
+
+// adminListen is the flag for commands that call the admin listener of a replica.
+func adminListen(p *process) string {
+	return "--admin-listen=" + strings.TrimPrefix(p.admin, "http://")
+}

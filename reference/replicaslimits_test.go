@@ -1,0 +1,106 @@
+package main_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+)
+
+// A crowd is clients that send the same request at once.
+type crowd struct {
+	call
+	charged int // the status of a request that is charged: 200, or 401 without a key
+
+	mu       sync.Mutex
+	admitted int
+	denied   int
+}
+
+// run sends requests of several clients, each of which must see what is left fall.
+func (c *crowd) run(t *testing.T, base string, clients, each int) {
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			before := int64(-1)
+			for range each {
+				before = c.one(t, base, before)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (c *crowd) one(t *testing.T, base string, before int64) (remaining int64) {
+	a, err := c.send(t.Context(), base)
+	if err != nil {
+		t.Error(err)
+		return before
+	}
+	remaining, err = a.remaining()
+	if err != nil || before >= 0 && remaining > before {
+		t.Errorf("%d requests remain after %d (%v), want fewer", remaining, before, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch a.status {
+	case c.charged:
+		c.admitted++
+	case http.StatusTooManyRequests:
+		c.denied++
+	default:
+		t.Errorf("answered with %d: %s", a.status, a.body)
+	}
+	return remaining
+}
+
+func TestReplicasAdmitExactlyTheLimit(t *testing.T) {
+	t.Parallel()
+	for _, keepAlive := range []bool{true, false} {
+		name := map[bool]string{true: "connections stay open", false: "a connection for each request"}[keepAlive]
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t, 3, "petstore.db", "anonymous: [40/8784h]\npenalty: {strikes: 0}\n")
+			f.balancer.transport.DisableKeepAlives = !keepAlive
+			networks := 0
+			f.undisturbed(t, func(owner string) func() {
+				networks++
+				one, other := f.key(t, owner, "90/8784h"), f.key(t, owner, "90/8784h")
+				limited := f.key(t, "limited "+owner, "90/8784h", "--limit=25/8784h")
+				crowds := []*crowd{
+					{call: call{key: one}, charged: 200},
+					{call: call{key: other}, charged: 200},
+					{call: call{key: limited}, charged: 200},
+					{call: call{network: networkNumber(networks)}, charged: 401},
+				}
+				var wg sync.WaitGroup
+				for _, c := range crowds {
+					wg.Go(func() { c.run(t, f.balancer.url, 6, 12) })
+				}
+				wg.Wait()
+				return func() {
+					t.Helper()
+					if got := crowds[0].admitted + crowds[1].admitted; got != 90 {
+						t.Errorf("%d requests of an owner with two keys were admitted, want 90", got)
+					}
+					if got := crowds[2].admitted; got != 25 {
+						t.Errorf("%d requests of a key with a limit of its own were admitted, want 25", got)
+					}
+					if got := crowds[3].admitted; got != 40 {
+						t.Errorf("%d requests of a network were admitted, want 40", got)
+					}
+					for _, p := range f.replicas {
+						if got := used(t, p, limited); got != 25 {
+							t.Errorf("%d requests are charged to the owner of the key with a limit, want 25", got)
+						}
+						for _, c := range crowds {
+							c.mustSend(t, 429, p.api)
+						}
+						call{network: "203.0.113.200"}.mustSend(t, 401, p.api) // has a quota of its own
+					}
+				}
+			})
+		})
+	}
+}
+
+func networkNumber(n int) string { return "198.51.100." + string(rune('0'+n)) }
