@@ -42,4 +42,12 @@
 // charges and bans, and a server without persistence forgets all of them at a restart.
 // Both can only admit too much. Every key expires; a subject with two quotas and a
 // name of 45 bytes takes 195 bytes of memory, and 225 once it was limited.
+//
+// # Versions
+//
+// Processes with different versions of this package can use the same Redis. Each calls its
+// own script, and they share usage and bans as long as both store the same format. A
+// version with another format uses keys of other names under the same prefix, and its
+// release notes say so: usage and bans then begin anew, and the two versions count apart
+// as long as both run.
 package redislimit

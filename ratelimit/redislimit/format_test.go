@@ -1,0 +1,71 @@
+package redislimit_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// What is stored is read by processes of other versions while they are upgraded one after
+// the other. So if this test fails, the change needs keys of other names, under the same
+// prefix: then two versions count apart until the upgrade is done. With the names of
+// today, each version would find the values of the other damaged.
+func TestFormat(t *testing.T) {
+	m, c := mini(t)
+	now := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+	m.SetTime(now)
+	l, err := redislimit.New(c, redislimit.Options{Prefix: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 2, Max: time.Hour, Forgive: 24 * time.Hour}
+	plan := ratelimit.MustPlan("p", penalty, ratelimit.PerMinute(2), ratelimit.PerDay(1000))
+	take := func(subject string, times int) {
+		t.Helper()
+		for range times {
+			if _, err := l.Take(ctx, subject, plan, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	take("owner:charged", 1)
+	take("owner:limited", 3)
+	take("owner:banned", 4)
+	take("owner:"+strings.Repeat("long", 32), 1)
+	if err := l.AddUsageOnce(ctx, "id", "owner:merged", plan, [ratelimit.MaxQuotas]int64{1, 300}, now); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, key := range m.Keys() {
+		if scores, err := m.SortedSet(key); err == nil {
+			for name, score := range scores {
+				got[key] += fmt.Sprintf("%s %.0f", name, score)
+			}
+		} else if value, err := m.Get(key); err == nil {
+			got[key] = hex.EncodeToString([]byte(value))
+		}
+	}
+	const heads = "0000003c69a42a7c" + "0001518069a4d300" // the minute and the day
+	want := map[string]string{
+		"test{229}:owner:charged": heads + "00000001" + "00000001",
+		// Limited since 12:00:30, one strike, which decays from then on.
+		"test{37c}:owner:limited": heads + "00000002" + "00000002" + "019ca9457f30" + "0001" + "00" + "00000000" + "69a42a5e" + "69a4d300",
+		// Banned for the first time, until 12:01:30, for a minute.
+		"test{25b}:owner:banned": heads + "00000002" + "00000002" + "000000000000" + "0000" + "01" + "69a42a9a" + "0000003c" + "69a57c1a",
+		"test{25b}":              "owner:banned 1772366490",
+		// A long name, and usage that was counted elsewhere, with its mark.
+		"test{154}#4f09c297640b21097a0fdf5a35d3de5379a50fe1312ebf75e1d2989f9c7b61dc": heads + "00000001" + "00000001",
+		"test{165}:owner:merged":                     heads + "00000001" + "0000012c",
+		"test{165}!f3eeb9afc9b6fc20bc221c7811bc7893": "",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what is stored (-want +got):\n%s", diff)
+	}
+}
