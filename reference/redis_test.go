@@ -1,68 +1,13 @@
 package main_test
 
 import (
-	"context"
 	"errors"
-	"net/http"
 	"os/exec"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
 )
-
-// strictly bans at the first request too many.
-const strictly = "penalty: {strikes: 1, grace: 0s, ban: 1h, growth: 1, max: 1h, forgive: 1h}\n"
-
-func TestServersShareLimitsAndBans(t *testing.T) {
-	const limit, clients, each = 60, 8, 20
-	redis := miniredis.RunT(t)
-	dir := t.TempDir()
-	writeFile(t, dir, "strict.yaml", strictly)
-	key := petstore(t, dir, "keys", "create", "--name=test", "--owner=ann", "--plan=enterprise", "--quota=60/8784h")
-	one := serve(t, dir, "--config=strict.yaml", "--redis=redis://"+redis.Addr())
-	two := serve(t, dir, "--config=strict.yaml", "--redis=redis://"+redis.Addr())
-
-	var admitted, denied atomic.Int64
-	var wg sync.WaitGroup
-	for i := range clients {
-		server := []*process{one, two}[i%2]
-		wg.Go(func() {
-			for range each {
-				a, err := ask(context.Background(), "GET", server.api+"/v1/pets", key, "")
-				switch {
-				case err != nil:
-					t.Error(err)
-				case a.status == http.StatusOK:
-					admitted.Add(1)
-				case a.status == http.StatusTooManyRequests:
-					denied.Add(1)
-				default:
-					t.Errorf("answered with %d: %s", a.status, a.body)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if admitted.Load() != limit || denied.Load() != clients*each-limit {
-		t.Fatalf("two servers on one Redis admitted %d and denied %d of %d, want %d admitted", admitted.Load(), denied.Load(), clients*each, limit)
-	}
-	for _, server := range []*process{one, two} {
-		if a := mustAsk(t, 429, "GET", server.api+"/v1/pets", key, ""); !strings.Contains(string(a.body), "api_key_banned") {
-			t.Errorf("a ban is not shared: %s", a.body)
-		}
-	}
-	admin := func(p *process) string { return "--admin-listen=" + strings.TrimPrefix(p.admin, "http://") }
-	if list := petstore(t, dir, "bans", "list", admin(two)); !strings.Contains(list, "ann") {
-		t.Errorf("bans list: %q, want ann's", list)
-	}
-	petstore(t, dir, "bans", "unban", "ann", admin(one))
-	if a := mustAsk(t, 429, "GET", two.api+"/v1/pets", key, ""); !strings.Contains(string(a.body), "rate_limit_exceeded") {
-		t.Errorf("after one server ended the ban, the other says: %s", a.body)
-	}
-}
 
 // While Redis is away, the service keeps answering. What it admits is counted in Redis
 // afterwards, so there is no second quota.

@@ -9,6 +9,9 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 )
 
+// strictly bans at the first request too many.
+const strictly = "penalty: {strikes: 1, grace: 0s, ban: 1h, growth: 1, max: 1h, forgive: 1h}\n"
+
 // bansOf returns the bans that a replica lists.
 func (f *fleet) bansOf(t *testing.T, p *process) (bans []adminapi.Ban) {
 	t.Helper()

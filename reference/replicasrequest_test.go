@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -18,6 +19,7 @@ type call struct {
 	key     string // "": none
 	network string // the address of the client; "": one of the proxy's
 	once    string // the idempotency key; "": none
+	match   string // If-None-Match; "": none
 }
 
 // callers are the connections of all clients of fleets.
@@ -34,13 +36,15 @@ func (c call) send(ctx context.Context, base string) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	for name, value := range map[string]string{
-		"Authorization": prefixed("Bearer ", c.key), "X-Forwarded-For": c.network, "Idempotency-Key": prefixed(`"`, c.once, `"`),
-	} {
+	set := func(name, format, value string) {
 		if value != "" {
-			r.Header.Set(name, value)
+			r.Header.Set(name, fmt.Sprintf(format, value))
 		}
 	}
+	set("Authorization", "Bearer %s", c.key)
+	set("X-Forwarded-For", "%s", c.network)
+	set("If-None-Match", "%s", c.match)
+	set("Idempotency-Key", `"%s"`, c.once)
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 		r.ContentLength = int64(len(pet))
@@ -52,14 +56,6 @@ func (c call) send(ctx context.Context, base string) (answer, error) {
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	return answer{resp.StatusCode, resp.Header, data}, err
-}
-
-// prefixed returns nothing for an empty text.
-func prefixed(before, text string, after ...string) string {
-	if text == "" {
-		return ""
-	}
-	return before + text + strings.Join(after, "")
 }
 
 // mustSend is send for a response of a status.
