@@ -1,0 +1,76 @@
+//go:build unix
+
+package postgrestest
+
+import (
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// binaries returns the directory with PostgreSQL's binaries, or "". PATH often has only
+// the clients, so initdb is what counts.
+func binaries() string {
+	if path, err := exec.LookPath("initdb"); err == nil {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return filepath.Dir(real) // where all of them are
+		}
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if len(found) == 0 {
+		return ""
+	}
+	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) }))
+}
+
+// version returns 15 for /usr/lib/postgresql/15/bin/initdb.
+func version(initdb string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(initdb))))
+	return n
+}
+
+// require skips the test, or fails it, if PostgreSQL is not on the machine.
+func require(t testing.TB) {
+	t.Helper()
+	switch {
+	case binaries() != "":
+	case os.Getenv("GATEHOUSE_REQUIRE_SERVERS") == "1":
+		t.Fatal("PostgreSQL is not on this machine, and GATEHOUSE_REQUIRE_SERVERS=1")
+	default:
+		t.Skip("skipped: PostgreSQL is not on this machine")
+	}
+}
+
+// unprivileged returns the user that runs the servers, or nil if it is this one.
+func unprivileged() *syscall.Credential {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, uidErr := strconv.ParseUint(u.Uid, 10, 32)
+		gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)
+		if uidErr == nil && gidErr == nil {
+			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		}
+	}
+	return &syscall.Credential{Uid: 65534, Gid: 65534}
+}
+
+// command returns a command of PostgreSQL that runs as the unprivileged user.
+func command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(binaries(), name), args...)
+	// The settings of the person who tests must not matter, such as PGHOST.
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PGPASSWORD=" + password, "LC_ALL=C", "TZ=UTC"}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: unprivileged()}
+	return cmd
+}
