@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -73,6 +74,35 @@ func TestReplicasShareIdempotencyKeys(t *testing.T) {
 		}
 		if got := len(petIDs(t, f.replicas[0], key)); got != pets {
 			t.Errorf("there are %d pets, want %d", got, pets)
+		}
+	})
+}
+
+// Of requests that add a pet if the list is still the same, one does, however many replicas
+// get them at once.
+func TestReplicasShareConditions(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, database string) {
+		f := newFleet(t, 3, database, "")
+		key := f.roomyKey(t, "ann")
+		for round := range 5 {
+			tag := call{key: key}.mustSend(t, 200, f.replicas[0].api).header.Get("ETag")
+			var created atomic.Int64
+			var wg sync.WaitGroup
+			for i := range 9 {
+				wg.Go(func() {
+					a, err := call{method: http.MethodPost, key: key, ifMatch: tag}.send(t.Context(), f.replicas[i%3].api)
+					switch {
+					case err == nil && a.status == http.StatusCreated:
+						created.Add(1)
+					case err != nil || a.status != http.StatusPreconditionFailed:
+						t.Errorf("a request with If-Match: %d %s, %v; want 201 or 412", a.status, a.body, err)
+					}
+				})
+			}
+			wg.Wait()
+			if got := created.Load(); got != 1 {
+				t.Errorf("round %d: %d of the requests with the same If-Match added a pet, want 1", round+1, got)
+			}
 		}
 	})
 }

@@ -20,6 +20,7 @@ type call struct {
 	network string // the address of the client; "": one of the proxy's
 	once    string // the idempotency key; "": none
 	match   string // If-None-Match; "": none
+	ifMatch string // If-Match; "": none
 }
 
 // callers are the connections of all clients of fleets.
@@ -44,6 +45,7 @@ func (c call) send(ctx context.Context, base string) (answer, error) {
 	set("Authorization", "Bearer %s", c.key)
 	set("X-Forwarded-For", "%s", c.network)
 	set("If-None-Match", "%s", c.match)
+	set("If-Match", "%s", c.ifMatch)
 	set("Idempotency-Key", `"%s"`, c.once)
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
