@@ -1,3 +1,5 @@
+//go:build unix
+
 package main_test
 
 import (
@@ -79,7 +81,7 @@ func TestChangesOfKeysActOnEachReplica(t *testing.T) {
 // A key that is stored a moment after it was refused is valid within a second.
 func TestAKeyThatWasUnknown(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, database string) {
-		f := newFleet(t, 3, database, "")
+		f := newFleet(t, 3, database, "anonymous: [1000000/minute]\npenalty: {strikes: 0}\n")
 		secret, err := keys.NewSecret()
 		if err != nil {
 			t.Fatal(err)
