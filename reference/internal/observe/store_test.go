@@ -106,3 +106,24 @@ func TestFailedCallsHaveAType(t *testing.T) {
 		}
 	}
 }
+
+// The measured store tells whether pets may have changed if the store itself does, and
+// does not pretend to otherwise.
+func TestMeasuredStoreHasTheVersion(t *testing.T) {
+	sdk := newSDK(t)
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	v, ok := sdk.Store(db).(store.PetsVersioner)
+	if !ok {
+		t.Fatal("the measured store has no PetsVersion")
+	}
+	if got, ok := v.PetsVersion(); !ok || got == 0 {
+		t.Errorf("PetsVersion = %d, %t, want that of the store", got, ok)
+	}
+	if _, ok := sdk.Store(struct{ store.Store }{db}).(store.PetsVersioner); ok {
+		t.Error("the measured store has a PetsVersion that its store does not have")
+	}
+}
