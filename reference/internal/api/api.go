@@ -26,6 +26,7 @@ type api struct {
 	errors *apierror.Responder
 	newPet *jsonbody.Body[newPet]
 	gzip   compressor
+	pages  *pageCache
 
 	pageLimit openapi.Range // of the parameter limit
 
@@ -47,6 +48,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	c.Limiter = keyLimiter{c.Limiter}
 	a := &api{Config: c, service: http.NewServeMux(), site: http.NewServeMux()}
+	a.pages = newPageCache(c.Pets)
 	a.errors = &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}
 
 	if a.deny, err = newAccessTable(c.Deny); err != nil {

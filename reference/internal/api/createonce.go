@@ -13,6 +13,8 @@ import (
 // storePet stores a pet, once if the request has an idempotency key, and only if its
 // preconditions are true. The keys of one owner have nothing to do with those of another.
 func (a *api) storePet(ctx context.Context, r *http.Request, p store.NewPet, key string) (stored store.Pet, replayed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
+	defer cancel()
 	var k *store.IdempotencyKey
 	if key != "" {
 		principal, _ := bearer.FromContext[apikey.Principal](r.Context()) // there is one behind the gate
@@ -51,11 +53,11 @@ func (a *api) createCondition(r *http.Request) store.Condition {
 			if err != nil {
 				return false, err
 			}
-			l, err := listOf(query, stored, more)
+			page, err := a.newListPage(query, stored, more)
 			if err != nil {
 				return false, err
 			}
-			etag = chosenETag(r, l.body, l.etag())
+			etag = page.chosenETag(r)
 		}
 		_, err := preconditions(r, etag)
 		return err == nil, nil

@@ -21,13 +21,6 @@ type newPet struct {
 	Status     store.Status `json:"status"`
 }
 
-type pet struct {
-	ID         int64        `json:"id"`
-	Name       string       `json:"name"`
-	CategoryID int64        `json:"categoryId"`
-	Status     store.Status `json:"status"`
-}
-
 // codePetNotFound is one of the error codes that only this API has.
 const codePetNotFound apierror.Code = "pet_not_found"
 
@@ -39,49 +32,29 @@ func (a *api) listPets(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if err != nil {
 		return err
 	}
-	list, err := a.list(ctx, query)
+	page, err := a.page(ctx, pageKey{query: query}, func(ctx context.Context) (*petPage, error) {
+		pets, more, err := a.Pets.ListPets(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		return a.newListPage(query, pets, more)
+	})
 	if err != nil {
 		return err
 	}
-	if list.link != "" {
-		w.Header().Set("Link", list.link)
-	}
-	return a.representCompressed(w, r, list.body, list.etag())
+	return page.serveList(w, r)
 }
 
-// A petList is a page of pets with the Link to the next one.
-type petList struct {
-	body []byte
-	link string // "" on the last page
+// page returns a page that is kept, or else what read returns. read gets a context with
+// the deadline of the store.
+func (a *api) page(ctx context.Context, key pageKey, read func(context.Context) (*petPage, error)) (*petPage, error) {
+	if p := a.pages.kept(key); p != nil {
+		return p, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
+	defer cancel()
+	return a.pages.get(ctx, key, read)
 }
-
-func (a *api) list(ctx context.Context, q store.ListQuery) (petList, error) {
-	stored, more, err := a.Pets.ListPets(ctx, q)
-	if err != nil {
-		return petList{}, err
-	}
-	return listOf(q, stored, more)
-}
-
-func listOf(q store.ListQuery, stored []store.Pet, more bool) (petList, error) {
-	page := make([]pet, len(stored)) // never nil, which would be null
-	for i, p := range stored {
-		page[i] = pet(p)
-	}
-	body, err := encode(page)
-	if err != nil {
-		return petList{}, err
-	}
-	l := petList{body: body}
-	if more && len(page) > 0 {
-		l.link = nextLink(q, page[len(page)-1].ID)
-	}
-	return l, nil
-}
-
-// etag returns the strong validator of the list. It changes with the link too: otherwise
-// a client that has the last page would not notice when another one follows it.
-func (l petList) etag() string { return etagOf(l.body, l.link) }
 
 // nextLink returns the Link (RFC 8288) to the page after the pet with the ID last. It
 // contains the limit even if the request did not, so that all pages have the same
@@ -112,7 +85,7 @@ func (a *api) createPet(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	if err != nil {
 		return err
 	}
-	body, err := encode(pet(stored))
+	body, err := encodePet(stored)
 	if err != nil {
 		return err
 	}
@@ -134,18 +107,20 @@ func (a *api) getPet(ctx context.Context, w http.ResponseWriter, r *http.Request
 	if !ok {
 		return errNoPet
 	}
-	stored, err := a.Pets.Pet(ctx, id)
+	page, err := a.page(ctx, pageKey{pet: id}, func(ctx context.Context) (*petPage, error) {
+		stored, err := a.Pets.Pet(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		return newPetPage(stored)
+	})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return errNoPet
 	case err != nil:
 		return err
 	}
-	body, err := encode(pet(stored))
-	if err != nil {
-		return err
-	}
-	return represent(w, r, body, etagOf(body, ""))
+	return page.serve(w, r)
 }
 
 // parsePetID parses a positive decimal int64 in its canonical form, because a pet has one

@@ -16,7 +16,8 @@ const (
 	docsPath     = "/docs"
 )
 
-// serveFunc answers a request. ctx is the context of the request with a deadline.
+// serveFunc answers a request. ctx is the context of the request. It has no deadline: a
+// serveFunc sets one when it calls the store.
 type serveFunc func(ctx context.Context, w http.ResponseWriter, r *http.Request) error
 
 // A resource is a path with its operations by method.
@@ -68,9 +69,7 @@ func (res resource) allow() string {
 
 func (a *api) handler(serve serveFunc) http.Handler {
 	return a.errors.Handle(func(w http.ResponseWriter, r *http.Request) error {
-		ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
-		defer cancel()
-		return storeError(w, serve(ctx, w, r))
+		return storeError(w, serve(r.Context(), w, r))
 	})
 }
 

@@ -1,0 +1,263 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// counter is a store whose only page shows how often it was written to.
+type counter struct {
+	store.Pets
+	mu      sync.Mutex
+	written int
+	reads   atomic.Int64
+	blind   bool // PetsVersion cannot tell
+}
+
+func (c *counter) PetsVersion() (uint64, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return uint64(c.written), !c.blind
+}
+
+func (c *counter) write() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.written++
+	return c.written
+}
+
+func (c *counter) read(context.Context) (*petPage, error) {
+	c.reads.Add(1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &petPage{body: strconv.AppendInt(nil, int64(c.written), 10)}, nil
+}
+
+var firstPage = pageKey{query: store.ListQuery{Limit: 20}}
+
+// lookUp does what the handler of a page does.
+func (c *pageCache) lookUp(ctx context.Context, key pageKey, read func(context.Context) (*petPage, error)) (*petPage, error) {
+	if p := c.kept(key); p != nil {
+		return p, nil
+	}
+	return c.get(ctx, key, read)
+}
+
+func shown(t *testing.T, p *petPage, err error) int {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(string(p.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Many readers and writers, with a reader that is slow between all of its steps: no
+// request gets a page from before a write that was acknowledged when it began.
+func TestPageCacheIsExact(t *testing.T) {
+	t.Parallel()
+	db := &counter{}
+	pages := newPageCache(db)
+	slow := func(ctx context.Context) (*petPage, error) {
+		for range rand.IntN(4) {
+			runtime.Gosched()
+		}
+		p, err := db.read(ctx)
+		for range rand.IntN(4) {
+			runtime.Gosched()
+		}
+		if rand.IntN(20) == 0 {
+			return nil, errors.New("some reads fail")
+		}
+		return p, err
+	}
+	var acknowledged atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 2000 {
+				least := int(acknowledged.Load())
+				p, err := pages.lookUp(t.Context(), pageKey{pet: rand.Int64N(3)}, slow)
+				if err != nil {
+					continue
+				}
+				if got, _ := strconv.Atoi(string(p.body)); got < least {
+					t.Errorf("a page shows %d writes, want the %d that were acknowledged before", got, least)
+					return
+				}
+			}
+		})
+	}
+	wg.Go(func() {
+		for range 500 {
+			n := int64(db.write())
+			acknowledged.Store(n)
+			for range rand.IntN(20) {
+				runtime.Gosched()
+			}
+		}
+	})
+	wg.Wait()
+}
+
+func TestPageIsKeptUntilAWrite(t *testing.T) {
+	t.Parallel()
+	db := &counter{}
+	pages := newPageCache(db)
+	for range 3 {
+		for range 3 {
+			p, err := pages.lookUp(t.Context(), firstPage, db.read)
+			if got := shown(t, p, err); got != db.written {
+				t.Errorf("the page shows %d writes, want %d", got, db.written)
+			}
+		}
+		db.write()
+	}
+	if n := db.reads.Load(); n != 3 {
+		t.Errorf("nine requests read the page %d times, want once for each of three versions", n)
+	}
+	db.blind = true
+	for range 2 {
+		p, err := pages.lookUp(t.Context(), firstPage, db.read)
+		if got := shown(t, p, err); got != db.written {
+			t.Errorf("the page shows %d writes, want %d", got, db.written)
+		}
+	}
+	if n := db.reads.Load(); n != 5 {
+		t.Errorf("two requests without a version read the page %d times, want twice", n-3)
+	}
+}
+
+// Requests for a page that is being read wait for it, unless it was written to since
+// the reading began.
+func TestPageIsReadOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := &counter{}
+		pages := newPageCache(db)
+		goOn := make(chan struct{})
+		old := &petPage{body: []byte("0")}
+		lookUp := func(read func(context.Context) (*petPage, error)) <-chan int {
+			answer := make(chan int, 1)
+			go func() {
+				p, err := pages.lookUp(t.Context(), firstPage, read)
+				answer <- shown(t, p, err)
+			}()
+			synctest.Wait()
+			return answer
+		}
+		var before []<-chan int
+		for range 10 {
+			before = append(before, lookUp(func(context.Context) (*petPage, error) {
+				db.reads.Add(1)
+				<-goOn
+				return old, nil
+			}))
+		}
+		if n := db.reads.Load(); n != 1 {
+			t.Errorf("ten requests at once read the page %d times, want once", n)
+		}
+		db.write()
+		if got := <-lookUp(db.read); got != 1 {
+			t.Errorf("a request after a write gets a page with %d writes, want 1", got)
+		}
+		close(goOn)
+		for _, answer := range before {
+			<-answer // may be the old page
+		}
+		if got := <-lookUp(db.read); got != 1 {
+			t.Errorf("when the old page arrives, the page shows %d writes, want 1", got)
+		}
+	})
+}
+
+// The end of one request, or its panic, is not that of others that wait for its page.
+func TestPageOfARequestThatEnds(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func() (*petPage, error){
+		"is canceled": func() (*petPage, error) { return nil, context.Canceled },
+		"panics":      func() (*petPage, error) { panic("x") },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			db := &counter{}
+			pages := newPageCache(db)
+			goOn := make(chan struct{})
+			go func() {
+				defer func() { recover() }()
+				pages.lookUp(t.Context(), firstPage, func(context.Context) (*petPage, error) {
+					<-goOn
+					return end()
+				})
+			}()
+			synctest.Wait()
+			var wg sync.WaitGroup
+			for range 3 {
+				wg.Go(func() {
+					p, err := pages.lookUp(t.Context(), firstPage, db.read)
+					if got := shown(t, p, err); got != 0 {
+						t.Errorf("%s: another request gets %d, want 0", name, got)
+					}
+				})
+			}
+			ended, cancel := context.WithCancel(t.Context())
+			wg.Go(func() {
+				if _, err := pages.lookUp(ended, firstPage, db.read); !errors.Is(err, context.Canceled) {
+					t.Errorf("%s: a request that ends while it waits gets %v, want context.Canceled", name, err)
+				}
+			})
+			synctest.Wait()
+			cancel()
+			synctest.Wait()
+			close(goOn)
+			wg.Wait()
+			if k, first := pages.now().join(firstPage); !first && k.page.Load() == nil {
+				t.Errorf("%s: a page that could not be read is kept", name)
+			}
+		})
+	}
+}
+
+func TestPageCacheIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string][]byte{
+		"large pages":       make([]byte, 150<<10),
+		"a page of its own": make([]byte, 3*maxKeptBytes/2),
+		"small pages":       make([]byte, 100),
+	} {
+		pages := newPageCache(&counter{})
+		var most, kept int
+		for id := range int64(2 * maxKeptPages) {
+			page := &petPage{body: body}
+			if _, err := pages.lookUp(t.Context(), pageKey{pet: id}, func(context.Context) (*petPage, error) { return page, nil }); err != nil {
+				t.Fatal(err)
+			}
+			now, bytes := pages.now(), 0
+			if id%512 > 2 { // every page would take long
+				continue
+			}
+			for _, k := range now.pages {
+				bytes += k.page.Load().size()
+			}
+			if bytes != now.bytes {
+				t.Fatalf("%s: the pages have %d bytes, and %d are counted", name, bytes, now.bytes)
+			}
+			most, kept = max(most, bytes), max(kept, len(now.pages))
+		}
+		if most > maxKeptBytes || kept > maxKeptPages {
+			t.Errorf("%s: up to %d pages of %d bytes are kept, want at most %d of %d", name, kept, most, maxKeptPages, maxKeptBytes)
+		}
+	}
+}
