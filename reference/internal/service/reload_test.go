@@ -34,7 +34,7 @@ func testReloader(t *testing.T, file string, apply func(*config.Config) error) (
 	return &reloader{source: source, logger: slog.New(slog.NewTextHandler(log, nil)), current: c, apply: apply}, log
 }
 
-func put(t *testing.T, file, content string) {
+func put(t testing.TB, file, content string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
