@@ -84,7 +84,7 @@ func textHandler(w io.Writer, level slog.Leveler) slog.Handler {
 }
 
 func jsonHandler(w io.Writer, level slog.Leveler) slog.Handler {
-	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: withUnit})
+	return jsonLines{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: withUnit}), w}
 }
 
 // withUnit formats durations as text such as "1.5s". JSON would have a number of

@@ -1,0 +1,92 @@
+package logging
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math"
+	"testing"
+	"time"
+)
+
+// sameLine tests that jsonLines writes what the JSONHandler in it writes.
+func sameLine(t *testing.T, r slog.Record) (line string) {
+	t.Helper()
+	var got, want bytes.Buffer
+	if err := jsonHandler(&got, nil).Handle(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+	if err := jsonHandler(&want, nil).(jsonLines).Handler.Handle(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+	if got.String() != want.String() {
+		t.Errorf("the line is\n%s\nwant that of slog.JSONHandler:\n%s", got.String(), want.String())
+	}
+	return got.String()
+}
+
+func TestLinesAreThoseOfTheJSONHandler(t *testing.T) {
+	for _, at := range []time.Time{
+		{}, time.Now(), time.Unix(0, 0), time.Unix(1, 5e8).UTC(), time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC),
+		time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC), time.Unix(1, 1).In(time.FixedZone("", -3*3600-1800)),
+	} {
+		sameLine(t, slog.NewRecord(at, slog.LevelInfo, "request", 0))
+	}
+	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo + 1, slog.LevelError, -100} {
+		sameLine(t, slog.NewRecord(time.Now(), level, "request", 0))
+	}
+	for _, v := range []any{
+		"", "text", `a "quoted" \`, "line\nfeed", "\x7f", "é", "\u2028", "\xff", "<&>",
+		0, -1, math.MinInt64, uint64(math.MaxUint64), true, false,
+		0.0, math.Copysign(0, -1), 0.412, 1e-6, 9.9e-7, 1e20, 1e21, -1e21, 1.0 / 3, math.NaN(), math.Inf(1),
+		nil, errors.New("an error"), time.Second, time.Now(), []string{"a"}, slog.GroupValue(slog.Int("b", 1)), slog.LevelWarn,
+	} {
+		r := slog.NewRecord(time.Now(), slog.LevelInfo, "request", 0)
+		r.AddAttrs(slog.String("before", "b"), slog.Any("value", v), slog.Int("after", 1))
+		sameLine(t, r)
+	}
+	for _, key := range []string{"", `"`, "é"} {
+		r := slog.NewRecord(time.Now(), slog.LevelInfo, key, 0)
+		r.AddAttrs(slog.Int(key, 1), slog.Attr{})
+		sameLine(t, r)
+	}
+}
+
+func TestLoggersWithAttributesWriteThem(t *testing.T) {
+	var b bytes.Buffer
+	l := slog.New(jsonHandler(&b, nil)).With(slog.Int("a", 1)).WithGroup("g")
+	l.Info("message", slog.Int("b", 2))
+	if !bytes.Contains(b.Bytes(), []byte(`"msg":"message","a":1,"g":{"b":2}}`)) {
+		t.Errorf("the line is %s, want the attribute and the group of the logger", b.Bytes())
+	}
+}
+
+func FuzzLines(f *testing.F) {
+	f.Add("request", "route", "GET /v1/pets", int64(200), 0.412)
+	f.Add("request", `k"`, "\u2028\xff", int64(-1), math.Inf(-1))
+	f.Fuzz(func(t *testing.T, message, key, text string, n int64, x float64) {
+		r := slog.NewRecord(time.Unix(n>>8, n&0xff), slog.Level(n%16), message, 0)
+		r.AddAttrs(slog.String(key, text), slog.Int64("n", n), slog.Float64("x", x), slog.Float64("ms", float64(n%1e9)/1000))
+		sameLine(t, r)
+	})
+}
+
+// BenchmarkLine compares the line of a request with that of slog.JSONHandler.
+func BenchmarkLine(b *testing.B) {
+	r := slog.NewRecord(time.Now(), slog.LevelInfo, "request", 0)
+	r.AddAttrs(slog.String("request_id", "0123456789abcdef0123456789abcdef"), slog.String("method", "GET"),
+		slog.String("route", "/v1/pets"), slog.Int("status", 200), slog.Int64("bytes", 1234), slog.Float64("duration_ms", 0.412),
+		slog.String("network", "192.0.2.1/32"), slog.String("plan", "free"), slog.String("outcome", "allowed"),
+		slog.Int64("remaining", 59), slog.String("key", "key_0123456789"))
+	h := jsonHandler(io.Discard, nil)
+	for name, h := range map[string]slog.Handler{"JSONHandler": h.(jsonLines).Handler, "jsonLines": h} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_ = h.Handle(context.Background(), r)
+			}
+		})
+	}
+}
