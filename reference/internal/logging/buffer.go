@@ -12,6 +12,10 @@ import (
 // on their way.
 const bufferSize = 1 << 20
 
+// batchTime is how long lines are collected after a write, so that a busy server does not
+// wake the goroutine, and call the system, for each line.
+const batchTime = time.Millisecond
+
 // A buffer passes lines on to another writer in the background, and counts those that it
 // drops. It is safe for concurrent use.
 type buffer struct {
@@ -20,6 +24,9 @@ type buffer struct {
 
 	wake chan struct{} // holds an element if the goroutine has something to do
 	done chan struct{} // closed when it has ended
+
+	ending chan struct{} // closed by Close
+	end    sync.Once
 
 	mu       sync.Mutex
 	pending  []byte // whole lines
@@ -32,7 +39,7 @@ type buffer struct {
 // newBuffer returns a buffer in front of a writer. lost returns the line with which the log
 // says that lines are missing.
 func newBuffer(to io.Writer, lost func(lines uint64) []byte) *buffer {
-	b := &buffer{to: to, lost: lost, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	b := &buffer{to: to, lost: lost, wake: make(chan struct{}, 1), done: make(chan struct{}), ending: make(chan struct{})}
 	go b.loop()
 	return b
 }
@@ -78,6 +85,7 @@ func (b *buffer) Close(atMost time.Duration) bool {
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()
+	b.end.Do(func() { close(b.ending) })
 	b.signal()
 	select {
 	case <-b.done:
@@ -114,6 +122,10 @@ func (b *buffer) loop() {
 		}
 		if closed {
 			return
+		}
+		select {
+		case <-time.After(batchTime):
+		case <-b.ending:
 		}
 	}
 }

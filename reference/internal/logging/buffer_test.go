@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,6 +55,43 @@ func TestLinesArriveInOrder(t *testing.T) {
 	if w.Dropped() != 1 {
 		t.Error("a line after Close is not counted as dropped")
 	}
+}
+
+// After a write, lines are collected for a moment.
+func TestLinesAreWrittenInBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p countingWriter
+		w := newBuffer(&p, lostLine)
+		fmt.Fprint(w, "first\n")
+		synctest.Wait()
+		if p.writes.Load() != 1 {
+			t.Errorf("%d writes, want the first line at once", p.writes.Load())
+		}
+		for range 100 {
+			fmt.Fprint(w, "line\n")
+			synctest.Wait()
+		}
+		if p.writes.Load() != 1 {
+			t.Errorf("%d writes, want that of the first line", p.writes.Load())
+		}
+		time.Sleep(batchTime)
+		synctest.Wait()
+		if p.writes.Load() != 2 {
+			t.Errorf("%d writes after %v, want one for all other lines", p.writes.Load(), batchTime)
+		}
+		fmt.Fprint(w, "last\n")
+		begin := time.Now()
+		if !w.Close(time.Minute) || p.writes.Load() != 3 || time.Since(begin) != 0 {
+			t.Errorf("%d writes and %v after Close, want the last line at once", p.writes.Load(), time.Since(begin))
+		}
+	})
+}
+
+type countingWriter struct{ writes atomic.Int64 }
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	c.writes.Add(1)
+	return len(p), nil
 }
 
 func TestABlockedWriterDelaysNoLine(t *testing.T) {
@@ -131,6 +169,7 @@ func TestFailedWritesAreReported(t *testing.T) {
 		p.failing = nil
 		p.mu.Unlock()
 		fmt.Fprint(w, "fourth\n")
+		time.Sleep(batchTime)
 		synctest.Wait()
 		if got, want := p.written.String(), "first\nsec\nfourth\n2 lines lost\n"; got != want {
 			t.Errorf("written is %q, want %q", got, want)
