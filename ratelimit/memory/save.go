@@ -1,13 +1,11 @@
 package memory
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 // A Record is a part of an engine's state, for a row of a database or a line of a
@@ -55,6 +53,41 @@ func (l *Limiter) Save(write func([]Record) error) error {
 	return nil
 }
 
+// MarkSaved makes the next Save pass on only what changes from now on. Call it after
+// [Limiter.Load] if Save stores what changes beside the records that were loaded. Do not
+// call it concurrently with Save.
+func (l *Limiter) MarkSaved() {
+	for i := range l.segments {
+		l.segments[i].markSaved()
+	}
+}
+
+func (s *segment) markSaved() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgotten = nil
+	t := s.table.Load()
+	for i := range t.slots {
+		if slot := t.slot(i); slot.hash() != 0 {
+			slot.mark(0, dirty)
+		}
+	}
+}
+
+// Records returns the records of all keys from first to last, changed or not. A store
+// that appends what Save passes on can so become small again: they replace all records
+// with these keys that Save has passed on so far. The next Save still passes on what
+// changed since the last one.
+//
+// Like Save it locks one segment at a time. It may be called at any time.
+func (l *Limiter) Records(first, last uint64) []Record {
+	var records []Record
+	for i := first >> l.shift; i <= last>>l.shift; i++ {
+		records = l.segments[i].appendRecords(records, first, last)
+	}
+	return records
+}
+
 // appendChanges appends the records of what changed, and marks it as saved.
 func (s *segment) appendChanges(batch []Record) []Record {
 	s.mu.Lock()
@@ -63,30 +96,30 @@ func (s *segment) appendChanges(batch []Record) []Record {
 		batch = append(batch, Record{Key: key})
 	}
 	s.forgotten = nil
-	var names map[uint64]string
+	e := encoder{segment: s}
+	t := s.table.Load()
+	for i := range t.slots {
+		if slot := t.slot(i); slot.hash() != 0 && slot.meter().has(dirty) {
+			batch = append(batch, e.encode(slot, slot.mark(stored, dirty)))
+		}
+	}
+	return batch
+}
+
+// appendRecords appends the records with keys from first to last. Save must then report
+// their end.
+func (s *segment) appendRecords(records []Record, first, last uint64) []Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := encoder{segment: s}
 	t := s.table.Load()
 	for i := range t.slots {
 		slot := t.slot(i)
-		if slot.hash() == 0 || !slot.meter().has(dirty) {
-			continue
+		if h := slot.hash(); h != 0 && first <= h && h <= last {
+			records = append(records, e.encode(slot, slot.mark(stored, 0)))
 		}
-		m := slot.markSaved()
-		rec := Record{Key: slot.hash(), Expires: fixedwindow.Seconds(s.expiry(slot, m))}
-		if m.isRecord() {
-			var r record
-			r.read(slot, 0)
-			if names == nil && r.length > 0 {
-				names = s.names.index()
-			}
-			rec.Data = r.encode(names[accountHash(rec.Key)])
-		} else {
-			var a account
-			a.read(s.layouts.get(m.layout()), slot, m)
-			rec.Data = a.encode()
-		}
-		batch = append(batch, rec)
 	}
-	return batch
+	return records
 }
 
 // markUnsaved makes the next Save save the records again.
@@ -124,20 +157,37 @@ func (s *segment) forget(key uint64) {
 // Call it before the engine decides anything. An error names a record with damaged
 // data; the records before it have been loaded.
 func (l *Limiter) Load(records []Record) error {
+	for len(records) > 0 {
+		n := 1 // records of one segment, which are loaded under one lock
+		for n < len(records) && records[n].Key>>l.shift == records[0].Key>>l.shift {
+			n++
+		}
+		if err := l.loadSegment(records[:n]); err != nil {
+			return err
+		}
+		records = records[n:]
+	}
+	return nil
+}
+
+// loadSegment loads records of one segment.
+func (l *Limiter) loadSegment(records []Record) error {
+	s := l.lockKey(records[0].Key)
+	defer s.unlock()
+	s.grow(uint64(len(records)))
 	for _, r := range records {
 		if r.Key < 2 {
 			continue
 		}
-		if err := l.load(r); err != nil && !errors.Is(err, ratelimit.ErrUnavailable) {
+		one := subject{segment: s.segment, hash: accountHash(r.Key), now: s.now, loading: true}
+		if err := one.load(r); err != nil && !errors.Is(err, ratelimit.ErrUnavailable) {
 			return fmt.Errorf("memory: loading record %016x: %w", r.Key, err)
 		}
 	}
 	return nil
 }
 
-func (l *Limiter) load(r Record) error {
-	s := l.lockKey(r.Key)
-	defer s.unlock()
+func (s *subject) load(r Record) error {
 	switch isRecord := r.Key != s.hash; {
 	case len(r.Data) == 0:
 		s.drop(r.Key)
@@ -176,74 +226,4 @@ func (s *subject) loadRecord(data []byte) error {
 		s.keepName(name)
 	}
 	return nil
-}
-
-// The first byte of a Record's Data is its kind. Variable-length integers follow:
-// of an account the length, limit, used and end of each window; of a record its
-// fields, and then the name of the subject if it has a ban.
-const (
-	kindAccount = 3
-	kindRecord  = 4
-)
-
-var errData = errors.New("the data is damaged, or another version saved it")
-
-func (a *account) encode() []byte {
-	b := []byte{kindAccount}
-	for _, w := range a.windows() {
-		for _, n := range []int64{int64(w.length / time.Second), w.limit, w.used, w.end} {
-			b = binary.AppendVarint(b, n)
-		}
-	}
-	return b
-}
-
-func decodeAccount(data []byte) (a account, err error) {
-	const longest = int64(ratelimit.MaxWindow / time.Second)
-	for len(data) > 0 || a.n == 0 {
-		var length, limit, used, end int64
-		if data = varints(data, &length, &limit, &used, &end); data == nil || a.n == maxWindows ||
-			length < 1 || length > longest || limit < 1 || limit > ratelimit.MaxLimit ||
-			used < 0 || used > ratelimit.MaxLimit || end < 0 || end > 1<<32-1 {
-			return a, errData
-		}
-		w := window{length: time.Duration(length) * time.Second, limit: roundLimit(limit), used: used, end: end}
-		if a.n > 0 && w.length <= a.all[a.n-1].length {
-			return a, errData
-		}
-		a.all[a.n] = w
-		a.n++
-	}
-	return a, nil
-}
-
-func (r *record) encode(name string) []byte {
-	b := []byte{kindRecord}
-	for _, n := range []int64{r.first, int64(r.strikes), int64(r.level), r.until, r.since, r.length, r.expires} {
-		b = binary.AppendVarint(b, n)
-	}
-	return append(b, name...)
-}
-
-func decodeRecord(data []byte) (r record, name string, err error) {
-	var strikes, level int64
-	data = varints(data, &r.first, &strikes, &level, &r.until, &r.since, &r.length, &r.expires)
-	r.strikes, r.level = int(min(strikes, 1<<strikeBits)), int(min(level, 1<<levelBits))
-	if data == nil || !r.valid() {
-		return r, "", errData
-	}
-	return r, string(data), nil
-}
-
-// varints reads variable-length integers from the front of data, and returns
-// what is left of it, or nil if they are not there.
-func varints(data []byte, into ...*int64) []byte {
-	for _, n := range into {
-		value, size := binary.Varint(data)
-		if size <= 0 {
-			return nil
-		}
-		*n, data = value, data[size:]
-	}
-	return data
 }

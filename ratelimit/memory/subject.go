@@ -36,8 +36,9 @@ type segment struct {
 // meanwhile.
 type subject struct {
 	*segment
-	hash uint64 // of the account
-	now  int64  // Unix nanoseconds
+	hash    uint64 // of the account
+	now     int64  // Unix nanoseconds
+	loading bool   // in Load, which has made the table large enough
 
 	account account
 	found   bool  // the account has a slot
@@ -177,22 +178,28 @@ func (s *subject) place(key uint64, windows int) (slot, error) {
 	if i, found := t.find(key); found {
 		return t.slot(i), nil
 	}
-	s.sweep(s.now, insertSteps)
+	if !s.loading {
+		s.sweep(s.now, insertSteps) // which also makes a table smaller
+	}
 	if !s.makeRoom(s.now) {
 		return nil, errFull
 	}
 	s.widen(windows) // after the sweep, which narrows
+	s.grow(1)
 	t = s.table.Load()
-	if (s.used+1)*100 > t.slots*fullest {
-		t = t.resized(t.slots+max(t.slots/4, minSlots), t.stride)
-		s.table.Store(t)
-	}
 	i, _ := t.find(key)
 	slot := t.slot(i)
 	slot.setMeter(frozen.after(slot.freeze()))
 	slot.setHash(key)
 	s.used++
 	return slot, nil
+}
+
+// grow makes the table large enough for n more slots in use.
+func (s *segment) grow(n uint64) {
+	if t := s.table.Load(); (s.used+n)*100 > t.slots*fullest {
+		s.table.Store(t.resized(max(t.slots+max(t.slots/4, minSlots), (s.used+n)*100/fullest+1), t.stride))
+	}
 }
 
 // widen makes the slots hold at least the given number of windows.

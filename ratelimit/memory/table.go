@@ -63,12 +63,12 @@ func (s slot) freeze() meter {
 	}
 }
 
-// markSaved notes that the slot is saved as it is, and returns the meter that it
+// mark sets and clears flags, of dirty and stored, and returns the meter that the slot
 // had.
-func (s slot) markSaved() meter {
+func (s slot) mark(set, clear meter) meter {
 	for {
 		m := s.meter()
-		if s.swap(m, m&^dirty|stored) {
+		if s.swap(m, m&^clear|set) {
 			return m
 		}
 	}

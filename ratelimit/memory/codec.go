@@ -1,0 +1,103 @@
+package memory
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
+)
+
+// An encoder makes records of the slots of a segment that is locked.
+type encoder struct {
+	*segment
+	index map[uint64]string // the names of banned subjects; nil until one is needed
+}
+
+func (e *encoder) encode(slot slot, m meter) Record {
+	rec := Record{Key: slot.hash(), Expires: fixedwindow.Seconds(e.expiry(slot, m))}
+	if m.isRecord() {
+		var r record
+		r.read(slot, 0)
+		if e.index == nil && r.length > 0 {
+			e.index = e.names.index()
+		}
+		rec.Data = r.encode(e.index[accountHash(rec.Key)])
+	} else {
+		var a account
+		a.read(e.layouts.get(m.layout()), slot, m)
+		rec.Data = a.encode()
+	}
+	return rec
+}
+
+// The first byte of a Record's Data is its kind. Variable-length integers follow:
+// of an account the length, limit, used and end of each window; of a record its
+// fields, and then the name of the subject if it has a ban.
+const (
+	kindAccount = 3
+	kindRecord  = 4
+)
+
+var errData = errors.New("the data is damaged, or another version saved it")
+
+func (a *account) encode() []byte {
+	b := []byte{kindAccount}
+	for _, w := range a.windows() {
+		for _, n := range []int64{int64(w.length / time.Second), w.limit, w.used, w.end} {
+			b = binary.AppendVarint(b, n)
+		}
+	}
+	return b
+}
+
+func decodeAccount(data []byte) (a account, err error) {
+	const longest = int64(ratelimit.MaxWindow / time.Second)
+	for len(data) > 0 || a.n == 0 {
+		var length, limit, used, end int64
+		if data = varints(data, &length, &limit, &used, &end); data == nil || a.n == maxWindows ||
+			length < 1 || length > longest || limit < 1 || limit > ratelimit.MaxLimit ||
+			used < 0 || used > ratelimit.MaxLimit || end < 0 || end > 1<<32-1 {
+			return a, errData
+		}
+		w := window{length: time.Duration(length) * time.Second, limit: roundLimit(limit), used: used, end: end}
+		if a.n > 0 && w.length <= a.all[a.n-1].length {
+			return a, errData
+		}
+		a.all[a.n] = w
+		a.n++
+	}
+	return a, nil
+}
+
+func (r *record) encode(name string) []byte {
+	b := []byte{kindRecord}
+	for _, n := range []int64{r.first, int64(r.strikes), int64(r.level), r.until, r.since, r.length, r.expires} {
+		b = binary.AppendVarint(b, n)
+	}
+	return append(b, name...)
+}
+
+func decodeRecord(data []byte) (r record, name string, err error) {
+	var strikes, level int64
+	data = varints(data, &r.first, &strikes, &level, &r.until, &r.since, &r.length, &r.expires)
+	r.strikes, r.level = int(min(strikes, 1<<strikeBits)), int(min(level, 1<<levelBits))
+	if data == nil || !r.valid() {
+		return r, "", errData
+	}
+	return r, string(data), nil
+}
+
+// varints reads variable-length integers from the front of data, and returns
+// what is left of it, or nil if they are not there.
+func varints(data []byte, into ...*int64) []byte {
+	for _, n := range into {
+		value, size := binary.Varint(data)
+		if size <= 0 {
+			return nil
+		}
+		*n, data = value, data[size:]
+	}
+	return data
+}
