@@ -35,7 +35,7 @@ tidy: ## check that go mod tidy would change nothing
 	done
 
 .PHONY: bench
-bench: ## every benchmark once; figures come from docs/BENCHMARKS.md's command
+bench: ## every benchmark once; figures come from the commands in docs/*BENCHMARKS.md
 	.ci/bench
 
 .PHONY: generate

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// beIdle opens connections that are idle after one request.
+func beIdle(ctx context.Context, wg *sync.WaitGroup, s *petstore, n int) error {
+	var idle []net.Conn
+	closeAll := func() {
+		for _, c := range idle {
+			c.Close()
+		}
+	}
+	request := get("/v1/pets", s.key)
+	l := load{address: s.api}
+	in := bufio.NewReader(nil)
+	for range n {
+		c, err := l.dial(ctx)
+		if err != nil {
+			closeAll()
+			return err
+		}
+		idle = append(idle, c)
+		in.Reset(c)
+		if _, err := c.Write(request.bytes(s.api)); err != nil {
+			closeAll()
+			return err
+		}
+		if status, err := skipAnswer(in, request.method); err != nil || status != request.status {
+			closeAll()
+			return fmt.Errorf("an idle connection was answered with %d: %w", status, err)
+		}
+	}
+	wg.Go(func() {
+		<-ctx.Done()
+		closeAll()
+	})
+	return nil
+}
+
+// slowness is the pause after each byte of slow clients.
+const slowness = 50 * time.Millisecond
+
+// readSlowly has clients ask for large pages and read them a byte at a time. The server
+// cannot finish writing, because there are more answers than fit into the buffers of the
+// connection.
+func readSlowly(ctx context.Context, wg *sync.WaitGroup, s *petstore) error {
+	request := bytes.Repeat(get("/v1/pets?limit=100", s.key).bytes(s.api), 500)
+	slowly(ctx, wg, s, func(c net.Conn) error {
+		if err := c.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+			return err
+		}
+		go c.Write(request) //nolint:errcheck // it ends when the connection is closed
+		var b [1]byte
+		for {
+			if _, err := c.Read(b[:]); err != nil {
+				return err
+			}
+			if !pause(ctx, slowness) {
+				return nil
+			}
+		}
+	})
+	return nil
+}
+
+// writeSlowly has clients send requests a byte at a time.
+func writeSlowly(ctx context.Context, wg *sync.WaitGroup, s *petstore) error {
+	request := post(s.key).bytes(s.api)
+	slowly(ctx, wg, s, func(c net.Conn) error {
+		for i := range request {
+			if _, err := c.Write(request[i : i+1]); err != nil {
+				return err
+			}
+			if !pause(ctx, slowness) {
+				return nil
+			}
+		}
+		_, err := skipAnswer(bufio.NewReader(c), "POST")
+		return err
+	})
+	return nil
+}
+
+// slowly runs clients, each of which connects again when the server closes its connection.
+func slowly(ctx context.Context, wg *sync.WaitGroup, s *petstore, client func(net.Conn) error) {
+	for range connections {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				c, err := load{address: s.api}.dial(ctx)
+				if err != nil {
+					continue
+				}
+				stop := context.AfterFunc(ctx, func() { c.Close() })
+				client(c) //nolint:errcheck // the server may close the connection of a slow client
+				stop()
+				c.Close()
+			}
+		})
+	}
+}
+
+// connectAnew has clients open a connection for each request.
+func connectAnew(ctx context.Context, wg *sync.WaitGroup, s *petstore) error {
+	request := get("/v1/pets", s.key)
+	every(ctx, wg, time.Second/500, func() error {
+		c, err := load{address: s.api}.dial(ctx)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		// Otherwise the port of each connection would be in use for another minute.
+		if err := c.(*net.TCPConn).SetLinger(0); err != nil {
+			return err
+		}
+		if _, err := c.Write(request.bytes(s.api)); err != nil {
+			return err
+		}
+		_, err = skipAnswer(bufio.NewReader(c), request.method)
+		return err
+	})
+	return nil
+}
+
+// addPetsMeanwhile creates pets, so that pages that the server has kept are out of date.
+func addPetsMeanwhile(ctx context.Context, wg *sync.WaitGroup, s *petstore) error {
+	every(ctx, wg, time.Second/100, func() error {
+		_, _, err := exchange(s.api, post(s.key))
+		return err
+	})
+	return nil
+}
+
+// scrape reads the metrics.
+func scrape(ctx context.Context, wg *sync.WaitGroup, s *petstore) error {
+	every(ctx, wg, time.Second/10, func() error {
+		response, err := http.Get("http://" + s.admin + "/metrics")
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		_, err = io.Copy(io.Discard, response.Body)
+		return err
+	})
+	return nil
+}
+
+// reload makes the server read its settings again.
+func reload(ctx context.Context, wg *sync.WaitGroup, s *petstore) error {
+	every(ctx, wg, time.Second/2, func() error { return s.cmd.Process.Signal(syscall.SIGHUP) })
+	return nil
+}
+
+// every calls a function again and again, until ctx ends or it fails. One call does not
+// wait for another.
+func every(ctx context.Context, wg *sync.WaitGroup, period time.Duration, do func() error) {
+	wg.Go(func() {
+		tick := time.NewTicker(period)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				wg.Go(func() { do() }) //nolint:errcheck // the load finds out if the server is gone
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// pause waits for a time, or returns false if ctx ends.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

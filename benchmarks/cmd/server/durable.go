@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// durableGoal is how many times as many pets are stored as with one fsync at a time.
+const durableGoal = 20
+
+var petsPerS = regexp.MustCompile(`commit=(group|each)/callers=64\S*\s.*?([0-9.e+]+) pets/s`)
+
+// measureDurable compares pets that share a transaction, and so the wait for the disk, with
+// pets that have one each.
+func measureDurable(b *bench) error {
+	syncs, err := b.syncsPerS()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(b.dir, "durable")
+	if err != nil {
+		return err
+	}
+	binary := filepath.Join(dir, "sqlite.test")
+	if _, err := b.command(filepath.Join("..", "reference"), "go", "test", "-c", "-o", binary, "./internal/sqlite"); err != nil {
+		return err
+	}
+	found := map[string][]float64{}
+	for range b.rounds {
+		out, err := b.command(dir, "env", "TMPDIR="+dir, binary, "-test.run", "^$",
+			"-test.bench", "^BenchmarkCreatePet$/./^callers=64$", "-test.benchtime", b.duration.String())
+		if err != nil {
+			return err
+		}
+		for _, m := range petsPerS.FindAllStringSubmatch(out, -1) {
+			v, err := strconv.ParseFloat(m[2], 64)
+			if err != nil {
+				return fmt.Errorf("%q: %w", m[0], err)
+			}
+			found[m[1]] = append(found[m[1]], v)
+		}
+	}
+	group, each := found["group"], found["each"]
+	if len(group) != b.rounds || len(each) != b.rounds {
+		return fmt.Errorf("BenchmarkCreatePet printed %d and %d results in %d rounds", len(group), len(each), b.rounds)
+	}
+	var ratios []float64
+	for i := range group {
+		ratios = append(ratios, group[i]/each[i])
+	}
+	b.tables = append(b.tables, table{
+		title: "Durable pets",
+		text: fmt.Sprintf("Pets a second that 64 callers of the SQLite store create, each of which is on the disk before it is acknowledged "+
+			"(`go test -bench CreatePet ./internal/sqlite` in `reference/`). This disk does %.0f fsyncs a second, one after the other, "+
+			"each after 4 KiB were written: %s ms each. Medians of %d rounds.", syncs, millis(time.Duration(float64(time.Second)/syncs)), b.rounds),
+		section: "durable",
+		columns: []string{"pets", "a second", "ratio", "goal", ""},
+		rows: [][]string{
+			{"one in each transaction", fmt.Sprintf("%.0f", median(each)), "1", "", ""},
+			append([]string{"all that wait in one transaction", fmt.Sprintf("%.0f", median(group)), fmt.Sprintf("%.1f", median(ratios))},
+				atLeast(durableGoal, median(ratios))...),
+		},
+	})
+	return nil
+}
+
+// syncsPerS returns how many times a second the disk can write 4 KiB and sync them.
+func (b *bench) syncsPerS() (float64, error) {
+	f, err := os.Create(filepath.Join(b.dir, "syncs"))
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	block := make([]byte, 4096)
+	begun := time.Now()
+	for n := 1; ; n++ {
+		if _, err := f.Write(block); err != nil {
+			return 0, err
+		}
+		if err := f.Sync(); err != nil {
+			return 0, err
+		}
+		if took := time.Since(begun); took >= b.duration {
+			return float64(n) / took.Seconds(), nil
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// A row is a request of the table of throughput.
+type row struct {
+	name string
+	goal float64 // how many requests a second, as a part of the bare server's; 0: none
+	request
+}
+
+// rows returns the requests to measure, all of which have been sent once.
+func (s *petstore) rows() ([]row, error) {
+	limited, err := s.bench.newKey(s.dir, "bob", "1/8784h")
+	if err != nil {
+		return nil, err
+	}
+	banned, err := s.bench.newKey(s.dir, "eve", roomy)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.command("bans", "ban", "eve", "--for", "12h"); err != nil {
+		return nil, err
+	}
+	if _, _, err := exchange(s.api, get("/v1/pets", limited)); err != nil { // its only request
+		return nil, err
+	}
+	page, _, err := exchange(s.api, get("/v1/pets", s.key))
+	if err != nil {
+		return nil, err
+	}
+	return []row{
+		{"20 pets", 0.7, get("/v1/pets", s.key)},
+		{"20 pets, not modified (304)", 0, get("/v1/pets", s.key, field{"If-None-Match", page.Header.Get("Etag")}).answered(304)},
+		{"one pet", 0, get("/v1/pets/7", s.key)},
+		{"100 pets", 0, get("/v1/pets?limit=100", s.key)},
+		{"100 pets, gzip", 0, get("/v1/pets?limit=100", s.key, field{"Accept-Encoding", "gzip"})},
+		{"without a key (401)", 0.85, get("/v1/pets", "").answered(401)},
+		{"over the limit (429)", 0.85, get("/v1/pets", limited).answered(429)},
+		{"banned (429)", 0.85, get("/v1/pets", banned).answered(429)},
+		{"a new pet (201)", 0, post(s.key)}, // last, since it changes what the others return
+	}, nil
+}
+
+// compared are the measurements of one row.
+type compared struct {
+	petstore, bare         []float64 // requests a second
+	petstoreCost, bareCost []time.Duration
+	ratio                  []float64 // of the rounds
+}
+
+func measureRequests(b *bench) error {
+	s, err := b.newPetstore(roomyNetworks)
+	if err != nil {
+		return err
+	}
+	return b.compare(s, table{
+		title: "Requests a second",
+		text: fmt.Sprintf("wrk with %d keep-alive connections and one thread sends one request all the time, in turn to petstore and to a bare net/http server "+
+			"that answers with the same bytes (status, header fields and body). Medians of %d rounds of %v each. "+
+			"The ratio is the median of the rounds' ratios. The processor time is that of the server's process for a request.", connections, b.rounds, b.duration),
+		section: "requests",
+	})
+}
+
+// compare measures all rows on a server, and adds the table.
+func (b *bench) compare(s *petstore, t table) error {
+	if err := s.addPets(200); err != nil {
+		return err
+	}
+	rows, err := s.rows()
+	if err != nil {
+		return err
+	}
+	var answers []answer
+	var raws [][]byte
+	for _, r := range rows {
+		a, raw, err := exchange(s.api, r.request)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+		answers, raws = append(answers, a), append(raws, raw)
+	}
+	bare, err := b.startBare(answers)
+	if err != nil {
+		return err
+	}
+	t.columns = []string{"request", "petstore, requests/s", "bare, requests/s", "ratio", "goal", "", "petstore, µs of processor", "bare, µs of processor"}
+	for i, r := range rows {
+		_, raw, err := exchange(bare.addresses[i], r.request)
+		if err != nil {
+			return err
+		}
+		if err := checkSame(r.request, raws[i], raw); err != nil {
+			return err
+		}
+		c, err := b.compareRow(s, bare, bare.addresses[i], r)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+		now, _, err := exchange(s.api, r.request)
+		if err != nil {
+			return err
+		}
+		if err := checkStable(r.request, answers[i], now); err != nil {
+			return err
+		}
+		ratio := median(c.ratio)
+		cells := []string{r.name, fmt.Sprintf("%.0f", median(c.petstore)), fmt.Sprintf("%.0f", median(c.bare)), fmt.Sprintf("%.2f", ratio)}
+		cells = append(cells, atLeast(r.goal, ratio)...)
+		t.rows = append(t.rows, append(cells, micros(median(c.petstoreCost)), micros(median(c.bareCost))))
+	}
+	b.tables = append(b.tables, t)
+	return s.stop()
+}
+
+// compareRow measures one row in rounds, of which every second begins with the other
+// server.
+func (b *bench) compareRow(s *petstore, bare *bareServers, bareAddress string, r row) (compared, error) {
+	var c compared
+	for round := range b.rounds {
+		var ours, theirs rate
+		var err error
+		for turn := range 2 {
+			if (round+turn)%2 == 0 {
+				theirs, err = b.measureRate(bare.process, bareAddress, r.request, b.duration)
+			} else {
+				ours, err = b.measureRate(s.process, s.api, r.request, b.duration)
+			}
+			if err != nil {
+				return c, err
+			}
+		}
+		c.petstore, c.bare = append(c.petstore, ours.perS), append(c.bare, theirs.perS)
+		c.petstoreCost, c.bareCost = append(c.petstoreCost, ours.cost), append(c.bareCost, theirs.cost)
+		c.ratio = append(c.ratio, ours.perS/theirs.perS)
+		if err := s.emptyLog(); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}

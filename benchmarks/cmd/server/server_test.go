@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestMain lets the tests start this program as bare servers.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == bareCommand {
+		if err := serveBare(); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func testBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{ctx: t.Context(), dir: t.TempDir(), rounds: 1}
+	t.Cleanup(b.close)
+	return b
+}
+
+// host returns the address of a server for tests.
+func host(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(handler)
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+func TestBareServersAnswerWithTheSameBytes(t *testing.T) {
+	original := host(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["X-Odd"] = []string{"a", "b"}
+		w.Header().Set("Vary", "Accept")
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("Content-Length", "5000")
+		w.WriteHeader(http.StatusTooManyRequests)
+		io.WriteString(w, strings.Repeat("x", 5000))
+	})
+	r := get("/v1/pets", "key").answered(429)
+	a, want, err := exchange(original, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	created, _, err := exchange(host(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(201) }), post("key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := testBench(t)
+	bare, err := b.startBare([]answer{a, created})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, got, err := exchange(bare.addresses[0], r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkSame(r, want, got); err != nil {
+		t.Error(err)
+	}
+	if err := checkSame(r, want, bytes.Replace(got, []byte("Vary"), []byte("Very"), 1)); err == nil {
+		t.Error("two answers with different header fields are the same, want an error")
+	}
+	if _, _, err := exchange(bare.addresses[1], post("key")); err != nil {
+		t.Error(err)
+	}
+	b.end()
+	select {
+	case <-bare.ended:
+	default:
+		t.Error("the bare server still runs after the end of the section")
+	}
+}
+
+// A bare server ends with the command, however that ends.
+func TestABareServerEndsWithItsInput(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], bareCommand)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(in, "[]\n"); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnAnswerThatChangesIsNoticed(t *testing.T) {
+	header := func(more ...string) http.Header {
+		h := http.Header{"X-Request-Id": {"4f"}, "X-Ratelimit-Remaining": {"10"}, "Content-Type": {"application/json"}}
+		for _, name := range more {
+			h.Set(name, "x")
+		}
+		return h
+	}
+	before := answer{Status: 200, Header: header(), Body: []byte(`{"id":1}`)}
+	same := answer{Status: 200, Header: header(), Body: []byte(`{"id":22}`)}
+	same.Header.Set("X-Request-Id", "other")
+	if err := checkStable(get("/", ""), before, same); err != nil {
+		t.Error(err)
+	}
+	for name, now := range map[string]answer{
+		"another body":  {Status: 200, Header: header(), Body: []byte(`{"no":1}`)},
+		"another field": {Status: 200, Header: header("Link"), Body: before.Body},
+		"one field less": {Status: 200, Header: http.Header{"X-Request-Id": {"4f"}, "Content-Type": {"application/json"}},
+			Body: before.Body},
+	} {
+		if err := checkStable(get("/", ""), before, now); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestALoadWantsTheStatus(t *testing.T) {
+	address := host(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/missing" {
+			w.WriteHeader(404)
+		}
+		w.Write([]byte("pets"))
+	})
+	l := load{address: address, request: get("/", ""), total: 200}
+	took, err := l.run(t.Context())
+	if err != nil || len(took) != 200 {
+		t.Errorf("run = %d latencies, %v, want 200", len(took), err)
+	}
+	l.request = get("/missing", "")
+	if _, err := l.run(t.Context()); err == nil || !strings.Contains(err.Error(), "answered with 404, want 200") {
+		t.Errorf("run = %v, want an error about the status 404", err)
+	}
+}
+
+// A server that stalls delays the requests that could not be sent meanwhile, and their
+// latencies count the whole delay (no coordinated omission).
+func TestAStallCountsForAllRequestsThatWereDue(t *testing.T) {
+	const stall = 300 * time.Millisecond
+	begun := time.Now()
+	address := host(t, func(w http.ResponseWriter, r *http.Request) {
+		if rest := stall - time.Since(begun); rest > 0 {
+			time.Sleep(rest)
+		}
+	})
+	// Each connection has about 20 requests due during the stall.
+	l := load{address: address, request: get("/", ""), perS: 64 * 64, duration: 2 * stall}
+	took, err := l.run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := 0
+	for _, d := range took {
+		if d > stall/10 {
+			slow++
+		}
+	}
+	if slow < len(took)/4 {
+		t.Errorf("%d of %d requests were slow, want at least a quarter: those due while the server stalled", slow, len(took))
+	}
+}
+
+func TestALoadEndsWithItsContext(t *testing.T) {
+	address := host(t, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	if _, err := (load{address: address, request: get("/", ""), total: 64}).run(ctx); err == nil {
+		t.Error("run = nil, want an error")
+	}
+}
+
+func TestSkipAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		name, method, answer string
+		status               int
+		rest                 string
+	}{
+		{"a body", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP", 200, "HTTP"},
+		{"no body", "GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 3\r\n\r\nHTTP", 304, "HTTP"},
+		{"HEAD", "HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nHTTP", 200, "HTTP"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := bufio.NewReader(strings.NewReader(tt.answer))
+			status, err := skipAnswer(in, tt.method)
+			rest, _ := io.ReadAll(in)
+			if err != nil || status != tt.status || string(rest) != tt.rest {
+				t.Errorf("skipAnswer = %d, %v, and %q follows; want %d and %q", status, err, rest, tt.status, tt.rest)
+			}
+		})
+	}
+	for _, broken := range []string{"", "HTTP/1.1 200", "HTTP\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab"} {
+		if status, err := skipAnswer(bufio.NewReader(strings.NewReader(broken)), "GET"); err == nil {
+			t.Errorf("skipAnswer of %q = %d, want an error", broken, status)
+		}
+	}
+}
+
+func TestOnlyKnownSections(t *testing.T) {
+	chosen, err := options{only: "start, requests"}.sections()
+	if err != nil || len(chosen) != 2 || chosen[0].name != "start" || chosen[1].name != "requests" {
+		t.Errorf("sections = %v, %v, want start and requests", chosen, err)
+	}
+	if _, err := (options{only: "requests,speed"}).sections(); err == nil {
+		t.Error("a section that does not exist: no error")
+	}
+}
+
+func TestReport(t *testing.T) {
+	b := &bench{tables: []table{{title: "Speed", text: "Of a thing.", section: "requests",
+		columns: []string{"thing", "speed"}, rows: [][]string{{"a", "1"}, {"b", "2"}}}}}
+	_, got, _ := strings.Cut(b.report(), "\n")
+	want := "\n### Speed\n\nOf a thing.\n\n`go run ./cmd/server -only requests`\n\n| thing | speed |\n|---|---:|\n| a | 1 |\n| b | 2 |\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	if m := median([]float64{5, 1, 3}); m != 3 {
+		t.Errorf("median of three = %v, want 3", m)
+	}
+	if m := median([]float64{1, 4, 2, 3}); m != 2.5 {
+		t.Errorf("median of four = %v, want 2.5", m)
+	}
+}
+
+func TestWithoutWrkTheErrorSaysHowToGetIt(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if _, err := newBench(t.Context(), options{}); !errors.Is(err, errNoWrk) {
+		t.Errorf("newBench without wrk = %v, want %v", err, errNoWrk)
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// connections is how many connections are kept open and used at the same time.
+const connections = 64
+
+// errNoWrk says how to get wrk.
+var errNoWrk = errors.New("wrk is not on this machine; install it (apt-get install wrk, brew install wrk), or build it from its source")
+
+func findWrk() error {
+	if _, err := exec.LookPath("wrk"); err != nil {
+		return errNoWrk
+	}
+	return nil
+}
+
+// A rate is what wrk has measured.
+type rate struct {
+	requests int64
+	perS     float64
+	cost     time.Duration // processor time of the server for a request
+}
+
+// measureRate has wrk send a request to an address as fast as it is answered.
+func (b *bench) measureRate(server *process, address string, r request, duration time.Duration) (rate, error) {
+	script := filepath.Join(b.dir, "request.lua")
+	if err := os.WriteFile(script, []byte(r.script()), 0o600); err != nil {
+		return rate{}, err
+	}
+	before, err := server.processorTime()
+	if err != nil {
+		return rate{}, err
+	}
+	counted, err := runWrk(b.ctx, script, "http://"+address+r.path, duration)
+	if err != nil {
+		return rate{}, err
+	}
+	after, err := server.processorTime()
+	if err != nil {
+		return rate{}, err
+	}
+	wrong := counted.Status // answered with 400 or more
+	if r.status >= 400 {
+		wrong = counted.Requests - counted.Status
+	}
+	if wrong > 0 || counted.Failed > 0 || counted.Requests == 0 {
+		return rate{}, fmt.Errorf("%s %s: of %d requests, %d were not answered with %d, and %d failed; %s",
+			r.method, r.path, counted.Requests, wrong, r.status, counted.Failed, server.out)
+	}
+	return rate{
+		requests: counted.Requests,
+		perS:     float64(counted.Requests) / (float64(counted.Microseconds) / 1e6),
+		cost:     (after - before) / time.Duration(counted.Requests),
+	}, nil
+}
+
+// count is what the script of a request prints.
+type count struct {
+	Requests, Microseconds, Status, Failed int64
+}
+
+func runWrk(ctx context.Context, script, url string, duration time.Duration) (count, error) {
+	// wrk knows whole seconds only.
+	seconds := max(int(duration/time.Second), 1)
+	var out bytes.Buffer
+	p, err := start(ctx, "wrk", "", nil, &out, "wrk", "-t", "1", "-c", strconv.Itoa(connections),
+		"-d", strconv.Itoa(seconds)+"s", "-s", script, url)
+	if err != nil {
+		return count{}, err
+	}
+	<-p.ended
+	if p.err != nil {
+		return count{}, fmt.Errorf("%w\n%s", p.failed(p.err), &out)
+	}
+	var c count
+	for line := range bytes.Lines(out.Bytes()) {
+		if bytes.HasPrefix(line, []byte("{")) {
+			return c, json.Unmarshal(line, &c)
+		}
+	}
+	return c, fmt.Errorf("wrk did not print what it counted:\n%s", &out)
+}
