@@ -1,7 +1,6 @@
 package server
 
 import (
-	"container/list"
 	"net"
 	"net/http"
 	"net/netip"
@@ -27,7 +26,7 @@ type limitListener struct {
 
 	mu       sync.Mutex
 	open     int
-	idle     list.List            // of *limitedConn, the one idle for longest in front
+	idle     idleList
 	networks map[netip.Prefix]int // open connections of each; no zeros
 }
 
@@ -120,9 +119,8 @@ func (l *limitListener) longestIdle() (c *limitedConn, full bool) {
 	if l.open <= l.limits.Load().max {
 		return nil, false
 	}
-	if front := l.idle.Front(); front != nil {
-		c = front.Value.(*limitedConn)
-		l.removeIdle(c)
+	if c = l.idle.front; c != nil {
+		l.idle.remove(c)
 	}
 	return c, true
 }
@@ -140,7 +138,7 @@ func (l *limitListener) stateChanged(c net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateActive:
 		l.mu.Lock()
-		l.removeIdle(limited)
+		l.idle.remove(limited)
 		l.mu.Unlock()
 	case http.StateIdle:
 		l.markIdle(limited)
@@ -149,26 +147,18 @@ func (l *limitListener) stateChanged(c net.Conn, state http.ConnState) {
 
 func (l *limitListener) markIdle(c *limitedConn) {
 	l.mu.Lock()
-	if !c.released && c.idle == nil {
-		c.idle = l.idle.PushBack(c)
+	if !c.released && !c.idle.listed {
+		l.idle.pushBack(c)
 	}
 	l.mu.Unlock()
 	l.signalRoom()
-}
-
-// removeIdle is called with l.mu held.
-func (l *limitListener) removeIdle(c *limitedConn) {
-	if c.idle != nil {
-		l.idle.Remove(c.idle)
-		c.idle = nil
-	}
 }
 
 func (l *limitListener) release(c *limitedConn) {
 	l.mu.Lock()
 	if !c.released {
 		c.released = true
-		l.removeIdle(c)
+		l.idle.remove(c)
 		l.open--
 		if c.network.IsValid() {
 			if l.networks[c.network]--; l.networks[c.network] == 0 {
@@ -205,8 +195,8 @@ type limitedConn struct {
 
 	framing framing // of the bytes read; used only without TLS
 
-	idle     *list.Element // nil: a request is running; guarded by listener.mu
-	released bool          // guarded by listener.mu
+	idle     idleLinks // not listed: a request is running; guarded by listener.mu
+	released bool      // guarded by listener.mu
 }
 
 func (c *limitedConn) Read(p []byte) (int, error) {
