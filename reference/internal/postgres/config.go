@@ -1,0 +1,80 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	// defaultMaxConns is for a few servers on one database with PostgreSQL's default of
+	// 100 connections, also while one is replaced.
+	defaultMaxConns = 16
+
+	defaultConnectTimeout = 2 * time.Second
+)
+
+// parse reads a URL and sets the defaults of this package. Its errors do not have the
+// password.
+func parse(databaseURL string) (*pgxpool.Config, error) {
+	if !strings.HasPrefix(databaseURL, "postgres://") && !strings.HasPrefix(databaseURL, "postgresql://") {
+		return nil, errors.New("the URL of a PostgreSQL database must begin with postgres:// or postgresql://")
+	}
+	c, err := pgxpool.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("the URL of the PostgreSQL database: %w", err)
+	}
+	given := parameters(databaseURL)
+	if !given.Has("pool_max_conns") {
+		c.MaxConns = defaultMaxConns
+	}
+	if !given.Has("pool_max_conn_lifetime_jitter") {
+		c.MaxConnLifetimeJitter = c.MaxConnLifetime / 10
+	}
+	if c.ConnConfig.ConnectTimeout == 0 {
+		c.ConnConfig.ConnectTimeout = defaultConnectTimeout
+	}
+	if c.ConnConfig.RuntimeParams["application_name"] == "" {
+		c.ConnConfig.RuntimeParams["application_name"] = "petstore"
+	}
+	// Of several servers only the primary can write.
+	if len(hosts(c)) > 1 && c.ConnConfig.ValidateConnect == nil && !given.Has("target_session_attrs") {
+		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
+	}
+	return c, nil
+}
+
+// parameters returns the parameters of a URL that pgx could parse.
+func parameters(databaseURL string) url.Values {
+	_, query, _ := strings.Cut(databaseURL, "?")
+	values, _ := url.ParseQuery(query)
+	return values
+}
+
+// hosts returns the addresses of the servers in the order of the URL.
+func hosts(c *pgxpool.Config) []string {
+	all := []string{address(c.ConnConfig.Host, c.ConnConfig.Port)}
+	for _, f := range c.ConnConfig.Fallbacks {
+		// With and without TLS, the same server is there twice.
+		if a := address(f.Host, f.Port); a != all[len(all)-1] {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+func address(host string, port uint16) string {
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+}
+
+// nameOf returns a name of the database for messages, without the password.
+func nameOf(c *pgxpool.Config) string {
+	return fmt.Sprintf("PostgreSQL database %s at %s", c.ConnConfig.Database, strings.Join(hosts(c), ","))
+}

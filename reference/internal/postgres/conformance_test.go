@@ -1,0 +1,28 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/animalstore/gatehouse/reference/internal/postgres"
+	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+	"github.com/animalstore/gatehouse/reference/internal/store/storetest"
+)
+
+func TestConformance(t *testing.T) {
+	for name, parameters := range map[string]string{
+		"defaults": "",
+		// What a pooler in transaction mode needs.
+		"no prepared statements": "&default_query_exec_mode=exec",
+		"one connection":         "&pool_max_conns=1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Run(t, func(t *testing.T) storetest.Opener[store.Store] {
+				url := postgrestest.Database(t) + parameters
+				return func() (store.Store, error) { return postgres.Open(t.Context(), url, postgres.Options{}) }
+			})
+		})
+	}
+}

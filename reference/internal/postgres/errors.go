@@ -1,0 +1,206 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/puddle/v2"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// The error codes that this package knows; PostgreSQL, appendix A.
+const (
+	uniqueViolation       = "23505"
+	readOnlyTransaction   = "25006"
+	invalidAuthorization  = "28000"
+	invalidPassword       = "28P01"
+	invalidCatalogName    = "3D000"
+	serializationFailure  = "40001"
+	deadlockDetected      = "40P01"
+	insufficientPrivilege = "42501"
+	undefinedColumn       = "42703"
+	undefinedTable        = "42P01"
+	diskFull              = "53100"
+	outOfMemory           = "53200"
+	tooManyConnections    = "53300"
+	lockNotAvailable      = "55P03"
+	queryCanceled         = "57014"
+	adminShutdown         = "57P01"
+	crashShutdown         = "57P02"
+	cannotConnectNow      = "57P03"
+)
+
+// state returns the error code of the server, or "".
+func state(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+var (
+	errClosed   = fmt.Errorf("%w: closed", store.ErrUnavailable)
+	errReadOnly = fmt.Errorf("%w: the server is read-only, such as a standby", store.ErrUnavailable)
+)
+
+// A connectError: a call has no connection, so it has not begun.
+type connectError struct {
+	err error
+	all bool // all connections of the pool are in use
+}
+
+func (e *connectError) Error() string { return e.err.Error() }
+func (e *connectError) Unwrap() error { return e.err }
+
+// An unknownError: the server did not say whether it has stored something.
+type unknownError struct{ err error }
+
+func (e *unknownError) Error() string {
+	return "the outcome is unknown, because the server did not report it: " + e.err.Error()
+}
+func (e *unknownError) Unwrap() error { return e.err }
+
+// isLost reports whether err is the loss of a connection, or the announcement of one.
+func isLost(err error) bool {
+	switch s := state(err); s {
+	case adminShutdown, crashShutdown, cannotConnectNow:
+		return true
+	case "":
+	default:
+		return strings.HasPrefix(s, "08")
+	}
+	var network net.Error
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.As(err, &network) || pgconn.SafeToRetry(err)
+}
+
+// isStale reports whether the other connections are likely to fail as well.
+func isStale(err error) bool {
+	return state(err) == readOnlyTransaction || errors.Is(err, errReadOnly) || isLost(err) && !pgconn.Timeout(err)
+}
+
+// isDuplicate reports whether err is about a value that exists already.
+func isDuplicate(err error) bool { return state(err) == uniqueViolation }
+
+// wrap adds to the error of a call what the call was doing, and why it failed.
+func (s *Store) wrap(doing string, err error) error {
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return fmt.Errorf("%s: %w", doing, store.ErrNotFound)
+	case s.closed.Load() && errors.Is(err, puddle.ErrClosedPool):
+		return fmt.Errorf("%s: %w", doing, errClosed)
+	case isOwn(err):
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if reason := s.unavailable(err); reason != "" {
+		return fmt.Errorf("%s: %w: %s: %s: %w", doing, store.ErrUnavailable, s.name, reason, oneLine{err})
+	}
+	return fmt.Errorf("%s: %s: %w", doing, s.name, oneLine{explain(err)})
+}
+
+// isOwn reports whether err is not about PostgreSQL.
+func isOwn(err error) bool {
+	for _, own := range []error{
+		store.ErrNotFound, store.ErrInvalid, store.ErrExists, store.ErrInactive, store.ErrMismatch,
+		store.ErrCondition, store.ErrUnavailable, context.Canceled,
+	} {
+		if errors.Is(err, own) {
+			return true
+		}
+	}
+	return false
+}
+
+// unavailable returns why a call failed that can succeed later, or "".
+func (s *Store) unavailable(err error) string {
+	if connect, ok := errors.AsType[*connectError](err); ok {
+		if connect.all && errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Sprintf("all %d connections are in use; raise pool_max_conns", s.pool.Config().MaxConns)
+		}
+		if reason := stateReason(err); reason != "" {
+			return reason
+		}
+		return "cannot connect"
+	}
+	if reason := stateReason(err); reason != "" {
+		return reason
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), pgconn.Timeout(err):
+		return "no answer in time"
+	case isLost(err):
+		return "the connection was lost"
+	}
+	return ""
+}
+
+// stateReason returns what an error code that can pass means, or "".
+func stateReason(err error) string {
+	switch s := state(err); s {
+	case tooManyConnections:
+		return "it has too many connections; lower pool_max_conns or raise its max_connections"
+	case diskFull:
+		return "its disk is full"
+	case outOfMemory:
+		return "it is out of memory"
+	case readOnlyTransaction:
+		return "it is read-only, such as a standby"
+	case serializationFailure, deadlockDetected, lockNotAvailable:
+		return "others lock what the call needs"
+	case queryCanceled:
+		return "it canceled the statement"
+	case adminShutdown, crashShutdown, cannotConnectNow:
+		return "it is stopping or starting"
+	default:
+		if strings.HasPrefix(s, "53") || strings.HasPrefix(s, "57") || strings.HasPrefix(s, "58") {
+			return "it cannot answer now"
+		}
+	}
+	return ""
+}
+
+// explain adds to an error that does not pass what an operator can do.
+func explain(err error) error {
+	switch state(err) {
+	case invalidPassword, invalidAuthorization:
+		return fmt.Errorf("check the user and the password: %w", err)
+	case invalidCatalogName:
+		return fmt.Errorf("create the database first: %w", err)
+	case insufficientPrivilege:
+		return fmt.Errorf("grant the user the rights on the tables and their schema: %w", err)
+	case undefinedTable, undefinedColumn:
+		return fmt.Errorf("the tables are not those of this program; check the search_path, or run petstore migrate: %w", err)
+	}
+	return err
+}
+
+// oneLine is an error without line breaks. That of several servers has one for each.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string {
+	return strings.Join(strings.FieldsFunc(e.error.Error(), func(r rune) bool { return r == '\n' || r == '\t' }), " ")
+}
+func (e oneLine) Unwrap() error { return e.error }
+
+// explainOpen is for the opening of a database: what an operator must mend is not
+// [store.ErrUnavailable] then.
+func explainOpen(doing string, err error) error {
+	reason := stateReason(err)
+	if reason == "" && state(err) == "" {
+		reason = "cannot connect"
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s: %w", doing, err)
+	case reason != "":
+		return fmt.Errorf("%s: %w: %s: %w", doing, store.ErrUnavailable, reason, oneLine{err})
+	}
+	return fmt.Errorf("%s: %w", doing, oneLine{explain(err)})
+}

@@ -1,0 +1,85 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+const (
+	// lockOnceText makes requests with one key wait for each other. Neither an owner nor
+	// a key has a control character. Keys with the same hash wait too, which is rare.
+	lockOnceText = `SELECT pg_advisory_xact_lock(hashtextextended($1 || chr(10) || $2, 0))`
+	firstPetText = `SELECT fingerprint, p.id, p.name, p.category_id, p.status
+		FROM idempotency_keys AS k JOIN pets AS p ON p.id = k.pet
+		WHERE k.owner = $1 AND k.key = $2 AND k.at > $3`
+	insertOnceText = `INSERT INTO idempotency_keys (owner, key, fingerprint, pet, at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (owner, key) DO UPDATE SET fingerprint = excluded.fingerprint, pet = excluded.pet, at = excluded.at`
+
+	// Each new key removes a few expired ones, which is more than one for each, so that
+	// there are never many. It waits for no other request.
+	pruneOnceText = `DELETE FROM idempotency_keys WHERE (owner, key) IN
+		(SELECT owner, key FROM idempotency_keys WHERE at <= $1 ORDER BY at LIMIT 4 FOR UPDATE SKIP LOCKED)`
+)
+
+// An addFunc adds a pet in a transaction.
+type addFunc func(context.Context, pgx.Tx, store.NewPet) (store.Pet, error)
+
+// addAlways adds a pet.
+func addAlways(ctx context.Context, tx pgx.Tx, p store.NewPet) (store.Pet, error) {
+	return addPet(ctx, tx, p)
+}
+
+// CreatePetOnce stores a pet and the key of its request. See [store.Pets].
+func (s *Store) CreatePetOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey) (pet store.Pet, replayed bool, err error) {
+	if err := errors.Join(p.Validate(), k.Validate()); err != nil {
+		return store.Pet{}, false, err
+	}
+	return s.createOnce(ctx, p, k, addAlways)
+}
+
+func (s *Store) createOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey, add addFunc) (pet store.Pet, replayed bool, err error) {
+	err = s.transact(ctx, "create pet", func(ctx context.Context, tx pgx.Tx) (err error) {
+		pet, replayed, err = petOnce(ctx, tx, p, k, add)
+		return err
+	})
+	if err != nil {
+		return store.Pet{}, false, err
+	}
+	return pet, replayed, nil
+}
+
+// petOnce calls add for a pet of a new request.
+func petOnce(ctx context.Context, tx pgx.Tx, p store.NewPet, k store.IdempotencyKey, add addFunc) (pet store.Pet, replayed bool, err error) {
+	if _, err := tx.Exec(ctx, lockOnceText, k.Owner, k.Key); err != nil {
+		return store.Pet{}, false, err
+	}
+	at := kept(k.At)
+	expired := at.Add(-store.IdempotencyLifetime)
+	var fingerprint []byte
+	err = tx.QueryRow(ctx, firstPetText, k.Owner, k.Key, expired).
+		Scan(&fingerprint, &pet.ID, &pet.Name, &pet.CategoryID, &pet.Status)
+	switch {
+	case err == nil && string(fingerprint) != string(k.Fingerprint[:]):
+		return store.Pet{}, false, store.ErrMismatch
+	case err == nil:
+		return pet, true, nil
+	case !errors.Is(err, pgx.ErrNoRows):
+		return store.Pet{}, false, err
+	}
+	if pet, err = add(ctx, tx, p); err != nil {
+		return store.Pet{}, false, err
+	}
+	if _, err := tx.Exec(ctx, insertOnceText, k.Owner, k.Key, k.Fingerprint[:], pet.ID, at); err != nil {
+		return store.Pet{}, false, err
+	}
+	_, err = tx.Exec(ctx, pruneOnceText, expired)
+	return pet, false, err
+}
+
+// kept returns a time as it is stored.
+func kept(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }

@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// A Store is a PostgreSQL database of pets, keys, the audit log and counted use. [Open]
+// returns one. It is safe for concurrent use.
+type Store struct {
+	name    string // for messages
+	pool    *pgxpool.Pool
+	timeout time.Duration
+	closed  atomic.Bool
+
+	resetting sync.Mutex
+	lastReset time.Time
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the database with a URL as pgx has them: postgres:// or postgresql://. It
+// creates the tables in an empty database, and upgrades those of an older version, unless
+// o.NoMigrate is set.
+//
+// If the database cannot be reached now, the error wraps [store.ErrUnavailable]. No error
+// has the password.
+func Open(ctx context.Context, url string, o Options) (*Store, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	return open(ctx, url, o.withDefaults(), ownMigrations())
+}
+
+func open(ctx context.Context, url string, o Options, m migrations) (*Store, error) {
+	config, err := parse(url)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.prepare(ctx, config, o); err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", nameOf(config), err)
+	}
+	return &Store{name: nameOf(config), pool: pool, timeout: o.Timeout}, nil
+}
+
+// Close waits for running calls and closes the connections. Later calls fail with
+// [store.ErrUnavailable]. A second Close does nothing.
+func (s *Store) Close() error {
+	if !s.closed.Swap(true) {
+		s.pool.Close()
+	}
+	return nil
+}
+
+const pingText = `SELECT current_setting('transaction_read_only') = 'on', oldest FROM petstore_schema`
+
+// Ping returns an error if the database cannot be read, cannot be written, such as a
+// standby, or has tables that this program is too old for.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.read(ctx, "check the database", func(ctx context.Context, conn *pgxpool.Conn) error {
+		var readOnly bool
+		var oldest int64
+		if err := conn.QueryRow(ctx, pingText).Scan(&readOnly, &oldest); err != nil {
+			return err
+		}
+		if readOnly {
+			return errReadOnly
+		}
+		return nil
+	})
+}
