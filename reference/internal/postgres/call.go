@@ -10,12 +10,19 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// maxAttempts is how often a call is tried that stored nothing.
-const maxAttempts = 3
+const (
+	// maxAttempts is how often a call is tried that stored nothing.
+	maxAttempts = 3
+
+	// retryPause is between attempts to get a connection from a server that has too many.
+	retryPause = 100 * time.Millisecond
+)
 
 // read runs do with a connection. It may run it again.
 func (s *Store) read(ctx context.Context, doing string, do func(context.Context, *pgxpool.Conn) error) error {
-	return s.call(ctx, doing, do, s.readContext)
+	return s.call(ctx, doing, do, func(ctx context.Context) (context.Context, context.CancelFunc) {
+		return untilDeadline(ctx, s.timeout)
+	})
 }
 
 // write runs do, which is one statement, with a connection. It may run it again if
@@ -28,8 +35,8 @@ func (s *Store) write(ctx context.Context, doing string, do func(context.Context
 
 // transact runs do in a transaction. It may run it again if nothing was stored.
 //
-// A transaction sees what was committed before each of its statements, so that what it
-// reads after it has waited for a lock is what the lock protects.
+// Each statement sees what was committed before it, so that what is read after waiting
+// for a lock is what the lock protects.
 func (s *Store) transact(ctx context.Context, doing string, do func(context.Context, pgx.Tx) error) error {
 	return s.call(ctx, doing, func(ctx context.Context, conn *pgxpool.Conn) error {
 		tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
@@ -37,19 +44,17 @@ func (s *Store) transact(ctx context.Context, doing string, do func(context.Cont
 			return err
 		}
 		if err := do(ctx, tx); err != nil {
-			return errors.Join(err, ignoreLost(tx.Rollback(ctx)))
+			_ = tx.Rollback(ctx) // or its connection is lost, which does the same
+			return err
 		}
 		return outcome(tx.Commit(ctx))
 	}, s.writeContext)
 }
 
-// ignoreLost is for a rollback: what ends with its connection is rolled back.
-func ignoreLost(error) error { return nil }
-
-// readContext returns the context of a read that has begun. If that ended with the
-// context of a client that hangs up, its connection would be lost.
-func (s *Store) readContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline := time.Now().Add(s.timeout)
+// untilDeadline returns the context of a read that has begun. It ends with the deadline of
+// ctx, but not when ctx is canceled: a client that hangs up would cost a connection.
+func untilDeadline(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	deadline := time.Now().Add(timeout)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
@@ -62,32 +67,57 @@ func (s *Store) writeContext(ctx context.Context) (context.Context, context.Canc
 	return context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 }
 
+// call runs do with a connection and the context that begun returns.
 func (s *Store) call(ctx context.Context, doing string, do func(context.Context, *pgxpool.Conn) error,
 	begun func(context.Context) (context.Context, context.CancelFunc),
 ) error {
 	if err := ctx.Err(); err != nil {
 		return s.wrap(doing, err)
 	}
-	waiting, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
 	for attempt := 1; ; attempt++ {
-		conn, err := s.pool.Acquire(waiting)
+		conn, err := s.acquire(ctx)
 		if err != nil {
-			return s.wrap(doing, &connectError{err, s.pool.Stat().AcquiredConns() == s.pool.Config().MaxConns})
+			return s.wrap(doing, err)
 		}
 		running, cancel := begun(ctx)
 		err = do(running, conn)
+		hangs := running.Err() != nil && ctx.Err() == nil
 		cancel()
 		conn.Release()
 		if err == nil {
 			return nil
 		}
-		if isStale(err) {
+		if hangs || isStale(err) {
 			s.reset()
 		}
 		if attempt == maxAttempts || !canRepeat(err) {
 			return s.wrap(doing, err)
 		}
+	}
+}
+
+// acquire waits for a connection, within the timeout.
+func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	waiting, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	for {
+		conn, err := s.pool.Acquire(waiting)
+		if err == nil {
+			return conn, nil
+		}
+		stat := s.pool.Stat()
+		if waiting.Err() != nil && ctx.Err() == nil {
+			s.reset() // idle connections may hang
+		}
+		// If the server refuses another connection, those that there are will do.
+		if state(err) == tooManyConnections && stat.AcquiredConns()+stat.IdleConns() > 0 {
+			select {
+			case <-time.After(retryPause):
+				continue
+			case <-waiting.Done():
+			}
+		}
+		return nil, &connectError{err, stat.AcquiredConns() == stat.MaxConns()}
 	}
 }
 
@@ -124,5 +154,5 @@ func canRepeat(err error) bool {
 	case serializationFailure, deadlockDetected, readOnlyTransaction:
 		return true
 	}
-	return isLost(err)
+	return isLost(err) || errors.Is(err, errReadOnly)
 }

@@ -18,7 +18,11 @@ const (
 	// 100 connections, also while one is replaced.
 	defaultMaxConns = 16
 
+	// defaultConnectTimeout is for each server of the URL.
 	defaultConnectTimeout = 2 * time.Second
+
+	// defaultPingTimeout is for the check of a connection that was idle for a second.
+	defaultPingTimeout = time.Second
 )
 
 // parse reads a URL and sets the defaults of this package. Its errors do not have the
@@ -38,9 +42,13 @@ func parse(databaseURL string) (*pgxpool.Config, error) {
 	if !given.Has("pool_max_conn_lifetime_jitter") {
 		c.MaxConnLifetimeJitter = c.MaxConnLifetime / 10
 	}
+	if !given.Has("pool_ping_timeout") {
+		c.PingTimeout = defaultPingTimeout
+	}
 	if c.ConnConfig.ConnectTimeout == 0 {
 		c.ConnConfig.ConnectTimeout = defaultConnectTimeout
 	}
+	abandonSoon(c)
 	if c.ConnConfig.RuntimeParams["application_name"] == "" {
 		c.ConnConfig.RuntimeParams["application_name"] = "petstore"
 	}

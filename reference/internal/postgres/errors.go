@@ -122,7 +122,7 @@ func isOwn(err error) bool {
 func (s *Store) unavailable(err error) string {
 	if connect, ok := errors.AsType[*connectError](err); ok {
 		if connect.all && errors.Is(err, context.DeadlineExceeded) {
-			return fmt.Sprintf("all %d connections are in use; raise pool_max_conns", s.pool.Config().MaxConns)
+			return fmt.Sprintf("all %d connections are in use; raise pool_max_conns", s.pool.Stat().MaxConns())
 		}
 		if reason := stateReason(err); reason != "" {
 			return reason
@@ -131,6 +131,14 @@ func (s *Store) unavailable(err error) string {
 	}
 	if reason := stateReason(err); reason != "" {
 		return reason
+	}
+	return networkReason(err)
+}
+
+// networkReason returns why the server did not answer, or "" if it did.
+func networkReason(err error) string {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return "cannot connect"
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), pgconn.Timeout(err):
@@ -194,7 +202,7 @@ func (e oneLine) Unwrap() error { return e.error }
 func explainOpen(doing string, err error) error {
 	reason := stateReason(err)
 	if reason == "" && state(err) == "" {
-		reason = "cannot connect"
+		reason = networkReason(err)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):

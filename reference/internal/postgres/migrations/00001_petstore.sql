@@ -3,8 +3,7 @@
 -- Texts are ordered and compared by their bytes, whatever the collation of the database.
 
 -- The oldest version of this schema whose programs work with the tables as they are. A
--- migration that an older program cannot live with raises it. The table also tells that
--- the tables beside it belong to this program.
+-- migration that an older program cannot live with raises it.
 CREATE TABLE petstore_schema (
     only_row boolean NOT NULL PRIMARY KEY DEFAULT true CHECK (only_row),
     oldest   bigint  NOT NULL
