@@ -48,6 +48,7 @@ func state(err error) string {
 var (
 	errClosed   = fmt.Errorf("%w: closed", store.ErrUnavailable)
 	errReadOnly = fmt.Errorf("%w: the server is read-only, such as a standby", store.ErrUnavailable)
+	errTooOld   = fmt.Errorf("%w: a newer version of this program changed the schema; use the newer version", store.ErrUnavailable)
 )
 
 // A connectError: a call has no connection, so it has not begun.

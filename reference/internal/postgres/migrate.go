@@ -65,24 +65,25 @@ func (m migrations) migrate(ctx context.Context, url string) (from, to int64, er
 	return s.version, max(s.version, d.latest), d.compatible(s)
 }
 
-// prepare upgrades the database if it needs it and o allows it.
-func (m migrations) prepare(ctx context.Context, config *pgxpool.Config, o Options) error {
+// prepare upgrades the database if it needs it and o allows it. It returns the version that
+// this program knows.
+func (m migrations) prepare(ctx context.Context, config *pgxpool.Config, o Options) (latest int64, err error) {
 	d, err := m.open(config)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer d.db.Close()
 	s, err := d.inspect(ctx)
 	switch {
 	case err != nil:
-		return err
+		return 0, err
 	case s.version >= d.latest:
-		return d.compatible(s)
+		return d.latest, d.compatible(s)
 	case o.NoMigrate:
-		return fmt.Errorf("open %s: its schema is version %d and this program needs %d; run petstore migrate", d.name, s.version, d.latest)
+		return 0, fmt.Errorf("open %s: its schema is version %d and this program needs %d; run petstore migrate", d.name, s.version, d.latest)
 	}
 	_, err = d.upgrade(ctx, o.OnUpgrade)
-	return err
+	return d.latest, err
 }
 
 // A target is a database to migrate.

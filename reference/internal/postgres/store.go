@@ -18,6 +18,7 @@ type Store struct {
 	name    string // for messages
 	pool    *pgxpool.Pool
 	timeout time.Duration
+	latest  int64 // version of the schema that this program knows
 	closed  atomic.Bool
 
 	resetting sync.Mutex
@@ -44,14 +45,15 @@ func open(ctx context.Context, url string, o Options, m migrations) (*Store, err
 	if err != nil {
 		return nil, err
 	}
-	if err := m.prepare(ctx, config, o); err != nil {
+	latest, err := m.prepare(ctx, config, o)
+	if err != nil {
 		return nil, err
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", nameOf(config), err)
 	}
-	return &Store{name: nameOf(config), pool: pool, timeout: o.Timeout}, nil
+	return &Store{name: nameOf(config), pool: pool, timeout: o.Timeout, latest: latest}, nil
 }
 
 // Close waits for running calls and closes the connections. Later calls fail with
@@ -74,8 +76,11 @@ func (s *Store) Ping(ctx context.Context) error {
 		if err := conn.QueryRow(ctx, pingText).Scan(&readOnly, &oldest); err != nil {
 			return err
 		}
-		if readOnly {
+		switch {
+		case readOnly:
 			return errReadOnly
+		case oldest > s.latest:
+			return errTooOld
 		}
 		return nil
 	})

@@ -1,0 +1,169 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/reference/internal/postgres"
+	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// Databases exist that each of these migrations has made, so a migration never changes: a
+// change of the schema is another migration, which is added here.
+func TestMigrationsNeverChange(t *testing.T) {
+	got := map[string]string{}
+	if err := fs.WalkDir(postgres.Migrations(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(postgres.Migrations(), path)
+		sum := sha256.Sum256(content)
+		got[path] = hex.EncodeToString(sum[:8])
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"00001_petstore.sql": "74c0349e26e1bc74",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("migrations (-want +got):\n%s", diff)
+	}
+}
+
+func TestMigrate(t *testing.T) {
+	url := postgrestest.Database(t)
+	_, err := postgres.Open(t.Context(), url, postgres.Options{NoMigrate: true})
+	checkText(t, err, "its schema is version 0", "run petstore migrate")
+	if n := query[int](t, url, "SELECT count(*)::int FROM pg_class WHERE relnamespace = 'public'::regnamespace"); n != 0 {
+		t.Errorf("Open with NoMigrate has made %d tables and indexes", n)
+	}
+	for _, want := range [][2]int64{{0, 1}, {1, 1}} {
+		from, to, err := postgres.Migrate(t.Context(), url)
+		if got := [2]int64{from, to}; err != nil || got != want {
+			t.Errorf("Migrate = %v, %v, want %v", got, err, want)
+		}
+	}
+	s := open(t, url, postgres.Options{NoMigrate: true, OnUpgrade: func(from, to int64) {
+		t.Errorf("OnUpgrade(%d, %d) of a new database", from, to)
+	}})
+	create(t, s)
+}
+
+// Servers that start together upgrade the database once, and one of them says so.
+func TestUpgradeTogether(t *testing.T) {
+	url := postgrestest.Database(t)
+	upgrade := func(files fs.FS) (upgrades int32) {
+		var n atomic.Int32
+		var wg sync.WaitGroup
+		for range 6 {
+			wg.Go(func() {
+				s, err := postgres.OpenVersion(t.Context(), url, postgres.Options{OnUpgrade: func(from, to int64) {
+					if n.Add(1); from != 1 || to != 2 {
+						t.Errorf("OnUpgrade(%d, %d), want 1, 2", from, to)
+					}
+				}}, files)
+				if err != nil {
+					t.Errorf("Open = %v", err)
+					return
+				}
+				s.Close()
+			})
+		}
+		wg.Wait()
+		return n.Load()
+	}
+	if n := upgrade(postgres.Migrations()); n != 0 {
+		t.Errorf("%d servers have upgraded a new database, want none", n)
+	}
+	if n := upgrade(tomorrow(t)); n != 1 {
+		t.Errorf("%d servers have upgraded the database, want 1", n)
+	}
+}
+
+func TestAFailedUpgradeChangesNothing(t *testing.T) {
+	url := postgrestest.Database(t)
+	create(t, open(t, url, postgres.Options{}))
+	broken := with(t, map[string]string{"00002_broken.sql": "-- +goose Up\nALTER TABLE pets ADD COLUMN note text;\nSELECT 1/0;"})
+	for range 2 {
+		_, err := postgres.OpenVersion(t.Context(), url, postgres.Options{}, broken)
+		checkText(t, err, "upgrade PostgreSQL database", "division by zero")
+	}
+	if n := query[int](t, url, "SELECT count(*)::int FROM information_schema.columns WHERE column_name = 'note'"); n != 0 {
+		t.Error("an upgrade that failed has left a column")
+	}
+	create(t, open(t, url, postgres.Options{}))
+}
+
+func TestADatabaseOfAnotherProgramIsRefused(t *testing.T) {
+	for name, tables := range map[string]string{
+		"a table":                     "CREATE TABLE customers (id int)",
+		"a table with a name of ours": "CREATE TABLE pets (id int)",
+		"migrations of goose":         "CREATE TABLE goose_db_version (version_id bigint)",
+		"a partitioned table":         "CREATE TABLE p (id int) PARTITION BY RANGE (id)",
+	} {
+		url := postgrestest.Database(t)
+		postgrestest.Exec(t, url, tables)
+		const count = "SELECT count(*)::int FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+		before := query[int](t, url, count)
+		_, err := postgres.Open(t.Context(), url, postgres.Options{})
+		checkText(t, err, "the schema public has tables of another program", "choose another")
+		_, _, err = postgres.Migrate(t.Context(), url)
+		checkText(t, err, "the schema public has tables of another program")
+		if after := query[int](t, url, count); after != before {
+			t.Errorf("%s: the database has %d tables and indexes, want %d as before", name, after, before)
+		}
+		// Another schema is free.
+		postgrestest.Exec(t, url, "CREATE SCHEMA petstore")
+		create(t, open(t, url+"&search_path=petstore", postgres.Options{}))
+		if after := query[int](t, url, count); after != before {
+			t.Errorf("%s: the schema public has %d tables and indexes, want %d as before", name, after, before)
+		}
+	}
+}
+
+func TestASchemaMustExist(t *testing.T) {
+	url := postgrestest.Database(t)
+	_, err := postgres.Open(t.Context(), url+"&search_path=nowhere", postgres.Options{})
+	checkText(t, err, "no schema of the search_path", "create it")
+}
+
+// What docs/OPERATING.md grants is enough for a server that does not migrate.
+func TestAUserWithFewRights(t *testing.T) {
+	url := postgrestest.Database(t)
+	if _, _, err := postgres.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	name := "server" + query[string](t, url, "SELECT current_database()")
+	postgrestest.Exec(t, url, "CREATE ROLE "+name+" LOGIN PASSWORD 'few-Rights-1'", "GRANT USAGE ON SCHEMA public TO "+name)
+	t.Cleanup(func() { postgrestest.Exec(t, url, "DROP OWNED BY "+name, "DROP ROLE "+name) })
+	few := strings.Replace(url, "postgres:"+postgrestest.Password+"@", name+":few-Rights-1@", 1)
+
+	_, err := postgres.Open(t.Context(), few, postgres.Options{NoMigrate: true})
+	checkText(t, err, "permission denied", "grant the user the rights")
+
+	postgrestest.Exec(t, url, "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO "+name)
+	s := open(t, few, postgres.Options{NoMigrate: true})
+	pet := create(t, s)
+	if _, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, nil, always); err != nil {
+		t.Errorf("CreatePetIf = %v", err)
+	}
+	if got, err := s.Pet(t.Context(), pet.ID); err != nil || got != pet {
+		t.Errorf("Pet = %v, %v, want %v", got, err, pet)
+	}
+	if err := s.Ping(t.Context()); err != nil {
+		t.Errorf("Ping = %v", err)
+	}
+}
+
+func always(func(store.ListQuery) ([]store.Pet, bool, error)) (bool, error) { return true, nil }
