@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+
+	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
 
 // strict bans at the second strike. A window of the plan small does not end in a test.
@@ -28,7 +30,7 @@ penalty: {strikes: 1, grace: 0s, ban: 1h, growth: 1, max: 1h, forgive: 1h}
 func expose(t *testing.T) catalogue {
 	t.Helper()
 	c := catalogue{}
-	for _, exercise := range []func(*testing.T) *server{alone, withRedis, withTLS} {
+	for _, exercise := range []func(*testing.T) *server{alone, withRedis, withPostgres, withTLS} {
 		s := exercise(t)
 		if err := c.add(t.Context(), s); err != nil {
 			t.Fatal(err)
@@ -68,6 +70,14 @@ func withRedis(t *testing.T) *server {
 	s.want(t, http.StatusOK, 1, "GET", "/v1/pets", s.key, "")
 	redis.Close()
 	s.want(t, http.StatusServiceUnavailable, 20, "GET", "/v1/pets", s.key, "")
+	return s
+}
+
+// withPostgres starts a server on PostgreSQL.
+func withPostgres(t *testing.T) *server {
+	t.Helper()
+	s := start(t, "usage_file: usage.db\ndatabase: "+postgrestest.Database(t), nil)
+	s.want(t, http.StatusOK, 1, "GET", "/v1/pets", s.key, "")
 	return s
 }
 

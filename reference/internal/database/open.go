@@ -2,8 +2,8 @@ package database
 
 import (
 	"context"
-	"errors"
 
+	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -25,25 +25,39 @@ type Upgrade struct {
 	Copy     string // path of the copy of a SQLite file as it was before; "" for PostgreSQL
 }
 
-var errNoPostgres = errors.New("this build of petstore has no PostgreSQL")
-
 // Open opens the database with this name. It creates a SQLite file that does not exist,
 // and the tables in a database that has none. The error wraps [store.ErrUnavailable] if
 // PostgreSQL cannot be reached now, so that a later call can succeed.
 func Open(ctx context.Context, name string, o Options) (store.Store, error) {
 	if IsPostgres(name) {
-		return nil, errNoPostgres
+		return opened(postgres.Open(ctx, name, o.postgres(name)))
 	}
-	return sqlite.Open(ctx, name, o.sqlite())
+	return opened(sqlite.Open(ctx, name, o.sqlite()))
 }
 
 // Migrate creates or upgrades the schema of a database, and returns its versions before
 // and after. From is 0 if there was none.
 func Migrate(ctx context.Context, name string, o Options) (from, to int64, err error) {
 	if IsPostgres(name) {
-		return 0, 0, errNoPostgres
+		return postgres.Migrate(ctx, name)
 	}
 	return sqlite.Migrate(ctx, name, o.sqlite())
+}
+
+// opened returns no store, rather than a nil pointer, if there is an error.
+func opened[S store.Store](s S, err error) (store.Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (o Options) postgres(name string) postgres.Options {
+	options := postgres.Options{NoMigrate: o.NoMigrate}
+	if o.OnUpgrade != nil {
+		options.OnUpgrade = func(from, to int64) { o.OnUpgrade(Upgrade{Redacted(name), from, to, ""}) }
+	}
+	return options
 }
 
 func (o Options) sqlite() sqlite.Options {

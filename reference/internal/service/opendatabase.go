@@ -23,6 +23,10 @@ const (
 // ends the start, because only an operator can correct it.
 func openDatabase(ctx context.Context, c *config.Config, o Options, p *startup) (store.Store, error) {
 	p.setStep("opening the database")
+	if c.Where("database") == "--database" && database.HasPassword(c.Database) {
+		o.Logger.Warn("other users of this machine can see the password in --database; " +
+			"set PETSTORE_DATABASE instead, or leave the password to PGPASSWORD or PGPASSFILE")
+	}
 	options := database.Options{NoMigrate: c.Migrate == config.MigrateManual, OnUpgrade: o.logUpgrade}
 	var logged time.Time
 	for {

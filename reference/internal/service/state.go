@@ -16,6 +16,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/activity"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/database"
 	"github.com/animalstore/gatehouse/reference/internal/observe"
 	"github.com/animalstore/gatehouse/reference/internal/persist"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -93,6 +94,9 @@ func (s *state) openStore(ctx context.Context, c *config.Config, o Options, p *s
 	}
 	s.closers = append(s.closers, db)
 	s.store = s.observer.Store(db)
+	if err := s.observer.ObservePool(database.PoolOf(db)); err != nil {
+		return nil, err
+	}
 	return []persist.Task{s.uses.Task(s.store), s.daily.Task(s.store)}, nil
 }
 

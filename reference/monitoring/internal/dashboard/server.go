@@ -81,6 +81,30 @@ func serverRows() []row {
 				queries:     []query{{sum("petstore_operation, error_type", rate(storeTime+"_count", `error_type!=""`)), "{{petstore_operation}}: {{error_type}}"}},
 			},
 		}},
+		{"PostgreSQL (empty if the database is a SQLite file)", []panel{
+			{
+				title: "Database connections", unit: count, width: 12,
+				description: "Connections of each server to PostgreSQL: with a running call, without one, and the maximum (pool_max_conns in the URL). PetstoreDatabaseConnectionsBusy fires if more than 90 % are in use for 5 minutes.",
+				queries: []query{
+					{of("petstore_database_connections_used"), "used, {{instance}}"},
+					{of("petstore_database_connections_idle"), "idle, {{instance}}"},
+					{of("petstore_database_connections_max"), "maximum, {{instance}}"},
+				},
+			},
+			{
+				title: "Waits for a database connection", unit: "ops", width: 6,
+				description: "Calls of the database per second that waited for a connection, and those that got none in time. The latter are answered with 503.",
+				queries: []query{
+					{sum("instance", rate("petstore_database_waits_total")), "waited, {{instance}}"},
+					{sum("instance", rate("petstore_database_wait_timeouts_total")), "got none, {{instance}}"},
+				},
+			},
+			{
+				title: "Time of a wait", unit: "s", width: 6,
+				description: "How long the calls that waited for a connection waited on average.",
+				queries:     []query{{sum("instance", rate("petstore_database_wait_time_seconds_total")) + " / " + sum("instance", rate("petstore_database_waits_total")), "{{instance}}"}},
+			},
+		}},
 		{"Server", []panel{
 			{
 				title: "Connections", unit: count, width: 8,

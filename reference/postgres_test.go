@@ -1,0 +1,229 @@
+package main_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
+)
+
+// onPostgres writes the settings of a server on PostgreSQL that keeps its usage in a
+// file, and returns its directory and the flag that names the settings.
+func onPostgres(t *testing.T, url string, more ...string) (dir, config string) {
+	t.Helper()
+	dir = t.TempDir()
+	writeFile(t, dir, "petstore.yaml", fmt.Sprintf("database: %q\nusage_file: usage.db\n%s\n", url, strings.Join(more, "\n")))
+	return dir, "--config=petstore.yaml"
+}
+
+// postgresKey makes a key whose quota no test uses up.
+func postgresKey(t *testing.T, dir, config, owner string) string {
+	t.Helper()
+	return petstore(t, dir, "keys", "create", config, "--name=test", "--owner="+owner, "--plan=enterprise", "--quota=1000000000/8784h")
+}
+
+// Everything that a server has in SQLite, it has in PostgreSQL.
+func TestPostgres(t *testing.T) {
+	t.Parallel()
+	dir, config := onPostgres(t, postgrestest.Database(t))
+	p := serve(t, dir, config)
+	if !strings.Contains(p.notice, "pet_live_") {
+		t.Errorf("the first start shows no key: %s", p.notice)
+	}
+	key := postgresKey(t, dir, config, "ann") // a running server accepts it at once
+	mustAsk(t, 201, "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
+	mustAsk(t, 200, "GET", p.api+"/v1/pets/1", key, "") // deprecated
+	if ids := petIDs(t, p, key); !ids[1] || len(ids) != 1 {
+		t.Errorf("pets are %v, want 1", ids)
+	}
+	ready := string(mustAsk(t, 200, "GET", p.admin+"/readyz", "", "").body)
+	if !strings.Contains(ready, `"database":"ok"`) {
+		t.Errorf("/readyz says %s", ready)
+	}
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	p = serve(t, dir, config)
+	if strings.Contains(p.notice, "pet_live_") {
+		t.Errorf("the second start shows a key: %s", p.notice)
+	}
+	if n := used(t, p, key); n != 3 {
+		t.Errorf("after a restart %d requests are counted, want 3", n)
+	}
+	if ids := petIDs(t, p, key); !ids[1] || len(ids) != 1 {
+		t.Errorf("after a restart pets are %v, want 1", ids)
+	}
+	admin := "--admin-listen=" + strings.TrimPrefix(p.admin, "http://")
+	for want, args := range map[string][]string{
+		`"owner": "ann"`:         {"keys", "list", config, "--json"},
+		`"action": "key.create"`: {"audit", config, "--json"},
+		`"allowed": `:            {"usage", "ann", admin, "--json"},
+		`ann `:                   {"deprecations", admin},
+	} {
+		if out := petstore(t, dir, args...); !strings.Contains(out, want) {
+			t.Errorf("petstore %s has no %s: %s", strings.Join(args, " "), want, out)
+		}
+	}
+	id := keyIDOf(t, dir, config, "ann")
+	petstore(t, dir, "keys", "revoke", config, id)
+	eventually(t, "the key is refused", func() bool {
+		a, err := ask(t.Context(), "GET", p.api+"/v1/pets", key, "")
+		return err == nil && a.status == 401
+	})
+}
+
+func keyIDOf(t *testing.T, dir, config, owner string) string {
+	t.Helper()
+	for line := range strings.Lines(petstore(t, dir, "keys", "list", config)) {
+		if fields := strings.Fields(line); strings.Contains(line, " "+owner+" ") {
+			return fields[0]
+		}
+	}
+	t.Fatalf("there is no key of %s", owner)
+	return ""
+}
+
+// The password of the database is in nothing that a server writes or answers, whatever
+// happens to the database.
+func TestPostgresPasswordDoesNotShow(t *testing.T) {
+	t.Parallel()
+	s := postgrestest.Start(t)
+	s.Exec("postgres", "CREATE ROLE pets LOGIN PASSWORD 'hushhush'", "CREATE DATABASE pets OWNER pets")
+	url := s.UserURL("pets", "hushhush", "pets")
+	dir, config := onPostgres(t, url)
+	p := serve(t, dir, config)
+	key := postgresKey(t, dir, config, "ann")
+	var texts []string
+	see := func() {
+		for _, path := range []string{"/readyz", "/state", "/metrics", "/audit"} {
+			if a, err := ask(t.Context(), "GET", p.admin+path, "", ""); err == nil {
+				texts = append(texts, string(a.body))
+			}
+		}
+		a, err := ask(t.Context(), "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
+		if err == nil {
+			texts = append(texts, string(a.body))
+		}
+	}
+	see()
+	writeFile(t, dir, "petstore.yaml", fmt.Sprintf("database: %q\nusage_file: usage.db\n", strings.Replace(url, "hushhush", "hushhush2", 1)))
+	eventually(t, "a reload", func() bool { return len(p.logged(reloaded)) > 0 })
+	s.Stop()
+	see()
+	for _, args := range [][]string{
+		{"keys", "list", config}, {"migrate", config}, {"plans", config}, {"backup", "copy.db", config}, {"check", config},
+		{"keys", "list", "--database=" + url + "&sslmode=wrong"}, {"keys", "list", "--database=postgres://pets:hushhush@h:port/pets"},
+		{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--database=" + url, "--usage-file=other.db", "--tls-cert=none.pem", "--tls-key=none.pem"},
+		{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--database=" + url + "&sslrootcert=none.pem&sslmode=verify-full", "--usage-file=other.db"},
+	} {
+		if args[0] == "plans" {
+			texts = append(texts, petstore(t, dir, args...))
+			continue
+		}
+		texts = append(texts, failing(t, dir, args...))
+	}
+	s.Restart()
+	eventually(t, "readiness", func() bool { return isReady(t, p) })
+	see()
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"serve.log", "serve.err"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	for _, text := range texts {
+		if i := strings.Index(text, "hushhush"); i >= 0 {
+			t.Errorf("the password is in: …%s", text[max(0, i-300):])
+		}
+	}
+	if len(p.logged("setting changed")) == 0 && !strings.Contains(strings.Join(texts, ""), "pets@") {
+		t.Error("the name of the database is nowhere: this test looks in the wrong places")
+	}
+}
+
+func isReady(t *testing.T, p *process) bool {
+	t.Helper()
+	a, err := ask(t.Context(), "GET", p.admin+"/readyz", "", "")
+	return err == nil && a.status == 200
+}
+
+// freePort returns an address of the loopback interface that is free now.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// failing runs a command that must fail, and returns what it writes.
+func failing(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "petstore", args...)
+	cmd.Dir, cmd.Env = dir, environment()
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Errorf("petstore %s succeeds, want a failure: %s", strings.Join(args, " "), out)
+	}
+	return string(out)
+}
+
+func TestPostgresMigrate(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.Database(t)
+	dir, config := onPostgres(t, url, "migrate: manual")
+	for _, args := range [][]string{
+		{"serve", config, "--listen=127.0.0.1:0", "--admin-listen="}, {"keys", "list", config}, {"audit", config},
+		{"keys", "create", config, "--name=test", "--owner=ann", "--plan=free"},
+	} {
+		if text := failing(t, dir, args...); !strings.Contains(text, "petstore migrate") {
+			t.Errorf("petstore %s says %q, want it to name petstore migrate", strings.Join(args, " "), text)
+		}
+	}
+	first := messages(t, dir, "migrate", config)
+	if !strings.Contains(first, "Created the tables of schema ") {
+		t.Errorf("migrate says %q", first)
+	}
+	if second := messages(t, dir, "migrate", config); !strings.Contains(second, "there is nothing to do") {
+		t.Errorf("migrate says the second time %q", second)
+	}
+	p := serve(t, dir, config)
+	mustAsk(t, 200, "GET", p.api+"/v1/pets", postgresKey(t, dir, config, "ann"), "")
+}
+
+// messages returns what a command writes to standard error.
+func messages(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "petstore", args...)
+	cmd.Dir, cmd.Env = dir, environment()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("petstore %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// Two servers must not overwrite each other's usage.
+func TestUsageFileInUse(t *testing.T) {
+	t.Parallel()
+	dir, config := onPostgres(t, postgrestest.Database(t))
+	serve(t, dir, config)
+	text := failing(t, dir, "serve", config, "--listen=127.0.0.1:0", "--admin-listen=")
+	const want = "petstore: petstore.yaml:2:13: usage_file: another petstore uses usage.db, and only one can count its usage there; " +
+		"stop the other one, or choose another file, or share usage with --redis\n"
+	if !strings.HasSuffix(text, want) {
+		t.Errorf("a second server says %q, want %q", text, want)
+	}
+}
