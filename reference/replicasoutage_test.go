@@ -15,9 +15,8 @@ func TestReplicasWithoutRedis(t *testing.T) {
 	f := newFleet(t, 3, "petstore.db", "penalty: {strikes: 0}\n")
 	const limit = 30
 	spent, fresh, roomy := f.key(t, "spent", "30/8784h"), f.key(t, "fresh", "30/8784h"), f.roomyKey(t, "roomy")
-	apart := false
 	send := func(key string) (admitted int) {
-		c := &crowd{call: call{key: key}, charged: 200, apart: apart}
+		c := &crowd{call: call{key: key}, charged: 200}
 		c.run(t, f.balancer.url, 6, limit)
 		return c.admitted
 	}
@@ -25,7 +24,6 @@ func TestReplicasWithoutRedis(t *testing.T) {
 	f.allAnswer(t, call{key: spent}, 429)
 
 	f.redis.kill()
-	apart = true
 	if got := send(fresh); got != 3*limit {
 		t.Errorf("three replicas without Redis admitted %d requests of an owner, want %d each", got, limit)
 	}
@@ -42,7 +40,6 @@ func TestReplicasWithoutRedis(t *testing.T) {
 	}
 
 	f.redis.back()
-	apart = false
 	for i, p := range f.replicas {
 		eventually(t, "the replicas use Redis again", func() bool {
 			s := state(t, p)
