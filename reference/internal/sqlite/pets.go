@@ -21,7 +21,7 @@ func (s *Store) CreatePet(ctx context.Context, p store.NewPet) (pet store.Pet, e
 	if err := p.Validate(); err != nil {
 		return store.Pet{}, err
 	}
-	err = s.writer.write(ctx, func(ctx context.Context) (err error) {
+	err = s.writer.writeStatement(ctx, func(ctx context.Context) (err error) {
 		pet, err = s.addPet(ctx, p)
 		return err
 	})

@@ -30,9 +30,10 @@ type writer struct {
 
 // A job is one atomic write.
 type job struct {
-	do   func(context.Context) error
-	err  error
-	done chan struct{}
+	do     func(context.Context) error
+	single bool // do runs one statement, and fails only if the statement does
+	err    error
+	done   chan struct{}
 }
 
 // errClosed is the error of calls after Close.
@@ -83,10 +84,21 @@ func (w *writer) PrepareContext(ctx context.Context, text string) (*sql.Stmt, er
 // or of the transaction. do must use the context that it gets: that of the caller can
 // end at any time, and the transaction belongs to other callers too.
 func (w *writer) write(ctx context.Context, do func(context.Context) error) error {
+	return w.submit(ctx, &job{do: do, done: make(chan struct{})})
+}
+
+// writeStatement is write for a function that runs a single statement, which practically
+// never fails, and returns its error. It saves the savepoint: if the statement does fail,
+// all jobs of the transaction run again, one by one.
+func (w *writer) writeStatement(ctx context.Context, do func(context.Context) error) error {
+	return w.submit(ctx, &job{do: do, single: true, done: make(chan struct{})})
+}
+
+// submit waits until j was run.
+func (w *writer) submit(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	j := &job{do: do, done: make(chan struct{})}
 	select {
 	case w.jobs <- j:
 		<-j.done
@@ -202,6 +214,10 @@ func (w *writer) transact(batch []*job) bool {
 // whether the whole transaction is lost: SQLite rolls it back when the disk is full or
 // fails.
 func (w *writer) runJob(ctx context.Context, j *job) (err error, lost bool) {
+	if j.single {
+		err := j.do(ctx)
+		return err, err != nil
+	}
 	if _, err := w.savepoint.ExecContext(ctx); err != nil {
 		return err, true
 	}

@@ -100,27 +100,38 @@ func TestWritesThatWaitShareATransaction(t *testing.T) {
 func TestFailingWriteLeavesItsNeighboursAlone(t *testing.T) {
 	broken := errors.New("broken")
 	for _, tt := range []struct {
-		name string
-		job  func(s *Store) func(context.Context) error
-		want error // wrapped; nil: any
+		name   string
+		job    func(s *Store) func(context.Context) error
+		single bool  // all jobs are single statements
+		want   error // wrapped; nil: any
 	}{
+		{"a constraint of a single statement", func(s *Store) func(context.Context) error {
+			return func(ctx context.Context) error { return s.insert(ctx, "") }
+		}, true, nil},
 		{"its own error after it has written", func(s *Store) func(context.Context) error {
 			return func(ctx context.Context) error {
 				return errors.Join(s.insert(ctx, "bad"), broken)
 			}
-		}, broken},
+		}, false, broken},
 		{"a constraint", func(s *Store) func(context.Context) error {
 			return func(ctx context.Context) error {
 				return errors.Join(s.insert(ctx, "bad"), s.insert(ctx, ""))
 			}
-		}, nil},
+		}, false, nil},
 		{"an error that ends the transaction", func(s *Store) func(context.Context) error {
 			return func(ctx context.Context) error {
 				err := s.insert(ctx, "bad")
 				_, rollbackErr := s.writer.rollback.ExecContext(ctx)
 				return errors.Join(err, rollbackErr, broken)
 			}
-		}, broken},
+		}, false, broken},
+		{"a single statement that ends the transaction", func(s *Store) func(context.Context) error {
+			return func(ctx context.Context) error {
+				err := s.insert(ctx, "bad")
+				_, rollbackErr := s.writer.rollback.ExecContext(ctx)
+				return errors.Join(err, rollbackErr, broken)
+			}
+		}, true, broken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := openTest(t)
@@ -128,6 +139,9 @@ func TestFailingWriteLeavesItsNeighboursAlone(t *testing.T) {
 				return func(ctx context.Context) error { return s.insert(ctx, name) }
 			}
 			batch := []*job{newJob(good("first")), newJob(tt.job(s)), newJob(good("last"))}
+			for _, j := range batch {
+				j.single = tt.single
+			}
 			s.writer.run(batch)
 
 			if batch[0].err != nil || batch[2].err != nil {
