@@ -120,7 +120,7 @@ func (u *usageReport) load(ctx context.Context) error {
 // savedUsage is the path of a usage file.
 type savedUsage string
 
-func (s savedUsage) LoadUsage(ctx context.Context, load func([]byte, iter.Seq[memory.Record]) error) error {
+func (s savedUsage) LoadUsage(ctx context.Context, load func([]byte, iter.Seq[[]memory.Record]) error) error {
 	return sqlite.LoadUsageToCheck(ctx, string(s), sqlite.Options{BusyTimeout: usageWait}, load)
 }
 

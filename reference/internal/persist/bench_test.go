@@ -31,7 +31,7 @@ func BenchmarkStart(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	if err := persist.LimiterTask(l, db, at(noon)).Save(b.Context()); err != nil {
+	if err := persist.LimiterTask(l, db).Save(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

@@ -1,7 +1,9 @@
 package persist_test
 
 import (
+	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,11 +18,12 @@ func TestADamagedRecordIsLeftOut(t *testing.T) {
 	for _, subject := range []string{"a", "b", "c", "d", "e"} {
 		take(t, l, subject, 10)
 	}
-	save(t, l, db, noon)
+	save(t, l, db)
 	header, all := records(t, db)
 	for i := range all[1:3] {
 		all[1+i].Data = []byte{0xff}
 	}
+	db = openUsage(t, filepath.Join(t.TempDir(), "usage"))
 	if err := db.SaveUsage(t.Context(), header, all); err != nil {
 		t.Fatal(err)
 	}
@@ -37,6 +40,40 @@ func TestADamagedRecordIsLeftOut(t *testing.T) {
 	}
 	if kept != 3 {
 		t.Errorf("%d subjects kept their usage, want the 3 whose records are sound", kept)
+	}
+}
+
+// What a file has of a save is cut off, as no SQLite has written it.
+func TestADamagedSaveIsLeftOut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "usage")
+	db := openUsage(t, path)
+	l := load(t, db, noon)
+	for i := range 100 {
+		take(t, l, fmt.Sprint(i), 10)
+	}
+	save(t, l, db)
+	header, all := records(t, db)
+	db = openUsage(t, path+"2")
+	for i := range 2 {
+		if err := db.SaveUsage(t.Context(), header, all[i*50:][:50]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := sql.Open("sqlite", path+"2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.ExecContext(t.Context(), "UPDATE changes SET data = substr(data, 1, length(data) - 1) WHERE number = 1"); err != nil {
+		t.Fatal(err)
+	}
+	file.Close()
+	restored, damaged, err := persist.Load(t.Context(), openUsage(t, path+"2"), memory.Options{Now: at(noon)})
+	if err != nil || damaged != 1 || restored.Stats().Subjects != 99 {
+		t.Errorf("Load = %d damaged, %v, want 1 damaged and the other 99 loaded", damaged, err)
 	}
 }
 

@@ -6,7 +6,7 @@
 //	...
 //	uses, days := persist.NewDeprecatedUse(time.Now), persist.NewDailyUse(time.Now)
 //	saver := persist.StartSaver(logger,
-//		persist.LimiterTask(limiter, db, time.Now), uses.Task(keys), days.Task(keys))
+//		persist.LimiterTask(limiter, db), uses.Task(keys), days.Task(keys))
 //	...
 //	err = saver.Close()
 //

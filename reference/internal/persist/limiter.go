@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -15,9 +14,6 @@ import (
 // rest is the engine's secret, without which the records cannot be used.
 const headerVersion = 1
 
-// loadBatch is how many records are passed to the engine at once.
-const loadBatch = 4096
-
 // ErrDamaged is wrapped by the error of [Load] if the state cannot be read at all.
 var ErrDamaged = errors.New("the saved usage is damaged")
 
@@ -26,7 +22,7 @@ var errNewer = errors.New("the saved usage is from a newer version; " +
 
 // A UsageLoader is the part of [store.Usage] that [Load] needs.
 type UsageLoader interface {
-	LoadUsage(ctx context.Context, load func(header []byte, records iter.Seq[memory.Record]) error) error
+	LoadUsage(ctx context.Context, load func(header []byte, portions iter.Seq[[]memory.Record]) error) error
 }
 
 // Load returns an engine with the state in db, or a new one if there is no state.
@@ -34,16 +30,18 @@ type UsageLoader interface {
 // them: a damaged record must not prevent a start. If nothing can be read, the error
 // wraps [ErrDamaged]. The Secret of the options is ignored.
 func Load(ctx context.Context, db UsageLoader, o memory.Options) (l *memory.Limiter, damaged int, err error) {
-	err = db.LoadUsage(ctx, func(header []byte, records iter.Seq[memory.Record]) error {
+	err = db.LoadUsage(ctx, func(header []byte, portions iter.Seq[[]memory.Record]) error {
 		if o.Secret, err = secretFrom(header); err != nil {
 			return err
 		}
 		if l, err = memory.New(o); err != nil {
 			return fmt.Errorf("%w (%w)", ErrDamaged, err)
 		}
-		damaged = loadRecords(l, records)
-		// The loaded records are saved already: forget that they are new.
-		return l.Save(func([]memory.Record) error { return nil })
+		for portion := range portions {
+			damaged += loadPortion(l, portion)
+		}
+		l.MarkSaved()
+		return nil
 	})
 	if err != nil {
 		return nil, 0, err
@@ -63,37 +61,28 @@ func secretFrom(header []byte) ([]byte, error) {
 	return header[1:], nil
 }
 
-func loadRecords(l *memory.Limiter, records iter.Seq[memory.Record]) (damaged int) {
-	batch := make([]memory.Record, 0, loadBatch)
-	load := func() {
-		if l.Load(batch) != nil {
-			// Load stops at the first record that it cannot read. Loading the ones
-			// before it again changes nothing.
-			for i := range batch {
-				if l.Load(batch[i:i+1]) != nil {
-					damaged++
-				}
-			}
-		}
-		batch = batch[:0]
+func loadPortion(l *memory.Limiter, records []memory.Record) (damaged int) {
+	if l.Load(records) == nil {
+		return 0
 	}
-	for r := range records {
-		if batch = append(batch, r); len(batch) == loadBatch {
-			load()
+	// Load stops at the first record that it cannot read. Loading the ones before it
+	// again changes nothing.
+	for i := range records {
+		if l.Load(records[i:i+1]) != nil {
+			damaged++
 		}
 	}
-	load()
 	return damaged
 }
 
-// LimiterTask returns the task that saves the changes of an engine to db and removes
-// expired records from db, some at a time.
-func LimiterTask(l *memory.Limiter, db store.Usage, now func() time.Time) Task {
+// LimiterTask returns the task that saves the changes of an engine to db, and replaces
+// some of what is there, so that db does not grow.
+func LimiterTask(l *memory.Limiter, db store.Usage) Task {
 	header := append([]byte{headerVersion}, l.Secret()...)
 	return Task{Name: "usage and bans", Save: func(ctx context.Context) error {
 		if err := l.Save(func(records []memory.Record) error { return db.SaveUsage(ctx, header, records) }); err != nil {
 			return err
 		}
-		return db.PruneUsage(ctx, now())
+		return db.CompactUsage(ctx, l.Records)
 	}}
 }

@@ -3,7 +3,9 @@ package persist_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"maps"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -53,9 +55,9 @@ func take(t *testing.T, l *memory.Limiter, subject string, n int) {
 	}
 }
 
-func save(t *testing.T, l *memory.Limiter, db store.Usage, now time.Time) {
+func save(t *testing.T, l *memory.Limiter, db store.Usage) {
 	t.Helper()
-	if err := persist.LimiterTask(l, db, at(now)).Save(t.Context()); err != nil {
+	if err := persist.LimiterTask(l, db).Save(t.Context()); err != nil {
 		t.Fatalf("saving = %v", err)
 	}
 }
@@ -74,13 +76,13 @@ func TestUsageAndBansSurviveARestart(t *testing.T) {
 	db := openUsage(t, path)
 	first := load(t, db, noon)
 	take(t, first, "owner:ada", 30)
-	save(t, first, db, noon)
+	save(t, first, db)
 	take(t, first, "owner:ada", 5)
 	take(t, first, "owner:bob", 1)
 	if err := first.Ban(t.Context(), "owner:eve", time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	save(t, first, db, noon)
+	save(t, first, db)
 	take(t, first, "owner:ada", 1) // not saved
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -105,12 +107,12 @@ func TestABanEndedRightAfterARestartStaysEnded(t *testing.T) {
 	if err := first.Ban(t.Context(), "owner:eve", time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	save(t, first, db, noon)
+	save(t, first, db)
 	second := load(t, db, noon)
 	if was, err := second.Unban(t.Context(), "owner:eve"); err != nil || !was {
 		t.Fatalf("Unban = %v, %v, want true", was, err)
 	}
-	save(t, second, db, noon)
+	save(t, second, db)
 	third := load(t, db, noon)
 	if bans, err := third.Bans(t.Context()); err != nil || len(bans) != 0 {
 		t.Errorf("bans after the next restart = %v, %v, want none", bans, err)
@@ -122,11 +124,11 @@ func TestNothingIsSavedAgainAfterARestart(t *testing.T) {
 	first := load(t, db, noon)
 	take(t, first, "owner:ada", 1)
 	take(t, first, "owner:bob", 1)
-	save(t, first, db, noon)
+	save(t, first, db)
 	second := load(t, db, noon)
 	db.records = 0
 	take(t, second, "owner:ada", 1)
-	save(t, second, db, noon)
+	save(t, second, db)
 	if db.records != 1 {
 		t.Errorf("%d records were saved after one subject changed, want 1", db.records)
 	}
@@ -143,11 +145,17 @@ func (c *counted) SaveUsage(ctx context.Context, header []byte, records []memory
 	return c.Usage.SaveUsage(ctx, header, records)
 }
 
-// records returns what is stored.
+// records returns what is stored, each key once.
 func records(t *testing.T, db store.Usage) (header []byte, all []memory.Record) {
 	t.Helper()
-	err := db.LoadUsage(t.Context(), func(h []byte, seq iter.Seq[memory.Record]) error {
-		header, all = h, slices.Collect(seq)
+	err := db.LoadUsage(t.Context(), func(h []byte, portions iter.Seq[[]memory.Record]) error {
+		latest := map[uint64]memory.Record{}
+		for _, r := range slices.Concat(slices.Collect(portions)...) {
+			if latest[r.Key] = r; len(r.Data) == 0 {
+				delete(latest, r.Key)
+			}
+		}
+		header, all = h, slices.Collect(maps.Values(latest))
 		return nil
 	})
 	if err != nil {
@@ -158,15 +166,67 @@ func records(t *testing.T, db store.Usage) (header []byte, all []memory.Record) 
 
 func TestWhatHasExpiredIsRemoved(t *testing.T) {
 	db := openUsage(t, filepath.Join(t.TempDir(), "usage"))
-	l := load(t, db, noon)
-	take(t, l, "owner:ada", 1)
-	save(t, l, db, noon)
-	if _, all := records(t, db); len(all) != 1 {
-		t.Fatalf("%d records after a save, want 1", len(all))
+	now := noon
+	l, _, err := persist.Load(t.Context(), db, memory.Options{Now: func() time.Time { return now }, MaxSubjects: 1000})
+	if err != nil {
+		t.Fatal(err)
 	}
-	save(t, l, db, noon.Add(48*time.Hour))
-	if _, all := records(t, db); len(all) != 0 {
-		t.Errorf("%d records two days later, want none", len(all))
+	for i := range 100 {
+		take(t, l, fmt.Sprint("old ", i), 1)
+	}
+	save(t, l, db)
+	if _, all := records(t, db); len(all) != 100 {
+		t.Fatalf("%d subjects are stored, want 100", len(all))
+	}
+	now = now.Add(48 * time.Hour)
+	for range 80 {
+		for i := range 500 {
+			take(t, l, fmt.Sprint("new ", i), 1)
+		}
+		save(t, l, db)
+	}
+	_, all := records(t, db)
+	if len(all) != 500 {
+		t.Errorf("%d subjects are stored two days later, want the 500 new ones", len(all))
+	}
+	for _, r := range all {
+		if r.Expires < now.Unix() {
+			t.Fatalf("%016x, which has expired, is still stored", r.Key)
+		}
+	}
+}
+
+// What the clock says while it is wrong must not remove usage from the file that the
+// engine still has.
+func TestAClockThatWasAheadRemovesNothing(t *testing.T) {
+	db := openUsage(t, filepath.Join(t.TempDir(), "usage"))
+	now := noon
+	l, _, err := persist.Load(t.Context(), db, memory.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	take(t, l, "owner:ada", 30)
+	if err := l.Ban(t.Context(), "owner:eve", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	save(t, l, db)
+	now = noon.Add(48 * time.Hour)
+	// So much that every part of the file is written again.
+	header, _ := records(t, db)
+	if err := db.SaveUsage(t.Context(), header, []memory.Record{{Key: 2, Data: make([]byte, 2<<20), Expires: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	save(t, l, db)
+	if _, all := records(t, db); len(all) != 2 {
+		t.Errorf("%d records are stored, want the two of the engine", len(all))
+	}
+	now = noon.Add(time.Minute)
+	restored := load(t, db, now)
+	if got := remaining(t, restored, "owner:ada"); got != 70 {
+		t.Errorf("ada has %d remaining, want 70", got)
+	}
+	if bans, err := restored.Bans(t.Context()); err != nil || len(bans) != 1 {
+		t.Errorf("bans are %v, %v, want that of eve", bans, err)
 	}
 }
 
@@ -187,7 +247,7 @@ func TestAFailedSaveIsMadeUpFor(t *testing.T) {
 	db := &failing{Usage: openUsage(t, filepath.Join(t.TempDir(), "usage")), err: errors.New("disk full")}
 	l := load(t, db, noon)
 	take(t, l, "owner:ada", 10)
-	task := persist.LimiterTask(l, db, at(noon))
+	task := persist.LimiterTask(l, db)
 	if err := task.Save(t.Context()); !errors.Is(err, db.err) {
 		t.Errorf("saving to a full disk = %v, want its error", err)
 	}

@@ -51,7 +51,7 @@ func (s *state) loadEmbedded(ctx context.Context, c *config.Config, path string)
 	if damaged > 0 {
 		s.logger.Warn("some saved usage is damaged and was not loaded", slog.Int("records", damaged))
 	}
-	return persist.LimiterTask(engine, db, time.Now), nil
+	return persist.LimiterTask(engine, db), nil
 }
 
 func usageInUse(c *config.Config) error {

@@ -42,7 +42,7 @@ func Backup(ctx context.Context, path, to string, o Options) (r Report, err erro
 	case version == 0:
 		return Report{}, fmt.Errorf("database %s is empty; there is nothing to back up", f.name)
 	case version > latest:
-		return Report{}, f.newer(version, latest)
+		return Report{}, f.newer(mainSchema, version, latest)
 	}
 	if to, err = filepath.Abs(to); err != nil {
 		return Report{}, err

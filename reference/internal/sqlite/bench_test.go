@@ -197,19 +197,11 @@ func BenchmarkUsage(b *testing.B) {
 			}
 		})
 	}
-	b.Run("Prune", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if err := u.PruneUsage(b.Context(), time.Unix(1, 0)); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 	b.Run("Load/records=200000", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := u.LoadUsage(b.Context(), func(_ []byte, records iter.Seq[memory.Record]) error {
-				for range records {
+			if err := u.LoadUsage(b.Context(), func(_ []byte, portions iter.Seq[[]memory.Record]) error {
+				for range portions {
 				}
 				return nil
 			}); err != nil {

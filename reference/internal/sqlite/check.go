@@ -84,7 +84,7 @@ func (f file) check(ctx context.Context, db *sql.DB, s schema) (r Report, err er
 		return r, r.damage(err)
 	}
 	if r.Schema > r.Latest {
-		return r, f.newer(r.Schema, r.Latest)
+		return r, f.newer(s, r.Schema, r.Latest)
 	}
 	schema := func(ctx context.Context, conn *sql.Conn) error { return r.schema(ctx, conn, s) }
 	for _, step := range []func(context.Context, *sql.Conn) error{r.integrity, schema, r.references, r.count} {

@@ -34,8 +34,8 @@ func TestCheckUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := sqlite.CheckUsage(t.Context(), path, sqlite.Options{})
-	if err != nil || len(r.Problems) > 0 || r.Rows["usage"] != 100 {
-		t.Errorf("CheckUsage = %+v, %v, want a sound file with 100 records", r, err)
+	if err != nil || len(r.Problems) > 0 || r.Rows["changes"] != 100 {
+		t.Errorf("CheckUsage = %+v, %v, want a sound file with 100 changes", r, err)
 	}
 	content := readFile(t, path)
 	writeFile(t, path, content[:len(content)-4096])
@@ -49,10 +49,10 @@ func checkUsageOnly(ctx context.Context, path string) error {
 	if _, err := sqlite.CheckUsage(ctx, usage, sqlite.Options{}); err != nil {
 		return err
 	}
-	return sqlite.LoadUsageToCheck(ctx, usage, sqlite.Options{}, func(header []byte, records iter.Seq[memory.Record]) error {
+	return sqlite.LoadUsageToCheck(ctx, usage, sqlite.Options{}, func(header []byte, portions iter.Seq[[]memory.Record]) error {
 		n := 0
-		for range records {
-			n++
+		for portion := range portions {
+			n += len(portion)
 		}
 		if string(header) != "h" || n != 1 {
 			return fmt.Errorf("%d records with the header %q, want 1 with h", n, header)

@@ -55,10 +55,10 @@ func TestKilledProcessKeepsSavedUsage(t *testing.T) {
 		t.Fatalf("OpenUsage after a kill = %v", err)
 	}
 	defer u.Close()
-	err = u.LoadUsage(t.Context(), func(header []byte, records iter.Seq[memory.Record]) error {
+	err = u.LoadUsage(t.Context(), func(header []byte, portions iter.Seq[[]memory.Record]) error {
 		n := 0
-		for range records {
-			n++
+		for portion := range portions {
+			n += len(portion)
 		}
 		if string(header) != "99" || n != 100 {
 			t.Errorf("header %q and %d records are left, want 99 and 100", header, n)

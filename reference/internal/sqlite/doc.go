@@ -28,9 +28,9 @@
 // # Limiter state
 //
 // The state of the embedded rate limiter is in a file of its own; see [Usage].
-// Every second thousands of its rows change, and the last changes may be lost. A pet is
-// one row that must not be lost. In one file, the commit of a pet would wait for those
-// rows, and its sync would write them to the disk too.
+// Every second thousands of its records change, and the last changes may be lost. A pet
+// must not be lost. In one file, the commit of a pet would wait for those records, and its
+// sync would write them to the disk too.
 //
 // # Backups
 //
@@ -44,6 +44,6 @@
 //
 // A file of an older version is upgraded when it is opened, in atomic steps. Before that
 // it is copied to a file beside it, such as petstore.db.v3-20261122T101500.000Z.backup;
-// if that fails, the file is not changed. A file of a newer version or of another program
-// is refused and not changed.
+// if that fails, the file is not changed. Limiter state is upgraded without a copy, in one
+// transaction. A file of a newer version or of another program is refused and not changed.
 package sqlite

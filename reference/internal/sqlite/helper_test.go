@@ -29,6 +29,7 @@ var programs = map[string]func(ctx context.Context, path string) error{
 	"create 25 pets":          createPets,
 	"create a first key":      createFirstKey,
 	"save usage and wait":     saveUsageAndWait,
+	"save usage without end":  saveUsageWithoutEnd,
 	"open":                    openOnly,
 	"back up":                 backUp,
 	"check":                   checkOnly,

@@ -3,30 +3,24 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
-	"math"
-	"strconv"
-	"strings"
 
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-const headerText = `SELECT data FROM header`
+const (
+	headerText  = `SELECT data FROM header`
+	partsText   = `SELECT part, since, data FROM parts ORDER BY part`
+	changesText = `SELECT number, data FROM changes ORDER BY number`
+)
 
-// loadPortionText reads many records as one row. A row costs a microsecond in the
-// driver. For a million rows that is as long as everything else together.
-const loadPortionText = `SELECT count(*), max(key), group_concat(key), group_concat(expires), group_concat(hex(data))
-	FROM (SELECT key, expires, data FROM usage WHERE key >= ? ORDER BY key LIMIT ?)`
-
-// loadStep is the number of records in a portion.
-const loadStep = 4096
-
-// LoadUsage reads all records, one portion ahead of load. See [store.Usage]. SaveUsage
-// waits until it returns, so load must not call SaveUsage.
-func (u *Usage) LoadUsage(ctx context.Context, load func([]byte, iter.Seq[memory.Record]) error) error {
+// LoadUsage reads all records, some rows ahead of load. See [store.Usage]. The other
+// methods wait until it returns, so load must not call them.
+func (u *Usage) LoadUsage(ctx context.Context, load func([]byte, iter.Seq[[]memory.Record]) error) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	if err := u.load(ctx, load); err != nil {
 		return u.wrap("load usage", err)
 	}
@@ -36,7 +30,7 @@ func (u *Usage) LoadUsage(ctx context.Context, load func([]byte, iter.Seq[memory
 // LoadUsageToCheck is [Usage.LoadUsage] for the file at path, which [CheckUsage] has found
 // sound and of the latest schema. It changes nothing. If a server has the file open, the
 // error wraps [ErrInUse].
-func LoadUsageToCheck(ctx context.Context, path string, o Options, load func([]byte, iter.Seq[memory.Record]) error) (err error) {
+func LoadUsageToCheck(ctx context.Context, path string, o Options, load func([]byte, iter.Seq[[]memory.Record]) error) (err error) {
 	if err := o.validate(); err != nil {
 		return err
 	}
@@ -48,28 +42,14 @@ func LoadUsageToCheck(ctx context.Context, path string, o Options, load func([]b
 		return err
 	}
 	defer func() { err = errors.Join(err, u.Close()) }()
-	err = u.prepareToLoad(ctx)
-	if err == nil {
-		err = u.LoadUsage(ctx, load)
-	}
+	err = u.LoadUsage(ctx, load)
 	if isBusy(err) {
 		err = fmt.Errorf("%w: %w", ErrInUse, err)
 	}
 	return err
 }
 
-// prepareToLoad prepares the statements of LoadUsage.
-func (u *Usage) prepareToLoad(ctx context.Context) (err error) {
-	if u.header, err = u.db.PrepareContext(ctx, headerText); err == nil {
-		u.all, err = u.db.PrepareContext(ctx, loadPortionText)
-	}
-	if err != nil {
-		return u.explain("open", err)
-	}
-	return nil
-}
-
-func (u *Usage) load(ctx context.Context, load func([]byte, iter.Seq[memory.Record]) error) error {
+func (u *Usage) load(ctx context.Context, load func([]byte, iter.Seq[[]memory.Record]) error) error {
 	tx, err := u.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return err
@@ -77,7 +57,7 @@ func (u *Usage) load(ctx context.Context, load func([]byte, iter.Seq[memory.Reco
 	defer tx.Rollback()
 
 	var header []byte
-	err = tx.StmtContext(ctx, u.header).QueryRowContext(ctx).Scan(&header)
+	err = tx.QueryRowContext(ctx, headerText).Scan(&header)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		header = nil
@@ -87,19 +67,24 @@ func (u *Usage) load(ctx context.Context, load func([]byte, iter.Seq[memory.Reco
 		header = notNil(header)
 	}
 
-	portions := make(chan []memory.Record, 1)
+	portions := make(chan []memory.Record, 4)
 	enough := make(chan struct{}) // closed when load needs no more
 	ended := make(chan error, 1)
 	go func() {
 		defer close(portions)
-		ended <- u.readPortions(ctx, tx, portions, enough)
+		ended <- u.readPortions(ctx, tx, func(records []memory.Record) bool {
+			select {
+			case portions <- records:
+				return true
+			case <-enough:
+				return false
+			}
+		})
 	}()
-	loadErr := load(header, func(yield func(memory.Record) bool) {
+	loadErr := load(header, func(yield func([]memory.Record) bool) {
 		for portion := range portions {
-			for _, r := range portion {
-				if !yield(r) {
-					return
-				}
+			if !yield(portion) {
+				return
 			}
 		}
 	})
@@ -111,53 +96,47 @@ func (u *Usage) load(ctx context.Context, load func([]byte, iter.Seq[memory.Reco
 	return loadErr
 }
 
-// readPortions sends all records in order of their keys.
-func (u *Usage) readPortions(ctx context.Context, tx *sql.Tx, portions chan<- []memory.Record, enough <-chan struct{}) error {
-	stmt := tx.StmtContext(ctx, u.all)
-	for from := int64(math.MinInt64); ; {
-		var n int
-		var last sql.NullInt64
-		var keys, expires, data sql.NullString
-		if err := stmt.QueryRowContext(ctx, from, loadStep).Scan(&n, &last, &keys, &expires, &data); err != nil {
-			return err
+// readPortions passes on the records of each row, until yield returns false.
+func (u *Usage) readPortions(ctx context.Context, tx *sql.Tx, yield func([]memory.Record) bool) error {
+	var since [partCount]int64 // by part
+	u.debt = 0
+	if more, err := readRows(ctx, tx, partsText, func(row scanner) (bool, error) {
+		var part uint8
+		var number int64
+		var data []byte
+		if err := row.Scan(&part, &number, &data); err != nil {
+			return false, err
 		}
-		if n == 0 {
-			return nil
-		}
-		portion, err := parsePortion(n, keys.String, expires.String, data.String)
-		if err != nil {
-			return err
-		}
-		select {
-		case portions <- portion:
-		case <-enough:
-			return nil
-		}
-		if n < loadStep || last.Int64 == math.MaxInt64 {
-			return nil
-		}
-		from = last.Int64 + 1
+		since[part] = number
+		u.debt -= int64(len(data))
+		return yield(parseRecords(data, func(uint64) bool { return false })), nil
+	}); err != nil || !more {
+		return err
 	}
+	_, err := readRows(ctx, tx, changesText, func(row scanner) (bool, error) {
+		var number int64
+		var data []byte
+		if err := row.Scan(&number, &data); err != nil {
+			return false, err
+		}
+		u.debt += int64(len(data))
+		return yield(parseRecords(data, func(key uint64) bool { return number <= since[partOf(key)] })), nil
+	})
+	return err
 }
 
-// parsePortion parses the lists of n records.
-func parsePortion(n int, keys, expires, data string) ([]memory.Record, error) {
-	portion := make([]memory.Record, 0, n)
-	raw := make([]byte, 0, len(data)/2) // of all the records
-	for range n {
-		var key, expiry, text string
-		key, keys, _ = strings.Cut(keys, ",")
-		expiry, expires, _ = strings.Cut(expires, ",")
-		text, data, _ = strings.Cut(data, ",")
-		k, keyErr := strconv.ParseInt(key, 10, 64)
-		e, expiryErr := strconv.ParseInt(expiry, 10, 64)
-		begin := len(raw)
-		var dataErr error
-		raw, dataErr = hex.AppendDecode(raw, []byte(text))
-		if err := errors.Join(keyErr, expiryErr, dataErr); err != nil {
-			return nil, fmt.Errorf("a list of records is damaged: %w", err)
-		}
-		portion = append(portion, memory.Record{Key: uint64(k), Expires: e, Data: raw[begin:len(raw):len(raw)]})
+// readRows calls read for each row of a query. It reports whether read asked for more to
+// the end.
+func readRows(ctx context.Context, tx *sql.Tx, text string, read func(scanner) (more bool, err error)) (more bool, err error) {
+	rows, err := tx.QueryContext(ctx, text)
+	if err != nil {
+		return false, err
 	}
-	return portion, nil
+	defer rows.Close()
+	for rows.Next() {
+		if more, err := read(rows); err != nil || !more {
+			return false, err
+		}
+	}
+	return true, rows.Err()
 }

@@ -17,11 +17,12 @@ var migrations embed.FS
 type schema struct {
 	folder string // of the migrations
 	mark   int32  // the application_id that the first of them sets
+	orElse string // what to do about a file of a newer version, if not to use that version
 }
 
 var (
-	mainSchema  = schema{folder: "migrations/main", mark: 0x50455453}
-	usageSchema = schema{folder: "migrations/usage", mark: 0x50455455}
+	mainSchema  = schema{"migrations/main", 0x50455453, "restore an older backup"}
+	usageSchema = schema{"migrations/usage", 0x50455455, "delete the file, which resets all quotas and ends all bans"}
 )
 
 // provider returns the migrations of the schema for a database, and the version of the
@@ -53,7 +54,7 @@ func (f file) prepare(ctx context.Context, db *sql.DB, s schema, o Options) erro
 		return err
 	}
 	if version > latest {
-		return f.newer(version, latest)
+		return f.newer(s, version, latest)
 	}
 	if version < latest && o.NoMigrate && s == mainSchema {
 		return f.older(version, latest)
@@ -69,9 +70,9 @@ func (f file) prepare(ctx context.Context, db *sql.DB, s schema, o Options) erro
 }
 
 // newer is the error for a file of a newer version.
-func (f file) newer(version, latest int64) error {
-	return fmt.Errorf("open database %s: a newer version of this program wrote it (schema %d, this version knows %d); use the newer version, or restore an older backup",
-		f.name, version, latest)
+func (f file) newer(s schema, version, latest int64) error {
+	return fmt.Errorf("open database %s: a newer version of this program wrote it (schema %d, this version knows %d); use the newer version, or %s",
+		f.name, version, latest, s.orElse)
 }
 
 // inspect returns the version of the schema of the file, 0 if it has none yet. It only

@@ -36,6 +36,7 @@ func TestMigrationsNeverChange(t *testing.T) {
 		"main/00006_idempotency_keys.sql": "d60f45709da11180",
 		"main/00007_key_limits.sql":       "8310d40d6176d1e8",
 		"usage/00001_usage.sql":           "7b43f065780fd623",
+		"usage/00002_parts.sql":           "91d14d1423ca3124",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("migrations (-want +got):\n%s", diff)

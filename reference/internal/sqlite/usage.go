@@ -6,11 +6,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -28,19 +26,30 @@ func UsagePath(database string) string { return realPath(database) + "-usage" }
 // system at once and synced from time to time, as [store.Usage] promises. The file is
 // locked while it is open, because two limiters would overwrite each other's usage.
 // Deleting it while no server has it open resets all quotas and ends all bans.
+//
+// Records are not rows, which would take a microsecond each to save and to load. A save
+// adds one row with all records that have changed. [Usage.CompactUsage] writes as many
+// bytes again, one part of the keys after the other, with all records of the part. A
+// change that is older than all parts is deleted. So what is loaded is at most about
+// three times as much as the limiter has, and a megabyte.
 type Usage struct {
 	file
 	closed atomic.Bool
 	db     *sql.DB // one connection
 	files  *openedFiles
 
-	header, setHeader  *sql.Stmt
-	all, set, drop     *sql.Stmt
-	portion, dropStale *sql.Stmt
+	setHeader, addChange, setPart, dropChanges *sql.Stmt
 
 	mu     sync.Mutex
-	pruned int64 // the last key that PruneUsage has checked
+	number int64            // of the last change
+	since  [partCount]int64 // the last change that is in each part
+	debt   int64            // bytes that were saved as changes and not made up for yet
 }
+
+// partCount is the number of parts, which divide the keys by their first byte.
+const partCount = 256
+
+func partOf(key uint64) int { return int(key >> 56) }
 
 var _ store.Usage = (*Usage)(nil)
 
@@ -56,7 +65,8 @@ func OpenUsage(ctx context.Context, path string, o Options) (_ *Usage, err error
 		return nil, err
 	}
 	o = o.withDefaults()
-	u := &Usage{pruned: math.MinInt64}
+	o.noCopy = true // the upgrade is one transaction, and usage is not kept for an older version
+	u := &Usage{}
 	if u.file, err = newFile(path, o.BusyTimeout); err != nil {
 		return nil, err
 	}
@@ -80,18 +90,17 @@ func OpenUsage(ctx context.Context, path string, o Options) (_ *Usage, err error
 	if err = u.prepare(ctx, u.db, usageSchema, o); err != nil {
 		return nil, err
 	}
-	if err = u.prepareToLoad(ctx); err != nil {
-		return nil, err
+	if err = u.readNumbers(ctx); err != nil {
+		return nil, u.explain("open", err)
 	}
 	for _, p := range []struct {
 		stmt **sql.Stmt
 		text string
 	}{
 		{&u.setHeader, `INSERT OR REPLACE INTO header (only, data) VALUES (1, ?)`},
-		{&u.set, `INSERT OR REPLACE INTO usage (key, expires, data) VALUES (?, ?, ?)`},
-		{&u.drop, `DELETE FROM usage WHERE key = ?`},
-		{&u.portion, `SELECT max(key), count(*) FROM (SELECT key FROM usage WHERE key > ? ORDER BY key LIMIT ?)`},
-		{&u.dropStale, `DELETE FROM usage WHERE key > ? AND key <= ? AND expires <= ?`},
+		{&u.addChange, `INSERT INTO changes (number, data) VALUES (?, ?)`},
+		{&u.setPart, `INSERT OR REPLACE INTO parts (part, since, data) VALUES (?, ?, ?)`},
+		{&u.dropChanges, `DELETE FROM changes WHERE number <= ?`},
 	} {
 		if *p.stmt, err = u.db.PrepareContext(ctx, p.text); err != nil {
 			return nil, u.explain("open", err)
@@ -103,61 +112,88 @@ func OpenUsage(ctx context.Context, path string, o Options) (_ *Usage, err error
 	return u, nil
 }
 
+// readNumbers reads which changes each part has.
+func (u *Usage) readNumbers(ctx context.Context) error {
+	tx, err := u.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := tx.QueryRowContext(ctx, `SELECT coalesce(max(number), 0) FROM changes`).Scan(&u.number); err != nil {
+		return err
+	}
+	_, err = readRows(ctx, tx, `SELECT part, since FROM parts`, func(row scanner) (bool, error) {
+		var part uint8
+		var since int64
+		if err := row.Scan(&part, &since); err != nil {
+			return false, err
+		}
+		u.since[part], u.number = since, max(u.number, since)
+		return true, nil
+	})
+	return err
+}
+
 // SaveUsage stores what has changed. See [store.Usage].
 func (u *Usage) SaveUsage(ctx context.Context, header []byte, records []memory.Record) error {
-	// In the order of the table, each of its pages is found and written once. The sort
-	// is stable, so the last of the records with one key stays the last.
-	records = slices.Clone(records)
-	slices.SortStableFunc(records, func(a, b memory.Record) int { return cmp.Compare(int64(a.Key), int64(b.Key)) })
-
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	data := appendRecords(make([]byte, 0, len(records)*(headSize+32)), records)
+	u.number++ // a commit that returns an error may have stored the last one
 	err := u.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.StmtContext(ctx, u.setHeader).ExecContext(ctx, notNil(header)); err != nil {
+		if _, err := tx.StmtContext(ctx, u.setHeader).ExecContext(ctx, notNil(header)); err != nil || len(data) == 0 {
 			return err
 		}
-		set, drop := tx.StmtContext(ctx, u.set), tx.StmtContext(ctx, u.drop)
-		for _, r := range records {
-			var err error
-			if len(r.Data) > 0 {
-				_, err = set.ExecContext(ctx, int64(r.Key), r.Expires, r.Data)
-			} else {
-				_, err = drop.ExecContext(ctx, int64(r.Key))
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		_, err := tx.StmtContext(ctx, u.addChange).ExecContext(ctx, u.number, data)
+		return err
 	})
 	if err != nil {
 		return u.wrap("save usage", err)
 	}
+	u.debt += int64(len(data))
 	return nil
 }
 
-// pruneStep is how many records a call of PruneUsage checks.
-const pruneStep = 4096
+// smallestPart is what a part counts at least, in bytes, so that a few changes do not
+// cause all parts of a small file to be written.
+const smallestPart = 4096
 
-// PruneUsage removes some expired records. See [store.Usage].
-func (u *Usage) PruneUsage(ctx context.Context, now time.Time) error {
+// CompactUsage writes parts until it has written as many bytes as were saved as changes.
+// See [store.Usage].
+func (u *Usage) CompactUsage(ctx context.Context, all func(first, last uint64) []memory.Record) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	next := int64(math.MinInt64) // again from the first
+	if err := ctx.Err(); err != nil || u.closed.Load() {
+		return u.wrap("compact usage", cmp.Or(err, errClosed))
+	}
+	for n := 0; n < partCount && u.debt > 0; n++ {
+		if err := u.compactOldest(ctx, all); err != nil {
+			return u.wrap("compact usage", err)
+		}
+	}
+	return nil
+}
+
+// compactOldest writes the part that was not written for the longest time, and removes
+// the changes that are in all parts now.
+func (u *Usage) compactOldest(ctx context.Context, all func(first, last uint64) []memory.Record) error {
+	since := u.since
+	part := slices.Index(since[:], slices.Min(since[:]))
+	since[part] = u.number
+	first := uint64(part) << 56
+	data := appendRecords(nil, all(first, first+(1<<56-1)))
 	err := u.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		var last sql.NullInt64
-		var n int
-		if err := tx.StmtContext(ctx, u.portion).QueryRowContext(ctx, u.pruned, pruneStep).Scan(&last, &n); err != nil || n == 0 {
+		if _, err := tx.StmtContext(ctx, u.setPart).ExecContext(ctx, part, u.number, notNil(data)); err != nil {
 			return err
 		}
-		if n == pruneStep {
-			next = last.Int64
-		}
-		_, err := tx.StmtContext(ctx, u.dropStale).ExecContext(ctx, u.pruned, last.Int64, now.Unix())
+		_, err := tx.StmtContext(ctx, u.dropChanges).ExecContext(ctx, slices.Min(since[:]))
 		return err
 	})
 	if err != nil {
-		return u.wrap("prune usage", err)
+		return err
 	}
-	u.pruned = next
+	u.since = since
+	u.debt -= max(int64(len(data)), smallestPart)
 	return nil
 }
 
@@ -185,7 +221,7 @@ func (u *Usage) change(ctx context.Context, do func(context.Context, *sql.Tx) er
 	return u.files.check()
 }
 
-// notNil returns an empty header instead of nil, which means that there is none.
+// notNil returns empty bytes instead of nil, which would be NULL.
 func notNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}

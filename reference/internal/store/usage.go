@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"iter"
-	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -20,15 +19,19 @@ type Usage interface {
 	// data deletes it. SaveUsage does not keep its arguments.
 	SaveUsage(ctx context.Context, header []byte, records []memory.Record) error
 
-	// PruneUsage removes some of the records that have expired at an instant. It takes
-	// a short time, and each call continues where the last one stopped.
-	PruneUsage(ctx context.Context, now time.Time) error
+	// CompactUsage replaces some of what was saved, so that less is kept and loaded.
+	// The function all must return all records with keys from first to last that are
+	// to be kept, as of now; those that it does not return are deleted. CompactUsage
+	// is called after saves, and takes about as long as they did.
+	CompactUsage(ctx context.Context, all func(first, last uint64) []memory.Record) error
 
 	// LoadUsage calls load once, with the header that was saved last and all records,
-	// in any order and as of one instant. The header is nil if nothing was ever saved.
+	// as of one instant. The header is nil if nothing was ever saved. Of several
+	// records with one key the last counts, with data or without.
 	//
-	// The sequence can be ranged over once, before load returns. It ends early at an
-	// error, which LoadUsage then returns. LoadUsage also returns the error of load. The
-	// data of the records belongs to the caller.
-	LoadUsage(ctx context.Context, load func(header []byte, records iter.Seq[memory.Record]) error) error
+	// The records come in portions. The sequence can be ranged over once, before load
+	// returns. It ends early at an error, which LoadUsage then returns. LoadUsage also
+	// returns the error of load. The portions belong to the caller. In place of
+	// records that are damaged there is one whose data is a zero byte.
+	LoadUsage(ctx context.Context, load func(header []byte, portions iter.Seq[[]memory.Record]) error) error
 }

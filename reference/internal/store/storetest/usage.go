@@ -7,7 +7,6 @@ import (
 	"iter"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -38,7 +37,10 @@ var usageTests = []struct {
 	}},
 	{"saves build on each other", testUsageSaves},
 	{"what was saved is there after Close and Open", testUsageReopen},
-	{"what has expired is removed in steps", testUsagePrune},
+	{"compacting keeps what it is given", testUsageCompact},
+	{"compacting deletes what it is not given", testUsageCompactDeletes},
+	{"compacting bounds what is kept", testUsageBound},
+	{"compacting that fails changes nothing", testUsageCompactFails},
 	{"loading ends with load's error", testUsageLoadError},
 	{"loading can stop early", testUsageStop},
 	{"loaded data belongs to the caller", testUsageOwned},
@@ -85,40 +87,11 @@ func testUsageReopen(t *testing.T, db Opener[UsageStore]) {
 	checkUsage(t, db.open(t), []byte("h"), records{7: "seven"})
 }
 
-func testUsagePrune(t *testing.T, db Opener[UsageStore]) {
-	u := db.open(t)
-	prune := func(now int64) {
-		t.Helper()
-		for range 20 { // more than one turn
-			if err := u.PruneUsage(t.Context(), time.Unix(now, 999)); err != nil {
-				t.Fatalf("PruneUsage = %v", err)
-			}
-		}
-	}
-	prune(1000) // of nothing
-	want := records{}
-	var all []memory.Record
-	for i := range uint64(10_000) {
-		r := memory.Record{Key: i * 0x9e3779b97f4a7c15, Data: []byte("x"), Expires: 1000 + int64(i%2)}
-		if r.Expires == 1001 {
-			want[r.Key] = "x"
-		}
-		all = append(all, r)
-	}
-	save(t, u, []byte("h"), all)
-	prune(1000)
-	checkUsage(t, u, []byte("h"), want)
-	prune(1000)
-	checkUsage(t, u, []byte("h"), want)
-	prune(1001)
-	checkUsage(t, u, []byte("h"), records{})
-}
-
 func testUsageLoadError(t *testing.T, db Opener[UsageStore]) {
 	u := db.open(t)
 	save(t, u, []byte("h"), changed(records{7: "seven"}))
 	broken := errors.New("header of a later version")
-	err := u.LoadUsage(t.Context(), func([]byte, iter.Seq[memory.Record]) error { return broken })
+	err := u.LoadUsage(t.Context(), func([]byte, iter.Seq[[]memory.Record]) error { return broken })
 	if !errors.Is(err, broken) {
 		t.Errorf("LoadUsage = %v, want an error that wraps %v", err, broken)
 	}
@@ -130,15 +103,15 @@ func testUsageStop(t *testing.T, db Opener[UsageStore]) {
 	all := records{1: "a", 2: "b", 3: "c"}
 	save(t, u, []byte("h"), changed(all))
 	n := 0
-	err := u.LoadUsage(t.Context(), func(_ []byte, seq iter.Seq[memory.Record]) error {
-		for range seq {
+	err := u.LoadUsage(t.Context(), func(_ []byte, portions iter.Seq[[]memory.Record]) error {
+		for range portions {
 			n++
 			break
 		}
 		return nil
 	})
 	if err != nil || n != 1 {
-		t.Errorf("LoadUsage = %v after %d records, want nil after one", err, n)
+		t.Errorf("LoadUsage = %v after %d portions, want nil after one", err, n)
 	}
 	checkUsage(t, u, []byte("h"), all)
 }
@@ -148,9 +121,9 @@ func testUsageOwned(t *testing.T, db Opener[UsageStore]) {
 	want := records{1: "aaaa", 2: "bbbb", 3: "cccc"}
 	save(t, u, []byte("h"), changed(want))
 	var held []memory.Record
-	err := u.LoadUsage(t.Context(), func(_ []byte, seq iter.Seq[memory.Record]) error {
-		for r := range seq {
-			held = append(held, r)
+	err := u.LoadUsage(t.Context(), func(_ []byte, portions iter.Seq[[]memory.Record]) error {
+		for portion := range portions {
+			held = append(held, portion...)
 		}
 		return nil
 	})
@@ -180,9 +153,9 @@ func testUsageLarge(t *testing.T, db Opener[UsageStore]) {
 // usageCalls makes one call of each method.
 func usageCalls(ctx context.Context, u store.Usage) map[string]error {
 	return map[string]error{
-		"SaveUsage":  u.SaveUsage(ctx, nil, changed(records{1: "x"})),
-		"PruneUsage": u.PruneUsage(ctx, time.Unix(later, 0)),
-		"LoadUsage":  u.LoadUsage(ctx, func([]byte, iter.Seq[memory.Record]) error { return nil }),
+		"SaveUsage":    u.SaveUsage(ctx, nil, changed(records{1: "x"})),
+		"CompactUsage": u.CompactUsage(ctx, records{}.all),
+		"LoadUsage":    u.LoadUsage(ctx, func([]byte, iter.Seq[[]memory.Record]) error { return nil }),
 	}
 }
 

@@ -27,6 +27,25 @@ func changed(from records, gone ...uint64) []memory.Record {
 	return rs
 }
 
+// all returns the records with keys from first to last.
+func (r records) all(first, last uint64) []memory.Record {
+	var rs []memory.Record
+	for key, data := range r {
+		if first <= key && key <= last {
+			rs = append(rs, memory.Record{Key: key, Data: []byte(data), Expires: later})
+		}
+	}
+	return rs
+}
+
+// compact compacts what is stored, which is to be all.
+func compact(t *testing.T, u store.Usage, all records) {
+	t.Helper()
+	if err := u.CompactUsage(t.Context(), all.all); err != nil {
+		t.Fatalf("CompactUsage = %v", err)
+	}
+}
+
 func save(t *testing.T, u store.Usage, header []byte, rs []memory.Record) {
 	t.Helper()
 	if err := u.SaveUsage(t.Context(), header, rs); err != nil {
@@ -37,19 +56,22 @@ func save(t *testing.T, u store.Usage, header []byte, rs []memory.Record) {
 func checkUsage(t *testing.T, u store.Usage, wantHeader []byte, want records) {
 	t.Helper()
 	calls := 0
-	err := u.LoadUsage(t.Context(), func(header []byte, seq iter.Seq[memory.Record]) error {
+	err := u.LoadUsage(t.Context(), func(header []byte, portions iter.Seq[[]memory.Record]) error {
 		calls++
 		if diff := cmp.Diff(wantHeader, header); diff != "" {
 			t.Errorf("header (-want +got):\n%s", diff)
 		}
 		got := records{}
-		for r := range seq {
-			if _, twice := got[r.Key]; twice {
-				t.Errorf("record %d was loaded twice", r.Key)
-			}
-			got[r.Key] = string(r.Data)
-			if r.Expires == 0 {
-				t.Errorf("record %d was loaded without its expiry", r.Key)
+		for portion := range portions {
+			for _, r := range portion {
+				if len(r.Data) == 0 {
+					delete(got, r.Key)
+					continue
+				}
+				got[r.Key] = string(r.Data)
+				if r.Expires != later {
+					t.Errorf("record %d was loaded with expiry %d, want %d", r.Key, r.Expires, later)
+				}
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
