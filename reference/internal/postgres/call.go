@@ -133,9 +133,10 @@ func (s *Store) reset() {
 }
 
 // outcome returns the error of a statement that writes or commits, as an unknownError
-// if it may have been stored nevertheless.
+// if it may have been stored nevertheless. It does not ask [pgconn.SafeToRetry], which can
+// be true after a COMMIT that was sent, if its connection was lost.
 func outcome(err error) error {
-	if err == nil || errors.Is(err, pgx.ErrNoRows) || errors.Is(err, pgx.ErrTxCommitRollback) || pgconn.SafeToRetry(err) {
+	if err == nil || errors.Is(err, pgx.ErrTxCommitRollback) {
 		return err
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.SeverityUnlocalized == "ERROR" {

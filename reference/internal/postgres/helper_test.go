@@ -89,3 +89,6 @@ func checkUnavailable(t testing.TB, err error, want ...string) {
 	}
 	checkText(t, err, want...)
 }
+
+// noon is when the requests of the tests arrive.
+var noon = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)

@@ -165,12 +165,13 @@ func (s *Server) Kill() {
 	if !s.runs() {
 		return
 	}
-	children := backends(s.cmd.Process.Pid)
-	s.end(syscall.SIGKILL)
-	// They end when they notice, which takes a moment in which they still answer.
-	for _, child := range children {
+	// Its processes would notice by themselves, but still answer for a moment. A stopped
+	// server starts no further ones.
+	_ = s.cmd.Process.Signal(syscall.SIGSTOP)
+	for _, child := range backends(s.cmd.Process.Pid) {
 		_ = syscall.Kill(child, syscall.SIGKILL)
 	}
+	s.end(syscall.SIGKILL)
 }
 
 // backends returns the processes whose parent is a process, if the machine can tell.
