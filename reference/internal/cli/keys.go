@@ -31,13 +31,21 @@ func withDatabase(ctx context.Context, settings *config.Config, create bool, do 
 		NoMigrate: settings.Migrate == config.MigrateManual, OnUpgrade: sayUpgrade,
 	})
 	if err != nil {
-		return err
+		return explainName(settings, err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if missing {
 		sayCreated(settings.Database)
 	}
 	return do(db)
+}
+
+// explainName turns an error about the name of the database into a usage error.
+func explainName(settings *config.Config, err error) error {
+	if e, ok := errors.AsType[*database.NameError](err); ok {
+		return usageError{settings.Errorf("database", "%w", e)}
+	}
+	return err
 }
 
 // isMissingFile reports whether a database is a SQLite file that does not exist.

@@ -31,7 +31,7 @@ func (c migrateCmd) Run(ctx context.Context, o output) error {
 	from, to, err := database.Migrate(ctx, settings.Database, database.Options{OnUpgrade: sayUpgrade})
 	switch {
 	case err != nil:
-		return fmt.Errorf("cannot migrate: %w", err)
+		return explainName(settings, fmt.Errorf("cannot migrate: %w", err))
 	case missing:
 		sayCreated(settings.Database)
 		o.say("It has schema %d.", to)

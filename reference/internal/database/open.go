@@ -25,20 +25,36 @@ type Upgrade struct {
 	Copy     string // path of the copy of a SQLite file as it was before; "" for PostgreSQL
 }
 
+// A NameError is an error about the name of a database: a retry cannot fix it, and nothing
+// was done.
+type NameError struct{ Err error }
+
+func (e *NameError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *NameError) Unwrap() error { return e.Err }
+
 // Open opens the database with this name. It creates a SQLite file that does not exist,
 // and the tables in a database that has none. The error wraps [store.ErrUnavailable] if
-// PostgreSQL cannot be reached now, so that a later call can succeed.
+// PostgreSQL cannot be reached now, so that a later call can succeed. It is a [*NameError]
+// if name does not say how to reach it.
 func Open(ctx context.Context, name string, o Options) (store.Store, error) {
 	if IsPostgres(name) {
+		if err := postgres.Check(name); err != nil {
+			return nil, &NameError{err}
+		}
 		return opened(postgres.Open(ctx, name, o.postgres(name)))
 	}
 	return opened(sqlite.Open(ctx, name, o.sqlite()))
 }
 
 // Migrate creates or upgrades the schema of a database, and returns its versions before
-// and after. From is 0 if there was none.
+// and after. From is 0 if there was none. The errors are those of Open.
 func Migrate(ctx context.Context, name string, o Options) (from, to int64, err error) {
 	if IsPostgres(name) {
+		if err := postgres.Check(name); err != nil {
+			return 0, 0, &NameError{err}
+		}
 		return postgres.Migrate(ctx, name)
 	}
 	return sqlite.Migrate(ctx, name, o.sqlite())

@@ -31,6 +31,9 @@ func openDatabase(ctx context.Context, c *config.Config, o Options, p *startup) 
 	var logged time.Time
 	for {
 		db, err := database.Open(ctx, c.Database, options)
+		if e, ok := errors.AsType[*database.NameError](err); ok {
+			return nil, SettingError{c.Errorf("database", "%w", e)}
+		}
 		if err == nil && !logged.IsZero() {
 			o.Logger.Info("the database can be reached")
 		}
