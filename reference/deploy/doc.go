@@ -1,0 +1,11 @@
+// Package deploy has the files with which the pets server is deployed, and the tests that
+// hold them against the server: its settings, its endpoints, and the alert rules.
+//
+//	compose/      the server with PostgreSQL, Redis, Prometheus and Grafana on one machine
+//	kubernetes/   replicas on PostgreSQL and Redis that run elsewhere
+//	systemd/      a unit
+//
+// The Dockerfile and .goreleaser.yaml are at the root of the repository. docs/DEPLOYING.md
+// says how to use all of them. The package is a module of its own because the tests need
+// the types of Kubernetes and the schema of Compose files.
+package deploy

@@ -1,0 +1,87 @@
+package deploy_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/animalstore/gatehouse/reference/internal/config"
+)
+
+const unit = "systemd/petstore.service"
+
+// directive returns the value of a directive that the unit has once.
+func directive(t *testing.T, name string) string {
+	t.Helper()
+	all := regexp.MustCompile(`(?m)^`+name+`=(.*)$`).FindAllStringSubmatch(read(t, unit), -1)
+	if len(all) != 1 {
+		t.Fatalf("the unit has %s %d times, want once", name, len(all))
+	}
+	return all[0][1]
+}
+
+// The unit gives the server what its defaults need.
+func TestTheUnitFitsTheServer(t *testing.T) {
+	c := config.Default()
+	if files, err := strconv.Atoi(directive(t, "LimitNOFILE")); err != nil || files < c.MaxConnections+192 {
+		t.Errorf("LimitNOFILE is %d, %v; the server needs max_connections, %d, and 192 more", files, err, c.MaxConnections)
+	}
+	if stop := directive(t, "TimeoutStopSec"); stop != "90s" || stopTime(c).Seconds() > 90 {
+		t.Errorf("TimeoutStopSec is %s, the server needs up to %v", stop, stopTime(c))
+	}
+	// The variables are settings, also those that an operator turns on.
+	var names []string
+	for _, m := range regexp.MustCompile(`(?m)^#?Environment=(PETSTORE_\w+)=%d/(\w+)$`).FindAllStringSubmatch(read(t, unit), -1) {
+		names = append(names, m[1]+"=x")
+		if !strings.Contains(read(t, unit), "LoadCredential="+m[2]+":") {
+			t.Errorf("%s names a credential that is not loaded", m[1])
+		}
+	}
+	if len(names) != len(secretFiles) {
+		t.Errorf("the unit passes %q, want all secrets", names)
+	}
+	if err := config.CheckEnvironment(names); err != nil {
+		t.Error(err)
+	}
+}
+
+// systemd-analyze knows each directive, and finds the service well confined.
+func TestSystemdAcceptsTheUnit(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		if os.Getenv("GATEHOUSE_REQUIRE_SERVERS") == "1" {
+			t.Fatal(err)
+		}
+		t.Skipf("skipped: %v; it comes with systemd", err)
+	}
+	text := strings.Replace(read(t, unit), "ExecStart=petstore", "ExecStart="+os.Args[0], 1)
+	out, err := exec.Command(analyze, "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var version int
+	if m := regexp.MustCompile(`^systemd (\d+)`).FindSubmatch(out); m != nil {
+		version, _ = strconv.Atoi(string(m[1]))
+	}
+	if version < 253 { // which is the first that knows Type=notify-reload
+		t.Logf("systemd %d: checking the unit with Type=notify", version)
+		text = strings.Replace(text, "Type=notify-reload", "Type=notify", 1)
+	}
+	file := filepath.Join(t.TempDir(), "petstore.service")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"verify", "--man=no", file},
+		{"security", "--offline=true", "--threshold=15", file}, // in tenths; 0 is best
+	} {
+		out, err := exec.Command(analyze, args...).CombinedOutput()
+		if err != nil || args[0] == "verify" && len(out) > 0 {
+			t.Errorf("systemd-analyze %s: %v\n%s", args[0], err, out)
+		}
+	}
+}
