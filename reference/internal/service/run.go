@@ -48,6 +48,7 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 	if err := checkCertificate(c); err != nil {
 		return err
 	}
+	defer reserveHeap()()
 	l, err := listen(ctx, c)
 	if ctx.Err() != nil && err != nil {
 		return o.endedEarly(err)
