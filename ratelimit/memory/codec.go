@@ -43,7 +43,7 @@ const (
 var errData = errors.New("the data is damaged, or another version saved it")
 
 func (a *account) encode() []byte {
-	b := []byte{kindAccount}
+	b := append(make([]byte, 0, 32), kindAccount) // enough for two windows
 	for _, w := range a.windows() {
 		for _, n := range []int64{int64(w.length / time.Second), w.limit, w.used, w.end} {
 			b = binary.AppendVarint(b, n)
@@ -72,7 +72,7 @@ func decodeAccount(data []byte) (a account, err error) {
 }
 
 func (r *record) encode(name string) []byte {
-	b := []byte{kindRecord}
+	b := append(make([]byte, 0, 32+len(name)), kindRecord)
 	for _, n := range []int64{r.first, int64(r.strikes), int64(r.level), r.until, r.since, r.length, r.expires} {
 		b = binary.AppendVarint(b, n)
 	}

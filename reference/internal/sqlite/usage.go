@@ -30,8 +30,8 @@ func UsagePath(database string) string { return realPath(database) + "-usage" }
 // Records are not rows, which would take a microsecond each to save and to load. A save
 // adds one row with all records that have changed. [Usage.CompactUsage] writes as many
 // bytes again, one part of the keys after the other, with all records of the part. A
-// change that is older than all parts is deleted. So what is loaded is at most about
-// three times as much as the limiter has, and a megabyte.
+// change that is older than all parts is deleted. So what is loaded is usually at most three
+// times as much as the limiter has, and a megabyte.
 type Usage struct {
 	file
 	closed atomic.Bool
@@ -158,6 +158,10 @@ func (u *Usage) SaveUsage(ctx context.Context, header []byte, records []memory.R
 // cause all parts of a small file to be written.
 const smallestPart = 4096
 
+// maxParts is how many parts are written after a save, at most, so that no save takes much
+// longer than others. All parts are then written after eight saves.
+const maxParts = partCount / 8
+
 // CompactUsage writes parts until it has written as many bytes as were saved as changes.
 // See [store.Usage].
 func (u *Usage) CompactUsage(ctx context.Context, all func(first, last uint64) []memory.Record) error {
@@ -166,7 +170,7 @@ func (u *Usage) CompactUsage(ctx context.Context, all func(first, last uint64) [
 	if err := ctx.Err(); err != nil || u.closed.Load() {
 		return u.wrap("compact usage", cmp.Or(err, errClosed))
 	}
-	for n := 0; n < partCount && u.debt > 0; n++ {
+	for n := 0; n < maxParts && u.debt > 0; n++ {
 		if err := u.compactOldest(ctx, all); err != nil {
 			return u.wrap("compact usage", err)
 		}
