@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -154,6 +155,32 @@ func BenchmarkRead(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkListKeys lists 100,000 keys.
+func BenchmarkListKeys(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "pets.db")
+	s, err := sqlite.Open(b.Context(), path, sqlite.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(b.Context(), `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100000)
+		INSERT INTO keys (id, digest, last_four, name, owner, plan, quotas, created)
+		SELECT 'key_' || i, randomblob(32), 'abcd', 'key ' || i, 'owner ' || i, 'pro', '[]', i FROM n`); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if keys, err := s.ListKeys(b.Context()); err != nil || len(keys) != 100_000 {
+			b.Fatalf("ListKeys = %d keys, %v", len(keys), err)
+		}
+	}
 }
 
 // openUsage opens limiter state that holds n records of a usual size.
