@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -344,4 +345,34 @@ func setting(t *testing.T, dir, name string) string {
 	}
 	t.Fatalf("petstore.yaml has no %s", name)
 	return ""
+}
+
+// PostgreSQL accepts what it is sent and answers nothing.
+func TestPostgresHangs(t *testing.T) {
+	t.Parallel()
+	s := postgrestest.Start(t)
+	dir, config := onPostgres(t, s.URL("postgres"), "timeouts: {store: 500ms}")
+	key := postgresKey(t, dir, config, "ann")
+	p := serve(t, dir, config)
+	mustAsk(t, 201, "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
+	s.Freeze()
+	for range 3 {
+		checkUnavailable(t, mustAsk(t, 503, "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`))
+		checkUnavailable(t, mustAsk(t, 503, "GET", p.api+"/v1/pets", key, ""))
+	}
+	mustAsk(t, 503, "GET", p.admin+"/readyz", "", "")
+	mustAsk(t, 200, "GET", p.admin+"/healthz", "", "")
+	s.Thaw()
+	eventually(t, "pets are acknowledged again", func() bool {
+		a, err := ask(t.Context(), "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
+		return err == nil && a.status == 201 && isReady(t, p)
+	})
+	s.Freeze()
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+	case <-time.After(2 * patience):
+		t.Error("the server does not end while the database hangs")
+	}
+	s.Thaw()
 }

@@ -88,7 +88,7 @@ var settings = []setting{
 		keep:   func(to, from *Config) { to.Timeouts.Idle = from.Timeouts.Idle }},
 	{name: "timeouts.store", kind: text, example: "a duration such as 10s",
 		set:    func(c *Config, text string) error { return setTimeout(&c.Timeouts.Store, text) },
-		about:  "How long the database may take for one request. After that the answer is 503. It must be shorter than `timeouts.write`.",
+		about:  "How long the database may take for one request. After that the answer is 503. For writes to PostgreSQL, the value at the start of the server counts. It must be shorter than `timeouts.write`.",
 		values: one("timeouts.store", func(c *Config) string { return ShortDuration(c.Timeouts.Store) })},
 	{name: "timeouts.drain", kind: text, example: "a duration such as 10s",
 		set:    func(c *Config, text string) error { return setTimeout(&c.Timeouts.Drain, text) },

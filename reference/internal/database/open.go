@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
@@ -13,6 +14,11 @@ type Options struct {
 	// NoMigrate refuses a database with an older schema, or without one, instead of
 	// upgrading it. [Migrate] ignores it.
 	NoMigrate bool
+
+	// Timeout is how long a call waits for a connection to PostgreSQL at most, and then
+	// for the answer, if its context allows that. A write that has begun ignores the end
+	// of its context. Zero: the default of package postgres.
+	Timeout time.Duration
 
 	// OnUpgrade is called before the schema of a database is upgraded.
 	OnUpgrade func(Upgrade)
@@ -69,7 +75,7 @@ func opened[S store.Store](s S, err error) (store.Store, error) {
 }
 
 func (o Options) postgres(name string) postgres.Options {
-	options := postgres.Options{NoMigrate: o.NoMigrate}
+	options := postgres.Options{NoMigrate: o.NoMigrate, Timeout: o.Timeout}
 	if o.OnUpgrade != nil {
 		options.OnUpgrade = func(from, to int64) { o.OnUpgrade(Upgrade{Redacted(name), from, to, ""}) }
 	}

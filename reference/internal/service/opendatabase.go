@@ -27,7 +27,11 @@ func openDatabase(ctx context.Context, c *config.Config, o Options, p *startup) 
 		o.Logger.Warn("other users of this machine can see the password in --database; " +
 			"set PETSTORE_DATABASE instead, or leave the password to PGPASSWORD or PGPASSFILE")
 	}
-	options := database.Options{NoMigrate: c.Migrate == config.MigrateManual, OnUpgrade: o.logUpgrade}
+	options := database.Options{
+		NoMigrate: c.Migrate == config.MigrateManual,
+		Timeout:   c.Timeouts.Store / 2, // for the connection, and as much for the answer
+		OnUpgrade: o.logUpgrade,
+	}
 	var logged time.Time
 	for {
 		db, err := database.Open(ctx, c.Database, options)
