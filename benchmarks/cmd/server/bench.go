@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -27,6 +28,7 @@ type section struct {
 
 var sections = []section{
 	{"requests", measureRequests},
+	{"shared", measureShared},
 	{"latency", measureLatency},
 	{"pages", measurePages},
 	{"durable", measureDurable},
@@ -125,10 +127,10 @@ func (b *bench) start(name, dir string, stdin *os.File, stdout io.Writer, args .
 	return p, err
 }
 
-// end kills what the section has left running.
+// end ends what the section has left running, the last first.
 func (b *bench) end() {
-	for _, p := range b.running {
-		p.kill()
+	for _, p := range slices.Backward(b.running) {
+		p.stop() //nolint:errcheck // its results are in, or there is an earlier error
 	}
 	for _, c := range b.closers {
 		c.Close()

@@ -63,6 +63,9 @@ func measureConnections(b *bench) error {
 	for _, d := range b.disturbances() {
 		var without, with, more []time.Duration
 		for range b.rounds {
+			if err := s.settle(b.ctx); err != nil { // after the disturbance before
+				return err
+			}
 			before, err := l.run(b.ctx)
 			if err != nil {
 				return err

@@ -45,7 +45,7 @@ func beIdle(ctx context.Context, wg *sync.WaitGroup, s *petstore, n int) error {
 		<-ctx.Done()
 		closeAll()
 	})
-	return nil
+	return s.settle(ctx)
 }
 
 // slowness is the pause after each byte of slow clients.
@@ -53,7 +53,7 @@ const slowness = 50 * time.Millisecond
 
 // readSlowly has clients ask for large pages and read them a byte at a time. The server
 // cannot finish writing, because there are more answers than fit into the buffers of the
-// connection.
+// connection. readSlowly returns when the server waits for the clients.
 func readSlowly(ctx context.Context, wg *sync.WaitGroup, s *petstore) error {
 	request := bytes.Repeat(get("/v1/pets?limit=100", s.key).bytes(s.api), 500)
 	slowly(ctx, wg, s, func(c net.Conn) error {
@@ -71,7 +71,7 @@ func readSlowly(ctx context.Context, wg *sync.WaitGroup, s *petstore) error {
 			}
 		}
 	})
-	return nil
+	return s.settle(ctx)
 }
 
 // writeSlowly has clients send requests a byte at a time.

@@ -1,13 +1,14 @@
 // Server measures the pets server of reference/ against a bare net/http server that
 // answers with the same bytes, and writes what it measures as Markdown tables.
 //
-//	go run ./cmd/server                     print the tables (5 minutes)
+//	go run ./cmd/server                     print the tables (10 minutes)
 //	go run ./cmd/server -only requests      print those of one section
 //	go run ./cmd/server -long -write ../docs/SERVER_BENCHMARKS.md
-//	                                        everything, and renew the document (25 minutes)
+//	                                        everything, and renew the document (30 minutes)
 //	go run ./cmd/server -quick              check that all of it works (measures nothing)
 //
-// It is run in the folder of the benchmarks, on Linux, and needs wrk. It builds petstore,
+// It is run in the folder of the benchmarks, on Linux, and needs wrk. One section also
+// needs PostgreSQL and redis-server; without them only -long fails. It builds petstore,
 // and starts all servers on free ports of the loopback interface with data of its own in
 // a temporary directory. It ends what it has started, even when it is killed, but then
 // leaves that directory.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -126,4 +127,25 @@ func (s *petstore) addPets(n int) error {
 func (s *petstore) command(args ...string) error {
 	_, err := s.bench.command(s.dir, append(append([]string{s.bench.binary}, args...), "--admin-listen", s.admin)...)
 	return err
+}
+
+// settle waits until the server uses less than a twentieth of a processor.
+func (s *petstore) settle(ctx context.Context) error {
+	const period = 500 * time.Millisecond
+	for begun := time.Now(); ; {
+		before, err := s.processorTime()
+		if err != nil {
+			return err
+		}
+		if !pause(ctx, period) {
+			return ctx.Err()
+		}
+		after, err := s.processorTime()
+		if err != nil || after-before < period/20 {
+			return err
+		}
+		if time.Since(begun) > patience {
+			return fmt.Errorf("%s still works %v after it was left alone", s.name, patience)
+		}
+	}
 }

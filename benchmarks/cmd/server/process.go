@@ -25,7 +25,8 @@ type process struct {
 	err   error         // then what came of it
 }
 
-// start starts a program, which is killed when ctx or this process ends. The main
+// start starts a program, which gets SIGINT when ctx ends and is killed when this process
+// ends. The main
 // goroutine, which owns the main thread, must call it: the kernel kills the program when
 // the thread that started it ends. What the program writes to standard output goes to
 // stdout, which may be nil, as stdin may be, and dir may be "".
@@ -37,6 +38,8 @@ func start(ctx context.Context, name, dir string, stdin *os.File, stdout io.Writ
 		cmd.Stdin = stdin
 	}
 	cmd.Stdout, cmd.Stderr = stdout, p.out
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
 	endWithParent(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -48,7 +51,7 @@ func start(ctx context.Context, name, dir string, stdin *os.File, stdout io.Writ
 	return p, nil
 }
 
-// stop ends a process with SIGINT, and if that does not help, with SIGKILL.
+// stop ends a process with SIGINT, or if that does not help, with SIGKILL.
 func (p *process) stop() error {
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
 		<-p.ended

@@ -63,11 +63,12 @@ func measureRequests(b *bench) error {
 			"that answers with the same bytes (status, header fields and body). Medians of %d rounds of %v each. "+
 			"The ratio is the median of the rounds' ratios. The processor time is that of the server's process for a request.", connections, b.rounds, b.duration),
 		section: "requests",
-	})
+	}, 1)
 }
 
-// compare measures all rows on a server, and adds the table.
-func (b *bench) compare(s *petstore, t table) error {
+// compare measures all rows on a server, and adds the table. Goals are multiplied by a
+// factor; zero means that there are none.
+func (b *bench) compare(s *petstore, t table, goals float64) error {
 	if err := s.addPets(200); err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (b *bench) compare(s *petstore, t table) error {
 		}
 		ratio := median(c.ratio)
 		cells := []string{r.name, fmt.Sprintf("%.0f", median(c.petstore)), fmt.Sprintf("%.0f", median(c.bare)), fmt.Sprintf("%.2f", ratio)}
-		cells = append(cells, atLeast(r.goal, ratio)...)
+		cells = append(cells, atLeast(goals*r.goal, ratio)...)
 		t.rows = append(t.rows, append(cells, micros(median(c.petstoreCost)), micros(median(c.bareCost))))
 	}
 	b.tables = append(b.tables, t)
