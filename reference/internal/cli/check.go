@@ -163,6 +163,9 @@ func databaseState(r sqlite.Report) string {
 func usageState(u usageReport) string {
 	switch u.State {
 	case "sound":
+		if u.Schema > 0 && u.Schema < u.Latest {
+			return "sound, of an older version; petstore converts it when it serves"
+		}
 		return "sound, " + plural(u.Subjects, "subject")
 	case "in use by a server":
 		return "in use by a server, so it was not checked"

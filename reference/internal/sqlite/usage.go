@@ -82,7 +82,7 @@ func OpenUsage(ctx context.Context, path string, o Options) (_ *Usage, err error
 	if u.db, err = u.connect(1,
 		"synchronous(NORMAL)",
 		"locking_mode(EXCLUSIVE)",
-		// A save of everything leaves a log as large as the table.
+		// The conversion of an older file leaves a log as large as the file.
 		"journal_size_limit(16777216)",
 	); err != nil {
 		return nil, err
