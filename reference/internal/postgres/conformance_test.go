@@ -13,8 +13,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	for name, parameters := range map[string]string{
-		"defaults": "",
-		// What a pooler in transaction mode needs.
+		"defaults":               "",
 		"no prepared statements": "&default_query_exec_mode=exec",
 		"one connection":         "&pool_max_conns=1",
 	} {
@@ -25,4 +24,12 @@ func TestConformance(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Through PgBouncer in transaction mode, each transaction can have another connection.
+func TestConformanceThroughAPooler(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Opener[store.Store] {
+		url := postgrestest.Pooled(t, postgrestest.Database(t)) + "&default_query_exec_mode=exec"
+		return func() (store.Store, error) { return postgres.Open(t.Context(), url, postgres.Options{}) }
+	})
 }

@@ -20,3 +20,11 @@ func Migrations() fs.FS { return ownMigrations().files }
 
 // Explain is the text of an error of a call.
 func (s *Store) Explain(err error) error { return s.wrap("call", err) }
+
+// The statements that requests run.
+const (
+	ListPetsText    = listPetsText
+	ListStatusText  = listStatusText
+	PetText         = petText
+	KeyByDigestText = keyByDigestText
+)

@@ -11,10 +11,14 @@ import (
 )
 
 const (
-	insertPetText  = `INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id`
-	petText        = `SELECT id, name, category_id, status FROM pets WHERE id = $1`
-	listPetsText   = `SELECT id, name, category_id, status FROM pets WHERE id > $1 ORDER BY id LIMIT $2`
-	listStatusText = `SELECT id, name, category_id, status FROM pets WHERE status = $3 AND id > $1 ORDER BY id LIMIT $2`
+	insertPetText = `INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id`
+	petText       = `SELECT id, name, category_id, status FROM pets WHERE id = $1`
+	listPetsText  = `SELECT id, name, category_id, status FROM pets WHERE id > $1 ORDER BY id LIMIT $2`
+
+	// Only the index by status and ID has this order. With status = $3, PostgreSQL could
+	// read pets of other statuses in order of their IDs, hoping to find enough soon.
+	listStatusText = `SELECT id, name, category_id, status FROM pets
+		WHERE (status, id) > ($3, $1) AND status <= $3 ORDER BY status, id LIMIT $2`
 )
 
 // A querier is a connection or a transaction.
