@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +16,8 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/adminapi"
-	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/database"
+	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -27,12 +29,14 @@ type fleet struct {
 	redis    *sharedRedis
 	balancer *balancer
 	replicas []*process // those that run
+	program  string     // of the replicas that are started from now on; "": petstore
 	decided  uint64     // decisions without Redis of replicas that have ended
 }
 
 // databases are those that replicas can share. Each function returns the setting.
 var databases = map[string]func(t *testing.T) string{
-	"SQLite": func(*testing.T) string { return "petstore.db" },
+	"SQLite":     func(*testing.T) string { return "petstore.db" },
+	"PostgreSQL": func(t *testing.T) string { return postgrestest.Database(t) },
 }
 
 // onEachDatabase runs a test with each database that replicas can share.
@@ -47,16 +51,16 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, database string)) {
 }
 
 // newFleet starts n replicas with settings in addition to those that they share.
-func newFleet(t *testing.T, n int, database, settings string) *fleet {
+func newFleet(t *testing.T, n int, databaseName, settings string) *fleet {
 	t.Helper()
-	f := &fleet{dir: t.TempDir(), database: database, redis: startRedis(t)}
+	f := &fleet{dir: t.TempDir(), database: databaseName, redis: startRedis(t)}
 	writeFile(t, f.dir, "petstore.yaml", fmt.Sprintf(`
 database: %q
 redis: redis://%s
 trusted_proxies: [127.0.0.0/8]
 drain_delay: 1s
 log: {sample: 1000000}
-%s`, database, f.redis.addr, settings))
+%s`, databaseName, f.redis.addr, settings))
 	f.balancer = startBalancer(t)
 	for range n {
 		f.start(t)
@@ -79,7 +83,7 @@ func (f *fleet) start(t *testing.T) *process {
 // launch starts a replica that the balancer does not know. It returns nil if that fails.
 // It may be called on any goroutine.
 func (f *fleet) launch(t *testing.T) *process {
-	cmd := exec.Command("petstore", serveArgs([]string{"--config=petstore.yaml"})...)
+	cmd := exec.Command(cmp.Or(f.program, "petstore"), serveArgs([]string{"--config=petstore.yaml"})...)
 	cmd.Dir, cmd.Env = f.dir, environment()
 	p, err := launchCommand(cmd, t.TempDir())
 	if err != nil {
@@ -178,7 +182,11 @@ func (f *fleet) stopAll(t *testing.T) {
 // openStore opens the database of the fleet, as a command does.
 func (f *fleet) openStore(t *testing.T) store.Store {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), filepath.Join(f.dir, f.database), sqlite.Options{})
+	name := f.database
+	if !database.IsPostgres(name) {
+		name = filepath.Join(f.dir, name)
+	}
+	db, err := database.Open(t.Context(), name, database.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,6 +211,27 @@ func (f *fleet) undisturbed(t *testing.T, scenario func(name string) (check func
 		t.Logf("attempt %d: %d decisions without Redis, because it took too long", i+1, disturbed)
 	}
 	t.Errorf("in each of %d attempts, a decision of Redis took too long", attempts)
+}
+
+// checkUsed fails unless each replica says that so much of the one quota of a key is used.
+func (f *fleet) checkUsed(t *testing.T, key string, want int64) {
+	t.Helper()
+	for i, p := range f.replicas {
+		if got := used(t, p, key); got != want {
+			t.Errorf("replica %d says that %d requests are counted, want %d", i+1, got, want)
+		}
+	}
+}
+
+// checkUsedIfExact is checkUsed in a scenario that is not repeated. A request that Redis
+// counts after its budget has ended is counted twice.
+func (f *fleet) checkUsedIfExact(t *testing.T, key string, want int64) {
+	t.Helper()
+	if n := f.fallbacks(t); n > 0 {
+		t.Logf("usage is not compared, because %d decisions of Redis took too long", n)
+		return
+	}
+	f.checkUsed(t, key, want)
 }
 
 // adminListen is the flag for commands that call the admin listener of a replica.

@@ -3,8 +3,12 @@
 package main_test
 
 import (
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
 
 // While Redis is away each replica limits by itself, so that three of them admit three
@@ -63,4 +67,54 @@ func TestReplicasWithoutRedis(t *testing.T) {
 			}
 		}
 	})
+}
+
+// While PostgreSQL is away, each replica answers requests for pets with 503 and charges
+// nothing, the limits of other requests hold on, and nothing needs a restart afterwards.
+func TestReplicasWithoutPostgreSQL(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t)
+	f := newFleet(t, 3, server.URL("postgres"), "anonymous: [30/8784h]\npenalty: {strikes: 0}\n")
+	key := f.key(t, "ann", "1000/8784h")
+	f.allAnswer(t, call{key: key}, 200) // now each replica knows the key for a second
+	admitted := int64(len(f.replicas))
+
+	server.Kill()
+	for range 5 {
+		for i, p := range f.replicas {
+			a := call{key: key}.mustSend(t, 503, p.api)
+			if a.code() != "unavailable" || a.header.Get("Retry-After") == "" {
+				t.Errorf("replica %d answers with the code %s and Retry-After %q, want unavailable and when to try again",
+					i+1, a.code(), a.header.Get("Retry-After"))
+			}
+			if a := (call{method: http.MethodPost, key: key}).mustSend(t, 503, p.api); a.code() != "unavailable" {
+				t.Errorf("replica %d answers a new pet with the code %s, want unavailable", i+1, a.code())
+			}
+		}
+	}
+	f.undisturbed(t, func(attempt string) func() {
+		network := "198.51.100." + attempt[len(attempt)-1:]
+		anonymous := &crowd{call: call{network: network}, charged: 401}
+		var wg sync.WaitGroup
+		for _, p := range f.replicas { // the balancer knows none that is ready
+			wg.Go(func() { anonymous.run(t, p.api, 2, 20) })
+		}
+		wg.Wait()
+		return func() {
+			if anonymous.admitted != 30 {
+				t.Errorf("%d requests of a network were admitted, want 30", anonymous.admitted)
+			}
+		}
+	})
+
+	server.Restart()
+	for _, p := range f.replicas {
+		eventually(t, "a replica is ready again", func() bool {
+			a, err := ask(t.Context(), "GET", p.admin+"/readyz", "", "")
+			return err == nil && a.status == 200
+		})
+		call{key: key}.mustSend(t, 200, p.api)
+		admitted++
+	}
+	f.checkUsedIfExact(t, key, admitted)
 }

@@ -38,11 +38,7 @@ func TestRollingRestart(t *testing.T) {
 					t.Errorf("%d requests of the limited owner were admitted, want 60", few.admitted)
 				}
 				load.checkStored(t, f, reader, before)
-				for i, p := range f.replicas {
-					if got := used(t, p, load.key); got != load.admitted {
-						t.Errorf("replica %d says that %d requests are counted, want %d", i+1, got, load.admitted)
-					}
-				}
+				f.checkUsed(t, load.key, load.admitted)
 				f.stopAll(t)
 				checkCounts(t, f, owner, load)
 			}
