@@ -33,6 +33,11 @@ func TestTheUnitFitsTheServer(t *testing.T) {
 	if stop := directive(t, "TimeoutStopSec"); stop != "90s" || stopTime(c).Seconds() > 90 {
 		t.Errorf("TimeoutStopSec is %s, the server needs up to %v", stop, stopTime(c))
 	}
+	// The database is in the folder that systemd creates for the server.
+	state := "/var/lib/" + directive(t, "StateDirectory")
+	if file := load(t, "systemd/petstore.yaml", nil).Database; filepath.Dir(file) != state {
+		t.Errorf("the database is %s, and the server may write to %s", file, state)
+	}
 	// The variables are settings, also those that an operator turns on.
 	var names []string
 	for _, m := range regexp.MustCompile(`(?m)^#?Environment=(PETSTORE_\w+)=%d/(\w+)$`).FindAllStringSubmatch(read(t, unit), -1) {
