@@ -17,15 +17,20 @@ type route struct {
 	pattern string // the path pattern, such as "/v1/pets/{petId}"; "" if no pattern matches
 	page    bool   // a page that needs no key
 	usage   bool   // the operation getUsage
+
+	literal *literal // nil: ServeMux serves the request
 }
 
 // routeOf returns the route of a request. HEAD has the route of GET.
 func (a *api) routeOf(r *http.Request) route {
+	if l := a.literals.find(r); l != nil {
+		return l.route
+	}
 	if p := r.URL.EscapedPath(); path.Clean(p) != p {
 		return route{} // ServeMux would redirect, which is answered with 404
 	}
 	if _, pattern := a.service.Handler(r); pattern != "" {
-		return route{pattern: pathOf(pattern), usage: pattern == http.MethodGet+" "+usagePath}
+		return route{pattern: pathOf(pattern), usage: pattern == usagePattern}
 	}
 	_, pattern := a.site.Handler(r)
 	return route{pattern: pathOf(pattern), page: pattern != ""}

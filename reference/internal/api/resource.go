@@ -14,6 +14,8 @@ const (
 	usagePath    = "/v1/usage"
 	documentPath = "/openapi.json"
 	docsPath     = "/docs"
+
+	usagePattern = http.MethodGet + " " + usagePath // of getUsage in ServeMux
 )
 
 // serveFunc answers a request. ctx is the context of the request. It has no deadline: a
@@ -50,10 +52,15 @@ func (a *api) resources() []resource {
 func (a *api) register(mux *http.ServeMux, rs []resource) {
 	for _, res := range rs {
 		for method, op := range res.operations {
-			mux.Handle(method+" "+res.path, a.handler(op.serve))
+			a.handle(mux, method, res.path, a.handler(op.serve))
 		}
-		mux.Handle(http.MethodOptions+" "+res.path, options(res.allow()))
+		a.handle(mux, http.MethodOptions, res.path, options(res.allow()))
 	}
+}
+
+func (a *api) handle(mux *http.ServeMux, method, path string, h http.Handler) {
+	mux.Handle(method+" "+path, h)
+	a.literals.add(method, path, h)
 }
 
 // allow returns the methods of the resource as the value of Allow. ServeMux gives
