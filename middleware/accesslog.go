@@ -46,7 +46,7 @@ func AccessLog(logger *slog.Logger) Middleware {
 			}
 			t, begin, aborted := response.Track(w), time.Now(), true
 			defer func() {
-				writeLine(l, r, ctx, t, time.Since(begin), aborted)
+				writeLine(l, r, ctx, t, begin, aborted)
 			}()
 			ctx.serve(next, t, r, inner)
 			aborted = false
@@ -54,7 +54,8 @@ func AccessLog(logger *slog.Logger) Middleware {
 	}
 }
 
-func writeLine(l *slog.Logger, r *http.Request, ctx *requestContext, t *response.Tracker, took time.Duration, aborted bool) {
+func writeLine(l *slog.Logger, r *http.Request, ctx *requestContext, t *response.Tracker, begin time.Time, aborted bool) {
+	end := time.Now()
 	status := t.Status()
 	if status == 0 && !aborted {
 		status = http.StatusOK // net/http sends it for a handler that wrote nothing
@@ -70,7 +71,7 @@ func writeLine(l *slog.Logger, r *http.Request, ctx *requestContext, t *response
 		slog.Int("status", status),
 		slog.Int64("bytes", t.Bytes()),
 		// A number can be summed.
-		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+		slog.Float64("duration_ms", float64(end.Sub(begin).Microseconds())/1000),
 	)
 	attrs = ctx.line.appendTo(attrs)
 	if aborted {
@@ -81,7 +82,7 @@ func writeLine(l *slog.Logger, r *http.Request, ctx *requestContext, t *response
 		attrs = append(attrs, slog.Bool("abandoned", true))
 	}
 	// Logger.LogAttrs would look up the line of this call, which says nothing.
-	record := slog.NewRecord(time.Now(), slog.LevelInfo, "request", 0)
+	record := slog.NewRecord(end, slog.LevelInfo, "request", 0)
 	record.AddAttrs(attrs...)
 	_ = l.Handler().Handle(ctx, record) // as Logger does: there is nowhere to report it
 }
