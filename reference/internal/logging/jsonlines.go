@@ -80,7 +80,7 @@ func appendAttr(b []byte, a slog.Attr) (_ []byte, ok bool) {
 // appendText appends a text in quotation marks, if no character of it must be escaped.
 func appendText(b []byte, s string) (_ []byte, ok bool) {
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+		if !plain[s[i]] {
 			return b, false
 		}
 	}
@@ -88,6 +88,14 @@ func appendText(b []byte, s string) (_ []byte, ok bool) {
 	b = append(b, s...)
 	return append(b, '"'), true
 }
+
+// plain says which bytes stand for themselves in a JSON text.
+var plain = func() (in [256]bool) {
+	for c := ' '; c <= '~'; c++ {
+		in[c] = c != '"' && c != '\\'
+	}
+	return in
+}()
 
 // appendFloat appends a number that encoding/json writes without an exponent.
 func appendFloat(b []byte, f float64) (_ []byte, ok bool) {
