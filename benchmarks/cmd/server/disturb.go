@@ -60,7 +60,7 @@ func readSlowly(ctx context.Context, wg *sync.WaitGroup, s *petstore) error {
 		if err := c.(*net.TCPConn).SetReadBuffer(4096); err != nil {
 			return err
 		}
-		go c.Write(request) //nolint:errcheck // it ends when the connection is closed
+		go c.Write(request) // ends when the connection is closed
 		var b [1]byte
 		for {
 			if _, err := c.Read(b[:]); err != nil {

@@ -67,7 +67,7 @@ func (p *process) stop() error {
 }
 
 func (p *process) kill() {
-	p.cmd.Process.Kill()
+	p.cmd.Process.Kill() //nolint:errcheck // it may have ended
 	<-p.ended
 }
 
