@@ -14,6 +14,7 @@ import (
 var deprecatedTests = []test{
 	{"counts add up and the later time stays", testUseSums},
 	{"recent requests are counted by day", testUseRecent},
+	{"texts are ordered by their bytes", testUseOrder},
 	{"of several uses with one that is not valid none is counted", testUseInvalid},
 	{"counting at once loses nothing", testUseTogether},
 }
@@ -36,6 +37,25 @@ func testUseSums(t *testing.T, db Opener[store.Store]) {
 		recent(use("getPet", "cid", 7, kept(start)), 7),
 		recent(use("getPet", "ada", 6, kept(later)), 6),
 	)
+}
+
+// testUseOrder has texts that people would order in another way.
+func testUseOrder(t *testing.T, db Opener[store.Store]) {
+	s := db.open(t)
+	var want []store.DeprecatedUse
+	for _, text := range []string{" b", "-a", "A", "Z", "a", "a b", "aB", "ab", "b", "é", "\U0001f408"} {
+		addUse(t, s, use("getPet", text, 1, start), use(text, "ada", 1, start))
+	}
+	for _, operation := range []string{" b", "-a", "A", "Z", "a", "a b", "aB", "ab", "b"} {
+		want = append(want, recent(use(operation, "ada", 1, kept(start)), 1))
+	}
+	for _, owner := range []string{" b", "-a", "A", "Z", "a", "a b", "aB", "ab", "b", "é", "\U0001f408"} {
+		want = append(want, recent(use("getPet", owner, 1, kept(start)), 1))
+	}
+	for _, operation := range []string{"é", "\U0001f408"} {
+		want = append(want, recent(use(operation, "ada", 1, kept(start)), 1))
+	}
+	checkUse(t, s, start, want...)
 }
 
 func testUseRecent(t *testing.T, db Opener[store.Store]) {
