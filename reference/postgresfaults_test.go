@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -213,9 +214,11 @@ func TestStartBeforePostgres(t *testing.T) {
 // A server that waits for its database ends at once when it is told to.
 func TestStopBeforePostgres(t *testing.T) {
 	t.Parallel()
-	dir, config := onPostgres(t, "postgres://pets:hush@"+freePort(t)+"/pets", "listen: 127.0.0.1:0", "admin_listen: "+freePort(t))
-	cmd := exec.Command("petstore", "serve", config)
+	dir, config := onPostgres(t, "postgres://other", "listen: 127.0.0.1:0", "admin_listen: "+freePort(t))
+	cmd := exec.Command("petstore", "serve", config, "--database=postgres://pets:hush@"+freePort(t)+"/pets")
 	cmd.Dir, cmd.Env = dir, environment()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -230,6 +233,9 @@ func TestStopBeforePostgres(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the server ended with %v, want exit code 0", err)
+	}
+	if text := out.String(); strings.Contains(text, "hush") || !strings.Contains(text, "other users of this machine can see the password in --database") {
+		t.Errorf("the log is %s, want a warning about the password in the flag, without it", text)
 	}
 }
 

@@ -95,7 +95,7 @@ var settings = []setting{
 		about:  "How long the server waits for running requests when it stops.",
 		values: one("timeouts.drain", func(c *Config) string { return ShortDuration(c.Timeouts.Drain) })},
 	{name: "database", kind: text, set: (*Config).setDatabase,
-		about:  "Where pets and keys are kept: a SQLite file, or PostgreSQL with a URL such as `postgres://user:password@host:5432/database`. Other users of the machine can see a password in a flag, so set it in the file, in the variable, in `PGPASSWORD` or in the file that `PGPASSFILE` names.",
+		about:  "Where pets and keys are kept: a SQLite file, or PostgreSQL with a URL such as `postgres://user:password@host:5432/database`. Other users of the machine can see a password in a flag, so set it in the file or in the variable, or leave it to `PGPASSWORD` or `PGPASSFILE`.",
 		flag:   func(f Flags) *string { return f.Database },
 		values: databaseValues,
 		keep:   func(to, from *Config) { to.Database = from.Database }},

@@ -25,7 +25,7 @@ func openDatabase(ctx context.Context, c *config.Config, o Options, p *startup) 
 	p.setStep("opening the database")
 	if c.Where("database") == "--database" && database.HasPassword(c.Database) {
 		o.Logger.Warn("other users of this machine can see the password in --database; " +
-			"set PETSTORE_DATABASE instead, or leave the password to PGPASSWORD or PGPASSFILE")
+			"set PETSTORE_DATABASE or PETSTORE_DATABASE_FILE instead")
 	}
 	options := database.Options{
 		NoMigrate: c.Migrate == config.MigrateManual,
