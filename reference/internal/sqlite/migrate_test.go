@@ -20,6 +20,7 @@ var content = []string{
 	`INSERT INTO daily_use (day, owner, allowed, denied) VALUES (0, 'ada', 5, 6)`,
 	`INSERT INTO idempotency_keys (owner, key, fingerprint, pet, at) VALUES ('ada', 'k', zeroblob(32), 1, 1000000)`,
 	`UPDATE keys SET limits = '["5/minute"]'`,
+	`UPDATE pets SET name = 'Rex'`,
 }
 
 // migrateTo makes a database as a version of the program that knew only the

@@ -35,6 +35,7 @@ func TestMigrationsNeverChange(t *testing.T) {
 		"main/00005_daily_use.sql":        "ee851139853ecbea",
 		"main/00006_idempotency_keys.sql": "d60f45709da11180",
 		"main/00007_key_limits.sql":       "8310d40d6176d1e8",
+		"main/00008_pets_pages.sql":       "141dd1f033e42bdc",
 		"usage/00001_usage.sql":           "7b43f065780fd623",
 		"usage/00002_parts.sql":           "91d14d1423ca3124",
 	}
