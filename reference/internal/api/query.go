@@ -18,6 +18,9 @@ var listParameters = [...]string{"limit", "status", "cursor"}
 // parseListQuery reads the query of listPets. Its errors are 400.
 func parseListQuery(raw string, limit openapi.Range) (store.ListQuery, error) {
 	q := store.ListQuery{Limit: limit.Default}
+	if raw == "" {
+		return q, nil
+	}
 	values, err := parseQuery(raw)
 	if err != nil {
 		return q, err
