@@ -16,6 +16,8 @@ func TestConformance(t *testing.T) {
 		"defaults":               "",
 		"no prepared statements": "&default_query_exec_mode=exec",
 		"one connection":         "&pool_max_conns=1",
+		// Of the user or the database, which the transactions of this package override.
+		"strict isolation": "&default_transaction_isolation=serializable",
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) storetest.Opener[store.Store] {

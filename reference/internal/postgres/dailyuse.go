@@ -47,8 +47,8 @@ func (s *Store) AddDailyUse(ctx context.Context, uses ...store.DailyUse) error {
 	for i, u := range uses {
 		owners[i], days[i], allowed[i], denied[i] = u.Owner, dayOf(u.Day), u.Allowed, u.Denied
 	}
-	return s.write(ctx, "count daily use", func(ctx context.Context, conn *pgxpool.Conn) error {
-		_, err := conn.Exec(ctx, addDaysText, owners, days, allowed, denied)
+	return s.transact(ctx, "count daily use", func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, addDaysText, owners, days, allowed, denied)
 		return err
 	})
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -48,8 +47,8 @@ func (s *Store) AddDeprecatedUse(ctx context.Context, uses ...store.DeprecatedUs
 	for i, u := range uses {
 		operations[i], owners[i], counts[i], last[i], days[i] = u.Operation, u.Owner, u.Count, kept(u.Last), dayOf(u.Last)
 	}
-	return s.write(ctx, "count deprecated use", func(ctx context.Context, conn *pgxpool.Conn) error {
-		_, err := conn.Exec(ctx, addUseText, operations, owners, counts, last, days)
+	return s.transact(ctx, "count deprecated use", func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, addUseText, operations, owners, counts, last, days)
 		return err
 	})
 }
