@@ -40,8 +40,12 @@ func lookupSetting(name string, lookupEnv func(string) (string, bool)) (value, f
 // maxSecret is longer than any token or URL.
 const maxSecret = 64 << 10
 
-// readSecret returns the only line of a file.
+// readSecret returns the only line of a file. A pipe is refused: it could be read only
+// once, and the server reads its settings again.
 func readSecret(name string) (string, error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return "", cannotReadSecret(name, errNotRegular)
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return "", cannotReadSecret(name, err)

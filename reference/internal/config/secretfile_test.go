@@ -70,6 +70,14 @@ func TestSecretsFromWrongFiles(t *testing.T) {
 	}
 }
 
+func TestSecretsFromWhatIsNotAFile(t *testing.T) {
+	dir := t.TempDir()
+	_, err := load("", nil, Flags{}, environ(map[string]string{"PETSTORE_REDIS_FILE": dir}))
+	if got, want := errorText(err), "PETSTORE_REDIS_FILE: redis: cannot read "+dir+": it is not a regular file"; got != want {
+		t.Errorf("load = %q, want %q", got, want)
+	}
+}
+
 // Only settings that can hold a secret can come from a file.
 func TestVariablesForFiles(t *testing.T) {
 	if err := CheckEnvironment([]string{"PETSTORE_ADMIN_TOKEN_FILE=x", "PETSTORE_DATABASE_FILE=x", "PETSTORE_REDIS_FILE=x"}); err != nil {
