@@ -8,6 +8,7 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // discard is a ResponseWriter that keeps nothing but its header.
@@ -25,8 +26,11 @@ func BenchmarkRequest(b *testing.B) {
 	})
 	s.pets(b, 100)
 	limited := s.key(b, "limited", "enterprise", "1/day")
+	etag := s.Get(b, "/v1/pets").Header.Get("ETag")
 	for _, bench := range []struct{ name, method, target, key, body, accept string }{
 		{"list 20", "GET", "/v1/pets", s.Key, "", ""},
+		{"list 20 with cursor and status", "GET", next(b, s.Get(b, "/v1/pets?status=sold")), s.Key, "", ""},
+		{"list 20 not modified", "GET", "/v1/pets", s.Key, "", ""},
 		{"list 100", "GET", "/v1/pets?limit=100", s.Key, "", ""},
 		{"list 100 gzip", "GET", "/v1/pets?limit=100", s.Key, "", "gzip"},
 		{"get", "GET", "/v1/pets/1", s.Key, "", ""},
@@ -42,6 +46,9 @@ func BenchmarkRequest(b *testing.B) {
 				r.Header.Set("Authorization", "Bearer "+bench.key)
 			}
 			r.Header.Set("Content-Type", "application/json")
+			if bench.name == "list 20 not modified" {
+				r.Header.Set("If-None-Match", etag)
+			}
 			if bench.accept != "" {
 				r.Header.Set("Accept-Encoding", bench.accept)
 			}
@@ -52,6 +59,25 @@ func BenchmarkRequest(b *testing.B) {
 				if bench.body != "" {
 					r.Body = readCloser{strings.NewReader(bench.body)}
 				}
+				s.handler.ServeHTTP(w, r)
+			}
+		})
+	}
+}
+
+// BenchmarkRequestAfterWrite is the list of BenchmarkRequest when no page is kept, as
+// after each write, or with a store that has no version.
+func BenchmarkRequestAfterWrite(b *testing.B) {
+	s := start(b, func(c *api.Config) { c.Pets = struct{ store.Pets }{c.Pets} })
+	s.pets(b, 100)
+	for _, target := range []string{"/v1/pets", "/v1/pets?limit=100", "/v1/pets/1"} {
+		b.Run(target, func(b *testing.B) {
+			r := httptest.NewRequest("GET", target, nil)
+			r.Header.Set("Authorization", "Bearer "+s.Key)
+			w := discard{make(http.Header)}
+			b.ReportAllocs()
+			for b.Loop() {
+				clear(w.h)
 				s.handler.ServeHTTP(w, r)
 			}
 		})

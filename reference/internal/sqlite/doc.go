@@ -21,6 +21,9 @@
 // at a time: another one waits, up to Options.BusyTimeout. The file must be on a local
 // disk, as WAL requires.
 //
+// [Store.PetsVersion] tells within nanoseconds whether any of them has written since an
+// earlier call, so that a server can keep what it has read.
+//
 // Writes to a file that was deleted or replaced while it is open would be lost without
 // an error. Therefore writes and [Store.Ping] check that the paths still name the files
 // that were opened, and fail until the original files are back.
