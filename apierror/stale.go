@@ -20,9 +20,12 @@ func dropStale(h http.Header, status int) {
 	}
 }
 
-// kept are the fields of a 429 or another refusal that is sent before any handler runs.
-// All of them stay.
-var kept = [...]string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Retry-After", "Vary", "X-Request-Id"}
+// kept are the fields of a 429, a 401 or another refusal that is sent before any handler
+// runs, also with the fields of middleware.SecurityHeaders. All of them stay.
+var kept = [...]string{
+	"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Retry-After", "Vary", "X-Request-Id",
+	"Cache-Control", "X-Content-Type-Options", "Content-Security-Policy", "Referrer-Policy", "Www-Authenticate",
+}
 
 // onlyKept reports whether h has only kept fields. Looking these up is much faster than
 // iterating over h, which matters in a flood.
