@@ -38,13 +38,15 @@ const (
 
 // logDecision adds what the limiter decided to the log line of a request.
 func logDecision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, outcome string) {
-	middleware.SetLogAttrs(r.Context(), slog.String("plan", c.Plan.Name()), slog.String("outcome", outcome))
+	var buf [4]slog.Attr
+	attrs := append(buf[:0], slog.String("plan", c.Plan.Name()), slog.String("outcome", outcome))
 	if outcome != undecided {
-		middleware.SetLogAttrs(r.Context(), slog.Int64("remaining", d.Remaining()))
+		attrs = append(attrs, slog.Int64("remaining", d.Remaining()))
 	}
 	if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
-		middleware.SetLogAttrs(r.Context(), slog.String("key", p.KeyID))
+		attrs = append(attrs, slog.String("key", p.KeyID))
 	}
+	middleware.SetLogAttrs(r.Context(), attrs...)
 }
 
 // observe logs a decision about a request that is charged, and reports it.
