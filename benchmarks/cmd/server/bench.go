@@ -118,6 +118,13 @@ func (b *bench) command(dir string, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
+// testBinary builds the tests and benchmarks of a package of the server.
+func (b *bench) testBinary(folder string) (string, error) {
+	binary := filepath.Join(b.dir, filepath.Base(folder)+".test")
+	_, err := b.command(filepath.Join("..", "reference"), "go", "test", "-c", "-o", binary, folder)
+	return binary, err
+}
+
 // start is start for a process that ends with the section.
 func (b *bench) start(name, dir string, stdin *os.File, stdout io.Writer, args ...string) (*process, error) {
 	p, err := start(b.ctx, name, dir, stdin, stdout, args...)

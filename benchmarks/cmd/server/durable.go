@@ -21,17 +21,13 @@ func measureDurable(b *bench) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp(b.dir, "durable")
+	binary, err := b.testBinary("./internal/sqlite")
 	if err != nil {
-		return err
-	}
-	binary := filepath.Join(dir, "sqlite.test")
-	if _, err := b.command(filepath.Join("..", "reference"), "go", "test", "-c", "-o", binary, "./internal/sqlite"); err != nil {
 		return err
 	}
 	found := map[string][]float64{}
 	for range b.rounds {
-		out, err := b.command(dir, "env", "TMPDIR="+dir, binary, "-test.run", "^$",
+		out, err := b.command(b.dir, "env", "TMPDIR="+b.dir, binary, "-test.run", "^$",
 			"-test.bench", "^BenchmarkCreatePet$/./^callers=64$", "-test.benchtime", b.duration.String())
 		if err != nil {
 			return err

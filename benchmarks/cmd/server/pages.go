@@ -30,7 +30,7 @@ var pageKinds = []pageKind{
 
 // measurePages compares the processor time of pages in small and large databases.
 func measurePages(b *bench) error {
-	sizes := []int{100, b.size(10_000, 10_000, 1000), b.size(1_000_000, 100_000, 2000)}
+	sizes := []int{100, b.size(1_000_000, 100_000, 2000)}
 	costs := make([][]time.Duration, len(pageKinds))
 	for _, pets := range sizes {
 		s, err := b.filledPetstore(pets)
@@ -52,7 +52,7 @@ func measurePages(b *bench) error {
 		title: "Pages of many pets",
 		text: fmt.Sprintf("Microseconds of processor time of the server for `GET /v1/pets` with 20 pets, on %d connections. "+
 			"Medians of %d rounds of %v each. A page anywhere begins after any pet of the list, so that with many pets hardly two requests "+
-			"ask for the same page.", connections, b.rounds, b.duration),
+			"ask for the same page, while with few the server has kept all of them. The next table has what reading a page costs.", connections, b.rounds, b.duration),
 		section: "pages",
 		columns: []string{"page"},
 	}
@@ -66,14 +66,16 @@ func measurePages(b *bench) error {
 			cells = append(cells, micros(cost))
 		}
 		ratio := float64(costs[i][len(sizes)-1]) / float64(costs[i][0])
-		verdict := "met"
-		if ratio > pagesGoal {
-			verdict = "missed"
+		cells = append(cells, fmt.Sprintf("%.2f", ratio))
+		if kind.cursor {
+			cells = append(cells, "", "") // kept pages are compared with others
+		} else {
+			cells = append(cells, notOver(pagesGoal, ratio)...)
 		}
-		t.rows = append(t.rows, append(cells, fmt.Sprintf("%.2f", ratio), fmt.Sprintf("at most %.2g", pagesGoal), verdict))
+		t.rows = append(t.rows, cells)
 	}
 	b.tables = append(b.tables, t)
-	return nil
+	return b.measureReading()
 }
 
 // filledPetstore starts a server with a number of pets.

@@ -71,6 +71,14 @@ func atLeast(goal, value float64) []string {
 	return []string{fmt.Sprintf("at least %.4g", goal), "missed"}
 }
 
+// notOver is atLeast for a ratio that must not be exceeded.
+func notOver(goal, value float64) []string {
+	if value <= goal {
+		return []string{fmt.Sprintf("at most %.2g", goal), "met"}
+	}
+	return []string{fmt.Sprintf("at most %.2g", goal), "missed"}
+}
+
 // atMost is atLeast for a duration that must not be exceeded.
 func atMost(goal, value time.Duration) []string {
 	if goal == 0 {
