@@ -140,7 +140,7 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 // PetsVersion returns a number that changes with each commit to the file, by any process
-// and whatever it is about. It takes some 20 nanoseconds. See [store.PetsVersioner].
+// and whatever it is about. It takes some 100 nanoseconds. See [store.PetsVersioner].
 func (s *Store) PetsVersion() (version uint64, ok bool) { return s.index.version() }
 
 // Close waits for running calls and closes the file. Later calls fail with

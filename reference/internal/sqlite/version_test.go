@@ -3,7 +3,6 @@ package sqlite_test
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -237,13 +236,23 @@ func TestPetsVersionAfterAKill(t *testing.T) {
 
 func BenchmarkPetsVersion(b *testing.B) {
 	s := openBench(b, sqlite.Options{})
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if _, ok := s.PetsVersion(); !ok {
-				b.Error(fmt.Errorf("no version"))
-				return
-			}
+	read := func() {
+		if _, ok := s.PetsVersion(); !ok {
+			b.Error("PetsVersion = false, want a number")
 		}
+	}
+	b.Run("one caller", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			read()
+		}
+	})
+	b.Run("callers at once", func(b *testing.B) {
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				read()
+			}
+		})
 	})
 }

@@ -13,8 +13,8 @@ import (
 // A walIndex watches the header of the WAL index, the -shm file. Each commit of any
 // process writes the header after its sync and before it is acknowledged, and SQLite
 // compares the header at the beginning of each read to find out whether its cache is
-// still valid. Here it is the same comparison. It takes some 20 nanoseconds, because the
-// header is in shared memory. "PRAGMA data_version" would take a hundred times as long,
+// still valid. Here it is the same comparison. It takes some 100 nanoseconds, because the
+// header is in shared memory. "PRAGMA data_version" would take twenty times as long,
 // and a connection that only one caller can use at a time.
 //
 // Source: https://www.sqlite.org/walformat.html, section 2.1, and [xShmMap].
