@@ -34,6 +34,10 @@ func addAudit(ctx context.Context, tx pgx.Tx, e store.AuditEntry) error {
 	if _, err := tx.Exec(ctx, lockAuditText); err != nil {
 		return err
 	}
+	return insertAudit(ctx, tx, e)
+}
+
+func insertAudit(ctx context.Context, tx pgx.Tx, e store.AuditEntry) error {
 	_, err := tx.Exec(ctx, insertAuditText, kept(e.At), e.Actor, e.From, e.Action, e.Target, e.Detail)
 	return err
 }

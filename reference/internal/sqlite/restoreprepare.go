@@ -26,24 +26,33 @@ func (f file) prepareRestore(ctx context.Context, next file) (r Report, err erro
 	case r.Schema == 0:
 		return r, fmt.Errorf("backup %s is empty", f.name)
 	}
+	if err := f.copyUpgraded(ctx, next, r.Schema); err != nil {
+		return r, fmt.Errorf("prepare the restore: %w", err)
+	}
+	return r, nil
+}
+
+// copyUpgraded copies the file, which has a version of the schema, to next, with the newest
+// schema.
+func (f file) copyUpgraded(ctx context.Context, next file, version int64) error {
 	from, err := f.connectReadOnly()
 	if err != nil {
-		return r, err
+		return err
 	}
 	defer from.Close()
 	if err := f.copyTo(ctx, from, next.path, nil); err != nil {
-		return r, fmt.Errorf("prepare the restore: %w", err)
+		return err
 	}
 	db, err := next.connect(1)
 	if err != nil {
-		return r, err
+		return err
 	}
 	defer db.Close()
 	provider, latest, err := mainSchema.provider(db)
 	if err != nil {
-		return r, err
+		return err
 	}
-	return r, next.upgrade(ctx, db, mainSchema, provider, r.Schema, latest, Options{noCopy: true})
+	return next.upgrade(ctx, db, mainSchema, provider, version, latest, Options{noCopy: true})
 }
 
 // finishRestore adds the audit entry to the file, which is about to replace another, and

@@ -34,6 +34,7 @@ const (
 	BanStart        = "ban.start"        // target: the subject; by an operator, not by the limiter
 	BanEnd          = "ban.end"          // target: the subject
 	DatabaseRestore = "database.restore" // target: the path of the backup
+	DatabaseImport  = "database.import"  // target: the path of the SQLite file
 )
 
 // An AuditEntry says who changed what, and when. None of its fields ever holds a

@@ -1,0 +1,108 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+const (
+	// As long as others may need for a transaction that has begun.
+	importSettingsText = `SELECT set_config('lock_timeout', '10s', true), set_config('statement_timeout', '0', true),
+		set_config('idle_in_transaction_session_timeout', '0', true)`
+
+	// lockAllText waits for writes that have begun, and excludes others until the
+	// transaction ends. Reads go on. The order of the tables is that of other transactions.
+	lockAllText = `LOCK TABLE pets, idempotency_keys, keys, audit, daily_use, deprecated_use, deprecated_use_by_day IN SHARE ROW EXCLUSIVE MODE`
+
+	contentText = `SELECT array_remove(ARRAY[
+		CASE WHEN EXISTS (SELECT FROM pets) THEN 'pets' END,
+		CASE WHEN EXISTS (SELECT FROM keys) THEN 'keys' END,
+		CASE WHEN EXISTS (SELECT FROM audit) THEN 'audit entries' END,
+		CASE WHEN EXISTS (SELECT FROM daily_use) OR EXISTS (SELECT FROM deprecated_use)
+			OR EXISTS (SELECT FROM deprecated_use_by_day) THEN 'counts of use' END,
+		CASE WHEN EXISTS (SELECT FROM idempotency_keys) THEN 'idempotency keys' END], NULL)`
+
+	// An ID that was given, here or there, is not given again. A sequence is not part of the
+	// transaction, so that it may lack numbers after an import that failed.
+	lastIDText = `SELECT setval(s, greatest($2, nextval(s))) FROM (SELECT pg_get_serial_sequence($1, 'id')::regclass) AS sequence (s)`
+)
+
+// ErrNotEmpty: a database has content, so that nothing can be imported.
+var ErrNotEmpty = errors.New("the database is not empty")
+
+// Import copies an export into a database that is empty, in one transaction, and adds an
+// entry to the audit log. It returns how many pets and keys it has copied. A database with
+// content is refused with [ErrNotEmpty]. While the import runs, writes wait for it, and fail
+// when their time is over; reads find nothing. It takes as long as it needs, until ctx ends.
+// The user needs the rights of the owner of the tables.
+func (s *Store) Import(ctx context.Context, x store.Export, by store.Actor, at time.Time) (pets, keys int64, err error) {
+	const doing = "import"
+	if err := store.DatabaseImported(x, 0, 0, by, at).Validate(); err != nil {
+		return 0, 0, err
+	}
+	conn, err := s.acquire(ctx)
+	if err != nil {
+		return 0, 0, s.wrap(doing, err)
+	}
+	defer conn.Release()
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	if err != nil {
+		return 0, 0, s.wrap(doing, err)
+	}
+	if pets, keys, err = importAll(ctx, tx, x, by, at); err != nil {
+		_ = tx.Rollback(ctx) // or its connection is lost, which does the same
+	} else {
+		err = commitLong(ctx, tx)
+	}
+	switch read, isRead := errors.AsType[*readError](err); {
+	case err == nil:
+		return pets, keys, nil
+	case isRead: // not about PostgreSQL
+		return 0, 0, read.error
+	case errors.Is(err, ErrNotEmpty):
+		return 0, 0, fmt.Errorf("import: %s: %w", s.name, err)
+	}
+	return 0, 0, s.wrap(doing, err)
+}
+
+// commitLong commits even if ctx has ended, so that the outcome is known.
+func commitLong(ctx context.Context, tx pgx.Tx) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longTimeout)
+	defer cancel()
+	return outcome(tx.Commit(ctx))
+}
+
+func importAll(ctx context.Context, tx pgx.Tx, x store.Export, by store.Actor, at time.Time) (pets, keys int64, err error) {
+	for _, text := range []string{importSettingsText, lockAllText} {
+		if _, err := tx.Exec(ctx, text); err != nil {
+			return 0, 0, err
+		}
+	}
+	var content []string
+	if err := tx.QueryRow(ctx, contentText).Scan(&content); err != nil {
+		return 0, 0, err
+	}
+	if len(content) > 0 {
+		return 0, 0, fmt.Errorf("%w: it has %s; import before the first server starts, or into another database", ErrNotEmpty, strings.Join(content, ", "))
+	}
+	if pets, keys, err = copyAll(ctx, tx, x); err != nil {
+		return 0, 0, err
+	}
+	for table, last := range map[string]int64{"pets": x.LastPet, "audit": x.LastAudit} {
+		if last == 0 {
+			continue
+		}
+		if _, err := tx.Exec(ctx, lastIDText, table, last); err != nil {
+			return 0, 0, err
+		}
+	}
+	// Without lockAuditText: another transaction may have it and wait for the table.
+	return pets, keys, insertAudit(ctx, tx, store.DatabaseImported(x, pets, keys, by, at))
+}

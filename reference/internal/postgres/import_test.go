@@ -1,0 +1,240 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/animalstore/gatehouse/reference/internal/postgres"
+	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// exportOf returns an export of n pets and one key, and calls before ahead of each pet.
+func exportOf(n int64, before func(i int64) error) store.Export {
+	return store.Export{
+		From: "/pets.db", LastPet: n + 5, LastAudit: 9,
+		Pets: func(yield func(store.Pet, error) bool) {
+			for i := int64(1); i <= n; i++ {
+				err := before(i)
+				if !yield(store.Pet{ID: i, Name: fmt.Sprint(i), CategoryID: i, Status: store.Sold}, err) || err != nil {
+					return
+				}
+			}
+		},
+		Keys: rows(store.Key{ID: "key_1", NewKey: store.NewKey{
+			Digest: store.Digest{1}, LastFour: "abcd", Name: "n", Owner: "ada", Plan: "free", Created: noon,
+		}}),
+		Audit:              rows[store.AuditEntry](),
+		DailyUse:           rows[store.DailyUse](),
+		DeprecatedUse:      rows[store.DeprecatedUse](),
+		DeprecatedUseByDay: rows[store.DeprecatedUse](),
+		Requests: rows(store.Request{
+			IdempotencyKey: store.IdempotencyKey{Owner: "ada", Key: "k", At: noon}, Pet: n,
+		}),
+	}
+}
+
+func rows[T any](all ...T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, row := range all {
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+func nothing(int64) error { return nil }
+
+var importer = store.Actor{Name: "cli:ada@host"}
+
+// checkEmpty checks that a failed import has left nothing, by importing again.
+func checkEmpty(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	pets, keys, err := s.Import(t.Context(), exportOf(10, nothing), importer, noon)
+	if err != nil || pets != 10 || keys != 1 {
+		t.Fatalf("after a failed import, Import = %d, %d, %v, want 10 pets and a key", pets, keys, err)
+	}
+	if pet := create(t, s); pet.ID <= 15 {
+		t.Errorf("a pet got the ID %d, which another one had, want more than 15", pet.ID)
+	}
+}
+
+func TestImportModes(t *testing.T) {
+	for name, of := range map[string]func(url string) string{
+		"defaults":               func(url string) string { return url },
+		"no prepared statements": func(url string) string { return url + "&default_query_exec_mode=exec" },
+		"simple protocol":        func(url string) string { return url + "&default_query_exec_mode=simple_protocol" },
+		"a pooler": func(url string) string {
+			return postgrestest.Pooled(t, url) + "&default_query_exec_mode=exec"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := postgrestest.Database(t)
+			open(t, url, postgres.Options{})
+			checkEmpty(t, open(t, of(url), postgres.Options{NoMigrate: true}))
+		})
+	}
+}
+
+// Whatever ends an import in the middle, nothing of it is left.
+func TestImportIsAllOrNothing(t *testing.T) {
+	errSource := errors.New("the file cannot be read")
+	t.Run("its source fails", func(t *testing.T) {
+		s := open(t, postgrestest.Database(t), postgres.Options{})
+		_, _, err := s.Import(t.Context(), exportOf(100_000, func(i int64) error {
+			if i == 90_000 {
+				return errSource
+			}
+			return nil
+		}), importer, noon)
+		if err == nil || err.Error() != errSource.Error() {
+			t.Errorf("Import = %v, want the error of the source", err)
+		}
+		checkEmpty(t, s)
+	})
+	t.Run("it is interrupted", func(t *testing.T) {
+		s := open(t, postgrestest.Database(t), postgres.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		_, _, err := s.Import(ctx, exportOf(100_000, func(i int64) error {
+			if i == 90_000 {
+				cancel()
+			}
+			return nil
+		}), importer, noon)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("Import = %v, want context.Canceled", err)
+		}
+		checkEmpty(t, s)
+	})
+	t.Run("the server is killed", func(t *testing.T) {
+		server := postgrestest.Start(t)
+		s := open(t, server.URL("postgres"), postgres.Options{})
+		_, _, err := s.Import(t.Context(), exportOf(100_000, func(i int64) error {
+			if i == 90_000 {
+				server.Kill()
+			}
+			return nil
+		}), importer, noon)
+		checkUnavailable(t, err, "import: ")
+		server.Restart()
+		checkEmpty(t, s)
+	})
+	t.Run("a row is refused", func(t *testing.T) {
+		s := open(t, postgrestest.Database(t), postgres.Options{})
+		x := exportOf(1000, nothing)
+		x.Requests = rows(store.Request{IdempotencyKey: store.IdempotencyKey{Owner: "ada", Key: "k", At: noon}, Pet: 1001})
+		_, _, err := s.Import(t.Context(), x, importer, noon)
+		checkText(t, err, "import: ", "idempotency_keys")
+		checkEmpty(t, s)
+	})
+}
+
+// While an import runs, other servers can read, and writes wait until it is done.
+func TestImportBesideAServer(t *testing.T) {
+	url := postgrestest.Database(t)
+	s, other := open(t, url, postgres.Options{}), open(t, url, postgres.Options{})
+	writes := map[string]func() error{
+		"CreatePet": func() error { _, err := other.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); return err },
+		"CreatePetIf": func() error {
+			_, _, err := other.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, nil, func(list func(store.ListQuery) ([]store.Pet, bool, error)) (bool, error) {
+				pets, _, err := list(store.ListQuery{Limit: 1})
+				if err == nil && len(pets) == 0 {
+					err = errors.New("a condition does not see the pets of the import")
+				}
+				return true, err
+			})
+			return err
+		},
+		"CreatePetOnce": func() error {
+			_, replayed, err := other.CreatePetOnce(t.Context(), store.NewPet{Name: "Rex"}, store.IdempotencyKey{Owner: "bob", Key: "k", At: noon})
+			if replayed {
+				err = errors.New("it was replayed")
+			}
+			return err
+		},
+		"CreateKey": func() error {
+			_, err := other.CreateKey(t.Context(), store.NewKey{Digest: store.Digest{2}, LastFour: "abcd", Name: "n", Owner: "bob", Plan: "free", Created: noon}, importer)
+			return err
+		},
+		"AddAudit": func() error {
+			return other.AddAudit(t.Context(), store.AuditEntry{At: noon, Actor: "bob", Action: "ban.end", Target: "bob"})
+		},
+		"AddDailyUse": func() error {
+			return other.AddDailyUse(t.Context(), store.DailyUse{Owner: "bob", Day: store.Day(noon), Allowed: 1})
+		},
+		"AddDeprecatedUse": func() error {
+			return other.AddDeprecatedUse(t.Context(), store.DeprecatedUse{Operation: "getPet", Owner: "bob", Count: 1, Last: noon})
+		},
+	}
+	done := make(chan error, len(writes)+1)
+	_, _, err := s.Import(t.Context(), exportOf(1000, func(i int64) error {
+		if i != 500 {
+			return nil
+		}
+		if pets, _, err := other.ListPets(t.Context(), store.ListQuery{Limit: 10}); err != nil || len(pets) > 0 {
+			t.Errorf("while an import runs, ListPets = %v, %v, want no pets", pets, err)
+		}
+		for name, write := range writes {
+			go func() {
+				if err := write(); err != nil {
+					done <- fmt.Errorf("%s beside an import: %w", name, err)
+					return
+				}
+				done <- nil
+			}()
+		}
+		go func() { // of a server that starts
+			_, err := other.CreateFirstKey(t.Context(), store.NewKey{Digest: store.Digest{3}, LastFour: "abcd", Name: "n", Owner: "o", Plan: "free", Created: noon}, importer)
+			if errors.Is(err, store.ErrExists) {
+				err = nil
+			}
+			done <- err
+		}()
+		eventually(t, "all writes wait", func() error {
+			n := query[int](t, url, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+			if n < len(writes)+1 {
+				return fmt.Errorf("%d of %d wait", n, len(writes)+1)
+			}
+			return nil
+		})
+		return nil
+	}), importer, noon)
+	if err != nil {
+		t.Fatalf("Import = %v", err)
+	}
+	for range cap(done) {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	entries, err := s.ListAudit(t.Context(), store.AuditQuery{Limit: 10})
+	if err != nil || len(entries) != 3 {
+		t.Errorf("the audit log has %v (%v), want entries of the import, a key and a ban", entries, err)
+	}
+	for _, e := range entries {
+		if e.ID <= 9 || e.Action == store.DatabaseImport && e.ID != entries[len(entries)-1].ID {
+			t.Errorf("the audit log is %v, want the import before the writes that waited, and IDs over 9", entries)
+		}
+	}
+}
+
+// The user of the servers cannot import if it does not own the tables.
+func TestImportNeedsTheOwner(t *testing.T) {
+	server := postgrestest.Start(t)
+	open(t, server.URL("postgres"), postgres.Options{})
+	server.Exec("postgres", "CREATE ROLE petstore LOGIN PASSWORD 'secret'", "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO petstore")
+	s := open(t, server.UserURL("petstore", "secret", "postgres"), postgres.Options{NoMigrate: true})
+	_, _, err := s.Import(t.Context(), exportOf(10, nothing), importer, noon)
+	checkText(t, err, "import: ", "grant the user the rights")
+	if strings.Contains(err.Error(), "unavailable") {
+		t.Errorf("the error says that a retry can succeed: %v", err)
+	}
+	checkEmpty(t, open(t, server.URL("postgres"), postgres.Options{}))
+}

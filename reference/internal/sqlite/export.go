@@ -1,0 +1,119 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// Export calls do with everything in the database in the file at path: a backup, or the
+// file of a server that has stopped. It works on a copy with the newest schema, which is
+// deleted when do returns, in the directory for temporary files. The file is not changed;
+// only a log that a killed process has left is moved into it, as by every program that
+// opens it.
+//
+// The report is about what do got, and has no problems: a file that is damaged, or has a
+// row that the store could not have written, is refused. The error wraps [ErrInUse] if
+// another process has the file open, [fs.ErrNotExist] if there is none, or is that of do.
+func Export(ctx context.Context, path string, o Options, do func(store.Export) error) (r Report, err error) {
+	if err := o.validate(); err != nil {
+		return Report{}, err
+	}
+	f, err := existingFile(path, o.withDefaults().BusyTimeout)
+	if err != nil {
+		return Report{}, err
+	}
+	if err := f.checkUnused(ctx); err != nil {
+		return Report{}, err
+	}
+	if r, err = f.checkExport(ctx, f.name); err != nil {
+		return Report{}, err
+	}
+	// Only this user can read the directory.
+	dir, err := os.MkdirTemp("", "petstore-import-*")
+	if err != nil {
+		return Report{}, fmt.Errorf("copy database %s first: %w; set TMPDIR to a directory with room for it", f.name, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	next := file{name: f.name, path: filepath.Join(dir, "copy.db"), busy: f.busy}
+	if err := f.copyUpgraded(ctx, next, r.Schema); err != nil {
+		return Report{}, fmt.Errorf("copy database %s first: %w; if there is no room, set TMPDIR to a directory with room for it", f.name, err)
+	}
+	if r.Schema < r.Latest { // until now its rows were not examined one by one
+		if r, err = next.checkExport(ctx, f.name); err != nil {
+			return Report{}, err
+		}
+	}
+	db, err := next.connectReadOnly()
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	x, err := newExport(ctx, db, f)
+	if err != nil {
+		return Report{}, f.explain("read", err)
+	}
+	return r, do(x)
+}
+
+// checkUnused returns [ErrInUse] if another process has the file open, such as a server,
+// which may write more. A file that this user may not write to is not examined.
+func (f file) checkUnused(ctx context.Context) error {
+	if f.checkAccess() != nil {
+		return nil
+	}
+	db, err := f.connect(1, "locking_mode(EXCLUSIVE)")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var one int
+	if err := db.QueryRowContext(ctx, "SELECT 1 FROM sqlite_schema").Scan(&one); isBusy(err) {
+		return inUse(f.name)
+	}
+	return ctx.Err() // whatever else is wrong with the file, checkExport finds it
+}
+
+// checkExport examines a file, and returns an error if its rows cannot be taken over.
+func (f file) checkExport(ctx context.Context, name string) (Report, error) {
+	r, err := f.checkCopy(ctx)
+	switch {
+	case err != nil:
+		return r, err
+	case r.Damaged:
+		return r, fmt.Errorf("database %s is damaged: %s; import a backup of it", name, r.Problems[0])
+	case r.Schema == 0:
+		return r, fmt.Errorf("database %s is empty; there is nothing to import", name)
+	case len(r.Problems) == 1:
+		return r, fmt.Errorf("database %s has 1 problem: %s; correct it first, or import an older backup", name, r.Problems[0])
+	case len(r.Problems) > 1:
+		return r, fmt.Errorf("database %s has %d problems, such as: %s; petstore check shows them; correct them first, or import an older backup",
+			name, len(r.Problems), r.Problems[0])
+	}
+	return r, nil
+}
+
+// newExport returns the content of a file that does not change. Each of its sequences
+// keeps the only connection while it is iterated.
+func newExport(ctx context.Context, db *sql.DB, f file) (store.Export, error) {
+	x := store.Export{
+		From: printable(f.path),
+		Pets: eachRow(ctx, db, f, `SELECT id, name, category_id, status FROM pets ORDER BY id`, scanPet),
+		Keys: eachRow(ctx, db, f, listKeysText, func(row scanner) (store.Key, error) { return scanKey(row) }),
+		Audit: eachRow(ctx, db, f, `SELECT `+auditColumns+` FROM audit ORDER BY id`,
+			func(row scanner) (store.AuditEntry, error) { return scanAudit(row) }),
+		DailyUse:           eachRow(ctx, db, f, `SELECT day, owner, allowed, denied FROM daily_use`, scanDailyUse),
+		DeprecatedUse:      eachRow(ctx, db, f, `SELECT operation, owner, count, last FROM deprecated_use`, scanDeprecatedUse),
+		DeprecatedUseByDay: eachRow(ctx, db, f, `SELECT operation, owner, count, day * 86400000000 FROM deprecated_use_by_day`, scanDeprecatedUse),
+		Requests:           eachRow(ctx, db, f, `SELECT owner, key, fingerprint, at, pet FROM idempotency_keys`, scanRequest),
+	}
+	err := db.QueryRowContext(ctx, `SELECT
+		coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'pets'), 0),
+		coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit'), 0)`).Scan(&x.LastPet, &x.LastAudit)
+	return x, err
+}

@@ -1,0 +1,132 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// export returns the names of the pets of an export, and checks that no copy is left.
+func export(t *testing.T, path string) (r sqlite.Report, names []string, err error) {
+	t.Helper()
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	r, err = sqlite.Export(t.Context(), path, sqlite.Options{BusyTimeout: 20 * time.Millisecond}, func(x store.Export) error {
+		for pet, err := range x.Pets {
+			if err != nil {
+				return err
+			}
+			names = append(names, pet.Name)
+		}
+		return nil
+	})
+	if left, globErr := filepath.Glob(filepath.Join(temp, "*")); len(left) > 0 || globErr != nil {
+		t.Errorf("Export has left %v (%v)", left, globErr)
+	}
+	return r, names, err
+}
+
+func TestExportRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		harm    []string
+		content func([]byte) []byte
+		want    string
+	}{
+		{name: "a letter", content: func([]byte) []byte { return bytes.Repeat([]byte("Dear Ada, "), 1000) }, want: "is not a SQLite database"},
+		{name: "half a file", content: func(b []byte) []byte { return b[:len(b)/2] }, want: "is damaged: "},
+		{name: "an empty file", content: func([]byte) []byte { return nil }, want: "is empty; there is nothing to import"},
+		{name: "a newer version", harm: []string{`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)`},
+			want: "a newer version of this program wrote it (schema 99, this version knows"},
+		{name: "another program", harm: []string{`PRAGMA application_id = 7`}, want: "it belongs to another program"},
+		{name: "a missing table", harm: []string{`DROP TABLE daily_use`}, want: "is damaged: table daily_use is missing"},
+		{name: "a row", harm: []string{`UPDATE pets SET name = 'a' || char(10)`},
+			want: `has 1 problem: pet 1: invalid: pet name must not have control characters, got "a\n"; correct it first, or import an older backup`},
+		{name: "two rows", harm: []string{`UPDATE pets SET id = -7`}, want: "problems, such as: "},
+		{name: "a row of an older version", harm: []string{`DELETE FROM goose_db_version WHERE version_id > 6`, `ALTER TABLE keys DROP COLUMN limits`,
+			`UPDATE audit SET actor = char(27)`}, want: "has 1 problem: audit entry 1: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path, _ := filled(t)
+			if tt.harm != nil {
+				db := raw(t, path)
+				execute(t, db, tt.harm...)
+				db.Close()
+			}
+			if tt.content != nil {
+				writeFile(t, path, tt.content(readFile(t, path)))
+			}
+			before := readFile(t, path)
+			_, names, err := export(t, path)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), path) || len(names) > 0 {
+				t.Errorf("Export = %v, %v, want an error with %q and %s", names, err, tt.want, path)
+			}
+			if !bytes.Equal(before, readFile(t, path)) {
+				t.Error("Export changed the file")
+			}
+		})
+	}
+	if _, _, err := export(t, filepath.Join(t.TempDir(), "none.db")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Export of a file that does not exist = %v, want ErrNotExist", err)
+	}
+}
+
+// A server that still runs could add pets that are not exported.
+func TestExportOfAFileInUse(t *testing.T) {
+	path, _ := filled(t)
+	s := open(t, path, sqlite.Options{})
+	if _, _, err := export(t, path); !errors.Is(err, sqlite.ErrInUse) || !strings.Contains(err.Error(), "stop it first") {
+		t.Errorf("Export = %v, want ErrInUse", err)
+	}
+	addPet(t, s, "Tom")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r, names, err := export(t, path); err != nil || len(names) != 2 || r.Rows["pets"] != 2 || r.Rows["keys"] != 1 {
+		t.Errorf("Export = %+v, %v, %v, want two pets and a key", r, names, err)
+	}
+}
+
+func TestExportOfAnOlderVersion(t *testing.T) {
+	path, _ := filled(t)
+	db := raw(t, path)
+	execute(t, db, `DELETE FROM goose_db_version WHERE version_id > 6`, `ALTER TABLE keys DROP COLUMN limits`)
+	db.Close()
+	before := readFile(t, path)
+	if r, names, err := export(t, path); err != nil || len(names) != 1 || r.Schema != r.Latest {
+		t.Errorf("Export = %+v, %v, %v, want a pet and the newest schema", r, names, err)
+	}
+	if !bytes.Equal(before, readFile(t, path)) {
+		t.Error("Export upgraded the file, not a copy of it")
+	}
+}
+
+// What a killed server has written is in a log beside the file.
+func TestExportAfterAKill(t *testing.T) {
+	path := tempDatabase(t)
+	acknowledged := len(killAfter(t, program(t, "create pets without end", path), 100))
+	if r, names, err := export(t, path); err != nil || len(names) < acknowledged || r.Rows["pets"] != int64(len(names)) {
+		t.Errorf("Export = %+v, %d pets, %v, want at least %d pets", r, len(names), err, acknowledged)
+	}
+}
+
+// A backup may be where nobody can write.
+func TestExportOfAReadOnlyBackup(t *testing.T) {
+	path, _ := filled(t)
+	saved := backup(t, path)
+	if err := os.Chmod(saved, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	before := readFile(t, saved)
+	if _, names, err := export(t, saved); err != nil || len(names) != 1 || !bytes.Equal(before, readFile(t, saved)) {
+		t.Errorf("Export = %v, %v, want a pet and the file as it was", names, err)
+	}
+}
