@@ -70,7 +70,7 @@ func checkUsage(t *testing.T, u store.Usage, wantHeader []byte, want records) {
 				}
 				got[r.Key] = string(r.Data)
 				if r.Expires != later {
-					t.Errorf("record %d was loaded with expiry %d, want %d", r.Key, r.Expires, later)
+					t.Errorf("record %d was loaded with expiry %d, want %d", r.Key, r.Expires, int64(later))
 				}
 			}
 		}
