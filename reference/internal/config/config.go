@@ -23,6 +23,7 @@ type Config struct {
 
 	Database  string   // a SQLite file, or a URL of PostgreSQL, which can have a password
 	Migrate   string   // MigrateAuto or MigrateManual
+	FirstKey  bool     // whether the server makes a key if there was never one
 	Redis     []string // redis:// or rediss:// URLs; empty: usage is counted in this process
 	UsageFile string   // where usage is kept then; empty: beside the SQLite file
 
@@ -99,6 +100,7 @@ func Default() *Config {
 		AdminListen: "127.0.0.1:9090",
 		Database:    "petstore.db",
 		Migrate:     MigrateAuto,
+		FirstKey:    true,
 		Penalty:     ratelimit.DefaultPenalty(),
 		OnFailure:   failover.FailLocal,
 

@@ -27,7 +27,8 @@ type fields map[string]func(n *node, setting string)
 // first part of their name.
 func (d *decoder) ownFields() fields {
 	return fields{
-		"draft_headers":    d.draftHeaders,
+		"draft_headers":    func(n *node, setting string) { d.boolean(n, setting, &d.c.DraftHeaders) },
+		"first_key":        func(n *node, setting string) { d.boolean(n, setting, &d.c.FirstKey) },
 		"on_redis_failure": d.onRedisFailure,
 		"trusted_proxies":  d.trustedProxies,
 		"cors_origins":     d.corsOrigins,
@@ -143,11 +144,10 @@ func (d *decoder) setting(n *node, s setting) {
 	}
 }
 
-func (d *decoder) draftHeaders(n *node, setting string) {
-	if !d.is(n, setting, boolean, "true or false") {
-		return
+func (d *decoder) boolean(n *node, setting string, to *bool) {
+	if d.is(n, setting, boolean, "true or false") {
+		*to = strings.EqualFold(n.text, "true")
 	}
-	d.c.DraftHeaders = strings.EqualFold(n.text, "true")
 }
 
 func (d *decoder) onRedisFailure(n *node, setting string) {

@@ -85,6 +85,7 @@ func TestExampleFileIsTheDefaults(t *testing.T) {
 func TestFile(t *testing.T) {
 	c := mustLoad(t, `
 draft_headers: true
+first_key: false
 on_redis_failure: closed
 trusted_proxies: [10.0.0.0/8, "2001:db8::1"]
 cors_origins: [https://app.example, "http://localhost:3000"]
@@ -109,7 +110,7 @@ deprecations:
   createPet: {since: 2026-02-01}
 `)
 	want := Default()
-	want.DraftHeaders, want.OnFailure = true, failover.FailClosed
+	want.DraftHeaders, want.FirstKey, want.OnFailure = true, false, failover.FailClosed
 	want.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")}
 	want.CORSOrigins = []string{"https://app.example", "http://localhost:3000"}
 	p := ratelimit.DefaultPenalty()

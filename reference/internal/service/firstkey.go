@@ -33,6 +33,9 @@ or open %s in a browser.
 // showFirstKey creates a key if the database has never held one, and shows it once. If
 // several servers start on one database at the same time, one of them does.
 func (s *state) showFirstKey(ctx context.Context, c *config.Config, addr net.Addr, notice io.Writer) error {
+	if !c.FirstKey {
+		return nil
+	}
 	if _, err := c.Plans.Of(firstPlan, nil); err != nil {
 		return nil // an operator with other plans creates the keys
 	}

@@ -220,6 +220,24 @@ func TestADamagedUsageFileIsRenamed(t *testing.T) {
 	}
 }
 
+func TestNoFirstKeyIsMadeWhereTheSettingsForbidIt(t *testing.T) {
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "petstore.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	c := config.Default()
+	c.FirstKey = false
+	var notice bytes.Buffer
+	s := &state{store: db, logger: slog.New(slog.DiscardHandler)}
+	if err := s.showFirstKey(t.Context(), c, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}, &notice); err != nil {
+		t.Error(err)
+	}
+	if keys, err := db.ListKeys(t.Context()); err != nil || len(keys) != 0 || notice.Len() != 0 {
+		t.Errorf("keys = %v, %v, and %q was shown; want none", keys, err, &notice)
+	}
+}
+
 func TestAFirstKeyThatCannotBeShownIsNamedInTheLog(t *testing.T) {
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "petstore.db"), sqlite.Options{})
 	if err != nil {
