@@ -36,6 +36,7 @@ type commands struct {
 	Check        checkCmd        `cmd:"" help:"Examine the database and the usage file."`
 	Restore      restoreCmd      `cmd:"" help:"Replace the database by a backup. Revoked keys stay revoked."`
 	Migrate      migrateCmd      `cmd:"" help:"Create or upgrade the tables of the database."`
+	Import       importCmd       `cmd:"" help:"Copy a SQLite file into an empty PostgreSQL database."`
 	Plans        plansCmd        `cmd:"" help:"Show the plans in the settings."`
 	OpenAPI      openapiCmd      `cmd:"" name:"openapi" help:"Print the OpenAPI document of the API."`
 	Version      versionCmd      `cmd:"" help:"Print the version, and what it was built from."`

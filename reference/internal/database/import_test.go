@@ -209,7 +209,7 @@ func TestImportNeedsAnEmptyDatabase(t *testing.T) {
 			}
 			before := answers(t, open(t, url))
 			_, err := database.Import(t.Context(), url, file, operator, noon, database.Options{})
-			if !errors.Is(err, postgres.ErrNotEmpty) || !strings.Contains(err.Error(), "the database is not empty: it has "+name+"; import before") {
+			if !errors.Is(err, postgres.ErrNotEmpty) || !strings.Contains(err.Error(), " is not empty: it has "+name+"; import before") {
 				t.Errorf("Import = %v, want ErrNotEmpty because of %s", err, name)
 			}
 			if diff := cmp.Diff(before, answers(t, open(t, url)), cmp.AllowUnexported(everything{})); diff != "" {

@@ -55,7 +55,7 @@
 // Requests with one idempotency key wait for each other, with an advisory lock. A pet with a
 // condition, and the first key, lock their table against other writes. Changes of keys
 // wait for each other at their end, so that the IDs in the audit log are in the order in
-// which the entries were committed.
+// which the entries were committed. [Store.Import] locks all tables against writes.
 //
 // # Upgrades
 //

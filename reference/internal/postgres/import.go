@@ -35,7 +35,7 @@ const (
 )
 
 // ErrNotEmpty: a database has content, so that nothing can be imported.
-var ErrNotEmpty = errors.New("the database is not empty")
+var ErrNotEmpty = errors.New("not empty")
 
 // Import copies an export into a database that is empty, in one transaction, and adds an
 // entry to the audit log. It returns how many pets and keys it has copied. A database with
@@ -43,7 +43,7 @@ var ErrNotEmpty = errors.New("the database is not empty")
 // when their time is over; reads find nothing. It takes as long as it needs, until ctx ends.
 // The user needs the rights of the owner of the tables.
 func (s *Store) Import(ctx context.Context, x store.Export, by store.Actor, at time.Time) (pets, keys int64, err error) {
-	const doing = "import"
+	const doing = "copy the rows"
 	if err := store.DatabaseImported(x, 0, 0, by, at).Validate(); err != nil {
 		return 0, 0, err
 	}
@@ -67,7 +67,7 @@ func (s *Store) Import(ctx context.Context, x store.Export, by store.Actor, at t
 	case isRead: // not about PostgreSQL
 		return 0, 0, read.error
 	case errors.Is(err, ErrNotEmpty):
-		return 0, 0, fmt.Errorf("import: %s: %w", s.name, err)
+		return 0, 0, fmt.Errorf("%s is %w", s.name, err)
 	}
 	return 0, 0, s.wrap(doing, err)
 }

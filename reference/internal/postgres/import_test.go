@@ -122,7 +122,7 @@ func TestImportIsAllOrNothing(t *testing.T) {
 			}
 			return nil
 		}), importer, noon)
-		checkUnavailable(t, err, "import: ")
+		checkUnavailable(t, err, "copy the rows: ")
 		server.Restart()
 		checkEmpty(t, s)
 	})
@@ -131,7 +131,7 @@ func TestImportIsAllOrNothing(t *testing.T) {
 		x := exportOf(1000, nothing)
 		x.Requests = rows(store.Request{IdempotencyKey: store.IdempotencyKey{Owner: "ada", Key: "k", At: noon}, Pet: 1001})
 		_, _, err := s.Import(t.Context(), x, importer, noon)
-		checkText(t, err, "import: ", "idempotency_keys")
+		checkText(t, err, "copy the rows: ", "idempotency_keys")
 		checkEmpty(t, s)
 	})
 }
@@ -232,7 +232,7 @@ func TestImportNeedsTheOwner(t *testing.T) {
 	server.Exec("postgres", "CREATE ROLE petstore LOGIN PASSWORD 'secret'", "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO petstore")
 	s := open(t, server.UserURL("petstore", "secret", "postgres"), postgres.Options{NoMigrate: true})
 	_, _, err := s.Import(t.Context(), exportOf(10, nothing), importer, noon)
-	checkText(t, err, "import: ", "grant the user the rights")
+	checkText(t, err, "copy the rows: ", "grant the user the rights")
 	if strings.Contains(err.Error(), "unavailable") {
 		t.Errorf("the error says that a retry can succeed: %v", err)
 	}

@@ -43,6 +43,8 @@
 //
 //	r, err := sqlite.Backup(ctx, "petstore.db", "backup.db", sqlite.Options{})
 //
+// [Export] reads everything in a file, for a move to PostgreSQL.
+//
 // # Upgrades
 //
 // A file of an older version is upgraded when it is opened, in atomic steps. Before that

@@ -1,0 +1,122 @@
+package main_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
+)
+
+// importFile runs petstore import, and returns its exit code and what it says.
+func importFile(t *testing.T, dir, config, file string) (code int, said string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "petstore", "import", config, file)
+	cmd.Dir, cmd.Env = dir, environment()
+	out, _ := cmd.CombinedOutput()
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// A server that moves from SQLite to PostgreSQL answers its clients as before.
+func TestImport(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := serve(t, dir)
+	key, revoked := roomyKey(t, dir, "ann"), roomyKey(t, dir, "bob")
+	petstore(t, dir, "keys", "revoke", keyIDOf(t, dir, "--database=petstore.db", "bob"))
+	for range 3 {
+		mustAsk(t, 201, "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
+	}
+	before := petIDs(t, p, key)
+	count := used(t, p, key)
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	url := postgrestest.Database(t)
+	pgDir, config := onPostgres(t, url)
+	// A single server keeps its usage, too.
+	writeFile(t, pgDir, "petstore.yaml", fmt.Sprintf("database: %q\nusage_file: %q\n", url, filepath.Join(dir, "petstore.db-usage")))
+	file := filepath.Join(dir, "petstore.db")
+	code, said := importFile(t, pgDir, config, file)
+	if want := "Imported " + file + " into postgres://"; code != 0 || !strings.Contains(said, want) || !strings.Contains(said, ": 3 pets, 3 keys.\n") {
+		t.Fatalf("the import ended with %d and says %q, want 0 and %q with 3 pets and 3 keys", code, said, want)
+	}
+	if code, said := importFile(t, pgDir, config, file); code != 1 || !strings.Contains(said, " is not empty: it has pets, keys, audit entries") {
+		t.Errorf("a second import ended with %d and says %q, want 1, because the database is not empty", code, said)
+	}
+	p = serve(t, pgDir, config)
+	if strings.Contains(p.notice, "pet_live_") {
+		t.Errorf("the server on PostgreSQL created a first key: %s", p.notice)
+	}
+	if n := used(t, p, key); n != count || n < 3 {
+		t.Errorf("after the import %d requests are counted, want %d", n, count)
+	}
+	if ids := petIDs(t, p, key); fmt.Sprint(ids) != fmt.Sprint(before) {
+		t.Errorf("after the import pets are %v, want %v", ids, before)
+	}
+	mustAsk(t, 401, "GET", p.api+"/v1/pets", revoked, "")
+	var pet struct{ ID int64 }
+	mustAsk(t, 201, "POST", p.api+"/v1/pets", key, `{"name":"Tom","categoryId":1}`).into(t, &pet)
+	if pet.ID != 4 {
+		t.Errorf("the next pet has the ID %d, want 4", pet.ID)
+	}
+	if out := petstore(t, pgDir, "audit", config); !strings.Contains(out, "database.import") || !strings.Contains(out, "key.revoke") {
+		t.Errorf("the audit log has no import or no revocation: %s", out)
+	}
+}
+
+// An import that is killed in the middle has imported nothing.
+func TestKilledImport(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	roomyKey(t, dir, "ann")
+	url := postgrestest.Database(t)
+	pgDir, config := onPostgres(t, url)
+	petstore(t, pgDir, "migrate", config)
+
+	// It waits when it has copied the keys and begins with the audit log.
+	holder, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close(context.Background())
+	for _, text := range []string{
+		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NEW; END'`,
+		`CREATE TRIGGER wait BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION wait()`,
+		`SELECT pg_advisory_lock(7)`,
+	} {
+		if _, err := holder.Exec(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "petstore", "import", config, filepath.Join(dir, "petstore.db"))
+	cmd.Dir, cmd.Env = pgDir, append(environment(), "TMPDIR="+t.TempDir())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the import waits in the middle", func() bool {
+		var waits bool
+		err := holder.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory')`).Scan(&waits)
+		return err == nil && waits
+	})
+	cmd.Process.Kill()
+	cmd.Wait()
+	if _, err := holder.Exec(t.Context(), "SELECT pg_advisory_unlock_all()"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holder.Exec(t.Context(), "DROP TRIGGER wait ON audit"); err != nil { // waits until the import is rolled back
+		t.Fatal(err)
+	}
+	if out := petstore(t, pgDir, "keys", "list", config); strings.Contains(out, "ann") {
+		t.Errorf("an import that was killed has left keys: %s", out)
+	}
+	if code, said := importFile(t, pgDir, config, filepath.Join(dir, "petstore.db")); code != 0 || !strings.Contains(said, "0 pets, 1 key.") {
+		t.Errorf("the next import ended with %d and says %q, want 0 and one key", code, said)
+	}
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/signal"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/database"
+)
+
+type importCmd struct {
+	File string `arg:"" help:"The SQLite file: a backup, or that of a server that has stopped. It is not changed."`
+	databaseFlags
+}
+
+// Help is shown by --help.
+func (importCmd) Help() string {
+	return `Moves a server from SQLite to PostgreSQL. Stop it first, so that nothing is written to the
+file afterwards. The database of the settings must be PostgreSQL and empty; the command
+creates its tables. Import before the first server starts on it, because that creates a key.
+
+Pets keep their IDs, and keys work as before: clients notice nothing. The audit log, the
+counts of use and idempotency keys are copied too, and the audit log gets an entry for the
+import. Usage and bans are not in the file: those in Redis stay, and so do those in a usage
+file if usage_file names it. If you change from a usage file to Redis, they begin anew.
+
+Everything is copied in one transaction, or nothing. The file is checked first, and upgraded
+in a copy if it is of an older version. That copy needs room in the directory for temporary
+files; TMPDIR chooses another. The user of PostgreSQL must own the tables.`
+}
+
+const importNeedsPostgres = "petstore import copies a SQLite file into PostgreSQL, so the database must be a postgres:// URL; to replace a SQLite file use petstore restore"
+
+func (c importCmd) Run(ctx context.Context, o output) error {
+	settings, err := c.load()
+	if err != nil {
+		return err
+	}
+	if !database.IsPostgres(settings.Database) {
+		return usageError{settings.Errorf("database", "%s", importNeedsPostgres)}
+	}
+	// The copy of the file is deleted when the command is interrupted.
+	ctx, stop := signal.NotifyContext(ctx, endSignals...)
+	defer stop()
+	n, err := database.Import(ctx, settings.Database, c.File, actor(), time.Now(), database.Options{
+		NoMigrate: settings.Migrate == config.MigrateManual, OnUpgrade: sayUpgrade,
+	})
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return fmt.Errorf("cannot import: %w", context.Cause(ctx))
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("cannot import: file %s does not exist", c.File)
+	default:
+		return explainName(settings, fmt.Errorf("cannot import: %w", err))
+	}
+	o.say("Imported %s into %s: %s, %s.", c.File, database.Redacted(settings.Database), plural(n.Pets, "pet"), plural(n.Keys, "key"))
+	o.say("Usage and bans are not imported: those in Redis stay, and so do those in a usage file if usage_file names it.")
+	return nil
+}
