@@ -24,7 +24,8 @@
 // share a sync of the disk; each needs a connection for that.
 //
 // When a server fails over to a standby, a synchronous standby has all acknowledged
-// writes. An asynchronous one may lack the last of them, and may then give the IDs of lost
+// writes, also those that are acknowledged when a call is repeated after an unknown
+// outcome. An asynchronous one may lack the last of them, and may then give the IDs of lost
 // pets to others.
 //
 // # Contexts and time

@@ -113,7 +113,8 @@ func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time, by store
 	err = s.transact(ctx, "revoke key", func(ctx context.Context, tx pgx.Tx) (err error) {
 		k, err = scanKey(tx.QueryRow(ctx, revokeKeyText, id, kept(at)))
 		if errors.Is(err, pgx.ErrNoRows) { // it was revoked before, or there is none
-			k, err = scanKey(tx.QueryRow(ctx, keyByIDText, id))
+			// The lock has the commit wait for the synchronous standby: see firstPetText.
+			k, err = scanKey(tx.QueryRow(ctx, lockKeyText, id))
 			return err
 		}
 		if err != nil {

@@ -14,9 +14,14 @@ const (
 	// lockOnceText makes requests with one key wait for each other. Neither an owner nor
 	// a key has a control character. Keys with the same hash wait too, which is rare.
 	lockOnceText = `SELECT pg_advisory_xact_lock(hashtextextended($1 || chr(10) || $2, 0))`
+
+	// firstPetText locks the row, so that the commit of a replay waits for the synchronous
+	// standby. Otherwise a pet would be acknowledged whose own commit no standby has
+	// confirmed: once its wait is canceled, it can be seen.
 	firstPetText = `SELECT fingerprint, p.id, p.name, p.category_id, p.status
 		FROM idempotency_keys AS k JOIN pets AS p ON p.id = k.pet
-		WHERE k.owner = $1 AND k.key = $2 AND k.at > $3`
+		WHERE k.owner = $1 AND k.key = $2 AND k.at > $3 FOR UPDATE OF k`
+
 	insertOnceText = `INSERT INTO idempotency_keys (owner, key, fingerprint, pet, at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (owner, key) DO UPDATE SET fingerprint = excluded.fingerprint, pet = excluded.pet, at = excluded.at`
 

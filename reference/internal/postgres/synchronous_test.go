@@ -1,0 +1,63 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/animalstore/gatehouse/reference/internal/postgres"
+	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// A commit that no synchronous standby has confirmed can be seen on the primary once its
+// wait was canceled. What a caller learns when it repeats the call must be on the standby
+// nevertheless, since a failover would lose it.
+func TestARepeatedCallWaitsForTheStandby(t *testing.T) {
+	primary := postgrestest.Start(t)
+	s := open(t, primary.URL("postgres"), postgres.Options{Timeout: short})
+	admin := store.Actor{Name: "admin"}
+	key, err := s.CreateKey(t.Context(), store.NewKey{Digest: store.Digest{1}, LastFour: "abcd", Name: "n", Owner: "o", Plan: "p", Created: noon}, admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	standby := primary.StartStandby()
+	primary.Synchronous()
+	once := func() (store.Pet, error) {
+		pet, _, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "Rex"}, store.IdempotencyKey{Owner: "ada", Key: "1", At: noon})
+		return pet, err
+	}
+	revoke := func() (store.Key, error) { return s.RevokeKey(t.Context(), key.ID, noon, admin) }
+
+	standby.Stop()
+	for range 3 {
+		if pet, err := once(); err == nil {
+			t.Errorf("CreatePetOnce = %v, and no standby has the pet", pet)
+		} else {
+			checkUnavailable(t, err, "the outcome is unknown")
+		}
+		if _, err := revoke(); err == nil {
+			t.Error("RevokeKey = nil, and no standby has the revocation")
+		} else {
+			checkUnavailable(t, err, "the outcome is unknown")
+		}
+	}
+
+	standby.Restart()
+	var pet store.Pet
+	eventually(t, "the repeated calls succeed", func() (err error) {
+		if pet, err = once(); err == nil {
+			_, err = revoke()
+		}
+		return err
+	})
+	primary.Kill()
+	standby.Promote()
+	promoted := open(t, standby.URL("postgres"), postgres.Options{})
+	if got, err := promoted.Pet(t.Context(), pet.ID); err != nil || got != pet {
+		t.Errorf("after the failover Pet = %v, %v, want %v", got, err, pet)
+	}
+	if got, err := promoted.Key(t.Context(), key.ID); err != nil || got.Revoked.IsZero() {
+		t.Errorf("after the failover the key is %v, %v, want one that is revoked", got, err)
+	}
+}
