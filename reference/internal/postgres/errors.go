@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,14 +69,17 @@ func (e *unknownError) Error() string {
 }
 func (e *unknownError) Unwrap() error { return e.err }
 
+// isFatal reports whether the server has ended the session, whatever its reason.
+func isFatal(err *pgconn.PgError) bool {
+	// PgBouncer has only the one that PostgreSQL translates.
+	severity := cmp.Or(err.SeverityUnlocalized, err.Severity)
+	return severity == "FATAL" || severity == "PANIC"
+}
+
 // isLost reports whether err is the loss of a connection, or the announcement of one.
 func isLost(err error) bool {
-	switch s := state(err); s {
-	case adminShutdown, crashShutdown, cannotConnectNow:
-		return true
-	case "":
-	default:
-		return strings.HasPrefix(s, "08")
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return isFatal(e) || strings.HasPrefix(e.Code, "08")
 	}
 	var network net.Error
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
@@ -130,10 +134,13 @@ func (s *Store) unavailable(err error) string {
 		}
 		return "cannot connect"
 	}
-	if reason := stateReason(err); reason != "" {
+	if reason := cmp.Or(stateReason(err), networkReason(err)); reason != "" {
 		return reason
 	}
-	return networkReason(err)
+	if _, unknown := errors.AsType[*unknownError](err); unknown {
+		return "its answer cannot be read"
+	}
+	return ""
 }
 
 // networkReason returns why the server did not answer, or "" if it did.

@@ -3,6 +3,7 @@
 package postgres_test
 
 import (
+	"bytes"
 	"net"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ type proxy struct {
 	armed bool
 	way   direction
 	left  int                            // bytes that pass in this direction until the reset
+	then  []byte                         // what the receiver gets before the reset
 	delay func([]byte) (d time.Duration) // of bytes of the client; nil: none
 }
 
@@ -68,7 +70,15 @@ func through(t *testing.T, url string) *proxy {
 func (p *proxy) cut(way direction, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.armed, p.way, p.left = true, way, n
+	p.armed, p.way, p.left, p.then = true, way, n, nil
+}
+
+// garble replaces what comes after n bytes by bytes that mean nothing.
+func (p *proxy) garble(way direction, n int) {
+	p.cut(way, n)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.then = bytes.Repeat([]byte{255}, 64)
 }
 
 // disarm reports whether nothing was reset since cut.
@@ -120,5 +130,5 @@ func (p *proxy) pass(way direction, b []byte) (part []byte, reset bool, delay ti
 		return b, false, delay
 	}
 	p.armed = false
-	return b[:p.left], true, delay
+	return append(b[:p.left:p.left], p.then...), true, delay
 }
