@@ -29,7 +29,7 @@ func (s *Store) read(ctx context.Context, doing string, do func(context.Context,
 // nothing was stored.
 func (s *Store) write(ctx context.Context, doing string, do func(context.Context, *pgxpool.Conn) error) error {
 	return s.call(ctx, doing, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return outcome(do(ctx, conn))
+		return confirmed(conn.Conn(), outcome(do(ctx, conn)))
 	}, s.writeContext)
 }
 
@@ -47,7 +47,7 @@ func (s *Store) transact(ctx context.Context, doing string, do func(context.Cont
 			_ = tx.Rollback(ctx) // or its connection is lost, which does the same
 			return err
 		}
-		return outcome(tx.Commit(ctx))
+		return confirmed(conn.Conn(), outcome(tx.Commit(ctx)))
 	}, s.writeContext)
 }
 

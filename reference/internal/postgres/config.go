@@ -48,6 +48,7 @@ func parse(databaseURL string) (*pgxpool.Config, error) {
 	if c.ConnConfig.ConnectTimeout == 0 {
 		c.ConnConfig.ConnectTimeout = defaultConnectTimeout
 	}
+	c.ConnConfig.OnNotice = noteUnconfirmed
 	abandonSoon(c)
 	if c.ConnConfig.RuntimeParams["application_name"] == "" {
 		c.ConnConfig.RuntimeParams["application_name"] = "petstore"

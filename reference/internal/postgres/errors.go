@@ -61,10 +61,14 @@ type connectError struct {
 func (e *connectError) Error() string { return e.err.Error() }
 func (e *connectError) Unwrap() error { return e.err }
 
-// An unknownError: the server did not say whether it has stored something.
+// An unknownError: the server did not say whether it has stored something, or a failover
+// could lose what it has stored.
 type unknownError struct{ err error }
 
 func (e *unknownError) Error() string {
+	if errors.Is(e.err, errUnconfirmed) {
+		return "the outcome is unknown: " + e.err.Error()
+	}
 	return "the outcome is unknown, because the server did not report it: " + e.err.Error()
 }
 func (e *unknownError) Unwrap() error { return e.err }
@@ -138,6 +142,9 @@ func (s *Store) unavailable(err error) string {
 		return reason
 	}
 	if _, unknown := errors.AsType[*unknownError](err); unknown {
+		if errors.Is(err, errUnconfirmed) {
+			return "its standby has not confirmed the commit"
+		}
 		return "its answer cannot be read"
 	}
 	return ""

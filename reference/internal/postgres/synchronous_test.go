@@ -3,7 +3,9 @@
 package postgres_test
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
@@ -60,4 +62,41 @@ func TestARepeatedCallWaitsForTheStandby(t *testing.T) {
 	if got, err := promoted.Key(t.Context(), key.ID); err != nil || got.Revoked.IsZero() {
 		t.Errorf("after the failover the key is %v, %v, want one that is revoked", got, err)
 	}
+}
+
+// An operator who cancels a commit that waits for the standby has the server say that it is
+// done, and warn that the standby may not have it.
+func TestACanceledWaitForTheStandbyIsNoAnswer(t *testing.T) {
+	primary := postgrestest.Start(t)
+	s := open(t, primary.URL("postgres"), postgres.Options{Timeout: time.Minute})
+	standby := primary.StartStandby()
+	primary.Synchronous()
+	standby.Stop()
+	for name, create := range map[string]func() error{
+		"CreatePet": func() error {
+			_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+			return err
+		},
+		"CreatePetOnce": func() error {
+			_, _, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "Rex"}, store.IdempotencyKey{Owner: "ada", Key: "1", At: noon})
+			return err
+		},
+	} {
+		done := make(chan error)
+		go func() { done <- create() }()
+		eventually(t, "the wait is canceled", func() error {
+			n := query[int](t, primary.URL("postgres"), "SELECT count(pg_cancel_backend(pid))::int FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+			if n == 0 {
+				return errors.New("no commit waits")
+			}
+			return nil
+		})
+		if err := <-done; err == nil {
+			t.Errorf("%s = nil, and no standby has the pet", name)
+		} else {
+			checkUnavailable(t, err, "the outcome is unknown", "its standby has not confirmed the commit")
+		}
+	}
+	standby.Restart()
+	create(t, s)
 }
