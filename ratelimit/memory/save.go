@@ -152,8 +152,9 @@ func (s *segment) forget(key uint64) {
 }
 
 // Load loads what an engine with the same secret saved. Of several records with one
-// key the last one counts, also if it says that the key was forgotten. Load skips
-// records that expired more than a minute ago, and those for which there is no room.
+// key the last one counts, also if it says that the key was forgotten. A record that
+// expired more than a minute ago says the same. Load skips records for which there is
+// no room.
 // Call it before the engine decides anything. An error names a record with damaged
 // data; the records before it have been loaded.
 func (l *Limiter) Load(records []Record) error {
@@ -189,9 +190,8 @@ func (l *Limiter) loadSegment(records []Record) error {
 
 func (s *subject) load(r Record) error {
 	switch isRecord := r.Key != s.hash; {
-	case len(r.Data) == 0:
-		s.drop(r.Key)
-	case r.Expires*int64(time.Second)+keepExpired <= s.now:
+	case len(r.Data) == 0, r.Expires*int64(time.Second)+keepExpired <= s.now:
+		s.drop(r.Key) // an earlier record may have loaded it, also one that expires later
 	case r.Data[0] == kindAccount && !isRecord:
 		return s.loadAccount(r.Data[1:])
 	case r.Data[0] == kindRecord && isRecord:
