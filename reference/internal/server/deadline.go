@@ -88,11 +88,17 @@ func (d *deadline) advance() error {
 func (d *deadline) postpone() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	want := d.want.Load()
-	if want <= int64(time.Since(d.since)) {
-		return false
+	for {
+		want := d.want.Load()
+		if want <= int64(time.Since(d.since)) || d.move(want) != nil {
+			return false
+		}
+		// A deadline that was set meanwhile may be earlier. Until move, set saw the old
+		// timer, which is earlier still, and left it alone.
+		if d.want.Load() >= want {
+			return true
+		}
 	}
-	return d.move(want) == nil
 }
 
 // move is called with d.mu held.

@@ -97,6 +97,25 @@ func callsOf(t *testing.T, seed uint64, wrap func(net.Conn) net.Conn) (calls map
 	return calls
 }
 
+// A deadline that becomes earlier while the timer is moved to a later one counts.
+func TestADeadlineThatMovesDuringPostpone(t *testing.T) {
+	begin := time.Now()
+	for range 100_000 {
+		var d deadline
+		d.init(begin, func(time.Time) error { return nil })
+		d.running.Store(1)
+		d.want.Store(int64(time.Hour))
+		d.timer.Store(0) // it has ended the call too early
+		var wg sync.WaitGroup
+		wg.Go(func() { d.postpone() })
+		wg.Go(func() { _ = d.set(begin.Add(time.Minute)) })
+		wg.Wait()
+		if want, timer := d.want.Load(), d.timer.Load(); timer > want {
+			t.Fatalf("the timer ends the call after %v, want at the deadline, after %v", time.Duration(timer), time.Duration(want))
+		}
+	}
+}
+
 // A connection that is used without a pause moves the timer only now and then.
 func TestBusyConnectionsRarelyMoveTheTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
