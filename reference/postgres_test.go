@@ -161,8 +161,8 @@ func isReady(t *testing.T, p *process) bool {
 	return err == nil && a.status == 200
 }
 
-// freePort returns an address of the loopback interface that is free now.
-func freePort(t *testing.T) string {
+// freeAddress returns an address of the loopback interface that is free now.
+func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -209,7 +209,7 @@ func TestPostgresMigrate(t *testing.T) {
 	mustAsk(t, 200, "GET", p.api+"/v1/pets", postgresKey(t, dir, config, "ann"), "")
 }
 
-// messages returns what a command writes to standard error.
+// messages runs a command that must succeed, and returns what it writes.
 func messages(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "petstore", args...)

@@ -1,16 +1,9 @@
 package main_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -20,96 +13,16 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
 
-// patient lets clients ask in vain as often as they like. A key that cannot be looked up
-// has no owner, so its requests are counted under uncharged, for the network.
-const patient = "uncharged: [1000000/minute]"
-
-// petsLoad adds pets until it is stopped, while the database fails and comes back.
-type petsLoad struct {
-	mu           sync.Mutex
-	acknowledged map[int64]bool
-	last         atomic.Int64 // pets that were acknowledged
-	refused      atomic.Int64 // requests that were answered with 503
-}
-
-// run adds pets from several clients until ctx ends. Each answer must be 201, or a 503 in
-// the envelope.
-func (l *petsLoad) run(ctx context.Context, t *testing.T, p *process, key string) (wait func()) {
-	const clients = 8
-	l.acknowledged = map[int64]bool{}
-	var wg sync.WaitGroup
-	for range clients {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				a, err := ask(t.Context(), "POST", p.api+"/v1/pets", key, `{"name":"Rex","categoryId":1}`)
-				switch {
-				case err != nil:
-					t.Errorf("a request under load: %v", err)
-					return
-				case a.status == 201:
-					l.add(t, a)
-				default:
-					checkUnavailable(t, a)
-					l.refused.Add(1)
-				}
-			}
-		})
-	}
-	return wg.Wait
-}
-
-func (l *petsLoad) add(t *testing.T, a answer) {
-	var pet struct{ ID int64 }
-	if err := json.Unmarshal(a.body, &pet); err != nil {
-		t.Errorf("%v in %s", err, a.body)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.acknowledged[pet.ID] {
-		t.Errorf("two pets have the ID %d", pet.ID)
-	}
-	l.acknowledged[pet.ID] = true
-	l.last.Add(1)
-}
-
-// check checks that each pet that was acknowledged is there.
-func (l *petsLoad) check(t *testing.T, p *process, key string) {
-	t.Helper()
-	stored := petIDs(t, p, key)
-	for id := range l.acknowledged {
-		if !stored[id] {
-			t.Errorf("pet %d was acknowledged and is not there", id)
-		}
-	}
-	t.Logf("%d pets acknowledged, %d stored, %d requests refused", len(l.acknowledged), len(stored), l.refused.Load())
-}
-
-// more waits until more pets are acknowledged.
-func (l *petsLoad) more(t *testing.T, when string) {
-	t.Helper()
-	before := l.last.Load()
-	eventually(t, "pets are acknowledged "+when, func() bool { return l.last.Load() > before+50 })
-}
-
-// checkUnavailable checks the answer of a server whose database cannot be used.
-func checkUnavailable(t *testing.T, a answer) {
-	t.Helper()
-	var envelope struct {
-		Code   string
-		Status int
-	}
-	if err := json.Unmarshal(a.body, &envelope); err != nil || a.status != 503 || envelope.Code != "unavailable" ||
-		envelope.Status != 503 || a.header.Get("Retry-After") == "" || a.header.Get("X-RateLimit-Limit") == "" {
-		t.Errorf("without the database the answer is %d, Retry-After %q, %s, want 503 unavailable", a.status, a.header.Get("Retry-After"), a.body)
-	}
-}
+// manyUncharged is a setting with which no client is limited while its key cannot be
+// looked up: without an owner, its requests are counted under uncharged, for the network.
+const manyUncharged = "uncharged: [1000000/minute]"
 
 // A crash of PostgreSQL and one of the server lose no pet that was acknowledged. The
 // server recovers by itself.
 func TestPostgresKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := postgrestest.Start(t, "fsync=on")
-	dir, config := onPostgres(t, s.URL("postgres"), patient)
+	dir, config := onPostgres(t, s.URL("postgres"), manyUncharged)
 	key := postgresKey(t, dir, config, "ann")
 	p := serve(t, dir, config)
 	ctx, stop := context.WithCancel(t.Context())
@@ -169,73 +82,6 @@ func TestKeysWithoutPostgres(t *testing.T) {
 	mustAsk(t, 200, "GET", p.admin+"/readyz", "", "")
 	if err := p.stop(); err != nil {
 		t.Error(err)
-	}
-}
-
-// A server that starts before its database waits for it.
-func TestStartBeforePostgres(t *testing.T) {
-	t.Parallel()
-	s := postgrestest.Start(t)
-	dir, config := onPostgres(t, s.URL("postgres"), "listen: 127.0.0.1:0", "admin_listen: "+freePort(t))
-	s.Stop()
-	type result struct {
-		p   *process
-		err error
-	}
-	launched := make(chan result, 1)
-	cmd := exec.Command("petstore", "serve", config)
-	cmd.Dir, cmd.Env = dir, environment()
-	go func() {
-		p, err := launchCommand(cmd, dir)
-		launched <- result{p, err}
-	}()
-	admin := "http://" + setting(t, dir, "admin_listen")
-	eventually(t, "/readyz says what the server waits for", func() bool {
-		a, err := ask(t.Context(), "GET", admin+"/readyz", "", "")
-		if err == nil && strings.Contains(string(a.body), postgrestest.Password) {
-			t.Fatalf("/readyz says the password: %s", a.body)
-		}
-		return err == nil && a.status == 503 && strings.Contains(string(a.body), "starting: waiting for the database: ")
-	})
-	mustAsk(t, 200, "GET", admin+"/healthz", "", "")
-	s.Restart()
-	r := <-launched
-	if r.err != nil {
-		t.Fatal(r.err)
-	}
-	t.Cleanup(r.p.kill)
-	if !strings.Contains(r.p.notice, "pet_live_") || len(r.p.logged("cannot reach the database; the server waits until it can")) != 1 ||
-		len(r.p.logged("the database can be reached")) != 1 {
-		t.Errorf("the log is %v and the notice %q, want one line each, and the first key", r.p.log, r.p.notice)
-	}
-	mustAsk(t, 200, "GET", admin+"/readyz", "", "")
-}
-
-// A server that waits for its database ends at once when it is told to.
-func TestStopBeforePostgres(t *testing.T) {
-	t.Parallel()
-	dir, config := onPostgres(t, "postgres://other", "listen: 127.0.0.1:0", "admin_listen: "+freePort(t))
-	cmd := exec.Command("petstore", "serve", config, "--database=postgres://pets:hush@"+freePort(t)+"/pets")
-	cmd.Dir, cmd.Env = dir, environment()
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill() })
-	admin := "http://" + setting(t, dir, "admin_listen")
-	eventually(t, "the server waits", func() bool {
-		a, err := ask(t.Context(), "GET", admin+"/readyz", "", "")
-		return err == nil && strings.Contains(string(a.body), "waiting for the database")
-	})
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("the server ended with %v, want exit code 0", err)
-	}
-	if text := out.String(); strings.Contains(text, "hush") || !strings.Contains(text, "other users of this machine can see the password in --database") {
-		t.Errorf("the log is %s, want a warning about the password in the flag, without it", text)
 	}
 }
 
@@ -319,7 +165,7 @@ func TestPostgresFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	both := strings.Replace(u.String(), primary.Addr, primary.Addr+","+standby.Addr, 1) + "&target_session_attrs=read-write"
-	dir, config := onPostgres(t, both, patient)
+	dir, config := onPostgres(t, both, manyUncharged)
 	key := postgresKey(t, dir, config, "ann")
 	p := serve(t, dir, config)
 	ctx, stop := context.WithCancel(t.Context())
@@ -335,22 +181,6 @@ func TestPostgresFailover(t *testing.T) {
 	wait()
 	l.check(t, p, key)
 	eventually(t, "readiness", func() bool { return isReady(t, p) })
-}
-
-// setting returns the value of a setting in petstore.yaml.
-func setting(t *testing.T, dir, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "petstore.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, name+": "); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	t.Fatalf("petstore.yaml has no %s", name)
-	return ""
 }
 
 // PostgreSQL accepts what it is sent and answers nothing.
