@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 )
 
@@ -42,25 +41,4 @@ func versionOf(ctx context.Context, path string, o Options) (int64, error) {
 	}
 	defer db.Close()
 	return f.inspect(ctx, db, mainSchema)
-}
-
-// openFile returns the file that Open opens. It creates one unless the options forbid
-// that.
-func (o Options) openFile(path string) (file, error) {
-	if !o.NoMigrate {
-		return newFile(path, o.BusyTimeout)
-	}
-	f, err := existingFile(path, o.BusyTimeout)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return f, fmt.Errorf("database %s does not exist, and migrate is manual; create it with petstore migrate", path)
-	case err != nil:
-		return f, err
-	}
-	return f, f.checkAccess()
-}
-
-// older is the error for a file of an older version that must not be upgraded.
-func (f file) older(version, latest int64) error {
-	return fmt.Errorf("open database %s: it has schema %d, this version needs %d, and migrate is manual; run petstore migrate", f.name, version, latest)
 }
