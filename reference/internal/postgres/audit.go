@@ -38,7 +38,7 @@ func addAudit(ctx context.Context, tx pgx.Tx, e store.AuditEntry) error {
 }
 
 func insertAudit(ctx context.Context, tx pgx.Tx, e store.AuditEntry) error {
-	_, err := tx.Exec(ctx, insertAuditText, kept(e.At), e.Actor, e.From, e.Action, e.Target, e.Detail)
+	_, err := tx.Exec(ctx, insertAuditText, toMicroseconds(e.At), e.Actor, e.From, e.Action, e.Target, e.Detail)
 	return err
 }
 

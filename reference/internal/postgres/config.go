@@ -25,6 +25,14 @@ const (
 	defaultPingTimeout = time.Second
 )
 
+// Check returns an error if a URL, with the variables and files of PostgreSQL in the
+// environment, does not say how to connect: if a parameter is malformed, or a file with a
+// certificate cannot be read. It does not connect. The error does not have the password.
+func Check(databaseURL string) error {
+	_, err := parse(databaseURL)
+	return err
+}
+
 // parse reads a URL and sets the defaults of this package. Its errors do not have the
 // password.
 func parse(databaseURL string) (*pgxpool.Config, error) {

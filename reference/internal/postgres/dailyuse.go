@@ -78,6 +78,3 @@ func (s *Store) PruneDailyUse(ctx context.Context, before time.Time) error {
 	}
 	return nil
 }
-
-// dayOf returns the UTC day that t is in.
-func dayOf(t time.Time) pgtype.Date { return pgtype.Date{Time: store.Day(t), Valid: true} }

@@ -45,7 +45,7 @@ func (s *Store) AddDeprecatedUse(ctx context.Context, uses ...store.DeprecatedUs
 	operations, owners, counts := make([]string, len(uses)), make([]string, len(uses)), make([]int64, len(uses))
 	last, days := make([]time.Time, len(uses)), make([]pgtype.Date, len(uses))
 	for i, u := range uses {
-		operations[i], owners[i], counts[i], last[i], days[i] = u.Operation, u.Owner, u.Count, kept(u.Last), dayOf(u.Last)
+		operations[i], owners[i], counts[i], last[i], days[i] = u.Operation, u.Owner, u.Count, toMicroseconds(u.Last), dayOf(u.Last)
 	}
 	return s.transact(ctx, "count deprecated use", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, addUseText, operations, owners, counts, last, days)

@@ -111,7 +111,7 @@ func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time, by store
 		return store.Key{}, err
 	}
 	err = s.transact(ctx, "revoke key", func(ctx context.Context, tx pgx.Tx) (err error) {
-		k, err = scanKey(tx.QueryRow(ctx, revokeKeyText, id, kept(at)))
+		k, err = scanKey(tx.QueryRow(ctx, revokeKeyText, id, toMicroseconds(at)))
 		if errors.Is(err, pgx.ErrNoRows) { // it was revoked before, or there is none
 			// The lock has the commit wait for the synchronous standby: see firstPetText.
 			k, err = scanKey(tx.QueryRow(ctx, lockKeyText, id))
@@ -147,7 +147,7 @@ func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation, by s
 		if err := addKey(ctx, tx, key); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, endKeyAtText, id, kept(r.OldExpires(old.Expires))); err != nil {
+		if _, err := tx.Exec(ctx, endKeyAtText, id, toMicroseconds(r.OldExpires(old.Expires))); err != nil {
 			return err
 		}
 		return addAudit(ctx, tx, store.KeyRotated(old, key, r, by))
@@ -160,11 +160,11 @@ func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation, by s
 
 // newKey returns the key as it will be read from the database.
 func newKey(k store.NewKey) store.Key {
-	k.Created = kept(k.Created)
+	k.Created = toMicroseconds(k.Created)
 	k.Quotas = append([]string(nil), k.Quotas...)
 	k.Limits = append([]string(nil), k.Limits...)
 	if !k.Expires.IsZero() {
-		k.Expires = kept(k.Expires)
+		k.Expires = toMicroseconds(k.Expires)
 	}
 	return store.Key{ID: apikey.NewKeyID(), NewKey: k}
 }
@@ -196,18 +196,4 @@ func scanKey(row pgx.Row) (store.Key, error) {
 	}
 	k.Created, k.Expires, k.Revoked = k.Created.UTC(), orZero(expires), orZero(revoked)
 	return k, nil
-}
-
-func orNull(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
-
-func orZero(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.UTC()
 }

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -63,7 +62,7 @@ func petOnce(ctx context.Context, tx pgx.Tx, p store.NewPet, k store.Idempotency
 	if _, err := tx.Exec(ctx, lockOnceText, k.Owner, k.Key); err != nil {
 		return store.Pet{}, false, err
 	}
-	at := kept(k.At)
+	at := toMicroseconds(k.At)
 	expired := at.Add(-store.IdempotencyLifetime)
 	var fingerprint []byte
 	err = tx.QueryRow(ctx, firstPetText, k.Owner, k.Key, expired).
@@ -85,6 +84,3 @@ func petOnce(ctx context.Context, tx pgx.Tx, p store.NewPet, k store.Idempotency
 	_, err = tx.Exec(ctx, pruneOnceText, expired)
 	return pet, false, err
 }
-
-// kept returns a time as it is stored.
-func kept(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
