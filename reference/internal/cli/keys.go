@@ -1,81 +1,8 @@
 package cli
 
-import (
-	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-
-	"github.com/animalstore/gatehouse/reference/internal/config"
-	"github.com/animalstore/gatehouse/reference/internal/database"
-	"github.com/animalstore/gatehouse/reference/internal/store"
-)
-
 type keysCmd struct {
 	Create keysCreateCmd `cmd:"" help:"Create a key and print it."`
 	List   keysListCmd   `cmd:"" help:"List the keys without their secrets."`
 	Revoke keysRevokeCmd `cmd:"" help:"Revoke a key. Running servers refuse it within one second."`
 	Rotate keysRotateCmd `cmd:"" help:"Replace a key with a new one and print the new one."`
-}
-
-// withDatabase opens the database for do and closes it afterwards. It creates a
-// database only if create is true.
-func withDatabase(ctx context.Context, settings *config.Config, create bool, do func(store.Store) error) (err error) {
-	missing := isMissingFile(settings.Database)
-	if missing && !create {
-		return fmt.Errorf("database %s does not exist; choose another with --database, "+
-			"or create it with petstore serve or petstore keys create", settings.Database)
-	}
-	db, err := database.Open(ctx, settings.Database, database.Options{
-		NoMigrate: settings.Migrate == config.MigrateManual, OnUpgrade: sayUpgrade,
-	})
-	if err != nil {
-		return explainName(settings, err)
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if missing {
-		sayCreated(settings.Database)
-	}
-	return do(db)
-}
-
-// explainName turns an error about the name of the database into a usage error.
-func explainName(settings *config.Config, err error) error {
-	if e, ok := errors.AsType[*database.NameError](err); ok {
-		return usageError{settings.Errorf("database", "%w", e)}
-	}
-	return err
-}
-
-// isMissingFile reports whether a database is a SQLite file that does not exist.
-func isMissingFile(name string) bool {
-	if database.IsPostgres(name) {
-		return false
-	}
-	_, err := os.Stat(name)
-	return errors.Is(err, os.ErrNotExist)
-}
-
-// sayCreated reports that a database was created, with its directory: in a directory
-// that is not the server's, the server does not find it, nor the keys in it.
-func sayCreated(file string) {
-	if full, err := filepath.Abs(file); err == nil {
-		file = full
-	}
-	output{err: os.Stderr}.say("Created database %s.", file)
-}
-
-// sayUpgrade reports that the database is upgraded, and where a copy of the older one is
-// kept.
-func sayUpgrade(u database.Upgrade) {
-	o := output{err: os.Stderr}
-	o.say("Upgrading database %s from schema %d to %d.%s", u.Database, u.From, u.To, copyText(u.Copy))
-}
-
-func copyText(path string) string {
-	if path == "" {
-		return ""
-	}
-	return " A copy of the older one is " + path + "."
 }
