@@ -18,9 +18,9 @@ var secrets = []string{"admin_token", "database", "redis"}
 // fileVariable returns the variable that names the file with the value of a secret.
 func fileVariable(name string) string { return variable(name) + "_FILE" }
 
-// lookupSetting returns the value of a setting in the environment, and the variable that
+// lookupVariable returns the value of a setting in the environment, and the variable that
 // it is from; "" if it is not set.
-func lookupSetting(name string, lookupEnv func(string) (string, bool)) (value, from string, err error) {
+func lookupVariable(name string, lookupEnv func(string) (string, bool)) (value, from string, err error) {
 	value, given := lookupEnv(variable(name))
 	if slices.Contains(secrets, name) {
 		if file, ok := lookupEnv(fileVariable(name)); ok {
