@@ -32,9 +32,9 @@ type api struct {
 
 	deny, allow *accessTable
 
-	service  *http.ServeMux // the operations, below /v1
-	literals literals       // those of them without wildcards
-	site     *http.ServeMux // the pages that need no key
+	service *http.ServeMux // the operations, below /v1
+	static  staticRoutes   // those of them without wildcards
+	site    *http.ServeMux // the pages that need no key
 }
 
 // New returns the handler of the whole API. An error names the field of the
@@ -48,7 +48,7 @@ func New(c Config) (http.Handler, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	c.Limiter = keyLimiter{c.Limiter}
-	a := &api{Config: c, service: http.NewServeMux(), literals: make(literals), site: http.NewServeMux()}
+	a := &api{Config: c, service: http.NewServeMux(), static: make(staticRoutes), site: http.NewServeMux()}
 	a.pages = newPageCache(c.Pets)
 	a.errors = &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}
 
@@ -97,7 +97,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 
 	targets := middleware.TargetLimit(MaxTarget, a.errors)
 	site := a.errors.Mux(a.site)
-	service := auth.Require(middleware.Chain(orLiteral(a.errors.Mux(a.service)), enforce...))
+	service := auth.Require(middleware.Chain(staticOr(a.errors.Mux(a.service)), enforce...))
 	gated := middleware.Chain(byPath(service, site),
 		auth.Identify, a.Telemetry.Authentication, a.checkOwner, a.chooseLimit(limit, limitUncharged), targets)
 	front := slices.Concat([]middleware.Middleware{

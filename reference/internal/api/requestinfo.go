@@ -18,13 +18,13 @@ type route struct {
 	page    bool   // a page that needs no key
 	usage   bool   // the operation getUsage
 
-	literal *literal // nil: ServeMux serves the request
+	static *staticRoute // nil: ServeMux serves the request
 }
 
 // routeOf returns the route of a request. HEAD has the route of GET.
 func (a *api) routeOf(r *http.Request) route {
-	if l := a.literals.find(r); l != nil {
-		return l.route
+	if s := a.static.find(r); s != nil {
+		return s.route
 	}
 	if p := r.URL.EscapedPath(); path.Clean(p) != p {
 		return route{} // ServeMux would redirect, which is answered with 404

@@ -60,7 +60,7 @@ func (a *api) register(mux *http.ServeMux, rs []resource) {
 
 func (a *api) handle(mux *http.ServeMux, method, path string, h http.Handler) {
 	mux.Handle(method+" "+path, h)
-	a.literals.add(method, path, h)
+	a.static.add(method, path, h)
 }
 
 // allow returns the methods of the resource as the value of Allow. ServeMux gives

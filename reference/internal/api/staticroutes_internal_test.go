@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Requests have the same route, pattern and handler as without literals.
-func TestLiteralsAreWhatServeMuxFinds(t *testing.T) {
-	a := &api{service: http.NewServeMux(), site: http.NewServeMux(), literals: make(literals)}
+// Requests have the same route, pattern and handler as without static routes.
+func TestStaticRoutesAreWhatServeMuxFinds(t *testing.T) {
+	a := &api{service: http.NewServeMux(), site: http.NewServeMux(), static: make(staticRoutes)}
 	for _, res := range a.resources() {
 		for method := range res.operations {
 			a.handle(a.service, method, res.path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,23 +31,23 @@ func TestLiteralsAreWhatServeMuxFinds(t *testing.T) {
 				continue // net/http refuses it
 			}
 			got, want := a.routeOf(r), plain.routeOf(r)
-			if got.literal != nil {
+			if got.static != nil {
 				found++
 				served := func(h http.Handler) string {
 					w := httptest.NewRecorder()
 					h.ServeHTTP(w, r.WithContext(&requestInfo{Context: r.Context(), route: got}))
 					return w.Header().Get("Served")
 				}
-				if direct, byMux := served(orLiteral(nil)), served(a.service); direct != byMux || direct == "" {
+				if direct, byMux := served(staticOr(nil)), served(a.service); direct != byMux || direct == "" {
 					t.Errorf("%s %s is served by %q, want %q", method, target, direct, byMux)
 				}
 			}
-			if got.literal = nil; got != want {
+			if got.static = nil; got != want {
 				t.Errorf("%s %s has the route %+v, want %+v", method, target, got, want)
 			}
 		}
 	}
 	if found < 10 {
-		t.Errorf("%d of the requests are literals, want those for /v1/pets and /v1/usage", found)
+		t.Errorf("%d of the requests have static routes, want those for /v1/pets and /v1/usage", found)
 	}
 }
