@@ -36,9 +36,13 @@ func beIdle(ctx context.Context, wg *sync.WaitGroup, s *petstore, n int) error {
 			closeAll()
 			return err
 		}
-		if status, err := skipAnswer(in, request.method); err != nil || status != request.status {
+		status, err := skipAnswer(in, request.method)
+		if err == nil && status != request.status {
+			err = fmt.Errorf("its request was answered with %d, want %d", status, request.status)
+		}
+		if err != nil {
 			closeAll()
-			return fmt.Errorf("an idle connection was answered with %d: %w", status, err)
+			return fmt.Errorf("an idle connection: %w", err)
 		}
 	}
 	wg.Go(func() {

@@ -13,7 +13,7 @@ import (
 // pagesGoal is how many times as much a page may cost with many pets as with few.
 const pagesGoal = 1.5
 
-// A kind of page is what a client can ask for.
+// A pageKind is a page that a client can ask for.
 type pageKind struct {
 	name   string
 	path   string

@@ -22,14 +22,13 @@ type process struct {
 	cmd   *exec.Cmd
 	out   *tail         // standard error
 	ended chan struct{} // closed when it has ended
-	err   error         // then what came of it
+	err   error         // of the program; read it after ended
 }
 
-// start starts a program, which gets SIGINT when ctx ends and is killed when this process
-// ends. The main
-// goroutine, which owns the main thread, must call it: the kernel kills the program when
-// the thread that started it ends. What the program writes to standard output goes to
-// stdout, which may be nil, as stdin may be, and dir may be "".
+// start starts a program in the directory dir, or here if that is "". The program gets
+// SIGINT when ctx ends, and is killed when this process ends. Only the main goroutine, which
+// owns the main thread, may call start: the kernel kills the program when the thread that
+// started it ends. The program reads stdin and writes to stdout; both may be nil.
 func start(ctx context.Context, name, dir string, stdin *os.File, stdout io.Writer, args ...string) (*process, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = dir
@@ -79,8 +78,7 @@ func (p *process) failed(err error) error {
 	return fmt.Errorf("%s: %w\n%s", p.name, err, p.out)
 }
 
-// ticks is how many times a second the kernel counts processor time, in what it shows to
-// programs.
+// ticks is the unit of processor time in /proc, in parts of a second (USER_HZ).
 const ticks = 100
 
 // processorTime returns how much processor time the process has used.
