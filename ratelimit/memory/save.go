@@ -74,9 +74,9 @@ func (s *segment) markSaved() {
 	}
 }
 
-// Records returns the records of all keys from first to last, changed or not. A store
-// that appends what Save passes on can so become small again: they replace all records
-// with these keys that Save has passed on so far. The next Save still passes on what
+// Records returns the records of all keys from first to last, changed or not. They replace
+// all records with these keys that Save has passed on so far, so that a store which
+// appends what Save passes on can delete those. The next Save still passes on what has
 // changed since the last one.
 //
 // Like Save it locks one segment at a time. It may be called at any time.

@@ -5,6 +5,6 @@
 //	...
 //	logger.Info("serving", "database", database.Redacted(settings.Database))
 //
-// The name of a database can have a password. [Redacted] is what logs and messages show;
-// no error of this package has more.
+// The name of a database can have a password. Logs and messages show [Redacted] of it, and
+// no error of this package has the password.
 package database

@@ -12,9 +12,10 @@ import (
 // the host is in PGHOST, in the query, or the default.
 const host = `(?:[\w.~%-]*|\[[\w:.%]+\])(?::\d*)?`
 
-// postgresURL is the pattern of a URL of PostgreSQL. Its parts are the user, the password,
-// the hosts, the path and the query. Nothing that is part of a password can match one of them: a character
-// that would end the password too early leaves an @ where the pattern allows none.
+// postgresURL is the pattern of a URL of PostgreSQL. Its groups are the user, the password,
+// the hosts, the path and the query. No part of a password can end up in another group: a
+// character that would end the password too early leaves an @ where the pattern allows
+// none.
 var postgresURL = regexp.MustCompile(`^postgres(?:ql)?://(?:([^:@/?#\s]*)(?::([^/?#\s]*))?@)?(` + host + `(?:,` + host + `)*)(/[^/@?#\s]*)?(\?[^@#\s]*)?$`)
 
 // keyword is how a connection string of libpq in its other form begins.
