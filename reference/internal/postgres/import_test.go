@@ -9,6 +9,9 @@ import (
 	"iter"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
@@ -197,14 +200,7 @@ func TestImportBesideAServer(t *testing.T) {
 			}
 			done <- err
 		}()
-		eventually(t, "all writes wait", func() error {
-			n := query[int](t, url, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
-			if n < len(writes)+1 {
-				return fmt.Errorf("%d of %d wait", n, len(writes)+1)
-			}
-			return nil
-		})
-		return nil
+		return waiting(t.Context(), url, len(writes)+1)
 	}), importer, noon)
 	if err != nil {
 		t.Fatalf("Import = %v", err)
@@ -223,6 +219,24 @@ func TestImportBesideAServer(t *testing.T) {
 			t.Errorf("the audit log is %v, want the import before the writes that waited, and IDs over 9", entries)
 		}
 	}
+}
+
+// waiting returns when n statements on a database wait for a lock. It is called during an
+// import, which must end before the test can.
+func waiting(ctx context.Context, url string, n int) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.Background())
+	got := 0
+	for begin := time.Now(); time.Since(begin) < 30*time.Second; time.Sleep(20 * time.Millisecond) {
+		if err := conn.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&got); err != nil || got == n {
+			return err
+		}
+	}
+	return fmt.Errorf("%d statements wait for the import, want %d", got, n)
 }
 
 // The user of the servers cannot import if it does not own the tables.
