@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"strings"
@@ -20,8 +21,8 @@ const redisPermissions = "~petstore{* +evalsha +eval +time +mget +set +del +exis
 // redisFaults are the errors of Redis that an operator can fix, by their first word.
 var redisFaults = []struct{ word, what, do string }{
 	{"OOM", "Redis is full", "raise its maxmemory or remove other data, and keep maxmemory-policy noeviction"},
-	{"NOAUTH", "Redis asks for a password", "add it to the URL, redis://:PASSWORD@HOST:PORT, in PETSTORE_REDIS or the settings file"},
-	{"WRONGPASS", "Redis refuses the user or the password in the URL", "correct them in PETSTORE_REDIS or the settings file"},
+	{"NOAUTH", "Redis asks for a password", "add it to the URL, redis://:PASSWORD@HOST:PORT, in the setting redis"},
+	{"WRONGPASS", "Redis refuses the user or the password in the URL", "correct them in the setting redis; a user that only ACL SETUSER created is gone after a restart of Redis"},
 	{"NOPERM", "the Redis user lacks a permission", "grant it with ACL SETUSER: " + redisPermissions},
 	{"READONLY", "this Redis server is a replica and refuses writes", "set redis to the address of its primary"},
 	{"MISCONF", "Redis refuses writes because it cannot save to its disk", "see the log of Redis"},
@@ -42,6 +43,10 @@ func diagnose(err error) redisFault {
 			return redisFault{f.what, f.do}
 		}
 	}
+	if refused, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return redisFault{"the certificate of Redis is refused: " + refused.Err.Error(),
+			"correct the host in the URL or the certificate; if an authority of your own signed it, name a file with its certificate in SSL_CERT_FILE and restart the server"}
+	}
 	const reach = "check that it runs and that this machine can reach it at the address in the setting redis"
 	if failed, ok := errors.AsType[*net.OpError](err); ok && failed.Op == "dial" && failed.Addr != nil {
 		return redisFault{"no connection to Redis at " + failed.Addr.String(), reach}
@@ -49,7 +54,7 @@ func diagnose(err error) redisFault {
 	if timeout, ok := errors.AsType[net.Error](err); errors.Is(err, context.DeadlineExceeded) || ok && timeout.Timeout() {
 		return redisFault{"no answer from Redis in time", reach}
 	}
-	return redisFault{"calls to Redis fail", "see that error and the log of Redis"}
+	return redisFault{"calls to Redis fail", "see the error in the log of the server, and the log of Redis"}
 }
 
 // saysRedis reports whether err is, or wraps, an error from Redis that begins with

@@ -136,7 +136,7 @@ func TestDiagnoseOfOtherErrors(t *testing.T) {
 	}{
 		{fmt.Errorf("redislimit: %w", refused), "no connection to Redis at 127.0.0.1:6379; …"},
 		{fmt.Errorf("redislimit: %w", context.DeadlineExceeded), "no answer from Redis in time; …"},
-		{errors.New("OOM"), "calls to Redis fail; …"},
+		{errors.New("OOM"), "calls to Redis fail; see the error in the log of the server, and the log of Redis"},
 	} {
 		if got, want := diagnose(tt.err).String(), strings.TrimSuffix(tt.want, "…"); !strings.HasPrefix(got, want) {
 			t.Errorf("diagnose(%v) = %q, want %q", tt.err, got, tt.want)
