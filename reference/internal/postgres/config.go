@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"strconv"
@@ -56,6 +57,7 @@ func parse(databaseURL string) (*pgxpool.Config, error) {
 	if c.ConnConfig.ConnectTimeout == 0 {
 		c.ConnConfig.ConnectTimeout = defaultConnectTimeout
 	}
+	setSession(c.ConnConfig.RuntimeParams)
 	c.ConnConfig.OnNotice = noteUnconfirmed
 	abandonSoon(c)
 	if c.ConnConfig.RuntimeParams["application_name"] == "" {
@@ -66,6 +68,15 @@ func parse(databaseURL string) (*pgxpool.Config, error) {
 		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
 	}
 	return c, nil
+}
+
+// setSession sets what a user, a database or a URL may set for other programs, and what
+// PgBouncer sets for each of its clients.
+func setSession(params map[string]string) {
+	for name, value := range map[string]string{"client_encoding": "UTF8", "datestyle": "ISO"} {
+		maps.DeleteFunc(params, func(given, _ string) bool { return strings.EqualFold(given, name) })
+		params[name] = value
+	}
 }
 
 // parameters returns the parameters of a URL that pgx could parse.

@@ -20,6 +20,7 @@ import (
 const (
 	uniqueViolation       = "23505"
 	readOnlyTransaction   = "25006"
+	noSuchStatement       = "26000"
 	invalidAuthorization  = "28000"
 	invalidPassword       = "28P01"
 	invalidCatalogName    = "3D000"
@@ -28,6 +29,7 @@ const (
 	insufficientPrivilege = "42501"
 	undefinedColumn       = "42703"
 	undefinedTable        = "42P01"
+	duplicateStatement    = "42P05"
 	diskFull              = "53100"
 	outOfMemory           = "53200"
 	tooManyConnections    = "53300"
@@ -198,6 +200,8 @@ func explain(err error) error {
 		return fmt.Errorf("create the database first: %w", err)
 	case insufficientPrivilege:
 		return fmt.Errorf("grant the user the rights on the tables and their schema: %w", err)
+	case noSuchStatement, duplicateStatement:
+		return fmt.Errorf("a pooler gives statements to several connections; add default_query_exec_mode=exec to the URL: %w", err)
 	case undefinedTable, undefinedColumn:
 		return fmt.Errorf("the tables are not those of this program; check the search_path, or run petstore migrate: %w", err)
 	}

@@ -76,7 +76,7 @@ func (s *Store) Import(ctx context.Context, x store.Export, by store.Actor, at t
 func commitLong(ctx context.Context, tx pgx.Tx) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longTimeout)
 	defer cancel()
-	return outcome(tx.Commit(ctx))
+	return confirmed(tx.Conn(), outcome(tx.Commit(ctx)))
 }
 
 func importAll(ctx context.Context, tx pgx.Tx, x store.Export, by store.Actor, at time.Time) (pets, keys int64, err error) {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -16,14 +17,18 @@ import (
 const (
 	keyColumns = `id, digest, last_four, name, owner, plan, quotas, limits, created, expires, revoked`
 
+	// readKeyColumns has what scanKey reads. The form of a bytea as text depends on
+	// bytea_output, which PgBouncer does not set for its clients.
+	readKeyColumns = `id, encode(digest, 'hex'), last_four, name, owner, plan, quotas, limits, created, expires, revoked`
+
 	insertKeyText = `INSERT INTO keys (` + keyColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL)`
 	// lockKeysText excludes other writes to the keys until the transaction ends.
 	lockKeysText    = `LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE`
 	anyKeyText      = `SELECT EXISTS (SELECT FROM keys)`
-	keyByIDText     = `SELECT ` + keyColumns + ` FROM keys WHERE id = $1`
-	keyByDigestText = `SELECT ` + keyColumns + ` FROM keys WHERE digest = $1`
-	listKeysText    = `SELECT ` + keyColumns + ` FROM keys ORDER BY created, id`
-	revokeKeyText   = `UPDATE keys SET revoked = $2 WHERE id = $1 AND revoked IS NULL RETURNING ` + keyColumns
+	keyByIDText     = `SELECT ` + readKeyColumns + ` FROM keys WHERE id = $1`
+	keyByDigestText = `SELECT ` + readKeyColumns + ` FROM keys WHERE digest = $1`
+	listKeysText    = `SELECT ` + readKeyColumns + ` FROM keys ORDER BY created, id`
+	revokeKeyText   = `UPDATE keys SET revoked = $2 WHERE id = $1 AND revoked IS NULL RETURNING ` + readKeyColumns
 	lockKeyText     = keyByIDText + ` FOR UPDATE`
 	endKeyAtText    = `UPDATE keys SET expires = $2 WHERE id = $1`
 )
@@ -178,16 +183,20 @@ func addKey(ctx context.Context, tx pgx.Tx, k store.Key) error {
 	return err
 }
 
-// scanKey reads the columns of keyColumns.
+// scanKey reads the columns of readKeyColumns.
 func scanKey(row pgx.Row) (store.Key, error) {
 	var k store.Key
-	var digest []byte
+	var digest string
 	var expires, revoked *time.Time
 	err := row.Scan(&k.ID, &digest, &k.LastFour, &k.Name, &k.Owner, &k.Plan, &k.Quotas, &k.Limits, &k.Created, &expires, &revoked)
 	if err != nil {
 		return store.Key{}, err
 	}
-	copy(k.Digest[:], digest) // the schema has a check of its length
+	sum, err := hex.DecodeString(digest)
+	if err != nil {
+		return store.Key{}, err
+	}
+	copy(k.Digest[:], sum) // the schema has a check of its length
 	if len(k.Quotas) == 0 {
 		k.Quotas = nil
 	}

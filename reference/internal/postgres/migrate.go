@@ -120,6 +120,7 @@ type schema struct {
 // inspect only reads. It refuses a database of another program.
 func (d target) inspect(ctx context.Context) (s schema, err error) {
 	var in sql.NullString
+	var encoding string
 	var versioned, ready, foreign bool
 	if err := d.db.QueryRowContext(ctx, `
 		WITH tables AS (
@@ -127,14 +128,16 @@ func (d target) inspect(ctx context.Context) (s schema, err error) {
 			WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND c.relkind IN ('r', 'p')
 			AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
 		)
-		SELECT current_schema(),
+		SELECT current_setting('server_encoding'), current_schema(),
 			EXISTS (SELECT FROM tables WHERE name = 'petstore_migrations'),
 			EXISTS (SELECT FROM tables WHERE name = 'petstore_schema'),
 			EXISTS (SELECT FROM tables)`,
-	).Scan(&in, &versioned, &ready, &foreign); err != nil {
+	).Scan(&encoding, &in, &versioned, &ready, &foreign); err != nil {
 		return schema{}, d.explain("open", err)
 	}
 	switch {
+	case encoding != "UTF8" && encoding != "SQL_ASCII": // the latter stores any bytes
+		return schema{}, fmt.Errorf("open %s: its encoding is %s, which does not have all characters; create the database with ENCODING 'UTF8'", d.name, encoding)
 	case !in.Valid:
 		return schema{}, fmt.Errorf("open %s: there is no schema of the search_path that this user may use; create it first", d.name)
 	case !versioned && foreign:

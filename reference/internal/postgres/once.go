@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 
 	"github.com/jackc/pgx/v5"
@@ -17,7 +18,7 @@ const (
 	// firstPetText locks the row, so that the commit of a replay waits for the synchronous
 	// standby. Otherwise a pet would be acknowledged whose own commit no standby has
 	// confirmed: once its wait is canceled, it can be seen.
-	firstPetText = `SELECT fingerprint, p.id, p.name, p.category_id, p.status
+	firstPetText = `SELECT encode(fingerprint, 'hex'), p.id, p.name, p.category_id, p.status
 		FROM idempotency_keys AS k JOIN pets AS p ON p.id = k.pet
 		WHERE k.owner = $1 AND k.key = $2 AND k.at > $3 FOR UPDATE OF k`
 
@@ -64,11 +65,11 @@ func petOnce(ctx context.Context, tx pgx.Tx, p store.NewPet, k store.Idempotency
 	}
 	at := toMicroseconds(k.At)
 	expired := at.Add(-store.IdempotencyLifetime)
-	var fingerprint []byte
+	var fingerprint string
 	err = tx.QueryRow(ctx, firstPetText, k.Owner, k.Key, expired).
 		Scan(&fingerprint, &pet.ID, &pet.Name, &pet.CategoryID, &pet.Status)
 	switch {
-	case err == nil && string(fingerprint) != string(k.Fingerprint[:]):
+	case err == nil && fingerprint != hex.EncodeToString(k.Fingerprint[:]):
 		return store.Pet{}, false, store.ErrMismatch
 	case err == nil:
 		return pet, true, nil
