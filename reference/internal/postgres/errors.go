@@ -18,6 +18,7 @@ import (
 
 // The error codes that this package knows; PostgreSQL, appendix A.
 const (
+	notInRepertoire       = "22021"
 	uniqueViolation       = "23505"
 	readOnlyTransaction   = "25006"
 	noSuchStatement       = "26000"
@@ -103,7 +104,7 @@ func isDuplicate(err error) bool { return state(err) == uniqueViolation }
 // wrap adds to the error of a call what the call was doing, and why it failed.
 func (s *Store) wrap(doing string, err error) error {
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
+	case errors.Is(err, pgx.ErrNoRows), state(err) == notInRepertoire: // no stored text has NUL or is not UTF-8
 		return fmt.Errorf("%s: %w", doing, store.ErrNotFound)
 	case s.closed.Load() && errors.Is(err, puddle.ErrClosedPool):
 		return fmt.Errorf("%s: %w", doing, errClosed)

@@ -71,6 +71,9 @@ func testDaySince(t *testing.T, db Opener[store.Store]) {
 	// At this instant in its own time zone, it is the day after.
 	checkDays(t, s, "ada", today.Add(23*time.Hour).In(start.Location()), all[3:]...)
 	checkDays(t, s, "ada", today.AddDate(0, 0, 2))
+	// No owner has such a name.
+	checkDays(t, s, "ada\x00", time.Time{})
+	checkDays(t, s, "\xff", time.Time{})
 }
 
 func testDayPrune(t *testing.T, db Opener[store.Store]) {

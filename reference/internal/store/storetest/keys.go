@@ -145,7 +145,7 @@ func testKeyNotFound(t *testing.T, db Opener[store.Store]) {
 	if key, err := s.KeyByDigest(t.Context(), digest(2)); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("KeyByDigest of an unknown digest = %+v, %v, want an error that wraps ErrNotFound", key, err)
 	}
-	for _, id := range []string{"", "key_", want.ID + "x", strings.ToUpper(want.ID), "%"} {
+	for _, id := range []string{"", "key_", want.ID + "x", strings.ToUpper(want.ID), "%", want.ID + "\x00", "\xff"} {
 		if key, err := s.Key(t.Context(), id); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("Key(%q) = %+v, %v, want an error that wraps ErrNotFound", id, key, err)
 		}
