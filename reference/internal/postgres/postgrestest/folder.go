@@ -20,32 +20,32 @@ const (
 	password = "pass-Wort-4711"
 )
 
-// alive is closed by the end of this process. A variable keeps it from the garbage
-// collector, which would close it.
-var alive io.Closer
+// A dataFolder is a directory that is removed when this process ends, however it ends.
+type dataFolder struct {
+	path  string
+	alive io.Closer // closed by the end of this process, and kept from the garbage collector here
+}
 
 // folder returns the directory with the data of all servers of this test binary.
 var folder = sync.OnceValues(makeFolder)
 
-// makeFolder makes a directory that is removed when this process ends, however it ends.
-func makeFolder() (string, error) {
-	dir, err := os.MkdirTemp("", "postgrestest")
-	if err != nil {
-		return "", err
+func makeFolder() (f dataFolder, err error) {
+	if f.path, err = os.MkdirTemp("", "postgrestest"); err != nil {
+		return f, err
 	}
 	if c := unprivileged(); c != nil {
-		if err := os.Chown(dir, int(c.Uid), int(c.Gid)); err != nil {
-			return "", err
+		if err := os.Chown(f.path, int(c.Uid), int(c.Gid)); err != nil {
+			return f, err
 		}
 	}
 	// A shared server has no test at whose end it could be removed. The shell reads until
 	// the end of this process closes the pipe. Then the servers may still be stopping.
-	janitor := exec.Command("sh", "-c", `read _; for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$1" && exit; sleep 1; done`, "sh", dir)
-	if alive, err = janitor.StdinPipe(); err != nil {
-		return "", err
+	janitor := exec.Command("sh", "-c", `read _; for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$1" && exit; sleep 1; done`, "sh", f.path)
+	if f.alive, err = janitor.StdinPipe(); err != nil {
+		return f, err
 	}
 	janitor.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // survives an interrupt of the test
-	return dir, janitor.Start()
+	return f, janitor.Start()
 }
 
 // template returns the data directory of a server that has never run. A copy of it is
@@ -57,7 +57,7 @@ func makeTemplate() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, passwordFile := filepath.Join(base, "template"), filepath.Join(base, "password")
+	dir, passwordFile := filepath.Join(base.path, "template"), filepath.Join(base.path, "password")
 	if err := os.WriteFile(passwordFile, []byte(password+"\n"), 0o644); err != nil {
 		return "", err
 	}

@@ -46,7 +46,7 @@ func Pooled(t testing.TB, databaseURL string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(base, "pooler"+strconv.FormatInt(count.Add(1), 10))
+	file := filepath.Join(base.path, "pooler"+strconv.FormatInt(count.Add(1), 10))
 	text := fmt.Sprintf(`[databases]
 * = host=%s port=%d user=%s password=%s
 [pgbouncer]
