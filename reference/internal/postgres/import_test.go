@@ -37,7 +37,7 @@ func exportOf(n int64, before func(i int64) error) store.Export {
 		DailyUse:           rows[store.DailyUse](),
 		DeprecatedUse:      rows[store.DeprecatedUse](),
 		DeprecatedUseByDay: rows[store.DeprecatedUse](),
-		Requests: rows(store.Request{
+		IdempotentRequests: rows(store.IdempotentRequest{
 			IdempotencyKey: store.IdempotencyKey{Owner: "ada", Key: "k", At: noon}, Pet: n,
 		}),
 	}
@@ -132,7 +132,7 @@ func TestImportIsAllOrNothing(t *testing.T) {
 	t.Run("a row is refused", func(t *testing.T) {
 		s := open(t, postgrestest.Database(t), postgres.Options{})
 		x := exportOf(1000, nothing)
-		x.Requests = rows(store.Request{IdempotencyKey: store.IdempotencyKey{Owner: "ada", Key: "k", At: noon}, Pet: 1001})
+		x.IdempotentRequests = rows(store.IdempotentRequest{IdempotencyKey: store.IdempotencyKey{Owner: "ada", Key: "k", At: noon}, Pet: 1001})
 		_, _, err := s.Import(t.Context(), x, importer, noon)
 		checkText(t, err, "copy the rows: ", "idempotency_keys")
 		checkEmpty(t, s)

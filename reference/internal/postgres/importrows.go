@@ -36,7 +36,7 @@ func copyAll(ctx context.Context, tx pgx.Tx, x store.Export) (pets, keys int64, 
 	if err := copyUse(ctx, tx, x); err != nil {
 		return 0, 0, err
 	}
-	_, err = copyRows(ctx, tx, "idempotency_keys", "owner, key, fingerprint, pet, at", x.Requests, func(r store.Request) []any {
+	_, err = copyRows(ctx, tx, "idempotency_keys", "owner, key, fingerprint, pet, at", x.IdempotentRequests, func(r store.IdempotentRequest) []any {
 		return []any{r.Owner, r.Key, r.Fingerprint[:], r.Pet, r.At}
 	})
 	return pets, keys, err
@@ -62,7 +62,7 @@ func copyUse(ctx context.Context, tx pgx.Tx, x store.Export) error {
 	return err
 }
 
-// A readError is about what is copied.
+// A readError is an error of the rows to copy, not of PostgreSQL.
 type readError struct{ error }
 
 func (e *readError) Unwrap() error { return e.error }

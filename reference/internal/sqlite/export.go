@@ -110,7 +110,7 @@ func newExport(ctx context.Context, db *sql.DB, f file) (store.Export, error) {
 		DailyUse:           eachRow(ctx, db, f, `SELECT day, owner, allowed, denied FROM daily_use`, scanDailyUse),
 		DeprecatedUse:      eachRow(ctx, db, f, `SELECT operation, owner, count, last FROM deprecated_use`, scanDeprecatedUse),
 		DeprecatedUseByDay: eachRow(ctx, db, f, `SELECT operation, owner, count, day * 86400000000 FROM deprecated_use_by_day`, scanDeprecatedUse),
-		Requests:           eachRow(ctx, db, f, `SELECT owner, key, fingerprint, at, pet FROM idempotency_keys`, scanRequest),
+		IdempotentRequests: eachRow(ctx, db, f, `SELECT owner, key, fingerprint, at, pet FROM idempotency_keys`, scanIdempotentRequest),
 	}
 	err := db.QueryRowContext(ctx, `SELECT
 		coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'pets'), 0),

@@ -54,7 +54,7 @@ func scanDeprecatedUse(row scanner) (u store.DeprecatedUse, err error) {
 	return u, err
 }
 
-func scanRequest(row scanner) (r store.Request, err error) {
+func scanIdempotentRequest(row scanner) (r store.IdempotentRequest, err error) {
 	var fingerprint []byte
 	var at int64
 	err = row.Scan(&r.Owner, &r.Key, &fingerprint, &at, &r.Pet)

@@ -18,14 +18,14 @@ type Export struct {
 	DailyUse           iter.Seq2[DailyUse, error]
 	DeprecatedUse      iter.Seq2[DeprecatedUse, error] // the sums; without Recent
 	DeprecatedUseByDay iter.Seq2[DeprecatedUse, error] // Last is 00:00 UTC of the day; without Recent
-	Requests           iter.Seq2[Request, error]
+	IdempotentRequests iter.Seq2[IdempotentRequest, error]
 
 	LastPet   int64 // the largest ID that a pet ever had; 0: there was none
 	LastAudit int64 // the same of audit entries
 }
 
-// A Request is one that must take effect once, and the pet that it created.
-type Request struct {
+// An IdempotentRequest is the key of a request that created a pet, and that pet.
+type IdempotentRequest struct {
 	IdempotencyKey
 	Pet int64 // its ID
 }
