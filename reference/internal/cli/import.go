@@ -20,12 +20,13 @@ type importCmd struct {
 // Help is shown by --help.
 func (importCmd) Help() string {
 	return `Moves a server from SQLite to PostgreSQL. Stop it first, so that nothing is written to the
-file afterwards. The database of the settings must be PostgreSQL and empty; the command
-creates its tables. Import before the first server starts on it, because that creates a key.
+file afterwards. The database of the settings must be PostgreSQL and empty. The command
+creates its tables, unless the settings have migrate: manual: then run petstore migrate
+first. Import before the first server starts on it, because that creates a key.
 
-Pets keep their IDs, and keys work as before: clients notice nothing. The audit log, the
-counts of use and idempotency keys are copied too, and the audit log gets an entry for the
-import. Usage and bans are not in the file: those in Redis stay, and so do those in a usage
+Pets keep their IDs, and keys work as before, so that clients need no change. The audit log,
+the counts of use and idempotency keys are copied too, and the audit log gets an entry for
+the import. Usage and bans are not in the file: those in Redis stay, and so do those in a usage
 file if usage_file names it. If you change from a usage file to Redis, they begin anew.
 
 Everything is copied in one transaction, or nothing. The file is checked first, and upgraded

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// As long as others may need for a transaction that has begun.
+	// Transactions of servers that have begun may keep the import from its locks for as long
+	// as lock_timeout. The import itself takes as long as it needs.
 	importSettingsText = `SELECT set_config('lock_timeout', '10s', true), set_config('statement_timeout', '0', true),
 		set_config('idle_in_transaction_session_timeout', '0', true)`
 
@@ -39,8 +40,8 @@ var ErrNotEmpty = errors.New("not empty")
 
 // Import copies an export into a database that is empty, in one transaction, and adds an
 // entry to the audit log. It returns how many pets and keys it has copied. A database with
-// content is refused with [ErrNotEmpty]. While the import runs, writes wait for it, and fail
-// when their time is over; reads find nothing. It takes as long as it needs, until ctx ends.
+// content is refused with [ErrNotEmpty]. While the import runs, reads find nothing, and
+// writes wait for it until they time out. It takes as long as it needs, until ctx ends.
 // The user needs the rights of the owner of the tables.
 func (s *Store) Import(ctx context.Context, x store.Export, by store.Actor, at time.Time) (pets, keys int64, err error) {
 	const doing = "copy the rows"
