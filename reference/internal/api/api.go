@@ -34,7 +34,7 @@ type api struct {
 
 	service *http.ServeMux // the operations, below /v1
 	static  staticRoutes   // those of them without wildcards
-	site    *http.ServeMux // the pages that need no key
+	site    *http.ServeMux // the files that need no key
 }
 
 // New returns the handler of the whole API. An error names the field of the
@@ -69,7 +69,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	resources := a.resources()
 	a.register(a.service, resources)
-	if err := a.registerPages(document.JSON()); err != nil {
+	if err := a.registerSite(document.JSON()); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	return a.gate(resources)
@@ -106,12 +106,12 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 	return middleware.Chain(bypassGate(limitUncharged(targets(site)), gated), front...), nil
 }
 
-// bypassGate sends requests for pages that need no key to site and all others to
+// bypassGate sends requests for files that need no key to site and all others to
 // gated. A request that site would answer with an error, such as a 405, goes to gated
 // and is counted there.
 func bypassGate(site, gated http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if requestInfoOf(r.Context()).route.page {
+		if requestInfoOf(r.Context()).route.site {
 			site.ServeHTTP(w, r)
 			return
 		}

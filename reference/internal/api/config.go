@@ -43,8 +43,8 @@ type Config struct {
 	// are counted.
 	Anonymous *ratelimit.Plan
 
-	// Uncharged is the plan of requests that are not charged: pages that need no key
-	// and CORS preflights, by network, and getUsage, by owner. Its usage is separate
+	// Uncharged is the plan of requests that are not charged: those for /openapi.json and
+	// /docs and CORS preflights, by network, and getUsage, by owner. Its usage is separate
 	// from all other usage. Nil: 600 requests per minute, without bans.
 	Uncharged *ratelimit.Plan
 

@@ -17,7 +17,7 @@
 //	Deprecation, Sunset and Link     on the path of a deprecated operation
 //	CORS                             answers preflights: 204, 429
 //	denied networks            403   not counted
-//	the pages                        /openapi.json and /docs, without a key: 429, 414, 412, 304
+//	the site                         /openapi.json and /docs, without a key: 429, 414, 412, 304
 //	authentication                   adds the principal and refuses nothing yet
 //	denied owners              403   not counted
 //	ban and quota              429   of the key, if it has limits of its own, and its owner,
@@ -37,7 +37,7 @@
 // was answered.
 //
 // GET /v1/usage is not charged and passes bans. Requests that are not charged, those
-// for the pages and CORS preflights among them, have a quota of their own
+// for the site and CORS preflights among them, have a quota of their own
 // ([Config.Uncharged]).
 //
 // Requests of callers in [Config.Allow] pass bans and quotas too, but are charged.

@@ -15,7 +15,7 @@ import (
 // spellings: /v1/%75sage is /v1/usage (RFC 3986 section 2.3).
 type route struct {
 	pattern string // the path pattern, such as "/v1/pets/{petId}"; "" if no pattern matches
-	page    bool   // a page that needs no key
+	site    bool   // a file of the site, which needs no key
 	usage   bool   // the operation getUsage
 
 	static *staticRoute // nil: ServeMux serves the request
@@ -33,7 +33,7 @@ func (a *api) routeOf(r *http.Request) route {
 		return route{pattern: pathOf(pattern), usage: pattern == usagePattern}
 	}
 	_, pattern := a.site.Handler(r)
-	return route{pattern: pathOf(pattern), page: pattern != ""}
+	return route{pattern: pathOf(pattern), site: pattern != ""}
 }
 
 // pathOf cuts the method off a pattern.

@@ -11,8 +11,8 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/webpage"
 )
 
-// A page is a public file that needs no key.
-type page struct {
+// A siteFile is a file that needs no key: the OpenAPI document, or one of the page /docs.
+type siteFile struct {
 	contentType string
 	policy      string // its Content-Security-Policy; "": that of the API
 	plain       representation
@@ -24,27 +24,27 @@ type representation struct {
 	etag string // strong, so each coding has its own (RFC 9110 section 8.8.3)
 }
 
-// registerPages puts the OpenAPI document on the site, and the page on which people
+// registerSite puts the OpenAPI document on the site, and the page on which people
 // read it.
-func (a *api) registerPages(document []byte) error {
+func (a *api) registerSite(document []byte) error {
 	files, err := docpage.New(document, docsPath)
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
-		a.registerPage(f.Path, newPage(f.ContentType, webpage.Policy, f.Body))
+		a.registerFile(f.Path, newSiteFile(f.ContentType, webpage.Policy, f.Body))
 	}
-	a.registerPage(documentPath, newPage("application/json", "", document))
+	a.registerFile(documentPath, newSiteFile("application/json", "", document))
 	return nil
 }
 
-func (a *api) registerPage(path string, p *page) {
-	a.site.Handle(http.MethodGet+" "+path, a.errors.Handle(p.serve))
+func (a *api) registerFile(path string, f *siteFile) {
+	a.site.Handle(http.MethodGet+" "+path, a.errors.Handle(f.serve))
 	a.site.Handle(http.MethodOptions+" "+path, options("GET, HEAD, OPTIONS"))
 }
 
-func newPage(contentType, policy string, body []byte) *page {
-	return &page{
+func newSiteFile(contentType, policy string, body []byte) *siteFile {
+	return &siteFile{
 		contentType: contentType, policy: policy,
 		plain: representation{body, etagOf(body, "")},
 		gzipped: sync.OnceValues(func() (representation, error) {
@@ -61,27 +61,27 @@ func compress(body []byte) ([]byte, error) {
 		return nil, err
 	}
 	if _, err := z.Write(body); err != nil {
-		return nil, fmt.Errorf("compress page: %w", err)
+		return nil, fmt.Errorf("compress: %w", err)
 	}
 	if err := z.Close(); err != nil {
-		return nil, fmt.Errorf("compress page: %w", err)
+		return nil, fmt.Errorf("compress: %w", err)
 	}
 	return b.Bytes(), nil
 }
 
-// serve answers GET and HEAD. Caches may store the page and must revalidate it.
-func (p *page) serve(w http.ResponseWriter, r *http.Request) error {
+// serve answers GET and HEAD. Caches may store the file and must revalidate it.
+func (f *siteFile) serve(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Cache-Control", "no-cache")
-	h.Set("Content-Type", p.contentType)
-	if p.policy != "" {
-		h.Set("Content-Security-Policy", p.policy)
+	h.Set("Content-Type", f.contentType)
+	if f.policy != "" {
+		h.Set("Content-Security-Policy", f.policy)
 	}
 	h.Add("Vary", "Accept-Encoding")
 	if !acceptsGzip(r.Header["Accept-Encoding"]) {
-		return represent(w, r, p.plain.body, p.plain.etag)
+		return represent(w, r, f.plain.body, f.plain.etag)
 	}
-	zipped, err := p.gzipped()
+	zipped, err := f.gzipped()
 	if err != nil {
 		return err
 	}
