@@ -20,26 +20,25 @@ func (o *Observer) ObservePool(pool func() database.Pool) error {
 	if pool == nil {
 		return nil
 	}
-	var errs [6]error
-	gauge := func(i int, name, description string) metric.Int64ObservableGauge {
+	var errs []error
+	gauge := func(name, description string) metric.Int64ObservableGauge {
 		g, err := o.meter.Int64ObservableGauge("petstore.database.connections."+name, metric.WithUnit("{connection}"), metric.WithDescription(description))
-		errs[i] = err
+		errs = append(errs, err)
 		return g
 	}
-	counter := func(i int, name, description string) metric.Int64ObservableCounter {
+	counter := func(name, description string) metric.Int64ObservableCounter {
 		c, err := o.meter.Int64ObservableCounter("petstore.database."+name, metric.WithUnit("{call}"), metric.WithDescription(description))
-		errs[i] = err
+		errs = append(errs, err)
 		return c
 	}
-	used := gauge(0, "used", "Connections to PostgreSQL with a running call")
-	idle := gauge(1, "idle", "Connections to PostgreSQL without a running call")
-	most := gauge(2, "max", "Maximum number of connections to PostgreSQL (pool_max_conns)")
-	waits := counter(3, "waits", "Calls of the database that waited for a connection and got one")
-	gaveUp := counter(4, "wait_timeouts", "Calls of the database that got no connection in time")
+	used := gauge("used", "Connections to PostgreSQL with a running call")
+	idle := gauge("idle", "Connections to PostgreSQL without a running call")
+	most := gauge("max", "Maximum number of connections to PostgreSQL (pool_max_conns)")
+	waits := counter("waits", "Calls of the database that waited for a connection and got one")
+	timeouts := counter("wait_timeouts", "Calls of the database that got no connection in time")
 	waited, err := o.meter.Float64ObservableCounter("petstore.database.wait_time", metric.WithUnit("s"),
 		metric.WithDescription("Time that calls of the database waited for a connection"))
-	errs[5] = err
-	if err := errors.Join(errs[:]...); err != nil {
+	if err := errors.Join(append(errs, err)...); err != nil {
 		return fmt.Errorf("observe: %w", err)
 	}
 	return o.register(func(_ context.Context, to metric.Observer) error {
@@ -48,8 +47,8 @@ func (o *Observer) ObservePool(pool func() database.Pool) error {
 		to.ObserveInt64(idle, p.Idle)
 		to.ObserveInt64(most, p.Max)
 		to.ObserveInt64(waits, p.Waits)
-		to.ObserveInt64(gaveUp, p.WaitTimeouts)
+		to.ObserveInt64(timeouts, p.WaitTimeouts)
 		to.ObserveFloat64(waited, p.Waited.Seconds())
 		return nil
-	}, used, idle, most, waits, gaveUp, waited)
+	}, used, idle, most, waits, timeouts, waited)
 }
