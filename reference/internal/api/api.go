@@ -49,7 +49,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	c.Limiter = keyLimiter{c.Limiter}
 	a := &api{Config: c, service: http.NewServeMux(), static: make(staticRoutes), site: http.NewServeMux()}
-	a.pages = newPageCache(c.Pets)
+	a.pages = newPageCache(c.Pets, c.Timeout)
 	a.errors = &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}
 
 	if a.deny, err = newAccessTable(c.Deny); err != nil {

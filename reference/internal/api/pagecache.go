@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -27,6 +28,7 @@ const (
 //
 // A pageCache is safe for concurrent use.
 type pageCache struct {
+	timeout time.Duration                    // of a read
 	version func() (version uint64, ok bool) // nil: nothing is kept
 	current atomic.Pointer[keptPages]
 }
@@ -52,8 +54,8 @@ type keptPage struct {
 	done chan struct{}           // closed when it was read
 }
 
-func newPageCache(pets store.Pets) *pageCache {
-	c := &pageCache{}
+func newPageCache(pets store.Pets, timeout time.Duration) *pageCache {
+	c := &pageCache{timeout: timeout}
 	if v, ok := pets.(store.PetsVersioner); ok {
 		c.version = v.PetsVersion
 	}
@@ -75,9 +77,14 @@ func (c *pageCache) kept(key pageKey) *petPage {
 	return k.page.Load()
 }
 
-// get returns a page, which it reads with read unless it is kept. It waits at most until
-// ctx ends.
+// get returns a page that is kept, or else what read returns, which gets a context with the
+// timeout. If another call reads the page, get waits for it, at most as long.
 func (c *pageCache) get(ctx context.Context, key pageKey, read func(context.Context) (*petPage, error)) (*petPage, error) {
+	if p := c.kept(key); p != nil {
+		return p, nil // without a context, which would cost more than the rest
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
 	pages := c.now()
 	if pages == nil {
 		return read(ctx)

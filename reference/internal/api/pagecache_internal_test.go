@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // Many readers and writers, with a reader that is slow between all of its steps: no
@@ -17,7 +18,7 @@ import (
 func TestPageCacheIsExact(t *testing.T) {
 	t.Parallel()
 	db := &counter{}
-	pages := newPageCache(db)
+	pages := newPageCache(db, time.Minute)
 	slow := func(ctx context.Context) (*petPage, error) {
 		for range rand.IntN(4) {
 			runtime.Gosched()
@@ -37,7 +38,7 @@ func TestPageCacheIsExact(t *testing.T) {
 		wg.Go(func() {
 			for range 2000 {
 				least := int(acknowledged.Load())
-				p, err := pages.lookUp(t.Context(), pageKey{pet: rand.Int64N(3)}, slow)
+				p, err := pages.get(t.Context(), pageKey{pet: rand.Int64N(3)}, slow)
 				if err != nil {
 					continue
 				}
@@ -63,10 +64,10 @@ func TestPageCacheIsExact(t *testing.T) {
 func TestPageIsKeptUntilAWrite(t *testing.T) {
 	t.Parallel()
 	db := &counter{}
-	pages := newPageCache(db)
+	pages := newPageCache(db, time.Minute)
 	for range 3 {
 		for range 3 {
-			p, err := pages.lookUp(t.Context(), firstPage, db.read)
+			p, err := pages.get(t.Context(), firstPage, db.read)
 			if got := shown(t, p, err); got != db.written {
 				t.Errorf("the page shows %d writes, want %d", got, db.written)
 			}
@@ -78,7 +79,7 @@ func TestPageIsKeptUntilAWrite(t *testing.T) {
 	}
 	db.blind = true
 	for range 2 {
-		p, err := pages.lookUp(t.Context(), firstPage, db.read)
+		p, err := pages.get(t.Context(), firstPage, db.read)
 		if got := shown(t, p, err); got != db.written {
 			t.Errorf("the page shows %d writes, want %d", got, db.written)
 		}
@@ -94,13 +95,13 @@ func TestPageIsReadOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		db := &counter{}
-		pages := newPageCache(db)
+		pages := newPageCache(db, time.Minute)
 		goOn := make(chan struct{})
 		old := &petPage{body: []byte("0")}
-		lookUp := func(read func(context.Context) (*petPage, error)) <-chan int {
+		get := func(read func(context.Context) (*petPage, error)) <-chan int {
 			answer := make(chan int, 1)
 			go func() {
-				p, err := pages.lookUp(t.Context(), firstPage, read)
+				p, err := pages.get(t.Context(), firstPage, read)
 				answer <- shown(t, p, err)
 			}()
 			synctest.Wait()
@@ -108,7 +109,7 @@ func TestPageIsReadOnce(t *testing.T) {
 		}
 		var before []<-chan int
 		for range 10 {
-			before = append(before, lookUp(func(context.Context) (*petPage, error) {
+			before = append(before, get(func(context.Context) (*petPage, error) {
 				db.reads.Add(1)
 				<-goOn
 				return old, nil
@@ -118,14 +119,14 @@ func TestPageIsReadOnce(t *testing.T) {
 			t.Errorf("ten requests at once read the page %d times, want once", n)
 		}
 		db.write()
-		if got := <-lookUp(db.read); got != 1 {
+		if got := <-get(db.read); got != 1 {
 			t.Errorf("a request after a write gets a page with %d writes, want 1", got)
 		}
 		close(goOn)
 		for _, answer := range before {
 			<-answer // may be the old page
 		}
-		if got := <-lookUp(db.read); got != 1 {
+		if got := <-get(db.read); got != 1 {
 			t.Errorf("when the old page arrives, the page shows %d writes, want 1", got)
 		}
 	})
@@ -140,11 +141,11 @@ func TestPageOfARequestThatEnds(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			db := &counter{}
-			pages := newPageCache(db)
+			pages := newPageCache(db, time.Minute)
 			goOn := make(chan struct{})
 			go func() {
 				defer func() { recover() }()
-				pages.lookUp(t.Context(), firstPage, func(context.Context) (*petPage, error) {
+				pages.get(t.Context(), firstPage, func(context.Context) (*petPage, error) {
 					<-goOn
 					return end()
 				})
@@ -153,7 +154,7 @@ func TestPageOfARequestThatEnds(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 3 {
 				wg.Go(func() {
-					p, err := pages.lookUp(t.Context(), firstPage, db.read)
+					p, err := pages.get(t.Context(), firstPage, db.read)
 					if got := shown(t, p, err); got != 0 {
 						t.Errorf("%s: another request gets %d, want 0", name, got)
 					}
@@ -161,7 +162,7 @@ func TestPageOfARequestThatEnds(t *testing.T) {
 			}
 			ended, cancel := context.WithCancel(t.Context())
 			wg.Go(func() {
-				if _, err := pages.lookUp(ended, firstPage, db.read); !errors.Is(err, context.Canceled) {
+				if _, err := pages.get(ended, firstPage, db.read); !errors.Is(err, context.Canceled) {
 					t.Errorf("%s: a request that ends while it waits gets %v, want context.Canceled", name, err)
 				}
 			})
@@ -184,11 +185,11 @@ func TestPageCacheIsBounded(t *testing.T) {
 		"a page of its own": make([]byte, 3*maxKeptBytes/2),
 		"small pages":       make([]byte, 100),
 	} {
-		pages := newPageCache(&counter{})
+		pages := newPageCache(&counter{}, time.Minute)
 		var most, kept int
 		for id := range int64(2 * maxKeptPages) {
 			page := &petPage{body: body}
-			if _, err := pages.lookUp(t.Context(), pageKey{pet: id}, func(context.Context) (*petPage, error) { return page, nil }); err != nil {
+			if _, err := pages.get(t.Context(), pageKey{pet: id}, func(context.Context) (*petPage, error) { return page, nil }); err != nil {
 				t.Fatal(err)
 			}
 			now, bytes := pages.now(), 0

@@ -41,14 +41,6 @@ func (c *counter) read(context.Context) (*petPage, error) {
 
 var firstPage = pageKey{query: store.ListQuery{Limit: 20}}
 
-// lookUp does what the handler of a page does.
-func (c *pageCache) lookUp(ctx context.Context, key pageKey, read func(context.Context) (*petPage, error)) (*petPage, error) {
-	if p := c.kept(key); p != nil {
-		return p, nil
-	}
-	return c.get(ctx, key, read)
-}
-
 func shown(t *testing.T, p *petPage, err error) int {
 	t.Helper()
 	if err != nil {

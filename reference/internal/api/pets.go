@@ -32,7 +32,7 @@ func (a *api) listPets(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if err != nil {
 		return err
 	}
-	page, err := a.page(ctx, pageKey{query: query}, func(ctx context.Context) (*petPage, error) {
+	page, err := a.pages.get(ctx, pageKey{query: query}, func(ctx context.Context) (*petPage, error) {
 		pets, more, err := a.Pets.ListPets(ctx, query)
 		if err != nil {
 			return nil, err
@@ -43,17 +43,6 @@ func (a *api) listPets(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		return err
 	}
 	return page.serveList(w, r)
-}
-
-// page returns a page that is kept, or else what read returns. read gets a context with
-// the deadline of the store.
-func (a *api) page(ctx context.Context, key pageKey, read func(context.Context) (*petPage, error)) (*petPage, error) {
-	if p := a.pages.kept(key); p != nil {
-		return p, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
-	defer cancel()
-	return a.pages.get(ctx, key, read)
 }
 
 // nextLink returns the Link (RFC 8288) to the page after the pet with the ID last. It
@@ -107,7 +96,7 @@ func (a *api) getPet(ctx context.Context, w http.ResponseWriter, r *http.Request
 	if !ok {
 		return errNoPet
 	}
-	page, err := a.page(ctx, pageKey{pet: id}, func(ctx context.Context) (*petPage, error) {
+	page, err := a.pages.get(ctx, pageKey{pet: id}, func(ctx context.Context) (*petPage, error) {
 		stored, err := a.Pets.Pet(ctx, id)
 		if err != nil {
 			return nil, err
