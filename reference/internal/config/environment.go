@@ -12,7 +12,7 @@ var ofKubernetes = regexp.MustCompile(`^PETSTORE_([A-Z0-9_]+_)?(SERVICE_HOST|SER
 
 // CheckEnvironment returns an error that names each variable in environ, which is
 // in the form of [os.Environ], that begins with PETSTORE_ and is not a setting. The
-// error suggests the nearest setting, or says that the setting belongs in the file. A
+// error suggests a setting that is meant, or says that the setting belongs in the file. A
 // misspelt variable would otherwise be ignored. Variables that Kubernetes sets for
 // services are not errors.
 func CheckEnvironment(environ []string) error {
@@ -40,13 +40,34 @@ func CheckEnvironment(environ []string) error {
 			r.add(place{text: name}, "", "%s can only be set in the settings file, which --config or %s names", setting, variable("config"))
 			continue
 		}
-		meant := nearest(name, candidates)
-		if setting := fileOnlySetting(meant); setting != "" {
-			meant = setting + " in the settings file"
-		}
-		r.add(place{text: name}, "", "unknown variable; did you mean %s?", meant)
+		r.add(place{text: name}, "", "unknown variable;%s", meantVariable(name, candidates))
 	}
 	return r.err()
+}
+
+// meantVariable returns a question that suggests one of the variables for the unknown one
+// name: one with at most two letters that differ, one that name adds words to, one that
+// name lacks words of, or the nearest.
+func meantVariable(name string, variables []string) string {
+	meant := nearest(name, variables)
+	if editDistance(name, meant) > 2 {
+		word := strings.TrimPrefix(name, variable(""))
+		near := slices.Clone(variables)
+		slices.SortStableFunc(near, func(a, b string) int { return len(b) - len(a) })
+		longer := func(v string) bool { return strings.HasPrefix(name, v+"_") }
+		shorter := func(v string) bool { return word != "" && strings.HasSuffix(v, "_"+word) }
+		if i := slices.IndexFunc(near, longer); i >= 0 {
+			meant = near[i]
+		} else if i := slices.IndexFunc(near, shorter); i >= 0 {
+			meant = near[i]
+		} else if editDistance(name, meant) > len(word)/2 {
+			return " docs/CONFIGURATION.md lists all"
+		}
+	}
+	if setting := fileOnlySetting(meant); setting != "" {
+		meant = setting + " in the settings file"
+	}
+	return " did you mean " + meant + "?"
 }
 
 // fileOnlySettings returns the settings and groups that only the file can set.
