@@ -43,6 +43,9 @@ const maxSecret = 64 << 10
 // readSecret returns the only line of a file. A pipe is refused: it could be read only
 // once, and the server reads its settings again.
 func readSecret(name string) (string, error) {
+	if name == "" {
+		return "", errors.New("must name a file with the value, but is empty; unset it if there is none")
+	}
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return "", cannotReadSecret(name, errNotRegular)
 	}

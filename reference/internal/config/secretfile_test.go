@@ -45,6 +45,7 @@ func TestSecretsFromWrongFiles(t *testing.T) {
 		want          string
 	}{
 		{"none", "-", nil, "cannot read PATH: no such file or directory"},
+		{"no name", "-", map[string]string{"PETSTORE_ADMIN_TOKEN_FILE": ""}, "must name a file with the value, but is empty; unset it if there is none"},
 		{"empty", "", nil, "must name a file with the value, got PATH, which is empty"},
 		{"empty line", "\n", nil, "must name a file with the value, got PATH, which is empty"},
 		{"two lines", "hush-hush-hush-hush\nhush-hush-hush-hush\n", nil, "must name a file with the value in one line, got PATH, which has something else"},
