@@ -21,9 +21,9 @@ func CheckEnvironment(environ []string) error {
 		if s.hasVariable() {
 			known = append(known, variable(s.name))
 		}
-	}
-	for _, name := range secrets {
-		known = append(known, fileVariable(name))
+		if s.fileVar {
+			known = append(known, fileVariable(s.name))
+		}
 	}
 	candidates := slices.Clone(known)
 	for _, setting := range fileOnlySettings() {

@@ -63,5 +63,5 @@ func lookup(s setting, flags Flags, lookupEnv func(string) (string, bool)) (valu
 			return *v, flagName(s.name), nil
 		}
 	}
-	return lookupVariable(s.name, lookupEnv)
+	return lookupVariable(s, lookupEnv)
 }

@@ -6,35 +6,32 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 )
 
-// secrets are the settings that can hold a secret. For each, the environment can name a
-// file with the value instead, because other processes of the user can see the
+// fileVariable returns the variable that names a file with the value of a setting. Only
+// settings that can hold a secret have one, because other processes of the user can see the
 // environment, and because container and service managers pass secrets as files.
-var secrets = []string{"admin_token", "database", "redis"}
-
-// fileVariable returns the variable that names the file with the value of a secret.
 func fileVariable(name string) string { return variable(name) + "_FILE" }
 
 // lookupVariable returns the value of a setting in the environment, and the variable that
 // it is from; "" if it is not set.
-func lookupVariable(name string, lookupEnv func(string) (string, bool)) (value, from string, err error) {
-	value, given := lookupEnv(variable(name))
-	if slices.Contains(secrets, name) {
-		if file, ok := lookupEnv(fileVariable(name)); ok {
-			if given {
-				return "", fileVariable(name), fmt.Errorf("%s is set too; unset one of them", variable(name))
-			}
+func lookupVariable(s setting, lookupEnv func(string) (string, bool)) (value, from string, err error) {
+	value, given := lookupEnv(variable(s.name))
+	if s.fileVar {
+		from := fileVariable(s.name)
+		switch file, ok := lookupEnv(from); {
+		case ok && given:
+			return "", from, fmt.Errorf("%s is set too; unset one of them", variable(s.name))
+		case ok:
 			value, err = readSecret(file)
-			return value, fileVariable(name), err
+			return value, from, err
 		}
 	}
 	if !given {
 		return "", "", nil
 	}
-	return value, variable(name), nil
+	return value, variable(s.name), nil
 }
 
 // maxSecret is longer than any token or URL.

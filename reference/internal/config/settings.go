@@ -17,6 +17,7 @@ type setting struct {
 
 	flag    func(Flags) *string // nil: there is no flag
 	varOnly bool                // there is no flag, but a variable
+	fileVar bool                // it can hold a secret, so a variable can name a file with the value
 
 	values func(*Config) []value
 	keep   func(to, from *Config) // keeps the value at a reload; nil: a reload applies a change
@@ -42,7 +43,7 @@ var settings = []setting{
 		flag:   func(f Flags) *string { return f.AdminListen },
 		values: one("admin_listen", func(c *Config) string { return c.AdminListen }),
 		keep:   func(to, from *Config) { to.AdminListen = from.AdminListen }},
-	{name: "admin_token", kind: text, set: (*Config).setAdminToken, varOnly: true,
+	{name: "admin_token", kind: text, set: (*Config).setAdminToken, varOnly: true, fileVar: true,
 		about:  "Bearer token of the admin listener, of at least 16 characters. It has no flag, because other users of the machine can see flags.",
 		values: secret("admin_token", func(c *Config) string { return c.AdminToken.Reveal() }),
 		keep:   func(to, from *Config) { to.AdminToken = from.AdminToken }},
@@ -94,7 +95,7 @@ var settings = []setting{
 		set:    func(c *Config, text string) error { return setTimeout(&c.Timeouts.Drain, text) },
 		about:  "How long the server waits for running requests when it stops.",
 		values: one("timeouts.drain", func(c *Config) string { return ShortDuration(c.Timeouts.Drain) })},
-	{name: "database", kind: text, set: (*Config).setDatabase,
+	{name: "database", kind: text, set: (*Config).setDatabase, fileVar: true,
 		about:  "Where pets and keys are kept: a SQLite file, or PostgreSQL with a URL such as `postgres://user:password@host:5432/database`. Other users of the machine can see a password in a flag, so set it in the file or in the variable, or leave it to `PGPASSWORD` or `PGPASSFILE`.",
 		flag:   func(f Flags) *string { return f.Database },
 		values: databaseValues,
@@ -113,7 +114,7 @@ var settings = []setting{
 		flag:   func(f Flags) *string { return f.UsageFile },
 		values: one("usage_file", func(c *Config) string { return c.UsageFile }),
 		keep:   func(to, from *Config) { to.UsageFile = from.UsageFile }},
-	{name: "redis", kind: text, set: (*Config).setRedis,
+	{name: "redis", kind: text, set: (*Config).setRedis, fileVar: true,
 		about:  "Where usage and bans are counted: empty for this process, or `redis://host:6379` for all servers together; several URLs, separated by commas, for a cluster.",
 		flag:   func(f Flags) *string { return f.Redis },
 		values: secret("redis", func(c *Config) string { return strings.Join(c.Redis, ",") }),
