@@ -32,7 +32,8 @@ const (
 // Save calls write with what changed since its last call, in portions of a few
 // thousand records. Store records in their order, since a key may be forgotten and
 // come back. If write fails, Save stops with its error, and the next call saves what
-// was not written. What [Limiter.Load] loaded counts as changed.
+// was not written. What [Limiter.Load] loaded counts as changed until
+// [Limiter.MarkSaved] is called.
 //
 // The function write may keep the Data of a record, but not the slice of records,
 // which is used again. Save holds no lock while write runs. It locks one segment of
@@ -54,8 +55,8 @@ func (l *Limiter) Save(write func([]Record) error) error {
 }
 
 // MarkSaved makes the next Save pass on only what changes from now on. Call it after
-// [Limiter.Load] if Save stores what changes beside the records that were loaded. Do not
-// call it concurrently with Save.
+// [Limiter.Load] if the store that Save writes to still has the records that were loaded.
+// Do not call it concurrently with Save.
 func (l *Limiter) MarkSaved() {
 	for i := range l.segments {
 		l.segments[i].markSaved()
