@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -100,8 +101,8 @@ func checkLastFour(text string) error {
 	if err := checkText("key's last four characters", text); err != nil {
 		return err
 	}
-	if len(text) != 4 {
-		return fmt.Errorf("%w: key's last four characters must be 4 bytes, got %d", ErrInvalid, len(text))
+	if len(text) != 4 || utf8.RuneCountInString(text) != 4 {
+		return fmt.Errorf("%w: key's last four characters must be 4 characters of ASCII, got %q", ErrInvalid, text)
 	}
 	return nil
 }

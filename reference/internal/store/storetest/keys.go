@@ -108,6 +108,7 @@ func testKeyInvalid(t *testing.T, db Opener[store.Store]) {
 		"no creation":              func(k *store.NewKey) { k.Created = time.Time{} },
 		"control in name":          func(k *store.NewKey) { k.Name = "a\tb" },
 		"three characters":         func(k *store.NewKey) { k.LastFour = "abc" },
+		"four bytes of two":        func(k *store.NewKey) { k.LastFour = "éé" },
 		"expires at once":          func(k *store.NewKey) { k.Expires = k.Created },
 		"empty quota":              func(k *store.NewKey) { k.Quotas = []string{""} },
 		"a limit that is no quota": func(k *store.NewKey) { k.Limits = []string{"100"} },
