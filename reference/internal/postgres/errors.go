@@ -16,39 +16,6 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// The error codes that this package knows; PostgreSQL, appendix A.
-const (
-	notInRepertoire       = "22021"
-	uniqueViolation       = "23505"
-	readOnlyTransaction   = "25006"
-	noSuchStatement       = "26000"
-	invalidAuthorization  = "28000"
-	invalidPassword       = "28P01"
-	invalidCatalogName    = "3D000"
-	serializationFailure  = "40001"
-	deadlockDetected      = "40P01"
-	insufficientPrivilege = "42501"
-	undefinedColumn       = "42703"
-	undefinedTable        = "42P01"
-	duplicateStatement    = "42P05"
-	diskFull              = "53100"
-	outOfMemory           = "53200"
-	tooManyConnections    = "53300"
-	lockNotAvailable      = "55P03"
-	queryCanceled         = "57014"
-	adminShutdown         = "57P01"
-	crashShutdown         = "57P02"
-	cannotConnectNow      = "57P03"
-)
-
-// state returns the error code of the server, or "".
-func state(err error) string {
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return e.Code
-	}
-	return ""
-}
-
 var (
 	errClosed   = fmt.Errorf("%w: closed", store.ErrUnavailable)
 	errReadOnly = fmt.Errorf("%w: the server is read-only, such as a standby", store.ErrUnavailable)
@@ -76,13 +43,6 @@ func (e *unknownError) Error() string {
 }
 func (e *unknownError) Unwrap() error { return e.err }
 
-// isFatal reports whether the server has ended the session, whatever its reason.
-func isFatal(err *pgconn.PgError) bool {
-	// PgBouncer has only the one that PostgreSQL translates.
-	severity := cmp.Or(err.SeverityUnlocalized, err.Severity)
-	return severity == "FATAL" || severity == "PANIC"
-}
-
 // isLost reports whether err is the loss of a connection, or the announcement of one.
 func isLost(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
@@ -97,9 +57,6 @@ func isLost(err error) bool {
 func isStale(err error) bool {
 	return state(err) == readOnlyTransaction || errors.Is(err, errReadOnly) || isLost(err) && !pgconn.Timeout(err)
 }
-
-// isDuplicate reports whether err is about a value that exists already.
-func isDuplicate(err error) bool { return state(err) == uniqueViolation }
 
 // wrap adds to the error of a call what the call was doing, and why it failed.
 func (s *Store) wrap(doing string, err error) error {
@@ -163,31 +120,6 @@ func networkReason(err error) string {
 		return "no answer in time"
 	case isLost(err):
 		return "the connection was lost"
-	}
-	return ""
-}
-
-// stateReason returns what an error code that can pass means, or "".
-func stateReason(err error) string {
-	switch s := state(err); s {
-	case tooManyConnections:
-		return "it has too many connections; lower pool_max_conns or raise its max_connections"
-	case diskFull:
-		return "its disk is full"
-	case outOfMemory:
-		return "it is out of memory"
-	case readOnlyTransaction:
-		return "it is read-only, such as a standby"
-	case serializationFailure, deadlockDetected, lockNotAvailable:
-		return "others lock what the call needs"
-	case queryCanceled:
-		return "it canceled the statement"
-	case adminShutdown, crashShutdown, cannotConnectNow:
-		return "it is stopping or starting"
-	default:
-		if strings.HasPrefix(s, "53") || strings.HasPrefix(s, "57") || strings.HasPrefix(s, "58") {
-			return "it cannot answer now"
-		}
 	}
 	return ""
 }
