@@ -27,8 +27,6 @@ type fields map[string]func(n *node, setting string)
 // first part of their name.
 func (d *decoder) ownFields() fields {
 	return fields{
-		"draft_headers":    func(n *node, setting string) { d.boolean(n, setting, &d.c.DraftHeaders) },
-		"first_key":        func(n *node, setting string) { d.boolean(n, setting, &d.c.FirstKey) },
 		"on_redis_failure": d.onRedisFailure,
 		"trusted_proxies":  d.trustedProxies,
 		"cors_origins":     d.corsOrigins,
@@ -141,12 +139,6 @@ func (d *decoder) setting(n *node, s setting) {
 	}
 	if err := s.set(d.c, n.text); err != nil {
 		d.add(d.at(n), s.name, "%v", err)
-	}
-}
-
-func (d *decoder) boolean(n *node, setting string, to *bool) {
-	if d.is(n, setting, boolean, "true or false") {
-		*to = strings.EqualFold(n.text, "true")
 	}
 }
 

@@ -47,6 +47,7 @@ func TestEveryOutsideSetting(t *testing.T) {
 		"admin_token":  "0123456789abcdef",
 		"database":     "other.db",
 		"migrate":      "manual",
+		"first_key":    "false",
 		"usage_file":   "usage.db",
 		"redis":        "redis://a:1, rediss://u:p@b:2/0",
 		"tls_cert":     "cert.pem",
@@ -63,7 +64,7 @@ func TestEveryOutsideSetting(t *testing.T) {
 	}
 	want := Default()
 	want.Listen, want.AdminListen, want.AdminToken = "127.0.0.1:1", "", "0123456789abcdef"
-	want.Database, want.Migrate, want.UsageFile = "other.db", MigrateManual, "usage.db"
+	want.Database, want.Migrate, want.FirstKey, want.UsageFile = "other.db", MigrateManual, false, "usage.db"
 	want.Redis = []string{"redis://a:1", "rediss://u:p@b:2/0"}
 	want.TLSCert, want.TLSKey = "cert.pem", "key.pem"
 	want.MaxConnections, want.MaxConnectionsPerNetwork, want.DrainDelay = 100, 10, 10*time.Second
@@ -84,7 +85,7 @@ func TestEveryOutsideSetting(t *testing.T) {
 	flags.LogFile, flags.LogSample = text("log.file"), text("log.sample")
 	file, log := "", ""
 	for name, v := range value {
-		if !strings.HasPrefix(name, "max_") && name != "log.sample" { // numbers go without quotes
+		if !strings.HasPrefix(name, "max_") && name != "log.sample" && name != "first_key" { // only text has quotes
 			v = `"` + v + `"`
 		}
 		if member, ok := strings.CutPrefix(name, "log."); ok {
@@ -102,7 +103,7 @@ func TestEveryOutsideSetting(t *testing.T) {
 	}{
 		"file":        {file: file},
 		"environment": {env: env},
-		"flags":       {flags: flags, env: map[string]string{"PETSTORE_ADMIN_TOKEN": value["admin_token"]}},
+		"flags":       {flags: flags, env: map[string]string{"PETSTORE_ADMIN_TOKEN": value["admin_token"], "PETSTORE_FIRST_KEY": "false"}},
 	} {
 		got, err := load("petstore.yaml", []byte(tt.file), tt.flags, environ(tt.env))
 		if err != nil {

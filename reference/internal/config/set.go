@@ -164,3 +164,12 @@ func anyPort(address string) bool {
 	_, port, err := net.SplitHostPort(address)
 	return err == nil && port == "0"
 }
+
+// setBool sets a setting that is true or false, in any case of letters, as YAML has them.
+func setBool(to *bool, text string) error {
+	*to = strings.EqualFold(text, "true")
+	if !*to && !strings.EqualFold(text, "false") {
+		return fmt.Errorf("must be true or false, got %q", text)
+	}
+	return nil
+}
