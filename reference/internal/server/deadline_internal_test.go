@@ -100,16 +100,29 @@ func callsOf(t *testing.T, seed uint64, wrap func(net.Conn) net.Conn) (calls map
 // A deadline that becomes earlier while the timer is moved to a later one counts.
 func TestADeadlineThatMovesDuringPostpone(t *testing.T) {
 	begin := time.Now()
-	for range 100_000 {
-		var d deadline
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	moving := make(chan *deadline)
+	defer close(moving)
+	moved := make(chan struct{})
+	wg.Go(func() {
+		for d := range moving {
+			d.postpone()
+			moved <- struct{}{}
+		}
+	})
+	for i := range 200_000 {
+		d := new(deadline)
 		d.init(begin, func(time.Time) error { return nil })
 		d.running.Store(1)
 		d.want.Store(int64(time.Hour))
 		d.timer.Store(0) // it has ended the call too early
-		var wg sync.WaitGroup
-		wg.Go(func() { d.postpone() })
-		wg.Go(func() { _ = d.set(begin.Add(time.Minute)) })
-		wg.Wait()
+		moving <- d
+		for range i % 100 { // hits the moment in which postpone has read the deadline
+			d.running.Load()
+		}
+		_ = d.set(begin.Add(time.Minute))
+		<-moved
 		if want, timer := d.want.Load(), d.timer.Load(); timer > want {
 			t.Fatalf("the timer ends the call after %v, want at the deadline, after %v", time.Duration(timer), time.Duration(want))
 		}
