@@ -38,7 +38,7 @@ func TestLinesAreThoseOfTheJSONHandler(t *testing.T) {
 		sameLine(t, slog.NewRecord(time.Now(), level, "request", 0))
 	}
 	for _, v := range []any{
-		"", "text", `a "quoted" \`, "line\nfeed", "\x7f", "é", "\u2028", "\xff", "<&>",
+		"", "text", `a "quoted" \`, `"`, `\`, "line\nfeed", "\x7f", "é", "\u2028", "\xff", "<&>",
 		0, -1, int64(math.MinInt64), uint64(math.MaxUint64), true, false,
 		0.0, math.Copysign(0, -1), 0.412, 1e-6, 9.9e-7, 1e20, 1e21, -1e21, 1.0 / 3, math.NaN(), math.Inf(1),
 		nil, errors.New("an error"), time.Second, time.Now(), []string{"a"}, slog.GroupValue(slog.Int("b", 1)), slog.LevelWarn,
