@@ -39,6 +39,7 @@ var usageTests = []struct {
 	{"what was saved is there after Close and Open", testUsageReopen},
 	{"compacting keeps what it is given", testUsageCompact},
 	{"compacting deletes what it is not given", testUsageCompactDeletes},
+	{"changes count after everything was compacted", testUsageCompactAll},
 	{"compacting bounds what is kept", testUsageBound},
 	{"compacting that fails changes nothing", testUsageCompactFails},
 	{"loading ends with load's error", testUsageLoadError},

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -118,6 +119,27 @@ func testUsageBound(t *testing.T, db Opener[UsageStore]) {
 		t.Errorf("%d records were loaded after 300,000 saves of %d, want at most 3 times as many as these", loaded, len(all))
 	}
 	checkUsage(t, u, []byte("h"), all)
+}
+
+// testUsageCompactAll compacts so much that what was saved is only in what compacting has
+// written. What is saved after the database was opened again must count all the same.
+func testUsageCompactAll(t *testing.T, db Opener[UsageStore]) {
+	u := db.open(t)
+	save(t, u, []byte("h"), changed(records{1: strings.Repeat("x", 4<<20)}))
+	all := records{1: "one", 1 << 63: "two"}
+	for range 20 {
+		compact(t, u, all)
+	}
+	for _, next := range []string{"three", "four"} {
+		if err := u.Close(); err != nil {
+			t.Fatalf("Close = %v", err)
+		}
+		u = db.open(t)
+		checkUsage(t, u, []byte("h"), all)
+		all[1] = next
+		save(t, u, []byte("h"), changed(records{1: next}))
+		checkUsage(t, u, []byte("h"), all)
+	}
 }
 
 func testUsageCompactFails(t *testing.T, db Opener[UsageStore]) {
