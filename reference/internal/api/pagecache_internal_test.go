@@ -126,6 +126,9 @@ func TestPageIsReadOnce(t *testing.T) {
 		for _, answer := range before {
 			<-answer // may be the old page
 		}
+		if n := db.reads.Load(); n != 2 {
+			t.Errorf("the page was read %d times, want once before the write and once after it", n)
+		}
 		if got := <-get(db.read); got != 1 {
 			t.Errorf("when the old page arrives, the page shows %d writes, want 1", got)
 		}
