@@ -21,6 +21,7 @@ const batchTime = time.Millisecond
 type buffer struct {
 	to   io.Writer
 	lost func(lines uint64) []byte
+	torn bool // what is written ends in a part of a line; used by the goroutine
 
 	wake chan struct{} // holds an element if the goroutine has something to do
 	done chan struct{} // closed when it has ended
@@ -36,10 +37,10 @@ type buffer struct {
 	failure  error  // of the last write
 }
 
-// newBuffer returns a buffer in front of a writer. lost returns the line with which the log
-// says that lines are missing.
-func newBuffer(to io.Writer, lost func(lines uint64) []byte) *buffer {
-	b := &buffer{to: to, lost: lost, wake: make(chan struct{}, 1), done: make(chan struct{}), ending: make(chan struct{})}
+// newBuffer returns a buffer in front of a writer, to which a part of a line may have been
+// written before. lost returns the line with which the log says that lines are missing.
+func newBuffer(to io.Writer, torn bool, lost func(lines uint64) []byte) *buffer {
+	b := &buffer{to: to, torn: torn, lost: lost, wake: make(chan struct{}, 1), done: make(chan struct{}), ending: make(chan struct{})}
 	go b.loop()
 	return b
 }
@@ -107,7 +108,6 @@ func (b *buffer) signal() {
 func (b *buffer) loop() {
 	defer close(b.done)
 	var lines []byte
-	torn := false // a write that failed left a part of a line
 	for range b.wake {
 		closed := false
 		for {
@@ -116,7 +116,7 @@ func (b *buffer) loop() {
 			if len(lines) == 0 && missing == 0 {
 				break
 			}
-			if !b.pass(lines, missing, &torn) {
+			if !b.pass(lines, missing) {
 				break // the count of missing lines follows after the next ones
 			}
 		}
@@ -141,9 +141,9 @@ func (b *buffer) take(lines []byte) (taken []byte, missing uint64, closed bool) 
 
 // pass writes lines, and after them how many are missing. It reports whether it
 // could.
-func (b *buffer) pass(lines []byte, missing uint64, torn *bool) bool {
+func (b *buffer) pass(lines []byte, missing uint64) bool {
 	out := lines
-	if *torn {
+	if b.torn {
 		out = append([]byte("\n"), out...)
 	}
 	if missing > 0 {
@@ -151,7 +151,7 @@ func (b *buffer) pass(lines []byte, missing uint64, torn *bool) bool {
 	}
 	n, err := b.to.Write(out)
 	if n > 0 {
-		*torn = out[n-1] != '\n'
+		b.torn = out[n-1] != '\n'
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -44,6 +44,23 @@ func appendTo(name string) (*os.File, error) {
 	return f, nil
 }
 
+// endsInPart reports whether a file ends in a part of a line, which a process left that
+// was killed, or whose disk was full. What is not known to be one is none.
+func endsInPart(name string) bool {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return false
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	last := make([]byte, 1)
+	_, err = f.ReadAt(last, info.Size()-1)
+	return err == nil && last[0] != '\n'
+}
+
 func (f *file) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

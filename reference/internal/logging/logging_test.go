@@ -107,6 +107,28 @@ func TestReopen(t *testing.T) {
 	}
 }
 
+// A process that was killed, or whose disk was full, can leave a part of a line.
+func TestPartOfALineIsEnded(t *testing.T) {
+	for before, want := range map[string]string{
+		"":             "",
+		"whole\n":      "whole\n",
+		"whole\n{\"ti": "whole\n{\"ti\n",
+	} {
+		name := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(name, []byte(before), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l := mustOpen(t, config.Log{File: name, Format: config.LogText})
+		l.Logger().Info("first")
+		l.Logger().Info("second")
+		l.Close(10 * time.Second)
+		got := read(t, name)
+		if rest, ok := strings.CutPrefix(got, want); !ok || !strings.HasPrefix(rest, "time=") || strings.Count(rest, "\n") != 2 {
+			t.Errorf("a log that was %q is\n%s\nwant %q and two lines", before, got, want)
+		}
+	}
+}
+
 func TestReopenThatFailsKeepsTheFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
 	if err := os.Mkdir(dir, 0o700); err != nil {
