@@ -3,6 +3,8 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
@@ -48,9 +50,13 @@ func isLost(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return isFatal(e) || strings.HasPrefix(e.Code, "08")
 	}
+	for _, lost := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, driver.ErrBadConn, sql.ErrConnDone} {
+		if errors.Is(err, lost) {
+			return true
+		}
+	}
 	var network net.Error
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.As(err, &network) || pgconn.SafeToRetry(err)
+	return errors.As(err, &network) || pgconn.SafeToRetry(err)
 }
 
 // isStale reports whether the other connections are likely to fail as well.

@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 //go:embed migrations
@@ -187,10 +189,33 @@ func (d target) upgrade(ctx context.Context, onUpgrade func(from, to int64)) (be
 	case before.version > 0 && onUpgrade != nil:
 		onUpgrade(before.version, d.latest)
 	}
-	if _, err := d.provider.Up(ctx); err != nil {
-		return schema{}, d.explain("upgrade", err)
+	err = d.apply(ctx, before.version)
+	if err == nil {
+		return before, nil
 	}
-	return before, nil
+	if _, lost := tx.ExecContext(ctx, "SELECT 1"); lost != nil && ctx.Err() == nil {
+		return schema{}, fmt.Errorf("upgrade %s: %w: the connection with the lock was lost: %w", d.name, store.ErrUnavailable, oneLine{err})
+	}
+	return schema{}, d.explain("upgrade", err)
+}
+
+// apply applies what is missing. If a process has lost the connection that held the lock, it
+// may still be doing the same: the step that it takes fails here, and is then done.
+func (d target) apply(ctx context.Context, version int64) error {
+	for {
+		_, err := d.provider.Up(ctx)
+		if err == nil {
+			return nil
+		}
+		s, inspectErr := d.inspect(ctx)
+		switch {
+		case inspectErr == nil && s.version >= d.latest:
+			return nil
+		case inspectErr != nil || s.version <= version:
+			return err
+		}
+		version = s.version
+	}
 }
 
 // explain returns an error that says what failed and what an operator can do.

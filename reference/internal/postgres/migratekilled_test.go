@@ -1,0 +1,73 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/animalstore/gatehouse/reference/internal/postgres"
+	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// Servers that start together upgrade the database while their connections are ended, also
+// the one that has the lock. A server whose start fails for that reason may try again, and
+// each step is applied once.
+func TestUpgradesWhoseConnectionsEnd(t *testing.T) {
+	for range 8 {
+		url := postgrestest.Database(t)
+		conn, err := pgx.Connect(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var servers, killer sync.WaitGroup
+		stop := make(chan struct{})
+		killer.Go(func() {
+			defer conn.Close(context.Background())
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(3 * time.Millisecond):
+				}
+				_, err := conn.Exec(context.Background(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+					WHERE application_name = 'petstore' AND datname = current_database() AND random() < 0.3`)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+		for range 4 {
+			servers.Go(func() {
+				for range 8 {
+					s, err := postgres.OpenVersion(t.Context(), url, postgres.Options{}, tomorrow(t))
+					switch {
+					case err == nil:
+						s.Close()
+					case !errors.Is(err, store.ErrUnavailable):
+						t.Errorf("Open = %v, want an error that wraps ErrUnavailable", err)
+					}
+				}
+			})
+		}
+		servers.Wait()
+		close(stop)
+		killer.Wait()
+		s, err := postgres.OpenVersion(t.Context(), url, postgres.Options{}, tomorrow(t))
+		if err != nil {
+			t.Fatalf("Open = %v", err)
+		}
+		create(t, s)
+		s.Close()
+		if n := query[int](t, url, "SELECT count(*)::int FROM petstore_migrations WHERE version_id > 0"); n != 2 {
+			t.Errorf("%d steps are applied, want 2", n)
+		}
+	}
+}
