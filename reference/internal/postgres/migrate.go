@@ -208,10 +208,7 @@ func (d target) apply(ctx context.Context, version int64) error {
 			return nil
 		}
 		s, inspectErr := d.inspect(ctx)
-		switch {
-		case inspectErr == nil && s.version >= d.latest:
-			return nil
-		case inspectErr != nil || s.version <= version:
+		if inspectErr != nil || s.version <= version {
 			return err
 		}
 		version = s.version
