@@ -79,9 +79,11 @@ func TestStatus(t *testing.T) {
 }
 
 func TestErrorsHoldNoPartOfAKey(t *testing.T) {
-	k := store.NewKey{Digest: store.Digest{1}, LastFour: "abcde", Name: "n", Owner: "o", Plan: "p", Created: noon}
-	err := k.Validate()
-	if !errors.Is(err, store.ErrInvalid) || strings.Contains(err.Error(), "abcde") {
-		t.Errorf("Validate = %v, want an error that wraps ErrInvalid and does not repeat the characters", err)
+	for _, text := range []string{"abcde", "abc", "ab\x00c", "ab\xffc", "abé", "ab" + strings.Repeat("c", 300)} {
+		k := store.NewKey{Digest: store.Digest{1}, LastFour: text, Name: "n", Owner: "o", Plan: "p", Created: noon}
+		err := k.Validate()
+		if !errors.Is(err, store.ErrInvalid) || strings.Contains(err.Error(), "ab") {
+			t.Errorf("Validate with %q = %v, want an error that wraps ErrInvalid and does not repeat the characters", text, err)
+		}
 	}
 }
