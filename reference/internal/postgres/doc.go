@@ -36,10 +36,10 @@
 // also ends at the deadline of its context. Lists of all keys and of the audit log get a
 // minute.
 //
-// If the answer to a commit does not arrive, nobody knows whether it is stored; if its wait
-// for a synchronous standby was canceled, a failover can lose it. The error then says that
-// the outcome is unknown. All other errors of a write mean that it
-// has stored nothing.
+// If the answer to a commit does not arrive, the write may be stored or not; if the wait
+// for a synchronous standby was canceled, a failover can lose the write. The error then
+// says that the outcome is unknown. All other errors of a write mean that it has stored
+// nothing.
 //
 // # Failures
 //

@@ -64,8 +64,8 @@ func TestARepeatedCallWaitsForTheStandby(t *testing.T) {
 	}
 }
 
-// An operator who cancels a commit that waits for the standby has the server say that it is
-// done, and warn that the standby may not have it.
+// If an operator cancels the wait of a commit for the standby, the server says that the
+// commit is done, and warns that the standby may not have it.
 func TestACanceledWaitForTheStandbyIsNoAnswer(t *testing.T) {
 	primary := postgrestest.Start(t)
 	s := open(t, primary.URL("postgres"), postgres.Options{Timeout: time.Minute})

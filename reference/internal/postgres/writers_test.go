@@ -116,7 +116,7 @@ func (w *writers) check() {
 				w.t.Errorf("pet %d is stored, though its write failed with %v", p.CategoryID, err)
 			}
 			if _, ok := w.made[p.ID]; !ok && !w.unknown[p.CategoryID] {
-				w.t.Errorf("pet %d is stored and nobody was told so", p.CategoryID)
+				w.t.Errorf("pet %d is stored, though its write has neither succeeded nor an unknown outcome", p.CategoryID)
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func unprivileged() *syscall.Credential {
 // command returns a command of PostgreSQL that runs as the unprivileged user.
 func command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(binaries(), name), args...)
-	// The settings of the person who tests must not matter, such as PGHOST.
+	// Variables of the environment must not matter, such as PGHOST.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PGPASSWORD=" + password, "LC_ALL=C", "TZ=UTC"}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: unprivileged()}
