@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -81,21 +82,43 @@ func (p *process) failed(err error) error {
 // ticks is the unit of processor time in /proc, in parts of a second (USER_HZ).
 const ticks = 100
 
-// processorTime returns how much processor time the process has used.
+// processorTime returns how much processor time the process has used, and the processes
+// that it started.
 func (p *process) processorTime() (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	pid := strconv.Itoa(p.cmd.Process.Pid)
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return 0, err
 	}
-	// The name of the program comes second, in brackets, and can have any character.
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	var sum int64
-	for _, i := range []int{11, 12} { // utime and stime
-		n, err := strconv.ParseInt(fields[i], 10, 64)
+	found := false
+	for _, file := range files {
+		text, err := os.ReadFile(file)
 		if err != nil {
-			return 0, fmt.Errorf("/proc/PID/stat: %w", err)
+			continue // it has ended
 		}
-		sum += n
+		// The name of the program comes second, in brackets, and can have any character.
+		end := bytes.LastIndexByte(text, ')')
+		fields := strings.Fields(string(text[end+1:]))
+		own := strings.HasPrefix(string(text), pid+" ")
+		if !own && fields[1] != pid { // the parent
+			continue
+		}
+		times := fields[11:13] // utime and stime
+		if own {
+			times = fields[11:15] // and those of children that have ended
+			found = true
+		}
+		for _, field := range times {
+			n, err := strconv.ParseInt(field, 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("%s: %w", file, err)
+			}
+			sum += n
+		}
+	}
+	if !found {
+		return 0, fmt.Errorf("%s has ended", p.name)
 	}
 	return time.Duration(sum) * (time.Second / ticks), nil
 }

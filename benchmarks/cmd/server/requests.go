@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -47,9 +48,9 @@ func (s *petstore) rows() ([]row, error) {
 
 // compared are the measurements of one row.
 type compared struct {
-	petstore, bare         []float64 // requests a second
-	petstoreCost, bareCost []time.Duration
-	ratio                  []float64 // of the rounds
+	petstore, bare []float64         // requests a second
+	cost           [][]time.Duration // processor time of petstore, the bare server and what petstore uses; of the rounds
+	ratio          []float64         // of the rounds
 }
 
 func measureRequests(b *bench) error {
@@ -67,8 +68,9 @@ func measureRequests(b *bench) error {
 }
 
 // compare measures all rows on a server, and adds the table. Goals are multiplied by a
-// factor; zero means that there are none.
-func (b *bench) compare(s *petstore, t table, goals float64) error {
+// factor; zero means that there are none. The table also has the processor time of
+// processes that the server uses.
+func (b *bench) compare(s *petstore, t table, goals float64, used ...*process) error {
 	if err := s.addPets(200); err != nil {
 		return err
 	}
@@ -90,6 +92,9 @@ func (b *bench) compare(s *petstore, t table, goals float64) error {
 		return err
 	}
 	t.columns = []string{"request", "petstore, requests/s", "bare, requests/s", "ratio", "goal", "", "petstore, µs of processor", "bare, µs of processor"}
+	for _, p := range used {
+		t.columns = append(t.columns, p.name+", µs of processor")
+	}
 	for i, r := range rows {
 		_, raw, err := exchange(bare.addresses[i], r.request)
 		if err != nil {
@@ -98,7 +103,7 @@ func (b *bench) compare(s *petstore, t table, goals float64) error {
 		if err := checkSame(r.request, raws[i], raw); err != nil {
 			return err
 		}
-		c, err := b.compareRow(s, bare, bare.addresses[i], r)
+		c, err := b.compareRow(s, bare, bare.addresses[i], r, used)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
@@ -112,7 +117,10 @@ func (b *bench) compare(s *petstore, t table, goals float64) error {
 		ratio := median(c.ratio)
 		cells := []string{r.name, fmt.Sprintf("%.0f", median(c.petstore)), fmt.Sprintf("%.0f", median(c.bare)), fmt.Sprintf("%.2f", ratio)}
 		cells = append(cells, atLeast(goals*r.goal, ratio)...)
-		t.rows = append(t.rows, append(cells, micros(median(c.petstoreCost)), micros(median(c.bareCost))))
+		for _, cost := range c.cost {
+			cells = append(cells, micros(median(cost)))
+		}
+		t.rows = append(t.rows, cells)
 	}
 	b.tables = append(b.tables, t)
 	return s.stop()
@@ -120,8 +128,8 @@ func (b *bench) compare(s *petstore, t table, goals float64) error {
 
 // compareRow measures one row in rounds, of which every second begins with the other
 // server.
-func (b *bench) compareRow(s *petstore, bare *bareServers, bareAddress string, r row) (compared, error) {
-	var c compared
+func (b *bench) compareRow(s *petstore, bare *bareServers, bareAddress string, r row, used []*process) (compared, error) {
+	c := compared{cost: make([][]time.Duration, 2+len(used))}
 	for round := range b.rounds {
 		var ours, theirs rate
 		var err error
@@ -129,14 +137,16 @@ func (b *bench) compareRow(s *petstore, bare *bareServers, bareAddress string, r
 			if (round+turn)%2 == 0 {
 				theirs, err = b.measureRate(bare.process, bareAddress, r.request, b.duration)
 			} else {
-				ours, err = b.measureRate(s.process, s.api, r.request, b.duration)
+				ours, err = b.measureRate(s.process, s.api, r.request, b.duration, used...)
 			}
 			if err != nil {
 				return c, err
 			}
 		}
 		c.petstore, c.bare = append(c.petstore, ours.perS), append(c.bare, theirs.perS)
-		c.petstoreCost, c.bareCost = append(c.petstoreCost, ours.cost), append(c.bareCost, theirs.cost)
+		for i, cost := range slices.Concat(ours.cost[:1], theirs.cost, ours.cost[1:]) {
+			c.cost[i] = append(c.cost[i], cost)
+		}
 		c.ratio = append(c.ratio, ours.perS/theirs.perS)
 		if err := s.emptyLog(); err != nil {
 			return c, err

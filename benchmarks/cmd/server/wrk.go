@@ -30,16 +30,18 @@ func findWrk() error {
 type rate struct {
 	requests int64
 	perS     float64
-	cost     time.Duration // processor time of the server for a request
+	cost     []time.Duration // processor time of each process for a request
 }
 
-// measureRate has wrk send a request to an address as fast as it is answered.
-func (b *bench) measureRate(server *process, address string, r request, duration time.Duration) (rate, error) {
+// measureRate has wrk send a request to an address of a server as fast as it is answered.
+// It also measures the processor time of the server, and of processes that it uses.
+func (b *bench) measureRate(server *process, address string, r request, duration time.Duration, used ...*process) (rate, error) {
 	script := filepath.Join(b.dir, "request.lua")
 	if err := os.WriteFile(script, []byte(r.script()), 0o600); err != nil {
 		return rate{}, err
 	}
-	before, err := server.processorTime()
+	processes := append([]*process{server}, used...)
+	before, err := processorTimes(processes)
 	if err != nil {
 		return rate{}, err
 	}
@@ -47,9 +49,12 @@ func (b *bench) measureRate(server *process, address string, r request, duration
 	if err != nil {
 		return rate{}, err
 	}
-	after, err := server.processorTime()
+	costs, err := processorTimes(processes)
 	if err != nil {
 		return rate{}, err
+	}
+	for i := range costs {
+		costs[i] = (costs[i] - before[i]) / time.Duration(max(counted.Requests, 1))
 	}
 	wrong := counted.Status // answered with 400 or more
 	if r.status >= 400 {
@@ -62,8 +67,19 @@ func (b *bench) measureRate(server *process, address string, r request, duration
 	return rate{
 		requests: counted.Requests,
 		perS:     float64(counted.Requests) / (float64(counted.Microseconds) / 1e6),
-		cost:     (after - before) / time.Duration(counted.Requests),
+		cost:     costs,
 	}, nil
+}
+
+func processorTimes(processes []*process) (times []time.Duration, err error) {
+	for _, p := range processes {
+		t, err := p.processorTime()
+		if err != nil {
+			return nil, err
+		}
+		times = append(times, t)
+	}
+	return times, nil
 }
 
 // count is what the script of a request prints.
