@@ -39,14 +39,11 @@ func TestVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var state struct {
-		Version string
-		Build   map[string]any
-	}
+	var state struct{ Build map[string]any }
 	if err := json.NewDecoder(resp.Body).Decode(&state); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, state.Build); diff != "" || state.Version != want["version"] {
-		t.Errorf("GET /state has version %q, and the build (-want +got):\n%s", state.Version, diff)
+	if diff := cmp.Diff(want, state.Build); diff != "" {
+		t.Errorf("GET /state does not have what petstore version prints (-want +got):\n%s", diff)
 	}
 }

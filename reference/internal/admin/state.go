@@ -11,7 +11,7 @@ import (
 func (a *admin) state(w http.ResponseWriter, r *http.Request) error {
 	health := a.runChecks(r.Context(), true)
 	answer := adminapi.State{
-		Version: a.Build.Version, Build: a.Build, Started: a.started.UTC(), Uptime: int64(a.Now().Sub(a.started) / time.Second),
+		Build: a.Build, Started: a.started.UTC(), Uptime: int64(a.Now().Sub(a.started) / time.Second),
 		Ready: health.Ready, Checks: health.Checks,
 	}
 	if s := a.Server(); s != nil {

@@ -83,7 +83,7 @@ func TestState(t *testing.T) {
 		}}}
 	})
 	now = now.Add(90 * time.Second)
-	const started = `{"version":"v1.2.3","build":{"version":"v1.2.3","modified":false,"go":"go1.26.8","os":"linux","arch":"amd64"},"started":"2026-05-04T12:00:00Z","uptime":90,`
+	const started = `{"build":{"version":"v1.2.3","modified":false,"go":"go1.26.8","os":"linux","arch":"amd64"},"started":"2026-05-04T12:00:00Z","uptime":90,`
 	want := started + `"ready":false,"checks":{"server":"starting"}}` + "\n"
 	if w := serve(h, "GET", "/state", local); w.Code != 200 || w.Body.String() != want {
 		t.Errorf("GET /state during the start: %d %s, want %s", w.Code, w.Body, want)

@@ -10,7 +10,6 @@ import (
 
 // A State is what GET /state answers.
 type State struct {
-	Version string     `json:"version"`
 	Build   build.Info `json:"build"` // as petstore version --json prints it
 	Started time.Time  `json:"started"`
 	Uptime  int64      `json:"uptime"` // seconds since Started

@@ -14,7 +14,7 @@ func TestConsoleSaysWhenTheServerIsAway(t *testing.T) {
 	for _, path := range []string{"/top", "/audit", "/deprecations"} {
 		api.answers[path] = http.StatusServiceUnavailable
 	}
-	api.set("/state", object{"version": "v0.3.0", "uptime": 1, "ready": false, "checks": object{"server": "starting: loading usage"}})
+	api.set("/state", object{"build": object{"version": "v0.3.0"}, "uptime": 1, "ready": false, "checks": object{"server": "starting: loading usage"}})
 	p, server := open(t, api)
 	p.WaitText(t, "#unready", "The server is not ready. server: starting: loading usage")
 	p.WaitText(t, "#decisions .error", "The server is still starting.")

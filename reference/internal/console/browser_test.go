@@ -80,7 +80,7 @@ func busy() *adminAPI {
 		},
 		answers: map[string]any{
 			"/state": object{
-				"version": "v0.3.0", "started": now.Add(-49 * time.Hour), "uptime": 49 * 3600, "ready": true,
+				"build": object{"version": "v0.3.0"}, "started": now.Add(-49 * time.Hour), "uptime": 49 * 3600, "ready": true,
 				"checks":      object{"database": "ok", "limits": "Redis does not answer; each server limits by itself", "log": "ok", "server": "ok"},
 				"connections": object{"admin": object{"open": 2, "idle": 1, "refused": 0, "evicted": 0, "waited": 0}, "api": object{"open": 1210, "idle": 1200, "refused": 7, "evicted": 3, "waited": 1}},
 				"settings":    object{"applied": 2, "refused": 1, "last": now.Add(-time.Minute), "error": "petstore.yaml:3:1: plans: must be a group"},

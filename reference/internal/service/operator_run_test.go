@@ -45,7 +45,7 @@ func TestAdminListenerFollowsTheServer(t *testing.T) {
 		state = adminapi.State{}
 		getJSON("/state", &state)
 	}
-	if state.Version != "v1" || state.Build.Revision != "abc" || state.Engine.Kind != "memory" || state.Engine.Capacity == 0 || state.Engine.Redis != nil ||
+	if state.Build.Version != "v1" || state.Build.Revision != "abc" || state.Engine.Kind != "memory" || state.Engine.Capacity == 0 || state.Engine.Redis != nil ||
 		state.Connections["admin"].Open == 0 || state.Settings.Last != nil {
 		t.Errorf("GET /state: %+v with %+v, want the embedded engine, a connection to the admin listener and no reload", state, state.Report)
 	}

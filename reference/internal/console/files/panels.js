@@ -9,7 +9,7 @@ const mostBans = 200; // rows; more would make the page slow
 
 /** GET /state */
 export function showState(state) {
-  setText(find("#server"), `${state.version} · up ${duration(state.uptime)}`);
+  setText(find("#server"), `${state.build.version} · up ${duration(state.uptime)}`);
   fill(find("#health"), state.ready
     ? element("span", { class: "badge good" }, "ready")
     : element("span", { class: "badge warn" }, "not ready"));
