@@ -30,7 +30,7 @@ func Import(ctx context.Context, name, file string, by store.Actor, at time.Time
 		return n, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	_, err = sqlite.Export(ctx, file, sqlite.Options{BusyTimeout: importWait}, func(x store.Export) (err error) {
+	err = sqlite.Export(ctx, file, sqlite.Options{BusyTimeout: importWait}, func(x store.Export) (err error) {
 		n.Pets, n.Keys, err = to.Import(ctx, x, by, at)
 		return err
 	})

@@ -17,48 +17,49 @@ import (
 // only a log that a killed process has left is moved into it, as by every program that
 // opens it.
 //
-// The report is about what do got, and has no problems: a file that is damaged, or has a
-// row that the store could not have written, is refused. The error wraps [ErrInUse] if
-// another process has the file open, [fs.ErrNotExist] if there is none, or is that of do.
-func Export(ctx context.Context, path string, o Options, do func(store.Export) error) (r Report, err error) {
+// A file that is damaged, or has a row that the store could not have written, is refused.
+// The error wraps [ErrInUse] if another process has the file open, [fs.ErrNotExist] if
+// there is none, or is that of do.
+func Export(ctx context.Context, path string, o Options, do func(store.Export) error) (err error) {
 	if err := o.validate(); err != nil {
-		return Report{}, err
+		return err
 	}
 	f, err := existingFile(path, o.withDefaults().BusyTimeout)
 	if err != nil {
-		return Report{}, err
+		return err
 	}
 	if err := f.checkUnused(ctx); err != nil {
-		return Report{}, err
+		return err
 	}
-	if r, err = f.checkExport(ctx, f.name); err != nil {
-		return Report{}, err
+	r, err := f.checkExport(ctx, f.name)
+	if err != nil {
+		return err
 	}
 	// Only this user can read the directory.
 	dir, err := os.MkdirTemp("", "petstore-import-*")
 	if err != nil {
-		return Report{}, fmt.Errorf("copy database %s first: %w; set TMPDIR to a directory with room for it", f.name, err)
+		return fmt.Errorf("copy database %s first: %w; set TMPDIR to a directory with room for it", f.name, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	next := file{name: f.name, path: filepath.Join(dir, "copy.db"), busy: f.busy}
 	if err := f.copyUpgraded(ctx, next, r.Schema); err != nil {
-		return Report{}, fmt.Errorf("copy database %s first: %w; if there is no room, set TMPDIR to a directory with room for it", f.name, err)
+		return fmt.Errorf("copy database %s first: %w; if there is no room, set TMPDIR to a directory with room for it", f.name, err)
 	}
 	if r.Schema < r.Latest { // until now its rows were not examined one by one
-		if r, err = next.checkExport(ctx, f.name); err != nil {
-			return Report{}, err
+		if _, err := next.checkExport(ctx, f.name); err != nil {
+			return err
 		}
 	}
 	db, err := next.connectReadOnly()
 	if err != nil {
-		return Report{}, err
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	x, err := newExport(ctx, db, f)
 	if err != nil {
-		return Report{}, f.explain("read", err)
+		return f.explain("read", err)
 	}
-	return r, do(x)
+	return do(x)
 }
 
 // checkUnused returns [ErrInUse] if another process has the file open, such as a server,

@@ -15,23 +15,28 @@ import (
 )
 
 // export returns the names of the pets of an export, and checks that no copy is left.
-func export(t *testing.T, path string) (r sqlite.Report, names []string, err error) {
+func export(t *testing.T, path string) (names []string, err error) {
 	t.Helper()
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	r, err = sqlite.Export(t.Context(), path, sqlite.Options{BusyTimeout: 20 * time.Millisecond}, func(x store.Export) error {
+	err = sqlite.Export(t.Context(), path, sqlite.Options{BusyTimeout: 20 * time.Millisecond}, func(x store.Export) error {
 		for pet, err := range x.Pets {
 			if err != nil {
 				return err
 			}
 			names = append(names, pet.Name)
 		}
+		for _, err := range x.Keys { // which have a column that older versions lack
+			if err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 	if left, globErr := filepath.Glob(filepath.Join(temp, "*")); len(left) > 0 || globErr != nil {
 		t.Errorf("Export has left %v (%v)", left, globErr)
 	}
-	return r, names, err
+	return names, err
 }
 
 // toVersion6 makes a file one of that version of the schema.
@@ -70,7 +75,7 @@ func TestExportRefuses(t *testing.T) {
 				writeFile(t, path, tt.content(readFile(t, path)))
 			}
 			before := readFile(t, path)
-			_, names, err := export(t, path)
+			names, err := export(t, path)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), path) || len(names) > 0 {
 				t.Errorf("Export = %v, %v, want an error with %q and %s", names, err, tt.want, path)
 			}
@@ -79,7 +84,7 @@ func TestExportRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := export(t, filepath.Join(t.TempDir(), "none.db")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := export(t, filepath.Join(t.TempDir(), "none.db")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Export of a file that does not exist = %v, want ErrNotExist", err)
 	}
 }
@@ -88,15 +93,15 @@ func TestExportRefuses(t *testing.T) {
 func TestExportOfAFileInUse(t *testing.T) {
 	path, _ := filled(t)
 	s := open(t, path, sqlite.Options{})
-	if _, _, err := export(t, path); !errors.Is(err, sqlite.ErrInUse) || !strings.Contains(err.Error(), "stop it first") {
+	if _, err := export(t, path); !errors.Is(err, sqlite.ErrInUse) || !strings.Contains(err.Error(), "stop it first") {
 		t.Errorf("Export = %v, want ErrInUse", err)
 	}
 	addPet(t, s, "Tom")
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r, names, err := export(t, path); err != nil || len(names) != 2 || r.Rows["pets"] != 2 || r.Rows["keys"] != 1 {
-		t.Errorf("Export = %+v, %v, %v, want two pets and a key", r, names, err)
+	if names, err := export(t, path); err != nil || len(names) != 2 {
+		t.Errorf("Export = %v, %v, want two pets", names, err)
 	}
 }
 
@@ -106,8 +111,8 @@ func TestExportOfAnOlderVersion(t *testing.T) {
 	execute(t, db, toVersion6...)
 	db.Close()
 	before := readFile(t, path)
-	if r, names, err := export(t, path); err != nil || len(names) != 1 || r.Schema != r.Latest {
-		t.Errorf("Export = %+v, %v, %v, want a pet and the newest schema", r, names, err)
+	if names, err := export(t, path); err != nil || len(names) != 1 {
+		t.Errorf("Export = %v, %v, want a pet", names, err)
 	}
 	if !bytes.Equal(before, readFile(t, path)) {
 		t.Error("Export upgraded the file, not a copy of it")
@@ -118,8 +123,8 @@ func TestExportOfAnOlderVersion(t *testing.T) {
 func TestExportAfterAKill(t *testing.T) {
 	path := tempDatabase(t)
 	acknowledged := len(killAfter(t, program(t, "create pets without end", path), 100))
-	if r, names, err := export(t, path); err != nil || len(names) < acknowledged || r.Rows["pets"] != int64(len(names)) {
-		t.Errorf("Export = %+v, %d pets, %v, want at least %d pets", r, len(names), err, acknowledged)
+	if names, err := export(t, path); err != nil || len(names) < acknowledged {
+		t.Errorf("Export = %d pets, %v, want at least %d pets", len(names), err, acknowledged)
 	}
 }
 
@@ -131,7 +136,7 @@ func TestExportOfAReadOnlyBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := readFile(t, saved)
-	if _, names, err := export(t, saved); err != nil || len(names) != 1 || !bytes.Equal(before, readFile(t, saved)) {
+	if names, err := export(t, saved); err != nil || len(names) != 1 || !bytes.Equal(before, readFile(t, saved)) {
 		t.Errorf("Export = %v, %v, want a pet and the file as it was", names, err)
 	}
 }
