@@ -55,10 +55,20 @@ func postgresBinaries() string {
 		}
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // where Debian keeps them
-	if len(found) == 0 {
-		return ""
+	return newest(found)
+}
+
+// newest returns the directory of the newest version, of paths such as
+// /usr/lib/postgresql/15/bin/initdb, or "".
+func newest(paths []string) (dir string) {
+	latest := -1
+	for _, path := range paths {
+		bin := filepath.Dir(path)
+		if version, err := strconv.Atoi(filepath.Base(filepath.Dir(bin))); err == nil && version > latest {
+			latest, dir = version, bin
+		}
 	}
-	return filepath.Dir(slices.Max(found))
+	return dir
 }
 
 // startPostgres starts a server with a new database and returns its URL.
