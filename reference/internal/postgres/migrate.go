@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -50,7 +51,7 @@ func (m migrations) migrate(ctx context.Context, url string) (from, to int64, er
 	if err != nil {
 		return 0, 0, err
 	}
-	d, err := m.open(config)
+	d, err := m.open(config, Options{}.withDefaults())
 	if err != nil {
 		return 0, 0, err
 	}
@@ -70,7 +71,7 @@ func (m migrations) migrate(ctx context.Context, url string) (from, to int64, er
 // prepare upgrades the database if it needs it and o allows it. It returns the version that
 // this program knows.
 func (m migrations) prepare(ctx context.Context, config *pgxpool.Config, o Options) (latest int64, err error) {
-	d, err := m.open(config)
+	d, err := m.open(config, o)
 	if err != nil {
 		return 0, err
 	}
@@ -94,11 +95,12 @@ type target struct {
 	db       *sql.DB
 	provider *goose.Provider
 	latest   int64
+	timeout  time.Duration // of what only reads
 }
 
-func (m migrations) open(config *pgxpool.Config) (target, error) {
+func (m migrations) open(config *pgxpool.Config, o Options) (target, error) {
 	connConfig := config.ConnConfig.Copy()
-	d := target{name: nameOf(config), db: stdlib.OpenDB(*connConfig)}
+	d := target{name: nameOf(config), db: stdlib.OpenDB(*connConfig), timeout: o.Timeout}
 	d.db.SetMaxOpenConns(2) // one for the lock
 	// Goose's registry and its log are global, so they are not used.
 	var err error
@@ -119,8 +121,11 @@ type schema struct {
 	oldest  int64 // the oldest version whose programs work with it
 }
 
-// inspect only reads. It refuses a database of another program.
+// inspect only reads. It refuses a database of another program. It waits for no longer than
+// a call does: a pooler can take minutes to say that it has no connection.
 func (d target) inspect(ctx context.Context) (s schema, err error) {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
 	var in sql.NullString
 	var encoding string
 	var versioned, ready, foreign bool

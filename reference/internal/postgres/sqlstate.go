@@ -69,9 +69,27 @@ func stateReason(err error) string {
 	case adminShutdown, crashShutdown, cannotConnectNow:
 		return "it is stopping or starting"
 	default:
+		if isPoolerRefusal(err) {
+			return "its pooler has no connection for the call"
+		}
 		if strings.HasPrefix(s, "53") || strings.HasPrefix(s, "57") || strings.HasPrefix(s, "58") {
 			return "it cannot answer now"
 		}
 	}
 	return ""
+}
+
+// isPoolerRefusal reports whether err is of PgBouncer, which answers so while it cannot
+// reach the server or has too many clients. It has the same code for mistakes of the URL.
+func isPoolerRefusal(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || !isFatal(e) || !strings.HasPrefix(e.Code, "08") {
+		return false
+	}
+	for _, mistake := range []string{"unsupported startup parameter", "no such database", "no such user", "bouncer config error"} {
+		if strings.HasPrefix(e.Message, mistake) {
+			return false
+		}
+	}
+	return true
 }

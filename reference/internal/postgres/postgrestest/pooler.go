@@ -56,6 +56,7 @@ unix_socket_dir =
 pool_mode = transaction
 default_pool_size = 8
 max_client_conn = 200
+server_login_retry = 1
 auth_type = any
 `, config.Host, config.Port, config.User, config.Password, host, port)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
