@@ -15,28 +15,34 @@ const minCompressed = 1400
 
 // A compressor compresses bodies. The zero value works.
 type compressor struct {
-	idle sync.Pool // of *gzip.Writer, which is large and made once for many bodies
+	idle sync.Pool // of *zipper, which is large and made once for many bodies
 }
 
-// compress writes to memory rather than to the client, so that a slow client does not
-// keep a writer.
+// A zipper writes to memory rather than to the client, so that a slow client does not
+// keep it.
+type zipper struct {
+	writer *gzip.Writer
+	out    bytes.Buffer
+}
+
+// compress returns a body of its own, without the spare memory of a buffer: pages keep it.
 func (c *compressor) compress(body []byte) ([]byte, error) {
-	b := bytes.NewBuffer(make([]byte, 0, len(body)/3))
-	z, ok := c.idle.Get().(*gzip.Writer)
-	if ok {
-		z.Reset(b)
-	} else {
-		var err error
-		if z, err = gzip.NewWriterLevel(b, gzip.BestSpeed); err != nil {
+	z, ok := c.idle.Get().(*zipper)
+	if !ok {
+		writer, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+		if err != nil {
 			return nil, err
 		}
+		z = &zipper{writer: writer}
 	}
 	defer c.idle.Put(z)
-	if _, err := z.Write(body); err != nil {
+	z.out.Reset()
+	z.writer.Reset(&z.out)
+	if _, err := z.writer.Write(body); err != nil {
 		return nil, err
 	}
-	if err := z.Close(); err != nil {
+	if err := z.writer.Close(); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), nil
+	return bytes.Clone(z.out.Bytes()), nil
 }

@@ -80,9 +80,9 @@ func lengthOf(body []byte) []string { return []string{strconv.Itoa(len(body))} }
 func (p *petPage) size() int {
 	const fixed = 1 << 10 // the page itself, its header fields, its place in a map
 	if p.gzipped != nil {
-		return 2*len(p.body) + fixed
+		return 2*cap(p.body) + fixed
 	}
-	return len(p.body) + fixed
+	return cap(p.body) + fixed
 }
 
 // isCompressed reports whether the client of r gets the compressed form.
