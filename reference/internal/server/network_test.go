@@ -65,6 +65,9 @@ func TestConnectionsOfANetwork(t *testing.T) {
 			served[0].Close()
 			for !request(s.dial(t)) { // until the server has noticed
 			}
+			if again := request(s.dial(t)); again != (test.want == 6) {
+				t.Errorf("after one connection was closed and replaced, another one is served: %v", again)
+			}
 			want := `connections=1 setting=max_connections_per_network limit=3`
 			if refused := test.want < 6; strings.Contains(log.String(), want) != refused {
 				t.Errorf("connections are refused: %v, and the log is %q", refused, log.String())
