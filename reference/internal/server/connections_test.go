@@ -133,6 +133,34 @@ func TestFullServerKeepsConnectionsWithARequestRunning(t *testing.T) {
 	}
 }
 
+// A connection that closes after its request makes room like one that becomes idle.
+func TestFullServerServesOnceAConnectionCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, l, stop, ended := serveInBubble(t, server.Options{MaxConns: 1})
+		last := l.connect()
+		go io.WriteString(last, "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 1\r\n\r\n")
+		synctest.Wait() // the request runs until its client reads the response
+		waiting := l.connect()
+		answered := make(chan bool, 1)
+		go func() { answered <- request(waiting) }()
+		synctest.Wait()
+		last.Close()
+		select {
+		case ok := <-answered:
+			if !ok {
+				t.Error("the connection that waited is not served")
+			}
+		case <-time.After(time.Minute):
+			t.Error("a minute after the other connection has closed, the one that waits is not served")
+		}
+		waiting.Close()
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // pipeListener is a listener without a network. Its connections come from one
 // address.
 type pipeListener struct {

@@ -123,3 +123,37 @@ func TestDrainDelaySendsGOAWAY(t *testing.T) {
 		}
 	})
 }
+
+// A client whose connection waits for room is not served any more, and finds out at once:
+// before the end of the request that takes the room.
+func TestDrainClosesConnectionsThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		finish := make(chan bool)
+		s, err := server.New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-finish }),
+			server.Options{MaxConns: 1, DrainTimeout: time.Hour, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, stop, ended := serveOnPipe(t, s)
+		answered := make(chan bool, 1)
+		running := l.connect()
+		go func() { answered <- request(running) }()
+		synctest.Wait()
+		waiting := l.connect()
+		synctest.Wait()
+		stop()
+		if err := waiting.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		if !isClosed(waiting) {
+			t.Error("a minute after the drain began, the connection that waits is still open")
+		}
+		close(finish)
+		if !<-answered {
+			t.Error("the request that was running was cut off")
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+}
