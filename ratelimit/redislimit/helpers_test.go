@@ -3,6 +3,7 @@ package redislimit_test
 import (
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -67,7 +68,7 @@ func used(t testing.TB, l *redislimit.Limiter, subject string, limit int64) int6
 // expires them, is another one.
 type scriptClock struct {
 	*ratelimittest.Clock
-	script string
+	script, hash string
 }
 
 func newScriptClock(t testing.TB, start time.Time) *scriptClock {
@@ -87,7 +88,7 @@ func newScriptClock(t testing.TB, start time.Time) *scriptClock {
 		}
 		script = strings.Replace(script, old, replacement, 1)
 	}
-	return &scriptClock{ratelimittest.NewClock(start), script}
+	return &scriptClock{ratelimittest.NewClock(start), script, redis.NewScript(script).Hash()}
 }
 
 func (c *scriptClock) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -116,12 +117,16 @@ func (c *scriptClock) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 }
 
 func (c *scriptClock) rewrite(ctx context.Context, cmd redis.Cmder) redis.Cmder {
-	args := cmd.Args()
-	if args[0] != "evalsha" && args[0] != "eval" {
+	args := slices.Clone(cmd.Args())
+	switch args[0] {
+	case "evalsha":
+		args[1] = c.hash
+	case "eval":
+		args[1] = c.script
+	default:
 		return cmd
 	}
 	now := c.Now()
-	args = append([]any{"eval", c.script}, args[2:]...)
 	return redis.NewStringCmd(ctx, append(args, now.Unix(), now.Nanosecond()/1000)...)
 }
 
