@@ -30,6 +30,7 @@ var rules = map[string][]string{
 	"ratelimit/failover":             {"ratelimit"},
 	"ratelimit/internal/fixedwindow": {},
 	"internal/release":               {},
+	"ratelimit/internal/race":        {},
 	"ratelimit/internal/redistest":   goRedis,
 	"ratelimit/memory":               {"ratelimit"},
 	"ratelimit/ratelimittest":        {"ratelimit", "github.com/google/go-cmp"},

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // histories is set to 40000 for the long run of random histories.
-var histories = flag.Int("histories", 300, "random histories in each test that makes some")
+var histories = flag.Int("histories", race.Fewer(300), "random histories in each test that makes some")
 
 func TestConformance(t *testing.T) {
 	ratelimittest.Run(t, newEngine, ratelimittest.Gaps{})

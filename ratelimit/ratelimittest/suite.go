@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/race"
 )
 
 // An Engine is the engine under test.
@@ -85,7 +86,7 @@ func Run(t *testing.T, new New, gaps Gaps) {
 		})
 	}
 	if gaps == (Gaps{}) {
-		t.Run("agrees with the model", func(t *testing.T) { Histories(t, new, 150, 400) })
+		t.Run("agrees with the model", func(t *testing.T) { Histories(t, new, race.Fewer(150), 400) })
 	}
 }
 

@@ -1,0 +1,17 @@
+// Package race makes tests shorter under the race detector, which makes them about ten
+// times slower.
+//
+//	for seed := range race.Fewer(300) {
+//
+// The race detector looks for unsynchronized access to memory, which the first of many
+// random histories show as well as all of them. Whether the numbers are right, the tests
+// without the race detector find out, and those run everything.
+package race
+
+// Fewer returns n, or under the race detector a tenth of it, and at least 1.
+func Fewer(n int) int {
+	if enabled {
+		return max(n/10, 1)
+	}
+	return n
+}
