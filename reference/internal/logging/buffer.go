@@ -21,7 +21,6 @@ const batchTime = time.Millisecond
 type buffer struct {
 	to   io.Writer
 	lost func(lines uint64) []byte
-	torn bool // what is written ends in a part of a line; used by the goroutine
 
 	wake chan struct{} // holds an element if the goroutine has something to do
 	done chan struct{} // closed when it has ended
@@ -37,10 +36,10 @@ type buffer struct {
 	failure  error  // of the last write
 }
 
-// newBuffer returns a buffer in front of a writer, to which a part of a line may have been
-// written before. lost returns the line with which the log says that lines are missing.
-func newBuffer(to io.Writer, torn bool, lost func(lines uint64) []byte) *buffer {
-	b := &buffer{to: to, torn: torn, lost: lost, wake: make(chan struct{}, 1), done: make(chan struct{}), ending: make(chan struct{})}
+// newBuffer returns a buffer in front of a writer of whole lines. lost returns the line with
+// which the log says that lines are missing.
+func newBuffer(to io.Writer, lost func(lines uint64) []byte) *buffer {
+	b := &buffer{to: to, lost: lost, wake: make(chan struct{}, 1), done: make(chan struct{}), ending: make(chan struct{})}
 	go b.loop()
 	return b
 }
@@ -143,16 +142,10 @@ func (b *buffer) take(lines []byte) (taken []byte, missing uint64, closed bool) 
 // could.
 func (b *buffer) pass(lines []byte, missing uint64) bool {
 	out := lines
-	if b.torn {
-		out = append([]byte("\n"), out...)
-	}
 	if missing > 0 {
 		out = append(out[:len(out):len(out)], b.lost(missing)...)
 	}
 	n, err := b.to.Write(out)
-	if n > 0 {
-		b.torn = out[n-1] != '\n'
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failure = err; err != nil {

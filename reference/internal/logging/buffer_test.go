@@ -36,7 +36,7 @@ func lostLine(n uint64) []byte { return fmt.Appendf(nil, "%d lines lost\n", n) }
 
 func TestLinesArriveInOrder(t *testing.T) {
 	var p pipe
-	w := newBuffer(&p, false, lostLine)
+	w := newBuffer(&p, lostLine)
 	var want strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(w, "line %d\n", i)
@@ -61,7 +61,7 @@ func TestLinesArriveInOrder(t *testing.T) {
 func TestLinesAreWrittenInBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p countingWriter
-		w := newBuffer(&p, false, lostLine)
+		w := newBuffer(&p, lostLine)
 		fmt.Fprint(w, "first\n")
 		synctest.Wait()
 		if p.writes.Load() != 1 {
@@ -97,7 +97,7 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 func TestABlockedWriterDelaysNoLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := blockable{open: make(chan bool)}
-		w := newBuffer(&p, false, lostLine)
+		w := newBuffer(&p, lostLine)
 		line := strings.Repeat("x", 1023) + "\n"
 		fmt.Fprint(w, line)
 		synctest.Wait() // it is on its way
@@ -139,7 +139,7 @@ func (b *blockable) Write(p []byte) (int, error) {
 func TestCloseIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := blockable{open: make(chan bool)}
-		w := newBuffer(&p, false, lostLine)
+		w := newBuffer(&p, lostLine)
 		fmt.Fprintln(w, "line")
 		begin := time.Now()
 		if w.Close(2 * time.Second) {
@@ -156,7 +156,7 @@ func TestFailedWritesAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("no space left")
 		p := &pipe{failing: full, room: 9}
-		w := newBuffer(p, false, lostLine)
+		w := newBuffer(&lineWriter{to: p}, lostLine)
 		fmt.Fprint(w, "first\nsecond\nthird\n")
 		synctest.Wait()
 		if got := w.Dropped(); got != 2 {

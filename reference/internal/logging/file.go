@@ -16,8 +16,9 @@ type file struct {
 	name string
 	next atomic.Pointer[os.File] // replaces f before the next write; nil: f stays
 
-	mu sync.Mutex // held while a write runs
-	f  *os.File
+	mu    sync.Mutex // held while a write runs
+	f     *os.File
+	lines lineWriter // to f
 }
 
 func openFile(name string) (*file, error) {
@@ -25,7 +26,7 @@ func openFile(name string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &file{name: name, f: f}, nil
+	return &file{name: name, f: f, lines: lineWriter{f, endsInPart(name)}}, nil
 }
 
 // appendTo opens a file that its owner writes and its group reads. Without O_NONBLOCK it
@@ -65,15 +66,28 @@ func (f *file) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.replace()
-	return f.f.Write(p)
+	return f.lines.Write(p)
 }
 
 // replace closes f.f if there is a next file. The caller holds f.mu.
 func (f *file) replace() {
-	if next := f.next.Swap(nil); next != nil {
-		f.f.Close()
-		f.f = next
+	next := f.next.Swap(nil)
+	if next == nil {
+		return
 	}
+	// A pipe, or a file that was not renamed, ends as it did.
+	torn := f.lines.torn && isSame(f.f, next) || endsInPart(f.name)
+	f.f.Close()
+	f.f, f.lines = next, lineWriter{next, torn}
+}
+
+func isSame(a, b *os.File) bool {
+	first, err := a.Stat()
+	if err != nil {
+		return false
+	}
+	second, err := b.Stat()
+	return err == nil && os.SameFile(first, second)
 }
 
 func (f *file) reopen() error {

@@ -25,20 +25,19 @@ type Log struct {
 // Open opens the log, which goes to stdout unless c names a file.
 func Open(c config.Log, stdout *os.File) (*Log, error) {
 	l := new(Log)
-	var to io.Writer = stdout
-	torn := false
+	var to io.Writer = &lineWriter{to: stdout}
 	if c.File != "" {
 		f, err := openFile(c.File)
 		if err != nil {
 			return nil, err
 		}
-		l.file, to, torn = f, f, endsInPart(c.File)
+		l.file, to = f, f
 	}
 	newHandler := jsonHandler
 	if c.Format == config.LogText || c.Format == config.LogAuto && c.File == "" && isatty.IsTerminal(stdout.Fd()) {
 		newHandler = textHandler
 	}
-	l.buffer = newBuffer(to, torn, func(lines uint64) []byte {
+	l.buffer = newBuffer(to, func(lines uint64) []byte {
 		var b bytes.Buffer
 		slog.New(newHandler(&b, nil)).Warn("log lines were dropped because the log could not be written", slog.Uint64("lines", lines))
 		return b.Bytes()
