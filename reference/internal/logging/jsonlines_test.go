@@ -47,6 +47,11 @@ func TestLinesAreThoseOfTheJSONHandler(t *testing.T) {
 		r.AddAttrs(slog.String("before", "b"), slog.Any("value", v), slog.Int("after", 1))
 		sameLine(t, r)
 	}
+	for _, message := range []string{"", `"`, "a\nb", "é"} {
+		r := slog.NewRecord(time.Now(), slog.LevelInfo, message, 0)
+		r.AddAttrs(slog.Int("status", 200)) // which does not hide that the message needs the JSONHandler
+		sameLine(t, r)
+	}
 	for _, key := range []string{"", `"`, "é"} {
 		r := slog.NewRecord(time.Now(), slog.LevelInfo, key, 0)
 		r.AddAttrs(slog.Int(key, 1), slog.Attr{})
