@@ -143,7 +143,7 @@ func TestImportNeedsTheOwner(t *testing.T) {
 	server.Exec("postgres", "CREATE ROLE petstore LOGIN PASSWORD 'secret'", "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO petstore")
 	s := open(t, server.UserURL("petstore", "secret", "postgres"), postgres.Options{NoMigrate: true})
 	_, _, err := s.Import(t.Context(), exportOf(10, nothing), importer, noon)
-	checkText(t, err, "copy the rows: ", "grant the user the rights")
+	checkText(t, err, "copy the rows: ", "import as the owner of the tables: ")
 	if strings.Contains(err.Error(), "unavailable") {
 		t.Errorf("the error says that a retry can succeed: %v", err)
 	}

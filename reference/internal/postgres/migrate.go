@@ -201,6 +201,9 @@ func (d target) upgrade(ctx context.Context, onUpgrade func(from, to int64)) (be
 	if _, lost := tx.ExecContext(ctx, "SELECT 1"); lost != nil && ctx.Err() == nil {
 		return schema{}, fmt.Errorf("upgrade %s: %w: the connection with the lock was lost: %w", d.name, store.ErrUnavailable, oneLine{err})
 	}
+	if before.version > 0 && state(err) == insufficientPrivilege { // no grant lets others alter a table
+		return schema{}, fmt.Errorf("upgrade %s: run petstore migrate as the owner of the tables: %w", d.name, oneLine{err})
+	}
 	return schema{}, d.explain("upgrade", err)
 }
 

@@ -164,6 +164,8 @@ func TestAUserWithFewRights(t *testing.T) {
 	if err := s.Ping(t.Context()); err != nil {
 		t.Errorf("Ping = %v", err)
 	}
+	_, err = postgres.OpenVersion(t.Context(), few, postgres.Options{}, tomorrow(t))
+	checkText(t, err, "upgrade PostgreSQL database", "run petstore migrate as the owner of the tables: ")
 }
 
 func always(func(store.ListQuery) ([]store.Pet, bool, error)) (bool, error) { return true, nil }
