@@ -66,7 +66,8 @@ func (c *Clock) Set(t time.Time) {
 var start = time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)
 
 // Run tests the promises that every engine makes, except those that gaps excludes. A
-// failed test says which promise the engine broke.
+// failed test says which promise the engine broke. Under the race detector, which makes
+// tests slow, Run compares the engine with the model in fewer [Histories].
 func Run(t *testing.T, new New, gaps Gaps) {
 	for _, promise := range promises {
 		t.Run(promise.name, func(t *testing.T) {
