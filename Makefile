@@ -14,6 +14,7 @@ test: ## all tests
 	go test work
 
 .PHONY: race
+race: export GORACE = atexit_sleep_ms=0 # or each process waits for a second before it ends
 race: ## all tests under the race detector, in random order
 	go test -race -shuffle=on work
 
