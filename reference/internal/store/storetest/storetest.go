@@ -42,7 +42,8 @@ func (o Opener[S]) open(t *testing.T) S {
 }
 
 // Run tests a [store.Store]. For each of its subtests it calls newDatabase,
-// which prepares an empty database. Several handles are open at once.
+// which prepares an empty database. Several handles are open at once, and subtests run in
+// parallel.
 func Run(t *testing.T, newDatabase func(t *testing.T) Opener[store.Store]) {
 	for _, group := range []struct {
 		name  string
@@ -58,7 +59,10 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener[store.Store]) {
 		{"Store", storeTests},
 	} {
 		for _, tt := range group.tests {
-			t.Run(group.name+"/"+tt.name, func(t *testing.T) { tt.run(t, newDatabase(t)) })
+			t.Run(group.name+"/"+tt.name, func(t *testing.T) {
+				t.Parallel() // they mostly wait for the disk, or for a server
+				tt.run(t, newDatabase(t))
+			})
 		}
 	}
 }

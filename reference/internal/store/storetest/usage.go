@@ -24,7 +24,10 @@ type UsageStore interface {
 // which prepares an empty database. One handle is open at a time.
 func RunUsage(t *testing.T, newDatabase func(t *testing.T) Opener[UsageStore]) {
 	for _, tt := range usageTests {
-		t.Run("Usage/"+tt.name, func(t *testing.T) { tt.run(t, newDatabase(t)) })
+		t.Run("Usage/"+tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.run(t, newDatabase(t))
+		})
 	}
 }
 
