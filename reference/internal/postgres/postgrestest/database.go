@@ -22,8 +22,9 @@ var shared = sync.OnceValues(func() (*Server, error) {
 	return start(nil, data, []string{"max_connections=200"})
 })
 
-// Database returns the URL of a fresh database on a server that all tests of this binary
-// share. The database is dropped when the test ends.
+// Database returns the URL of an empty database on a server that all tests of this binary
+// share. When the test ends, the database is emptied for another test: to create and to
+// drop one takes many times as long.
 func Database(t testing.TB) string {
 	t.Helper()
 	require(t)
@@ -31,12 +32,52 @@ func Database(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := "test" + strconv.Itoa(os.Getpid()) + "_" + strconv.FormatInt(count.Add(1), 10)
-	Exec(t, s.URL("postgres"), "CREATE DATABASE "+name)
+	name, ok := empty.take()
+	if !ok {
+		name = "test" + strconv.Itoa(os.Getpid()) + "_" + strconv.FormatInt(count.Add(1), 10)
+		Exec(t, s.URL("postgres"), "CREATE DATABASE "+name)
+	}
 	t.Cleanup(func() {
-		Exec(t, s.URL("postgres"), "DROP DATABASE "+name+" WITH (FORCE)")
+		Exec(t, s.URL("postgres"),
+			"ALTER DATABASE "+name+" RESET ALL",
+			"SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE datname = '"+name+"'")
+		Exec(t, s.URL(name), dropSchemas, "CREATE SCHEMA public", "GRANT USAGE ON SCHEMA public TO PUBLIC")
+		empty.add(name)
 	})
 	return s.URL(name)
+}
+
+// dropSchemas drops all schemas except those of PostgreSQL itself.
+const dropSchemas = `DO $$ DECLARE name text; BEGIN
+	FOR name IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' LOOP
+		EXECUTE format('DROP SCHEMA %I CASCADE', name);
+	END LOOP;
+END $$`
+
+// empty are the databases of the shared server that no test uses now.
+var empty databases
+
+type databases struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (d *databases) add(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.names = append(d.names, name)
+}
+
+// take returns a database, if there is one.
+func (d *databases) take() (name string, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.names) == 0 {
+		return "", false
+	}
+	last := len(d.names) - 1
+	name, d.names = d.names[last], d.names[:last]
+	return name, true
 }
 
 // Exec runs statements in the database with a URL.

@@ -1,7 +1,7 @@
 // Package postgrestest starts PostgreSQL servers for tests, from the binaries on the
 // machine. They listen on free ports of the loopback interface, and end with the tests.
 //
-//	url := postgrestest.Database(t)   // a fresh database on a server that the tests share
+//	url := postgrestest.Database(t)   // an empty database on a server that the tests share
 //
 //	s := postgrestest.Start(t, "max_connections=10")
 //	s.Kill()
