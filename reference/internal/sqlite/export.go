@@ -99,6 +99,12 @@ func (f file) checkExport(ctx context.Context, name string) (Report, error) {
 	return r, nil
 }
 
+// lastIDsText asks the tables, too, as SQLite does for the next ID: the table of the last IDs
+// is an ordinary one, which a program that repairs a file may leave incomplete.
+const lastIDsText = `SELECT
+	max(coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'pets'), 0), coalesce((SELECT max(id) FROM pets), 0)),
+	max(coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'audit'), 0), coalesce((SELECT max(id) FROM audit), 0))`
+
 // newExport returns the content of a file that does not change. Each of its sequences
 // keeps the only connection while it is iterated.
 func newExport(ctx context.Context, db *sql.DB, f file) (store.Export, error) {
@@ -113,8 +119,6 @@ func newExport(ctx context.Context, db *sql.DB, f file) (store.Export, error) {
 		DeprecatedUseByDay: eachRow(ctx, db, f, `SELECT operation, owner, count, day * 86400000000 FROM deprecated_use_by_day`, scanDeprecatedUse),
 		IdempotentRequests: eachRow(ctx, db, f, `SELECT owner, key, fingerprint, at, pet FROM idempotency_keys`, scanIdempotentRequest),
 	}
-	err := db.QueryRowContext(ctx, `SELECT
-		coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'pets'), 0),
-		coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit'), 0)`).Scan(&x.LastPet, &x.LastAudit)
+	err := db.QueryRowContext(ctx, lastIDsText).Scan(&x.LastPet, &x.LastAudit)
 	return x, err
 }
