@@ -3,6 +3,7 @@ package main_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -118,5 +119,54 @@ func TestKilledImport(t *testing.T) {
 	}
 	if code, said := importFile(t, pgDir, config, filepath.Join(dir, "petstore.db")); code != 0 || !strings.Contains(said, "0 pets, 1 key.") {
 		t.Errorf("the next import ended with %d and says %q, want 0 and one key", code, said)
+	}
+}
+
+// Whatever is missing, the import says what it is.
+func TestImportNamesWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	roomyKey(t, dir, "ann")
+	url := postgrestest.Database(t)
+	none := filepath.Join(t.TempDir(), "none")
+	for _, tt := range []struct {
+		name, database, file string
+		env                  string
+		code                 int
+		want                 string
+	}{
+		{"the file", url, "other.db", "", 1, "cannot import: file other.db does not exist"},
+		{"the directory for temporary files", url, "petstore.db", "TMPDIR=" + none, 1, none},
+		{"PostgreSQL at a socket", "postgres://petstore@/pets?host=" + none, "petstore.db", "", 1, none},
+		{"a file, because there is a URL", url, url, "", 2, "got a URL"},
+	} {
+		cmd := exec.CommandContext(t.Context(), "petstore", "import", tt.file)
+		cmd.Dir, cmd.Env = dir, append(environment(), "PETSTORE_DATABASE="+tt.database, tt.env)
+		out, _ := cmd.CombinedOutput()
+		said := string(out)
+		if code := cmd.ProcessState.ExitCode(); code != tt.code || !strings.Contains(said, tt.want) || strings.Contains(said, postgrestest.Password) {
+			t.Errorf("without %s the import ended with %d and says %q, want %d, %q and no password", tt.name, code, said, tt.code, tt.want)
+		}
+		if tt.file == "petstore.db" && strings.Contains(said, "petstore.db does not exist") {
+			t.Errorf("without %s the import says that the file is missing: %q", tt.name, said)
+		}
+	}
+}
+
+// TMPDIR may be relative to the directory of the process.
+func TestImportWithARelativeTMPDIR(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	roomyKey(t, dir, "ann")
+	if err := os.Mkdir(filepath.Join(dir, "temp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "petstore", "import", "petstore.db")
+	cmd.Dir, cmd.Env = dir, append(environment(), "PETSTORE_DATABASE="+postgrestest.Database(t), "TMPDIR=temp")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("the import ended with %v and says %q, want 0", err, out)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "temp", "*")); len(left) > 0 {
+		t.Errorf("the import has left %v", left)
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os/signal"
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/database"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 type importCmd struct {
@@ -44,6 +44,9 @@ func (c importCmd) Run(ctx context.Context, o output) error {
 	if !database.IsPostgres(settings.Database) {
 		return usageError{settings.Errorf("database", "%s", importNeedsPostgres)}
 	}
+	if database.IsPostgres(c.File) {
+		return usageError{errors.New("petstore import copies a SQLite file, got a URL; set the PostgreSQL database with --database or PETSTORE_DATABASE")}
+	}
 	// The copy of the file is deleted when the command is interrupted.
 	ctx, stop := signal.NotifyContext(ctx, endSignals...)
 	defer stop()
@@ -52,14 +55,15 @@ func (c importCmd) Run(ctx context.Context, o output) error {
 	})
 	switch {
 	case err == nil:
-	case ctx.Err() != nil:
+	// An unknown outcome is not hidden by the signal that came meanwhile.
+	case ctx.Err() != nil && !errors.Is(err, store.ErrUnavailable):
 		return fmt.Errorf("cannot import: %w", context.Cause(ctx))
-	case errors.Is(err, fs.ErrNotExist):
+	case isMissingFile(c.File):
 		return fmt.Errorf("cannot import: file %s does not exist", c.File)
 	default:
 		return explainName(settings, fmt.Errorf("cannot import: %w", err))
 	}
-	o.say("Imported %s into %s: %s, %s.", c.File, database.Redacted(settings.Database), plural(n.Pets, "pet"), plural(n.Keys, "key"))
+	o.say("Imported %s into %s: %s, %s.", escape(c.File), database.Redacted(settings.Database), plural(n.Pets, "pet"), plural(n.Keys, "key"))
 	o.say("Usage and bans are not imported: those in Redis stay, and so do those in a usage file if usage_file names it.")
 	return nil
 }

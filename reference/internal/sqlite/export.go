@@ -36,9 +36,9 @@ func Export(ctx context.Context, path string, o Options, do func(store.Export) e
 		return err
 	}
 	// Only this user can read the directory.
-	dir, err := os.MkdirTemp("", "petstore-import-*")
-	if err != nil {
-		return fmt.Errorf("copy database %s first: %w; set TMPDIR to a directory with room for it", f.name, err)
+	dir, err := makeTemp("petstore-import-*")
+	if err != nil { // which must not be taken for one about the file
+		return fmt.Errorf("copy database %s first: %v; set TMPDIR to a directory with room for it", f.name, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	next := file{name: f.name, path: filepath.Join(dir, "copy.db"), busy: f.busy}
@@ -60,6 +60,15 @@ func Export(ctx context.Context, path string, o Options, do func(store.Export) e
 		return f.explain("read", err)
 	}
 	return do(x)
+}
+
+// makeTemp makes a directory among the temporary files, and returns its absolute path.
+func makeTemp(pattern string) (string, error) {
+	in, err := filepath.Abs(os.TempDir())
+	if err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(in, pattern)
 }
 
 // checkUnused returns [ErrInUse] if another process has the file open, such as a server,
