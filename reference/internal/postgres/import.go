@@ -71,6 +71,8 @@ func (s *Store) Import(ctx context.Context, x store.Export, by store.Actor, at t
 		return 0, 0, fmt.Errorf("%s is %w", s.name, err)
 	case state(err) == insufficientPrivilege: // the servers have none on the sequences
 		return 0, 0, fmt.Errorf("%s: %s: import as the owner of the tables: %w", doing, s.name, oneLine{err})
+	case state(err) == notInRepertoire: // a text of the export, which wrap takes for one to find
+		return 0, 0, fmt.Errorf("%s: %s: %w", doing, s.name, oneLine{err})
 	}
 	return 0, 0, s.wrap(doing, err)
 }

@@ -134,6 +134,17 @@ func TestImportIsAllOrNothing(t *testing.T) {
 		checkText(t, err, "copy the rows: ", "idempotency_keys")
 		checkEmpty(t, s)
 	})
+	t.Run("a text is refused", func(t *testing.T) {
+		s := open(t, postgrestest.Database(t), postgres.Options{})
+		x := exportOf(10, nothing)
+		x.Pets = rows(store.Pet{ID: 1, Name: "a\x00", Status: store.Sold})
+		_, _, err := s.Import(t.Context(), x, importer, noon)
+		checkText(t, err, "copy the rows: ", "SQLSTATE 22021")
+		if errors.Is(err, store.ErrNotFound) {
+			t.Errorf("Import = %v, want no ErrNotFound", err)
+		}
+		checkEmpty(t, s)
+	})
 }
 
 // The user of the servers cannot import if it does not own the tables.

@@ -32,11 +32,7 @@ var rowChecks = []struct {
 		if err != nil {
 			return "a key", err
 		}
-		// A key that is rotated after the clock stepped back ends before it begins.
-		if !k.Expires.After(k.Created) {
-			k.Expires = time.Time{}
-		}
-		return fmt.Sprintf("key %q", k.ID), k.Validate()
+		return fmt.Sprintf("key %q", k.ID), checkKey(k)
 	}},
 	{`SELECT operation, owner, count, last FROM deprecated_use`, func(row scanner) (string, error) {
 		var u store.DeprecatedUse
@@ -88,6 +84,23 @@ var rowChecks = []struct {
 		}
 		return fmt.Sprint("pet ", id), fmt.Errorf("%w: its ID could be given to another pet", store.ErrInvalid)
 	}},
+}
+
+// checkKey returns what is wrong with a stored key.
+func checkKey(k store.Key) error {
+	if err := store.CheckText(k.ID); err != nil {
+		return fmt.Errorf("%w: key ID %w", store.ErrInvalid, err)
+	}
+	for _, end := range []time.Time{k.Expires, k.Revoked} {
+		if err := store.CheckTime(end); err != nil {
+			return fmt.Errorf("%w: end of the key %w", store.ErrInvalid, err)
+		}
+	}
+	// A key that is rotated after the clock stepped back ends before it begins.
+	if !k.Expires.After(k.Created) {
+		k.Expires = time.Time{}
+	}
+	return k.Validate()
 }
 
 // rows examines each row.

@@ -113,5 +113,9 @@ const secondsPerDay = 24 * 60 * 60
 // dayNumber returns the number of the UTC day that t is in, counted from 1970-01-01.
 func dayNumber(t time.Time) int64 { return store.Day(t).Unix() / secondsPerDay }
 
-// dayOf returns the beginning of the day with a number.
-func dayOf(number int64) time.Time { return time.Unix(number*secondsPerDay, 0).UTC() }
+// dayOf returns the beginning of the day with a number. A number that no
+// store has written is a day far outside of what [store.CheckTime] allows.
+func dayOf(number int64) time.Time {
+	const far = 10_000_000
+	return time.Unix(min(max(number, -far), far)*secondsPerDay, 0).UTC()
+}

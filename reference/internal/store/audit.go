@@ -41,7 +41,7 @@ const (
 // secret.
 type AuditEntry struct {
 	ID     int64     // from 1, in the order in which the entries were stored
-	At     time.Time // not zero
+	At     time.Time // not zero; as CheckTime has it
 	Actor  string    // as in Actor.Name
 	From   string    // as in Actor.From
 	Action string    // such as KeyCreate; text as in NewPet.Name
@@ -66,6 +66,9 @@ func (e AuditEntry) Validate() error {
 		return fmt.Errorf("%w: time of the audit entry is missing", ErrInvalid)
 	case e.Target == "":
 		return fmt.Errorf("%w: target of the audit entry is missing", ErrInvalid)
+	}
+	if err := checkTime("time of the audit entry", e.At); err != nil {
+		return err
 	}
 	for _, text := range []struct{ what, value string }{{"target", e.Target}, {"detail", e.Detail}} {
 		if len(text.value) > MaxDetail || !utf8.ValidString(text.value) || strings.ContainsFunc(text.value, unicode.IsControl) {

@@ -9,7 +9,7 @@ import (
 // A DailyUse counts the requests of an owner on one day.
 type DailyUse struct {
 	Owner   string    // the owner of the keys; text as in NewPet.Name
-	Day     time.Time // 00:00 UTC of the day
+	Day     time.Time // 00:00 UTC of the day, as CheckTime has it
 	Allowed int64     // requests that were admitted, not negative
 	Denied  int64     // requests that were limited or banned, not negative
 }
@@ -34,7 +34,7 @@ func (u DailyUse) Validate() error {
 	case u.Allowed < 0 || u.Denied < 0:
 		return fmt.Errorf("%w: counts of daily use must not be negative, got %d and %d", ErrInvalid, u.Allowed, u.Denied)
 	}
-	return nil
+	return checkTime("day of daily use", u.Day)
 }
 
 // DailyUses stores the requests of each owner by day.

@@ -12,7 +12,7 @@ type DeprecatedUse struct {
 	Operation string    // the operation's ID in the OpenAPI document; text as in NewPet.Name
 	Owner     string    // the owner of the keys; text as in NewPet.Name
 	Count     int64     // requests, at least 1
-	Last      time.Time // the latest of them; not zero
+	Last      time.Time // the latest of them; not zero, as CheckTime has it
 	Recent    int64     // requests since the day that ListDeprecatedUse was asked for; ignored by AddDeprecatedUse
 }
 
@@ -30,7 +30,7 @@ func (u DeprecatedUse) Validate() error {
 	case u.Last.IsZero():
 		return fmt.Errorf("%w: time of deprecated use is missing", ErrInvalid)
 	}
-	return nil
+	return checkTime("time of deprecated use", u.Last)
 }
 
 // DeprecatedUses stores the use of deprecated operations by owner.

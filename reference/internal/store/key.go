@@ -22,8 +22,8 @@ type NewKey struct {
 	Plan     string    // the name of a plan; text as in NewPet.Name
 	Quotas   []string  // such as "5000/minute", for a custom plan; nil for any other
 	Limits   []string  // quotas of the key alone, which it must fit in addition to its plan; nil: none
-	Created  time.Time // not zero
-	Expires  time.Time // the first instant at which the key is not valid, after Created; zero: never
+	Created  time.Time // not zero; a time as CheckTime has it
+	Expires  time.Time // the first instant at which the key is not valid, after Created, and as CheckTime has it; zero: never
 }
 
 // maxQuotas is the largest number of quotas of a key, and maxQuotaText the length of
@@ -68,7 +68,10 @@ func (k NewKey) Validate() error {
 	case !k.Expires.IsZero() && !k.Expires.After(k.Created):
 		return fmt.Errorf("%w: key must expire after it is created", ErrInvalid)
 	}
-	return nil
+	if err := checkTime("key creation time", k.Created); err != nil {
+		return err
+	}
+	return checkTime("key expiry", k.Expires)
 }
 
 // LimitsPlan returns the limits as a plan, or nil if there are none. The plan never bans:

@@ -11,7 +11,7 @@ type IdempotencyKey struct {
 	Owner       string    // the owner of the API key; text as in NewPet.Name
 	Key         string    // chosen by the client, for one request of the owner; text as in NewPet.Name
 	Fingerprint [32]byte  // of the request, to notice a key that is used for two different ones
-	At          time.Time // the time of the request; not zero
+	At          time.Time // the time of the request; not zero, as CheckTime has it
 }
 
 // IdempotencyLifetime is for how long a request with the same [IdempotencyKey] is the
@@ -29,5 +29,5 @@ func (k IdempotencyKey) Validate() error {
 	if k.At.IsZero() {
 		return fmt.Errorf("%w: time of the request is missing", ErrInvalid)
 	}
-	return nil
+	return checkTime("time of the request", k.At)
 }
