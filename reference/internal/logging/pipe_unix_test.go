@@ -104,3 +104,23 @@ func TestReopenDoesNotWaitForAWrite(t *testing.T) {
 		t.Errorf("the reader got %d of %d lines, and %d were dropped", n, lines, l.Dropped())
 	}
 }
+
+// Opened again, a pipe still holds the part of a line that was written to it.
+func TestPartOfALineInAPipe(t *testing.T) {
+	name := mustMakePipe(t)
+	r := openReader(t, name)
+	l := mustOpen(t, config.Log{File: name})
+	for _, step := range []func() error{
+		func() error { _, err := l.file.Write([]byte("par")); return err },
+		l.Reopen,
+		func() error { _, err := l.file.Write([]byte("next\n")); return err },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.Close(10 * time.Second)
+	if got, err := io.ReadAll(r); err != nil || string(got) != "par\nnext\n" {
+		t.Errorf("the reader got %q, %v, want the line after a line end", got, err)
+	}
+}
