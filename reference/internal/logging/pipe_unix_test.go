@@ -3,6 +3,7 @@
 package logging
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -122,5 +123,34 @@ func TestPartOfALineInAPipe(t *testing.T) {
 	l.Close(10 * time.Second)
 	if got, err := io.ReadAll(r); err != nil || string(got) != "par\nnext\n" {
 		t.Errorf("the reader got %q, %v, want the line after a line end", got, err)
+	}
+}
+
+// A file that is opened again while a write is stuck gets the next lines.
+func TestReopenDuringAWrite(t *testing.T) {
+	name := mustMakePipe(t)
+	r := openReader(t, name)
+	l := mustOpen(t, config.Log{File: name, Format: config.LogText})
+	stuck := make(chan bool)
+	go func() {
+		defer close(stuck)
+		if _, err := l.file.Write(make([]byte, 1<<20)); err != nil { // more than a pipe holds
+			t.Error(err)
+		}
+	}()
+	if _, err := io.ReadFull(r, make([]byte, 1)); err != nil { // it has begun
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Rename(name, name+".old"), l.Reopen()); err != nil {
+		t.Fatal(err)
+	}
+	l.Logger().Info("after")
+	if _, err := io.ReadFull(r, make([]byte, 1<<20-1)); err != nil {
+		t.Fatal(err)
+	}
+	<-stuck
+	l.Close(20 * time.Second)
+	if got := read(t, name); !strings.Contains(got, "after") {
+		t.Errorf("the file that was opened during a write is %q, want the next line in it", got)
 	}
 }
