@@ -132,7 +132,12 @@ func (s *Server) start(base context.Context, l net.Listener) (*http.Server, erro
 		WriteTimeout:      o.WriteTimeout,
 		IdleTimeout:       o.IdleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams,
+			// In HTTP/2, WriteTimeout only resets a stream. If the client reads nothing, the
+			// reset cannot be sent either, and all requests of the connection would wait.
+			WriteByteTimeout: o.WriteTimeout,
+		},
 
 		ErrorLog:    newErrorLog(o.Logger),
 		ConnContext: withFraming,
