@@ -15,7 +15,7 @@ type adminFlags struct {
 }
 
 func (f adminFlags) client() (adminapi.Client, error) {
-	settings, err := load(config.Read, config.Flags{Config: f.Config, AdminListen: f.AdminListen})
+	settings, err := load(config.Flags{Config: f.Config, AdminListen: f.AdminListen})
 	if err != nil {
 		return adminapi.Client{}, err
 	}

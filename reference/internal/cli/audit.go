@@ -11,7 +11,7 @@ import (
 )
 
 type auditCmd struct {
-	Since *time.Duration `placeholder:"DURATION" help:"Only entries of this long ago or later, such as 24h."`
+	Since *time.Duration `placeholder:"DURATION" help:"Only entries of this period until now, such as 24h."`
 	Limit int            `default:"100" placeholder:"N" help:"At most this many entries, the newest, up to 10000 (default ${default})."`
 	JSON  bool           `help:"Print JSON."`
 	databaseFlags

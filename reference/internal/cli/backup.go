@@ -13,7 +13,7 @@ import (
 
 type backupCmd struct {
 	File string `arg:"" help:"The file to write. It must not exist."`
-	databaseFlags
+	sqliteFlags
 }
 
 // Help is shown by --help.
@@ -27,7 +27,7 @@ petstore restore uses a backup; petstore check --database FILE examines one.`
 }
 
 func (c backupCmd) Run(ctx context.Context, o output) error {
-	settings, err := c.loadSQLite(insteadOfBackup)
+	settings, err := c.load(insteadOfBackup)
 	if err != nil {
 		return err
 	}

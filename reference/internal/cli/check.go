@@ -18,22 +18,21 @@ import (
 
 type checkCmd struct {
 	JSON bool `help:"Print JSON."`
-	databaseFlags
+	sqliteFlags
 }
 
 // Help is shown by --help.
 func (checkCmd) Help() string {
-	return `Examines the database and the usage file beside it: whether all of it can be read,
-whether its tables are those of petstore, whether rows refer to others that exist, and
-whether petstore could have written each row. Nothing is changed or upgraded. A server may
-be running; the usage file is then in use and is not examined. --database also takes a
-backup.
+	return `Examines the database and the usage file: whether all of it can be read, whether its
+tables are those of petstore, whether rows refer to others that exist, and whether petstore
+could have written each row. Nothing is changed or upgraded. A server may be running; the
+usage file is then in use and is not examined. --database also takes a backup.
 
 The exit code is 1 if there is a problem.`
 }
 
 func (c checkCmd) Run(ctx context.Context, o output) error {
-	settings, err := c.loadSQLite(insteadOfCheck)
+	settings, err := c.load(insteadOfCheck)
 	if err != nil {
 		return err
 	}

@@ -32,9 +32,9 @@ type commands struct {
 	Deprecations deprecationsCmd `cmd:"" help:"Show the deprecated operations, and the owners that still use them."`
 	Audit        auditCmd        `cmd:"" help:"Show the changes of keys and bans, and the actor of each."`
 	Health       healthCmd       `cmd:"" help:"Ask a running server whether it works. For health checks."`
-	Backup       backupCmd       `cmd:"" help:"Copy the database to a file while servers run."`
-	Check        checkCmd        `cmd:"" help:"Examine the database and the usage file."`
-	Restore      restoreCmd      `cmd:"" help:"Replace the database by a backup. Revoked keys stay revoked."`
+	Backup       backupCmd       `cmd:"" help:"Copy a SQLite database to a file while servers run."`
+	Check        checkCmd        `cmd:"" help:"Examine a SQLite database and the usage file."`
+	Restore      restoreCmd      `cmd:"" help:"Replace a SQLite database by a backup. Revoked keys stay revoked."`
 	Migrate      migrateCmd      `cmd:"" help:"Create or upgrade the tables of the database."`
 	Import       importCmd       `cmd:"" help:"Copy a SQLite file into an empty PostgreSQL database."`
 	Plans        plansCmd        `cmd:"" help:"Show the plans in the settings."`

@@ -14,7 +14,13 @@ import (
 
 type importCmd struct {
 	File string `arg:"" help:"The SQLite file: a backup, or that of a server that has stopped. It is not changed."`
-	databaseFlags
+	postgresFlags
+}
+
+// postgresFlags are for a command that is only for PostgreSQL.
+type postgresFlags struct {
+	configFlag
+	Database *string `placeholder:"URL" help:"The PostgreSQL database, a postgres:// URL; a password is safer in the variable ($$PETSTORE_DATABASE)."`
 }
 
 // Help is shown by --help.
@@ -37,7 +43,7 @@ files; TMPDIR chooses another. The user of PostgreSQL must own the tables.`
 const importNeedsPostgres = "petstore import copies a SQLite file into PostgreSQL, so the database must be a postgres:// URL; to replace a SQLite file use petstore restore"
 
 func (c importCmd) Run(ctx context.Context, o output) error {
-	settings, err := c.load()
+	settings, err := databaseFlags(c.postgresFlags).load()
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func (f keyFlags) load() (settings *config.Config, plans keys.PlanFunc, err erro
 	case !f.Admin && f.AdminListen != nil:
 		return nil, nil, usageError{errors.New("--admin-listen needs --admin, because keys are changed in the database otherwise; add --admin or remove --admin-listen")}
 	}
-	settings, err = load(config.Read, config.Flags{Config: f.Config, Database: f.Database, AdminListen: f.AdminListen})
+	settings, err = load(config.Flags{Config: f.Config, Database: f.Database, AdminListen: f.AdminListen})
 	if err != nil || f.Admin {
 		return settings, nil, err
 	}

@@ -13,7 +13,7 @@ import (
 
 type restoreCmd struct {
 	Backup string `arg:"" help:"The backup, as petstore backup makes it. It is not changed."`
-	databaseFlags
+	sqliteFlags
 }
 
 // Help is shown by --help.
@@ -36,7 +36,7 @@ The directory of the database needs room for three more copies of it.`
 }
 
 func (c restoreCmd) Run(ctx context.Context, o output) error {
-	settings, err := c.loadSQLite(insteadOfRestore)
+	settings, err := c.load(insteadOfRestore)
 	if err != nil {
 		return err
 	}

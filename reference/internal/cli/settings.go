@@ -13,7 +13,7 @@ type configFlag struct {
 }
 
 func (f configFlag) load() (*config.Config, error) {
-	return load(config.Read, config.Flags{Config: f.Config})
+	return load(config.Flags{Config: f.Config})
 }
 
 // databaseFlags are for commands that open the database.
@@ -23,12 +23,12 @@ type databaseFlags struct {
 }
 
 func (f databaseFlags) load() (*config.Config, error) {
-	return load(config.Read, config.Flags{Config: f.Config, Database: f.Database})
+	return load(config.Flags{Config: f.Config, Database: f.Database})
 }
 
-// load reads the settings with config.Load or config.Read.
-func load(by func(config.Flags, func(string) (string, bool)) (*config.Config, error), flags config.Flags) (*config.Config, error) {
-	return checked(func() (*config.Config, error) { return by(flags, os.LookupEnv) })
+// load reads the settings for a command that does not serve.
+func load(flags config.Flags) (*config.Config, error) {
+	return checked(func() (*config.Config, error) { return config.Read(flags, os.LookupEnv) })
 }
 
 // checked returns the settings that read reads, after the environment and the settings

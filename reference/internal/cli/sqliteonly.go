@@ -12,10 +12,16 @@ const (
 	insteadOfRestore = "petstore restore replaces SQLite files; for PostgreSQL use pg_restore, and then revoke the keys that were revoked since the backup"
 )
 
-// loadSQLite is load for a command that is only for SQLite. If the database is PostgreSQL,
-// the error says what to use instead.
-func (f databaseFlags) loadSQLite(instead string) (*config.Config, error) {
-	c, err := f.load()
+// sqliteFlags are for commands that are only for SQLite.
+type sqliteFlags struct {
+	configFlag
+	Database *string `placeholder:"FILE" help:"The SQLite file ($$PETSTORE_DATABASE)."`
+}
+
+// load returns the settings. If the database is PostgreSQL, the error says what to use
+// instead.
+func (f sqliteFlags) load(instead string) (*config.Config, error) {
+	c, err := databaseFlags(f).load()
 	if err == nil && database.IsPostgres(c.Database) {
 		err = usageError{c.Errorf("database", "%s", instead)}
 	}
