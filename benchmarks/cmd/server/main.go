@@ -1,10 +1,10 @@
 // Server measures the pets server of reference/ against a bare net/http server that
 // answers with the same bytes, and writes what it measures as Markdown tables.
 //
-//	go run ./cmd/server                     print the tables (10 minutes)
+//	go run ./cmd/server                     print the tables
 //	go run ./cmd/server -only requests      print those of one section
 //	go run ./cmd/server -long -write ../docs/SERVER_BENCHMARKS.md
-//	                                        everything, and renew the document (30 minutes)
+//	                                        everything, and renew the document (40 minutes)
 //	go run ./cmd/server -quick              check that all of it works (measures nothing)
 //
 // It is run in the folder of the benchmarks, on Linux, and needs wrk. One section also
@@ -13,9 +13,8 @@
 // a temporary directory. It ends what it has started, even when it is killed, but then
 // leaves that directory.
 //
-// The servers have the processors for themselves except for the program that loads them,
-// so both share the machine in the same way. A run on a machine that does other work is
-// worth nothing, except for the ratios, which hold still a little longer.
+// Each server shares the processors with the program that loads it. Use a machine that
+// does nothing else: other work changes the numbers, and to a lesser degree the ratios.
 package main
 
 import (

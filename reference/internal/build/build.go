@@ -16,8 +16,8 @@ import (
 //
 //	go build -ldflags "-X github.com/animalstore/gatehouse/reference/internal/build.version=v1.2.0 …"
 //
-// The go command finds the same by itself in a clone, but neither in an image, which is
-// built without .git, nor the version, because this module has no tags.
+// In a clone, the go command finds the commit by itself, and makes a pseudo-version of it,
+// because this module has no tags. An image is built without .git, where it finds neither.
 var (
 	version  string
 	revision string

@@ -31,7 +31,7 @@ type running struct {
 
 var errStarting = errors.New("starting")
 
-// enter says what the server is doing now.
+// setStep says what the server is doing before it serves.
 func (p *startup) setStep(step string) { p.step.Store(&step) }
 
 // checks returns the checks of /readyz.

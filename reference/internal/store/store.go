@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// A Store is a whole database, without the state of the limiter, which only a server
-// with an embedded limiter has.
+// A Store is a whole database. The state of an embedded limiter is not part of it: see
+// [Usage].
 type Store interface {
 	Pets
 	Keys
@@ -14,7 +14,7 @@ type Store interface {
 	DailyUses
 	DeprecatedUses
 
-	// Ping returns an error if the database cannot be read.
+	// Ping returns an error if the database cannot be used now.
 	Ping(ctx context.Context) error
 
 	// Closer waits for running writes and closes the database. Later calls fail with

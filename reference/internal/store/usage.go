@@ -10,7 +10,7 @@ import (
 // Usage stores the state of the embedded rate limiter, which is usage and bans, across
 // restarts. One server writes it at a time.
 //
-// It promises less than the other interfaces, because it is written every second: a
+// It promises less than the other interfaces, because it is written twice a second: a
 // save survives a crash of the process, but a crash of the machine may lose the latest
 // saves, each as a whole.
 type Usage interface {
