@@ -109,14 +109,3 @@ func (d *deadline) move(to int64) error {
 	}
 	return d.arm(d.since.Add(time.Duration(to)))
 }
-
-// SetDeadline implements [net.Conn].
-func (c *limitedConn) SetDeadline(t time.Time) error {
-	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
-}
-
-// SetReadDeadline implements [net.Conn].
-func (c *limitedConn) SetReadDeadline(t time.Time) error { return c.read.set(t) }
-
-// SetWriteDeadline implements [net.Conn].
-func (c *limitedConn) SetWriteDeadline(t time.Time) error { return c.write.set(t) }

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // limitListener bounds how many connections are open, in total and for each
@@ -186,42 +185,4 @@ func (l *limitListener) Close() error {
 		l.refused.stop()
 	})
 	return l.Listener.Close()
-}
-
-// limitedConn releases its place when it is closed, which may happen more than once.
-type limitedConn struct {
-	net.Conn
-	listener *limitListener
-	network  netip.Prefix // zero: not counted for a network
-
-	read, write deadline
-
-	framing framing // of the bytes read; used only without TLS
-
-	idle     idleLinks // not listed: a request is running; guarded by listener.mu
-	released bool      // guarded by listener.mu
-}
-
-func newLimitedConn(c net.Conn, l *limitListener, network netip.Prefix) *limitedConn {
-	limited := &limitedConn{Conn: c, listener: l, network: network}
-	now := time.Now()
-	limited.read.init(now, c.SetReadDeadline)
-	limited.write.init(now, c.SetWriteDeadline)
-	return limited
-}
-
-func (c *limitedConn) Read(p []byte) (int, error) {
-	n, err := c.read.do(p, c.Conn.Read)
-	if c.listener.plain {
-		c.framing.scan(p[:n])
-	}
-	return n, err
-}
-
-func (c *limitedConn) Write(p []byte) (int, error) { return c.write.do(p, c.Conn.Write) }
-
-func (c *limitedConn) Close() error {
-	err := c.Conn.Close()
-	c.listener.release(c)
-	return err
 }
