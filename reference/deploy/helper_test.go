@@ -54,7 +54,7 @@ func load(t *testing.T, file string, env map[string]string) *config.Config {
 	if err := config.CheckEnvironment(names); err != nil {
 		t.Fatal(err)
 	}
-	c, err := config.Load(config.Flags{Config: &file}, func(name string) (string, bool) {
+	c, err := config.NewSource(config.Flags{Config: &file}, func(name string) (string, bool) {
 		value, ok := env[name]
 		if secret := secretFiles[name]; ok && secret != "" {
 			value = filepath.Join(t.TempDir(), "secret")
@@ -63,7 +63,7 @@ func load(t *testing.T, file string, env map[string]string) *config.Config {
 			}
 		}
 		return value, ok
-	})
+	}).Load()
 	if err != nil {
 		t.Fatalf("the server would not start with %s: %v", file, err)
 	}

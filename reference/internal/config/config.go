@@ -14,7 +14,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
-// A Config holds the settings. [Load] returns it. It must not be changed after that,
+// A Config holds the settings. [Source.Load] returns it. It must not be changed after that,
 // and is safe for concurrent use.
 type Config struct {
 	Listen      string // host and port of the API

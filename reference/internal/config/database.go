@@ -9,7 +9,7 @@ import (
 )
 
 // UsagePath returns the file in which a server without Redis keeps usage. It is empty if
-// the database is PostgreSQL and usage_file is not set, which [Load] refuses.
+// the database is PostgreSQL and usage_file is not set, which [Source.Load] refuses.
 func (c *Config) UsagePath() string {
 	if c.UsageFile != "" {
 		return c.UsageFile

@@ -2,7 +2,8 @@
 // the command line. A flag overrides the environment, the environment overrides the
 // file, and the file overrides the default.
 //
-//	c, err := config.Load(flags, os.LookupEnv)
+//	source := config.NewSource(flags, os.LookupEnv)
+//	c, err := source.Load()
 //
 // The file is read strictly. Mistakes are an unknown member, a value of the wrong
 // type or out of its range, a member that occurs twice, and settings that contradict
@@ -11,7 +12,7 @@
 //	petstore.yaml:7:24: plans.free[1]: quota "1000/dya": the window must be second, minute, hour, day, or a duration such as 30s or 168h
 //	PETSTORE_LISTEN: must be host and port such as 127.0.0.1:8080, got "8080"
 //
-// To change its settings while it runs, a server reads a [Source] again, compares the
+// To change its settings while it runs, a server reads the [Source] again, compares the
 // result with the settings in force, and keeps those of them that need a restart:
 //
 //	next, err := source.Load()

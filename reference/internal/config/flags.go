@@ -3,7 +3,7 @@ package config
 import "strings"
 
 // Flags are the settings of the command line. Nil: the flag was not given. The tags
-// are for kong: a command embeds Flags and passes it to [Load].
+// are for kong: a command embeds Flags and passes it to [NewSource].
 type Flags struct {
 	Config      *string `name:"config" placeholder:"FILE" help:"YAML file with settings ($$PETSTORE_CONFIG)."`
 	Listen      *string `name:"listen" placeholder:"HOST:PORT" help:"Address of the API ($$PETSTORE_LISTEN)."`

@@ -10,17 +10,8 @@ import (
 	"syscall"
 )
 
-// Load returns the settings. The flag or PETSTORE_CONFIG names the file; without
-// them there is no file. lookupEnv is usually [os.LookupEnv].
-//
-// An empty variable is a value: PETSTORE_ADMIN_LISTEN= turns the admin listener
-// off. [CheckEnvironment] finds misspelt variables.
-func Load(flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
-	return NewSource(flags, lookupEnv).Load()
-}
-
-// Read is Load for commands that do not serve: it does not check the settings
-// against each other, such as a public address without TLS.
+// Read is [NewSource] and [Source.Load] for commands that do not serve: it does not check
+// the settings against each other, such as a public address without TLS.
 func Read(flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
 	file := NewSource(flags, lookupEnv).read()
 	if file.err != nil {
@@ -29,7 +20,7 @@ func Read(flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
 	return read(file.name, file.content, flags, lookupEnv)
 }
 
-// load is Load for a file that was read already.
+// load is Source.Load for a file that was read already.
 func load(name string, content []byte, flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
 	c, err := read(name, content, flags, lookupEnv)
 	if err != nil {

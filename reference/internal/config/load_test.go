@@ -20,7 +20,7 @@ import (
 )
 
 func TestDefaults(t *testing.T) {
-	c, err := Load(Flags{}, environ(nil))
+	c, err := NewSource(Flags{}, environ(nil)).Load()
 	if err != nil {
 		t.Fatalf("Load without anything = %v", err)
 	}
@@ -55,7 +55,7 @@ func TestDefaults(t *testing.T) {
 
 func TestExampleFileIsTheDefaults(t *testing.T) {
 	path := filepath.Join("..", "..", "petstore.example.yaml")
-	c, err := Load(Flags{Config: &path}, environ(nil))
+	c, err := NewSource(Flags{Config: &path}, environ(nil)).Load()
 	if err != nil {
 		t.Fatalf("Load = %v", err)
 	}
@@ -172,7 +172,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 		{"long line", tempFile(t, "a:\n  "+strings.Repeat("a", maxFile/4)), ":2:1: the line is longer than 8192 bytes"},
 		{"deep lists", tempFile(t, "a:\n"+strings.Repeat("- ", maxDepth+1)+"a\n"), ":2:1: the line is indented deeper than 64"},
 	} {
-		_, err := Load(Flags{Config: &tt.path}, os.LookupEnv)
+		_, err := NewSource(Flags{Config: &tt.path}, os.LookupEnv).Load()
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Count(err.Error(), tt.path) != 1 {
 			t.Errorf("%s: Load = %v, want an error that names %s and says %q", tt.name, err, tt.path, tt.want)
 		}
@@ -208,7 +208,7 @@ func TestReadLeavesTheListenersAlone(t *testing.T) {
 	if err != nil || c.Listen != ":80" {
 		t.Errorf("Read of settings that cannot be served = %v, want the settings", err)
 	}
-	if _, err := Load(Flags{Config: &file}, environ(nil)); err == nil {
+	if _, err := NewSource(Flags{Config: &file}, environ(nil)).Load(); err == nil {
 		t.Error("Load of the same = nil, want an error")
 	}
 	mistaken := tempFile(t, "lisen: ':80'\n")

@@ -29,7 +29,7 @@ func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
 		{"flag over all", Flags{Config: &file, Listen: text("127.0.0.1:3")}, map[string]string{"PETSTORE_LISTEN": "broken"}, "127.0.0.1:3", "--listen"},
 		{"other variables are left alone", Flags{}, map[string]string{"PETSTORE_SERVICE_HOST": "10.0.0.1"}, "127.0.0.1:8080", "default"},
 	} {
-		c, err := Load(tt.flags, environ(tt.env))
+		c, err := NewSource(tt.flags, environ(tt.env)).Load()
 		if err != nil {
 			t.Errorf("%s: Load = %v", tt.name, err)
 			continue

@@ -30,7 +30,11 @@ func (s snapshot) equal(o snapshot) bool {
 	return bytes.Equal(s.content, o.content) && (s.err == nil) == (o.err == nil) && (s.err == nil || s.err.Error() == o.err.Error())
 }
 
-// NewSource returns the source with these flags. lookupEnv is usually [os.LookupEnv].
+// NewSource returns the source with these flags. The flag or PETSTORE_CONFIG names the
+// file; without them there is no file. lookupEnv is usually [os.LookupEnv].
+//
+// An empty variable is a value: PETSTORE_ADMIN_LISTEN= turns the admin listener off.
+// [CheckEnvironment] finds misspelt variables.
 func NewSource(flags Flags, lookupEnv func(string) (string, bool)) *Source {
 	return &Source{flags: flags, lookupEnv: lookupEnv}
 }
@@ -38,7 +42,7 @@ func NewSource(flags Flags, lookupEnv func(string) (string, bool)) *Source {
 // File returns the name of the settings file, or "" if there is none.
 func (s *Source) File() string { return settingsFile(s.flags, s.lookupEnv) }
 
-// Load reads the settings like [Load]. If the file had content before, it refuses an
+// Load reads the settings. If the file had content before, it refuses an
 // empty one, which is more likely an interrupted write than a wish for all defaults.
 func (s *Source) Load() (*Config, error) {
 	now := s.loaded
