@@ -37,7 +37,7 @@ type commands struct {
 	Restore      restoreCmd      `cmd:"" help:"Replace a SQLite database by a backup. Revoked keys stay revoked."`
 	Migrate      migrateCmd      `cmd:"" help:"Create or upgrade the tables of the database."`
 	Import       importCmd       `cmd:"" help:"Copy a SQLite file into an empty PostgreSQL database."`
-	Plans        plansCmd        `cmd:"" help:"Show the plans in the settings."`
+	Plans        plansCmd        `cmd:"" help:"Show the plans in the settings, and check the settings."`
 	OpenAPI      openapiCmd      `cmd:"" name:"openapi" help:"Print the OpenAPI document of the API."`
 	Version      versionCmd      `cmd:"" help:"Print the version, and what it was built from."`
 }

@@ -15,15 +15,31 @@ type plansCmd struct {
 	configFlag
 }
 
+// Help is shown by --help.
+func (plansCmd) Help() string {
+	return `If a server would refuse the settings, also others than the plans, the command says why and
+its exit code is 2.`
+}
+
 func (c plansCmd) Run(o output) error {
 	settings, err := c.load()
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return printJSON(o.out, plansJSON(settings))
+		err = printJSON(o.out, plansJSON(settings))
+	} else {
+		err = printPlans(o.out, settings)
 	}
-	return printPlans(o.out, settings)
+	if err != nil {
+		return err
+	}
+	// The plans are shown nevertheless: the environment of the server may have what is
+	// missing, such as the admin token.
+	if err := settings.Check(); err != nil {
+		return usageError{err}
+	}
+	return nil
 }
 
 type planJSON struct {

@@ -5,6 +5,14 @@ import (
 	"time"
 )
 
+// Check returns an error for settings that contradict each other, such as a public address
+// without TLS. A server refuses them.
+func (c *Config) Check() error {
+	var r report
+	c.check(&r)
+	return r.err()
+}
+
 // check adds a mistake for settings that contradict each other.
 func (c *Config) check(r *report) {
 	wrong := func(setting, format string, args ...any) {

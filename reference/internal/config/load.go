@@ -11,7 +11,7 @@ import (
 )
 
 // Read is [NewSource] and [Source.Load] for commands that do not serve: it does not check
-// the settings against each other, such as a public address without TLS.
+// the settings against each other. [Config.Check] does.
 func Read(flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
 	file := NewSource(flags, lookupEnv).read()
 	if file.err != nil {
@@ -26,9 +26,7 @@ func load(name string, content []byte, flags Flags, lookupEnv func(string) (stri
 	if err != nil {
 		return nil, err
 	}
-	var r report
-	c.check(&r)
-	if err := r.err(); err != nil {
+	if err := c.Check(); err != nil {
 		return nil, err
 	}
 	return c, nil
