@@ -29,7 +29,7 @@ const (
 	auditLock     = 2
 )
 
-// A migrations is the migrations of one version of this program.
+// migrations are those of one version of this program.
 type migrations struct{ files fs.FS }
 
 func ownMigrations() migrations {

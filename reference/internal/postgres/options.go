@@ -7,8 +7,8 @@ import (
 
 // Options are optional settings of [Open]. The zero value works.
 type Options struct {
-	// NoMigrate has Open refuse a database whose schema is older than this program,
-	// rather than upgrade it. [Migrate] upgrades it.
+	// NoMigrate has Open refuse a database without tables, or with an older schema than
+	// this program needs. [Migrate] creates and upgrades them.
 	NoMigrate bool
 
 	// OnUpgrade is called before a schema of an older version is upgraded. It is not
