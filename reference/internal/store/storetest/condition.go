@@ -39,6 +39,16 @@ func testCondition(t *testing.T, db Opener[store.Store]) {
 	}
 	checkPets(t, s, []store.Pet{}...)
 
+	for _, q := range []store.ListQuery{{}, {Limit: store.MaxList + 1}, {Limit: 1, Status: "lost"}, {Limit: 1, After: -1}} {
+		_, _, err := s.CreatePetIf(t.Context(), rex, nil, func(list lister) (bool, error) {
+			_, _, err := list(q)
+			return true, err
+		})
+		if !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("CreatePetIf whose condition lists %+v = %v, want an error that wraps ErrInvalid", q, err)
+		}
+	}
+
 	var want []store.Pet
 	for range 3 {
 		pet, replayed, err := s.CreatePetIf(t.Context(), rex, nil, func(list lister) (bool, error) {

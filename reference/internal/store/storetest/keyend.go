@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -122,4 +123,49 @@ func testKeyRotateFails(t *testing.T, db Opener[store.Store]) {
 		}
 	}
 	checkKeys(t, s, old, taken)
+}
+
+func testKeyRotateTogether(t *testing.T, db Opener[store.Store]) {
+	handles := []store.Store{db.open(t), db.open(t)}
+	const rounds, callers = 5, 16
+	for n := range uint64(rounds) { // in the first ones, connections are still made
+		old := createKey(t, handles[0], newKey(100*n+1))
+		var rotated atomic.Int32
+		together(callers, func(i int) {
+			_, err := handles[i%2].RotateKey(t.Context(), old.ID, rotation(100*n+uint64(i)+2, 0), ada)
+			switch {
+			case err == nil:
+				rotated.Add(1)
+			case !errors.Is(err, store.ErrInactive):
+				t.Errorf("RotateKey = %v, want nil or an error that wraps ErrInactive", err)
+			}
+		})
+		if rotated.Load() != 1 {
+			t.Errorf("%d rotations of one key succeeded, want 1", rotated.Load())
+		}
+	}
+	keys, err := handles[0].ListKeys(t.Context())
+	if err != nil || len(keys) != 2*rounds {
+		t.Errorf("%d keys are stored (%v), want %d", len(keys), err, 2*rounds)
+	}
+}
+
+func testKeyOtherHandle(t *testing.T, db Opener[store.Store]) {
+	server, command := db.open(t), db.open(t)
+	key := createKey(t, command, newKey(1))
+	if got := find(t, server, key.Digest); !got.Active(start) {
+		t.Errorf("a new key is not active: %+v", got)
+	}
+	if _, err := command.RotateKey(t.Context(), key.ID, rotation(2, time.Hour), ada); err != nil {
+		t.Fatalf("RotateKey = %v", err)
+	}
+	if got := find(t, server, key.Digest); got.Expires.IsZero() {
+		t.Errorf("the other handle does not see the rotation: %+v", got)
+	}
+	if _, err := command.RevokeKey(t.Context(), key.ID, start, ada); err != nil {
+		t.Fatalf("RevokeKey = %v", err)
+	}
+	if got := find(t, server, key.Digest); got.Active(start) {
+		t.Errorf("the other handle does not see the revocation: %+v", got)
+	}
 }

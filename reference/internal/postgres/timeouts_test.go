@@ -1,0 +1,77 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/animalstore/gatehouse/reference/internal/postgres"
+	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
+)
+
+// limited returns the URL of a database whose statements and pauses have a time limit, which
+// others set for other programs.
+func limited(t *testing.T) string {
+	t.Helper()
+	url := postgrestest.Database(t)
+	name := query[string](t, url, "SELECT current_database()")
+	postgrestest.Exec(t, url, "ALTER DATABASE "+name+" SET statement_timeout = '400ms'", "ALTER DATABASE "+name+" SET idle_in_transaction_session_timeout = '400ms'")
+	return url
+}
+
+// An import takes as long as it needs.
+func TestAnImportHasNoTimeLimit(t *testing.T) {
+	s := open(t, limited(t), postgres.Options{})
+	x := exportOf(10, func(i int64) error {
+		time.Sleep(100 * time.Millisecond)
+		return nil
+	})
+	if _, _, err := s.Import(t.Context(), x, importer, noon); err != nil {
+		t.Errorf("Import = %v", err)
+	}
+}
+
+// The connection with the lock of an upgrade is idle while another one works, and must not
+// be ended for that.
+func TestAnUpgradeKeepsItsLock(t *testing.T) {
+	url := limited(t)
+	create(t, open(t, url, postgres.Options{}))
+	slow := with(t, map[string]string{"00002_slow.sql": "-- +goose Up\nSET LOCAL statement_timeout = 0;\nSELECT pg_sleep(2);"})
+	done := make(chan error)
+	go func() {
+		_, _, err := postgres.MigrateVersion(t.Context(), url, slow)
+		done <- err
+	}()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	eventually(t, "the upgrade has run for a second", func() error {
+		var held *bool
+		if err := conn.QueryRow(t.Context(), `SELECT (SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = d.oid))
+			FROM pg_stat_activity JOIN pg_database AS d USING (datname) WHERE datname = current_database() AND query LIKE '%pg_sleep(2)%'
+			AND pid <> pg_backend_pid() AND state = 'active' AND query_start < now() - interval '1s'`).Scan(&held); err != nil {
+			return err
+		}
+		if held == nil || !*held {
+			t.Error("an upgrade that runs has lost its lock")
+		}
+		return nil
+	})
+	if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("Migrate = %v", err)
+	}
+}
+
+// Tables that belong to an extension, such as PostGIS, are not those of another program.
+func TestTablesOfAnExtension(t *testing.T) {
+	url := postgrestest.Database(t)
+	postgrestest.Exec(t, url, "CREATE TABLE spatial_ref_sys (srid int)", "ALTER EXTENSION plpgsql ADD TABLE spatial_ref_sys")
+	create(t, open(t, url, postgres.Options{}))
+}
