@@ -98,6 +98,35 @@ func TestImportBesideAServer(t *testing.T) {
 	}
 }
 
+// An import sees what is committed while it waits for its locks, whatever isolation is the
+// default of the database.
+func TestImportAfterAWriteThatHasBegun(t *testing.T) {
+	url := postgrestest.Database(t)
+	s := open(t, url+"&default_transaction_isolation=serializable", postgres.Options{})
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), "BEGIN; INSERT INTO daily_use VALUES ('ada', '2026-05-04', 1, 1)"); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		_, _, err := s.Import(t.Context(), exportOf(10, nothing), importer, noon)
+		done <- err
+	}()
+	if err := waiting(t.Context(), url, 1); err != nil {
+		t.Error(err)
+	}
+	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; !errors.Is(err, postgres.ErrNotEmpty) {
+		t.Errorf("Import = %v, want an error that wraps ErrNotEmpty", err)
+	}
+}
+
 // waiting returns when n statements on a database wait for a lock. It is called during an
 // import, which must end before the test can.
 func waiting(ctx context.Context, url string, n int) error {

@@ -69,6 +69,8 @@ func TestARepeatedCallWaitsForTheStandby(t *testing.T) {
 func TestACanceledWaitForTheStandbyIsNoAnswer(t *testing.T) {
 	primary := postgrestest.Start(t)
 	s := open(t, primary.URL("postgres"), postgres.Options{Timeout: time.Minute})
+	primary.Exec("postgres", "CREATE DATABASE empty")
+	empty := open(t, primary.URL("empty"), postgres.Options{})
 	standby := primary.StartStandby()
 	primary.Synchronous()
 	standby.Stop()
@@ -79,6 +81,10 @@ func TestACanceledWaitForTheStandbyIsNoAnswer(t *testing.T) {
 		},
 		"CreatePetOnce": func() error {
 			_, _, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "Rex"}, store.IdempotencyKey{Owner: "ada", Key: "1", At: noon})
+			return err
+		},
+		"Import": func() error {
+			_, _, err := empty.Import(t.Context(), exportOf(10, nothing), importer, noon)
 			return err
 		},
 	} {
