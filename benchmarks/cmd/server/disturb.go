@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -22,21 +21,19 @@ func beIdle(ctx context.Context, wg *sync.WaitGroup, s *petstore, n int) error {
 		}
 	}
 	request := get("/v1/pets", s.key)
-	l := load{address: s.api}
-	in := bufio.NewReader(nil)
+	in := make([]byte, 64<<10)
 	for range n {
-		c, err := l.dial(ctx)
+		c, err := dial(ctx, s.api)
 		if err != nil {
 			closeAll()
 			return err
 		}
 		idle = append(idle, c)
-		in.Reset(c)
 		if _, err := c.Write(request.bytes(s.api)); err != nil {
 			closeAll()
 			return err
 		}
-		status, err := skipAnswer(in, request.method)
+		status, err := skipAnswer(c, request.method, in)
 		if err == nil && status != request.status {
 			err = fmt.Errorf("its request was answered with %d, want %d", status, request.status)
 		}
@@ -50,6 +47,10 @@ func beIdle(ctx context.Context, wg *sync.WaitGroup, s *petstore, n int) error {
 		closeAll()
 	})
 	return s.settle(ctx)
+}
+
+func dial(ctx context.Context, address string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", address)
 }
 
 // slowness is the pause after each byte of slow clients.
@@ -90,7 +91,7 @@ func writeSlowly(ctx context.Context, wg *sync.WaitGroup, s *petstore) error {
 				return nil
 			}
 		}
-		_, err := skipAnswer(bufio.NewReader(c), "POST")
+		_, err := skipAnswer(c, "POST", make([]byte, 4096))
 		return err
 	})
 	return nil
@@ -101,7 +102,7 @@ func slowly(ctx context.Context, wg *sync.WaitGroup, s *petstore, client func(ne
 	for range connections {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				c, err := load{address: s.api}.dial(ctx)
+				c, err := dial(ctx, s.api)
 				if err != nil {
 					continue
 				}
@@ -118,7 +119,7 @@ func slowly(ctx context.Context, wg *sync.WaitGroup, s *petstore, client func(ne
 func connectAnew(ctx context.Context, wg *sync.WaitGroup, s *petstore) error {
 	request := get("/v1/pets", s.key)
 	every(ctx, wg, time.Second/500, func() error {
-		c, err := load{address: s.api}.dial(ctx)
+		c, err := dial(ctx, s.api)
 		if err != nil {
 			return err
 		}
@@ -130,7 +131,7 @@ func connectAnew(ctx context.Context, wg *sync.WaitGroup, s *petstore) error {
 		if _, err := c.Write(request.bytes(s.api)); err != nil {
 			return err
 		}
-		_, err = skipAnswer(bufio.NewReader(c), request.method)
+		_, err = skipAnswer(c, request.method, make([]byte, 4096))
 		return err
 	})
 	return nil

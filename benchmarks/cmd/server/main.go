@@ -7,11 +7,11 @@
 //	                                        everything, and renew the document (40 minutes)
 //	go run ./cmd/server -quick              check that all of it works (measures nothing)
 //
-// It is run in the folder of the benchmarks, on Linux, and needs wrk. One section also
-// needs PostgreSQL and redis-server; without them only -long fails. It builds petstore,
-// and starts all servers on free ports of the loopback interface with data of its own in
-// a temporary directory. It ends what it has started, even when it is killed, but then
-// leaves that directory.
+// It is run in the folder of the benchmarks, on Linux 5.11 or newer, and needs wrk. One
+// section also needs PostgreSQL and redis-server; without them only -long fails. It builds
+// petstore, and starts all servers on free ports of the loopback interface with data of its
+// own in a temporary directory. It ends what it has started, even when it is killed, but
+// then leaves that directory.
 //
 // Each server shares the processors with the program that loads it. Use a machine that
 // does nothing else: other work changes the numbers, and to a lesser degree the ratios.

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -12,7 +10,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -128,87 +125,6 @@ func TestAnAnswerThatChangesIsNoticed(t *testing.T) {
 	} {
 		if err := checkStable(get("/", ""), before, now); err == nil {
 			t.Errorf("%s: no error", name)
-		}
-	}
-}
-
-func TestALoadWantsTheStatus(t *testing.T) {
-	address := host(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/missing" {
-			w.WriteHeader(404)
-		}
-		w.Write([]byte("pets"))
-	})
-	l := load{address: address, request: get("/", ""), total: 200}
-	took, err := l.run(t.Context())
-	if err != nil || len(took) != 200 {
-		t.Errorf("run = %d latencies, %v, want 200", len(took), err)
-	}
-	l.request = get("/missing", "")
-	if _, err := l.run(t.Context()); err == nil || !strings.Contains(err.Error(), "answered with 404, want 200") {
-		t.Errorf("run = %v, want an error about the status 404", err)
-	}
-}
-
-// A server that stalls delays the requests that could not be sent meanwhile, and their
-// latencies count the whole delay (no coordinated omission).
-func TestAStallCountsForAllRequestsThatWereDue(t *testing.T) {
-	const stall = 300 * time.Millisecond
-	begun := time.Now()
-	address := host(t, func(w http.ResponseWriter, r *http.Request) {
-		if rest := stall - time.Since(begun); rest > 0 {
-			time.Sleep(rest)
-		}
-	})
-	// Each connection has about 20 requests due during the stall.
-	l := load{address: address, request: get("/", ""), perS: 64 * 64, duration: 2 * stall}
-	took, err := l.run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	slow := 0
-	for _, d := range took {
-		if d > stall/10 {
-			slow++
-		}
-	}
-	if slow < len(took)/4 {
-		t.Errorf("%d of %d requests were slow, want at least a quarter: those due while the server stalled", slow, len(took))
-	}
-}
-
-func TestALoadEndsWithItsContext(t *testing.T) {
-	address := host(t, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(10*time.Millisecond, cancel)
-	if _, err := (load{address: address, request: get("/", ""), total: 64}).run(ctx); err == nil {
-		t.Error("run = nil, want an error")
-	}
-}
-
-func TestSkipAnswer(t *testing.T) {
-	for _, tt := range []struct {
-		name, method, answer string
-		status               int
-		rest                 string
-	}{
-		{"a body", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP", 200, "HTTP"},
-		{"no body", "GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 3\r\n\r\nHTTP", 304, "HTTP"},
-		{"HEAD", "HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nHTTP", 200, "HTTP"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			in := bufio.NewReader(strings.NewReader(tt.answer))
-			status, err := skipAnswer(in, tt.method)
-			rest, _ := io.ReadAll(in)
-			if err != nil || status != tt.status || string(rest) != tt.rest {
-				t.Errorf("skipAnswer = %d, %v, and %q follows; want %d and %q", status, err, rest, tt.status, tt.rest)
-			}
-		})
-	}
-	for _, broken := range []string{"", "HTTP/1.1 200", "HTTP\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab"} {
-		if status, err := skipAnswer(bufio.NewReader(strings.NewReader(broken)), "GET"); err == nil {
-			t.Errorf("skipAnswer of %q = %d, want an error", broken, status)
 		}
 	}
 }
