@@ -9,7 +9,7 @@ import (
 
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/database"
-	"github.com/animalstore/gatehouse/reference/internal/store"
+	"github.com/animalstore/gatehouse/reference/internal/postgres"
 )
 
 type importCmd struct {
@@ -62,7 +62,7 @@ func (c importCmd) Run(ctx context.Context, o output) error {
 	switch {
 	case err == nil:
 	// An unknown outcome is not hidden by the signal that came meanwhile.
-	case ctx.Err() != nil && !errors.Is(err, store.ErrUnavailable):
+	case ctx.Err() != nil && !postgres.IsUnknown(err):
 		return fmt.Errorf("cannot import: %w", context.Cause(ctx))
 	case isMissingFile(c.File):
 		return fmt.Errorf("cannot import: file %s does not exist", c.File)

@@ -45,6 +45,13 @@ func (e *unknownError) Error() string {
 }
 func (e *unknownError) Unwrap() error { return e.err }
 
+// IsUnknown reports whether err says that the server may have stored what it was given, and
+// did not say so.
+func IsUnknown(err error) bool {
+	_, unknown := errors.AsType[*unknownError](err)
+	return unknown
+}
+
 // isLost reports whether err is the loss of a connection, or the announcement of one.
 func isLost(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
