@@ -142,5 +142,5 @@ func waiting(ctx context.Context, url string, n int) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%d statements wait for the import, want %d", got, n)
+	return fmt.Errorf("%d statements wait for a lock, want %d", got, n)
 }

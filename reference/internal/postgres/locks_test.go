@@ -3,9 +3,13 @@
 package postgres_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
@@ -90,5 +94,35 @@ func TestManyOldDaysAreRemoved(t *testing.T) {
 		if want == 2 {
 			unlock()
 		}
+	}
+}
+
+// The first key waits for another one that is being created, and then is not the first.
+func TestTheFirstKeyWaitsForOthers(t *testing.T) {
+	url := postgrestest.Database(t)
+	s := open(t, url, postgres.Options{Timeout: time.Minute})
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), `BEGIN; INSERT INTO keys VALUES
+		('key_1', decode(repeat('01', 32), 'hex'), 'abcd', 'n', 'o', 'p', '{}', '{}', now())`); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		k := store.NewKey{Digest: store.Digest{2}, LastFour: "abcd", Name: "n", Owner: "o", Plan: "p", Created: noon}
+		_, err := s.CreateFirstKey(t.Context(), k, store.Actor{Name: "admin"})
+		done <- err
+	}()
+	if err := waiting(t.Context(), url, 1); err != nil {
+		t.Error(err)
+	}
+	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; !errors.Is(err, store.ErrExists) {
+		t.Errorf("CreateFirstKey = %v, want an error that wraps ErrExists", err)
 	}
 }
