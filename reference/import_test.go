@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -72,10 +73,32 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// An import that is killed in the middle has imported nothing.
-func TestKilledImport(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
+// An import that ends in the middle has imported nothing. If it was not killed, it has
+// deleted its copy of the file.
+func TestImportThatEndsInTheMiddle(t *testing.T) {
+	for _, end := range []struct {
+		signal syscall.Signal
+		code   int
+		copies int
+	}{
+		{syscall.SIGKILL, -1, 1},
+		{syscall.SIGTERM, 1, 0},
+		{syscall.SIGHUP, 1, 0},
+	} {
+		t.Run(end.signal.String(), func(t *testing.T) {
+			t.Parallel()
+			code, copies := importUntil(t, end.signal)
+			if code != end.code || copies != end.copies {
+				t.Errorf("the import ended with %d and left %d copies, want %d and %d", code, copies, end.code, end.copies)
+			}
+		})
+	}
+}
+
+// importUntil sends an import a signal in the middle. It returns the exit code, and how many
+// copies of the file are left.
+func importUntil(t *testing.T, s syscall.Signal) (code, copies int) {
+	dir, temp := t.TempDir(), t.TempDir()
 	roomyKey(t, dir, "ann")
 	url := postgrestest.Database(t)
 	pgDir, config := onPostgres(t, url)
@@ -97,7 +120,7 @@ func TestKilledImport(t *testing.T) {
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), "petstore", "import", config, filepath.Join(dir, "petstore.db"))
-	cmd.Dir, cmd.Env = pgDir, append(environment(), "TMPDIR="+t.TempDir())
+	cmd.Dir, cmd.Env = pgDir, append(environment(), "TMPDIR="+temp)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +129,7 @@ func TestKilledImport(t *testing.T) {
 		err := holder.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory')`).Scan(&waits)
 		return err == nil && waits
 	})
-	cmd.Process.Kill()
+	cmd.Process.Signal(s)
 	cmd.Wait()
 	if _, err := holder.Exec(t.Context(), "SELECT pg_advisory_unlock_all()"); err != nil {
 		t.Fatal(err)
@@ -115,11 +138,16 @@ func TestKilledImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out := petstore(t, pgDir, "keys", "list", config); strings.Contains(out, "ann") {
-		t.Errorf("an import that was killed has left keys: %s", out)
+		t.Errorf("an import that ended in the middle has left keys: %s", out)
 	}
 	if code, said := importFile(t, pgDir, config, filepath.Join(dir, "petstore.db")); code != 0 || !strings.Contains(said, "0 pets, 1 key.") {
 		t.Errorf("the next import ended with %d and says %q, want 0 and one key", code, said)
 	}
+	left, err := filepath.Glob(filepath.Join(temp, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), len(left)
 }
 
 // Whatever is missing, the import says what it is.

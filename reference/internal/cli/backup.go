@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
 
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 )
@@ -32,7 +31,7 @@ func (c backupCmd) Run(ctx context.Context, o output) error {
 		return err
 	}
 	// What is not complete is deleted when the command is interrupted.
-	ctx, stop := signal.NotifyContext(ctx, endSignals...)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	report, err := sqlite.Backup(ctx, settings.Database, c.File, sqlite.Options{})
 	switch {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/signal"
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/config"
@@ -54,7 +53,7 @@ func (c importCmd) Run(ctx context.Context, o output) error {
 		return usageError{errors.New("petstore import copies a SQLite file, got a URL; set the PostgreSQL database with --database or PETSTORE_DATABASE")}
 	}
 	// The copy of the file is deleted when the command is interrupted.
-	ctx, stop := signal.NotifyContext(ctx, endSignals...)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	n, err := database.Import(ctx, settings.Database, c.File, actor(), time.Now(), database.Options{
 		NoMigrate: settings.Migrate == config.MigrateManual, OnUpgrade: sayUpgrade,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os/signal"
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
@@ -41,7 +40,7 @@ func (c restoreCmd) Run(ctx context.Context, o output) error {
 		return err
 	}
 	// What is not complete is deleted when the command is interrupted.
-	ctx, stop := signal.NotifyContext(ctx, endSignals...)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	r, err := sqlite.Restore(ctx, c.Backup, settings.Database, actor(), time.Now(), sqlite.Options{BusyTimeout: restoreWait})
 	switch {

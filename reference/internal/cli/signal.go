@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -20,6 +21,20 @@ func untilSignal() context.Context {
 	context.AfterFunc(ctx, stop)
 	return ctx
 }
+
+// untilInterrupted returns a context that ends with the first signal to end, or when the
+// terminal of the command is closed, so that the command can delete what is not complete.
+// A command under nohup goes on without its terminal.
+func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	signals := endSignals
+	if !hangUpIgnored {
+		signals = append(slices.Clip(signals), syscall.SIGHUP)
+	}
+	return signal.NotifyContext(ctx, signals...)
+}
+
+// hangUpIgnored says that the process was started to ignore SIGHUP, as by nohup.
+var hangUpIgnored = signal.Ignored(syscall.SIGHUP)
 
 // A hangUp is the channel of SIGHUP, with which a server reloads its settings.
 type hangUp <-chan os.Signal
