@@ -29,7 +29,7 @@ func newPoller() (*poller, error) {
 	}
 	// Otherwise the kernel may add 50 microseconds to each wait.
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
-		unix.Close(epoll) //nolint:errcheck // there is nothing to lose
+		unix.Close(epoll)
 		return nil, fmt.Errorf("set the timer slack: %w", err)
 	}
 	return &poller{epoll: epoll}, nil
@@ -39,9 +39,9 @@ func newPoller() (*poller, error) {
 func (p *poller) close() {
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) //nolint:errcheck // the default is always allowed
 	for _, s := range p.sockets {
-		unix.Close(int(s)) //nolint:errcheck // nothing is buffered
+		unix.Close(int(s))
 	}
-	unix.Close(p.epoll) //nolint:errcheck // nothing is buffered
+	unix.Close(p.epoll)
 }
 
 // dial opens a connection, whose events then have its number.

@@ -17,9 +17,9 @@ func TestMinutely(t *testing.T) {
 		}
 		want("the first message", 0, true)
 		want("one at once", 0, false)
-		time.Sleep(time.Minute - 1)
+		time.Sleep(time.Minute - time.Nanosecond)
 		want("one just before a minute", 0, false)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		want("one after a minute", 2, true)
 		time.Sleep(time.Hour)
 		want("one after an hour without any", 0, true)
