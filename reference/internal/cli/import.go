@@ -63,10 +63,14 @@ func (c importCmd) Run(ctx context.Context, o output) error {
 	// An unknown outcome is not hidden by the signal that came meanwhile.
 	case ctx.Err() != nil && !postgres.IsUnknown(err):
 		return fmt.Errorf("cannot import: %w", context.Cause(ctx))
-	case isMissingFile(c.File):
-		return fmt.Errorf("cannot import: file %s does not exist", c.File)
 	default:
-		return explainName(settings, fmt.Errorf("cannot import: %w", err))
+		if mistake, ok := errors.AsType[usageError](explainName(settings, err)); ok {
+			return mistake
+		}
+		if isMissingFile(c.File) {
+			return fmt.Errorf("cannot import: file %s does not exist", c.File)
+		}
+		return fmt.Errorf("cannot import: %w", err)
 	}
 	o.say("Imported %s into %s: %s, %s.", escape(c.File), database.Redacted(settings.Database), plural(n.Pets, "pet"), plural(n.Keys, "key"))
 	o.say("Usage and bans are not imported: those in Redis stay, and so do those in a usage file if usage_file names it.")

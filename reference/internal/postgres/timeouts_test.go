@@ -73,5 +73,7 @@ func TestAnUpgradeKeepsItsLock(t *testing.T) {
 func TestTablesOfAnExtension(t *testing.T) {
 	url := postgrestest.Database(t)
 	postgrestest.Exec(t, url, "CREATE TABLE spatial_ref_sys (srid int)", "ALTER EXTENSION plpgsql ADD TABLE spatial_ref_sys")
+	// Without the table, or emptying the database would drop the extension.
+	t.Cleanup(func() { postgrestest.Exec(t, url, "ALTER EXTENSION plpgsql DROP TABLE spatial_ref_sys") })
 	create(t, open(t, url, postgres.Options{}))
 }
