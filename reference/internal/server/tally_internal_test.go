@@ -2,6 +2,7 @@ package server
 
 import (
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,12 +12,19 @@ import (
 // the tally is stopped.
 func TestTally(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // the timer logs in a goroutine of its own
 		var logged []int
-		tally := &tally{log: func(n int) { logged = append(logged, n) }}
+		tally := &tally{log: func(n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			logged = append(logged, n)
+		}}
 		tally.stop() // there is nothing to log
 		want := func(when string, want ...int) {
 			t.Helper()
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
 			if !slices.Equal(logged, want) {
 				t.Errorf("%s: the logged counts are %v, want %v", when, logged, want)
 			}
