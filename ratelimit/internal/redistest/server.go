@@ -126,8 +126,24 @@ func (s *Server) Kill() {
 }
 
 // Stop stops the server with SIGSTOP: until Cont its connections stay open and it
-// answers nothing.
-func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
+// answers nothing. It waits until the signal has had its effect.
+func (s *Server) Stop() {
+	s.t.Helper()
+	s.signal(syscall.SIGSTOP)
+	var status syscall.WaitStatus
+	for {
+		_, err := syscall.Wait4(s.cmd.Process.Pid, &status, syscall.WUNTRACED, nil)
+		switch {
+		case err == syscall.EINTR: // by another signal
+		case err != nil:
+			s.t.Fatal(err)
+		case status.Stopped():
+			return
+		default:
+			s.t.Fatalf("the server has ended instead of stopping: %v", status)
+		}
+	}
+}
 
 // Cont continues a stopped server.
 func (s *Server) Cont() { s.signal(syscall.SIGCONT) }
