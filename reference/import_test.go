@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -73,6 +74,67 @@ func TestImport(t *testing.T) {
 	}
 }
 
+// A waitingImport is an import that has copied the keys, and waits before it copies the
+// audit log.
+type waitingImport struct {
+	*exec.Cmd
+	holder                  *pgx.Conn // of the lock that it waits for
+	config, file, temporary string
+}
+
+// startWaitingImport starts petstore import, with a command such as nohup before it.
+func startWaitingImport(t *testing.T, before ...string) *waitingImport {
+	dir := t.TempDir()
+	roomyKey(t, dir, "ann")
+	url := postgrestest.Database(t)
+	pgDir, config := onPostgres(t, url)
+	petstore(t, pgDir, "migrate", config)
+	holder, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { holder.Close(context.Background()) })
+	for _, text := range []string{
+		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NEW; END'`,
+		`CREATE TRIGGER wait BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION wait()`,
+		`SELECT pg_advisory_lock(7)`,
+	} {
+		if _, err := holder.Exec(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &waitingImport{holder: holder, config: config, file: filepath.Join(dir, "petstore.db"), temporary: t.TempDir()}
+	args := append(slices.Clip(before), "petstore", "import", config, w.file)
+	w.Cmd = exec.CommandContext(t.Context(), args[0], args[1:]...)
+	w.Dir, w.Env = pgDir, append(environment(), "TMPDIR="+w.temporary)
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the import waits in the middle", func() bool {
+		var waits bool
+		err := holder.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory')`).Scan(&waits)
+		return err == nil && waits
+	})
+	return w
+}
+
+// goOn lets the import go on, if it still runs.
+func (w *waitingImport) goOn(t *testing.T) {
+	t.Helper()
+	if _, err := w.holder.Exec(t.Context(), "SELECT pg_advisory_unlock_all()"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// copies returns how many copies of the file the import has left.
+func (w *waitingImport) copies(t *testing.T) int {
+	left, err := filepath.Glob(filepath.Join(w.temporary, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(left)
+}
+
 // An import that ends in the middle has imported nothing. If it was not killed, it has
 // deleted its copy of the file.
 func TestImportThatEndsInTheMiddle(t *testing.T) {
@@ -87,67 +149,38 @@ func TestImportThatEndsInTheMiddle(t *testing.T) {
 	} {
 		t.Run(end.signal.String(), func(t *testing.T) {
 			t.Parallel()
-			code, copies := importUntil(t, end.signal)
-			if code != end.code || copies != end.copies {
+			w := startWaitingImport(t)
+			w.Process.Signal(end.signal)
+			w.Wait()
+			if code, copies := w.ProcessState.ExitCode(), w.copies(t); code != end.code || copies != end.copies {
 				t.Errorf("the import ended with %d and left %d copies, want %d and %d", code, copies, end.code, end.copies)
+			}
+			w.goOn(t)
+			if _, err := w.holder.Exec(t.Context(), "DROP TRIGGER wait ON audit"); err != nil { // waits until the import is rolled back
+				t.Fatal(err)
+			}
+			if out := petstore(t, w.Dir, "keys", "list", w.config); strings.Contains(out, "ann") {
+				t.Errorf("an import that ended in the middle has left keys: %s", out)
+			}
+			if code, said := importFile(t, w.Dir, w.config, w.file); code != 0 || !strings.Contains(said, "0 pets, 1 key.") {
+				t.Errorf("the next import ended with %d and says %q, want 0 and one key", code, said)
 			}
 		})
 	}
 }
 
-// importUntil sends an import a signal in the middle. It returns the exit code, and how many
-// copies of the file are left.
-func importUntil(t *testing.T, s syscall.Signal) (code, copies int) {
-	dir, temp := t.TempDir(), t.TempDir()
-	roomyKey(t, dir, "ann")
-	url := postgrestest.Database(t)
-	pgDir, config := onPostgres(t, url)
-	petstore(t, pgDir, "migrate", config)
-
-	// It waits when it has copied the keys and begins with the audit log.
-	holder, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
+// An import under nohup goes on when the terminal is closed.
+func TestImportUnderNohup(t *testing.T) {
+	t.Parallel()
+	w := startWaitingImport(t, "nohup")
+	w.Process.Signal(syscall.SIGHUP)
+	w.goOn(t)
+	if err := w.Wait(); err != nil {
+		t.Errorf("the import ended: %v", err)
 	}
-	defer holder.Close(context.Background())
-	for _, text := range []string{
-		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NEW; END'`,
-		`CREATE TRIGGER wait BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION wait()`,
-		`SELECT pg_advisory_lock(7)`,
-	} {
-		if _, err := holder.Exec(t.Context(), text); err != nil {
-			t.Fatal(err)
-		}
+	if out := petstore(t, w.Dir, "keys", "list", w.config); !strings.Contains(out, "ann") {
+		t.Errorf("the import has copied no key: %s", out)
 	}
-	cmd := exec.CommandContext(t.Context(), "petstore", "import", config, filepath.Join(dir, "petstore.db"))
-	cmd.Dir, cmd.Env = pgDir, append(environment(), "TMPDIR="+temp)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the import waits in the middle", func() bool {
-		var waits bool
-		err := holder.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory')`).Scan(&waits)
-		return err == nil && waits
-	})
-	cmd.Process.Signal(s)
-	cmd.Wait()
-	if _, err := holder.Exec(t.Context(), "SELECT pg_advisory_unlock_all()"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := holder.Exec(t.Context(), "DROP TRIGGER wait ON audit"); err != nil { // waits until the import is rolled back
-		t.Fatal(err)
-	}
-	if out := petstore(t, pgDir, "keys", "list", config); strings.Contains(out, "ann") {
-		t.Errorf("an import that ended in the middle has left keys: %s", out)
-	}
-	if code, said := importFile(t, pgDir, config, filepath.Join(dir, "petstore.db")); code != 0 || !strings.Contains(said, "0 pets, 1 key.") {
-		t.Errorf("the next import ended with %d and says %q, want 0 and one key", code, said)
-	}
-	left, err := filepath.Glob(filepath.Join(temp, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cmd.ProcessState.ExitCode(), len(left)
 }
 
 // Whatever is missing, the import says what it is.
