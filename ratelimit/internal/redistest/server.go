@@ -125,7 +125,7 @@ func (s *Server) Kill() {
 	_ = s.cmd.Wait()
 }
 
-// Stop stops the server with SIGSTOP: until Cont its connections stay open and it
+// Stop stops a server that runs with SIGSTOP: until Cont its connections stay open and it
 // answers nothing. It waits until the signal has had its effect.
 func (s *Server) Stop() {
 	s.t.Helper()

@@ -72,8 +72,33 @@ func (s *Server) Restart(settings ...string) {
 }
 
 // Freeze stops the server with SIGSTOP: until Thaw its connections stay open and it
-// answers nothing.
-func (s *Server) Freeze() { s.signalAll(syscall.SIGSTOP) }
+// answers nothing. It waits until the signal has had its effect on all processes, also on
+// one that was started meanwhile.
+func (s *Server) Freeze() {
+	s.t.Helper()
+	for range 1000 {
+		s.signalAll(syscall.SIGSTOP)
+		if allStopped(s.cmd.Process.Pid) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	s.t.Fatal("the server does not stop")
+}
+
+// allStopped reports whether a process and those that it started are stopped, if the
+// machine can tell.
+func allStopped(parent int) bool {
+	out, _ := exec.Command("ps", "-A", "-o", "pid=,ppid=,state=").Output()
+	for line := range strings.Lines(string(out)) {
+		var pid, ppid int
+		var state string
+		if n, _ := fmt.Sscan(line, &pid, &ppid, &state); n == 3 && (pid == parent || ppid == parent) && !strings.HasPrefix(state, "T") && !strings.HasPrefix(state, "Z") {
+			return false
+		}
+	}
+	return true
+}
 
 // Thaw continues a frozen server.
 func (s *Server) Thaw() { s.signalAll(syscall.SIGCONT) }
