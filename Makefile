@@ -14,7 +14,8 @@ test: ## all tests
 	go test work
 
 .PHONY: race
-race: export GORACE = atexit_sleep_ms=0 # or each process waits for a second before it ends
+# Without this, each process waits for a second before it ends.
+race: export GORACE = atexit_sleep_ms=0
 race: ## all tests under the race detector, in random order
 	go test -race -shuffle=on work
 
