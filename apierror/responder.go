@@ -99,8 +99,8 @@ func (rs *Responder) Respond(w http.ResponseWriter, r *http.Request, err error) 
 // copied the request, as [net/http.Request.WithContext] does.
 //
 // The ResponseWriter that h is given supports [http.ResponseController],
-// [http.Flusher], [http.Hijacker] and [io.ReaderFrom] as far as the one below
-// does.
+// [http.Flusher], [http.Hijacker], [http.Pusher] and [io.ReaderFrom] as far as the
+// one below does.
 func (rs *Responder) Handle(h func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer response.RemoveFiles(r, r.MultipartForm)

@@ -69,6 +69,14 @@ func TestWriterAboveAPlainOne(t *testing.T) {
 		if _, _, err := http.NewResponseController(w).Hijack(); !errors.Is(err, http.ErrNotSupported) {
 			t.Errorf("Hijack returned %v, want http.ErrNotSupported", err)
 		}
+		if err := w.(http.Pusher).Push("/style.css", nil); !errors.Is(err, http.ErrNotSupported) {
+			t.Errorf("Push returned %v, want http.ErrNotSupported", err)
+		}
+		select {
+		case <-closeNotify(w):
+			t.Error("CloseNotify says that the client has disconnected")
+		default:
+		}
 		w.(http.Flusher).Flush() // has no effect
 		panic("nothing is written yet")
 	})
@@ -81,6 +89,50 @@ func TestWriterAboveAPlainOne(t *testing.T) {
 	})
 	if got := rec.Body.String(); got != "copied, written" {
 		t.Errorf("body %q", got)
+	}
+}
+
+// closeNotify is how gin learns that a client has disconnected.
+func closeNotify(w http.ResponseWriter) <-chan bool {
+	return w.(interface{ CloseNotify() <-chan bool }).CloseNotify()
+}
+
+// pusher supports what net/http supports beside ResponseController.
+type pusher struct {
+	http.ResponseWriter
+	pushed []string
+	gone   chan bool
+}
+
+func (p *pusher) Push(target string, _ *http.PushOptions) error {
+	p.pushed = append(p.pushed, target)
+	return nil
+}
+
+func (p *pusher) CloseNotify() <-chan bool { return p.gone }
+
+// wrapper is the ResponseWriter of a middleware of others.
+type wrapper struct{ http.ResponseWriter }
+
+func (w wrapper) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func TestWriterPushesAndNotifies(t *testing.T) {
+	for name, wrap := range map[string]func(http.ResponseWriter) http.ResponseWriter{
+		"directly":       func(w http.ResponseWriter) http.ResponseWriter { return w },
+		"through Unwrap": func(w http.ResponseWriter) http.ResponseWriter { return wrapper{w} },
+	} {
+		p := &pusher{ResponseWriter: httptest.NewRecorder(), gone: make(chan bool, 1)}
+		p.gone <- true
+		within(wrap(p), func(w http.ResponseWriter, r *http.Request) {
+			if err := w.(http.Pusher).Push("/style.css", nil); err != nil || len(p.pushed) != 1 {
+				t.Errorf("%s: Push returned %v, and the writer below got %q", name, err, p.pushed)
+			}
+			select {
+			case <-closeNotify(w):
+			default:
+				t.Errorf("%s: CloseNotify is not that of the writer below", name)
+			}
+		})
 	}
 }
 

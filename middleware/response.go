@@ -7,7 +7,7 @@ import (
 )
 
 // A TrackedResponse is a ResponseWriter that knows what became of the response. It
-// supports [http.ResponseController], [http.Flusher], [http.Hijacker] and
+// supports [http.ResponseController], [http.Flusher], [http.Hijacker], [http.Pusher] and
 // [io.ReaderFrom] as far as the ResponseWriter below does.
 type TrackedResponse interface {
 	http.ResponseWriter
