@@ -118,6 +118,7 @@ func TestHeaderSection(t *testing.T) {
 		for _, name := range []string{
 			"Content-Range", "Content-Language", "Content-Location", "Content-MD5", "Content-Digest", "Repr-Digest", "Digest",
 			"CDN-Cache-Control", "Surrogate-Control", "Cloudflare-CDN-Cache-Control", "Age", "No-Vary-Search",
+			"X-LiteSpeed-Cache-Control", "Edge-Control", "Unencoded-Digest",
 			"X-Accel-Expires", "X-Accel-Redirect", "X-Sendfile", "Trailer", "Signature", "Signature-Input", "Use-As-Dictionary",
 		} {
 			h.Set(name, "of the success")
@@ -147,6 +148,20 @@ func TestHeaderSection(t *testing.T) {
 		}
 		if res.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: status %d, want 404", name, res.StatusCode)
+		}
+	}
+}
+
+// Trailers that the handler has set for its success are not sent after the error.
+func TestTrailersOfTheSuccess(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		srv := serve(t, new(apierror.Responder).Handle(func(w http.ResponseWriter, r *http.Request) error {
+			w.Header().Set("Trailer", "Signature")
+			w.Header().Set(http.TrailerPrefix+"X-Rows", "17")
+			return petNotFound
+		}), http2)
+		if res := do(t, srv, http.MethodGet, "/"); res.StatusCode != http.StatusNotFound || len(res.Trailer) > 0 {
+			t.Errorf("http2=%t: status %d with the trailers %v, want 404 without trailers", http2, res.StatusCode, res.Trailer)
 		}
 	}
 }

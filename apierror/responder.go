@@ -25,8 +25,8 @@ import (
 //
 //   - those that describe its content, such as Content-Range (unless the error is
 //     a 416 with the length, "bytes */1234"), Content-Disposition, ETag,
-//     Last-Modified, Digest and Repr-Digest, and its signature (RFC 9421);
-//   - those that say how to cache it: Age, Expires, No-Vary-Search,
+//     Last-Modified, Digest and Repr-Digest, its signature (RFC 9421) and its trailers;
+//   - those that say how to cache it: Age, Expires, No-Vary-Search, Edge-Control,
 //     Surrogate-Control, X-Accel-Expires, and all names that end in
 //     -Cache-Control (RFC 9213);
 //   - X-Accel-Redirect and X-Sendfile, which make a proxy send a file instead.

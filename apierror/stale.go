@@ -47,18 +47,18 @@ func hasLength(lines []string, status int) bool {
 
 // isStale takes a name in canonical form.
 func isStale(name string) bool {
-	if strings.HasPrefix(name, "X-") { // most names on an error
-		return name == "X-Accel-Expires" || name == "X-Accel-Redirect" || name == "X-Sendfile"
-	}
 	switch name {
+	case "X-Accel-Expires", "X-Accel-Redirect", "X-Sendfile":
+		return true
 	case "Content-Digest", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Location",
-		"Content-Md5", "Content-Range", "Digest", "Etag", "Last-Modified", "Repr-Digest", "Use-As-Dictionary",
+		"Content-Md5", "Content-Range", "Digest", "Etag", "Last-Modified", "Repr-Digest", "Unencoded-Digest",
+		"Use-As-Dictionary",
 		"Signature", "Signature-Input", // of another status and content (RFC 9421)
 		"Trailer", "Transfer-Encoding",
-		"Age", "Expires", "No-Vary-Search", "Surrogate-Control":
+		"Age", "Edge-Control", "Expires", "No-Vary-Search", "Surrogate-Control":
 		return true
 	}
 	// Targeted cache control (RFC 9213): CDN-Cache-Control, and fields that content
 	// delivery networks name after themselves.
-	return strings.HasSuffix(name, "-Cache-Control")
+	return strings.HasSuffix(name, "-Cache-Control") || strings.HasPrefix(name, http.TrailerPrefix)
 }
