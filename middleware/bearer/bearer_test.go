@@ -2,11 +2,14 @@ package bearer_test
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,7 +121,7 @@ func TestMaxToken(t *testing.T) {
 	for _, tt := range []struct {
 		max, length int
 		verified    bool
-	}{{0, 4096, true}, {0, 4097, false}, {10, 10, true}, {10, 11, false}, {1000, 1000, true}} {
+	}{{0, 16 << 10, true}, {0, 16<<10 + 1, false}, {10, 10, true}, {10, 11, false}, {1000, 1000, true}} {
 		auth, err := bearer.New("pets", verify, bearer.Options{MaxToken: tt.max})
 		if err != nil {
 			t.Fatal(err)
@@ -129,6 +132,33 @@ func TestMaxToken(t *testing.T) {
 		if got != want || (calls == 1) != tt.verified {
 			t.Errorf("MaxToken %d, token of %d: %v and %d calls of verify, want %v", tt.max, tt.length, got, calls, want)
 		}
+	}
+}
+
+// A JWT that lists 200 groups by their UUIDs is one that services meet.
+func TestLargeJWTIsVerified(t *testing.T) {
+	claims, err := json.Marshal(map[string]any{
+		"iss": "https://login.example.com/", "sub": "ann", "aud": "pets", "exp": 1795000000,
+		"groups": slices.Repeat([]string{"6f1c2a58-0c1e-4c4e-9f0b-3d6c1f2a7b90"}, 200),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	token := encode([]byte(`{"alg":"RS256","typ":"JWT","kid":"1"}`)) + "." + encode(claims) + "." + encode(make([]byte, 256))
+	if len(token) < 10_000 {
+		t.Fatalf("the token has %d bytes, so that this test proves nothing", len(token))
+	}
+	var got string
+	auth, err := bearer.New("pets", func(_ context.Context, token string) (user, error) {
+		got = token
+		return user{"ann"}, nil
+	}, bearer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := outcome(auth, request("Bearer "+token)); o != bearer.Authenticated || got != token {
+		t.Errorf("a JWT of %d bytes: %v, and verify is given %d bytes; want it verified whole", len(token), o, len(got))
 	}
 }
 

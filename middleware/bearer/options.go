@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	defaultMaxToken   = 4096
+	defaultMaxToken   = 16 << 10
 	defaultTokenName  = "API key"
 	defaultRetryAfter = 5 * time.Second
 
@@ -22,7 +22,9 @@ const (
 type Options struct {
 	// MaxToken is the largest length of a token in bytes. A longer one is refused
 	// without being verified, and the refusal is logged with its length. 0 means
-	// 4096, which is enough for an ordinary JWT.
+	// 16,384: a JWT with many groups or roles has 10,000 bytes and more, and nginx and
+	// Apache accept 8 KiB in one field by default. The limit bounds the work of the
+	// verify function; net/http bounds the whole header ([http.Server.MaxHeaderBytes]).
 	MaxToken int
 
 	// Observe, if set, is called by Identify with each request without a principal.
