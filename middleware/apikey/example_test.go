@@ -76,6 +76,26 @@ func ExampleFormat_Check() {
 	// pet_live_[0-9A-Za-z]{36}
 }
 
+// A digest can be an argument of a statement and the destination of a column as it is:
+//
+//	db.ExecContext(ctx, `INSERT INTO api_keys (digest, owner) VALUES (?, ?)`, secret.Digest(), "ann")
+//	row.Scan(&digest, &owner)
+//
+// database/sql then calls Value and Scan.
+func ExampleDigest_Scan() {
+	digest := apikey.DigestOf("pet_live_4fQ8rT2kLm9XwZ1aBcD3eFgH5iJk0P44UjKO")
+	stored, err := digest.Value()
+	fmt.Printf("%T %v\n", stored, err)
+
+	var read apikey.Digest
+	fmt.Println(read.Scan(stored), read == digest)
+	fmt.Println(read.Scan(digest.String()), read == digest) // from a column of text
+	// Output:
+	// []uint8 <nil>
+	// <nil> true
+	// <nil> true
+}
+
 // When a key is rotated, the old one goes on working for a while, but never
 // longer than it would have.
 func ExampleRecord_ExpireAfter() {
