@@ -44,12 +44,26 @@ func (a *answer) principal(now func() time.Time) (Principal, error) {
 	return a.record.Principal, nil
 }
 
-// fresh reports whether a look-up that began at an instant is within the TTL. The age
-// may be negative: slightly, because goroutines overtake each other, or by much, because
-// a clock that is not monotonic was set back. Then nothing must stay cached for long.
-func (v *Verifier) fresh(began time.Time) bool {
-	age := v.since(began)
-	return -v.ttl < age && age < v.ttl
+// fresh reports whether an answer can be used. Whether the key is valid matters only
+// beyond the time for which every answer can be used.
+func (v *Verifier) fresh(a *answer) bool {
+	age := v.since(a.asked)
+	if v.recent(age) {
+		return true
+	}
+	if age < 0 || age >= v.ttl {
+		return false
+	}
+	_, err := a.principal(v.now)
+	return err == nil
+}
+
+// recent reports whether an age is within the TTL of answers that a key is not valid. The
+// age may be negative: slightly, because goroutines overtake each other, or by much,
+// because a clock that is not monotonic was set back. Then nothing must stay cached for
+// long.
+func (v *Verifier) recent(age time.Duration) bool {
+	return -v.invalidTTL < age && age < v.invalidTTL
 }
 
 // cached returns an answer that is still fresh, or nil.
@@ -60,10 +74,10 @@ func (v *Verifier) cached(s *shard, d Digest) *answer {
 }
 
 func (v *Verifier) cachedLocked(s *shard, d Digest) *answer {
-	if a := s.valid.find(d); a != nil && v.fresh(a.asked) {
+	if a := s.valid.find(d); a != nil && v.fresh(a) {
 		return a
 	}
-	if a := s.invalid.find(d); a != nil && v.fresh(a.asked) {
+	if a := s.invalid.find(d); a != nil && v.fresh(a) {
 		return a
 	}
 	return nil

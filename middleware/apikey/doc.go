@@ -16,7 +16,8 @@
 //	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})
 //	auth, err := bearer.New("pets", verifier.Verify, bearer.Options{})
 //
-// The cache keeps an answer of the store for at most one second. A revocation and a new
-// key therefore take effect within a second on every replica, without messages between
-// replicas.
+// The cache keeps an answer of the store for one second. A revocation and a new key
+// therefore take effect within a second on every replica, without messages between
+// replicas. [Options.TTL] can be longer, where a store is slow or asked too often, and
+// revocations may take effect later.
 package apikey

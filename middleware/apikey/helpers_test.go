@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -34,6 +35,8 @@ type memStore struct {
 	err     error // what every look-up fails with
 	calls   int
 
+	delay time.Duration // between reading a record and answering
+
 	// before, if not nil, runs in every look-up before the records are read.
 	before func(ctx context.Context, d apikey.Digest)
 }
@@ -50,11 +53,15 @@ func (s *memStore) Lookup(ctx context.Context, d apikey.Digest) (apikey.Record, 
 		s.before(ctx, d)
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		return apikey.Record{}, s.err
-	}
+	err, delay := s.err, s.delay
 	record, ok := s.records[d]
+	s.mu.Unlock()
+	if delay > 0 {
+		time.Sleep(delay)
+	}
+	if err != nil {
+		return apikey.Record{}, err
+	}
 	if !ok {
 		return apikey.Record{}, apikey.ErrUnknown
 	}
@@ -83,6 +90,13 @@ func (s *memStore) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
+}
+
+// stale makes later look-ups answer so long after they have read the records.
+func (s *memStore) stale(delay time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.delay = delay
 }
 
 func (s *memStore) count() int {

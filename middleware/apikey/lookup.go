@@ -21,7 +21,7 @@ type lookup struct {
 }
 
 // lookUp waits for the answer of the store about a key. It joins a look-up that began
-// within the TTL, or starts a new one.
+// recently, or starts a new one.
 func (v *Verifier) lookUp(ctx context.Context, s *shard, d Digest) (*answer, error) {
 	s.mu.Lock()
 	// Another look-up may have ended since the caller looked.
@@ -30,7 +30,7 @@ func (v *Verifier) lookUp(ctx context.Context, s *shard, d Digest) (*answer, err
 		return a, nil
 	}
 	l := s.lookups[d]
-	if l == nil || !v.fresh(l.began) {
+	if l == nil || !v.recent(v.since(l.began)) {
 		l = v.beginLocked(ctx, s, d)
 	}
 	l.waiting++

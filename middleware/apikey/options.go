@@ -6,7 +6,9 @@ import (
 )
 
 const (
-	maxTTL                = time.Second
+	defaultTTL            = time.Second
+	maxTTL                = 24 * time.Hour
+	maxInvalidTTL         = time.Second
 	defaultCapacity       = 1 << 15
 	defaultTimeout        = 2 * time.Second
 	defaultUnknownLookups = 32
@@ -14,8 +16,17 @@ const (
 
 // Options are optional settings of [NewVerifier]. The zero value works.
 type Options struct {
-	// TTL is how long an answer of the store is cached, up to 1 second. 0 means 1
-	// second.
+	// TTL is how long the answer of the store that a key is valid is cached, up to 24
+	// hours. 0 means 1 second.
+	//
+	// A revoked key is accepted until TTL after its revocation at the latest, in every
+	// process, and a changed plan takes effect as late. [Verifier.Forget] makes it take
+	// effect at once in one process. A longer TTL saves look-ups, and lets keys that were
+	// verified within it keep working while the store fails. Expires and Revoked of a
+	// [Record] that the store has answered with are exact, whatever the TTL.
+	//
+	// The answer that a key is not valid is cached for at most 1 second, even if TTL is
+	// longer. So a new key works within a second.
 	TTL time.Duration
 
 	// Capacity is the maximum number of valid keys in the cache, and also that of other
@@ -55,7 +66,7 @@ func (o Options) validate() error {
 
 func (o Options) withDefaults() Options {
 	if o.TTL == 0 {
-		o.TTL = maxTTL
+		o.TTL = defaultTTL
 	}
 	if o.Capacity == 0 {
 		o.Capacity = defaultCapacity

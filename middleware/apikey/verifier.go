@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// A Verifier finds the principal of a key. It asks a [Store], and caches the answer,
-// good or bad, for [Options.TTL]. It is safe for concurrent use and needs no Close.
+// A Verifier finds the principal of a key. It asks a [Store], and caches the answer for
+// [Options.TTL], 1 second by default. It is safe for concurrent use and needs no Close.
 //
-// The store is asked about a key at most once per TTL, however many requests have it.
-// Requests that arrive during the look-up wait for its answer, and a request that gives
-// up does not cancel it for the others. The age of an answer counts from the start of
-// the look-up, so a slow store does not delay a revocation. The instants of expiry and
-// revocation in a [Record] take effect exactly.
+// The store is asked about a valid key at most once per TTL, and about another key at
+// most once per second, however many requests have it. Requests that arrive during the
+// look-up wait for its answer, and a request that gives up does not cancel it for the
+// others. The age of an answer counts from the start of the look-up, so a slow store does
+// not delay a revocation. The instants of expiry and revocation in a [Record] take effect
+// exactly.
 //
 // A request is never accepted because of an answer that was older than the TTL when the
 // request arrived, even if the store fails. A failure of the store is not cached: the
@@ -22,12 +23,14 @@ import (
 type Verifier struct {
 	format  *Format
 	store   Store
-	ttl     time.Duration
+	ttl     time.Duration // of the answer that a key is valid
 	timeout time.Duration
 	now     func() time.Time
 	since   func(time.Time) time.Duration
 	unknown chan struct{} // semaphore of look-ups of unknown keys
 	shards  [shardCount]shard
+
+	invalidTTL time.Duration // of any other answer
 }
 
 // NewVerifier returns a Verifier of the keys of a format.
@@ -49,6 +52,8 @@ func NewVerifier(format *Format, store Store, opts Options) (*Verifier, error) {
 		timeout: opts.Timeout,
 		now:     opts.Now,
 		unknown: make(chan struct{}, opts.UnknownLookups),
+
+		invalidTTL: min(opts.TTL, maxInvalidTTL),
 	}
 	v.since = func(t time.Time) time.Duration { return v.now().Sub(t) }
 	if v.now == nil {
@@ -86,4 +91,18 @@ func (v *Verifier) Verify(ctx context.Context, key string) (Principal, error) {
 		return Principal{}, fmt.Errorf("apikey: looking up a key: %w", err)
 	}
 	return a.principal(v.now)
+}
+
+// Forget drops what is cached about a key, such as one that was revoked or has another
+// plan. A request that calls Verify after Forget has returned asks the store again. Other
+// processes are not told. If TTL is 1 second, as by default, Forget is rarely needed.
+func (v *Verifier) Forget(d Digest) {
+	s := &v.shards[d[0]%shardCount]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.valid.remove(d)
+	s.invalid.remove(d)
+	// A look-up that is under way may have read the store before the change. It answers
+	// the requests that wait for it; new requests do not join it, and it is not cached.
+	delete(s.lookups, d)
 }

@@ -338,7 +338,7 @@ func TestNewVerifierRefuses(t *testing.T) {
 		{"zero format", new(apikey.Format), store, apikey.Options{}, "format"},
 		{"no store", format, nil, apikey.Options{}, "store"},
 		{"negative TTL", format, store, apikey.Options{TTL: -1}, "Options.TTL"},
-		{"TTL of more than a second", format, store, apikey.Options{TTL: time.Second + 1}, "Options.TTL"},
+		{"TTL of more than a day", format, store, apikey.Options{TTL: 24*time.Hour + 1}, "Options.TTL must be from 0s to 24h0m0s"},
 		{"capacity", format, store, apikey.Options{Capacity: -1}, "Options.Capacity"},
 		{"timeout", format, store, apikey.Options{Timeout: -1}, "Options.Timeout"},
 		{"unknown look-ups", format, store, apikey.Options{UnknownLookups: -1}, "Options.UnknownLookups"},
