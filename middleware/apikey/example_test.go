@@ -60,6 +60,32 @@ func Example() {
 	// apikey: key is unknown: bearer: token not valid true
 }
 
+// Live and test keys are in one store, and the principal says which kind a key is.
+func ExampleOptions_moreFormats() {
+	live, err := apikey.NewFormat("pet_live_")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	test, err := apikey.NewFormat("pet_test_")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	secret := test.Generate()
+	store := keyTable{secret.Digest(): {Principal: apikey.Principal{Owner: "ann"}}}
+
+	verifier, err := apikey.NewVerifier(live, store, apikey.Options{MoreFormats: []*apikey.Format{test}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	principal, err := verifier.Verify(context.Background(), secret.Reveal())
+	fmt.Println(principal.Owner, principal.Prefix, err)
+	// Output:
+	// ann pet_test_ <nil>
+}
+
 // The digits at the end are a checksum, so that most mistakes need no look-up.
 func ExampleFormat_Check() {
 	format, err := apikey.NewFormat("pet_live_")

@@ -1,8 +1,10 @@
 package apikey
 
 import (
+	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -44,6 +46,24 @@ func NewFormat(prefix string) (*Format, error) {
 			"and consist of words of letters and digits, each followed by _, such as pet_live_, got %q", maxPrefixLen, prefix)
 	}
 	return &Format{prefix: prefix, crc: checksum(^uint32(0), prefix)}, nil
+}
+
+// allFormats returns the formats of a [Verifier], or an error if one is not valid.
+func allFormats(first *Format, more []*Format) ([]*Format, error) {
+	if first == nil || first.prefix == "" {
+		return nil, errors.New("apikey: NewVerifier: the format must come from NewFormat")
+	}
+	all := []*Format{first}
+	for _, f := range more {
+		if f == nil || f.prefix == "" {
+			return nil, errors.New("apikey: Options.MoreFormats must come from NewFormat")
+		}
+		if slices.ContainsFunc(all, func(other *Format) bool { return other.prefix == f.prefix }) {
+			return nil, fmt.Errorf("apikey: Options.MoreFormats must have prefixes that differ, got %s twice", f.prefix)
+		}
+		all = append(all, f)
+	}
+	return all, nil
 }
 
 func isPrefix(s string) bool {

@@ -10,6 +10,7 @@ import (
 
 // lookup is one call of the store, and the requests that wait for its answer.
 type lookup struct {
+	prefix  string // of the key
 	began   time.Time
 	ctx     context.Context // of the store's call
 	cancel  context.CancelFunc
@@ -22,7 +23,7 @@ type lookup struct {
 
 // lookUp waits for the answer of the store about a key. It joins a look-up that began
 // recently, or starts a new one.
-func (v *Verifier) lookUp(ctx context.Context, s *shard, d Digest) (*answer, error) {
+func (v *Verifier) lookUp(ctx context.Context, s *shard, d Digest, prefix string) (*answer, error) {
 	s.mu.Lock()
 	// Another look-up may have ended since the caller looked.
 	if a := v.cachedLocked(s, d); a != nil {
@@ -31,7 +32,7 @@ func (v *Verifier) lookUp(ctx context.Context, s *shard, d Digest) (*answer, err
 	}
 	l := s.lookups[d]
 	if l == nil || !v.recent(v.since(l.began)) {
-		l = v.beginLocked(ctx, s, d)
+		l = v.beginLocked(ctx, s, d, prefix)
 	}
 	l.waiting++
 	s.mu.Unlock()
@@ -56,8 +57,8 @@ func (v *Verifier) lookUp(ctx context.Context, s *shard, d Digest) (*answer, err
 // beginLocked starts a look-up in a goroutine of its own, so that it does not end with
 // the request that came first. It ends with the last request that waits for it, or at
 // the timeout.
-func (v *Verifier) beginLocked(ctx context.Context, s *shard, d Digest) *lookup {
-	l := &lookup{began: v.now(), done: make(chan struct{})}
+func (v *Verifier) beginLocked(ctx context.Context, s *shard, d Digest, prefix string) *lookup {
+	l := &lookup{prefix: prefix, began: v.now(), done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithTimeout(context.WithoutCancel(ctx), v.timeout)
 	s.lookups[d] = l
 	wasValid := s.valid.find(d) != nil
@@ -110,9 +111,7 @@ func (v *Verifier) ask(ctx context.Context, d Digest, wasValid bool) (Record, er
 func (v *Verifier) finish(s *shard, d Digest, l *lookup, record Record, err error) {
 	switch {
 	case err == nil:
-		if record.Subject == "" {
-			record.Subject = OwnerSubject(record.Owner)
-		}
+		record.Principal.complete(l.prefix)
 		l.answer = &answer{record: record, asked: l.began}
 	case errors.Is(err, ErrUnknown):
 		l.answer = &answer{unknown: true, asked: l.began}

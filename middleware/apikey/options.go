@@ -16,6 +16,11 @@ const (
 
 // Options are optional settings of [NewVerifier]. The zero value works.
 type Options struct {
+	// MoreFormats are further formats of keys that are accepted, such as that of test keys
+	// or that of an older prefix. No two formats may have the same prefix. All keys are in
+	// the same store. [Principal.Prefix] says which format a key has.
+	MoreFormats []*Format
+
 	// TTL is how long the answer of the store that a key is valid is cached, up to 24
 	// hours. 0 means 1 second.
 	//

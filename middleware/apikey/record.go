@@ -41,6 +41,17 @@ type Principal struct {
 	// Subject is the owner's subject for a rate limiter. If a store leaves it empty, a
 	// [Verifier] sets it to [OwnerSubject] of the owner, once for each look-up.
 	Subject string
+
+	// Prefix is the prefix of the key's format, such as "pet_live_". A [Verifier] sets it.
+	Prefix string
+}
+
+// complete sets what a [Verifier] knows about the principal of a key.
+func (p *Principal) complete(prefix string) {
+	p.Prefix = prefix
+	if p.Subject == "" {
+		p.Subject = OwnerSubject(p.Owner)
+	}
 }
 
 // OwnerSubject returns the subject that an owner's usage is counted for: "owner:" and

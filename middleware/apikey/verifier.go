@@ -21,7 +21,7 @@ import (
 // request arrived, even if the store fails. A failure of the store is not cached: the
 // next request asks again.
 type Verifier struct {
-	format  *Format
+	formats []*Format // with different prefixes
 	store   Store
 	ttl     time.Duration // of the answer that a key is valid
 	timeout time.Duration
@@ -33,10 +33,11 @@ type Verifier struct {
 	invalidTTL time.Duration // of any other answer
 }
 
-// NewVerifier returns a Verifier of the keys of a format.
+// NewVerifier returns a Verifier of the keys of a format, and of [Options.MoreFormats].
 func NewVerifier(format *Format, store Store, opts Options) (*Verifier, error) {
-	if format == nil || format.prefix == "" {
-		return nil, errors.New("apikey: NewVerifier: the format must come from NewFormat")
+	formats, err := allFormats(format, opts.MoreFormats)
+	if err != nil {
+		return nil, err
 	}
 	if store == nil {
 		return nil, errors.New("apikey: NewVerifier: the store must not be nil")
@@ -46,7 +47,7 @@ func NewVerifier(format *Format, store Store, opts Options) (*Verifier, error) {
 	}
 	opts = opts.withDefaults()
 	v := &Verifier{
-		format:  format,
+		formats: formats,
 		store:   store,
 		ttl:     opts.TTL,
 		timeout: opts.Timeout,
@@ -74,7 +75,8 @@ func NewVerifier(format *Format, store Store, opts Options) (*Verifier, error) {
 // unknown key. This reveals nothing, because the checksum is public. Unknown, expired
 // and revoked keys take equally long.
 func (v *Verifier) Verify(ctx context.Context, key string) (Principal, error) {
-	if !v.format.hasForm(key) {
+	format := v.formatOf(key)
+	if format == nil {
 		return Principal{}, ErrMalformed
 	}
 	digest := DigestOf(key)
@@ -83,14 +85,25 @@ func (v *Verifier) Verify(ctx context.Context, key string) (Principal, error) {
 		return a.principal(v.now)
 	}
 	// The checksum is checked only now: a cached key has passed the check.
-	if !v.format.Check(key) {
+	if !format.Check(key) {
 		return Principal{}, ErrMalformed
 	}
-	a, err := v.lookUp(ctx, s, digest)
+	a, err := v.lookUp(ctx, s, digest, format.prefix)
 	if err != nil {
 		return Principal{}, fmt.Errorf("apikey: looking up a key: %w", err)
 	}
 	return a.principal(v.now)
+}
+
+// formatOf returns the format that a key has by its prefix and length, or nil. There is at
+// most one: of two prefixes of the same length, a key has one.
+func (v *Verifier) formatOf(key string) *Format {
+	for _, f := range v.formats {
+		if f.hasForm(key) {
+			return f
+		}
+	}
+	return nil
 }
 
 // Forget drops what is cached about a key, such as one that was revoked or has another

@@ -23,7 +23,7 @@ func verify(t *testing.T, v *apikey.Verifier, key string, want error) {
 		t.Errorf("Verify: error %v, want %v", err, want)
 	}
 	wantPrincipal := ann
-	wantPrincipal.Subject = "owner:ann"
+	wantPrincipal.Subject, wantPrincipal.Prefix = "owner:ann", "pet_live_"
 	if want != nil {
 		wantPrincipal = apikey.Principal{}
 	}
@@ -336,6 +336,9 @@ func TestNewVerifierRefuses(t *testing.T) {
 	}{
 		{"no format", nil, store, apikey.Options{}, "format"},
 		{"zero format", new(apikey.Format), store, apikey.Options{}, "format"},
+		{"nil among more formats", format, store, apikey.Options{MoreFormats: []*apikey.Format{nil}}, "Options.MoreFormats"},
+		{"zero format among more", format, store, apikey.Options{MoreFormats: []*apikey.Format{{}}}, "Options.MoreFormats"},
+		{"a prefix twice", format, store, apikey.Options{MoreFormats: []*apikey.Format{newFormat(t, "pet_live_")}}, "got pet_live_ twice"},
 		{"no store", format, nil, apikey.Options{}, "store"},
 		{"negative TTL", format, store, apikey.Options{TTL: -1}, "Options.TTL"},
 		{"TTL of more than a day", format, store, apikey.Options{TTL: 24*time.Hour + 1}, "Options.TTL must be from 0s to 24h0m0s"},
