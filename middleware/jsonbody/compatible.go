@@ -47,7 +47,7 @@ func canHold(t reflect.Type, name string) bool {
 	switch {
 	case name == "null":
 		return true
-	case t == numberType:
+	case t == numberType || t == bigIntType:
 		return name == "number" || name == "integer"
 	case reflect.PointerTo(t).Implements(textType):
 		return name == "string"
@@ -60,9 +60,12 @@ func canHold(t reflect.Type, name string) bool {
 	case reflect.String:
 		return name == "string"
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float64:
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
+		reflect.Float32, reflect.Float64:
 		return name == "number" || name == "integer"
 	case reflect.Slice:
+		return name == "array" || name == "string" && t.Elem().Kind() == reflect.Uint8
+	case reflect.Array:
 		return name == "array"
 	case reflect.Map, reflect.Struct:
 		return name == "object"

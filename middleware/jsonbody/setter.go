@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
@@ -20,6 +21,7 @@ type setter func(dst reflect.Value, v any) *problem
 
 var (
 	numberType = reflect.TypeFor[json.Number]()
+	bigIntType = reflect.TypeFor[big.Int]()
 	textType   = reflect.TypeFor[encoding.TextUnmarshaler]()
 	jsonType   = reflect.TypeFor[json.Unmarshaler]()
 )
@@ -34,6 +36,8 @@ func newSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []reflect
 	switch {
 	case t == numberType:
 		return setNumber, nil
+	case t == bigIntType:
+		return setBigInt, nil
 	case reflect.PointerTo(t).Implements(textType):
 		return setText, nil
 	case reflect.PointerTo(t).Implements(jsonType):
@@ -48,7 +52,7 @@ func newSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []reflect
 		return setInt, nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return setUint, nil
-	case reflect.Float64:
+	case reflect.Float32, reflect.Float64:
 		return setFloat, nil
 	case reflect.Interface:
 		if t.NumMethod() == 0 {
@@ -57,10 +61,9 @@ func newSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []reflect
 	case reflect.Pointer:
 		return newPointerSetter(t, schemas, enclosing)
 	case reflect.Slice:
-		// encoding/json has base64 in a []byte, and an array in any other slice.
-		if t.Elem().Kind() != reflect.Uint8 {
-			return newSliceSetter(t, schemas, enclosing)
-		}
+		return newSliceSetter(t, schemas, enclosing)
+	case reflect.Array:
+		return newArraySetter(t, schemas, enclosing)
 	case reflect.Map:
 		if t.Key().Kind() == reflect.String && !reflect.PointerTo(t.Key()).Implements(textType) {
 			return newMapSetter(t, schemas, enclosing)
@@ -94,9 +97,13 @@ func newSliceSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []re
 	if err != nil {
 		return nil, err
 	}
+	bytes := t.Elem().Kind() == reflect.Uint8
 	return func(dst reflect.Value, v any) *problem {
 		items, ok := v.([]any)
 		if !ok && v != nil {
+			if bytes {
+				return setBytes(dst, v)
+			}
 			return &problem{detail: "must be an array"}
 		}
 		if v == nil {
@@ -104,6 +111,28 @@ func newSliceSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []re
 			return nil
 		}
 		dst.Set(reflect.MakeSlice(t, len(items), len(items)))
+		for i, item := range items {
+			if p := elem(dst.Index(i), item); p != nil {
+				return p.within(strconv.Itoa(i))
+			}
+		}
+		return nil
+	}, nil
+}
+
+func newArraySetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []reflect.Type) (setter, error) {
+	elem, err := newSetter(t.Elem(), itemSchemas(schemas), enclosing)
+	if err != nil {
+		return nil, err
+	}
+	return func(dst reflect.Value, v any) *problem {
+		items, ok := v.([]any)
+		if !ok {
+			return &problem{detail: "must be an array"}
+		}
+		if len(items) > t.Len() {
+			return &problem{detail: "must have at most " + count(t.Len(), "item")}
+		}
 		for i, item := range items {
 			if p := elem(dst.Index(i), item); p != nil {
 				return p.within(strconv.Itoa(i))

@@ -2,11 +2,14 @@ package jsonbody
 
 import (
 	"encoding"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
 	"reflect"
 	"strconv"
+	"strings"
 )
 
 func setBool(dst reflect.Value, v any) *problem {
@@ -24,6 +27,18 @@ func setString(dst reflect.Value, v any) *problem {
 		return &problem{detail: "must be a string"}
 	}
 	dst.SetString(s)
+	return nil
+}
+
+// setBytes reads base64 as encoding/json writes it. Line breaks, which package base64
+// skips, and bits that would be lost are refused (RFC 4648 sections 3.3 and 3.5).
+func setBytes(dst reflect.Value, v any) *problem {
+	s, ok := v.(string)
+	b, err := base64.StdEncoding.Strict().DecodeString(s)
+	if !ok || err != nil || strings.ContainsAny(s, "\r\n") {
+		return &problem{detail: "must be a base64 string"}
+	}
+	dst.SetBytes(b)
 	return nil
 }
 
@@ -87,6 +102,15 @@ func setUint(dst reflect.Value, v any) *problem {
 	return nil
 }
 
+func setBigInt(dst reflect.Value, v any) *problem {
+	digits, p := integer(v)
+	if p != nil {
+		return p
+	}
+	dst.Addr().Interface().(*big.Int).SetString(digits, 10)
+	return nil
+}
+
 // integer returns the digits of a number without a fraction.
 func integer(v any) (string, *problem) {
 	n, ok := v.(json.Number)
@@ -105,7 +129,7 @@ func setFloat(dst reflect.Value, v any) *problem {
 	if !ok {
 		return &problem{detail: "must be a number"}
 	}
-	f, err := n.Float64()
+	f, err := strconv.ParseFloat(n.String(), dst.Type().Bits())
 	if err != nil {
 		return &problem{detail: "is out of range"}
 	}
