@@ -20,6 +20,7 @@
 // through an [apierror.Responder]; nil works.
 //
 // The packages below this one identify the client: bearer reads the credentials,
-// apikey verifies them, and clientip finds the address. Package jsonbody reads
-// request bodies, and package telemetry reports metrics and spans.
+// apikey verifies them, and clientip finds the address. Package inflight limits how
+// many requests run at once, package jsonbody reads request bodies, and package
+// telemetry reports metrics and spans.
 package middleware

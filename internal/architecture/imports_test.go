@@ -24,6 +24,7 @@ var rules = map[string][]string{
 	"middleware/apikey":              {"middleware/bearer", "ratelimit"},
 	"middleware/bearer":              {"apierror", "internal/response"},
 	"middleware/clientip":            {},
+	"middleware/inflight":            {"apierror"},
 	"middleware/jsonbody":            {"apierror", "github.com/santhosh-tekuri/jsonschema/v5"},
 	"middleware/telemetry":           slices.Concat(openTelemetry, []string{"middleware", "middleware/apikey", "middleware/bearer", "ratelimit", "ratelimit/failover", "ratelimit/memory"}),
 	"ratelimit":                      {"apierror", "internal/response"},

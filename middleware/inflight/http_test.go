@@ -1,0 +1,206 @@
+package inflight_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/inflight"
+)
+
+// overBoth runs a test over HTTP/1.1 and HTTP/2.
+func overBoth(t *testing.T, test func(t *testing.T, start func(http.Handler) *httptest.Server)) {
+	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			test(t, func(h http.Handler) *httptest.Server {
+				s := httptest.NewUnstartedServer(h)
+				s.EnableHTTP2 = http2
+				s.Config.ErrorLog = log.New(io.Discard, "", 0) // of panics
+				s.StartTLS()
+				t.Cleanup(s.Close)
+				return s
+			})
+		})
+	}
+}
+
+// get sends a request of ann, and returns the status, or 0 if there was no response.
+func get(ctx context.Context, s *httptest.Server) int {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil)
+	if err != nil {
+		panic(err)
+	}
+	r.Header.Set("Subject", "ann")
+	resp, err := s.Client().Do(r)
+	if err != nil {
+		return 0
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	return resp.StatusCode
+}
+
+// eventually waits until the numbers of l are as ok wants them.
+func eventually(t *testing.T, l *inflight.Limiter, what string, ok func(inflight.Stats) bool) {
+	t.Helper()
+	for !ok(l.Stats()) {
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("%s: the test ended with %+v", what, l.Stats())
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func nothingRuns(s inflight.Stats) bool { return s.Running == 0 && s.Subjects == 0 }
+
+func TestOverHTTP(t *testing.T) {
+	overBoth(t, func(t *testing.T, start func(http.Handler) *httptest.Server) {
+		l, room := newLimiter(t, 2, inflight.Options{}), newRoom()
+		s := start(l.Middleware(room))
+		statuses := make(chan int)
+		for range 2 {
+			go func() { statuses <- get(t.Context(), s) }()
+		}
+		<-room.entered
+		<-room.entered
+		if got := get(t.Context(), s); got != 429 {
+			t.Errorf("a third request at once: %d, want 429", got)
+		}
+		close(room.leave)
+		for range 2 {
+			if got := <-statuses; got != 200 {
+				t.Errorf("a request within the limit: %d, want 200", got)
+			}
+		}
+		eventually(t, l, "after both responses", nothingRuns)
+		if got := get(t.Context(), s); got != 200 {
+			t.Errorf("afterwards: %d, want 200", got)
+		}
+	})
+}
+
+func TestPanicOverHTTP(t *testing.T) {
+	overBoth(t, func(t *testing.T, start func(http.Handler) *httptest.Server) {
+		l := newLimiter(t, 1, inflight.Options{})
+		s := start(l.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			panic("broken in mid body")
+		})))
+		for range 3 {
+			eventually(t, l, "after a panic", nothingRuns)
+			if got := get(t.Context(), s); got == 429 {
+				t.Error("429 after a panic")
+			}
+		}
+	})
+}
+
+// A request whose client has gone (over HTTP/2: has reset the stream) counts until its
+// handler returns, so that a client cannot have more of them than the limit.
+func TestClientGoes(t *testing.T) {
+	overBoth(t, func(t *testing.T, start func(http.Handler) *httptest.Server) {
+		l, room := newLimiter(t, 1, inflight.Options{}), newRoom()
+		s := start(l.Middleware(room))
+		ctx, cancel := context.WithCancel(t.Context())
+		gone := make(chan int)
+		go func() { gone <- get(ctx, s) }()
+		inside := <-room.entered
+		cancel()
+		<-gone
+		<-inside.Context().Done()
+		if got := get(t.Context(), s); got != 429 {
+			t.Errorf("while the handler of the abandoned request still runs: %d, want 429", got)
+		}
+		close(room.leave)
+		eventually(t, l, "after the handler of the abandoned request", nothingRuns)
+		if got := get(t.Context(), s); got != 200 {
+			t.Errorf("after it: %d, want 200", got)
+		}
+	})
+}
+
+func TestClientGoesWhileItWaits(t *testing.T) {
+	overBoth(t, func(t *testing.T, start func(http.Handler) *httptest.Server) {
+		l, room := newLimiter(t, 1, inflight.Options{Queue: 1, Wait: time.Hour}), newRoom()
+		s := start(l.Middleware(room))
+		first := make(chan int)
+		go func() { first <- get(t.Context(), s) }()
+		<-room.entered
+		ctx, cancel := context.WithCancel(t.Context())
+		go get(ctx, s)
+		waiting := func(n int) func(inflight.Stats) bool {
+			return func(s inflight.Stats) bool { return s.Waiting == n }
+		}
+		eventually(t, l, "a second request", waiting(1))
+		cancel()
+		eventually(t, l, "after its client has gone", waiting(0))
+		want(t, l, 1, 0, 1, 1)
+		close(room.leave)
+		if got := <-first; got != 200 {
+			t.Errorf("the first request: %d, want 200", got)
+		}
+	})
+}
+
+// A hijacked connection counts until the handler returns, and works on after it.
+func TestHijackedConnection(t *testing.T) {
+	l := newLimiter(t, 1, inflight.Options{})
+	hijacked, leave := make(chan net.Conn), make(chan struct{})
+	s := httptest.NewServer(l.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+		}
+		hijacked <- conn
+		<-leave
+	})))
+	defer s.Close()
+	client, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: pets\r\nSubject: ann\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	conn := <-hijacked
+	defer conn.Close()
+	if got := get(t.Context(), s); got != 429 {
+		t.Errorf("while the handler runs: %d, want 429", got)
+	}
+	close(leave)
+	eventually(t, l, "after the handler", nothingRuns)
+	if _, err := io.WriteString(conn, "still here\n"); err != nil {
+		t.Error(err)
+	}
+	if line, err := bufio.NewReader(client).ReadString('\n'); line != "still here\n" {
+		t.Errorf("the hijacked connection: %q, %v", line, err)
+	}
+}
+
+// http.TimeoutHandler answers before the handler inside it returns. Around the limiter,
+// the request counts until it does.
+func TestInsideTimeoutHandler(t *testing.T) {
+	l, room := newLimiter(t, 1, inflight.Options{}), newRoom()
+	h := http.TimeoutHandler(l.Middleware(room), time.Nanosecond, "")
+	r := request("ann")
+	if w := serve(h, r); w.Code != 503 {
+		t.Errorf("%d, want 503 of the TimeoutHandler", w.Code)
+	}
+	inside := <-room.entered
+	if !errors.Is(inside.Context().Err(), context.DeadlineExceeded) {
+		t.Errorf("the context of the handler: %v, want a deadline", inside.Context().Err())
+	}
+	want(t, l, 1, 0, 1, 0)
+	close(room.leave)
+	eventually(t, l, "after the handler", nothingRuns)
+}

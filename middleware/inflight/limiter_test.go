@@ -1,0 +1,274 @@
+package inflight_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/inflight"
+)
+
+func TestNewRefuses(t *testing.T) {
+	for _, test := range []struct {
+		limit int
+		opts  inflight.Options
+		want  string
+	}{
+		{0, inflight.Options{}, "the limit must be 1 request or more, got 0"},
+		{-1, inflight.Options{}, "the limit must be 1 request or more, got -1"},
+		{1, inflight.Options{Queue: -1}, "Options.Queue must be 0 or more requests, got -1"},
+		{1, inflight.Options{Wait: -1}, "Options.Wait must be 0s or more, got -1ns"},
+		{1, inflight.Options{Queue: 3}, "Options.Queue is 3, so Options.Wait must be above 0s"},
+		{1, inflight.Options{Wait: time.Second}, "Options.Wait is 1s, so Options.Queue must be 1 or more"},
+		{1, inflight.Options{RetryAfter: -1}, "Options.RetryAfter must be above 0s, or 0s for 1s, got -1ns"},
+	} {
+		_, err := inflight.New(test.limit, bySubject, test.opts)
+		_, processErr := inflight.NewProcess(test.limit, test.opts)
+		for _, err := range []error{err, processErr} {
+			if err == nil || err.Error() != "inflight: "+test.want {
+				t.Errorf("limit %d, %+v: error %v, want %q", test.limit, test.opts, err, test.want)
+			}
+		}
+	}
+	if _, err := inflight.New(1, nil, inflight.Options{}); err == nil {
+		t.Error("New without identify returned no error")
+	}
+}
+
+func TestSubjectsAreLimitedEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, room := newLimiter(t, 2, inflight.Options{}), newRoom()
+		h := l.Middleware(room)
+		for range 2 {
+			go serve(h, request("ann"))
+			go serve(h, request("bob"))
+		}
+		synctest.Wait()
+		want(t, l, 4, 0, 2, 0)
+
+		w := serve(h, request("ann"))
+		if got := code(t, w.Body.Bytes()); w.Code != 429 || got != "too_many_concurrent_requests" {
+			t.Errorf("a third request at once: %d %q, want 429 too_many_concurrent_requests", w.Code, got)
+		}
+		if got := w.Header().Get("Retry-After"); got != "1" {
+			t.Errorf("Retry-After %q, want 1", got)
+		}
+		want(t, l, 4, 0, 2, 1)
+
+		for range 4 {
+			room.leave <- struct{}{}
+		}
+		synctest.Wait()
+		want(t, l, 0, 0, 0, 1)
+		if got := l.Stats().Admitted; got != 4 {
+			t.Errorf("%d admitted, want 4", got)
+		}
+		go func() { room.leave <- struct{}{} }()
+		if w := serve(h, request("ann")); w.Code != 200 {
+			t.Errorf("after all have finished: %d, want 200", w.Code)
+		}
+	})
+}
+
+func TestProcessIsLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := inflight.NewProcess(2, inflight.Options{RetryAfter: 1500 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		room := newRoom()
+		h, other := l.Middleware(room), l.Middleware(room)
+		go serve(h, request("ann"))
+		go serve(other, request("bob"))
+		synctest.Wait()
+		want(t, l, 2, 0, 1, 0)
+
+		r := request("kim")
+		r.Header.Set("Accept", "application/problem+json")
+		w := serve(h, r)
+		if got := code(t, w.Body.Bytes()); w.Code != 503 || got != "overloaded" {
+			t.Errorf("a third request at once: %d %q, want 503 overloaded", w.Code, got)
+		}
+		if !strings.Contains(w.Body.String(), "#temporary-reduced-capacity") {
+			t.Errorf("problem details without the type of the draft: %s", w.Body)
+		}
+		if got := w.Header().Get("Retry-After"); got != "2" {
+			t.Errorf("Retry-After %q, want 2: 1.5 s rounded up", got)
+		}
+		close(room.leave)
+	})
+}
+
+func TestMessage(t *testing.T) {
+	for limit, message := range map[int]string{
+		1:   "Only 1 of your requests may be in progress at a time. Wait for it to finish before you send the next.",
+		2:   "Only 2 of your requests may be in progress at a time. Wait for one to finish before you send the next.",
+		64:  "Only 64 of your requests may be in progress at a time. Wait for one to finish before you send the next.",
+		100: "Only 100 of your requests may be in progress at a time. Wait for one to finish before you send the next.",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, room := newLimiter(t, limit, inflight.Options{}), newRoom()
+			defer close(room.leave)
+			for range limit {
+				go serve(l.Middleware(room), request("ann"))
+			}
+			synctest.Wait()
+			for range 2 { // the second may be kept from the first
+				if w := serve(l.Middleware(room), request("ann")); !strings.Contains(w.Body.String(), message) {
+					t.Errorf("limit %d: %s, want %q", limit, w.Body, message)
+				}
+			}
+		})
+	}
+}
+
+// The limit of a subject is that of its latest request, so that a change of plan takes
+// effect at once.
+func TestLimitOfCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := 0
+		identify := func(*http.Request) (inflight.Caller, error) {
+			return inflight.Caller{Subject: "ann", Limit: limit}, nil
+		}
+		l, err := inflight.New(2, identify, inflight.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		room := newRoom()
+		defer close(room.leave)
+		for _, step := range []struct{ limit, running int }{
+			{0, 1}, {0, 2}, {0, 2}, {4, 3}, {3, 3}, {4, 4}, {4, 4}, {1, 4}, {0, 4},
+		} {
+			limit = step.limit
+			go serve(l.Middleware(room), request("ann"))
+			synctest.Wait()
+			if got := l.Stats().Running; got != step.running {
+				t.Fatalf("after a request with Limit %d: %d run, want %d", limit, got, step.running)
+			}
+		}
+	})
+}
+
+func TestIdentifyFails(t *testing.T) {
+	signIn := apierror.New(http.StatusUnauthorized, "sign_in", "Sign in first.")
+	for _, test := range []struct {
+		name   string
+		caller inflight.Caller
+		err    error
+		status int
+		code   string
+	}{
+		{"public error", inflight.Caller{}, signIn, 401, "sign_in"},
+		{"private error", inflight.Caller{}, errors.New("the database is away"), 500, "internal"},
+		{"no subject", inflight.Caller{Limit: 1}, nil, 500, "internal"},
+		{"negative limit", inflight.Caller{Subject: "ann", Limit: -1}, nil, 500, "internal"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, shadow := range []bool{false, true} {
+				opts := inflight.Options{
+					Shadow:  shadow,
+					Observe: func(*http.Request, inflight.Caller, inflight.Decision) { t.Error("observed") },
+				}
+				l, err := inflight.New(1, func(*http.Request) (inflight.Caller, error) { return test.caller, test.err }, opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w := serve(l.Middleware(http.NotFoundHandler()), request(""))
+				if shadow {
+					if w.Code != 404 {
+						t.Errorf("in shadow mode: %d, want 404 of the handler", w.Code)
+					}
+				} else if got := code(t, w.Body.Bytes()); w.Code != test.status || got != test.code {
+					t.Errorf("%d %q, want %d %q", w.Code, got, test.status, test.code)
+				}
+				want(t, l, 0, 0, 0, 0)
+			}
+		})
+	}
+}
+
+func TestExemptNeitherCountsNorIsRefused(t *testing.T) {
+	observe := func(*http.Request, inflight.Caller, inflight.Decision) { t.Error("observed") }
+	l, err := inflight.New(1, func(*http.Request) (inflight.Caller, error) {
+		return inflight.Caller{Exempt: true}, nil
+	}, inflight.Options{Observe: observe})
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(l.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		want(t, l, 0, 0, 0, 0)
+	})), request(""))
+}
+
+func TestShadowRefusesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := make(chan inflight.Decision, 3)
+		room := newRoom()
+		l := newLimiter(t, 1, inflight.Options{
+			Shadow: true, Queue: 5, Wait: time.Hour,
+			Observe: func(_ *http.Request, _ inflight.Caller, d inflight.Decision) { seen <- d },
+		})
+		for i := range 3 {
+			go serve(l.Middleware(room), request("ann"))
+			if got, want := <-seen, (inflight.Decision{Admitted: i == 0, Limit: 1, Running: i + 1}); got != want {
+				t.Errorf("request %d: observed %+v, want %+v", i, got, want)
+			}
+		}
+		synctest.Wait()
+		want(t, l, 3, 0, 1, 2)
+		close(room.leave)
+		synctest.Wait()
+		want(t, l, 0, 0, 0, 2)
+	})
+}
+
+func TestObserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []inflight.Decision
+		room := newRoom()
+		l := newLimiter(t, 1, inflight.Options{
+			Queue: 1, Wait: time.Second,
+			Observe: func(r *http.Request, c inflight.Caller, d inflight.Decision) {
+				if c.Subject != "ann" || r.Header.Get("Subject") != "ann" {
+					t.Errorf("observed %+v", c)
+				}
+				seen = append(seen, d)
+			},
+		})
+		h := l.Middleware(room)
+		go serve(h, request("ann"))
+		synctest.Wait()
+		serve(h, request("ann"))
+		go serve(h, request("ann"))
+		time.Sleep(300 * time.Millisecond)
+		room.leave <- struct{}{}
+		synctest.Wait()
+		close(room.leave)
+		for i, want := range []inflight.Decision{
+			{Admitted: true, Limit: 1, Running: 1},
+			{Admitted: false, Limit: 1, Running: 1, Waited: time.Second},
+			{Admitted: true, Limit: 1, Running: 1, Waited: 300 * time.Millisecond},
+		} {
+			if i >= len(seen) || seen[i] != want {
+				t.Errorf("observed %+v, want %+v as number %d", seen, want, i)
+			}
+		}
+	})
+}
+
+// The handler gets what the middleware got, so that nothing which a ResponseWriter can
+// do is lost.
+func TestHandlerGetsTheSameWriterAndRequest(t *testing.T) {
+	l := newLimiter(t, 1, inflight.Options{})
+	w, r := httptest.NewRecorder(), request("ann")
+	l.Middleware(http.HandlerFunc(func(gotW http.ResponseWriter, gotR *http.Request) {
+		if gotW != w || gotR != r {
+			t.Error("the handler got another ResponseWriter or Request")
+		}
+	})).ServeHTTP(w, r)
+}

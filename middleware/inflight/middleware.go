@@ -1,0 +1,99 @@
+package inflight
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/animalstore/gatehouse/apierror"
+)
+
+// Middleware returns a handler that serves a request with next if the limit allows it.
+// All handlers that Middleware returns share the limit.
+func (l *Limiter) Middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.serve(w, r, next) })
+}
+
+func (l *Limiter) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	var c Caller
+	if l.identify != nil {
+		var err error
+		if c, err = l.identify(r); err == nil && !c.Exempt {
+			err = c.check()
+		}
+		switch {
+		case err != nil && !l.opts.Shadow:
+			l.opts.Errors.Respond(w, r, err)
+			return
+		case err != nil || c.Exempt:
+			next.ServeHTTP(w, r)
+			return
+		}
+	}
+	limit := l.limit
+	if c.Limit > 0 {
+		limit = c.Limit
+	}
+	shard := l.shard(c.Subject)
+	d := l.enter(r.Context(), shard, c.Subject, limit)
+	if d.Admitted || l.opts.Shadow {
+		defer shard.leave(c.Subject) // from here on, whatever panics
+	}
+	if l.opts.Observe != nil {
+		l.opts.Observe(r, c, d)
+	}
+	if !d.Admitted && !l.opts.Shadow {
+		w.Header()["Retry-After"] = l.retryAfter
+		l.opts.Errors.Respond(w, r, l.refusal(limit))
+		return
+	}
+	next.ServeHTTP(w, r)
+}
+
+func (c *Caller) check() error {
+	switch {
+	case c.Subject == "":
+		return errors.New("inflight: identify returned a Caller without a Subject")
+	case c.Limit < 0:
+		return fmt.Errorf("inflight: identify returned a Caller with Limit %d; it must be 1 or more, or 0 for the limit given to New", c.Limit)
+	}
+	return nil
+}
+
+// overloaded has the problem type of draft-ietf-httpapi-ratelimit-headers-11 section
+// 5.2.
+var overloaded = apierror.New(http.StatusServiceUnavailable, apierror.CodeOverloaded,
+	"The service is handling as many requests as it can. Wait as long as Retry-After says.").
+	WithProblem(apierror.Problem{
+		Type:  "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+		Title: "Temporary Reduced Capacity",
+	}).Preencoded()
+
+// refusals holds the errors for small limits, made when they are first needed and kept
+// for floods of refused requests.
+type refusals [65]atomic.Pointer[apierror.Error]
+
+func (l *Limiter) refusal(limit int) *apierror.Error {
+	if l.identify == nil {
+		return overloaded
+	}
+	if limit >= len(l.refusals) {
+		return tooManyRequests(limit)
+	}
+	kept := &l.refusals[limit]
+	if kept.Load() == nil {
+		kept.Store(tooManyRequests(limit).Preencoded())
+	}
+	return kept.Load()
+}
+
+func tooManyRequests(limit int) *apierror.Error {
+	it := "one"
+	if limit == 1 {
+		it = "it"
+	}
+	return apierror.New(http.StatusTooManyRequests, apierror.CodeTooManyConcurrentRequests,
+		"Only "+strconv.Itoa(limit)+" of your requests may be in progress at a time. Wait for "+it+" to finish before you send the next.")
+}

@@ -1,0 +1,131 @@
+package inflight_test
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/inflight"
+)
+
+func TestQueueIsServedInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, room := newLimiter(t, 2, inflight.Options{Queue: 5, Wait: time.Minute}), newRoom()
+		for i := range 7 {
+			r := request("ann")
+			r.Header.Set("Number", strconv.Itoa(i))
+			go serve(l.Middleware(room), r)
+			synctest.Wait()
+		}
+		want(t, l, 2, 5, 1, 0)
+		if w := serve(l.Middleware(room), request("ann")); w.Code != 429 {
+			t.Errorf("with a full queue: %d, want 429 at once", w.Code)
+		}
+		for i := range 7 {
+			if got := (<-room.entered).Header.Get("Number"); got != strconv.Itoa(i) {
+				t.Errorf("request %s runs as number %d", got, i)
+			}
+			if i > 0 {
+				room.leave <- struct{}{}
+				synctest.Wait()
+			}
+		}
+		want(t, l, 1, 0, 1, 1)
+		close(room.leave)
+	})
+}
+
+// Another subject does not wait.
+func TestQueueIsOfOneSubject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, room := newLimiter(t, 1, inflight.Options{Queue: 1, Wait: time.Minute}), newRoom()
+		defer close(room.leave)
+		for _, subject := range []string{"ann", "ann", "bob"} {
+			go serve(l.Middleware(room), request(subject))
+		}
+		synctest.Wait()
+		want(t, l, 2, 1, 2, 0)
+	})
+}
+
+func TestWaitEnds(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		limit func(context.Context) (context.Context, context.CancelFunc)
+		after time.Duration
+	}{
+		{"after Wait", context.WithCancel, 100 * time.Millisecond},
+		{"with the context", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 30*time.Millisecond)
+		}, 30 * time.Millisecond},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, room := newLimiter(t, 1, inflight.Options{Queue: 2, Wait: 100 * time.Millisecond}), newRoom()
+				h := l.Middleware(room)
+				go serve(h, request("ann"))
+				synctest.Wait()
+
+				ctx, cancel := test.limit(context.Background())
+				defer cancel()
+				began := time.Now()
+				w := serve(h, request("ann").WithContext(ctx))
+				if waited := time.Since(began); w.Code != 429 || waited != test.after {
+					t.Errorf("answered %d after %v, want 429 after %v", w.Code, waited, test.after)
+				}
+				want(t, l, 1, 0, 1, 1)
+
+				// The place in the queue is free again, and the next one gets its turn.
+				next := make(chan int)
+				go func() { next <- serve(h, request("ann")).Code }()
+				synctest.Wait()
+				want(t, l, 1, 1, 1, 1)
+				close(room.leave)
+				if got := <-next; got != 200 {
+					t.Errorf("the next in the queue: %d, want 200", got)
+				}
+				want(t, l, 0, 0, 0, 1)
+			})
+		})
+	}
+}
+
+// A higher limit takes effect for those who wait already, in their order.
+func TestHigherLimitAdmitsWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		identify := func(r *http.Request) (inflight.Caller, error) {
+			limit, err := strconv.Atoi(r.Header.Get("Limit"))
+			return inflight.Caller{Subject: "ann", Limit: limit}, err
+		}
+		l, err := inflight.New(1, identify, inflight.Options{Queue: 10, Wait: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		room := newRoom()
+		defer close(room.leave)
+		for i, step := range []struct{ limit, running, waiting int }{
+			{1, 1, 0}, {1, 1, 1}, {1, 1, 2}, {3, 3, 1}, {3, 3, 2}, {6, 6, 0}, {1, 6, 1},
+		} {
+			r := request("ann")
+			r.Header.Set("Limit", strconv.Itoa(step.limit))
+			go serve(l.Middleware(room), r)
+			synctest.Wait()
+			if s := l.Stats(); s.Running != step.running || s.Waiting != step.waiting {
+				t.Fatalf("after request %d, with Limit %d: %+v, want %d running, %d waiting",
+					i, step.limit, s, step.running, step.waiting)
+			}
+		}
+		// With a lower limit, no request of the queue runs until enough have finished.
+		for range 5 {
+			room.leave <- struct{}{}
+		}
+		synctest.Wait()
+		want(t, l, 1, 1, 1, 0)
+		room.leave <- struct{}{}
+		synctest.Wait()
+		want(t, l, 1, 0, 1, 0)
+	})
+}
