@@ -10,9 +10,10 @@ const (
 	Allowed Outcome = iota + 1 // the request was admitted and charged
 	Limited                    // a quota is exhausted; nothing was charged
 	Banned                     // the subject is banned, or was banned by this request; nothing was charged
+	Spared                     // the subject could be charged, but was not, since another one was refused; see [MultiTaker]
 )
 
-// String returns "allowed", "limited", "banned" or "undecided".
+// String returns "allowed", "limited", "banned", "spared" or "undecided".
 func (o Outcome) String() string {
 	switch o {
 	case Allowed:
@@ -21,6 +22,8 @@ func (o Outcome) String() string {
 		return "limited"
 	case Banned:
 		return "banned"
+	case Spared:
+		return "spared"
 	}
 	return "undecided"
 }
@@ -55,7 +58,7 @@ type Decision struct {
 	// reset. If it was denied, it is the exhausted quota with the latest reset.
 	Applicable int
 	// RetryAfter is how long to wait until a request of this cost is admitted,
-	// if nothing else uses the quota meanwhile: 0 if it was allowed, otherwise
+	// if nothing else uses the quota meanwhile: 0 if it was allowed or spared, otherwise
 	// positive. It covers every exhausted quota and any ban.
 	RetryAfter time.Duration
 	// BanEnds is the Unix time in seconds, rounded up, at which the ban ends; 0
@@ -99,7 +102,7 @@ func (d *Decision) RetryAfterSeconds() int64 {
 func (d *Decision) Settle() {
 	n := d.Plan.Len()
 	d.RetryAfter = 0
-	if d.Outcome != Allowed {
+	if d.Outcome != Allowed && d.Outcome != Spared {
 		refusing, until := -1, int64(0)
 		for i := range n {
 			if s := &d.States[i]; s.Remaining < d.Cost && s.Reset > until {
