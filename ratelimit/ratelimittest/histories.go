@@ -136,6 +136,8 @@ func (h *history) step() string {
 		h.log = append(h.log, "restart")
 		h.engine.Limiter = h.engine.Restart()
 		return ""
+	case n < 60 && h.takesAll():
+		return h.compareGroup(ctx)
 	}
 	cost := 1 + h.rand.Int64N(2)
 	if plan.Quota(0).Limit > 100 && h.rand.IntN(2) == 0 {

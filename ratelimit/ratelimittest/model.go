@@ -54,6 +54,11 @@ func (m *Model) Take(_ context.Context, name string, plan *ratelimit.Plan, cost 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.take(name, plan, cost), nil
+}
+
+// take is Take for a valid call, under the lock.
+func (m *Model) take(name string, plan *ratelimit.Plan, cost int64) ratelimit.Decision {
 	s, now := m.subject(name)
 	s.record = s.record.at(now)
 	if s.length > 0 {
@@ -81,7 +86,7 @@ func (m *Model) Take(_ context.Context, name string, plan *ratelimit.Plan, cost 
 		d.Struck, d.BanStarted = struck, banned
 	}
 	d.Settle()
-	return d, nil
+	return d
 }
 
 // Peek implements [ratelimit.Peeker].
@@ -91,6 +96,11 @@ func (m *Model) Peek(_ context.Context, name string, plan *ratelimit.Plan) (rate
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.peek(name, plan, 1), nil
+}
+
+// peek is Peek for a valid call of any cost, under the lock.
+func (m *Model) peek(name string, plan *ratelimit.Plan, cost int64) ratelimit.Decision {
 	s, now := m.subject(name)
 	copied := &subject{windows: map[time.Duration]*usage{}, record: s.record.at(now)}
 	for length, w := range s.windows {
@@ -98,9 +108,9 @@ func (m *Model) Peek(_ context.Context, name string, plan *ratelimit.Plan) (rate
 	}
 	copied.expire(now)
 	copied.open(now, plan)
-	d, _ := copied.preview(now, plan, 1)
+	d, _ := copied.preview(now, plan, cost)
 	d.Settle()
-	return d, nil
+	return d
 }
 
 // expire drops the windows that have ended, and those without usage. A window in the

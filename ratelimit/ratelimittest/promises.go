@@ -138,6 +138,23 @@ var promises = []promise{
 		text:     "AddUsage adds units to the windows of their time, and is not a strike",
 	},
 	{
+		name: "charges several subjects or none", test: testTakeAll,
+		excluded: func(g Gaps) bool { return g.OneQuota || g.UnitCostOnly },
+		text:     "TakeAll makes all charges, or none if one is refused",
+	},
+	{
+		name: "strikes only the subjects that refuse", test: testTakeAllStrikes, needsClock: true, excluded: noPenalty,
+		text: "a denied TakeAll is a strike for the subjects that are limited, and changes nothing for the others",
+	},
+	{
+		name: "refuses wrong groups of charges", test: testWrongGroups,
+		text: "TakeAll with a wrong charge, or with a subject twice, is an error that wraps ErrInvalid, and charges nothing",
+	},
+	{
+		name: "admits exactly the limit to concurrent groups", test: testConcurrentGroups,
+		text: "concurrent groups that share a subject are admitted up to its limit exactly, and a refused group is charged to no subject",
+	},
+	{
 		name: "bans and unbans by hand", test: testBanByHand,
 		text: "Ban and Unban act at once, and Bans lists the bans in force",
 	},

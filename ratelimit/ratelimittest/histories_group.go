@@ -1,0 +1,45 @@
+package ratelimittest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// takesAll reports whether the engine is a MultiTaker.
+func (h *history) takesAll() bool {
+	_, ok := h.engine.Limiter.(ratelimit.MultiTaker)
+	return ok
+}
+
+// compareGroup charges some of the subjects together.
+func (h *history) compareGroup(ctx context.Context) string {
+	charges := make([]ratelimit.Charge, 1+h.rand.IntN(3))
+	text := "take all"
+	for i, subject := range h.rand.Perm(3)[:len(charges)] {
+		plan := historyPlans[h.rand.IntN(2)]
+		if h.rand.IntN(4) == 0 {
+			plan = historyPlans[h.rand.IntN(len(historyPlans))]
+		}
+		charges[i] = ratelimit.Charge{Subject: string(rune('a' + subject)), Plan: plan, Cost: 1 + h.rand.Int64N(2)}
+		text += fmt.Sprint(", ", charges[i].Subject, " ", charges[i].Cost, " ", plan)
+	}
+	h.log = append(h.log, text)
+	want, got := make([]ratelimit.Decision, len(charges)), make([]ratelimit.Decision, len(charges))
+	wantErr, err := h.model.TakeAll(ctx, charges, want), h.engine.Limiter.(ratelimit.MultiTaker).TakeAll(ctx, charges, got)
+	if (err == nil) != (wantErr == nil) {
+		return fmt.Sprintf("error: model %v, engine %v", wantErr, err)
+	}
+	for i := range want {
+		if want[i].Allowed() {
+			h.admitted = append(h.admitted, admitted{charges[i].Subject, want[i], got[i]})
+			h.admitted = h.admitted[max(len(h.admitted)-12, 0):]
+		}
+		h.ends = append(h.ends, want[i].Reset())
+		h.ends = h.ends[max(len(h.ends)-8, 0):]
+	}
+	return cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b }))
+}
