@@ -19,7 +19,7 @@ package apierror
 //	unsupported_media_type        415     the body's media type or coding is not accepted; see Accept, Accept-Encoding
 //	rate_limit_exceeded           429     a quota is exhausted; see Retry-After
 //	api_key_banned                429     the key's owner is temporarily banned; see Retry-After
-//	client_banned                 429     the client's network is temporarily banned; see Retry-After
+//	client_banned                 429     the client or its network is temporarily banned; see Retry-After
 //	too_many_concurrent_requests  429     the client has as many requests in progress as it may; see Retry-After
 //	internal                      500     the service failed; the cause is in its log
 //	unavailable                   503     the service cannot answer at the moment; see Retry-After

@@ -81,12 +81,12 @@ func twice(quota quotaMiddleware) func(tb testing.TB, minute, day int) func(http
 
 func gatehouseStack(tb testing.TB, minute, day int) func(http.Handler) http.Handler {
 	p := plan(minute, day)
-	return newLimit(tb, newMemory(tb, memory.Options{}), func(r *http.Request) ratelimit.Caller {
-		return ratelimit.Caller{Subject: keyOf(r), Plan: p}
+	return newLimit(tb, newMemory(tb, memory.Options{}), func(r *http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: keyOf(r), Plan: p}, nil
 	})
 }
 
-func newLimit(tb testing.TB, l ratelimit.Limiter, identify func(*http.Request) ratelimit.Caller) func(http.Handler) http.Handler {
+func newLimit(tb testing.TB, l ratelimit.Limiter, identify func(*http.Request) (ratelimit.Caller, error)) func(http.Handler) http.Handler {
 	limit, err := ratelimit.New(l, identify, ratelimit.Options{})
 	if err != nil {
 		tb.Fatal(err)
@@ -230,9 +230,9 @@ func newGate(tb testing.TB, p *ratelimit.Plan) (http.Handler, *http.Request) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	limit := newLimit(tb, newMemory(tb, memory.Options{}), func(r *http.Request) ratelimit.Caller {
+	limit := newLimit(tb, newMemory(tb, memory.Options{}), func(r *http.Request) (ratelimit.Caller, error) {
 		p, _ := bearer.FromContext[apikey.Principal](r.Context())
-		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan}
+		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan}, nil
 	})
 	h := auth.Identify(limit(auth.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok && p.KeyID == principal.KeyID {

@@ -31,10 +31,12 @@ const (
 // have costs of their own (weighted), the text counts units.
 func denial(c Caller, d *Decision, weighted bool) *apierror.Error {
 	switch {
-	case d.Outcome == Banned && c.Network:
-		return clientBanned
-	case d.Outcome == Banned:
+	case d.Outcome == Banned && c.Kind == KindNetwork:
+		return networkBanned
+	case d.Outcome == Banned && c.Kind == KindAPIKey:
 		return keyBanned
+	case d.Outcome == Banned:
+		return clientBanned
 	case weighted || d.StrikesLeft > maxCachedStrikes:
 		return limitedError(d, weighted)
 	}
@@ -130,6 +132,9 @@ var (
 		"This API key is temporarily banned because it kept sending requests after reaching its limit. "+
 			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Preencoded()
 	clientBanned = apierror.New(http.StatusTooManyRequests, apierror.CodeClientBanned,
+		"You are temporarily banned because you kept sending requests after reaching your limit. "+
+			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Preencoded()
+	networkBanned = apierror.New(http.StatusTooManyRequests, apierror.CodeClientBanned,
 		"Your network is temporarily banned from sending requests without a valid API key "+
 			"because it kept sending them after reaching its limit. "+
 			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Preencoded()

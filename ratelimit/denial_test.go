@@ -14,7 +14,7 @@ import (
 
 // denied returns the problem details of the first denied request, if each request
 // has the cost that is next. The last cost repeats.
-func denied(t *testing.T, plan *ratelimit.Plan, network bool, costs ...int64) map[string]any {
+func denied(t *testing.T, plan *ratelimit.Plan, costs ...int64) map[string]any {
 	t.Helper()
 	at := time.Unix(now, 0)
 	opts := ratelimit.Options{}
@@ -22,7 +22,7 @@ func denied(t *testing.T, plan *ratelimit.Plan, network bool, costs ...int64) ma
 	if len(costs) > 0 {
 		opts.Cost = func(*http.Request) int64 { n++; return costs[min(n, len(costs))-1] }
 	}
-	h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan, Network: network}, opts, ok)
+	h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, opts, ok)
 	for range 1000 {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Header.Set("Accept", "application/problem+json")
@@ -78,7 +78,7 @@ func TestDenialTexts(t *testing.T) {
 		{ratelimit.Penalty{}, ratelimit.PerMinute(1), []int64{2}, "This request costs 2 units, but your plan allows at most 1 per minute."},
 	} {
 		plan := ratelimit.MustPlan("p", tt.penalty, tt.quota)
-		if got := denied(t, plan, false, tt.costs...)["detail"]; got != tt.want {
+		if got := denied(t, plan, tt.costs...)["detail"]; got != tt.want {
 			t.Errorf("%v, costs %v:\n got %s\nwant %s", tt.quota, tt.costs, got, tt.want)
 		}
 	}
@@ -117,16 +117,21 @@ func TestDenialNamesTheQuotasThatRefuse(t *testing.T) {
 func TestProblemTypes(t *testing.T) {
 	p := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
 	for _, tt := range []struct {
-		name    string
-		network bool
-		want    map[string]any
+		name string
+		kind ratelimit.Kind
+		want map[string]any
 	}{
-		{"key", false, map[string]any{
+		{"client", ratelimit.KindClient, map[string]any{
+			"type": "https://iana.org/assignments/http-problem-types#abnormal-usage-detected", "title": "Abnormal Usage Detected",
+			"status": 429.0, "code": "client_banned",
+			"detail": "You are temporarily banned because you kept sending requests after reaching your limit. Wait as long as Retry-After says.",
+		}},
+		{"key", ratelimit.KindAPIKey, map[string]any{
 			"type": "https://iana.org/assignments/http-problem-types#abnormal-usage-detected", "title": "Abnormal Usage Detected",
 			"status": 429.0, "code": "api_key_banned",
 			"detail": "This API key is temporarily banned because it kept sending requests after reaching its limit. Wait as long as Retry-After says.",
 		}},
-		{"network", true, map[string]any{
+		{"network", ratelimit.KindNetwork, map[string]any{
 			"type": "https://iana.org/assignments/http-problem-types#abnormal-usage-detected", "title": "Abnormal Usage Detected",
 			"status": 429.0, "code": "client_banned",
 			"detail": "Your network is temporarily banned from sending requests without a valid API key because it kept sending them after reaching its limit. Wait as long as Retry-After says.",
@@ -134,7 +139,7 @@ func TestProblemTypes(t *testing.T) {
 	} {
 		plan := ratelimit.MustPlan("p", p, ratelimit.PerMinute(1))
 		at := time.Unix(now, 0)
-		h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan, Network: tt.network}, ratelimit.Options{}, ok)
+		h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan, Kind: tt.kind}, ratelimit.Options{}, ok)
 		var body map[string]any
 		for range 3 {
 			r := httptest.NewRequest("GET", "/", nil)
@@ -153,7 +158,7 @@ func TestProblemTypes(t *testing.T) {
 		"code": "rate_limit_exceeded", "violated-policies": []any{"minute"},
 		"detail": "You have reached the limit of 1 request per minute. Wait as long as Retry-After says.",
 	}
-	got := denied(t, ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1)), false)
+	got := denied(t, ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1)))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("limited (-want +got):\n%s", diff)
 	}

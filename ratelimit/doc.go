@@ -4,8 +4,8 @@
 //	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(),
 //		ratelimit.PerMinute(60), ratelimit.PerDay(1000))
 //	engine, err := memory.New(memory.Options{})
-//	limit, err := ratelimit.New(engine, func(r *http.Request) ratelimit.Caller {
-//		return ratelimit.Caller{Subject: "owner:" + ownerOf(r), Plan: free}
+//	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+//		return ratelimit.Caller{Subject: "owner:" + ownerOf(r), Plan: free}, nil
 //	}, ratelimit.Options{})
 //	http.ListenAndServe(addr, limit(api))
 //

@@ -32,11 +32,11 @@ func ExampleCaller_exempt() {
 	if err != nil {
 		panic(err)
 	}
-	limit, err := ratelimit.New(engine, func(r *http.Request) ratelimit.Caller {
+	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		if r.URL.Path == "/healthz" {
-			return ratelimit.Caller{Exempt: true}
+			return ratelimit.Caller{Exempt: true}, nil
 		}
-		return ratelimit.Caller{Subject: "owner:17", Plan: plan}
+		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
 	}, ratelimit.Options{})
 	if err != nil {
 		panic(err)
@@ -58,8 +58,8 @@ func ExampleOptions_cost() {
 	if err != nil {
 		panic(err)
 	}
-	limit, err := ratelimit.New(engine, func(r *http.Request) ratelimit.Caller {
-		return ratelimit.Caller{Subject: "owner:17", Plan: plan}
+	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
 	}, ratelimit.Options{
 		Cost: func(r *http.Request) int64 {
 			switch r.URL.Path { // no ServeMux has matched the request yet
@@ -94,8 +94,8 @@ func ExampleOptions_observe() {
 		panic(err)
 	}
 	requests := map[string]int{} // a counter with labels; one that is safe for concurrent use
-	limit, err := ratelimit.New(engine, func(r *http.Request) ratelimit.Caller {
-		return ratelimit.Caller{Subject: "owner:17", Plan: plan}
+	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
 	}, ratelimit.Options{
 		Cost: func(r *http.Request) int64 {
 			if r.URL.Path == "/export" {
@@ -143,19 +143,19 @@ func ExampleOptions_shadow() {
 	if err != nil {
 		panic(err)
 	}
-	identify := func(r *http.Request) ratelimit.Caller {
-		return ratelimit.Caller{Subject: "owner:17", Plan: free}
+	identify := func(r *http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: "owner:17", Plan: free}, nil
 	}
 	limit, err := ratelimit.New(engine, identify, ratelimit.Options{})
 	if err != nil {
 		panic(err)
 	}
 	refused := 0
-	try, err := ratelimit.New(engine, func(r *http.Request) ratelimit.Caller {
-		c := identify(r)
+	try, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		c, err := identify(r)
 		// A subject of its own: with "owner:17" each request would be charged twice.
 		c.Subject, c.Plan, c.Exempt = "trial:"+c.Subject, smaller, c.Plan != free
-		return c
+		return c, err
 	}, ratelimit.Options{
 		Shadow: true,
 		Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, err error) {

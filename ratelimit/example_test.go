@@ -25,8 +25,8 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	limit, err := ratelimit.New(engine, func(r *http.Request) ratelimit.Caller {
-		return ratelimit.Caller{Subject: "owner:17", Plan: free}
+	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: "owner:17", Plan: free}, nil
 	}, ratelimit.Options{})
 	if err != nil {
 		panic(err)

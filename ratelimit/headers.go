@@ -13,6 +13,7 @@ const (
 	fieldLimit      = "X-Ratelimit-Limit"
 	fieldRemaining  = "X-Ratelimit-Remaining"
 	fieldReset      = "X-Ratelimit-Reset"
+	fieldUsed       = "X-Ratelimit-Used"
 	fieldRetryAfter = "Retry-After"
 	fieldPolicy     = "Ratelimit-Policy"
 	fieldDraft      = "Ratelimit"

@@ -20,15 +20,24 @@ type Caller struct {
 	// Plan is what the subject may use; it must not be nil.
 	Plan *Plan
 
-	// Network says that the subject is a network and not a key's owner. Its ban
-	// is answered with client_banned instead of api_key_banned.
-	Network bool
+	// Kind says what the subject is, and decides only how a ban is answered.
+	Kind Kind
 
 	// Exempt says that the request is not limited: it is not counted and not
 	// observed, its response has no X-RateLimit headers, and the other fields of the
 	// Caller are ignored. Handlers further in may still refuse it.
 	Exempt bool
 }
+
+// A Kind says what the subject of a [Caller] is. It decides the code and the text of the
+// response during a ban.
+type Kind uint8
+
+const (
+	KindClient  Kind = iota // any client: client_banned
+	KindAPIKey              // the owner of an API key: api_key_banned
+	KindNetwork             // the network of a client without an API key: client_banned, with a text that says so
+)
 
 // OnFailure says what happens to a request that the engine cannot decide. It
 // does not apply to errors that wrap [ErrInvalid].
@@ -51,9 +60,9 @@ type Options struct {
 	// OnFailure is what to do when the engine cannot decide.
 	OnFailure OnFailure
 
-	// DraftHeaders adds RateLimit and RateLimit-Policy; see
-	// [Decision.SetDraftHeaders].
-	DraftHeaders bool
+	// Headers are the header fields that tell clients what they have left. 0 means
+	// [XRateLimit]. Retry-After is set on every denial, whatever Headers is.
+	Headers HeaderSet
 
 	// Refund gives back the units of a request that ended in a 5xx or in a panic.
 	// The limiter must be a [Refunder]. A refund has half a second and a context of
@@ -73,7 +82,7 @@ type Options struct {
 	// Shadow refuses nothing. Decisions are made, charged and observed, and every
 	// request is served, also if the engine fails or the call is invalid. No request
 	// is a strike, and no ban starts. The headers (except Retry-After) are set, unless
-	// a middleware of this package further out has set them.
+	// a middleware of this package further out has set some.
 	//
 	// To try a new plan beside the one in force, add a second middleware in shadow
 	// mode. It needs an engine of its own, or subjects of its own such as
@@ -100,6 +109,9 @@ func (o *Options) validate(l Limiter) error {
 	if o.OnFailure != FailClosed && o.OnFailure != FailOpen {
 		return fmt.Errorf("ratelimit: Options.OnFailure must be FailClosed or FailOpen, got %d", o.OnFailure)
 	}
+	if err := o.Headers.validate(); err != nil {
+		return err
+	}
 	return nil
 }
 
@@ -109,9 +121,12 @@ func (o *Options) validate(l Limiter) error {
 //   - 429 if a quota is exhausted or the caller is banned;
 //   - 400 cost_exceeds_limit if the request costs more than a whole quota;
 //   - as Options.OnFailure says if the engine could not decide;
-//   - 500 if the caller has no plan or no subject, or the cost is below 1.
+//   - 500 if the caller has no plan or no subject, or the cost is below 1;
+//   - as [apierror.Responder.Respond] says if identify returned an error: a public
+//     [apierror.Error] as it is, any other error with 500. Such a request is not counted
+//     and not observed. In shadow mode it is served.
 //
-// The headers of [Decision.SetHeaders] are set before the request is served, so that
+// The headers of Options.Headers are set before the request is served, so that
 // every response from further in has them, errors and panics included, as long
 // as no handler removes them.
 //
@@ -122,7 +137,7 @@ func (o *Options) validate(l Limiter) error {
 //
 // where identify returns a network as the Caller if bearer.FromContext finds no
 // principal.
-func New(l Limiter, identify func(r *http.Request) Caller, opts Options) (func(http.Handler) http.Handler, error) {
+func New(l Limiter, identify func(r *http.Request) (Caller, error), opts Options) (func(http.Handler) http.Handler, error) {
 	switch {
 	case l == nil:
 		return nil, errors.New("ratelimit: New: the limiter must not be nil")
@@ -145,14 +160,18 @@ type limitHandler struct {
 	Options
 	limiter        Limiter
 	refunder       Refunder
-	identify       func(*http.Request) Caller
+	identify       func(*http.Request) (Caller, error)
 	next           http.Handler
 	disconnectWait time.Duration
 }
 
 func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := g.identify(r)
-	if c.Exempt {
+	c, err := g.identify(r)
+	switch {
+	case err != nil && !g.Shadow:
+		g.Errors.Respond(w, r, fmt.Errorf("ratelimit: identify: %w", err))
+		return
+	case err != nil || c.Exempt:
 		g.next.ServeHTTP(w, r)
 		return
 	}
@@ -166,7 +185,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var d Decision
 	// Engines check as well, but an engine that does not must not admit an invalid
 	// call.
-	err := plan.Check(c.Subject, cost)
+	err = plan.Check(c.Subject, cost)
 	if err == nil {
 		d, err = g.limiter.Take(r.Context(), c.Subject, plan, cost)
 	}
@@ -178,13 +197,10 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	admitted := err == nil && d.Allowed()
 	pass := admitted || g.Shadow || err != nil && g.OnFailure == FailOpen && !errors.Is(err, ErrInvalid)
-	if !g.Shadow || w.Header()[fieldLimit] == nil {
-		d.SetHeaders(w.Header())
+	if h := w.Header(); !g.Shadow || h[fieldLimit] == nil && h[fieldPolicy] == nil {
+		g.Headers.Set(h, &d)
 		if pass && !d.Allowed() {
-			delete(w.Header(), fieldRetryAfter)
-		}
-		if g.DraftHeaders {
-			d.SetDraftHeaders(w.Header())
+			delete(h, fieldRetryAfter)
 		}
 	}
 	switch {

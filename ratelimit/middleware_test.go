@@ -37,7 +37,7 @@ func handler(t testing.TB, l ratelimit.Limiter, c ratelimit.Caller, opts ratelim
 	if opts.Errors == nil {
 		opts.Errors = quiet
 	}
-	mw, err := ratelimit.New(l, func(*http.Request) ratelimit.Caller { return c }, opts)
+	mw, err := ratelimit.New(l, func(*http.Request) (ratelimit.Caller, error) { return c, nil }, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,12 +67,10 @@ func TestMiddleware(t *testing.T) {
 	at := time.Unix(now, 0)
 	p := ratelimit.Penalty{Strikes: 2, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
 	plan := ratelimit.MustPlan("small", p, ratelimit.PerHour(2), ratelimit.PerDay(100))
-	for _, network := range []bool{false, true} {
-		code := "api_key_banned"
-		if network {
-			code = "client_banned"
-		}
-		h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan, Network: network}, ratelimit.Options{}, ok)
+	for kind, code := range map[ratelimit.Kind]string{
+		ratelimit.KindClient: "client_banned", ratelimit.KindAPIKey: "api_key_banned", ratelimit.KindNetwork: "client_banned",
+	} {
+		h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan, Kind: kind}, ratelimit.Options{}, ok)
 		expect(t, get(h), 200, "", "1")
 		expect(t, get(h), 200, "", "0")
 		for _, left := range []string{"More than 1 further request before", "Any further request before"} {
@@ -198,7 +196,7 @@ func TestInvalidCalls(t *testing.T) {
 					var observed error
 					opts.Cost = func(*http.Request) int64 { return tt.cost }
 					opts.Observe = func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err }
-					opts.DraftHeaders = true
+					opts.Headers = ratelimit.XRateLimit | ratelimit.DraftRateLimit
 					w := get(handler(t, l, tt.caller, opts, ok))
 					var body struct{ Code string }
 					_ = json.Unmarshal(w.Body.Bytes(), &body)
@@ -298,10 +296,10 @@ func TestShadowLeavesTheFieldsOfTheLimitInForce(t *testing.T) {
 	inForce := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))}
 	trial := ratelimit.Caller{Subject: "trial:a", Plan: ratelimit.MustPlan("q", ratelimit.Penalty{}, ratelimit.PerHour(3))}
 	enforce := func(next http.Handler) http.Handler {
-		return handler(t, l, inForce, ratelimit.Options{DraftHeaders: true}, next.ServeHTTP)
+		return handler(t, l, inForce, ratelimit.Options{Headers: ratelimit.XRateLimit | ratelimit.DraftRateLimit}, next.ServeHTTP)
 	}
 	shadow := func(next http.Handler) http.Handler {
-		return handler(t, l, trial, ratelimit.Options{DraftHeaders: true, Shadow: true}, next.ServeHTTP)
+		return handler(t, l, trial, ratelimit.Options{Headers: ratelimit.XRateLimit | ratelimit.DraftRateLimit, Shadow: true}, next.ServeHTTP)
 	}
 	for i, h := range []http.Handler{enforce(shadow(http.HandlerFunc(ok))), shadow(enforce(http.HandlerFunc(ok)))} {
 		w := get(h)
@@ -352,7 +350,7 @@ func TestShadowIsHarmless(t *testing.T) {
 // The zero Plan is not valid, and says nothing that could be told.
 func TestZeroPlanHasNoFields(t *testing.T) {
 	at := time.Unix(now, 0)
-	for _, opts := range []ratelimit.Options{{}, {Shadow: true}, {OnFailure: ratelimit.FailOpen, DraftHeaders: true}} {
+	for _, opts := range []ratelimit.Options{{}, {Shadow: true}, {OnFailure: ratelimit.FailOpen, Headers: ratelimit.XRateLimit | ratelimit.DraftRateLimit}} {
 		opts.Observe = func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, err error) {
 			if d.Plan != nil || !errors.Is(err, ratelimit.ErrInvalid) {
 				t.Errorf("observed plan %v and error %v", d.Plan, err)
@@ -416,7 +414,7 @@ func TestRefund(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	at := time.Unix(now, 0)
-	identify := func(*http.Request) ratelimit.Caller { return ratelimit.Caller{} }
+	identify := func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }
 	for says, err := range map[string]error{
 		"the limiter must not be nil": second(ratelimit.New(nil, identify, ratelimit.Options{})),
 		"identify must not be nil":    second(ratelimit.New(engine(t, &at), nil, ratelimit.Options{})),

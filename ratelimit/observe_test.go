@@ -48,29 +48,6 @@ func TestObserveGetsWhatTheResponseSays(t *testing.T) {
 	}
 }
 
-// Options.DraftHeaders adds the draft's fields to every response, and nothing else
-// does.
-func TestDraftHeadersAreAnOption(t *testing.T) {
-	at := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1))
-	for _, draft := range []bool{false, true} {
-		h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{DraftHeaders: draft}, ok)
-		for _, status := range []int{200, 429} {
-			w := get(h)
-			if w.Code != status {
-				t.Fatalf("got %d, want %d", w.Code, status)
-			}
-			policy, state := w.Header().Get("RateLimit-Policy"), w.Header().Get("RateLimit")
-			if !draft && policy+state != "" {
-				t.Errorf("%d without the option: %q, %q", status, policy, state)
-			}
-			if draft && (!strings.Contains(policy, ";q=1;w=60") || !strings.Contains(state, ";r=0;t=30")) {
-				t.Errorf("%d: %q, %q, want 1 in 60 seconds, and none left for 30", status, policy, state)
-			}
-		}
-	}
-}
-
 // brokenPeeker can neither decide nor peek.
 type brokenPeeker struct{ broken }
 

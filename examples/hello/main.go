@@ -37,8 +37,8 @@ func newHandler() (http.Handler, error) {
 	// The client has the address of the connection. Behind a proxy,
 	// use clientip.FromXForwardedFor.
 	source := clientip.FromRemoteAddr()
-	limit, err := ratelimit.New(engine, func(r *http.Request) ratelimit.Caller {
-		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: plan, Network: true}
+	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: plan, Kind: ratelimit.KindNetwork}, nil
 	}, ratelimit.Options{})
 	if err != nil {
 		return nil, err

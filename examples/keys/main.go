@@ -77,11 +77,11 @@ func newHandler(format *apikey.Format, store apikey.Store) (http.Handler, error)
 	// for the network. So a client that tries keys does not use the quota of an owner.
 	guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 	source := clientip.FromRemoteAddr()
-	limit, err := ratelimit.New(engine, func(r *http.Request) ratelimit.Caller {
+	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
-			return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan}
+			return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}, nil
 		}
-		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: guests, Network: true}
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
 	}, ratelimit.Options{Errors: errs})
 	if err != nil {
 		return nil, err

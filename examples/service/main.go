@@ -189,11 +189,11 @@ func newHandler(limiter ratelimit.Limiter, plan *ratelimit.Plan) (http.Handler, 
 		return nil, secret, err
 	}
 	guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
-	limit, err := ratelimit.New(limiter, func(r *http.Request) ratelimit.Caller {
+	limit, err := ratelimit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
-			return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan}
+			return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}, nil
 		}
-		return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: guests, Network: true}
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
 	}, ratelimit.Options{Errors: errs})
 	if err != nil {
 		return nil, secret, err

@@ -65,8 +65,8 @@ func newHandler() (http.Handler, error) {
 		return nil, err
 	}
 	plan := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(5))
-	limit, err := ratelimit.New(measured{engine, t}, func(r *http.Request) ratelimit.Caller {
-		return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: plan, Network: true}
+	limit, err := ratelimit.New(measured{engine, t}, func(r *http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: plan, Kind: ratelimit.KindNetwork}, nil
 	}, ratelimit.Options{Observe: t.Decision})
 	if err != nil {
 		return nil, err

@@ -31,8 +31,8 @@ func Example() {
 	}
 	client := clientip.FromRemoteAddr()
 	plan := ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerDay(2))
-	limit, err := ratelimit.New(limiter, func(r *http.Request) ratelimit.Caller {
-		return ratelimit.Caller{Subject: clientip.NetworkSubject(client.Addr(r)), Plan: plan, Network: true}
+	limit, err := ratelimit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(client.Addr(r)), Plan: plan, Kind: ratelimit.KindNetwork}, nil
 	}, ratelimit.Options{Observe: t.Decision})
 	if err != nil {
 		log.Fatal(err)

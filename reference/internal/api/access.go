@@ -54,10 +54,7 @@ func (a *api) checkOwner(next http.Handler) http.Handler {
 // fields show the plan with nothing used, because such requests are not counted.
 func (a *api) refuse(w http.ResponseWriter, r *http.Request, plan *ratelimit.Plan, err error) {
 	d := plan.Uncounted(1, a.Now())
-	d.SetHeaders(w.Header())
-	if a.DraftHeaders {
-		d.SetDraftHeaders(w.Header())
-	}
+	a.Headers.Set(w.Header(), &d)
 	middleware.SetLogAttrs(r.Context(),
 		slog.String("plan", plan.Name()), slog.String("outcome", denied), slog.String("list", "deny"))
 	a.errors.Respond(w, r, err)

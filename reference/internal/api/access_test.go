@@ -228,7 +228,7 @@ func TestAccessListsAreChecked(t *testing.T) {
 
 func TestDeniedWithDraftHeaders(t *testing.T) {
 	t.Parallel()
-	s := startAccess(t, api.AccessList{Networks: networks("127.0.0.0/8")}, api.AccessList{}, func(c *api.Config) { c.DraftHeaders = true })
+	s := startAccess(t, api.AccessList{Networks: networks("127.0.0.0/8")}, api.AccessList{}, func(c *api.Config) { c.Headers = ratelimit.XRateLimit | ratelimit.DraftRateLimit })
 	resp := s.Get(t, "/v1/pets")
 	want(t, resp, 403, "access_denied")
 	if resp.Header.Get("RateLimit") == "" || resp.Header.Get("RateLimit-Policy") == "" {

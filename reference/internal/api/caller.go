@@ -14,9 +14,9 @@ import (
 // or the network of any other client.
 func (a *api) caller(r *http.Request) ratelimit.Caller {
 	if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
-		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan}
+		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}
 	}
-	return ratelimit.Caller{Subject: requestInfoOf(r.Context()).network, Plan: a.Anonymous, Network: true}
+	return ratelimit.Caller{Subject: requestInfoOf(r.Context()).network, Plan: a.Anonymous, Kind: ratelimit.KindNetwork}
 }
 
 // unchargedCaller returns the caller of a request that is not charged. Such requests
@@ -69,11 +69,8 @@ func (a *api) peek(next, charged http.Handler) http.Handler {
 			return
 		}
 		h := w.Header()
-		d.SetHeaders(h)
+		a.Headers.Set(h, &d)
 		h.Del("Retry-After") // this request is not refused
-		if a.DraftHeaders {
-			d.SetDraftHeaders(h)
-		}
 		logDecision(r, c, d, uncharged)
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), peekedKey{}, &d)))
 	})

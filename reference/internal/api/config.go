@@ -74,9 +74,8 @@ type Config struct {
 	// deprecated operations, and panics. Decisions are counted by OnDecision. Nil: none.
 	Telemetry *telemetry.Telemetry
 
-	// DraftHeaders adds RateLimit and RateLimit-Policy; see
-	// [ratelimit.Decision.SetDraftHeaders].
-	DraftHeaders bool
+	// Headers are the header fields that tell clients what they have left.
+	Headers ratelimit.HeaderSet
 
 	// OnDecision is called with each decision on a request that is charged, after it was
 	// made and before the request is served or refused; see [ratelimit.Options].Observe

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"net/http"
+
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -10,27 +12,33 @@ import (
 func (a *api) limits() (charged, notCharged middleware.Middleware, err error) {
 	var both [2]struct{ charged, notCharged middleware.Middleware }
 	for i, shadow := range []bool{false, true} {
-		both[i].charged, err = ratelimit.New(a.Limiter, a.caller, ratelimit.Options{
-			OnFailure:    a.OnLimiterFailure,
-			DraftHeaders: a.DraftHeaders,
-			Refund:       true,
-			Shadow:       shadow,
-			Observe:      a.observe,
-			Errors:       a.errors,
+		both[i].charged, err = ratelimit.New(a.Limiter, known(a.caller), ratelimit.Options{
+			OnFailure: a.OnLimiterFailure,
+			Headers:   a.Headers,
+			Refund:    true,
+			Shadow:    shadow,
+			Observe:   a.observe,
+			Errors:    a.errors,
 		})
 		if err != nil {
 			return nil, nil, err
 		}
-		both[i].notCharged, err = ratelimit.New(a.Limiter, a.unchargedCaller, ratelimit.Options{
-			OnFailure:    ratelimit.FailOpen, // peek, which follows, answers 503 where that is necessary
-			DraftHeaders: a.DraftHeaders,
-			Shadow:       shadow,
-			Observe:      observeUncharged,
-			Errors:       a.errors,
+		both[i].notCharged, err = ratelimit.New(a.Limiter, known(a.unchargedCaller), ratelimit.Options{
+			OnFailure: ratelimit.FailOpen, // peek, which follows, answers 503 where that is necessary
+			Headers:   a.Headers,
+			Shadow:    shadow,
+			Observe:   observeUncharged,
+			Errors:    a.errors,
 		})
 		if err != nil {
 			return nil, nil, err
 		}
 	}
 	return unlessAllowed(both[0].charged, both[1].charged), unlessAllowed(both[0].notCharged, both[1].notCharged), nil
+}
+
+// known adapts a function that always knows the caller of a request to
+// [ratelimit.New].
+func known(caller func(*http.Request) ratelimit.Caller) func(*http.Request) (ratelimit.Caller, error) {
+	return func(r *http.Request) (ratelimit.Caller, error) { return caller(r), nil }
 }

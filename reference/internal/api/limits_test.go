@@ -193,7 +193,7 @@ func TestAPlanThatChangesKeepsItsUsage(t *testing.T) {
 
 func TestDraftHeaders(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *api.Config) { c.DraftHeaders = true })
+	s := start(t, func(c *api.Config) { c.Headers = ratelimit.XRateLimit | ratelimit.DraftRateLimit })
 	c := s.with(s.key(t, "modern", "free"))
 	for _, target := range []string{"/v1/pets", "/v1/usage"} {
 		resp := c.Get(t, target)

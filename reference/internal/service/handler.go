@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 )
@@ -16,6 +17,10 @@ func (s *state) newHandler(c *config.Config) (http.Handler, error) {
 		if client, err = clientip.FromXForwardedFor(c.TrustedProxies); err != nil {
 			return nil, err
 		}
+	}
+	headers := ratelimit.XRateLimit
+	if c.DraftHeaders {
+		headers |= ratelimit.DraftRateLimit
 	}
 	handler, err := api.New(api.Config{
 		Pets:            s.store,
@@ -31,7 +36,7 @@ func (s *state) newHandler(c *config.Config) (http.Handler, error) {
 		OnDeprecatedUse: s.uses.Count,
 		OnDecision:      s.onDecision,
 		Telemetry:       s.observer.Telemetry,
-		DraftHeaders:    c.DraftHeaders,
+		Headers:         headers,
 		Origins:         c.CORSOrigins,
 		Timeout:         c.Timeouts.Store,
 		Logger:          s.logger,

@@ -73,8 +73,9 @@ func (s *state) countDecision(_ *http.Request, c ratelimit.Caller, d ratelimit.D
 	if err != nil {
 		outcome = 0 // d is only what the header fields show
 	}
-	s.activity.Count(c.Subject, c.Network, outcome)
-	if owner, ok := strings.CutPrefix(c.Subject, apikey.OwnerSubject("")); ok && !c.Network && err == nil {
+	network := c.Kind == ratelimit.KindNetwork
+	s.activity.Count(c.Subject, network, outcome)
+	if owner, ok := strings.CutPrefix(c.Subject, apikey.OwnerSubject("")); ok && !network && err == nil {
 		s.daily.Count(owner, d.Allowed())
 	}
 }

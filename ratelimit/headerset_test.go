@@ -1,0 +1,83 @@
+package ratelimit_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/google/go-cmp/cmp"
+)
+
+// rateFields returns the header fields of h that a limit can set, sorted.
+func rateFields(h http.Header) (fields []string) {
+	for name, values := range h {
+		if strings.Contains(strings.ToLower(name), "ratelimit") || name == "Retry-After" {
+			fields = append(fields, name+": "+strings.Join(values, " | "))
+		}
+	}
+	slices.Sort(fields)
+	return fields
+}
+
+// Each set has its fields on every response, and Retry-After is on each denial.
+func TestHeaderSets(t *testing.T) {
+	at := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+	p := ratelimit.Penalty{Strikes: 1, Ban: 2 * time.Minute, Growth: 1, Max: time.Hour, Forgive: time.Hour}
+	plan := ratelimit.MustPlan("p", p, ratelimit.PerMinute(2))
+	x := func(remaining, reset string) []string {
+		return []string{"X-Ratelimit-Limit: 2", "X-Ratelimit-Remaining: " + remaining, "X-Ratelimit-Reset: " + reset}
+	}
+	draft := func(state string) []string {
+		return []string{`Ratelimit-Policy: "minute";q=2;w=60`, `Ratelimit: "minute";` + state}
+	}
+	wait := func(seconds string) []string { return []string{"Retry-After: " + seconds} }
+	const minute, ban = "1772366460", "1772366550"
+	for name, c := range map[string]struct {
+		set                            ratelimit.HeaderSet
+		first, second, limited, banned []string
+	}{
+		"the zero set": {0, x("1", minute), x("0", minute), slices.Concat(wait("30"), x("0", minute)), slices.Concat(wait("120"), x("0", ban))},
+		"XRateLimit":   {ratelimit.XRateLimit, x("1", minute), x("0", minute), slices.Concat(wait("30"), x("0", minute)), slices.Concat(wait("120"), x("0", ban))},
+		"XRateLimitUsed": {ratelimit.XRateLimitUsed,
+			append(x("1", minute), "X-Ratelimit-Used: 1"), append(x("0", minute), "X-Ratelimit-Used: 2"),
+			append(slices.Concat(wait("30"), x("0", minute)), "X-Ratelimit-Used: 2"), append(slices.Concat(wait("120"), x("0", ban)), "X-Ratelimit-Used: 2")},
+		"DraftRateLimit": {ratelimit.DraftRateLimit, draft("r=1;t=30"), draft("r=0;t=30"),
+			slices.Concat(draft("r=0;t=30"), wait("30")), slices.Concat(draft("r=0;t=120"), wait("120"))},
+		"XRateLimit and DraftRateLimit": {ratelimit.XRateLimit | ratelimit.DraftRateLimit,
+			slices.Concat(draft("r=1;t=30"), x("1", minute)), slices.Concat(draft("r=0;t=30"), x("0", minute)),
+			slices.Concat(draft("r=0;t=30"), wait("30"), x("0", minute)), slices.Concat(draft("r=0;t=120"), wait("120"), x("0", ban))},
+		"NoHeaders": {ratelimit.NoHeaders, nil, nil, wait("30"), wait("120")},
+	} {
+		h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{Headers: c.set}, ok)
+		for i, want := range [][]string{c.first, c.second, c.limited, c.banned} {
+			if diff := cmp.Diff(want, rateFields(get(h).Header())); diff != "" {
+				t.Errorf("%s, response %d (-want +got):\n%s", name, i+1, diff)
+			}
+		}
+	}
+}
+
+// A denial without a decision of the engine has Retry-After in every set too.
+func TestHeaderSetsWhileTheEngineIsDown(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(2))
+	for _, set := range []ratelimit.HeaderSet{0, ratelimit.XRateLimitUsed, ratelimit.DraftRateLimit, ratelimit.NoHeaders} {
+		h := handler(t, broken{ratelimit.ErrUnavailable}, ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{Headers: set}, ok)
+		if w := get(h); w.Code != 503 || w.Header().Get("Retry-After") != "1" {
+			t.Errorf("set %d: got %d with Retry-After %q, want 503 with 1", set, w.Code, w.Header().Get("Retry-After"))
+		}
+	}
+}
+
+// NoHeaders next to a set with headers is a contradiction, and X-RateLimit-Used alone
+// says nothing.
+func TestNewRefusesHeaderSets(t *testing.T) {
+	for _, set := range []ratelimit.HeaderSet{ratelimit.NoHeaders | ratelimit.XRateLimit, ratelimit.NoHeaders << 1, ratelimit.XRateLimitUsed &^ ratelimit.XRateLimit} {
+		_, err := ratelimit.New(careless{}, func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }, ratelimit.Options{Headers: set})
+		if err == nil || !strings.Contains(err.Error(), "Options.Headers") {
+			t.Errorf("set %d: got error %v, want one that names Options.Headers", set, err)
+		}
+	}
+}
