@@ -55,7 +55,8 @@ type Body[T any] struct {
 // T is usually a struct. It may consist of booleans, strings, integers, big.Int, floats
 // (the nearest value), json.Number (the digits as sent), types that implement
 // encoding.TextUnmarshaler (from strings), any (with json.Number for numbers), and
-// pointers to, slices of, arrays of, maps from string to, and structs of those. As in
+// pointers to, slices of, arrays of, maps from string to, and structs of those, also of
+// itself if the schema repeats as the type does. As in
 // encoding/json, a slice of bytes is base64 (RFC 4648 section 4) or an array of numbers,
 // and elements that an array of Go does not get are zero; more elements than it has are
 // refused. Members of objects are matched exactly with json tags, or with Go names where
@@ -73,7 +74,7 @@ func New[T any](document []byte, reference string, o Options) (*Body[T], error) 
 		return nil, fmt.Errorf("jsonbody: schema %q: %w", reference, err)
 	}
 	t := reflect.TypeFor[T]()
-	set, err := newSetter(t, []*jsonschema.Schema{s.root}, nil)
+	set, err := make(setters).of(t, []*jsonschema.Schema{s.root})
 	if err != nil {
 		return nil, fmt.Errorf("jsonbody: %v: %w", t, err)
 	}

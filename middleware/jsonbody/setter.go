@@ -3,7 +3,6 @@ package jsonbody
 import (
 	"encoding"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math/big"
@@ -19,6 +18,15 @@ import (
 // values that the type cannot hold without loss.
 type setter func(dst reflect.Value, v any) *problem
 
+// setters are those that New has made, or is making, of a type and of the schemas that
+// describe its values. A type that contains itself meets its own setter there.
+type setters map[setterKey]*setter
+
+type setterKey struct {
+	t       reflect.Type
+	schemas string // their locations
+}
+
 var (
 	numberType = reflect.TypeFor[json.Number]()
 	bigIntType = reflect.TypeFor[big.Int]()
@@ -26,13 +34,35 @@ var (
 	jsonType   = reflect.TypeFor[json.Unmarshaler]()
 )
 
-// newSetter returns the setter of a type. The schemas describe its values, and enclosing
-// are the struct types around it.
-func newSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []reflect.Type) (setter, error) {
+// of returns the setter of a type. The schemas describe its values.
+func (m setters) of(t reflect.Type, schemas []*jsonschema.Schema) (setter, error) {
 	if types := incompatible(t, schemas); types != nil {
 		return nil, fmt.Errorf("type %v cannot hold the values of the schema, which must be %s", t, typeNames(types))
 	}
 	schemas = withInPlace(schemas)
+	key := setterKey{t, locations(schemas)}
+	if set, ok := m[key]; ok {
+		return func(dst reflect.Value, v any) *problem { return (*set)(dst, v) }, nil
+	}
+	set := new(setter)
+	m[key] = set
+	var err error
+	*set, err = m.make(t, schemas)
+	return *set, err
+}
+
+// locations returns a text that two lists of schemas share if and only if they have the
+// same schemas.
+func locations(schemas []*jsonschema.Schema) string {
+	all := make([]string, len(schemas))
+	for i, js := range schemas {
+		all[i] = js.Location
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), "\n")
+}
+
+func (m setters) make(t reflect.Type, schemas []*jsonschema.Schema) (setter, error) {
 	switch {
 	case t == numberType:
 		return setNumber, nil
@@ -59,26 +89,30 @@ func newSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []reflect
 			return setAny, nil
 		}
 	case reflect.Pointer:
-		return newPointerSetter(t, schemas, enclosing)
+		return m.pointer(t, schemas)
 	case reflect.Slice:
-		return newSliceSetter(t, schemas, enclosing)
+		return m.slice(t, schemas)
 	case reflect.Array:
-		return newArraySetter(t, schemas, enclosing)
+		return m.array(t, schemas)
 	case reflect.Map:
 		if t.Key().Kind() == reflect.String && !reflect.PointerTo(t.Key()).Implements(textType) {
-			return newMapSetter(t, schemas, enclosing)
+			return m.mapping(t, schemas)
 		}
 	case reflect.Struct:
-		if slices.Contains(enclosing, t) {
-			return nil, fmt.Errorf("type %v contains itself", t)
-		}
-		return newStructSetter(t, schemas, append(slices.Clip(enclosing), t))
+		return m.structure(t, schemas)
 	}
 	return nil, fmt.Errorf("type %v is not supported", t)
 }
 
-func newPointerSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []reflect.Type) (setter, error) {
-	elem, err := newSetter(t.Elem(), schemas, enclosing)
+func (m setters) pointer(t reflect.Type, schemas []*jsonschema.Schema) (setter, error) {
+	seen := make(map[reflect.Type]bool)
+	for e := t; e.Kind() == reflect.Pointer; e = e.Elem() {
+		if seen[e] {
+			return nil, fmt.Errorf("type %v points only to itself", t)
+		}
+		seen[e] = true
+	}
+	elem, err := m.of(t.Elem(), schemas)
 	if err != nil {
 		return nil, err
 	}
@@ -92,73 +126,73 @@ func newPointerSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []
 	}, nil
 }
 
-func newSliceSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []reflect.Type) (setter, error) {
-	elem, err := newSetter(t.Elem(), itemSchemas(schemas), enclosing)
+func (m setters) slice(t reflect.Type, schemas []*jsonschema.Schema) (setter, error) {
+	elem, err := m.of(t.Elem(), itemSchemas(schemas))
 	if err != nil {
 		return nil, err
 	}
 	bytes := t.Elem().Kind() == reflect.Uint8
 	return func(dst reflect.Value, v any) *problem {
-		items, ok := v.([]any)
-		if !ok && v != nil {
-			if bytes {
-				return setBytes(dst, v)
-			}
-			return &problem{detail: "must be an array"}
-		}
 		if v == nil {
 			dst.SetZero()
 			return nil
 		}
-		dst.Set(reflect.MakeSlice(t, len(items), len(items)))
-		for i, item := range items {
-			if p := elem(dst.Index(i), item); p != nil {
-				return p.within(strconv.Itoa(i))
-			}
+		items, ok := v.([]any)
+		switch {
+		case !ok && bytes:
+			return setBytes(dst, v)
+		case !ok:
+			return &problem{detail: "must be an array"}
 		}
-		return nil
+		dst.Set(reflect.MakeSlice(t, len(items), len(items)))
+		return setItems(dst, items, elem)
 	}, nil
 }
 
-func newArraySetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []reflect.Type) (setter, error) {
-	elem, err := newSetter(t.Elem(), itemSchemas(schemas), enclosing)
+func (m setters) array(t reflect.Type, schemas []*jsonschema.Schema) (setter, error) {
+	elem, err := m.of(t.Elem(), itemSchemas(schemas))
 	if err != nil {
 		return nil, err
 	}
 	return func(dst reflect.Value, v any) *problem {
 		items, ok := v.([]any)
-		if !ok {
+		switch {
+		case !ok:
 			return &problem{detail: "must be an array"}
-		}
-		if len(items) > t.Len() {
+		case len(items) > t.Len():
 			return &problem{detail: "must have at most " + count(t.Len(), "item")}
 		}
-		for i, item := range items {
-			if p := elem(dst.Index(i), item); p != nil {
-				return p.within(strconv.Itoa(i))
-			}
-		}
-		return nil
+		return setItems(dst, items, elem)
 	}, nil
 }
 
-func newMapSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []reflect.Type) (setter, error) {
+// setItems sets the first elements of a slice or an array.
+func setItems(dst reflect.Value, items []any, elem setter) *problem {
+	for i, item := range items {
+		if p := elem(dst.Index(i), item); p != nil {
+			return p.within(strconv.Itoa(i))
+		}
+	}
+	return nil
+}
+
+func (m setters) mapping(t reflect.Type, schemas []*jsonschema.Schema) (setter, error) {
 	var values []*jsonschema.Schema
 	for _, js := range schemas {
 		values = append(values, anyMemberSchemas(js)...)
 	}
-	elem, err := newSetter(t.Elem(), values, enclosing)
+	elem, err := m.of(t.Elem(), values)
 	if err != nil {
 		return nil, err
 	}
 	return func(dst reflect.Value, v any) *problem {
-		members, ok := v.(map[string]any)
-		if !ok && v != nil {
-			return &problem{detail: "must be an object"}
-		}
 		if v == nil {
 			dst.SetZero()
 			return nil
+		}
+		members, ok := v.(map[string]any)
+		if !ok {
+			return &problem{detail: "must be an object"}
 		}
 		dst.Set(reflect.MakeMapWithSize(t, len(members)))
 		for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -170,78 +204,4 @@ func newMapSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []refl
 		}
 		return nil
 	}, nil
-}
-
-func newStructSetter(t reflect.Type, schemas []*jsonschema.Schema, enclosing []reflect.Type) (setter, error) {
-	type field struct {
-		index int
-		name  string
-		set   setter
-	}
-	var fields []field
-	taken := make(map[string]bool)
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, skip, err := memberName(f)
-		if skip {
-			continue
-		}
-		var subs []*jsonschema.Schema
-		for _, js := range schemas {
-			subs = append(subs, memberSchemas(js, name)...)
-		}
-		var set setter
-		switch {
-		case err != nil:
-		case taken[name]:
-			err = fmt.Errorf("is the second field for the member %q", name)
-		case len(subs) == 0:
-			err = fmt.Errorf("the schema does not describe a member %q", name)
-		default:
-			set, err = newSetter(f.Type, subs, enclosing)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("field %s: %w", f.Name, err)
-		}
-		taken[name] = true
-		fields = append(fields, field{i, name, set})
-	}
-	return func(dst reflect.Value, v any) *problem {
-		members, ok := v.(map[string]any)
-		if !ok {
-			return &problem{detail: "must be an object"}
-		}
-		for _, f := range fields {
-			value, ok := members[f.name]
-			if !ok {
-				continue
-			}
-			if p := f.set(dst.Field(f.index), value); p != nil {
-				return p.within(f.name)
-			}
-		}
-		return nil
-	}, nil
-}
-
-// memberName returns the name of the member that a field is for. Options of the tag apply
-// to encoding only, except for string.
-func memberName(f reflect.StructField) (name string, skip bool, err error) {
-	tag, tagged := f.Tag.Lookup("json")
-	if tag == "-" || !f.IsExported() && !f.Anonymous {
-		return "", true, nil
-	}
-	name, options, _ := strings.Cut(tag, ",")
-	switch {
-	case !f.IsExported():
-		err = errors.New("is embedded and not exported")
-	case f.Anonymous && (!tagged || name == ""):
-		err = errors.New("is embedded without a name for its member")
-	case slices.Contains(strings.Split(options, ","), "string"):
-		err = errors.New("has the tag option string, which is not supported")
-	}
-	if name == "" {
-		name = f.Name
-	}
-	return name, false, err
 }
