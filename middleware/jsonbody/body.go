@@ -52,16 +52,21 @@ type Body[T any] struct {
 // selects the schema, as $ref would inside the document: "#/components/schemas/NewPet",
 // or "#" for the document itself.
 //
-// T is usually a struct. It may consist of booleans, strings, integers, big.Int, floats
-// (the nearest value), json.Number (the digits as sent), types that implement
-// encoding.TextUnmarshaler (from strings), any (with json.Number for numbers), and
-// pointers to, slices of, arrays of, maps from string to, and structs of those, also of
-// itself if the schema repeats as the type does. As in
-// encoding/json, a slice of bytes is base64 (RFC 4648 section 4) or an array of numbers,
-// and elements that an array of Go does not get are zero; more elements than it has are
-// refused. Members of objects are matched exactly with json tags, or with Go names where
-// there is no tag; "-" excludes a field. An absent member leaves its field at zero. null
-// is nil, and is refused where nil is impossible.
+// T is usually a struct. It may consist of
+//
+//   - booleans, strings, integers, big.Int, floats (the nearest value), and json.Number
+//     (the digits as sent);
+//   - types that implement encoding.TextUnmarshaler, from strings;
+//   - any, with json.Number for numbers;
+//   - pointers to, slices of, arrays of, maps from string to, and structs of those, also
+//     of itself if the schema repeats as the type does.
+//
+// As in encoding/json, a slice of bytes is base64 (RFC 4648 section 4) or an array of
+// numbers, a Go array may get fewer elements than it has, embedded structs lend their
+// fields, and tags name members, exclude fields ("-"), and ask for a string around the
+// value (",string"). Unlike there, names match exactly, no value is cut or dropped to fit,
+// and two fields for one member are refused. An absent member leaves its field at zero.
+// null is nil, and is refused where nil is impossible.
 //
 // New refuses other types, types that cannot hold any value that the schema allows, and
 // fields for members that the schema does not describe: their values would be unchecked.

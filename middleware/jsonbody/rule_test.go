@@ -69,3 +69,5 @@ func newRefuses[T any](schema, want string) func(*testing.T) {
 		}
 	}
 }
+
+func ptr[T any](v T) *T { return &v }

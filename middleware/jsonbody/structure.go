@@ -1,60 +1,46 @@
 package jsonbody
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
 func (m setters) structure(t reflect.Type, schemas []*jsonschema.Schema) (setter, error) {
-	type field struct {
-		index int
-		name  string
-		set   setter
+	fields, err := fieldsOf(t)
+	if err != nil {
+		return nil, err
 	}
-	var fields []field
-	taken := make(map[string]bool)
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, skip, err := memberName(f)
-		if skip {
-			continue
-		}
+	sets := make([]setter, len(fields))
+	for i, f := range fields {
 		var subs []*jsonschema.Schema
 		for _, js := range schemas {
-			subs = append(subs, memberSchemas(js, name)...)
+			subs = append(subs, memberSchemas(js, f.name)...)
 		}
-		var set setter
 		switch {
-		case err != nil:
-		case taken[name]:
-			err = fmt.Errorf("is the second field for the member %q", name)
 		case len(subs) == 0:
-			err = fmt.Errorf("the schema does not describe a member %q", name)
+			err = fmt.Errorf("the schema does not describe a member %q", f.name)
+		case f.quoted:
+			sets[i], err = m.quoted(f.t, subs)
 		default:
-			set, err = m.of(f.Type, subs)
+			sets[i], err = m.of(f.t, subs)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("field %s: %w", f.Name, err)
+			return nil, fmt.Errorf("field %s: %w", f.path, err)
 		}
-		taken[name] = true
-		fields = append(fields, field{i, name, set})
 	}
 	return func(dst reflect.Value, v any) *problem {
 		members, ok := v.(map[string]any)
 		if !ok {
 			return &problem{detail: "must be an object"}
 		}
-		for _, f := range fields {
+		for i, f := range fields {
 			value, ok := members[f.name]
 			if !ok {
 				continue
 			}
-			if p := f.set(dst.Field(f.index), value); p != nil {
+			if p := sets[i](f.of(dst), value); p != nil {
 				return p.within(f.name)
 			}
 		}
@@ -62,24 +48,32 @@ func (m setters) structure(t reflect.Type, schemas []*jsonschema.Schema) (setter
 	}, nil
 }
 
-// memberName returns the name of the member that a field is for. Options of the tag apply
-// to encoding only, except for string.
-func memberName(f reflect.StructField) (name string, skip bool, err error) {
-	tag, tagged := f.Tag.Lookup("json")
-	if tag == "-" || !f.IsExported() && !f.Anonymous {
-		return "", true, nil
+// quoted returns the setter of a field with the tag option string: its value is the
+// content of a string. The schema describes the string.
+func (m setters) quoted(t reflect.Type, schemas []*jsonschema.Schema) (setter, error) {
+	if _, err := m.of(reflect.TypeFor[string](), schemas); err != nil {
+		return nil, err
 	}
-	name, options, _ := strings.Cut(tag, ",")
-	switch {
-	case !f.IsExported():
-		err = errors.New("is embedded and not exported")
-	case f.Anonymous && (!tagged || name == ""):
-		err = errors.New("is embedded without a name for its member")
-	case slices.Contains(strings.Split(options, ","), "string"):
-		err = errors.New("has the tag option string, which is not supported")
+	set, err := m.of(t, nil)
+	if err != nil {
+		return nil, err
 	}
-	if name == "" {
-		name = f.Name
-	}
-	return name, false, err
+	return func(dst reflect.Value, v any) *problem {
+		if v == nil && t.Kind() == reflect.Pointer {
+			dst.SetZero()
+			return nil
+		}
+		s, ok := v.(string)
+		if !ok {
+			return &problem{detail: "must be a string"}
+		}
+		content, p := parse([]byte(s), newLimits(Options{}))
+		if p == nil {
+			p = set(dst, content)
+		}
+		if p != nil {
+			return &problem{detail: "contains text that " + p.detail}
+		}
+		return nil
+	}, nil
 }
