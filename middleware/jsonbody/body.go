@@ -56,7 +56,9 @@ type Body[T any] struct {
 //
 //   - booleans, strings, integers, big.Int, floats (the nearest value), and json.Number
 //     (the digits as sent);
-//   - types that implement encoding.TextUnmarshaler, from strings;
+//   - types that implement json.Unmarshaler, from values other than objects and arrays,
+//     whose members they would match by rules of their own; they get null too;
+//   - time.Time and other types that implement encoding.TextUnmarshaler, from strings;
 //   - any, with json.Number for numbers;
 //   - pointers to, slices of, arrays of, maps from string to, and structs of those, also
 //     of itself if the schema repeats as the type does.
@@ -66,7 +68,7 @@ type Body[T any] struct {
 // fields, and tags name members, exclude fields ("-"), and ask for a string around the
 // value (",string"). Unlike there, names match exactly, no value is cut or dropped to fit,
 // and two fields for one member are refused. An absent member leaves its field at zero.
-// null is nil, and is refused where nil is impossible.
+// Apart from json.Unmarshaler, null is nil, and is refused where nil is impossible.
 //
 // New refuses other types, types that cannot hold any value that the schema allows, and
 // fields for members that the schema does not describe: their values would be unchecked.

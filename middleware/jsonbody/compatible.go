@@ -49,6 +49,10 @@ func canHold(t reflect.Type, name string) bool {
 		return true
 	case t == numberType || t == bigIntType:
 		return name == "number" || name == "integer"
+	case t == timeType:
+		return name == "string"
+	case reflect.PointerTo(t).Implements(jsonType):
+		return name != "object" && name != "array"
 	case reflect.PointerTo(t).Implements(textType):
 		return name == "string"
 	}

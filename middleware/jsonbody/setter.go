@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -30,6 +31,8 @@ type setterKey struct {
 var (
 	numberType = reflect.TypeFor[json.Number]()
 	bigIntType = reflect.TypeFor[big.Int]()
+	timeType   = reflect.TypeFor[time.Time]()
+	rawType    = reflect.TypeFor[json.RawMessage]()
 	textType   = reflect.TypeFor[encoding.TextUnmarshaler]()
 	jsonType   = reflect.TypeFor[json.Unmarshaler]()
 )
@@ -68,10 +71,14 @@ func (m setters) make(t reflect.Type, schemas []*jsonschema.Schema) (setter, err
 		return setNumber, nil
 	case t == bigIntType:
 		return setBigInt, nil
+	case t == timeType:
+		return setText, nil
+	case t == rawType:
+		return nil, fmt.Errorf("type %v is not supported; use any", t)
+	case reflect.PointerTo(t).Implements(jsonType):
+		return setJSON, nil
 	case reflect.PointerTo(t).Implements(textType):
 		return setText, nil
-	case reflect.PointerTo(t).Implements(jsonType):
-		return nil, fmt.Errorf("type %v implements json.Unmarshaler, which would bypass the checks", t)
 	}
 	switch t.Kind() {
 	case reflect.Bool:

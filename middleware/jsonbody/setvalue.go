@@ -55,6 +55,21 @@ func setText(dst reflect.Value, v any) *problem {
 	return nil
 }
 
+// setJSON passes a value to UnmarshalJSON, as its text. It refuses objects and arrays:
+// UnmarshalJSON usually calls encoding/json, which would match a member that the schema
+// leaves unchecked because its name differs in case.
+func setJSON(dst reflect.Value, v any) *problem {
+	switch v.(type) {
+	case map[string]any, []any:
+		return &problem{detail: "must not be an object or an array"}
+	}
+	text, _ := json.Marshal(v) // never fails: v is from JSON
+	if err := dst.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(text); err != nil {
+		return &problem{detail: "is not valid"}
+	}
+	return nil
+}
+
 // setNumber keeps the token as it was sent.
 func setNumber(dst reflect.Value, v any) *problem {
 	n, ok := v.(json.Number)
