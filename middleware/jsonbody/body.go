@@ -70,8 +70,10 @@ type Body[T any] struct {
 // and two fields for one member are refused. An absent member leaves its field at zero.
 // Apart from json.Unmarshaler, null is nil, and is refused where nil is impossible.
 //
-// New refuses other types, types that cannot hold any value that the schema allows, and
-// fields for members that the schema does not describe: their values would be unchecked.
+// New refuses other types, fields for members that the schema does not describe, since
+// their values would be unchecked, and types that cannot hold any value that the schema
+// allows: it looks at type, const, enum, minItems and the bounds of integers. It cannot
+// know which other values an UnmarshalText or UnmarshalJSON takes.
 func New[T any](document []byte, reference string, o Options) (*Body[T], error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("jsonbody: Options.%w", err)

@@ -1,78 +1,111 @@
 package jsonbody
 
 import (
+	"fmt"
+	"math"
+	"math/big"
 	"reflect"
-	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// incompatible returns the JSON types that the first of schemas requires if t can hold no
-// value that any of schemas allows. It returns nil if t may hold one, and without
-// schemas.
-func incompatible(t reflect.Type, schemas []*jsonschema.Schema) (types []string) {
+// checkKinds returns an error if t can hold no kind of value that any of schemas allows.
+// Null alone does not make a type fit.
+func checkKinds(t reflect.Type, schemas []*jsonschema.Schema) error {
+	k := make(kindsOf).byAny(schemas)
+	others := k &^ nulls
+	if others == 0 {
+		others = k
+	}
+	if others == 0 || others&heldBy(t) != 0 {
+		return nil // or no value is allowed, which the schema sees to
+	}
+	reason := ""
+	switch pointer := reflect.PointerTo(t); {
+	case heldBy(t) == texts && pointer.Implements(textType):
+		reason = ": its UnmarshalText gets only strings"
+	case heldBy(t) == scalars && pointer.Implements(jsonType):
+		reason = ": its UnmarshalJSON gets no objects or arrays"
+	}
+	return fmt.Errorf("type %v cannot hold the values of the schema, which must be %v%s", t, k, reason)
+}
+
+// checkValues returns an error if each of schemas requires something that no value of t,
+// which set sets, can satisfy.
+func checkValues(t reflect.Type, schemas []*jsonschema.Schema, set setter) (err error) {
 	for _, js := range schemas {
-		required := requiredTypes(t, js, make(map[*jsonschema.Schema]bool))
-		if required == nil {
+		need := unsatisfied(t, required(js, nil), set)
+		if need == "" {
 			return nil
 		}
-		if types == nil {
-			types = required
-		}
+		err = fmt.Errorf("type %v cannot hold the values of the schema, which %s", t, need)
 	}
-	return types
+	return err
 }
 
-// requiredTypes returns the JSON types that js requires if t can hold none of them. It
-// looks only where the type is required of every value: in js, $ref and allOf.
-func requiredTypes(t reflect.Type, js *jsonschema.Schema, seen map[*jsonschema.Schema]bool) []string {
-	if js == nil || seen[js] {
-		return nil
-	}
-	seen[js] = true
-	if len(js.Types) > 0 && !slices.ContainsFunc(js.Types, func(name string) bool { return canHold(t, name) }) {
-		return js.Types
-	}
-	for _, sub := range append([]*jsonschema.Schema{js.Ref}, js.AllOf...) {
-		if types := requiredTypes(t, sub, seen); types != nil {
-			return types
+// required adds to all the schemas that every value of js satisfies.
+func required(js *jsonschema.Schema, all []*jsonschema.Schema) []*jsonschema.Schema {
+	for _, known := range all {
+		if known == js {
+			return all
 		}
 	}
-	return nil
+	all = append(all, js)
+	if js.Ref != nil {
+		all = required(js.Ref, all)
+	}
+	for _, sub := range js.AllOf {
+		all = required(sub, all)
+	}
+	return all
 }
 
-// canHold reports whether t can hold a value of a JSON type. Null and unsupported Go
-// types are checked elsewhere.
-func canHold(t reflect.Type, name string) bool {
-	switch {
-	case name == "null":
-		return true
-	case t == numberType || t == bigIntType:
-		return name == "number" || name == "integer"
-	case t == timeType:
-		return name == "string"
-	case reflect.PointerTo(t).Implements(jsonType):
-		return name != "object" && name != "array"
-	case reflect.PointerTo(t).Implements(textType):
-		return name == "string"
+// unsatisfied returns a requirement of one of schemas that no value of t can satisfy, or "".
+func unsatisfied(t reflect.Type, schemas []*jsonschema.Schema, set setter) string {
+	least, most := bounds(t)
+	for _, js := range schemas {
+		switch {
+		case js.Constant != nil && !holdsOne(t, js.Constant, set):
+			return requirement(js, "const")
+		case len(js.Enum) > 0 && !holdsOne(t, js.Enum, set):
+			return requirement(js, "enum")
+		case t.Kind() == reflect.Array && js.MinItems > t.Len():
+			return requirement(js, "minItems")
+		case least == nil:
+		case js.Minimum != nil && js.Minimum.Cmp(most) > 0:
+			return requirement(js, "minimum")
+		case js.ExclusiveMinimum != nil && js.ExclusiveMinimum.Cmp(most) >= 0:
+			return requirement(js, "exclusiveMinimum")
+		case js.Maximum != nil && js.Maximum.Cmp(least) < 0:
+			return requirement(js, "maximum")
+		case js.ExclusiveMaximum != nil && js.ExclusiveMaximum.Cmp(least) <= 0:
+			return requirement(js, "exclusiveMaximum")
+		}
 	}
-	switch t.Kind() {
-	case reflect.Pointer:
-		return canHold(t.Elem(), name)
-	case reflect.Bool:
-		return name == "boolean"
-	case reflect.String:
-		return name == "string"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
-		reflect.Float32, reflect.Float64:
-		return name == "number" || name == "integer"
-	case reflect.Slice:
-		return name == "array" || name == "string" && t.Elem().Kind() == reflect.Uint8
-	case reflect.Array:
-		return name == "array"
-	case reflect.Map, reflect.Struct:
-		return name == "object"
+	return ""
+}
+
+// holdsOne reports whether t can hold one of values. Objects and arrays are not tried,
+// since their setters may not be complete.
+func holdsOne(t reflect.Type, values []any, set setter) bool {
+	for _, v := range values {
+		k := kindOf(v) & heldBy(t)
+		if k&(arrays|objects) != 0 || k != 0 && set(reflect.New(t).Elem(), v) == nil {
+			return true
+		}
 	}
-	return true
+	return false
+}
+
+// bounds returns the least and the greatest value of an integer type, and nil for others.
+func bounds(t reflect.Type) (least, most *big.Rat) {
+	if heldBy(t) != integers || t == bigIntType {
+		return nil, nil
+	}
+	v := reflect.New(t).Elem()
+	if v.CanInt() {
+		shift := 64 - t.Bits()
+		return new(big.Rat).SetInt64(math.MinInt64 >> shift), new(big.Rat).SetInt64(math.MaxInt64 >> shift)
+	}
+	return new(big.Rat), new(big.Rat).SetUint64(math.MaxUint64 >> (64 - t.Bits()))
 }

@@ -39,19 +39,24 @@ var (
 
 // of returns the setter of a type. The schemas describe its values.
 func (m setters) of(t reflect.Type, schemas []*jsonschema.Schema) (setter, error) {
-	if types := incompatible(t, schemas); types != nil {
-		return nil, fmt.Errorf("type %v cannot hold the values of the schema, which must be %s", t, typeNames(types))
+	if pointsToItself(t) {
+		return nil, fmt.Errorf("type %v points only to itself", t)
 	}
-	schemas = withInPlace(schemas)
-	key := setterKey{t, locations(schemas)}
+	if err := checkKinds(t, schemas); err != nil {
+		return nil, err
+	}
+	inPlace := withInPlace(schemas)
+	key := setterKey{t, locations(inPlace)}
 	if set, ok := m[key]; ok {
 		return func(dst reflect.Value, v any) *problem { return (*set)(dst, v) }, nil
 	}
 	set := new(setter)
 	m[key] = set
 	var err error
-	*set, err = m.make(t, schemas)
-	return *set, err
+	if *set, err = m.make(t, inPlace); err != nil {
+		return nil, err
+	}
+	return *set, checkValues(t, schemas, *set)
 }
 
 // locations returns a text that two lists of schemas share if and only if they have the
@@ -111,14 +116,18 @@ func (m setters) make(t reflect.Type, schemas []*jsonschema.Schema) (setter, err
 	return nil, fmt.Errorf("type %v is not supported", t)
 }
 
-func (m setters) pointer(t reflect.Type, schemas []*jsonschema.Schema) (setter, error) {
+func pointsToItself(t reflect.Type) bool {
 	seen := make(map[reflect.Type]bool)
-	for e := t; e.Kind() == reflect.Pointer; e = e.Elem() {
-		if seen[e] {
-			return nil, fmt.Errorf("type %v points only to itself", t)
+	for ; t.Kind() == reflect.Pointer; t = t.Elem() {
+		if seen[t] {
+			return true
 		}
-		seen[e] = true
+		seen[t] = true
 	}
+	return false
+}
+
+func (m setters) pointer(t reflect.Type, schemas []*jsonschema.Schema) (setter, error) {
 	elem, err := m.of(t.Elem(), schemas)
 	if err != nil {
 		return nil, err

@@ -200,54 +200,6 @@ func newOf[T any](schema string) func() error {
 	}
 }
 
-// A type that no valid body fits into is a mistake of the program, which New can
-// tell. Otherwise every client would be told that its valid body is not.
-func TestNewRefusesTypesThatNoValueFits(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		new  func() error
-		want string
-	}{
-		{"integer for a string", newOf[struct{ A int }](`{"properties":{"A":{"type":"string"}}}`), "field A: type int cannot hold the values of the schema, which must be a string"},
-		{"string for an integer", newOf[struct{ A string }](`{"properties":{"A":{"type":["integer","boolean"]}}}`), "field A: type string cannot hold"},
-		{"pointer", newOf[struct{ A *bool }](`{"properties":{"A":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"array"}}}`), "field A: type *bool cannot hold"},
-		{"text", newOf[struct{ A time.Time }](`{"properties":{"A":{"type":"integer"}}}`), "field A: type time.Time cannot hold"},
-		{"number", newOf[struct{ A json.Number }](`{"properties":{"A":{"allOf":[{"type":"string"}]}}}`), "field A: type json.Number cannot hold"},
-		{"items", newOf[struct{ A []float64 }](`{"properties":{"A":{"type":"array","items":{"type":"string"}}}}`), "field A: type float64 cannot hold"},
-		{"values", newOf[map[string]uint](`{"additionalProperties":{"type":"boolean"}}`), "type uint cannot hold"},
-		{"struct", newOf[struct{}](`{"type":"array"}`), "type struct {} cannot hold"},
-		{"both branches", newOf[struct{ A int }](`{"oneOf":[{"properties":{"A":{"type":"string"}}},{"properties":{"A":{"type":"boolean"}}}]}`), "field A: type int cannot hold"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if err := tt.new(); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("New: got error %v, want one about %q", err, tt.want)
-			}
-		})
-	}
-}
-
-func TestNewTakesTypesThatSomeValuesFit(t *testing.T) {
-	for name, newBody := range map[string]func() error{
-		"no type":            newOf[struct{ A int }](`{"properties":{"A":{}}}`),
-		"integer for number": newOf[struct{ A int }](`{"properties":{"A":{"type":"number"}}}`),
-		"float for integer":  newOf[struct{ A float64 }](`{"properties":{"A":{"type":"integer"}}}`),
-		"one type of two":    newOf[struct{ A int }](`{"properties":{"A":{"type":["string","integer"]}}}`),
-		"or null":            newOf[struct{ A *int }](`{"properties":{"A":{"type":["integer","null"]}}}`),
-		"one branch":         newOf[struct{ A int }](`{"oneOf":[{"properties":{"A":{"type":"string"}}},{"properties":{"A":{"type":"integer"}}}]}`),
-		"type in anyOf":      newOf[struct{ A int }](`{"properties":{"A":{"anyOf":[{"type":"string"},{"minimum":3}]}}}`),
-		"type in if":         newOf[struct{ A int }](`{"properties":{"A":{"if":{"type":"string"},"then":{"maxLength":3}}}}`),
-		"type in not":        newOf[struct{ A int }](`{"properties":{"A":{"not":{"type":"string"}}}}`),
-		"text":               newOf[struct{ A time.Time }](`{"properties":{"A":{"type":"string"}}}`),
-		"anything":           newOf[struct{ A any }](`{"properties":{"A":{"type":"array"}}}`),
-		"items and prefix":   newOf[struct{ A []int }](`{"properties":{"A":{"prefixItems":[{"type":"string"}],"items":{"type":"integer"}}}}`),
-		"map and member":     newOf[map[string]int](`{"properties":{"A":{"type":"string"}},"additionalProperties":{"type":"integer"}}`),
-	} {
-		if err := newBody(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // A member may be described anywhere that applies to the object.
 func TestDescribedMembers(t *testing.T) {
 	type pet struct {

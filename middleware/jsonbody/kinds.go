@@ -1,0 +1,172 @@
+package jsonbody
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// kinds is a set of the types of JSON values. Integers are numbers of their own.
+type kinds uint8
+
+const (
+	nulls kinds = 1 << iota
+	booleans
+	integers
+	fractions // numbers that are not integers
+	texts
+	arrays
+	objects
+
+	numbers  = integers | fractions
+	scalars  = nulls | booleans | numbers | texts
+	anything = scalars | arrays | objects
+)
+
+var kindsByName = map[string]kinds{
+	"null": nulls, "boolean": booleans, "integer": integers, "number": numbers,
+	"string": texts, "array": arrays, "object": objects,
+}
+
+// String returns the phrase for k after "must be".
+func (k kinds) String() string {
+	number := ""
+	switch k & numbers {
+	case numbers:
+		number = "a number"
+	case integers:
+		number = "an integer"
+	case fractions:
+		number = "a number that is not an integer"
+	}
+	var names []string
+	for _, part := range []struct {
+		kinds
+		name string
+	}{
+		{booleans, "a boolean"}, {numbers, number}, {texts, "a string"},
+		{arrays, "an array"}, {objects, "an object"}, {nulls, "null"},
+	} {
+		if k&part.kinds != 0 {
+			names = append(names, part.name)
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
+// heldBy returns the kinds of values that t can hold some of. Unsupported types are
+// refused elsewhere.
+func heldBy(t reflect.Type) kinds {
+	switch {
+	case t == numberType:
+		return numbers
+	case t == bigIntType:
+		return integers
+	case t == timeType:
+		return texts
+	case reflect.PointerTo(t).Implements(jsonType):
+		return scalars
+	case reflect.PointerTo(t).Implements(textType):
+		return texts
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return heldBy(t.Elem()) | nulls
+	case reflect.Bool:
+		return booleans
+	case reflect.String:
+		return texts
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return integers
+	case reflect.Float32, reflect.Float64:
+		return numbers
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return arrays | texts | nulls
+		}
+		return arrays | nulls
+	case reflect.Array:
+		return arrays
+	case reflect.Map:
+		return objects | nulls
+	case reflect.Struct:
+		return objects
+	}
+	return anything
+}
+
+// kindsOf keeps what by has found of each schema.
+type kindsOf map[*jsonschema.Schema]kinds
+
+// by returns the kinds of values that js may allow: it looks at the keywords that name
+// types or values, in js and in what js requires of the same value.
+func (a kindsOf) by(js *jsonschema.Schema) kinds {
+	if k, ok := a[js]; ok {
+		return k
+	}
+	a[js] = anything // where a schema refers to itself
+	k := anything
+	if js.Always != nil && !*js.Always {
+		k = 0
+	}
+	if len(js.Types) > 0 {
+		var named kinds
+		for _, name := range js.Types {
+			named |= kindsByName[name]
+		}
+		k &= named
+	}
+	for _, values := range [][]any{js.Constant, js.Enum} {
+		var listed kinds
+		for _, v := range values {
+			listed |= kindOf(v)
+		}
+		if len(values) > 0 {
+			k &= listed
+		}
+	}
+	if js.Ref != nil {
+		k &= a.by(js.Ref)
+	}
+	for _, sub := range js.AllOf {
+		k &= a.by(sub)
+	}
+	for _, alternatives := range [][]*jsonschema.Schema{js.AnyOf, js.OneOf} {
+		if len(alternatives) > 0 {
+			k &= a.byAny(alternatives)
+		}
+	}
+	a[js] = k
+	return k
+}
+
+// byAny returns the kinds of values that any of schemas may allow.
+func (a kindsOf) byAny(schemas []*jsonschema.Schema) (k kinds) {
+	for _, js := range schemas {
+		k |= a.by(js)
+	}
+	return k
+}
+
+// kindOf returns the kind of a value.
+func kindOf(v any) kinds {
+	switch v := v.(type) {
+	case nil:
+		return nulls
+	case bool:
+		return booleans
+	case json.Number:
+		if newDecimal(v.String()).exponent < 0 {
+			return fractions
+		}
+		return integers
+	case string:
+		return texts
+	case []any:
+		return arrays
+	}
+	return objects
+}
