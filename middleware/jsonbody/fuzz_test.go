@@ -112,7 +112,7 @@ func FuzzInteger(f *testing.F) {
 	body := bodyOf[int64](f, `{"type":"integer"}`, jsonbody.Options{})
 	f.Fuzz(func(t *testing.T, token string) {
 		got, err := body.Parse([]byte(token))
-		if len(token) > 32 || strings.Trim(token, "+-.0123456789eE") != "" || !json.Valid([]byte(token)) {
+		if len(token) > 100 || strings.Trim(token, "+-.0123456789eE") != "" || !json.Valid([]byte(token)) {
 			return
 		}
 		_, exponent, _ := strings.Cut(strings.ToLower(token), "e")

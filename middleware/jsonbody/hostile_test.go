@@ -67,6 +67,8 @@ var hostile = []struct {
 	{"numbers", fill(`{"list":[`, "0", "]}")},
 	{"largest numbers", fill(`{"list":[`, "9e308", "]}")},
 	{"smallest numbers", fill(`{"list":[`, "9e-308", "]}")},
+	{"longest numbers", fill(`{"list":[`, strings.Repeat("9", 96)+"e308", "]}")},
+	{"longest fractions", fill(`{"list":[`, "0."+strings.Repeat("9", 93)+"e-308", "]}")},
 	{"largest numbers, different", distinct(`{"list":[`, "]}", func(i int) string { return fmt.Sprintf("%de300", i+1) })},
 	{"smallest numbers, different", distinct(`{"list":[`, "]}", func(i int) string { return fmt.Sprintf("%de-300", i+1) })},
 	{"escapes", `{"s":"` + strings.Repeat(`\u0041`, size/6-2) + `"}`},

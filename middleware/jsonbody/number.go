@@ -8,9 +8,10 @@ import (
 
 // Limits of a number token, which RFC 8259 section 6 allows. The validator converts
 // every number to a fraction of big integers that are as long as the exponent is large:
-// 1e1000000 takes tens of milliseconds. An IEEE 754 double needs no larger exponent.
+// 1e1000000 takes tens of milliseconds. An IEEE 754 double needs no larger exponent, and
+// an integer of 256 bits 78 digits.
 const (
-	maxNumber   = 32  // bytes
+	maxNumber   = 100 // bytes
 	maxExponent = 308 // and not below -308
 )
 

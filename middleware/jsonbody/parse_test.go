@@ -168,8 +168,8 @@ func TestParseLimits(t *testing.T) {
 			"The request body has more than 2500 values.",
 		},
 		{
-			"number", jsonbody.Options{}, "-1." + strings.Repeat("1", 29), "-1." + strings.Repeat("1", 30),
-			"The request body is a number of more than 32 characters.",
+			"number", jsonbody.Options{}, "-1." + strings.Repeat("1", 97), "-1." + strings.Repeat("1", 98),
+			"The request body is a number of more than 100 characters.",
 		},
 		{
 			"exponent", jsonbody.Options{}, `[1e308,1e-308,1E+308]`, `[1e309]`,

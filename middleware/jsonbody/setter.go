@@ -31,6 +31,7 @@ type setterKey struct {
 var (
 	numberType = reflect.TypeFor[json.Number]()
 	bigIntType = reflect.TypeFor[big.Int]()
+	ratType    = reflect.TypeFor[big.Rat]()
 	timeType   = reflect.TypeFor[time.Time]()
 	rawType    = reflect.TypeFor[json.RawMessage]()
 	textType   = reflect.TypeFor[encoding.TextUnmarshaler]()
@@ -76,6 +77,8 @@ func (m setters) make(t reflect.Type, schemas []*jsonschema.Schema) (setter, err
 		return setNumber, nil
 	case t == bigIntType:
 		return setBigInt, nil
+	case t == ratType:
+		return setRat, nil
 	case t == timeType:
 		return setText, nil
 	case t == rawType:

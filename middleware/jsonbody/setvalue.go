@@ -55,6 +55,15 @@ func setText(dst reflect.Value, v any) *problem {
 	return nil
 }
 
+// setRat is setText for a big.Rat, of which a few bytes with an exponent take long. As
+// text, a big.Rat has none.
+func setRat(dst reflect.Value, v any) *problem {
+	if s, ok := v.(string); ok && strings.ContainsAny(s, "eEpP") {
+		return &problem{detail: "is not valid"}
+	}
+	return setText(dst, v)
+}
+
 // setJSON passes a value to UnmarshalJSON, as its text. It refuses objects and arrays:
 // UnmarshalJSON usually calls encoding/json, which would match a member that the schema
 // leaves unchecked because its name differs in case.
