@@ -9,36 +9,37 @@ const shardCount = 16
 
 // shard is the part of a Verifier for some of the keys, selected by the first byte of
 // their digests. The store is never called while the mutex is held.
-type shard struct {
+type shard[P any] struct {
 	mu      sync.Mutex
-	valid   generations
-	invalid generations
-	lookups map[Digest]*lookup // not yet answered
+	valid   generations[P]
+	invalid generations[P]
+	lookups map[Digest]*lookup[P] // not yet answered
 }
 
-func (s *shard) init(capacity int) {
+func (s *shard[P]) init(capacity int) {
 	perGeneration := (capacity + 2*shardCount - 1) / (2 * shardCount)
-	s.valid = newGenerations(perGeneration)
-	s.invalid = newGenerations(perGeneration)
-	s.lookups = make(map[Digest]*lookup)
+	s.valid = newGenerations[P](perGeneration)
+	s.invalid = newGenerations[P](perGeneration)
+	s.lookups = make(map[Digest]*lookup[P])
 }
 
 // An answer is the result of a look-up. It never changes.
-type answer struct {
-	record  Record
+type answer[P any] struct {
+	record  RecordOf[P]
 	unknown bool
 	asked   time.Time // when the look-up began
 }
 
 // principal returns the principal of a key that is valid now. It reads the clock only
 // for a key that expires or was revoked.
-func (a *answer) principal(now func() time.Time) (Principal, error) {
+func (a *answer[P]) principal(now func() time.Time) (P, error) {
+	var none P
 	if a.unknown {
-		return Principal{}, ErrUnknown
+		return none, ErrUnknown
 	}
 	if a.record.hasEnd() {
 		if err := a.record.Valid(now()); err != nil {
-			return Principal{}, err
+			return none, err
 		}
 	}
 	return a.record.Principal, nil
@@ -46,7 +47,7 @@ func (a *answer) principal(now func() time.Time) (Principal, error) {
 
 // fresh reports whether an answer can be used. Whether the key is valid matters only
 // beyond the time for which every answer can be used.
-func (v *Verifier) fresh(a *answer) bool {
+func (v *Verifier[P]) fresh(a *answer[P]) bool {
 	age := v.since(a.asked)
 	if v.recent(age) {
 		return true
@@ -62,18 +63,18 @@ func (v *Verifier) fresh(a *answer) bool {
 // age may be negative: slightly, because goroutines overtake each other, or by much,
 // because a clock that is not monotonic was set back. Then nothing must stay cached for
 // long.
-func (v *Verifier) recent(age time.Duration) bool {
+func (v *Verifier[P]) recent(age time.Duration) bool {
 	return -v.invalidTTL < age && age < v.invalidTTL
 }
 
 // cached returns an answer that is still fresh, or nil.
-func (v *Verifier) cached(s *shard, d Digest) *answer {
+func (v *Verifier[P]) cached(s *shard[P], d Digest) *answer[P] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return v.cachedLocked(s, d)
 }
 
-func (v *Verifier) cachedLocked(s *shard, d Digest) *answer {
+func (v *Verifier[P]) cachedLocked(s *shard[P], d Digest) *answer[P] {
 	if a := s.valid.find(d); a != nil && v.fresh(a) {
 		return a
 	}
@@ -84,7 +85,7 @@ func (v *Verifier) cachedLocked(s *shard, d Digest) *answer {
 }
 
 // storeLocked caches an answer instead of any earlier one.
-func (s *shard) storeLocked(d Digest, a *answer, now func() time.Time) {
+func (s *shard[P]) storeLocked(d Digest, a *answer[P], now func() time.Time) {
 	into, outOf := &s.valid, &s.invalid
 	if _, err := a.principal(now); err != nil {
 		into, outOf = outOf, into
@@ -95,23 +96,23 @@ func (s *shard) storeLocked(d Digest, a *answer, now func() time.Time) {
 
 // generations is a bounded cache. When the young generation is full, it becomes the old
 // one, and the entries of the old one are dropped. No sweep is needed.
-type generations struct {
-	young, old map[Digest]*answer
+type generations[P any] struct {
+	young, old map[Digest]*answer[P]
 	size       int // of one generation
 }
 
-func newGenerations(size int) generations {
-	return generations{young: make(map[Digest]*answer), old: make(map[Digest]*answer), size: size}
+func newGenerations[P any](size int) generations[P] {
+	return generations[P]{young: make(map[Digest]*answer[P]), old: make(map[Digest]*answer[P]), size: size}
 }
 
-func (g *generations) find(d Digest) *answer {
+func (g *generations[P]) find(d Digest) *answer[P] {
 	if a := g.young[d]; a != nil {
 		return a
 	}
 	return g.old[d]
 }
 
-func (g *generations) put(d Digest, a *answer) {
+func (g *generations[P]) put(d Digest, a *answer[P]) {
 	if g.young[d] == nil && len(g.young) >= g.size {
 		clear(g.old)
 		g.young, g.old = g.old, g.young
@@ -119,7 +120,7 @@ func (g *generations) put(d Digest, a *answer) {
 	g.young[d] = a
 }
 
-func (g *generations) remove(d Digest) {
+func (g *generations[P]) remove(d Digest) {
 	delete(g.young, d)
 	delete(g.old, d)
 }

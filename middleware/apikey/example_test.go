@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"time"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
@@ -84,6 +87,58 @@ func ExampleOptions_moreFormats() {
 	fmt.Println(principal.Owner, principal.Prefix, err)
 	// Output:
 	// ann pet_test_ <nil>
+}
+
+// Account is the principal of a service with scopes.
+type Account struct {
+	apikey.Principal
+	Scopes []string
+}
+
+func (a Account) may(scope string) bool { return slices.Contains(a.Scopes, scope) }
+
+// accounts stands for a database.
+type accounts map[apikey.Digest]Account
+
+func (t accounts) Lookup(_ context.Context, d apikey.Digest) (apikey.RecordOf[Account], error) {
+	account, ok := t[d]
+	if !ok {
+		return apikey.RecordOf[Account]{}, apikey.ErrUnknown
+	}
+	return apikey.RecordOf[Account]{Principal: account}, nil
+}
+
+// A principal can be of the service's own type. Scopes are then found with the key, and
+// cached like it.
+func ExampleNewVerifier_ownPrincipal() {
+	format, err := apikey.NewFormat("pet_live_")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	secret := format.Generate()
+	store := accounts{secret.Digest(): {Principal: apikey.Principal{Owner: "ann"}, Scopes: []string{"pets:read"}}}
+
+	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	auth, err := bearer.New("pets", verifier.Verify, bearer.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	handler := auth.Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		account, _ := bearer.FromContext[Account](r.Context())
+		fmt.Println(account.Subject, account.may("pets:read"), account.may("pets:write"))
+	}))
+
+	r := httptest.NewRequest("GET", "/v1/pets", nil)
+	r.Header.Set("Authorization", "Bearer "+secret.Reveal())
+	handler.ServeHTTP(httptest.NewRecorder(), r)
+	// Output:
+	// owner:ann true false
 }
 
 // The digits at the end are a checksum, so that most mistakes need no look-up.

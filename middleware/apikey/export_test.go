@@ -1,7 +1,7 @@
 package apikey
 
 // Remembered returns how many answers v holds.
-func (v *Verifier) Remembered() (valid, invalid int) {
+func (v *Verifier[P]) Remembered() (valid, invalid int) {
 	for i := range v.shards {
 		s := &v.shards[i]
 		s.mu.Lock()
@@ -13,7 +13,7 @@ func (v *Verifier) Remembered() (valid, invalid int) {
 }
 
 // UnderWay returns how many look-ups can be joined.
-func (v *Verifier) UnderWay() (n int) {
+func (v *Verifier[P]) UnderWay() (n int) {
 	for i := range v.shards {
 		s := &v.shards[i]
 		s.mu.Lock()

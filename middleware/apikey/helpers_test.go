@@ -19,7 +19,7 @@ func newFormat(t testing.TB, prefix string) *apikey.Format {
 	return format
 }
 
-func newVerifier(t testing.TB, store apikey.Store, opts apikey.Options) *apikey.Verifier {
+func newVerifier(t testing.TB, store apikey.Store, opts apikey.Options) *apikey.Verifier[apikey.Principal] {
 	t.Helper()
 	v, err := apikey.NewVerifier(newFormat(t, "pet_live_"), store, opts)
 	if err != nil {

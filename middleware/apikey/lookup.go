@@ -9,7 +9,7 @@ import (
 )
 
 // lookup is one call of the store, and the requests that wait for its answer.
-type lookup struct {
+type lookup[P any] struct {
 	prefix  string // of the key
 	began   time.Time
 	ctx     context.Context // of the store's call
@@ -17,13 +17,13 @@ type lookup struct {
 	waiting int // guarded by the shard's mutex
 
 	done   chan struct{} // closed when the rest is set
-	answer *answer
+	answer *answer[P]
 	err    error
 }
 
 // lookUp waits for the answer of the store about a key. It joins a look-up that began
 // recently, or starts a new one.
-func (v *Verifier) lookUp(ctx context.Context, s *shard, d Digest, prefix string) (*answer, error) {
+func (v *Verifier[P]) lookUp(ctx context.Context, s *shard[P], d Digest, prefix string) (*answer[P], error) {
 	s.mu.Lock()
 	// Another look-up may have ended since the caller looked.
 	if a := v.cachedLocked(s, d); a != nil {
@@ -57,8 +57,8 @@ func (v *Verifier) lookUp(ctx context.Context, s *shard, d Digest, prefix string
 // beginLocked starts a look-up in a goroutine of its own, so that it does not end with
 // the request that came first. It ends with the last request that waits for it, or at
 // the timeout.
-func (v *Verifier) beginLocked(ctx context.Context, s *shard, d Digest, prefix string) *lookup {
-	l := &lookup{prefix: prefix, began: v.now(), done: make(chan struct{})}
+func (v *Verifier[P]) beginLocked(ctx context.Context, s *shard[P], d Digest, prefix string) *lookup[P] {
+	l := &lookup[P]{prefix: prefix, began: v.now(), done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithTimeout(context.WithoutCancel(ctx), v.timeout)
 	s.lookups[d] = l
 	wasValid := s.valid.find(d) != nil
@@ -68,7 +68,7 @@ func (v *Verifier) beginLocked(ctx context.Context, s *shard, d Digest, prefix s
 
 // leave is called by a request that no longer waits. The last one cancels the look-up,
 // which no request can join after that.
-func (s *shard) leave(d Digest, l *lookup) {
+func (s *shard[P]) leave(d Digest, l *lookup[P]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.waiting--
@@ -80,8 +80,8 @@ func (s *shard) leave(d Digest, l *lookup) {
 	}
 }
 
-func (v *Verifier) run(s *shard, d Digest, l *lookup, wasValid bool) {
-	record, err := Record{}, errors.New("the store ended the goroutine of the look-up")
+func (v *Verifier[P]) run(s *shard[P], d Digest, l *lookup[P], wasValid bool) {
+	record, err := RecordOf[P]{}, errors.New("the store ended the goroutine of the look-up")
 	defer func() {
 		// In this goroutine a panic would end the process, not the request.
 		if p := recover(); p != nil {
@@ -94,13 +94,13 @@ func (v *Verifier) run(s *shard, d Digest, l *lookup, wasValid bool) {
 
 // ask calls the store. For a key that was not valid lately it first waits for the
 // semaphore.
-func (v *Verifier) ask(ctx context.Context, d Digest, wasValid bool) (Record, error) {
+func (v *Verifier[P]) ask(ctx context.Context, d Digest, wasValid bool) (RecordOf[P], error) {
 	if !wasValid {
 		select {
 		case v.unknown <- struct{}{}:
 			defer func() { <-v.unknown }()
 		case <-ctx.Done():
-			return Record{}, ctx.Err()
+			return RecordOf[P]{}, ctx.Err()
 		}
 	}
 	return v.store.Lookup(ctx, d)
@@ -108,13 +108,15 @@ func (v *Verifier) ask(ctx context.Context, d Digest, wasValid bool) (Record, er
 
 // finish gives the answer to the waiting requests, and caches it unless the look-up was
 // cancelled or a later one has replaced it.
-func (v *Verifier) finish(s *shard, d Digest, l *lookup, record Record, err error) {
+func (v *Verifier[P]) finish(s *shard[P], d Digest, l *lookup[P], record RecordOf[P], err error) {
 	switch {
 	case err == nil:
-		record.Principal.complete(l.prefix)
-		l.answer = &answer{record: record, asked: l.began}
+		l.answer = &answer[P]{record: record, asked: l.began}
+		if c, ok := any(&l.answer.record.Principal).(completer); ok {
+			c.complete(l.prefix)
+		}
 	case errors.Is(err, ErrUnknown):
-		l.answer = &answer{unknown: true, asked: l.began}
+		l.answer = &answer[P]{unknown: true, asked: l.began}
 	default:
 		l.err = err
 	}

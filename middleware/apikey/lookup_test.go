@@ -16,7 +16,7 @@ import (
 )
 
 // later runs Verify in a goroutine, and returns its error in a channel.
-func later(ctx context.Context, v *apikey.Verifier, key string) <-chan error {
+func later(ctx context.Context, v *apikey.Verifier[apikey.Principal], key string) <-chan error {
 	result := make(chan error, 1)
 	go func() {
 		_, err := v.Verify(ctx, key)

@@ -28,7 +28,7 @@ type Options struct {
 	// process, and a changed plan takes effect as late. [Verifier.Forget] makes it take
 	// effect at once in one process. A longer TTL saves look-ups, and lets keys that were
 	// verified within it keep working while the store fails. Expires and Revoked of a
-	// [Record] that the store has answered with are exact, whatever the TTL.
+	// [RecordOf] that the store has answered with are exact, whatever the TTL.
 	//
 	// The answer that a key is not valid is cached for at most 1 second, even if TTL is
 	// longer. So a new key works within a second.

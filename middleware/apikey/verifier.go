@@ -7,34 +7,39 @@ import (
 	"time"
 )
 
-// A Verifier finds the principal of a key. It asks a [Store], and caches the answer for
+// A Verifier finds the principal, of type P, of a key. It asks a [StoreOf], and caches the answer for
 // [Options.TTL], 1 second by default. It is safe for concurrent use and needs no Close.
 //
 // The store is asked about a valid key at most once per TTL, and about another key at
 // most once per second, however many requests have it. Requests that arrive during the
 // look-up wait for its answer, and a request that gives up does not cancel it for the
 // others. The age of an answer counts from the start of the look-up, so a slow store does
-// not delay a revocation. The instants of expiry and revocation in a [Record] take effect
+// not delay a revocation. The instants of expiry and revocation in a [RecordOf] take effect
 // exactly.
 //
 // A request is never accepted because of an answer that was older than the TTL when the
 // request arrived, even if the store fails. A failure of the store is not cached: the
 // next request asks again.
-type Verifier struct {
+type Verifier[P any] struct {
 	formats []*Format // with different prefixes
-	store   Store
+	store   StoreOf[P]
 	ttl     time.Duration // of the answer that a key is valid
 	timeout time.Duration
 	now     func() time.Time
 	since   func(time.Time) time.Duration
 	unknown chan struct{} // semaphore of look-ups of unknown keys
-	shards  [shardCount]shard
+	shards  [shardCount]shard[P]
 
 	invalidTTL time.Duration // of any other answer
 }
 
 // NewVerifier returns a Verifier of the keys of a format, and of [Options.MoreFormats].
-func NewVerifier(format *Format, store Store, opts Options) (*Verifier, error) {
+//
+// P is what the store says: [Principal], or a type of the service. In a Principal, and in
+// one that a struct embeds by value, the Verifier sets Prefix, and Subject if it is empty.
+// It passes on a principal of any other type unchanged. Requests with the same key share
+// what a principal refers to, such as a slice of scopes, and must not change it.
+func NewVerifier[P any](format *Format, store StoreOf[P], opts Options) (*Verifier[P], error) {
 	formats, err := allFormats(format, opts.MoreFormats)
 	if err != nil {
 		return nil, err
@@ -42,11 +47,14 @@ func NewVerifier(format *Format, store Store, opts Options) (*Verifier, error) {
 	if store == nil {
 		return nil, errors.New("apikey: NewVerifier: the store must not be nil")
 	}
+	if err := checkPrincipal[P](); err != nil {
+		return nil, err
+	}
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
 	opts = opts.withDefaults()
-	v := &Verifier{
+	v := &Verifier[P]{
 		formats: formats,
 		store:   store,
 		ttl:     opts.TTL,
@@ -74,10 +82,11 @@ func NewVerifier(format *Format, store Store, opts Options) (*Verifier, error) {
 // A key with a wrong checksum is rejected without a look-up, and so faster than an
 // unknown key. This reveals nothing, because the checksum is public. Unknown, expired
 // and revoked keys take equally long.
-func (v *Verifier) Verify(ctx context.Context, key string) (Principal, error) {
+func (v *Verifier[P]) Verify(ctx context.Context, key string) (P, error) {
+	var none P
 	format := v.formatOf(key)
 	if format == nil {
-		return Principal{}, ErrMalformed
+		return none, ErrMalformed
 	}
 	digest := DigestOf(key)
 	s := &v.shards[digest[0]%shardCount]
@@ -86,18 +95,18 @@ func (v *Verifier) Verify(ctx context.Context, key string) (Principal, error) {
 	}
 	// The checksum is checked only now: a cached key has passed the check.
 	if !format.Check(key) {
-		return Principal{}, ErrMalformed
+		return none, ErrMalformed
 	}
 	a, err := v.lookUp(ctx, s, digest, format.prefix)
 	if err != nil {
-		return Principal{}, fmt.Errorf("apikey: looking up a key: %w", err)
+		return none, fmt.Errorf("apikey: looking up a key: %w", err)
 	}
 	return a.principal(v.now)
 }
 
 // formatOf returns the format that a key has by its prefix and length, or nil. There is at
 // most one: of two prefixes of the same length, a key has one.
-func (v *Verifier) formatOf(key string) *Format {
+func (v *Verifier[P]) formatOf(key string) *Format {
 	for _, f := range v.formats {
 		if f.hasForm(key) {
 			return f
@@ -109,7 +118,7 @@ func (v *Verifier) formatOf(key string) *Format {
 // Forget drops what is cached about a key, such as one that was revoked or has another
 // plan. A request that calls Verify after Forget has returned asks the store again. Other
 // processes are not told. If TTL is 1 second, as by default, Forget is rarely needed.
-func (v *Verifier) Forget(d Digest) {
+func (v *Verifier[P]) Forget(d Digest) {
 	s := &v.shards[d[0]%shardCount]
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 )
 
 // verify verifies a key and holds the result against the error that is wanted.
-func verify(t *testing.T, v *apikey.Verifier, key string, want error) {
+func verify(t *testing.T, v *apikey.Verifier[apikey.Principal], key string, want error) {
 	t.Helper()
 	principal, err := v.Verify(context.Background(), key)
 	if err != want {
@@ -55,7 +55,7 @@ func TestVerify(t *testing.T) {
 
 func TestSubjectOfStoreIsKept(t *testing.T) {
 	store := newStore()
-	key := store.issue(t, func(r *apikey.Record) { r.Subject = "team:ann" })
+	key := store.issue(t, func(r *apikey.Record) { r.Principal.Subject = "team:ann" })
 	p, err := newVerifier(t, store, apikey.Options{}).Verify(t.Context(), key)
 	if err != nil || p.Subject != "team:ann" {
 		t.Errorf("Verify: subject %q, error %v, want the subject that the store named", p.Subject, err)

@@ -29,7 +29,7 @@ func (s keyStore) Lookup(ctx context.Context, d apikey.Digest) (apikey.Record, e
 		return apikey.Record{}, fmt.Errorf("plan of key %s: %w", key.ID, err)
 	}
 	record := key.Record(plan)
-	if record.Limits, err = key.LimitsPlan(); err != nil {
+	if record.Principal.Limits, err = key.LimitsPlan(); err != nil {
 		return apikey.Record{}, fmt.Errorf("limits of key %s: %w", key.ID, err)
 	}
 	return record, nil

@@ -1,0 +1,54 @@
+package apikey
+
+import (
+	"fmt"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// A Principal is the key of a request, with its owner and plan. A service that needs more,
+// such as scopes, embeds it in a struct of its own, which then is the principal.
+type Principal struct {
+	KeyID string          // public name of the key, as in "key_4fQ8rT2kLm9XwZ1a"
+	Owner string          // the owner that usage is counted for; its keys share one quota
+	Plan  *ratelimit.Plan // what the owner may use
+
+	// Limits are what the key alone may use, inside of Plan; nil: no less than its owner.
+	// A service that gives keys limits enforces them itself: ratelimit.New counts each
+	// request for one subject.
+	Limits *ratelimit.Plan
+
+	// Subject is the owner's subject for a rate limiter. If a store leaves it empty, a
+	// [Verifier] sets it to [OwnerSubject] of the owner, once for each look-up.
+	Subject string
+
+	// Prefix is the prefix of the key's format, such as "pet_live_". A [Verifier] sets it.
+	Prefix string
+}
+
+// OwnerSubject returns the subject that an owner's usage is counted for: "owner:" and
+// the owner. No subject of a network is equal to it: those begin with "network:"
+// (clientip.NetworkSubject).
+func OwnerSubject(owner string) string { return "owner:" + owner }
+
+// A completer is a principal in which a [Verifier] sets what it knows: a *Principal, or a
+// pointer to a struct that embeds Principal.
+type completer interface{ complete(prefix string) }
+
+func (p *Principal) complete(prefix string) {
+	p.Prefix = prefix
+	if p.Subject == "" {
+		p.Subject = OwnerSubject(p.Owner)
+	}
+}
+
+// checkPrincipal returns an error if values of type P share a Principal by a pointer. To
+// complete it would change what belongs to the store.
+func checkPrincipal[P any]() error {
+	var zero P
+	if _, ok := any(zero).(completer); ok {
+		return fmt.Errorf("apikey: NewVerifier: principals of type %T share an apikey.Principal by a pointer: "+
+			"use a struct that embeds apikey.Principal itself", zero)
+	}
+	return nil
+}
