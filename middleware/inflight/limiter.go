@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -75,7 +76,7 @@ func newLimiter(limit int, identify func(*http.Request) (Caller, error), opts Op
 	}
 	return &Limiter{
 		opts: opts, limit: limit, identify: identify,
-		retryAfter: []string{strconv.FormatInt(int64(max(1, (opts.RetryAfter+time.Second-1)/time.Second)), 10)},
+		retryAfter: []string{strconv.FormatInt(int64(max(1, math.Ceil(opts.RetryAfter.Seconds()))), 10)},
 		seed:       maphash.MakeSeed(),
 	}, nil
 }

@@ -2,6 +2,7 @@ package inflight_test
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -104,11 +105,33 @@ func TestProcessIsLimited(t *testing.T) {
 	})
 }
 
+func TestRetryAfter(t *testing.T) {
+	for after, want := range map[time.Duration]string{
+		0:                   "1",
+		time.Nanosecond:     "1",
+		time.Second:         "1",
+		time.Second + 1:     "2",
+		2 * time.Second:     "2",
+		math.MaxInt64:       "9223372037",
+		90 * time.Minute:    "5400",
+		2*time.Second + 1e6: "3",
+	} {
+		l := newLimiter(t, 1, inflight.Options{RetryAfter: after})
+		h := l.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if got := serve(l.Middleware(nothing), r).Header().Get("Retry-After"); got != want {
+				t.Errorf("Options.RetryAfter %v: Retry-After %q, want %q", after, got, want)
+			}
+		}))
+		serve(h, request("ann"))
+	}
+}
+
 func TestMessage(t *testing.T) {
 	for limit, message := range map[int]string{
 		1:   "Only 1 of your requests may be in progress at a time. Wait for it to finish before you send the next.",
 		2:   "Only 2 of your requests may be in progress at a time. Wait for one to finish before you send the next.",
 		64:  "Only 64 of your requests may be in progress at a time. Wait for one to finish before you send the next.",
+		65:  "Only 65 of your requests may be in progress at a time. Wait for one to finish before you send the next.",
 		100: "Only 100 of your requests may be in progress at a time. Wait for one to finish before you send the next.",
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 // A subject with nothing running takes no memory, also after many at once.
 func TestMemoryIsGivenBack(t *testing.T) {
-	const subjects = 100_000
+	const subjects = 20_000
 	l := newLimiter(t, 1, inflight.Options{})
 	var h http.Handler
 	depth := 0
