@@ -31,16 +31,21 @@
 //	gatehouse.failover.circuit          gauge (0 or 1)       gatehouse.state: closed, half_open, open
 //	gatehouse.failover.pending          gauge (subject)
 //	gatehouse.failover.fallbacks, .failures, .timeouts, .opened, .lost   counters
+//	gatehouse.in_flight.requests        counter (request)    gatehouse.limiter, gatehouse.result
+//	gatehouse.in_flight.running         gauge (request)      gatehouse.limiter
+//	gatehouse.in_flight.waiting         gauge (request)      gatehouse.limiter
+//	gatehouse.in_flight.subjects        gauge (subject)      gatehouse.limiter
 //	gatehouse.redis.duration            histogram (s)
 //	gatehouse.redis.batch_size          histogram (request)
 //	gatehouse.panics                    counter (panic)
 //
 // gatehouse.result of a decision is allowed, limited, banned, or undecided if the
 // engine returned an error. That of an authentication is the text of a
-// [bearer.Outcome]. gatehouse.window is the window of the applicable quota: second,
-// minute, hour, day, or a number of seconds such as 900s, and empty if the request was
-// not decided. near_limit counts allowed requests that left at most a tenth of that
-// quota.
+// [bearer.Outcome]. That of a limit on requests in progress is admitted or refused, and
+// gatehouse.limiter is the name that the service gave it. gatehouse.window is the window
+// of the applicable quota: second, minute, hour, day, or a number of seconds such as
+// 900s, and empty if the request was not decided. near_limit counts allowed requests
+// that left at most a tenth of that quota.
 //
 // # Cardinality
 //
