@@ -2,6 +2,7 @@ package ratelimit_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -151,4 +152,29 @@ func ExampleParseQuota() {
 	// 1000000 in 24h0m0s
 	// 5 in 2s
 	// ratelimit: quota "5/fortnight": the window must be second, minute, hour, day, or a duration such as 30s or 168h
+}
+
+// A job waits for its turn. It does not start waiting if the quota will not have room
+// before the deadline.
+func ExampleWaiter() {
+	plan := ratelimit.MustPlan("exports", ratelimit.Penalty{}, ratelimit.PerMinute(2))
+	engine, err := memory.New(at(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC)))
+	if err != nil {
+		panic(err)
+	}
+	waiter := ratelimit.NewWaiter(engine)
+
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	for range 3 {
+		if d, err := waiter.Wait(ctx, "job:export", plan, 1); err != nil {
+			fmt.Println("retry after", d.RetryAfter.Round(time.Second), errors.Is(err, context.DeadlineExceeded))
+		} else {
+			fmt.Println(d.Outcome)
+		}
+	}
+	// Output:
+	// allowed
+	// allowed
+	// retry after 17s true
 }

@@ -1,0 +1,136 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// A Waiter delays requests until they are admitted, where [Limiter.Take] denies them.
+// It is meant for jobs and for calls of other services:
+//
+//	waiter := ratelimit.NewWaiter(engine)
+//	...
+//	if _, err := waiter.Wait(ctx, "job:reindex", plan, 1); err != nil {
+//		return err
+//	}
+//
+// Requests of one subject that have to wait form a queue, and are admitted in the
+// order in which they arrived, also if a later one costs less. Only the first in the
+// queue calls the engine: when it becomes the first, when the RetryAfter of the denial
+// is over, and once a minute, so that a longer wait ends early if units were given
+// back or a ban was ended by hand. The others cause no calls while they wait.
+//
+// Waiting is not abuse: a Waiter uses plans without their penalty, so that no request
+// is a strike. It waits until a ban ends, however the ban began.
+//
+// Each Waiter has queues of its own, in this process. Between several processes that
+// share an engine, the limits hold, but not the order. A subject that no request waits
+// for takes no memory. A Waiter is safe for concurrent use.
+type Waiter struct {
+	limiter Limiter
+
+	mu     sync.Mutex
+	queues map[string]*queue // by subject; none is empty
+}
+
+// NewWaiter returns a Waiter in front of l. It panics if l is nil.
+func NewWaiter(l Limiter) *Waiter {
+	if l == nil {
+		panic("ratelimit: NewWaiter: the limiter must not be nil")
+	}
+	return &Waiter{limiter: l, queues: make(map[string]*queue)}
+}
+
+// Wait charges cost units to subject under plan, as [Limiter.Take] does, and returns
+// the decision that admitted the request. If there is no room, it waits until there is,
+// or until ctx ends.
+//
+// An error means that the request was not admitted. It is
+//
+//   - the error of ctx, once ctx has ended;
+//   - an error that wraps [context.DeadlineExceeded], at once, if the request cannot be
+//     admitted before the deadline of ctx;
+//   - an error that wraps [ErrInvalid] if the call is invalid;
+//   - an error of the engine, which all requests get that wait for the subject;
+//   - another error if the denial names no time to wait for.
+//
+// If the request was denied, the Decision that comes with the error is the latest
+// denial in the queue, of this request or of one ahead of it. Its RetryAfter counts
+// from the return of Wait.
+func (w *Waiter) Wait(ctx context.Context, subject string, plan *Plan, cost int64) (Decision, error) {
+	if err := ctx.Err(); err != nil {
+		return Decision{}, err
+	}
+	if err := plan.Check(subject, cost); err != nil {
+		return Decision{}, err
+	}
+	plan = plan.WithoutPenalty()
+	deadline, _ := ctx.Deadline()
+	t := w.join(subject, deadline, nil)
+	if t == nil {
+		d, err := w.limiter.Take(ctx, subject, plan, cost)
+		if err == nil && !d.Allowed() {
+			err = hopeless(&d, deadline)
+		}
+		if err != nil || d.Allowed() {
+			return d, err
+		}
+		t = w.join(subject, deadline, &d)
+	}
+	defer w.leave(t)
+	select {
+	case <-t.called:
+	case <-ctx.Done():
+		return w.latest(t), ctx.Err()
+	}
+	if t.failure != nil {
+		return w.latest(t), t.failure
+	}
+	for {
+		if err := sleep(ctx, t.pause); err != nil {
+			return w.latest(t), err
+		}
+		d, err := w.limiter.Take(ctx, subject, plan, cost)
+		if err != nil {
+			if ctx.Err() == nil && !errors.Is(err, ErrInvalid) {
+				w.failOthers(t, err)
+			}
+			return d, err
+		}
+		if d.Allowed() {
+			return d, nil
+		}
+		w.denied(t, &d)
+		if err := hopeless(&d, deadline); err != nil {
+			return d, err
+		}
+	}
+}
+
+// hopeless returns the error for a request whose denial d cannot be waited for.
+func hopeless(d *Decision, deadline time.Time) error {
+	switch {
+	case d.RetryAfter <= 0:
+		return fmt.Errorf("ratelimit: the request is %v, and waiting does not change that", d.Outcome)
+	case deadline.IsZero() || time.Now().Add(d.RetryAfter).Before(deadline):
+		return nil
+	}
+	return errTooLate
+}
+
+var errTooLate = fmt.Errorf("ratelimit: the request cannot be admitted before the deadline of its context: %w", context.DeadlineExceeded)
+
+// sleep sleeps for d, or until ctx ends, and then returns its error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
