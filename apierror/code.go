@@ -10,6 +10,7 @@ package apierror
 //	cost_exceeds_limit            400     the request costs more than a quota of the plan allows
 //	missing_api_key               401     no credentials were sent
 //	invalid_api_key               401     the credentials are malformed, unknown, expired or revoked
+//	plan_suspended                403     the caller's plan allows no requests; a retry does not help
 //	not_found                     404     nothing is at this path
 //	method_not_allowed            405     the path exists, the method does not; see Allow
 //	operation_removed             410     the operation existed and is past its sunset
@@ -34,6 +35,7 @@ const (
 	CodeCostExceedsLimit          Code = "cost_exceeds_limit"
 	CodeMissingAPIKey             Code = "missing_api_key"
 	CodeInvalidAPIKey             Code = "invalid_api_key"
+	CodePlanSuspended             Code = "plan_suspended"
 	CodeNotFound                  Code = "not_found"
 	CodeMethodNotAllowed          Code = "method_not_allowed"
 	CodeOperationRemoved          Code = "operation_removed"

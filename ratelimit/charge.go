@@ -50,6 +50,9 @@ func CheckAll(charges []Charge, decisions []Decision) error {
 		if err := c.Plan.Check(c.Subject, c.Cost); err != nil {
 			return fmt.Errorf("charge %d: %w", i+1, err)
 		}
+		if c.unmetered() {
+			return fmt.Errorf("%w: the plan of charge %d has no quotas; call ratelimit.TakeAll, which decides it", ErrInvalid, i+1)
+		}
 		for k := range i {
 			if charges[k].Subject == c.Subject {
 				return fmt.Errorf("%w: charges %d and %d have the same subject, which would be counted twice", ErrInvalid, k+1, i+1)
@@ -61,8 +64,9 @@ func CheckAll(charges []Charge, decisions []Decision) error {
 
 // Deciding returns the index of the decision that matters most, which the header
 // fields and the answer to a denied request show. If any is a denial, it is the
-// denial with the longest RetryAfter. If all are allowed, it is the one with the least
-// remaining and, on a tie, the later reset. Of equal ones it is the first. Deciding
+// denial with the longest RetryAfter, or one that is [Suspended], which has no end. If
+// all are allowed, it is the one with the least remaining and, on a tie, the later reset,
+// and an unlimited one only if all are unlimited. Of equal ones it is the first. Deciding
 // returns -1 if there are no decisions.
 func Deciding(decisions []Decision) int {
 	most := -1
@@ -78,15 +82,19 @@ func mattersMore(a, b *Decision) bool {
 	switch {
 	case a.Outcome.denied() != b.Outcome.denied():
 		return a.Outcome.denied()
+	case (a.Outcome == Suspended) != (b.Outcome == Suspended):
+		return a.Outcome == Suspended
 	case a.Outcome.denied():
 		return a.RetryAfter > b.RetryAfter
 	case a.Plan == nil || b.Plan == nil: // no engine has decided
 		return a.Plan != nil && b.Plan == nil
+	case a.Plan.Len() == 0 || b.Plan.Len() == 0: // an unlimited plan has nothing to show
+		return a.Plan.Len() > 0 && b.Plan.Len() == 0
 	case a.Remaining() != b.Remaining():
 		return a.Remaining() < b.Remaining()
 	}
 	return a.Reset() > b.Reset()
 }
 
-// denied reports whether the engine refused the request because of this subject.
-func (o Outcome) denied() bool { return o == Limited || o == Banned }
+// denied reports whether the request was refused because of this subject.
+func (o Outcome) denied() bool { return o == Limited || o == Banned || o == Suspended }

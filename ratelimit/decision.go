@@ -7,13 +7,14 @@ import "time"
 type Outcome uint8
 
 const (
-	Allowed Outcome = iota + 1 // the request was admitted and charged
-	Limited                    // a quota is exhausted; nothing was charged
-	Banned                     // the subject is banned, or was banned by this request; nothing was charged
-	Spared                     // the subject could be charged, but was not, since another one was refused; see [MultiTaker]
+	Allowed   Outcome = iota + 1 // the request was admitted and charged
+	Limited                      // a quota is exhausted; nothing was charged
+	Banned                       // the subject is banned, or was banned by this request; nothing was charged
+	Suspended                    // the plan refuses every request; nothing was charged
+	Spared                       // the subject could be charged, but was not, since another one was refused; see [MultiTaker]
 )
 
-// String returns "allowed", "limited", "banned", "spared" or "undecided".
+// String returns "allowed", "limited", "banned", "suspended", "spared" or "undecided".
 func (o Outcome) String() string {
 	switch o {
 	case Allowed:
@@ -22,6 +23,8 @@ func (o Outcome) String() string {
 		return "limited"
 	case Banned:
 		return "banned"
+	case Suspended:
+		return "suspended"
 	case Spared:
 		return "spared"
 	}
@@ -48,7 +51,8 @@ type Decision struct {
 	BanStarted bool
 	Plan       *Plan
 	Cost       int64
-	// Time is the engine's clock when it decided, in Unix nanoseconds.
+	// Time is the engine's clock when it decided, in Unix nanoseconds; 0 if the plan
+	// decided alone, see [Plan.Decide].
 	Time int64
 	// States holds a State for each of the plan's quotas, in their order; what
 	// is beyond Plan.Len is zero.
@@ -58,8 +62,8 @@ type Decision struct {
 	// reset. If it was denied, it is the exhausted quota with the latest reset.
 	Applicable int
 	// RetryAfter is how long to wait until a request of this cost is admitted,
-	// if nothing else uses the quota meanwhile: 0 if it was allowed or spared, otherwise
-	// positive. It covers every exhausted quota and any ban.
+	// if nothing else uses the quota meanwhile: positive if it was limited or banned,
+	// otherwise 0. It covers every exhausted quota and any ban.
 	RetryAfter time.Duration
 	// BanEnds is the Unix time in seconds, rounded up, at which the ban ends; 0
 	// without a ban.
@@ -72,8 +76,14 @@ type Decision struct {
 // Allowed reports whether the request was admitted.
 func (d *Decision) Allowed() bool { return d.Outcome == Allowed }
 
-// Limit returns the limit of the applicable quota: X-RateLimit-Limit.
-func (d *Decision) Limit() int64 { return d.Plan.quotas[d.Applicable].Limit }
+// Limit returns the limit of the applicable quota: X-RateLimit-Limit. Limit, Remaining
+// and Reset are 0 if the plan has no quotas.
+func (d *Decision) Limit() int64 {
+	if len(d.Plan.quotas) == 0 {
+		return 0
+	}
+	return d.Plan.quotas[d.Applicable].Limit
+}
 
 // Remaining returns what is left of the applicable quota, and 0 during a ban:
 // X-RateLimit-Remaining.
@@ -90,8 +100,7 @@ func (d *Decision) Reset() int64 {
 	return max(d.States[d.Applicable].Reset, d.BanEnds)
 }
 
-// RetryAfterSeconds returns RetryAfter in whole seconds, rounded up; 0 if the
-// request was allowed.
+// RetryAfterSeconds returns RetryAfter in whole seconds, rounded up.
 func (d *Decision) RetryAfterSeconds() int64 {
 	return int64((d.RetryAfter + time.Second - 1) / time.Second)
 }
@@ -102,6 +111,9 @@ func (d *Decision) RetryAfterSeconds() int64 {
 func (d *Decision) Settle() {
 	n := d.Plan.Len()
 	d.RetryAfter = 0
+	if n == 0 {
+		return
+	}
 	if d.Outcome != Allowed && d.Outcome != Spared {
 		refusing, until := -1, int64(0)
 		for i := range n {

@@ -27,10 +27,12 @@ const (
 	typeAbnormalUsage = "https://iana.org/assignments/http-problem-types#abnormal-usage-detected"
 )
 
-// denial returns the error for a request that was limited or banned. If requests
+// denial returns the error for a request that was limited, banned or suspended. If requests
 // have costs of their own (weighted), the text counts units.
 func denial(c Caller, d *Decision, weighted bool) *apierror.Error {
 	switch {
+	case d.Outcome == Suspended:
+		return planSuspended
 	case d.Outcome == Banned && c.Kind == KindNetwork:
 		return networkBanned
 	case d.Outcome == Banned && c.Kind == KindAPIKey:
@@ -138,6 +140,8 @@ var (
 		"Your network is temporarily banned from sending requests without a valid API key "+
 			"because it kept sending them after reaching its limit. "+
 			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Preencoded()
+	planSuspended = apierror.New(http.StatusForbidden, apierror.CodePlanSuspended,
+		"Your plan is suspended and allows no requests. Contact the operator of this service.").Preencoded()
 	unavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
 		"The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
 )

@@ -24,9 +24,13 @@ const (
 // was denied. Reset is Unix time in seconds. Retry-After is in seconds, rounded up: a
 // client that waits that long is admitted, unless something else uses the quota
 // meanwhile. SetHeaders does nothing if d has no Plan, like the decision that comes
-// with an error.
+// with an error, or an unlimited one. Of a suspended plan it sets only Limit and
+// Remaining, to 0.
 func (d *Decision) SetHeaders(h http.Header) {
-	if d.Plan == nil {
+	if d.Plan == nil || len(d.Plan.quotas) == 0 {
+		if d.Outcome == Suspended {
+			h[fieldLimit], h[fieldRemaining] = []string{"0"}, []string{"0"}
+		}
 		return
 	}
 	// One array holds the values and one string the digits, so that four fields
@@ -55,10 +59,10 @@ func (d *Decision) SetHeaders(h http.Header) {
 // SetDraftHeaders sets RateLimit-Policy and RateLimit in h, as
 // draft-ietf-httpapi-ratelimit-headers-11 sections 3 and 4 define them: a List of
 // Strings, one for each quota, with the quota q and the window w in seconds, and
-// with what remains, r, for the next t seconds. It does nothing if d has no Plan.
-// The draft may still change.
+// with what remains, r, for the next t seconds. It does nothing if d has no Plan,
+// or one without quotas. The draft may still change.
 func (d *Decision) SetDraftHeaders(h http.Header) {
-	if d.Plan == nil {
+	if d.Plan == nil || len(d.Plan.quotas) == 0 {
 		return
 	}
 	h[fieldPolicy] = []string{d.Plan.policyField()}

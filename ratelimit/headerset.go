@@ -25,7 +25,8 @@ func (s HeaderSet) validate() error {
 }
 
 // Set sets the fields of s in h, and Retry-After if the request was denied. It does
-// nothing if d has no Plan.
+// nothing if d has no Plan. An unlimited plan has no fields, and a suspended one only
+// X-RateLimit-Limit and -Remaining.
 func (s HeaderSet) Set(h http.Header, d *Decision) {
 	if s == 0 || s&XRateLimit != 0 {
 		d.SetHeaders(h)
@@ -35,7 +36,7 @@ func (s HeaderSet) Set(h http.Header, d *Decision) {
 	if s <= XRateLimit || d.Plan == nil {
 		return
 	}
-	if s&XRateLimitUsed == XRateLimitUsed {
+	if s&XRateLimitUsed == XRateLimitUsed && len(d.Plan.quotas) > 0 {
 		h[fieldUsed] = []string{strconv.FormatInt(d.Limit()-d.Remaining(), 10)}
 	}
 	if s&DraftRateLimit != 0 {
@@ -44,7 +45,7 @@ func (s HeaderSet) Set(h http.Header, d *Decision) {
 }
 
 func (d *Decision) setRetryAfter(h http.Header) {
-	if d.Plan != nil && !d.Allowed() {
+	if d.Plan != nil && d.RetryAfter > 0 {
 		h[fieldRetryAfter] = []string{strconv.FormatInt(d.RetryAfterSeconds(), 10)}
 	}
 }

@@ -17,7 +17,8 @@ type Caller struct {
 	// never the name of another.
 	Subject string
 
-	// Plan is what the subject may use; it must not be nil.
+	// Plan is what the subject may use; it must not be nil. [UnlimitedPlan] says that
+	// there is no limit, and [SuspendedPlan] that nothing may be used.
 	Plan *Plan
 
 	// Kind says what the subject is, and decides only how a ban is answered.
@@ -119,6 +120,7 @@ func (o *Options) validate(l Limiter) error {
 // returns. It answers
 //
 //   - 429 if a quota is exhausted or the caller is banned;
+//   - 403 plan_suspended if the plan is a [SuspendedPlan];
 //   - 400 cost_exceeds_limit if the request costs more than a whole quota;
 //   - as Options.OnFailure says if the engine could not decide;
 //   - 500 if the caller has no plan or no subject, or the cost is below 1;
@@ -185,8 +187,11 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var d Decision
 	// Engines check as well, but an engine that does not must not admit an invalid
 	// call.
-	err = plan.Check(c.Subject, cost)
-	if err == nil {
+	switch err = plan.Check(c.Subject, cost); {
+	case err != nil:
+	case plan.always != 0:
+		d = plan.alone(cost)
+	default:
 		d, err = g.limiter.Take(r.Context(), c.Subject, plan, cost)
 	}
 	if err != nil {
@@ -208,7 +213,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.respondError(w, r, &d, err)
 	case !pass:
 		g.Errors.Respond(w, r, denial(c, &d, g.Cost != nil))
-	case g.Refund && admitted:
+	case g.Refund && admitted && plan.always == 0:
 		g.serveRefunding(w, r, c.Subject, d)
 	default:
 		g.next.ServeHTTP(w, r)

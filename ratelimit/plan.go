@@ -16,11 +16,12 @@ const MaxQuotas = 4
 
 // A Plan is a name, the quotas that must all hold, and the penalty for subjects
 // that keep sending requests after they were limited. It is made by [NewPlan],
-// never changes, and may be used by any number of goroutines. The zero Plan is
-// not valid.
+// never changes, and may be used by any number of goroutines. The plans of
+// [SuspendedPlan] and [UnlimitedPlan] have no quotas. The zero Plan is not valid.
 type Plan struct {
 	name    string
 	quotas  []Quota
+	always  Outcome // what a plan without quotas decides; 0 for others, and in the zero Plan
 	penalty Penalty
 	limits  [MaxQuotas]string // the limits in decimal, for header fields
 
@@ -118,7 +119,7 @@ func (p *Plan) WithoutPenalty() *Plan {
 	return p.withoutPenalty.Load()
 }
 
-// Len returns the number of quotas.
+// Len returns the number of quotas, 0 if the plan is suspended or unlimited.
 func (p *Plan) Len() int { return len(p.quotas) }
 
 // Quota returns the i-th quota, shortest window first.
@@ -127,15 +128,25 @@ func (p *Plan) Quota(i int) Quota { return p.quotas[i] }
 // Quotas returns a copy of the quotas, shortest window first.
 func (p *Plan) Quotas() []Quota { return slices.Clone(p.quotas) }
 
-// String returns the name and the quotas: "free [60/minute 1000/day]".
-func (p *Plan) String() string { return fmt.Sprintf("%s %v", p.name, p.quotas) }
+// String returns the name and the quotas: "free [60/minute 1000/day]", "tester unlimited",
+// "debtor suspended".
+func (p *Plan) String() string {
+	switch p.always {
+	case Allowed:
+		return p.name + " unlimited"
+	case Suspended:
+		return p.name + " suspended"
+	}
+	return fmt.Sprintf("%s %v", p.name, p.quotas)
+}
 
 // Check reports whether a request of subject that costs cost units can be
-// decided under the plan. Engines call it first. An error wraps [ErrInvalid],
-// and [ErrCostExceedsLimit] if the cost is over one of the limits.
+// decided under the plan. An error wraps [ErrInvalid], and [ErrCostExceedsLimit] if the
+// cost is over one of the limits. Engines call it for refunds and added usage, and
+// Decide for requests.
 func (p *Plan) Check(subject string, cost int64) error {
 	switch {
-	case p == nil || len(p.quotas) == 0:
+	case p == nil || len(p.quotas) == 0 && p.always == 0:
 		return fmt.Errorf("%w: no plan", ErrInvalid)
 	case subject == "":
 		return fmt.Errorf("%w: no subject", ErrInvalid)
@@ -152,8 +163,11 @@ func (p *Plan) Check(subject string, cost int64) error {
 
 // Uncounted returns the decision on a request that is admitted at the time now
 // without being counted, as while the engine is unavailable: every quota has its
-// whole limit left.
+// whole limit left. A plan without quotas decides as always.
 func (p *Plan) Uncounted(cost int64, now time.Time) Decision {
+	if p.always != 0 {
+		return p.alone(cost)
+	}
 	d := Decision{Outcome: Allowed, Plan: p, Cost: cost, Time: now.UnixNano(), StrikesLeft: -1}
 	if p.penalty.Strikes > 0 {
 		d.StrikesLeft = p.penalty.Strikes

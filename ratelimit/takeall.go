@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // TakeAll makes all charges, or none if one of them is refused, and sets decisions[i]
@@ -30,6 +31,9 @@ import (
 // a Refunder nor a Peeker gets an error that wraps [ErrInvalid] and
 // [errors.ErrUnsupported], unless there is only one charge.
 func TakeAll(ctx context.Context, l Limiter, charges []Charge, decisions []Decision) error {
+	if slices.ContainsFunc(charges, Charge.unmetered) {
+		return takeMetered(ctx, l, charges, decisions)
+	}
 	if m, ok := l.(MultiTaker); ok {
 		return m.TakeAll(ctx, charges, decisions)
 	}

@@ -59,8 +59,8 @@ func New(primary ratelimit.Limiter, mode Mode, opts Options) (*Limiter, error) {
 // [FailClosed]. If ctx ends first, Take returns its error, and the request may have
 // been charged.
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if err := plan.Check(subject, cost); err != nil {
-		return ratelimit.Decision{}, err
+	if d, err := plan.Decide(subject, cost); err != nil || d.Outcome != 0 {
+		return d, err
 	}
 	return l.decide(ctx, subject, plan, cost, func(ctx context.Context) (ratelimit.Decision, error) {
 		return l.primary.Take(ctx, subject, plan, cost)
@@ -80,8 +80,8 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
-	if err := plan.Check(subject, 1); err != nil {
-		return ratelimit.Decision{}, err
+	if d, err := plan.Decide(subject, 1); err != nil || d.Outcome != 0 {
+		return d, err
 	}
 	return l.decide(ctx, subject, plan, 1, func(ctx context.Context) (ratelimit.Decision, error) {
 		return primary.Peek(ctx, subject, plan)

@@ -98,7 +98,7 @@ var errNoSubject = fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
 
 // Peek implements [ratelimit.Peeker].
 func (l *Limiter) Peek(_ context.Context, subject string, plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
-	if err := plan.Check(subject, 1); err != nil {
+	if d, err := plan.Decide(subject, 1); err != nil || d.Outcome != 0 {
 		return d, err
 	}
 	s := l.lock(subject)
@@ -142,7 +142,7 @@ func (l *Limiter) Refund(_ context.Context, subject string, d *ratelimit.Decisio
 	if d.Outcome != ratelimit.Allowed {
 		return nil
 	}
-	if err := d.Plan.Check(subject, d.Cost); err != nil {
+	if err := d.Plan.Check(subject, d.Cost); err != nil || d.Plan.Len() == 0 {
 		return err
 	}
 	s := l.lock(subject)
@@ -163,7 +163,7 @@ func (l *Limiter) Refund(_ context.Context, subject string, d *ratelimit.Decisio
 
 // AddUsage implements [ratelimit.UsageAdder].
 func (l *Limiter) AddUsage(_ context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
-	if err := plan.Check(subject, 1); err != nil {
+	if err := plan.Check(subject, 1); err != nil || plan.Len() == 0 {
 		return err
 	}
 	for i, n := range units {

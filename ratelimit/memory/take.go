@@ -11,7 +11,7 @@ import (
 // calls of Take, and ignores ctx.
 func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
 	if plan == nil || plan.Len() == 0 || cost < 1 || subject == "" {
-		return d, plan.Check(subject, cost)
+		return plan.Decide(subject, cost)
 	}
 	d.Plan, d.Cost, d.Time = plan, cost, l.clock.coarse()
 	h := l.key.sum(subject)

@@ -49,8 +49,8 @@ func (m *Model) subject(name string) (*subject, time.Time) {
 
 // Take implements [ratelimit.Limiter].
 func (m *Model) Take(_ context.Context, name string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if err := plan.Check(name, cost); err != nil {
-		return ratelimit.Decision{}, err
+	if d, err := plan.Decide(name, cost); err != nil || d.Outcome != 0 {
+		return d, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,8 +91,8 @@ func (m *Model) take(name string, plan *ratelimit.Plan, cost int64) ratelimit.De
 
 // Peek implements [ratelimit.Peeker].
 func (m *Model) Peek(_ context.Context, name string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	if err := plan.Check(name, 1); err != nil {
-		return ratelimit.Decision{}, err
+	if d, err := plan.Decide(name, 1); err != nil || d.Outcome != 0 {
+		return d, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -31,6 +31,10 @@ var promises = []promise{
 		text: "every call without a subject is an error that wraps ErrInvalid",
 	},
 	{
+		name: "does not count plans without quotas", test: testUnmetered,
+		text: "a plan without quotas decides alone, and changes no usage",
+	},
+	{
 		name: "admits exactly the limit to concurrent callers", test: testConcurrent,
 		text: "concurrent requests are admitted up to the limit exactly",
 	},

@@ -116,7 +116,7 @@ func New(client redis.UniversalClient, opts Options) (*Limiter, error) {
 
 // Take implements [ratelimit.Limiter].
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
-	if err := plan.Check(subject, cost); err != nil {
+	if d, err := plan.Decide(subject, cost); err != nil || d.Outcome != 0 {
 		return d, err
 	}
 	a, place, err := l.do(ctx, operation{code: opTake, subject: subject, plan: plan, cost: cost})
@@ -128,7 +128,7 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 
 // Peek implements [ratelimit.Peeker].
 func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
-	if err := plan.Check(subject, 1); err != nil {
+	if d, err := plan.Decide(subject, 1); err != nil || d.Outcome != 0 {
 		return d, err
 	}
 	a, _, err := l.do(ctx, operation{code: opPeek, subject: subject, plan: plan, cost: 1})
@@ -146,7 +146,7 @@ func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decis
 	if d.Outcome != ratelimit.Allowed {
 		return nil
 	}
-	if err := d.Plan.Check(subject, d.Cost); err != nil {
+	if err := d.Plan.Check(subject, d.Cost); err != nil || d.Plan.Len() == 0 {
 		return err
 	}
 	_, _, err := l.do(ctx, refundOf(subject, d))
@@ -177,7 +177,7 @@ func (l *Limiter) AddUsageOnce(ctx context.Context, id, subject string, plan *ra
 	if id == "" {
 		return fmt.Errorf("%w: AddUsageOnce needs an id, got an empty one", ratelimit.ErrInvalid)
 	}
-	if err := plan.Check(subject, 1); err != nil {
+	if err := plan.Check(subject, 1); err != nil || plan.Len() == 0 {
 		return err
 	}
 	for i, n := range units {

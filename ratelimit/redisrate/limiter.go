@@ -89,14 +89,14 @@ func New(limiter *redis_rate.Limiter, opts Options) (*Limiter, error) {
 // decided under plan. Call it for each plan when the service starts; otherwise Take
 // returns the same error.
 func (l *Limiter) Check(plan *ratelimit.Plan) error {
-	_, err := l.keyspace("any", plan, 1)
+	if d, err := plan.Decide("any", 1); err != nil || d.Outcome != 0 {
+		return err
+	}
+	_, err := l.keyspace(plan)
 	return err
 }
 
-func (l *Limiter) keyspace(subject string, plan *ratelimit.Plan, cost int64) (*keyspace, error) {
-	if err := plan.Check(subject, cost); err != nil {
-		return nil, err
-	}
+func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
 	if plan.Len() > 1 {
 		return nil, fmt.Errorf("%w: redisrate needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, plan.Len(), plan)
 	}
@@ -118,7 +118,10 @@ func (l *Limiter) keyspace(subject string, plan *ratelimit.Plan, cost int64) (*k
 // Take implements [ratelimit.Limiter]. Errors of Redis and of ctx wrap
 // [ratelimit.ErrUnavailable]. After one of them the request may have been charged.
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	k, err := l.keyspace(subject, plan, cost)
+	if d, err := plan.Decide(subject, cost); err != nil || d.Outcome != 0 {
+		return d, err
+	}
+	k, err := l.keyspace(plan)
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
@@ -131,7 +134,10 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 
 // Peek implements [ratelimit.Peeker].
 func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	k, err := l.keyspace(subject, plan, 1)
+	if d, err := plan.Decide(subject, 1); err != nil || d.Outcome != 0 {
+		return d, err
+	}
+	k, err := l.keyspace(plan)
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}

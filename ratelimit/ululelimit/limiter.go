@@ -90,14 +90,20 @@ func New(store limiter.Store, opts Options) (*Limiter, error) {
 // decided under plan. Call it for each plan when the service starts; otherwise Take
 // returns the same error.
 func (l *Limiter) Check(plan *ratelimit.Plan) error {
-	_, err := l.keyspace("any", plan, 1)
+	if d, err := plan.Decide("any", 1); err != nil || d.Outcome != 0 {
+		return err
+	}
+	_, err := l.keyspace(plan)
 	return err
 }
 
 // Take implements [ratelimit.Limiter], except that it charges denied requests. Errors
 // of the store wrap [ratelimit.ErrUnavailable].
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	k, err := l.keyspace(subject, plan, cost)
+	if d, err := plan.Decide(subject, cost); err != nil || d.Outcome != 0 {
+		return d, err
+	}
+	k, err := l.keyspace(plan)
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
@@ -110,7 +116,10 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 
 // Peek implements [ratelimit.Peeker].
 func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	k, err := l.keyspace(subject, plan, 1)
+	if d, err := plan.Decide(subject, 1); err != nil || d.Outcome != 0 {
+		return d, err
+	}
+	k, err := l.keyspace(plan)
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
@@ -140,10 +149,7 @@ func unavailable(doing string, err error) error {
 	return fmt.Errorf("ululelimit: %s: %w: %w", doing, ratelimit.ErrUnavailable, err)
 }
 
-func (l *Limiter) keyspace(subject string, plan *ratelimit.Plan, cost int64) (*keyspace, error) {
-	if err := plan.Check(subject, cost); err != nil {
-		return nil, err
-	}
+func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
 	if plan.Len() > 1 {
 		return nil, fmt.Errorf("%w: ululelimit needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, plan.Len(), plan)
 	}
