@@ -27,9 +27,13 @@ const (
 	typeAbnormalUsage = "https://iana.org/assignments/http-problem-types#abnormal-usage-detected"
 )
 
-// denial returns the error for a request that was limited, banned or suspended. If requests
-// have costs of their own (weighted), the text counts units.
-func denial(c Caller, d *Decision, weighted bool) *apierror.Error {
+// Error returns the error that the middleware answers a request of c with if it is
+// limited, banned or suspended, for services that write the answer themselves
+// (Options.Deny) or have no middleware: its Code, Status and Message are those of the
+// response. It returns nil for any other decision. If requests differ in cost, the text
+// of a limited request counts units, otherwise requests.
+func (d *Decision) Error(c Caller) *apierror.Error {
+	weighted := d.weighted || d.Cost != 1
 	switch {
 	case d.Outcome == Suspended:
 		return planSuspended
@@ -39,6 +43,8 @@ func denial(c Caller, d *Decision, weighted bool) *apierror.Error {
 		return keyBanned
 	case d.Outcome == Banned:
 		return clientBanned
+	case d.Outcome != Limited:
+		return nil
 	case weighted || d.StrikesLeft > maxCachedStrikes:
 		return limitedError(d, weighted)
 	}

@@ -99,7 +99,14 @@ type Options struct {
 	// runs in the goroutine of the request, and must be safe for concurrent use.
 	Observe func(r *http.Request, c Caller, d Decision, err error)
 
-	// Errors writes denials. Nil works.
+	// Deny writes the response to a request that is limited, banned or suspended: the
+	// service's own body, status and language. The header fields are already set,
+	// Retry-After included. What it would write by default is d.Error(c). Requests that
+	// could not be decided are still answered by Errors. Nil means the default.
+	Deny func(w http.ResponseWriter, r *http.Request, c Caller, d Decision)
+
+	// Errors writes all responses to refused requests that Deny does not write. Nil
+	// works.
 	Errors *apierror.Responder
 }
 
@@ -197,6 +204,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		d = g.fallbackDecision(r, c.Subject, plan, cost, err)
 	}
+	d.weighted = g.Cost != nil
 	if g.Observe != nil {
 		g.Observe(r, c, d, err)
 	}
@@ -211,8 +219,10 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !pass && err != nil:
 		g.respondError(w, r, &d, err)
+	case !pass && g.Deny != nil:
+		g.Deny(w, r, c, d)
 	case !pass:
-		g.Errors.Respond(w, r, denial(c, &d, g.Cost != nil))
+		g.Errors.Respond(w, r, d.Error(c))
 	case g.Refund && admitted && plan.always == 0:
 		g.serveRefunding(w, r, c.Subject, d)
 	default:

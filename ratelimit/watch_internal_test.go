@@ -35,16 +35,16 @@ func TestDenialsOfOneKindAreMadeOnce(t *testing.T) {
 		Plan: MustPlan("p", DefaultPenalty(), PerMinute(1), PerDay(100)),
 	}
 	d.States[1].Remaining = 9
-	first := denial(Caller{}, &d, false)
+	first := d.Error(Caller{})
 	if n := testing.AllocsPerRun(100, func() {
-		if denial(Caller{}, &d, false) != first {
+		if d.Error(Caller{}) != first {
 			t.Error("the same denial is another error")
 		}
 	}); n > 0 {
 		t.Errorf("a denial allocates %v times, want 0", n)
 	}
 	d.StrikesLeft = 2
-	if denial(Caller{}, &d, false) == first {
+	if d.Error(Caller{}) == first {
 		t.Error("another number of strikes left is the same error")
 	}
 }
