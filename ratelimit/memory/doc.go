@@ -7,7 +7,7 @@
 //
 // It implements every interface of package ratelimit except [ratelimit.OnceUsageAdder].
 // Ban, quotas and cost of a request are decided at one instant: N concurrent requests
-// against a limit of L admit exactly L. Two requests of one unit at 12:00:43, under the
+// against a limit of L admit exactly L. So are several subjects ([Limiter.TakeAll]). Two requests of one unit at 12:00:43, under the
 // plan [60/minute 1000/day]:
 //
 //	         used of the minute   used of the day   decision

@@ -88,7 +88,7 @@ func (l *layouts) get(number int) *sharedLayout {
 	return &noLayout
 }
 
-// limitLayouts is how many layouts, 15,358, may differ in their limits. The 1,024
+// limitLayouts is how many layouts, 15,357, may differ in their limits. The 1,024
 // numbers above are for layouts that find none of these free: add then takes 1 for
 // each limit, so that there is one layout for each combination of windows. A subject
 // with one combination more is refused.

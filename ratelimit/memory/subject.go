@@ -63,7 +63,7 @@ func (s *subject) unlock() { s.mu.Unlock() }
 // peek reads the account and leaves the slot as it is.
 func (s *subject) peek() {
 	if slot, found := s.slot(); found {
-		s.read(slot, slot.meter())
+		s.read(slot, slot.settled())
 	}
 }
 
@@ -130,6 +130,15 @@ func (s *subject) reserve() (err error) {
 	}
 	s.found = true
 	return nil
+}
+
+// unplace takes back a slot that reserve made, which nothing was written into.
+func (s *subject) unplace() {
+	t := s.table.Load()
+	i, _ := t.find(s.hash)
+	s.removeSlot(t, i, newMeter(0, s.number))
+	s.capacity.used.Add(-1)
+	s.fullUntil = 0
 }
 
 // write writes the account into the room that reserve made.

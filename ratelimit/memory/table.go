@@ -1,6 +1,9 @@
 package memory
 
-import "sync/atomic"
+import (
+	"runtime"
+	"sync/atomic"
+)
 
 // A slot holds the account of one subject, or its record of strikes and bans, in
 // words that are read and written atomically. An account with two windows:
@@ -23,10 +26,11 @@ import "sync/atomic"
 // compare-and-swap of the meter charges a request to every window.
 //
 // Without the lock of the segment only a charge changes a slot: it raises the
-// count and sets the dirty flag. Any other change of the words, layout or count
-// holds the lock and puts the next version into the meter. A compare-and-swap of the
-// meter that succeeds therefore proves that all words read since the meter was read
-// still stood.
+// count and sets the dirty flag. A charge that is made together with others may hold
+// the slot before: it then has no layout until the group puts the meter back, charged
+// or not. Any other change of the words, layout or count holds the lock and puts the
+// next version into the meter. A compare-and-swap of the meter that succeeds therefore
+// proves that all words read since the meter was read still stood.
 type slot []uint64
 
 const (
@@ -51,12 +55,24 @@ func (s slot) setWord(i int, w windowWord) { atomic.StoreUint64(&s[firstWindow+i
 // layout with more windows has just replaced that of the slot.
 func (s slot) has(i int) bool { return firstWindow+i < len(s) }
 
+// settled returns the meter once no group of charges holds the slot. A group holds it
+// for about a tenth of a microsecond, and waits for nothing meanwhile.
+func (s slot) settled() meter {
+	for {
+		m := s.meter()
+		if !m.isHeld() {
+			return m
+		}
+		runtime.Gosched()
+	}
+}
+
 // freeze stops charges without the lock, and returns the meter as it was. The
 // holder of the lock calls it before any change, and puts a meter with the next
 // version in place after it.
 func (s slot) freeze() meter {
 	for {
-		m := s.meter()
+		m := s.settled()
 		if s.swap(m, m|frozen) {
 			return m
 		}
@@ -67,7 +83,7 @@ func (s slot) freeze() meter {
 // had.
 func (s slot) mark(set, clear meter) meter {
 	for {
-		m := s.meter()
+		m := s.settled()
 		if s.swap(m, m&^clear|set) {
 			return m
 		}
@@ -80,7 +96,8 @@ type meter uint64
 
 const (
 	frozen       = meter(1<<14 - 1) // in place of a layout: the slot is being changed
-	recordLayout = meter(1<<14 - 2) // in place of a layout: the slot holds a record
+	held         = meter(1<<14 - 2) // in place of a layout: a group of charges is being made; see group.go
+	recordLayout = meter(1<<14 - 3) // in place of a layout: the slot holds a record
 	maxLayouts   = int(recordLayout)
 
 	checkRecord = meter(1 << 14) // c: an admission must read the record first
@@ -97,8 +114,12 @@ func newMeter(count uint32, layout int) meter { return meter(count)*countUnit | 
 func (m meter) count() uint32    { return uint32(m / countUnit) }
 func (m meter) layout() int      { return int(m & frozen) }
 func (m meter) has(f meter) bool { return m&f != 0 }
-func (m meter) isFrozen() bool   { return m&frozen == frozen }
+func (m meter) isFrozen() bool   { return m&frozen >= held } // or held
+func (m meter) isHeld() bool     { return m&frozen == held }
 func (m meter) isRecord() bool   { return m&frozen == recordLayout }
+
+// held returns m of a slot that a group holds.
+func (m meter) held() meter { return m&^frozen | held }
 
 // charged returns m after a charge of cost units.
 func (m meter) charged(cost int64) meter { return m + meter(cost)*countUnit | dirty }

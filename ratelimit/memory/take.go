@@ -17,7 +17,11 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 	h := l.key.sum(subject)
 	t := l.tables[h>>l.shift].Load()
 	if i, found := t.find(h); found {
-		if slot := t.slot(i); l.admit(slot, h, &d) || l.refuse(t, i, slot, h, &d, false) {
+		slot := t.slot(i)
+		if _, admitted := l.admit(slot, h, &d, false); admitted {
+			return d, nil
+		}
+		if _, v := l.look(t, i, slot, h, &d); v == refused && (d.RetryAfter >= maxLate || l.refuseExactly(t, i, slot, h, &d)) {
 			return d, nil
 		}
 	}
@@ -32,35 +36,36 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 
 // admit is the fast path: without the lock it admits a request if all windows of the
 // subject are open and have room. It reports whether it did. Otherwise it changed
-// nothing.
-func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision) bool {
+// nothing. Of one charge of several, the slot is held instead of charged. The meter
+// is the slot's before.
+func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold bool) (m meter, admitted bool) {
 	for {
-		m := slot.meter()
+		m = slot.meter()
 		if m.has(checkRecord) || slot.hash() != h {
-			return false
+			return m, false
 		}
 		var least, latest int64 // of the applicable quota
 		i, quotas := 0, d.Plan.Len()
 		layout := l.layouts.get(m.layout()) // of a frozen slot: none
 		for k := range layout.len() {
 			if !slot.has(k) {
-				return false
+				return m, false
 			}
 			w := layout.window(k, slot, m)
 			if !w.open(d.Time) {
-				return false
+				return m, false
 			}
 			if i == quotas || d.Plan.Quota(i).Window != w.length {
 				// A window of another plan. One that holds nothing is over.
 				if w.used == 0 || !w.fits(d.Cost) {
-					return false
+					return m, false
 				}
 				continue
 			}
 			limit := d.Plan.Quota(i).Limit
 			left := limit - w.used
 			if left < d.Cost || limit < w.limit {
-				return false
+				return m, false
 			}
 			left -= d.Cost
 			if i == 0 || left < least || left == least && w.end > latest {
@@ -70,14 +75,18 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision) bool {
 			i++
 		}
 		if i < quotas {
-			return false // a window of the plan has not begun
+			return m, false // a window of the plan has not begun
 		}
-		if slot.swap(m, m.charged(d.Cost)) {
+		after := m.charged(d.Cost)
+		if hold {
+			after = m.held()
+		}
+		if slot.swap(m, after) {
 			d.Outcome = ratelimit.Allowed
 			if d.StrikesLeft = d.Plan.Strikes(); d.StrikesLeft == 0 {
 				d.StrikesLeft = -1
 			}
-			return true
+			return m, true
 		}
 	}
 }
@@ -86,45 +95,62 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision) bool {
 // refused for it: what ends sooner than that is decided by the exact time.
 const maxLate = time.Second
 
-// refuse is the fast path of a flood: without the lock it answers a request that is
-// limited or banned where that changes nothing. It reports whether it did. The
-// account of h is in the slot with index at, and admit did not admit the request.
-//
-// If the time in d is not exact, and the request could be admitted within maxLate,
-// refuse reads the exact time and decides by that.
-func (l *Limiter) refuse(t *table, at uint64, slot slot, h uint64, d *ratelimit.Decision, exact bool) bool {
+// refuseExactly looks at a request again, by the exact time, and reports whether it
+// is refused. By the time before, which may have been late, it was.
+func (l *Limiter) refuseExactly(t *table, at uint64, slot slot, h uint64, d *ratelimit.Decision) bool {
+	d.Time = l.clock.now()
+	_, v := l.look(t, at, slot, h, d)
+	return v == refused
+}
+
+// A verdict is what can be said of a request without the lock.
+type verdict uint8
+
+const (
+	unclear verdict = iota // nothing: the lock must be taken
+	refused                // it is limited or banned, and that changes nothing
+	spared                 // nothing refuses it
+)
+
+// look is the fast path of a flood: without the lock it fills d with the decision about
+// a request of h that admit did not admit, if that changes nothing. The account is in
+// the slot with index at, and the meter is the one by which it was decided.
+func (l *Limiter) look(t *table, at uint64, slot slot, h uint64, d *ratelimit.Decision) (meter, verdict) {
 	m := slot.meter()
 	if slot.hash() != h {
-		return false
+		return m, unclear
 	}
 	lastEnd, refusedUntil := l.layouts.get(m.layout()).states(slot, m, d)
 	if lastEnd == 0 {
-		return false
+		return m, unclear
 	}
 	var r record
 	punishes := d.Plan.Strikes() > 0
-	if (punishes || m.has(checkRecord)) && !t.peekRecord(at, h, d.Time, &r) {
-		return false // without a record, the request may be a strike
+	if (punishes && refusedUntil > 0 || m.has(checkRecord)) && !t.peekRecord(at, h, d.Time, &r) {
+		return m, unclear // without a record, the request may be a strike
 	}
 	d.Outcome, d.BanEnds = ratelimit.Limited, r.banEnds(d.Time)
-	if d.BanEnds > 0 {
+	v := refused
+	switch {
+	case d.BanEnds > 0:
 		d.Outcome = ratelimit.Banned
 		if d.BanEnds < r.until {
-			return false // the clock stepped back, and the ban must be shortened
+			return m, unclear // the clock stepped back, and the ban must be shortened
 		}
+	case refusedUntil == 0:
+		d.Outcome, v = ratelimit.Spared, spared
+	case punishes && !(r.expires >= lastEnd && r.withinGrace(d.Time, windowStart(d), d.Plan.Grace())):
+		v = unclear // a strike
 	}
 	d.RetryAfter = time.Duration(max(refusedUntil, d.BanEnds)*int64(time.Second) - d.Time)
-	if d.RetryAfter < maxLate && !exact {
-		d.Time = l.clock.now()
-		return l.refuse(t, at, slot, h, d, true)
-	}
 	if refusedUntil == 0 {
-		d.Settle() // of a ban: no quota refuses the request
+		d.Settle() // no quota refuses the request
 	}
 	d.StrikesLeft = strikesLeft(d, &r)
-	changesNothing := d.Outcome == ratelimit.Banned ||
-		refusedUntil > 0 && (!punishes || r.expires >= lastEnd && r.withinGrace(d.Time, windowStart(d), d.Plan.Grace()))
-	return changesNothing && slot.meter() == m
+	if slot.meter() != m {
+		return m, unclear
+	}
+	return m, v
 }
 
 // states puts what each quota of the plan has left into d. It returns the end of the
@@ -171,61 +197,92 @@ func windowStart(d *ratelimit.Decision) int64 {
 // decide decides, under the lock and by the exact time, whatever the fast paths
 // leave open. It fills d.
 func (l *Limiter) decide(h uint64, name string, d *ratelimit.Decision) error {
-	s := l.lockKey(h)
-	defer s.unlock()
-	d.Time = s.now
-	s.freeze()
-	s.account.roll(d.Time, d.Plan)
-	r, hasRecord := s.record(d.Time)
-	before := r
-	r.limitBan(d.Time)
-	fits := s.account.states(d)
+	x := ruling{subject: l.lockKey(h)}
+	defer x.unlock()
+	x.open(d)
+	if x.changes(d) {
+		if err := x.reserve(); err != nil {
+			return err
+		}
+	}
+	x.rule(name, d)
+	return nil
+}
 
-	d.BanEnds = r.banEnds(d.Time)
+// A ruling is how a request is decided under the lock:
+//
+//	x.open(d)           the slot is frozen, and d says what would become of the request
+//	x.reserve()         if x.changes(d): there is room for the account
+//	x.rule(name, d)     the request is charged, or struck, and the slot is written
+type ruling struct {
+	subject
+	record, before record
+	hasRecord      bool
+	reserved       bool // of a group: reserve was called
+	isNew          bool // of a group: reserve made the slot
+}
+
+// open freezes the slot and sets the outcome: Banned, Allowed or Limited.
+func (x *ruling) open(d *ratelimit.Decision) {
+	d.Time = x.now
+	x.freeze()
+	x.account.roll(d.Time, d.Plan)
+	x.record, x.hasRecord = x.subject.record(d.Time)
+	x.before = x.record
+	x.record.limitBan(d.Time)
+	fits := x.account.states(d)
+	d.BanEnds = x.record.banEnds(d.Time)
 	switch {
 	case d.BanEnds > 0:
 		d.Outcome = ratelimit.Banned
 	case fits:
 		d.Outcome = ratelimit.Allowed
-		s.account.charge(d)
-		r.admit()
 	default:
 		d.Outcome = ratelimit.Limited
-		d.Settle()
-		s.strike(&r, name, d)
 	}
-	d.StrikesLeft = strikesLeft(d, &r)
-	d.Settle()
+}
 
-	if s.found || d.Outcome == ratelimit.Allowed {
-		if err := s.reserve(); err != nil {
-			return err
-		}
+// changes reports whether the account is written.
+func (x *ruling) changes(d *ratelimit.Decision) bool {
+	return x.found || d.Outcome == ratelimit.Allowed
+}
+
+// rule does what the outcome says.
+func (x *ruling) rule(name string, d *ratelimit.Decision) {
+	switch d.Outcome {
+	case ratelimit.Allowed:
+		x.account.charge(d)
+		x.record.admit()
+	case ratelimit.Limited:
+		d.Settle()
+		x.strike(name, d)
 	}
-	if r != before || hasRecord && r.empty() {
+	d.StrikesLeft = strikesLeft(d, &x.record)
+	d.Settle()
+	if x.record != x.before || x.hasRecord && x.record.empty() {
 		// Without room the record is not kept, which makeRoom has counted. The
 		// decision stands, but is no strike.
-		if s.putRecord(r, 0) != nil {
+		if x.putRecord(x.record, 0) != nil {
 			d.Struck = false
 		}
 	}
-	if s.found {
-		s.write(0)
+	if x.found {
+		x.write(0)
 	}
-	s.sweep(d.Time, rollSteps)
-	return nil
+	x.sweep(d.Time, rollSteps)
 }
 
 // strike enters a limited request into the record, which may start a ban.
-func (s *subject) strike(r *record, name string, d *ratelimit.Decision) {
+func (x *ruling) strike(name string, d *ratelimit.Decision) {
+	r := &x.record
 	penalty := d.Plan.Penalty()
 	if penalty.Strikes == 0 {
 		return
 	}
-	r.expires = max(r.expires, s.account.lastEnd())
+	r.expires = max(r.expires, x.account.lastEnd())
 	d.Struck, d.BanStarted = r.strike(penalty, d.Time, windowStart(d))
 	if d.BanStarted {
 		d.Outcome, d.BanEnds = ratelimit.Banned, r.until
-		s.keepName(name)
+		x.keepName(name)
 	}
 }

@@ -39,11 +39,11 @@ func TestFloodTakesNoLock(t *testing.T) {
 			table := l.tables[h>>l.shift].Load()
 			i, _ := table.find(h)
 			d := ratelimit.Decision{Plan: plan, Cost: 1, Time: now.UnixNano()}
-			if l.admit(table.slot(i), h, &d) {
+			if _, admitted := l.admit(table.slot(i), h, &d, false); admitted {
 				t.Fatal("admitted, want refused")
 			}
-			if free := l.refuse(table, i, table.slot(i), h, &d, true); free != c.free {
-				t.Fatalf("refused without the lock: %v, want %v", free, c.free)
+			if _, v := l.look(table, i, table.slot(i), h, &d); (v == refused) != c.free {
+				t.Fatalf("refused without the lock: %v, want %v", v == refused, c.free)
 			}
 			want, err := l.Peek(context.Background(), "a", plan)
 			if err != nil {

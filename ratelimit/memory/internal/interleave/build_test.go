@@ -26,6 +26,7 @@ const memory = "github.com/animalstore/gatehouse/ratelimit/memory"
 var traced = map[string]string{
 	"sync":        memory + "/internal/interleave/sync",
 	"sync/atomic": memory + "/internal/interleave/atomic",
+	"runtime":     memory + "/internal/interleave/runtime",
 }
 
 // sources returns the text of the package in a folder, by file name.

@@ -13,13 +13,14 @@
 //
 // # How it works
 //
-// The test copies the sources of package memory, replaces their imports of sync
-// and sync/atomic by the packages of these names in this folder, and builds the
+// The test copies the sources of package memory, replaces their imports of sync,
+// sync/atomic and runtime by the packages of these names in this folder, and builds the
 // command in run with the copies (go build -overlay). Nothing in package memory
 // is there for the test.
 //
-// In that build each atomic operation, and each operation on a mutex, is a step:
-// it asks the scheduler, package sched, before it does its work. The scheduler
+// In that build each atomic operation, and each operation on a mutex, is a step: it
+// asks the scheduler, package sched, before it does its work. So is runtime.Gosched,
+// which waits until another thread writes to the place that was read last. The scheduler
 // lets one thread run at a time, and tries all schedules with at most two
 // preemptions, depth first. A preemption stops a thread in the middle of a call
 // although it could continue. A switch at the end of a call, or when a thread waits

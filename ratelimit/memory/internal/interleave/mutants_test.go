@@ -47,6 +47,36 @@ var mutants = []struct {
 		new:   "m := s.meter()\n\told := to.freeze()",
 		finds: "a reset of the subject in front",
 	},
+	{
+		name:  "a group that does not hold its first slot",
+		old:   "after = m.held()",
+		new:   "after = m",
+		finds: "a group beside takes of both subjects by one caller",
+	},
+	{
+		name:  "a group that charges its first slot before the last",
+		old:   "after = m.held()",
+		new:   "",
+		finds: "three subjects, the last of which has one unit left",
+	},
+	{
+		name:  "a holder of the lock that does not wait for a group",
+		old:   "if !m.isHeld() {",
+		new:   "if !m.isHeld() || true {",
+		finds: "a group beside a ban and an unban",
+	},
+	{
+		name:  "a group that locks in the order of its charges",
+		old:   "if n := int(group[i].hash >> l.shift); n > last && n < next {",
+		new:   "if n := int(group[i].hash >> l.shift); next == len(l.segments) && (last < 0 || i > 0 && last == int(group[i-1].hash>>l.shift)) {",
+		finds: "groups of subjects with locks of their own",
+	},
+	{
+		name:  "a refused group that does not look at all of its subjects again",
+		old:   "if group[i].slot().meter() != group[i].meter {",
+		new:   "if i < 0 {",
+		finds: "a group that is refused within the grace beside takes of both subjects",
+	},
 }
 
 func TestFindsMutants(t *testing.T) {

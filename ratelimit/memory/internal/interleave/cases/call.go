@@ -13,6 +13,7 @@ import (
 // A limiter is what calls are made on: the engine, or the model.
 type limiter interface {
 	ratelimit.Limiter
+	ratelimit.MultiTaker
 	ratelimit.Peeker
 	ratelimit.Resetter
 	ratelimit.Refunder
@@ -22,17 +23,23 @@ type limiter interface {
 
 // A call is one call of a case.
 type call struct {
-	what    string // "take", "peek", "reset", "refund", "charge", "ban", "unban", "bans", "save", "clock"
+	what    string // "take", "takeall", "peek", "reset", "refund", "charge", "ban", "unban", "bans", "save", "clock"
 	subject string
 	plan    *ratelimit.Plan
-	n       int64         // cost, or units for each quota
-	length  time.Duration // of the ban, or by which the clock moves
-	evicts  []string      // subjects, any one of which the engine may forget for this one
+	n       int64              // cost, or units for each quota
+	length  time.Duration      // of the ban, or by which the clock moves
+	more    []ratelimit.Charge // of takeall, after the first
+	evicts  []string           // subjects, any one of which the engine may forget for this one
 }
 
 func take(subject string, plan *ratelimit.Plan) call { return cost(1, subject, plan) }
 func cost(n int64, subject string, plan *ratelimit.Plan) call {
 	return call{what: "take", subject: subject, plan: plan, n: n}
+}
+
+// takeAll takes one unit of the first subject, and what the others say.
+func takeAll(subject string, plan *ratelimit.Plan, more ...ratelimit.Charge) call {
+	return call{what: "takeall", subject: subject, plan: plan, n: 1, more: more}
 }
 func peek(subject string, plan *ratelimit.Plan) call {
 	return call{what: "peek", subject: subject, plan: plan}
@@ -62,6 +69,12 @@ func (c call) evicting(subjects ...string) call {
 
 func (c call) String() string {
 	switch {
+	case c.what == "takeall":
+		text := fmt.Sprintf("take all: %d of %s under %v", c.n, c.subject, c.plan)
+		for _, m := range c.more {
+			text += fmt.Sprintf(", %d of %s under %v", m.Cost, m.Subject, m.Plan)
+		}
+		return text
 	case c.what == "take" && c.n != 1, c.what == "charge":
 		return fmt.Sprintf("%s %d of %s under %v", c.what, c.n, c.subject, c.plan)
 	case c.plan != nil:
@@ -75,7 +88,8 @@ func (c call) String() string {
 // An answer is what a call returned. It can be compared.
 type answer struct {
 	d    ratelimit.Decision
-	text string // of unban and bans
+	more [2]ratelimit.Decision // of takeall, after the first
+	text string                // of unban and bans
 	err  string
 }
 
@@ -83,6 +97,8 @@ func (a answer) String() string {
 	switch {
 	case a.err != "":
 		return "error: " + a.err
+	case a.more[0].Plan != nil:
+		return answer{d: a.d}.String() + "; " + answer{d: a.more[0]}.String() + "; " + answer{d: a.more[1]}.String()
 	case a.d.Plan != nil:
 		text := fmt.Sprintf("%v, remaining", a.d.Outcome)
 		for i := range a.d.Plan.Len() {
@@ -114,6 +130,12 @@ func (c call) do(l limiter, given map[string]ratelimit.Decision) (a answer) {
 	switch c.what {
 	case "take":
 		a.d, err = l.Take(ctx, c.subject, c.plan, c.n)
+	case "takeall":
+		charges := append([]ratelimit.Charge{{Subject: c.subject, Plan: c.plan, Cost: c.n}}, c.more...)
+		decisions := make([]ratelimit.Decision, len(charges))
+		err = l.TakeAll(ctx, charges, decisions)
+		a.d = decisions[0]
+		copy(a.more[:], decisions[1:])
 	case "peek":
 		a.d, err = l.Peek(ctx, c.subject, c.plan)
 	case "reset":

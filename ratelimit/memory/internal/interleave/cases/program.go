@@ -98,7 +98,7 @@ func (x *execution) start() (threads []func()) {
 func (c *Case) prepare(l limiter, special func(call)) map[string]ratelimit.Decision {
 	given := map[string]ratelimit.Decision{}
 	for _, s := range c.setUp {
-		if a := s.do(l, given); a.d.Outcome == ratelimit.Allowed && s.what == "take" {
+		if a := s.do(l, given); a.d.Outcome == ratelimit.Allowed && (s.what == "take" || s.what == "takeall") {
 			given[s.subject] = a.d
 		}
 		special(s)

@@ -47,5 +47,5 @@ func do(calls ...call) []call          { return calls }
 
 // All returns the cases.
 func All() []Case {
-	return slices.Concat(takes(), others(), moves(), bound(), penalties())
+	return slices.Concat(takes(), others(), moves(), bound(), penalties(), groups())
 }

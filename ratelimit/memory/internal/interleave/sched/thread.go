@@ -69,6 +69,28 @@ func Step(place unsafe.Pointer, kind Kind, what string, ready func() bool) {
 	}
 }
 
+// AwaitWrite is called by a thread that reads a place again and again until it changes.
+// It returns when another thread has written to the place of the last step.
+func AwaitWrite() {
+	r := active
+	if r == nil {
+		panic("a place is read again for ever: there is no other thread")
+	}
+	place, since := r.threads[r.running].next.place, len(r.path)
+	Step(place, Read, "await", func() bool { return r.written(place, since) })
+}
+
+// written reports whether a step from the given one on was a write to the place.
+func (r *run) written(p unsafe.Pointer, since int) bool {
+	number := r.place(p)
+	for i := since; i < len(r.path); i++ {
+		if n := &r.path[i]; n.kind == Write && n.place == number {
+			return true
+		}
+	}
+	return false
+}
+
 // abandoned unwinds a thread of a run that is over.
 type abandoned struct{}
 

@@ -1,0 +1,205 @@
+package memory
+
+import (
+	"context"
+	"iter"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// TakeAll implements [ratelimit.MultiTaker]: all charges are made at one instant, or
+// none. Like Take it ignores ctx. It is fastest if the subject that most requests
+// share is the last one.
+func (l *Limiter) TakeAll(_ context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	if len(charges) > ratelimit.MaxCharges || len(charges) != len(decisions) {
+		return ratelimit.CheckAll(charges, decisions)
+	}
+	var all [ratelimit.MaxCharges]member
+	group, now, known := all[:len(charges)], l.clock.coarse(), len(charges) > 0
+	for i := range group {
+		c, m, d := &charges[i], &group[i], &decisions[i]
+		if c.Plan == nil || c.Plan.Len() == 0 || c.Cost < 1 || c.Subject == "" {
+			return ratelimit.CheckAll(charges, decisions)
+		}
+		*d = ratelimit.Decision{Plan: c.Plan, Cost: c.Cost, Time: now}
+		m.hash = l.key.sum(c.Subject)
+		m.table = l.tables[m.hash>>l.shift].Load()
+		at, found := m.table.find(m.hash)
+		m.at, known = at, known && found
+		for k := range i {
+			known = known && group[k].hash != m.hash
+		}
+	}
+	if known && (l.admitAll(group, decisions) || l.refuseAll(group, decisions)) {
+		return nil
+	}
+	if err := ratelimit.CheckAll(charges, decisions); err != nil {
+		return err
+	}
+	return l.decideAll(group, charges, decisions)
+}
+
+// A member is one of the subjects of a group of charges.
+type member struct {
+	hash  uint64
+	table *table
+	at    uint64 // where the account is
+	meter meter  // of the slot, when the decision was made
+}
+
+func (m *member) slot() slot { return m.table.slot(m.at) }
+
+// admitAll is admit for a group: without a lock it makes all charges if every subject
+// has room. It holds the slots of all but the last one, and the charge of that is the
+// instant of the decision. What is held is put back, charged or not, without waiting
+// for anything, so that a holder of a lock that meets a held slot waits for it.
+func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admitted bool) {
+	last, n := len(group)-1, 0
+	for admitted = true; admitted && n <= last; n++ {
+		m := &group[n]
+		m.meter, admitted = l.admit(m.slot(), m.hash, &decisions[n], n < last)
+	}
+	if !admitted {
+		n-- // the one that was not admitted is not held
+	}
+	for i := range min(n, last) {
+		m := &group[i]
+		if admitted {
+			m.meter = m.meter.charged(decisions[i].Cost)
+		}
+		m.slot().setMeter(m.meter)
+	}
+	return admitted
+}
+
+// refuseAll is refuse for a group: without a lock it decides about a group that is
+// refused where that changes nothing. It reports whether it did.
+func (l *Limiter) refuseAll(group []member, decisions []ratelimit.Decision) bool {
+	refuses, late := l.lookAll(group, decisions)
+	if refuses && late {
+		now := l.clock.now()
+		for i := range decisions {
+			decisions[i].Time = now
+		}
+		refuses, _ = l.lookAll(group, decisions)
+	}
+	return refuses
+}
+
+// lookAll looks at the subjects of a group, and reports whether they refuse it. All
+// that it read was so at one instant. The decision is late if it could be another one
+// by the exact time.
+func (l *Limiter) lookAll(group []member, decisions []ratelimit.Decision) (refuses, late bool) {
+	for i := range group {
+		m, d := &group[i], &decisions[i]
+		var v verdict
+		switch m.meter, v = l.look(m.table, m.at, m.slot(), m.hash, d); v {
+		case unclear:
+			return false, false
+		case refused:
+			refuses = true
+			late = late || d.RetryAfter < maxLate
+		}
+	}
+	for i := range group {
+		if group[i].slot().meter() != group[i].meter {
+			return false, false
+		}
+	}
+	return refuses, late
+}
+
+// decideAll is decide for a group.
+func (l *Limiter) decideAll(group []member, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	for s := range l.segmentsOf(group) {
+		s.mu.Lock()
+	}
+	defer func() {
+		for s := range l.segmentsOf(group) {
+			s.mu.Unlock()
+		}
+	}()
+	var all [ratelimit.MaxCharges]ruling
+	rulings, now, admitted := all[:len(group)], l.clock.now(), true
+	for i := range rulings {
+		x, d := &rulings[i], &decisions[i]
+		x.segment, x.hash, x.now = &l.segments[group[i].hash>>l.shift], group[i].hash, now
+		*d = ratelimit.Decision{Plan: charges[i].Plan, Cost: charges[i].Cost}
+		x.open(d)
+		admitted = admitted && d.Allowed()
+	}
+	for i := range rulings {
+		x, d := &rulings[i], &decisions[i]
+		if !admitted && d.Allowed() {
+			d.Outcome = ratelimit.Spared
+		}
+		if d.Outcome == ratelimit.Spared || !x.changes(d) {
+			continue
+		}
+		if err := x.tryReserve(); err != nil {
+			abandon(rulings, i)
+			return err
+		}
+	}
+	for i := range rulings {
+		if x, d := &rulings[i], &decisions[i]; d.Outcome == ratelimit.Spared {
+			x.spare(d)
+		} else {
+			x.rule(charges[i].Subject, d)
+		}
+	}
+	return nil
+}
+
+// segmentsOf returns the segments of a group, each once, in the order in which they
+// are locked: that of their numbers.
+func (l *Limiter) segmentsOf(group []member) iter.Seq[*segment] {
+	return func(yield func(*segment) bool) {
+		for last := -1; ; {
+			next := len(l.segments)
+			for i := range group {
+				if n := int(group[i].hash >> l.shift); n > last && n < next {
+					next = n
+				}
+			}
+			if next == len(l.segments) || !yield(&l.segments[next]) {
+				return
+			}
+			last = next
+		}
+	}
+}
+
+// spare ends a ruling that changes nothing.
+func (x *ruling) spare(d *ratelimit.Decision) {
+	d.StrikesLeft = strikesLeft(d, &x.record)
+	d.Settle()
+	if x.found {
+		x.unfreeze()
+	}
+}
+
+// tryReserve is reserve that can be undone.
+func (x *ruling) tryReserve() error {
+	x.isNew = !x.found
+	err := x.reserve()
+	x.reserved = err == nil
+	return err
+}
+
+// abandon ends the rulings of a group for which the one with the given number had no
+// room. Its slot is as it was. The others were given back what they had.
+func abandon(rulings []ruling, failed int) {
+	for i := range rulings {
+		x := &rulings[i]
+		switch {
+		case i == failed || !x.found:
+		case !x.reserved:
+			x.unfreeze()
+		case x.isNew:
+			x.unplace()
+		default:
+			x.write(0) // the account was rolled, and not charged
+		}
+	}
+}
