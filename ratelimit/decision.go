@@ -49,9 +49,11 @@ type Decision struct {
 	// is then true, and the Outcome is Banned. Of the decisions during one ban only the
 	// first has it, and none if the ban was made by hand.
 	BanStarted bool
-	weighted   bool // requests of the service differ in cost
-	Plan       *Plan
-	Cost       int64
+	// Weighted says that requests of the service differ in cost, so that texts count units
+	// and not requests. The middleware sets it if Options.Cost is set.
+	Weighted bool
+	Plan     *Plan
+	Cost     int64
 	// Time is the engine's clock when it decided, in Unix nanoseconds; 0 if the plan
 	// decided alone, see [Plan.Decide].
 	Time int64

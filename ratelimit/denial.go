@@ -33,7 +33,7 @@ const (
 // response. It returns nil for any other decision. If requests differ in cost, the text
 // of a limited request counts units, otherwise requests.
 func (d *Decision) Error(c Caller) *apierror.Error {
-	weighted := d.weighted || d.Cost != 1
+	weighted := d.Weighted || d.Cost != 1
 	switch {
 	case d.Outcome == Suspended:
 		return planSuspended

@@ -204,7 +204,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		d = g.fallbackDecision(r, c.Subject, plan, cost, err)
 	}
-	d.weighted = g.Cost != nil
+	d.Weighted = g.Cost != nil
 	if g.Observe != nil {
 		g.Observe(r, c, d, err)
 	}

@@ -72,17 +72,17 @@ func TestBoundsOfBodies(t *testing.T) {
 		body   string
 		status int
 	}{
-		"15 levels in the object":   {body(nested(15)), 201},
-		"16 levels in the object":   {body(nested(16)), 400},
-		"2500 values":               {body("[" + strings.Repeat("0,", 2500-5) + "0]"), 201},
-		"2501 values":               {body("[" + strings.Repeat("0,", 2500-4) + "0]"), 400},
-		"a number of 32 characters": {body(strings.Repeat("1", 32)), 201},
-		"a number of 33 characters": {body(strings.Repeat("1", 33)), 400},
-		"an exponent of 308":        {body("1e308"), 201},
-		"an exponent of 309":        {body("1e309"), 400},
-		"a member twice in extra":   {body(`{"a":1,"a":2}`), 400},
-		"65536 bytes":               {body(`"` + strings.Repeat("x", 65536-len(body(`""`))) + `"`), 201},
-		"65537 bytes":               {body(`"` + strings.Repeat("x", 65537-len(body(`""`))) + `"`), 413},
+		"15 levels in the object":    {body(nested(15)), 201},
+		"16 levels in the object":    {body(nested(16)), 400},
+		"2500 values":                {body("[" + strings.Repeat("0,", 2500-5) + "0]"), 201},
+		"2501 values":                {body("[" + strings.Repeat("0,", 2500-4) + "0]"), 400},
+		"a number of 100 characters": {body(strings.Repeat("1", 100)), 201},
+		"a number of 101 characters": {body(strings.Repeat("1", 101)), 400},
+		"an exponent of 308":         {body("1e308"), 201},
+		"an exponent of 309":         {body("1e309"), 400},
+		"a member twice in extra":    {body(`{"a":1,"a":2}`), 400},
+		"65536 bytes":                {body(`"` + strings.Repeat("x", 65536-len(body(`""`))) + `"`), 201},
+		"65537 bytes":                {body(`"` + strings.Repeat("x", 65537-len(body(`""`))) + `"`), 413},
 	} {
 		if resp := s.Post(t, "/v1/pets", test.body); resp.StatusCode != test.status {
 			t.Errorf("%s: %d %.200s, want %d", name, resp.StatusCode, resp.Data, test.status)
