@@ -8,8 +8,14 @@ import (
 // ServeCopy serves inner, a copy of outer such as [http.Request.WithContext] makes.
 // It then does for outer what net/http and outer handlers would not see: it copies
 // the route that a ServeMux has set, and removes temporary files, also if next
-// panics.
+// panics. The inner request gets the trailers of the outer one.
 func ServeCopy(next http.Handler, w http.ResponseWriter, outer, inner *http.Request) {
+	// At the end of a chunked body net/http adds trailers that the client has not
+	// announced to the map of its own request, or makes one, which inner would lack.
+	if outer.Trailer == nil && outer.ProtoMajor == 1 && len(outer.TransferEncoding) > 0 {
+		outer.Trailer = make(http.Header)
+		inner.Trailer = outer.Trailer
+	}
 	defer func(before *multipart.Form) {
 		outer.Pattern = inner.Pattern
 		RemoveFiles(inner, before)
