@@ -1,0 +1,159 @@
+package main
+
+import (
+	"cmp"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/apikey"
+)
+
+// open opens the database of a test, and returns a function that sends requests.
+func open(t *testing.T, file string) (*store, func(method, path, key string) (status int, body string)) {
+	t.Helper()
+	keys, err := openStore(t.Context(), file, free, pro)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { keys.db.Close() })
+	h, err := newHandler(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys, func(method, path, key string) (int, string) {
+		r := httptest.NewRequest(method, path, nil)
+		if key != "" {
+			r.Header.Set("Authorization", "Bearer "+key)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+}
+
+// issue adds a key of ann's to the store.
+func issue(t *testing.T, keys *store, f *apikey.Format, scopes string, expires time.Time) string {
+	t.Helper()
+	secret, err := keys.issue(t.Context(), f, "ann", pro, scopes, expires)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret.Reveal()
+}
+
+func TestSQLKeys(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys.db")
+	keys, send := open(t, file)
+	live := issue(t, keys, keys.live, "pets:read pets:write", time.Time{})
+	test := issue(t, keys, keys.test, "pets:read", time.Now().Add(time.Hour))
+	expired := issue(t, keys, keys.live, "pets:read", time.Now().Add(-time.Second))
+
+	const (
+		invalid = `{"code":"invalid_api_key","message":"The API key is not valid.","status":401}` + "\n"
+		missing = `{"code":"missing_api_key","message":"No API key was sent. Send it as Authorization: Bearer <API key>.","status":401}` + "\n"
+		scope   = `{"code":"insufficient_scope","message":"This API key does not have the scope pets:write.","status":403}` + "\n"
+	)
+	type step struct {
+		name, method, path, key string
+		status                  int
+		body                    string
+	}
+	run := func(steps ...step) {
+		t.Helper()
+		for _, s := range steps {
+			if status, body := send(s.method, s.path, s.key); status != s.status || body != s.body {
+				t.Errorf("%s: %d %q, want %d %q", s.name, status, body, s.status, s.body)
+			}
+		}
+	}
+	run(
+		step{"a live key reads", "GET", "/pets", live, 200, "the pets of ann in the live data\n"},
+		step{"a live key writes", "POST", "/pets", live, 201, "a new pet of ann in the live data\n"},
+		step{"a test key reads", "GET", "/pets", test, 200, "the pets of ann in the test data\n"},
+		step{"a test key without the scope", "POST", "/pets", test, 403, scope},
+		step{"an expired key", "GET", "/pets", expired, 401, invalid},
+		step{"an unknown key", "GET", "/pets", keys.live.Generate().Reveal(), 401, invalid},
+		step{"no key", "GET", "/pets", "", 401, missing},
+		step{"a test key revokes itself", "DELETE", "/key", test, 204, ""},
+		step{"the revoked key, at once", "GET", "/pets", test, 401, invalid},
+	)
+
+	_, send = open(t, file) // as after a restart
+	run(
+		step{"the live key after a restart", "GET", "/pets", live, 200, "the pets of ann in the live data\n"},
+		step{"the revoked key after a restart", "GET", "/pets", test, 401, invalid},
+	)
+}
+
+var curl = regexp.MustCompile(`^    \$ curl (?:-X (\w+) )?-H "Authorization: Bearer \$(LIVE|TEST)" http://127.0.0.1:8081(\S+)$`)
+
+// The commands in the README print what it shows.
+func TestReadme(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, send := open(t, filepath.Join(t.TempDir(), "keys.db"))
+	key := map[string]string{
+		"LIVE": issue(t, keys, keys.live, "pets:read pets:write", time.Time{}),
+		"TEST": issue(t, keys, keys.test, "pets:read", time.Time{}),
+	}
+	commands := 0
+	lines := strings.Split(string(readme), "\n")
+	for i, line := range lines {
+		m := curl.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		commands++
+		var want string
+		for _, out := range lines[i+1:] {
+			text, ok := strings.CutPrefix(out, "    ")
+			if !ok || strings.HasPrefix(text, "$") {
+				break
+			}
+			want += text + "\n"
+		}
+		if _, body := send(cmp.Or(m[1], "GET"), m[3], key[m[2]]); body != want {
+			t.Errorf("%s prints %q, the README shows %q", strings.TrimSpace(line), body, want)
+		}
+	}
+	if commands != 5 {
+		t.Errorf("%d commands were found in the README, want 5", commands)
+	}
+}
+
+// A request is counted under the plan of its key.
+func TestPlanOfKey(t *testing.T) {
+	keys, _ := open(t, filepath.Join(t.TempDir(), "keys.db"))
+	key := issue(t, keys, keys.live, "pets:read", time.Time{})
+	h, err := newHandler(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest("GET", "/pets", nil)
+	r.Header.Set("Authorization", "Bearer "+key)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if got := w.Header().Get("X-RateLimit-Limit"); got != "300" {
+		t.Errorf("a key of the plan pro has the limit %s, want 300", got)
+	}
+}
+
+// A key that names a plan that the service has removed is not a client's mistake.
+func TestUnknownPlan(t *testing.T) {
+	keys, send := open(t, filepath.Join(t.TempDir(), "keys.db"))
+	secret, err := keys.issue(t.Context(), keys.live, "ann", guests, "pets:read", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, body := send("GET", "/pets", secret.Reveal()); status != http.StatusServiceUnavailable {
+		t.Errorf("a key of an unknown plan: %d %s, want 503", status, body)
+	}
+}
