@@ -5,123 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"time"
-
-	"github.com/animalstore/gatehouse/apierror"
 )
-
-// A Caller is the client that a request is counted for.
-type Caller struct {
-	// Subject is the name that usage is counted for; it must not be empty. Each kind
-	// of caller needs a prefix of its own, such as "owner:" (apikey.OwnerSubject) and
-	// "network:" (clientip.NetworkSubject), so that a name which a caller chose is
-	// never the name of another.
-	Subject string
-
-	// Plan is what the subject may use; it must not be nil. [UnlimitedPlan] says that
-	// there is no limit, and [SuspendedPlan] that nothing may be used.
-	Plan *Plan
-
-	// Kind says what the subject is, and decides only how a ban is answered.
-	Kind Kind
-
-	// Exempt says that the request is not limited: it is not counted and not
-	// observed, its response has no X-RateLimit headers, and the other fields of the
-	// Caller are ignored. Handlers further in may still refuse it.
-	Exempt bool
-}
-
-// A Kind says what the subject of a [Caller] is. It decides the code and the text of the
-// response during a ban.
-type Kind uint8
-
-const (
-	KindClient  Kind = iota // any client: client_banned
-	KindAPIKey              // the owner of an API key: api_key_banned
-	KindNetwork             // the network of a client without an API key: client_banned, with a text that says so
-)
-
-// OnFailure says what happens to a request that the engine cannot decide. It
-// does not apply to errors that wrap [ErrInvalid].
-type OnFailure int
-
-const (
-	FailClosed OnFailure = iota // the request is answered with 503 and Retry-After
-	FailOpen                    // the request is admitted
-)
-
-// Options are optional settings of the middleware. The zero value works.
-type Options struct {
-	// Cost returns how many units a request costs, at least 1. Nil means 1. Every
-	// plan must allow the largest cost in each of its quotas: a request that costs
-	// more is answered with 400. If the middleware is around an
-	// [http.ServeMux], the mux has not matched the request when Cost is called:
-	// r.Pattern and the path values are empty.
-	Cost func(r *http.Request) int64
-
-	// OnFailure is what to do when the engine cannot decide.
-	OnFailure OnFailure
-
-	// Headers are the header fields that tell clients what they have left. 0 means
-	// [XRateLimit]. Retry-After is set on every denial, whatever Headers is.
-	Headers HeaderSet
-
-	// Refund gives back the units of a request that ended in a 5xx or in a panic.
-	// The limiter must be a [Refunder]. A refund has half a second and a context of
-	// its own, so that a deadline which ended the request does not stop it.
-	//
-	// Requests abandoned by the client are not refunded: their context is cancelled,
-	// rather than ended by a deadline, when the handler returns. Over HTTP/1 net/http
-	// cancels the context only after the body was read. After a 5xx the middleware
-	// therefore reads the rest of the body, up to 256 KiB. It refunds if the body ends
-	// and the context is not cancelled within 10 ms after that. It does not refund a
-	// client that waits for 100 Continue and was not asked for its body. In two cases
-	// it does not notice that the client has disconnected: behind a proxy that keeps
-	// the connection, and over HTTP/1 if the client had already sent a part of its
-	// next request.
-	Refund bool
-
-	// Shadow refuses nothing. Decisions are made, charged and observed, and every
-	// request is served, also if the engine fails or the call is invalid. No request
-	// is a strike, and no ban starts. The headers (except Retry-After) are set, unless
-	// a middleware of this package further out has set some.
-	//
-	// To try a new plan beside the one in force, add a second middleware in shadow
-	// mode. It needs an engine of its own, or subjects of its own such as
-	// "trial:owner:17". Otherwise each request would be charged twice, since usage
-	// belongs to a subject and not to a plan.
-	Shadow bool
-
-	// Observe is called with each decision before the request is served or denied,
-	// but not for exempt requests. c is what identify returned. If the engine could
-	// not decide, err says why, and d is what the response shows, which need not be a
-	// refusal; d.Plan is nil if c.Plan is not valid. If the request costs more than a
-	// quota of the plan, err wraps [ErrCostExceedsLimit], also in shadow mode. Observe
-	// runs in the goroutine of the request, and must be safe for concurrent use.
-	Observe func(r *http.Request, c Caller, d Decision, err error)
-
-	// Deny writes the response to a request that is limited, banned or suspended: the
-	// service's own body, status and language. The header fields are already set,
-	// Retry-After included. What it would write by default is d.Error(c). Requests that
-	// could not be decided are still answered by Errors. Nil means the default.
-	Deny func(w http.ResponseWriter, r *http.Request, c Caller, d Decision)
-
-	// Errors writes all responses to refused requests that Deny does not write. Nil
-	// works.
-	Errors *apierror.Responder
-}
-
-func (o *Options) validate(l Limiter) error {
-	if _, ok := l.(Refunder); o.Refund && !ok {
-		return fmt.Errorf("ratelimit: Options.Refund needs a limiter that is a Refunder, got %T", l)
-	}
-	if o.OnFailure != FailClosed && o.OnFailure != FailOpen {
-		return fmt.Errorf("ratelimit: Options.OnFailure must be FailClosed or FailOpen, got %d", o.OnFailure)
-	}
-	if err := o.Headers.validate(); err != nil {
-		return err
-	}
-	return nil
-}
 
 // New returns a middleware that counts each request for the caller that identify
 // returns. It answers
@@ -181,7 +65,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.Errors.Respond(w, r, fmt.Errorf("ratelimit: identify: %w", err))
 		return
 	case err != nil || c.Exempt:
-		g.next.ServeHTTP(w, r)
+		g.serve(w, r, c, Decision{}, false)
 		return
 	}
 	plan, cost := c.Plan, int64(1)
@@ -223,8 +107,18 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.Deny(w, r, c, d)
 	case !pass:
 		g.Errors.Respond(w, r, d.Error(c))
-	case g.Refund && admitted && plan.always == 0:
-		g.serveRefunding(w, r, c.Subject, d)
+	default:
+		g.serve(w, r, c, d, admitted && plan.always == 0)
+	}
+}
+
+// serve serves a request. It was counted if the engine has charged it for d.
+func (g *limitHandler) serve(w http.ResponseWriter, r *http.Request, c Caller, d Decision, counted bool) {
+	switch {
+	case counted && (g.Refund || g.ChargeIf != nil):
+		g.serveTracked(w, r, c, d)
+	case g.Context:
+		g.serveReserved(w, r, c, d, counted)
 	default:
 		g.next.ServeHTTP(w, r)
 	}

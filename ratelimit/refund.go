@@ -25,30 +25,72 @@ const (
 	disconnectWait = 10 * time.Millisecond
 )
 
-// serveRefunding serves the request and gives its units back if it ends in a 5xx
-// or a panic, unless the client disconnected.
-func (g *limitHandler) serveRefunding(w http.ResponseWriter, r *http.Request, subject string, d Decision) {
+// serveTracked serves a request that was charged, and gives the charge back if the
+// options say so of its end.
+func (g *limitHandler) serveTracked(w http.ResponseWriter, r *http.Request, c Caller, d Decision) {
 	t := response.Track(w)
 	body := watchBody(r)
+	var reserved *reservedContext
+	if g.Context {
+		reserved = g.reserve(r.Context(), c, d, true)
+	}
 	returned := false
 	defer func() {
-		status := t.Status()
-		if status == http.StatusSwitchingProtocols || returned && status < 500 || g.disconnected(r, body) {
+		if g.charges(r, t.Status(), returned) || g.disconnected(r, body) {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), refundTimeout)
-		defer cancel()
-		// If this fails, the request stays charged: the response is already sent.
-		_ = g.refunder.Refund(ctx, subject, &d)
+		g.giveBack(r.Context(), c.Subject, d, reserved)
 	}()
-	if body == nil {
+	if body == nil && reserved == nil {
 		g.next.ServeHTTP(t, r)
 	} else {
-		inner := r.WithContext(r.Context()) // a copy
-		inner.Body = body
-		response.ServeCopy(g.next, t, r, inner)
+		response.ServeCopy(g.next, t, r, innerRequest(r, body, reserved))
 	}
 	returned = true
+}
+
+// innerRequest returns a copy of r with the body and the context that are not nil.
+func innerRequest(r *http.Request, body *watchedBody, reserved *reservedContext) *http.Request {
+	ctx := r.Context()
+	if reserved != nil {
+		ctx = reserved
+	}
+	inner := r.WithContext(ctx)
+	if body != nil {
+		inner.Body = body
+	}
+	return inner
+}
+
+// charges reports whether a request stays charged that ended with this status, 0 if the
+// response has not begun. If the handler did not return, it panicked.
+func (g *limitHandler) charges(r *http.Request, status int, returned bool) bool {
+	switched := status == http.StatusSwitchingProtocols
+	if g.Refund && !switched && (!returned || status >= 500) {
+		return false
+	}
+	if g.ChargeIf == nil {
+		return true
+	}
+	switch {
+	case status == 0 && returned:
+		status = http.StatusOK // as net/http sends it
+	case status == 0:
+		status = http.StatusInternalServerError // as a recovery outside sends it
+	}
+	return g.ChargeIf(r, status)
+}
+
+// giveBack gives the charge back. If this fails, the request stays charged: the response
+// is already sent.
+func (g *limitHandler) giveBack(ctx context.Context, subject string, d Decision, reserved *reservedContext) {
+	if reserved != nil {
+		reserved.reservation.refund(ctx)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refundTimeout)
+	defer cancel()
+	_ = g.refunder.Refund(ctx, subject, &d)
 }
 
 // disconnected reports whether the client disconnected before the end of the

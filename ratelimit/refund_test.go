@@ -31,16 +31,23 @@ func (l refunder) Refund(ctx context.Context, _ string, _ *ratelimit.Decision) e
 // If hangUp is set, the client goes away before the handler goes on.
 func exchange(t *testing.T, request string, hangUp bool, work func(w http.ResponseWriter, r *http.Request)) bool {
 	t.Helper()
+	return exchangeWith(t, ratelimit.Options{Refund: true}, request, hangUp, func(w http.ResponseWriter, r *http.Request) {
+		work(w, r)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+}
+
+// exchangeWith does that with other options. The handler only calls work.
+func exchangeWith(t *testing.T, opts ratelimit.Options, request string, hangUp bool, work func(w http.ResponseWriter, r *http.Request)) bool {
+	t.Helper()
 	l := refunder{refunds: make(chan context.Context, 1)}
 	started, gone, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
-	h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{Refund: true},
-		func(w http.ResponseWriter, r *http.Request) {
-			close(started)
-			<-gone
-			work(w, r)
-			w.WriteHeader(http.StatusServiceUnavailable)
-		})
+	h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, opts, func(w http.ResponseWriter, r *http.Request) {
+		close(started)
+		<-gone
+		work(w, r)
+	})
 	wait := time.Nanosecond // no client disconnects
 	if hangUp {
 		wait = time.Minute // until net/http notices
@@ -64,9 +71,8 @@ func exchange(t *testing.T, request string, hangUp bool, work func(w http.Respon
 		close(gone)
 	} else {
 		close(gone)
-		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil || resp.StatusCode != 503 {
-			t.Errorf("response %v, %v, want 503", resp, err)
+		if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
+			t.Errorf("no response: %v", err)
 		}
 	}
 	<-ended
