@@ -18,10 +18,11 @@ import (
 // decisions stay zero. Put subjects that many requests share last. Then
 //
 //   - a concurrent request may be refused because of units that are about to be given
-//     back: for one call of the engine, at most;
+//     back, which takes one call of the engine for each charge;
 //   - if giving units back fails, or the process ends before, they stay charged until
-//     their windows end: never more than the request costs. Their decision is then
-//     Allowed, beside the denial of another;
+//     their windows end: never more than the request costs. If ctx ends meanwhile,
+//     TakeAll returns, and goes on giving back in the background. In both cases their
+//     decisions are Allowed, beside the denial of another;
 //   - a charge that is given back has cleared the strikes of its subject.
 //
 // An engine that is not a [Refunder] cannot give units back. TakeAll then looks up
@@ -90,16 +91,38 @@ func (t *inOrder) take() error {
 }
 
 // giveBack gives the first n charges back. The decision about one that stays is still
-// Allowed.
+// Allowed. If the context of the caller ends first, giveBack goes on in the background.
 func (t *inOrder) giveBack(n int) {
-	if t.refunder == nil {
+	if t.refunder == nil || n == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), refundTimeout)
+	b := givenBack{
+		refunder: t.refunder, charges: slices.Clone(t.charges[:n]), decisions: slices.Clone(t.decisions[:n]),
+		done: make(chan struct{}),
+	}
+	go b.run(context.WithoutCancel(t.ctx))
+	select {
+	case <-b.done:
+		copy(t.decisions, b.decisions)
+	case <-t.ctx.Done():
+	}
+}
+
+// givenBack are charges that are given back.
+type givenBack struct {
+	refunder  Refunder
+	charges   []Charge
+	decisions []Decision
+	done      chan struct{}
+}
+
+func (b *givenBack) run(ctx context.Context) {
+	defer close(b.done)
+	ctx, cancel := context.WithTimeout(ctx, refundTimeout)
 	defer cancel()
-	for i := range n {
-		d := &t.decisions[i]
-		if t.refunder.Refund(ctx, t.charges[i].Subject, d) != nil {
+	for i := range b.decisions {
+		d := &b.decisions[i]
+		if b.refunder.Refund(ctx, b.charges[i].Subject, d) != nil {
 			continue
 		}
 		for k := range d.Plan.Len() {

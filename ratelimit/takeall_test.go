@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -203,7 +204,9 @@ func (f failing) Refund(ctx context.Context, subject string, d *ratelimit.Decisi
 
 // If the engine fails for one charge, those before it are given back, also if that is
 // because the context has ended.
-func TestTakeAllGivesBackAfterErrors(t *testing.T) {
+func TestTakeAllGivesBackAfterErrors(t *testing.T) { synctest.Test(t, testGivesBackAfterErrors) }
+
+func testGivesBackAfterErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	m := newModel()
@@ -216,9 +219,42 @@ func TestTakeAllGivesBackAfterErrors(t *testing.T) {
 	if diff := cmp.Diff(make([]outcome, 3), outcomes(decisions)); diff != "" {
 		t.Errorf("decisions beside an error (-want +got):\n%s", diff)
 	}
+	synctest.Wait()
 	if d, _ := m.Peek(ctx, "user:ann", user); d.Remaining() != 2 {
 		t.Errorf("the first subject has %d left, want its 2 units back", d.Remaining())
 	}
+}
+
+// hanging is an engine that does not answer to refunds.
+type hanging struct{ *ratelimittest.Model }
+
+func (h hanging) Refund(ctx context.Context, _ string, _ *ratelimit.Decision) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TakeAll returns when its context ends, although units are still to be given back.
+func TestTakeAllDoesNotWaitForRefunds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newModel()
+		if _, err := m.Take(t.Context(), "company:7", company, 3); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		defer time.Sleep(time.Second) // until the refund gives up
+		began, decisions := time.Now(), make([]ratelimit.Decision, 2)
+		if err := ratelimit.TakeAll(ctx, takeAndRefund{m, hanging{m}}, charges(1)[:2], decisions); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(began); waited > 10*time.Millisecond {
+			t.Errorf("TakeAll waited for %v, want no longer than its context", waited)
+		}
+		want := []outcome{{ratelimit.Allowed, 1, "user"}, {ratelimit.Limited, 0, "company"}}
+		if diff := cmp.Diff(want, outcomes(decisions)); diff != "" {
+			t.Errorf("decisions (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // A decision about units that could not be given back is still Allowed.

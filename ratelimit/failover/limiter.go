@@ -91,7 +91,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 }
 
 // decide has the primary decide, once it knows all usage of the subject. If it does
-// not answer, the mode decides.
+// not answer, the mode decides. TakeAll does the same.
 func (l *Limiter) decide(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64,
 	there func(context.Context) (ratelimit.Decision, error), here func() (ratelimit.Decision, error)) (d ratelimit.Decision, err error) {
 	if v := l.breaker.look(); v.closed() {

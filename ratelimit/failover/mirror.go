@@ -62,7 +62,10 @@ func (m *mirror) override(command func() error) error {
 }
 
 func matters(d *ratelimit.Decision) bool {
-	if d.Outcome != ratelimit.Allowed {
+	switch d.Outcome {
+	case 0:
+		return false // of one of several charges, if the primary could not look it up
+	case ratelimit.Limited, ratelimit.Banned:
 		return true
 	}
 	for i := range d.Plan.Len() {
