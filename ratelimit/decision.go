@@ -79,10 +79,6 @@ type Decision struct {
 // Allowed reports whether the request was admitted.
 func (d *Decision) Allowed() bool { return d.Outcome == Allowed }
 
-// Equal reports whether the decisions are equal. Plans are equal only if they are the
-// same one. Package github.com/google/go-cmp calls it.
-func (d Decision) Equal(other Decision) bool { return d == other }
-
 // Limit returns the limit of the applicable quota: X-RateLimit-Limit. Limit, Remaining
 // and Reset are 0 if the plan has no quotas.
 func (d *Decision) Limit() int64 {
