@@ -29,8 +29,8 @@ type Caller struct {
 	Exempt bool
 }
 
-// A Limiter limits how many requests run at once. It is safe for concurrent use, and
-// must not be copied.
+// A Limiter limits how many requests run at once. [New] and [NewProcess] make it. It is
+// safe for concurrent use, and must not be copied.
 type Limiter struct {
 	opts       Options
 	limit      int
