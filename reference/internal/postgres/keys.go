@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -83,7 +82,7 @@ func checkNoKey(ctx context.Context, tx pgx.Tx) error {
 
 // KeyByDigest finds the key of a request. See [store.KeyFinder].
 func (s *Store) KeyByDigest(ctx context.Context, d store.Digest) (store.Key, error) {
-	return s.readKey(ctx, "find key", keyByDigestText, d[:])
+	return s.readKey(ctx, "find key", keyByDigestText, d)
 }
 
 // Key returns one key. See [store.Keys].
@@ -175,7 +174,7 @@ func newKey(k store.NewKey) store.Key {
 }
 
 func addKey(ctx context.Context, tx pgx.Tx, k store.Key) error {
-	_, err := tx.Exec(ctx, insertKeyText, k.ID, k.Digest[:], k.LastFour, k.Name, k.Owner, k.Plan,
+	_, err := tx.Exec(ctx, insertKeyText, k.ID, k.Digest, k.LastFour, k.Name, k.Owner, k.Plan,
 		append([]string{}, k.Quotas...), append([]string{}, k.Limits...), k.Created, orNull(k.Expires))
 	if isDuplicate(err) {
 		return store.ErrExists
@@ -186,17 +185,11 @@ func addKey(ctx context.Context, tx pgx.Tx, k store.Key) error {
 // scanKey reads the columns of readKeyColumns.
 func scanKey(row pgx.Row) (store.Key, error) {
 	var k store.Key
-	var digest string
 	var expires, revoked *time.Time
-	err := row.Scan(&k.ID, &digest, &k.LastFour, &k.Name, &k.Owner, &k.Plan, &k.Quotas, &k.Limits, &k.Created, &expires, &revoked)
+	err := row.Scan(&k.ID, &k.Digest, &k.LastFour, &k.Name, &k.Owner, &k.Plan, &k.Quotas, &k.Limits, &k.Created, &expires, &revoked)
 	if err != nil {
 		return store.Key{}, err
 	}
-	sum, err := hex.DecodeString(digest)
-	if err != nil {
-		return store.Key{}, err
-	}
-	copy(k.Digest[:], sum) // the schema has a check of its length
 	if len(k.Quotas) == 0 {
 		k.Quotas = nil
 	}

@@ -62,7 +62,7 @@ func (s *Store) createKey(ctx context.Context, k store.NewKey, by store.Actor, f
 
 // KeyByDigest finds the key of a request. See [store.KeyFinder].
 func (s *Store) KeyByDigest(ctx context.Context, d store.Digest) (store.Key, error) {
-	k, err := scanKey(s.keyByDigest.QueryRowContext(ctx, d[:]))
+	k, err := scanKey(s.keyByDigest.QueryRowContext(ctx, d))
 	if err != nil {
 		return store.Key{}, s.wrap("find key", err)
 	}
@@ -184,7 +184,7 @@ func (s *Store) addKey(ctx context.Context, k store.Key) error {
 	if !k.Expires.IsZero() {
 		expires = sql.NullInt64{Int64: k.Expires.UnixMicro(), Valid: true}
 	}
-	_, err = s.insertKey.ExecContext(ctx, k.ID, k.Digest[:], k.LastFour, k.Name, k.Owner, k.Plan,
+	_, err = s.insertKey.ExecContext(ctx, k.ID, k.Digest, k.LastFour, k.Name, k.Owner, k.Plan,
 		string(quotas), string(limits), k.Created.UnixMicro(), expires)
 	if isDuplicate(err) {
 		return store.ErrExists
@@ -195,17 +195,16 @@ func (s *Store) addKey(ctx context.Context, k store.Key) error {
 // scanKey reads the columns of keyColumns.
 func scanKey(row scanner) (store.Key, error) {
 	var k store.Key
-	var digest, quotas, limits []byte
+	var quotas, limits []byte
 	var created int64
 	var expires, revoked sql.NullInt64
-	err := row.Scan(&k.ID, &digest, &k.LastFour, &k.Name, &k.Owner, &k.Plan, &quotas, &limits, &created, &expires, &revoked)
+	err := row.Scan(&k.ID, &k.Digest, &k.LastFour, &k.Name, &k.Owner, &k.Plan, &quotas, &limits, &created, &expires, &revoked)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return store.Key{}, store.ErrNotFound
 	case err != nil:
 		return store.Key{}, err
 	}
-	copy(k.Digest[:], digest) // the schema has a check of its length
 	if k.Quotas, err = scanTexts(quotas); err != nil {
 		return store.Key{}, fmt.Errorf("key %s: stored quotas: %w", k.ID, err)
 	}
