@@ -37,6 +37,7 @@ var rules = map[string][]string{
 	"ratelimit/ratelimittest":        {"ratelimit", "github.com/google/go-cmp"},
 	"ratelimit/redislimit":           slices.Concat(goRedis, []string{"ratelimit"}),
 	"ratelimit/redisrate":            slices.Concat(goRedis, []string{"ratelimit", "github.com/go-redis/redis_rate/v10"}),
+	"ratelimit/transport":            {"apierror", "deprecation", "ratelimit"},
 	"ratelimit/ululelimit":           {"ratelimit", "github.com/ulule/limiter/v3", "github.com/pkg/errors"},
 }
 

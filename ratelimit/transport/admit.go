@@ -1,0 +1,173 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+const (
+	// longestJitter bounds the jitter of a request that was refused several times.
+	longestJitter = 30 * time.Second
+
+	refundTimeout = 500 * time.Millisecond
+)
+
+// admit waits until the request may be sent: until its key is not paused, and the plan
+// has room. It reports whether the request is the probe of a pause.
+func (c *call) admit() (probe bool, err error) {
+	var turn *ratelimit.Decision // of the plan
+	for {
+		if !probe {
+			var paused bool
+			if probe, paused, err = c.passPause(); err != nil {
+				c.giveBack(turn)
+				return false, err
+			}
+			if paused {
+				continue
+			}
+		}
+		if c.plan == nil || turn != nil && time.Now().Unix() < turn.States[0].Reset {
+			return probe, nil
+		}
+		// A pause that has begun meanwhile has outlasted the window of the turn.
+		c.giveBack(turn)
+		if turn, err = c.takeTurn(); err != nil {
+			return false, err
+		}
+	}
+}
+
+// passPause waits for the end of the pause of the key, if there is one. If it has
+// waited, paused is true, and another pause may have begun.
+func (c *call) passPause() (probe, paused bool, err error) {
+	now := time.Now()
+	p, paused, probe := c.pauses.at(c.key, now)
+	if !paused || probe {
+		return probe, false, nil
+	}
+	if limit := c.impatience(p, now); limit != nil {
+		return false, true, limit
+	}
+	return false, true, c.sleep(p.until.Sub(now))
+}
+
+// impatience returns why the request does not wait for the end of the pause; nil if it
+// does.
+func (c *call) impatience(p pause, now time.Time) *LimitError {
+	switch {
+	case p.refusal.banned:
+		return c.limitError(p, "the Transport does not wait for the end of a ban", nil)
+	case c.waited+p.until.Sub(now) > c.maxWait:
+		return c.limitError(p, c.tooLong(), nil)
+	case c.deadlineBefore(p.until):
+		return c.limitError(p, tooLate, context.DeadlineExceeded)
+	}
+	return nil
+}
+
+const tooLate = "the deadline of the request is earlier"
+
+func (c *call) tooLong() string {
+	return fmt.Sprintf("the request would wait longer than Options.MaxWait (%v)", c.maxWait)
+}
+
+func (c *call) deadlineBefore(t time.Time) bool {
+	deadline, ok := c.request.Context().Deadline()
+	return ok && !deadline.After(t)
+}
+
+func (c *call) limitError(p pause, reason string, cause error) *LimitError {
+	return &LimitError{
+		Host:    c.request.URL.Host,
+		Until:   p.until,
+		Banned:  p.refusal.banned,
+		Sent:    c.denials > 0,
+		Status:  p.status,
+		Code:    p.refusal.code,
+		Message: p.refusal.message,
+		reason:  reason,
+		cause:   cause,
+	}
+}
+
+// sleep waits for the end of a pause and a random time more, as far as MaxWait and the
+// deadline of the request leave room.
+func (c *call) sleep(wait time.Duration) error {
+	ctx := c.request.Context()
+	room := c.maxWait - c.waited - wait
+	if deadline, ok := ctx.Deadline(); ok {
+		room = min(room, time.Until(deadline)-wait)
+	}
+	wait += c.spread(wait, room)
+	c.waited += wait
+	if c.onWait != nil {
+		c.onWait(c.request, wait)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// spread returns a random time that is added to wait, at most room.
+func (c *call) spread(wait, room time.Duration) time.Duration {
+	most := c.jitter
+	if most == 0 {
+		most = wait / 10
+	}
+	for range c.denials - 1 {
+		most = max(most, min(2*most, longestJitter))
+	}
+	if most = min(most, room); most <= 0 {
+		return 0
+	}
+	return rand.N(most + 1)
+}
+
+// takeTurn waits until the client's own plan has room, and charges it.
+func (c *call) takeTurn() (*ratelimit.Decision, error) {
+	ctx, cancel := context.WithTimeout(c.request.Context(), max(c.maxWait-c.waited, time.Millisecond))
+	defer cancel()
+	begin := time.Now()
+	d, err := c.waiter.Wait(ctx, c.subject(), c.plan, 1)
+	c.waited += time.Since(begin)
+	switch {
+	case err == nil:
+		return &d, nil
+	case c.request.Context().Err() != nil:
+		return nil, context.Cause(c.request.Context())
+	case !errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("transport: Options.Limiter cannot decide: %w", err)
+	}
+	p := pause{until: time.Now().Add(d.RetryAfter)}
+	if c.deadlineBefore(p.until) {
+		return nil, c.limitError(p, tooLate, context.DeadlineExceeded)
+	}
+	return nil, c.limitError(p, c.tooLong(), nil)
+}
+
+// giveBack gives back the unit of a request that was not sent, as far as its windows are
+// open. Nil: there is none.
+func (c *call) giveBack(turn *ratelimit.Decision) {
+	if turn == nil || c.refunder == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.request.Context()), refundTimeout)
+	defer cancel()
+	// If this fails, the unit stays charged, and the client sends less than it may.
+	_ = c.refunder.Refund(ctx, c.subject(), turn)
+}
+
+// subject is what Options.Plan is counted for. The prefix keeps it apart from the
+// subjects of a server that uses the same engine.
+func (c *call) subject() string { return "call:" + c.key }

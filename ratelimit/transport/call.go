@@ -1,0 +1,122 @@
+package transport
+
+import (
+	"net/http"
+	"time"
+)
+
+// call is one request on its way, over all its attempts.
+type call struct {
+	*Transport
+	request *http.Request
+	key     string
+	sent    bool          // the request was sent at least once
+	denials int           // responses that refused it
+	waited  time.Duration // over all attempts
+}
+
+// do sends the request until it is served or cannot wait any longer.
+func (c *call) do() (*http.Response, error) {
+	for {
+		probe, err := c.admit()
+		if err != nil {
+			if !c.sent && c.request.Body != nil {
+				c.request.Body.Close()
+			}
+			return nil, err
+		}
+		attempt := c.request
+		if c.sent {
+			if attempt, err = replay(c.request); err != nil {
+				return nil, err
+			}
+		}
+		c.sent = true
+		resp, err := c.base.RoundTrip(attempt)
+		if err != nil {
+			return nil, err
+		}
+		c.notices.read(c.request, resp)
+		again, err := c.learn(resp, probe)
+		if err != nil {
+			return nil, err
+		}
+		if !again {
+			return resp, nil
+		}
+	}
+}
+
+// learn notes what resp says about the next requests. It returns true if the request
+// is to be sent again, and an error if it was refused and cannot be. In both cases it
+// closes the body.
+func (c *call) learn(resp *http.Response, probe bool) (again bool, err error) {
+	now := time.Now()
+	v := judge(resp, now)
+	if !v.refused {
+		if probe && resp.StatusCode < 500 {
+			c.pauses.end(c.key)
+		}
+		if v.wait > 0 {
+			c.pauses.begin(c.key, pause{until: now.Add(v.wait), status: resp.StatusCode}, now, probe)
+		}
+		return false, nil
+	}
+	c.denials++
+	if v.wait == 0 {
+		v.wait = backoff(c.denials)
+	}
+	p := pause{until: now.Add(v.wait), status: resp.StatusCode}
+	if !v.busy {
+		p.refusal = readRefusal(resp)
+	}
+	c.pauses.begin(c.key, p, now, probe)
+	limit := c.impatience(p, now)
+	switch {
+	case v.busy && (limit != nil || !replayable(c.request) || !idempotent(c.request)):
+		return false, nil // the response of a service that fails is for the caller
+	case limit == nil && !replayable(c.request):
+		limit = c.limitError(p, "the body of the request cannot be sent again, since it has no GetBody", nil)
+	}
+	discard(resp.Body)
+	if limit != nil {
+		return false, limit
+	}
+	return true, nil
+}
+
+// backoff returns how long to wait after the n-th denial of a request if the server
+// names no time: one second, doubling up to a minute.
+func backoff(n int) time.Duration {
+	return min(time.Second<<min(n-1, 6), time.Minute)
+}
+
+// replayable reports whether the request can be sent again.
+func replayable(r *http.Request) bool {
+	return r.Body == nil || r.Body == http.NoBody || r.GetBody != nil
+}
+
+// replay returns a copy of the request, which must be replayable, with a body that was
+// not read.
+func replay(r *http.Request) (*http.Request, error) {
+	again := r.Clone(r.Context())
+	if r.GetBody != nil {
+		body, err := r.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		again.Body = body
+	}
+	return again, nil
+}
+
+// idempotent reports whether the request may be sent again although it may have been
+// processed (RFC 9110 section 9.2.2). A refused request was not, but one that a failing
+// service answers may have been.
+func idempotent(r *http.Request) bool {
+	switch r.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil
+}

@@ -1,0 +1,110 @@
+package transport_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/transport"
+)
+
+// A request that is refused for a long time fails at once, and the next ones are not
+// sent.
+func Example() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Println("a request arrives")
+		w.Header().Set("Retry-After", "3600")
+		http.Error(w, "You have reached your limit.", http.StatusTooManyRequests)
+	}))
+	defer server.Close()
+
+	limits, err := transport.New(transport.Options{})
+	if err != nil {
+		panic(err)
+	}
+	client := &http.Client{Transport: limits}
+	for range 2 {
+		_, err := client.Get(server.URL)
+		var limit *transport.LimitError
+		if errors.As(err, &limit) {
+			fmt.Println(limit.Status, "retry after", limit.RetryAfter().Round(time.Minute))
+		}
+	}
+	// Output:
+	// a request arrives
+	// 429 retry after 1h0m0s
+	// 429 retry after 1h0m0s
+}
+
+// The client stays within its plan before it sends anything. This one rather fails
+// than wait.
+func ExampleOptions_plan() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "hello")
+	}))
+	defer server.Close()
+
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		panic(err)
+	}
+	limits, err := transport.New(transport.Options{
+		Plan:    ratelimit.MustPlan("nightly", ratelimit.Penalty{}, ratelimit.PerDay(2)),
+		Limiter: engine,
+		MaxWait: -1,
+	})
+	if err != nil {
+		panic(err)
+	}
+	client := &http.Client{Transport: limits}
+	for range 3 {
+		response, err := client.Get(server.URL)
+		if err != nil {
+			fmt.Println("limited:", errors.As(err, new(*transport.LimitError)))
+			continue
+		}
+		response.Body.Close()
+		fmt.Println(response.Status)
+	}
+	// Output:
+	// 200 OK
+	// 200 OK
+	// limited: true
+}
+
+// Each deprecation is reported once.
+func ExampleOptions_onDeprecated() {
+	old := deprecation.MustNew(deprecation.Options{
+		Since:     time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
+		Sunset:    time.Date(2199, time.December, 5, 0, 0, 0, 0, time.UTC),
+		Successor: "/v2/pets",
+	})
+	server := httptest.NewServer(old.Enforce(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "hello")
+	})))
+	defer server.Close()
+
+	limits, err := transport.New(transport.Options{
+		OnDeprecated: func(r *http.Request, n deprecation.Notice) {
+			fmt.Println(r.Method, r.URL.Path, "will be removed on", n.Sunset.Format(time.DateOnly))
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	client := &http.Client{Transport: limits}
+	for range 3 {
+		response, err := client.Get(server.URL + "/v1/pets")
+		if err != nil {
+			panic(err)
+		}
+		response.Body.Close()
+	}
+	// Output:
+	// GET /v1/pets will be removed on 2199-12-05
+}

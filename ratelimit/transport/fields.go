@@ -1,0 +1,122 @@
+package transport
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// longest bounds every time that a server names, so that sums cannot overflow.
+	longest = 10 * 365 * 24 * time.Hour
+
+	// firstUnixTime tells the two meanings of X-RateLimit-Reset apart. From this number
+	// on it is a Unix time, and below it a number of seconds: this one would be a time in
+	// 1973, or three years. Clocks of tests often begin in 2000 (testing/synctest).
+	firstUnixTime = 100_000_000
+)
+
+// limits is what the rate limit fields of a response say.
+type limits struct {
+	present   bool          // there is a well-formed field
+	exhausted bool          // a quota has nothing left
+	reset     time.Duration // time from the response until all exhausted quotas have room
+}
+
+// readLimits reads X-RateLimit-Remaining and -Reset (of Gatehouse and GitHub: Unix
+// time; of others: seconds from now), RateLimit of
+// draft-ietf-httpapi-ratelimit-headers-11, and RateLimit-Remaining and -Reset of its
+// drafts up to 06. Malformed fields are ignored. The clock is that of the server; see
+// serverTime.
+func readLimits(h http.Header, server time.Time) limits {
+	var l limits
+	for _, prefix := range []string{"X-Ratelimit-", "Ratelimit-"} {
+		l.readPairs(h[prefix+"Remaining"], h[prefix+"Reset"], server)
+	}
+	for _, q := range parseRateLimit(h["Ratelimit"]) {
+		l.add(q.remaining, q.reset)
+	}
+	return l
+}
+
+// readPairs reads the values of a Remaining and a Reset field. If a gateway and a
+// service behind it have both sent them, the fields have two values each.
+func (l *limits) readPairs(remaining, reset []string, server time.Time) {
+	left, leftOK := parseIntegers(remaining)
+	ends, endsOK := parseIntegers(reset)
+	if !leftOK || !endsOK || len(left) != len(ends) {
+		return
+	}
+	for i := range left {
+		wait := seconds(ends[i])
+		if ends[i] >= firstUnixTime {
+			wait = min(time.Unix(ends[i], 0).Sub(server), longest)
+		}
+		l.add(left[i], wait)
+	}
+}
+
+func (l *limits) add(remaining int64, reset time.Duration) {
+	l.present = true
+	if remaining == 0 && reset > 0 {
+		l.exhausted = true
+		l.reset = max(l.reset, reset)
+	}
+}
+
+// retryAfter reads Retry-After, a number of seconds or an HTTP-date (RFC 9110 section
+// 10.2.3), and reports whether there is a well-formed one. Of several the longest
+// counts. A date in the past is 0.
+func retryAfter(h http.Header, server time.Time) (wait time.Duration, ok bool) {
+	for _, value := range h["Retry-After"] {
+		value = strings.Trim(value, " \t")
+		if n, isNumber := parseInteger(value); isNumber {
+			wait, ok = max(wait, seconds(n)), true
+		} else if date, err := http.ParseTime(value); err == nil {
+			wait, ok = max(wait, min(date.Sub(server), longest)), true
+		}
+	}
+	return wait, ok
+}
+
+// serverTime returns the time of the response by the server's clock, which absolute
+// times in its fields are compared with. Without a Date it is the clock of this
+// process, now.
+func serverTime(h http.Header, now time.Time) time.Time {
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		return date
+	}
+	return now
+}
+
+// parseIntegers reads values of 1*DIGIT, one or several in each.
+func parseIntegers(values []string) (numbers []int64, ok bool) {
+	for _, value := range values {
+		for part := range strings.SplitSeq(value, ",") {
+			n, ok := parseInteger(strings.Trim(part, " \t"))
+			if !ok {
+				return nil, false
+			}
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers, true
+}
+
+// parseInteger reads 1*DIGIT. What exceeds 18 digits is cut down to them.
+func parseInteger(s string) (int64, bool) {
+	if s == "" || strings.Trim(s, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 999_999_999_999_999_999, true
+	}
+	return n, true
+}
+
+// seconds returns n seconds, but at most longest.
+func seconds(n int64) time.Duration {
+	return time.Duration(min(n, int64(longest/time.Second))) * time.Second
+}

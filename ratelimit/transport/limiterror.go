@@ -1,0 +1,72 @@
+package transport
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+)
+
+// A LimitError says that a request was not served because of a limit, and that the
+// Transport did not wait. [net/http.Client] wraps it:
+//
+//	var limited *transport.LimitError
+//	if errors.As(err, &limited) {
+//		return retryLater(limited.Until)
+//	}
+//
+// It wraps [context.DeadlineExceeded] if the reason is the deadline of the request.
+type LimitError struct {
+	// Host is the host of the request.
+	Host string
+
+	// Until is when the limit has room again, by the clock of this process. A request
+	// at that time can still be refused if others use the limit.
+	Until time.Time
+
+	// Banned says that the server has banned the client.
+	Banned bool
+
+	// Sent says that the server refused this request. If it is false, the request was
+	// not sent, because an earlier response said that it would be refused, or because
+	// of Options.Plan.
+	Sent bool
+
+	// Status, Code and Message are those of the response that named the limit: 429,
+	// 403 or 503, or another status if that response was the last one before the limit
+	// was reached. Code and Message are from its body, if that is the envelope of
+	// package apierror or problem details, and else empty. Status is 0 if the limit is
+	// Options.Plan.
+	Status  int
+	Code    apierror.Code
+	Message string
+
+	reason string // why the request did not wait
+	cause  error
+}
+
+// Error names the host, the time and the reason, but not the Message.
+func (e *LimitError) Error() string {
+	what := "limits this client"
+	switch {
+	case e.Banned:
+		what = "has banned this client"
+	case e.Status == 0:
+		what = "is limited by Options.Plan"
+	}
+	answer := ""
+	if e.Status != 0 {
+		answer = fmt.Sprintf(" (%d", e.Status)
+		if e.Code != "" {
+			answer += " " + string(e.Code)
+		}
+		answer += ")"
+	}
+	return fmt.Sprintf("transport: %s %s until %s%s: %s", e.Host, what, e.Until.UTC().Format(time.RFC3339), answer, e.reason)
+}
+
+// Unwrap returns [context.DeadlineExceeded] or nil.
+func (e *LimitError) Unwrap() error { return e.cause }
+
+// RetryAfter returns the time from now to Until; 0 if it has passed.
+func (e *LimitError) RetryAfter() time.Duration { return max(time.Until(e.Until), 0) }

@@ -1,0 +1,75 @@
+package transport
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// A Transport is an [http.RoundTripper] that keeps a client inside its limits. It is
+// made by [New] and safe for concurrent use.
+type Transport struct {
+	base     http.RoundTripper
+	key      func(*http.Request) string
+	maxWait  time.Duration
+	jitter   time.Duration
+	plan     *ratelimit.Plan // nil: none
+	waiter   *ratelimit.Waiter
+	refunder ratelimit.Refunder // nil: the limiter is none
+	onWait   func(*http.Request, time.Duration)
+
+	pauses  pauses
+	notices notices
+}
+
+// New returns a Transport. An error names the option that is wrong.
+func New(opts Options) (*Transport, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	t := &Transport{
+		base:    opts.Base,
+		key:     opts.Key,
+		maxWait: max(cmp.Or(opts.MaxWait, defaultMaxWait), 0),
+		jitter:  opts.Jitter,
+		plan:    opts.Plan,
+		onWait:  opts.OnWait,
+		notices: notices{report: opts.OnDeprecated},
+	}
+	if t.base == nil {
+		t.base = http.DefaultTransport
+	}
+	if t.key == nil {
+		t.key = defaultKey
+	}
+	if t.notices.report == nil {
+		t.notices.report = logNotice
+	}
+	if t.plan != nil {
+		t.waiter = ratelimit.NewWaiter(opts.Limiter)
+		t.refunder, _ = opts.Limiter.(ratelimit.Refunder)
+	}
+	return t, nil
+}
+
+// RoundTrip sends the request, when it may be sent, and returns the response. If the
+// server refuses it with 429, or with 403 and fields that name a limit, RoundTrip waits
+// and sends it again, or returns a [*LimitError]: it never returns such a response, so
+// that a caller sees the same error whether the request was refused or not sent at all.
+// This differs from what [http.RoundTripper] asks for.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	key := t.key(r)
+	if key == "" {
+		return t.base.RoundTrip(r)
+	}
+	return (&call{Transport: t, request: r, key: key}).do()
+}
+
+// CloseIdleConnections closes the idle connections of Options.Base, if it can.
+func (t *Transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}

@@ -1,0 +1,136 @@
+package transport_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/transport"
+)
+
+func TestNewRefuses(t *testing.T) {
+	plan := planOf(ratelimit.PerMinute(60))
+	for want, opts := range map[string]transport.Options{
+		"transport: Options.Plan needs Options.Limiter, which counts it": {Plan: plan},
+		"transport: Options.Limiter needs Options.Plan":                  {Limiter: newEngine(t)},
+		"transport: Options.Plan: ratelimit: invalid call: no plan":      {Plan: new(ratelimit.Plan), Limiter: newEngine(t)},
+	} {
+		if _, err := transport.New(opts); err == nil || err.Error() != want {
+			t.Errorf("New: %v, want %q", err, want)
+		}
+	}
+}
+
+// Requests with an empty key are sent as they are.
+func TestEmptyKey(t *testing.T) {
+	s := newScript("429 Retry-After: 17\n\nrefused", "429 Retry-After: 17\n\nrefused")
+	opts := withPlan(t, ratelimit.PerDay(1))
+	opts.Key = func(*http.Request) string { return "" }
+	rt := newTransport(t, s, opts)
+	for range 2 {
+		if got := get(t, rt, url); got != "429 refused" {
+			t.Errorf("the caller gets %q, want the response", got)
+		}
+	}
+}
+
+func TestErrorsOfTheBase(t *testing.T) {
+	rt := newTransport(t, newScript("broken"), transport.Options{})
+	if got := get(t, rt, url); got != errBroken.Error() {
+		t.Errorf("the caller gets %q, want %q", got, errBroken)
+	}
+}
+
+func TestReportsADeprecationOnce(t *testing.T) {
+	const deprecated = "200 Deprecation: @1764892800\nSunset: Thu, 05 Dec 2030 00:00:00 GMT\nLink: </v2/pets>; rel=\"successor-version\""
+	answers := []string{deprecated, deprecated, deprecated, deprecated, "200 Deprecation: true", "200", deprecated}
+	var got []string
+	rt := newTransport(t, newScript(answers...), transport.Options{OnDeprecated: func(r *http.Request, n deprecation.Notice) {
+		got = append(got, fmt.Sprint(r.Method, " ", r.URL, " ", n.Since.Unix(), " ", n.Successor))
+	}})
+	for _, request := range []string{"GET /pets/1", "GET /pets/2", "PUT /pets/1", "GET /pets/1", "GET /old", "GET /new", "PUT /pets/1"} {
+		method, path, _ := strings.Cut(request, " ")
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://api.example.com"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		send(rt, r)
+	}
+	want := []string{
+		"GET http://api.example.com/pets/1 1764892800 http://api.example.com/v2/pets",
+		"PUT http://api.example.com/pets/1 1764892800 http://api.example.com/v2/pets",
+		"GET http://api.example.com/old -62135596800 ",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("reported:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A server that sends another notice each time does not fill the memory, or the log.
+func TestReportsAreBounded(t *testing.T) {
+	var answers []string
+	for i := range 1100 {
+		answers = append(answers, fmt.Sprintf("200 Deprecation: @%d", i))
+	}
+	reports := 0
+	rt := newTransport(t, newScript(answers...), transport.Options{OnDeprecated: func(*http.Request, deprecation.Notice) { reports++ }})
+	for range 1100 {
+		get(t, rt, url)
+	}
+	if reports != 1000 {
+		t.Errorf("%d notices are reported, want 1000", reports)
+	}
+}
+
+// Without OnDeprecated the log has a line, without what can be secret.
+func TestLogsADeprecation(t *testing.T) {
+	var log bytes.Buffer
+	old := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(old)
+	rt := newTransport(t, newScript("200 Deprecation: @1764892800\nSunset: Thu, 05 Dec 2030 00:00:00 GMT\nLink: </v2/pets>; rel=\"successor-version\""), transport.Options{})
+	get(t, rt, "http://ann:secret@api.example.com/pets/1?token=secret")
+	_, line, _ := strings.Cut(log.String(), "level=")
+	const want = `WARN msg="called a deprecated operation" method=GET host=api.example.com path=/pets/1 since=2025-12-05T00:00:00.000Z sunset=2030-12-05T00:00:00.000Z successor=http://api.example.com/v2/pets`
+	if strings.TrimSpace(line) != want {
+		t.Errorf("the log has\n%s\nwant\n%s", line, want)
+	}
+}
+
+// Over a connection: the response of a served request is untouched, a refused one
+// does not cost its connection, and http.Client wraps the error.
+func TestOverTheNetwork(t *testing.T) {
+	connections := map[string]bool{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		connections[r.RemoteAddr] = true
+		if r.URL.Path == "/refused" {
+			w.Header().Set("Retry-After", "3600")
+			http.Error(w, strings.Repeat("no ", 10_000), http.StatusTooManyRequests)
+			return
+		}
+		fmt.Fprint(w, "hello")
+	}))
+	defer server.Close()
+	rt := newTransport(t, server.Client().Transport, transport.Options{Key: func(r *http.Request) string { return r.URL.Path }})
+	client := &http.Client{Transport: rt, Timeout: time.Minute}
+	for range 3 {
+		if got := get(t, rt, server.URL); got != "200 hello" {
+			t.Errorf("served: %q, want 200 hello", got)
+		}
+		_, err := client.Get(server.URL + "/refused")
+		if limit := limitOf(t, err); limit.Status != 429 {
+			t.Errorf("refused: %v, want a LimitError for 429", err)
+		}
+	}
+	client.CloseIdleConnections()
+	if len(connections) != 1 {
+		t.Errorf("%d connections were used, want 1", len(connections))
+	}
+}
