@@ -88,7 +88,7 @@ func limitedError(d *Decision, weighted bool) *apierror.Error {
 	var violated []string
 	for i, set := 0, d.refusing(); set>>i > 0; i++ {
 		if set>>i&1 == 1 {
-			violated = append(violated, d.Plan.quotas[i].windowName())
+			violated = append(violated, d.Plan.quotas[i].policyName())
 		}
 	}
 	return apierror.New(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded, text).
@@ -162,6 +162,9 @@ func counted(n int64, noun string) string {
 
 // perWindow is the window as it follows "per": "minute", "15 minutes".
 func (q Quota) perWindow() string {
+	if q.Calendar() {
+		return q.windowName()
+	}
 	for i := len(namedWindows) - 1; ; i-- {
 		if n := namedWindows[i]; q.Window%n.window == 0 {
 			if q.Window == n.window {

@@ -61,6 +61,8 @@ func TestDenialTexts(t *testing.T) {
 		{ratelimit.Penalty{}, quota(2, 90*time.Second), nil, "You have reached the limit of 2 requests per 90 seconds." + wait},
 		{ratelimit.Penalty{}, quota(2, 2*time.Hour), nil, "You have reached the limit of 2 requests per 2 hours." + wait},
 		{ratelimit.Penalty{}, quota(2, 7*24*time.Hour), nil, "You have reached the limit of 2 requests per 7 days." + wait},
+		{ratelimit.Penalty{}, ratelimit.PerMonth(2).From(17), nil, "You have reached the limit of 2 requests per month." + wait},
+		{ratelimit.Penalty{}, ratelimit.PerDay(2).In(time.UTC), nil, "You have reached the limit of 2 requests per day." + wait},
 		{strikes(1), ratelimit.PerDay(2), nil, "You have reached the limit of 2 requests per day." + wait +
 			" Any further request before then will get you banned."},
 		{strikes(2), ratelimit.PerHour(2), nil, "You have reached the limit of 2 requests per hour." + wait +

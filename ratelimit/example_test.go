@@ -151,7 +151,7 @@ func ExampleParseQuota() {
 	// 60 in 1m0s
 	// 1000000 in 24h0m0s
 	// 5 in 2s
-	// ratelimit: quota "5/fortnight": the window must be second, minute, hour, day, or a duration such as 30s or 168h
+	// ratelimit: quota "5/fortnight": the window must be second, minute, hour, day, month, or a duration such as 30s or 168h
 }
 
 // A job waits for its turn. It does not start waiting if the quota will not have room

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 // The header fields of a decision, in the canonical form of [http.Header], in which
@@ -59,8 +61,9 @@ func (d *Decision) SetHeaders(h http.Header) {
 // SetDraftHeaders sets RateLimit-Policy and RateLimit in h, as
 // draft-ietf-httpapi-ratelimit-headers-11 sections 3 and 4 define them: a List of
 // Strings, one for each quota, with the quota q and the window w in seconds, and
-// with what remains, r, for the next t seconds. It does nothing if d has no Plan,
-// or one without quotas. The draft may still change.
+// with what remains, r, for the next t seconds. A calendar window has no w, since its
+// length varies. SetDraftHeaders does nothing if d has no Plan, or one without quotas.
+// The draft may still change.
 func (d *Decision) SetDraftHeaders(h http.Header) {
 	if d.Plan == nil || len(d.Plan.quotas) == 0 {
 		return
@@ -77,7 +80,7 @@ func (d *Decision) SetDraftHeaders(h http.Header) {
 			left, reset = 0, max(reset, d.BanEnds)
 		}
 		b = append(b, '"')
-		b = append(b, d.Plan.quotas[i].windowName()...)
+		b = append(b, d.Plan.quotas[i].policyName()...)
 		b = append(b, `";r=`...)
 		b = strconv.AppendInt(b, left, 10)
 		b = append(b, ";t="...)
@@ -96,12 +99,23 @@ func (p *Plan) policyField() string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(`"` + q.windowName() + `";q=` + strconv.FormatInt(q.Limit, 10) +
-			";w=" + strconv.FormatInt(int64(q.Window/time.Second), 10))
+		b.WriteString(`"` + q.policyName() + `";q=` + strconv.FormatInt(q.Limit, 10))
+		if !q.Calendar() {
+			b.WriteString(";w=" + strconv.FormatInt(int64(q.Window/time.Second), 10))
+		}
 	}
 	field := b.String()
 	p.policy.Store(&field)
 	return field
+}
+
+// policyName is the name of the quota in the draft's fields. A plan may have both kinds
+// of days.
+func (q Quota) policyName() string {
+	if q.Window == fixedwindow.Day {
+		return "local-day"
+	}
+	return q.windowName()
 }
 
 // secondsUntil returns the whole seconds, rounded up, from now in Unix

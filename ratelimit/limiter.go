@@ -15,20 +15,22 @@ import (
 //
 // # Windows
 //
-// Windows are fixed and aligned to the UTC clock. Up to twice a limit can therefore
-// pass within one window's length, across its boundary; a second quota with a shorter
-// window bounds such a burst.
+// Windows are fixed and aligned to the UTC clock, or to a calendar. Up to twice a limit
+// can therefore pass within one window's length, across its boundary; a second quota
+// with a shorter window bounds such a burst.
 //
 // Engines count usage, and usage belongs to a subject and a window, never to a
 // plan. A window opens with the first request that needs it. From then on until
 // it ends it counts all that the subject uses under any plan, so that a change
 // of plan never grants a second quota. Up to eight windows of a subject are
-// counted at once.
+// counted at once. An open calendar window keeps its end if the billing day or the time
+// zone changes; see [Plan.WindowEnd].
 //
 // # Clocks that jump
 //
 // A clock that steps back grants nothing twice: a window that now lies in the
-// future stays open, but at most one window ahead. The next request of a banned
+// future stays open, but at most one window ahead; a calendar window ends at most two of
+// its stand-in lengths from now. The next request of a banned
 // subject shortens its ban to the length that the ban had when it began, counted from
 // that request.
 type Limiter interface {

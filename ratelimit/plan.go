@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
-
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 // MaxQuotas is the largest number of quotas in one plan.
@@ -30,6 +28,7 @@ type Plan struct {
 	policy         atomic.Pointer[string] // the RateLimit-Policy field
 	denials        denialCache
 	withoutPenalty atomic.Pointer[Plan]
+	boundaries     [MaxQuotas]atomic.Pointer[[5]int64] // of calendar windows
 }
 
 // NewPlan returns a plan with 1 to [MaxQuotas] quotas, each with a window of its own.
@@ -38,7 +37,9 @@ type Plan struct {
 // The name is for people, metrics and logs; it may be empty. Usage belongs to a
 // subject and a window, never to a plan: if the plan of a subject changes, the
 // subject keeps what it has used in the windows that both plans have, and has the
-// new limits on its next request.
+// new limits on its next request. All months are one window in this respect, from
+// whichever day and in whichever zone, and so are all days in zones: see
+// [Quota.From] and [Quota.In].
 func NewPlan(name string, penalty Penalty, quotas ...Quota) (*Plan, error) {
 	if err := validatePlan(penalty, quotas); err != nil {
 		return nil, fmt.Errorf("ratelimit: plan %q: %w", name, err)
@@ -88,7 +89,7 @@ func validatePlan(penalty Penalty, quotas []Quota) error {
 			return fmt.Errorf("quota %d: %w", i+1, err)
 		}
 		if slices.ContainsFunc(quotas[:i], func(o Quota) bool { return o.Window == q.Window }) {
-			return fmt.Errorf("quota %d: a second quota with the window %s; each must have a window of its own", i+1, durationText(q.Window))
+			return fmt.Errorf("quota %d: a second quota with the window %s; each must have a window of its own", i+1, q.windowText())
 		}
 	}
 	return penalty.validate()
@@ -173,7 +174,7 @@ func (p *Plan) Uncounted(cost int64, now time.Time) Decision {
 		d.StrikesLeft = p.penalty.Strikes
 	}
 	for i, q := range p.quotas {
-		d.States[i] = State{Remaining: q.Limit, Reset: fixedwindow.End(d.Time, q.Window)}
+		d.States[i] = State{Remaining: q.Limit, Reset: p.WindowEnd(i, d.Time)}
 	}
 	d.Settle()
 	return d

@@ -1,11 +1,14 @@
 package ratelimit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 // Bounds of a [Quota].
@@ -14,28 +17,37 @@ const (
 	MaxWindow = 366 * 24 * time.Hour // length of one window
 )
 
-// A Quota allows Limit units in each Window. Windows are fixed and aligned to
-// the UTC clock: a minute begins at second 0, a day at 00:00 UTC, and a window
-// of any other length at a multiple of that length since 1 January 1970.
+// A Quota allows Limit units in each Window. Windows are fixed: they do not move with the
+// requests. A minute begins at second 0, a day at 00:00 UTC, and a window of any other
+// length at a multiple of that length since 1 January 1970 UTC. Calendar windows differ in
+// length: the month of [PerMonth], also from a day of billing ([Quota.From]), and the day
+// in a time zone ([Quota.In]).
 //
 // Limit is from 1 to [MaxLimit]; Window is a whole number of seconds from one
-// second to [MaxWindow]. The zero Quota is not valid.
+// second to [MaxWindow]. Quotas can be compared with ==. The zero Quota is not valid.
 type Quota struct {
-	Limit  int64
+	Limit int64
+
+	// Window is the length. If [Quota.Calendar] reports true, it is a stand-in, the same
+	// for all months, and another one for all days in zones. Stand-ins are longer than
+	// any of their windows; no other quota may have them as its Window.
 	Window time.Duration
+
+	calendar calendar
 }
 
 // PerSecond returns the quota of limit units a second.
-func PerSecond(limit int64) Quota { return Quota{limit, time.Second} }
+func PerSecond(limit int64) Quota { return Quota{Limit: limit, Window: time.Second} }
 
 // PerMinute returns the quota of limit units a minute.
-func PerMinute(limit int64) Quota { return Quota{limit, time.Minute} }
+func PerMinute(limit int64) Quota { return Quota{Limit: limit, Window: time.Minute} }
 
 // PerHour returns the quota of limit units an hour.
-func PerHour(limit int64) Quota { return Quota{limit, time.Hour} }
+func PerHour(limit int64) Quota { return Quota{Limit: limit, Window: time.Hour} }
 
-// PerDay returns the quota of limit units a day, from 00:00 to 24:00 UTC.
-func PerDay(limit int64) Quota { return Quota{limit, day} }
+// PerDay returns the quota of limit units a day, from 00:00 to 24:00 UTC, or in the zone
+// that [Quota.In] gives it.
+func PerDay(limit int64) Quota { return Quota{Limit: limit, Window: day} }
 
 const day = 24 * time.Hour
 
@@ -51,9 +63,13 @@ var namedWindows = [...]struct {
 }
 
 // ParseQuota reads the text form of a quota: the limit, a slash and the window,
-// which is a word (second, minute, hour, day) or a duration as
+// which is a word (second, minute, hour, day, month) or a duration as
 // [time.ParseDuration] reads it: "60/minute", "1000/day", "5/2s".
 // Underscores may group the digits of the limit: "1_000_000/day".
+// A month can begin on another day, and a month or a day in a time zone:
+// "10000/month from 17", "1000/day in Europe/Berlin",
+// "10000/month from 17 in Europe/Berlin". A program that must run where the system has
+// no time zones imports [time/tzdata].
 func ParseQuota(text string) (Quota, error) {
 	limit, window, ok := strings.Cut(text, "/")
 	if !ok {
@@ -64,7 +80,7 @@ func ParseQuota(text string) (Quota, error) {
 	if q.Limit, err = parseLimit(limit); err != nil {
 		return Quota{}, fmt.Errorf("ratelimit: quota %q: %w", text, err)
 	}
-	if q.Window, err = parseWindow(window); err != nil {
+	if err = q.parseWindow(window); err != nil {
 		return Quota{}, fmt.Errorf("ratelimit: quota %q: %w", text, err)
 	}
 	if err := q.validate(); err != nil {
@@ -86,26 +102,39 @@ func parseLimit(text string) (int64, error) {
 	return n, nil
 }
 
-func parseWindow(text string) (time.Duration, error) {
+// parseWindow sets all but the limit.
+func (q *Quota) parseWindow(text string) error {
+	if calendar, err := parseCalendar(text); err != nil || calendar.Window > 0 {
+		q.Window, q.calendar = calendar.Window, calendar.calendar
+		return err
+	}
 	for _, n := range namedWindows {
 		if text == n.word {
-			return n.window, nil
+			q.Window = n.window
+			return nil
 		}
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, errors.New("the window must be second, minute, hour, day, or a duration such as 30s or 168h")
+		return errors.New("the window must be second, minute, hour, day, month, or a duration such as 30s or 168h")
 	}
-	return d, nil
+	q.Window = d
+	return nil
 }
 
 // String returns the text form, which [ParseQuota] reads back.
 func (q Quota) String() string {
-	return strconv.FormatInt(q.Limit, 10) + "/" + q.windowName()
+	return strconv.FormatInt(q.Limit, 10) + "/" + q.windowName() + q.calendar.suffix()
 }
 
 // windowName is the word for the window, or its duration in seconds.
 func (q Quota) windowName() string {
+	switch q.Window {
+	case fixedwindow.Month:
+		return "month"
+	case fixedwindow.Day:
+		return "day"
+	}
 	for _, n := range namedWindows {
 		if q.Window == n.window {
 			return n.word
@@ -114,9 +143,10 @@ func (q Quota) windowName() string {
 	return strconv.FormatInt(int64(q.Window/time.Second), 10) + "s"
 }
 
-// MarshalText returns the text form. A quota that is not valid is an error.
+// MarshalText returns the text form. A quota that is not valid, or is in a location
+// whose name does not lead back to it, is an error.
 func (q Quota) MarshalText() ([]byte, error) {
-	if err := q.validate(); err != nil {
+	if err := cmp.Or(q.validate(), q.calendar.hasText()); err != nil {
 		return nil, fmt.Errorf("ratelimit: quota: %w", err)
 	}
 	return []byte(q.String()), nil
@@ -136,6 +166,8 @@ func (q Quota) validate() error {
 	switch {
 	case q.Limit < 1 || q.Limit > MaxLimit:
 		return fmt.Errorf("Quota.Limit must be from 1 to %d, got %d", int64(MaxLimit), q.Limit)
+	case q.calendar != calendar{} || fixedwindow.IsCalendar(q.Window):
+		return q.validateCalendar()
 	case !isWholeSeconds(q.Window):
 		return mustBe("Quota.Window", wholeSeconds, q.Window)
 	}
@@ -164,4 +196,15 @@ func durationText(d time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
+}
+
+// windowText is the window in an error.
+func (q Quota) windowText() string {
+	switch {
+	case q.Window == fixedwindow.Day:
+		return "day in a zone"
+	case q.Calendar():
+		return q.windowName()
+	}
+	return durationText(q.Window)
 }

@@ -34,7 +34,7 @@ func TestParseQuotaRefuses(t *testing.T) {
 	const (
 		form   = ": must be limit/window, such as 60/minute"
 		limit  = ": the limit must be a whole number from 1 to 4294967295, such as 60 or 1_000_000"
-		window = ": the window must be second, minute, hour, day, or a duration such as 30s or 168h"
+		window = ": the window must be second, minute, hour, day, month, or a duration such as 30s or 168h"
 		size   = ": Quota.Limit must be from 1 to 4294967295, got "
 		length = ": Quota.Window must be whole seconds from 1s to 8784h, got "
 	)
@@ -57,7 +57,6 @@ func TestParseQuotaRefuses(t *testing.T) {
 		"60/":                            window,
 		"60/Minute":                      window,
 		"60/minutes":                     window,
-		"60/month":                       window,
 		"60/60":                          window,
 		"60/minute/1":                    window,
 		"60/0s":                          length + "0s",
@@ -94,6 +93,8 @@ func FuzzParseQuota(f *testing.F) {
 	f.Add("60/minute")
 	f.Add("1_000/36h")
 	f.Add("5/2s")
+	f.Add("10000/month from 17 in Europe/Berlin")
+	f.Add("1000/day in UTC")
 	f.Fuzz(func(t *testing.T, text string) {
 		q, err := ratelimit.ParseQuota(text)
 		if err != nil {

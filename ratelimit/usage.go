@@ -13,7 +13,8 @@ type UsageAdder interface {
 	// in; if it has ended, the units are dropped. If it has not begun, because the
 	// clock of at is ahead, the open window moves there, by at most one window, and
 	// keeps its usage: this can limit the subject too early, but grants nothing
-	// twice.
+	// twice. Units from between start and end of an open calendar window count in it,
+	// also if the calendar of plan has another window there.
 	//
 	// Added usage is not a request: it is not a strike, starts no ban and clears no
 	// strikes. It is added during a ban as well. No window holds more than

@@ -57,7 +57,7 @@ func (e *entry) add(plan *ratelimit.Plan, units, at int64) bool {
 // count in it too, so that no usage is lost.
 func (c *charge) add(units, at int64) {
 	for i := range c.plan.Len() {
-		if at > c.at && !fixedwindow.Same(at, c.at, c.plan.Quota(i).Window) {
+		if at > c.at && c.plan.WindowEnd(i, at) != c.plan.WindowEnd(i, c.at) {
 			c.units[i] = 0
 		}
 		c.units[i] = min(c.units[i]+units, ratelimit.MaxLimit)
@@ -73,7 +73,7 @@ func (e *entry) used(now int64) (most int64) {
 	for k := range e.charges {
 		c := &e.charges[k]
 		for i := range c.plan.Len() {
-			if fixedwindow.End(c.at, c.plan.Quota(i).Window) > fixedwindow.Seconds(now) {
+			if c.plan.WindowEnd(i, c.at) > fixedwindow.Seconds(now) {
 				most = max(most, c.units[i])
 			}
 		}
@@ -91,7 +91,7 @@ func (e *entry) credit(plan *ratelimit.Plan, units, at int64) bool {
 		}
 		left := c.units
 		for i := range plan.Len() {
-			if fixedwindow.Same(c.at, at, plan.Quota(i).Window) {
+			if plan.WindowEnd(i, c.at) == plan.WindowEnd(i, at) {
 				left[i] -= units
 			}
 		}

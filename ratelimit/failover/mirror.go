@@ -87,7 +87,7 @@ func missing(there, here *ratelimit.Decision, now time.Time) (units [ratelimit.M
 			continue
 		}
 		units[i] = max(here.States[i].Remaining-there.States[i].Remaining, 0)
-		if begins := ends.Add(-there.Plan.Quota(i).Window); begins.After(at) {
+		if begins := time.Unix(there.Plan.WindowStart(i, there.States[i].Reset), 0); begins.After(at) {
 			at = begins
 		}
 	}

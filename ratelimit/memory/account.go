@@ -50,9 +50,13 @@ func (a *account) read(l *sharedLayout, s slot, m meter) {
 	}
 }
 
-// write puts the windows into a slot that is frozen.
+// write puts the windows into a slot that is frozen. A calendar window without usage
+// counts as over: the next request may open it with another end, under another plan.
 func (a *account) write(s slot) {
 	for i, w := range a.windows() {
+		if w.used == 0 && fixedwindow.IsCalendar(w.length) {
+			w.end = 0
+		}
 		s.setWord(i, newWindowWord(a.count-uint32(w.used), w.end))
 	}
 }
@@ -110,7 +114,7 @@ func (a *account) roll(now int64, plan *ratelimit.Plan) {
 		if a.n == maxWindows {
 			a.remove(a.replaceable(plan))
 		}
-		a.insert(window{length: q.Window, limit: limit, end: fixedwindow.End(now, q.Window)})
+		a.insert(window{length: q.Window, limit: limit, end: plan.WindowEnd(i, now)})
 	}
 }
 
@@ -201,15 +205,21 @@ func (a *account) refund(d *ratelimit.Decision) {
 // in which the time at lies is over. It reports whether it added any. Units of the
 // next window move the subject's window there, with what it holds. The account has
 // been rolled to now.
+//
+// A calendar window may have begun under another plan. Units from between its start
+// and its end are its own, whatever the calendar of this plan says.
 func (a *account) addUsage(plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at, now int64) (added bool) {
 	for i := range plan.Len() {
 		w := a.window(plan.Quota(i).Window)
-		end := fixedwindow.End(at, w.length)
-		if units[i] == 0 || end*int64(time.Second) <= now {
+		end, before := plan.WindowEnd(i, at), at < w.end*int64(time.Second)
+		inside := before && fixedwindow.Seconds(at) >= plan.WindowStart(i, w.end)
+		if units[i] == 0 || !inside && end*int64(time.Second) <= now {
 			continue
 		}
 		w.add(units[i])
-		w.end = max(w.end, min(end, fixedwindow.LatestEnd(now, w.length)))
+		if !before {
+			w.end = max(w.end, min(end, fixedwindow.LatestEnd(now, w.length)))
+		}
 		added = true
 	}
 	return added

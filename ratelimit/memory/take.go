@@ -191,7 +191,7 @@ func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEn
 // windowStart returns when the window of the applicable quota began, in Unix
 // seconds.
 func windowStart(d *ratelimit.Decision) int64 {
-	return d.States[d.Applicable].Reset - int64(d.Plan.Quota(d.Applicable).Window/time.Second)
+	return d.Plan.WindowStart(d.Applicable, d.States[d.Applicable].Reset)
 }
 
 // decide decides, under the lock and by the exact time, whatever the fast paths

@@ -16,9 +16,18 @@ import (
 
 // Histories runs random histories, of the given number of steps each, on an engine and
 // on the model, and fails on the first decision that differs. The same number always
-// gives the same history, so that a failure can be repeated.
+// gives the same history, so that a failure can be repeated. Every third history is
+// about calendar windows.
 func Histories(t *testing.T, new New, histories, steps int) {
+	runHistories(t, new, Gaps{}, histories, steps)
+}
+
+func runHistories(t *testing.T, new New, gaps Gaps, histories, steps int) {
 	for seed := range histories {
+		start, plans := start, historyPlans
+		if seed%3 == 2 && !gaps.NoCalendars {
+			start, plans = calendarStarts[seed/3%len(calendarStarts)], calendarPlans
+		}
 		clock := NewClock(start)
 		engine := new(t, start)
 		if engine.Set == nil {
@@ -26,7 +35,7 @@ func Histories(t *testing.T, new New, histories, steps int) {
 		}
 		h := history{
 			rand:   rand.New(rand.NewPCG(uint64(seed), 0)),
-			engine: engine, model: NewModel(clock.Now), clock: clock, latest: start,
+			engine: engine, model: NewModel(clock.Now), clock: clock, latest: start, plans: plans,
 		}
 		for range steps {
 			if diff := h.step(); diff != "" {
@@ -42,6 +51,7 @@ type history struct {
 	model  *Model
 	clock  *Clock
 	latest time.Time
+	plans  []*ratelimit.Plan
 	log    []string
 
 	// admitted are the last decisions that admitted a request, for refunds.
@@ -82,9 +92,9 @@ var historyPlans = func() []*ratelimit.Plan {
 func (h *history) step() string {
 	ctx := context.Background()
 	subject := string(rune('a' + h.rand.IntN(3)))
-	plan := historyPlans[h.rand.IntN(len(historyPlans))]
+	plan := h.plans[h.rand.IntN(len(h.plans))]
 	if h.rand.IntN(3) > 0 {
-		plan = historyPlans[h.rand.IntN(2)] // mostly the same windows
+		plan = h.plans[h.rand.IntN(2)] // mostly the same windows
 	}
 	switch n := h.rand.IntN(100); {
 	case n < 30:
@@ -113,7 +123,10 @@ func (h *history) step() string {
 			units[i] = h.rand.Int64N(plan.Quota(i).Limit + 1)
 		}
 		at := h.clock.Now().Add(time.Duration(h.rand.IntN(40)-25) * time.Second)
-		what := fmt.Sprint("add usage ", units, " at ", at.Format("15:04:05"))
+		if plan.Calendar() && h.rand.IntN(2) == 0 {
+			at = h.clock.Now().Add(time.Duration(h.rand.IntN(60*24)-40*24) * time.Hour)
+		}
+		what := fmt.Sprint("add usage ", units, " at ", at.Format(time.DateTime))
 		return h.compare(what, subject, plan, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 			return ratelimit.Decision{}, l.(ratelimit.UsageAdder).AddUsage(ctx, subject, plan, units, at)
 		})
@@ -172,7 +185,7 @@ func (h *history) move() {
 	case 5, 6:
 		if len(h.ends) > 0 {
 			end := time.Unix(h.ends[h.rand.IntN(len(h.ends))], 0).UTC()
-			if end.Sub(now) < time.Hour {
+			if end.Sub(now) < time.Hour || h.plans[0].Calendar() && h.rand.IntN(3) == 0 {
 				now = end.Add(time.Duration(h.rand.IntN(3)-1) * time.Millisecond)
 			}
 		}
@@ -187,7 +200,7 @@ func (h *history) move() {
 	}
 	h.clock.Set(now)
 	h.engine.Set(now)
-	h.log = append(h.log, "clock "+now.Format("15:04:05.000"))
+	h.log = append(h.log, "clock "+now.Format("2006-01-02 15:04:05.000"))
 }
 
 func (h *history) compare(what, subject string, plan *ratelimit.Plan, cost int64, do func(ratelimit.Limiter) (ratelimit.Decision, error)) string {

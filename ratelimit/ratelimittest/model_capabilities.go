@@ -59,15 +59,18 @@ func (m *Model) AddUsage(_ context.Context, name string, plan *ratelimit.Plan, u
 	s.expire(now)
 	s.open(now, plan)
 	for i, q := range plan.Quotas() {
-		w, end := s.windows[q.Window], endOf(at, q.Window)
-		if units[i] == 0 || !end.After(now) {
+		w, end := s.windows[q.Window], endOf(at, plan, i)
+		inside := at.Before(w.end) && !at.Before(startOf(w.end, plan, i)) // also if it began under another plan
+		if units[i] == 0 || !inside && !end.After(now) {
 			continue
 		}
 		w.used += min(units[i], ratelimit.MaxLimit-w.used)
-		if ahead := endOf(now, q.Window).Add(q.Window); end.After(ahead) {
-			end = ahead
+		if latest := latestEnd(now, q.Window); end.After(latest) {
+			end = latest
 		}
-		w.end = laterOf(w.end, end)
+		if !at.Before(w.end) {
+			w.end = laterOf(w.end, end)
+		}
 	}
 	return nil
 }

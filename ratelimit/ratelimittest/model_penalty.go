@@ -69,8 +69,7 @@ func (s *subject) strike(now time.Time, plan *ratelimit.Plan, d ratelimit.Decisi
 		s.expires = laterOf(s.expires, w.end)
 	}
 	d.Settle()
-	q := plan.Quota(d.Applicable)
-	start := time.Unix(d.States[d.Applicable].Reset, 0).Add(-q.Window)
+	start := startOf(time.Unix(d.States[d.Applicable].Reset, 0), plan, d.Applicable)
 	ms := now.Truncate(time.Millisecond)
 	if s.first.Before(start) || s.first.After(ms) {
 		s.first = ms

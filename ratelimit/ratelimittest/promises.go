@@ -79,6 +79,37 @@ var promises = []promise{
 		text:     "a clock that steps back grants no second quota, and locks a client out for two windows at most",
 	},
 	{
+		name: "counts in calendar windows", test: testCalendars, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoCalendars },
+		text:     "months and days in zones end when they do there, whatever their lengths",
+	},
+	{
+		name: "keeps the end of a calendar window", test: testCalendarChanges, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoCalendars },
+		text: "an open month or day keeps its usage and its end when the billing day or the zone of a subject changes, " +
+			"and the next one ends by the new calendar",
+	},
+	{
+		name: "grants no calendar window twice when the clock steps back", test: testCalendarClockBack, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoCalendars },
+		text:     "a clock that steps back over the end of a month grants no second quota, and locks a client out for two windows at most",
+	},
+	{
+		name: "refunds calendar windows", test: testCalendarRefund, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoCalendars },
+		text:     "Refund gives back what a month was charged as long as it is open, also under another calendar",
+	},
+	{
+		name: "adds usage to calendar windows", test: testCalendarAddUsage, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoCalendars },
+		text:     "AddUsage adds units to the open month if their time lies in it, moves it only if it does not reach that time, and drops what is over",
+	},
+	{
+		name: "refuses calendar windows that it cannot count in", test: testNoCalendars,
+		excluded: func(g Gaps) bool { return !g.NoCalendars },
+		text:     "a plan with calendar windows is an error that wraps ErrInvalid",
+	},
+	{
 		name: "bans a client that does not wait", test: testBan, needsClock: true, excluded: noPenalty,
 		text: "a client that collects more strikes than the penalty allows is banned, for the length of the ban exactly",
 	},

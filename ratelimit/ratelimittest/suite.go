@@ -36,6 +36,7 @@ type Gaps struct {
 	ChargesDenials bool // a denied request is charged
 	UnitCostOnly   bool // a request that costs more than one unit is refused
 	UsagePerPlan   bool // a change of the plan of a subject can forget its usage
+	NoCalendars    bool // a plan with calendar windows, months or days in zones, is refused
 	NoPenalties    bool // the penalty of a plan is ignored: there are no strikes, and no request starts a ban
 }
 
@@ -86,8 +87,8 @@ func Run(t *testing.T, new New, gaps Gaps) {
 			promise.test(e)
 		})
 	}
-	if gaps == (Gaps{}) {
-		t.Run("agrees with the model", func(t *testing.T) { Histories(t, new, race.Fewer(150), 400) })
+	if gaps == (Gaps{NoCalendars: gaps.NoCalendars}) {
+		t.Run("agrees with the model", func(t *testing.T) { runHistories(t, new, gaps, race.Fewer(150), 400) })
 	}
 }
 

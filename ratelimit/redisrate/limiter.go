@@ -37,7 +37,8 @@ const MaxRate = 100_000
 //   - Plans with several quotas are refused. redis_rate decides one limit in each
 //     call: a request that the second quota refuses would have been charged to the
 //     first, and concurrent callers would see that.
-//   - Windows are not aligned to the calendar.
+//   - Windows are not aligned to the calendar. Plans with calendar windows, such as
+//     [ratelimit.PerMonth], are refused.
 //   - If the limit of a subject changes, it keeps the share that it has used, not the
 //     number: 30 used of 60/minute become 150 of 300/minute. Under a plan with
 //     another window its usage begins at zero.
@@ -99,6 +100,9 @@ func (l *Limiter) Check(plan *ratelimit.Plan) error {
 func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
 	if plan.Len() > 1 {
 		return nil, fmt.Errorf("%w: redisrate needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, plan.Len(), plan)
+	}
+	if plan.Calendar() {
+		return nil, fmt.Errorf("%w: redisrate cannot count in calendar windows, got %v", ratelimit.ErrInvalid, plan.Quota(0))
 	}
 	q := plan.Quota(0)
 	if q.Limit > MaxRate*int64(q.Window/time.Second) {

@@ -39,20 +39,6 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-func TestSame(t *testing.T) {
-	const minute = int64(time.Minute)
-	for _, test := range []struct {
-		a, b int64
-		want bool
-	}{
-		{0, minute - 1, true}, {minute - 1, minute, false}, {minute, 2*minute - 1, true}, {minute, 0, false},
-	} {
-		if got := fixedwindow.Same(test.a, test.b, time.Minute); got != test.want {
-			t.Errorf("Same(%d, %d, 1m) = %v, want %v", test.a, test.b, got, test.want)
-		}
-	}
-}
-
 func TestSeconds(t *testing.T) {
 	for _, test := range []struct{ t, down, up int64 }{
 		{0, 0, 0}, {1, 0, 1}, {999_999_999, 0, 1}, {1_000_000_000, 1, 1}, {1_000_000_001, 1, 2},

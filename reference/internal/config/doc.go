@@ -9,7 +9,7 @@
 // type or out of its range, a member that occurs twice, and settings that contradict
 // each other. The error names each mistake with its place, and says how to correct it:
 //
-//	petstore.yaml:7:24: plans.free[1]: quota "1000/dya": the window must be second, minute, hour, day, or a duration such as 30s or 168h
+//	petstore.yaml:7:24: plans.free[1]: quota "1000/dya": the window must be second, minute, hour, day, month, or a duration such as 30s or 168h
 //	PETSTORE_LISTEN: must be host and port such as 127.0.0.1:8080, got "8080"
 //
 // To change its settings while it runs, a server reads the [Source] again, compares the

@@ -1,0 +1,206 @@
+package ratelimit_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+	_ "time/tzdata"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+func location(t *testing.T, name string) *time.Location {
+	t.Helper()
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loc
+}
+
+func TestCalendarQuotaText(t *testing.T) {
+	berlin := location(t, "Europe/Berlin")
+	for text, want := range map[string]ratelimit.Quota{
+		"10000/month":                          ratelimit.PerMonth(10000),
+		"10000/month from 17":                  ratelimit.PerMonth(10000).From(17),
+		"10000/month from 31":                  ratelimit.PerMonth(10000).From(31),
+		"10000/month in Europe/Berlin":         ratelimit.PerMonth(10000).In(berlin),
+		"10000/month from 17 in Europe/Berlin": ratelimit.PerMonth(10000).From(17).In(berlin),
+		"1000/day in Europe/Berlin":            ratelimit.PerDay(1000).In(berlin),
+		"1000/day in UTC":                      ratelimit.PerDay(1000).In(time.UTC),
+		"1000/day in Etc/GMT+5":                ratelimit.PerDay(1000).In(location(t, "Etc/GMT+5")),
+	} {
+		got, err := ratelimit.ParseQuota(text)
+		if err != nil || got != want {
+			t.Errorf("ParseQuota(%q) = %v, %v, want %v", text, got, err, want)
+		}
+		if got.String() != text {
+			t.Errorf("%q is written as %q", text, got)
+		}
+		b, err := want.MarshalText()
+		if err != nil || string(b) != text {
+			t.Errorf("%q is marshalled as %q, %v", text, b, err)
+		}
+		if !got.Calendar() || got.In(location(t, "Asia/Tokyo")).Window != got.Window || got.In(time.UTC).Window != got.Window {
+			t.Errorf("%q: a window of another kind", text)
+		}
+	}
+	for text, same := range map[string]string{
+		"5/month from 1":        "5/month",
+		"5/month in UTC":        "5/month",
+		"5/month from 1 in UTC": "5/month",
+	} {
+		if q, err := ratelimit.ParseQuota(text); err != nil || q.String() != same {
+			t.Errorf("ParseQuota(%q) = %v, %v, want %s", text, q, err, same)
+		}
+	}
+	if ratelimit.PerDay(5).Calendar() || ratelimit.PerDay(5) == ratelimit.PerDay(5).In(time.UTC) {
+		t.Error("the day of PerDay is a window of its own")
+	}
+}
+
+func TestCalendarQuotaTextRefused(t *testing.T) {
+	const (
+		from = "a month must begin on a day from 1 to 31, such as month from 17"
+		only = "only a month can have a day to begin from, and only a day or a month a time zone"
+		zone = "must be a name such as Europe/Berlin or UTC"
+	)
+	for text, want := range map[string]string{
+		"5/month from 0":             from,
+		"5/month from 32":            from,
+		"5/month from -1":            from,
+		"5/month from 017":           from,
+		"5/month from ":              from,
+		"5/month from x":             from,
+		"5/month from 17 ":           from,
+		"5/month from 5 from 6":      from,
+		"5/day from 17":              only,
+		"5/720h from 17":             only,
+		"5/hour in UTC":              only,
+		"5/24h in UTC":               only,
+		"5/day from 3 in UTC":        only,
+		"5/month in ":                zone,
+		"5/month in Local":           zone,
+		"5/month in ../etc":          zone,
+		"5/month in Europe//Berlin":  zone,
+		"5/month in /Europe/Berlin":  zone,
+		"5/month in a in b":          zone,
+		"5/month in Middle/Earth":    `the time zone "Middle/Earth" is not known: unknown time zone Middle/Earth`,
+		"0/month":                    "Quota.Limit must be from 1 to 4294967295, got 0",
+		"5/768h1s":                   "Quota.Window of 768h0m1s is reserved: make calendar windows with PerMonth or PerDay and In, and change only their Limit",
+		"5/172801s":                  "Quota.Window of 48h0m1s is reserved: make calendar windows with PerMonth or PerDay and In, and change only their Limit",
+		"5/month in UTC from 17":     zone,
+		"5/Month":                    "the window must be second",
+		"5/month from 17 in Nowhere": `the time zone "Nowhere" is not known`,
+	} {
+		if q, err := ratelimit.ParseQuota(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseQuota(%q): got %v and error %v, want one that says %s", text, q, err, want)
+		}
+	}
+}
+
+func TestCalendarQuotaRefused(t *testing.T) {
+	changed := ratelimit.PerMonth(5)
+	changed.Window = time.Hour
+	for want, q := range map[string]ratelimit.Quota{
+		"Quota.From is for PerMonth only":           ratelimit.PerDay(5).From(3),
+		"Quota.From must be a day from 1 to 31":     ratelimit.PerMonth(5).From(0),
+		"Quota.In is for PerDay and PerMonth only":  ratelimit.PerHour(5).In(time.UTC),
+		"Quota.In must be a location, got nil":      ratelimit.PerMonth(5).In(nil),
+		"Quota.Window of 1h is reserved":            changed,
+		"Quota.Window of 768h0m1s is reserved":      {Limit: 5, Window: ratelimit.PerMonth(5).Window},
+		"a second quota with the window month":      ratelimit.PerMonth(7).From(9),
+		"a second quota with the window day in a z": ratelimit.PerDay(7).In(location(t, "Asia/Tokyo")),
+	} {
+		_, err := ratelimit.NewPlan("p", ratelimit.Penalty{}, ratelimit.PerMonth(9), ratelimit.PerDay(8).In(time.UTC), q)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: got error %v, want one that says %s", q, err, want)
+		}
+	}
+}
+
+// A zone is the same by whatever pointer, and has a text form only if its name leads
+// back to it.
+func TestZonesAreInterned(t *testing.T) {
+	a, b := location(t, "Europe/Berlin"), location(t, "Europe/Berlin")
+	if a == b {
+		t.Fatal("LoadLocation returned one pointer twice, and this test tests nothing")
+	}
+	if ratelimit.PerDay(5).In(a) != ratelimit.PerDay(5).In(b) {
+		t.Error("two quotas in one zone differ")
+	}
+	for _, loc := range []*time.Location{
+		time.FixedZone("Europe/Berlin", 3600), time.FixedZone("", 3600), time.FixedZone("UTC+1", 3600), time.Local,
+	} {
+		q := ratelimit.PerDay(5).In(loc)
+		if q == ratelimit.PerDay(5).In(a) {
+			t.Errorf("%v is taken for Berlin", loc)
+		}
+		if _, err := q.MarshalText(); err == nil {
+			t.Errorf("a quota in the location %v, which does not read back, was marshalled", loc)
+		}
+		if _, err := ratelimit.NewPlan("", ratelimit.Penalty{}, q); err != nil {
+			t.Errorf("a quota in the location %v makes no plan: %v", loc, err)
+		}
+	}
+}
+
+func TestPlanBoundaries(t *testing.T) {
+	p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(9), ratelimit.PerDay(8).In(location(t, "Europe/Berlin")),
+		ratelimit.PerMonth(7).From(31))
+	at := time.Date(2026, time.March, 29, 12, 0, 30, 1, time.UTC)
+	want := [][5]string{
+		{"03-29 11:59", "03-29 12:00", "03-29 12:01", "03-29 12:02", "03-29 12:03"},
+		{"03-27 23:00", "03-28 23:00", "03-29 22:00", "03-30 22:00", "03-31 22:00"},
+		{"01-31 00:00", "02-28 00:00", "03-31 00:00", "04-30 00:00", "05-31 00:00"},
+	}
+	for i := range want {
+		var got [5]string
+		b := p.Boundaries(i, at.UnixNano())
+		for k := range b {
+			got[k] = time.Unix(b[k], 0).UTC().Format("01-02 15:04")
+		}
+		if got != want[i] {
+			t.Errorf("%v: boundaries %q, want %q", p.Quota(i), got, want[i])
+		}
+		for k := 1; k < 5; k++ { // in any order, so that nothing but the last answer is kept
+			for _, now := range []int64{b[k-1] * 1e9, b[k]*1e9 - 1} {
+				if end := p.WindowEnd(i, now); end != b[k] {
+					t.Errorf("%v: the window at %v ends at %v, want %v", p.Quota(i), now, end, b[k])
+				}
+			}
+			if start := p.WindowStart(i, b[k]); start != b[k-1] {
+				t.Errorf("%v: the window that ends at %v began at %v, want %v", p.Quota(i), b[k], start, b[k-1])
+			}
+		}
+		if start, want := p.WindowStart(i, b[2]+30), b[2]+30-int64(p.Quota(i).Window/time.Second); start != want {
+			t.Errorf("%v: a window of another plan began at %v, want %v", p.Quota(i), start, want)
+		}
+	}
+}
+
+func TestUncountedCalendar(t *testing.T) {
+	p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMonth(7))
+	d := p.Uncounted(1, time.Date(2028, time.February, 29, 23, 59, 59, 999, time.UTC))
+	if want := time.Date(2028, time.March, 1, 0, 0, 0, 0, time.UTC).Unix(); d.Reset() != want {
+		t.Errorf("the month ends at %v, want %v", d.Reset(), want)
+	}
+}
+
+// The length of a calendar window is no window that a client could count with.
+func TestCalendarFields(t *testing.T) {
+	p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerDay(20), ratelimit.PerDay(10).In(location(t, "Asia/Tokyo")),
+		ratelimit.PerMonth(100).From(17))
+	d := p.Uncounted(1, time.Date(2026, time.March, 29, 12, 0, 0, 0, time.UTC))
+	h := http.Header{}
+	d.SetDraftHeaders(h)
+	for field, want := range map[string]string{
+		"Ratelimit-Policy": `"day";q=20;w=86400, "local-day";q=10, "month";q=100`,
+		"Ratelimit":        `"day";r=20;t=43200, "local-day";r=10;t=10800, "month";r=100;t=1598400`,
+	} {
+		if got := h.Get(field); got != want {
+			t.Errorf("%s: %s, want %s", field, got, want)
+		}
+	}
+}
