@@ -50,6 +50,11 @@ func (d *decisions) observe(_ context.Context, o metric.Observer) error {
 		plan.undecided.observe(o, d.requests)
 		plan.strikes.observe(o, d.strikes)
 		plan.banned.observe(o, d.banned)
+		for _, c := range []*count{&plan.alone.allowed, &plan.alone.suspended} {
+			if c.n.Load() > 0 {
+				c.observe(o, d.requests)
+			}
+		}
 		for _, w := range valueOf(&plan.windows) {
 			w.allowed.observe(o, d.requests)
 			w.limited.observe(o, d.requests)
@@ -73,7 +78,7 @@ func (t *Telemetry) Decision(r *http.Request, c ratelimit.Caller, d ratelimit.De
 	}
 	result := undecided
 	plan := t.decisions.plans.plan(name)
-	if err != nil || d.Plan == nil || d.Outcome < ratelimit.Allowed || d.Outcome > ratelimit.Banned {
+	if err != nil || d.Plan == nil || d.Outcome < ratelimit.Allowed || d.Outcome > ratelimit.Suspended {
 		plan.undecided.n.Add(1)
 	} else {
 		result = d.Outcome.String()
@@ -89,6 +94,14 @@ func (t *Telemetry) Decision(r *http.Request, c ratelimit.Caller, d ratelimit.De
 }
 
 func (d *decisions) count(plan *planSeries, decision *ratelimit.Decision) {
+	switch {
+	case decision.Outcome == ratelimit.Suspended:
+		plan.alone.suspended.n.Add(1)
+		return
+	case decision.Plan.Len() == 0:
+		plan.alone.allowed.n.Add(1)
+		return
+	}
 	quota := decision.Plan.Quota(decision.Applicable)
 	w := d.plans.window(plan, quota.Window)
 	switch decision.Outcome {

@@ -43,13 +43,17 @@ func TestDecisionsAreCounted(t *testing.T) {
 	} {
 		observe(c, caller, d, nil)
 	}
+	for _, plan := range []*ratelimit.Plan{ratelimit.UnlimitedPlan("tester"), ratelimit.SuspendedPlan("debtor"), ratelimit.SuspendedPlan("debtor")} {
+		d, err := plan.Decide("owner:ann", 1)
+		observe(c, ratelimit.Caller{Subject: "owner:ann", Plan: plan}, d, err)
+	}
 	observe(c, caller, ratelimit.Decision{Plan: free}, errors.New("the engine failed"))
 	observe(c, caller, ratelimit.Decision{Plan: free}, nil) // of an engine that set no outcome
 	observe(c, ratelimit.Caller{}, ratelimit.Decision{}, ratelimit.ErrInvalid)
 
 	want := map[string]int64{
 		"free allowed minute": 3, "free allowed day": 1, "free limited day": 1, "free banned minute": 2,
-		"free undecided ": 2, " undecided ": 1,
+		"tester allowed ": 1, "debtor suspended ": 2, "free undecided ": 2, " undecided ": 1,
 	}
 	if diff := cmp.Diff(want, nonzero(c.series(t, "gatehouse.rate_limiting.requests"))); diff != "" {
 		t.Errorf("requests by plan, result and window (-want +got):\n%s", diff)

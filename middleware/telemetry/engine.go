@@ -15,7 +15,7 @@ import (
 // engine measures decisions.
 type engine struct {
 	duration metric.Float64Histogram
-	results  [ratelimit.Banned + 1][]metric.RecordOption // by outcome
+	results  [ratelimit.Suspended + 1][]metric.RecordOption // by outcome
 }
 
 // durationBounds are the bounds of the buckets of durations in seconds. The smallest

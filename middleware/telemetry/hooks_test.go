@@ -106,14 +106,14 @@ func TestDecisionsAreMeasuredByResult(t *testing.T) {
 	failure := errors.New("the engine failed")
 	for _, l := range []answering{
 		{d: ratelimit.Decision{Outcome: ratelimit.Allowed}}, {d: ratelimit.Decision{Outcome: ratelimit.Allowed}},
-		{d: ratelimit.Decision{Outcome: ratelimit.Limited}}, {d: ratelimit.Decision{Outcome: ratelimit.Banned}}, {err: failure},
+		{d: ratelimit.Decision{Outcome: ratelimit.Limited}}, {d: ratelimit.Decision{Outcome: ratelimit.Banned}}, {d: ratelimit.Decision{Outcome: ratelimit.Suspended}}, {err: failure},
 	} {
 		d, err := c.Take(t.Context(), l, "owner:ann", free, 1)
 		if d != l.d || err != l.err {
 			t.Errorf("Take returned %v, %v; want those of the limiter, %v, %v", d, err, l.d, l.err)
 		}
 	}
-	want := map[string]int64{"allowed": 2, "limited": 1, "banned": 1, "undecided": 1}
+	want := map[string]int64{"allowed": 2, "limited": 1, "banned": 1, "suspended": 1, "undecided": 1}
 	if diff := cmp.Diff(want, c.series(t, "gatehouse.engine.duration")); diff != "" {
 		t.Errorf("measurements by result (-want +got):\n%s", diff)
 	}

@@ -10,6 +10,7 @@ import (
 type planSeries struct {
 	name                       string
 	undecided, strikes, banned count
+	alone                      aloneSeries
 
 	// windows has a series for each window. It is replaced, never changed.
 	windows atomic.Pointer[map[time.Duration]*windowSeries]
@@ -18,6 +19,12 @@ type planSeries struct {
 // A windowSeries holds the series with the name of one plan and one window.
 type windowSeries struct {
 	allowed, limited, banned, nearLimit count
+}
+
+// An aloneSeries holds the series of a plan without quotas, which have no window. They
+// are observed once something has happened to them, since few plans are of that kind.
+type aloneSeries struct {
+	allowed, suspended count
 }
 
 // otherWindow is the key of the series of all further windows.
@@ -55,6 +62,9 @@ func (p *plans) addPlan(name string) *planSeries {
 	}
 	s := &planSeries{name: name}
 	s.undecided.attrs = with(planKey.String(name), windowKey.String(""), resultKey.String("undecided"))
+	for result, c := range map[string]*count{"allowed": &s.alone.allowed, "suspended": &s.alone.suspended} {
+		c.attrs = with(planKey.String(name), windowKey.String(""), resultKey.String(result))
+	}
 	s.strikes.attrs = with(planKey.String(name))
 	s.banned.attrs = s.strikes.attrs
 	replace(&p.byName, name, s)

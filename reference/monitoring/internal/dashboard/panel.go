@@ -37,7 +37,7 @@ type query struct {
 // colours are the colours of lines that mean the same in every panel.
 var colours = map[string]string{
 	"2xx": "green", "3xx": "blue", "4xx": "yellow", "429": "orange", "5xx": "red",
-	"allowed": "green", "limited": "orange", "banned": "red", "undecided": "purple",
+	"allowed": "green", "limited": "orange", "banned": "red", "suspended": "yellow", "undecided": "purple",
 	"authenticated": "green", "missing": "blue", "invalid": "orange", "repeated": "yellow", "unavailable": "red",
 }
 
