@@ -38,29 +38,41 @@ type charge struct {
 
 // add adds units that were admitted under plan. It reports whether there was room.
 func (e *entry) add(plan *ratelimit.Plan, units, at int64) bool {
+	return e.enter(charge{plan: plan, at: at, units: inEach(plan, units)})
+}
+
+// enter adds a charge. It reports whether there was room.
+func (e *entry) enter(c charge) bool {
 	for i := range e.charges {
-		if c := &e.charges[i]; c.id == "" && sameWindows(c.plan, plan) {
-			c.add(units, at)
+		if o := &e.charges[i]; o.id == "" && c.id == "" && sameWindows(o.plan, c.plan) {
+			o.add(c.units, c.at)
 			return true
 		}
 	}
 	if len(e.charges) == maxCharges {
 		return false
 	}
-	e.charges = append(e.charges, charge{plan: plan, at: at})
-	e.charges[len(e.charges)-1].add(units, at)
+	e.charges = append(e.charges, c)
 	return true
+}
+
+// inEach returns so many units for each quota of a plan.
+func inEach(plan *ratelimit.Plan, units int64) (each [ratelimit.MaxQuotas]int64) {
+	for i := range plan.Len() {
+		each[i] = min(units, ratelimit.MaxLimit)
+	}
+	return each
 }
 
 // add adds units to each window. Of two different windows of one length the later
 // one counts. Units from before it, entered late or after the clock stepped back,
 // count in it too, so that no usage is lost.
-func (c *charge) add(units, at int64) {
+func (c *charge) add(units [ratelimit.MaxQuotas]int64, at int64) {
 	for i := range c.plan.Len() {
 		if at > c.at && c.plan.WindowEnd(i, at) != c.plan.WindowEnd(i, c.at) {
 			c.units[i] = 0
 		}
-		c.units[i] = min(c.units[i]+units, ratelimit.MaxLimit)
+		c.units[i] = min(c.units[i]+units[i], ratelimit.MaxLimit)
 	}
 	c.at = max(c.at, at)
 }

@@ -48,11 +48,16 @@ func (j *journal) empty() bool { return j.held.Load() == 0 }
 
 // add enters units that subject was admitted at a time, in Unix nanoseconds.
 func (j *journal) add(subject string, plan *ratelimit.Plan, units, at int64) {
+	j.enter(subject, charge{plan: plan, at: at, units: inEach(plan, units)})
+}
+
+// enter enters a charge. One with an id was sent, and may have been made.
+func (j *journal) enter(subject string, c charge) {
 	s := j.lock(subject)
 	defer s.mu.Unlock()
 	e := s.entries[subject]
 	if e == nil {
-		if len(s.entries) >= j.bound && !j.drop(s, units, at) {
+		if len(s.entries) >= j.bound && !j.drop(s, slices.Max(c.units[:]), c.at) {
 			j.lost.Add(1)
 			return
 		}
@@ -63,7 +68,7 @@ func (j *journal) add(subject string, plan *ratelimit.Plan, units, at int64) {
 		s.entries[subject] = e
 		j.held.Add(1)
 	}
-	if !e.add(plan, units, at) {
+	if !e.enter(c) {
 		j.lost.Add(1)
 	}
 }

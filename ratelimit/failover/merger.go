@@ -51,7 +51,7 @@ func (m *merger) merge(ctx context.Context, e *entry) error {
 		if !ok {
 			return nil
 		}
-		err := m.send(ctx, e.subject, &c)
+		err := send(ctx, m.primary, e.subject, &c)
 		switch {
 		case errors.Is(err, ratelimit.ErrInvalid):
 			m.dropped.Add(1)
@@ -62,12 +62,13 @@ func (m *merger) merge(ctx context.Context, e *entry) error {
 	}
 }
 
-func (m *merger) send(ctx context.Context, subject string, c *charge) (err error) {
+// send makes a charge at the primary.
+func send(ctx context.Context, primary ratelimit.UsageAdder, subject string, c *charge) (err error) {
 	defer recovered(&err)
-	if once, ok := m.primary.(ratelimit.OnceUsageAdder); ok {
+	if once, ok := primary.(ratelimit.OnceUsageAdder); ok {
 		return once.AddUsageOnce(ctx, c.id, subject, c.plan, c.units, time.Unix(0, c.at))
 	}
-	return m.primary.AddUsage(ctx, subject, c.plan, c.units, time.Unix(0, c.at))
+	return primary.AddUsage(ctx, subject, c.plan, c.units, time.Unix(0, c.at))
 }
 
 // recovered makes a panic of the primary an error: in the background it ends the process.
