@@ -55,7 +55,7 @@ func NewWaiter(l Limiter) *Waiter {
 //     admitted before the deadline of ctx;
 //   - an error that wraps [ErrInvalid] if the call is invalid;
 //   - an error of the engine, which all requests get that wait for the subject;
-//   - another error if the denial names no time to wait for.
+//   - another error if the plan is suspended, or the denial names no time to wait for.
 //
 // If the request was denied, the Decision that comes with the error is the latest
 // denial in the queue, of this request or of one ahead of it. Its RetryAfter counts
@@ -64,8 +64,11 @@ func (w *Waiter) Wait(ctx context.Context, subject string, plan *Plan, cost int6
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}
-	if err := plan.Check(subject, cost); err != nil {
-		return Decision{}, err
+	if d, err := plan.Decide(subject, cost); err != nil || d.Outcome != 0 {
+		if err == nil && !d.Allowed() {
+			err = hopeless(&d, time.Time{})
+		}
+		return d, err
 	}
 	plan = plan.WithoutPenalty()
 	deadline, _ := ctx.Deadline()

@@ -423,6 +423,26 @@ func TestWaitInvalid(t *testing.T) {
 	})
 }
 
+// Plans without quotas decide alone, also while others wait.
+func TestWaitPlansWithoutQuotas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waiter := ratelimit.NewWaiter(newCounting(t))
+		a := newArrivals(waiter, perSecond(1))
+		a.send(t.Context(), "0", 1)
+		a.send(t.Context(), "1", 1)
+		d, err := waiter.Wait(t.Context(), "job:1", ratelimit.UnlimitedPlan("all"), 5)
+		if err != nil || !d.Allowed() {
+			t.Errorf("without limit: %v, %v; want allowed", d.Outcome, err)
+		}
+		d, err = waiter.Wait(t.Context(), "job:1", ratelimit.SuspendedPlan("unpaid"), 1)
+		if d.Outcome != ratelimit.Suspended || err == nil || err.Error() != "ratelimit: the request is suspended, and waiting does not change that" {
+			t.Errorf("suspended: %v, %v; want suspended and an error", d.Outcome, err)
+		}
+		a.expect(t, "0 admitted at 0s")
+		time.Sleep(time.Second)
+	})
+}
+
 // refusing is an engine whose denials name no time.
 type refusing struct{}
 
