@@ -22,23 +22,25 @@ const (
 func (c *call) admit() (probe bool, err error) {
 	var turn *ratelimit.Decision // of the plan
 	for {
+		paused := false
 		if !probe {
-			var paused bool
 			if probe, paused, err = c.passPause(); err != nil {
 				c.giveBack(turn)
 				return false, err
 			}
-			if paused {
-				continue
-			}
 		}
-		if c.plan == nil || turn != nil && time.Now().Unix() < turn.States[0].Reset {
+		switch {
+		case paused && turn != nil && time.Now().Unix() >= turn.States[0].Reset:
+			// The pause began after the turn, and has outlasted its window.
+			c.giveBack(turn)
+			turn = nil
+		case paused:
+		case c.plan == nil || turn != nil:
 			return probe, nil
-		}
-		// A pause that has begun meanwhile has outlasted the window of the turn.
-		c.giveBack(turn)
-		if turn, err = c.takeTurn(); err != nil {
-			return false, err
+		default:
+			if turn, err = c.takeTurn(); err != nil {
+				return false, err
+			}
 		}
 	}
 }

@@ -70,6 +70,22 @@ func TestPlanFailsFast(t *testing.T) {
 	})
 }
 
+// An engine with a clock that is behind counts windows that seem to have ended.
+func TestPlanOfAnEngineWithAnotherClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine, err := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(-time.Hour) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newScript("429 Retry-After: 17")
+		rt := newTransport(t, s, transport.Options{Plan: planOf(ratelimit.PerMinute(2)), Limiter: engine})
+		for range 3 {
+			get(t, rt, url)
+		}
+		s.expect(t, "0s", "17s", "1m0s", "1m0s")
+	})
+}
+
 func TestPlanWithoutWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := withPlan(t, ratelimit.PerMinute(1))

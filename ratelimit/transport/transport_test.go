@@ -20,7 +20,7 @@ func TestNewRefuses(t *testing.T) {
 	for want, opts := range map[string]transport.Options{
 		"transport: Options.Plan needs Options.Limiter, which counts it": {Plan: plan},
 		"transport: Options.Limiter needs Options.Plan":                  {Limiter: newEngine(t)},
-		"transport: Options.Plan: ratelimit: invalid call: no plan":      {Plan: new(ratelimit.Plan), Limiter: newEngine(t)},
+		"transport: Options.Plan must have quotas":                       {Plan: ratelimit.UnlimitedPlan("all"), Limiter: newEngine(t)},
 	} {
 		if _, err := transport.New(opts); err == nil || err.Error() != want {
 			t.Errorf("New: %v, want %q", err, want)
