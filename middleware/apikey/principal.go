@@ -1,8 +1,10 @@
 package apikey
 
 import (
+	"context"
 	"fmt"
 
+	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -30,6 +32,25 @@ type Principal struct {
 // the owner. No subject of a network is equal to it: those begin with "network:"
 // (clientip.NetworkSubject).
 func OwnerSubject(owner string) string { return "owner:" + owner }
+
+// FromContext returns the Principal of the request that ctx belongs to, and false if there
+// is none. It also finds one that the service's own principal embeds, so that packages
+// that do not know that type can tell the key of a request. Handlers, which do, use
+// [bearer.FromContext].
+func FromContext(ctx context.Context) (Principal, bool) {
+	if p, ok := bearer.FromContext[Principal](ctx); ok {
+		return p, true
+	}
+	if h, ok := bearer.FromContext[holder](ctx); ok {
+		return h.principal(), true
+	}
+	return Principal{}, false
+}
+
+// A holder is a Principal, or embeds one.
+type holder interface{ principal() Principal }
+
+func (p Principal) principal() Principal { return p }
 
 // A completer is a principal in which a [Verifier] sets what it knows: a *Principal, or a
 // pointer to a struct that embeds Principal.

@@ -101,6 +101,9 @@ func TestOwnPrincipalBehindBearer(t *testing.T) {
 	called := false
 	h := auth.Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		called = true
+		if p, ok := apikey.FromContext(r.Context()); !ok || p.Prefix != "pet_live_" {
+			t.Errorf("embedded principal %+v, %v; want the one of the account", p, ok)
+		}
 		if p, ok := bearer.FromContext[account](r.Context()); !ok || !slices.Contains(p.Scopes, "write") {
 			t.Errorf("principal %+v, %v; want the account with its scopes", p, ok)
 		}
@@ -114,4 +117,34 @@ func TestOwnPrincipalBehindBearer(t *testing.T) {
 	if p := store.record.Principal; p.Prefix != "" || p.Subject != "" {
 		t.Errorf("the store's record was changed: %+v", p)
 	}
+}
+
+func TestFromContext(t *testing.T) {
+	for name, tt := range map[string]struct {
+		identify func(http.Handler) http.Handler
+		found    bool
+	}{
+		"a Principal":             {identify(t, ann), true},
+		"a type that embeds one":  {identify(t, account{Principal: ann}), true},
+		"a type without one":      {identify(t, number(7)), false},
+		"no Authenticator at all": {func(next http.Handler) http.Handler { return next }, false},
+	} {
+		r := httptest.NewRequest("GET", "/v1/pets", nil)
+		r.Header.Set("Authorization", "Bearer x")
+		tt.identify(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if p, ok := apikey.FromContext(r.Context()); ok != tt.found || ok && p != ann {
+				t.Errorf("%s: principal %v, %v; want it found: %v", name, p, ok, tt.found)
+			}
+		})).ServeHTTP(httptest.NewRecorder(), r)
+	}
+}
+
+// identify is the middleware of an Authenticator with one principal.
+func identify[P any](t *testing.T, principal P) func(http.Handler) http.Handler {
+	t.Helper()
+	auth, err := bearer.New("pets", func(context.Context, string) (P, error) { return principal, nil }, bearer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return auth.Identify
 }

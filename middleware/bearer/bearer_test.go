@@ -322,6 +322,45 @@ func TestTwoAuthenticators(t *testing.T) {
 	serve(h, request("Bearer unknown"))
 }
 
+// named is what some principals are, whatever their type.
+type named interface{ Name() string }
+
+func (u user) Name() string { return u.name }
+
+func TestPrincipalByInterface(t *testing.T) {
+	found := func(h func(http.Handler) http.Handler, authorization string) (name string) {
+		serve(h(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if p, ok := bearer.FromContext[named](r.Context()); ok {
+				name = p.Name()
+			} else if p != nil {
+				t.Errorf("principal %v, but not found", p)
+			}
+		})), request(authorization))
+		return name
+	}
+	users, strings := newAuth(t, bearer.Options{}), otherType(t)
+	both := func(outer, inner func(http.Handler) http.Handler) func(http.Handler) http.Handler {
+		return func(next http.Handler) http.Handler { return outer(inner(next)) }
+	}
+	for name, tt := range map[string]struct {
+		wrap          func(http.Handler) http.Handler
+		authorization string
+		want          string
+	}{
+		"a type that implements it":                {users.Identify, "Bearer " + goodToken, "ann"},
+		"a type that does not":                     {strings.Identify, "Bearer " + goodToken, ""},
+		"inside of a type that does not":           {both(strings.Identify, users.Identify), "Bearer " + goodToken, "ann"},
+		"outside of a type that does not":          {both(users.Identify, strings.Identify), "Bearer " + goodToken, "ann"},
+		"a token that is not valid":                {users.Identify, "Bearer unknown", ""},
+		"no authenticator":                         {func(next http.Handler) http.Handler { return next }, "Bearer " + goodToken, ""},
+		"not valid, outside of a type without one": {both(users.Identify, strings.Identify), "Bearer unknown", ""},
+	} {
+		if got := found(tt.wrap, tt.authorization); got != tt.want {
+			t.Errorf("%s: found %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
 func TestContextWithoutIdentify(t *testing.T) {
 	if got := bearer.OutcomeFrom(context.Background()); got != bearer.Unidentified {
 		t.Errorf("outcome %v, want unidentified", got)

@@ -1,6 +1,9 @@
 package bearer
 
-import "context"
+import (
+	"context"
+	"reflect"
+)
 
 // An Outcome is what [Authenticator.Identify] found in a request.
 type Outcome uint8
@@ -36,13 +39,26 @@ func (o Outcome) String() string {
 
 // FromContext returns the principal of the request that ctx belongs to, and false if
 // no [Authenticator] for principals of type P has found one. P must be the type that
-// the [VerifyFunc] returns.
+// the [VerifyFunc] returns, or an interface that this type implements.
 func FromContext[P any](ctx context.Context) (P, bool) {
 	if id, ok := ctx.Value(principalKey[P]{}).(*identity[P]); ok && id.outcome == Authenticated {
 		return id.principal, true
 	}
+	if reflect.TypeFor[P]().Kind() == reflect.Interface {
+		return implementing[P](ctx)
+	}
 	var none P
 	return none, false
+}
+
+// implementing returns the principal of the innermost [Authenticator] with one that
+// implements the interface P.
+func implementing[P any](ctx context.Context) (found P, ok bool) {
+	ctx.Value(&search{func(principal any) bool {
+		found, ok = principal.(P)
+		return ok
+	}})
+	return found, ok
 }
 
 // OutcomeFrom returns the outcome of the innermost [Authenticator] that the request of
@@ -57,6 +73,10 @@ func OutcomeFrom(ctx context.Context) Outcome {
 type (
 	outcomeKey          struct{}
 	principalKey[P any] struct{}
+
+	// A search is a key that each Authenticator gives its principal to, from the
+	// innermost on, until one is taken.
+	search struct{ take func(principal any) bool }
 )
 
 // identity is the context of a request with what Identify found: one allocation for
@@ -70,11 +90,15 @@ type identity[P any] struct {
 }
 
 func (id *identity[P]) Value(key any) any {
-	switch key.(type) {
+	switch key := key.(type) {
 	case principalKey[P]:
 		return id
 	case outcomeKey:
 		return &id.outcome
+	case *search:
+		if id.outcome == Authenticated && key.take(id.principal) {
+			return nil
+		}
 	}
 	return id.Context.Value(key)
 }

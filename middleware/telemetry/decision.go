@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
-	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -124,7 +123,7 @@ func setDecision(r *http.Request, plan, result string) {
 		return
 	}
 	span.SetAttributes(planKey.String(plan), resultKey.String(result))
-	if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
+	if p, ok := apikey.FromContext(r.Context()); ok {
 		span.SetAttributes(keyIDKey.String(p.KeyID))
 	}
 }
