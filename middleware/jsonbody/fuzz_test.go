@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"math/big"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -100,6 +101,57 @@ func FuzzTree(f *testing.F) {
 		_, err = checked.Parse(data)
 		if wantErr := schema.Validate(want); (err != nil) != (wantErr != nil) {
 			t.Errorf("%q: got error %v, the validator alone says %v", data, err, wantErr)
+		}
+	})
+}
+
+// A value that is accepted for a type is the one of encoding/json. It refuses an integer
+// such as 1.0, and elsewhere takes null for no change, which is refused here.
+func FuzzTypes(f *testing.F) {
+	type inner struct {
+		Name  string
+		Score *float32
+	}
+	type all struct {
+		inner
+		*Base
+		Bytes []byte
+		Pair  [2]int8
+		Big   *big.Int
+		Quote *uint16 `json:",string"`
+		Text  string  `json:",string"`
+		Color map[string]*color
+		Own   optional
+		Kids  []all
+	}
+	for _, s := range []string{
+		`{"Name":"a","Score":1e39,"ID":1,"Bytes":"AA==","Pair":[1],"Big":-123456789012345678901234567890}`,
+		`{"Score":0.1,"Quote":"65535","Text":"\"x\"","Color":{"a":"red","b":null},"Own":[],"Kids":[{"Own":null},{"ID":2}]}`,
+		`{"Bytes":[1,255],"Pair":[1,2,3],"Quote":" 1 ","Text":"\"\\u0041\"","Own":"\u003c\/"}`, `{"Quote":"null","Kids":null}`,
+		`{"Bytes":"AB==","Quote":"007","Own":1.50e2,"Pair":[]}`, `{"Bytes":"YWFh\nYWFh"}`, `{"Bytes":null,"Big":null,"Score":null}`,
+	} {
+		f.Add([]byte(s))
+	}
+	schema := strings.TrimSuffix(describe("Name", "Score", "ID", "Bytes", "Pair", "Big", "Quote", "Text", "Color", "Own"), "}}") +
+		`,"Kids":{"type":["array","null"],"items":{"$ref":"#"}}},"additionalProperties":false}`
+	body := bodyOf[all](f, schema, jsonbody.Options{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := body.Parse(data)
+		if err != nil {
+			refusal(t, err)
+			return
+		}
+		var want all
+		if err := json.Unmarshal(data, &want); err != nil {
+			if strings.Contains(err.Error(), "cannot unmarshal number") || strings.Contains(err.Error(), "invalid use of ,string") || strings.Contains(err.Error(), "math/big") {
+				return
+			}
+			t.Fatalf("Parse accepted %q, which encoding/json refuses: %v", data, err)
+		}
+		options := cmp.Options{cmp.Exporter(func(reflect.Type) bool { return true }), cmp.Comparer(func(a, b big.Int) bool { return a.Cmp(&b) == 0 }),
+			cmp.Transformer("JSON", func(o optional) any { v, _ := read([]byte(o.JSON)); return []any{o.Set, v} })}
+		if diff := cmp.Diff(want, got, options); diff != "" {
+			t.Errorf("Parse of %q (-encoding/json +jsonbody):\n%s", data, diff)
 		}
 	})
 }
