@@ -12,7 +12,7 @@ import (
 // checkKinds returns an error if t can hold no kind of value that any of schemas allows.
 // Null alone does not make a type fit.
 func checkKinds(t reflect.Type, schemas []*jsonschema.Schema) error {
-	k := make(kindsOf).byAny(schemas)
+	k := allowedByAny(schemas)
 	others := k &^ nulls
 	if others == 0 {
 		others = k
@@ -34,7 +34,7 @@ func checkKinds(t reflect.Type, schemas []*jsonschema.Schema) error {
 // which set sets, can satisfy.
 func checkValues(t reflect.Type, schemas []*jsonschema.Schema, set setter) (err error) {
 	for _, js := range schemas {
-		need := unsatisfied(t, required(js, nil), set)
+		need := unsatisfied(t, required(js), set)
 		if need == "" {
 			return nil
 		}
@@ -43,19 +43,14 @@ func checkValues(t reflect.Type, schemas []*jsonschema.Schema, set setter) (err 
 	return err
 }
 
-// required adds to all the schemas that every value of js satisfies.
-func required(js *jsonschema.Schema, all []*jsonschema.Schema) []*jsonschema.Schema {
-	for _, known := range all {
-		if known == js {
-			return all
-		}
-	}
-	all = append(all, js)
+// required returns js and the schemas that every value of js satisfies.
+func required(js *jsonschema.Schema) []*jsonschema.Schema {
+	all := []*jsonschema.Schema{js}
 	if js.Ref != nil {
-		all = required(js.Ref, all)
+		all = append(all, required(js.Ref)...)
 	}
 	for _, sub := range js.AllOf {
-		all = required(sub, all)
+		all = append(all, required(sub)...)
 	}
 	return all
 }
@@ -85,12 +80,11 @@ func unsatisfied(t reflect.Type, schemas []*jsonschema.Schema, set setter) strin
 	return ""
 }
 
-// holdsOne reports whether t can hold one of values. Objects and arrays are not tried,
-// since their setters may not be complete.
+// holdsOne reports whether t can hold one of values. It does not try objects and arrays,
+// whose parts may be of a type that has no setter yet.
 func holdsOne(t reflect.Type, values []any, set setter) bool {
 	for _, v := range values {
-		k := kindOf(v) & heldBy(t)
-		if k&(arrays|objects) != 0 || k != 0 && set(reflect.New(t).Elem(), v) == nil {
+		if kindOf(v)&(arrays|objects) != 0 || set(reflect.New(t).Elem(), v) == nil {
 			return true
 		}
 	}

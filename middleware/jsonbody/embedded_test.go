@@ -18,12 +18,16 @@ type (
 	Tagged struct {
 		N int `json:"ID"`
 	}
-	Deep  struct{ Base }
-	Loop  struct{ *Loop }
-	Stamp struct{ time.Time }
-	Label string
-	lower struct{ ID int }
-	word  string
+	Deep   struct{ Base }
+	Point  struct{ X, Y int }
+	First  struct{ Point }
+	Second struct{ First }
+	Third  struct{ Second }
+	Loop   struct{ *Loop }
+	Stamp  struct{ time.Time }
+	Label  string
+	lower  struct{ ID int }
+	word   string
 )
 
 func TestEmbeddedStructs(t *testing.T) {
@@ -77,6 +81,8 @@ func TestEmbeddedStructs(t *testing.T) {
 		{"fields", reads(both, `{"ID":1,"A":"x"}`, plain{Base{1}, "x"})},
 		{"fields two levels down", reads(id, `{"ID":1}`, struct{ Deep }{Deep{Base{1}}})},
 		{"pointer", reads(both, `{"ID":1,"A":"x"}`, pointer{&Base{1}, "x"})},
+		{"two fields of a pointer", reads(describe("X", "Y"), `{"X":1,"Y":2}`, struct{ *Point }{&Point{1, 2}})},
+		{"two fields four levels down", reads(describe("X", "Y"), `{"X":1,"Y":2}`, Third{Second{First{Point{1, 2}}}})},
 		{"pointer that nothing is for", reads(both, `{"A":"x"}`, pointer{nil, "x"})},
 		{"with a name", reads(`{"properties":{"base":`+id+`}}`, `{"base":{"ID":1}}`, named{Base{1}})},
 		{"not exported", reads(id, `{"ID":1}`, hidden{lower{1}})},

@@ -98,16 +98,10 @@ func heldBy(t reflect.Type) kinds {
 	return anything
 }
 
-// kindsOf keeps what by has found of each schema.
-type kindsOf map[*jsonschema.Schema]kinds
-
-// by returns the kinds of values that js may allow: it looks at the keywords that name
-// types or values, in js and in what js requires of the same value.
-func (a kindsOf) by(js *jsonschema.Schema) kinds {
-	if k, ok := a[js]; ok {
-		return k
-	}
-	a[js] = anything // where a schema refers to itself
+// allowedBy returns the kinds of values that js may allow: it looks at the keywords that
+// name types or values, in js and in what js requires of the same value. The compiler
+// has refused schemas that would not end here.
+func allowedBy(js *jsonschema.Schema) kinds {
 	k := anything
 	if js.Always != nil && !*js.Always {
 		k = 0
@@ -129,24 +123,23 @@ func (a kindsOf) by(js *jsonschema.Schema) kinds {
 		}
 	}
 	if js.Ref != nil {
-		k &= a.by(js.Ref)
+		k &= allowedBy(js.Ref)
 	}
 	for _, sub := range js.AllOf {
-		k &= a.by(sub)
+		k &= allowedBy(sub)
 	}
 	for _, alternatives := range [][]*jsonschema.Schema{js.AnyOf, js.OneOf} {
 		if len(alternatives) > 0 {
-			k &= a.byAny(alternatives)
+			k &= allowedByAny(alternatives)
 		}
 	}
-	a[js] = k
 	return k
 }
 
-// byAny returns the kinds of values that any of schemas may allow.
-func (a kindsOf) byAny(schemas []*jsonschema.Schema) (k kinds) {
+// allowedByAny returns the kinds of values that one of schemas may allow.
+func allowedByAny(schemas []*jsonschema.Schema) (k kinds) {
 	for _, js := range schemas {
-		k |= a.by(js)
+		k |= allowedBy(js)
 	}
 	return k
 }
