@@ -19,6 +19,7 @@ type operation struct {
 	length  time.Duration               // of a ban
 	charged [ratelimit.MaxQuotas]uint32 // of a refund: the ends of the windows to give back in, Unix seconds
 	usage   *usage                      // of opAddUsage
+	takes   *takes                      // of opTakeAll, instead of what is about one subject
 }
 
 // usage is what was admitted elsewhere.
@@ -143,7 +144,7 @@ func (g *group) finish() (late int32) {
 		next, place := c.next, c.place // the caller may reuse the call
 		if c.state.move(sent, answered) {
 			c.ready <- struct{}{}
-		} else if c.state.Load() == expired && g.code == opTake && g.err == nil && place < g.granted {
+		} else if c.state.Load() == expired && (g.code == opTake || g.code == opTakeAll) && g.err == nil && place < g.granted {
 			late++
 		}
 		c = next

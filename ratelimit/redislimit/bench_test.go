@@ -38,6 +38,14 @@ func BenchmarkTake(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	pair := func(subject string, plan *ratelimit.Plan) error {
+		var decisions [2]ratelimit.Decision
+		charges := [...]ratelimit.Charge{{Subject: subject, Plan: plan, Cost: 1}, {Subject: "everybody", Plan: many, Cost: 1}}
+		return l.TakeAll(ctx, charges[:], decisions[:])
+	}
+	if err := pair("another", many); err != nil {
+		b.Fatal(err)
+	}
 	for _, bench := range []struct {
 		name     string
 		subjects []string
@@ -65,6 +73,9 @@ func BenchmarkTake(b *testing.B) {
 			_, err := l.Take(ctx, subject, none, 1)
 			return err
 		}},
+		{"pair/hot", hot, func(subject string) error { return pair(subject, many) }},
+		{"pair/10k", spread, func(subject string) error { return pair(subject, many) }},
+		{"pair/denied", hot, func(subject string) error { return pair(subject, none) }},
 	} {
 		for _, callers := range []int{1, 16, 32} {
 			b.Run(fmt.Sprintf("%s/callers=%d", bench.name, callers), func(b *testing.B) {

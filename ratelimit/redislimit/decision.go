@@ -34,6 +34,9 @@ func (a *answer) decision(plan *ratelimit.Plan, cost int64, place int32) (d rate
 	case a.letter == banDeferred:
 		d.Outcome = ratelimit.Limited
 		d.StrikesLeft = 0
+	case a.letter == notMade:
+		d.Outcome = ratelimit.Spared
+		d.StrikesLeft = penalty.StrikesLeft(v.strikes, v.since, fixedwindow.Seconds(a.time))
 	default:
 		d.Outcome = ratelimit.Banned
 		d.BanStarted = a.letter == banStarted && place == a.granted+a.limited

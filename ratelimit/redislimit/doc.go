@@ -6,7 +6,8 @@
 //	...
 //	d, err := limiter.Take(ctx, "alice", plan, 1)
 //
-// A decision is one call of one Lua script, and agrees with the embedded engine,
+// A decision, also about several subjects ([Limiter.TakeAll]), is one call of one Lua
+// script, and agrees with the embedded engine,
 // ratelimit/memory: all quotas are charged or none, a denial charges nothing, and
 // windows, strikes and bans are counted alike. The engine works with Redis 7: one
 // server, a master behind sentinels, a cluster, or the servers of a ring.
@@ -24,6 +25,9 @@
 // be in flight, up to [Options.MaxInFlight]. In a cluster each master has its own
 // batches: a master that does not answer does not delay the subjects of the others. A
 // denial costs the server less than twice as much as an admission.
+//
+// Groups of charges share calls too, whatever their plans, up to 64 charges a call. A
+// group of two takes about as long as two calls of Take.
 //
 // A call with context.Background is sent on the goroutine of its caller. A call with a
 // context that can end needs another goroutine, which costs from one to some ten

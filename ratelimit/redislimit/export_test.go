@@ -24,6 +24,15 @@ func TakeAll(l *Limiter, plan *ratelimit.Plan) func(subjects []string) error {
 	}
 }
 
+// TakeAllTooLate has charges made for a caller that has waited until its deadline.
+func TakeAllTooLate(l *Limiter, charges []ratelimit.Charge) {
+	b, c := new(batch), newCall()
+	b.add(operation{code: opTakeAll, subject: charges[0].Subject, takes: &takes{charges, make([]answer, len(charges))}}, c)
+	b.seal()
+	c.leave(context.DeadlineExceeded)
+	l.sender.send(b.groups)
+}
+
 // Bans bans subjects, some at a time.
 func Bans(l *Limiter, subjects []string, length time.Duration) error {
 	for subjects := range slices.Chunk(subjects, maxGroups) {
@@ -75,6 +84,9 @@ func SubjectsOfOneIndex(n int) (subjects []string) {
 	}
 	return subjects
 }
+
+// GroupScript is the script of TakeAll, and GroupDigest its name.
+var GroupScript, GroupDigest = groupScript, groupDigest
 
 // Key returns the name of a subject's key.
 func Key(l *Limiter, subject string) string {

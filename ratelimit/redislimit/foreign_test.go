@@ -37,7 +37,11 @@ func testForeignValues(t *testing.T, c redis.UniversalClient) {
 	strict := ratelimit.MustPlan("", penalty, ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
 	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: strict, Cost: 1}
 	operations := map[string]func(l *redislimit.Limiter) error{
-		"Take":   func(l *redislimit.Limiter) error { return second(l.Take(ctx, "a", strict, 1)) },
+		"Take": func(l *redislimit.Limiter) error { return second(l.Take(ctx, "a", strict, 1)) },
+		"TakeAll": func(l *redislimit.Limiter) error {
+			charges := []ratelimit.Charge{{Subject: "b", Plan: strict, Cost: 1}, {Subject: "a", Plan: strict, Cost: 1}}
+			return l.TakeAll(ctx, charges, make([]ratelimit.Decision, 2))
+		},
 		"Peek":   func(l *redislimit.Limiter) error { return second(l.Peek(ctx, "a", strict)) },
 		"Refund": func(l *redislimit.Limiter) error { return l.Refund(ctx, "a", &d) },
 		"AddUsage": func(l *redislimit.Limiter) error {

@@ -68,7 +68,8 @@ func used(t testing.TB, l *redislimit.Limiter, subject string, limit int64) int6
 // expires them, is another one.
 type scriptClock struct {
 	*ratelimittest.Clock
-	script, hash string
+	script, hash           string
+	groupScript, groupHash string
 }
 
 func newScriptClock(t testing.TB, start time.Time) *scriptClock {
@@ -77,18 +78,26 @@ func newScriptClock(t testing.TB, start time.Time) *scriptClock {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := "local clock = {ARGV[#ARGV - 1], ARGV[#ARGV]} table.remove(ARGV) table.remove(ARGV)\n" + string(text)
+	script, groups := withClock(t, string(text)), withClock(t, redislimit.GroupScript)
+	return &scriptClock{
+		ratelimittest.NewClock(start), script, redis.NewScript(script).Hash(), groups, redis.NewScript(groups).Hash(),
+	}
+}
+
+// withClock returns a script that takes its time from its last two arguments.
+func withClock(t testing.TB, text string) string {
+	script := "local clock = {ARGV[#ARGV - 1], ARGV[#ARGV]} table.remove(ARGV) table.remove(ARGV)\n" + text
 	for old, replacement := range map[string]string{
 		"call('TIME')":           "clock",
 		"local AFTERLIFE = 5":    "local AFTERLIFE = 4000000000",
 		"INDEX_AFTERLIFE = 3600": "INDEX_AFTERLIFE = 4000000000",
 	} {
 		if strings.Count(script, old) != 1 {
-			t.Fatalf("limit.lua has %q %d times, want once", old, strings.Count(script, old))
+			t.Fatalf("a script has %q %d times, want once", old, strings.Count(script, old))
 		}
 		script = strings.Replace(script, old, replacement, 1)
 	}
-	return &scriptClock{ratelimittest.NewClock(start), script, redis.NewScript(script).Hash()}
+	return script
 }
 
 func (c *scriptClock) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -118,10 +127,14 @@ func (c *scriptClock) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 
 func (c *scriptClock) rewrite(ctx context.Context, cmd redis.Cmder) redis.Cmder {
 	args := slices.Clone(cmd.Args())
-	switch args[0] {
-	case "evalsha":
+	switch {
+	case args[0] == "evalsha" && args[1] == redislimit.GroupDigest:
+		args[1] = c.groupHash
+	case args[0] == "evalsha":
 		args[1] = c.hash
-	case "eval":
+	case args[0] == "eval" && args[1] == redislimit.GroupScript:
+		args[1] = c.groupScript
+	case args[0] == "eval":
 		args[1] = c.script
 	default:
 		return cmd

@@ -53,6 +53,7 @@ type Limiter struct {
 
 var _ interface {
 	ratelimit.Limiter
+	ratelimit.MultiTaker
 	ratelimit.Peeker
 	ratelimit.Resetter
 	ratelimit.Refunder

@@ -84,7 +84,16 @@ func (s *sender) pack(groups []*group) []*command {
 	var open map[class]*command
 	var last class // mostly that of the next group too
 	var cmd *command
+	var together *command
 	for _, g := range groups {
+		if g.code == opTakeAll && g.index == indexNotNeeded {
+			if together == nil || !together.hasRoomForTakes(g) {
+				together = new(command)
+				cmds = append(cmds, together)
+			}
+			together.groups = append(together.groups, g)
+			continue
+		}
 		if g.index != indexNotNeeded || g.code == opAddUsage {
 			cmds = append(cmds, &command{groups: []*group{g}})
 			continue
@@ -183,6 +192,9 @@ func (s *sender) receive(cmd *command, attempt int) (again []*command, wait bool
 	switch {
 	case more && redis.HasErrorPrefix(err, "NOSCRIPT"):
 		return []*command{{groups: cmd.groups, eval: true}}, false
+	case cmd.groups[0].code == opTakeAll && redis.HasErrorPrefix(err, "CROSSSLOT"):
+		s.oneSlot.Store(true)
+		cmd.fail(errSeveralSlots)
 	case more && !single && redis.HasErrorPrefix(err, "CROSSSLOT"):
 		s.oneSlot.Store(true)
 		return s.pack(cmd.groups), false
@@ -221,14 +233,23 @@ func (s *sender) deliver(cmd *command) (again []*command) {
 			g.err = unavailable(unknownValue(s.keys.subject(g.partition, g.subject)))
 		}
 		if late := g.finish(); late > 0 {
-			if op, err := g.refund(&g.operation); err == nil {
-				refund := newGroup(op)
-				refund.requests = late
-				again = append(again, &command{groups: []*group{refund}})
-			}
+			again = append(again, g.refunds(late)...)
 		}
 	}
 	return again
+}
+
+// refunds returns commands that give back what so many requests were charged.
+func (g *group) refunds(requests int32) (cmds []*command) {
+	if g.code == opTakeAll {
+		return g.refundsOfTakes()
+	}
+	if op, err := g.refund(&g.operation); err == nil {
+		refund := newGroup(op)
+		refund.requests = requests
+		cmds = append(cmds, &command{groups: []*group{refund}})
+	}
+	return cmds
 }
 
 // fail ends the groups with an error.

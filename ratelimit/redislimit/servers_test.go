@@ -10,8 +10,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
 // The interpreter and the numbers of a real server, with a clock that can be set.
@@ -40,7 +42,7 @@ func TestConformanceOfCluster(t *testing.T) {
 		c := cluster.Client()
 		clock := newScriptClock(t, start)
 		c.AddHook(clock)
-		return ratelimittest.Engine{Limiter: newLimiter(t, c), Set: clock.Set}
+		return ratelimittest.Engine{Limiter: inOrder(newLimiter(t, c)), Set: clock.Set}
 	}, ratelimittest.Gaps{NoCalendars: true})
 }
 
@@ -49,8 +51,21 @@ func TestConformanceOfRing(t *testing.T) {
 	c := redis.NewRing(&redis.RingOptions{Addrs: addrs})
 	t.Cleanup(func() { c.Close() })
 	ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
-		return ratelimittest.Engine{Limiter: newLimiter(t, c)}
+		return ratelimittest.Engine{Limiter: inOrder(newLimiter(t, c))}
 	}, ratelimittest.Gaps{NoCalendars: true})
+}
+
+// inOrder returns an engine that is not a MultiTaker: on several servers TakeAll does
+// not decide at one instant.
+func inOrder(l *redislimit.Limiter) ratelimit.Limiter {
+	return struct {
+		ratelimit.Limiter
+		ratelimit.Peeker
+		ratelimit.Resetter
+		ratelimit.Refunder
+		ratelimit.OnceUsageAdder
+		ratelimit.Banner
+	}{l, l, l, l, l, l}
 }
 
 // A server in cluster mode refuses subjects of several slots in one call. A client
@@ -85,6 +100,7 @@ func TestOneServerInClusterMode(t *testing.T) {
 			t.Errorf("subject %d was charged %d times, want 10", i, n)
 		}
 	}
+	testTakeAllInOrder(t, newLimiter(t, c))
 }
 
 func TestForeignValues(t *testing.T) {

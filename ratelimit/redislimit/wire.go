@@ -21,10 +21,14 @@ const (
 	opUnban    = 'u'
 	opReset    = 'x'
 	opShow     = 's'
+	opTakeAll  = 'm' // of group.lua
 )
 
 // args returns the arguments of the command.
 func (cmd *command) args(k *keys) []any {
+	if cmd.groups[0].code == opTakeAll {
+		return cmd.takeAllArgs(k)
+	}
 	args := make([]any, 0, 7+len(cmd.groups))
 	if cmd.eval {
 		args = append(args, "eval", script)
@@ -111,6 +115,7 @@ const (
 	banStarted  = 'b'
 	banDeferred = 'h'
 	needsIndex  = 'i'
+	notMade     = 's' // in a group of takes
 	unknown     = 'e'
 )
 
@@ -133,6 +138,12 @@ func (cmd *command) read(reply string) error {
 	}
 	for _, g := range cmd.groups {
 		g.time = time
+		if g.code == opTakeAll {
+			if rest, err = g.readTakes(rest); err != nil {
+				return err
+			}
+			continue
+		}
 		if rest, err = g.answer.read(rest); err != nil {
 			return err
 		}
@@ -166,6 +177,7 @@ func (a *answer) read(b string) (rest string, err error) {
 		return b, nil
 	case done:
 		a.granted = a.requests
+	case notMade:
 	case denied, spared, banStarted, banDeferred:
 		if len(b) < 4 {
 			return "", errReply

@@ -1,0 +1,112 @@
+package redislimit
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// TakeAll implements [ratelimit.MultiTaker]. On one server it is one call of a script,
+// which makes all charges at one instant, or none. Groups of charges that come together
+// share a call, as those of Take do.
+//
+// The subjects of a cluster or a ring lie on different servers. There TakeAll makes one
+// charge after the other and gives back those before one that is refused, in one round
+// trip each, with the bounds that [ratelimit.TakeAll] states: the decisions have times of
+// their own, a concurrent request may be refused because of units that are about to be
+// given back, and only the first subject that refuses gets a strike. Put subjects that
+// many requests share last.
+func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	if err := ratelimit.CheckAll(charges, decisions); err != nil {
+		return err
+	}
+	if !l.sender.oneSlot.Load() {
+		if err := l.takeTogether(ctx, charges, decisions); !errors.Is(err, errSeveralSlots) {
+			return err
+		}
+	}
+	type inOrder struct { // is not a MultiTaker
+		ratelimit.Limiter
+		ratelimit.Peeker
+		ratelimit.Refunder
+	}
+	return ratelimit.TakeAll(ctx, inOrder{l, l, l}, charges, decisions)
+}
+
+// errSeveralSlots says that a server is in cluster mode, and that subjects lie in
+// different slots. Nothing was done.
+var errSeveralSlots = errors.New("the subjects lie in several slots of a cluster")
+
+// takes are those of one group, and the answers to them.
+type takes struct {
+	charges []ratelimit.Charge
+	answers []answer
+}
+
+// takeTogether makes the charges in one call of the script.
+func (l *Limiter) takeTogether(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	t := &takes{slices.Clone(charges), make([]answer, len(charges))} // the call may outlive the caller's wait
+	if _, _, err := l.do(ctx, operation{code: opTakeAll, subject: charges[0].Subject, takes: t}); err != nil {
+		return err
+	}
+	for i, c := range charges {
+		var err error
+		if decisions[i], err = t.answers[i].decision(c.Plan, c.Cost, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasRoomForTakes reports whether the command can take the group too.
+func (cmd *command) hasRoomForTakes(g *group) bool {
+	n := len(g.takes.charges)
+	for _, other := range cmd.groups {
+		n += len(other.takes.charges)
+	}
+	return n <= maxSubjects
+}
+
+// readTakes reads what is said of a group of takes from the front of b, and returns
+// the rest.
+func (g *group) readTakes(b string) (rest string, err error) {
+	if b == "" {
+		return "", errReply
+	}
+	switch g.letter = b[0]; g.letter {
+	case needsIndex:
+		return b[1:], nil
+	case unknown:
+		if len(b) < 2 || int(b[1]) < 1 || int(b[1]) > len(g.takes.charges) {
+			return "", errReply
+		}
+		g.subject = g.takes.charges[b[1]-1].Subject
+		g.partition = partition(g.subject)
+		return b[2:], nil
+	}
+	g.granted = 1
+	for i := range g.takes.charges {
+		a := &g.takes.answers[i]
+		a.time, a.requests = g.time, 1
+		if b, err = a.read(b); err != nil {
+			return "", err
+		}
+		g.granted = min(g.granted, a.granted)
+	}
+	return b, nil
+}
+
+// refundsOfTakes returns commands that give back what a group of takes was charged.
+func (g *group) refundsOfTakes() (cmds []*command) {
+	for i, c := range g.takes.charges {
+		take := operation{code: opTake, subject: c.Subject, plan: c.Plan, cost: c.Cost}
+		if op, err := g.takes.answers[i].refund(&take); err == nil {
+			refund := newGroup(op)
+			refund.requests = 1
+			cmds = append(cmds, &command{groups: []*group{refund}})
+		}
+	}
+	return cmds
+}

@@ -1,0 +1,68 @@
+package redislimit_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// What was charged after the deadline of the caller is given back, to each subject.
+func TestTakeAllGivesBackWhatCameTooLate(t *testing.T) {
+	_, c := mini(t)
+	l := newLimiter(t, c)
+	charges := []ratelimit.Charge{{Subject: "a", Plan: lasting(10), Cost: 2}, {Subject: "b", Plan: lasting(20), Cost: 3}}
+	if err := l.TakeAll(ctx, charges, make([]ratelimit.Decision, 2)); err != nil {
+		t.Fatal(err)
+	}
+	redislimit.TakeAllTooLate(l, charges)
+	if n := used(t, l, "a", 10); n != 2 {
+		t.Errorf("a was charged %d units, want the 2 of the call in time", n)
+	}
+	if n := used(t, l, "b", 20); n != 3 {
+		t.Errorf("b was charged %d units, want the 3 of the call in time", n)
+	}
+}
+
+// Groups that come together share calls of the script, in which a subject stands once.
+// Groups about the same subjects are decided one after the other.
+func TestGroupsOfOneCall(t *testing.T) {
+	m, c := mini(t)
+	m.SetTime(time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC))
+	l := newLimiter(t, c)
+	penalty := ratelimit.Penalty{Strikes: 2, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Minute}
+	own := ratelimit.MustPlan("own", penalty, ratelimit.PerMinute(3), ratelimit.PerDay(100))
+	shared := ratelimit.MustPlan("shared", ratelimit.Penalty{}, ratelimit.PerHour(1000))
+	const callers, each = 20, 10
+	var mu sync.Mutex
+	outcomes := map[ratelimit.Outcome]int{}
+	var wg sync.WaitGroup
+	for i := range callers * each {
+		wg.Go(func() {
+			charges := []ratelimit.Charge{{Subject: fmt.Sprint("caller ", i%callers), Plan: own, Cost: 1}, {Subject: "shared", Plan: shared, Cost: 2}}
+			decisions := make([]ratelimit.Decision, 2)
+			if err := l.TakeAll(ctx, charges, decisions); err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			outcomes[decisions[0].Outcome]++
+		})
+	}
+	wg.Wait()
+	// Of ten requests of a caller three are admitted, two are strikes, one starts a ban.
+	if outcomes[ratelimit.Allowed] != 3*callers || outcomes[ratelimit.Limited] != 2*callers || outcomes[ratelimit.Banned] != 5*callers {
+		t.Errorf("got %v for %d callers with 10 requests each, want 3 allowed, 2 limited and 5 banned for each", outcomes, callers)
+	}
+	d, err := l.Peek(ctx, "shared", shared)
+	if err != nil || d.Remaining() != 1000-2*3*callers {
+		t.Errorf("the shared subject has %d left and error %v, want that only requests that were admitted count", d.Remaining(), err)
+	}
+	bans, err := l.Bans(ctx)
+	if err != nil || len(bans) != callers {
+		t.Errorf("%d bans are listed, with error %v, want one for each of %d callers", len(bans), err, callers)
+	}
+}

@@ -1,0 +1,82 @@
+package redislimit
+
+import (
+	"crypto/sha1"
+	_ "embed"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+//go:embed group.lua
+var groupText string
+
+// groupScript is group.lua with the functions of limit.lua, and groupDigest the name by
+// which EVALSHA knows it.
+var (
+	groupScript = withFunctions(groupText)
+	groupDigest = func() string {
+		sum := sha1.Sum([]byte(groupScript))
+		return hex.EncodeToString(sum[:])
+	}()
+)
+
+// withFunctions puts the functions of limit.lua into a script.
+func withFunctions(text string) string {
+	_, functions, _ := strings.Cut(script, "-- Part two: everything else.\n")
+	functions, _, _ = strings.Cut(functions, "local operations = {}\n")
+	return strings.Replace(text, "--{ the functions of limit.lua }\n", functions, 1)
+}
+
+// takeAllArgs returns the arguments of a command of groups of takes.
+func (cmd *command) takeAllArgs(k *keys) []any {
+	type plan struct {
+		*ratelimit.Plan
+		cost int64
+	}
+	var plans, takes []byte
+	subjects, numbers := make(map[string]int), make(map[plan]int)
+	var names, args []any
+	if cmd.eval {
+		args = append(args, "eval", groupScript, "")
+	} else {
+		args = append(args, "evalsha", groupDigest, "")
+	}
+	for _, g := range cmd.groups {
+		takes = append(takes, byte(len(g.takes.charges)))
+		for _, c := range g.takes.charges {
+			s := subjects[c.Subject]
+			if s == 0 {
+				s = len(subjects) + 1
+				subjects[c.Subject] = s
+				args = append(args, k.subject(partition(c.Subject), c.Subject))
+				names = append(names, c.Subject)
+			}
+			p := numbers[plan{c.Plan, c.Cost}]
+			if p == 0 {
+				p = len(numbers) + 1
+				numbers[plan{c.Plan, c.Cost}] = p
+				op := operation{code: opTake, plan: c.Plan, cost: c.Cost}
+				begin := len(plans)
+				plans = op.appendTo(append(plans, 0))
+				plans[begin] = byte(len(plans) - begin - 1)
+			}
+			takes = append(takes, byte(s), byte(p))
+		}
+	}
+	indexed := cmd.groups[0].index == indexGiven
+	if indexed {
+		for _, name := range names {
+			args = append(args, k.index(partition(name.(string))))
+		}
+	}
+	args[2] = strconv.Itoa(len(args) - 3)
+	packed := append([]byte{byte(len(numbers))}, plans...)
+	args = append(args, append(packed, takes...))
+	if indexed {
+		args = append(args, names...)
+	}
+	return args
+}
