@@ -22,9 +22,10 @@ type field struct {
 }
 
 // of returns the field of a struct, with the embedded pointers above it set.
-func (f field) of(v reflect.Value) reflect.Value {
-	for i, x := range f.index {
-		if i > 0 && v.Kind() == reflect.Pointer {
+func (f *field) of(v reflect.Value) reflect.Value {
+	v = v.Field(f.index[0])
+	for _, x := range f.index[1:] {
+		if v.Kind() == reflect.Pointer {
 			if v.IsNil() {
 				v.Set(reflect.New(v.Type().Elem()))
 			}

@@ -35,7 +35,8 @@ func (m setters) structure(t reflect.Type, schemas []*jsonschema.Schema) (setter
 		if !ok {
 			return &problem{detail: "must be an object"}
 		}
-		for i, f := range fields {
+		for i := range fields {
+			f := &fields[i]
 			value, ok := members[f.name]
 			if !ok {
 				continue
