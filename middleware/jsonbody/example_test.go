@@ -78,3 +78,36 @@ func ExampleBody_Parse() {
 	// /items/1/petId is required
 	// /items/2/petId must be an integer
 }
+
+// A mistake in the type is found when the program starts, not by its clients.
+func ExampleNew() {
+	type comment struct {
+		Text    string    `json:"text"`
+		Replies []comment `json:"replies"`
+	}
+	const schema = `{
+		"type": "object",
+		"required": ["text"],
+		"properties": {
+			"text": {"type": "string"},
+			"score": {"type": ["integer", "null"]},
+			"replies": {"type": "array", "items": {"$ref": "#"}}
+		}
+	}`
+	comments, err := jsonbody.New[comment]([]byte(schema), "#", jsonbody.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	c, err := comments.Parse([]byte(`{"text": "Good dog", "replies": [{"text": "Indeed", "score": 3}]}`))
+	fmt.Println(c, err)
+
+	type scored struct {
+		comment        // its fields are those of scored, as in encoding/json
+		Score   string `json:"score"`
+	}
+	_, err = jsonbody.New[scored]([]byte(schema), "#", jsonbody.Options{})
+	fmt.Println(err)
+	// Output:
+	// {Good dog [{Indeed []}]} <nil>
+	// jsonbody: jsonbody_test.scored: field Score: type string cannot hold the values of the schema, which must be an integer or null
+}
