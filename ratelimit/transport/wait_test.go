@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/transport"
 )
 
@@ -247,6 +248,38 @@ func TestProbesALongPause(t *testing.T) {
 			}
 		}
 		s.expect(t, "0s", "15m0s", "30m0s", "45m0s", "1h0m0s", "1h0m0s")
+	})
+}
+
+// The probe of a pause takes its turn of the plan like any other request.
+func TestProbeWithAPlan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript("429 Retry-After: 86400", "429 Retry-After: 86400")
+		opts := withPlan(t, ratelimit.PerHour(2))
+		rt := newTransport(t, s, opts)
+		for range 60 {
+			get(t, rt, url)
+			time.Sleep(time.Minute)
+		}
+		s.expect(t, "0s", "15m0s") // the later probes have no turn in this hour
+		if got := get(t, rt, url); got != "200" {
+			t.Errorf("the probe in the next hour gets %s, want 200", got)
+		}
+	})
+}
+
+// Pauses that are over take no memory for long.
+func TestManyKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(slices.Repeat([]string{"429 Retry-After: 3600"}, 1000)...)
+		rt := newTransport(t, s, transport.Options{})
+		for i := range 1000 {
+			get(t, rt, fmt.Sprintf("http://%d.example.com/", i))
+			time.Sleep(time.Minute)
+		}
+		if n := transport.Pauses(rt); n > 200 {
+			t.Errorf("%d pauses are kept, want at most about 120: 60 are in force", n)
+		}
 	})
 }
 
