@@ -16,6 +16,10 @@
 //	any status, a quota exhausted                 the next ones wait until its reset
 //	a ban, or a wait longer than Options.MaxWait  fail at once with a LimitError
 //
+// So a caller never sees a 429: it gets the response to a later attempt, or a
+// [LimitError], which says until when to wait. A request that would outlast the deadline
+// of its context also fails at once.
+//
 // Quotas are read from X-RateLimit-Remaining and -Reset, as Gatehouse and GitHub send
 // them, and from RateLimit of draft-ietf-httpapi-ratelimit-headers-11. Times in them are
 // compared with the Date of the response, so that the clock of this process need not

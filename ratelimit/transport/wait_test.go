@@ -349,3 +349,16 @@ func TestJitterKeepsToTheDeadline(t *testing.T) {
 		})
 	}
 }
+
+func TestJitterKeepsToMaxWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 50 {
+			begin := time.Now()
+			s := newScript("429 Retry-After: 17", "429 Retry-After: 17")
+			rt := newTransport(t, s, transport.Options{Jitter: time.Second, MaxWait: 35 * time.Second})
+			if got := get(t, rt, url); got != "200" || time.Since(begin) > 35*time.Second {
+				t.Fatalf("%s after %v, want 200 within 35s", got, time.Since(begin))
+			}
+		}
+	})
+}
