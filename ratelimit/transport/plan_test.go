@@ -70,6 +70,18 @@ func TestPlanFailsFast(t *testing.T) {
 	})
 }
 
+func TestPlanCountsForMaxWaitAfterARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript("429 Retry-After: 30")
+		opts := withPlan(t, ratelimit.PerMinute(1))
+		opts.MaxWait = 50 * time.Second
+		begin := time.Now()
+		if got := get(t, newTransport(t, s, opts), url); !strings.Contains(got, "Options.Plan until 2000-01-01T00:01:00Z") || time.Since(begin) != 30*time.Second {
+			t.Errorf("%s after %v, want a LimitError after 30s for the server, since the plan has no room for 30s more", got, time.Since(begin))
+		}
+	})
+}
+
 // An engine with a clock that is behind counts windows that seem to have ended.
 func TestPlanOfAnEngineWithAnotherClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -136,20 +148,26 @@ func TestPlanInAPause(t *testing.T) {
 		at      time.Duration // a moment after the second request arrived, or failed
 		arrived []string
 		used    [2]int64 // of the minute and of the hour, at that moment
+		keeps   bool     // the limiter cannot give units back
 	}{
-		"within the window":    {"17", 20 * time.Second, []string{"1s", "19s"}, [2]int64{2, 2}},
-		"longer than a window": {"70", 73 * time.Second, []string{"1s", "1m12s"}, [2]int64{1, 2}},
-		"too long to wait":     {"3000", 3 * time.Second, []string{"1s"}, [2]int64{1, 1}},
+		"within the window":    {"17", 20 * time.Second, []string{"1s", "19s"}, [2]int64{2, 2}, false},
+		"longer than a window": {"70", 73 * time.Second, []string{"1s", "1m12s"}, [2]int64{1, 2}, false},
+		"without refunds":      {"70", 73 * time.Second, []string{"1s", "1m12s"}, [2]int64{1, 3}, true},
+		"too long to wait":     {"3000", 3 * time.Second, []string{"1s"}, [2]int64{1, 1}, false},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			engine, plan := newEngine(t), planOf(ratelimit.PerMinute(10), ratelimit.PerHour(100))
 			slow := &slowLimiter{Limiter: engine}
+			limiter := ratelimit.Limiter(slow)
+			if test.keeps {
+				limiter = struct{ ratelimit.Limiter }{slow} // is not a Refunder
+			}
 			s := newScript("200 X-RateLimit-Remaining: 0\nX-RateLimit-Reset: " + test.pause)
 			base := roundTripper(func(r *http.Request) (*http.Response, error) {
 				time.Sleep(time.Second)
 				return s.RoundTrip(r)
 			})
-			rt := newTransport(t, base, transport.Options{Plan: plan, Limiter: slow})
+			rt := newTransport(t, base, transport.Options{Plan: plan, Limiter: limiter})
 			go get(t, rt, url)
 			synctest.Wait()
 			slow.delay.Store(int64(1500 * time.Millisecond))

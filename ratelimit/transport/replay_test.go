@@ -89,9 +89,11 @@ func TestGetBodyFails(t *testing.T) {
 		r := post(t, strings.NewReader("pet"))
 		gone := errors.New("file is gone")
 		r.GetBody = func() (io.ReadCloser, error) { return nil, gone }
-		if _, err := newTransport(t, newScript("429 Retry-After: 1"), transport.Options{}).RoundTrip(r); !errors.Is(err, gone) {
+		s := newScript("429 Retry-After: 1")
+		if _, err := newTransport(t, s, transport.Options{}).RoundTrip(r); !errors.Is(err, gone) {
 			t.Errorf("the error is %v, want that of GetBody", err)
 		}
+		s.expect(t, "0s pet")
 	})
 }
 

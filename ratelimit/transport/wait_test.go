@@ -238,8 +238,10 @@ func TestProbesALongPause(t *testing.T) {
 		s := newScript("429 Retry-After: 86400", "429 Retry-After: 40000", "broken", "500")
 		rt := newTransport(t, s, transport.Options{})
 		for range 60 {
-			go get(t, rt, url)
-			go get(t, rt, url)
+			for range 2 {
+				go get(t, rt, url)
+				synctest.Wait()
+			}
 			time.Sleep(time.Minute)
 		}
 		for range 2 {
@@ -358,6 +360,35 @@ func TestJitterKeepsToMaxWait(t *testing.T) {
 			rt := newTransport(t, s, transport.Options{Jitter: time.Second, MaxWait: 35 * time.Second})
 			if got := get(t, rt, url); got != "200" || time.Since(begin) > 35*time.Second {
 				t.Fatalf("%s after %v, want 200 within 35s", got, time.Since(begin))
+			}
+		}
+	})
+}
+
+// Clients that are refused again and again spread more and more, up to 30 seconds.
+func TestJitterGrows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		longest := make([]time.Duration, 7) // extra time of the n-th wait, over all clients
+		var done sync.WaitGroup
+		for range 200 {
+			n := 0
+			rt := newTransport(t, newScript(slices.Repeat([]string{"429 Retry-After: 10"}, 7)...), transport.Options{
+				Jitter: time.Second, MaxWait: time.Hour,
+				OnWait: func(_ *http.Request, wait time.Duration) {
+					mu.Lock()
+					defer mu.Unlock()
+					longest[n] = max(longest[n], wait-10*time.Second)
+					n++
+				},
+			})
+			done.Go(func() { get(t, rt, url) })
+		}
+		done.Wait()
+		// The chance of a failure is 7 * 0.85^200, less than one in 10^12.
+		for i, bound := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+			if bound *= time.Second; longest[i] > bound || longest[i] < bound*85/100 {
+				t.Errorf("wait %d: the longest extra time of 200 is %v, want a little less than %v", i+1, longest[i], bound)
 			}
 		}
 	})
