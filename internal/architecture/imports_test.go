@@ -18,6 +18,7 @@ const module = "github.com/animalstore/gatehouse"
 var rules = map[string][]string{
 	"apierror":                       {"internal/response"},
 	"deprecation":                    {"apierror", "internal/response"},
+	"internal/compatibility":         {},
 	"internal/mutate":                {},
 	"internal/response":              {},
 	"middleware":                     {"apierror", "internal/response"},

@@ -1,0 +1,189 @@
+package compatibility
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/inflight"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// wrapped is a row of the matrix. Its zero value is no middleware at all.
+type wrapped struct {
+	name string // the exported function or method, and what tells two rows of it apart
+
+	// adds are the fields that the middleware sets on every response that net/http
+	// writes. The value "*" stands for any.
+	adds map[string]string
+
+	wrap func(t *testing.T, next http.Handler) http.Handler
+}
+
+// has reports whether the lines of a field have what the middleware adds.
+func (m wrapped) has(name string, lines []string) bool {
+	return len(m.without(name, lines)) < len(lines)
+}
+
+// without returns the lines of a field without the one that the middleware adds.
+func (m wrapped) without(name string, lines []string) []string {
+	value, ok := m.adds[name]
+	if !ok {
+		return lines
+	}
+	i := slices.IndexFunc(lines, func(line string) bool { return value == "*" || line == value })
+	if i < 0 {
+		return lines
+	}
+	return slices.Delete(slices.Clone(lines), i, i+1)
+}
+
+var (
+	responder = &apierror.Responder{Logger: slog.New(slog.DiscardHandler), RequestID: middleware.RequestIDFrom}
+
+	declaration = deprecation.MustNew(deprecation.Options{
+		Since:     time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
+		Sunset:    time.Date(2100, time.December, 5, 0, 0, 0, 0, time.UTC),
+		Successor: "/v2",
+	})
+	announced = map[string]string{
+		"Deprecation": "@1764892800", "Sunset": "Sun, 05 Dec 2100 00:00:00 GMT", "Link": `</v2>; rel="successor-version"`,
+	}
+	limited = map[string]string{"X-Ratelimit-Limit": "1000", "X-Ratelimit-Remaining": "*", "X-Ratelimit-Reset": "*"}
+)
+
+var middlewares = []wrapped{
+	{"apierror.Responder.Handle", nil, func(_ *testing.T, next http.Handler) http.Handler {
+		return responder.Handle(func(w http.ResponseWriter, r *http.Request) error {
+			next.ServeHTTP(w, r)
+			return nil
+		})
+	}},
+	{"apierror.Responder.Recover", nil, plain(responder.Recover)},
+	{"apierror.Responder.Mux", nil, func(_ *testing.T, next http.Handler) http.Handler {
+		mux := http.NewServeMux()
+		mux.Handle("/", next)
+		return responder.Mux(mux)
+	}},
+	{"deprecation.Declaration.Headers", announced, plain(declaration.Headers)},
+	{"deprecation.Declaration.Enforce", announced, plain(declaration.Enforce)},
+	{"deprecation.OnPath", announced, plain(deprecation.OnPath("/", declaration.Headers))},
+	{"middleware.RequestID", map[string]string{"X-Request-Id": requestID}, plain(middleware.RequestID)},
+	{"middleware.AccessLog", nil, plain(accessLog)},
+	{"middleware.Recover", nil, plain(middleware.Recover(responder))},
+	{"middleware.SecurityHeaders", secured, plain(middleware.SecurityHeaders)},
+	{"middleware.TargetLimit", nil, plain(middleware.TargetLimit(8<<10, responder))},
+	{"middleware.BodyLimit", nil, plain(middleware.BodyLimit(16<<20, responder))},
+	{"middleware.TrackResponse", nil, func(_ *testing.T, next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(middleware.TrackResponse(w), r)
+		})
+	}},
+	{"bearer.Authenticator.Identify", nil, func(t *testing.T, next http.Handler) http.Handler { return authenticator(t).Identify(next) }},
+	{"bearer.Authenticator.Require", nil, func(t *testing.T, next http.Handler) http.Handler {
+		a := authenticator(t)
+		return a.Identify(a.Require(next))
+	}},
+	{"bearer.Authenticator.Protect", nil, func(t *testing.T, next http.Handler) http.Handler { return authenticator(t).Protect(next) }},
+	{"ratelimit.New", limited, limit(ratelimit.Options{})},
+	{"ratelimit.New with Refund", limited, limit(ratelimit.Options{Refund: true})},
+	{"ratelimit.New with Context", limited, limit(ratelimit.Options{Context: true})},
+	{"ratelimit.New with ChargeIf", limited, limit(ratelimit.Options{ChargeIf: func(*http.Request, int) bool { return false }})},
+	{"ratelimit.New with Shadow", limited, limit(ratelimit.Options{Shadow: true})},
+	{"inflight.Limiter.Middleware", nil, func(t *testing.T, next http.Handler) http.Handler {
+		l, err := inflight.NewProcess(100, inflight.Options{Errors: responder})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.Middleware(next)
+	}},
+	{"middleware.Chain", everythingAdds(), everything},
+}
+
+// everything is a service with all of them.
+func everything(t *testing.T, next http.Handler) http.Handler {
+	a := authenticator(t)
+	return middleware.Chain(responder.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		next.ServeHTTP(w, r)
+		return nil
+	}),
+		middleware.RequestID,
+		accessLog,
+		responder.Recover,
+		middleware.SecurityHeaders,
+		middleware.TargetLimit(8<<10, responder),
+		declaration.Headers,
+		a.Identify,
+		func(next http.Handler) http.Handler {
+			return limit(ratelimit.Options{Refund: true, Context: true})(t, next)
+		},
+		a.Require,
+		middleware.BodyLimit(16<<20, responder),
+		declaration.Enforce,
+	)
+}
+
+func everythingAdds() map[string]string {
+	all := map[string]string{"X-Request-Id": requestID}
+	for _, adds := range []map[string]string{announced, limited, secured} {
+		maps.Copy(all, adds)
+	}
+	return all
+}
+
+// secured are the fields of SecurityHeaders. Handlers of the matrix do not set them.
+var secured = map[string]string{
+	"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "*", "Referrer-Policy": "*", "Cache-Control": "*",
+	"Strict-Transport-Security": "*",
+}
+
+// plain is for middlewares that need no test to be made.
+func plain(m middleware.Middleware) func(*testing.T, http.Handler) http.Handler {
+	return func(_ *testing.T, next http.Handler) http.Handler { return m(next) }
+}
+
+// accessLog makes every line and drops it.
+func accessLog(next http.Handler) http.Handler {
+	return middleware.AccessLog(slog.New(enabled{slog.DiscardHandler}))(next)
+}
+
+type enabled struct{ slog.Handler }
+
+func (enabled) Enabled(context.Context, slog.Level) bool { return true }
+
+func authenticator(t *testing.T) *bearer.Authenticator[string] {
+	t.Helper()
+	a, err := bearer.New("pets", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{Errors: responder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func limit(o ratelimit.Options) func(*testing.T, http.Handler) http.Handler {
+	o.Errors = responder
+	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(1000))
+	return func(t *testing.T, next http.Handler) http.Handler {
+		t.Helper()
+		l, err := memory.New(memory.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := ratelimit.New(l, func(*http.Request) (ratelimit.Caller, error) {
+			return ratelimit.Caller{Subject: "ann", Plan: plan}, nil
+		}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m(next)
+	}
+}
