@@ -27,6 +27,7 @@ var rules = map[string][]string{
 	"middleware/clientip":            {},
 	"middleware/inflight":            {"apierror"},
 	"middleware/jsonbody":            {"apierror", "github.com/santhosh-tekuri/jsonschema/v5"},
+	"middleware/limit":               {"middleware/clientip", "ratelimit", "ratelimit/memory"},
 	"middleware/telemetry":           slices.Concat(openTelemetry, []string{"middleware", "middleware/apikey", "middleware/bearer", "middleware/inflight", "ratelimit", "ratelimit/failover", "ratelimit/memory"}),
 	"ratelimit":                      {"apierror", "internal/response"},
 	"ratelimit/failover":             {"ratelimit"},

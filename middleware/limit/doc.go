@@ -1,0 +1,43 @@
+// Package limit has rate limits of one line each, for services that need no more yet:
+//
+//	r.Use(limit.ByIP(limit.PerMinute(100)))                              // the client's network
+//	r.Use(limit.ByHeader("X-Api-Key", limit.PerMinute(60)))              // a key that nothing has verified
+//	r.Use(limit.ByUser(userOf, limit.PerMinute(60), limit.PerDay(1000))) // a user, after authentication
+//	r.Use(limit.ByPlan(planOf))                                          // users with different plans, and bans
+//	r.Use(limit.Behind("10.0.0.0/8").ByIP(limit.PerMinute(100)))         // behind reverse proxies
+//
+// Each function returns a net/http middleware. It sets X-RateLimit-Limit, -Remaining and
+// -Reset on every response, and answers a request beyond a quota with 429 and Retry-After.
+// A request is charged to all quotas or, if it is denied, to none. Bans are part of plans.
+//
+// The arguments are part of the program, so the functions return no error: they panic, and
+// say what is wrong. They allow what [ratelimit.NewPlan] allows: one to four quotas, each
+// with a window of its own.
+//
+// Each call makes an engine of its own (package memory: a million subjects at most, about
+// 44 bytes each). Requests through two calls are counted separately. To count several
+// routes together, use the result of one call for all of them; a request that passes it
+// twice is charged twice. Each process counts for itself: behind n servers a client
+// may use n times as much.
+//
+// # How to grow
+//
+// Everything else is in package ratelimit, whose constructors return errors. ByPlan(planOf)
+// is short for
+//
+//	engine, err := memory.New(memory.Options{})
+//	...
+//	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+//		user, plan := planOf(r)
+//		return ratelimit.Caller{Subject: "user:" + user, Plan: plan}, nil
+//	}, ratelimit.Options{})
+//
+// except that it counts clients without a user by network, with package clientip. Write
+// these lines instead, and then change the one that you need to:
+//
+//   - the engine: limits shared by processes (redislimit), usage that survives a restart
+//     (memory.Limiter.Save), bans made by hand (Ban, Unban);
+//   - the function: an error as the answer, exempt callers, an API key's own plan (apikey);
+//   - the options: costs, refunds, metrics, shadow mode, other header fields, responses of
+//     your own.
+package limit

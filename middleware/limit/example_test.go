@@ -1,0 +1,102 @@
+package limit_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// get sends a request with header lines given as name, value, and prints the response.
+func get(h http.Handler, header ...string) {
+	r := httptest.NewRequest("GET", "/", nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	fmt.Println(w.Code, "limit", w.Header().Get("X-RateLimit-Limit"), "remaining", w.Header().Get("X-RateLimit-Remaining"))
+}
+
+var api = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })
+
+func ExampleByIP() {
+	handler := limit.ByIP(limit.PerDay(2))(api)
+	get(handler)
+	get(handler)
+	get(handler)
+	// Output:
+	// 200 limit 2 remaining 1
+	// 200 limit 2 remaining 0
+	// 429 limit 2 remaining 0
+}
+
+// The proxies of the service have addresses in 10.0.0.0/8 and send X-Forwarded-For.
+func ExampleBehind() {
+	handler := limit.Behind("10.0.0.0/8").ByIP(limit.PerDay(2))(api)
+	get(handler)
+	// Output: 200 limit 2 remaining 1
+}
+
+func ExampleByHeader() {
+	handler := limit.ByHeader("X-Api-Key", limit.PerDay(1))(api)
+	get(handler, "X-Api-Key", "ann's")
+	get(handler, "X-Api-Key", "ann's")
+	get(handler, "X-Api-Key", "bob's")
+	// Output:
+	// 200 limit 1 remaining 0
+	// 429 limit 1 remaining 0
+	// 200 limit 1 remaining 0
+}
+
+type userKey struct{}
+
+// authenticate stands for the authentication of a service, which puts the user into the
+// context.
+func authenticate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, _, _ := r.BasicAuth()
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))
+	})
+}
+
+func userOf(r *http.Request) string { return r.Context().Value(userKey{}).(string) }
+
+func ExampleByUser() {
+	handler := authenticate(limit.ByUser(userOf, limit.PerDay(1))(api))
+	get(handler, "Authorization", "Basic YW5uOnNlY3JldA==") // ann
+	get(handler, "Authorization", "Basic YW5uOnNlY3JldA==")
+	get(handler) // nobody: the network counts
+	// Output:
+	// 200 limit 1 remaining 0
+	// 429 limit 1 remaining 0
+	// 200 limit 1 remaining 0
+}
+
+func ExampleByPlan() {
+	guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), limit.PerDay(10))
+	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), limit.PerMinute(60), limit.PerDay(1000))
+	pro := ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), limit.PerMinute(600), limit.PerDay(50_000))
+	subscribers := map[string]bool{"bob": true}
+	planOf := func(r *http.Request) (string, *ratelimit.Plan) {
+		switch user := userOf(r); {
+		case user == "":
+			return "", guests
+		case subscribers[user]:
+			return user, pro
+		default:
+			return user, free
+		}
+	}
+	handler := authenticate(limit.ByPlan(planOf)(api))
+	get(handler)
+	get(handler, "Authorization", "Basic YW5uOnNlY3JldA==") // ann
+	get(handler, "Authorization", "Basic Ym9iOnNlY3JldA==") // bob
+	// Output:
+	// 200 limit 10 remaining 9
+	// 200 limit 60 remaining 59
+	// 200 limit 600 remaining 599
+}

@@ -1,0 +1,91 @@
+package limit_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+func TestByHeader(t *testing.T) {
+	s := around(t, limit.ByHeader("x-api-key", perYear(2)))
+	s.want(200, "192.0.2.1:1", "X-Api-Key", "a")
+	s.want(200, "192.0.2.2:1", "X-Api-Key", "a") // wherever it is used
+	s.want(429, "192.0.2.3:1", "X-Api-Key", "a")
+	s.want(200, "192.0.2.1:1", "X-Api-Key", "b")
+	s.want(429, "192.0.2.1:1", "X-Api-Key", "a", "X-Api-Key", "c") // the first line counts
+	// Without the field, the network counts, apart from the values that it sent.
+	s.want(200, "192.0.2.1:1")
+	s.want(200, "192.0.2.1:1", "X-Api-Key", "")
+	s.want(429, "192.0.2.1:1")
+	// No value is a network, nor the values of one.
+	s.want(200, "192.0.2.4:1", "X-Api-Key", "network:192.0.2.1/32")
+	s.want(200, "192.0.2.4:1", "X-Api-Key", "a\nnetwork:192.0.2.1/32")
+	s.want(200, "192.0.2.4:1", "X-Api-Key", "\n")
+}
+
+// A client that invents values is limited by its network, and a value by itself.
+func TestInventedValues(t *testing.T) {
+	s := around(t, limit.ByHeader("X-Api-Key", perYear(3)))
+	s.want(200, "[2001:db8::1]:1", "X-Api-Key", "customer")
+	admitted := 0
+	for i := range 100 {
+		if s.send("[2001:db8::1]:1", "X-Api-Key", strconv.Itoa(i)).Code == 200 {
+			admitted++
+		}
+	}
+	if admitted != 29 {
+		t.Errorf("%d invented values were admitted, want 29: ten times the quota, less one", admitted)
+	}
+	// The customer has used one of its three, elsewhere: what its network was denied
+	// is not charged to it.
+	s.want(429, "[2001:db8::2]:1", "X-Api-Key", "customer")
+	s.want(200, "192.0.2.1:1", "X-Api-Key", "customer")
+	s.want(200, "192.0.2.1:1", "X-Api-Key", "customer")
+	s.want(429, "192.0.2.1:1", "X-Api-Key", "customer")
+	// What the value was denied is not charged to its network.
+	for range 50 {
+		s.want(429, "192.0.2.1:1", "X-Api-Key", "customer")
+	}
+	s.want(200, "192.0.2.1:1", "X-Api-Key", "other")
+}
+
+// The fields show the limit that matters most.
+func TestHeaderFieldsOfTheNetwork(t *testing.T) {
+	s := around(t, limit.ByHeader("X-Api-Key", perYear(1)))
+	for i := range 10 {
+		if got := s.send("192.0.2.1:1", "X-Api-Key", strconv.Itoa(i)).Header(); got.Get("X-RateLimit-Limit") != "1" {
+			t.Errorf("value %d: limit %q, want that of the value", i, got.Get("X-RateLimit-Limit"))
+		}
+	}
+	w := s.send("192.0.2.1:1", "X-Api-Key", "10")
+	if w.Code != 429 || w.Header().Get("X-RateLimit-Limit") != "10" || w.Header().Get("X-RateLimit-Remaining") != "0" {
+		t.Errorf("a further value: %d %v, want 429 with the limit of the network, 10", w.Code, w.Header())
+	}
+}
+
+func TestHeaderWithTheLargestQuota(t *testing.T) {
+	s := around(t, limit.ByHeader("X-Api-Key", perYear(ratelimit.MaxLimit)))
+	s.want(200, "192.0.2.1:1", "X-Api-Key", "a")
+}
+
+// Field names are tokens (RFC 9110 section 5.6.2).
+func TestFieldNames(t *testing.T) {
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	const token = letters + "0123456789!#$%&'*+-.^_`|~"
+	for c := range 256 {
+		name := "X" + string([]byte{byte(c)})
+		want := c < 128 && strings.Contains(token, strings.ToLower(string(rune(c))))
+		if got := accepts(name); got != want {
+			t.Errorf("ByHeader accepts %q: %t, want %t", name, got, want)
+		}
+	}
+}
+
+func accepts(name string) (ok bool) {
+	defer func() { ok = recover() == nil }()
+	limit.ByHeader(name, limit.PerMinute(1))
+	return
+}

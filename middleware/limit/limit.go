@@ -1,0 +1,110 @@
+package limit
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// PerSecond returns the quota of n requests a second.
+func PerSecond(n int64) ratelimit.Quota { return ratelimit.PerSecond(n) }
+
+// PerMinute returns the quota of n requests a minute, which begins at second 0.
+func PerMinute(n int64) ratelimit.Quota { return ratelimit.PerMinute(n) }
+
+// PerHour returns the quota of n requests an hour.
+func PerHour(n int64) ratelimit.Quota { return ratelimit.PerHour(n) }
+
+// PerDay returns the quota of n requests a day, from 00:00 to 24:00 UTC.
+func PerDay(n int64) ratelimit.Quota { return ratelimit.PerDay(n) }
+
+// ByIP limits each client by the address of its connection: an IPv4 address, or an IPv6
+// /64 network, since any subscriber has at least 2^64 addresses of IPv6. Behind a reverse
+// proxy all clients have the proxy's address; use [Behind]. ByIP reads no header, which
+// any client could write. It panics if the quotas are not those of a plan.
+func ByIP(quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
+	return Clients{}.ByIP(quotas...)
+}
+
+// ByUser limits each user by the name that user returns, such as the one that
+// authentication has put into the context. The name must be verified: a client that may
+// choose it escapes every limit, or uses up another user's. If it is empty, the request
+// counts for the client's network as with [ByIP], under the same quotas. Place ByUser after
+// authentication. It panics if user is nil or the quotas are not those of a plan.
+func ByUser(user func(*http.Request) string, quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
+	return Clients{}.ByUser(user, quotas...)
+}
+
+// ByPlan limits each user under a plan of its own, and bans it as the plan's penalty says.
+// The name is that of [ByUser]: verified, or empty for the client's network. The plan must
+// not be nil: such a request is answered with 500. ratelimit.UnlimitedPlan says that there
+// is no limit. Make the plans once, with [ratelimit.MustPlan], not for each request:
+//
+//	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(),
+//		ratelimit.PerMinute(60), ratelimit.PerDay(1000))
+//
+// It panics if planOf is nil.
+func ByPlan(planOf func(*http.Request) (user string, plan *ratelimit.Plan)) func(http.Handler) http.Handler {
+	return Clients{}.ByPlan(planOf)
+}
+
+// ByIP is the function [ByIP] for these clients.
+func (c Clients) ByIP(quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
+	plan := mustPlan("limit.ByIP", quotas)
+	return c.byPlan(func(*http.Request) (string, *ratelimit.Plan) { return "", plan })
+}
+
+// ByUser is the function [ByUser] for these clients.
+func (c Clients) ByUser(user func(*http.Request) string, quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
+	if user == nil {
+		panic("limit.ByUser: the function that returns the user must not be nil")
+	}
+	plan := mustPlan("limit.ByUser", quotas)
+	return c.byPlan(func(r *http.Request) (string, *ratelimit.Plan) { return user(r), plan })
+}
+
+// ByPlan is the function [ByPlan] for these clients.
+func (c Clients) ByPlan(planOf func(*http.Request) (user string, plan *ratelimit.Plan)) func(http.Handler) http.Handler {
+	if planOf == nil {
+		panic("limit.ByPlan: the function that returns the user and the plan must not be nil")
+	}
+	return c.byPlan(planOf)
+}
+
+func (c Clients) byPlan(planOf func(*http.Request) (string, *ratelimit.Plan)) func(http.Handler) http.Handler {
+	network := c.networks()
+	return newMiddleware(newEngine(), func(r *http.Request) (ratelimit.Caller, error) {
+		user, plan := planOf(r)
+		if user == "" {
+			return ratelimit.Caller{Subject: network(r), Plan: plan}, nil
+		}
+		return ratelimit.Caller{Subject: "user:" + user, Plan: plan}, nil
+	})
+}
+
+// mustPlan returns the plan of quotas. Its panic names the function.
+func mustPlan(function string, quotas []ratelimit.Quota) *ratelimit.Plan {
+	plan, err := ratelimit.NewPlan("", ratelimit.Penalty{}, quotas...)
+	if err != nil {
+		panic(fmt.Errorf("%s: %w", function, err))
+	}
+	return plan
+}
+
+func newEngine() *memory.Limiter {
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		panic(fmt.Errorf("limit: %w", err)) // the options are always valid
+	}
+	return engine
+}
+
+func newMiddleware(l ratelimit.Limiter, identify func(*http.Request) (ratelimit.Caller, error)) func(http.Handler) http.Handler {
+	limit, err := ratelimit.New(l, identify, ratelimit.Options{})
+	if err != nil {
+		panic(fmt.Errorf("limit: %w", err)) // neither argument is ever nil
+	}
+	return limit
+}

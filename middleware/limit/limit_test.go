@@ -1,0 +1,161 @@
+package limit_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+func TestByIP(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // begins at midnight
+		s := around(t, limit.ByIP(limit.PerMinute(2), limit.PerDay(3)))
+		first := s.send("192.0.2.1:1")
+		if first.Code != 200 || first.Header().Get("X-RateLimit-Limit") != "2" || first.Header().Get("X-RateLimit-Remaining") != "1" {
+			t.Errorf("first request: %d %v, want 200 with 1 of 2 remaining", first.Code, first.Header())
+		}
+		s.want(200, "192.0.2.1:2")
+		third := s.send("192.0.2.1:3")
+		if third.Code != 429 || third.Header().Get("Retry-After") != "60" {
+			t.Errorf("third request: %d, Retry-After %q, want 429 and 60", third.Code, third.Header().Get("Retry-After"))
+		}
+		s.want(200, "192.0.2.2:1")
+		time.Sleep(time.Minute)
+		s.want(200, "192.0.2.1:1")
+		if last := s.send("192.0.2.1:1"); last.Header().Get("X-RateLimit-Limit") != "3" || last.Header().Get("Retry-After") != "86340" {
+			t.Errorf("fourth request of the day: %v, want the limit of the day and the rest of it", last.Header())
+		}
+	})
+}
+
+// A subscriber has more IPv6 addresses than an engine has places.
+func TestIPv6CountsByNetwork(t *testing.T) {
+	s := around(t, limit.ByIP(perYear(2)))
+	s.want(200, "[2001:db8::1]:1")
+	s.want(200, "[2001:db8::ffff:2]:1")
+	s.want(429, "[2001:db8::3]:1")
+	s.want(200, "[2001:db8:0:1::3]:1")
+}
+
+// A client must not get a ban that the service did not ask for.
+func TestQuotasAloneNeverBan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := around(t, limit.ByIP(limit.PerMinute(1)))
+		s.want(200, "192.0.2.1:1")
+		for range 59 {
+			s.want(429, "192.0.2.1:1")
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Second)
+		s.want(200, "192.0.2.1:1")
+	})
+}
+
+func userField(r *http.Request) string { return r.Header.Get("User") }
+
+func TestByUser(t *testing.T) {
+	s := around(t, limit.ByUser(userField, perYear(1)))
+	s.want(200, "192.0.2.1:1", "User", "ann")
+	s.want(429, "192.0.2.2:1", "User", "ann")
+	s.want(200, "192.0.2.1:1", "User", "bob")
+	// Without a user, the network counts.
+	s.want(200, "192.0.2.1:1")
+	s.want(429, "192.0.2.1:1")
+	s.want(200, "192.0.2.2:1")
+	// The name of a user is never that of a network.
+	s.want(200, "192.0.2.3:1", "User", "network:192.0.2.1/32")
+}
+
+func TestByPlan(t *testing.T) {
+	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), perYear(1))
+	pro := ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), perYear(2))
+	plans := map[string]*ratelimit.Plan{"": free, "ann": free, "bob": pro, "test": ratelimit.UnlimitedPlan("test"), "cut": ratelimit.SuspendedPlan("cut")}
+	s := around(t, limit.ByPlan(func(r *http.Request) (string, *ratelimit.Plan) {
+		return userField(r), plans[userField(r)]
+	}))
+	for user, want := range map[string][]int{
+		"": {200, 429}, "ann": {200, 429}, "bob": {200, 200, 429}, "test": {200, 200, 200}, "cut": {403}, "nobody": {500},
+	} {
+		for _, status := range want {
+			s.want(status, "192.0.2.1:1", "User", user)
+		}
+	}
+}
+
+func TestByPlanBans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), limit.PerMinute(1))
+		s := around(t, limit.ByPlan(func(*http.Request) (string, *ratelimit.Plan) { return "", free }))
+		s.want(200, "192.0.2.1:1")
+		s.want(429, "192.0.2.1:1")
+		time.Sleep(3 * time.Second) // the grace
+		for range 11 {
+			s.want(429, "192.0.2.1:1")
+		}
+		banned := s.send("192.0.2.1:1")
+		if !strings.Contains(banned.Body.String(), `"client_banned"`) || strings.Contains(banned.Body.String(), "API key") {
+			t.Errorf("after 11 strikes: %s, want a ban that speaks of no API key", banned.Body)
+		}
+	})
+}
+
+// What the package comment says about the results of one call and of two.
+func TestOneCallCountsTogether(t *testing.T) {
+	byIP := limit.ByIP(perYear(2))
+	a, b, other := around(t, byIP), around(t, byIP), around(t, limit.ByIP(perYear(2)))
+	a.want(200, "192.0.2.1:1")
+	b.want(200, "192.0.2.1:1")
+	a.want(429, "192.0.2.1:1")
+	other.want(200, "192.0.2.1:1")
+	twice := limit.ByIP(perYear(2))
+	nested := around(t, func(h http.Handler) http.Handler { return twice(twice(h)) })
+	nested.want(200, "192.0.2.1:1")
+	nested.want(429, "192.0.2.1:1")
+}
+
+func TestWrongArgumentsPanic(t *testing.T) {
+	none := []ratelimit.Quota(nil)
+	for _, c := range []struct {
+		name string
+		call func()
+		want string
+	}{
+		{"no quota", func() { limit.ByIP(none...) }, "limit.ByIP: "},
+		{"limit 0", func() { limit.ByIP(limit.PerMinute(0)) }, "Quota.Limit must be from 1 to 4294967295, got 0"},
+		{"two minutes", func() { limit.ByUser(userField, limit.PerMinute(1), limit.PerMinute(2)) }, "limit.ByUser: "},
+		{"no user", func() { limit.ByUser(nil, limit.PerMinute(1)) }, "limit.ByUser: the function that returns the user must not be nil"},
+		{"no plan", func() { limit.ByPlan(nil) }, "limit.ByPlan: the function"},
+		{"no name", func() { limit.ByHeader("", limit.PerMinute(1)) }, `limit.ByHeader: "" is not the name of a header field`},
+		{"a name with a space", func() { limit.ByHeader("X Key", limit.PerMinute(1)) }, `"X Key" is not the name`},
+		{"no quota for a header", func() { limit.ByHeader("X-Api-Key") }, "limit.ByHeader: "},
+		{"Host", func() { limit.ByHeader("host", limit.PerMinute(1)) }, "net/http removes the field Host"},
+		{"X-Forwarded-For", func() { limit.ByHeader("x-forwarded-for", limit.PerMinute(1)) }, "use limit.Behind"},
+		{"X-Real-IP", func() { limit.ByHeader("X-Real-IP", limit.PerMinute(1)) }, "clientip.FromHeader"},
+		{"no proxies", func() { limit.Behind() }, "limit.Behind: clientip: trusted proxies: "},
+		{"not a network", func() { limit.Behind("10.0.0.0/8", "proxy") }, `"proxy" must be a network such as 10.0.0.0/8`},
+		{"every address", func() { limit.Behind("0.0.0.0/0") }, "0.0.0.0/0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			defer func() {
+				t.Helper()
+				text := ""
+				switch p := recover().(type) {
+				case error:
+					text = p.Error()
+				case string:
+					text = p
+				}
+				if !strings.HasPrefix(text, "limit.") || !strings.Contains(text, c.want) {
+					t.Errorf("panic %q, want one that begins with the function and has %q", text, c.want)
+				}
+			}()
+			c.call()
+		})
+	}
+	limit.Clients{Source: clientip.FromRemoteAddr()}.ByIP(limit.PerSecond(1), limit.PerHour(2))
+}
