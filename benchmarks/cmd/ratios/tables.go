@@ -92,6 +92,9 @@ func (s *samples) writeMiddleware(b *strings.Builder) {
 	s.section(b, "Middleware",
 		"Nanoseconds and allocations for a request through one middleware of gatehouse with both quotas, or through two of a peer, on one processor.",
 		inMemory, append(units("Middleware", "allowed"), units("Middleware", "denied")...))
+	s.section(b, "One line",
+		"limit.ByIP of gatehouse and LimitByIP of httprate, with one quota.",
+		inMemory, append(units("ByIP", "allowed"), units("ByIP", "denied")...))
 	s.section(b, "The whole gate",
 		"Bearer token, key verified from the cache, both quotas, header fields, principal in the context.",
 		inMemory, append(units("Gate", "allowed"), units("Gate", "denied")...))
