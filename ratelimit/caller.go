@@ -12,7 +12,19 @@ type Caller struct {
 	// there is no limit, and [SuspendedPlan] that nothing may be used.
 	Plan *Plan
 
-	// Kind says what the subject is, and decides only how a ban is answered.
+	// Also are further charges of the request, such as those of an organisation, of a
+	// network and of everybody; see [TakeAll]. All are made, or none: the client gets
+	// one answer, and the header fields of the charge that matters most ([Deciding]). A
+	// Cost of 0 means what the request costs. Put subjects that many requests share last,
+	// and give them plans without a penalty: a ban of everybody denies all requests.
+	//
+	// A request that is given back is given back to all. Reservation.Settle changes the
+	// charges whose Cost is 0, and the caller's own. Each request with further charges
+	// costs at least two allocations more.
+	Also []Charge
+
+	// Kind says what the subject is, and decides only how a ban is answered. A ban of
+	// one of Also is answered as one of KindClient.
 	Kind Kind
 
 	// Exempt says that the request is not limited: it is not counted and not

@@ -65,7 +65,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.Errors.Respond(w, r, fmt.Errorf("ratelimit: identify: %w", err))
 		return
 	case err != nil || c.Exempt:
-		g.serve(w, r, c, Decision{}, false)
+		g.serve(w, r, c, Decision{}, nil, false)
 		return
 	}
 	plan, cost := c.Plan, int64(1)
@@ -76,17 +76,11 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		plan = plan.WithoutPenalty()
 	}
 	var d Decision
-	// Engines check as well, but an engine that does not must not admit an invalid
-	// call.
-	switch err = plan.Check(c.Subject, cost); {
-	case err != nil:
-	case plan.always != 0:
-		d = plan.alone(cost)
-	default:
-		d, err = g.limiter.Take(r.Context(), c.Subject, plan, cost)
-	}
-	if err != nil {
-		d = g.fallbackDecision(r, c.Subject, plan, cost, err)
+	var all *charged // nil: the caller has one charge
+	if len(c.Also) > 0 {
+		c, d, all, err = g.takeAll(r, c, plan, cost)
+	} else {
+		d, err = g.take(r, c.Subject, plan, cost)
 	}
 	d.Weighted = g.Cost != nil
 	if g.Observe != nil {
@@ -108,17 +102,36 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !pass:
 		g.Errors.Respond(w, r, d.Error(c))
 	default:
-		g.serve(w, r, c, d, admitted && plan.always == 0)
+		g.serve(w, r, c, d, all, admitted && (all != nil || plan.always == 0))
 	}
 }
 
-// serve serves a request. It was counted if the engine has charged it for d.
-func (g *limitHandler) serve(w http.ResponseWriter, r *http.Request, c Caller, d Decision, counted bool) {
+// take decides about a request with one charge. If there is an error, the decision is
+// what the header fields show.
+func (g *limitHandler) take(r *http.Request, subject string, plan *Plan, cost int64) (d Decision, err error) {
+	// Engines check as well, but an engine that does not must not admit an invalid
+	// call.
+	switch err = plan.Check(subject, cost); {
+	case err != nil:
+	case plan.always != 0:
+		d = plan.alone(cost)
+	default:
+		d, err = g.limiter.Take(r.Context(), subject, plan, cost)
+	}
+	if err != nil {
+		d = g.fallbackDecision(r, subject, plan, cost, err)
+	}
+	return d, err
+}
+
+// serve serves a request. It was counted if the engine has charged it for d, or for
+// all, if that is not nil.
+func (g *limitHandler) serve(w http.ResponseWriter, r *http.Request, c Caller, d Decision, all *charged, counted bool) {
 	switch {
 	case counted && (g.Refund || g.ChargeIf != nil):
-		g.serveTracked(w, r, c, d)
+		g.serveTracked(w, r, c, d, all)
 	case g.Context:
-		g.serveReserved(w, r, c, d, counted)
+		g.serveReserved(w, r, c, d, all, counted)
 	default:
 		g.next.ServeHTTP(w, r)
 	}

@@ -77,7 +77,8 @@ type Options struct {
 	Shadow bool
 
 	// Observe is called with each decision before the request is served or denied,
-	// but not for exempt requests. c is what identify returned. If the engine could
+	// but not for exempt requests. c is what identify returned; if d is about one of
+	// c.Also, it has the Subject and the Plan of that. If the engine could
 	// not decide, err says why, and d is what the response shows, which need not be a
 	// refusal; d.Plan is nil if c.Plan is not valid. If the request costs more than a
 	// quota of the plan, err wraps [ErrCostExceedsLimit], also in shadow mode. Observe
@@ -86,7 +87,8 @@ type Options struct {
 
 	// Deny writes the response to a request that is limited, banned or suspended: the
 	// service's own body, status and language. The header fields are already set,
-	// Retry-After included. What it would write by default is d.Error(c). Requests that
+	// Retry-After included. What it would write by default is d.Error(c). c is that of
+	// Observe. Requests that
 	// could not be decided are still answered by Errors. Nil means the default.
 	Deny func(w http.ResponseWriter, r *http.Request, c Caller, d Decision)
 

@@ -27,19 +27,19 @@ const (
 
 // serveTracked serves a request that was charged, and gives the charge back if the
 // options say so of its end.
-func (g *limitHandler) serveTracked(w http.ResponseWriter, r *http.Request, c Caller, d Decision) {
+func (g *limitHandler) serveTracked(w http.ResponseWriter, r *http.Request, c Caller, d Decision, all *charged) {
 	t := response.Track(w)
 	body := watchBody(r)
 	var reserved *reservedContext
 	if g.Context {
-		reserved = g.reserve(r.Context(), c, d, true)
+		reserved = g.reserve(r.Context(), c, d, all, true)
 	}
 	returned := false
 	defer func() {
 		if g.charges(r, t.Status(), returned) || g.disconnected(r, body) {
 			return
 		}
-		g.giveBack(r.Context(), c.Subject, d, reserved)
+		g.giveBack(r.Context(), c.Subject, d, all, reserved)
 	}()
 	if body == nil && reserved == nil {
 		g.next.ServeHTTP(t, r)
@@ -83,14 +83,20 @@ func (g *limitHandler) charges(r *http.Request, status int, returned bool) bool 
 
 // giveBack gives the charge back. If this fails, the request stays charged: the response
 // is already sent.
-func (g *limitHandler) giveBack(ctx context.Context, subject string, d Decision, reserved *reservedContext) {
+func (g *limitHandler) giveBack(ctx context.Context, subject string, d Decision, all *charged, reserved *reservedContext) {
 	if reserved != nil {
 		reserved.reservation.refund(ctx)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refundTimeout)
 	defer cancel()
-	_ = g.refunder.Refund(ctx, subject, &d)
+	if all == nil {
+		_ = g.refunder.Refund(ctx, subject, &d)
+		return
+	}
+	for i := range all.charges {
+		_ = g.refunder.Refund(ctx, all.charges[i].Subject, &all.decisions[i])
+	}
 }
 
 // disconnected reports whether the client disconnected before the end of the

@@ -24,12 +24,21 @@ type Reservation struct {
 	limiter  Limiter
 	refunder Refunder // nil: the engine cannot refund
 	caller   Caller
-	decision Decision
-	counted  bool // the engine has charged the request
+	deciding int // 0: own, otherwise the number of one of more
 
 	mu      sync.Mutex
-	charged int64 // of decision.Cost and what was settled since
+	own     reservedCharge
+	more    []reservedCharge
 	settled bool
+}
+
+// A reservedCharge is one charge of a request.
+type reservedCharge struct {
+	subject  string
+	decision Decision
+	counted  bool  // the engine has made it
+	fixed    bool  // it has a cost of its own, which Settle does not change
+	charged  int64 // decision.Cost and what was settled since
 }
 
 // FromContext returns the reservation of the request that ctx belongs to: that of the
@@ -46,10 +55,14 @@ func (r *Reservation) Decision() Decision {
 	if r == nil {
 		return Decision{}
 	}
-	return r.decision
+	if r.deciding > 0 {
+		return r.more[r.deciding-1].decision
+	}
+	return r.own.decision
 }
 
-// Caller returns what identify returned.
+// Caller returns what identify returned; if Decision is about one of Also, it has the
+// Subject and the Plan of that.
 func (r *Reservation) Caller() Caller {
 	if r == nil {
 		return Caller{}
@@ -80,70 +93,84 @@ func (r *Reservation) Settle(ctx context.Context, actual int64) error {
 		return fmt.Errorf("%w: Settle: the request has no reservation; set ratelimit.Options.Context", ErrInvalid)
 	case actual < 0:
 		return fmt.Errorf("%w: Settle: the units must be 0 or more, got %d", ErrInvalid, actual)
-	case !r.counted:
-		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.settled = true
-	return r.chargeTo(ctx, min(actual, MaxLimit))
+	return r.settleTo(ctx, min(actual, MaxLimit), false)
 }
 
-// chargeTo changes what the request is charged. r.mu is locked: concurrent calls about
-// one request wait for each other.
-func (r *Reservation) chargeTo(ctx context.Context, units int64) error {
+// settleTo changes what the charges cost that cost as much as the request, or all. r.mu
+// is locked: concurrent calls about one request wait for each other. All charges are
+// changed that can be; the error is the first one.
+func (r *Reservation) settleTo(ctx context.Context, units int64, all bool) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refundTimeout)
 	defer cancel()
-	if units > r.charged {
-		return r.add(ctx, units-r.charged)
+	for i := -1; i < len(r.more); i++ {
+		c := &r.own
+		if i >= 0 {
+			c = &r.more[i]
+		}
+		if c.counted && (all || !c.fixed) {
+			if failed := r.chargeTo(ctx, c, units); err == nil {
+				err = failed
+			}
+		}
 	}
-	for r.charged > units {
-		if err := r.giveBack(ctx, r.charged-units); err != nil {
+	return err
+}
+
+func (r *Reservation) chargeTo(ctx context.Context, c *reservedCharge, units int64) error {
+	if units > c.charged {
+		return r.add(ctx, c, units-c.charged)
+	}
+	for c.charged > units {
+		if err := r.giveBack(ctx, c, c.charged-units); err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil && r.charged > units {
-			return fmt.Errorf("ratelimit: settle: %w: %d units are still charged: %w", ErrUnavailable, r.charged, err)
+		if err := ctx.Err(); err != nil && c.charged > units {
+			return fmt.Errorf("ratelimit: settle: %w: %d units are still charged: %w", ErrUnavailable, c.charged, err)
 		}
 	}
 	return nil
 }
 
-func (r *Reservation) add(ctx context.Context, units int64) error {
+func (r *Reservation) add(ctx context.Context, c *reservedCharge, units int64) error {
 	adder, ok := r.limiter.(UsageAdder)
 	if !ok {
 		return fmt.Errorf("%w: Settle: %T is not a UsageAdder: %w", ErrInvalid, r.limiter, errors.ErrUnsupported)
 	}
-	d := &r.decision
+	d := &c.decision
 	var all [MaxQuotas]int64
 	for i := range d.Plan.Len() {
 		all[i] = units
 	}
-	if err := adder.AddUsage(ctx, r.caller.Subject, d.Plan, all, time.Unix(0, d.Time)); err != nil {
+	if err := adder.AddUsage(ctx, c.subject, d.Plan, all, time.Unix(0, d.Time)); err != nil {
 		return fmt.Errorf("ratelimit: settle: %w", err)
 	}
-	r.charged += units
+	c.charged += units
 	return nil
 }
 
 // giveBack gives back so many units, or as many as the engine takes in one call: no more
 // than a request under the plan can cost.
-func (r *Reservation) giveBack(ctx context.Context, units int64) error {
+func (r *Reservation) giveBack(ctx context.Context, c *reservedCharge, units int64) error {
 	if r.refunder == nil {
 		return fmt.Errorf("%w: Settle: %T is not a Refunder: %w", ErrInvalid, r.limiter, errors.ErrUnsupported)
 	}
-	part := r.decision
-	part.Cost = min(units, r.most())
-	if err := r.refunder.Refund(ctx, r.caller.Subject, &part); err != nil {
+	part := c.decision
+	part.Cost = min(units, c.most())
+	if err := r.refunder.Refund(ctx, c.subject, &part); err != nil {
 		return fmt.Errorf("ratelimit: settle: %w", err)
 	}
-	r.charged -= part.Cost
+	c.charged -= part.Cost
 	return nil
 }
 
 // most returns the smallest limit of the plan.
-func (r *Reservation) most() int64 {
+func (c *reservedCharge) most() int64 {
 	most := int64(MaxLimit)
-	for _, q := range r.decision.Plan.quotas {
+	for _, q := range c.decision.Plan.quotas {
 		most = min(most, q.Limit)
 	}
 	return most
@@ -155,7 +182,7 @@ func (r *Reservation) refund(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.settled {
-		_ = r.chargeTo(ctx, 0)
+		_ = r.settleTo(ctx, 0, true)
 	}
 }
 
@@ -175,16 +202,21 @@ func (c *reservedContext) Value(key any) any {
 }
 
 // serveReserved serves a request without a charge that may be given back at its end.
-func (g *limitHandler) serveReserved(w http.ResponseWriter, r *http.Request, c Caller, d Decision, counted bool) {
-	response.ServeCopy(g.next, w, r, r.WithContext(g.reserve(r.Context(), c, d, counted)))
+func (g *limitHandler) serveReserved(w http.ResponseWriter, r *http.Request, c Caller, d Decision, all *charged, counted bool) {
+	response.ServeCopy(g.next, w, r, r.WithContext(g.reserve(r.Context(), c, d, all, counted)))
 }
 
-func (g *limitHandler) reserve(ctx context.Context, c Caller, d Decision, counted bool) *reservedContext {
-	reserved := &reservedContext{Context: ctx, reservation: Reservation{
-		limiter: g.limiter, refunder: g.refunder, caller: c, decision: d, counted: counted,
-	}}
-	if counted {
-		reserved.reservation.charged = d.Cost
+func (g *limitHandler) reserve(ctx context.Context, c Caller, d Decision, all *charged, counted bool) *reservedContext {
+	reserved := &reservedContext{Context: ctx, reservation: Reservation{limiter: g.limiter, refunder: g.refunder, caller: c}}
+	res := &reserved.reservation
+	if all == nil {
+		res.own = reservedCharge{subject: c.Subject, decision: d, counted: counted, charged: d.Cost}
+		return reserved
+	}
+	res.own, res.more, res.deciding = all.reserved(0, counted), make([]reservedCharge, len(c.Also)), all.deciding
+	for i := range res.more {
+		res.more[i] = all.reserved(i+1, counted)
+		res.more[i].fixed = c.Also[i].Cost != 0
 	}
 	return reserved
 }
