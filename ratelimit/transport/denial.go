@@ -53,9 +53,7 @@ func judge(resp *http.Response, now time.Time) verdict {
 	case !v.refused:
 	case named:
 		v.wait = max(after, shortestPause)
-	case l.exhausted:
-		v.wait = max(l.reset, shortestPause)
-	case l.present:
+	case l.present && !l.exhausted:
 		v.wait = unknownPause
 	}
 	return v

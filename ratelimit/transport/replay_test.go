@@ -139,9 +139,9 @@ func TestUnavailable(t *testing.T) {
 // A long 503 is for the caller; requests during its time are not sent.
 func TestUnavailableForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScript("503 Retry-After: 3600\n\nmaintenance")
+		s := newScript("503 Retry-After: 3600\nContent-Type: application/json\n\n{}")
 		rt := newTransport(t, s, transport.Options{})
-		if got := get(t, rt, url); got != "503 maintenance" {
+		if got := get(t, rt, url); got != "503 {}" {
 			t.Errorf("the caller gets %q, want the response with its body", got)
 		}
 		const want = "api.example.com limits this client until 2000-01-01T01:00:00Z (503): the request would wait longer than Options.MaxWait (2m0s)"

@@ -91,16 +91,22 @@ func TestReportsAreBounded(t *testing.T) {
 
 // Without OnDeprecated the log has a line, without what can be secret.
 func TestLogsADeprecation(t *testing.T) {
-	var log bytes.Buffer
-	old := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	defer slog.SetDefault(old)
-	rt := newTransport(t, newScript("200 Deprecation: @1764892800\nSunset: Thu, 05 Dec 2030 00:00:00 GMT\nLink: </v2/pets>; rel=\"successor-version\""), transport.Options{})
-	get(t, rt, "http://ann:secret@api.example.com/pets/1?token=secret")
-	_, line, _ := strings.Cut(log.String(), "level=")
-	const want = `WARN msg="called a deprecated operation" method=GET host=api.example.com path=/pets/1 since=2025-12-05T00:00:00.000Z sunset=2030-12-05T00:00:00.000Z successor=http://api.example.com/v2/pets`
-	if strings.TrimSpace(line) != want {
-		t.Errorf("the log has\n%s\nwant\n%s", line, want)
+	const called = `WARN msg="called a deprecated operation" method=GET host=api.example.com path=/pets/1`
+	for fields, want := range map[string]string{
+		"Deprecation: @1764892800\nSunset: Thu, 05 Dec 2030 00:00:00 GMT\nLink: </v2/pets>; rel=\"successor-version\"": called +
+			" since=2025-12-05T00:00:00.000Z sunset=2030-12-05T00:00:00.000Z successor=http://api.example.com/v2/pets",
+		"Deprecation: @1764892800":              called + " since=2025-12-05T00:00:00.000Z",
+		"Sunset: Thu, 05 Dec 2030 00:00:00 GMT": called + " sunset=2030-12-05T00:00:00.000Z",
+		"Deprecation: true":                     called,
+	} {
+		var log bytes.Buffer
+		old := slog.Default()
+		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+		get(t, newTransport(t, newScript("200 "+fields), transport.Options{}), "http://ann:secret@api.example.com/pets/1?token=secret")
+		slog.SetDefault(old)
+		if _, line, _ := strings.Cut(log.String(), "level="); strings.TrimSpace(line) != want {
+			t.Errorf("%s: the log has\n%s\nwant\n%s", fields, line, want)
+		}
 	}
 }
 

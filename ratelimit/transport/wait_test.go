@@ -285,6 +285,20 @@ func TestManyKeys(t *testing.T) {
 	})
 }
 
+// Pauses that are in force are kept, however many they are.
+func TestManyKeysAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := newTransport(t, newScript(slices.Repeat([]string{"429 Retry-After: 3600"}, 300)...), transport.Options{})
+		for range 2 {
+			for i := range 300 { // in the second round the server would serve them
+				if got := get(t, rt, fmt.Sprintf("http://%d.example.com/", i)); !strings.Contains(got, "limits this client") {
+					t.Fatalf("key %d: %s, want the LimitError of its pause", i, got)
+				}
+			}
+		}
+	})
+}
+
 func TestCapsItsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("429 Retry-After: 30", "429 Retry-After: 30", "429 Retry-After: 30")
