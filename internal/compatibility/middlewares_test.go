@@ -61,7 +61,7 @@ var (
 	limited = map[string]string{"X-Ratelimit-Limit": "1000", "X-Ratelimit-Remaining": "*", "X-Ratelimit-Reset": "*"}
 )
 
-var middlewares = []wrapped{
+var middlewares = slices.Concat(limits, []wrapped{
 	{"apierror.Responder.Handle", nil, func(_ *testing.T, next http.Handler) http.Handler {
 		return responder.Handle(func(w http.ResponseWriter, r *http.Request) error {
 			next.ServeHTTP(w, r)
@@ -94,11 +94,11 @@ var middlewares = []wrapped{
 		return a.Identify(a.Require(next))
 	}},
 	{"bearer.Authenticator.Protect", nil, func(t *testing.T, next http.Handler) http.Handler { return authenticator(t).Protect(next) }},
-	{"ratelimit.New", limited, limit(ratelimit.Options{})},
-	{"ratelimit.New with Refund", limited, limit(ratelimit.Options{Refund: true})},
-	{"ratelimit.New with Context", limited, limit(ratelimit.Options{Context: true})},
-	{"ratelimit.New with ChargeIf", limited, limit(ratelimit.Options{ChargeIf: func(*http.Request, int) bool { return false }})},
-	{"ratelimit.New with Shadow", limited, limit(ratelimit.Options{Shadow: true})},
+	{"ratelimit.New", limited, newLimit(ratelimit.Options{})},
+	{"ratelimit.New with Refund", limited, newLimit(ratelimit.Options{Refund: true})},
+	{"ratelimit.New with Context", limited, newLimit(ratelimit.Options{Context: true})},
+	{"ratelimit.New with ChargeIf", limited, newLimit(ratelimit.Options{ChargeIf: func(*http.Request, int) bool { return false }})},
+	{"ratelimit.New with Shadow", limited, newLimit(ratelimit.Options{Shadow: true})},
 	{"inflight.Limiter.Middleware", nil, func(t *testing.T, next http.Handler) http.Handler {
 		l, err := inflight.NewProcess(100, inflight.Options{Errors: responder})
 		if err != nil {
@@ -107,7 +107,7 @@ var middlewares = []wrapped{
 		return l.Middleware(next)
 	}},
 	{"middleware.Chain", everythingAdds(), everything},
-}
+})
 
 // everything is a service with all of them.
 func everything(t *testing.T, next http.Handler) http.Handler {
@@ -124,7 +124,7 @@ func everything(t *testing.T, next http.Handler) http.Handler {
 		declaration.Headers,
 		a.Identify,
 		func(next http.Handler) http.Handler {
-			return limit(ratelimit.Options{Refund: true, Context: true})(t, next)
+			return newLimit(ratelimit.Options{Refund: true, Context: true})(t, next)
 		},
 		a.Require,
 		middleware.BodyLimit(16<<20, responder),
@@ -169,7 +169,7 @@ func authenticator(t *testing.T) *bearer.Authenticator[string] {
 	return a
 }
 
-func limit(o ratelimit.Options) func(*testing.T, http.Handler) http.Handler {
+func newLimit(o ratelimit.Options) func(*testing.T, http.Handler) http.Handler {
 	o.Errors = responder
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(1000))
 	return func(t *testing.T, next http.Handler) http.Handler {
