@@ -27,11 +27,12 @@ const (
 // client that waits that long is admitted, unless something else uses the quota
 // meanwhile. SetHeaders does nothing if d has no Plan, like the decision that comes
 // with an error, or an unlimited one. Of a suspended plan it sets only Limit and
-// Remaining, to 0.
+// Remaining, to 0, and removes Reset.
 func (d *Decision) SetHeaders(h http.Header) {
 	if d.Plan == nil || len(d.Plan.quotas) == 0 {
 		if d.Outcome == Suspended {
 			h[fieldLimit], h[fieldRemaining] = []string{"0"}, []string{"0"}
+			delete(h, fieldReset) // of a middleware further out
 		}
 		return
 	}

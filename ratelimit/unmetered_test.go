@@ -79,6 +79,27 @@ func TestUnlimitedPlan(t *testing.T) {
 	}
 }
 
+// Inside another limit, the fields of a suspended plan replace those of the other one as
+// a whole, and an unlimited plan leaves them.
+func TestHeadersOfPlansWithoutQuotasInsideAnotherLimit(t *testing.T) {
+	at := time.Unix(now, 0)
+	outer := ratelimit.Caller{Subject: "network:192.0.2.1/32", Plan: ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))}
+	for _, tt := range []struct {
+		inner *ratelimit.Plan
+		want  []string
+	}{
+		{ratelimit.SuspendedPlan("debtor"), []string{"X-Ratelimit-Limit: 0", "X-Ratelimit-Remaining: 0"}},
+		{ratelimit.UnlimitedPlan("tester"), []string{"X-Ratelimit-Limit: 10", "X-Ratelimit-Remaining: 9", "X-Ratelimit-Reset: 1800057600"}},
+	} {
+		l := engine(t, &at)
+		inner := handler(t, l, ratelimit.Caller{Subject: "a", Plan: tt.inner}, ratelimit.Options{}, ok)
+		w := get(handler(t, l, outer, ratelimit.Options{}, inner.ServeHTTP))
+		if diff := cmp.Diff(tt.want, rateFields(w.Header())); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", tt.inner, diff)
+		}
+	}
+}
+
 func TestPlansWithoutQuotas(t *testing.T) {
 	for _, c := range []struct {
 		plan    *ratelimit.Plan

@@ -41,19 +41,20 @@ func TestSnapshot(t *testing.T) {
 	count(c, 9, "owner:bob", owner, ratelimit.Allowed)
 	count(c, 6, "owner:cyd", owner, ratelimit.Banned)
 	count(c, 4, "network:192.0.2.1/32", network, ratelimit.Limited)
+	count(c, 2, "network:192.0.2.1/32", network, ratelimit.Suspended)
 	count(c, 4, "owner:eve", owner, 0)
-	count(c, 1, "owner:eve", owner, ratelimit.Banned+1) // no Outcome
+	count(c, 1, "owner:eve", owner, ratelimit.Suspended+1) // no Outcome
 	clock.Time = clock.Add(time.Second)
 	count(c, 1, "owner:bob", owner, ratelimit.Allowed)
 	count(c, 1, "owner:dan", owner, ratelimit.Allowed)
 
 	want := activity.Snapshot{
-		Allowed: 14, Limited: 6, Banned: 7, Undecided: 5,
-		PerSecond: 6, // the present second is not over
+		Allowed: 14, Limited: 6, Banned: 7, Suspended: 2, Undecided: 5,
+		PerSecond: 6.4, // the present second is not over
 		Owners: []activity.Use{
 			{Subject: "owner:bob", Allowed: 10}, {Subject: "owner:ada", Allowed: 3, Denied: 3}, {Subject: "owner:cyd", Denied: 6},
 		},
-		Networks: []activity.Use{{Subject: "network:192.0.2.1/32", Denied: 4}},
+		Networks: []activity.Use{{Subject: "network:192.0.2.1/32", Denied: 6}},
 	}
 	if diff := cmp.Diff(want, c.Snapshot(3)); diff != "" {
 		t.Errorf("Snapshot(3), the busiest first, on a tie by name (-want +got):\n%s", diff)

@@ -39,7 +39,7 @@ type second struct {
 
 // outcomes is the number of values of [ratelimit.Outcome], with that of a request that
 // was not decided.
-const outcomes = int(ratelimit.Banned) + 1
+const outcomes = int(ratelimit.Suspended) + 1
 
 // New returns a Counter without counts. The clock is usually [time.Now].
 func New(now func() time.Time) *Counter {

@@ -12,6 +12,7 @@ type Snapshot struct {
 	Allowed   int64 // decisions, as in [ratelimit.Outcome]
 	Limited   int64
 	Banned    int64
+	Suspended int64
 	Undecided int64
 
 	// PerSecond is the number of decisions in one second, on average over the last five
@@ -22,7 +23,7 @@ type Snapshot struct {
 	Owners, Networks []Use
 }
 
-// A Use is how often a subject was allowed and denied (limited or banned).
+// A Use is how often a subject was allowed and denied (limited, banned or suspended).
 type Use struct {
 	Subject         string // such as "owner:ada"
 	Allowed, Denied int64
@@ -42,6 +43,7 @@ func (c *Counter) Snapshot(n int) Snapshot {
 		Allowed:   all.totals[ratelimit.Allowed],
 		Limited:   all.totals[ratelimit.Limited],
 		Banned:    all.totals[ratelimit.Banned],
+		Suspended: all.totals[ratelimit.Suspended],
 		Undecided: all.totals[0],
 		PerSecond: float64(all.recent) / rateSeconds,
 		Owners:    all.owners.busiest(n),

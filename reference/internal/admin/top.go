@@ -19,7 +19,7 @@ func (a *admin) top(w http.ResponseWriter, r *http.Request, s *Server) error {
 	now := s.Activity.Snapshot(busiest)
 	answer := adminapi.Top{
 		Seconds:   activity.Seconds,
-		Decisions: adminapi.Decisions{Allowed: now.Allowed, Limited: now.Limited, Banned: now.Banned, Undecided: now.Undecided},
+		Decisions: adminapi.Decisions{Allowed: now.Allowed, Limited: now.Limited, Banned: now.Banned, Suspended: now.Suspended, Undecided: now.Undecided},
 		PerSecond: now.PerSecond,
 		Owners:    make([]adminapi.OwnerUse, len(now.Owners)),
 		Networks:  make([]adminapi.NetworkUse, len(now.Networks)),

@@ -39,6 +39,9 @@ func TestTop(t *testing.T) {
 	counter.Count(apikey.OwnerSubject("ada: b"), false, ratelimit.Limited)
 	counter.Count("network:192.0.2.1/32", true, ratelimit.Banned)
 	counter.Count("network:192.0.2.1/32", true, 0)
+	for range 2 {
+		counter.Count(apikey.OwnerSubject("ada: b"), false, ratelimit.Suspended)
+	}
 	now = now.Add(time.Second)
 	stub := new(bannerStub)
 	h := newHandler(t, func(c *admin.Config) {
@@ -46,8 +49,8 @@ func TestTop(t *testing.T) {
 		c.Server = func() *admin.Server { return &admin.Server{Limiter: stub, Activity: counter} }
 	})
 
-	const want = `{"seconds":60,"decisions":{"allowed":3,"limited":1,"banned":1,"undecided":1},"per_second":1.2,` +
-		`"owners":[{"owner":"ada: b","allowed":3,"denied":1}],"networks":[{"network":"192.0.2.1/32","allowed":0,"denied":1}],"bans":2}` + "\n"
+	const want = `{"seconds":60,"decisions":{"allowed":3,"limited":1,"banned":1,"suspended":2,"undecided":1},"per_second":1.6,` +
+		`"owners":[{"owner":"ada: b","allowed":3,"denied":3}],"networks":[{"network":"192.0.2.1/32","allowed":0,"denied":1}],"bans":2}` + "\n"
 	for range 3 {
 		if diff := cmp.Diff(want, serve(h, "GET", "/top", local).Body.String()); diff != "" {
 			t.Errorf("GET /top (-want +got):\n%s", diff)

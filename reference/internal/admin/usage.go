@@ -115,6 +115,7 @@ func engineError(err error) error {
 // addPlan adds the decision of a peek for a plan.
 func addPlan(u *adminapi.Usage, d *ratelimit.Decision) {
 	p := adminapi.PlanUsage{Plan: d.Plan.Name(), Quotas: quotasOf(d)}
+	p.Suspended, p.Unlimited = d.Outcome == ratelimit.Suspended, d.Allowed() && d.Plan.Len() == 0
 	if d.StrikesLeft >= 0 {
 		p.StrikesLeft = &d.StrikesLeft
 	}

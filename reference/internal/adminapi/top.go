@@ -21,6 +21,7 @@ type Decisions struct {
 	Allowed   int64 `json:"allowed"`
 	Limited   int64 `json:"limited"`
 	Banned    int64 `json:"banned"`
+	Suspended int64 `json:"suspended"`
 	Undecided int64 `json:"undecided"` // the engine failed
 }
 
@@ -28,14 +29,14 @@ type Decisions struct {
 type NetworkUse struct {
 	Network string `json:"network"`
 	Allowed int64  `json:"allowed"`
-	Denied  int64  `json:"denied"` // limited or banned
+	Denied  int64  `json:"denied"` // limited, banned or suspended
 }
 
 // An OwnerUse is how often an owner was allowed and denied.
 type OwnerUse struct {
 	Owner   string `json:"owner"`
 	Allowed int64  `json:"allowed"`
-	Denied  int64  `json:"denied"` // limited or banned
+	Denied  int64  `json:"denied"` // limited, banned or suspended
 }
 
 // Top returns what happened in the last minute.

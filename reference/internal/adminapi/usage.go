@@ -23,6 +23,8 @@ type Usage struct {
 type PlanUsage struct {
 	Plan        string       `json:"plan"`
 	Quotas      []QuotaUsage `json:"quotas,omitempty"`
+	Suspended   bool         `json:"suspended,omitempty"`
+	Unlimited   bool         `json:"unlimited,omitempty"`
 	StrikesLeft *int         `json:"strikesLeft,omitempty"` // nil: the plan never bans
 	Error       string       `json:"error,omitempty"`       // why requests with such a key cannot be served
 }

@@ -11,12 +11,21 @@ import (
 )
 
 // caller returns the subject of a request and its plan: the owner of a valid key,
-// or the network of any other client.
+// or the network of any other client. If the owner is not limited, a key with limits of
+// its own is the subject; a [keyLimiter] is asked only about owners with quotas.
 func (a *api) caller(r *http.Request) ratelimit.Caller {
 	if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
+		if p.Limits != nil && isUnlimited(p.Plan) {
+			return ratelimit.Caller{Subject: keySubject(p), Plan: p.Limits, Kind: ratelimit.KindAPIKey}
+		}
 		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}
 	}
 	return ratelimit.Caller{Subject: requestInfoOf(r.Context()).network, Plan: a.Anonymous, Kind: ratelimit.KindNetwork}
+}
+
+func isUnlimited(plan *ratelimit.Plan) bool {
+	d, err := plan.Decide("any", 1)
+	return err == nil && d.Allowed()
 }
 
 // unchargedCaller returns the caller of a request that is not charged. Such requests
@@ -69,6 +78,9 @@ func (a *api) peek(next, charged http.Handler) http.Handler {
 			return
 		}
 		h := w.Header()
+		for _, name := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
+			delete(h, name) // those of requests that are not charged
+		}
 		a.Headers.Set(h, &d)
 		h.Del("Retry-After") // this request is not refused
 		logDecision(r, c, d, uncharged)

@@ -40,7 +40,7 @@ const (
 func logDecision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, outcome string) {
 	var buf [4]slog.Attr
 	attrs := append(buf[:0], slog.String("plan", c.Plan.Name()), slog.String("outcome", outcome))
-	if outcome != undecided {
+	if outcome != undecided && d.Plan.Len() > 0 {
 		attrs = append(attrs, slog.Int64("remaining", d.Remaining()))
 	}
 	if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {

@@ -5,12 +5,15 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 type usage struct {
 	Plan        string       `json:"plan"`
 	Quotas      []quotaUsage `json:"quotas"`
+	Suspended   bool         `json:"suspended,omitempty"`
 	KeyQuotas   []quotaUsage `json:"keyQuotas,omitempty"`
 	StrikesLeft *int         `json:"strikesLeft,omitempty"`
 	Ban         *ban         `json:"ban,omitempty"`
@@ -39,6 +42,10 @@ func (a *api) getUsage(_ context.Context, w http.ResponseWriter, r *http.Request
 	if both := requestInfoOf(r.Context()).decided; both != nil {
 		d, key = &both.owner, &both.key
 	}
+	if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok && d.Plan == p.Limits {
+		owner := p.Plan.Uncounted(1, a.Now()) // the owner is not limited, only the key
+		d, key = &owner, d
+	}
 	body, err := encode(usageOf(d, key))
 	if err != nil {
 		return err
@@ -48,7 +55,7 @@ func (a *api) getUsage(_ context.Context, w http.ResponseWriter, r *http.Request
 
 // usageOf returns the body for an owner and, unless key is nil, for the limits of its key.
 func usageOf(d, key *ratelimit.Decision) usage {
-	u := usage{Plan: d.Plan.Name(), Quotas: quotasOf(d)}
+	u := usage{Plan: d.Plan.Name(), Quotas: quotasOf(d), Suspended: d.Outcome == ratelimit.Suspended}
 	if key != nil {
 		u.KeyQuotas = quotasOf(key)
 	}

@@ -46,6 +46,9 @@ type planJSON struct {
 	Name   string            `json:"name"`
 	Quotas []ratelimit.Quota `json:"quotas,omitempty"`
 	Custom bool              `json:"custom,omitempty"`
+
+	Suspended bool `json:"suspended,omitempty"`
+	Unlimited bool `json:"unlimited,omitempty"`
 }
 
 type plansAnswer struct {
@@ -74,7 +77,7 @@ func plansJSON(c *config.Config) plansAnswer {
 		}
 	}
 	for _, p := range c.Plans {
-		plan := planJSON{Name: p.Name(), Custom: p.Custom()}
+		plan := planJSON{Name: p.Name(), Custom: p.Custom(), Suspended: p.Word() == "suspended", Unlimited: p.Word() == "unlimited"}
 		if !p.Custom() {
 			plan.Quotas = p.Fixed().Quotas()
 		}
@@ -86,9 +89,14 @@ func plansJSON(c *config.Config) plansAnswer {
 func printPlans(w io.Writer, c *config.Config) error {
 	t := newTable(w, "PLAN", "QUOTAS")
 	for _, p := range c.Plans {
-		if p.Custom() {
+		switch p.Word() {
+		case "custom":
 			t.row(p.Name(), "custom: each key has its own")
-		} else {
+		case "suspended":
+			t.row(p.Name(), "suspended: every request is refused")
+		case "unlimited":
+			t.row(p.Name(), "unlimited: no request is counted")
+		default:
 			t.row(p.Name(), quotasText(p.Fixed()))
 		}
 	}

@@ -116,8 +116,12 @@ func frame(top adminapi.Top, err error, now time.Time, width, height int) []byte
 func printTop(w io.Writer, top adminapi.Top, clients int) error {
 	owners, networks := share(len(top.Owners), len(top.Networks), clients)
 	d := top.Decisions
-	fmt.Fprintf(w, "Last %d seconds: %d allowed, %d limited, %d banned, %d undecided.\nNow %s a second. %s.\n\n",
-		top.Seconds, d.Allowed, d.Limited, d.Banned, d.Undecided, strconv.FormatFloat(top.PerSecond, 'f', 1, 64), bansText(top.Bans))
+	suspended := ""
+	if d.Suspended > 0 { // few servers have such a plan
+		suspended = fmt.Sprintf("%d suspended, ", d.Suspended)
+	}
+	fmt.Fprintf(w, "Last %d seconds: %d allowed, %d limited, %d banned, %s%d undecided.\nNow %s a second. %s.\n\n",
+		top.Seconds, d.Allowed, d.Limited, d.Banned, suspended, d.Undecided, strconv.FormatFloat(top.PerSecond, 'f', 1, 64), bansText(top.Bans))
 	t := newTable(w, "OWNER", "ALLOWED", "DENIED")
 	for _, u := range top.Owners[:owners] {
 		t.row(u.Owner, strconv.FormatInt(u.Allowed, 10), strconv.FormatInt(u.Denied, 10))

@@ -73,6 +73,10 @@ func printPlanUsage(w io.Writer, plans []adminapi.PlanUsage) error {
 			t.row(p.Plan, p.Error)
 			continue
 		}
+		if p.Suspended || p.Unlimited {
+			t.row(p.Plan, map[bool]string{true: "suspended", false: "unlimited"}[p.Suspended])
+			continue
+		}
 		strikes := "-"
 		if p.StrikesLeft != nil {
 			strikes = strconv.Itoa(*p.StrikesLeft)

@@ -23,6 +23,10 @@ func TestChanges(t *testing.T) {
 			{Setting: "plans.gone", Old: "custom"},
 			{Setting: "plans.new", New: "custom"},
 		}},
+		{"a plan without quotas", "plans: {free: [60/minute], paid: unlimited}", "plans: {free: suspended, paid: [1/day]}", []Change{
+			{Setting: "plans.free", Old: "[60/minute]", New: "suspended"},
+			{Setting: "plans.paid", Old: "unlimited", New: "[1/day]"},
+		}},
 		{"the penalty", "", "penalty: {ban: 90s, strikes: 3}", []Change{
 			{Setting: "penalty.strikes", Old: "10", New: "3"}, {Setting: "penalty.ban", Old: "1m", New: "1m30s"},
 		}},

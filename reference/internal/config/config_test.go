@@ -13,7 +13,7 @@ import (
 )
 
 func TestPlanOfAKey(t *testing.T) {
-	c := mustLoad(t, "plans: {free: [60/minute], enterprise: custom}")
+	c := mustLoad(t, "plans: {free: [60/minute], enterprise: custom, unpaid: suspended, internal: unlimited}")
 	for _, tt := range []struct {
 		plan   string
 		quotas []string
@@ -25,9 +25,12 @@ func TestPlanOfAKey(t *testing.T) {
 		{"enterprise", nil, "plan enterprise is custom; give the key quotas such as 5000/minute"},
 		{"enterprise", []string{"5000"}, `quota "5000": …`},
 		{"enterprise", []string{"1/minute", "2/60s"}, `plan "enterprise": quota 2: …`},
-		{"gold", nil, `unknown plan "gold"; the plans are free, enterprise`},
-		{"anonymous", nil, `unknown plan "anonymous"; the plans are free, enterprise`},
-		{"", nil, `unknown plan ""; the plans are free, enterprise`},
+		{"unpaid", nil, "unpaid suspended"},
+		{"internal", nil, "internal unlimited"},
+		{"internal", []string{"1/day"}, "plan internal has fixed quotas; remove the quotas of the key"},
+		{"gold", nil, `unknown plan "gold"; the plans are free, enterprise, unpaid, internal`},
+		{"anonymous", nil, `unknown plan "anonymous"; the plans are free, enterprise, unpaid, internal`},
+		{"", nil, `unknown plan ""; the plans are free, enterprise, unpaid, internal`},
 	} {
 		plan, err := c.Plans.Of(tt.plan, tt.quotas)
 		got := errorText(err)

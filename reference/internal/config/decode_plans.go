@@ -112,8 +112,12 @@ func (d *decoder) plans(n *node, setting string) {
 			d.add(place{d.file, m.line, m.column}, path, "is the plan of callers without a key; move it out of plans")
 		case m.value.kind == text && m.value.text == "custom":
 			d.c.Plans = append(d.c.Plans, Plan{name: m.name, penalty: d.c.Penalty})
+		case m.value.kind == text && m.value.text == "suspended":
+			d.c.Plans = append(d.c.Plans, Plan{name: m.name, plan: ratelimit.SuspendedPlan(m.name)})
+		case m.value.kind == text && m.value.text == "unlimited":
+			d.c.Plans = append(d.c.Plans, Plan{name: m.name, plan: ratelimit.UnlimitedPlan(m.name)})
 		default:
-			if plan := d.plan(m.value, path, m.name, d.c.Penalty, quotasExample+", or custom"); plan != nil {
+			if plan := d.plan(m.value, path, m.name, d.c.Penalty, quotasExample+", or custom, suspended or unlimited"); plan != nil {
 				d.c.Plans = append(d.c.Plans, Plan{name: m.name, plan: plan})
 			}
 		}

@@ -115,10 +115,10 @@ func TestMistakesInTheFile(t *testing.T) {
 			"1:37: anonymous[4]: 5 quotas…",
 		}},
 		{"no quota", "plans: {free: []}\n", []string{
-			"1:15: plans.free: must be a list of quotas such as [60/minute, 1000/day], or custom, got an empty list",
+			"1:15: plans.free: must be a list of quotas such as [60/minute, 1000/day], or custom, suspended or unlimited, got an empty list",
 		}},
 		{"quota without list", "plans: {free: 60/minute}\n", []string{
-			"1:15: plans.free: must be a list of quotas such as [60/minute, 1000/day], or custom, got text",
+			"1:15: plans.free: must be a list of quotas such as [60/minute, 1000/day], or custom, suspended or unlimited, got text",
 		}},
 		{"number for a quota", "anonymous: [60]\n", []string{
 			"1:13: anonymous[0]: must be text in a list of quotas such as [60/minute, 1000/day], got a number; put it in quotes to make it text",

@@ -16,7 +16,7 @@ const anonymous = "anonymous"
 const uncharged = "uncharged"
 
 // A Plan is a plan that a key can have. Either its quotas are fixed, or it is custom
-// and each key has its own.
+// and each key has its own, or it is suspended or unlimited and has none.
 type Plan struct {
 	name    string
 	plan    *ratelimit.Plan   // nil if custom
@@ -31,6 +31,21 @@ func (p Plan) Custom() bool { return p.plan == nil }
 
 // Fixed returns the plan of all its keys, or nil if it is custom.
 func (p Plan) Fixed() *ratelimit.Plan { return p.plan }
+
+// Word returns the word that stands for the quotas in the settings: custom, suspended or
+// unlimited; empty if the plan has quotas.
+func (p Plan) Word() string {
+	if p.Custom() {
+		return "custom"
+	}
+	switch d, _ := p.plan.Decide("any", 1); d.Outcome {
+	case ratelimit.Suspended:
+		return "suspended"
+	case ratelimit.Allowed:
+		return "unlimited"
+	}
+	return ""
+}
 
 // Plans are the plans that a key can have, in the order of the file.
 type Plans []Plan

@@ -53,8 +53,8 @@ func listText(items []string) string { return "[" + strings.Join(items, ", ") + 
 func planValues(c *Config) []value {
 	values := make([]value, len(c.Plans))
 	for i, p := range c.Plans {
-		values[i] = value{name: "plans." + p.name, text: "custom"}
-		if !p.Custom() {
+		values[i] = value{name: "plans." + p.name, text: p.Word()}
+		if values[i].text == "" {
 			values[i].text = listText(quotaTexts(p.plan))
 		}
 	}

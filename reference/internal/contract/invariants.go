@@ -19,16 +19,24 @@ var (
 	keyShape = regexp.MustCompile(`pet_live_[0-9A-Za-z]{36}`)
 )
 
+// planSuspended is the code of responses that have no reset.
+const planSuspended = "plan_suspended"
+
 // invariants hold for every response of the service.
 func invariants(resp *Response, now int64) error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	h := resp.Header
 
-	for _, name := range []string{
-		"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Request-Id", "Date",
+	suspended := resp.Code() == planSuspended
+	rates := []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"}
+	if suspended {
+		rates = rates[:2] // there is no reset
+	}
+	for _, name := range append(rates[:len(rates):len(rates)],
+		"X-Request-Id", "Date",
 		"Cache-Control", "X-Content-Type-Options", "Content-Security-Policy", "Referrer-Policy",
-	} {
+	) {
 		if n := len(h.Values(name)); n != 1 {
 			fail("there are %d lines of %s, want 1", n, name)
 		}
@@ -40,7 +48,7 @@ func invariants(resp *Response, now int64) error {
 			fail("there are %d lines of %s, want 1 at most", n, name)
 		}
 	}
-	for _, name := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
+	for _, name := range rates {
 		if !digits.MatchString(h.Get(name)) {
 			fail("%s is %q, want digits", name, h.Get(name))
 		}
@@ -49,7 +57,10 @@ func invariants(resp *Response, now int64) error {
 	if remaining < 0 || remaining > limit {
 		fail("X-RateLimit-Remaining is %d, want 0 to the limit of %d", remaining, limit)
 	}
-	if reset < now || reset > now+366*86400 {
+	if suspended && (limit != 0 || remaining != 0 || h.Get("X-RateLimit-Reset") != "") {
+		fail("the X-RateLimit fields of a suspended plan are %d, %d, %q; want 0, 0 and no reset", limit, remaining, h.Get("X-RateLimit-Reset"))
+	}
+	if !suspended && (reset < now || reset > now+366*86400) {
 		fail("X-RateLimit-Reset is %d, want a Unix time from %d on", reset, now)
 	}
 	if h.Get("Server") != "" {

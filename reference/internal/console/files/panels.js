@@ -73,8 +73,8 @@ function fullness({ subjects, capacity }) {
 export function showTop(top) {
   setText(find("#per-second"), rate(top.per_second));
   drawChart(find("#chart"), Date.now(), top.per_second);
-  const { allowed, limited, banned, undecided } = top.decisions;
-  fill(find("#totals"), [["allowed", allowed, "good"], ["limited", limited, "warn"], ["banned", banned, "bad"], ["undecided", undecided, "bad"]]
+  const { allowed, limited, banned, suspended, undecided } = top.decisions;
+  fill(find("#totals"), [["allowed", allowed, "good"], ["limited", limited, "warn"], ["banned", banned, "bad"], ...(suspended ? [["suspended", suspended, "warn"]] : []), ["undecided", undecided, "bad"]]
     .map(([name, n, kind]) => element("div", {}, element("dt", {}, name), element("dd", { class: n > 0 ? kind : "muted" }, whole(n)))),
   element("p", { class: "small muted" }, `in the last ${top.seconds} seconds`));
   const cells = (name) => (use) => [{ content: named(use[name]) }, { text: whole(use.allowed), number: true }, { text: whole(use.denied), number: true }];
