@@ -46,6 +46,8 @@ func (t *Telemetry) createEngine() (err error) {
 //	func (m measured) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 //		return m.telemetry.Take(ctx, m.Limiter, subject, plan, cost)
 //	}
+//
+// TakeAll measures requests that are charged to several subjects.
 func (t *Telemetry) Take(ctx context.Context, l ratelimit.Limiter, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
 	if t == nil {
 		return l.Take(ctx, subject, plan, cost)
@@ -57,12 +59,36 @@ func (t *Telemetry) Take(ctx context.Context, l ratelimit.Limiter, subject strin
 	}
 	begin := time.Now()
 	d, err = l.Take(ctx, subject, plan, cost)
+	t.engine.record(ctx, begin, d, err)
+	return d, err
+}
+
+// TakeAll is Take for several charges, as [ratelimit.TakeAll] makes them. It measures
+// one decision, the one that matters most ([ratelimit.Deciding]).
+func (t *Telemetry) TakeAll(ctx context.Context, l ratelimit.Limiter, charges []ratelimit.Charge, decisions []ratelimit.Decision) (err error) {
+	if t == nil {
+		return ratelimit.TakeAll(ctx, l, charges, decisions)
+	}
+	var d ratelimit.Decision
+	if parent := trace.SpanFromContext(ctx); parent.IsRecording() {
+		var span trace.Span
+		ctx, span = parent.TracerProvider().Tracer(scope).Start(ctx, "gatehouse take")
+		defer func() { endTake(span, d, err) }()
+	}
+	begin := time.Now()
+	if err = ratelimit.TakeAll(ctx, l, charges, decisions); err == nil {
+		d = decisions[ratelimit.Deciding(decisions)]
+	}
+	t.engine.record(ctx, begin, d, err)
+	return err
+}
+
+func (e *engine) record(ctx context.Context, begin time.Time, d ratelimit.Decision, err error) {
 	outcome := d.Outcome
-	if err != nil || int(outcome) >= len(t.engine.results) {
+	if err != nil || int(outcome) >= len(e.results) {
 		outcome = 0
 	}
-	t.engine.duration.Record(ctx, time.Since(begin).Seconds(), t.engine.results[outcome]...)
-	return d, err
+	e.duration.Record(ctx, time.Since(begin).Seconds(), e.results[outcome]...)
 }
 
 func endTake(span trace.Span, d ratelimit.Decision, err error) {

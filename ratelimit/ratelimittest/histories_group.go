@@ -20,9 +20,9 @@ func (h *history) compareGroup(ctx context.Context) string {
 	charges := make([]ratelimit.Charge, 1+h.rand.IntN(3))
 	text := "take all"
 	for i, subject := range h.rand.Perm(3)[:len(charges)] {
-		plan := historyPlans[h.rand.IntN(2)]
+		plan := h.plans[h.rand.IntN(2)]
 		if h.rand.IntN(4) == 0 {
-			plan = historyPlans[h.rand.IntN(len(historyPlans))]
+			plan = h.plans[h.rand.IntN(len(h.plans))]
 		}
 		charges[i] = ratelimit.Charge{Subject: string(rune('a' + subject)), Plan: plan, Cost: 1 + h.rand.Int64N(2)}
 		text += fmt.Sprint(", ", charges[i].Subject, " ", charges[i].Cost, " ", plan)
