@@ -35,6 +35,7 @@ var rules = map[string][]string{
 	"internal/release":               {},
 	"ratelimit/internal/race":        {},
 	"ratelimit/internal/redistest":   goRedis,
+	"ratelimit/limittest":            {"ratelimit"},
 	"ratelimit/memory":               {"ratelimit"},
 	"ratelimit/ratelimittest":        {"ratelimit", "github.com/google/go-cmp"},
 	"ratelimit/redislimit":           slices.Concat(goRedis, []string{"ratelimit"}),

@@ -1,0 +1,32 @@
+package limittest
+
+import (
+	"sync"
+	"time"
+)
+
+// A Clock is a time that the test advances. Its method Now is the option Now of package
+// memory, and of everything else that reads the time through a function. It is safe for
+// concurrent use.
+type Clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// NewClock returns a clock that stands at start. Quotas count in windows of the UTC clock:
+// a start in the middle of a minute, such as 12:00:30, leaves 30 s of it.
+func NewClock(start time.Time) *Clock { return &Clock{now: start} }
+
+// Now returns the time.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Advance moves the time by d, which may be negative: back.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}

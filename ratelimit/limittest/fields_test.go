@@ -1,0 +1,74 @@
+package limittest_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit/limittest"
+)
+
+// failures collects what a check reports.
+type failures struct {
+	testing.TB
+	texts []string
+}
+
+func (f *failures) Helper() {}
+
+func (f *failures) Errorf(format string, args ...any) {
+	f.texts = append(f.texts, fmt.Sprintf(format, args...))
+}
+
+func TestCheckHeaders(t *testing.T) {
+	reset := time.Unix(1772366460, 0)
+	fields := func(more ...string) http.Header {
+		h := http.Header{}
+		h.Set("X-RateLimit-Limit", "60")
+		h.Set("X-RateLimit-Remaining", "0")
+		h.Set("X-RateLimit-Reset", "1772366460")
+		for i := 0; i < len(more); i += 2 {
+			h.Add(more[i], more[i+1])
+		}
+		return h
+	}
+	without := func(name string) http.Header {
+		h := fields()
+		h.Del(name)
+		return h
+	}
+	for _, c := range []struct {
+		name   string
+		header http.Header
+		want   limittest.Fields
+		fails  string // part of the text; "": it does not fail
+	}{
+		{"equal", fields(), limittest.Fields{Limit: 60}, ""},
+		{"equal with a reset elsewhere", fields(), limittest.Fields{Limit: 60, Reset: reset.In(time.FixedZone("", 3600))}, ""},
+		{"equal with Retry-After", fields("Retry-After", "17"), limittest.Fields{Limit: 60, RetryAfter: 17 * time.Second}, ""},
+		{"none", http.Header{}, limittest.Fields{}, ""},
+		{"Retry-After alone", http.Header{"Retry-After": {"1"}}, limittest.Fields{RetryAfter: time.Second}, ""},
+		{"another limit", fields(), limittest.Fields{Limit: 61}, "0 of 60 left, want 0 of 61 left"},
+		{"another remaining", fields(), limittest.Fields{Limit: 60, Remaining: 1}, "0 of 60 left, want 1 of 60 left"},
+		{"another reset", fields(), limittest.Fields{Limit: 60, Reset: reset.Add(time.Second)}, "reset at"},
+		{"an unexpected Retry-After", fields("Retry-After", "17"), limittest.Fields{Limit: 60}, "0 of 60 left, retry after 17s, want 0 of 60 left"},
+		{"no Retry-After", fields(), limittest.Fields{Limit: 60, RetryAfter: time.Second}, "want 0 of 60 left, retry after 1s"},
+		{"unexpected fields", fields(), limittest.Fields{}, "want no fields"},
+		{"missing fields", http.Header{}, limittest.Fields{Limit: 60}, "no fields, want 0 of 60 left"},
+		{"no reset", without("X-RateLimit-Reset"), limittest.Fields{Limit: 60}, "no X-RateLimit-Reset"},
+		{"twice", fields("X-RateLimit-Limit", "60"), limittest.Fields{Limit: 60}, "2 lines of X-RateLimit-Limit"},
+		{"not a number", fields("Retry-After", "soon"), limittest.Fields{Limit: 60}, `Retry-After: "soon" is not a whole number`},
+		{"negative", fields("Retry-After", "-1"), limittest.Fields{Limit: 60}, `Retry-After: "-1" is not a whole number`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &failures{TB: t}
+			limittest.CheckHeaders(f, c.header, c.want)
+			got := strings.Join(f.texts, "\n")
+			if (got == "") != (c.fails == "") || !strings.Contains(got, c.fails) {
+				t.Errorf("CheckHeaders reports %q, want %q", got, c.fails)
+			}
+		})
+	}
+}
