@@ -37,8 +37,13 @@ func BenchmarkServer(b *testing.B) {
 		{"strike", penalty(10_000, 0, second), 1, 2},
 		{"banned", penalty(1, 0, day), 1, 4},
 		{"unpunished", ratelimit.Penalty{}, 1, 2},
+		{"month", ratelimit.DefaultPenalty(), ratelimit.MaxLimit, 1},
 	} {
-		plan := ratelimit.MustPlan(c.name, c.penalty, ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(c.limit))
+		longer := ratelimit.PerDay(c.limit)
+		if c.name == "month" {
+			longer = ratelimit.PerMonth(c.limit)
+		}
+		plan := ratelimit.MustPlan(c.name, c.penalty, ratelimit.PerMinute(ratelimit.MaxLimit), longer)
 		for _, subjects := range []int{1, 64} {
 			b.Run(fmt.Sprintf("%s/subjects=%d", c.name, subjects), func(b *testing.B) {
 				l, err := redislimit.New(client, redislimit.Options{})

@@ -111,7 +111,7 @@ func (v *value) states(d *ratelimit.Decision, unused int64) (fits bool) {
 		for i < v.n && v.windows[i].length < quota.Window {
 			i++
 		}
-		state := ratelimit.State{Remaining: quota.Limit, Reset: fixedwindow.End(d.Time, quota.Window)}
+		state := ratelimit.State{Remaining: quota.Limit, Reset: d.Plan.WindowEnd(q, d.Time)}
 		if i < v.n && v.windows[i].length == quota.Window {
 			w := v.windows[i]
 			state = ratelimit.State{Remaining: max(quota.Limit-w.used+unused, 0), Reset: w.end}

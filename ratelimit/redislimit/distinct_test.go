@@ -50,7 +50,7 @@ func TestNoKeyStandsTwiceInACommand(t *testing.T) {
 			}
 			for _, cmd := range s.pack(groups) {
 				seen := map[any]bool{}
-				args := cmd.args(s.keys)
+				args := cmd.args(s.keys, 0)
 				keys := args[3:]
 				for i := range keys[:len(cmd.groups)] {
 					if seen[keys[i]] {

@@ -40,6 +40,11 @@
 // ahead. A key outlives what it holds by five seconds; the clocks of replicas that may
 // take over should not differ by more.
 //
+// The server's clock also says in which calendar window a request is. Redis knows no
+// time zones: the process sends when the windows around its own time begin. If the two
+// clocks are windows apart, it learns the server's time from the answer, and sends the
+// call again.
+//
 // # Durability
 //
 // Redis replicates asynchronously: a replica that takes over may not know the last

@@ -10,8 +10,9 @@
 -- ARGV[2]  ... The name of each subject in the index, or none.
 --
 -- The reply is the server's time, as in limit.lua, and for each group either the
--- answer to each of its takes, or one of two letters:
+-- answer to each of its takes, or one of three letters:
 --   i  nothing was done: it would start a ban, and the names were not given
+--   c  nothing was done, for no group: the boundaries are not around the server's time
 --   e  nothing was done: a key holds a value of something else; its number 1
 -- The answers to takes are those of limit.lua to one request, and
 --   s  the take was not made, since another of the group is refused    then a value
@@ -19,6 +20,7 @@
 local call, byte, char, sub = redis.call, string.byte, string.char, string.sub
 
 local AFTERLIFE = 5 -- seconds that a key outlives what it holds
+local DAY, MONTH = 172801, 2764801
 
 local packed, keys = ARGV[1], {unpack(KEYS)} -- the functions find the index as KEYS[2]
 local subjects = ARGV[2] and #KEYS / 2 or #KEYS
@@ -29,18 +31,29 @@ local out = {time[1], ' ', time[2], ' '} -- and a string for each group
 
 -- The plans: each has its windows as a value has them, if all are open, and the last of
 -- their ends.
-local plans, at = {}, 2
+local plans, at, apart = {}, 2, false
 for p = 1, byte(packed, 1) do
   local a, b, c, d, e, f, g, h, quotas, _
   a, _, b, c, d, e, quotas = byte(packed, at, at + 6)
   local plan = {arg = sub(packed, at + 1, at + a), cost = ((b * 256 + c) * 256 + d) * 256 + e, quotas = quotas}
   local limits, heads, last_end, begin = {}, '', 0, at
+  local boundaries, starts = begin + 30 + 8 * quotas, {} -- of calendar windows
   at = at + a + 1
   for q = 1, quotas do
     a, b, c, d, e, f, g, h = byte(packed, begin + 8 * q - 1, begin + 8 * q + 6)
     limits[q] = ((e * 256 + f) * 256 + g) * 256 + h
     local length = ((a * 256 + b) * 256 + c) * 256 + d
     local ending = now - now % length + length
+    if length == DAY or length == MONTH then
+      local k, times = 1, {0}
+      while times[k] <= now and k <= 4 do
+        e, f, g, h = byte(packed, boundaries + 4 * k - 4, boundaries + 4 * k - 1)
+        k = k + 1
+        times[k] = ((e * 256 + f) * 256 + g) * 256 + h
+      end
+      apart = apart or k == 2 or times[k] <= now
+      starts[q], ending, boundaries = times[k - 1], times[k], boundaries + 20
+    end
     if ending > last_end then last_end = ending end
     h = ending % 256
     ending = (ending - h) / 256
@@ -49,8 +62,15 @@ for p = 1, byte(packed, 1) do
     f = ending % 256
     heads = heads .. char(a, b, c, d, (ending - f) / 256, f, g, h)
   end
-  plan.limits, plan.heads, plan.last_end, plan.size = limits, heads, last_end, 12 * quotas
+  plan.limits, plan.heads, plan.last_end, plan.size, plan.starts = limits, heads, last_end, 12 * quotas, starts
   plans[p] = plan
+end
+if apart then
+  while at <= #packed do
+    out[#out + 1] = 'c'
+    at = at + 2 * byte(packed, at) + 1
+  end
+  return table.concat(out)
 end
 
 -- Part one: groups whose subjects all have the open windows of their plans, if they
@@ -77,7 +97,7 @@ while at <= #packed do
         local a, b, c, d, e, f, g, h = byte(v, 8 * q - 7, 8 * q)
         local ending = ((e * 256 + f) * 256 + g) * 256 + h
         if ending > refusing then
-          refusing, start = ending, ending - (((a * 256 + b) * 256 + c) * 256 + d)
+          refusing, start = ending, plan.starts[q] or ending - (((a * 256 + b) * 256 + c) * 256 + d)
         end
       else
         d = sum % 256
@@ -159,6 +179,7 @@ local arg, name, cost, quotas, limits, four = plans[1].arg, nil, 0, 0, {}, nil
 local function use(plan)
   arg, cost, quotas, limits, rest = plan.arg, plan.cost, plan.quotas, plan.limits, 7 + 8 * plan.quotas
   for q = 1, quotas do windows[q] = number(arg, 8 * q - 1) end
+  read_boundaries(rest + 23)
 end
 
 -- keep and restore set the state of a subject aside, and take it up again.

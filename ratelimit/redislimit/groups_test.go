@@ -33,6 +33,8 @@ var groupPlans = func() []*ratelimit.Plan {
 		ratelimit.MustPlan("none", ratelimit.Penalty{}, sec(4, 10)),
 		ratelimit.MustPlan("other", soft, sec(5, 3), sec(9, 7), sec(30, 600)),
 		ratelimit.MustPlan("others", hard, sec(5, 4), sec(9, 8), sec(20, 16), sec(90, 32)),
+		ratelimit.MustPlan("month", soft, sec(7, 10), ratelimit.PerMonth(60)),
+		ratelimit.MustPlan("billing", hard, ratelimit.PerDay(40).In(time.UTC), ratelimit.PerMonth(50).From(31)),
 	}
 }()
 
@@ -47,6 +49,9 @@ func TestGroupsAgreeWithModel(t *testing.T) {
 func testGroups(t *testing.T, seed uint64, steps int) {
 	t.Helper()
 	start := time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)
+	if seed%2 == 1 { // a minute before months end
+		start = time.Date(2026, time.March, 30, 23, 59, 0, 0, time.UTC).AddDate(0, 0, int(seed/2%2))
+	}
 	m := miniredis.RunT(t)
 	m.SetTime(start)
 	client := redis.NewClient(&redis.Options{Addr: m.Addr()})
@@ -55,6 +60,7 @@ func testGroups(t *testing.T, seed uint64, steps int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.sender.ahead.Store(int64(time.Until(start))) // so that no command is sent twice, after the others
 	clock := ratelimittest.NewClock(start)
 	model := ratelimittest.NewModel(clock.Now)
 	r := rand.New(rand.NewPCG(seed, 1))

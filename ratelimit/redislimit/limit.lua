@@ -7,13 +7,16 @@
 --            t  take       cost 4, quotas 1, for each quota window 4 (seconds) and
 --                          limit 4, the shortest window first; then the penalty:
 --                          strikes 2, grace 4 (milliseconds), decay 4, ban 4,
---                          growth 1, max 4, forgive 4 (seconds)
+--                          growth 1, max 4, forgive 4 (seconds); then for each
+--                          calendar quota five boundaries 4
 --            p  peek       the same
 --            r  refund     the same, with the ends of the charged windows, 4 each,
 --                          instead of the penalty
 --            a  add usage  the same, with the second in which it was admitted 4,
 --                          and the units for each quota 4, instead of the penalty;
---                          the cost is not used
+--                          after the boundaries of each calendar quota the end of
+--                          its window in which the usage was admitted 4; the cost
+--                          is not used
 --            b  ban        whole seconds 4, and nanoseconds 4
 --            u  unban
 --            x  reset
@@ -35,6 +38,7 @@
 --   h  granted 2, limited 2, which were strikes; the others then a value
 --      were limited too, as the ban is due that cannot start
 --   i  nothing was done: it would start a ban, and the index was not given
+--   c  nothing was done: the boundaries are not those around the server's time
 --   e  nothing was done: the key holds a value of something else
 -- where a value is its length 1, and the subject's value as it is now; of an
 -- unban, as it was before.
@@ -55,6 +59,12 @@
 --            of the last ban, 0 once a request was admitted after it
 --   expires  the time from which the record does not count
 --
+-- A calendar quota, which is by month or by day in a time zone, has a length that
+-- stands in for those of its windows: DAY or MONTH. Where they begin and end is sent
+-- with the operation: five times at which one ends and the next begins. The server's
+-- time must lie in one of the first three of these four windows. An open window keeps
+-- its end, whatever calendar it opened by.
+--
 -- Binary numbers are big-endian and unsigned. Times are Unix seconds where nothing
 -- else is said; 32 bits of them last until 2106.
 --
@@ -73,6 +83,7 @@
 local call, byte, char, sub = redis.call, string.byte, string.char, string.sub
 
 local AFTERLIFE = 5 -- seconds that a key outlives what it holds
+local DAY, MONTH = 172801, 2764801
 
 local arg, counts, name = ARGV[1], ARGV[2] or '', ARGV[3]
 local time = call('TIME')
@@ -89,14 +100,31 @@ local others, last_other = nil, 0 -- subjects that are left to the second part
 -- usage, and the last of their ends.
 local take, cost, quotas, last_end = sub(arg, 1, 1) == 't' and not name, 1, 0, 0
 local limits, heads = {0, 0, 0, 0}, ''
+local apart, starts -- the boundaries are not around now; when calendar windows began, by quota
 if take then
   local a, b, c, d, e, f, g, h = byte(arg, 2, 6)
   cost, quotas = ((a * 256 + b) * 256 + c) * 256 + d, e
+  local boundaries = 30 + 8 * quotas -- where those of the next calendar quota are, if there are any
+  if #arg >= boundaries then starts = {} end
   for q = 1, quotas do
     a, b, c, d, e, f, g, h = byte(arg, 8 * q - 1, 8 * q + 6)
     limits[q] = ((e * 256 + f) * 256 + g) * 256 + h
     local length = ((a * 256 + b) * 256 + c) * 256 + d
     local ending = now - now % length + length
+    if starts and (length == DAY or length == MONTH) then
+      local start
+      ending, apart = 0, true
+      for i = boundaries, boundaries + 12, 4 do
+        e, f, g, h = byte(arg, i, i + 3)
+        start, ending = ending, ((e * 256 + f) * 256 + g) * 256 + h
+        if now < ending then
+          apart = i == boundaries
+          break
+        end
+      end
+      if apart then break end
+      starts[q], boundaries = start, boundaries + 20
+    end
     if ending > last_end then last_end = ending end
     h = ending % 256
     ending = (ending - h) / 256
@@ -113,7 +141,7 @@ local uses = {0, 0, 0, 0} -- of the subject in the loop, in the windows of the p
 -- milliseconds, what turns a number into four bytes, and the bytes of the times.
 local allowance, grace, decay, ms, four, ms_bytes, now_bytes, last_end_bytes
 
-for s = 1, subjects do
+for s = 1, apart and 0 or subjects do
   local key, v, requests = KEYS[s], values[s] or '', 1
   local letter, fresh -- the answer, and the new value; nil: left to part two
   if take and counts ~= '' then
@@ -161,7 +189,7 @@ for s = 1, subjects do
           local a, b, c, d, e, f, g, h = byte(heads, 8 * q - 7, 8 * q)
           local ending = ((e * 256 + f) * 256 + g) * 256 + h
           if ending > refusing then
-            refusing, start = ending, ending - (((a * 256 + b) * 256 + c) * 256 + d)
+            refusing, start = ending, starts and starts[q] or ending - (((a * 256 + b) * 256 + c) * 256 + d)
           end
         end
       end
@@ -293,7 +321,7 @@ for s = 1, subjects do
     others[last_other] = s
   end
 end
-if not others then return table.concat(out) end
+if not others and not apart then return table.concat(out) end
 
 -- Part two: everything else.
 
@@ -325,8 +353,8 @@ local function two(x)
   return char(floor(x / 256), x % 256)
 end
 
--- The plan.
-local op, windows = sub(arg, 1, 1), {}
+-- The plan, and the boundaries of its calendar windows.
+local op, windows, boundaries = sub(arg, 1, 1), {}, {}
 if op == 't' or op == 'p' or op == 'r' or op == 'a' then
   cost, quotas = number(arg, 2), byte(arg, 6)
   for q = 1, quotas do
@@ -335,9 +363,48 @@ if op == 't' or op == 'p' or op == 'r' or op == 'a' then
 end
 local rest = 7 + 8 * quotas -- where in arg the plan's quotas end
 
--- window_end returns the end of the window that the second t is in.
-local function window_end(t, length)
+local function is_calendar(length)
+  return length == DAY or length == MONTH
+end
+
+-- read_boundaries reads those of the calendar windows that follow in arg at p, and of
+-- added usage the ends of those in which it was admitted. It reports whether the
+-- server's time lies in the first three windows of each.
+local admitted_ends = {}
+local function read_boundaries(p)
+  boundaries = {}
+  for q = 1, quotas do
+    if is_calendar(windows[q]) then
+      local five = {}
+      for i = 1, 5 do five[i] = number(arg, p + 4 * i - 4) end
+      boundaries[q], p = five, p + 20
+      if op == 'a' then admitted_ends[q], p = number(arg, p), p + 4 end
+      if now < five[1] or now >= five[4] then return false end
+    end
+  end
+  return true
+end
+
+-- fixed_end returns the end of the window of a fixed length that the second t is in.
+local function fixed_end(t, length)
   return t - t % length + length
+end
+
+-- open_end returns the end of the window of quota q that is open now.
+local function open_end(q)
+  if not boundaries[q] then return fixed_end(now, windows[q]) end
+  local i = 2
+  while boundaries[q][i] <= now do i = i + 1 end
+  return boundaries[q][i]
+end
+
+-- start_of returns the start of the window of quota q that has the given end. If it
+-- opened by another calendar, that is the earliest time that it can have begun.
+local function start_of(q, ending)
+  for i = 2, boundaries[q] and 5 or 0 do
+    if boundaries[q][i] == ending then return boundaries[q][i - 1] end
+  end
+  return ending - windows[q]
 end
 
 -- after returns the time so many nanoseconds from now, rounded up.
@@ -395,9 +462,11 @@ local function read(v, since, latest)
   end
 end
 
--- ahead returns the end of the window after the one that is open now.
+-- ahead returns the latest end that a window may have: that of the window after the
+-- one that is open now, and of a calendar window two lengths from now.
 local function ahead(length)
-  return window_end(now, length) + length
+  if is_calendar(length) then return now + 2 * length end
+  return fixed_end(now, length) + length
 end
 
 -- read_open reads the windows of v that have not ended. After the clock stepped
@@ -416,7 +485,7 @@ local function open_plan()
         close()
         i = find(windows[q])
       end
-      open(i, windows[q], window_end(now, windows[q]), 0)
+      open(i, windows[q], open_end(q), 0)
     end
   end
 end
@@ -500,7 +569,7 @@ local function strike(requests)
   local start, last = 0, 0
   for q = 1, quotas do
     local units, ending = left(q)
-    if units < cost and ending > last then start, last = ending - windows[q], ending end
+    if units < cost and ending > last then start, last = start_of(q, ending), ending end
   end
   local ms = now * 1000 + floor(micros / 1000)
   if first < start * 1000 or first > ms then first = ms end
@@ -596,13 +665,16 @@ end
 
 -- What was admitted elsewhere is added whether or not it fits, unless there is a
 -- mark of it. Usage in the next window moves the window there. The mark lasts until
--- the usage would count in no window any more.
+-- the usage would count in no window any more: a calendar window that opened by another
+-- calendar counts it for as long as any can that the usage lies in.
 function operations.a(key, v)
   local admitted, marked = number(arg, rest), now + MARK_LASTS
+  local function admitted_end(q) return admitted_ends[q] or fixed_end(admitted, windows[q]) end
   for q = 1, quotas do
     if number(arg, rest + 4 * q) > 0 then
-      local latest = max(ahead(windows[q]), now + CLOCKS_APART)
-      marked = max(marked, min(window_end(admitted, windows[q]), latest) + AFTERLIFE)
+      local latest, last = max(ahead(windows[q]), now + CLOCKS_APART), admitted_end(q)
+      if is_calendar(windows[q]) then last = max(last, admitted + windows[q]) end
+      marked = max(marked, min(last, latest) + AFTERLIFE)
     end
   end
   if not call('SET', KEYS[2], '', 'NX', 'EXAT', marked) then return answer('a', v) end
@@ -610,11 +682,11 @@ function operations.a(key, v)
   open_plan()
   read_record(v)
   for q = 1, quotas do
-    local units, ending = number(arg, rest + 4 * q), window_end(admitted, windows[q])
-    if units > 0 and ending > now then
-      local i = find(windows[q])
+    local units, ending, i = number(arg, rest + 4 * q), admitted_end(q), find(windows[q])
+    local before = admitted < ends[i]
+    if units > 0 and (ending > now or before and admitted >= start_of(q, ends[i])) then
       used[i] = min(used[i] + units, MAX_U32)
-      ends[i] = max(ends[i], min(ending, ahead(windows[q])))
+      if not before then ends[i] = max(ends[i], min(ending, ahead(windows[q]))) end
     end
   end
   return answer('a', store(key, v))
@@ -656,6 +728,13 @@ local function ours(key, v)
   if not v then return call('EXISTS', key) == 0 end
   local windows_size = record_at(v) - 1
   return v ~= '' and windows_size >= 0 and windows_size % WINDOW == 0 and windows_size <= MAX_WINDOWS * WINDOW
+end
+
+if op == 't' or op == 'p' then apart = not read_boundaries(rest + 23) end
+if op == 'a' then apart = not read_boundaries(rest + 4 + 4 * quotas) end
+if apart then
+  for s = 1, subjects do out[2 * s + 3], out[2 * s + 4] = 'c', '' end
+  return table.concat(out)
 end
 
 for _, s in ipairs(others) do

@@ -204,9 +204,6 @@ func (l *Limiter) do(ctx context.Context, op operation) (a answer, place int32, 
 	if op.subject == "" {
 		return a, 0, fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
 	}
-	if op.plan != nil && op.plan.Calendar() {
-		return a, 0, fmt.Errorf("%w: redislimit cannot count in calendar windows, got %v", ratelimit.ErrInvalid, op.plan)
-	}
 	if err := ctx.Err(); err != nil {
 		return a, 0, err
 	}

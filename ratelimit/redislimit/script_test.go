@@ -66,6 +66,9 @@ func TestBoundariesAgreeWithModel(t *testing.T) {
 	ten := plan("ten seconds", patient, quota(1, 10*time.Second))
 	tenAndMinute := plan("ten seconds and minute", patient, quota(1, 10*time.Second), quota(1, time.Minute))
 	strictTen := plan("strict", strict, quota(1, 10*time.Second))
+	localDay := plan("local day", patient, ratelimit.PerDay(1).In(time.UTC), ratelimit.PerMonth(100))
+	patient.Strikes = 1
+	strictDay := plan("strict local day", patient, ratelimit.PerDay(1).In(time.UTC), ratelimit.PerMonth(100))
 	const sec, ms = time.Second, time.Millisecond
 	for name, steps := range map[string][]step{
 		"a ban that the clock has shortened, on a whole second, stays short": {
@@ -85,6 +88,14 @@ func TestBoundariesAgreeWithModel(t *testing.T) {
 		},
 		"a record lasts as long as a window that a change of plan brought": {
 			take(2*sec, ten), take(5*sec, ten), addUsage(6*sec, patientMinute, 1, 0), take(7*sec, tenAndMinute), take(12*sec, tenAndMinute),
+		},
+		"each day of a month has a grace of its own": {
+			take(1*sec, localDay), take(2*sec, localDay), take(9*sec, localDay),
+			take(24*time.Hour, localDay), take(24*time.Hour+sec, localDay), take(24*time.Hour+8*sec, localDay),
+		},
+		"so it has if a ban is due": {
+			take(1*sec, strictDay), take(2*sec, strictDay), take(9*sec, strictDay),
+			take(24*time.Hour, strictDay), take(24*time.Hour+sec, strictDay), take(24*time.Hour+8*sec, strictDay), take(24*time.Hour+9*sec, strictDay),
 		},
 		"a ban that is over keeps its end when the clock steps back": {
 			take(1*sec, strictTen), take(2*sec, strictTen), take(3*sec, strictTen), // a ban until 13

@@ -5,7 +5,9 @@ import (
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +33,7 @@ type sender struct {
 	eviction evictionCheck
 	observe  func(Batch) // nil: none
 
+	ahead    atomic.Int64 // how far the server's clock is ahead of this one, nanoseconds; 0 unless calendar windows showed it
 	oneSlot  atomic.Bool  // all subjects of a command must be in one slot
 	reloaded atomic.Int64 // when the masters were last reloaded, Unix nanoseconds
 }
@@ -147,7 +150,7 @@ func (s *sender) exchange(cmds []*command) (moving []*command) {
 func (s *sender) roundTrip(cmds []*command) {
 	ctx := context.Background() // no caller may end the commands of the others
 	for _, cmd := range cmds {
-		cmd.StringCmd = redis.NewStringCmd(ctx, cmd.args(s.keys)...)
+		cmd.StringCmd = redis.NewStringCmd(ctx, cmd.args(s.keys, s.serverTime(cmd))...)
 	}
 	if len(cmds) == 1 {
 		_ = s.client.Process(ctx, cmds[0]) // the command has the error
@@ -158,6 +161,25 @@ func (s *sender) roundTrip(cmds []*command) {
 		_ = pipe.Process(ctx, cmd)
 	}
 	_, _ = pipe.Exec(ctx)
+}
+
+// serverTime returns the time of the server, in Unix nanoseconds, for a command with
+// calendar windows, and 0 for others. It need not be exact: the script says if it finds
+// itself outside of the windows around this time.
+func (s *sender) serverTime(cmd *command) int64 {
+	first := cmd.groups[0]
+	if !first.calendar() && (first.code != opTakeAll || !slices.ContainsFunc(cmd.groups, (*group).calendar)) {
+		return 0
+	}
+	return time.Now().UnixNano() + s.ahead.Load()
+}
+
+// calendar reports whether the group's operation is about calendar windows.
+func (g *group) calendar() bool {
+	if g.code == opTakeAll {
+		return slices.ContainsFunc(g.takes.charges, func(c ratelimit.Charge) bool { return c.Plan.Calendar() })
+	}
+	return g.plan != nil && g.plan.Calendar()
 }
 
 // receiveAll answers the groups of commands that were sent. It returns what is to be
@@ -173,6 +195,10 @@ func (s *sender) receiveAll(cmds []*command, attempt int, moving []*command) (ag
 	return again, moving
 }
 
+// errClocks says that the script was not sent the calendar windows that the server's
+// time lies in.
+var errClocks = errors.New("the clock of the server has changed by days between two calls")
+
 // attempts is how often groups are sent at most, apart from pauses: the reasons to
 // send them again can come together.
 const attempts = 6
@@ -185,11 +211,17 @@ func (s *sender) receive(cmd *command, attempt int) (again []*command, wait bool
 	if err == nil {
 		s.eviction.start()
 		if err = cmd.read(cmd.Val()); err == nil {
-			return s.deliver(cmd), false
+			if cmd.groups[0].letter != clocksApart {
+				return s.deliver(cmd), false
+			}
+			s.ahead.Store(cmd.groups[0].time - time.Now().UnixNano())
+			err = errClocks
 		}
 	}
 	more, single := attempt < attempts, len(cmd.groups) == 1
 	switch {
+	case more && err == errClocks:
+		return []*command{{groups: cmd.groups}}, false
 	case more && redis.HasErrorPrefix(err, "NOSCRIPT"):
 		return []*command{{groups: cmd.groups, eval: true}}, false
 	case cmd.groups[0].code == opTakeAll && redis.HasErrorPrefix(err, "CROSSSLOT"):

@@ -77,7 +77,7 @@ func (g *group) readTakes(b string) (rest string, err error) {
 		return "", errReply
 	}
 	switch g.letter = b[0]; g.letter {
-	case needsIndex:
+	case needsIndex, clocksApart:
 		return b[1:], nil
 	case unknown:
 		if len(b) < 2 || int(b[1]) < 1 || int(b[1]) > len(g.takes.charges) {

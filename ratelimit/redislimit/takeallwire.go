@@ -31,7 +31,7 @@ func withFunctions(text string) string {
 }
 
 // takeAllArgs returns the arguments of a command of groups of takes.
-func (cmd *command) takeAllArgs(k *keys) []any {
+func (cmd *command) takeAllArgs(k *keys, now int64) []any {
 	type plan struct {
 		*ratelimit.Plan
 		cost int64
@@ -60,7 +60,7 @@ func (cmd *command) takeAllArgs(k *keys) []any {
 				numbers[plan{c.Plan, c.Cost}] = p
 				op := operation{code: opTake, plan: c.Plan, cost: c.Cost}
 				begin := len(plans)
-				plans = op.appendTo(append(plans, 0))
+				plans = op.appendTo(append(plans, 0), now)
 				plans[begin] = byte(len(plans) - begin - 1)
 			}
 			takes = append(takes, byte(s), byte(p))

@@ -3,6 +3,7 @@ package redislimit
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,10 +25,11 @@ const (
 	opTakeAll  = 'm' // of group.lua
 )
 
-// args returns the arguments of the command.
-func (cmd *command) args(k *keys) []any {
+// args returns the arguments of the command. The time now, in Unix nanoseconds, is that
+// of the server, as far as it is known; it is for calendar windows.
+func (cmd *command) args(k *keys, now int64) []any {
 	if cmd.groups[0].code == opTakeAll {
-		return cmd.takeAllArgs(k)
+		return cmd.takeAllArgs(k, now)
 	}
 	args := make([]any, 0, 7+len(cmd.groups))
 	if cmd.eval {
@@ -36,7 +38,7 @@ func (cmd *command) args(k *keys) []any {
 		args = append(args, "evalsha", digest)
 	}
 	first := cmd.groups[0]
-	op := first.appendTo(make([]byte, 0, 64))
+	op := first.appendTo(make([]byte, 0, 64), now)
 	switch {
 	case first.index == indexUnavailable:
 		return append(args, "1", k.subject(first.partition, first.subject), op, cmd.counts(), "")
@@ -70,7 +72,7 @@ func (cmd *command) counts() string {
 }
 
 // appendTo appends the operation and what it needs, as the script reads it.
-func (op *operation) appendTo(b []byte) []byte {
+func (op *operation) appendTo(b []byte, now int64) []byte {
 	u32 := binary.BigEndian.AppendUint32
 	b = append(b, op.code)
 	switch op.code {
@@ -96,13 +98,32 @@ func (op *operation) appendTo(b []byte) []byte {
 		for i := range op.plan.Len() {
 			b = u32(b, uint32(op.usage.units[i]))
 		}
-		return b
+		return op.appendBoundaries(b, now)
 	}
 	p := op.plan.Penalty()
 	b = binary.BigEndian.AppendUint16(b, uint16(p.Strikes))
 	b = u32(u32(b, uint32(p.Grace.Milliseconds())), seconds(p.Decay))
 	b = append(u32(b, seconds(p.Ban)), byte(p.Growth))
-	return u32(u32(b, seconds(p.Max)), seconds(p.Forgive))
+	b = u32(u32(b, seconds(p.Max)), seconds(p.Forgive))
+	return op.appendBoundaries(b, now)
+}
+
+// appendBoundaries appends where the calendar windows around now begin and end, and for
+// added usage the ends of those in which it was admitted.
+func (op *operation) appendBoundaries(b []byte, now int64) []byte {
+	for i := range op.plan.Len() {
+		if !op.plan.Quota(i).Calendar() {
+			continue
+		}
+		for _, boundary := range op.plan.Boundaries(i, now) {
+			b = binary.BigEndian.AppendUint32(b, uint32(min(max(boundary, 0), math.MaxUint32)))
+		}
+		if op.code == opAddUsage {
+			end := op.plan.WindowEnd(i, int64(op.usage.at)*int64(time.Second))
+			b = binary.BigEndian.AppendUint32(b, uint32(min(end, math.MaxUint32)))
+		}
+	}
+	return b
 }
 
 func seconds(d time.Duration) uint32 { return uint32(d / time.Second) }
@@ -116,6 +137,7 @@ const (
 	banDeferred = 'h'
 	needsIndex  = 'i'
 	notMade     = 's' // in a group of takes
+	clocksApart = 'c'
 	unknown     = 'e'
 )
 
@@ -173,7 +195,7 @@ func (a *answer) read(b string) (rest string, err error) {
 	}
 	a.letter, b = b[0], b[1:]
 	switch a.letter {
-	case needsIndex, unknown:
+	case needsIndex, clocksApart, unknown:
 		return b, nil
 	case done:
 		a.granted = a.requests

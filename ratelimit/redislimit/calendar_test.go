@@ -1,0 +1,122 @@
+package redislimit_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// The server's clock says in which month a request is, however wrong the clock of this
+// process. Only if they are windows apart is a request sent twice, and then once for all.
+func TestCalendarOfServer(t *testing.T) {
+	m, c := mini(t)
+	sent := new(scriptCounter)
+	c.AddHook(sent)
+	l := newLimiter(t, c)
+	month := ratelimit.MustPlan("month", ratelimit.Penalty{}, ratelimit.PerMinute(1000), ratelimit.PerMonth(1000))
+	for _, step := range []struct {
+		name  string
+		at    time.Time
+		calls int64
+	}{
+		{"years ago", time.Date(2001, time.February, 28, 23, 59, 59, 0, time.UTC), 2},
+		{"a second later, in the next month", time.Date(2001, time.March, 1, 0, 0, 0, 0, time.UTC), 1},
+		{"at the end of that month", time.Date(2001, time.March, 31, 23, 59, 59, 0, time.UTC), 1},
+		{"half a year later", time.Date(2001, time.October, 14, 0, 0, 0, 0, time.UTC), 2},
+		{"a month before", time.Date(2001, time.September, 14, 0, 0, 0, 0, time.UTC), 1},
+		{"years ahead", time.Date(2096, time.February, 29, 0, 0, 0, 0, time.UTC), 2},
+		{"when this process knows nothing of the server's clock", time.Now(), 2},
+	} {
+		m.FlushAll()
+		m.SetTime(step.at)
+		before := sent.Load()
+		y, mon, _ := step.at.UTC().Date()
+		d, err := l.Take(ctx, "a", month, 1)
+		if err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if want := time.Date(y, mon+1, 1, 0, 0, 0, 0, time.UTC).Unix(); d.States[1] != (ratelimit.State{Remaining: 999, Reset: want}) {
+			t.Errorf("%s: %+v, want 999 until %d", step.name, d.States[1], want)
+		}
+		if calls := sent.Load() - before; calls != step.calls {
+			t.Errorf("%s: the script was called %d times, want %d", step.name, calls, step.calls)
+		}
+	}
+	before := sent.Load()
+	m.SetTime(time.Date(2001, time.February, 28, 23, 59, 59, 0, time.UTC))
+	if err := l.AddUsage(ctx, "b", month, [ratelimit.MaxQuotas]int64{1, 5}, time.Date(2001, time.February, 3, 0, 0, 0, 0, time.UTC)); err != nil {
+		t.Fatal(err)
+	}
+	d, err := l.Peek(ctx, "b", month)
+	if err != nil || d.States[1].Remaining != 995 || sent.Load()-before != 3 {
+		t.Errorf("added usage, far from this process's clock: %+v, %v after %d calls, want 995 left after 3", d.States[1], err, sent.Load()-before)
+	}
+}
+
+// A plan without calendar windows sends what it always sent.
+func TestBytesOfPlans(t *testing.T) {
+	fixed, calendar := ratelimit.PerMinute(60), ratelimit.PerMonth(1000)
+	for _, test := range []struct {
+		quotas []ratelimit.Quota
+		want   int
+	}{
+		{[]ratelimit.Quota{fixed, ratelimit.PerDay(1000)}, 6 + 2*8 + 23},
+		{[]ratelimit.Quota{fixed, calendar}, 6 + 2*8 + 23 + 20},
+		{[]ratelimit.Quota{calendar, ratelimit.PerDay(1000).In(time.UTC)}, 6 + 2*8 + 23 + 2*20},
+	} {
+		plan := ratelimit.MustPlan("", ratelimit.Penalty{}, test.quotas...)
+		if got := redislimit.PlanBytes(plan); got != test.want {
+			t.Errorf("%v takes %d bytes, want %d", plan, got, test.want)
+		}
+	}
+}
+
+// Usage of an outage that is added again, however late, counts once: also in a month that
+// keeps its end when the billing day changes.
+func TestCalendarUsageIsRepeatedLate(t *testing.T) {
+	start := time.Date(2026, time.March, 5, 12, 0, 0, 0, time.UTC)
+	billing := ratelimit.MustPlan("billing", ratelimit.Penalty{}, ratelimit.PerMonth(100).From(4))
+	month := ratelimit.MustPlan("month", ratelimit.Penalty{}, ratelimit.PerMonth(100))
+	m, c := mini(t)
+	l := newLimiter(t, c)
+	clock := ratelimittest.NewClock(start)
+	model := ratelimittest.NewModel(clock.Now)
+	units := [ratelimit.MaxQuotas]int64{10}
+	at := start.Add(time.Hour)
+	last := time.Duration(0)
+	for _, after := range []time.Duration{0, 26 * 24 * time.Hour, 29*24*time.Hour + 11*time.Hour, 29*24*time.Hour + 13*time.Hour, 35 * 24 * time.Hour} {
+		clock.Set(start.Add(after))
+		m.SetTime(start.Add(after))
+		m.FastForward(after - last)
+		last = after
+		if after == 0 {
+			for _, e := range []ratelimit.Limiter{l, model} {
+				if _, err := e.Take(ctx, "a", billing, 1); err != nil { // until 4 April
+					t.Fatal(err)
+				}
+			}
+			if err := model.AddUsage(ctx, "a", month, units, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.AddUsageOnce(ctx, "once", "a", month, units, at); err != nil {
+			t.Fatal(err)
+		}
+		want, err := model.Peek(ctx, "a", month)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := l.Peek(ctx, "a", month)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })); diff != "" {
+			t.Errorf("%v after the usage, which was added again: the engine (+) and the model (-) differ:\n%s", after, diff)
+		}
+	}
+}
