@@ -44,7 +44,7 @@ type member struct {
 	hash  uint64
 	table *table
 	at    uint64 // where the account is
-	meter meter  // of the slot, when the decision was made
+	meter meter  // of the slot, before it was held or looked at
 }
 
 func (m *member) slot() slot { return m.table.slot(m.at) }
@@ -57,7 +57,11 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 	last, n := len(group)-1, 0
 	for admitted = true; admitted && n <= last; n++ {
 		m := &group[n]
-		m.meter, admitted = l.admit(m.slot(), m.hash, &decisions[n], n < last)
+		hold := &m.meter
+		if n == last {
+			hold = nil
+		}
+		admitted = l.admit(m.slot(), m.hash, &decisions[n], hold)
 	}
 	if !admitted {
 		n-- // the one that was not admitted is not held
@@ -92,8 +96,8 @@ func (l *Limiter) refuseAll(group []member, decisions []ratelimit.Decision) bool
 func (l *Limiter) lookAll(group []member, decisions []ratelimit.Decision) (refuses, late bool) {
 	for i := range group {
 		m, d := &group[i], &decisions[i]
-		var v verdict
-		switch m.meter, v = l.look(m.table, m.at, m.slot(), m.hash, d); v {
+		m.meter = m.slot().meter()
+		switch l.look(m.table, m.at, m.slot(), m.hash, d) {
 		case unclear:
 			return false, false
 		case refused:

@@ -67,6 +67,6 @@ func TestLayoutThatIsReplacedWhileItIsRead(t *testing.T) {
 	}
 	replaced.store(&larger)
 	d := ratelimit.Decision{Plan: plan, Cost: 1, Time: noonSharp().UnixNano()}
-	l.admit(slot, h, &d, false)
+	l.admit(slot, h, &d, nil)
 	l.look(table, i, slot, h, &d)
 }

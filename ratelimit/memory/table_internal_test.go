@@ -68,14 +68,14 @@ func TestFastPathsLookAtTheHash(t *testing.T) {
 	table := l.tables[h>>l.shift].Load()
 	i, _ := table.find(h)
 	d := ratelimit.Decision{Plan: plan, Cost: 1, Time: now.UnixNano()}
-	if _, admitted := l.admit(table.slot(i), l.key.sum("b"), &d, false); admitted {
+	if l.admit(table.slot(i), l.key.sum("b"), &d, nil) {
 		t.Error("a request of b was charged to a")
 	}
 	internalTake(t, l, "a", plan, 1)
-	if _, v := l.look(table, i, table.slot(i), l.key.sum("b"), &d); v != unclear {
+	if v := l.look(table, i, table.slot(i), l.key.sum("b"), &d); v != unclear {
 		t.Error("a request of b was refused for what a used")
 	}
-	if _, v := l.look(table, i, table.slot(i), h, &d); v != refused {
+	if v := l.look(table, i, table.slot(i), h, &d); v != refused {
 		t.Error("a request of a was not refused, although a has used up its quota")
 	}
 }

@@ -18,10 +18,7 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 	t := l.tables[h>>l.shift].Load()
 	if i, found := t.find(h); found {
 		slot := t.slot(i)
-		if _, admitted := l.admit(slot, h, &d, false); admitted {
-			return d, nil
-		}
-		if _, v := l.look(t, i, slot, h, &d); v == refused && (d.RetryAfter >= maxLate || l.refuseExactly(t, i, slot, h, &d)) {
+		if l.admit(slot, h, &d, nil) || l.look(t, i, slot, h, &d) == refused && (d.RetryAfter >= maxLate || l.refuseExactly(t, i, slot, h, &d)) {
 			return d, nil
 		}
 	}
@@ -36,36 +33,36 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 
 // admit is the fast path: without the lock it admits a request if all windows of the
 // subject are open and have room. It reports whether it did. Otherwise it changed
-// nothing. Of one charge of several, the slot is held instead of charged. The meter
-// is the slot's before.
-func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold bool) (m meter, admitted bool) {
+// nothing. If hold is not nil, the charge is one of several: the slot is held instead, and
+// hold gets the meter before.
+func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter) bool {
 	for {
-		m = slot.meter()
+		m := slot.meter()
 		if m.has(checkRecord) || slot.hash() != h {
-			return m, false
+			return false
 		}
 		var least, latest int64 // of the applicable quota
 		i, quotas := 0, d.Plan.Len()
 		layout := l.layouts.get(m.layout()) // of a frozen slot: none
 		for k := range layout.len() {
 			if !slot.has(k) {
-				return m, false
+				return false
 			}
 			w := layout.window(k, slot, m)
 			if !w.open(d.Time) {
-				return m, false
+				return false
 			}
 			if i == quotas || d.Plan.Quota(i).Window != w.length {
 				// A window of another plan. One that holds nothing is over.
 				if w.used == 0 || !w.fits(d.Cost) {
-					return m, false
+					return false
 				}
 				continue
 			}
 			limit := d.Plan.Quota(i).Limit
 			left := limit - w.used
 			if left < d.Cost || limit < w.limit {
-				return m, false
+				return false
 			}
 			left -= d.Cost
 			if i == 0 || left < least || left == least && w.end > latest {
@@ -75,18 +72,18 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold bool) (
 			i++
 		}
 		if i < quotas {
-			return m, false // a window of the plan has not begun
+			return false // a window of the plan has not begun
 		}
 		after := m.charged(d.Cost)
-		if hold {
-			after = m.held()
+		if hold != nil {
+			*hold, after = m, m.held()
 		}
 		if slot.swap(m, after) {
 			d.Outcome = ratelimit.Allowed
 			if d.StrikesLeft = d.Plan.Strikes(); d.StrikesLeft == 0 {
 				d.StrikesLeft = -1
 			}
-			return m, true
+			return true
 		}
 	}
 }
@@ -99,8 +96,7 @@ const maxLate = time.Second
 // is refused. By the time before, which may have been late, it was.
 func (l *Limiter) refuseExactly(t *table, at uint64, slot slot, h uint64, d *ratelimit.Decision) bool {
 	d.Time = l.clock.now()
-	_, v := l.look(t, at, slot, h, d)
-	return v == refused
+	return l.look(t, at, slot, h, d) == refused
 }
 
 // A verdict is what can be said of a request without the lock.
@@ -114,20 +110,20 @@ const (
 
 // look is the fast path of a flood: without the lock it fills d with the decision about
 // a request of h that admit did not admit, if that changes nothing. The account is in
-// the slot with index at, and the meter is the one by which it was decided.
-func (l *Limiter) look(t *table, at uint64, slot slot, h uint64, d *ratelimit.Decision) (meter, verdict) {
+// the slot with index at.
+func (l *Limiter) look(t *table, at uint64, slot slot, h uint64, d *ratelimit.Decision) verdict {
 	m := slot.meter()
 	if slot.hash() != h {
-		return m, unclear
+		return unclear
 	}
 	lastEnd, refusedUntil := l.layouts.get(m.layout()).states(slot, m, d)
 	if lastEnd == 0 {
-		return m, unclear
+		return unclear
 	}
 	var r record
 	punishes := d.Plan.Strikes() > 0
 	if (punishes && refusedUntil > 0 || m.has(checkRecord)) && !t.peekRecord(at, h, d.Time, &r) {
-		return m, unclear // without a record, the request may be a strike
+		return unclear // without a record, the request may be a strike
 	}
 	d.Outcome, d.BanEnds = ratelimit.Limited, r.banEnds(d.Time)
 	v := refused
@@ -135,7 +131,7 @@ func (l *Limiter) look(t *table, at uint64, slot slot, h uint64, d *ratelimit.De
 	case d.BanEnds > 0:
 		d.Outcome = ratelimit.Banned
 		if d.BanEnds < r.until {
-			return m, unclear // the clock stepped back, and the ban must be shortened
+			return unclear // the clock stepped back, and the ban must be shortened
 		}
 	case refusedUntil == 0:
 		d.Outcome, v = ratelimit.Spared, spared
@@ -148,9 +144,9 @@ func (l *Limiter) look(t *table, at uint64, slot slot, h uint64, d *ratelimit.De
 	}
 	d.StrikesLeft = strikesLeft(d, &r)
 	if slot.meter() != m {
-		return m, unclear
+		return unclear
 	}
-	return m, v
+	return v
 }
 
 // states puts what each quota of the plan has left into d. It returns the end of the

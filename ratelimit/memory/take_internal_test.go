@@ -39,10 +39,10 @@ func TestFloodTakesNoLock(t *testing.T) {
 			table := l.tables[h>>l.shift].Load()
 			i, _ := table.find(h)
 			d := ratelimit.Decision{Plan: plan, Cost: 1, Time: now.UnixNano()}
-			if _, admitted := l.admit(table.slot(i), h, &d, false); admitted {
+			if l.admit(table.slot(i), h, &d, nil) {
 				t.Fatal("admitted, want refused")
 			}
-			if _, v := l.look(table, i, table.slot(i), h, &d); (v == refused) != c.free {
+			if v := l.look(table, i, table.slot(i), h, &d); (v == refused) != c.free {
 				t.Fatalf("refused without the lock: %v, want %v", v == refused, c.free)
 			}
 			want, err := l.Peek(context.Background(), "a", plan)

@@ -49,14 +49,14 @@ var mutants = []struct {
 	},
 	{
 		name:  "a group that does not hold its first slot",
-		old:   "after = m.held()",
-		new:   "after = m",
+		old:   "*hold, after = m, m.held()",
+		new:   "*hold, after = m, m",
 		finds: "a group beside takes of both subjects by one caller",
 	},
 	{
 		name:  "a group that charges its first slot before the last",
-		old:   "after = m.held()",
-		new:   "",
+		old:   "*hold, after = m, m.held()",
+		new:   "*hold = m",
 		finds: "three subjects, the last of which has one unit left",
 	},
 	{
