@@ -37,7 +37,8 @@
 //
 //   - the engine: limits shared by processes (redislimit), usage that survives a restart
 //     (memory.Limiter.Save), bans made by hand (Ban, Unban);
-//   - the function: an error as the answer, exempt callers, an API key's own plan (apikey);
+//   - the function: several subjects for one request, an error as the answer, exempt
+//     callers, an API key's own plan (apikey);
 //   - the options: costs, refunds, metrics, shadow mode, other header fields, responses of
 //     your own.
 package limit

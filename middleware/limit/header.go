@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/textproto"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // valuesPerNetwork is how many times the quotas of one value a network may use.
@@ -38,49 +36,27 @@ func ByHeader(name string, quotas ...ratelimit.Quota) func(http.Handler) http.Ha
 func (c Clients) ByHeader(name string, quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
 	field := mustField(name)
 	plan := mustPlan("limit.ByHeader", quotas)
+	all := mustPlan("limit.ByHeader", valuesOfANetwork(quotas))
 	network := c.networks()
-	return newMiddleware(newValues(plan), func(r *http.Request) (ratelimit.Caller, error) {
-		subject := network(r)
-		if lines := r.Header[field]; len(lines) > 0 && lines[0] != "" {
-			subject = "header:" + lines[0] + string(separator) + subject
+	return newMiddleware(func(r *http.Request) (ratelimit.Caller, error) {
+		lines := r.Header[field]
+		if len(lines) == 0 || lines[0] == "" {
+			return ratelimit.Caller{Subject: network(r), Plan: plan}, nil
 		}
-		return ratelimit.Caller{Subject: subject, Plan: plan}, nil
+		return ratelimit.Caller{
+			Subject: "header:" + lines[0], Plan: plan,
+			Also: []ratelimit.Charge{{Subject: "headers:" + network(r), Plan: all}},
+		}, nil
 	})
 }
 
-// separator stands between a value and the network that sent it. No network has it.
-const separator = '\n'
-
-// values is a Limiter that counts both parts of a subject, or the network alone.
-type values struct {
-	engine   *memory.Limiter
-	networks *ratelimit.Plan // what all values of a network may use
-}
-
-func newValues(plan *ratelimit.Plan) values {
-	quotas := plan.Quotas()
-	for i := range quotas {
-		quotas[i].Limit = min(quotas[i].Limit*valuesPerNetwork, ratelimit.MaxLimit)
+// valuesOfANetwork returns the quotas of all values together that a network sends.
+func valuesOfANetwork(quotas []ratelimit.Quota) []ratelimit.Quota {
+	all := slices.Clone(quotas)
+	for i := range all {
+		all[i].Limit = min(all[i].Limit*valuesPerNetwork, ratelimit.MaxLimit)
 	}
-	return values{newEngine(), mustPlan("limit.ByHeader", quotas)}
-}
-
-func (v values) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	i := strings.LastIndexByte(subject, separator)
-	if i < 0 {
-		return v.engine.Take(ctx, subject, plan, cost)
-	}
-	// Many requests share a network; the engine is fastest if the last subject is
-	// the one that most requests share.
-	charges := [...]ratelimit.Charge{
-		{Subject: subject[:i], Plan: plan, Cost: cost},
-		{Subject: "headers:" + subject[i+1:], Plan: v.networks, Cost: cost},
-	}
-	var decisions [len(charges)]ratelimit.Decision
-	if err := v.engine.TakeAll(ctx, charges[:], decisions[:]); err != nil {
-		return ratelimit.Decision{}, err
-	}
-	return decisions[ratelimit.Deciding(decisions[:])], nil
+	return all
 }
 
 // addresses are fields that hold the address of the client, which a proxy has written.

@@ -75,7 +75,7 @@ func (c Clients) ByPlan(planOf func(*http.Request) (user string, plan *ratelimit
 
 func (c Clients) byPlan(planOf func(*http.Request) (string, *ratelimit.Plan)) func(http.Handler) http.Handler {
 	network := c.networks()
-	return newMiddleware(newEngine(), func(r *http.Request) (ratelimit.Caller, error) {
+	return newMiddleware(func(r *http.Request) (ratelimit.Caller, error) {
 		user, plan := planOf(r)
 		if user == "" {
 			return ratelimit.Caller{Subject: network(r), Plan: plan}, nil
@@ -93,18 +93,16 @@ func mustPlan(function string, quotas []ratelimit.Quota) *ratelimit.Plan {
 	return plan
 }
 
-func newEngine() *memory.Limiter {
+// newMiddleware returns a middleware with an engine of its own. The errors cannot happen:
+// no option is set, and identify is never nil.
+func newMiddleware(identify func(*http.Request) (ratelimit.Caller, error)) func(http.Handler) http.Handler {
 	engine, err := memory.New(memory.Options{})
 	if err != nil {
-		panic(fmt.Errorf("limit: %w", err)) // the options are always valid
+		panic(err)
 	}
-	return engine
-}
-
-func newMiddleware(l ratelimit.Limiter, identify func(*http.Request) (ratelimit.Caller, error)) func(http.Handler) http.Handler {
-	limit, err := ratelimit.New(l, identify, ratelimit.Options{})
+	limit, err := ratelimit.New(engine, identify, ratelimit.Options{})
 	if err != nil {
-		panic(fmt.Errorf("limit: %w", err)) // neither argument is ever nil
+		panic(err)
 	}
 	return limit
 }
