@@ -55,6 +55,7 @@ func TestCheckHeaders(t *testing.T) {
 		{"another reset", fields(), limittest.Fields{Limit: 60, Reset: reset.Add(time.Second)}, "reset at"},
 		{"an unexpected Retry-After", fields("Retry-After", "17"), limittest.Fields{Limit: 60}, "0 of 60 left, retry after 17s, want 0 of 60 left"},
 		{"no Retry-After", fields(), limittest.Fields{Limit: 60, RetryAfter: time.Second}, "want 0 of 60 left, retry after 1s"},
+		{"an unexpected reset", http.Header{"X-Ratelimit-Reset": {"1772366460"}}, limittest.Fields{}, "want no fields"},
 		{"unexpected fields", fields(), limittest.Fields{}, "want no fields"},
 		{"missing fields", http.Header{}, limittest.Fields{Limit: 60}, "no fields, want 0 of 60 left"},
 		{"no reset", without("X-RateLimit-Reset"), limittest.Fields{Limit: 60}, "no X-RateLimit-Reset"},

@@ -123,6 +123,9 @@ func TestDeny(t *testing.T) {
 			}
 		}
 	}
+	if d, err := r.Take(ctx, "ann", plan, 2); err != nil || d.Cost != 2 {
+		t.Errorf("a denial of 2 units: %+v, %v, want the cost of the request", d, err)
+	}
 	r.Resume()
 	if d, err := r.Take(ctx, "ann", plan, 1); err != nil || !d.Allowed() || d.Remaining() != 1 {
 		t.Errorf("after Resume: %+v, %v, want the first request to be charged", d, err)
@@ -190,6 +193,15 @@ func TestFailedCapabilities(t *testing.T) {
 	}
 	if err := r.Refund(ctx, "ann", &d); !errors.Is(err, ratelimit.ErrUnavailable) {
 		t.Errorf("Refund after Fail: %v, want ErrUnavailable", err)
+	}
+	outer := limittest.NewRecorder(r)
+	outer.Deny(ratelimit.Limited)
+	if _, err := outer.Take(ctx, "ann", plan, 1); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("Take after Deny of a limiter that fails: %v, want ErrUnavailable", err)
+	}
+	charges := []ratelimit.Charge{{Subject: "ann", Plan: plan, Cost: 1}, {Subject: "bob", Plan: plan, Cost: 1}}
+	if err := outer.TakeAll(ctx, charges, make([]ratelimit.Decision, 2)); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("TakeAll after Deny of a limiter that fails: %v, want ErrUnavailable", err)
 	}
 	r.Resume()
 	if d, err := r.Peek(ctx, "ann", plan); err != nil || d.Remaining() != 1 {
