@@ -6,6 +6,7 @@ require (
 	github.com/animalstore/gatehouse v0.0.0
 	github.com/animalstore/gatehouse/middleware/telemetry v0.0.0
 	github.com/animalstore/gatehouse/ratelimit/redislimit v0.0.0
+	github.com/go-chi/chi/v5 v5.5.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/redis/go-redis/v9 v9.23.0
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.72.0

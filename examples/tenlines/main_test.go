@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit/limittest"
+)
+
+// get returns the response to a request of user, who may be nobody: "".
+func get(h http.Handler, user string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("GET", "/pets", nil)
+	if user != "" {
+		r.SetBasicAuth(user, "")
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestPlans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newRouter()
+		for user, limit := range map[string]int64{"ann": 60, "bob": 600, "": 60} {
+			w := get(h, user)
+			limittest.CheckHeaders(t, w.Header(), limittest.Fields{Limit: limit, Remaining: limit - 1})
+			if want := fmt.Sprintf("the pets of %s\n", user); w.Code != 200 || w.Body.String() != want {
+				t.Errorf("GET of %q: %d %q, want 200 %q", user, w.Code, w.Body, want)
+			}
+		}
+	})
+}
+
+func TestBans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newRouter()
+		for range 61 {
+			get(h, "ann")
+		}
+		time.Sleep(3 * time.Second) // the grace for requests that were in flight
+		for range 11 {
+			get(h, "ann")
+		}
+		w := get(h, "ann")
+		limittest.CheckHeaders(t, w.Header(), limittest.Fields{Limit: 60, RetryAfter: time.Minute})
+		if w.Code != 429 || !strings.Contains(w.Body.String(), "client_banned") {
+			t.Errorf("after 11 strikes: %d %s, want a ban", w.Code, w.Body)
+		}
+		if w := get(h, "bob"); w.Code != 200 {
+			t.Errorf("GET of another user: %d, want 200", w.Code)
+		}
+	})
+}
