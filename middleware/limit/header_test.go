@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -64,6 +65,20 @@ func TestHeaderFieldsOfTheNetwork(t *testing.T) {
 	if w.Code != 429 || w.Header().Get("X-RateLimit-Limit") != "10" || w.Header().Get("X-RateLimit-Remaining") != "0" {
 		t.Errorf("a further value: %d %v, want 429 with the limit of the network, 10", w.Code, w.Header())
 	}
+}
+
+// A network has ten times the quota of the same month.
+func TestHeaderPerMonth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // begins on 1 January 2000
+		s := around(t, limit.ByHeader("X-Api-Key", limit.PerMonth(1).From(17)))
+		for i := range 10 {
+			s.want(200, "192.0.2.1:1", "X-Api-Key", strconv.Itoa(i))
+		}
+		w := s.send("192.0.2.1:1", "X-Api-Key", "10")
+		if got, want := w.Header().Get("Retry-After"), strconv.Itoa(16*24*3600); w.Code != 429 || got != want {
+			t.Errorf("%d, Retry-After %s, want 429 until the 17th, %s", w.Code, got, want)
+		}
+	})
 }
 
 func TestHeaderWithTheLargestQuota(t *testing.T) {

@@ -20,6 +20,10 @@ func PerHour(n int64) ratelimit.Quota { return ratelimit.PerHour(n) }
 // PerDay returns the quota of n requests a day, from 00:00 to 24:00 UTC.
 func PerDay(n int64) ratelimit.Quota { return ratelimit.PerDay(n) }
 
+// PerMonth returns the quota of n requests a calendar month, which begins on the first day
+// at 00:00 UTC. PerMonth(n).From(17) begins on another day, such as that of an invoice.
+func PerMonth(n int64) ratelimit.Quota { return ratelimit.PerMonth(n) }
+
 // ByIP limits each client by the address of its connection: an IPv4 address, or an IPv6
 // /64 network, since any subscriber has at least 2^64 addresses of IPv6. Behind a reverse
 // proxy all clients have the proxy's address; use [Behind]. ByIP reads no header, which
