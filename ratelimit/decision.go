@@ -39,6 +39,19 @@ type State struct {
 
 // A Decision is what an engine decided about one request. It is a value: it shares
 // nothing but the Plan.
+//
+// At 12:00:43 UTC an owner has used 59 units of this minute and 400 of this day, and
+// sends two requests of one unit each:
+//
+//	                     first                         second
+//	Outcome              Allowed                       Limited: nothing is charged
+//	States[0] (minute)   0 of 60 left, until 12:01:00  0 of 60 left, until 12:01:00
+//	States[1] (day)      599 of 1000, until 24:00:00   599 of 1000, until 24:00:00
+//	Applicable           0, the minute                 0, the minute
+//	RetryAfter           0                             17s
+//	headers              X-RateLimit-Limit: 60         the same, and Retry-After: 17
+//	                     X-RateLimit-Remaining: 0
+//	                     X-RateLimit-Reset: 1772366460
 type Decision struct {
 	Outcome Outcome
 	// Struck says that this denial was a strike; see [Penalty]. It is false for

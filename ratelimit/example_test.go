@@ -67,7 +67,7 @@ func Example() {
 	//   Retry-After: 17
 }
 
-// The two requests of the package's documentation: the 60th of the minute is charged
+// The two requests in the documentation of Decision: the 60th of the minute is charged
 // to both windows, the 61st to neither.
 func ExampleDecision() {
 	ctx, now := context.Background(), time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC)

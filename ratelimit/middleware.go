@@ -44,7 +44,7 @@ func New(l Limiter, identify func(r *http.Request) (Caller, error), opts Options
 	return func(next http.Handler) http.Handler {
 		return &limitHandler{
 			Options: opts, limiter: l, refunder: refunder, identify: identify, next: next,
-			disconnectWait: disconnectWait,
+			disconnectWait: disconnectWait, watches: opts.Refund || opts.ChargeIf != nil || opts.Context,
 		}
 	}, nil
 }
@@ -55,6 +55,7 @@ type limitHandler struct {
 	refunder       Refunder
 	identify       func(*http.Request) (Caller, error)
 	next           http.Handler
+	watches        bool // an option needs more of a request than to serve it
 	disconnectWait time.Duration
 }
 
@@ -80,7 +81,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(c.Also) > 0 {
 		c, d, all, err = g.takeAll(r, c, plan, cost)
 	} else {
-		d, err = g.take(r, c.Subject, plan, cost)
+		err = g.take(r, c.Subject, plan, cost, &d)
 	}
 	d.Weighted = g.Cost != nil
 	if g.Observe != nil {
@@ -101,27 +102,30 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.Deny(w, r, c, d)
 	case !pass:
 		g.Errors.Respond(w, r, d.Error(c))
-	default:
+	case g.watches:
 		g.serve(w, r, c, d, all, admitted && (all != nil || plan.always == 0))
+	default:
+		g.next.ServeHTTP(w, r)
 	}
 }
 
-// take decides about a request with one charge. If there is an error, the decision is
-// what the header fields show.
-func (g *limitHandler) take(r *http.Request, subject string, plan *Plan, cost int64) (d Decision, err error) {
+// take decides about a request with one charge and sets d, which it does not return, to
+// save a copy. If there is an error, the decision is what the header fields show.
+func (g *limitHandler) take(r *http.Request, subject string, plan *Plan, cost int64, d *Decision) error {
 	// Engines check as well, but an engine that does not must not admit an invalid
 	// call.
-	switch err = plan.Check(subject, cost); {
+	err := plan.Check(subject, cost)
+	switch {
 	case err != nil:
 	case plan.always != 0:
-		d = plan.alone(cost)
+		*d = plan.alone(cost)
 	default:
-		d, err = g.limiter.Take(r.Context(), subject, plan, cost)
+		*d, err = g.limiter.Take(r.Context(), subject, plan, cost)
 	}
 	if err != nil {
-		d = g.fallbackDecision(r, subject, plan, cost, err)
+		*d = g.fallbackDecision(r, subject, plan, cost, err)
 	}
-	return d, err
+	return err
 }
 
 // serve serves a request. It was counted if the engine has charged it for d, or for
