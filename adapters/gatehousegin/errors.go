@@ -1,0 +1,29 @@
+package gatehousegin
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/animalstore/gatehouse/apierror"
+)
+
+var (
+	notFound         = apierror.New(http.StatusNotFound, apierror.CodeNotFound, "There is nothing at this path.")
+	methodNotAllowed = apierror.New(http.StatusMethodNotAllowed, apierror.CodeMethodNotAllowed,
+		"This method is not supported here. The Allow header lists the methods that are.")
+)
+
+// SetErrors makes Gin answer in the envelope what it would answer itself in plain text:
+// 404 not_found if no route matches the path, and 405 method_not_allowed with Allow if
+// routes match the path but not the method, which is 404 by default. It sets
+// HandleMethodNotAllowed, NoRoute and NoMethod. A nil Responder works.
+//
+// Gin answers /pets/ with a redirect to /pets, and the other way round, before it calls any
+// handler: such a request is neither counted nor logged, unless RedirectTrailingSlash is
+// turned off.
+func SetErrors(engine *gin.Engine, rs *apierror.Responder) {
+	engine.HandleMethodNotAllowed = true
+	engine.NoRoute(func(c *gin.Context) { rs.Respond(c.Writer, c.Request, notFound) })
+	engine.NoMethod(func(c *gin.Context) { rs.Respond(c.Writer, c.Request, methodNotAllowed) })
+}

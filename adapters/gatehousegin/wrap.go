@@ -1,0 +1,118 @@
+package gatehousegin
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/animalstore/gatehouse/middleware"
+)
+
+// Wrap returns a handler for [gin.Engine.Use], a group or a route, that runs the
+// middlewares around the handlers after it. The first middleware is the outermost. Each
+// is called once, when Wrap is; nil ones are skipped. A request is copied once for all of
+// them, so that one Wrap of several costs less than several of one.
+//
+// Handlers of Gin after it find the request of the innermost middleware in c.Request,
+// with its context and its body, and it stays there for handlers around it. They write
+// to the ResponseWriter of the innermost middleware; after the chain c.Writer is again
+// what it was.
+//
+// Middlewares must derive the context of the request from the one that they get, and
+// must call the handler inside them in the same goroutine: [http.TimeoutHandler] does
+// not, so that its answer is sent only when the handlers have returned.
+func Wrap(m ...middleware.Middleware) gin.HandlerFunc {
+	h := middleware.Chain(http.HandlerFunc(serveNext), m...)
+	return func(c *gin.Context) {
+		outer := c.Request
+		if route := c.FullPath(); route != "" {
+			outer.Pattern = route
+		}
+		// At the end of a chunked body net/http adds trailers to the map of its own
+		// request, or makes one, which a copy would lack.
+		if outer.Trailer == nil && outer.ProtoMajor == 1 && len(outer.TransferEncoding) > 0 {
+			outer.Trailer = make(http.Header)
+		}
+		served := &call{Context: outer.Context(), gin: c}
+		inner := outer.WithContext(served)
+		for _, p := range c.Params {
+			inner.SetPathValue(p.Key, p.Value)
+		}
+		defer func() {
+			if !served.end() {
+				c.Abort() // refused, or recovered from a panic: Gin would go on in its chain
+			}
+			if outer.MultipartForm == nil {
+				outer.MultipartForm = inner.MultipartForm // net/http removes its files
+			}
+		}()
+		h.ServeHTTP(c.Writer, inner)
+	}
+}
+
+// Context returns the gin.Context of a request inside of Wrap, or nil. With it a
+// middleware finds what handlers of Gin have set, as in
+//
+//	func identify(r *http.Request) (ratelimit.Caller, error) {
+//		return ratelimit.Caller{Subject: "user:" + gatehousegin.Context(r).GetString("user"), Plan: free}, nil
+//	}
+//
+// It must not be used after the handlers have returned: Gin uses it for another request.
+func Context(r *http.Request) *gin.Context {
+	if served, ok := r.Context().Value(callKey{}).(*call); ok {
+		return served.gin
+	}
+	return nil
+}
+
+type callKey struct{}
+
+// A call is a request on its way through the middlewares of one Wrap.
+type call struct {
+	context.Context
+	gin    *gin.Context
+	writer writer // of the handlers
+
+	// mu is locked while the handlers run, so that Gin does not reuse the Context
+	// before a goroutine of a middleware has left it.
+	mu       sync.Mutex
+	ended    bool // the middlewares have returned
+	returned bool // the handlers have returned, and did not panic
+}
+
+func (s *call) Value(key any) any {
+	if key == (callKey{}) {
+		return s
+	}
+	return s.Context.Value(key)
+}
+
+// end waits for the handlers and reports whether they have returned.
+func (s *call) end() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	return s.returned
+}
+
+// serveNext is the handler inside of the middlewares: it runs the rest of Gin's chain.
+func serveNext(w http.ResponseWriter, r *http.Request) {
+	s, ok := r.Context().Value(callKey{}).(*call)
+	if !ok {
+		panic("gatehousegin: a middleware has replaced the context of the request; it must derive one from it")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return // called in a goroutine after the response
+	}
+	c, outer := s.gin, s.gin.Writer
+	s.writer = writer{ResponseWriter: w, gin: outer, status: outer.Status(), size: outer.Size()}
+	c.Request, c.Writer = r, &s.writer
+	defer func() { c.Writer = outer }()
+	c.Next()
+	s.writer.passStatus()
+	s.returned = true
+}
