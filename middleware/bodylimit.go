@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/response"
@@ -21,10 +22,10 @@ import (
 // [apierror.Responder.Respond], and an [*http.MaxBytesError].
 //
 // On HTTP/1 the response also has Connection: close, since the rest of the body would
-// have to be read otherwise. It is set in the Read that exceeds the limit: as with
-// [http.MaxBytesReader], no other goroutine may use the header of the response during
-// that Read. (MaxBytesReader itself cannot close the connection if another middleware
-// has wrapped the ResponseWriter.) HTTP/2 ends only the stream.
+// have to be read otherwise. It is set when the header is sent, never in a Read, so that
+// another goroutine may read the body, as a reverse proxy does. ([http.MaxBytesReader]
+// sets it in a Read, and cannot close the connection if a middleware has wrapped the
+// ResponseWriter.) HTTP/2 ends only the stream.
 func BodyLimit(limit int64, rs *apierror.Responder) Middleware {
 	limit = max(limit, 0)
 	declared := apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge,
@@ -35,15 +36,22 @@ func BodyLimit(limit int64, rs *apierror.Responder) Middleware {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch {
 			case r.ContentLength > limit:
-				closeConnection(w, r)
+				if r.ProtoMajor == 1 { // on HTTP/2 it would end all other requests of the connection
+					w.Header()["Connection"] = []string{"close"}
+				}
 				rs.Respond(w, r, declared)
 			case r.Body == nil || r.Body == http.NoBody:
 				next.ServeHTTP(w, r)
 			default:
 				// A handler must not modify its request (http.Handler), hence the copy.
 				limited := &limitedRequest{Request: *r}
-				limited.body = limitedBody{ReadCloser: r.Body, left: limit, exceeded: exceeded, w: w, r: r}
+				limited.body.ReadCloser, limited.body.left, limited.body.exceeded = r.Body, limit, exceeded
 				limited.Request.Body = &limited.body
+				if r.ProtoMajor == 1 {
+					t := response.Edit(w, &limited.body)
+					defer t.Finish() // also after a panic, which an outer handler may answer
+					w = t
+				}
 				response.ServeCopy(next, w, r, &limited.Request)
 			}
 		})
@@ -62,8 +70,14 @@ type limitedBody struct {
 	left     int64 // bytes that may still be read
 	err      error // returned by every further Read
 	exceeded error // set as err at the limit
-	w        http.ResponseWriter
-	r        *http.Request
+	over     atomic.Bool
+}
+
+// EditHeader makes net/http close the connection after the response.
+func (b *limitedBody) EditHeader(h http.Header) {
+	if b.over.Load() {
+		h["Connection"] = []string{"close"}
+	}
 }
 
 func (b *limitedBody) Read(p []byte) (int, error) {
@@ -78,17 +92,9 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if int64(n) > b.left {
 		n, err = int(b.left), b.exceeded
-		closeConnection(b.w, b.r)
+		b.over.Store(true)
 	}
 	b.left -= int64(n)
 	b.err = err
 	return n, err
-}
-
-// closeConnection makes net/http close the connection after the response. On HTTP/2
-// that would end all other requests on the connection.
-func closeConnection(w http.ResponseWriter, r *http.Request) {
-	if r.ProtoMajor == 1 {
-		w.Header()["Connection"] = []string{"close"}
-	}
 }

@@ -111,6 +111,28 @@ func TestBodyLimitRead(t *testing.T) {
 	serve(h, r)
 }
 
+// A reverse proxy reads the body in a goroutine of its own, while the handler may already
+// write the header of the response.
+func TestBodyLimitReadLeavesTheHeaderAlone(t *testing.T) {
+	for name, write := range map[string]func(http.ResponseWriter){
+		"after WriteHeader": func(w http.ResponseWriter) { w.WriteHeader(413) },
+		"after a Write":     func(w http.ResponseWriter) { io.WriteString(w, "too long") },
+		"without a Write":   func(http.ResponseWriter) {},
+	} {
+		h := middleware.BodyLimit(10, nil)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			if got := w.Header(); len(got) != 0 {
+				t.Errorf("%s: Read has set %v in the header", name, got)
+			}
+			write(w)
+		}))
+		r := httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader("0123456789x")))
+		if got := serve(h, r).Header.Get("Connection"); got != "close" {
+			t.Errorf("%s: Connection: %q, want close", name, got)
+		}
+	}
+}
+
 func TestBodyLimitPassesOtherErrorsAndClose(t *testing.T) {
 	broken := errors.New("connection reset")
 	body := &closable{Reader: iotest.ErrReader(broken)}
