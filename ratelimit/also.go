@@ -12,10 +12,25 @@ type charged struct {
 	deciding  int // which one the response shows
 }
 
+// newCharged returns room for n charges, in one allocation if they are few.
+func newCharged(n int) *charged {
+	const few = 3
+	if n > few {
+		return &charged{charges: make([]Charge, n), decisions: make([]Decision, n)}
+	}
+	room := new(struct {
+		charged
+		charges   [few]Charge
+		decisions [few]Decision
+	})
+	room.charged.charges, room.charged.decisions = room.charges[:n], room.decisions[:n]
+	return &room.charged
+}
+
 // takeAll decides about a request with further charges. The caller and the decision it
 // returns are those that the response shows. If there is an error, there are no charges.
 func (g *limitHandler) takeAll(r *http.Request, c Caller, plan *Plan, cost int64) (Caller, Decision, *charged, error) {
-	all := &charged{charges: make([]Charge, 1+len(c.Also)), decisions: make([]Decision, 1+len(c.Also))}
+	all := newCharged(1 + len(c.Also))
 	all.charges[0] = Charge{c.Subject, plan, cost}
 	for i, charge := range c.Also {
 		if charge.Cost == 0 {

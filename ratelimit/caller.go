@@ -20,7 +20,7 @@ type Caller struct {
 	//
 	// A request that is given back is given back to all. Reservation.Settle changes the
 	// charges whose Cost is 0, and the caller's own. Each request with further charges
-	// costs at least two allocations more.
+	// costs an allocation more, or three with more than two of them.
 	Also []Charge
 
 	// Kind says what the subject is, and decides only how a ban is answered. A ban of

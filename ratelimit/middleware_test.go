@@ -439,11 +439,13 @@ func (n nothing) WriteHeader(int)             {}
 func BenchmarkMiddleware(b *testing.B) {
 	roomy := ratelimit.MustPlan("roomy", ratelimit.DefaultPenalty(), ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(ratelimit.MaxLimit))
 	tight := ratelimit.MustPlan("tight", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1), ratelimit.PerDay(10))
+	everybody := []ratelimit.Charge{{Subject: "everybody, under a name of just as many bytes", Plan: roomy}}
 	bare := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	for _, bench := range []struct {
 		name string
 		plan *ratelimit.Plan
-	}{{"bare", nil}, {"allowed", roomy}, {"denied", tight}} {
+		also []ratelimit.Charge
+	}{{"bare", nil, nil}, {"allowed", roomy, nil}, {"denied", tight, nil}, {"allowed, two subjects", roomy, everybody}, {"denied, two subjects", tight, everybody}} {
 		b.Run(bench.name, func(b *testing.B) {
 			l, err := memory.New(memory.Options{})
 			if err != nil {
@@ -451,7 +453,7 @@ func BenchmarkMiddleware(b *testing.B) {
 			}
 			h := http.Handler(bare)
 			if bench.plan != nil {
-				h = handler(b, l, ratelimit.Caller{Subject: "owner-of-a-key-whose-name-has-45-characters-x", Plan: bench.plan}, ratelimit.Options{}, bare)
+				h = handler(b, l, ratelimit.Caller{Subject: "owner-of-a-key-whose-name-has-45-characters-x", Plan: bench.plan, Also: bench.also}, ratelimit.Options{}, bare)
 			}
 			w, r := nothing{http.Header{}}, httptest.NewRequest("GET", "/", nil)
 			b.ReportAllocs()

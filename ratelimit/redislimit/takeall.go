@@ -22,8 +22,7 @@ func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decis
 	if err := ratelimit.CheckAll(charges, decisions); err != nil {
 		return err
 	}
-	calendar := slices.ContainsFunc(charges, func(c ratelimit.Charge) bool { return c.Plan.Calendar() })
-	if !calendar && !l.sender.oneSlot.Load() {
+	if !l.sender.oneSlot.Load() {
 		if err := l.takeTogether(ctx, charges, decisions); !errors.Is(err, errSeveralSlots) {
 			return err
 		}

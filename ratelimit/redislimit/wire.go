@@ -169,6 +169,9 @@ func (cmd *command) read(reply string) error {
 		if rest, err = g.answer.read(rest); err != nil {
 			return err
 		}
+		if g.letter == notMade {
+			return errReply
+		}
 	}
 	if rest != "" {
 		return errReply

@@ -62,10 +62,23 @@ func TestRepliesThatCannotBeRead(t *testing.T) {
 	for _, text := range []string{
 		"", "1772366430", "1772366430 250000 ", "1772366430 x a\x00", "1772366430 250000 q\x00",
 		"1772366430 250000 a", "1772366430 250000 a\x01", "1772366430 250000 d\x00\x01\x00", "1772366430 250000 a\x00a",
+		"1772366430 250000 s\x00",
 	} {
 		cmd := &command{groups: []*group{newGroup(operation{code: opTake, subject: "a", plan: plan, cost: 1})}}
 		if err := cmd.read(text); err == nil {
 			t.Errorf("%q was read as the reply about one subject", text)
+		}
+	}
+	for _, text := range []string{"", "q", "e", "e\x00", "e\x03", "a\x00", "a\x00a\x01", "a\x00a\x00a", "s\x00e"} {
+		charges := []ratelimit.Charge{{Subject: "a", Plan: plan, Cost: 1}, {Subject: "b", Plan: plan, Cost: 1}}
+		g := newGroup(operation{code: opTakeAll, subject: "a", takes: &takes{charges, make([]answer, 2)}})
+		cmd := &command{groups: []*group{g}}
+		err := cmd.read("1772366430 250000 " + text)
+		if err == nil && text == "s\x00e" {
+			_, err = g.takes.answers[1].decision(plan, 1, 0)
+		}
+		if err == nil {
+			t.Errorf("%q was read as the reply about two charges", text)
 		}
 	}
 	for _, text := range []string{"i", "e", "a" + seven, "a" + thirteen, "d\x00\x00\x00\x00" + seven} {
