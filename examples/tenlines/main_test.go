@@ -12,7 +12,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/limittest"
 )
 
-// get returns the response to a request of user, who may be nobody: "".
+// get returns the response to a request of user, or without a user if that is "".
 func get(h http.Handler, user string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest("GET", "/pets", nil)
 	if user != "" {

@@ -69,7 +69,7 @@ func ExampleByUser() {
 	handler := authenticate(limit.ByUser(userOf, limit.PerDay(1))(api))
 	get(handler, "Authorization", "Basic YW5uOnNlY3JldA==") // ann
 	get(handler, "Authorization", "Basic YW5uOnNlY3JldA==")
-	get(handler) // nobody: the network counts
+	get(handler) // no user: the network counts
 	// Output:
 	// 200 limit 1 remaining 0
 	// 429 limit 1 remaining 0
