@@ -13,6 +13,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // plans may name time zones, also where the system has none
 
 	"github.com/animalstore/gatehouse/reference/internal/cli"
 )

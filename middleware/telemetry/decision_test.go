@@ -88,8 +88,16 @@ func TestWindowsHaveTheNamesOfQuotas(t *testing.T) {
 	for window, name := range map[time.Duration]string{
 		time.Second: "second", time.Minute: "minute", time.Hour: "hour", 24 * time.Hour: "day",
 		15 * time.Minute: "900s", 7 * 24 * time.Hour: "604800s",
+		ratelimit.PerMonth(1).Window: "month", ratelimit.PerDay(1).In(time.UTC).Window: "local-day",
 	} {
-		plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: window})
+		quota := ratelimit.Quota{Limit: 1, Window: window}
+		switch name {
+		case "month":
+			quota = ratelimit.PerMonth(1)
+		case "local-day":
+			quota = ratelimit.PerDay(1).In(time.UTC)
+		}
+		plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, quota)
 		observe(c, ratelimit.Caller{Plan: plan}, decided(plan, ratelimit.Limited, 0, 0), nil)
 		if got := c.series(t, "gatehouse.rate_limiting.requests")["p limited "+name]; got != 1 {
 			t.Errorf("a window of %v: %d requests with gatehouse.window %s, want 1", window, got, name)

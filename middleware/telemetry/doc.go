@@ -43,9 +43,10 @@
 // engine returned an error. That of an authentication is the text of a
 // [bearer.Outcome]. That of a limit on requests in progress is admitted or refused, and
 // gatehouse.limiter is the name that the service gave it. gatehouse.window is the window
-// of the applicable quota: second, minute, hour, day, or a number of seconds such as
-// 900s, and empty if the request was not decided or the plan has no quotas. near_limit
-// counts allowed requests that left at most a tenth of that quota.
+// of the applicable quota: second, minute, hour, day, month, local-day for the day in a
+// time zone, or a number of seconds such as 900s, and empty if the request was not
+// decided or the plan has no quotas. near_limit counts allowed requests that left at
+// most a tenth of that quota.
 //
 // # Cardinality
 //

@@ -23,6 +23,9 @@ const (
 // windowName returns the word for a window, or its duration in seconds, as in the text
 // form of a quota.
 func windowName(window time.Duration) string {
+	if window == ratelimit.PerDay(1).In(time.UTC).Window {
+		return "local-day" // beside the day of a fixed length
+	}
 	_, name, _ := strings.Cut(ratelimit.Quota{Limit: 1, Window: window}.String(), "/")
 	return name
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
@@ -125,11 +126,19 @@ func addPlan(u *adminapi.Usage, d *ratelimit.Decision) {
 	u.Plans = append(u.Plans, p)
 }
 
+// calendarText is the text of a calendar window, and empty for others.
+func calendarText(q ratelimit.Quota) (text string) {
+	if q.Calendar() {
+		_, text, _ = strings.Cut(q.String(), "/")
+	}
+	return text
+}
+
 func quotasOf(d *ratelimit.Decision) []adminapi.QuotaUsage {
 	quotas := make([]adminapi.QuotaUsage, d.Plan.Len())
 	for i, q := range d.Plan.Quotas() {
 		quotas[i] = adminapi.QuotaUsage{
-			Limit: q.Limit, WindowSeconds: int64(q.Window / time.Second),
+			Limit: q.Limit, WindowSeconds: d.States[i].Reset - d.Plan.WindowStart(i, d.States[i].Reset), Calendar: calendarText(q),
 			Remaining: d.States[i].Remaining, Reset: d.States[i].Reset,
 		}
 	}

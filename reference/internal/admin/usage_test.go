@@ -61,7 +61,7 @@ func TestUsage(t *testing.T) {
 	create(at(-2*time.Hour), keys.New{Plan: "free"})
 	create(at(-2*time.Hour), keys.New{Plan: "pro", ExpiresIn: keys.Duration(time.Hour)}) // has expired
 	create(at(-1*time.Hour), keys.New{Plan: "free"})
-	create(at(-1*time.Hour), keys.New{Plan: "enterprise", Quotas: []string{"3/hour"}, Limits: []string{"2/day"}})
+	create(at(-1*time.Hour), keys.New{Plan: "enterprise", Quotas: []string{"3/hour"}, Limits: []string{"2/month from 17"}})
 	free, err := plans.Of("free", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestUsage(t *testing.T) {
 	const tail = `"days":[{"day":"2026-02-04","allowed":5,"denied":1},{"day":"2026-05-04","allowed":2,"denied":0}],`
 	// The enterprise key has an hour, in which nothing was counted for free.
 	want := head + `3,"reset":1777899600}],"strikesLeft":10}],` + tail +
-		`"limited":[{"id":"","name":"n","quotas":[{"limit":2,"windowSeconds":86400,"remaining":2,"reset":1777939200}]}]}` + "\n"
+		`"limited":[{"id":"","name":"n","quotas":[{"limit":2,"windowSeconds":2592000,"calendar":"month from 17","remaining":2,"reset":1778976000}]}]}` + "\n"
 	if diff := cmp.Diff(want, keyID.ReplaceAllString(get(), `"id":""`)); diff != "" {
 		t.Errorf("GET %s (-want +got):\n%s", target, diff)
 	}

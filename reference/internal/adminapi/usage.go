@@ -39,9 +39,13 @@ type KeyUsage struct {
 // A QuotaUsage is what is left of one quota.
 type QuotaUsage struct {
 	Limit         int64 `json:"limit"`
-	WindowSeconds int64 `json:"windowSeconds"`
-	Remaining     int64 `json:"remaining"`
-	Reset         int64 `json:"reset"` // Unix time in seconds
+	WindowSeconds int64 `json:"windowSeconds"` // of the window that is open now
+
+	// Calendar is the text of a calendar window, such as "month from 17"; empty for
+	// windows that always have the same length.
+	Calendar  string `json:"calendar,omitempty"`
+	Remaining int64  `json:"remaining"`
+	Reset     int64  `json:"reset"` // Unix time in seconds
 }
 
 // A BanEnd is the end of a ban.

@@ -3,7 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
-	"time"
+	"strings"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
@@ -20,10 +20,11 @@ type usage struct {
 }
 
 type quotaUsage struct {
-	Limit         int64 `json:"limit"`
-	WindowSeconds int64 `json:"windowSeconds"`
-	Remaining     int64 `json:"remaining"`
-	Reset         int64 `json:"reset"`
+	Limit         int64  `json:"limit"`
+	WindowSeconds int64  `json:"windowSeconds"` // of the window that is open now
+	Calendar      string `json:"calendar,omitempty"`
+	Remaining     int64  `json:"remaining"`
+	Reset         int64  `json:"reset"`
 }
 
 type ban struct {
@@ -68,13 +69,22 @@ func usageOf(d, key *ratelimit.Decision) usage {
 	return u
 }
 
+// calendarText is the text of a calendar window, and empty for others.
+func calendarText(q ratelimit.Quota) (text string) {
+	if q.Calendar() {
+		_, text, _ = strings.Cut(q.String(), "/")
+	}
+	return text
+}
+
 func quotasOf(d *ratelimit.Decision) []quotaUsage {
 	quotas := make([]quotaUsage, d.Plan.Len())
 	for i := range quotas {
 		q := d.Plan.Quota(i)
 		quotas[i] = quotaUsage{
 			Limit:         q.Limit,
-			WindowSeconds: int64(q.Window / time.Second),
+			WindowSeconds: d.States[i].Reset - d.Plan.WindowStart(i, d.States[i].Reset),
+			Calendar:      calendarText(q),
 			Remaining:     d.States[i].Remaining,
 			Reset:         d.States[i].Reset,
 		}

@@ -53,6 +53,22 @@ type wireUsage struct {
 	Ban         *struct{ Ends int64 }
 }
 
+// Of a calendar window the length is that of the one that is open.
+func TestUsageOfCalendar(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	c := s.with(s.key(t, "monthly", "enterprise", "60/day in Pacific/Auckland", "1000/month from 17"))
+	c.Get(t, "/v1/pets")
+	expected := fmt.Sprintf(`{"plan":"enterprise","quotas":[`+
+		`{"limit":60,"windowSeconds":86400,"calendar":"day in Pacific/Auckland","remaining":59,"reset":%d},`+
+		`{"limit":1000,"windowSeconds":2592000,"calendar":"month from 17","remaining":999,"reset":%d}],"strikesLeft":10}`+"\n",
+		time.Date(2026, time.November, 21, 11, 0, 0, 0, time.UTC).Unix(),
+		time.Date(2026, time.December, 17, 0, 0, 0, 0, time.UTC).Unix())
+	if d := cmp.Diff(expected, string(c.Get(t, "/v1/usage").Data)); d != "" {
+		t.Errorf("the body (-want +got):\n%s", d)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

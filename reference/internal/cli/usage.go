@@ -102,9 +102,12 @@ func printKeyUsage(w io.Writer, keys []adminapi.KeyUsage) error {
 
 // quotaCells returns a quota, what is used and left of it, and when it resets.
 func quotaCells(q adminapi.QuotaUsage) []string {
-	quota := ratelimit.Quota{Limit: q.Limit, Window: time.Duration(q.WindowSeconds) * time.Second}
+	quota := ratelimit.Quota{Limit: q.Limit, Window: time.Duration(q.WindowSeconds) * time.Second}.String()
+	if q.Calendar != "" {
+		quota = strconv.FormatInt(q.Limit, 10) + "/" + q.Calendar
+	}
 	return []string{
-		quota.String(), strconv.FormatInt(q.Limit-q.Remaining, 10), strconv.FormatInt(q.Remaining, 10),
+		quota, strconv.FormatInt(q.Limit-q.Remaining, 10), strconv.FormatInt(q.Remaining, 10),
 		showTime(time.Unix(q.Reset, 0)),
 	}
 }

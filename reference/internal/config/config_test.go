@@ -13,13 +13,14 @@ import (
 )
 
 func TestPlanOfAKey(t *testing.T) {
-	c := mustLoad(t, "plans: {free: [60/minute], enterprise: custom, unpaid: suspended, internal: unlimited}")
+	c := mustLoad(t, "plans: {free: [60/minute], paid: [10000/month from 17 in Europe/Berlin], enterprise: custom, unpaid: suspended, internal: unlimited}")
 	for _, tt := range []struct {
 		plan   string
 		quotas []string
 		want   string // the plan, or the error
 	}{
 		{"free", nil, "free [60/minute]"},
+		{"paid", nil, "paid [10000/month from 17 in Europe/Berlin]"},
 		{"enterprise", []string{"1000000/day", "5000/minute"}, "enterprise [5000/minute 1000000/day]"},
 		{"free", []string{"1/day"}, "plan free has fixed quotas; remove the quotas of the key"},
 		{"enterprise", nil, "plan enterprise is custom; give the key quotas such as 5000/minute"},
@@ -28,9 +29,9 @@ func TestPlanOfAKey(t *testing.T) {
 		{"unpaid", nil, "unpaid suspended"},
 		{"internal", nil, "internal unlimited"},
 		{"internal", []string{"1/day"}, "plan internal has fixed quotas; remove the quotas of the key"},
-		{"gold", nil, `unknown plan "gold"; the plans are free, enterprise, unpaid, internal`},
-		{"anonymous", nil, `unknown plan "anonymous"; the plans are free, enterprise, unpaid, internal`},
-		{"", nil, `unknown plan ""; the plans are free, enterprise, unpaid, internal`},
+		{"gold", nil, `unknown plan "gold"; the plans are free, paid, enterprise, unpaid, internal`},
+		{"anonymous", nil, `unknown plan "anonymous"; the plans are free, paid, enterprise, unpaid, internal`},
+		{"", nil, `unknown plan ""; the plans are free, paid, enterprise, unpaid, internal`},
 	} {
 		plan, err := c.Plans.Of(tt.plan, tt.quotas)
 		got := errorText(err)
