@@ -68,6 +68,12 @@ func (rs *Responder) Respond(w http.ResponseWriter, r *http.Request, err error) 
 		rs.logBegun(r, err)
 		panic(http.ErrAbortHandler)
 	}
+	send(w, r, rs.Public(r, err))
+}
+
+// Public returns what Respond sends to answer r with err, and logs what Respond logs,
+// for services that write the answer in a form of their own.
+func (rs *Responder) Public(r *http.Request, err error) *Error {
 	public := internal
 	switch e, ok := errors.AsType[*Error](err); {
 	case !ok || e == nil:
@@ -80,7 +86,7 @@ func (rs *Responder) Respond(w http.ResponseWriter, r *http.Request, err error) 
 			rs.logFailure(r, public, err)
 		}
 	}
-	send(w, r, public)
+	return public
 }
 
 // Handle returns a handler that answers with the error which h returns, as

@@ -50,6 +50,12 @@ var (
 	errNotIdentified = errors.New("bearer: Require must be placed inside Identify of the same Authenticator")
 )
 
+// The header fields that answers have, in the canonical form of [http.Header].
+const (
+	fieldChallenge  = "Www-Authenticate"
+	fieldRetryAfter = "Retry-After"
+)
+
 // New returns an Authenticator. The realm is the name of what the tokens give access
 // to, and is sent in challenges. It must be printable ASCII without quotation marks and
 // backslashes, and not empty.
@@ -82,7 +88,7 @@ func New[P any](realm string, verify VerifyFunc[P], opts Options) (*Authenticato
 // what it found.
 func (a *Authenticator[P]) Identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := a.identify(r)
+		id := a.identify(r.Context(), r.Header["Authorization"])
 		if a.observe != nil && id.outcome != Authenticated {
 			a.observe(r, id.outcome, id.reason)
 		}
@@ -90,10 +96,10 @@ func (a *Authenticator[P]) Identify(next http.Handler) http.Handler {
 	})
 }
 
-func (a *Authenticator[P]) identify(r *http.Request) *identity[P] {
-	id := &identity[P]{Context: r.Context(), by: a}
+func (a *Authenticator[P]) identify(ctx context.Context, authorization []string) *identity[P] {
+	id := &identity[P]{Context: ctx, by: a}
 	var token string
-	token, id.outcome, id.reason = credentials(r.Header["Authorization"], a.maxToken)
+	token, id.outcome, id.reason = credentials(authorization, a.maxToken)
 	if id.outcome != Authenticated {
 		return id
 	}
@@ -118,28 +124,37 @@ func (a *Authenticator[P]) identify(r *http.Request) *identity[P] {
 // request with 500 and logs why.
 func (a *Authenticator[P]) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id, ok := r.Context().Value(principalKey[P]{}).(*identity[P])
-		if !ok || id.by != a {
-			a.responder.Respond(w, r, errNotIdentified)
+		field, value, err := a.refusal(r.Context())
+		if err == nil {
+			next.ServeHTTP(w, r)
 			return
 		}
-		switch id.outcome {
-		case Authenticated:
-			next.ServeHTTP(w, r)
-		case Missing:
-			w.Header()["Www-Authenticate"] = a.missing
-			a.responder.Respond(w, r, a.errors.missing)
-		case Invalid:
-			w.Header()["Www-Authenticate"] = a.invalid
-			a.responder.Respond(w, r, a.errors.invalidFor(id.reason))
-		case Repeated:
-			w.Header()["Www-Authenticate"] = a.repeated
-			a.responder.Respond(w, r, errInvalidRequest)
-		default:
-			w.Header()["Retry-After"] = a.retryAfter
-			a.responder.Respond(w, r, a.errors.unavailable.Wrap(id.reason))
+		if field != "" {
+			w.Header()[field] = value
 		}
+		a.responder.Respond(w, r, err)
 	})
+}
+
+// refusal returns the error that a request without a principal is answered with, and
+// the header field of that answer, if it has one.
+func (a *Authenticator[P]) refusal(ctx context.Context) (field string, value []string, err error) {
+	id, ok := ctx.Value(principalKey[P]{}).(*identity[P])
+	if !ok || id.by != a {
+		return "", nil, errNotIdentified
+	}
+	switch id.outcome {
+	case Authenticated:
+		return "", nil, nil
+	case Missing:
+		return fieldChallenge, a.missing, a.errors.missing
+	case Invalid:
+		return fieldChallenge, a.invalid, a.errors.invalidFor(id.reason)
+	case Repeated:
+		return fieldChallenge, a.repeated, errInvalidRequest
+	default:
+		return fieldRetryAfter, a.retryAfter, a.errors.unavailable.Wrap(id.reason)
+	}
 }
 
 // Protect is Identify and Require in one.
