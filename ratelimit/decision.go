@@ -34,7 +34,7 @@ func (o Outcome) String() string {
 // State is what is left of one quota after the request was decided.
 type State struct {
 	Remaining int64 // units left in the window, 0 to the limit: 59 after the first of 60
-	Reset     int64 // Unix time in seconds, rounded up, at which the window ends
+	Reset     int64 // Unix time in seconds, rounded up, at which the window ends, or a smooth quota is unused
 }
 
 // A Decision is what an engine decided about one request. It is a value: it shares
@@ -73,9 +73,13 @@ type Decision struct {
 	// States holds a State for each of the plan's quotas, in their order; what
 	// is beyond Plan.Len is zero.
 	States [MaxQuotas]State
+	// Rounded is by how much the Reset of each smooth quota was rounded up, in units of
+	// 2⁻³² seconds. It is 0 for other quotas.
+	Rounded [MaxQuotas]uint32
 	// Applicable is the index of the quota that the headers show. If the request was
 	// admitted, it is the quota with the least remaining and, on a tie, the later
-	// reset. If it was denied, it is the exhausted quota with the latest reset.
+	// reset. If it was denied, it is the exhausted quota that refuses it the longest: that
+	// with the latest reset, unless a quota is smooth.
 	Applicable int
 	// RetryAfter is how long to wait until a request of this cost is admitted,
 	// if nothing else uses the quota meanwhile: positive if it was limited or banned,
@@ -92,13 +96,13 @@ type Decision struct {
 // Allowed reports whether the request was admitted.
 func (d *Decision) Allowed() bool { return d.Outcome == Allowed }
 
-// Limit returns the limit of the applicable quota: X-RateLimit-Limit. Limit, Remaining
-// and Reset are 0 if the plan has no quotas.
+// Limit returns the limit of the applicable quota, of a smooth one the burst:
+// X-RateLimit-Limit. Limit, Remaining and Reset are 0 if the plan has no quotas.
 func (d *Decision) Limit() int64 {
 	if len(d.Plan.quotas) == 0 {
 		return 0
 	}
-	return d.Plan.quotas[d.Applicable].Limit
+	return d.Plan.quotas[d.Applicable].atOnce()
 }
 
 // Remaining returns what is left of the applicable quota, and 0 during a ban:
@@ -122,8 +126,8 @@ func (d *Decision) RetryAfterSeconds() int64 {
 }
 
 // Settle sets Applicable and RetryAfter from the other fields of a decision. Engines
-// with fixed windows call it. A quota with less than Cost remaining refuses requests
-// until its Reset, and a ban until BanEnds.
+// call it. A quota with less than Cost remaining refuses requests until its Reset, a
+// smooth one until Cost is back, and a ban until BanEnds.
 func (d *Decision) Settle() {
 	n := d.Plan.Len()
 	d.RetryAfter = 0
@@ -131,6 +135,10 @@ func (d *Decision) Settle() {
 		return
 	}
 	if d.Outcome != Allowed && d.Outcome != Spared {
+		if d.Plan.smooth {
+			d.settleSmooth()
+			return
+		}
 		refusing, until := -1, int64(0)
 		for i := range n {
 			if s := &d.States[i]; s.Remaining < d.Cost && s.Reset > until {
@@ -143,8 +151,13 @@ func (d *Decision) Settle() {
 			return
 		}
 	}
+	d.settleLeast()
+}
+
+// settleLeast makes the quota applicable that has the least remaining.
+func (d *Decision) settleLeast() {
 	d.Applicable = 0
-	for i := 1; i < n; i++ {
+	for i := 1; i < d.Plan.Len(); i++ {
 		s, a := &d.States[i], &d.States[d.Applicable]
 		if s.Remaining < a.Remaining || s.Remaining == a.Remaining && s.Reset > a.Reset {
 			d.Applicable = i

@@ -98,7 +98,7 @@ func limitedError(d *Decision, weighted bool) *apierror.Error {
 // limitReachedText is for requests that cost one unit each.
 func limitReachedText(d *Decision) string {
 	q := d.Plan.quotas[d.Applicable]
-	return "You have reached the limit of " + counted(q.Limit, "request") + " per " + q.perWindow() + "."
+	return "You have reached the limit of " + counted(q.Limit, "request") + " per " + q.perWindow() + q.atMost() + "."
 }
 
 // unitsLeftText is for requests that differ in cost, so that some of the limit may
@@ -107,6 +107,8 @@ func unitsLeftText(d *Decision) string {
 	q, left := d.Plan.quotas[d.Applicable], d.States[d.Applicable].Remaining
 	text := "This request costs " + counted(d.Cost, "unit") + ", and "
 	switch {
+	case q.burst > 0:
+		return text + smoothLeftText(q, left)
 	case left == 0 && q.Limit == 1:
 		return text + "the 1 unit per " + q.perWindow() + " is used up."
 	case left == 0:
@@ -122,10 +124,10 @@ func unitsLeftText(d *Decision) string {
 // the plan.
 func costExceedsLimit(d *Decision) *apierror.Error {
 	for _, q := range d.Plan.quotas {
-		if d.Cost > q.Limit {
+		if d.Cost > q.atOnce() {
 			return apierror.New(http.StatusBadRequest, apierror.CodeCostExceedsLimit,
 				"This request costs "+counted(d.Cost, "unit")+", but your plan allows at most "+
-					strconv.FormatInt(q.Limit, 10)+" per "+q.perWindow()+".")
+					strconv.FormatInt(q.atOnce(), 10)+q.perWindowOrAtOnce()+".")
 		}
 	}
 	// The engine has lower limits than the plan.

@@ -63,7 +63,8 @@ func (d *Decision) SetHeaders(h http.Header) {
 // draft-ietf-httpapi-ratelimit-headers-11 sections 3 and 4 define them: a List of
 // Strings, one for each quota, with the quota q and the window w in seconds, and
 // with what remains, r, for the next t seconds. A calendar window has no w, since its
-// length varies. SetDraftHeaders does nothing if d has no Plan, or one without quotas.
+// length varies. Of a smooth quota r is what can be used at once, and t the time until
+// that is the whole burst. SetDraftHeaders does nothing if d has no Plan, or one without quotas.
 // The draft may still change.
 func (d *Decision) SetDraftHeaders(h http.Header) {
 	if d.Plan == nil || len(d.Plan.quotas) == 0 {
@@ -111,10 +112,13 @@ func (p *Plan) policyField() string {
 }
 
 // policyName is the name of the quota in the draft's fields. A plan may have both kinds
-// of days.
+// of days, and fixed windows and a smooth quota of one length.
 func (q Quota) policyName() string {
-	if q.Window == fixedwindow.Day {
+	switch {
+	case q.Window == fixedwindow.Day:
 		return "local-day"
+	case q.burst > 0:
+		return "smooth-" + q.windowName()
 	}
 	return q.windowName()
 }

@@ -17,7 +17,8 @@ import (
 //
 // Windows are fixed and aligned to the UTC clock, or to a calendar. Up to twice a limit
 // can therefore pass within one window's length, across its boundary; a second quota
-// with a shorter window bounds such a burst.
+// with a shorter window bounds such a burst. A smooth quota has no boundaries; see
+// [Quota.Smooth].
 //
 // Engines count usage, and usage belongs to a subject and a window, never to a
 // plan. A window opens with the first request that needs it. From then on until
@@ -30,7 +31,7 @@ import (
 //
 // A clock that steps back grants nothing twice: a window that now lies in the
 // future stays open, but at most one window ahead; a calendar window ends at most two of
-// its stand-in lengths from now. The next request of a banned
+// its stand-in lengths from now, and of a smooth quota a subject owes at most the limit. The next request of a banned
 // subject shortens its ban to the length that the ban had when it began, counted from
 // that request.
 type Limiter interface {
@@ -76,7 +77,8 @@ type Refunder interface {
 	// Refund gives back what d, an Allowed decision for subject, was charged, in
 	// those windows of d that are still open: for each quota of d.Plan the
 	// window that ends at d.States[i].Reset. Windows of other plans, and windows
-	// that were opened later, are not changed. If a decision is refunded twice,
+	// that were opened later, are not changed. To a smooth quota it gives units back
+	// until that Reset, at which they have come back by themselves. If a decision is refunded twice,
 	// which is a mistake of the caller, usage never falls below zero.
 	Refund(ctx context.Context, subject string, d *Decision) error
 }

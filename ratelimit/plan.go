@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 // MaxQuotas is the largest number of quotas in one plan.
@@ -19,6 +21,8 @@ const MaxQuotas = 4
 type Plan struct {
 	name    string
 	quotas  []Quota
+	kinds   [MaxQuotas]time.Duration
+	smooth  bool    // a quota is
 	always  Outcome // what a plan without quotas decides; 0 for others, and in the zero Plan
 	penalty Penalty
 	limits  [MaxQuotas]string // the limits in decimal, for header fields
@@ -32,14 +36,16 @@ type Plan struct {
 }
 
 // NewPlan returns a plan with 1 to [MaxQuotas] quotas, each with a window of its own.
-// They are kept in order of their windows, the shortest first.
+// They are kept in order of their windows, the shortest first. A smooth quota and one
+// with fixed windows may have the same Window; the smooth one then comes last.
 //
 // The name is for people, metrics and logs; it may be empty. Usage belongs to a
 // subject and a window, never to a plan: if the plan of a subject changes, the
 // subject keeps what it has used in the windows that both plans have, and has the
 // new limits on its next request. All months are one window in this respect, from
 // whichever day and in whichever zone, and so are all days in zones: see
-// [Quota.From] and [Quota.In].
+// [Quota.From] and [Quota.In]. What is used of a smooth quota belongs to its Window, apart
+// from that of fixed windows.
 func NewPlan(name string, penalty Penalty, quotas ...Quota) (*Plan, error) {
 	if err := validatePlan(penalty, quotas); err != nil {
 		return nil, fmt.Errorf("ratelimit: plan %q: %w", name, err)
@@ -48,7 +54,13 @@ func NewPlan(name string, penalty Penalty, quotas ...Quota) (*Plan, error) {
 		penalty.Decay = cmp.Or(penalty.Decay, defaultDecay)
 	}
 	p := &Plan{name: name, quotas: slices.Clone(quotas), penalty: penalty}
-	slices.SortFunc(p.quotas, func(a, b Quota) int { return cmp.Compare(a.Window, b.Window) })
+	slices.SortFunc(p.quotas, func(a, b Quota) int {
+		return cmp.Or(cmp.Compare(a.Window, b.Window), cmp.Compare(a.burst, b.burst))
+	})
+	for i, q := range p.quotas {
+		p.kinds[i] = q.kind()
+		p.smooth = p.smooth || q.burst > 0
+	}
 	p.limits = limitTexts(p.quotas)
 	return p, nil
 }
@@ -59,7 +71,7 @@ func limitTexts(quotas []Quota) (texts [MaxQuotas]string) {
 	var ends [MaxQuotas]int
 	b := digits[:0]
 	for i, q := range quotas {
-		b = strconv.AppendInt(b, q.Limit, 10)
+		b = strconv.AppendInt(b, q.atOnce(), 10)
 		ends[i] = len(b)
 	}
 	all, start := string(b), 0
@@ -88,7 +100,10 @@ func validatePlan(penalty Penalty, quotas []Quota) error {
 		if err := q.validate(); err != nil {
 			return fmt.Errorf("quota %d: %w", i+1, err)
 		}
-		if slices.ContainsFunc(quotas[:i], func(o Quota) bool { return o.Window == q.Window }) {
+		if slices.ContainsFunc(quotas[:i], func(o Quota) bool { return o.kind() == q.kind() }) {
+			if q.burst > 0 {
+				return fmt.Errorf("quota %d: a second smooth quota with the window %s; each must have a window of its own", i+1, q.windowText())
+			}
 			return fmt.Errorf("quota %d: a second quota with the window %s; each must have a window of its own", i+1, q.windowText())
 		}
 	}
@@ -115,7 +130,7 @@ func (p *Plan) WithoutPenalty() *Plan {
 		return p
 	}
 	if p.withoutPenalty.Load() == nil {
-		p.withoutPenalty.CompareAndSwap(nil, &Plan{name: p.name, quotas: p.quotas, limits: p.limits})
+		p.withoutPenalty.CompareAndSwap(nil, &Plan{name: p.name, quotas: p.quotas, kinds: p.kinds, smooth: p.smooth, limits: p.limits})
 	}
 	return p.withoutPenalty.Load()
 }
@@ -155,7 +170,7 @@ func (p *Plan) Check(subject string, cost int64) error {
 		return fmt.Errorf("%w: the cost must be at least 1, got %d", ErrInvalid, cost)
 	}
 	for _, q := range p.quotas {
-		if cost > q.Limit {
+		if cost > q.atOnce() {
 			return fmt.Errorf("%w: cost %d, limit %v", ErrCostExceedsLimit, cost, q)
 		}
 	}
@@ -174,7 +189,10 @@ func (p *Plan) Uncounted(cost int64, now time.Time) Decision {
 		d.StrikesLeft = p.penalty.Strikes
 	}
 	for i, q := range p.quotas {
-		d.States[i] = State{Remaining: q.Limit, Reset: p.WindowEnd(i, d.Time)}
+		d.States[i] = State{Remaining: q.atOnce(), Reset: p.WindowEnd(i, d.Time)}
+		if q.burst > 0 { // the bucket is full
+			d.States[i].Reset = fixedwindow.SecondsUp(d.Time)
+		}
 	}
 	d.Settle()
 	return d

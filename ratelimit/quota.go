@@ -21,7 +21,8 @@ const (
 // requests. A minute begins at second 0, a day at 00:00 UTC, and a window of any other
 // length at a multiple of that length since 1 January 1970 UTC. Calendar windows differ in
 // length: the month of [PerMonth], also from a day of billing ([Quota.From]), and the day
-// in a time zone ([Quota.In]).
+// in a time zone ([Quota.In]). A smooth quota has no windows: its units come back one by
+// one ([Quota.Smooth]).
 //
 // Limit is from 1 to [MaxLimit]; Window is a whole number of seconds from one
 // second to [MaxWindow]. Quotas can be compared with ==. The zero Quota is not valid.
@@ -34,6 +35,7 @@ type Quota struct {
 	Window time.Duration
 
 	calendar calendar
+	burst    int64 // of a smooth quota, from 1; negative: a burst that is out of range
 }
 
 // PerSecond returns the quota of limit units a second.
@@ -69,7 +71,8 @@ var namedWindows = [...]struct {
 // A month can begin on another day, and a month or a day in a time zone:
 // "10000/month from 17", "1000/day in Europe/Berlin",
 // "10000/month from 17 in Europe/Berlin". A program that must run where the system has
-// no time zones imports [time/tzdata].
+// no time zones imports [time/tzdata]. A quota can be smooth, with a burst:
+// "60/minute smooth 10".
 func ParseQuota(text string) (Quota, error) {
 	limit, window, ok := strings.Cut(text, "/")
 	if !ok {
@@ -80,8 +83,16 @@ func ParseQuota(text string) (Quota, error) {
 	if q.Limit, err = parseLimit(limit); err != nil {
 		return Quota{}, fmt.Errorf("ratelimit: quota %q: %w", text, err)
 	}
+	window, burst, smooth := strings.Cut(window, smoothWord)
 	if err = q.parseWindow(window); err != nil {
 		return Quota{}, fmt.Errorf("ratelimit: quota %q: %w", text, err)
+	}
+	if smooth {
+		n, err := parseLimit(burst)
+		if err != nil {
+			return Quota{}, fmt.Errorf("ratelimit: quota %q: %w", text, errBurstText)
+		}
+		q = q.Smooth(n)
 	}
 	if err := q.validate(); err != nil {
 		return Quota{}, fmt.Errorf("ratelimit: quota %q: %w", text, err)
@@ -124,7 +135,7 @@ func (q *Quota) parseWindow(text string) error {
 
 // String returns the text form, which [ParseQuota] reads back.
 func (q Quota) String() string {
-	return strconv.FormatInt(q.Limit, 10) + "/" + q.windowName() + q.calendar.suffix()
+	return strconv.FormatInt(q.Limit, 10) + "/" + q.windowName() + q.calendar.suffix() + q.smoothSuffix()
 }
 
 // windowName is the word for the window, or its duration in seconds.
@@ -167,11 +178,11 @@ func (q Quota) validate() error {
 	case q.Limit < 1 || q.Limit > MaxLimit:
 		return fmt.Errorf("Quota.Limit must be from 1 to %d, got %d", int64(MaxLimit), q.Limit)
 	case q.calendar != calendar{} || fixedwindow.IsCalendar(q.Window):
-		return q.validateCalendar()
+		return cmp.Or(q.validateCalendar(), q.validateSmooth())
 	case !isWholeSeconds(q.Window):
 		return mustBe("Quota.Window", wholeSeconds, q.Window)
 	}
-	return nil
+	return q.validateSmooth()
 }
 
 const wholeSeconds = "whole seconds from 1s to 8784h" // MaxWindow

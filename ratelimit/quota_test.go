@@ -95,6 +95,7 @@ func FuzzParseQuota(f *testing.F) {
 	f.Add("5/2s")
 	f.Add("10000/month from 17 in Europe/Berlin")
 	f.Add("1000/day in UTC")
+	f.Add("60/minute smooth 10")
 	f.Fuzz(func(t *testing.T, text string) {
 		q, err := ratelimit.ParseQuota(text)
 		if err != nil {

@@ -16,6 +16,10 @@ type UsageAdder interface {
 	// twice. Units from between start and end of an open calendar window count in it,
 	// also if the calendar of plan has another window there.
 	//
+	// Of a smooth quota, units that have come back since at are not added, and none of
+	// more than a Window ago. A time that is ahead counts as now. A subject owes at most
+	// the limit.
+	//
 	// Added usage is not a request: it is not a strike, starts no ban and clears no
 	// strikes. It is added during a ban as well. No window holds more than
 	// [MaxLimit].

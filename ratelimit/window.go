@@ -14,8 +14,14 @@ import (
 //
 // A window ends then if it opens now. One of a calendar quota that is open already keeps
 // its end, if the subject had another plan or zone when it opened.
+//
+// A smooth quota has no windows. What is used of it now counts until the end that
+// WindowEnd returns, one Window later, unless it has come back before.
 func (p *Plan) WindowEnd(i int, now int64) int64 {
-	if q := &p.quotas[i]; !q.calendar.is {
+	switch q := &p.quotas[i]; {
+	case q.burst > 0:
+		return fixedwindow.Seconds(now) + 1 + int64(q.Window/time.Second)
+	case !q.calendar.is:
 		return fixedwindow.End(now, q.Window)
 	}
 	return p.calendarBoundaries(i, now)[2]
@@ -25,8 +31,14 @@ func (p *Plan) WindowEnd(i int, now int64) int64 {
 // are in Unix seconds. If the calendar of the quota has no such window, because it
 // opened under another plan, WindowStart returns the earliest time that its kind can
 // have begun at.
+//
+// For the grace of a penalty, the window of a smooth quota is the Window before its
+// Reset, and two seconds, so that it has always begun.
 func (p *Plan) WindowStart(i int, end int64) int64 {
-	if q := &p.quotas[i]; !q.calendar.is {
+	switch q := &p.quotas[i]; {
+	case q.burst > 0:
+		return end - int64(q.Window/time.Second) - 2
+	case !q.calendar.is:
 		return end - int64(q.Window/time.Second)
 	}
 	return p.calendarStart(i, end)

@@ -5,22 +5,24 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
 )
 
 // maxWindows is how many windows of one subject are counted at once: those of
 // its plan, and those of a plan it had before that have not ended.
 const maxWindows = 2 * ratelimit.MaxQuotas
 
-// A window is one window of an account. Its four fields fit into registers.
+// A window is one window of an account, or a smooth quota; see smooth.go. Its four fields
+// fit into registers.
 type window struct {
-	length time.Duration
-	limit  int64 // the smallest that it was held against, rounded down by roundLimit
-	used   int64 // units, at most ratelimit.MaxLimit
-	end    int64 // Unix seconds
+	length time.Duration // negative: of a smooth quota
+	limit  int64         // the smallest that it was held against, rounded down by roundLimit
+	used   int64         // units, at most ratelimit.MaxLimit
+	end    int64         // Unix seconds
 }
 
 // open reports whether now lies in the window. It does not if the window is
-// over, nor if the clock stepped back to a time before it.
+// over, nor if the clock stepped back to a time before it, and never of a smooth quota.
 func (w window) open(now int64) bool {
 	left := w.end*int64(time.Second) - now
 	return left > 0 && left <= int64(w.length)
@@ -29,15 +31,12 @@ func (w window) open(now int64) bool {
 // fits reports whether the window has room for cost units, whatever the limit.
 func (w window) fits(cost int64) bool { return cost <= ratelimit.MaxLimit-w.used }
 
-// halfUsed reports whether half of the limit is used.
-func (w window) halfUsed() bool { return w.used*2 >= w.limit }
-
 // An account is the usage of a subject, unpacked from its slot. Its methods are
 // arithmetic: they take the time as an argument and touch nothing else.
 type account struct {
 	count uint32 // all units ever charged, modulo 2³²
 	n     int
-	all   [maxWindows]window // n of them, the shortest first
+	all   [maxWindows]window // n of them, by length
 }
 
 func (a *account) windows() []window { return a.all[:a.n] }
@@ -46,7 +45,7 @@ func (a *account) windows() []window { return a.all[:a.n] }
 func (a *account) read(l *sharedLayout, s slot, m meter) {
 	a.count, a.n = m.count(), l.len()
 	for i := range a.n {
-		a.all[i] = l.window(i, s, m)
+		a.all[i] = l.anyWindow(i, s, m)
 	}
 }
 
@@ -54,6 +53,10 @@ func (a *account) read(l *sharedLayout, s slot, m meter) {
 // counts as over: the next request may open it with another end, under another plan.
 func (a *account) write(s slot) {
 	for i, w := range a.windows() {
+		if w.isSmooth() {
+			s.setWord(i, newWindowWord(uint32(w.used), w.end))
+			continue
+		}
 		if w.used == 0 && fixedwindow.IsCalendar(w.length) {
 			w.end = 0
 		}
@@ -90,13 +93,23 @@ func (a *account) layout() (l layout) {
 func (a *account) expire(now int64) {
 	kept := 0
 	for _, w := range a.windows() {
-		w.end = min(w.end, fixedwindow.LatestEnd(now, w.length))
-		if w.end*int64(time.Second) > now && w.used > 0 {
+		if !w.isSmooth() { // rollSmooth limits those of the plan
+			w.end = min(w.end, fixedwindow.LatestEnd(now, w.length))
+		}
+		if w.inUse(now) {
 			a.all[kept] = w
 			kept++
 		}
 	}
 	a.n = kept
+}
+
+// inUse reports whether something was used in a window that is not over.
+func (w *window) inUse(now int64) bool {
+	if w.isSmooth() {
+		return w.full() > gcra.At(now)
+	}
+	return w.end*int64(time.Second) > now && w.used > 0
 }
 
 // roll brings the account to the time now and to plan: it drops windows that are
@@ -105,21 +118,30 @@ func (a *account) expire(now int64) {
 func (a *account) roll(now int64, plan *ratelimit.Plan) {
 	a.expire(now)
 	for i := range plan.Len() {
-		q := plan.Quota(i)
-		limit := roundLimit(q.Limit)
-		if w := a.window(q.Window); w != nil {
+		if plan.Kind(i) < 0 {
+			a.rollSmooth(now, plan, i)
+			continue
+		}
+		limit := roundLimit(plan.Quota(i).Limit)
+		if w := a.window(plan.Kind(i)); w != nil {
 			w.limit = min(w.limit, limit)
 			continue
 		}
-		if a.n == maxWindows {
-			a.remove(a.replaceable(plan))
-		}
-		a.insert(window{length: q.Window, limit: limit, end: plan.WindowEnd(i, now)})
+		a.begin(plan, window{length: plan.Kind(i), limit: limit, end: plan.WindowEnd(i, now)})
 	}
 }
 
+// begin inserts a window of the plan. If there are too many, it drops one that is not the
+// plan's.
+func (a *account) begin(plan *ratelimit.Plan, w window) *window {
+	if a.n == maxWindows {
+		a.remove(a.replaceable(plan))
+	}
+	return a.insert(w)
+}
+
 // insert puts a window in its place by length.
-func (a *account) insert(w window) {
+func (a *account) insert(w window) *window {
 	i := 0
 	for i < a.n && a.all[i].length < w.length {
 		i++
@@ -127,6 +149,7 @@ func (a *account) insert(w window) {
 	copy(a.all[i+1:a.n+1], a.all[i:a.n])
 	a.all[i] = w
 	a.n++
+	return &a.all[i]
 }
 
 func (a *account) remove(i int) {
@@ -135,21 +158,27 @@ func (a *account) remove(i int) {
 }
 
 // replaceable returns the index of the window that ends first, of those that are
-// not the plan's.
+// not the plan's. Of several that end together it is the shortest, and a smooth quota last.
 func (a *account) replaceable(plan *ratelimit.Plan) int {
-	first, q := -1, 0
+	first := -1
 	for i, w := range a.windows() {
-		for q < plan.Len() && plan.Quota(q).Window < w.length {
-			q++
-		}
-		if q < plan.Len() && plan.Quota(q).Window == w.length {
+		if hasKind(plan, w.length) {
 			continue
 		}
-		if first < 0 || w.end < a.all[first].end {
+		if first < 0 || w.end < a.all[first].end || w.end == a.all[first].end && a.all[first].isSmooth() {
 			first = i
 		}
 	}
 	return first
+}
+
+func hasKind(plan *ratelimit.Plan, length time.Duration) bool {
+	for i := range plan.Len() {
+		if plan.Kind(i) == length {
+			return true
+		}
+	}
+	return false
 }
 
 // window returns the window of the given length, or nil.
@@ -167,24 +196,32 @@ func (a *account) window(length time.Duration) *window {
 func (a *account) states(d *ratelimit.Decision) (fits bool) {
 	fits = true
 	for i := range d.Plan.Len() {
-		q := d.Plan.Quota(i)
-		w := a.window(q.Window)
-		left := max(q.Limit-w.used, 0)
-		d.States[i] = ratelimit.State{Remaining: left, Reset: w.end}
-		fits = fits && left >= d.Cost
+		w := a.window(d.Plan.Kind(i))
+		if w.isSmooth() {
+			a.smoothState(d, i)
+		} else {
+			d.States[i] = ratelimit.State{Remaining: max(d.Plan.Quota(i).Limit-w.used, 0), Reset: w.end}
+		}
+		fits = fits && d.States[i].Remaining >= d.Cost
 	}
 	return fits
 }
 
 // charge adds d.Cost, which fits into the windows of the plan, to every window.
-// A window that is not the plan's, and has no room for it, is left full.
+// A window that is not the plan's, and has no room for it, is left full. A smooth quota
+// that is not the plan's is not charged.
 func (a *account) charge(d *ratelimit.Decision) {
 	a.count += uint32(d.Cost)
 	for i := range a.windows() {
-		a.all[i].add(d.Cost)
+		if w := &a.all[i]; !w.isSmooth() {
+			w.add(d.Cost)
+		}
 	}
 	for i := range d.Plan.Len() {
 		d.States[i].Remaining -= d.Cost
+		if d.Plan.Kind(i) < 0 {
+			a.chargeSmooth(d, i)
+		}
 	}
 }
 
@@ -193,9 +230,11 @@ func (w *window) add(units int64) { w.used = min(w.used+units, ratelimit.MaxLimi
 
 // refund takes back what d was charged, from those of its windows that are still
 // the subject's.
-func (a *account) refund(d *ratelimit.Decision) {
+func (a *account) refund(d *ratelimit.Decision, now int64) {
 	for i := range d.Plan.Len() {
-		if w := a.window(d.Plan.Quota(i).Window); w != nil && w.end == d.States[i].Reset {
+		if d.Plan.Kind(i) < 0 {
+			a.refundSmooth(d, i, now)
+		} else if w := a.window(d.Plan.Kind(i)); w != nil && w.end == d.States[i].Reset {
 			w.used -= min(d.Cost, w.used)
 		}
 	}
@@ -210,10 +249,15 @@ func (a *account) refund(d *ratelimit.Decision) {
 // and its end are its own, whatever the calendar of this plan says.
 func (a *account) addUsage(plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at, now int64) (added bool) {
 	for i := range plan.Len() {
-		w := a.window(plan.Quota(i).Window)
+		w := a.window(plan.Kind(i))
 		end, before := plan.WindowEnd(i, at), at < w.end*int64(time.Second)
-		inside := before && fixedwindow.Seconds(at) >= plan.WindowStart(i, w.end)
+		inside := before && fixedwindow.Seconds(at) >= plan.WindowStart(i, w.end) && !w.isSmooth()
 		if units[i] == 0 || !inside && end*int64(time.Second) <= now {
+			continue
+		}
+		if w.isSmooth() {
+			a.addSmoothUsage(plan, i, units[i], at, now)
+			added = true
 			continue
 		}
 		w.add(units[i])

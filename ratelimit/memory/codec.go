@@ -33,8 +33,8 @@ func (e *encoder) encode(slot slot, m meter) Record {
 }
 
 // The first byte of a Record's Data is its kind. Variable-length integers follow:
-// of an account the length, limit, used and end of each window; of a record its
-// fields, and then the name of the subject if it has a ban.
+// of an account the length, limit, used and end of each window, as a window has them;
+// of a record its fields, and then the name of the subject if it has a ban.
 const (
 	kindAccount = 3
 	kindRecord  = 4
@@ -57,8 +57,8 @@ func decodeAccount(data []byte) (a account, err error) {
 	for len(data) > 0 || a.n == 0 {
 		var length, limit, used, end int64
 		if data = varints(data, &length, &limit, &used, &end); data == nil || a.n == maxWindows ||
-			length < 1 || length > longest || limit < 1 || limit > ratelimit.MaxLimit ||
-			used < 0 || used > ratelimit.MaxLimit || end < 0 || end > 1<<32-1 {
+			length == 0 || length < -longest || length > longest || limit < 1 || limit > ratelimit.MaxLimit ||
+			used < 0 || used > ratelimit.MaxLimit || end < 0 || end > 1<<32-1 || length < 0 && end == 0 && used > 0 {
 			return a, errData
 		}
 		w := window{length: time.Duration(length) * time.Second, limit: roundLimit(limit), used: used, end: end}

@@ -28,7 +28,8 @@
 //   - that is banned,
 //   - that has strikes, until the windows end that were open at the last strike,
 //   - that has used half of the smallest limit, rounded down by less than an eighth,
-//     that it had in a window, even after a change of plan or a restart.
+//     that it had in a window, even after a change of plan or a restart. Of a smooth
+//     quota, the limit in this rule is the burst.
 //
 // If the engine cannot replace any, a new subject gets an error that wraps
 // [ratelimit.ErrUnavailable], and a strike without room is lost. [Stats] counts both.
@@ -41,6 +42,12 @@
 // ban ends within a second, the engine reads the exact time. A request just after the
 // end of a window may count in that window, if it has room. If the clock steps back by
 // less than a minute, nothing is forgotten except subjects that were replaced.
+//
+// # Smooth quotas
+//
+// A decision about a subject with a smooth quota that is in use takes the lock of one of
+// the table's segments. It costs a few times one about fixed windows alone, which takes
+// none, and allocates nothing.
 //
 // # Restarts
 //

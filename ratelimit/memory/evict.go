@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 const (
@@ -101,11 +100,11 @@ func (s *segment) limitAhead(slot slot, now int64) meter {
 	layout := s.layouts.get(m.layout()) // of a record and of a frozen slot: none
 	for i := range layout.len() {
 		w := layout.window(i, slot, m)
-		if w.end*int64(time.Second)-now <= int64(2*w.length+time.Hour) {
+		if w.end*int64(time.Second)-now <= int64(2*w.span()+time.Hour) {
 			continue
 		}
 		m = slot.freeze()
-		slot.setWord(i, newWindowWord(slot.word(i).began(), fixedwindow.LatestEnd(now, w.length)))
+		slot.setWord(i, newWindowWord(slot.word(i).began(), w.latestEnd(now)))
 		m = (m | dirty).after(m)
 		slot.setMeter(m)
 	}
@@ -133,9 +132,8 @@ func (s *segment) heldUntil(slot slot, m meter, now int64) (until int64) {
 	}
 	layout := s.layouts.get(m.layout())
 	for i := range layout.len() {
-		if w := layout.window(i, slot, m); w.halfUsed() {
-			until = max(until, w.end)
-		}
+		w := layout.anyWindow(i, slot, m)
+		until = max(until, w.heldUntil())
 	}
 	if m.has(checkRecord) {
 		r, _ := s.table.Load().record(slot.hash(), now)
@@ -182,7 +180,7 @@ type victim struct {
 	found   bool
 	at      uint64
 	expired bool
-	used    int64 // units in its longest window
+	used    int64 // units in its longest window; with smooth quotas alone, seconds until its bucket is full
 }
 
 // findVictim returns a slot that has expired or else, of a sample of those that are
@@ -215,8 +213,9 @@ func (s *segment) findVictim(now int64) (v victim, freeAt int64) {
 			freeAt = min(freeAt, until)
 			continue
 		}
-		longest := s.layouts.get(m.layout()).len() - 1
-		if used := slot.word(longest).used(m.count()); !v.found || used < v.used {
+		layout := s.layouts.get(m.layout())
+		w := layout.anyWindow(layout.len()-1, slot, m)
+		if used := w.amount(now); !v.found || used < v.used {
 			v = victim{found: true, at: i, used: used}
 		}
 		seen++

@@ -11,7 +11,7 @@ import (
 )
 
 // A layout is what the accounts of many subjects have in common: the lengths of
-// their windows, the shortest first, and the smallest limit that each window was
+// their windows, in order, and the smallest limit that each window was
 // held against, rounded down by roundLimit. A slot holds the number of its layout.
 type layout struct {
 	n       int
@@ -39,10 +39,19 @@ func (s *sharedLayout) length(i int) time.Duration { return time.Duration(s.all[
 func (s *sharedLayout) limit(i int) int64          { return s.all[i].limit.Load() }
 
 // window returns the i-th window, which it has, of a slot with the meter m and this
-// layout.
+// layout, if it is not of a smooth quota.
 func (s *sharedLayout) window(i int, slot slot, m meter) window {
 	w, all := slot.word(i), &s.all[i]
 	return window{time.Duration(all.length.Load()), all.limit.Load(), w.used(m.count()), w.end()}
+}
+
+// anyWindow is window for smooth quotas too.
+func (s *sharedLayout) anyWindow(i int, slot slot, m meter) window {
+	w := s.window(i, slot, m)
+	if w.isSmooth() {
+		w.used = int64(slot.word(i).began())
+	}
+	return w
 }
 
 func (s *sharedLayout) store(l *layout) {

@@ -153,7 +153,7 @@ func (l *Limiter) Refund(_ context.Context, subject string, d *ratelimit.Decisio
 		return nil
 	}
 	s.account.expire(s.now)
-	s.account.refund(d)
+	s.account.refund(d, s.now)
 	if s.account.n == 0 { // all of its windows are over
 		s.unfreeze()
 		s.drop(s.hash)

@@ -52,7 +52,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 			if !w.open(d.Time) {
 				return false
 			}
-			if i == quotas || d.Plan.Quota(i).Window != w.length {
+			if i == quotas || d.Plan.Kind(i) != w.length {
 				// A window of another plan. One that holds nothing is over.
 				if w.used == 0 || !w.fits(d.Cost) {
 					return false
@@ -164,7 +164,7 @@ func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEn
 			return 0, 0
 		}
 		lastEnd = max(lastEnd, w.end)
-		if i == plan.Len() || plan.Quota(i).Window != w.length {
+		if i == plan.Len() || plan.Kind(i) != w.length {
 			continue // a window of another plan
 		}
 		limit := plan.Quota(i).Limit

@@ -17,7 +17,7 @@ import (
 // Histories runs random histories, of the given number of steps each, on an engine and
 // on the model, and fails on the first decision that differs. The same number always
 // gives the same history, so that a failure can be repeated. Every third history is
-// about calendar windows.
+// about calendar windows, and every third about smooth quotas.
 func Histories(t *testing.T, new New, histories, steps int) {
 	runHistories(t, new, Gaps{}, histories, steps)
 }
@@ -25,8 +25,11 @@ func Histories(t *testing.T, new New, histories, steps int) {
 func runHistories(t *testing.T, new New, gaps Gaps, histories, steps int) {
 	for seed := range histories {
 		start, plans := start, historyPlans
-		if seed%3 == 2 && !gaps.NoCalendars {
+		switch {
+		case seed%3 == 2 && !gaps.NoCalendars:
 			start, plans = calendarStarts[seed/3%len(calendarStarts)], calendarPlans
+		case seed%3 == 1 && !gaps.NoSmooth:
+			plans = smoothPlans
 		}
 		clock := NewClock(start)
 		engine := new(t, start)
@@ -59,6 +62,9 @@ type history struct {
 
 	// ends are the ends of windows and bans in the last decisions, in Unix seconds.
 	ends []int64
+
+	// fits is when the last request that was limited will fit.
+	fits time.Time
 }
 
 // admitted is a decision for subject, by the model and by the engine.
@@ -153,7 +159,9 @@ func (h *history) step() string {
 		return h.compareGroup(ctx)
 	}
 	cost := 1 + h.rand.Int64N(2)
-	if plan.Quota(0).Limit > 100 && h.rand.IntN(2) == 0 {
+	if q := plan.Quota(0); q.Burst() > 100 && h.rand.IntN(2) == 0 {
+		cost = 1 + h.rand.Int64N(min(q.Burst(), plan.Quota(plan.Len()-1).Burst()))
+	} else if plan.Quota(0).Limit > 100 && h.rand.IntN(2) == 0 {
 		cost = 1 + h.rand.Int64N(plan.Quota(0).Limit-1)
 	}
 	return h.compare("take", subject, plan, cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
@@ -183,7 +191,9 @@ func (h *history) move() {
 	case 4:
 		now = now.Truncate(time.Second).Add(time.Duration(1+h.rand.IntN(10)) * time.Second)
 	case 5, 6:
-		if len(h.ends) > 0 {
+		if h.fits.After(now) && h.fits.Sub(now) < time.Hour && h.rand.IntN(2) == 0 {
+			now = h.fits.Add(time.Duration(h.rand.IntN(3)-1) * time.Microsecond)
+		} else if len(h.ends) > 0 {
 			end := time.Unix(h.ends[h.rand.IntN(len(h.ends))], 0).UTC()
 			if end.Sub(now) < time.Hour || h.plans[0].Calendar() && h.rand.IntN(3) == 0 {
 				now = end.Add(time.Duration(h.rand.IntN(3)-1) * time.Millisecond)
@@ -217,6 +227,9 @@ func (h *history) compare(what, subject string, plan *ratelimit.Plan, cost int64
 	if what == "take" && want.Allowed() {
 		h.admitted = append(h.admitted, admitted{subject, want, got})
 		h.admitted = h.admitted[max(len(h.admitted)-12, 0):]
+	}
+	if want.RetryAfter > 0 {
+		h.fits = h.clock.Now().Add(want.RetryAfter)
 	}
 	if want == got { // far sooner than Diff
 		return ""

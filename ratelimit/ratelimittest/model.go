@@ -3,6 +3,7 @@ package ratelimittest
 import (
 	"context"
 	"maps"
+	"math/big"
 	"slices"
 	"sync"
 	"time"
@@ -29,13 +30,14 @@ func NewModel(now func() time.Time) *Model {
 }
 
 type subject struct {
-	windows map[time.Duration]*usage // by length, which is one for all months and one for all days in zones
+	windows map[time.Duration]*usage // by kind; see ratelimit.Plan.Kind
 	record
 }
 
 type usage struct {
 	used int64
 	end  time.Time
+	full *big.Int // of a smooth quota, which has nothing else; see model_smooth.go
 }
 
 func (m *Model) subject(name string) (*subject, time.Time) {
@@ -74,6 +76,11 @@ func (m *Model) take(name string, plan *ratelimit.Plan, cost int64) ratelimit.De
 		for _, w := range s.windows {
 			w.used = min(w.used+cost, ratelimit.MaxLimit)
 		}
+		for _, q := range plan.Quotas() {
+			if q.Burst() > 0 {
+				s.charge(s.bucket(now, q), cost)
+			}
+		}
 		s.strikes, s.length = 0, 0
 		d, _ = s.preview(now, plan, cost)
 		d.Outcome = ratelimit.Allowed
@@ -105,7 +112,7 @@ func (m *Model) peek(name string, plan *ratelimit.Plan, cost int64) ratelimit.De
 	s, now := m.subject(name)
 	copied := &subject{windows: map[time.Duration]*usage{}, record: s.record.at(now)}
 	for length, w := range s.windows {
-		copied.windows[length] = &usage{w.used, w.end}
+		copied.windows[length] = &usage{w.used, w.end, w.full}
 	}
 	copied.expire(now)
 	copied.open(now, plan)
@@ -114,10 +121,16 @@ func (m *Model) peek(name string, plan *ratelimit.Plan, cost int64) ratelimit.De
 	return d
 }
 
-// expire drops the windows that have ended, and those without usage. A window in the
-// future is moved back to the latest end that it may have.
+// expire drops the windows that have ended, and those without usage, and the buckets that
+// are full. A window in the future is moved back to the latest end that it may have.
 func (s *subject) expire(now time.Time) {
 	for length, w := range s.windows {
+		if w.full != nil {
+			if w.full.Cmp(fractions(now)) <= 0 {
+				delete(s.windows, length)
+			}
+			continue
+		}
 		if latest := latestEnd(now, length); w.end.After(latest) {
 			w.end = latest
 		}
@@ -130,23 +143,34 @@ func (s *subject) expire(now time.Time) {
 // open opens the missing windows of the plan.
 func (s *subject) open(now time.Time, plan *ratelimit.Plan) {
 	for i, q := range plan.Quotas() {
-		if s.windows[q.Window] == nil {
+		kind := plan.Kind(i)
+		if s.windows[kind] == nil {
 			if len(s.windows) == maxWindows {
 				s.dropOther(plan)
 			}
-			s.windows[q.Window] = &usage{end: endOf(now, plan, i)}
+			s.windows[kind] = &usage{end: endOf(now, plan, i)}
+			if q.Burst() > 0 {
+				s.windows[kind] = &usage{full: new(big.Int)}
+			}
+		}
+		if q.Burst() > 0 {
+			s.charge(s.bucket(now, q), 0) // cut to what the subject can owe under this plan
 		}
 	}
 }
 
 // dropOther drops a window that is not the plan's: the one that ends first and, of two
-// that end together, the shorter one.
+// that end together, the shorter one, and a smooth quota last.
 func (s *subject) dropOther(plan *ratelimit.Plan) {
 	var drop time.Duration
-	for _, length := range slices.Sorted(maps.Keys(s.windows)) {
-		ours := slices.ContainsFunc(plan.Quotas(), func(q ratelimit.Quota) bool { return q.Window == length })
-		if !ours && (drop == 0 || s.windows[length].end.Before(s.windows[drop].end)) {
-			drop = length
+	var first int64
+	for _, kind := range slices.SortedFunc(maps.Keys(s.windows), byKind) {
+		ours := false
+		for i := range plan.Len() {
+			ours = ours || plan.Kind(i) == kind
+		}
+		if end, _ := s.windows[kind].ends(); !ours && (drop == 0 || end < first) {
+			drop, first = kind, end
 		}
 	}
 	delete(s.windows, drop)
@@ -157,9 +181,14 @@ func (s *subject) preview(now time.Time, plan *ratelimit.Plan, cost int64) (d ra
 	d = ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan, Cost: cost, Time: now.UnixNano()}
 	fits = true
 	for i, q := range plan.Quotas() {
-		w := s.windows[q.Window]
+		w := s.windows[plan.Kind(i)]
 		left := max(q.Limit-w.used, 0)
-		d.States[i] = ratelimit.State{Remaining: left, Reset: w.end.Unix()}
+		if q.Burst() > 0 {
+			b := s.bucket(now, q)
+			left, w = b.left(), &usage{full: b.full}
+		}
+		d.States[i].Remaining = left
+		d.States[i].Reset, d.Rounded[i] = w.ends()
 		fits = fits && left >= cost
 	}
 	if !fits {

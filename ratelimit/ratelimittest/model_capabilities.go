@@ -38,7 +38,9 @@ func (m *Model) Refund(_ context.Context, name string, d *ratelimit.Decision) er
 	s, now := m.subject(name)
 	s.expire(now)
 	for i, q := range d.Plan.Quotas() {
-		if w := s.windows[q.Window]; w != nil && w.end.Unix() == d.States[i].Reset {
+		if q.Burst() > 0 {
+			s.refundSmooth(now, q, d.Cost, d.States[i].Reset)
+		} else if w := s.windows[q.Window]; w != nil && w.end.Unix() == d.States[i].Reset {
 			w.used = max(w.used-d.Cost, 0)
 		}
 	}
@@ -59,6 +61,10 @@ func (m *Model) AddUsage(_ context.Context, name string, plan *ratelimit.Plan, u
 	s.expire(now)
 	s.open(now, plan)
 	for i, q := range plan.Quotas() {
+		if q.Burst() > 0 {
+			s.addSmooth(now, at, q, units[i])
+			continue
+		}
 		w, end := s.windows[q.Window], endOf(at, plan, i)
 		inside := at.Before(w.end) && !at.Before(startOf(w.end, plan, i)) // also if it began under another plan
 		if units[i] == 0 || !inside && !end.After(now) {

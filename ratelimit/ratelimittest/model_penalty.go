@@ -66,7 +66,8 @@ func (s *subject) strike(now time.Time, plan *ratelimit.Plan, d ratelimit.Decisi
 		return false, false
 	}
 	for _, w := range s.windows {
-		s.expires = laterOf(s.expires, w.end)
+		end, _ := w.ends()
+		s.expires = laterOf(s.expires, time.Unix(end, 0))
 	}
 	d.Settle()
 	start := startOf(time.Unix(d.States[d.Applicable].Reset, 0), plan, d.Applicable)

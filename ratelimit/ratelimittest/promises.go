@@ -110,6 +110,56 @@ var promises = []promise{
 		text:     "a plan with calendar windows is an error that wraps ErrInvalid",
 	},
 	{
+		name: "counts smoothly", test: testSmooth, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoSmooth },
+		text:     "a smooth quota admits its burst at once, and then each unit when it is back, to the microsecond",
+	},
+	{
+		name: "admits exactly the burst to concurrent callers", test: testSmoothConcurrent,
+		excluded: func(g Gaps) bool { return g.NoSmooth },
+		text:     "concurrent requests are admitted up to the burst of a smooth quota exactly",
+	},
+	{
+		name: "counts smoothly beside fixed windows", test: testSmoothAndFixed, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoSmooth || g.OneQuota },
+		text:     "all quotas of a plan are charged or none, and a smooth quota and a fixed window of one length are counted apart",
+	},
+	{
+		name: "keeps smooth usage when the plan changes", test: testSmoothPlanChange, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoSmooth },
+		text:     "when the rate or the burst of a smooth quota changes, the time at which it is unused stays",
+	},
+	{
+		name: "grants no burst twice when the clock steps back", test: testSmoothClockBack, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoSmooth || g.OneQuota },
+		text:     "a clock that steps back grants no second burst, and locks a client out for one window at most",
+	},
+	{
+		name: "refunds smooth quotas", test: testSmoothRefund, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoSmooth },
+		text:     "Refund gives back what a smooth quota was charged, unless it has come back by itself",
+	},
+	{
+		name: "adds usage to smooth quotas", test: testSmoothAddUsage, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoSmooth },
+		text:     "AddUsage adds units to a smooth quota that have not come back since, up to the limit",
+	},
+	{
+		name: "charges smooth quotas of several subjects or none", test: testSmoothTakeAll, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoSmooth || g.OneQuota },
+		text:     "TakeAll makes all charges, or none if a smooth quota refuses one",
+	},
+	{
+		name: "refuses smooth quotas that it cannot count", test: testNoSmooth,
+		excluded: func(g Gaps) bool { return !g.NoSmooth },
+		text:     "a plan with a smooth quota is an error that wraps ErrInvalid",
+	},
+	{
+		name: "counts strikes of smooth quotas", test: testSmoothStrikes, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoSmooth || g.NoPenalties },
+		text:     "the grace of a smooth quota begins with the first limited request of a window, and an admission clears its strikes",
+	},
+	{
 		name: "bans a client that does not wait", test: testBan, needsClock: true, excluded: noPenalty,
 		text: "a client that collects more strikes than the penalty allows is banned, for the length of the ban exactly",
 	},

@@ -37,6 +37,7 @@ type Gaps struct {
 	UnitCostOnly   bool // a request that costs more than one unit is refused
 	UsagePerPlan   bool // a change of the plan of a subject can forget its usage
 	NoCalendars    bool // a plan with calendar windows, months or days in zones, is refused
+	NoSmooth       bool // a plan with a smooth quota is refused
 	NoPenalties    bool // the penalty of a plan is ignored: there are no strikes, and no request starts a ban
 }
 
@@ -87,7 +88,7 @@ func Run(t *testing.T, new New, gaps Gaps) {
 			promise.test(e)
 		})
 	}
-	if gaps == (Gaps{NoCalendars: gaps.NoCalendars}) {
+	if gaps == (Gaps{NoCalendars: gaps.NoCalendars, NoSmooth: gaps.NoSmooth}) {
 		t.Run("agrees with the model", func(t *testing.T) { runHistories(t, new, gaps, race.Fewer(150), 400) })
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // gaps are what the documentation of Limiter says that GCRA cannot do.
-var gaps = ratelimittest.Gaps{OneQuota: true, RollingWindows: true, UsagePerPlan: true, NoCalendars: true, NoPenalties: true}
+var gaps = ratelimittest.Gaps{OneQuota: true, RollingWindows: true, UsagePerPlan: true, NoCalendars: true, NoSmooth: true, NoPenalties: true}
 
 func TestConformance(t *testing.T) {
 	ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {

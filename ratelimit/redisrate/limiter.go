@@ -38,7 +38,8 @@ const MaxRate = 100_000
 //     call: a request that the second quota refuses would have been charged to the
 //     first, and concurrent callers would see that.
 //   - Windows are not aligned to the calendar. Plans with calendar windows, such as
-//     [ratelimit.PerMonth], are refused.
+//     [ratelimit.PerMonth], are refused, and so are plans with smooth quotas: the
+//     burst here is always the whole limit.
 //   - If the limit of a subject changes, it keeps the share that it has used, not the
 //     number: 30 used of 60/minute become 150 of 300/minute. Under a plan with
 //     another window its usage begins at zero.
@@ -100,6 +101,9 @@ func (l *Limiter) Check(plan *ratelimit.Plan) error {
 func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
 	if plan.Len() > 1 {
 		return nil, fmt.Errorf("%w: redisrate needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, plan.Len(), plan)
+	}
+	if plan.Smooth() {
+		return nil, fmt.Errorf("%w: redisrate cannot count smooth quotas, got %v", ratelimit.ErrInvalid, plan.Quota(0))
 	}
 	if plan.Calendar() {
 		return nil, fmt.Errorf("%w: redisrate cannot count in calendar windows, got %v", ratelimit.ErrInvalid, plan.Quota(0))

@@ -36,7 +36,8 @@ func (o *Options) validate() error {
 //
 //   - Plans with several quotas are refused. Each quota would be a call of its own,
 //     and a request that the second one refuses would have been charged to the first.
-//   - Plans with calendar windows, such as [ratelimit.PerMonth], are refused.
+//   - Plans with calendar windows, such as [ratelimit.PerMonth], are refused, and plans
+//     with smooth quotas.
 //   - Windows are not aligned to the calendar. One begins with the first request
 //     after the end of the one before.
 //   - A denied request is charged. With a cost of 1 this makes no difference: the
@@ -153,6 +154,9 @@ func unavailable(doing string, err error) error {
 func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
 	if plan.Len() > 1 {
 		return nil, fmt.Errorf("%w: ululelimit needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, plan.Len(), plan)
+	}
+	if plan.Smooth() {
+		return nil, fmt.Errorf("%w: ululelimit cannot count smooth quotas, got %v", ratelimit.ErrInvalid, plan.Quota(0))
 	}
 	if plan.Calendar() {
 		return nil, fmt.Errorf("%w: ululelimit cannot count in calendar windows, got %v", ratelimit.ErrInvalid, plan.Quota(0))

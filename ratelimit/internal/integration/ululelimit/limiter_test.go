@@ -14,7 +14,7 @@ import (
 // gaps are what the documentation of Limiter says that a ulule store cannot do.
 // Usage outlives a change of the limit, but not one of the window; see
 // [TestUsageOutlivesTheLimit].
-var gaps = ratelimittest.Gaps{OneQuota: true, RollingWindows: true, ChargesDenials: true, UsagePerPlan: true, NoCalendars: true, NoPenalties: true}
+var gaps = ratelimittest.Gaps{OneQuota: true, RollingWindows: true, ChargesDenials: true, UsagePerPlan: true, NoCalendars: true, NoSmooth: true, NoPenalties: true}
 
 func TestConformance(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {

@@ -1,0 +1,104 @@
+// Package gcra is the arithmetic of smooth quotas, the generic cell rate algorithm: a
+// token bucket whose whole state is one time, at which the bucket is full again.
+//
+//	b := gcra.New(60, time.Minute, 10) // one unit a second, at most ten at once
+//	now := gcra.At(clock.UnixNano())
+//	full := b.Limited(full, now)
+//	if b.Left(full, now) >= cost {
+//		full = b.Charged(full, cost)
+//	}
+//
+// All sums are exact: a unit takes a whole number of 2⁻³² seconds to come back, and
+// every engine rounds that number in the same way. The functions are pure.
+package gcra
+
+import "time"
+
+// A Time is a number of 2⁻³² seconds since 1970. Its upper half are Unix seconds.
+type Time uint64
+
+const second = 1 << 32
+
+// At returns the time of Unix nanoseconds, rounded down. The time is not before 1970.
+func At(nanos int64) Time {
+	s, ns := uint64(nanos)/1e9, uint64(nanos)%1e9
+	return Time(s*second + ns*second/1e9)
+}
+
+// Of returns the time that was rounded up to a Unix second by so many 2⁻³² seconds.
+func Of(seconds int64, rounded uint32) Time { return Time(uint64(seconds)*second - uint64(rounded)) }
+
+// RoundUp returns t in Unix seconds, rounded up, and by how many 2⁻³² seconds.
+func (t Time) RoundUp() (seconds int64, rounded uint32) {
+	up := (uint64(t) + second - 1) / second
+	return int64(up), uint32(up*second - uint64(t))
+}
+
+// A Bucket holds burst units at most, and limit units come back in each window. A
+// subject can owe it limit units. The burst is from 1 to the limit, and the rate at
+// most [MaxRate].
+type Bucket struct {
+	interval     uint64 // until one unit is back, in 2⁻³² seconds
+	limit, burst int64
+}
+
+// MaxRate is the largest number of units a second. A rate is rounded down so that a unit
+// takes a whole number of 2⁻³² seconds, at this one by less than 0.03 percent.
+const MaxRate = 1_000_000
+
+// New returns the bucket of a quota.
+func New(limit int64, window time.Duration, burst int64) Bucket {
+	length := uint64(window/time.Second) * second
+	return Bucket{(length + uint64(limit) - 1) / uint64(limit), limit, burst}
+}
+
+// Span returns how long units take to come back, in 2⁻³² seconds: not more of them than
+// the limit.
+func (b Bucket) Span(units int64) uint64 { return uint64(min(units, b.limit)) * b.interval }
+
+// Full returns how long an empty bucket takes to be full, in 2⁻³² seconds.
+func (b Bucket) Full() uint64 { return b.Span(b.burst) }
+
+// Limited returns the time at which the bucket is full, given the one that an engine
+// kept: not before now, and no later than if limit units were owed.
+func (b Bucket) Limited(full, now Time) Time {
+	return max(min(full, now+Time(b.Span(b.limit))), now)
+}
+
+// Left returns the units in the bucket.
+func (b Bucket) Left(full, now Time) int64 {
+	owed := uint64(max(full, now) - now)
+	return int64((b.Full() - min(owed, b.Full())) / b.interval)
+}
+
+// Charged returns the time at which the bucket is full after units that were in it are
+// used, given the time before. That is not before now.
+func (b Bucket) Charged(full Time, units int64) Time { return full + Time(b.Span(units)) }
+
+// Refunded returns the time at which the bucket is full after units are given back.
+func (b Bucket) Refunded(full, now Time, units int64) Time {
+	return max(b.Limited(full, now)-Time(b.Span(units)), now)
+}
+
+// Added returns the time at which the bucket is full after units are added that were used
+// elsewhere at a time, which counts in whole seconds, rounded up, and not beyond now.
+// Those that have come back since do not count.
+func (b Bucket) Added(full, now Time, units, at int64) Time {
+	if full <= now {
+		full = min(Time(uint64(at+1)*second), now)
+	}
+	return b.Limited(full+Time(b.Span(units)), now)
+}
+
+// Fits returns the time from which on the bucket has so many units, given the time at
+// which it is full, if nothing is used meanwhile.
+func (b Bucket) Fits(full Time, units int64) Time {
+	return full + Time(b.Span(units)) - Time(b.Full())
+}
+
+// Nanos returns t in Unix nanoseconds, rounded up to microseconds: the resolution of the
+// clock of a Redis server.
+func (t Time) Nanos() int64 {
+	s, fraction := uint64(t)/second, uint64(t)%second
+	return int64(s*1e9 + (fraction*1e6+second-1)/second*1e3)
+}

@@ -1,0 +1,76 @@
+package memory_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+)
+
+var smoothPlan = ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(600).Smooth(100))
+
+// A subject that has used half of its burst is held through a flood of new subjects, until
+// half of it is back. One that has used less makes room, and the one whose bucket is full
+// first.
+func TestSmoothIsHeld(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		clock := ratelimittest.NewClock(noon)
+		opts := memory.Options{MaxSubjects: 500, Now: clock.Now}
+		l := newLimiter(t, opts)
+		charge := func(subject string, cost int64) ratelimit.Decision {
+			d, err := l.Take(ctx, subject, smoothPlan, cost)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		for i := range 100 {
+			charge(fmt.Sprint("half ", i), 50)
+			charge(fmt.Sprint("less ", i), 30)
+		}
+		if restart {
+			d := disk{}
+			save(t, l, d)
+			opts.Secret = l.Secret()
+			l = newLimiter(t, opts)
+			for key, r := range d {
+				if err := l.Load([]memory.Record{r}); err != nil {
+					t.Fatalf("record %x: %v", key, err)
+				}
+			}
+		}
+		for i := range 3000 {
+			charge(fmt.Sprint("flood ", i), 10)
+		}
+		for i := range 100 {
+			if d := charge(fmt.Sprint("half ", i), 1); d.Remaining() != 49 {
+				t.Fatalf("restart %v: after a flood %d remain to a subject that has used half, want 49", restart, d.Remaining())
+			}
+		}
+		clock.Set(noon.Add(2 * time.Minute)) // 20 units are back
+		if refused := flood(t, l, 1000); refused > 0 {
+			t.Errorf("restart %v: %d subjects were refused, though all others could make room", restart, refused)
+		}
+	}
+}
+
+// A plan with fixed windows takes the fast path again once the bucket of an earlier plan
+// is full, and its usage is as if there had been none.
+func TestFixedAfterSmooth(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	l := newLimiter(t, memory.Options{Now: clock.Now})
+	fixed := ratelimit.MustPlan("fixed", ratelimit.Penalty{}, ratelimit.PerHour(10))
+	take(t, l, "a", smoothPlan)
+	for left := int64(9); left >= 6; left-- {
+		if d := take(t, l, "a", fixed); d.Remaining() != left {
+			t.Fatalf("%d remain, want %d", d.Remaining(), left)
+		}
+		clock.Set(clock.Now().Add(4 * time.Second))
+	}
+	if n := testing.AllocsPerRun(100, func() { take(t, l, "b", smoothPlan) }); n > 0 {
+		t.Errorf("a decision under a smooth quota allocates %v times, want none", n)
+	}
+}
