@@ -134,6 +134,7 @@ func TestWrongArgumentsPanic(t *testing.T) {
 		{"a name with a space", func() { limit.ByHeader("X Key", limit.PerMinute(1)) }, `"X Key" is not the name`},
 		{"no quota for a header", func() { limit.ByHeader("X-Api-Key") }, "limit.ByHeader: "},
 		{"Host", func() { limit.ByHeader("host", limit.PerMinute(1)) }, "net/http removes the field Host"},
+		{"Trailer", func() { limit.ByHeader("Trailer", limit.PerMinute(1)) }, "net/http removes the field Trailer"},
 		{"X-Forwarded-For", func() { limit.ByHeader("x-forwarded-for", limit.PerMinute(1)) }, "use limit.Behind"},
 		{"X-Real-IP", func() { limit.ByHeader("X-Real-IP", limit.PerMinute(1)) }, "clientip.FromHeader"},
 		{"no proxies", func() { limit.Behind() }, "limit.Behind: clientip: trusted proxies: "},
