@@ -1,0 +1,112 @@
+package gatehousechi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/animalstore/gatehouse/apierror"
+)
+
+var (
+	notFound         = apierror.New(http.StatusNotFound, apierror.CodeNotFound, "There is nothing at this path.")
+	methodNotAllowed = apierror.New(http.StatusMethodNotAllowed, apierror.CodeMethodNotAllowed,
+		"This method is not supported here. The Allow header lists the methods that are.")
+)
+
+// SetErrors makes the router, and all routers mounted below it that have no answers of
+// their own, answer in the envelope
+//
+//   - 404 not_found if no route matches the path, also to a method that chi does not
+//     know, which chi itself answers with 405;
+//   - 405 method_not_allowed if routes match the path but not the method. Allow lists
+//     their methods in alphabetical order. HEAD is one of them only if it has a route:
+//     chi does not serve HEAD by the route of GET, unless its GetHead is used. To a
+//     method that chi does not know, at exactly the path of a mounted router, Allow
+//     lists all methods.
+//
+// It may be called before or after routes are added. A nil Responder works.
+func SetErrors(r chi.Router, rs *apierror.Responder) {
+	r.NotFound(func(w http.ResponseWriter, r *http.Request) { rs.Respond(w, r, notFound) })
+	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+		methods := allowed(r)
+		if len(methods) == 0 {
+			rs.Respond(w, r, notFound)
+			return
+		}
+		w.Header().Set("Allow", strings.Join(methods, ", "))
+		rs.Respond(w, r, methodNotAllowed)
+	})
+}
+
+// empty is a router without a route for any path. In a request that was routed before
+// without success, it tells in Allow which methods were found on the way: chi writes
+// them only in its own answer.
+var empty = func() *chi.Mux {
+	r := chi.NewRouter()
+	r.Get("/\x00", func(http.ResponseWriter, *http.Request) {})
+	return r
+}()
+
+// allowed returns the methods of the routes that match the path of r.
+func allowed(r *http.Request) []string {
+	routing := chi.RouteContext(r.Context())
+	if routing == nil {
+		return nil
+	}
+	var answer probe
+	before := routing.RoutePath
+	routing.RoutePath = "/"
+	empty.ServeHTTP(&answer, r)
+	routing.RoutePath = before
+	if found := list(answer.Header().Values("Allow")); len(found) > 0 {
+		return found
+	}
+	return search(routing.Routes, r)
+}
+
+// methods are those that chi knows, in alphabetical order.
+var methods = []string{
+	http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions,
+	http.MethodPatch, http.MethodPost, http.MethodPut, "QUERY", http.MethodTrace,
+}
+
+// search looks for the routes of each method: chi refuses methods that it does not know
+// before it has looked for the path.
+func search(routes chi.Routes, r *http.Request) []string {
+	if routes == nil {
+		return nil
+	}
+	path := r.URL.RawPath
+	if path == "" {
+		path = r.URL.Path
+	}
+	var found []string
+	for _, method := range methods {
+		if routes.Match(chi.NewRouteContext(), method, path) {
+			found = append(found, method)
+		}
+	}
+	return found
+}
+
+// list sorts methods and removes repetitions and empty names.
+func list(names []string) []string {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// probe is a ResponseWriter that keeps the header and drops the rest.
+type probe struct{ header http.Header }
+
+func (p *probe) Header() http.Header {
+	if p.header == nil {
+		p.header = make(http.Header)
+	}
+	return p.header
+}
+func (p *probe) WriteHeader(int)             {}
+func (p *probe) Write(b []byte) (int, error) { return len(b), nil }

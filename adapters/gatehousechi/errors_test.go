@@ -1,0 +1,181 @@
+package gatehousechi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+	chimiddleware "github.com/go-chi/chi/v5/middleware"
+
+	"github.com/animalstore/gatehouse/adapters/gatehousechi"
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+var errs = &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
+
+func ok(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }
+
+// routes adds what the tests ask for.
+func routes(r chi.Router) {
+	r.Get("/", ok)
+	r.Get("/pets", ok)
+	r.Post("/pets", ok)
+	r.Get("/pets/{id}", ok)
+	r.Get("/pets/{id:[0-9]+}/photos", ok)
+	r.HandleFunc("/any", ok)
+	r.Get("/api/health", ok) // beside the mount
+	r.Route("/api", func(r chi.Router) {
+		r.Put("/", ok)
+		r.Delete("/health", ok)
+		r.Route("/v1/{tenant}", func(r chi.Router) {
+			r.With(middleware.SecurityHeaders).Patch("/users", ok)
+			r.Group(func(r chi.Router) { r.Head("/users", ok) })
+		})
+	})
+	sub := chi.NewRouter()
+	sub.Post("/upload", ok)
+	r.Mount("/files", sub)
+	r.Mount("/plain", http.HandlerFunc(ok))
+	own := chi.NewRouter()
+	own.NotFound(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "mine", 404) })
+	own.Get("/here", ok)
+	r.Mount("/own", own)
+}
+
+func TestSetErrors(t *testing.T) {
+	for name, router := range map[string]func() chi.Router{
+		"before the routes": func() chi.Router {
+			r := chi.NewRouter()
+			gatehousechi.SetErrors(r, errs)
+			routes(r)
+			return r
+		},
+		"after the routes": func() chi.Router {
+			r := chi.NewRouter()
+			routes(r)
+			gatehousechi.SetErrors(r, errs)
+			return r
+		},
+		"inside a mux": func() chi.Router {
+			r := chi.NewRouter()
+			gatehousechi.SetErrors(r, nil)
+			r.Group(routes)
+			return r
+		},
+	} {
+		r := router()
+		for _, test := range []struct {
+			method, path string
+			status       int
+			allow        string
+		}{
+			{"GET", "/pets", 200, ""},
+			{"PATCH", "/api/v1/acme/users", 200, ""},
+			{"GET", "/nowhere", 404, ""},
+			{"GET", "/pets/", 404, ""},
+			{"GET", "/api/nowhere", 404, ""},
+			{"GET", "/api/v1/acme/nowhere", 404, ""},
+			{"GET", "/files", 404, ""},
+			{"GET", "/files/nowhere", 404, ""},
+			{"GET", "/pets/rex/photos", 404, ""},
+			{"DELETE", "/pets", 405, "GET, POST"},
+			{"HEAD", "/pets", 405, "GET, POST"},
+			{"OPTIONS", "/", 405, "GET"},
+			{"DELETE", "/pets/17", 405, "GET"},
+			{"DELETE", "/pets/17/photos", 405, "GET"},
+			{"GET", "/api", 405, "PUT"},
+			{"GET", "/api/", 405, "PUT"},
+			{"POST", "/api/health", 405, "DELETE, GET"},
+			{"GET", "/api/v1/acme/users", 405, "HEAD, PATCH"},
+			{"GET", "/files/upload", 405, "POST"},
+			{"PROPFIND", "/plain/x", 405, "CONNECT, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, QUERY, TRACE"},
+			{"PROPFIND", "/api", 405, "CONNECT, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, QUERY, TRACE"},
+			{"PROPFIND", "/pets", 405, "GET, POST"},
+			{"PROPFIND", "/api/v1/acme/users", 405, "HEAD, PATCH"},
+			{"PROPFIND", "/nowhere", 404, ""},
+			{"POST", "/own/here", 405, "GET"},
+		} {
+			w := httptest.NewRecorder()
+			r.ServeHTTP(w, httptest.NewRequest(test.method, test.path, nil))
+			if w.Code != test.status || w.Header().Get("Allow") != test.allow {
+				t.Errorf("%s: %s %s: %d with Allow %q, want %d with %q", name, test.method, test.path,
+					w.Code, w.Header().Get("Allow"), test.status, test.allow)
+			}
+			var envelope apierror.Error
+			if w.Code >= 400 && test.method != "HEAD" && (json.Unmarshal(w.Body.Bytes(), &envelope) != nil || envelope.Status != w.Code) {
+				t.Errorf("%s: %s %s: not the envelope: %s", name, test.method, test.path, w.Body)
+			}
+		}
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, httptest.NewRequest("GET", "/own/nowhere", nil))
+		if w.Body.String() != "mine\n" {
+			t.Errorf("%s: a mounted router's own 404 is replaced: %s", name, w.Body)
+		}
+	}
+}
+
+// The package comment says that GetHead of chi serves HEAD.
+func TestGetHead(t *testing.T) {
+	r := chi.NewRouter()
+	r.Use(chimiddleware.GetHead)
+	gatehousechi.SetErrors(r, errs)
+	r.Get("/pets", ok)
+	r.Post("/orders", ok)
+	for path, want := range map[string]int{"/pets": 200, "/orders": 405, "/nowhere": 404} {
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, httptest.NewRequest("HEAD", path, nil))
+		if w.Code != want {
+			t.Errorf("HEAD %s: %d, want %d", path, w.Code, want)
+		}
+	}
+}
+
+// The package comment says that middlewares added with Use count and log 404 and 405,
+// and see the route.
+func TestMiddlewaresOfTheRouter(t *testing.T) {
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(100))
+	limit, err := ratelimit.New(engine, func(*http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: "user:ann", Plan: plan}, nil
+	}, ratelimit.Options{Refund: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	r := chi.NewRouter()
+	r.Use(middleware.AccessLog(slog.New(slog.NewJSONHandler(&log, nil))), middleware.Recover(errs), limit)
+	gatehousechi.SetErrors(r, errs)
+	r.Route("/pets", func(r chi.Router) {
+		r.Get("/{id}", ok)
+		r.Get("/{id}/panic", func(http.ResponseWriter, *http.Request) { panic("no") })
+	})
+	for _, test := range []struct{ method, path, line, remaining string }{
+		{"GET", "/pets/17", `"route":"/pets/{id}","status":200,"bytes":2,`, "99"},
+		{"GET", "/nowhere", `"route":"","status":404,`, "98"},
+		{"PUT", "/pets/17", `"status":405,`, "97"},
+		{"GET", "/pets/17/panic", `"route":"/pets/{id}/panic","status":500,`, "96"},
+		{"GET", "/pets/18", `"status":200,"bytes":2,`, "96"}, // the panic is refunded
+	} {
+		log.Reset()
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, httptest.NewRequest(test.method, test.path, nil))
+		if !strings.Contains(log.String(), test.line) {
+			t.Errorf("%s %s: the log lacks %s: %s", test.method, test.path, test.line, &log)
+		}
+		if got := w.Header().Get("X-RateLimit-Remaining"); got != test.remaining {
+			t.Errorf("%s %s: %s requests are left, want %s", test.method, test.path, got, test.remaining)
+		}
+	}
+}
