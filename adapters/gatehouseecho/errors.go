@@ -1,0 +1,83 @@
+package gatehouseecho
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v5"
+
+	"github.com/animalstore/gatehouse/apierror"
+)
+
+var (
+	notFound         = apierror.New(http.StatusNotFound, apierror.CodeNotFound, "There is nothing at this path.")
+	methodNotAllowed = apierror.New(http.StatusMethodNotAllowed, apierror.CodeMethodNotAllowed,
+		"This method is not supported here. The Allow header lists the methods that are.")
+)
+
+// ErrorHandler returns an error handler for [echo.Echo.HTTPErrorHandler] that writes the
+// errors of handlers, and Echo's own 404 and 405, in the envelope:
+//
+//   - an [apierror.Error] as it is;
+//   - an error of Echo with its status and its message, which Echo sends to clients as
+//     well. The code is the name of the status, such as "forbidden", or that of package
+//     apierror for the status;
+//   - any other error as 500 internal, without its text, which is logged.
+//
+// If the response has begun, it does nothing, as that of Echo. A nil Responder works.
+func ErrorHandler(rs *apierror.Responder) echo.HTTPErrorHandler {
+	return func(c *echo.Context, err error) {
+		if res, _ := echo.UnwrapResponse(c.Response()); res != nil && res.Committed {
+			return
+		}
+		rs.Respond(c.Response(), c.Request(), inEnvelope(err))
+	}
+}
+
+// inEnvelope returns err, or an apierror.Error for an error of Echo.
+func inEnvelope(err error) error {
+	if _, ok := errors.AsType[*apierror.Error](err); ok {
+		return err
+	}
+	status := echo.StatusCode(err)
+	if status < 400 || status > 599 {
+		return err
+	}
+	switch err {
+	case error(echo.ErrNotFound):
+		return notFound
+	case error(echo.ErrMethodNotAllowed):
+		return methodNotAllowed
+	}
+	var message string
+	var cause error
+	if e, ok := errors.AsType[*echo.HTTPError](err); ok {
+		message, cause = e.Message, e.Unwrap()
+	}
+	public := apierror.New(status, code(status), message)
+	if cause != nil {
+		return public.Wrap(cause)
+	}
+	return public
+}
+
+func code(status int) apierror.Code {
+	switch status {
+	case http.StatusRequestEntityTooLarge:
+		return apierror.CodeBodyTooLarge
+	case http.StatusRequestURITooLong:
+		return apierror.CodeURITooLong
+	case http.StatusTooManyRequests:
+		return apierror.CodeRateLimitExceeded
+	case http.StatusInternalServerError:
+		return apierror.CodeInternal
+	case http.StatusServiceUnavailable:
+		return apierror.CodeUnavailable
+	}
+	name := http.StatusText(status)
+	if name == "" {
+		return "error"
+	}
+	return apierror.Code(strings.NewReplacer(" ", "_", "-", "_", "'", "").Replace(strings.ToLower(name)))
+}

@@ -1,0 +1,131 @@
+package gatehouseecho
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"github.com/labstack/echo/v5"
+
+	"github.com/animalstore/gatehouse/middleware"
+)
+
+// Wrap returns a middleware for [echo.Echo.Use], a group or a route, that runs the
+// middlewares around the handlers after it. The first one is the outermost. Each is
+// called once, when Wrap is; nil ones are skipped. A request is copied once for all of
+// them, so that one Wrap of several costs less than several of one.
+//
+// Handlers of Echo after it find the request of the innermost middleware in c.Request(),
+// with its context and its body, and it stays there for handlers around it. They write
+// to the ResponseWriter of the innermost middleware; after that c.Response() is again
+// what it was.
+//
+// Middlewares must derive the context of the request from the one that they get, and
+// must call the handler inside them in the same goroutine: [http.TimeoutHandler] does
+// not, so that its answer is sent only when the handlers have returned.
+func Wrap(m ...middleware.Middleware) echo.MiddlewareFunc {
+	h := middleware.Chain(http.HandlerFunc(serveNext), m...)
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c *echo.Context) error {
+			outer := c.Request()
+			// At the end of a chunked body net/http adds trailers to the map of its own
+			// request, or makes one, which a copy would lack.
+			if outer.Trailer == nil && outer.ProtoMajor == 1 && len(outer.TransferEncoding) > 0 {
+				outer.Trailer = make(http.Header)
+			}
+			served := &call{Context: outer.Context(), echo: c, next: next}
+			inner := outer.WithContext(served)
+			setRoute(inner, c)
+			defer func() {
+				served.end()
+				outer.Pattern = inner.Pattern
+				if outer.MultipartForm == nil {
+					outer.MultipartForm = inner.MultipartForm // net/http removes its files
+				}
+			}()
+			h.ServeHTTP(c.Response(), inner)
+			return served.end()
+		}
+	}
+}
+
+// setRoute tells middlewares of net/http the route that Echo has found.
+func setRoute(r *http.Request, c *echo.Context) {
+	if c.Path() == "" {
+		return
+	}
+	r.Pattern = c.Path()
+	for _, p := range c.PathValues() {
+		r.SetPathValue(p.Name, p.Value)
+	}
+}
+
+// Context returns the echo.Context of a request inside of Wrap, or nil. With it a
+// middleware finds what handlers of Echo have set, as in
+//
+//	func identify(r *http.Request) (ratelimit.Caller, error) {
+//		user, err := echo.ContextGet[string](gatehouseecho.Context(r), "user")
+//		return ratelimit.Caller{Subject: "user:" + user, Plan: free}, err
+//	}
+//
+// It must not be used after the handlers have returned: Echo uses it for another request.
+func Context(r *http.Request) *echo.Context {
+	if served, ok := r.Context().Value(callKey{}).(*call); ok {
+		return served.echo
+	}
+	return nil
+}
+
+type callKey struct{}
+
+// A call is a request on its way through the middlewares of one Wrap.
+type call struct {
+	context.Context
+	echo *echo.Context
+	next echo.HandlerFunc
+
+	// mu is locked while the handlers run, so that Echo does not reuse the Context
+	// before a goroutine of a middleware has left it.
+	mu    sync.Mutex
+	ended bool  // the middlewares have returned
+	err   error // that the handlers have returned
+}
+
+func (s *call) Value(key any) any {
+	if key == (callKey{}) {
+		return s
+	}
+	return s.Context.Value(key)
+}
+
+// end waits for the handlers and returns their error.
+func (s *call) end() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	return s.err
+}
+
+// serveNext is the handler inside of the middlewares: it runs the rest of Echo's chain.
+func serveNext(w http.ResponseWriter, r *http.Request) {
+	s, ok := r.Context().Value(callKey{}).(*call)
+	if !ok {
+		panic("gatehouseecho: a middleware has replaced the context of the request; it must derive one from it")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return // called in a goroutine after the response
+	}
+	c, outer := s.echo, s.echo.Response()
+	c.SetRequest(r)
+	c.SetResponse(echo.NewResponse(w, c.Logger()))
+	defer c.SetResponse(outer)
+	s.err = s.next(c)
+	if r.Pattern == "" {
+		setRoute(r, c) // of a Wrap in Echo.Pre, which runs before the router
+	}
+	if s.err != nil {
+		c.Echo().HTTPErrorHandler(c, s.err) // writes nothing if the response has begun
+	}
+}
