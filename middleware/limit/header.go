@@ -6,12 +6,16 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 // valuesPerNetwork is how many times the quotas of one value a network may use.
 const valuesPerNetwork = 10
+
+// maxSmoothRate is the highest rate of a smooth quota, in units a second.
+const maxSmoothRate = 1_000_000
 
 // ByHeader limits each value of a header field, such as an API key that a handler further
 // in verifies. Any client can send any value. Therefore the values that one network sends
@@ -54,7 +58,13 @@ func (c Clients) ByHeader(name string, quotas ...ratelimit.Quota) func(http.Hand
 func valuesOfANetwork(quotas []ratelimit.Quota) []ratelimit.Quota {
 	all := slices.Clone(quotas)
 	for i := range all {
-		all[i].Limit = min(all[i].Limit*valuesPerNetwork, ratelimit.MaxLimit)
+		q := &all[i]
+		burst := q.Burst()
+		q.Limit = min(q.Limit*valuesPerNetwork, ratelimit.MaxLimit)
+		if burst > 0 {
+			q.Limit = min(q.Limit, maxSmoothRate*int64(q.Window/time.Second))
+			*q = q.Smooth(min(burst*valuesPerNetwork, q.Limit))
+		}
 	}
 	return all
 }

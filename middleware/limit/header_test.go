@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -79,6 +80,24 @@ func TestHeaderPerMonth(t *testing.T) {
 			t.Errorf("%d, Retry-After %s, want 429 until the 17th, %s", w.Code, got, want)
 		}
 	})
+}
+
+// A network has ten times the rate of a smooth quota, and ten times the burst.
+func TestHeaderSmooth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := around(t, limit.ByHeader("X-Api-Key", limit.PerMinute(6).Smooth(2)))
+		for range 2 { // a bucket of 20 units, full after 20 s
+			for i := range 20 {
+				s.want(200, "192.0.2.1:1", "X-Api-Key", strconv.Itoa(i))
+			}
+			w := s.send("192.0.2.1:1", "X-Api-Key", "20")
+			if got := w.Header().Get("Retry-After"); w.Code != 429 || got != "1" {
+				t.Errorf("%d, Retry-After %s, want 429 until the next of 60 a minute", w.Code, got)
+			}
+			time.Sleep(20 * time.Second)
+		}
+	})
+	around(t, limit.ByHeader("X-Api-Key", limit.PerSecond(1_000_000).Smooth(1_000_000))).want(200, "192.0.2.1:1", "X-Api-Key", "a")
 }
 
 func TestHeaderWithTheLargestQuota(t *testing.T) {
