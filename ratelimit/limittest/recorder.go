@@ -142,14 +142,22 @@ func (r *Recorder) deny(ctx context.Context, c ratelimit.Charge, outcome ratelim
 		d.Cost = c.Cost
 	}
 	d.Outcome, d.BanEnds = outcome, 0
-	if outcome == ratelimit.Limited {
-		d.States[0].Remaining = 0
+	if outcome == ratelimit.Banned {
+		d.BanEnds = later(d.Time, cmp.Or(c.Plan.Penalty().Ban, time.Minute))
 	} else {
-		ends := time.Unix(0, d.Time).Add(cmp.Or(c.Plan.Penalty().Ban, time.Minute))
-		d.BanEnds = ends.Add(time.Second - 1).Unix()
+		d.States[0].Remaining = 0
+		if q := c.Plan.Quota(0); q.Burst() > 0 { // its reset is the time at which it is unused
+			d.States[0].Reset = later(d.Time, time.Duration(q.Burst())*(q.Window/time.Duration(q.Limit)))
+			d.Rounded[0] = 0
+		}
 	}
 	d.Settle()
 	return d, nil
+}
+
+// later returns the time d after now, in Unix seconds, rounded up.
+func later(now int64, d time.Duration) int64 {
+	return time.Unix(0, now).Add(d + time.Second - 1).Unix()
 }
 
 // Peek implements [ratelimit.Peeker]. It is not recorded.

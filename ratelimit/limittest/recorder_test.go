@@ -138,6 +138,17 @@ func TestDeny(t *testing.T) {
 	r.Deny(ratelimit.Allowed)
 }
 
+// A smooth quota that is exhausted has an empty bucket.
+func TestDenySmooth(t *testing.T) {
+	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(30).Smooth(10))
+	r := limittest.NewRecorder(newEngine(t, limittest.NewClock(noon)))
+	r.Deny(ratelimit.Limited)
+	d, err := r.Take(t.Context(), "ann", smooth, 1)
+	if err != nil || d.Remaining() != 0 || d.RetryAfter != 2*time.Second || d.Reset() != noon.Add(20*time.Second).Unix() {
+		t.Errorf("%+v, %v, want a denial for 2s, and a full bucket after 20s", d, err)
+	}
+}
+
 // A denial on demand does not depend on what the engine knows of the subject.
 func TestDenyOfABannedSubject(t *testing.T) {
 	engine := newEngine(t, limittest.NewClock(noon))
