@@ -16,11 +16,13 @@ const module = "github.com/animalstore/gatehouse"
 // directly or not. The standard library is always allowed, and so are the internal
 // packages of a package's own directory, and of the directories that it may import.
 var rules = map[string][]string{
+	"adapters/gatehousegrpc":         slices.Concat(protobuf, []string{"internal/rpclimit", "apierror", "ratelimit", "google.golang.org/grpc", "golang.org/x"}),
 	"apierror":                       {"internal/response"},
 	"deprecation":                    {"apierror", "internal/response"},
 	"internal/compatibility":         {},
 	"internal/mutate":                {},
 	"internal/response":              {},
+	"internal/rpclimit":              {"apierror", "ratelimit"},
 	"middleware":                     {"apierror", "internal/response"},
 	"middleware/apikey":              {"middleware/bearer", "ratelimit"},
 	"middleware/bearer":              {"apierror", "internal/response"},
@@ -53,6 +55,9 @@ var openTelemetry = []string{
 	"go.opentelemetry.io/otel", "go.opentelemetry.io/auto/sdk", "github.com/cespare/xxhash/v2",
 	"github.com/go-logr/logr", "github.com/go-logr/stdr",
 }
+
+// protobuf is the protobuf runtime, and the messages in the details of errors.
+var protobuf = []string{"google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc"}
 
 // unruled lists directories of programs and of tests, which may import anything.
 // No rule allows a package to import one of them.

@@ -1,0 +1,111 @@
+package gatehousegrpc_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// authenticated are the interceptors of a service that knows "good" and counts all
+// other calls for their networks.
+func authenticated(t *testing.T) []grpc.ServerOption {
+	t.Helper()
+	errs, _ := log()
+	verify := func(_ context.Context, token string) (apikey.Principal, error) {
+		switch token {
+		case "good":
+			return apikey.Principal{Owner: "ann", Subject: "owner:ann", Plan: two}, nil
+		case "down":
+			return apikey.Principal{}, errors.New("the store does not answer")
+		}
+		return apikey.Principal{}, bearer.ErrInvalid
+	}
+	auth, err := bearer.New("test", verify, bearer.Options{Errors: errs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guests := ratelimit.MustPlan("guests", ratelimit.Penalty{}, ratelimit.PerMinute(1))
+	limit := limited(t, newClock().engine(t), func(ctx context.Context, _ string) (ratelimit.Caller, error) {
+		if p, ok := bearer.FromContext[apikey.Principal](ctx); ok {
+			return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}, nil
+		}
+		addr := gatehousegrpc.PeerAddr(ctx)
+		if addr != netip.MustParseAddr("127.0.0.1") {
+			t.Errorf("the peer has the address %v", addr)
+		}
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(addr), Plan: guests, Kind: ratelimit.KindNetwork}, nil
+	}, gatehousegrpc.Options{})
+	opts := []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(gatehousegrpc.UnaryIdentify(auth)), grpc.ChainStreamInterceptor(gatehousegrpc.StreamIdentify(auth)),
+	}
+	return append(append(opts, limit...),
+		grpc.ChainUnaryInterceptor(gatehousegrpc.UnaryRequire(auth)), grpc.ChainStreamInterceptor(gatehousegrpc.StreamRequire(auth)))
+}
+
+func TestBearer(t *testing.T) {
+	whoami := func(ctx context.Context, _ string) (string, error) {
+		if p, ok := bearer.FromContext[apikey.Principal](ctx); !ok || p.Owner != "ann" || bearer.OutcomeFrom(ctx) != bearer.Authenticated {
+			t.Errorf("the handler finds %v, %v", p, ok)
+		}
+		return "", nil
+	}
+	for name, c := range map[string]struct {
+		authorization []string
+		code          codes.Code
+		message       string
+		field, value  string
+		retry         time.Duration
+	}{
+		"valid":   {[]string{"Bearer good"}, codes.OK, "", "x-ratelimit-limit", "2", 0},
+		"missing": {nil, codes.Unauthenticated, "No API key was sent. Send it as Authorization: Bearer <API key>.", "www-authenticate", `Bearer realm="test"`, 0},
+		"invalid": {[]string{"Bearer bad"}, codes.Unauthenticated, "The API key is not valid.",
+			"www-authenticate", `Bearer realm="test", error="invalid_token", error_description="The API key is not valid"`, 0},
+		"two": {[]string{"Bearer good", "Bearer good"}, codes.InvalidArgument, "The request has more than one Authorization header. Send exactly one.", "x-ratelimit-limit", "1", 0},
+		"store is down": {[]string{"Bearer down"}, codes.Unavailable,
+			"The API key cannot be checked at the moment. Wait as long as Retry-After says.", "retry-after", "5", 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+				conn := start(t, whoami, authenticated(t)...)
+				ctx := metadata.NewOutgoingContext(t.Context(), metadata.MD{"authorization": c.authorization})
+				a := call(ctx, conn)
+				expect(t, a, c.code, c.message)
+				if a.field(c.field) != c.value || a.retryDelay() != c.retry {
+					t.Errorf("%s: %q, RetryInfo %v, want %q, %v", c.field, a.field(c.field), a.retryDelay(), c.value, c.retry)
+				}
+				// A refused call is counted too, for the network.
+				if c.code != codes.OK {
+					expect(t, call(ctx, conn), codes.ResourceExhausted, "")
+				}
+			})
+		})
+	}
+}
+
+// Without UnaryIdentify every call is refused, and the log says why.
+func TestRequireAlone(t *testing.T) {
+	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+		errs, logged := log()
+		auth, err := bearer.New("test", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{Errors: errs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn := start(t, same, grpc.ChainUnaryInterceptor(gatehousegrpc.UnaryRequire(auth)), grpc.ChainStreamInterceptor(gatehousegrpc.StreamRequire(auth)))
+		expect(t, call(t.Context(), conn), codes.Internal, "The service failed to answer this request.")
+		if logged() == "" {
+			t.Error("nothing is logged")
+		}
+	})
+}

@@ -1,0 +1,28 @@
+// Package gatehousegrpc limits the calls of a gRPC server, and authenticates them by
+// bearer tokens:
+//
+//	limitUnary, err := gatehousegrpc.Unary(engine, identify, gatehousegrpc.Options{})
+//	limitStream, err := gatehousegrpc.Stream(engine, identify, gatehousegrpc.Options{})
+//	server := grpc.NewServer(
+//		grpc.ChainUnaryInterceptor(gatehousegrpc.UnaryIdentify(auth), limitUnary, gatehousegrpc.UnaryRequire(auth)),
+//		grpc.ChainStreamInterceptor(gatehousegrpc.StreamIdentify(auth), limitStream, gatehousegrpc.StreamRequire(auth)))
+//
+// A refused call ends with a status:
+//
+//	limited or banned          RESOURCE_EXHAUSTED  RetryInfo, ErrorInfo; if limited, QuotaFailure
+//	suspended plan             PERMISSION_DENIED   ErrorInfo
+//	the engine cannot decide   UNAVAILABLE         RetryInfo, ErrorInfo; unless Options.OnFailure is FailOpen
+//	cost above a whole quota   INVALID_ARGUMENT    ErrorInfo
+//	no subject, no plan        INTERNAL            ErrorInfo; the log has the reason
+//
+// Metadata has the fields that HTTP has, x-ratelimit-limit, -remaining and -reset, and
+// retry-after. They are in the header of calls that succeed, and in the trailer of calls
+// that fail. A failed call therefore stays a single block of headers, which clients
+// with a retry policy need in order to retry it (gRFC A6). Such a client also gets
+// grpc-retry-pushback-ms: it waits exactly as long as RetryInfo says, up to a minute.
+// If the wait is longer, it does not retry.
+//
+// A stream is charged once, when it opens, however many messages it carries. The server
+// has received the message of a unary call when it is counted. Calls of unknown methods
+// reach no interceptor and are not counted.
+package gatehousegrpc

@@ -1,0 +1,98 @@
+package gatehousegrpc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// down is an engine that does not answer.
+type down struct{}
+
+func (down) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, fmt.Errorf("%w: 10.0.0.7 does not answer", ratelimit.ErrUnavailable)
+}
+
+func TestEngineUnavailable(t *testing.T) {
+	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+		errs, logged := log()
+		ann := caller(ratelimit.Caller{Subject: "ann", Plan: two})
+		a := call(t.Context(), start(t, same, limited(t, down{}, ann, gatehousegrpc.Options{Errors: errs})...))
+		expect(t, a, codes.Unavailable, "The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
+		if a.retryDelay() != time.Second || a.field("retry-after") != "1" || a.field("x-ratelimit-remaining") != "0" || a.field("grpc-retry-pushback-ms") != "1000" {
+			t.Errorf("RetryInfo %v, trailer %v", a.retryDelay(), a.trailer)
+		}
+		if !strings.Contains(logged(), "level=ERROR") || !strings.Contains(logged(), "10.0.0.7") {
+			t.Errorf("the log has %q", logged())
+		}
+		a = call(t.Context(), start(t, same, limited(t, down{}, ann, gatehousegrpc.Options{OnFailure: ratelimit.FailOpen})...))
+		expect(t, a, codes.OK, "")
+		if a.field("x-ratelimit-remaining") != "2" || a.field("retry-after") != "" {
+			t.Errorf("served with header %v", a.header)
+		}
+		// What is wrong in the service is an error in every failure mode.
+		nobody := caller(ratelimit.Caller{Plan: two})
+		a = call(t.Context(), start(t, same, limited(t, down{}, nobody, gatehousegrpc.Options{OnFailure: ratelimit.FailOpen, Errors: errs})...))
+		expect(t, a, codes.Internal, "The service failed to answer this request.")
+	})
+}
+
+func TestIdentifyFails(t *testing.T) {
+	missing := apierror.New(http.StatusNotFound, "tenant_not_found", "There is no tenant with this name.")
+	for name, c := range map[string]struct {
+		err     error
+		code    codes.Code
+		message string
+	}{
+		"a public error":  {fmt.Errorf("lookup: %w", missing), codes.NotFound, "There is no tenant with this name."},
+		"a status":        {status.Error(codes.FailedPrecondition, "sign up first"), codes.FailedPrecondition, "sign up first"},
+		"a private error": {errors.New("secret-host does not answer"), codes.Internal, "The service failed to answer this request."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+				errs, logged := log()
+				identify := func(context.Context, string) (ratelimit.Caller, error) { return ratelimit.Caller{}, c.err }
+				a := call(t.Context(), start(t, same, limited(t, newClock().engine(t), identify, gatehousegrpc.Options{Errors: errs})...))
+				expect(t, a, c.code, c.message)
+				if c.code == codes.Internal && !strings.Contains(logged(), "secret-host") {
+					t.Errorf("the log has %q", logged())
+				}
+				a = call(t.Context(), start(t, same, limited(t, newClock().engine(t), identify, gatehousegrpc.Options{Shadow: true})...))
+				expect(t, a, codes.OK, "")
+			})
+		})
+	}
+}
+
+// In shadow mode calls are decided and observed, and none is refused.
+func TestShadow(t *testing.T) {
+	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+		var seen []string
+		opts := gatehousegrpc.Options{Shadow: true, Observe: func(_ context.Context, method string, c ratelimit.Caller, d ratelimit.Decision, _ error) {
+			seen = append(seen, method[len("/test.Echo/"):]+" "+c.Subject+" "+d.Outcome.String())
+		}}
+		conn := start(t, same, limited(t, newClock().engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: two}), opts)...)
+		for range 3 {
+			a := call(t.Context(), conn)
+			expect(t, a, codes.OK, "")
+			if a.field("x-ratelimit-limit")+a.field("retry-after") != "" {
+				t.Errorf("header %v, want no fields", a.header)
+			}
+		}
+		if len(seen) != 3 || !strings.HasSuffix(seen[0], " ann allowed") || !strings.HasSuffix(seen[2], " ann limited") {
+			t.Errorf("observed %v", seen)
+		}
+	})
+}

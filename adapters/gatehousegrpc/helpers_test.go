@@ -1,0 +1,263 @@
+package gatehousegrpc_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+const (
+	unaryMethod  = "/test.Echo/Unary"
+	streamMethod = "/test.Echo/Stream"
+)
+
+// echo is a service with one unary and one bidirectional method, made by hand.
+type echo func(ctx context.Context, text string) (string, error)
+
+var echoService = grpc.ServiceDesc{
+	ServiceName: "test.Echo",
+	HandlerType: (*any)(nil),
+	Methods: []grpc.MethodDesc{{MethodName: "Unary", Handler: func(srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+		in := new(wrapperspb.StringValue)
+		if err := decode(in); err != nil {
+			return nil, err
+		}
+		handle := func(ctx context.Context, req any) (any, error) {
+			text, err := srv.(echo)(ctx, req.(*wrapperspb.StringValue).Value)
+			if err != nil {
+				return nil, err
+			}
+			return wrapperspb.String(text), nil
+		}
+		if interceptor == nil {
+			return handle(ctx, in)
+		}
+		return interceptor(ctx, in, &grpc.UnaryServerInfo{Server: srv, FullMethod: unaryMethod}, handle)
+	}}},
+	Streams: []grpc.StreamDesc{{StreamName: "Stream", ClientStreams: true, ServerStreams: true, Handler: func(srv any, ss grpc.ServerStream) error {
+		for {
+			in := new(wrapperspb.StringValue)
+			if err := ss.RecvMsg(in); err == io.EOF {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			text, err := srv.(echo)(ss.Context(), in.Value)
+			if err != nil {
+				return err
+			}
+			if err := ss.SendMsg(wrapperspb.String(text)); err != nil {
+				return err
+			}
+		}
+	}}},
+}
+
+func same(_ context.Context, text string) (string, error) { return text, nil }
+
+// start serves echo behind the interceptors, and returns a client of it.
+func start(t *testing.T, srv echo, opts ...grpc.ServerOption) *grpc.ClientConn {
+	t.Helper()
+	return dial(t, serve(t, srv, opts...))
+}
+
+func serve(t *testing.T, srv echo, opts ...grpc.ServerOption) (addr string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(opts...)
+	server.RegisterService(&echoService, srv)
+	var done sync.WaitGroup
+	done.Go(func() { _ = server.Serve(listener) })
+	t.Cleanup(func() { server.Stop(); done.Wait() })
+	return listener.Addr().String()
+}
+
+func dial(t *testing.T, addr string, opts ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(addr, append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// limited returns both interceptors of a limiter.
+func limited(t *testing.T, l ratelimit.Limiter, identify gatehousegrpc.Identify, opts gatehousegrpc.Options) []grpc.ServerOption {
+	t.Helper()
+	unary, err := gatehousegrpc.Unary(l, identify, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := gatehousegrpc.Stream(l, identify, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(unary), grpc.ChainStreamInterceptor(stream)}
+}
+
+func caller(c ratelimit.Caller) gatehousegrpc.Identify {
+	return func(context.Context, string) (ratelimit.Caller, error) { return c, nil }
+}
+
+// An answer is what a client sees of one call.
+type answer struct {
+	status          *status.Status
+	header, trailer metadata.MD
+}
+
+func (a answer) field(name string) string {
+	if v := append(a.header.Get(name), a.trailer.Get(name)...); len(v) == 1 {
+		return v[0]
+	} else if len(v) > 1 {
+		return "several values"
+	}
+	return ""
+}
+
+// retryDelay returns the RetryInfo, or 0.
+func (a answer) retryDelay() time.Duration {
+	if info := detail[*errdetails.RetryInfo](a.status); info != nil {
+		return info.RetryDelay.AsDuration()
+	}
+	return 0
+}
+
+func (a answer) reason() string { return detail[*errdetails.ErrorInfo](a.status).GetReason() }
+
+func detail[T any](st *status.Status) (found T) {
+	for _, d := range st.Details() {
+		if d, ok := d.(T); ok {
+			return d
+		}
+	}
+	return found
+}
+
+func call(ctx context.Context, conn *grpc.ClientConn) (a answer) {
+	in, out := wrapperspb.String("hello"), new(wrapperspb.StringValue)
+	err := conn.Invoke(ctx, unaryMethod, in, out, grpc.Header(&a.header), grpc.Trailer(&a.trailer))
+	a.status = status.Convert(err)
+	return a
+}
+
+// stream opens a stream, sends n messages, and reads until the end.
+func stream(ctx context.Context, conn *grpc.ClientConn, n int) (a answer, received int) {
+	fail := func(err error) (answer, int) {
+		a.status = status.Convert(err)
+		return a, received
+	}
+	s, err := conn.NewStream(ctx, &echoService.Streams[0], streamMethod)
+	if err != nil {
+		return fail(err)
+	}
+	for range n {
+		_ = s.SendMsg(wrapperspb.String("hello")) // if it fails, RecvMsg has the error
+	}
+	_ = s.CloseSend()
+	for {
+		err := s.RecvMsg(new(wrapperspb.StringValue))
+		if err == nil {
+			received++
+			continue
+		}
+		a.header, _ = s.Header()
+		a.trailer = s.Trailer()
+		if err == io.EOF {
+			err = nil
+		}
+		return fail(err)
+	}
+}
+
+// both runs a test with a unary call and with a stream of one message.
+func both(t *testing.T, test func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer)) {
+	t.Run("unary", func(t *testing.T) { test(t, call) })
+	t.Run("stream", func(t *testing.T) {
+		test(t, func(ctx context.Context, conn *grpc.ClientConn) answer {
+			a, _ := stream(ctx, conn, 1)
+			return a
+		})
+	})
+}
+
+func expect(t *testing.T, a answer, code codes.Code, message string) {
+	t.Helper()
+	if a.status.Code() != code || message != "" && a.status.Message() != message {
+		t.Errorf("the call ended with %v %q, want %v %q", a.status.Code(), a.status.Message(), code, message)
+	}
+}
+
+// A clock is set by tests. It begins 17 seconds before the end of a minute.
+type clock struct{ now atomic.Int64 }
+
+var begin = time.Date(2026, 11, 22, 12, 0, 43, 0, time.UTC)
+
+func newClock() *clock {
+	c := new(clock)
+	c.now.Store(begin.UnixNano())
+	return c
+}
+
+func (c *clock) advance(d time.Duration) { c.now.Add(int64(d)) }
+
+func (c *clock) engine(t *testing.T) *memory.Limiter {
+	t.Helper()
+	engine, err := memory.New(memory.Options{Now: func() time.Time { return time.Unix(0, c.now.Load()) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine
+}
+
+// used returns how many units of its first quota a subject has used.
+func used(t *testing.T, p ratelimit.Peeker, subject string, plan *ratelimit.Plan) int64 {
+	t.Helper()
+	d, err := p.Peek(context.Background(), subject, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan.Quota(0).Limit - d.States[0].Remaining
+}
+
+// log returns a Responder and what it has logged.
+func log() (*apierror.Responder, func() string) {
+	var mu sync.Mutex
+	var b bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(writer(func(p []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return b.Write(p)
+	}), nil))
+	return &apierror.Responder{Logger: logger}, func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return b.String()
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }

@@ -1,0 +1,69 @@
+package gatehousegrpc
+
+import (
+	"context"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/rpclimit"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// Options are optional settings of [Unary] and [Stream]. The zero value works.
+type Options struct {
+	// Cost returns how many units a call costs, at least 1. method is the full name, such
+	// as "/pets.v1.Pets/Get". Nil means 1.
+	Cost func(ctx context.Context, method string) int64
+
+	// OnFailure is what to do when the engine cannot decide.
+	OnFailure ratelimit.OnFailure
+
+	// Headers are the fields in the metadata. 0 means [ratelimit.XRateLimit]. Refused
+	// calls always have retry-after.
+	Headers ratelimit.HeaderSet
+
+	// Refund gives back the units of a call that ended in a panic or with a status
+	// that is the fault of the server: UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED,
+	// INTERNAL, UNAVAILABLE or DATA_LOSS. The limiter must be a [ratelimit.Refunder].
+	//
+	// A call is not refunded if its context has ended, since its client has cancelled it
+	// or has set the deadline. DEADLINE_EXCEEDED is refunded only if the call has no
+	// deadline. A deadline that the server sets itself belongs further in.
+	Refund bool
+
+	// Shadow refuses nothing: calls are decided, charged and observed, and all are
+	// served, without fields in their metadata. No call is a strike, and no ban starts.
+	Shadow bool
+
+	// Observe is called with each decision before the call is served or refused, but
+	// not for exempt callers: see [ratelimit.Options]. It must be safe for concurrent use.
+	Observe func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision, err error)
+
+	// Errors logs why a call could not be decided. Nil works.
+	Errors *apierror.Responder
+}
+
+// Identify returns the caller that a call is counted for. method is its full name, such
+// as "/pets.v1.Pets/Get". If the error has a gRPC status, this is the answer to the
+// call; an [apierror.Error] is answered with the status that corresponds to its HTTP
+// status, and its text; any other error is logged and answered with INTERNAL. It must be
+// safe for concurrent use.
+type Identify func(ctx context.Context, method string) (ratelimit.Caller, error)
+
+// newGate checks what Unary and Stream get.
+func newGate(l ratelimit.Limiter, identify Identify, opts Options) (*gate, error) {
+	g, err := rpclimit.New("gatehousegrpc", l, identify != nil, rpclimit.Options(opts), hasStatus)
+	if err != nil {
+		return nil, err
+	}
+	return &gate{g, identify}, nil
+}
+
+type gate struct {
+	*rpclimit.Gate
+	identify Identify
+}
+
+func (g *gate) open(ctx context.Context, method string) *rpclimit.Call {
+	c, err := g.identify(ctx, method)
+	return g.Open(ctx, method, c, err)
+}

@@ -1,0 +1,142 @@
+package gatehousegrpc_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// recoverUnary and recoverStream answer a panic, as a service does outside of the limit.
+func recoverUnary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (_ any, err error) {
+	defer recovered(&err)
+	return h(ctx, req)
+}
+
+func recoverStream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, h grpc.StreamHandler) (err error) {
+	defer recovered(&err)
+	return h(srv, ss)
+}
+
+func recovered(err *error) {
+	if recover() != nil {
+		*err = status.Error(codes.Internal, "recovered")
+	}
+}
+
+// Faults of the server are given back to all subjects, and nothing else.
+func TestRefund(t *testing.T) {
+	for name, c := range map[string]struct {
+		err      error
+		panics   bool
+		refunded bool
+	}{
+		"success":             {nil, false, false},
+		"not found":           {status.Error(codes.NotFound, ""), false, false},
+		"an inner limit":      {status.Error(codes.ResourceExhausted, ""), false, false},
+		"cancelled":           {status.Error(codes.Canceled, ""), false, false},
+		"not implemented":     {status.Error(codes.Unimplemented, ""), false, true},
+		"internal":            {status.Error(codes.Internal, ""), false, true},
+		"unavailable":         {status.Error(codes.Unavailable, ""), false, true},
+		"data loss":           {status.Error(codes.DataLoss, ""), false, true},
+		"an error of its own": {errors.New("disk full"), false, true},
+		"a backend's timeout": {status.Error(codes.DeadlineExceeded, ""), false, true},
+		"panic":               {nil, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+				engine := newClock().engine(t)
+				who := ratelimit.Caller{Subject: "ann", Plan: two, Also: []ratelimit.Charge{
+					{Subject: "all", Plan: two}, {Subject: "staff", Plan: ratelimit.UnlimitedPlan("staff")},
+				}}
+				handler := func(context.Context, string) (string, error) {
+					if c.panics {
+						panic("bug")
+					}
+					return "", c.err
+				}
+				opts := append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(recoverUnary), grpc.ChainStreamInterceptor(recoverStream)},
+					limited(t, engine, caller(who), gatehousegrpc.Options{Refund: true})...)
+				a := call(t.Context(), start(t, handler, opts...))
+				if c.panics {
+					expect(t, a, codes.Internal, "recovered")
+				}
+				if a.field("x-ratelimit-remaining") != "1" {
+					t.Errorf("header %v, trailer %v", a.header, a.trailer)
+				}
+				want := int64(1)
+				if c.refunded {
+					want = 0
+				}
+				for _, subject := range []string{"ann", "all"} {
+					if n := used(t, engine, subject, two); n != want {
+						t.Errorf("%s has used %d units, want %d", subject, n, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A client cannot avoid a charge by cancelling the call or by a short deadline.
+func TestAbandonedCallsStayCharged(t *testing.T) {
+	for name, abandon := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+		"cancelled": context.WithCancel,
+		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 100*time.Millisecond)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+				engine := newClock().engine(t)
+				ctx, cancel := abandon(t.Context())
+				defer cancel()
+				ended := make(chan struct{})
+				handler := func(ctx context.Context, _ string) (string, error) {
+					if name == "cancelled" {
+						cancel()
+					}
+					<-ctx.Done()
+					return "", status.Error(codes.Internal, "because of the context")
+				}
+				after := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
+					defer close(ended)
+					return h(ctx, req)
+				}
+				afterStream := func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, h grpc.StreamHandler) error {
+					defer close(ended)
+					return h(srv, ss)
+				}
+				opts := append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(after), grpc.ChainStreamInterceptor(afterStream)},
+					limited(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehousegrpc.Options{Refund: true})...)
+				if a := call(ctx, start(t, handler, opts...)); a.status.Code() == codes.OK {
+					t.Error("the client sees a success")
+				}
+				<-ended
+				if n := used(t, engine, "ann", two); n != 1 {
+					t.Errorf("%d units used, want 1", n)
+				}
+			})
+		})
+	}
+}
+
+// A backend that keeps to the deadline of the call may answer a moment before it.
+func TestDeadlineOfTheCallIsNotTheServersFault(t *testing.T) {
+	engine := newClock().engine(t)
+	handler := func(context.Context, string) (string, error) { return "", status.Error(codes.DeadlineExceeded, "") }
+	conn := start(t, handler, limited(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehousegrpc.Options{Refund: true})...)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	call(ctx, conn)
+	if n := used(t, engine, "ann", two); n != 1 {
+		t.Errorf("%d units used, want 1", n)
+	}
+}

@@ -1,0 +1,79 @@
+package gatehousegrpc_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// The retry policy of a client that was not written for this package.
+const retries = `{"methodConfig": [{"name": [{}], "retryPolicy": {
+	"maxAttempts": 3, "initialBackoff": "3600s", "maxBackoff": "3600s", "backoffMultiplier": 1,
+	"retryableStatusCodes": ["RESOURCE_EXHAUSTED", "UNAVAILABLE"]}}]}`
+
+// A client with a retry policy waits as long as the server says, instead of its own
+// backoff of an hour, and is admitted.
+func TestRetryPolicyWaits(t *testing.T) {
+	at := newClock()
+	at.advance(17*time.Second - 20*time.Millisecond) // before the end of the minute
+	one := ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerMinute(1))
+	var decisions atomic.Int32
+	opts := gatehousegrpc.Options{Observe: func(_ context.Context, _ string, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
+		decisions.Add(1)
+		at.advance(d.RetryAfter) // while the client waits
+	}}
+	addr := serve(t, same, limited(t, at.engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: one}), opts)...)
+	conn := dial(t, addr, grpc.WithDefaultServiceConfig(retries))
+	expect(t, call(t.Context(), conn), codes.OK, "")
+	expect(t, call(t.Context(), conn), codes.OK, "")
+	if n := decisions.Load(); n != 3 {
+		t.Errorf("%d decisions, want 3: one call, one refusal, one retry", n)
+	}
+}
+
+// A client with a retry policy does not hold a call up for minutes, nor is it banned.
+func TestRetryPolicyDoesNotWaitForLong(t *testing.T) {
+	day := ratelimit.MustPlan("day", ratelimit.DefaultPenalty(), ratelimit.PerDay(1))
+	addr := serve(t, same, limited(t, newClock().engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: day}), gatehousegrpc.Options{})...)
+	conn := dial(t, addr, grpc.WithDefaultServiceConfig(retries))
+	expect(t, call(t.Context(), conn), codes.OK, "")
+	a := call(t.Context(), conn)
+	expect(t, a, codes.ResourceExhausted, "")
+	if a.field("grpc-retry-pushback-ms") != "-1" {
+		t.Errorf("trailer %v", a.trailer)
+	}
+}
+
+// A call that was admitted and fails is retried as without the interceptor.
+func TestFailedCallsAreRetried(t *testing.T) {
+	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+		at := newClock()
+		var calls atomic.Int32
+		failing := func(ctx context.Context, text string) (string, error) {
+			if calls.Add(1) == 1 {
+				_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", "1"))
+				return "", status.Error(codes.Unavailable, "again")
+			}
+			return text, nil
+		}
+		engine := at.engine(t)
+		addr := serve(t, failing, limited(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehousegrpc.Options{Refund: true})...)
+		conn := dial(t, addr, grpc.WithDefaultServiceConfig(retries))
+		expect(t, call(t.Context(), conn), codes.OK, "")
+		if n := calls.Load(); n != 2 {
+			t.Errorf("the handler was called %d times, want 2", n)
+		}
+		if n := used(t, engine, "ann", two); n != 1 {
+			t.Errorf("%d units used, want 1: the failed attempt is given back", n)
+		}
+	})
+}

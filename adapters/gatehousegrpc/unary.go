@@ -1,0 +1,51 @@
+package gatehousegrpc
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+
+	"github.com/animalstore/gatehouse/internal/rpclimit"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// Unary returns an interceptor that counts each unary call for the caller that identify
+// returns, and refuses it as the page of this package says. It returns an error if an
+// argument is nil or an option is not valid.
+func Unary(l ratelimit.Limiter, identify Identify, opts Options) (grpc.UnaryServerInterceptor, error) {
+	g, err := newGate(l, identify, opts)
+	if err != nil {
+		return nil, err
+	}
+	return g.unary, nil
+}
+
+func (g *gate) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+	call := g.open(ctx, info.FullMethod)
+	if call.Denial != nil {
+		_ = grpc.SetTrailer(ctx, refusedMetadata(call))
+		return nil, statusError(call.Denial)
+	}
+	returned := false
+	defer func() {
+		finish(ctx, call, err, returned)
+		fields := toMetadata(call.Fields)
+		if !returned || err != nil || grpc.SetHeader(ctx, fields) != nil {
+			_ = grpc.SetTrailer(ctx, fields)
+		}
+	}()
+	resp, err = handler(ctx, req)
+	returned = true
+	return resp, err
+}
+
+// finish refunds a call that was served, if it is to be refunded.
+func finish(ctx context.Context, call *rpclimit.Call, err error, returned bool) {
+	if !returned {
+		call.Finish(ctx, nil)
+		return
+	}
+	code := rpclimit.Code(status.Code(err))
+	call.Finish(ctx, &code)
+}

@@ -1,0 +1,149 @@
+package rpclimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// refundTimeout bounds a refund, which is made before the end of the call.
+const refundTimeout = 500 * time.Millisecond
+
+// A Call is a call that was decided.
+type Call struct {
+	Denial *Denial     // nil: the call is to be served
+	Fields http.Header // for the client, with the names of package ratelimit; may be nil
+
+	gate    *Gate
+	charges []ratelimit.Charge   // those that were made
+	made    []ratelimit.Decision // about charges
+}
+
+// Open decides a call of the caller that identify returned, or answers its error.
+func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err error) *Call {
+	call := &Call{gate: g}
+	switch {
+	case err != nil && !g.Shadow:
+		call.Denial = g.notIdentified(ctx, method, err)
+		return call
+	case err != nil || c.Exempt:
+		return call
+	}
+	cost := int64(1)
+	if g.Cost != nil {
+		cost = g.Cost(ctx, method)
+	}
+	charges, decisions := g.charges(c, cost), make([]ratelimit.Decision, 1+len(c.Also))
+	d, err := g.take(ctx, charges, decisions)
+	if err == nil {
+		i := ratelimit.Deciding(decisions)
+		d = decisions[i]
+		if i > 0 {
+			c.Subject, c.Plan, c.Kind = c.Also[i-1].Subject, c.Also[i-1].Plan, ratelimit.KindClient
+		}
+	}
+	d.Weighted = g.Cost != nil
+	if g.Observe != nil {
+		g.Observe(ctx, method, c, d, err)
+	}
+	admitted := err == nil && d.Allowed()
+	if admitted && g.refunder != nil {
+		call.charges, call.made = charges, decisions
+	}
+	if !g.Shadow {
+		call.Fields = make(http.Header, 4)
+		g.Headers.Set(call.Fields, &d)
+	}
+	switch {
+	case admitted || g.passes(err):
+	case err != nil:
+		call.Denial = g.undecided(ctx, method, charges, err)
+	default:
+		call.Denial = denied(c, &d)
+	}
+	return call
+}
+
+// charges returns what a call is counted for, the caller's own charge first.
+func (g *Gate) charges(c ratelimit.Caller, cost int64) []ratelimit.Charge {
+	all := append([]ratelimit.Charge{{Subject: c.Subject, Plan: c.Plan, Cost: cost}}, c.Also...)
+	for i := range all {
+		if i > 0 && all[i].Cost == 0 {
+			all[i].Cost = cost
+		}
+		if g.Shadow && all[i].Plan != nil {
+			all[i].Plan = all[i].Plan.WithoutPenalty()
+		}
+	}
+	return all
+}
+
+// take decides the charges. If there is an error, the decision is what the fields show.
+func (g *Gate) take(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) (d ratelimit.Decision, err error) {
+	if own := charges[0]; len(charges) > 1 {
+		err = ratelimit.TakeAll(ctx, g.limiter, charges, decisions)
+	} else if decisions[0], err = own.Plan.Decide(own.Subject, own.Cost); err == nil && decisions[0].Outcome == 0 {
+		decisions[0], err = g.limiter.Take(ctx, own.Subject, own.Plan, own.Cost)
+	}
+	if err == nil || errors.Is(err, ratelimit.ErrInvalid) {
+		return d, err
+	}
+	d = charges[0].Plan.Uncounted(charges[0].Cost, time.Now())
+	if !g.passes(err) && d.Plan.Len() > 0 {
+		d.Outcome, d.RetryAfter, d.StrikesLeft, d.Applicable = ratelimit.Limited, retryUndecided, -1, 0
+		for i := range d.Plan.Len() {
+			d.States[i].Remaining = 0
+		}
+	}
+	return d, err
+}
+
+// passes reports whether a call is served although it was denied, or could not be
+// decided because of err.
+func (g *Gate) passes(err error) bool {
+	return g.Shadow || err != nil && g.OnFailure == ratelimit.FailOpen && !errors.Is(err, ratelimit.ErrInvalid)
+}
+
+// notIdentified returns the answer to a call that identify returned an error for.
+func (g *Gate) notIdentified(ctx context.Context, method string, err error) *Denial {
+	if g.native(err) {
+		return &Denial{Native: err}
+	}
+	return FromError(g.public(ctx, method, fmt.Errorf("%s: identify: %w", g.adapter, err)))
+}
+
+// public returns what the client gets for err, and logs it.
+func (g *Gate) public(ctx context.Context, method string, err error) *apierror.Error {
+	r := &http.Request{Method: http.MethodPost, Pattern: method}
+	return g.Errors.Public(r.WithContext(ctx), err)
+}
+
+// Finish gives the charges back if Options.Refund is set and the call ended with a
+// fault of the server. ctx is the one given to Open, code that of the answer; if the
+// handler panicked, code is nil.
+//
+// A call whose context has ended is not refunded, since its client has cancelled it or
+// set the deadline. For the same reason DeadlineExceeded is refunded only to calls
+// without a deadline: one of a backend may come a moment before the call's own.
+func (c *Call) Finish(ctx context.Context, code *Code) {
+	_, deadline := ctx.Deadline()
+	switch {
+	case c.made == nil || ctx.Err() != nil:
+		return
+	case code != nil && (!code.serverFault() || *code == DeadlineExceeded && deadline):
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refundTimeout)
+	defer cancel()
+	for i := range c.made {
+		if c.made[i].Plan.Len() > 0 {
+			// If this fails, the call stays charged: its answer is decided.
+			_ = c.gate.refunder.Refund(ctx, c.charges[i].Subject, &c.made[i])
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package rpclimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// Domain is the domain of google.rpc.ErrorInfo in errors of Gatehouse.
+const Domain = "github.com/animalstore/gatehouse"
+
+// A Denial is the error that a call is answered with.
+type Denial struct {
+	Code    Code
+	Reason  string // of google.rpc.ErrorInfo: the code of package apierror in upper case
+	Message string
+
+	// RetryAfter is how long to wait before a retry, in whole milliseconds, rounded up;
+	// 0 if a retry does not help.
+	RetryAfter time.Duration
+
+	Violations []Violation // the quotas that are exhausted
+
+	// Native is an error in the form of the framework that identify returned. It is
+	// sent as it is, and the other fields are zero.
+	Native error
+}
+
+// A Violation is one of a google.rpc.QuotaFailure.
+type Violation struct {
+	ID          string // the name of the quota in RateLimit-Policy: "minute"
+	Description string // "60/minute"
+	Limit       int64  // 60
+}
+
+// FromError returns the denial that sends a public error.
+func FromError(e *apierror.Error) *Denial {
+	message := e.Message
+	if message == "" {
+		message = http.StatusText(e.Status)
+	}
+	return &Denial{Code: codeOf(e.Status), Reason: strings.ToUpper(string(e.Code)), Message: message}
+}
+
+// denied returns the denial of a decision that is not Allowed.
+func denied(c ratelimit.Caller, d *ratelimit.Decision) *Denial {
+	e := d.Error(c)
+	if e == nil { // the engine returned an outcome that it must not
+		return FromError(errInternal)
+	}
+	denial := FromError(e)
+	denial.RetryAfter = milliseconds(d.RetryAfter)
+	names := e.Problem.ViolatedPolicies
+	for i := 0; i < d.Plan.Len() && len(names) > 0; i++ {
+		if d.States[i].Remaining < d.Cost {
+			q := d.Plan.Quota(i)
+			denial.Violations = append(denial.Violations, Violation{ID: names[0], Description: q.String(), Limit: q.Limit})
+			names = names[1:]
+		}
+	}
+	return denial
+}
+
+var (
+	errInternal    = apierror.New(http.StatusInternalServerError, apierror.CodeInternal, "The service failed to answer this call.")
+	errUnavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
+		"The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
+)
+
+// undecided returns the denial of a call that the engine could not decide.
+func (g *Gate) undecided(ctx context.Context, method string, charges []ratelimit.Charge, err error) *Denial {
+	switch {
+	case errors.Is(err, ratelimit.ErrCostExceedsLimit):
+		tooMuch := apierror.New(http.StatusBadRequest, apierror.CodeCostExceedsLimit, tooExpensive(charges))
+		return FromError(g.public(ctx, method, tooMuch.Wrap(err)))
+	case errors.Is(err, ratelimit.ErrInvalid):
+		err = fmt.Errorf("%s: identify or Options.Cost returned an invalid value: %w", g.adapter, err)
+		return FromError(g.public(ctx, method, err))
+	}
+	denial := FromError(g.public(ctx, method, errUnavailable.Wrap(err)))
+	denial.RetryAfter = retryUndecided
+	return denial
+}
+
+// retryUndecided is when a call is worth a retry that the engine could not decide.
+const retryUndecided = time.Second
+
+func tooExpensive(charges []ratelimit.Charge) string {
+	for _, c := range charges {
+		for _, q := range c.Plan.Quotas() {
+			if c.Cost > q.Limit {
+				return "This call costs " + units(c.Cost) + ", but your plan allows at most " + q.String() + "."
+			}
+		}
+	}
+	return "This call costs more than this service can count." // the engine has lower limits than the plan
+}
+
+func units(n int64) string {
+	if n == 1 {
+		return "1 unit"
+	}
+	return strconv.FormatInt(n, 10) + " units"
+}
+
+func milliseconds(d time.Duration) time.Duration {
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
+}

@@ -1,0 +1,54 @@
+package rpclimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// Options are those of the adapters, which document them.
+type Options struct {
+	Cost      func(ctx context.Context, method string) int64
+	OnFailure ratelimit.OnFailure
+	Headers   ratelimit.HeaderSet
+	Refund    bool
+	Shadow    bool
+	Observe   func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision, err error)
+	Errors    *apierror.Responder
+}
+
+// A Gate decides calls. It never changes, and is safe for concurrent use.
+type Gate struct {
+	Options
+	adapter  string
+	native   func(error) bool
+	limiter  ratelimit.Limiter
+	refunder ratelimit.Refunder // nil: calls are not refunded
+}
+
+// New returns a Gate. Errors begin with the name of the adapter. native reports whether
+// an error of identify has the form of the framework, and is sent as it is.
+// identifies says that the adapter has an identify function.
+func New(adapter string, l ratelimit.Limiter, identifies bool, opts Options, native func(error) bool) (*Gate, error) {
+	switch {
+	case l == nil:
+		return nil, errors.New(adapter + ": the limiter must not be nil")
+	case !identifies:
+		return nil, errors.New(adapter + ": identify must not be nil")
+	}
+	// The options that both have are checked by the middleware.
+	nobody := func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }
+	same := ratelimit.Options{OnFailure: opts.OnFailure, Headers: opts.Headers, Refund: opts.Refund}
+	if _, err := ratelimit.New(l, nobody, same); err != nil {
+		return nil, fmt.Errorf("%s: %w", adapter, err)
+	}
+	g := &Gate{Options: opts, adapter: adapter, limiter: l, native: native}
+	if opts.Refund {
+		g.refunder, _ = l.(ratelimit.Refunder)
+	}
+	return g, nil
+}

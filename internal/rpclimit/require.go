@@ -1,0 +1,28 @@
+package rpclimit
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+)
+
+// A Requirer refuses calls without a principal, as a bearer.Authenticator does.
+type Requirer interface {
+	RequireCall(ctx context.Context, method string) (http.Header, *apierror.Error)
+}
+
+// Require returns the refusal of a call, or nil if a finds a principal in ctx.
+func Require(ctx context.Context, a Requirer, method string) *Call {
+	fields, err := a.RequireCall(ctx, method)
+	if err == nil {
+		return nil
+	}
+	denial := FromError(err)
+	if s, err := strconv.ParseInt(fields.Get("Retry-After"), 10, 32); err == nil {
+		denial.RetryAfter = time.Duration(s) * time.Second
+	}
+	return &Call{Denial: denial, Fields: fields}
+}
