@@ -16,6 +16,7 @@ const module = "github.com/animalstore/gatehouse"
 // directly or not. The standard library is always allowed, and so are the internal
 // packages of a package's own directory, and of the directories that it may import.
 var rules = map[string][]string{
+	"adapters/gatehouseconnect":      slices.Concat(protobuf, []string{"internal/rpclimit", "apierror", "ratelimit", "connectrpc.com/connect"}),
 	"adapters/gatehousegrpc":         slices.Concat(protobuf, []string{"internal/rpclimit", "apierror", "ratelimit", "google.golang.org/grpc", "golang.org/x"}),
 	"apierror":                       {"internal/response"},
 	"deprecation":                    {"apierror", "internal/response"},

@@ -1,0 +1,93 @@
+package gatehouseconnect_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+func newAuth(t *testing.T) *bearer.Authenticator[apikey.Principal] {
+	t.Helper()
+	errs, _ := log()
+	auth, err := bearer.New("test", func(_ context.Context, token string) (apikey.Principal, error) {
+		switch token {
+		case "good":
+			return apikey.Principal{Owner: "ann", Subject: "owner:ann", Plan: two}, nil
+		case "down":
+			return apikey.Principal{}, errors.New("the store does not answer")
+		}
+		return apikey.Principal{}, bearer.ErrInvalid
+	}, bearer.Options{Errors: errs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return auth
+}
+
+// identify counts a call for the owner of its key, and otherwise for its network.
+func identify(ctx context.Context, call gatehouseconnect.Call) (ratelimit.Caller, error) {
+	if p, ok := bearer.FromContext[apikey.Principal](ctx); ok {
+		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}, nil
+	}
+	guests := ratelimit.MustPlan("guests", ratelimit.Penalty{}, ratelimit.PerMinute(1))
+	return ratelimit.Caller{Subject: clientip.NetworkSubject(call.Addr()), Plan: guests, Kind: ratelimit.KindNetwork}, nil
+}
+
+func TestBearer(t *testing.T) {
+	whoami := func(ctx context.Context, _ string) error {
+		if p, ok := bearer.FromContext[apikey.Principal](ctx); !ok || p.Owner != "ann" {
+			t.Errorf("the handler finds %v, %v", p, ok)
+		}
+		return nil
+	}
+	for name, c := range map[string]struct {
+		authorization []string
+		code          connect.Code
+		message       string
+		field, value  string
+		retry         time.Duration
+	}{
+		"valid": {[]string{"Bearer good"}, 0, "", "X-RateLimit-Limit", "2", 0},
+		"missing": {nil, connect.CodeUnauthenticated, "No API key was sent. Send it as Authorization: Bearer <API key>.",
+			"WWW-Authenticate", `Bearer realm="test"`, 0},
+		"invalid": {[]string{"Bearer bad"}, connect.CodeUnauthenticated, "The API key is not valid.",
+			"WWW-Authenticate", `Bearer realm="test", error="invalid_token", error_description="The API key is not valid"`, 0},
+		"two": {[]string{"Bearer good", "Bearer good"}, connect.CodeInvalidArgument,
+			"The request has more than one Authorization header. Send exactly one.", "X-RateLimit-Limit", "1", 0},
+		"store is down": {[]string{"Bearer down"}, connect.CodeUnavailable,
+			"The API key cannot be checked at the moment. Wait as long as Retry-After says.", "Retry-After", "5", 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everyClient(t, func(t *testing.T, cl client) {
+				auth := newAuth(t)
+				limited := limit(t, newClock().engine(t), identify, gatehouseconnect.Options{})
+				required := append(limited, gatehouseconnect.NewRequire(auth))
+				cl.header = http.Header{"Authorization": c.authorization}
+				for where, url := range map[string]string{
+					"interceptor": start(t, whoami, append([]connect.Interceptor{gatehouseconnect.NewIdentify(auth)},
+						append(limit(t, newClock().engine(t), identify, gatehouseconnect.Options{}), gatehouseconnect.NewRequire(auth))...)),
+					"middleware": start(t, whoami, required, auth.Identify),
+				} {
+					a := cl.call(t.Context(), url)
+					expect(t, a, c.code, c.message)
+					if a.field(c.field) != c.value || a.retryDelay() != c.retry {
+						t.Errorf("%s: %s: %q, RetryInfo %v, want %q, %v", where, c.field, a.field(c.field), a.retryDelay(), c.value, c.retry)
+					}
+					if c.code != 0 { // a refused call is counted too, for the network
+						expect(t, cl.call(t.Context(), url), connect.CodeResourceExhausted, "")
+					}
+				}
+			})
+		})
+	}
+}

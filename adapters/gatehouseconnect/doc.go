@@ -1,0 +1,28 @@
+// Package gatehouseconnect limits the calls of a Connect server, and authenticates them
+// by bearer tokens, in the Connect, gRPC and gRPC-Web protocols:
+//
+//	limit, err := gatehouseconnect.New(engine, identify, gatehouseconnect.Options{})
+//	path, handler := petsv1connect.NewPetsHandler(pets{}, connect.WithInterceptors(
+//		gatehouseconnect.NewIdentify(auth), limit, gatehouseconnect.NewRequire(auth)))
+//
+// A refused call ends with an error:
+//
+//	limited or banned          resource_exhausted (429)  RetryInfo, ErrorInfo; if limited, QuotaFailure
+//	suspended plan             permission_denied (403)   ErrorInfo
+//	the engine cannot decide   unavailable (503)         RetryInfo, ErrorInfo; unless Options.OnFailure is FailOpen
+//	cost above a whole quota   invalid_argument (400)    ErrorInfo
+//	no subject, no plan        internal (500)            ErrorInfo; the log has the reason
+//
+// In parentheses is the HTTP status that unary calls of the Connect protocol get. All
+// calls, served or refused, have X-RateLimit-Limit, -Remaining and -Reset in the header
+// of the response, and refused ones Retry-After. A client finds those of a refused call in
+// the Meta of its error.
+//
+// The middleware of package ratelimit around a Connect handler is not the same: clients
+// see its 429 as unavailable, without RetryInfo. Authentication can be done in either
+// place: NewRequire also works inside the middleware Identify of package bearer.
+//
+// A stream is charged once, when it opens, however many messages it carries. The server
+// has received and decoded the message of a unary call when it is counted. Requests that
+// reach no handler, such as those of unknown methods, are not counted.
+package gatehouseconnect

@@ -1,0 +1,153 @@
+package gatehouseconnect_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// down is an engine that does not answer.
+type down struct{}
+
+func (down) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, fmt.Errorf("%w: 10.0.0.7 does not answer", ratelimit.ErrUnavailable)
+}
+
+func TestEngineUnavailable(t *testing.T) {
+	everyClient(t, func(t *testing.T, c client) {
+		errs, logged := log()
+		ann := caller(ratelimit.Caller{Subject: "ann", Plan: two})
+		a := c.call(t.Context(), start(t, same, limit(t, down{}, ann, gatehouseconnect.Options{Errors: errs})))
+		expect(t, a, connect.CodeUnavailable, "The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
+		if a.retryDelay() != time.Second || a.field("Retry-After") != "1" || !strings.Contains(logged(), "10.0.0.7") {
+			t.Errorf("RetryInfo %v, fields %v, log %q", a.retryDelay(), a.fields, logged())
+		}
+		a = c.call(t.Context(), start(t, same, limit(t, down{}, ann, gatehouseconnect.Options{OnFailure: ratelimit.FailOpen})))
+		expect(t, a, 0, "")
+		if a.field("X-RateLimit-Remaining") != "2" {
+			t.Errorf("served with header %v", a.fields)
+		}
+	})
+}
+
+func TestIdentifyFails(t *testing.T) {
+	missing := apierror.New(http.StatusNotFound, "tenant_not_found", "There is no tenant with this name.")
+	for name, c := range map[string]struct {
+		err     error
+		code    connect.Code
+		message string
+	}{
+		"a public error":  {fmt.Errorf("lookup: %w", missing), connect.CodeNotFound, "There is no tenant with this name."},
+		"of Connect":      {connect.NewError(connect.CodeFailedPrecondition, errors.New("sign up first")), connect.CodeFailedPrecondition, "sign up first"},
+		"a private error": {errors.New("secret-host does not answer"), connect.CodeInternal, "The service failed to answer this request."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everyClient(t, func(t *testing.T, cl client) {
+				errs, logged := log()
+				identify := func(_ context.Context, call gatehouseconnect.Call) (ratelimit.Caller, error) {
+					if call.Spec.Procedure != cl.method || call.Addr().String() != "127.0.0.1" || call.Header.Get("X-Tenant") != "acme" {
+						t.Errorf("identify gets %+v", call)
+					}
+					return ratelimit.Caller{}, c.err
+				}
+				cl.header = http.Header{"X-Tenant": {"acme"}}
+				a := cl.call(t.Context(), start(t, same, limit(t, newClock().engine(t), identify, gatehouseconnect.Options{Errors: errs})))
+				expect(t, a, c.code, c.message)
+				if c.code == connect.CodeInternal && !strings.Contains(logged(), "secret-host") {
+					t.Errorf("the log has %q", logged())
+				}
+			})
+		})
+	}
+}
+
+// Faults of the server are given back, and nothing else.
+func TestRefund(t *testing.T) {
+	for name, c := range map[string]struct {
+		err      error
+		panics   bool
+		refunded bool
+	}{
+		"success":             {nil, false, false},
+		"not found":           {connect.NewError(connect.CodeNotFound, nil), false, false},
+		"not modified":        {connect.NewNotModifiedError(http.Header{"Etag": {`"1"`}}), false, false},
+		"an inner limit":      {connect.NewError(connect.CodeResourceExhausted, nil), false, false},
+		"internal":            {connect.NewError(connect.CodeInternal, nil), false, true},
+		"unavailable":         {connect.NewError(connect.CodeUnavailable, nil), false, true},
+		"an error of its own": {errors.New("disk full"), false, true},
+		"a backend's timeout": {connect.NewError(connect.CodeDeadlineExceeded, nil), false, true},
+		"panic":               {nil, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everyClient(t, func(t *testing.T, cl client) {
+				engine := newClock().engine(t)
+				who := ratelimit.Caller{Subject: "ann", Plan: two, Also: []ratelimit.Charge{{Subject: "all", Plan: two}}}
+				handler := func(context.Context, string) error {
+					if c.panics {
+						panic("bug")
+					}
+					return c.err
+				}
+				a := cl.call(t.Context(), start(t, handler, limit(t, engine, caller(who), gatehouseconnect.Options{Refund: true})))
+				if !c.panics && a.field("X-RateLimit-Remaining") != "1" {
+					t.Errorf("fields %v", a.fields)
+				}
+				want := int64(1)
+				if c.refunded {
+					want = 0
+				}
+				if n, all := used(t, engine, "ann", two), used(t, engine, "all", two); n != want || all != want {
+					t.Errorf("%d and %d units used, want %d", n, all, want)
+				}
+			})
+		})
+	}
+}
+
+// A client cannot avoid a charge by cancelling the call or by a short deadline.
+func TestAbandonedCallsStayCharged(t *testing.T) {
+	for _, name := range []string{"cancelled", "deadline"} {
+		t.Run(name, func(t *testing.T) {
+			everyClient(t, func(t *testing.T, c client) {
+				engine := newClock().engine(t)
+				ctx, cancel := context.WithCancel(t.Context())
+				if name == "deadline" {
+					ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+				}
+				defer cancel()
+				ended := make(chan struct{})
+				handler := func(ctx context.Context, _ string) error {
+					if name == "cancelled" {
+						cancel()
+					}
+					<-ctx.Done()
+					return errors.New("because of the context")
+				}
+				after := func(next http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						defer close(ended)
+						next.ServeHTTP(w, r)
+					})
+				}
+				url := start(t, handler, limit(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{Refund: true}), after)
+				if a := c.call(ctx, url); a.err == nil {
+					t.Error("the client sees a success")
+				}
+				<-ended
+				if n := used(t, engine, "ann", two); n != 1 {
+					t.Errorf("%d units used, want 1", n)
+				}
+			})
+		})
+	}
+}

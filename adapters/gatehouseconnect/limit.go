@@ -1,0 +1,99 @@
+package gatehouseconnect
+
+import (
+	"context"
+	"net/http"
+
+	"connectrpc.com/connect"
+
+	"github.com/animalstore/gatehouse/internal/rpclimit"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// New returns an interceptor that counts each call for the caller that identify returns,
+// and refuses it as the page of this package says. A stream is counted once, when it
+// opens, and refunds are decided when it ends. Calls of clients are left alone. New
+// returns an error if an argument is nil or an option is not valid.
+func New(l ratelimit.Limiter, identify Identify, opts Options) (connect.Interceptor, error) {
+	g, err := rpclimit.New("gatehouseconnect", l, identify != nil, rpclimit.Options(opts), isConnectError)
+	if err != nil {
+		return nil, err
+	}
+	return &limiter{g, identify}, nil
+}
+
+type limiter struct {
+	gate     *rpclimit.Gate
+	identify Identify
+}
+
+func (l *limiter) open(ctx context.Context, call Call) *rpclimit.Call {
+	c, err := l.identify(ctx, call)
+	return l.gate.Open(ctx, call.Spec.Procedure, c, err)
+}
+
+// WrapUnary is part of [connect.Interceptor].
+func (l *limiter) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (resp connect.AnyResponse, err error) {
+		if req.Spec().IsClient {
+			return next(ctx, req)
+		}
+		call := l.open(ctx, Call{req.Spec(), req.Peer(), req.Header()})
+		setUnaryHeader(ctx, call.Fields)
+		if call.Denial != nil {
+			return nil, connectError(call.Denial)
+		}
+		returned := false
+		defer func() { finish(ctx, call, err, returned) }()
+		resp, err = next(ctx, req)
+		returned = true
+		return resp, err
+	}
+}
+
+// WrapStreamingHandler is part of [connect.Interceptor].
+func (l *limiter) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) (err error) {
+		call := l.open(ctx, Call{conn.Spec(), conn.Peer(), conn.RequestHeader()})
+		setHeader(conn.ResponseHeader(), call.Fields)
+		if call.Denial != nil {
+			return connectError(call.Denial)
+		}
+		returned := false
+		defer func() { finish(ctx, call, err, returned) }()
+		err = next(ctx, conn)
+		returned = true
+		return err
+	}
+}
+
+// WrapStreamingClient is part of [connect.Interceptor].
+func (l *limiter) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// finish refunds a call that was served, if it is to be refunded.
+func finish(ctx context.Context, call *rpclimit.Call, err error, returned bool) {
+	if !returned {
+		call.Finish(ctx, nil)
+		return
+	}
+	code := rpclimit.OK
+	if err != nil && !connect.IsNotModifiedError(err) { // a 304, which is no fault
+		code = rpclimit.Code(connect.CodeOf(err))
+	}
+	call.Finish(ctx, &code)
+}
+
+// setUnaryHeader sets fields in the response to a unary call, also if it is an error.
+func setUnaryHeader(ctx context.Context, fields http.Header) {
+	if info, ok := connect.CallInfoForHandlerContext(ctx); ok {
+		setHeader(info.ResponseHeader(), fields)
+	}
+}
+
+func setHeader(h, fields http.Header) {
+	for name, values := range fields {
+		h[name] = values
+	}
+}
