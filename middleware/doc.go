@@ -21,6 +21,6 @@
 //
 // The packages below this one identify the client: bearer reads the credentials,
 // apikey verifies them, and clientip finds the address. Package inflight limits how
-// many requests run at once, package jsonbody reads request bodies, and package
-// telemetry reports metrics and spans.
+// many requests run at once, package gateway forwards requests to another server, package
+// jsonbody reads request bodies, and package telemetry reports metrics and spans.
 package middleware

@@ -28,6 +28,7 @@ var rules = map[string][]string{
 	"middleware/apikey":              {"middleware/bearer", "ratelimit"},
 	"middleware/bearer":              {"apierror", "internal/response"},
 	"middleware/clientip":            {},
+	"middleware/gateway":             {"apierror", "middleware"},
 	"middleware/inflight":            {"apierror"},
 	"middleware/jsonbody":            {"apierror", "github.com/santhosh-tekuri/jsonschema/v5"},
 	"middleware/limit":               {"middleware/clientip", "ratelimit", "ratelimit/memory"},

@@ -1,0 +1,79 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/animalstore/gatehouse/apierror"
+)
+
+var (
+	badGateway     = apierror.New(http.StatusBadGateway, apierror.CodeBadGateway, "The service behind this gateway did not give a usable response.")
+	gatewayTimeout = apierror.New(http.StatusGatewayTimeout, apierror.CodeGatewayTimeout, "The service behind this gateway did not respond in time.")
+	brokenBody     = apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, "The request body could not be read to its end.")
+	longBody       = apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge, "The request body is too long.")
+	badUpgrade     = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The Upgrade header is malformed.")
+)
+
+// fail answers a request for which there is no response to pass on. out is the request to
+// the backend.
+func (x *exchange) fail(w http.ResponseWriter, out *http.Request, err error) {
+	x.restore()
+	if x.proxy.ErrorHandler != nil {
+		x.proxy.ErrorHandler(w, out, err)
+		return
+	}
+	x.errs.Respond(w, x.r, x.public(err))
+}
+
+// public returns err with what the client gets.
+func (x *exchange) public(err error) error {
+	if _, ok := errors.AsType[*apierror.Error](err); ok {
+		return err
+	}
+	if !x.rewritten {
+		return badUpgrade.Wrap(err) // nothing else is checked before Rewrite
+	}
+	if x.body.brought(err) {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return longBody.Wrap(err)
+		}
+		return brokenBody.Wrap(err)
+	}
+	if t, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && t.Timeout() {
+		return gatewayTimeout.Wrap(err)
+	}
+	return badGateway.Wrap(err)
+}
+
+// requestBody is a body that knows how reading it has failed.
+type requestBody struct {
+	io.ReadCloser
+	mu  sync.Mutex
+	err error
+}
+
+func (b *requestBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		b.mu.Lock()
+		b.err = err
+		b.mu.Unlock()
+	}
+	return n, err
+}
+
+// brought reports whether the request failed with err because reading the body has
+// failed. If the backend fails first, the transport closes the body, and reading it fails
+// with another error. If the client disconnects, net/http may cancel the request first.
+func (b *requestBody) brought(err error) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err != nil && (errors.Is(err, b.err) || errors.Is(err, context.Canceled))
+}

@@ -1,0 +1,259 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/gateway"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+func TestNewRefuses(t *testing.T) {
+	for name, proxy := range map[string]*httputil.ReverseProxy{
+		"nil":        nil,
+		"no Rewrite": {},
+		"a Director": {Director: func(*http.Request) {}},
+		"both":       {Director: func(*http.Request) {}, Rewrite: func(*httputil.ProxyRequest) {}},
+	} {
+		if h, err := gateway.New(proxy, nil); err == nil || h != nil {
+			t.Errorf("New(%s) = %v, %v, want an error", name, h, err)
+		}
+	}
+}
+
+// roundTripper is a transport that is a function.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func failing(err error) roundTripper {
+	return func(*http.Request) (*http.Response, error) { return nil, err }
+}
+
+var (
+	errTeapot = apierror.New(http.StatusTeapot, "teapot", "The backend is a teapot.")
+	errSecret = errors.New("dial tcp 10.0.0.7:9000: secret")
+)
+
+func TestErrors(t *testing.T) {
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	tests := []struct {
+		name   string
+		change func(*httputil.ReverseProxy)
+		status int
+		code   string
+	}{
+		{"the backend is down", func(p *httputil.ReverseProxy) {
+			*p = *toURL(t, closed.URL)
+		}, 502, "bad_gateway"},
+		{"the transport fails", func(p *httputil.ReverseProxy) { p.Transport = failing(errSecret) }, 502, "bad_gateway"},
+		{"the transport times out", func(p *httputil.ReverseProxy) {
+			p.Transport = failing(&net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded})
+		}, 504, "gateway_timeout"},
+		{"a deadline of the service", func(p *httputil.ReverseProxy) { p.Transport = failing(context.DeadlineExceeded) }, 504, "gateway_timeout"},
+		{"the transport says what", func(p *httputil.ReverseProxy) { p.Transport = failing(fmt.Errorf("wrapped: %w", errTeapot)) }, 418, "teapot"},
+		{"ModifyResponse fails", func(p *httputil.ReverseProxy) {
+			p.ModifyResponse = func(*http.Response) error { return errSecret }
+		}, 502, "bad_gateway"},
+		{"ModifyResponse replaces a response", func(p *httputil.ReverseProxy) {
+			p.ModifyResponse = func(resp *http.Response) error {
+				if got := resp.Header.Get("X-Request-Id"); got != "b" {
+					t.Errorf("ModifyResponse gets X-Request-Id: %q, want the backend's, b", got)
+				}
+				return errTeapot
+			}
+		}, 418, "teapot"},
+		{"the service answers", func(p *httputil.ReverseProxy) {
+			p.Transport = failing(errSecret)
+			p.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, err error) {
+				(*apierror.Responder)(nil).Respond(w, httptest.NewRequest("GET", "/", nil), errTeapot)
+			}
+		}, 418, "teapot"},
+		{"Rewrite panics", func(p *httputil.ReverseProxy) {
+			p.Rewrite = func(*httputil.ProxyRequest) { panic("no backend") }
+		}, 500, "internal"},
+	}
+	for protocol, http2 := range protocols {
+		for _, tt := range tests {
+			t.Run(protocol+"/"+tt.name, func(t *testing.T) {
+				proxy := to(t, func(w http.ResponseWriter, _ *http.Request) {
+					setAll(w.Header(), "X-Request-Id: b\nETag: \"1\"")
+				})
+				tt.change(proxy)
+				s := newStack(t, proxy, ratelimit.Options{Refund: true})
+				srv, client := listen(t, s, http2)
+				resp, body := send(t, client, "GET", srv.URL, nil)
+				if resp.StatusCode != tt.status || !strings.HasPrefix(body, `{"code":"`+tt.code+`",`) {
+					t.Errorf("%d %s, want %d %s in the envelope", resp.StatusCode, body, tt.status, tt.code)
+				}
+				if strings.Contains(body, "secret") || resp.Header.Get("Etag") != "" {
+					t.Errorf("the client gets what belongs to the backend: %v %s", resp.Header, body)
+				}
+				wantMiddlewares(t, resp.Header)
+				want := int64(10) // given back
+				if tt.status < 500 {
+					want = 9
+				}
+				if got := s.left(t); got != want {
+					t.Errorf("%d left, want %d", got, want)
+				}
+			})
+		}
+	}
+}
+
+// raw sends a request as it is, and returns the response.
+func raw(t *testing.T, srv *httptest.Server, request string) (*http.Response, string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, request)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+// What a client does wrong is not an error of the backend.
+func TestRequestsThatFail(t *testing.T) {
+	tests := []struct {
+		name, request string
+		status        int
+		code          string
+	}{
+		{"a malformed body", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nno length\r\n", 400, "invalid_body"},
+		{"a long body", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n200000\r\n" + strings.Repeat("x", 0x200000), 413, "body_too_large"},
+		{"a malformed upgrade", "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: \xe9\r\n\r\n", 400, "invalid_request"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStack(t, to(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), ratelimit.Options{Refund: true})
+			srv, _ := listen(t, s, false)
+			resp, body := raw(t, srv, tt.request)
+			if resp.StatusCode != tt.status || !strings.HasPrefix(body, `{"code":"`+tt.code+`",`) {
+				t.Errorf("%d %s, want %d %s in the envelope", resp.StatusCode, body, tt.status, tt.code)
+			}
+			wantMiddlewares(t, resp.Header)
+			if got := s.left(t); got != 9 {
+				t.Errorf("%d left, want 9: it is not given back", got)
+			}
+			if log := s.log.String(); strings.Contains(log, "level=ERROR") {
+				t.Errorf("logged as an error of the service: %s", log)
+			}
+		})
+	}
+}
+
+func TestIncompleteBody(t *testing.T) {
+	// A client that has disconnected would get no response.
+	h := newGateway(t, to(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), nil)
+	r := httptest.NewRequest("POST", "/", iotest.ErrReader(io.ErrUnexpectedEOF))
+	r.ContentLength = 10
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if body := w.Body.String(); w.Code != 400 || !strings.HasPrefix(body, `{"code":"invalid_body",`) {
+		t.Errorf("%d %s, want 400 invalid_body", w.Code, body)
+	}
+}
+
+// http.MaxBytesHandler needs no BodyLimit.
+func TestMaxBytesHandler(t *testing.T) {
+	h := newGateway(t, to(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), nil)
+	srv, client := listen(t, http.MaxBytesHandler(h, 3), false)
+	if resp, body := send(t, client, "POST", srv.URL, io.MultiReader(strings.NewReader("pets"))); resp.StatusCode != 413 {
+		t.Errorf("%d %s, want 413", resp.StatusCode, body)
+	}
+}
+
+func TestCharges(t *testing.T) {
+	tests := []struct {
+		name    string
+		options ratelimit.Options
+		backend http.HandlerFunc
+		left    int64
+	}{
+		{"a success", ratelimit.Options{Refund: true}, func(http.ResponseWriter, *http.Request) {}, 9},
+		{"a 503 of the backend", ratelimit.Options{Refund: true}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, 10},
+		{"a 429 of the backend", ratelimit.Options{Refund: true}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, 9},
+		{"a 429 of the backend with ChargeIf", ratelimit.Options{ChargeIf: func(_ *http.Request, status int) bool { return status != 429 }},
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, 10},
+		{"a response that breaks off", ratelimit.Options{Refund: true}, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "10")
+			io.WriteString(w, "pets")
+		}, 10},
+	}
+	for protocol, http2 := range protocols {
+		for _, tt := range tests {
+			t.Run(protocol+"/"+tt.name, func(t *testing.T) {
+				s := newStack(t, to(t, tt.backend), tt.options)
+				srv, client := listen(t, s, http2)
+				resp, err := client.Get(srv.URL)
+				if err == nil {
+					_, err = io.ReadAll(resp.Body)
+					resp.Body.Close()
+				}
+				if broken := strings.Contains(tt.name, "breaks off"); broken != (err != nil) {
+					t.Errorf("the client gets a whole response: %v, want %v; %v", err == nil, !broken, err)
+				}
+				if got := s.left(t); got != tt.left {
+					t.Errorf("%d left, want %d", got, tt.left)
+				}
+			})
+		}
+	}
+}
+
+// A client that disconnects ends its request to the backend, and stays charged.
+func TestClientDisconnects(t *testing.T) {
+	for protocol, http2 := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			arrived, ended := make(chan struct{}), make(chan struct{})
+			s := newStack(t, to(t, func(_ http.ResponseWriter, r *http.Request) {
+				close(arrived)
+				<-r.Context().Done()
+				close(ended)
+			}), ratelimit.Options{Refund: true})
+			srv, client := listen(t, s, http2)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-arrived
+				cancel()
+			}()
+			r, err := http.NewRequestWithContext(ctx, "GET", srv.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := client.Do(r); err == nil {
+				t.Error("a response after the end of the context")
+			}
+			<-ended
+			if got := s.left(t); got != 9 {
+				t.Errorf("%d left, want 9: an abandoned request stays charged", got)
+			}
+			if log := s.log.String(); !strings.Contains(log, "abandoned=true") || strings.Contains(log, "level=ERROR") {
+				t.Errorf("log %s, want an abandoned request and no error", log)
+			}
+		})
+	}
+}

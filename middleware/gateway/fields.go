@@ -1,0 +1,79 @@
+package gateway
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// A group is a set of fields that come from one side: from middlewares if they have set
+// any of them, and otherwise from the backend.
+type group uint8
+
+const (
+	alone  group = iota // the backend's field replaces that of middlewares
+	shared              // both are sent
+	hidden              // the backend's is dropped
+	rates
+	retirement
+	origins
+	requestID
+	server
+	transportSecurity
+	groups
+)
+
+// groupOf takes a name in canonical form.
+func groupOf(name string) group {
+	switch name {
+	case "Link", "Vary", "Set-Cookie", "Server-Timing":
+		return shared
+	case "Alt-Svc":
+		return hidden
+	case "Deprecation", "Sunset":
+		return retirement
+	case "X-Request-Id":
+		return requestID
+	case "Server":
+		return server
+	case "Strict-Transport-Security":
+		return transportSecurity
+	}
+	for _, prefix := range [...]string{"X-Ratelimit-", "X-Rate-Limit-", "Ratelimit"} {
+		if strings.HasPrefix(name, prefix) {
+			return rates
+		}
+	}
+	if strings.HasPrefix(name, "Access-Control-") {
+		return origins
+	}
+	return alone
+}
+
+// merge removes from ours, the fields that middlewares have set, and from theirs, those
+// of the backend, what the client does not get.
+func merge(ours, theirs http.Header) {
+	var set [groups]bool
+	for name := range ours {
+		set[groupOf(name)] = true
+	}
+	for name, lines := range theirs {
+		switch g := groupOf(name); g {
+		case alone:
+			delete(ours, name)
+		case hidden:
+			delete(theirs, name)
+		case shared:
+			// A service behind the gateway may set the same Vary or Link.
+			if lines = slices.DeleteFunc(lines, func(l string) bool { return slices.Contains(ours[name], l) }); len(lines) > 0 {
+				theirs[name] = lines
+			} else {
+				delete(theirs, name)
+			}
+		default:
+			if set[g] {
+				delete(theirs, name)
+			}
+		}
+	}
+}

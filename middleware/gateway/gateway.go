@@ -1,0 +1,109 @@
+package gateway
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httputil"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware"
+)
+
+// New returns a handler that serves requests through a copy of proxy.
+//
+// The proxy must have Rewrite. It cannot have Director, since a client can remove header
+// fields that a Director sets, and send X-Forwarded-For of its own. ModifyResponse gets
+// the response as the backend sent it. If ErrorHandler is set, it answers in place of
+// errs; nil as errs works.
+//
+// If Transport is nil, New makes one that keeps up to 100 idle connections to the
+// backend, waits at most a minute for the header of a response, and does not decompress
+// responses, which [http.DefaultTransport] does for clients that accept no compression.
+//
+// The handler is safe for concurrent use.
+func New(proxy *httputil.ReverseProxy, errs *apierror.Responder) (http.Handler, error) {
+	switch {
+	case proxy == nil:
+		return nil, errors.New("gateway: New: the proxy must not be nil")
+	case proxy.Rewrite == nil || proxy.Director != nil:
+		return nil, errors.New("gateway: New: the proxy must have Rewrite and not Director, whose header fields a client can remove")
+	}
+	h := &handler{proxy: *proxy, errs: errs}
+	if h.proxy.Transport == nil {
+		h.proxy.Transport = newTransport()
+	}
+	return h, nil
+}
+
+func newTransport() http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport // the program has replaced it
+	}
+	t = t.Clone()
+	t.MaxIdleConnsPerHost = 100
+	t.ResponseHeaderTimeout = time.Minute
+	t.DisableCompression = true
+	return t
+}
+
+type handler struct {
+	proxy httputil.ReverseProxy
+	errs  *apierror.Responder
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{handler: h, r: r, header: w.Header(), set: maps.Clone(w.Header())}
+	// ReverseProxy sends the header as it is with each informational response, and
+	// clears it after that.
+	clear(x.header)
+	defer x.restore() // if Rewrite or the transport panics
+	p := h.proxy
+	p.Rewrite, p.ModifyResponse, p.ErrorHandler = x.rewrite, x.modify, x.fail
+	p.ServeHTTP(w, r)
+}
+
+// exchange is one request with its response.
+type exchange struct {
+	*handler
+	r         *http.Request
+	header    http.Header // of the response
+	set       http.Header // what middlewares have set in it; nil once that is back there
+	body      requestBody
+	rewritten bool
+}
+
+func (x *exchange) rewrite(p *httputil.ProxyRequest) {
+	x.rewritten = true
+	if id := middleware.RequestIDFrom(x.r.Context()); id != "" {
+		p.Out.Header["X-Request-Id"] = []string{id}
+	}
+	if p.Out.Body != nil && p.Out.Body != http.NoBody {
+		x.body.ReadCloser = p.Out.Body
+		p.Out.Body = &x.body
+	}
+	x.proxy.Rewrite(p)
+}
+
+// modify prepares the header and that of the backend's response, which ReverseProxy then
+// adds to it.
+func (x *exchange) modify(resp *http.Response) error {
+	if x.proxy.ModifyResponse != nil {
+		if err := x.proxy.ModifyResponse(resp); err != nil {
+			return err
+		}
+	}
+	x.restore()
+	merge(x.header, resp.Header)
+	return nil
+}
+
+func (x *exchange) restore() {
+	if x.set != nil {
+		clear(x.header)
+		maps.Copy(x.header, x.set)
+		x.set = nil
+	}
+}

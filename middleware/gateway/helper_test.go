@@ -1,0 +1,180 @@
+package gateway_test
+
+import (
+	"bytes"
+	"io"
+	"log"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/gateway"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// protocols are those of the clients.
+var protocols = map[string]bool{"HTTP/1.1": false, "HTTP/2": true}
+
+// listen starts a server.
+func listen(t *testing.T, h http.Handler, http2 bool) (*httptest.Server, *http.Client) {
+	t.Helper()
+	srv := httptest.NewUnstartedServer(h)
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.EnableHTTP2 = http2
+	if http2 {
+		srv.StartTLS()
+	} else {
+		srv.Start()
+	}
+	t.Cleanup(srv.Close)
+	client := srv.Client()
+	client.Transport.(*http.Transport).DisableCompression = true
+	return srv, client
+}
+
+// to is a proxy to the server of backend.
+func to(t *testing.T, backend http.HandlerFunc) *httputil.ReverseProxy {
+	t.Helper()
+	srv, _ := listen(t, backend, false)
+	return toURL(t, srv.URL)
+}
+
+func toURL(t *testing.T, raw string) *httputil.ReverseProxy {
+	t.Helper()
+	target, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(target)
+			p.SetXForwarded()
+		},
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+}
+
+func newGateway(t *testing.T, proxy *httputil.ReverseProxy, errs *apierror.Responder) http.Handler {
+	t.Helper()
+	h, err := gateway.New(proxy, errs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// stack is every middleware that a gateway needs, around the proxy.
+type stack struct {
+	http.Handler
+	limiter *memory.Limiter
+	log     *lines
+	running sync.WaitGroup // requests
+}
+
+var plan = ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.Quota{Limit: 10, Window: ratelimit.MaxWindow})
+
+func newStack(t *testing.T, proxy *httputil.ReverseProxy, o ratelimit.Options) *stack {
+	t.Helper()
+	s := &stack{log: new(lines)}
+	logger := slog.New(slog.NewTextHandler(s.log, nil))
+	errs := &apierror.Responder{Logger: logger, RequestID: middleware.RequestIDFrom}
+	var err error
+	if s.limiter, err = memory.New(memory.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	o.Errors = errs
+	limit, err := ratelimit.New(s.limiter, func(*http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: "ann", Plan: plan}, nil
+	}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	retired := deprecation.MustNew(deprecation.Options{
+		Since:     time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC),
+		Sunset:    time.Date(2100, time.December, 5, 0, 0, 0, 0, time.UTC),
+		Successor: "/v2",
+	})
+	s.Handler = middleware.Chain(newGateway(t, proxy, errs), s.count,
+		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), middleware.SecurityHeaders,
+		retired.Headers, limit, middleware.BodyLimit(1<<20, errs))
+	return s
+}
+
+func (s *stack) count(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.running.Add(1)
+		defer s.running.Done()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// left returns what ann has left of 10 when all requests that have arrived have ended.
+func (s *stack) left(t *testing.T) int64 {
+	t.Helper()
+	s.running.Wait()
+	d, err := s.limiter.Peek(t.Context(), "ann", plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Remaining()
+}
+
+// lines is a log.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// send sends a request with header fields in pairs, and returns the response with its
+// whole body.
+func send(t *testing.T, client *http.Client, method, url string, body io.Reader, fields ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Add(fields[i], fields[i+1])
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	all, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(all)
+}
+
+// setAll sets header fields given as "Name: value" lines.
+func setAll(h http.Header, lines string) {
+	for line := range strings.Lines(lines) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok {
+			h.Add(name, value)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package gateway_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"strings"
+	"testing"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// An informational response has the fields of the backend alone, and the final one has
+// those of middlewares.
+func TestInformationalResponses(t *testing.T) {
+	for protocol, http2 := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			s := newStack(t, to(t, func(w http.ResponseWriter, _ *http.Request) {
+				for _, name := range []string{"a", "b"} {
+					w.Header().Set("Link", "<"+name+".css>; rel=preload")
+					w.WriteHeader(http.StatusEarlyHints)
+				}
+				w.Header().Del("Link")
+			}), ratelimit.Options{Refund: true})
+			srv, client := listen(t, s, http2)
+			var hints []string
+			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+				Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
+					hints = append(hints, fmt.Sprintf("%d %s", status, text(http.Header(h))))
+					return nil
+				},
+			})
+			r, err := http.NewRequestWithContext(ctx, "GET", srv.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			const want = "103 Link: <a.css>; rel=preload; 103 Link: <b.css>; rel=preload"
+			if got := strings.Join(hints, "; "); got != want {
+				t.Errorf("hints %s, want %s", got, want)
+			}
+			wantMiddlewares(t, resp.Header)
+		})
+	}
+}
+
+// wantMiddlewares checks that a header has the fields of all middlewares.
+func wantMiddlewares(t *testing.T, h http.Header) {
+	t.Helper()
+	for _, name := range []string{
+		"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
+		"Cache-Control", "Content-Security-Policy", "Referrer-Policy", "X-Content-Type-Options", "Deprecation", "Sunset", "Link",
+	} {
+		if lines := h.Values(name); len(lines) != 1 {
+			t.Errorf("%s: %q, want one value", name, lines)
+		}
+	}
+}
+
+// curl asks for 100 Continue before each large upload.
+func TestExpectContinue(t *testing.T) {
+	s := newStack(t, to(t, func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(w, r.Body)
+	}), ratelimit.Options{Refund: true})
+	srv, client := listen(t, s, false)
+	resp, body := send(t, client, "POST", srv.URL, strings.NewReader("pets"), "Expect", "100-continue")
+	if resp.StatusCode != 200 || body != "pets" {
+		t.Errorf("%d %q, want 200 pets", resp.StatusCode, body)
+	}
+	wantMiddlewares(t, resp.Header)
+}
+
+// Each event arrives when the backend sends it: the backend waits for the client to read
+// it.
+func TestEvents(t *testing.T) {
+	for protocol, http2 := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			read := make(chan struct{})
+			s := newStack(t, to(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				for i := range 3 {
+					fmt.Fprintf(w, "data: %d\n", i)
+					w.(http.Flusher).Flush()
+					<-read
+				}
+			}), ratelimit.Options{Refund: true})
+			srv, client := listen(t, s, http2)
+			resp, err := client.Get(srv.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			wantMiddlewares(t, resp.Header)
+			events := bufio.NewScanner(resp.Body)
+			for i := range 3 {
+				if want := fmt.Sprintf("data: %d", i); !events.Scan() || events.Text() != want {
+					t.Fatalf("event %q, %v, want %q", events.Text(), events.Err(), want)
+				}
+				read <- struct{}{}
+			}
+			if events.Scan() {
+				t.Errorf("one event too many: %q", events.Text())
+			}
+		})
+	}
+}
+
+func TestTrailers(t *testing.T) {
+	for protocol, http2 := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			s := newStack(t, to(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Trailer", "X-Rows")
+				io.WriteString(w, "pets")
+				w.Header().Set("X-Rows", "17")
+				w.Header().Set(http.TrailerPrefix+"X-Late", "1")
+			}), ratelimit.Options{Refund: true})
+			srv, client := listen(t, s, http2)
+			resp, body := send(t, client, "GET", srv.URL, nil)
+			if body != "pets" || resp.Trailer.Get("X-Rows") != "17" || resp.Trailer.Get("X-Late") != "1" {
+				t.Errorf("%q with the trailers %v, want pets with X-Rows and X-Late", body, resp.Trailer)
+			}
+			wantMiddlewares(t, resp.Header)
+		})
+	}
+}
+
+func TestUpgrade(t *testing.T) {
+	s := newStack(t, to(t, func(w http.ResponseWriter, r *http.Request) {
+		setAll(w.Header(), "Connection: Upgrade\nUpgrade: "+r.Header.Get("Upgrade")+"\nX-Request-Id: b\nX-RateLimit-Limit: 5")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		line, _ := rw.ReadString('\n')
+		io.WriteString(conn, strings.ToUpper(line))
+	}), ratelimit.Options{Refund: true})
+	srv, _ := listen(t, s, false)
+	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	in := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Upgrade") != "websocket" {
+		t.Errorf("%d with Upgrade %q, want 101 with websocket", resp.StatusCode, resp.Header.Get("Upgrade"))
+	}
+	wantMiddlewares(t, resp.Header)
+	io.WriteString(conn, "hello\n")
+	if line, err := in.ReadString('\n'); line != "HELLO\n" {
+		t.Errorf("the backend answers %q, %v, want HELLO", line, err)
+	}
+	conn.Close()
+	if got := s.left(t); got != 9 {
+		t.Errorf("%d left, want 9: an upgrade is charged", got)
+	}
+}
