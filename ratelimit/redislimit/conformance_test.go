@@ -12,5 +12,5 @@ func TestConformance(t *testing.T) {
 		m, c := mini(t)
 		m.SetTime(start)
 		return ratelimittest.Engine{Limiter: newLimiter(t, c), Set: m.SetTime}
-	}, ratelimittest.Gaps{NoSmooth: true})
+	}, ratelimittest.Gaps{})
 }

@@ -107,6 +107,11 @@ func (v *value) states(d *ratelimit.Decision, unused int64) (fits bool) {
 	fits = true
 	i := 0
 	for q := range d.Plan.Len() {
+		if d.Plan.Kind(q) < 0 {
+			v.smoothState(d, q, unused)
+			fits = fits && d.States[q].Remaining >= d.Cost
+			continue
+		}
 		quota := d.Plan.Quota(q)
 		for i < v.n && v.windows[i].length < quota.Window {
 			i++

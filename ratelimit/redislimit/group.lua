@@ -62,6 +62,7 @@ for p = 1, byte(packed, 1) do
     f = ending % 256
     heads = heads .. char(a, b, c, d, (ending - f) / 256, f, g, h)
   end
+  if sub(plan.arg, 1, 1) == 'T' then heads = false end -- a smooth quota: left to part two
   plan.limits, plan.heads, plan.last_end, plan.size, plan.starts = limits, heads, last_end, 12 * quotas, starts
   plans[p] = plan
 end
@@ -212,7 +213,7 @@ local function look(s, k)
   cut()
   s.refusal = banned() and 'banned' or nil
   for q = 1, quotas do
-    if not s.refusal and left(q) < cost then s.refusal = 'limited' end
+    if not s.refusal and room(q, 1) == 0 then s.refusal = 'limited' end
   end
   keep(s)
 end
@@ -224,7 +225,7 @@ local function change(s, k, refused)
   if refused and not s.refusal then return answer('s', store(nil, '')) end
   local letter = s.letter
   if not refused then
-    for i = 1, n do used[i] = min(used[i] + cost, MAX_U32) end
+    charge(1)
     strikes, length, letter = 0, 0, 'a'
   end
   local v = store(key, values[k] or '')

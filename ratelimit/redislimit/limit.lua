@@ -8,15 +8,19 @@
 --                          limit 4, the shortest window first; then the penalty:
 --                          strikes 2, grace 4 (milliseconds), decay 4, ban 4,
 --                          growth 1, max 4, forgive 4 (seconds); then for each
---                          calendar quota five boundaries 4
+--                          calendar quota five boundaries 4; then for each
+--                          smooth quota three spans of time 8: until cost, the
+--                          limit, and the burst are back
+--            T  take       the same, if a quota is smooth
 --            p  peek       the same
 --            r  refund     the same, with the ends of the charged windows, 4 each,
---                          instead of the penalty
+--                          instead of the penalty and the boundaries
 --            a  add usage  the same, with the second in which it was admitted 4,
 --                          and the units for each quota 4, instead of the penalty;
 --                          after the boundaries of each calendar quota the end of
---                          its window in which the usage was admitted 4; the cost
---                          is not used
+--                          its window in which the usage was admitted 4; the first
+--                          span of a smooth quota is that of its units; the cost is
+--                          not used
 --            b  ban        whole seconds 4, and nanoseconds 4
 --            u  unban
 --            x  reset
@@ -64,6 +68,12 @@
 -- with the operation: five times at which one ends and the next begins. The server's
 -- time must lie in one of the first three of these four windows. An open window keeps
 -- its end, whatever calendar it opened by.
+--
+-- A smooth quota has the length 2^31 more than its window, and comes last. Its state is
+-- the time at which its bucket is full. In place of the end is that time in seconds,
+-- rounded up, and in place of what is used, by how many 2^-32 seconds. Times and spans
+-- of smooth quotas are two numbers, seconds and 2^-32 seconds. The sums, and the reasons,
+-- are those of package gcra.
 --
 -- Binary numbers are big-endian and unsigned. Times are Unix seconds where nothing
 -- else is said; 32 bits of them last until 2106.
@@ -332,6 +342,8 @@ local MAX_U32 = 4294967295
 local INDEX_AFTERLIFE = 3600 -- seconds that an ended ban stays in the index
 local MARK_LASTS = 60        -- seconds that a mark lasts at least
 local CLOCKS_APART = 86400   -- seconds that usage may come from the future, to be added once
+local SMOOTH = 2147483648    -- what the length of a smooth quota is more than its window
+local SECOND = 4294967296    -- of 2^-32 seconds
 
 local micros = time[2] + 0
 
@@ -355,6 +367,7 @@ end
 
 -- The plan, and the boundaries of its calendar windows.
 local op, windows, boundaries = sub(arg, 1, 1), {}, {}
+if op == 'T' then op = 't' end
 if op == 't' or op == 'p' or op == 'r' or op == 'a' then
   cost, quotas = number(arg, 2), byte(arg, 6)
   for q = 1, quotas do
@@ -371,14 +384,16 @@ end
 -- added usage the ends of those in which it was admitted. It reports whether the
 -- server's time lies in the first three windows of each.
 local admitted_ends = {}
+local spans_at -- where in arg the spans of smooth quotas are
 local function read_boundaries(p)
-  boundaries = {}
+  boundaries, spans_at = {}, p
   for q = 1, quotas do
     if is_calendar(windows[q]) then
       local five = {}
       for i = 1, 5 do five[i] = number(arg, p + 4 * i - 4) end
       boundaries[q], p = five, p + 20
       if op == 'a' then admitted_ends[q], p = number(arg, p), p + 4 end
+      spans_at = p
       if now < five[1] or now >= five[4] then return false end
     end
   end
@@ -401,6 +416,7 @@ end
 -- start_of returns the start of the window of quota q that has the given end. If it
 -- opened by another calendar, that is the earliest time that it can have begun.
 local function start_of(q, ending)
+  if windows[q] >= SMOOTH then return ending - (windows[q] - SMOOTH) - 2 end
   for i = 2, boundaries[q] and 5 or 0 do
     if boundaries[q][i] == ending then return boundaries[q][i - 1] end
   end
@@ -450,21 +466,90 @@ local function record_at(v)
   return #v % WINDOW == 0 and #v + 1 or #v - RECORD + 1
 end
 
--- read reads the windows of v that end after the second since. If latest is given,
--- they end no later than latest(length).
+-- Times of smooth quotas.
+
+local fraction = floor(micros * SECOND / 1000000) -- of now
+
+local function plus(s, f, more_s, more_f)
+  f = f + more_f
+  if f >= SECOND then return s + more_s + 1, f - SECOND end
+  return s + more_s, f
+end
+
+local function minus(s, f, less_s, less_f)
+  f = f - less_f
+  if f < 0 then return s - less_s - 1, f + SECOND end
+  return s - less_s, f
+end
+
+-- times returns a span n times, n being less than 2^17.
+local function times(n, s, f)
+  f = f * n
+  return s * n + floor(f / SECOND), f % SECOND
+end
+
+local function later(s, f, than_s, than_f)
+  return s > than_s or s == than_s and f > than_f
+end
+
+local function full_of(ending, rounded)
+  if rounded == 0 then return ending, 0 end
+  return ending - 1, SECOND - rounded
+end
+
+-- full returns when the bucket of window i is full: not before now.
+local function full(i)
+  local s, f = full_of(ends[i], used[i])
+  if later(s, f, now, fraction) then return s, f end
+  return now, fraction
+end
+
+-- set_full sets it, no later than if the limit of quota q was owed. A full bucket is
+-- left out of the value.
+local function set_full(i, spans, s, f)
+  local most_s, most_f = plus(now, fraction, spans[3], spans[4])
+  if later(s, f, most_s, most_f) then s, f = most_s, most_f end
+  ends[i], used[i] = 0, 0
+  if later(s, f, now, fraction) then
+    if f == 0 then ends[i] = s else ends[i], used[i] = s + 1, SECOND - f end
+  end
+end
+
+-- read_spans returns those of quota q if it is smooth, otherwise nil.
+local function read_spans(q)
+  local p = spans_at
+  if windows[q] < SMOOTH then return nil end
+  for before = 1, q - 1 do
+    if windows[before] >= SMOOTH then p = p + 24 end
+  end
+  local six = {}
+  for i = 1, 6 do six[i] = number(arg, p + 4 * i - 4) end
+  return six
+end
+
+-- read reads the windows of v that end after the second since, and the buckets that are
+-- not full. If latest is given, windows end no later than latest(length).
 local function read(v, since, latest)
   n, lengths, ends, used = 0, {}, {}, {}
   local many = (record_at(v) - 1) / WINDOW
   for i = 1, many do
     local length, ending = number(v, 8 * i - 7), number(v, 8 * i - 3)
-    if latest then ending = min(ending, latest(length)) end
-    if ending > since then open(n + 1, length, ending, number(v, 8 * many + 4 * i - 3)) end
+    local units, there = number(v, 8 * many + 4 * i - 3), true
+    if length < SMOOTH then
+      if latest then ending = min(ending, latest(length)) end
+      there = ending > since
+    elseif since > 0 then
+      local s, f = full_of(ending, units)
+      there = later(s, f, now, fraction)
+    end
+    if there then open(n + 1, length, ending, units) end
   end
 end
 
 -- ahead returns the latest end that a window may have: that of the window after the
 -- one that is open now, and of a calendar window two lengths from now.
 local function ahead(length)
+  if length >= SMOOTH then return now + length - SMOOTH + 2 end
   if is_calendar(length) then return now + 2 * length end
   return fixed_end(now, length) + length
 end
@@ -485,15 +570,52 @@ local function open_plan()
         close()
         i = find(windows[q])
       end
-      open(i, windows[q], open_end(q), 0)
+      open(i, windows[q], windows[q] < SMOOTH and open_end(q) or 0, 0)
+    end
+    local spans = read_spans(q)
+    if spans then
+      i = find(windows[q])
+      set_full(i, spans, full(i))
     end
   end
 end
 
--- left returns what is left of quota q, and when its window ends.
-local function left(q)
-  local i = find(windows[q])
-  return max(limits[q] - used[i], 0), ends[i]
+-- room returns how many of some requests fit into quota q, the time from which on the
+-- next one does, and the end of its window.
+local function room(q, requests)
+  local i, spans = find(windows[q]), read_spans(q)
+  if not spans then return min(floor(max(limits[q] - used[i], 0) / cost), requests), ends[i], 0, ends[i] end
+  local s, f = full(i)
+  local owed_s, owed_f = minus(s, f, now, fraction)
+  local s1, f1 = minus(spans[5], spans[6], owed_s, owed_f)
+  local fits = 0
+  if s1 >= 0 then
+    -- The quotient is about right.
+    fits = min(floor((s1 + f1 / SECOND) / (spans[1] + spans[2] / SECOND)), requests)
+    local s2, f2 = times(fits, spans[1], spans[2])
+    if later(s2, f2, s1, f1) then fits = fits - 1 end
+    s2, f2 = times(fits + 1, spans[1], spans[2])
+    if fits < requests and not later(s2, f2, s1, f1) then fits = fits + 1 end
+  end
+  s, f = plus(s, f, spans[1], spans[2])
+  s, f = minus(s, f, spans[5], spans[6])
+  return fits, s, f, ends[i]
+end
+
+-- charge charges requests that fit to all windows, and to the smooth quotas of the plan.
+local function charge(requests)
+  for i = 1, n do
+    if lengths[i] < SMOOTH then used[i] = min(used[i] + requests * cost, MAX_U32) end
+  end
+  for q = 1, quotas do
+    local spans = read_spans(q)
+    if spans then
+      local i = find(windows[q])
+      local s, f = full(i)
+      local more_s, more_f = times(requests, spans[1], spans[2])
+      set_full(i, spans, plus(s, f, more_s, more_f))
+    end
+  end
 end
 
 -- The record of the subject. With strikes the last ban has no length; without
@@ -566,10 +688,10 @@ local function strike(requests)
   local decay = number(arg, rest + 6)
   if allowance == 0 then return 'g', requests end
   for i = 1, n do expires = max(expires, ends[i]) end
-  local start, last = 0, 0
+  local start, last_s, last_f = 0, 0, 0
   for q = 1, quotas do
-    local units, ending = left(q)
-    if units < cost and ending > last then start, last = start_of(q, ending), ending end
+    local fits, s, f, ending = room(q, 1)
+    if fits == 0 and later(s, f, last_s, last_f) then start, last_s, last_f = start_of(q, ending), s, f end
   end
   local ms = now * 1000 + floor(micros / 1000)
   if first < start * 1000 or first > ms then first = ms end
@@ -592,7 +714,7 @@ end
 local function store(key, before)
   local v, counters, last = '', '', 0
   for i = 1, n do
-    if used[i] > 0 then
+    if used[i] > 0 or lengths[i] >= SMOOTH and ends[i] > 0 then
       v = v .. four(lengths[i]) .. four(ends[i])
       counters = counters .. four(used[i])
       last = max(last, ends[i])
@@ -631,9 +753,9 @@ function operations.t(key, v, requests)
   cut()
   if banned() then return answer('d' .. two(0) .. two(0), store(key, v)) end
   local granted = requests
-  for q = 1, quotas do granted = min(granted, floor(left(q) / cost)) end
+  for q = 1, quotas do granted = min(granted, (room(q, requests))) end
   if granted > 0 then
-    for i = 1, n do used[i] = min(used[i] + granted * cost, MAX_U32) end
+    charge(granted)
     strikes, length = 0, 0
   end
   if granted == requests then return answer('a', store(key, v)) end
@@ -650,13 +772,23 @@ function operations.p(key, v)
   return answer('a', store(nil, v))
 end
 
--- Only the windows that were charged are given back to.
+-- Only the windows that were charged are given back to, and smooth quotas until what was
+-- charged has come back.
 function operations.r(key, v, requests)
   read_open(v)
   read_record(v)
+  spans_at = rest + 4 * quotas
   for q = 1, quotas do
     local i, there = find(windows[q])
-    if there and ends[i] == number(arg, rest + 4 * q - 4) then
+    local spans = read_spans(q)
+    if spans then
+      if there and number(arg, rest + 4 * q - 4) > now then
+        set_full(i, spans, full(i)) -- no more than can be owed
+        local s, f = full(i)
+        local less_s, less_f = times(requests, spans[1], spans[2])
+        set_full(i, spans, minus(s, f, less_s, less_f))
+      end
+    elseif there and ends[i] == number(arg, rest + 4 * q - 4) then
       used[i] = max(used[i] - cost * requests, 0)
     end
   end
@@ -669,7 +801,10 @@ end
 -- calendar counts it for as long as any can that the usage lies in.
 function operations.a(key, v)
   local admitted, marked = number(arg, rest), now + MARK_LASTS
-  local function admitted_end(q) return admitted_ends[q] or fixed_end(admitted, windows[q]) end
+  local function admitted_end(q)
+    if windows[q] >= SMOOTH then return admitted + 1 + windows[q] - SMOOTH end
+    return admitted_ends[q] or fixed_end(admitted, windows[q])
+  end
   for q = 1, quotas do
     if number(arg, rest + 4 * q) > 0 then
       local latest, last = max(ahead(windows[q]), now + CLOCKS_APART), admitted_end(q)
@@ -683,8 +818,15 @@ function operations.a(key, v)
   read_record(v)
   for q = 1, quotas do
     local units, ending, i = number(arg, rest + 4 * q), admitted_end(q), find(windows[q])
-    local before = admitted < ends[i]
-    if units > 0 and (ending > now or before and admitted >= start_of(q, ends[i])) then
+    local before, spans = admitted < ends[i], read_spans(q)
+    if spans then
+      if units > 0 and ending > now then
+        local s, f = full(i)
+        -- Of a full bucket, the units have come back from then on.
+        if ends[i] == 0 and not later(admitted + 1, 0, now, fraction) then s, f = admitted + 1, 0 end
+        set_full(i, spans, plus(s, f, spans[1], spans[2]))
+      end
+    elseif units > 0 and (ending > now or before and admitted >= start_of(q, ends[i])) then
       used[i] = min(used[i] + units, MAX_U32)
       if not before then ends[i] = max(ends[i], min(ending, ahead(windows[q]))) end
     end

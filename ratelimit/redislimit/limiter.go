@@ -204,9 +204,6 @@ func (l *Limiter) do(ctx context.Context, op operation) (a answer, place int32, 
 	if op.subject == "" {
 		return a, 0, fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
 	}
-	if p := op.smoothPlan(); p != nil {
-		return a, 0, fmt.Errorf("%w: redislimit cannot count smooth quotas, got %v", ratelimit.ErrInvalid, p)
-	}
 	if err := ctx.Err(); err != nil {
 		return a, 0, err
 	}

@@ -25,7 +25,7 @@ func TestConformanceOfServer(t *testing.T) {
 		clock := newScriptClock(t, start)
 		c.AddHook(clock)
 		return ratelimittest.Engine{Limiter: newLimiter(t, c), Set: clock.Set}
-	}, ratelimittest.Gaps{NoSmooth: true})
+	}, ratelimittest.Gaps{})
 }
 
 // A server as it is, with its own clock.
@@ -33,7 +33,7 @@ func TestConformanceOfServersClock(t *testing.T) {
 	c := redistest.Start(t).Client()
 	ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
 		return ratelimittest.Engine{Limiter: newLimiter(t, c)}
-	}, ratelimittest.Gaps{NoSmooth: true})
+	}, ratelimittest.Gaps{})
 }
 
 func TestConformanceOfCluster(t *testing.T) {
@@ -43,7 +43,7 @@ func TestConformanceOfCluster(t *testing.T) {
 		clock := newScriptClock(t, start)
 		c.AddHook(clock)
 		return ratelimittest.Engine{Limiter: inOrder(newLimiter(t, c)), Set: clock.Set}
-	}, ratelimittest.Gaps{NoSmooth: true})
+	}, ratelimittest.Gaps{})
 }
 
 func TestConformanceOfRing(t *testing.T) {
@@ -52,7 +52,7 @@ func TestConformanceOfRing(t *testing.T) {
 	t.Cleanup(func() { c.Close() })
 	ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
 		return ratelimittest.Engine{Limiter: inOrder(newLimiter(t, c))}
-	}, ratelimittest.Gaps{NoSmooth: true})
+	}, ratelimittest.Gaps{})
 }
 
 // inOrder returns an engine that is not a MultiTaker: on several servers TakeAll does

@@ -110,18 +110,3 @@ func (g *group) refundsOfTakes() (cmds []*command) {
 	}
 	return cmds
 }
-
-// smoothPlan returns a plan of the operation that has a smooth quota, or nil.
-func (op *operation) smoothPlan() *ratelimit.Plan {
-	if op.plan != nil && op.plan.Smooth() {
-		return op.plan
-	}
-	if op.takes != nil {
-		for _, c := range op.takes.charges {
-			if c.Plan.Smooth() {
-				return c.Plan
-			}
-		}
-	}
-	return nil
-}

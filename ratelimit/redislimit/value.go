@@ -67,7 +67,7 @@ func (a *answer) value() (v value, err error) {
 	counters := windows[8*v.n:]
 	for i := range v.n {
 		length, end := u32(windows[8*i:]), u32(windows[8*i+4:])
-		v.windows[i] = window{time.Duration(length) * time.Second, end, u32(counters[4*i:])}
+		v.windows[i] = window{kindOf(length), end, u32(counters[4*i:])}
 	}
 	return v, nil
 }

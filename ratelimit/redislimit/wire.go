@@ -14,15 +14,16 @@ import (
 
 // The operations of the script.
 const (
-	opTake     = 't'
-	opPeek     = 'p'
-	opRefund   = 'r'
-	opAddUsage = 'a'
-	opBan      = 'b'
-	opUnban    = 'u'
-	opReset    = 'x'
-	opShow     = 's'
-	opTakeAll  = 'm' // of group.lua
+	opTake       = 't'
+	opTakeSmooth = 'T' // what an opTake is sent as
+	opPeek       = 'p'
+	opRefund     = 'r'
+	opAddUsage   = 'a'
+	opBan        = 'b'
+	opUnban      = 'u'
+	opReset      = 'x'
+	opShow       = 's'
+	opTakeAll    = 'm' // of group.lua
 )
 
 // args returns the arguments of the command. The time now, in Unix nanoseconds, is that
@@ -74,7 +75,9 @@ func (cmd *command) counts() string {
 // appendTo appends the operation and what it needs, as the script reads it.
 func (op *operation) appendTo(b []byte, now int64) []byte {
 	u32 := binary.BigEndian.AppendUint32
-	b = append(b, op.code)
+	if b = append(b, op.code); op.code == opTake && op.plan.Smooth() {
+		b[len(b)-1] = opTakeSmooth
+	}
 	switch op.code {
 	case opBan:
 		return u32(u32(b, seconds(op.length)), uint32(op.length%time.Second))
@@ -84,15 +87,14 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 	}
 	b = append(u32(b, uint32(op.cost)), byte(op.plan.Len()))
 	for i := range op.plan.Len() {
-		quota := op.plan.Quota(i)
-		b = u32(u32(b, seconds(quota.Window)), uint32(quota.Limit))
+		b = u32(u32(b, lengthOf(op.plan.Kind(i))), uint32(op.plan.Quota(i).Limit))
 	}
 	switch op.code {
 	case opRefund:
 		for i := range op.plan.Len() {
 			b = u32(b, op.charged[i])
 		}
-		return b
+		return op.appendSpans(b)
 	case opAddUsage:
 		b = u32(b, op.usage.at)
 		for i := range op.plan.Len() {
@@ -123,7 +125,7 @@ func (op *operation) appendBoundaries(b []byte, now int64) []byte {
 			b = binary.BigEndian.AppendUint32(b, uint32(min(end, math.MaxUint32)))
 		}
 	}
-	return b
+	return op.appendSpans(b)
 }
 
 func seconds(d time.Duration) uint32 { return uint32(d / time.Second) }
