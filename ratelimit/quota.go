@@ -133,6 +133,10 @@ func (q *Quota) parseWindow(text string) error {
 	return nil
 }
 
+// Equal reports whether q and other are the same quota, as == does. It is for packages
+// such as go-cmp, which does not compare fields that are not exported.
+func (q Quota) Equal(other Quota) bool { return q == other }
+
 // String returns the text form, which [ParseQuota] reads back.
 func (q Quota) String() string {
 	return strconv.FormatInt(q.Limit, 10) + "/" + q.windowName() + q.calendar.suffix() + q.smoothSuffix()

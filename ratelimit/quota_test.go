@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -108,4 +110,15 @@ func FuzzParseQuota(f *testing.F) {
 			t.Errorf("%q is read but makes no plan: %v", text, err)
 		}
 	})
+}
+
+// A test of a service can compare plans with go-cmp.
+func TestQuotasCompareWithCmp(t *testing.T) {
+	billing := ratelimit.PerMonth(100).From(17)
+	if diff := cmp.Diff(billing, ratelimit.PerMonth(100).From(17)); diff != "" {
+		t.Errorf("equal quotas differ: %s", diff)
+	}
+	if cmp.Equal(billing, ratelimit.PerMonth(100)) || cmp.Equal(ratelimit.PerMinute(60), ratelimit.PerMinute(60).Smooth(10)) {
+		t.Error("quotas that differ are equal")
+	}
 }
