@@ -167,11 +167,11 @@ func (r *Reservation) giveBack(ctx context.Context, c *reservedCharge, units int
 	return nil
 }
 
-// most returns the smallest limit of the plan.
+// most returns the most that a request under the plan can cost.
 func (c *reservedCharge) most() int64 {
 	most := int64(MaxLimit)
 	for _, q := range c.decision.Plan.quotas {
-		most = min(most, q.Limit)
+		most = min(most, q.atOnce())
 	}
 	return most
 }

@@ -111,6 +111,20 @@ func TestSettleARequest(t *testing.T) {
 	}
 }
 
+// More than the burst of a smooth quota is given back in parts.
+func TestSettleUnderASmoothQuota(t *testing.T) {
+	at := time.Unix(now, 0)
+	l := engine(t, &at)
+	plan := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(3600).Smooth(50))
+	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{}, nil)
+	for _, units := range []int64{400, 45} {
+		settle(t, res, units)
+	}
+	if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != 5 {
+		t.Errorf("%d of 50 are left, with error %v, want 5", d.Remaining(), err)
+	}
+}
+
 // A request that was settled beyond the limit leaves the next one limited, and is no
 // strike.
 func TestSettleBeyondTheLimit(t *testing.T) {

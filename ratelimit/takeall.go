@@ -126,7 +126,7 @@ func (b *givenBack) run(ctx context.Context) {
 			continue
 		}
 		for k := range d.Plan.Len() {
-			d.States[k].Remaining = min(d.States[k].Remaining+d.Cost, d.Plan.quotas[k].Limit)
+			d.States[k].Remaining = min(d.States[k].Remaining+d.Cost, d.Plan.quotas[k].atOnce())
 		}
 		d.Outcome = Spared
 		d.Settle()

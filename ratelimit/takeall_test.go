@@ -257,6 +257,24 @@ func TestTakeAllDoesNotWaitForRefunds(t *testing.T) {
 	})
 }
 
+// What is given back to a smooth quota is no more than its burst.
+func TestTakeAllGivesBackToSmoothQuotas(t *testing.T) {
+	ctx, m := context.Background(), newModel()
+	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(5))
+	use := []ratelimit.Charge{{Subject: "a", Plan: smooth, Cost: 2}, {Subject: "b", Plan: company, Cost: 3}}
+	if _, err := m.Take(ctx, "b", company, 3); err != nil {
+		t.Fatal(err)
+	}
+	decisions := make([]ratelimit.Decision, 2)
+	if err := ratelimit.TakeAll(ctx, takeAndRefund{m, m}, use, decisions); err != nil {
+		t.Fatal(err)
+	}
+	want := []outcome{{ratelimit.Spared, 5, "smooth"}, {ratelimit.Limited, 0, "company"}}
+	if diff := cmp.Diff(want, outcomes(decisions)); diff != "" {
+		t.Errorf("decisions (-want +got):\n%s", diff)
+	}
+}
+
 // A decision about units that could not be given back is still Allowed.
 func TestTakeAllTellsOfChargesThatStay(t *testing.T) {
 	ctx, m := context.Background(), newModel()
