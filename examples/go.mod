@@ -3,7 +3,10 @@ module github.com/animalstore/gatehouse/examples
 go 1.26.0
 
 require (
+	connectrpc.com/connect v1.21.1
 	github.com/animalstore/gatehouse v0.0.0
+	github.com/animalstore/gatehouse/adapters/gatehouseconnect v0.0.0
+	github.com/animalstore/gatehouse/adapters/gatehousegrpc v0.0.0
 	github.com/animalstore/gatehouse/middleware/telemetry v0.0.0
 	github.com/animalstore/gatehouse/ratelimit/redislimit v0.0.0
 	github.com/go-chi/chi/v5 v5.5.0
@@ -12,6 +15,9 @@ require (
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.72.0
 	go.opentelemetry.io/otel/exporters/prometheus v0.69.0
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20261026165753-2ffab32bce7e
+	google.golang.org/grpc v1.85.0
+	google.golang.org/protobuf v1.36.12
 	modernc.org/sqlite v1.61.1
 )
 
@@ -39,8 +45,9 @@ require (
 	go.opentelemetry.io/otel/sdk v1.47.0 // indirect
 	go.opentelemetry.io/otel/trace v1.47.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
+	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	google.golang.org/protobuf v1.36.12 // indirect
+	golang.org/x/text v0.42.0 // indirect
 	modernc.org/libc v1.79.0 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
@@ -48,6 +55,8 @@ require (
 
 replace (
 	github.com/animalstore/gatehouse => ../
+	github.com/animalstore/gatehouse/adapters/gatehouseconnect => ../adapters/gatehouseconnect
+	github.com/animalstore/gatehouse/adapters/gatehousegrpc => ../adapters/gatehousegrpc
 	github.com/animalstore/gatehouse/middleware/telemetry => ../middleware/telemetry
 	github.com/animalstore/gatehouse/ratelimit/internal/redistest => ../ratelimit/internal/redistest
 	github.com/animalstore/gatehouse/ratelimit/redislimit => ../ratelimit/redislimit

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+var (
+	free   = ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerSecond(2), ratelimit.PerDay(5))
+	guests = ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
+)
+
+// keys has the record of each key by its digest.
+type keys map[apikey.Digest]apikey.Record
+
+func (k keys) Lookup(_ context.Context, d apikey.Digest) (apikey.Record, error) {
+	record, ok := k[d]
+	if !ok {
+		return apikey.Record{}, apikey.ErrUnknown
+	}
+	return record, nil
+}
+
+// newServer returns a server and the key of ann.
+func newServer() (*grpc.Server, string, error) {
+	format, err := apikey.NewFormat("demo_")
+	if err != nil {
+		return nil, "", err
+	}
+	secret := format.Generate()
+	store := keys{secret.Digest(): {Principal: apikey.Principal{KeyID: apikey.NewKeyID(), Owner: "ann", Plan: free}}}
+	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})
+	if err != nil {
+		return nil, "", err
+	}
+	auth, err := bearer.New("demo", verifier.Verify, bearer.Options{})
+	if err != nil {
+		return nil, "", err
+	}
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		return nil, "", err
+	}
+	limitUnary, err := gatehousegrpc.Unary(engine, identify, gatehousegrpc.Options{Refund: true})
+	if err != nil {
+		return nil, "", err
+	}
+	limitStream, err := gatehousegrpc.Stream(engine, identify, gatehousegrpc.Options{Refund: true})
+	if err != nil {
+		return nil, "", err
+	}
+	server := grpc.NewServer(
+		grpc.ChainUnaryInterceptor(gatehousegrpc.UnaryIdentify(auth), limitUnary, gatehousegrpc.UnaryRequire(auth)),
+		grpc.ChainStreamInterceptor(gatehousegrpc.StreamIdentify(auth), limitStream, gatehousegrpc.StreamRequire(auth)))
+	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
+	return server, secret.Reveal(), nil
+}
+
+// identify counts a call for the owner of its key, and without a valid key for its network.
+func identify(ctx context.Context, _ string) (ratelimit.Caller, error) {
+	if p, ok := bearer.FromContext[apikey.Principal](ctx); ok {
+		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}, nil
+	}
+	network := clientip.NetworkSubject(gatehousegrpc.PeerAddr(ctx))
+	return ratelimit.Caller{Subject: network, Plan: guests, Kind: ratelimit.KindNetwork}, nil
+}
