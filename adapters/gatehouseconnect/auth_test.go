@@ -18,7 +18,7 @@ import (
 
 func newAuth(t *testing.T) *bearer.Authenticator[apikey.Principal] {
 	t.Helper()
-	errs, _ := log()
+	errs, _ := logged()
 	auth, err := bearer.New("test", func(_ context.Context, token string) (apikey.Principal, error) {
 		switch token {
 		case "good":

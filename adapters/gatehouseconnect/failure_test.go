@@ -25,12 +25,12 @@ func (down) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Dec
 
 func TestEngineUnavailable(t *testing.T) {
 	everyClient(t, func(t *testing.T, c client) {
-		errs, logged := log()
+		errs, logs := logged()
 		ann := caller(ratelimit.Caller{Subject: "ann", Plan: two})
 		a := c.call(t.Context(), start(t, same, limit(t, down{}, ann, gatehouseconnect.Options{Errors: errs})))
 		expect(t, a, connect.CodeUnavailable, "The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
-		if a.retryDelay() != time.Second || a.field("Retry-After") != "1" || !strings.Contains(logged(), "10.0.0.7") {
-			t.Errorf("RetryInfo %v, fields %v, log %q", a.retryDelay(), a.fields, logged())
+		if a.retryDelay() != time.Second || a.field("Retry-After") != "1" || !strings.Contains(logs(), "10.0.0.7") {
+			t.Errorf("RetryInfo %v, fields %v, log %q", a.retryDelay(), a.fields, logs())
 		}
 		a = c.call(t.Context(), start(t, same, limit(t, down{}, ann, gatehouseconnect.Options{OnFailure: ratelimit.FailOpen})))
 		expect(t, a, 0, "")
@@ -53,7 +53,7 @@ func TestIdentifyFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			everyClient(t, func(t *testing.T, cl client) {
-				errs, logged := log()
+				errs, logs := logged()
 				identify := func(_ context.Context, call gatehouseconnect.Call) (ratelimit.Caller, error) {
 					if call.Spec.Procedure != cl.method || call.Addr().String() != "127.0.0.1" || call.Header.Get("X-Tenant") != "acme" {
 						t.Errorf("identify gets %+v", call)
@@ -63,8 +63,8 @@ func TestIdentifyFails(t *testing.T) {
 				cl.header = http.Header{"X-Tenant": {"acme"}}
 				a := cl.call(t.Context(), start(t, same, limit(t, newClock().engine(t), identify, gatehouseconnect.Options{Errors: errs})))
 				expect(t, a, c.code, c.message)
-				if c.code == connect.CodeInternal && !strings.Contains(logged(), "secret-host") {
-					t.Errorf("the log has %q", logged())
+				if c.code == connect.CodeInternal && !strings.Contains(logs(), "secret-host") {
+					t.Errorf("the log has %q", logs())
 				}
 			})
 		})

@@ -218,8 +218,8 @@ func used(t *testing.T, p ratelimit.Peeker, subject string, plan *ratelimit.Plan
 	return plan.Quota(0).Limit - d.States[0].Remaining
 }
 
-// log returns a Responder and what it has logged.
-func log() (*apierror.Responder, func() string) {
+// logged returns a Responder and what it has logged.
+func logged() (*apierror.Responder, func() string) {
 	b := new(lines)
 	return &apierror.Responder{Logger: slog.New(slog.NewTextHandler(b, nil))}, b.String
 }

@@ -82,7 +82,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			everyClient(t, func(t *testing.T, cl client) {
-				errs, logged := log()
+				errs, logs := logged()
 				url := start(t, same, limit(t, newClock().engine(t), caller(c.caller), gatehouseconnect.Options{Errors: errs}))
 				for range c.before {
 					cl.call(t.Context(), url)
@@ -95,8 +95,8 @@ func TestRefusals(t *testing.T) {
 				if fields := a.field("X-RateLimit-Remaining") + "/" + a.field("X-RateLimit-Limit"); fields != c.fields {
 					t.Errorf("X-RateLimit %s, want %s", fields, c.fields)
 				}
-				if want := c.code == connect.CodeInternal; want != (logged() != "") {
-					t.Errorf("the log has %q", logged())
+				if want := c.code == connect.CodeInternal; want != (logs() != "") {
+					t.Errorf("the log has %q", logs())
 				}
 			})
 		})
@@ -144,7 +144,7 @@ func TestMiddlewareInPlaceOfInterceptor(t *testing.T) {
 
 func TestCostAndShadow(t *testing.T) {
 	everyClient(t, func(t *testing.T, c client) {
-		errs, _ := log()
+		errs, _ := logged()
 		var seen []string
 		opts := gatehouseconnect.Options{
 			Errors: errs,

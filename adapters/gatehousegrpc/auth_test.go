@@ -22,7 +22,7 @@ import (
 // other calls for their networks.
 func authenticated(t *testing.T) []grpc.ServerOption {
 	t.Helper()
-	errs, _ := log()
+	errs, _ := logged()
 	verify := func(_ context.Context, token string) (apikey.Principal, error) {
 		switch token {
 		case "good":
@@ -97,14 +97,14 @@ func TestBearer(t *testing.T) {
 // Without UnaryIdentify every call is refused, and the log says why.
 func TestRequireAlone(t *testing.T) {
 	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-		errs, logged := log()
+		errs, logs := logged()
 		auth, err := bearer.New("test", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{Errors: errs})
 		if err != nil {
 			t.Fatal(err)
 		}
 		conn := start(t, same, grpc.ChainUnaryInterceptor(gatehousegrpc.UnaryRequire(auth)), grpc.ChainStreamInterceptor(gatehousegrpc.StreamRequire(auth)))
 		expect(t, call(t.Context(), conn), codes.Internal, "The service failed to answer this request.")
-		if logged() == "" {
+		if logs() == "" {
 			t.Error("nothing is logged")
 		}
 	})

@@ -27,15 +27,15 @@ func (down) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Dec
 
 func TestEngineUnavailable(t *testing.T) {
 	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-		errs, logged := log()
+		errs, logs := logged()
 		ann := caller(ratelimit.Caller{Subject: "ann", Plan: two})
 		a := call(t.Context(), start(t, same, limited(t, down{}, ann, gatehousegrpc.Options{Errors: errs})...))
 		expect(t, a, codes.Unavailable, "The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
 		if a.retryDelay() != time.Second || a.field("retry-after") != "1" || a.field("x-ratelimit-remaining") != "0" || a.field("grpc-retry-pushback-ms") != "1000" {
 			t.Errorf("RetryInfo %v, trailer %v", a.retryDelay(), a.trailer)
 		}
-		if !strings.Contains(logged(), "level=ERROR") || !strings.Contains(logged(), "10.0.0.7") {
-			t.Errorf("the log has %q", logged())
+		if !strings.Contains(logs(), "level=ERROR") || !strings.Contains(logs(), "10.0.0.7") {
+			t.Errorf("the log has %q", logs())
 		}
 		a = call(t.Context(), start(t, same, limited(t, down{}, ann, gatehousegrpc.Options{OnFailure: ratelimit.FailOpen})...))
 		expect(t, a, codes.OK, "")
@@ -62,12 +62,12 @@ func TestIdentifyFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-				errs, logged := log()
+				errs, logs := logged()
 				identify := func(context.Context, string) (ratelimit.Caller, error) { return ratelimit.Caller{}, c.err }
 				a := call(t.Context(), start(t, same, limited(t, newClock().engine(t), identify, gatehousegrpc.Options{Errors: errs})...))
 				expect(t, a, c.code, c.message)
-				if c.code == codes.Internal && !strings.Contains(logged(), "secret-host") {
-					t.Errorf("the log has %q", logged())
+				if c.code == codes.Internal && !strings.Contains(logs(), "secret-host") {
+					t.Errorf("the log has %q", logs())
 				}
 				a = call(t.Context(), start(t, same, limited(t, newClock().engine(t), identify, gatehousegrpc.Options{Shadow: true})...))
 				expect(t, a, codes.OK, "")

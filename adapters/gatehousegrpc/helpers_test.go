@@ -242,8 +242,8 @@ func used(t *testing.T, p ratelimit.Peeker, subject string, plan *ratelimit.Plan
 	return plan.Quota(0).Limit - d.States[0].Remaining
 }
 
-// log returns a Responder and what it has logged.
-func log() (*apierror.Responder, func() string) {
+// logged returns a Responder and what it has logged.
+func logged() (*apierror.Responder, func() string) {
 	var mu sync.Mutex
 	var b bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(writer(func(p []byte) (int, error) {

@@ -108,7 +108,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-				errs, logged := log()
+				errs, logs := logged()
 				conn := start(t, same, limited(t, newClock().engine(t), caller(c.caller), gatehousegrpc.Options{Errors: errs})...)
 				for range c.before {
 					call(t.Context(), conn)
@@ -121,8 +121,8 @@ func TestRefusals(t *testing.T) {
 				if fields := a.field("x-ratelimit-remaining") + "/" + a.field("x-ratelimit-limit"); fields != c.fields {
 					t.Errorf("x-ratelimit %s, want %s", fields, c.fields)
 				}
-				if want := c.code == codes.Internal; want != (logged() != "") {
-					t.Errorf("the log has %q", logged())
+				if want := c.code == codes.Internal; want != (logs() != "") {
+					t.Errorf("the log has %q", logs())
 				}
 			})
 		})
@@ -132,7 +132,7 @@ func TestRefusals(t *testing.T) {
 // A call that costs more than a quota can never be admitted.
 func TestCostExceedsLimit(t *testing.T) {
 	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-		errs, _ := log()
+		errs, _ := logged()
 		opts := gatehousegrpc.Options{Errors: errs, Cost: func(_ context.Context, method string) int64 {
 			if method != unaryMethod && method != streamMethod {
 				t.Errorf("Cost gets the method %q", method)
