@@ -45,6 +45,9 @@
 // clocks are windows apart, it learns the server's time from the answer, and sends the
 // call again.
 //
+// Smooth quotas, too, count by the server's clock, to the microsecond. The slower part of
+// the script decides about them.
+//
 // # Durability
 //
 // Redis replicates asynchronously: a replica that takes over may not know the last

@@ -79,7 +79,8 @@
 -- else is said; 32 bits of them last until 2106.
 --
 -- Lua's numbers are doubles, exact up to 2^53. The largest here are milliseconds
--- since 1970 (2^41) and requests times cost (2^16 times 2^32). All are whole: every
+-- since 1970 (2^41), requests times cost (2^16 times 2^32), and microseconds of a
+-- second times 2^32 (2^52). All are whole: every
 -- division is exact or rounded down. They become decimal digits only as arguments of
 -- Redis commands, and are seconds there; tostring, which keeps 14 digits, is not
 -- used.

@@ -1,0 +1,90 @@
+package redislimit_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// Requests that share a call of the script are decided one after the other, and so are
+// refunds.
+func TestSmoothBatches(t *testing.T) {
+	const callers, burst = 40, 7
+	m, c := mini(t)
+	m.SetTime(time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC))
+	l, err := redislimit.New(c, redislimit.Options{MaxInFlight: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, plan := range []*ratelimit.Plan{
+		ratelimit.MustPlan("a unit a second", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(burst)),
+		ratelimit.MustPlan("seven in three seconds", ratelimit.Penalty{}, ratelimit.Quota{Limit: 7, Window: 3 * time.Second}.Smooth(burst), ratelimit.PerDay(1000)),
+	} {
+		decisions := make([]ratelimit.Decision, callers)
+		all := func(do func(i int) error) {
+			t.Helper()
+			var wg sync.WaitGroup
+			for i := range callers {
+				wg.Go(func() {
+					if err := do(i); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+		}
+		all(func(i int) (err error) {
+			decisions[i], err = l.Take(ctx, "a", plan, 1)
+			return err
+		})
+		unit := plan.Quota(0).Window / time.Duration(plan.Quota(0).Limit)
+		var left []int64
+		for _, d := range decisions {
+			if d.Allowed() {
+				left = append(left, d.States[0].Remaining)
+			} else if wait := d.RetryAfter - unit; wait < 0 || wait > time.Microsecond || d.States[0].Remaining > 0 {
+				t.Errorf("%v: a client must wait for %v with %d left, want %v with 0", plan, d.RetryAfter, d.States[0].Remaining, unit)
+			}
+		}
+		slices.Sort(left)
+		if !slices.Equal(left, []int64{0, 1, 2, 3, 4, 5, 6}) {
+			t.Errorf("%v: requests were admitted with %v left, want 0 to 6", plan, left)
+		}
+		all(func(i int) error { return l.Refund(ctx, "a", &decisions[i]) })
+		if d, err := l.Take(ctx, "a", plan, burst); err != nil || !d.Allowed() {
+			t.Errorf("%v: after refunds the whole burst is %v, %v, want allowed", plan, d.Outcome, err)
+		}
+		if err := l.Reset(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The time at which a bucket is full stands where another window has its end and usage,
+// and a full bucket leaves nothing.
+func TestSmoothFormat(t *testing.T) {
+	m, c := mini(t)
+	start := time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)
+	m.SetTime(start)
+	l := newLimiter(t, c)
+	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10))
+	if _, err := l.Take(ctx, "a", plan, 3); err != nil {
+		t.Fatal(err)
+	}
+	end := uint32(start.Unix()) + 4 // 33.25 seconds
+	want := string([]byte{0x80, 0, 0, 60, byte(end >> 24), byte(end >> 16), byte(end >> 8), byte(end), 0xc0, 0, 0, 0})
+	if got, err := c.Get(ctx, m.Keys()[0]).Result(); err != nil || got != want {
+		t.Errorf("got %x, %v, want %x", got, err, want)
+	}
+	m.SetTime(start.Add(3 * time.Second))
+	if err := l.AddUsage(ctx, "a", plan, [ratelimit.MaxQuotas]int64{1}, start); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := l.Peek(ctx, "a", plan); err != nil || d.Remaining() != 10 {
+		t.Errorf("got %d left, %v, want the burst", d.Remaining(), err)
+	}
+}
