@@ -18,6 +18,7 @@ var label = map[string]string{
 	"ulule":      "ulule/limiter",
 	"tollbooth":  "tollbooth",
 	"redis_rate": "redis_rate",
+	"fixed":      "gatehouse, a fixed window",
 	"none":       "(nothing)",
 	"word":       "(one word, read and swapped)",
 	"ping":       "(PING)",
@@ -52,6 +53,7 @@ func (s *samples) tables() string {
 	var b strings.Builder
 	s.writeHeader(&b)
 	s.writeTake(&b)
+	s.writeSmooth(&b)
 	s.writeMillion(&b)
 	s.writeMiddleware(&b)
 	s.writeParallel(&b)
@@ -74,6 +76,22 @@ func (s *samples) writeTake(b *strings.Builder) {
 	if banned, ok := s.median("Take/case=banned/peer="+ours, 1, "ns/op"); ok {
 		fmt.Fprintf(b, "\nGatehouse takes %s ns for a request during a ban.\n", number(banned))
 	}
+}
+
+func (s *samples) writeSmooth(b *strings.Builder) {
+	var c []column
+	for _, scene := range [][2]string{{"hot key", "hot"}, {"10 thousand keys", "10k"}, {"denied", "denied"}} {
+		c = append(c, columns("Smooth/case="+scene[1]+"/peer=%s", 1, [2]string{scene[0], "ns/op"})...)
+	}
+	for _, clients := range []string{"1", "16"} {
+		c = append(c, column{
+			head: "Redis, " + clients + " (µs)", name: "SmoothRedis/clients=" + clients + "/peer=%s",
+			cpus: 2, unit: "ns/op", per: 1000, ratio: true,
+		})
+	}
+	s.section(b, "Smooth quotas",
+		"Nanoseconds for a decision about one smooth quota, by a token bucket of the peers, and by a fixed window of gatehouse. Microseconds in Redis, with 10 thousand keys, by one client that waits for each answer, and by 16 in parallel for each processor.",
+		[]string{ours, "fixed", "sethvargo", "xtime", "throttled", "redis_rate"}, c)
 }
 
 func (s *samples) writeMillion(b *strings.Builder) {

@@ -1,0 +1,178 @@
+package benchmarks
+
+import (
+	"context"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+	"github.com/sethvargo/go-limiter/memorystore"
+	throttledredis "github.com/throttled/throttled/v2/store/goredisstore.v9"
+	throttledstore "github.com/throttled/throttled/v2/store/memstore"
+	"golang.org/x/time/rate"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+)
+
+// smoothEngines decide about one quota of so many requests a day, all of which can be
+// made at once: gatehouse by a smooth quota, and by a fixed window, and the peers by a token
+// bucket.
+var smoothEngines = []struct {
+	peer string
+	new  func(tb testing.TB, limit int) engine
+}{
+	{"gatehouse", func(tb testing.TB, limit int) engine {
+		return takeFrom(newMemory(tb, memory.Options{}), smoothPlan(limit))
+	}},
+	{"fixed", func(tb testing.TB, limit int) engine {
+		return takeFrom(newMemory(tb, memory.Options{}), fixedPlan(limit))
+	}},
+	{"sethvargo", newSmoothSethvargo},
+	{"xtime", newSmoothXTime},
+	{"throttled", newSmoothThrottled},
+}
+
+func smoothPlan(limit int) *ratelimit.Plan {
+	return onePlan(ratelimit.PerDay(int64(limit)).Smooth(int64(limit)))
+}
+
+func fixedPlan(limit int) *ratelimit.Plan { return onePlan(ratelimit.PerDay(int64(limit))) }
+
+func onePlan(q ratelimit.Quota) *ratelimit.Plan {
+	penalty := ratelimit.DefaultPenalty()
+	penalty.Grace = time.Hour
+	return ratelimit.MustPlan("plan", penalty, q)
+}
+
+func newSmoothSethvargo(tb testing.TB, limit int) engine {
+	ctx := context.Background()
+	store, err := memorystore.New(&memorystore.Config{Tokens: uint64(limit), Interval: dayWindow})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { store.Close(ctx) })
+	return func(key string) bool {
+		_, _, _, ok, err := store.Take(ctx, key)
+		return ok && err == nil
+	}
+}
+
+func newSmoothXTime(_ testing.TB, limit int) engine {
+	var callers sync.Map
+	return func(key string) bool {
+		v, ok := callers.Load(key)
+		if !ok {
+			v, _ = callers.LoadOrStore(key, rate.NewLimiter(rate.Limit(float64(limit)/dayWindow.Seconds()), limit))
+		}
+		return v.(*rate.Limiter).Allow()
+	}
+}
+
+func newSmoothThrottled(tb testing.TB, limit int) engine {
+	ctx := context.Background()
+	store, err := throttledstore.NewCtx(0)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	l := newThrottledLimiter(tb, store, limit, dayWindow)
+	return func(key string) bool {
+		limited, _, err := l.RateLimitCtx(ctx, key, 1)
+		return !limited && err == nil
+	}
+}
+
+// BenchmarkSmooth is one decision about a smooth quota.
+func BenchmarkSmooth(b *testing.B) {
+	for _, s := range []scene{{name: "hot", keys: 1}, {name: "10k", keys: 10_000}, {name: "denied", keys: 1, denied: true}} {
+		for _, e := range smoothEngines {
+			b.Run("case="+s.name+"/peer="+e.peer, func(b *testing.B) {
+				s, limit := s.scaled(), roomy
+				if s.denied {
+					limit = 1
+				}
+				take := e.new(b, limit)
+				s.fill(take)
+				b.ReportAllocs()
+				s.run(b, take)
+			})
+		}
+	}
+}
+
+// smoothRedisEngines are smoothEngines that share one Redis among processes.
+var smoothRedisEngines = []struct {
+	peer string
+	new  func(b *testing.B, client *redis.Client) redisEngine
+}{
+	{"gatehouse", func(b *testing.B, client *redis.Client) redisEngine {
+		return redisTakes(b, client, "smooth", smoothPlan(roomy))
+	}},
+	{"fixed", func(b *testing.B, client *redis.Client) redisEngine {
+		return redisTakes(b, client, "fixed", fixedPlan(roomy))
+	}},
+	{"redis_rate", func(_ *testing.B, client *redis.Client) redisEngine {
+		l, limit := redis_rate.NewLimiter(client), redis_rate.Limit{Rate: roomy, Burst: roomy, Period: dayWindow}
+		return func(ctx context.Context, key string) (bool, error) {
+			r, err := l.Allow(ctx, key+":smooth", limit)
+			return err == nil && r.Allowed > 0, err
+		}
+	}},
+	{"throttled", func(b *testing.B, client *redis.Client) redisEngine {
+		store, err := throttledredis.NewCtx(client, "throttled:smooth:")
+		if err != nil {
+			b.Fatal(err)
+		}
+		l := newThrottledLimiter(b, store, math.MaxInt32, dayWindow)
+		return func(ctx context.Context, key string) (bool, error) {
+			limited, _, err := l.RateLimitCtx(ctx, key, 1)
+			return !limited, err
+		}
+	}},
+}
+
+func redisTakes(b *testing.B, client *redis.Client, prefix string, p *ratelimit.Plan) redisEngine {
+	l, err := redislimit.New(client, redislimit.Options{Prefix: prefix})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func(ctx context.Context, key string) (bool, error) {
+		d, err := l.Take(ctx, key, p, 1)
+		return d.Allowed(), err
+	}
+}
+
+// BenchmarkSmoothRedis is one decision about a smooth quota in Redis.
+func BenchmarkSmoothRedis(b *testing.B) {
+	client := startRedis(b)
+	keys := newKeys(scaled(10_000))
+	for _, parallel := range []bool{false, true} {
+		clients := "clients=1"
+		if parallel {
+			clients = "clients=16"
+		}
+		for _, e := range smoothRedisEngines {
+			var take redisEngine
+			b.Run(clients+"/peer="+e.peer, func(b *testing.B) {
+				if take == nil { // not with every b.N
+					take = e.new(b, client)
+					fillRedis(b, take, keys)
+				}
+				b.ReportAllocs()
+				b.ResetTimer()
+				spent, _ := serverWork(b, client)
+				if parallel {
+					takeInParallel(b, take, keys)
+				} else {
+					takeAlone(b, take, keys)
+				}
+				after, _ := serverWork(b, client)
+				b.ReportMetric(float64((after-spent).Nanoseconds())/1000/float64(b.N), "server-µs")
+			})
+		}
+	}
+}
