@@ -24,6 +24,7 @@ var rules = map[string][]string{
 	"internal/mutate":                {},
 	"internal/response":              {},
 	"internal/rpclimit":              {"apierror", "ratelimit"},
+	"internal/wire":                  {},
 	"middleware":                     {"apierror", "internal/response"},
 	"middleware/apikey":              {"middleware/bearer", "ratelimit"},
 	"middleware/bearer":              {"apierror", "internal/response"},

@@ -1,0 +1,63 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A part is a section of the page.
+type part struct {
+	title   string
+	text    string
+	answers []answer
+}
+
+// parts are the sections of the page, in order.
+var parts = []part{limits}
+
+// pageHead begins docs/WIRE.md. Its %s is plainRequest.
+const pageHead = `# The wire
+
+What the middlewares send, byte for byte, for people who write clients and proxies. Every response below was received over HTTP/1.1 by a test, which writes this page: ` + "`go test ./internal/wire -update`" + `. If the code sends something else, the test fails.
+
+The time is always 2026-03-01 12:00:43 UTC or a little later. Where no request is shown, it is
+
+` + "```http\n%s```" + `
+
+What varies, and what to rely on:
+
+- **Names of fields** have any case. ` + "`net/http`" + ` writes ` + "`X-Ratelimit-Limit`" + `, and HTTP/2 has only lower case. The order of fields has no meaning.
+- **Texts** of ` + "`message`, `title` and `detail`" + ` are for people. Programs read the status, the ` + "`code`" + ` and the header fields.
+- **Date, Reset and Retry-After** depend on the time. ` + "`X-RateLimit-Reset`" + ` is in Unix seconds. ` + "`Retry-After`" + ` is in seconds, rounded up: a client that waits that long is admitted, unless something else uses the quota meanwhile.
+- **Unknown codes and fields** can be added. A client treats an unknown code as its status says, and ignores unknown fields.
+- **Further fields**, such as ` + "`X-Request-Id`" + `, come from other middlewares, proxies and handlers.
+
+Lines of the header section end in CR LF. %s
+`
+
+// page returns docs/WIRE.md with the responses that were received, by the names of their
+// answers.
+func page(received map[string]string) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, pageHead, plainRequest, "A body ends as its Content-Length says: that of an error has no line break at its end.")
+	for _, p := range parts {
+		fmt.Fprintf(&b, "\n## %s\n", p.title)
+		if p.text != "" {
+			fmt.Fprintf(&b, "\n%s\n", p.text)
+		}
+		for _, a := range p.answers {
+			fmt.Fprintf(&b, "\n### %s\n\n%s\n", a.title, a.text)
+			if a.request != "" {
+				b.WriteString(block(a.request))
+			}
+			b.WriteString(block(received[a.name]))
+		}
+	}
+	return []byte(b.String())
+}
+
+// block returns a message as a block of code.
+func block(message string) string {
+	message = strings.ReplaceAll(message, "\r\n", "\n")
+	return "\n```http\n" + strings.TrimRight(message, "\n") + "\n```\n"
+}

@@ -1,0 +1,102 @@
+package wire
+
+import (
+	"bytes"
+	"flag"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write testdata/*.http and docs/WIRE.md instead of comparing with them")
+
+// An answer is one kind of response, and what the page says about it.
+type answer struct {
+	name    string // of its file in testdata
+	title   string // its heading
+	text    string // when it comes, and what a client should do
+	request string // with line feeds only; "" means plainRequest
+
+	// handler returns the server's handler in the state in which the request meets it.
+	handler func(t *testing.T) http.Handler
+}
+
+// sent returns the request of the answer.
+func (a answer) sent() string {
+	if a.request == "" {
+		return plainRequest
+	}
+	return a.request
+}
+
+func (a answer) file() string { return filepath.Join("testdata", a.name+".http") }
+
+// Each answer has the bytes of its file in testdata, and docs/WIRE.md shows all of them.
+func TestAnswers(t *testing.T) {
+	files := make(map[string]string) // the name and what was received
+	for _, part := range parts {
+		for _, a := range part.answers {
+			if _, twice := files[a.name]; twice {
+				t.Fatalf("there are two answers with the name %s", a.name)
+			}
+			files[a.name] = ""
+			t.Run(a.name, func(t *testing.T) {
+				got := exchange(t, a)
+				files[a.name] = string(got)
+				compare(t, a.file(), got)
+			})
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	if stale := stale(t, files); len(stale) > 0 {
+		t.Errorf("testdata has files of no answer, remove them: %s", strings.Join(stale, ", "))
+	}
+	compare(t, filepath.Join("..", "..", "docs", "WIRE.md"), page(files))
+}
+
+// compare compares a file with what its content should be, or writes it with -update.
+func compare(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(want, got) {
+		return
+	}
+	wanted, gotten := strings.SplitAfter(string(want), "\n"), strings.SplitAfter(string(got), "\n")
+	n := 0
+	for n < len(wanted) && n < len(gotten) && wanted[n] == gotten[n] {
+		n++
+	}
+	wanted, gotten = append(wanted, "the end"), append(gotten, "the end")
+	t.Errorf("%s: line %d is %q, but should be %q; go test ./internal/wire -update writes it",
+		file, n+1, wanted[n], gotten[n])
+}
+
+// stale returns the files in testdata that belong to no answer.
+func stale(t *testing.T, answers map[string]string) (names []string) {
+	found, err := filepath.Glob("testdata/*.http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := slices.Collect(maps.Keys(answers))
+	for _, file := range found {
+		if name := strings.TrimSuffix(filepath.Base(file), ".http"); !slices.Contains(known, name) {
+			names = append(names, file)
+		}
+	}
+	return names
+}
