@@ -16,8 +16,8 @@ type Principal struct {
 	Plan  *ratelimit.Plan // what the owner may use
 
 	// Limits are what the key alone may use, inside of Plan; nil: no less than its owner.
-	// A service that gives keys limits enforces them itself: ratelimit.New counts each
-	// request for one subject.
+	// A service that gives keys limits charges them in addition to the owner, by
+	// ratelimit.Caller.Also, with a subject such as "key:" and the KeyID.
 	Limits *ratelimit.Plan
 
 	// Subject is the owner's subject for a rate limiter. If a store leaves it empty, a

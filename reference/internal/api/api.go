@@ -47,7 +47,6 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	c.Limiter = keyLimiter{c.Limiter}
 	a := &api{Config: c, service: http.NewServeMux(), static: make(staticRoutes), site: http.NewServeMux()}
 	a.pages = newPageCache(c.Pets, c.Timeout)
 	a.errors = &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}

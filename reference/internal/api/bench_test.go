@@ -26,6 +26,10 @@ func BenchmarkRequest(b *testing.B) {
 	})
 	s.pets(b, 100)
 	limited := s.key(b, "limited", "enterprise", "1/day")
+	withLimits := newKey("enterprise", "4000000000/minute")
+	withLimits.Limits = []string{"4000000000/minute"}
+	secret := s.format.Generate()
+	s.issue(b, secret, withLimits)
 	etag := s.Get(b, "/v1/pets").Header.Get("ETag")
 	for _, bench := range []struct{ name, method, target, key, body, accept string }{
 		{"list 20", "GET", "/v1/pets", s.Key, "", ""},
@@ -34,6 +38,7 @@ func BenchmarkRequest(b *testing.B) {
 		{"list 100", "GET", "/v1/pets?limit=100", s.Key, "", ""},
 		{"list 100 gzip", "GET", "/v1/pets?limit=100", s.Key, "", "gzip"},
 		{"get", "GET", "/v1/pets/1", s.Key, "", ""},
+		{"get with limits of the key", "GET", "/v1/pets/1", secret.Reveal(), "", ""},
 		{"usage", "GET", "/v1/usage", s.Key, "", ""},
 		{"refused body", "POST", "/v1/pets", s.Key, `{"name":1}`, ""},
 		{"no key", "GET", "/v1/pets", "", "", ""},

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/animalstore/gatehouse/middleware"
@@ -10,29 +9,27 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// caller returns the subject of a request and its plan: the owner of a valid key,
-// or the network of any other client. If the owner is not limited, a key with limits of
-// its own is the subject; a [keyLimiter] is asked only about owners with quotas.
+// caller returns the subject of a request and its plan: the owner of a valid key, or the
+// network of any other client. A key with limits of its own is charged too.
 func (a *api) caller(r *http.Request) ratelimit.Caller {
-	if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
-		if p.Limits != nil && isUnlimited(p.Plan) {
-			return ratelimit.Caller{Subject: keySubject(p), Plan: p.Limits, Kind: ratelimit.KindAPIKey}
-		}
-		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}
+	p, ok := bearer.FromContext[apikey.Principal](r.Context())
+	if !ok {
+		return ratelimit.Caller{Subject: requestInfoOf(r.Context()).network, Plan: a.Anonymous, Kind: ratelimit.KindNetwork}
 	}
-	return ratelimit.Caller{Subject: requestInfoOf(r.Context()).network, Plan: a.Anonymous, Kind: ratelimit.KindNetwork}
+	c := ownerOf(p)
+	c.Also = keyCharges(p)
+	return c
 }
 
-func isUnlimited(plan *ratelimit.Plan) bool {
-	d, err := plan.Decide("any", 1)
-	return err == nil && d.Allowed()
+func ownerOf(p apikey.Principal) ratelimit.Caller {
+	return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}
 }
 
 // unchargedCaller returns the caller of a request that is not charged. Such requests
 // have a quota of their own, so a flood of them is limited and uses up no other quota.
 func (a *api) unchargedCaller(r *http.Request) ratelimit.Caller {
 	c := a.caller(r)
-	c.Subject, c.Plan = "uncharged:"+c.Subject, a.Uncharged
+	c.Subject, c.Plan, c.Also = "uncharged:"+c.Subject, a.Uncharged, nil
 	return c
 }
 
@@ -72,26 +69,19 @@ func isUncharged(r *http.Request) bool {
 func (a *api) peek(next, charged http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := a.caller(r)
-		d, err := a.Limiter.Peek(r.Context(), c.Subject, c.Plan)
+		p, err := a.look(r.Context(), c)
 		if err != nil {
 			charged.ServeHTTP(w, r)
 			return
 		}
-		h := w.Header()
+		d, h := p.deciding(), w.Header()
 		for _, name := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
 			delete(h, name) // those of requests that are not charged
 		}
 		a.Headers.Set(h, &d)
 		h.Del("Retry-After") // this request is not refused
 		logDecision(r, c, d, uncharged)
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), peekedKey{}, &d)))
+		requestInfoOf(r.Context()).peeked = p
+		next.ServeHTTP(w, r)
 	})
-}
-
-type peekedKey struct{}
-
-// peekedDecision returns the decision of peek, or nil.
-func peekedDecision(ctx context.Context) *ratelimit.Decision {
-	d, _ := ctx.Value(peekedKey{}).(*ratelimit.Decision)
-	return d
 }

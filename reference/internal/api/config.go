@@ -19,10 +19,11 @@ import (
 // another one.
 const KeyPrefix = "pet_live_"
 
-// A Limiter is an engine that can also report the usage of a subject and refund a
-// request.
+// A Limiter is an engine that can also decide about several subjects at once, report the
+// usage of a subject, and refund a request.
 type Limiter interface {
 	ratelimit.Limiter
+	ratelimit.MultiTaker
 	ratelimit.Peeker
 	ratelimit.Refunder
 }

@@ -20,8 +20,8 @@
 //	the site                         /openapi.json and /docs, without a key: 429, 414, 412, 304
 //	authentication                   adds the principal and refuses nothing yet
 //	denied owners              403   not counted
-//	ban and quota              429   of the key, if it has limits of its own, and its owner,
-//	                                 or else of the network
+//	ban and quota              429   of the owner of the key and, if it has limits of its own,
+//	                                 of the key; or else of the network
 //	length of the target       414
 //	key                        401   on all paths below /v1, whether they exist or not; 400 if there are two
 //	path                       404

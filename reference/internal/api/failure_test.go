@@ -52,6 +52,10 @@ func (brokenLimiter) Take(context.Context, string, *ratelimit.Plan, int64) (rate
 	return ratelimit.Decision{}, fmt.Errorf("%w: the wire is cut", ratelimit.ErrUnavailable)
 }
 
+func (brokenLimiter) TakeAll(context.Context, []ratelimit.Charge, []ratelimit.Decision) error {
+	return fmt.Errorf("%w: the wire is cut", ratelimit.ErrUnavailable)
+}
+
 func (brokenLimiter) Peek(context.Context, string, *ratelimit.Plan) (ratelimit.Decision, error) {
 	return ratelimit.Decision{}, fmt.Errorf("%w: the wire is cut", ratelimit.ErrUnavailable)
 }

@@ -12,7 +12,7 @@ import (
 func (a *api) limits() (charged, notCharged middleware.Middleware, err error) {
 	var both [2]struct{ charged, notCharged middleware.Middleware }
 	for i, shadow := range []bool{false, true} {
-		both[i].charged, err = ratelimit.New(a.Limiter, known(a.caller), ratelimit.Options{
+		both[i].charged, err = ratelimit.New(ownerFirst{a.Limiter, shadow}, known(a.caller), ratelimit.Options{
 			OnFailure: a.OnLimiterFailure,
 			Headers:   a.Headers,
 			Refund:    true,

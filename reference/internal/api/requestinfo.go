@@ -52,9 +52,7 @@ type requestInfo struct {
 	proxied error  // why network is that of a proxy; nil: it is that of the client
 	allowed bool   // on the allow list; set before the limiter decides
 
-	// decided is set by keyLimiter, for a key with limits of its own, once both were
-	// charged or peeked at.
-	decided *keyDecisions
+	peeked *peeked // what is left, if the request is not charged; nil: the limiter failed
 }
 
 type requestInfoKey struct{}

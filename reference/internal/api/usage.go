@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/animalstore/gatehouse/middleware/apikey"
-	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -35,30 +33,23 @@ type ban struct {
 // header fields agree. The header fields of a key with limits of its own are those of the
 // key or of its owner, and the body has both.
 func (a *api) getUsage(_ context.Context, w http.ResponseWriter, r *http.Request) error {
-	d := peekedDecision(r.Context())
-	if d == nil {
+	p := requestInfoOf(r.Context()).peeked
+	if p == nil {
 		return errUnavailable // the limiter failed, and OnLimiterFailure is FailOpen
 	}
-	var key *ratelimit.Decision
-	if both := requestInfoOf(r.Context()).decided; both != nil {
-		d, key = &both.owner, &both.key
-	}
-	if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok && d.Plan == p.Limits {
-		owner := p.Plan.Uncounted(1, a.Now()) // the owner is not limited, only the key
-		d, key = &owner, d
-	}
-	body, err := encode(usageOf(d, key))
+	body, err := encode(usageOf(p))
 	if err != nil {
 		return err
 	}
 	return represent(w, r, body, "")
 }
 
-// usageOf returns the body for an owner and, unless key is nil, for the limits of its key.
-func usageOf(d, key *ratelimit.Decision) usage {
+// usageOf returns the body for an owner, and for the limits of its key if it has any.
+func usageOf(p *peeked) usage {
+	d := &p.caller
 	u := usage{Plan: d.Plan.Name(), Quotas: quotasOf(d), Suspended: d.Outcome == ratelimit.Suspended}
-	if key != nil {
-		u.KeyQuotas = quotasOf(key)
+	if p.key.Plan != nil {
+		u.KeyQuotas = quotasOf(&p.key)
 	}
 	if d.StrikesLeft >= 0 {
 		u.StrikesLeft = &d.StrikesLeft

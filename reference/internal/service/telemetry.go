@@ -122,6 +122,11 @@ func (l observedLimiter) Take(ctx context.Context, subject string, plan *ratelim
 	return l.observer.Take(ctx, l.limiter, subject, plan, cost)
 }
 
+// TakeAll implements [ratelimit.MultiTaker].
+func (l observedLimiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	return l.observer.TakeAll(ctx, l.limiter, charges, decisions)
+}
+
 // Unban implements [ratelimit.Banner].
 func (l observedLimiter) Unban(ctx context.Context, subject string) (bool, error) {
 	was, err := l.limiter.Unban(ctx, subject)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -101,6 +102,22 @@ func TestOwnerHasNothingLeft(t *testing.T) {
 	}
 }
 
+// A request that both refuse is a strike of the owner, as with any other key.
+func TestKeyWithLimitsDoesNotPreventABan(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	limited, _ := limitedKeys(t, s, "10/minute")
+	for range 10 {
+		want(t, limited.Get(t, "/v1/pets"), 200, "")
+	}
+	want(t, limited.Get(t, "/v1/pets"), 429, "rate_limit_exceeded")
+	s.clock.advance(3 * time.Second) // more than the grace
+	for range 10 {
+		want(t, limited.Get(t, "/v1/pets"), 429, "rate_limit_exceeded")
+	}
+	want(t, limited.Get(t, "/v1/pets"), 429, "api_key_banned")
+}
+
 // What the key has used up does not hide a ban of the owner, nor a quota of the owner
 // that takes longer.
 func TestKeyAndOwnerHaveNothingLeft(t *testing.T) {
@@ -127,11 +144,16 @@ func TestKeyAndOwnerHaveNothingLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		var reset string
 		for range 2 {
 			resp := limited.Get(t, "/v1/pets")
+			reset = resp.Header.Get("X-RateLimit-Reset")
 			if got := resp.Header.Get("Retry-After"); resp.StatusCode != 429 || resp.Code() != test.code || got != test.wait {
 				t.Errorf("%s: %d %s, Retry-After %s, want 429 %s, Retry-After %s", test.name, resp.StatusCode, resp.Code(), got, test.code, test.wait)
 			}
+		}
+		if got := limited.Get(t, "/v1/usage").Header.Get("X-RateLimit-Reset"); got != reset {
+			t.Errorf("%s: getUsage says that the limit resets at %s, the denials say %s", test.name, got, reset)
 		}
 	}
 }
@@ -177,25 +199,77 @@ func TestFailedRequestIsGivenBackToKeyAndOwner(t *testing.T) {
 	}
 }
 
-// ownerFails is a limiter that cannot decide about owners.
-type ownerFails struct{ api.Limiter }
+// A calledLimiter counts what the server asks it.
+type calledLimiter struct {
+	api.Limiter
+	takes, together, refunds atomic.Int64
+}
 
-func (l ownerFails) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if strings.HasPrefix(subject, "owner:") {
-		return ratelimit.Decision{}, ratelimit.ErrUnavailable
+func (l *calledLimiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if !strings.HasPrefix(subject, "uncharged:") {
+		l.takes.Add(1)
 	}
 	return l.Limiter.Take(ctx, subject, plan, cost)
 }
 
-func TestUndecidedRequestIsNotChargedToTheKey(t *testing.T) {
+func (l *calledLimiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	l.together.Add(1)
+	return l.Limiter.TakeAll(ctx, charges, decisions)
+}
+
+func (l *calledLimiter) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
+	l.refunds.Add(1)
+	return l.Limiter.Refund(ctx, subject, d)
+}
+
+// Key and owner are charged at one instant: no request sees a unit that is about to be
+// given back, and none is lost if the process dies.
+func TestKeyAndOwnerAreOneDecision(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *api.Config) { c.Limiter = ownerFails{c.Limiter} })
-	limited, _ := limitedKeys(t, s, "3/minute")
-	for range 5 {
-		want(t, limited.Get(t, "/v1/pets"), 503, "unavailable")
+	var limiter calledLimiter
+	s := start(t, func(c *api.Config) {
+		limiter.Limiter = c.Limiter
+		c.Limiter = &limiter
+	})
+	limited, other := limitedKeys(t, s, "9/minute")
+	for range 3 {
+		want(t, other.Get(t, "/v1/pets"), 200, "")
 	}
-	if d := cmp.Diff([]int64{10, 3}, left(t, limited)); d != "" {
-		t.Errorf("left of the owner and the key (-want +got):\n%s", d)
+	for range 12 { // 7 of them are admitted
+		limited.Get(t, "/v1/pets")
+	}
+	got := []int64{limiter.takes.Load(), limiter.together.Load(), limiter.refunds.Load()}
+	if d := cmp.Diff([]int64{3, 12, 0}, got); d != "" {
+		t.Errorf("decisions about the owner, about both, and refunds (-want +got):\n%s", d)
+	}
+}
+
+// A request is counted for its owner, also if the limits of the key decide.
+func TestKeyWithLimitsCountsForItsOwner(t *testing.T) {
+	t.Parallel()
+	for name, plan := range map[string]func(*api.Config){
+		"pro":      withPlan(ratelimit.MustPlan("pro", ratelimit.Penalty{}, ratelimit.PerMinute(60))),
+		"internal": withPlan(ratelimit.UnlimitedPlan("internal")),
+	} {
+		var seen decisions
+		log := make(lines, 2)
+		s := start(t, func(c *api.Config) {
+			plan(c)
+			c.OnDecision, c.Logger = seen.add, slog.New(slog.NewJSONHandler(log, nil))
+		})
+		limited, _ := limitedKeys(t, s, "1/minute")
+		for range 2 {
+			limited.Get(t, "/v1/pets")
+		}
+		want := []string{"GET owner:somebody allowed failed=false", "GET owner:somebody limited failed=false"}
+		if d := cmp.Diff(want, seen.take()); d != "" {
+			t.Errorf("%s: OnDecision was called (-want +got):\n%s", name, d)
+		}
+		for range 2 {
+			if line := <-log; !strings.Contains(line, `"plan":"`+name+`"`) {
+				t.Errorf("the log says %s, want the plan %s", line, name)
+			}
+		}
 	}
 }
 

@@ -1,0 +1,81 @@
+package api
+
+import (
+	"context"
+
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// KeySubject returns the subject that the limits of a key alone are counted for.
+func KeySubject(id string) string { return "key:" + id }
+
+// keyCharges returns what a request is charged in addition to its owner: the limits of its
+// key, if it has any. They never lead to a strike or a ban.
+func keyCharges(p apikey.Principal) []ratelimit.Charge {
+	if p.Limits == nil {
+		return nil
+	}
+	return []ratelimit.Charge{{Subject: KeySubject(p.KeyID), Plan: p.Limits}}
+}
+
+// ownerFirst is a limiter for owners and their keys. Of a request with a key that has
+// limits of its own, both are charged or neither, at one instant. The response shows the
+// one that matters most, but during a ban of the owner always the ban.
+type ownerFirst struct {
+	Limiter
+
+	// serving says that requests are served whatever is decided, so that each of the two
+	// is charged whatever the other one has left.
+	serving bool
+}
+
+// TakeAll implements [ratelimit.MultiTaker]. The first charge is that of the owner.
+func (l ownerFirst) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	err := l.take(ctx, charges, decisions)
+	if err == nil && decisions[0].Outcome == ratelimit.Banned {
+		for i := 1; i < len(decisions); i++ {
+			decisions[i].Outcome = ratelimit.Spared
+		}
+	}
+	return err
+}
+
+func (l ownerFirst) take(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) (err error) {
+	if !l.serving {
+		return l.Limiter.TakeAll(ctx, charges, decisions)
+	}
+	for i, c := range charges {
+		if decisions[i], err = l.Limiter.Take(ctx, c.Subject, c.Plan, c.Cost); err != nil {
+			return err // the request is served, so that what was charged stays charged
+		}
+	}
+	return nil
+}
+
+// A peeked is what the caller of a request that is not charged has left, and the limits of
+// its key, which has no plan if there are none.
+type peeked struct{ caller, key ratelimit.Decision }
+
+// look peeks at all that a request of c would be charged to.
+func (a *api) look(ctx context.Context, c ratelimit.Caller) (p *peeked, err error) {
+	p = new(peeked)
+	if p.caller, err = a.Limiter.Peek(ctx, c.Subject, c.Plan); err != nil {
+		return nil, err
+	}
+	for _, key := range c.Also {
+		if p.key, err = a.Limiter.Peek(ctx, key.Subject, key.Plan); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// deciding returns the decision that a response shows; see [ownerFirst].
+func (p *peeked) deciding() ratelimit.Decision {
+	both := [...]ratelimit.Decision{p.caller, p.key}
+	if p.caller.Outcome == ratelimit.Banned {
+		return p.caller
+	}
+	return both[ratelimit.Deciding(both[:])]
+}
