@@ -5,9 +5,6 @@ import (
 	"fmt"
 )
 
-// MaxCharges is the largest number of charges that are decided together.
-const MaxCharges = 8
-
 // A Charge is one of several that a request is counted for, such as those of a user,
 // of the user's organisation and of everybody. It has the arguments of [Limiter.Take].
 type Charge struct {

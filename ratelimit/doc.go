@@ -9,7 +9,6 @@
 //	}, ratelimit.Options{})
 //	http.ListenAndServe(addr, limit(api))
 //
-// [Limiter.Take] decides a request, and [Decision] shows how. Package memory is the
-// engine to start with. Package redislimit shares limits between processes, and package
-// failover guards it against outages.
+// [Limiter.Take] decides a request. Start with package memory; redislimit shares limits
+// between processes, and failover guards it against outages.
 package ratelimit

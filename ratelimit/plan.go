@@ -11,9 +11,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
-// MaxQuotas is the largest number of quotas in one plan.
-const MaxQuotas = 4
-
 // A Plan is a name, the quotas that must all hold, and the penalty for subjects
 // that keep sending requests after they were limited. It is made by [NewPlan],
 // never changes, and may be used by any number of goroutines. The plans of

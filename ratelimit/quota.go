@@ -11,10 +11,12 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
-// Bounds of a [Quota].
+// The largest values that engines work with.
 const (
-	MaxLimit  = 1<<32 - 1            // units in one window
-	MaxWindow = 366 * 24 * time.Hour // length of one window
+	MaxLimit   = 1<<32 - 1            // units in one window
+	MaxWindow  = 366 * 24 * time.Hour // length of one window
+	MaxQuotas  = 4                    // quotas of one plan
+	MaxCharges = 8                    // charges that are decided together
 )
 
 // A Quota allows Limit units in each Window. Windows are fixed: they do not move with the
