@@ -1,0 +1,67 @@
+package gatehouseecho_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/labstack/echo/v5"
+
+	"github.com/animalstore/gatehouse/adapters/gatehouseecho"
+	"github.com/animalstore/gatehouse/apierror"
+)
+
+func TestErrorHandler(t *testing.T) {
+	noPet := apierror.New(404, "pet_not_found", "There is no pet with this identifier.")
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{noPet, `{"code":"pet_not_found","message":"There is no pet with this identifier.","status":404}`},
+		{fmt.Errorf("wrapped: %w", noPet), `{"code":"pet_not_found","message":"There is no pet with this identifier.","status":404}`},
+		{errors.New("secret"), `{"code":"internal","message":"The service failed to answer this request.","status":500}`},
+		{echo.NewHTTPError(403, "Not yours."), `{"code":"forbidden","message":"Not yours.","status":403}`},
+		{echo.NewHTTPError(403, "Not yours.").Wrap(errors.New("secret")), `{"code":"forbidden","message":"Not yours.","status":403}`},
+		{echo.ErrUnsupportedMediaType, `{"code":"unsupported_media_type","message":"Unsupported Media Type","status":415}`},
+		{echo.ErrStatusRequestEntityTooLarge, `{"code":"body_too_large","message":"Request Entity Too Large","status":413}`},
+		{echo.ErrTooManyRequests, `{"code":"rate_limit_exceeded","message":"Too Many Requests","status":429}`},
+		{echo.NewHTTPError(http.StatusRequestURITooLong, ""), `{"code":"uri_too_long","message":"Request URI Too Long","status":414}`},
+		{echo.NewHTTPError(418, "Tea."), `{"code":"im_a_teapot","message":"Tea.","status":418}`},
+		{echo.NewHTTPError(499, "Gone."), `{"code":"error","message":"Gone.","status":499}`},
+		{echo.ErrInternalServerError, `{"code":"internal","message":"Internal Server Error","status":500}`},
+		{echo.ErrServiceUnavailable, `{"code":"unavailable","message":"Service Unavailable","status":503}`},
+		{echo.NewHTTPError(302, "Found."), `{"code":"internal","message":"The service failed to answer this request.","status":500}`},
+	} {
+		e := echo.New()
+		e.HTTPErrorHandler = gatehouseecho.ErrorHandler(errs)
+		e.GET("/", func(*echo.Context) error { return test.err })
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		if got := w.Body.String(); got != test.want+"\n" {
+			t.Errorf("%v:\n got %s\nwant %s", test.err, got, test.want)
+		}
+	}
+}
+
+func TestUnmatched(t *testing.T) {
+	e := echo.New()
+	e.HTTPErrorHandler = gatehouseecho.ErrorHandler(nil)
+	e.GET("/pets", ends["ok"])
+	e.POST("/pets", ends["ok"])
+	for _, test := range []struct {
+		method, path string
+		status       int
+		allow        string
+	}{
+		{"GET", "/nowhere", 404, ""},
+		{"DELETE", "/pets", 405, "OPTIONS, GET, POST"},
+	} {
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, httptest.NewRequest(test.method, test.path, nil))
+		if w.Code != test.status || w.Header().Get("Allow") != test.allow || w.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%s %s: %d with %v, want %d with Allow %q in the envelope", test.method, test.path, w.Code, w.Header(), test.status, test.allow)
+		}
+	}
+}
