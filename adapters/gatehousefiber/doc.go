@@ -1,0 +1,15 @@
+// Package gatehousefiber limits the requests of a Fiber service:
+//
+//	limit, err := gatehousefiber.New(engine, func(c fiber.Ctx) (ratelimit.Caller, error) {
+//		return ratelimit.Caller{Subject: "user:" + userOf(c), Plan: free}, nil
+//	}, gatehousefiber.Options{Refund: true})
+//	app.Use(limit)
+//
+// Fiber runs handlers outside of net/http. Its adaptor.HTTPMiddleware calls a middleware
+// of net/http before the handlers of Fiber, not around them, with a ResponseWriter and a
+// request that the handlers do not use: a recovery, a refund, an access log or a limit
+// of requests in progress seems to work and sees nothing. Therefore no middleware of
+// Gatehouse works in Fiber, except this limit, which asks the engine itself. For
+// everything else, put a gateway of net/http in front of the service, or serve it with a
+// router of net/http.
+package gatehousefiber

@@ -1,0 +1,47 @@
+package gatehousefiber_test
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"net/netip"
+
+	"github.com/gofiber/fiber/v3"
+
+	"github.com/animalstore/gatehouse/adapters/gatehousefiber"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+func Example() {
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerHour(2))
+	limit, err := gatehousefiber.New(engine, func(c fiber.Ctx) (ratelimit.Caller, error) {
+		addr, err := netip.ParseAddr(c.IP())
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(addr), Plan: free, Kind: ratelimit.KindNetwork}, err
+	}, gatehousefiber.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	app := fiber.New()
+	app.Use(limit)
+	app.Get("/pets/:id", func(c fiber.Ctx) error { return c.SendString("pet " + c.Params("id")) })
+
+	for range 3 {
+		res, err := app.Test(httptest.NewRequest("GET", "/pets/17", nil))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%d, %s left\n", res.StatusCode, res.Header.Get("X-RateLimit-Remaining"))
+	}
+	// Output:
+	// 200, 1 left
+	// 200, 0 left
+	// 429, 0 left
+}

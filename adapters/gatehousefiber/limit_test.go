@@ -1,0 +1,182 @@
+package gatehousefiber_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v3"
+	"github.com/gofiber/fiber/v3/middleware/adaptor"
+	fiberrecover "github.com/gofiber/fiber/v3/middleware/recover"
+
+	"github.com/animalstore/gatehouse/adapters/gatehousefiber"
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+var (
+	errs = &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
+	noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	ban  = ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
+	plan = ratelimit.MustPlan("small", ban, ratelimit.PerMinute(3))
+)
+
+func engine(t *testing.T) *memory.Limiter {
+	t.Helper()
+	l, err := memory.New(memory.Options{Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func ann(c fiber.Ctx) (ratelimit.Caller, error) {
+	return ratelimit.Caller{Subject: "user:" + c.Get("User"), Plan: plan}, nil
+}
+
+// app has a route for each way in which a handler ends.
+func app(t *testing.T, l ratelimit.Limiter, o gatehousefiber.Options) *fiber.App {
+	t.Helper()
+	o.Errors = errs
+	limit, err := gatehousefiber.New(l, ann, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := fiber.New()
+	a.Use(fiberrecover.New(), limit)
+	a.Get("/ok", func(c fiber.Ctx) error { c.Vary("Origin"); return c.SendString("ok") })
+	a.Get("/status", func(c fiber.Ctx) error { return c.SendStatus(503) })
+	a.Get("/error", func(fiber.Ctx) error { return errors.New("sorry") })
+	a.Get("/fiber", func(fiber.Ctx) error { return fiber.NewError(502, "sorry") })
+	a.Get("/notfound", func(fiber.Ctx) error { return fiber.ErrNotFound })
+	a.Get("/panic", func(fiber.Ctx) error { panic("no") })
+	return a
+}
+
+func send(t *testing.T, a *fiber.App, method, path string) (*http.Response, string) {
+	t.Helper()
+	r := httptest.NewRequest(method, path, nil)
+	r.Header.Set("User", "ann")
+	r.Header.Set("Accept", "application/json")
+	res, err := a.Test(r, fiber.TestConfig{Timeout: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(body)
+}
+
+func TestLimit(t *testing.T) {
+	a := app(t, engine(t), gatehousefiber.Options{Refund: true, Headers: ratelimit.XRateLimitUsed})
+	for _, test := range []struct {
+		path      string
+		status    int
+		remaining string
+		body      string
+	}{
+		{"/ok", 200, "2", "ok"},
+		{"/status", 503, "1", "Service Unavailable"}, // given back, like the others
+		{"/error", 500, "1", "sorry"},
+		{"/fiber", 502, "1", "sorry"},
+		{"/panic", 500, "1", "no"},
+		{"/notfound", 404, "1", "Not Found"},
+		{"/nowhere", 404, "0", "Not Found"},
+		{"/ok", 429, "0", `"code":"rate_limit_exceeded"`},
+		{"/ok", 429, "0", `"code":"client_banned"`},
+	} {
+		res, body := send(t, a, "GET", test.path)
+		if got := res.Header.Get("X-RateLimit-Remaining"); res.StatusCode != test.status || got != test.remaining || !strings.Contains(body, test.body) {
+			t.Errorf("%s: %d with %s left: %s, want %d with %s: %s", test.path, res.StatusCode, got, body, test.status, test.remaining, test.body)
+		}
+		if res.StatusCode == 429 && (res.Header.Get("Retry-After") != "60" || res.Header.Get("Content-Type") != "application/json" || res.Header.Get("Vary") != "Accept") {
+			t.Errorf("the refusal has the fields %v", res.Header)
+		}
+		if res.Header.Get("X-RateLimit-Used") == "" {
+			t.Errorf("%s: there is no X-RateLimit-Used", test.path)
+		}
+	}
+	if res, body := send(t, a, "HEAD", "/ok"); res.StatusCode != 429 || body != "" {
+		t.Errorf("HEAD: %d %q", res.StatusCode, body)
+	}
+}
+
+// stuck is an engine that fails and keeps the subjects that it was asked for.
+type stuck struct{ subjects []string }
+
+func (s *stuck) Take(_ context.Context, subject string, _ *ratelimit.Plan, _ int64) (ratelimit.Decision, error) {
+	s.subjects = append(s.subjects, subject)
+	return ratelimit.Decision{}, fmt.Errorf("%w: stuck", ratelimit.ErrUnavailable)
+}
+
+// A subject of Fiber's own bytes is copied, and a failure is answered as Options say.
+func TestSubjectsAreCopied(t *testing.T) {
+	var l stuck
+	observed := 0
+	a := app(t, &l, gatehousefiber.Options{
+		Cost: func(c fiber.Ctx) int64 { return int64(len(c.Path())) / 3 },
+		Observe: func(c fiber.Ctx, caller ratelimit.Caller, _ ratelimit.Decision, err error) {
+			if observed++; c.Path() != "/ok" || caller.Plan != plan || !errors.Is(err, ratelimit.ErrUnavailable) {
+				t.Errorf("Observe got %s, %v, %v", c.Path(), caller, err)
+			}
+		},
+	})
+	res, body := send(t, a, "GET", "/ok")
+	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || !strings.Contains(body, "unavailable") || observed != 1 {
+		t.Errorf("got %d %s, observed %d times", res.StatusCode, body, observed)
+	}
+	for range 10 {
+		send(t, a, "GET", "/ok")
+	}
+	for i, subject := range l.subjects {
+		if subject != "user:ann" {
+			t.Errorf("subject %d has become %q", i, subject)
+		}
+	}
+	open := app(t, &l, gatehousefiber.Options{OnFailure: ratelimit.FailOpen})
+	if res, _ := send(t, open, "GET", "/ok"); res.StatusCode != 200 {
+		t.Errorf("FailOpen: %d", res.StatusCode)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	if _, err := gatehousefiber.New(nil, ann, gatehousefiber.Options{}); err == nil {
+		t.Error("no limiter is accepted")
+	}
+	if _, err := gatehousefiber.New(engine(t), nil, gatehousefiber.Options{}); err == nil {
+		t.Error("no identify is accepted")
+	}
+	if _, err := gatehousefiber.New(&stuck{}, ann, gatehousefiber.Options{Refund: true}); err == nil {
+		t.Error("Refund is accepted without a Refunder")
+	}
+}
+
+// The package comment says that a middleware of net/http sees nothing in Fiber. If this
+// test fails, that has changed.
+func TestAdaptorSeesNothing(t *testing.T) {
+	var status int
+	a := fiber.New()
+	a.Use(fiberrecover.New(), adaptor.HTTPMiddleware(func(next http.Handler) http.Handler {
+		return middleware.Recover(errs)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			tracked := middleware.TrackResponse(w)
+			next.ServeHTTP(tracked, r)
+			status = tracked.Status()
+		}))
+	}))
+	a.Get("/", func(fiber.Ctx) error { panic("no") })
+	res, body := send(t, a, "GET", "/")
+	if status != 0 || res.StatusCode != 500 || strings.Contains(body, "internal") {
+		t.Errorf("the middleware sees %d, and Recover answers %d %s", status, res.StatusCode, body)
+	}
+}
