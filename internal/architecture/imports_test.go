@@ -16,7 +16,11 @@ const module = "github.com/animalstore/gatehouse"
 // directly or not. The standard library is always allowed, and so are the internal
 // packages of a package's own directory, and of the directories that it may import.
 var rules = map[string][]string{
+	"adapters/gatehousechi":          {"apierror", "github.com/go-chi/chi/v5"},
 	"adapters/gatehouseconnect":      slices.Concat(protobuf, []string{"internal/rpclimit", "apierror", "ratelimit", "connectrpc.com/connect"}),
+	"adapters/gatehouseecho":         {"apierror", "middleware", "github.com/labstack/echo/v5"},
+	"adapters/gatehousefiber":        slices.Concat(fiber, []string{"apierror", "ratelimit"}),
+	"adapters/gatehousegin":          slices.Concat(gin, []string{"apierror", "middleware"}),
 	"adapters/gatehousegrpc":         slices.Concat(protobuf, []string{"internal/rpclimit", "apierror", "ratelimit", "google.golang.org/grpc", "golang.org/x"}),
 	"apierror":                       {"internal/response"},
 	"deprecation":                    {"apierror", "internal/response"},
@@ -61,6 +65,19 @@ var openTelemetry = []string{
 
 // protobuf is the protobuf runtime, and the messages in the details of errors.
 var protobuf = []string{"google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc"}
+
+// fiber is Fiber and the modules that it depends on.
+var fiber = []string{
+	"github.com/gofiber", "github.com/valyala", "github.com/andybalholm/brotli", "github.com/google/uuid",
+	"github.com/klauspost/compress", "github.com/mattn", "github.com/philhofer/fwd", "github.com/tinylib/msgp", "golang.org/x",
+}
+
+// gin is Gin and the modules that it depends on.
+var gin = []string{
+	"github.com/gin-gonic/gin", "github.com/gin-contrib/sse", "github.com/gabriel-vasile/mimetype", "github.com/go-playground",
+	"github.com/goccy/go-yaml", "github.com/leodido/go-urn", "github.com/mattn/go-isatty", "github.com/pelletier/go-toml/v2",
+	"github.com/quic-go", "github.com/ugorji/go/codec", "go.mongodb.org/mongo-driver/v2", "golang.org/x", "google.golang.org/protobuf",
+}
 
 // unruled lists directories of programs and of tests, which may import anything.
 // No rule allows a package to import one of them.
