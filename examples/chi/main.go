@@ -1,0 +1,90 @@
+// Chi is a service on chi with the full stack: request IDs, an access log, recovery,
+// security headers, API keys, plans, bans, refunds, and one envelope for all errors.
+//
+//	go run ./examples/chi
+//	curl -i -H 'Authorization: Bearer token-of-ann' http://127.0.0.1:8081/pets/17
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/animalstore/gatehouse/adapters/gatehousechi"
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+var (
+	free   = ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(3), ratelimit.PerDay(1000))
+	guests = ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
+
+	users = map[string]string{"token-of-ann": "ann"} // by key; package apikey keeps digests instead
+
+	errNoPet = apierror.New(http.StatusNotFound, "pet_not_found", "There is no pet with this identifier.")
+)
+
+func main() {
+	h, err := newRouter(slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := &http.Server{Addr: "127.0.0.1:8081", Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	log.Printf("listening on http://%s/pets/17", server.Addr)
+	log.Fatal(server.ListenAndServe())
+}
+
+func newRouter(logger *slog.Logger) (http.Handler, error) {
+	errs := &apierror.Responder{Logger: logger, RequestID: middleware.RequestIDFrom}
+	auth, err := bearer.New("pets", func(_ context.Context, token string) (string, error) {
+		user, ok := users[token]
+		if !ok {
+			return "", bearer.ErrInvalid
+		}
+		return user, nil
+	}, bearer.Options{Errors: errs})
+	if err != nil {
+		return nil, err
+	}
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		return nil, err
+	}
+	source := clientip.FromRemoteAddr()
+	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		if user, ok := bearer.FromContext[string](r.Context()); ok {
+			return ratelimit.Caller{Subject: "user:" + user, Plan: free, Kind: ratelimit.KindAPIKey}, nil
+		}
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
+	}, ratelimit.Options{Refund: true, Errors: errs})
+	if err != nil {
+		return nil, err
+	}
+
+	r := chi.NewRouter()
+	r.Use(
+		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), middleware.SecurityHeaders,
+		auth.Identify, limit, auth.Require,
+	)
+	gatehousechi.SetErrors(r, errs)
+	r.Method("GET", "/pets/{id}", errs.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		user, _ := bearer.FromContext[string](r.Context())
+		if r.PathValue("id") != "17" {
+			return errNoPet
+		}
+		_, err := fmt.Fprintf(w, "Rex, a pet of %s\n", user)
+		return err
+	}))
+	r.Get("/broken", func(http.ResponseWriter, *http.Request) { panic("broken") }) // 500, not charged
+	return r, nil
+}

@@ -1,0 +1,90 @@
+// Echo is a service on Echo with the full stack: request IDs, an access log, recovery,
+// security headers, API keys, plans, bans, refunds, and one envelope for all errors.
+//
+//	go run ./examples/echo
+//	curl -i -H 'Authorization: Bearer token-of-ann' http://127.0.0.1:8081/pets/17
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/labstack/echo/v5"
+
+	"github.com/animalstore/gatehouse/adapters/gatehouseecho"
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+var (
+	free   = ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(3), ratelimit.PerDay(1000))
+	guests = ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
+
+	users = map[string]string{"token-of-ann": "ann"} // by key; package apikey keeps digests instead
+
+	errNoPet = apierror.New(http.StatusNotFound, "pet_not_found", "There is no pet with this identifier.")
+)
+
+func main() {
+	h, err := newRouter(slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := &http.Server{Addr: "127.0.0.1:8081", Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	log.Printf("listening on http://%s/pets/17", server.Addr)
+	log.Fatal(server.ListenAndServe())
+}
+
+func newRouter(logger *slog.Logger) (http.Handler, error) {
+	errs := &apierror.Responder{Logger: logger, RequestID: middleware.RequestIDFrom}
+	auth, err := bearer.New("pets", func(_ context.Context, token string) (string, error) {
+		user, ok := users[token]
+		if !ok {
+			return "", bearer.ErrInvalid
+		}
+		return user, nil
+	}, bearer.Options{Errors: errs})
+	if err != nil {
+		return nil, err
+	}
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		return nil, err
+	}
+	source := clientip.FromRemoteAddr()
+	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		if user, ok := bearer.FromContext[string](r.Context()); ok {
+			return ratelimit.Caller{Subject: "user:" + user, Plan: free, Kind: ratelimit.KindAPIKey}, nil
+		}
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
+	}, ratelimit.Options{Refund: true, Errors: errs})
+	if err != nil {
+		return nil, err
+	}
+
+	e := echo.New()
+	e.HTTPErrorHandler = gatehouseecho.ErrorHandler(errs)
+	e.Use(gatehouseecho.Wrap(
+		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), middleware.SecurityHeaders,
+		auth.Identify, limit, auth.Require,
+	))
+	e.GET("/pets/:id", func(c *echo.Context) error {
+		user, _ := bearer.FromContext[string](c.Request().Context())
+		if c.Param("id") != "17" {
+			return errNoPet
+		}
+		return c.String(http.StatusOK, fmt.Sprintf("Rex, a pet of %s\n", user))
+	})
+	e.GET("/broken", func(*echo.Context) error { return errors.New("broken") }) // 500, not charged
+	return e, nil
+}
