@@ -22,7 +22,8 @@
 // see its 429 as unavailable, without RetryInfo. Authentication can be done in either
 // place: NewRequire also works inside the middleware Identify of package bearer.
 //
-// A stream is charged once, when it opens, however many messages it carries. The server
+// A stream is charged once, when it opens, however many messages it carries;
+// Options.Context is for services that settle its cost when it ends. The server
 // has received and decoded the message of a unary call when it is counted. Requests that
 // reach no handler, such as those of unknown methods, are not counted.
 package gatehouseconnect

@@ -45,7 +45,7 @@ func (l *limiter) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		}
 		returned := false
 		defer func() { finish(ctx, call, err, returned) }()
-		resp, err = next(ctx, req)
+		resp, err = next(call.Context, req)
 		returned = true
 		return resp, err
 	}
@@ -61,7 +61,7 @@ func (l *limiter) WrapStreamingHandler(next connect.StreamingHandlerFunc) connec
 		}
 		returned := false
 		defer func() { finish(ctx, call, err, returned) }()
-		err = next(ctx, conn)
+		err = next(call.Context, conn)
 		returned = true
 		return err
 	}

@@ -22,7 +22,8 @@
 // grpc-retry-pushback-ms: it waits exactly as long as RetryInfo says, up to a minute.
 // If the wait is longer, it does not retry.
 //
-// A stream is charged once, when it opens, however many messages it carries. The server
+// A stream is charged once, when it opens, however many messages it carries;
+// Options.Context is for services that settle its cost when it ends. The server
 // has received the message of a unary call when it is counted. Calls of unknown methods
 // reach no interceptor and are not counted.
 package gatehousegrpc

@@ -30,6 +30,11 @@ type Options struct {
 	// deadline. A deadline that the server sets itself belongs further in.
 	Refund bool
 
+	// Context makes the decision reachable from the context of the call, for usage, logs
+	// and metrics, and for settling a cost that is known only afterwards, such as that of
+	// the messages of a stream; see [ratelimit.FromContext].
+	Context bool
+
 	// Shadow refuses nothing: calls are decided, charged and observed, and all are
 	// served, without fields in their metadata. No call is a strike, and no ban starts.
 	Shadow bool

@@ -1,6 +1,7 @@
 package gatehousegrpc
 
 import (
+	"context"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -28,7 +29,7 @@ func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 		ss.SetTrailer(refusedMetadata(call))
 		return statusError(call.Denial)
 	}
-	counted := &countedStream{ServerStream: ss, fields: toMetadata(call.Fields)}
+	counted := &countedStream{ServerStream: ss, ctx: call.Context, fields: toMetadata(call.Fields)}
 	returned := false
 	defer func() {
 		finish(ctx, call, err, returned)
@@ -43,9 +44,12 @@ func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 // message, and otherwise in the trailer.
 type countedStream struct {
 	grpc.ServerStream
+	ctx    context.Context
 	fields metadata.MD
 	once   sync.Once
 }
+
+func (s *countedStream) Context() context.Context { return s.ctx }
 
 func (s *countedStream) begin() {
 	s.once.Do(func() {

@@ -35,7 +35,7 @@ func (g *gate) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h
 			_ = grpc.SetTrailer(ctx, fields)
 		}
 	}()
-	resp, err = handler(ctx, req)
+	resp, err = handler(call.Context, req)
 	returned = true
 	return resp, err
 }

@@ -16,8 +16,9 @@ const refundTimeout = 500 * time.Millisecond
 
 // A Call is a call that was decided.
 type Call struct {
-	Denial *Denial     // nil: the call is to be served
-	Fields http.Header // for the client, with the names of package ratelimit; may be nil
+	Denial  *Denial         // nil: the call is to be served
+	Fields  http.Header     // for the client, with the names of package ratelimit; may be nil
+	Context context.Context // what the handler gets
 
 	gate    *Gate
 	charges []ratelimit.Charge   // those that were made
@@ -26,33 +27,38 @@ type Call struct {
 
 // Open decides a call of the caller that identify returned, or answers its error.
 func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err error) *Call {
-	call := &Call{gate: g}
+	call := &Call{gate: g, Context: ctx}
 	switch {
 	case err != nil && !g.Shadow:
 		call.Denial = g.notIdentified(ctx, method, err)
 		return call
 	case err != nil || c.Exempt:
+		call.reserve(c, nil, nil, false)
 		return call
 	}
+	identified := c
 	cost := int64(1)
 	if g.Cost != nil {
 		cost = g.Cost(ctx, method)
 	}
 	charges, decisions := g.charges(c, cost), make([]ratelimit.Decision, 1+len(c.Also))
 	d, err := g.take(ctx, charges, decisions)
+	d.Weighted = g.Cost != nil
 	if err == nil {
+		for i := range decisions {
+			decisions[i].Weighted = d.Weighted
+		}
 		i := ratelimit.Deciding(decisions)
 		d = decisions[i]
 		if i > 0 {
 			c.Subject, c.Plan, c.Kind = c.Also[i-1].Subject, c.Also[i-1].Plan, ratelimit.KindClient
 		}
 	}
-	d.Weighted = g.Cost != nil
 	if g.Observe != nil {
 		g.Observe(ctx, method, c, d, err)
 	}
 	admitted := err == nil && d.Allowed()
-	if admitted && g.refunder != nil {
+	if admitted {
 		call.charges, call.made = charges, decisions
 	}
 	if !g.Shadow {
@@ -60,13 +66,24 @@ func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err 
 		g.Headers.Set(call.Fields, &d)
 	}
 	switch {
-	case admitted || g.passes(err):
+	case admitted || g.passes(err) && err == nil:
+		call.reserve(identified, charges, decisions, admitted)
+	case g.passes(err):
+		identified.Also = nil
+		call.reserve(identified, charges[:1], []ratelimit.Decision{d}, false)
 	case err != nil:
 		call.Denial = g.undecided(ctx, method, charges, err)
 	default:
 		call.Denial = denied(c, &d)
 	}
 	return call
+}
+
+// reserve adds the reservation to the context, if Options.Context is set.
+func (c *Call) reserve(who ratelimit.Caller, charges []ratelimit.Charge, decisions []ratelimit.Decision, counted bool) {
+	if c.gate.Options.Context {
+		c.Context = ratelimit.Reserve(c.Context, c.gate.limiter, who, charges, decisions, counted)
+	}
 }
 
 // charges returns what a call is counted for, the caller's own charge first.
@@ -133,9 +150,13 @@ func (g *Gate) public(ctx context.Context, method string, err error) *apierror.E
 func (c *Call) Finish(ctx context.Context, code *Code) {
 	_, deadline := ctx.Deadline()
 	switch {
-	case c.made == nil || ctx.Err() != nil:
+	case c.made == nil || c.gate.refunder == nil || ctx.Err() != nil:
 		return
 	case code != nil && (!code.serverFault() || *code == DeadlineExceeded && deadline):
+		return
+	}
+	if c.gate.Options.Context {
+		ratelimit.FromContext(c.Context).GiveBack(ctx)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refundTimeout)

@@ -16,6 +16,7 @@ type Options struct {
 	OnFailure ratelimit.OnFailure
 	Headers   ratelimit.HeaderSet
 	Refund    bool
+	Context   bool
 	Shadow    bool
 	Observe   func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision, err error)
 	Errors    *apierror.Responder
