@@ -138,6 +138,10 @@ func (p *Plan) Len() int { return len(p.quotas) }
 // Quota returns the i-th quota, shortest window first.
 func (p *Plan) Quota(i int) Quota { return p.quotas[i] }
 
+// Limit returns Quota(i).Limit without a copy of the rest: engines need it for each
+// request.
+func (p *Plan) Limit(i int) int64 { return p.quotas[i].Limit }
+
 // Quotas returns a copy of the quotas, shortest window first.
 func (p *Plan) Quotas() []Quota { return slices.Clone(p.quotas) }
 

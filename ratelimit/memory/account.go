@@ -122,7 +122,7 @@ func (a *account) roll(now int64, plan *ratelimit.Plan) {
 			a.rollSmooth(now, plan, i)
 			continue
 		}
-		limit := roundLimit(plan.Quota(i).Limit)
+		limit := roundLimit(plan.Limit(i))
 		if w := a.window(plan.Kind(i)); w != nil {
 			w.limit = min(w.limit, limit)
 			continue
@@ -200,7 +200,7 @@ func (a *account) states(d *ratelimit.Decision) (fits bool) {
 		if w.isSmooth() {
 			a.smoothState(d, i)
 		} else {
-			d.States[i] = ratelimit.State{Remaining: max(d.Plan.Quota(i).Limit-w.used, 0), Reset: w.end}
+			d.States[i] = ratelimit.State{Remaining: max(d.Plan.Limit(i)-w.used, 0), Reset: w.end}
 		}
 		fits = fits && d.States[i].Remaining >= d.Cost
 	}

@@ -59,7 +59,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 				}
 				continue
 			}
-			limit := d.Plan.Quota(i).Limit
+			limit := d.Plan.Limit(i)
 			left := limit - w.used
 			if left < d.Cost || limit < w.limit {
 				return false
@@ -167,7 +167,7 @@ func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEn
 		if i == plan.Len() || plan.Kind(i) != w.length {
 			continue // a window of another plan
 		}
-		limit := plan.Quota(i).Limit
+		limit := plan.Limit(i)
 		if d.Cost > limit || limit < w.limit {
 			return 0, 0
 		}
