@@ -101,12 +101,11 @@ func (d *decisions) count(plan *planSeries, decision *ratelimit.Decision) {
 		plan.alone.allowed.n.Add(1)
 		return
 	}
-	quota := decision.Plan.Quota(decision.Applicable)
-	w := d.plans.window(plan, quota.Window)
+	w := d.plans.window(plan, decision.Plan.Kind(decision.Applicable))
 	switch decision.Outcome {
 	case ratelimit.Allowed:
 		w.allowed.n.Add(1)
-		if decision.Remaining() <= quota.Limit/10 {
+		if decision.Remaining() <= decision.Limit()/10 {
 			w.nearLimit.n.Add(1)
 		}
 	case ratelimit.Limited:

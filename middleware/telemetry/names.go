@@ -21,10 +21,13 @@ const (
 )
 
 // windowName returns the word for a window, or its duration in seconds, as in the text
-// form of a quota.
+// form of a quota. The length of a smooth quota has a minus sign.
 func windowName(window time.Duration) string {
 	if window == ratelimit.PerDay(1).In(time.UTC).Window {
 		return "local-day" // beside the day of a fixed length
+	}
+	if window < 0 {
+		return "smooth-" + windowName(-window)
 	}
 	_, name, _ := strings.Cut(ratelimit.Quota{Limit: 1, Window: window}.String(), "/")
 	return name

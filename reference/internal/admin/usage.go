@@ -139,7 +139,10 @@ func quotasOf(d *ratelimit.Decision) []adminapi.QuotaUsage {
 	for i, q := range d.Plan.Quotas() {
 		quotas[i] = adminapi.QuotaUsage{
 			Limit: q.Limit, WindowSeconds: d.States[i].Reset - d.Plan.WindowStart(i, d.States[i].Reset), Calendar: calendarText(q),
-			Remaining: d.States[i].Remaining, Reset: d.States[i].Reset,
+			Burst: q.Burst(), Remaining: d.States[i].Remaining, Reset: d.States[i].Reset,
+		}
+		if q.Burst() > 0 { // there are no windows
+			quotas[i].WindowSeconds = int64(q.Window / time.Second)
 		}
 	}
 	return quotas

@@ -43,9 +43,13 @@ type QuotaUsage struct {
 
 	// Calendar is the text of a calendar window, such as "month from 17"; empty for
 	// windows that always have the same length.
-	Calendar  string `json:"calendar,omitempty"`
-	Remaining int64  `json:"remaining"`
-	Reset     int64  `json:"reset"` // Unix time in seconds
+	Calendar string `json:"calendar,omitempty"`
+
+	// Burst is how many requests a smooth quota admits at once, 0 for others. Remaining
+	// is then what is left of it, and Reset the time at which it is whole.
+	Burst     int64 `json:"burst,omitempty"`
+	Remaining int64 `json:"remaining"`
+	Reset     int64 `json:"reset"` // Unix time in seconds
 }
 
 // A BanEnd is the end of a ban.

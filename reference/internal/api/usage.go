@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -21,6 +22,7 @@ type quotaUsage struct {
 	Limit         int64  `json:"limit"`
 	WindowSeconds int64  `json:"windowSeconds"` // of the window that is open now
 	Calendar      string `json:"calendar,omitempty"`
+	Burst         int64  `json:"burst,omitempty"`
 	Remaining     int64  `json:"remaining"`
 	Reset         int64  `json:"reset"`
 }
@@ -76,8 +78,12 @@ func quotasOf(d *ratelimit.Decision) []quotaUsage {
 			Limit:         q.Limit,
 			WindowSeconds: d.States[i].Reset - d.Plan.WindowStart(i, d.States[i].Reset),
 			Calendar:      calendarText(q),
+			Burst:         q.Burst(),
 			Remaining:     d.States[i].Remaining,
 			Reset:         d.States[i].Reset,
+		}
+		if q.Burst() > 0 { // there are no windows
+			quotas[i].WindowSeconds = int64(q.Window / time.Second)
 		}
 	}
 	return quotas

@@ -69,6 +69,26 @@ func TestUsageOfCalendar(t *testing.T) {
 	}
 }
 
+// A smooth quota has no windows: its window is that of the limit, what remains is left of
+// the burst, and the reset is when all of it is.
+func TestUsageOfSmoothQuota(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	c := s.with(s.key(t, "smooth", "enterprise", "60/minute smooth 10", "1000/day"))
+	resp := c.Get(t, "/v1/pets")
+	if d := cmp.Diff(fields{10, 9, 6}, fieldsOf(resp)); d != "" {
+		t.Errorf("the fields (-want +got):\n%s", d)
+	}
+	expected := fmt.Sprintf(`{"plan":"enterprise","quotas":[`+
+		`{"limit":60,"windowSeconds":60,"burst":10,"remaining":9,"reset":%d},`+
+		`{"limit":1000,"windowSeconds":86400,"remaining":999,"reset":%d}],"strikesLeft":10}`+"\n",
+		time.Date(2026, time.November, 20, 12, 0, 6, 0, time.UTC).Unix(),
+		time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC).Unix())
+	if d := cmp.Diff(expected, string(c.Get(t, "/v1/usage").Data)); d != "" {
+		t.Errorf("the body (-want +got):\n%s", d)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

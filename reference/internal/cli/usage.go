@@ -102,12 +102,16 @@ func printKeyUsage(w io.Writer, keys []adminapi.KeyUsage) error {
 
 // quotaCells returns a quota, what is used and left of it, and when it resets.
 func quotaCells(q adminapi.QuotaUsage) []string {
-	quota := ratelimit.Quota{Limit: q.Limit, Window: time.Duration(q.WindowSeconds) * time.Second}.String()
-	if q.Calendar != "" {
+	one := ratelimit.Quota{Limit: q.Limit, Window: time.Duration(q.WindowSeconds) * time.Second}
+	quota, most := one.String(), q.Limit
+	switch {
+	case q.Calendar != "":
 		quota = strconv.FormatInt(q.Limit, 10) + "/" + q.Calendar
+	case q.Burst > 0:
+		quota, most = one.Smooth(q.Burst).String(), q.Burst
 	}
 	return []string{
-		quota, strconv.FormatInt(q.Limit-q.Remaining, 10), strconv.FormatInt(q.Remaining, 10),
+		quota, strconv.FormatInt(most-q.Remaining, 10), strconv.FormatInt(q.Remaining, 10),
 		showTime(time.Unix(q.Reset, 0)),
 	}
 }

@@ -125,7 +125,7 @@ var settings = []setting{
 		values: one("on_redis_failure", func(c *Config) string { return c.OnFailure.String() }),
 		keep:   func(to, from *Config) { to.OnFailure = from.OnFailure }},
 	{name: "plans",
-		about:  "The plans that a key can have, each with up to four quotas such as `60/minute`, `10000/month from 17` or `1000/day in Europe/Berlin`, or `custom` if each key has its own, `suspended` to refuse every request, or `unlimited`. The file replaces all of them.",
+		about:  "The plans that a key can have, each with up to four quotas such as `60/minute`, `60/minute smooth 10`, `10000/month from 17` or `1000/day in Europe/Berlin`, or `custom` if each key has its own, `suspended` to refuse every request, or `unlimited`. The file replaces all of them.",
 		values: planValues},
 	{name: "anonymous",
 		about:  "Quotas of callers without a valid key, for each network.",
