@@ -1,11 +1,13 @@
 package failover
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
 )
 
 // An entry is the usage of one subject that the primary does not know of. The lock
@@ -30,6 +32,9 @@ type charge struct {
 	plan  *ratelimit.Plan
 	at    int64 // the latest admission, Unix nanoseconds
 	units [ratelimit.MaxQuotas]int64
+	// since is when the units of a smooth quota began to come back, Unix nanoseconds. They
+	// are all units from then on; see owed. It is 0 until the charge is in the journal.
+	since [ratelimit.MaxQuotas]int64
 	// id is set when the charge is first sent. From then on nothing is added: the
 	// primary may have made the charge, and would take a larger one with this id for
 	// a repetition.
@@ -52,6 +57,9 @@ func (e *entry) enter(c charge) bool {
 	if len(e.charges) == maxCharges {
 		return false
 	}
+	for i := range c.since {
+		c.since[i] = c.at
+	}
 	e.charges = append(e.charges, c)
 	return true
 }
@@ -69,12 +77,36 @@ func inEach(plan *ratelimit.Plan, units int64) (each [ratelimit.MaxQuotas]int64)
 // count in it too, so that no usage is lost.
 func (c *charge) add(units [ratelimit.MaxQuotas]int64, at int64) {
 	for i := range c.plan.Len() {
-		if at > c.at && c.plan.WindowEnd(i, at) != c.plan.WindowEnd(i, c.at) {
+		switch {
+		case c.plan.Kind(i) < 0:
+			if c.owed(i, at) == 0 {
+				c.units[i], c.since[i] = 0, at
+			}
+		case at > c.at && c.plan.WindowEnd(i, at) != c.plan.WindowEnd(i, c.at):
 			c.units[i] = 0
 		}
 		c.units[i] = min(c.units[i]+units[i], ratelimit.MaxLimit)
 	}
 	c.at = max(c.at, at)
+}
+
+// owed returns the units of the i-th quota, of a smooth one without those that have come
+// back at a time.
+func (c *charge) owed(i int, at int64) int64 {
+	if c.plan.Kind(i) > 0 {
+		return c.units[i]
+	}
+	q := c.plan.Quota(i)
+	back := gcra.New(q.Limit, q.Window, q.Burst()).Back(time.Duration(max(at-cmp.Or(c.since[i], c.at), 0)))
+	return max(c.units[i]-back, 0)
+}
+
+// allOwed returns the units that are owed at the time of the charge.
+func (c *charge) allOwed() (units [ratelimit.MaxQuotas]int64) {
+	for i := range c.plan.Len() {
+		units[i] = c.owed(i, c.at)
+	}
+	return units
 }
 
 // refunded reports whether nothing is left to charge, and nothing was sent.
@@ -86,7 +118,7 @@ func (e *entry) used(now int64) (most int64) {
 		c := &e.charges[k]
 		for i := range c.plan.Len() {
 			if c.plan.WindowEnd(i, c.at) > fixedwindow.Seconds(now) {
-				most = max(most, c.units[i])
+				most = max(most, c.owed(i, now))
 			}
 		}
 	}
@@ -103,7 +135,7 @@ func (e *entry) credit(plan *ratelimit.Plan, units, at int64) bool {
 		}
 		left := c.units
 		for i := range plan.Len() {
-			if plan.WindowEnd(i, c.at) == plan.WindowEnd(i, at) {
+			if plan.Kind(i) < 0 && at >= c.since[i] || plan.WindowEnd(i, c.at) == plan.WindowEnd(i, at) {
 				left[i] -= units
 			}
 		}
@@ -118,7 +150,7 @@ func (e *entry) credit(plan *ratelimit.Plan, units, at int64) bool {
 func sameWindows(a, b *ratelimit.Plan) bool {
 	same := a.Len() == b.Len()
 	for i := 0; same && i < a.Len(); i++ {
-		same = a.Quota(i).Window == b.Quota(i).Window
+		same = a.Kind(i) == b.Kind(i)
 	}
 	return same
 }

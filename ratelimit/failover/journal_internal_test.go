@@ -279,3 +279,30 @@ func (d *dropper) AddUsage(_ context.Context, subject string, plan *ratelimit.Pl
 	d.units += units[0]
 	return nil
 }
+
+// What a smooth quota admits in an outage comes back meanwhile, and the fractions of units
+// that came back are not lost.
+func TestJournalOfSmoothQuota(t *testing.T) {
+	var j journal
+	j.init(1024)
+	smooth := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10), ratelimit.PerDay(10_000))
+	now := began.UnixNano()
+	j.add("a", smooth, 9, now)
+	for range 1000 {
+		now += int64(900 * time.Millisecond)
+		j.add("a", smooth, 1, now)
+		now += int64(200 * time.Millisecond)
+	}
+	e, _ := j.find("a")
+	if got := e.charges[0].allOwed(); got[0] > 1 || got[1] != 1009 {
+		t.Errorf("a request each 1.1 seconds at a rate of one a second owes %v, want at most 1, and 1009 of the day", got)
+	}
+	j.add("a", smooth, 8, now)
+	j.add("a", smooth, 1, now+int64(2500*time.Millisecond))
+	if got := e.charges[0].allOwed(); got[0] < 7 || got[0] > 8 {
+		t.Errorf("8 units and one more after 2.5 seconds owe %d, want 7 or, with what was owed before, 8", got[0])
+	}
+	if !e.credit(smooth, 8, now) || e.charges[0].allOwed()[0] != 0 {
+		t.Errorf("8 of them were given back: %d are owed, want 0", e.charges[0].allOwed()[0])
+	}
+}

@@ -66,9 +66,9 @@ func (m *merger) merge(ctx context.Context, e *entry) error {
 func send(ctx context.Context, primary ratelimit.UsageAdder, subject string, c *charge) (err error) {
 	defer recovered(&err)
 	if once, ok := primary.(ratelimit.OnceUsageAdder); ok {
-		return once.AddUsageOnce(ctx, c.id, subject, c.plan, c.units, time.Unix(0, c.at))
+		return once.AddUsageOnce(ctx, c.id, subject, c.plan, c.allOwed(), time.Unix(0, c.at))
 	}
-	return primary.AddUsage(ctx, subject, c.plan, c.units, time.Unix(0, c.at))
+	return primary.AddUsage(ctx, subject, c.plan, c.allOwed(), time.Unix(0, c.at))
 }
 
 // recovered makes a panic of the primary an error: in the background it ends the process.

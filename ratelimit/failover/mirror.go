@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -69,7 +70,8 @@ func matters(d *ratelimit.Decision) bool {
 		return true
 	}
 	for i := range d.Plan.Len() {
-		if d.States[i].Remaining*2 <= d.Plan.Quota(i).Limit {
+		q := d.Plan.Quota(i)
+		if d.States[i].Remaining*2 <= cmp.Or(q.Burst(), q.Limit) {
 			return true
 		}
 	}

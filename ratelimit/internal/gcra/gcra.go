@@ -56,6 +56,9 @@ func New(limit int64, window time.Duration, burst int64) Bucket {
 // the limit.
 func (b Bucket) Span(units int64) uint64 { return uint64(min(units, b.limit)) * b.interval }
 
+// Back returns how many units come back in a time.
+func (b Bucket) Back(d time.Duration) int64 { return int64(uint64(At(int64(d))) / b.interval) }
+
 // Full returns how long an empty bucket takes to be full, in 2⁻³² seconds.
 func (b Bucket) Full() uint64 { return b.Span(b.burst) }
 
