@@ -1,64 +1,107 @@
 package wire
 
 import (
-	"io"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/limittest"
 )
 
 var limits = part{
 	title: "Rate limits",
-	text:  "The plan is 60 requests per minute and 1,000 per day, with the default penalty, unless the answer says otherwise.",
+	text:  "Package `ratelimit`. Unless the answer says otherwise, the plan is 60 requests per minute and 1,000 per day, with the default penalty, and the caller has an API key.",
 	answers: []answer{
 		{
 			name: "allowed", title: "Allowed",
-			text:    "Every response, errors included, says what the quota with the least remaining has left. A client that slows down before 0 is never refused.",
-			handler: func(t *testing.T) http.Handler { return limited(t, free, ratelimit.Options{}) },
+			text:    "Every response, errors included, says how much is left of the quota with the least remaining. A client that sends at most Remaining requests until Reset is not limited, unless others share its quota.",
+			handler: func(t *testing.T) http.Handler { return limited(t, free, 0, ratelimit.Options{}) },
 		},
 		{
 			name: "limited", title: "Limited",
-			text: "The first request beyond the quota. It is not charged. Wait as long as Retry-After says, then send it again. Requests of the next two seconds may have been in flight and are not strikes.",
+			text:    "The first request beyond a quota. It was not charged. Wait as long as Retry-After says, then send it again. Further requests in the next two seconds are not strikes, since they may have been in flight.",
+			handler: func(t *testing.T) http.Handler { return limited(t, free, 60, ratelimit.Options{}) },
+		},
+		{
+			name: "limited_strikes", title: "Limited, with strikes",
+			text:    "The client did not wait: this is its fourth strike. The text counts down. Stop all requests until Retry-After is over, not only this one.",
+			handler: func(t *testing.T) http.Handler { return struck(t, ratelimit.KindAPIKey, 3) },
+		},
+		{
+			name: "limited_last", title: "Last before a ban",
+			text:    "The tenth strike, the last that starts no ban. Wait as long as Retry-After says.",
+			handler: func(t *testing.T) http.Handler { return struck(t, ratelimit.KindAPIKey, 9) },
+		},
+		{
+			name: "banned_api_key", title: "Banned API key",
+			text:    "One strike more. The `code` tells a ban from a limit. Remaining is 0, and Retry-After and Reset cover the whole ban. Requests during the ban do not make it longer, but the next ban can be. Correct the client: it ignores Retry-After.",
+			handler: func(t *testing.T) http.Handler { return struck(t, ratelimit.KindAPIKey, 10) },
+		},
+		{
+			name: "banned_network", title: "Banned network",
+			text:    "Clients without a valid API key are counted by their network, all of a network together. A client there that sends a valid API key is not banned. Correct the client, as above.",
+			handler: func(t *testing.T) http.Handler { return struck(t, ratelimit.KindNetwork, 10) },
+		},
+		{
+			name: "banned_client", title: "Banned client",
+			text:    "A caller of any other kind, such as a user. The code is that of a network.",
+			handler: func(t *testing.T) http.Handler { return struck(t, ratelimit.KindClient, 10) },
+		},
+		{
+			name: "suspended", title: "Suspended plan",
+			text: "The plan allows no requests. There is no Retry-After: a retry does not help until the operator changes the plan.",
 			handler: func(t *testing.T) http.Handler {
-				h := limited(t, free, ratelimit.Options{})
-				spend(h, 60)
-				return h
+				return limited(t, ratelimit.SuspendedPlan("debtor"), 0, ratelimit.Options{})
+			},
+		},
+		{
+			name: "unlimited", title: "Unlimited plan",
+			text: "The response has none of the fields. Neither has one to an exempt caller.",
+			handler: func(t *testing.T) http.Handler {
+				return limited(t, ratelimit.UnlimitedPlan("partner"), 0, ratelimit.Options{})
+			},
+		},
+		{
+			name: "limited_cost", title: "Limited by cost",
+			text: "Requests of this service differ in cost, so the text counts units. A cheaper request may still be admitted: Remaining says up to which cost, if the other quotas have as much.",
+			handler: func(t *testing.T) http.Handler {
+				return limited(t, free, 50, ratelimit.Options{Cost: costs(25)})
+			},
+		},
+		{
+			name: "cost_exceeds_limit", title: "Cost exceeds limit",
+			text: "The request costs more than a whole window allows. It was not charged, and there is no Retry-After: send a smaller request.",
+			handler: func(t *testing.T) http.Handler {
+				return limited(t, free, 50, ratelimit.Options{Cost: costs(100)})
+			},
+		},
+		{
+			name: "unavailable_closed", title: "Engine unavailable, closed",
+			text:    "The engine, such as Redis, cannot decide, and the service refuses requests meanwhile (`FailClosed`, the default). The fields are those of an exhausted quota, so that clients that only read them wait too. Retry, with growing pauses.",
+			handler: func(t *testing.T) http.Handler { return failing(t, ratelimit.FailClosed) },
+		},
+		{
+			name: "unavailable_open", title: "Engine unavailable, open",
+			text:    "The service admits requests meanwhile (`FailOpen`). The fields are those of an unused quota.",
+			handler: func(t *testing.T) http.Handler { return failing(t, ratelimit.FailOpen) },
+		},
+		{
+			name: "shadow", title: "Shadow mode",
+			text: "The service tries a plan (`Options.Shadow`). Requests beyond the limit are served, with Remaining 0 and without Retry-After.",
+			handler: func(t *testing.T) http.Handler {
+				return limited(t, free, 60, ratelimit.Options{Shadow: true})
 			},
 		},
 	},
 }
 
-// free is the plan of most answers.
-var free = ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
-
-// pets serves the resource behind the middlewares.
-var pets = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	io.WriteString(w, `[{"id":1,"name":"Rex"}]`)
-})
-
-// newEngine returns an engine on the clock of the bubble.
-func newEngine(t *testing.T) *memory.Limiter {
-	engine, err := memory.New(memory.Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return engine
+func costs(units int64) func(*http.Request) int64 {
+	return func(*http.Request) int64 { return units }
 }
 
-// limited returns pets behind a limiter for one owner of API keys.
-func limited(t *testing.T, plan *ratelimit.Plan, opts ratelimit.Options) http.Handler {
-	return counted(t, newEngine(t), ratelimit.Caller{Subject: "owner:ann", Plan: plan, Kind: ratelimit.KindAPIKey}, opts)
-}
-
-// counted returns pets behind a limiter for one caller.
-func counted(t *testing.T, l ratelimit.Limiter, c ratelimit.Caller, opts ratelimit.Options) http.Handler {
-	limit, err := ratelimit.New(l, func(*http.Request) (ratelimit.Caller, error) { return c, nil }, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return limit(pets)
+// failing returns pets behind a limiter whose engine does not answer.
+func failing(t *testing.T, f ratelimit.OnFailure) http.Handler {
+	engine := limittest.NewRecorder(newEngine(t))
+	engine.Fail()
+	return counted(t, engine, owner(free), ratelimit.Options{OnFailure: f})
 }

@@ -34,7 +34,7 @@ func exchange(t *testing.T, a answer) (response []byte) {
 		}
 		defer conn.Close()
 		request := a.sent()
-		if _, err := io.WriteString(conn, strings.ReplaceAll(request, "\n", "\r\n")); err != nil {
+		if _, err := io.WriteString(conn, strings.ReplaceAll(request, "\n", "\r\n")+a.rest); err != nil {
 			t.Fatal(err)
 		}
 		var received bytes.Buffer

@@ -13,33 +13,32 @@ type part struct {
 }
 
 // parts are the sections of the page, in order.
-var parts = []part{limits}
+var parts = []part{limits, quotas, forms, inProgress, authentication, requests, deprecated, gateways}
 
-// pageHead begins docs/WIRE.md. Its %s is plainRequest.
+// pageHead begins docs/WIRE.md. It has places for plainRequest and the index.
 const pageHead = `# The wire
 
 What the middlewares send, byte for byte, for people who write clients and proxies. Every response below was received over HTTP/1.1 by a test, which writes this page: ` + "`go test ./internal/wire -update`" + `. If the code sends something else, the test fails.
 
 The time is always 2026-03-01 12:00:43 UTC or a little later. Where no request is shown, it is
-
-` + "```http\n%s```" + `
+%s
+Lines of the header section end in CR LF, and an empty line ends the section. The body of an error is one line that ends in LF, which Content-Length counts. Every error has ` + "`Cache-Control: no-store`" + `, so that no cache keeps it, and ` + "`X-Content-Type-Options: nosniff`" + `.
 
 What varies, and what to rely on:
 
-- **Names of fields** have any case. ` + "`net/http`" + ` writes ` + "`X-Ratelimit-Limit`" + `, and HTTP/2 has only lower case. The order of fields has no meaning.
-- **Texts** of ` + "`message`, `title` and `detail`" + ` are for people. Programs read the status, the ` + "`code`" + ` and the header fields.
-- **Date, Reset and Retry-After** depend on the time. ` + "`X-RateLimit-Reset`" + ` is in Unix seconds. ` + "`Retry-After`" + ` is in seconds, rounded up: a client that waits that long is admitted, unless something else uses the quota meanwhile.
-- **Unknown codes and fields** can be added. A client treats an unknown code as its status says, and ignores unknown fields.
-- **Further fields**, such as ` + "`X-Request-Id`" + `, come from other middlewares, proxies and handlers.
+- **Names of fields** have any case: ` + "`net/http` writes `X-Ratelimit-Limit`" + `, and HTTP/2 has only lower case. The order of fields has no meaning.
+- **Texts** (` + "`message`, `title` and `detail`" + `) are for people. Programs read the status, the ` + "`code`" + ` and the header fields.
+- **Date, X-RateLimit-Reset and Retry-After** depend on the time. Reset is in Unix seconds. Retry-After is in seconds, rounded up. A client that was limited or banned, and waits that long, is admitted unless something else uses the quota meanwhile.
+- **New codes and fields** can appear. Treat an unknown code as its status says, and ignore unknown fields.
+- **Further fields**, such as ` + "`X-Request-Id`" + `, come from other middlewares, from handlers and from proxies.
 
-Lines of the header section end in CR LF. %s
-`
+%s`
 
 // page returns docs/WIRE.md with the responses that were received, by the names of their
 // answers.
 func page(received map[string]string) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, pageHead, plainRequest, "A body ends as its Content-Length says: that of an error has no line break at its end.")
+	fmt.Fprintf(&b, pageHead, block(plainRequest), index(received))
 	for _, p := range parts {
 		fmt.Fprintf(&b, "\n## %s\n", p.title)
 		if p.text != "" {

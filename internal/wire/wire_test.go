@@ -21,6 +21,9 @@ type answer struct {
 	text    string // when it comes, and what a client should do
 	request string // with line feeds only; "" means plainRequest
 
+	// rest is sent after request and is not shown.
+	rest string
+
 	// handler returns the server's handler in the state in which the request meets it.
 	handler func(t *testing.T) http.Handler
 }
@@ -48,6 +51,7 @@ func TestAnswers(t *testing.T) {
 				got := exchange(t, a)
 				files[a.name] = string(got)
 				compare(t, a.file(), got)
+				checkForm(t, string(got))
 			})
 		}
 	}
@@ -57,7 +61,24 @@ func TestAnswers(t *testing.T) {
 	if stale := stale(t, files); len(stale) > 0 {
 		t.Errorf("testdata has files of no answer, remove them: %s", strings.Join(stale, ", "))
 	}
+	checkCodes(t, files)
 	compare(t, filepath.Join("..", "..", "docs", "WIRE.md"), page(files))
+}
+
+// checkForm checks what the head of the page says about every response.
+func checkForm(t *testing.T, response string) {
+	header, body, found := strings.Cut(response, "\r\n\r\n")
+	switch isError := response[len("HTTP/1.1 ")] >= '4'; {
+	case !found:
+		t.Error("the header section does not end in an empty line")
+	case strings.Contains(strings.ReplaceAll(header, "\r\n", ""), "\n"):
+		t.Error("a line of the header section does not end in CR LF")
+	case !isError:
+	case !strings.Contains(header, "\r\nCache-Control: no-store\r\n"), !strings.Contains(header, "\r\nX-Content-Type-Options: nosniff\r\n"):
+		t.Error("the error has no Cache-Control: no-store, or no X-Content-Type-Options: nosniff")
+	case body != "" && strings.Index(body, "\n") != len(body)-1:
+		t.Error("the body of the error is not one line that ends in LF")
+	}
 }
 
 // compare compares a file with what its content should be, or writes it with -update.
