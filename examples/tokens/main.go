@@ -1,0 +1,91 @@
+// Tokens is a service that limits its users by the tokens of a language model. A
+// question reserves what its answer can cost at most, and what it did not cost is given
+// back.
+//
+//	go run ./examples/tokens
+package main
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// A request may cost as much as a quota at most, so that the longest question and the
+// longest answer together fit into a minute.
+const (
+	longestQuestion = 400 // bytes; a token has about four
+	longestAnswer   = 200 // tokens; what other APIs call max_tokens
+)
+
+var free = ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(300), ratelimit.PerDay(5000))
+
+func main() {
+	handler, err := newHandler()
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := &http.Server{Addr: "127.0.0.1:8081", Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	log.Printf("listening on http://%s/ask", server.Addr)
+	log.Fatal(server.ListenAndServe())
+}
+
+func newHandler() (http.Handler, error) {
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		return nil, err
+	}
+	limit, err := ratelimit.New(engine, identify, ratelimit.Options{Cost: estimate, Context: true, Refund: true})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /ask", func(w http.ResponseWriter, r *http.Request) {
+		question, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the client has disconnected, and what was reserved stays charged
+		}
+		tokens := answer(w, string(question))
+		reservation := ratelimit.FromContext(r.Context())
+		if err := reservation.Settle(r.Context(), tokens); err != nil {
+			log.Printf("%d tokens of %s: %v", tokens, reservation.Caller().Subject, err)
+		}
+		if left, err := engine.Peek(r.Context(), reservation.Caller().Subject, free); err == nil {
+			fmt.Fprintf(w, "%d tokens; %d left this minute, %d today\n", tokens, left.States[0].Remaining, left.States[1].Remaining)
+		}
+	})
+	return middleware.Chain(mux, middleware.BodyLimit(longestQuestion, nil), limit), nil
+}
+
+// identify takes the word of the client for its name. A service would check a key first.
+func identify(r *http.Request) (ratelimit.Caller, error) {
+	name, _, ok := r.BasicAuth()
+	if !ok {
+		return ratelimit.Caller{}, apierror.New(http.StatusUnauthorized, "missing_user", "Send your name as the user of basic authentication.")
+	}
+	return ratelimit.Caller{Subject: "user:" + name, Plan: free}, nil
+}
+
+// estimate returns what a request can cost at most.
+func estimate(r *http.Request) int64 {
+	question := r.ContentLength
+	if question < 0 { // unknown: BodyLimit ends it
+		question = longestQuestion
+	}
+	return (question+3)/4 + longestAnswer
+}
+
+// answer stands for the model: it writes an answer, and returns the tokens of both.
+func answer(w io.Writer, question string) int64 {
+	text := "I do not know " + question + "."
+	fmt.Fprintln(w, text)
+	return int64(len(strings.Fields(question)) + len(strings.Fields(text)))
+}
