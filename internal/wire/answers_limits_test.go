@@ -24,7 +24,7 @@ var limits = part{
 		},
 		{
 			name: "limited_strikes", title: "Limited, with strikes",
-			text:    "The client did not wait: this is its fourth strike. The text counts down. Stop all requests until Retry-After is over, not only this one.",
+			text:    "The client did not wait: this is its fourth strike. The text counts down. Send no request until Retry-After has passed, neither this one nor another.",
 			handler: func(t *testing.T) http.Handler { return struck(t, ratelimit.KindAPIKey, 3) },
 		},
 		{
@@ -34,7 +34,7 @@ var limits = part{
 		},
 		{
 			name: "banned_api_key", title: "Banned API key",
-			text:    "One strike more. The `code` tells a ban from a limit. Remaining is 0, and Retry-After and Reset cover the whole ban. Requests during the ban do not make it longer, but the next ban can be. Correct the client: it ignores Retry-After.",
+			text:    "One strike more starts a ban. The `code` tells a ban from a limit. Remaining is 0, and Retry-After and Reset cover the whole ban. Requests during the ban do not make it longer, but the next ban can be. Correct the client: it ignores Retry-After.",
 			handler: func(t *testing.T) http.Handler { return struck(t, ratelimit.KindAPIKey, 10) },
 		},
 		{
@@ -56,7 +56,7 @@ var limits = part{
 		},
 		{
 			name: "unlimited", title: "Unlimited plan",
-			text: "The response has none of the fields. Neither has one to an exempt caller.",
+			text: "Responses have none of the fields. The same holds for a caller that is exempt.",
 			handler: func(t *testing.T) http.Handler {
 				return limited(t, ratelimit.UnlimitedPlan("partner"), 0, ratelimit.Options{})
 			},
@@ -87,7 +87,7 @@ var limits = part{
 		},
 		{
 			name: "shadow", title: "Shadow mode",
-			text: "The service tries a plan (`Options.Shadow`). Requests beyond the limit are served, with Remaining 0 and without Retry-After.",
+			text: "The service tries a plan before it enforces it (`Options.Shadow`). Requests beyond the limit are served, with Remaining 0 and without Retry-After.",
 			handler: func(t *testing.T) http.Handler {
 				return limited(t, free, 60, ratelimit.Options{Shadow: true})
 			},

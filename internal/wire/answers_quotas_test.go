@@ -20,7 +20,7 @@ var quotas = part{
 		},
 		{
 			name: "several_charges", title: "Several charges",
-			text: "The request counts for a user and for the user's organisation, which has used its 1,000 requests of the day. Nothing was charged to either. The fields of an admitted request describe the one with less left.",
+			text: "The request counts for a user and for the user's organisation, which has used its 1,000 requests of the day. The request was charged to neither. The fields of an admitted request describe the one with less left.",
 			handler: func(t *testing.T) http.Handler {
 				engine := newEngine(t)
 				organisation := ratelimit.MustPlan("organisation", ratelimit.Penalty{}, ratelimit.PerDay(1000))

@@ -22,7 +22,7 @@ var requests = part{
 		},
 		{
 			name: "not_found_problem", title: "Not found, problem details",
-			text:    "Most errors have the type `about:blank`, which says that the status tells all. The `code` is there too.",
+			text:    "Most errors have the type `about:blank`: they mean what their status says. The `code` is the same in both forms.",
 			request: "GET /v1/dogs HTTP/1.1\nHost: api.example.com\nAccept: application/problem+json\n\n",
 			handler: routes,
 		},

@@ -26,7 +26,7 @@ Lines of the header section end in CR LF, and an empty line ends the section. Th
 
 What varies, and what to rely on:
 
-- **Names of fields** have any case: ` + "`net/http` writes `X-Ratelimit-Limit`" + `, and HTTP/2 has only lower case. The order of fields has no meaning.
+- **Names of fields** have any case: ` + "`net/http` writes `X-Ratelimit-Limit`" + `, and HTTP/2 has only lower case. The order of fields has no meaning. The phrase after the status is that of ` + "`net/http`" + `, and HTTP/2 has none.
 - **Texts** (` + "`message`, `title` and `detail`" + `) are for people. Programs read the status, the ` + "`code`" + ` and the header fields.
 - **Date, X-RateLimit-Reset and Retry-After** depend on the time. Reset is in Unix seconds. Retry-After is in seconds, rounded up. A client that was limited or banned, and waits that long, is admitted unless something else uses the quota meanwhile.
 - **New codes and fields** can appear. Treat an unknown code as its status says, and ignore unknown fields.

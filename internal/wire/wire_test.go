@@ -41,22 +41,23 @@ func (a answer) file() string { return filepath.Join("testdata", a.name+".http")
 // Each answer has the bytes of its file in testdata, and docs/WIRE.md shows all of them.
 func TestAnswers(t *testing.T) {
 	files := make(map[string]string) // the name and what was received
+	complete := true
 	for _, part := range parts {
 		for _, a := range part.answers {
 			if _, twice := files[a.name]; twice {
 				t.Fatalf("there are two answers with the name %s", a.name)
 			}
 			files[a.name] = ""
-			t.Run(a.name, func(t *testing.T) {
+			complete = t.Run(a.name, func(t *testing.T) {
 				got := exchange(t, a)
 				files[a.name] = string(got)
 				compare(t, a.file(), got)
 				checkForm(t, string(got))
-			})
+			}) && files[a.name] != "" && complete
 		}
 	}
-	if t.Failed() {
-		return
+	if !complete {
+		return // some have failed, or -run has left them out
 	}
 	if stale := stale(t, files); len(stale) > 0 {
 		t.Errorf("testdata has files of no answer, remove them: %s", strings.Join(stale, ", "))
@@ -103,8 +104,8 @@ func compare(t *testing.T, file string, got []byte) {
 		n++
 	}
 	wanted, gotten = append(wanted, "the end"), append(gotten, "the end")
-	t.Errorf("%s: line %d is %q, but should be %q; go test ./internal/wire -update writes it",
-		file, n+1, wanted[n], gotten[n])
+	t.Errorf("line %d of %s is %q, but the code now gives %q; if that is right, go test ./internal/wire -update writes it",
+		n+1, file, wanted[n], gotten[n])
 }
 
 // stale returns the files in testdata that belong to no answer.
