@@ -15,16 +15,14 @@
 // backend have set. If the backend sends an informational response, such as the 100 that
 // every large upload with curl asks for, it loses all fields of middlewares. Behind New:
 //
-//	field                                    the client gets
-//	X-RateLimit-* and RateLimit*             those of middlewares; the backend's if there are none
-//	Deprecation and Sunset                   the same
-//	Access-Control-*                         the same
-//	X-Request-Id, Server, and                the same, each by itself
-//	  Strict-Transport-Security
-//	Link, Vary, Set-Cookie, Server-Timing    both
-//	Alt-Svc                                  not the backend's, which names ports of the backend
-//	all others, such as Cache-Control,       the backend's; those of middlewares if it sends none,
-//	  Retry-After, Content-Security-Policy     as with any handler
+//	field                                           the client gets
+//	X-RateLimit-* and RateLimit*                    those of middlewares; the backend's if there are none
+//	Deprecation and Sunset                          the same
+//	Access-Control-*                                the same
+//	X-Request-Id, Server, Strict-Transport-Security the same, each by itself
+//	Link, Vary, Set-Cookie, Server-Timing           both
+//	Alt-Svc                                         not the backend's, which names ports of the backend
+//	others, such as Cache-Control and Retry-After   the backend's; those of middlewares if it sends none
 //
 // So a 429 of the backend has its own Retry-After, and says what the client has left of
 // its plan here. Upgrades (over HTTP/1.1), events, trailers and informational responses
@@ -48,11 +46,10 @@
 //
 // # Requests
 //
-// The ID of [middleware.RequestID] is sent to the backend as X-Request-Id. Credentials
-// are sent on unless Rewrite removes them. SetXForwarded names the address of the
-// connection. Behind other proxies, send the backend what package clientip finds:
+// The backend gets the ID of [middleware.RequestID] as X-Request-Id, and credentials unless
+// Rewrite removes them. SetXForwarded names the address of the connection. Behind other
+// proxies, send the address that package clientip finds; the backend then trusts only the
+// gateway:
 //
 //	p.Out.Header.Set("X-Forwarded-For", source.Addr(p.In).String())
-//
-// The backend then trusts the gateway only.
 package gateway

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,6 +178,33 @@ func TestIncompleteBody(t *testing.T) {
 	}
 }
 
+// A failure of the backend is not that of a body which fails too, or has ended.
+func TestBackendFailsWithABody(t *testing.T) {
+	reads := roundTripper(func(r *http.Request) (*http.Response, error) {
+		_, _ = io.ReadAll(r.Body)
+		return nil, errSecret
+	})
+	hangsUp := roundTripper(func(r *http.Request) (*http.Response, error) {
+		_, err := io.ReadAll(r.Body)
+		return nil, cmp.Or(err, io.EOF)
+	})
+	for name, tt := range map[string]struct {
+		transport http.RoundTripper
+		body      io.Reader
+	}{
+		"the body fails too": {reads, iotest.ErrReader(io.ErrUnexpectedEOF)},
+		"the body has ended": {hangsUp, strings.NewReader("pets")},
+	} {
+		proxy := toURL(t, "http://192.0.2.1")
+		proxy.Transport = tt.transport
+		w := httptest.NewRecorder()
+		newGateway(t, proxy, nil).ServeHTTP(w, httptest.NewRequest("POST", "/", tt.body))
+		if w.Code != 502 {
+			t.Errorf("%s: %d %s, want 502", name, w.Code, w.Body)
+		}
+	}
+}
+
 // http.MaxBytesHandler needs no BodyLimit.
 func TestMaxBytesHandler(t *testing.T) {
 	h := newGateway(t, to(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), nil)
@@ -251,7 +279,7 @@ func TestClientDisconnects(t *testing.T) {
 			if got := s.left(t); got != 9 {
 				t.Errorf("%d left, want 9: an abandoned request stays charged", got)
 			}
-			if log := s.log.String(); !strings.Contains(log, "abandoned=true") || strings.Contains(log, "level=ERROR") {
+			if log := s.log.String(); !strings.Contains(log, "status=502") || !strings.Contains(log, "abandoned=true") || strings.Contains(log, "level=ERROR") {
 				t.Errorf("log %s, want an abandoned request and no error", log)
 			}
 		})

@@ -65,11 +65,7 @@ func merge(ours, theirs http.Header) {
 			delete(theirs, name)
 		case shared:
 			// A service behind the gateway may set the same Vary or Link.
-			if lines = slices.DeleteFunc(lines, func(l string) bool { return slices.Contains(ours[name], l) }); len(lines) > 0 {
-				theirs[name] = lines
-			} else {
-				delete(theirs, name)
-			}
+			theirs[name] = slices.DeleteFunc(lines, func(l string) bool { return slices.Contains(ours[name], l) })
 		default:
 			if set[g] {
 				delete(theirs, name)

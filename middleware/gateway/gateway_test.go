@@ -63,3 +63,13 @@ func TestForwardedFor(t *testing.T) {
 		}
 	}
 }
+
+// Without middleware.RequestID, the ID that the client sends reaches the backend.
+func TestRequestIDOfTheClient(t *testing.T) {
+	srv, client := listen(t, newGateway(t, to(t, func(_ http.ResponseWriter, r *http.Request) {
+		if got := r.Header["X-Request-Id"]; len(got) != 1 || got[0] != "a" {
+			t.Errorf("X-Request-Id: %q, want a", got)
+		}
+	}), nil), false)
+	send(t, client, "GET", srv.URL, nil, "X-Request-Id", "a")
+}
