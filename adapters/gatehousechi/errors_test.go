@@ -100,6 +100,7 @@ func TestSetErrors(t *testing.T) {
 			{"PROPFIND", "/plain/x", 405, "CONNECT, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, QUERY, TRACE"},
 			{"PROPFIND", "/api", 405, "CONNECT, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, QUERY, TRACE"},
 			{"PROPFIND", "/pets", 405, "GET, POST"},
+			{"PROPFIND", "/pets/a%2Fb", 405, "GET"},
 			{"PROPFIND", "/api/v1/acme/users", 405, "HEAD, PATCH"},
 			{"PROPFIND", "/nowhere", 404, ""},
 			{"POST", "/own/here", 405, "GET"},

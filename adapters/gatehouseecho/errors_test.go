@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/labstack/echo/v5"
@@ -63,5 +64,17 @@ func TestUnmatched(t *testing.T) {
 		if w.Code != test.status || w.Header().Get("Allow") != test.allow || w.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("%s %s: %d with %v, want %d with Allow %q in the envelope", test.method, test.path, w.Code, w.Header(), test.status, test.allow)
 		}
+	}
+}
+
+// What an error of Echo wraps is for the log alone.
+func TestCausesAreLogged(t *testing.T) {
+	var log logbook
+	e := echo.New()
+	e.HTTPErrorHandler = gatehouseecho.ErrorHandler(&apierror.Responder{Logger: log.logger()})
+	e.GET("/", func(*echo.Context) error { return echo.NewHTTPError(503, "Later.").Wrap(errors.New("secret")) })
+	got := serve(t, e)("GET", "/", "")
+	if got.body != `{"code":"unavailable","message":"Later.","status":503}`+"\n" || !strings.Contains(log.buf.String(), "secret") {
+		t.Errorf("got %s and the log %s", got.body, log.buf.String())
 	}
 }

@@ -3,6 +3,7 @@ package gatehouseecho_test
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"mime/multipart"
 	"net"
@@ -96,7 +97,11 @@ func TestHijack(t *testing.T) {
 		rw.WriteString("HTTP/1.1 101 Switching Protocols\r\n\r\nhello")
 		return rw.Flush()
 	})
-	server := httptest.NewServer(router)
+	done := make(chan bool, 2)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		router.ServeHTTP(w, r)
+		done <- true // the server does not wait for a hijacked connection
+	}))
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {
@@ -107,6 +112,7 @@ func TestHijack(t *testing.T) {
 	if all, _ := io.ReadAll(conn); !strings.HasSuffix(string(all), "\r\n\r\nhello") {
 		t.Errorf("got %q", all)
 	}
+	<-done
 	server.Close()
 	if got := log.buf.String(); !strings.Contains(got, `"status":101`) {
 		t.Errorf("the log lacks 101: %s", got)
@@ -201,5 +207,64 @@ func TestPre(t *testing.T) {
 	serve(t, e)("GET", "/ok", "")
 	if line := log.line(t); line != (logLine{"/ok", 200, 2, false}) {
 		t.Errorf("the log says %+v", line)
+	}
+}
+
+// Trailers that the client did not announce arrive, and servers around the router see the
+// route.
+func TestUnannouncedTrailersAndPattern(t *testing.T) {
+	router := echo.New()
+	router.Use(gatehouseecho.Wrap(middleware.SecurityHeaders))
+	sum, pattern := "", ""
+	router.POST("/pets/:id", func(c *echo.Context) error {
+		io.Copy(io.Discard, c.Request().Body)
+		sum = c.Request().Trailer.Get("Sum")
+		return nil
+	})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		router.ServeHTTP(w, r)
+		pattern = r.Pattern
+	}))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "POST /pets/17 HTTP/1.1\r\nHost: pets\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nSum: 42\r\n\r\n")
+	io.ReadAll(conn)
+	server.Close()
+	if sum != "42" || pattern != "/pets/:id" {
+		t.Errorf("trailer %q, pattern %q", sum, pattern)
+	}
+}
+
+// A handler of Echo around Wrap gets the error, which was answered once, and finds the
+// Response that it had.
+func TestErrorsTravelOn(t *testing.T) {
+	sorry := errors.New("sorry")
+	e := echo.New()
+	e.HTTPErrorHandler = gatehouseecho.ErrorHandler(errs)
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c *echo.Context) error {
+			before := c.Response()
+			err := next(c)
+			if err != sorry || c.Response() != before {
+				t.Errorf("got %v, and another Response: %t", err, c.Response() != before)
+			}
+			return err
+		}
+	}, gatehouseecho.Wrap(middleware.Recover(errs)))
+	e.GET("/", func(*echo.Context) error { return sorry })
+	e.GET("/begun", func(c *echo.Context) error {
+		c.String(200, "half")
+		return sorry
+	})
+	send := serve(t, e)
+	if got := send("GET", "/", ""); got.code() != "internal" {
+		t.Errorf("the answer is %q", got.body)
+	}
+	if got := send("GET", "/begun", ""); got.status != 200 || got.body != "half" {
+		t.Errorf("a response that has begun becomes %d %q", got.status, got.body)
 	}
 }

@@ -35,7 +35,9 @@ func Wrap(m ...middleware.Middleware) echo.MiddlewareFunc {
 			}
 			served := &call{Context: outer.Context(), echo: c, next: next}
 			inner := outer.WithContext(served)
-			setRoute(inner, c)
+			for _, p := range c.PathValues() {
+				inner.SetPathValue(p.Name, p.Value)
+			}
 			defer func() {
 				served.end()
 				outer.Pattern = inner.Pattern
@@ -46,17 +48,6 @@ func Wrap(m ...middleware.Middleware) echo.MiddlewareFunc {
 			h.ServeHTTP(c.Response(), inner)
 			return served.end()
 		}
-	}
-}
-
-// setRoute tells middlewares of net/http the route that Echo has found.
-func setRoute(r *http.Request, c *echo.Context) {
-	if c.Path() == "" {
-		return
-	}
-	r.Pattern = c.Path()
-	for _, p := range c.PathValues() {
-		r.SetPathValue(p.Name, p.Value)
 	}
 }
 
@@ -122,9 +113,6 @@ func serveNext(w http.ResponseWriter, r *http.Request) {
 	c.SetResponse(echo.NewResponse(w, c.Logger()))
 	defer c.SetResponse(outer)
 	s.err = s.next(c)
-	if r.Pattern == "" {
-		setRoute(r, c) // of a Wrap in Echo.Pre, which runs before the router
-	}
 	if s.err != nil {
 		c.Echo().HTTPErrorHandler(c, s.err) // writes nothing if the response has begun
 	}

@@ -112,6 +112,27 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// The client chooses the form of the refusal, and a handler may change the fields.
+func TestFields(t *testing.T) {
+	a := app(t, engine(t), gatehousefiber.Options{})
+	a.Get("/own", func(c fiber.Ctx) error { c.Set("X-RateLimit-Limit", "own"); return c.SendString("ok") })
+	for range 3 {
+		if res, _ := send(t, a, "GET", "/own"); res.Header.Get("X-RateLimit-Limit") != "own" {
+			t.Errorf("a field that a handler has set is %q", res.Header.Get("X-RateLimit-Limit"))
+		}
+	}
+	r := httptest.NewRequest("GET", "/ok", nil)
+	r.Header.Set("User", "ann")
+	r.Header.Set("Accept", "application/problem+json")
+	res, err := a.Test(r, fiber.TestConfig{Timeout: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := res.Header.Get("Content-Type"); got != "application/problem+json" {
+		t.Errorf("the refusal has the type %q", got)
+	}
+}
+
 // stuck is an engine that fails and keeps the subjects that it was asked for.
 type stuck struct{ subjects []string }
 

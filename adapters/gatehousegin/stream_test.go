@@ -96,16 +96,27 @@ func TestHijack(t *testing.T) {
 			return
 		}
 		defer conn.Close()
+		if !c.Writer.Written() {
+			t.Error("after Hijack the response has not begun")
+		}
 		rw.WriteString("HTTP/1.1 101 Switching Protocols\r\n\r\nhello")
 		rw.Flush()
 	})
 	router.GET("/late", func(c *gin.Context) {
 		c.String(200, "body")
+		c.Status(500)
+		if c.Writer.Status() != 200 {
+			t.Errorf("the status of a response that has begun becomes %d", c.Writer.Status())
+		}
 		if _, _, err := c.Writer.Hijack(); err == nil {
 			t.Error("a connection is hijacked in the middle of a body")
 		}
 	})
-	server := httptest.NewServer(router)
+	done := make(chan bool, 2)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		router.ServeHTTP(w, r)
+		done <- true // the server does not wait for a hijacked connection
+	}))
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {
@@ -116,6 +127,7 @@ func TestHijack(t *testing.T) {
 	if all, _ := io.ReadAll(conn); !strings.HasSuffix(string(all), "\r\n\r\nhello") {
 		t.Errorf("got %q", all)
 	}
+	<-done
 	res, err := http.Get(server.URL + "/late")
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +192,14 @@ func TestMiddlewareWithAGoroutine(t *testing.T) {
 func TestContext(t *testing.T) {
 	user := ""
 	router := gin.New()
-	router.Use(func(c *gin.Context) { c.Set("user", "ann") }, gatehousegin.Wrap(func(next http.Handler) http.Handler {
+	router.Use(func(c *gin.Context) {
+		c.Set("user", "ann")
+		before := c.Writer
+		c.Next()
+		if c.Writer != before {
+			t.Error("handlers around Wrap find another Writer after it")
+		}
+	}, gatehousegin.Wrap(func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			user = gatehousegin.Context(r).GetString("user")
 			next.ServeHTTP(w, r)
@@ -217,5 +236,33 @@ func TestWhatGinKeepsOutside(t *testing.T) {
 	}
 	if line := log.line(t); line != (logLine{"", 404, 0, false}) {
 		t.Errorf("the log says %+v", line)
+	}
+}
+
+// Trailers that the client did not announce arrive, and servers around the router see the
+// route.
+func TestUnannouncedTrailersAndPattern(t *testing.T) {
+	router := gin.New()
+	router.Use(gatehousegin.Wrap(middleware.SecurityHeaders))
+	sum, pattern := "", ""
+	router.POST("/pets/:id", func(c *gin.Context) {
+		io.Copy(io.Discard, c.Request.Body)
+		sum = c.Request.Trailer.Get("Sum")
+	})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		router.ServeHTTP(w, r)
+		pattern = r.Pattern
+	}))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "POST /pets/17 HTTP/1.1\r\nHost: pets\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nSum: 42\r\n\r\n")
+	io.ReadAll(conn)
+	server.Close()
+	if sum != "42" || pattern != "/pets/:id" {
+		t.Errorf("trailer %q, pattern %q", sum, pattern)
 	}
 }
