@@ -30,7 +30,7 @@ var oneLines = []struct {
 		})
 	}},
 	{"httprate", func(_ testing.TB, minute int) func(http.Handler) http.Handler {
-		return httprate.LimitByIP(minute, minuteWindow)
+		return httprate.LimitByIP(minute, minuteWindow) //nolint:staticcheck // deprecated, and the line that most services have
 	}},
 }
 

@@ -39,7 +39,7 @@ func Wrap(m ...middleware.Middleware) echo.MiddlewareFunc {
 				inner.SetPathValue(p.Name, p.Value)
 			}
 			defer func() {
-				served.end()
+				_ = served.end() // if a middleware panicked; its error went to Echo before
 				outer.Pattern = inner.Pattern
 				if outer.MultipartForm == nil {
 					outer.MultipartForm = inner.MultipartForm // net/http removes its files

@@ -41,6 +41,7 @@ var rules = map[string][]string{
 	"ratelimit":                      {"apierror", "internal/response"},
 	"ratelimit/failover":             {"ratelimit"},
 	"ratelimit/internal/fixedwindow": {},
+	"ratelimit/internal/gcra":        {},
 	"internal/release":               {},
 	"ratelimit/internal/race":        {},
 	"ratelimit/internal/redistest":   goRedis,

@@ -27,7 +27,7 @@ func New(proxy *httputil.ReverseProxy, errs *apierror.Responder) (http.Handler, 
 	switch {
 	case proxy == nil:
 		return nil, errors.New("gateway: New: the proxy must not be nil")
-	case proxy.Rewrite == nil || proxy.Director != nil:
+	case proxy.Rewrite == nil || proxy.Director != nil: //nolint:staticcheck // Director is refused
 		return nil, errors.New("gateway: New: the proxy must have Rewrite and not Director, whose header fields a client can remove")
 	}
 	h := &handler{proxy: *proxy, errs: errs}

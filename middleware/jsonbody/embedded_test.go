@@ -27,7 +27,7 @@ type (
 	Stamp  struct{ time.Time }
 	Label  string
 	lower  struct{ ID int }
-	word   string
+	word   string //nolint:unused // only embedded
 )
 
 func TestEmbeddedStructs(t *testing.T) {
@@ -75,7 +75,7 @@ func TestEmbeddedStructs(t *testing.T) {
 			A    string
 		}
 		scalar struct{ Label }
-		noted  struct{ word }
+		noted  struct{ word } //nolint:unused // encoding/json ignores it
 	)
 	run(t, []rule{
 		{"fields", reads(both, `{"ID":1,"A":"x"}`, plain{Base{1}, "x"})},
