@@ -46,8 +46,8 @@
 // # Smooth quotas
 //
 // A decision about a subject with a smooth quota that is in use takes the lock of one of
-// the table's segments. It costs a few times one about fixed windows alone, which takes
-// none, and allocates nothing.
+// the table's segments, and several times as long as one about fixed windows alone,
+// which takes no lock. It allocates nothing.
 //
 // # Restarts
 //
