@@ -1,0 +1,90 @@
+package rpclimit
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+func newGate(t *testing.T, opts Options) *Gate {
+	t.Helper()
+	at := time.Date(2026, 11, 22, 12, 0, 43, 0, time.UTC)
+	engine, err := memory.New(memory.Options{Now: func() time.Time { return at }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New("test", engine, true, opts, func(error) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Of several quotas those are violated that have too little left.
+func TestViolations(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(3), ratelimit.PerHour(1), ratelimit.PerDay(1))
+	g, c := newGate(t, Options{}), ratelimit.Caller{Subject: "ann", Plan: plan}
+	g.Open(t.Context(), "m", c, nil)
+	want := []Violation{{"hour", "1/hour", 1}, {"day", "1/day", 1}}
+	if diff := cmp.Diff(want, g.Open(t.Context(), "m", c, nil).Denial.Violations); diff != "" {
+		t.Errorf("violations (-want +got):\n%s", diff)
+	}
+}
+
+// The text names the first quota that the cost is over, not one that it is equal to.
+func TestTooExpensiveNamesTheQuota(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(50))
+	g := newGate(t, Options{Cost: func(context.Context, string) int64 { return 60 }})
+	call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
+	if want := "This call costs 60 units, but your plan allows at most 50/day."; call.Denial.Message != want {
+		t.Errorf("text %q, want %q", call.Denial.Message, want)
+	}
+}
+
+// In shadow mode no call is a strike.
+func TestShadowIsNoPenalty(t *testing.T) {
+	ban := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 2, Max: 2 * time.Hour, Forgive: time.Hour}
+	plan := ratelimit.MustPlan("p", ban, ratelimit.PerMinute(1))
+	g := newGate(t, Options{Shadow: true, Observe: func(_ context.Context, _ string, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
+		if d.Struck || d.Outcome == ratelimit.Banned {
+			t.Errorf("decided %v, a strike: %v", d.Outcome, d.Struck)
+		}
+	}})
+	for range 5 {
+		g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
+	}
+}
+
+// Where calls differ in cost, a reservation counts units too.
+func TestReservationIsWeighted(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+	g := newGate(t, Options{Context: true, Cost: func(context.Context, string) int64 { return 1 }})
+	call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
+	if d := ratelimit.FromContext(call.Context).Decision(); !d.Weighted {
+		t.Errorf("decision %+v", d)
+	}
+}
+
+// strange returns an outcome that no engine may return.
+type strange struct{}
+
+func (strange) Take(_ context.Context, _ string, plan *ratelimit.Plan, _ int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{Outcome: ratelimit.Spared, Plan: plan}, nil
+}
+
+func TestStrangeOutcomeIsRefused(t *testing.T) {
+	g, err := New("test", strange{}, true, Options{}, func(error) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+	call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
+	if call.Denial == nil || call.Denial.Code != Internal {
+		t.Errorf("denial %+v, want internal", call.Denial)
+	}
+}
