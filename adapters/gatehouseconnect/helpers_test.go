@@ -151,11 +151,13 @@ func everyClient(t *testing.T, test func(*testing.T, client)) {
 			if name == "gRPC" && !h2c {
 				continue // needs HTTP/2
 			}
-			transport := &http.Transport{Protocols: protocols(!h2c, h2c)}
-			t.Cleanup(transport.CloseIdleConnections)
 			for _, method := range []string{unaryMethod, streamMethod} {
 				version := map[bool]string{false: "HTTP/1.1", true: "h2c"}[h2c]
 				t.Run(name+" "+version+" "+method[len("/test.Echo/"):], func(t *testing.T) {
+					// A connection of an earlier test may be to a server that is gone,
+					// and whose port another one has.
+					transport := &http.Transport{Protocols: protocols(!h2c, h2c)}
+					t.Cleanup(transport.CloseIdleConnections)
 					test(t, client{method: method, http: &http.Client{Transport: transport}, opts: opts})
 				})
 			}
