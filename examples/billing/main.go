@@ -1,0 +1,98 @@
+// Billing is a service with a monthly plan that begins on each customer's billing day,
+// and a daily one in the customer's time zone. A page shows customers what they have
+// used.
+//
+//	go run ./examples/billing
+package main
+
+import (
+	"fmt"
+	"log"
+	"net/http"
+	"time"
+	_ "time/tzdata" // for systems without time zones
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// customer is what a database would have.
+type customer struct {
+	zone *time.Location
+	plan *ratelimit.Plan
+}
+
+func main() {
+	handler, err := newHandler()
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := &http.Server{Addr: "127.0.0.1:8081", Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	log.Printf("listening on http://%s/usage", server.Addr)
+	log.Fatal(server.ListenAndServe())
+}
+
+func newHandler() (http.Handler, error) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		return nil, err
+	}
+	auckland, err := time.LoadLocation("Pacific/Auckland")
+	if err != nil {
+		return nil, err
+	}
+	customers := map[string]customer{
+		"ann": {berlin, basic(17, berlin)},
+		"bob": {auckland, basic(31, auckland)},
+		"eve": {berlin, ratelimit.SuspendedPlan("unpaid")},
+		"joe": {time.UTC, ratelimit.UnlimitedPlan("staff")},
+	}
+	identify := func(r *http.Request) (ratelimit.Caller, error) { // a service would check a key first
+		name, _, _ := r.BasicAuth()
+		c, ok := customers[name]
+		if !ok {
+			return ratelimit.Caller{}, apierror.New(http.StatusUnauthorized, "unknown_customer", "Send the name of a customer as the user of basic authentication.")
+		}
+		return ratelimit.Caller{Subject: "customer:" + name, Plan: c.plan}, nil
+	}
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		return nil, err
+	}
+	limit, err := ratelimit.New(engine, identify, ratelimit.Options{})
+	if err != nil {
+		return nil, err
+	}
+	errs := &apierror.Responder{}
+	mux := http.NewServeMux()
+	mux.Handle("GET /report", limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "a report") })))
+
+	// The page is outside the limit, so that customers can see what they have used when
+	// nothing is left. Peek charges nothing.
+	mux.Handle("GET /usage", errs.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		caller, err := identify(r)
+		if err != nil {
+			return err
+		}
+		name, _, _ := r.BasicAuth()
+		d, err := engine.Peek(r.Context(), caller.Subject, caller.Plan)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(w, caller.Plan)
+		for i, q := range caller.Plan.Quotas() {
+			used := q.Limit - d.States[i].Remaining
+			until := time.Unix(d.States[i].Reset, 0).In(customers[name].zone)
+			fmt.Fprintf(w, "%d of %d used, until %s\n", used, q.Limit, until.Format("Mon 2 Jan 2006 15:04 MST"))
+		}
+		return nil
+	}))
+	return errs.Mux(mux), nil
+}
+
+// basic returns the plan of a customer with a billing day and a time zone.
+func basic(day int, zone *time.Location) *ratelimit.Plan {
+	return ratelimit.MustPlan("basic", ratelimit.DefaultPenalty(),
+		ratelimit.PerDay(3).In(zone), ratelimit.PerMonth(50).From(day).In(zone))
+}
