@@ -70,16 +70,16 @@ func (s *shell) run(t *testing.T, line string) string {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for _, i := range strings.Fields(m[1]) {
-		print := func() {
+		once := func() {
 			text := s.one(t, strings.ReplaceAll(m[2], "$i", i))
 			mu.Lock()
 			defer mu.Unlock()
 			out.WriteString(text)
 		}
 		if m[3] == "; done" {
-			print()
+			once()
 		} else {
-			wg.Go(print)
+			wg.Go(once)
 		}
 	}
 	wg.Wait()
