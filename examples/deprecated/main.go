@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -17,7 +18,7 @@ import (
 func main() {
 	server := httptest.NewServer(newHandler(time.Now))
 	defer server.Close()
-	if err := call(os.Stdout, server.URL+"/v1/pets/17"); err != nil {
+	if err := call(os.Stdout, http.DefaultTransport, server.URL+"/v1/pets/17"); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -39,8 +40,9 @@ func newHandler(now func() time.Time) http.Handler {
 }
 
 // call gets url and prints what a client can learn about its deprecation.
-func call(out *os.File, url string) error {
-	response, err := http.Get(url)
+func call(out io.Writer, transport http.RoundTripper, url string) error {
+	client := &http.Client{Transport: transport}
+	response, err := client.Get(url)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/animalstore/gatehouse/examples/internal/readme"
 )
 
 func TestDeprecated(t *testing.T) {
@@ -16,4 +20,19 @@ func TestDeprecated(t *testing.T) {
 			t.Errorf("at %v: status %d and Deprecation %q, want %d and @1764892800", at, w.Code, w.Header().Get("Deprecation"), want)
 		}
 	}
+}
+
+// handlerTransport calls a handler without a network.
+type handlerTransport struct{ http.Handler }
+
+func (h handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result(), nil
+}
+
+func TestReadme(t *testing.T) {
+	readme.Program(t, func(out io.Writer) error {
+		return call(out, handlerTransport{newHandler(time.Now)}, "http://api.example.com/v1/pets/17")
+	})
 }

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/animalstore/gatehouse/examples/internal/readme"
 )
 
 func TestHello(t *testing.T) {
@@ -24,4 +27,8 @@ func TestHello(t *testing.T) {
 			t.Errorf("a minute later: %d, want 200", w.Code)
 		}
 	})
+}
+
+func TestReadme(t *testing.T) {
+	readme.Server(t, func() (http.Handler, error) { return newHandler(), nil })
 }

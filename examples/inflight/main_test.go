@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/animalstore/gatehouse/examples/internal/readme"
 )
 
 // Of five requests at once, two run, one waits until one of them has finished, and two
@@ -39,3 +41,5 @@ func TestFiveAtOnce(t *testing.T) {
 		}
 	})
 }
+
+func TestReadme(t *testing.T) { readme.Server(t, newHandler) }

@@ -21,21 +21,19 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
+var (
+	free = ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
+	pro  = ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), ratelimit.PerMinute(300), ratelimit.PerDay(10_000))
+)
+
 func main() {
 	format, err := apikey.NewFormat("demo_")
 	if err != nil {
 		log.Fatal(err)
 	}
 	store := keys{}
-	for _, plan := range []*ratelimit.Plan{
-		ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000)),
-		ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), ratelimit.PerMinute(300), ratelimit.PerDay(10_000)),
-	} {
-		secret := format.Generate()
-		store[secret.Digest()] = apikey.Record{
-			Principal: apikey.Principal{KeyID: apikey.NewKeyID(), Owner: plan.Name() + " customer", Plan: plan},
-		}
-		fmt.Printf("%-5s %s\n", plan.Name(), secret.Reveal()) // shown once, stored nowhere
+	for _, plan := range []*ratelimit.Plan{free, pro} {
+		fmt.Printf("%-5s %s\n", plan.Name(), store.issue(format, plan)) // shown once, stored nowhere
 	}
 	handler, err := newHandler(format, store)
 	if err != nil {
@@ -48,6 +46,15 @@ func main() {
 
 // keys has the record of each key by its digest. The key itself is not stored.
 type keys map[apikey.Digest]apikey.Record
+
+// issue adds a key, and returns it.
+func (k keys) issue(format *apikey.Format, plan *ratelimit.Plan) string {
+	secret := format.Generate()
+	k[secret.Digest()] = apikey.Record{
+		Principal: apikey.Principal{KeyID: apikey.NewKeyID(), Owner: plan.Name() + " customer", Plan: plan},
+	}
+	return secret.Reveal()
+}
 
 func (k keys) Lookup(_ context.Context, d apikey.Digest) (apikey.Record, error) {
 	record, ok := k[d]

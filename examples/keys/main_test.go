@@ -1,9 +1,11 @@
 package main
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"testing"
 
+	"github.com/animalstore/gatehouse/examples/internal/readme"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -40,4 +42,14 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: status %d under a limit of %s, want %d under %s", test.name, w.Code, got, test.status, test.limit)
 		}
 	}
+}
+
+func TestReadme(t *testing.T) {
+	format, err := apikey.NewFormat("demo_")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := keys{}
+	key := store.issue(format, free)
+	readme.Server(t, func() (http.Handler, error) { return newHandler(format, store) }, "KEY="+key)
 }

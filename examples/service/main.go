@@ -35,12 +35,13 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
+var free = ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
+
 func main() {
 	redisURL := flag.String("redis", "", "`URL` of the Redis that shares limits; empty: usage is kept in usage.gob")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
 	l, err := net.Listen("tcp", "127.0.0.1:8081")
 	if err == nil {
 		err = run(ctx, l, *redisURL, "usage.gob", free, os.Stdout)

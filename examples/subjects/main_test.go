@@ -1,10 +1,12 @@
 package main
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/examples/internal/readme"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
@@ -47,4 +49,8 @@ func TestSubjects(t *testing.T) {
 	send("bob@acme", "/items", 9, 200, "", "")
 	send("bob@acme", "/items", 1, 429, "30", "0")
 	send("eve@other", "/items", 1, 200, "20", "19")
+}
+
+func TestReadme(t *testing.T) {
+	readme.Server(t, func() (http.Handler, error) { return newHandler(memory.Options{}) })
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/animalstore/gatehouse/examples/internal/readme"
 )
 
 func TestTelemetry(t *testing.T) {
@@ -46,3 +48,5 @@ func TestTelemetry(t *testing.T) {
 		t.Log(metrics)
 	}
 }
+
+func TestReadme(t *testing.T) { readme.Server(t, newHandler) }

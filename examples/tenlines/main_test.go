@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/animalstore/gatehouse/examples/internal/readme"
 	"github.com/animalstore/gatehouse/ratelimit/limittest"
 )
 
@@ -55,4 +56,8 @@ func TestBans(t *testing.T) {
 			t.Errorf("GET of another user: %d, want 200", w.Code)
 		}
 	})
+}
+
+func TestReadme(t *testing.T) {
+	readme.Server(t, func() (http.Handler, error) { return newRouter(), nil })
 }

@@ -88,9 +88,18 @@ func (s *shell) run(t *testing.T, line string) string {
 
 var word = regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`)
 
-// one runs sleep or curl.
+// one runs sleep or curl, and grep after it.
 func (s *shell) one(t *testing.T, line string) string {
 	t.Helper()
+	if line, pattern, ok := strings.Cut(line, " | grep "); ok {
+		matching, out := regexp.MustCompile(pattern), ""
+		for l := range strings.Lines(s.one(t, line)) {
+			if matching.MatchString(l) {
+				out += l
+			}
+		}
+		return out
+	}
 	var words []string
 	for _, w := range word.FindAllString(line, -1) {
 		if !strings.HasPrefix(w, "'") {
