@@ -1,0 +1,70 @@
+package readme
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The index names each example once, and each of its links leads somewhere. Functions
+// that it names are in the file of the link.
+func TestIndex(t *testing.T) {
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs, err := filepath.Glob("../../*/main.go")
+	if err != nil || len(programs) == 0 {
+		t.Fatalf("no examples, error %v", err)
+	}
+	for _, file := range programs {
+		name := filepath.Base(filepath.Dir(file))
+		if n := strings.Count(string(page), "["+name+"]("+name+") |"); n != 1 {
+			t.Errorf("the index names the example %s %d times, want once", name, n)
+		}
+		if _, err := os.Stat(filepath.Join("../..", name, "README.md")); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, m := range regexp.MustCompile(`\[(.*?)\]\((.*?)\)`).FindAllStringSubmatch(string(page), -1) {
+		path := filepath.Join("../..", m[2])
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, function := range regexp.MustCompile(`Example\w*`).FindAllString(m[1], -1) {
+			if file, err := os.ReadFile(path); err != nil || !strings.Contains(string(file), "func "+function+"(") {
+				t.Errorf("%s has no function %s, error %v", m[2], function, err)
+			}
+		}
+	}
+}
+
+// The programs that the page does not list as exceptions listen on the address that it names.
+func TestListening(t *testing.T) {
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile("(?s)All except (.*?)\\s+listen on (\\S+) until").FindSubmatch(page)
+	if m == nil {
+		t.Fatal("README.md does not say which programs listen")
+	}
+	programs, err := filepath.Glob("../../*/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range programs {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(filepath.Dir(file))
+		excepted := strings.Contains(string(m[1]), "`"+name+"`")
+		if listens := strings.Contains(string(source), string(m[2])); listens == excepted {
+			t.Errorf("%s listens on %s: %t; README.md says %t", name, m[2], listens, !excepted)
+		}
+	}
+}
