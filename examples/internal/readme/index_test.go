@@ -48,7 +48,7 @@ func TestListening(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile("(?s)All except (.*?)\\s+listen on (\\S+) until").FindSubmatch(page)
+	m := regexp.MustCompile(`(?s)All except (.*?)\s+listen on (\S+) until`).FindSubmatch(page)
 	if m == nil {
 		t.Fatal("README.md does not say which programs listen")
 	}

@@ -25,7 +25,7 @@ type shell struct {
 
 func newShell(h http.Handler, vars []string) *shell {
 	s := &shell{
-		server: &http.Server{Handler: h}, //nolint:gosec // no network
+		server: &http.Server{Handler: h},
 		conns:  make(chan net.Conn),
 		done:   make(chan struct{}),
 		vars:   map[string]string{},
