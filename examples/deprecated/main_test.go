@@ -28,11 +28,13 @@ type handlerTransport struct{ http.Handler }
 func (h handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	return w.Result(), nil
+	response := w.Result()
+	response.Request = r // the successor is relative to its URL
+	return response, nil
 }
 
 func TestReadme(t *testing.T) {
 	readme.Program(t, func(out io.Writer) error {
-		return call(out, handlerTransport{newHandler(time.Now)}, "http://api.example.com/v1/pets/17")
+		return call(out, handlerTransport{newHandler(time.Now)}, "http://127.0.0.1:17/v1/pets/17")
 	})
 }
