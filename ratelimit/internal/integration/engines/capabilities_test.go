@@ -1,0 +1,115 @@
+package engines
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+	"github.com/animalstore/gatehouse/ratelimit/redisrate"
+	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
+)
+
+// engines are the columns of the page.
+var engines = []struct {
+	name    string
+	limiter ratelimit.Limiter // nil, of the engine's type
+	tests   string            // the folder of its conformance test
+}{
+	{"memory", (*memory.Limiter)(nil), "../../../memory"},
+	{"redislimit", (*redislimit.Limiter)(nil), "../../../redislimit"},
+	{"failover", (*failover.Limiter)(nil), "../../../failover"},
+	{"redisrate", (*redisrate.Limiter)(nil), "../../../redisrate"},
+	{"ululelimit", (*ululelimit.Limiter)(nil), "../ululelimit"},
+}
+
+// capabilities are the rows that say yes or no.
+var capabilities = map[string]func(l ratelimit.Limiter, g ratelimittest.Gaps) bool{
+	"plans of several quotas":                     func(_ ratelimit.Limiter, g ratelimittest.Gaps) bool { return !g.OneQuota },
+	"windows aligned to UTC":                      func(_ ratelimit.Limiter, g ratelimittest.Gaps) bool { return !g.RollingWindows },
+	"calendar windows":                            func(_ ratelimit.Limiter, g ratelimittest.Gaps) bool { return !g.NoCalendars },
+	"smooth quotas":                               func(_ ratelimit.Limiter, g ratelimittest.Gaps) bool { return !g.NoSmooth },
+	"a denial is not charged":                     func(_ ratelimit.Limiter, g ratelimittest.Gaps) bool { return !g.ChargesDenials },
+	"usage stays if the plan changes":             func(_ ratelimit.Limiter, g ratelimittest.Gaps) bool { return !g.UsagePerPlan },
+	"strikes and bans":                            func(_ ratelimit.Limiter, g ratelimittest.Gaps) bool { return !g.NoPenalties },
+	"bans by hand (Banner)":                       is[ratelimit.Banner],
+	"several charges at one instant (MultiTaker)": is[ratelimit.MultiTaker],
+	"refunds (Refunder)":                          is[ratelimit.Refunder],
+	"adding usage (UsageAdder)":                   is[ratelimit.UsageAdder],
+	"the same, safe to repeat (OnceUsageAdder)":   is[ratelimit.OnceUsageAdder],
+	"looking up (Peeker)":                         is[ratelimit.Peeker],
+	"forgetting a subject (Resetter)":             is[ratelimit.Resetter],
+}
+
+func is[Capability any](l ratelimit.Limiter, _ ratelimittest.Gaps) bool {
+	_, ok := l.(Capability)
+	return ok
+}
+
+func TestCapabilities(t *testing.T) {
+	page := tables(t, "ENGINES.md", "What they can do")[0]
+	for _, e := range engines {
+		gaps := declared(t, e.tests)
+		for name, can := range capabilities {
+			want := "no"
+			if can(e.limiter, gaps) {
+				want = "yes"
+			}
+			if got := page[name][e.name]; got != want {
+				t.Errorf("%s, %s: the page says %q, want %q", e.name, name, got, want)
+			}
+		}
+	}
+	for name, row := range page {
+		if capabilities[name] == nil && (row["memory"] == "yes" || row["memory"] == "no") {
+			t.Errorf("no engine is asked about the row %q", name)
+		}
+	}
+}
+
+// declared returns the gaps that the conformance tests in a folder declare. All of them
+// must be the same.
+func declared(t *testing.T, folder string) (gaps ratelimittest.Gaps) {
+	t.Helper()
+	files, err := filepath.Glob(folder + "/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			literal, ok := n.(*ast.CompositeLit)
+			if !ok {
+				return true
+			}
+			if s, ok := literal.Type.(*ast.SelectorExpr); !ok || s.Sel.Name != "Gaps" {
+				return true
+			}
+			var g ratelimittest.Gaps
+			for _, field := range literal.Elts { // each is Name: true
+				name := field.(*ast.KeyValueExpr).Key.(*ast.Ident).Name
+				reflect.ValueOf(&g).Elem().FieldByName(name).SetBool(true)
+			}
+			if found++; found > 1 && g != gaps {
+				t.Errorf("%s: the conformance tests declare %+v and %+v", folder, gaps, g)
+			}
+			gaps = g
+			return true
+		})
+	}
+	if found == 0 {
+		t.Fatalf("%s: no test declares ratelimittest.Gaps", folder)
+	}
+	return gaps
+}

@@ -1,0 +1,2 @@
+// Package engines compares the guide to the engines, docs/ENGINES.md, with the engines.
+package engines
