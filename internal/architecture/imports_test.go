@@ -26,6 +26,7 @@ var rules = map[string][]string{
 	"deprecation":                    {"apierror", "internal/response"},
 	"internal/compatibility":         {},
 	"internal/mutate":                {},
+	"internal/plans":                 {},
 	"internal/response":              {},
 	"internal/rpclimit":              {"apierror", "ratelimit"},
 	"internal/wire":                  {},
