@@ -1,6 +1,9 @@
 package ratelimit
 
 // A Caller is the client that a request is counted for.
+//
+// It has as few fields as it can: one word more, and Go no longer returns it with an
+// error in registers.
 type Caller struct {
 	// Subject is the name that usage is counted for; it must not be empty. Each kind
 	// of caller needs a prefix of its own, such as "owner:" (apikey.OwnerSubject) and
@@ -23,14 +26,10 @@ type Caller struct {
 	// costs an allocation more, or three with more than two of them.
 	Also []Charge
 
-	// Kind says what the subject is, and decides only how a ban is answered. A ban of
-	// one of Also is answered as one of KindClient.
+	// Kind says what the subject is, and decides how a ban is answered, and that a caller
+	// is not limited at all: [KindExempt]. A ban of one of Also is answered as one of
+	// KindClient.
 	Kind Kind
-
-	// Exempt says that the request is not limited: it is not counted and not
-	// observed, its response has no X-RateLimit headers, and the other fields of the
-	// Caller are ignored. Handlers further in may still refuse it.
-	Exempt bool
 }
 
 // A Kind says what the subject of a [Caller] is. It decides the code and the text of the
@@ -41,4 +40,9 @@ const (
 	KindClient  Kind = iota // any client: client_banned
 	KindAPIKey              // the owner of an API key: api_key_banned
 	KindNetwork             // the network of a client without an API key: client_banned, with a text that says so
+
+	// KindExempt says that the request is not limited: it is not counted and not
+	// observed, its response has no X-RateLimit headers, and the other fields of the
+	// Caller are ignored. Handlers further in may still refuse it.
+	KindExempt
 )

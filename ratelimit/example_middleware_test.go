@@ -34,7 +34,7 @@ func ExampleCaller_exempt() {
 	}
 	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		if r.URL.Path == "/healthz" {
-			return ratelimit.Caller{Exempt: true}, nil
+			return ratelimit.Caller{Kind: ratelimit.KindExempt}, nil
 		}
 		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
 	}, ratelimit.Options{})
@@ -153,8 +153,11 @@ func ExampleOptions_shadow() {
 	refused := 0
 	try, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		c, err := identify(r)
+		if c.Plan != free {
+			return ratelimit.Caller{Kind: ratelimit.KindExempt}, err
+		}
 		// A subject of its own: with "owner:17" each request would be charged twice.
-		c.Subject, c.Plan, c.Exempt = "trial:"+c.Subject, smaller, c.Plan != free
+		c.Subject, c.Plan = "trial:"+c.Subject, smaller
 		return c, err
 	}, ratelimit.Options{
 		Shadow: true,

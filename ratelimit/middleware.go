@@ -65,7 +65,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil && !g.Shadow:
 		g.Errors.Respond(w, r, fmt.Errorf("ratelimit: identify: %w", err))
 		return
-	case err != nil || c.Exempt:
+	case err != nil || c.Kind == KindExempt:
 		g.serve(w, r, c, Decision{}, nil, false)
 		return
 	}

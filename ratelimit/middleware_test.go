@@ -152,7 +152,7 @@ func TestFailure(t *testing.T) {
 
 func TestExempt(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(1))
-	for _, c := range []ratelimit.Caller{{Exempt: true}, {Exempt: true, Subject: "a", Plan: plan}} {
+	for _, c := range []ratelimit.Caller{{Kind: ratelimit.KindExempt}, {Kind: ratelimit.KindExempt, Subject: "a", Plan: plan}} {
 		h := handler(t, broken{errors.New("asked")}, c, ratelimit.Options{}, ok)
 		expect(t, get(h), 200, "", "")
 	}

@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -20,6 +21,7 @@ type Plan struct {
 	quotas  []Quota
 	kinds   [MaxQuotas]time.Duration
 	smooth  bool    // a quota is
+	most    int64   // that a request can cost; 0 in the zero Plan
 	always  Outcome // what a plan without quotas decides; 0 for others, and in the zero Plan
 	penalty Penalty
 	limits  [MaxQuotas]string // the limits in decimal, for header fields
@@ -54,9 +56,11 @@ func NewPlan(name string, penalty Penalty, quotas ...Quota) (*Plan, error) {
 	slices.SortFunc(p.quotas, func(a, b Quota) int {
 		return cmp.Or(cmp.Compare(a.Window, b.Window), cmp.Compare(a.burst, b.burst))
 	})
+	p.most = math.MaxInt64
 	for i, q := range p.quotas {
 		p.kinds[i] = q.kind()
 		p.smooth = p.smooth || q.burst > 0
+		p.most = min(p.most, q.atOnce())
 	}
 	p.limits = limitTexts(p.quotas)
 	return p, nil
@@ -127,7 +131,9 @@ func (p *Plan) WithoutPenalty() *Plan {
 		return p
 	}
 	if p.withoutPenalty.Load() == nil {
-		p.withoutPenalty.CompareAndSwap(nil, &Plan{name: p.name, quotas: p.quotas, kinds: p.kinds, smooth: p.smooth, limits: p.limits})
+		p.withoutPenalty.CompareAndSwap(nil, &Plan{
+			name: p.name, quotas: p.quotas, kinds: p.kinds, smooth: p.smooth, most: p.most, limits: p.limits,
+		})
 	}
 	return p.withoutPenalty.Load()
 }
@@ -162,6 +168,14 @@ func (p *Plan) String() string {
 // cost is over one of the limits. Engines call it for refunds and added usage, and
 // Decide for requests.
 func (p *Plan) Check(subject string, cost int64) error {
+	if p != nil && subject != "" && cost >= 1 && cost <= p.most {
+		return nil
+	}
+	return p.invalid(subject, cost)
+}
+
+// invalid returns the error of Check.
+func (p *Plan) invalid(subject string, cost int64) error {
 	switch {
 	case p == nil || len(p.quotas) == 0 && p.always == 0:
 		return fmt.Errorf("%w: no plan", ErrInvalid)
@@ -170,12 +184,8 @@ func (p *Plan) Check(subject string, cost int64) error {
 	case cost < 1:
 		return fmt.Errorf("%w: the cost must be at least 1, got %d", ErrInvalid, cost)
 	}
-	for _, q := range p.quotas {
-		if cost > q.atOnce() {
-			return fmt.Errorf("%w: cost %d, limit %v", ErrCostExceedsLimit, cost, q)
-		}
-	}
-	return nil
+	i := slices.IndexFunc(p.quotas, func(q Quota) bool { return cost > q.atOnce() })
+	return fmt.Errorf("%w: cost %d, limit %v", ErrCostExceedsLimit, cost, p.quotas[i])
 }
 
 // Uncounted returns the decision on a request that is admitted at the time now

@@ -208,14 +208,14 @@ func TestSettleOfWhatWasNotCharged(t *testing.T) {
 		down    bool
 		outcome ratelimit.Outcome
 	}{
-		"exempt":                {ratelimit.Caller{Exempt: true}, ratelimit.Options{}, false, 0},
+		"exempt":                {ratelimit.Caller{Kind: ratelimit.KindExempt}, ratelimit.Options{}, false, 0},
 		"unlimited":             {ratelimit.Caller{Subject: "a", Plan: ratelimit.UnlimitedPlan("u")}, ratelimit.Options{}, false, ratelimit.Allowed},
 		"suspended, in shadow":  {ratelimit.Caller{Subject: "a", Plan: ratelimit.SuspendedPlan("s")}, ratelimit.Options{Shadow: true}, false, ratelimit.Suspended},
 		"limited, in shadow":    {ratelimit.Caller{Subject: "b", Plan: spent}, ratelimit.Options{Shadow: true}, false, ratelimit.Limited},
 		"invalid, in shadow":    {ratelimit.Caller{Subject: "a"}, ratelimit.Options{Shadow: true}, false, 0},
 		"fail open":             {ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{OnFailure: ratelimit.FailOpen}, true, ratelimit.Allowed},
 		"a failure, in shadow":  {ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{Shadow: true}, true, ratelimit.Allowed},
-		"exempt, with a refund": {ratelimit.Caller{Exempt: true}, ratelimit.Options{Refund: true}, false, 0},
+		"exempt, with a refund": {ratelimit.Caller{Kind: ratelimit.KindExempt}, ratelimit.Options{Refund: true}, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &flaky{Limiter: engine(t, &at)}

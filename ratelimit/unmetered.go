@@ -1,5 +1,7 @@
 package ratelimit
 
+import "math"
+
 // SuspendedPlan returns a plan without quotas that refuses every request, with 403
 // plan_suspended, X-RateLimit-Limit: 0 and X-RateLimit-Remaining: 0. There is no
 // Retry-After, since a retry does not help, and a refused request is not a strike.
@@ -7,12 +9,14 @@ package ratelimit
 // The plan decides alone: no engine counts its requests or looks for a ban. What a
 // subject has used under another plan, and its ban, stay until they end. The same holds
 // for [UnlimitedPlan].
-func SuspendedPlan(name string) *Plan { return &Plan{name: name, always: Suspended} }
+func SuspendedPlan(name string) *Plan {
+	return &Plan{name: name, most: math.MaxInt64, always: Suspended}
+}
 
 // UnlimitedPlan returns a plan without quotas that admits every request, also during a ban,
 // and counts none. Responses have none of the header fields. Unlike the requests of an
 // exempt [Caller], its requests are observed.
-func UnlimitedPlan(name string) *Plan { return &Plan{name: name, always: Allowed} }
+func UnlimitedPlan(name string) *Plan { return &Plan{name: name, most: math.MaxInt64, always: Allowed} }
 
 // Decide returns the decision on a request if the plan alone makes it, like the plans
 // that [SuspendedPlan] and [UnlimitedPlan] return, or the error of Check. Otherwise it returns a

@@ -21,7 +21,7 @@ func Example() {
 	}
 	identify := func(ctx context.Context, method string) (ratelimit.Caller, error) {
 		if method == "/grpc.health.v1.Health/Check" {
-			return ratelimit.Caller{Exempt: true}, nil
+			return ratelimit.Caller{Kind: ratelimit.KindExempt}, nil
 		}
 		network := clientip.NetworkSubject(gatehousegrpc.PeerAddr(ctx))
 		return ratelimit.Caller{Subject: network, Plan: plan, Kind: ratelimit.KindNetwork}, nil

@@ -32,7 +32,7 @@ func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err 
 	case err != nil && !g.Shadow:
 		call.Denial = g.notIdentified(ctx, method, err)
 		return call
-	case err != nil || c.Exempt:
+	case err != nil || c.Kind == ratelimit.KindExempt:
 		call.reserve(c, nil, nil, false)
 		return call
 	}
