@@ -7,6 +7,7 @@ import (
 
 	"github.com/labstack/echo/v5"
 
+	"github.com/animalstore/gatehouse/internal/response"
 	"github.com/animalstore/gatehouse/middleware"
 )
 
@@ -28,11 +29,7 @@ func Wrap(m ...middleware.Middleware) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c *echo.Context) error {
 			outer := c.Request()
-			// At the end of a chunked body net/http adds trailers to the map of its own
-			// request, or makes one, which a copy would lack.
-			if outer.Trailer == nil && outer.ProtoMajor == 1 && len(outer.TransferEncoding) > 0 {
-				outer.Trailer = make(http.Header)
-			}
+			response.ShareTrailers(outer)
 			served := &call{Context: outer.Context(), echo: c, next: next}
 			inner := outer.WithContext(served)
 			for _, p := range c.PathValues() {

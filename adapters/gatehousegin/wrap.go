@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/animalstore/gatehouse/internal/response"
 	"github.com/animalstore/gatehouse/middleware"
 )
 
@@ -30,11 +31,7 @@ func Wrap(m ...middleware.Middleware) gin.HandlerFunc {
 		if route := c.FullPath(); route != "" {
 			outer.Pattern = route
 		}
-		// At the end of a chunked body net/http adds trailers to the map of its own
-		// request, or makes one, which a copy would lack.
-		if outer.Trailer == nil && outer.ProtoMajor == 1 && len(outer.TransferEncoding) > 0 {
-			outer.Trailer = make(http.Header)
-		}
+		response.ShareTrailers(outer)
 		served := &call{Context: outer.Context(), gin: c}
 		inner := outer.WithContext(served)
 		for _, p := range c.Params {

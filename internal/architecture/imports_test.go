@@ -18,9 +18,9 @@ const module = "github.com/animalstore/gatehouse"
 var rules = map[string][]string{
 	"adapters/gatehousechi":          {"apierror", "github.com/go-chi/chi/v5"},
 	"adapters/gatehouseconnect":      slices.Concat(protobuf, []string{"internal/rpclimit", "apierror", "ratelimit", "connectrpc.com/connect"}),
-	"adapters/gatehouseecho":         {"apierror", "middleware", "github.com/labstack/echo/v5"},
+	"adapters/gatehouseecho":         {"apierror", "internal/response", "middleware", "github.com/labstack/echo/v5"},
 	"adapters/gatehousefiber":        slices.Concat(fiber, []string{"apierror", "ratelimit"}),
-	"adapters/gatehousegin":          slices.Concat(gin, []string{"apierror", "middleware"}),
+	"adapters/gatehousegin":          slices.Concat(gin, []string{"apierror", "internal/response", "middleware"}),
 	"adapters/gatehousegrpc":         slices.Concat(protobuf, []string{"internal/rpclimit", "apierror", "ratelimit", "google.golang.org/grpc", "golang.org/x"}),
 	"apierror":                       {"internal/response"},
 	"deprecation":                    {"apierror", "internal/response"},

@@ -10,10 +10,8 @@ import (
 // the route that a ServeMux has set, and removes temporary files, also if next
 // panics. The inner request gets the trailers of the outer one.
 func ServeCopy(next http.Handler, w http.ResponseWriter, outer, inner *http.Request) {
-	// At the end of a chunked body net/http adds trailers that the client has not
-	// announced to the map of its own request, or makes one, which inner would lack.
-	if outer.Trailer == nil && outer.ProtoMajor == 1 && len(outer.TransferEncoding) > 0 {
-		outer.Trailer = make(http.Header)
+	ShareTrailers(outer)
+	if inner.Trailer == nil {
 		inner.Trailer = outer.Trailer
 	}
 	defer func(before *multipart.Form) {
@@ -30,5 +28,14 @@ func ServeCopy(next http.Handler, w http.ResponseWriter, outer, inner *http.Requ
 func RemoveFiles(r *http.Request, before *multipart.Form) {
 	if form := r.MultipartForm; form != nil && form != before {
 		_ = form.RemoveAll() // what cannot be removed is left to the system
+	}
+}
+
+// ShareTrailers prepares r for being copied. At the end of a chunked body net/http adds
+// trailers that the client has not announced to the map of its own request, or makes one,
+// which a copy would lack. ShareTrailers makes it before.
+func ShareTrailers(r *http.Request) {
+	if r.Trailer == nil && r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
+		r.Trailer = make(http.Header)
 	}
 }
