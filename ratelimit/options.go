@@ -87,9 +87,9 @@ type Options struct {
 
 	// Deny writes the response to a request that is limited, banned or suspended: the
 	// service's own body, status and language. The header fields are already set,
-	// Retry-After included. What it would write by default is d.Error(c). c is that of
-	// Observe. Requests that
-	// could not be decided are still answered by Errors. Nil means the default.
+	// Retry-After included. What it would write by default is d.Error(c). c is the
+	// one that Observe gets. Requests that could not be decided are still answered by
+	// Errors. Nil means the default.
 	Deny func(w http.ResponseWriter, r *http.Request, c Caller, d Decision)
 
 	// Errors writes all responses to refused requests that Deny does not write. Nil

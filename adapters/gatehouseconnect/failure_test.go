@@ -91,14 +91,14 @@ func TestRefund(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			everyClient(t, func(t *testing.T, cl client) {
 				engine := newClock().engine(t)
-				who := ratelimit.Caller{Subject: "ann", Plan: two, Also: []ratelimit.Charge{{Subject: "all", Plan: two}}}
+				charged := ratelimit.Caller{Subject: "ann", Plan: two, Also: []ratelimit.Charge{{Subject: "all", Plan: two}}}
 				handler := func(context.Context, string) error {
 					if c.panics {
 						panic("bug")
 					}
 					return c.err
 				}
-				a := cl.call(t.Context(), start(t, handler, limit(t, engine, caller(who), gatehouseconnect.Options{Refund: true})))
+				a := cl.call(t.Context(), start(t, handler, limit(t, engine, caller(charged), gatehouseconnect.Options{Refund: true})))
 				if !c.panics && a.field("X-RateLimit-Remaining") != "1" {
 					t.Errorf("fields %v", a.fields)
 				}

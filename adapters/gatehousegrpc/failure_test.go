@@ -43,8 +43,8 @@ func TestEngineUnavailable(t *testing.T) {
 			t.Errorf("served with header %v", a.header)
 		}
 		// What is wrong in the service is an error in every failure mode.
-		nobody := caller(ratelimit.Caller{Plan: two})
-		a = call(t.Context(), start(t, same, limited(t, down{}, nobody, gatehousegrpc.Options{OnFailure: ratelimit.FailOpen, Errors: errs})...))
+		noSubject := caller(ratelimit.Caller{Plan: two})
+		a = call(t.Context(), start(t, same, limited(t, down{}, noSubject, gatehousegrpc.Options{OnFailure: ratelimit.FailOpen, Errors: errs})...))
 		expect(t, a, codes.Internal, "The service failed to answer this request.")
 	})
 }

@@ -53,7 +53,7 @@ func TestRefund(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
 				engine := newClock().engine(t)
-				who := ratelimit.Caller{Subject: "ann", Plan: two, Also: []ratelimit.Charge{
+				charged := ratelimit.Caller{Subject: "ann", Plan: two, Also: []ratelimit.Charge{
 					{Subject: "all", Plan: two}, {Subject: "staff", Plan: ratelimit.UnlimitedPlan("staff")},
 				}}
 				handler := func(context.Context, string) (string, error) {
@@ -63,7 +63,7 @@ func TestRefund(t *testing.T) {
 					return "", c.err
 				}
 				opts := append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(recoverUnary), grpc.ChainStreamInterceptor(recoverStream)},
-					limited(t, engine, caller(who), gatehousegrpc.Options{Refund: true})...)
+					limited(t, engine, caller(charged), gatehousegrpc.Options{Refund: true})...)
 				a := call(t.Context(), start(t, handler, opts...))
 				if c.panics {
 					expect(t, a, codes.Internal, "recovered")

@@ -18,7 +18,7 @@ func TestSettle(t *testing.T) {
 	hundred := ratelimit.MustPlan("hundred", ratelimit.Penalty{}, ratelimit.PerMinute(100))
 	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
 		engine := newClock().engine(t)
-		who := ratelimit.Caller{Subject: "ann", Plan: hundred, Also: []ratelimit.Charge{{Subject: "all", Plan: two}, {Subject: "calls", Plan: two, Cost: 1}}}
+		charged := ratelimit.Caller{Subject: "ann", Plan: hundred, Also: []ratelimit.Charge{{Subject: "all", Plan: two}, {Subject: "calls", Plan: two, Cost: 1}}}
 		handler := func(ctx context.Context, _ string) (string, error) {
 			r := ratelimit.FromContext(ctx)
 			if d := r.Decision(); d.Plan != two || d.States[0].Remaining != 1 || r.Caller().Subject != "all" {
@@ -29,7 +29,7 @@ func TestSettle(t *testing.T) {
 			}
 			return "", status.Error(codes.Internal, "after the work")
 		}
-		expect(t, call(t.Context(), start(t, handler, limited(t, engine, caller(who), gatehousegrpc.Options{Context: true, Refund: true})...)), codes.Internal, "after the work")
+		expect(t, call(t.Context(), start(t, handler, limited(t, engine, caller(charged), gatehousegrpc.Options{Context: true, Refund: true})...)), codes.Internal, "after the work")
 		if n, calls := used(t, engine, "ann", hundred), used(t, engine, "calls", two); n != 7 || calls != 1 {
 			t.Errorf("%d units used, and %d of calls; want 7 and 1", n, calls)
 		}

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// A Verifier finds the principal, of type P, of a key. It asks a [StoreOf], and caches the answer for
-// [Options.TTL], 1 second by default. It is safe for concurrent use and needs no Close.
+// A Verifier finds the principal, of type P, of a key. It asks a [StoreOf], and caches the
+// answer for [Options.TTL], 1 second by default. It is safe for concurrent use and needs
+// no Close.
 //
 // The store is asked about a valid key at most once per TTL, and about another key at
 // most once per second, however many requests have it. Requests that arrive during the

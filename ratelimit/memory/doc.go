@@ -7,8 +7,9 @@
 //
 // It implements every interface of package ratelimit except [ratelimit.OnceUsageAdder].
 // Ban, quotas and cost of a request are decided at one instant: N concurrent requests
-// against a limit of L admit exactly L. So are several subjects ([Limiter.TakeAll]). Two requests of one unit at 12:00:43, under the
-// plan [60/minute 1000/day]:
+// against a limit of L admit exactly L. The charges of one request to several subjects
+// are decided at one instant too ([Limiter.TakeAll]). Two requests of one unit at
+// 12:00:43, under the plan [60/minute 1000/day]:
 //
 //	         used of the minute   used of the day   decision
 //	before       59 of 60           400 of 1000
