@@ -101,14 +101,14 @@ func (p *process) read(stdout io.Reader, serving chan<- struct{}) error {
 			wrong = errors.Join(wrong, fmt.Errorf("a line of the log is not JSON: %q", lines.Text()))
 			continue
 		}
+		p.mu.Lock()
+		p.log = append(p.log, line)
+		p.mu.Unlock()
 		if line["msg"] == "serving" {
 			p.api, _ = line["api"].(string)
 			p.admin, _ = line["admin"].(string)
 			close(serving)
 		}
-		p.mu.Lock()
-		p.log = append(p.log, line)
-		p.mu.Unlock()
 	}
 	return errors.Join(wrong, lines.Err())
 }

@@ -33,6 +33,7 @@ func Wrap(m ...middleware.Middleware) gin.HandlerFunc {
 		}
 		response.ShareTrailers(outer)
 		served := &call{Context: outer.Context(), gin: c}
+		served.writer = writer{gin: c.Writer, status: c.Writer.Status(), size: c.Writer.Size()}
 		inner := outer.WithContext(served)
 		for _, p := range c.Params {
 			inner.SetPathValue(p.Key, p.Value)
@@ -105,10 +106,10 @@ func serveNext(w http.ResponseWriter, r *http.Request) {
 	if s.ended {
 		return // called in a goroutine after the response
 	}
-	c, outer := s.gin, s.gin.Writer
-	s.writer = writer{ResponseWriter: w, gin: outer, status: outer.Status(), size: outer.Size()}
+	c := s.gin
+	s.writer.ResponseWriter = w
 	c.Request, c.Writer = r, &s.writer
-	defer func() { c.Writer = outer }()
+	defer func() { c.Writer = s.writer.gin }()
 	c.Next()
 	s.writer.passStatus()
 	s.returned = true
