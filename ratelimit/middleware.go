@@ -78,10 +78,18 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var d Decision
 	var all *charged // nil: the caller has one charge
-	if len(c.Also) > 0 {
+	// Engines check as well, but an engine that does not must not admit an invalid call.
+	switch err = plan.Check(c.Subject, cost); {
+	case err != nil:
+		d = g.fallbackDecision(r, c.Subject, plan, cost, err)
+	case len(c.Also) > 0:
 		c, d, all, err = g.takeAll(r, c, plan, cost)
-	} else {
-		err = g.take(r, c.Subject, plan, cost, &d)
+	case plan.always != 0:
+		d = plan.alone(cost)
+	default:
+		if d, err = g.limiter.Take(r.Context(), c.Subject, plan, cost); err != nil {
+			d = g.fallbackDecision(r, c.Subject, plan, cost, err)
+		}
 	}
 	d.Weighted = g.Cost != nil
 	if g.Observe != nil {
@@ -107,25 +115,6 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		g.next.ServeHTTP(w, r)
 	}
-}
-
-// take decides about a request with one charge and sets d, which it does not return, to
-// save a copy. If there is an error, the decision is what the header fields show.
-func (g *limitHandler) take(r *http.Request, subject string, plan *Plan, cost int64, d *Decision) error {
-	// Engines check as well, but an engine that does not must not admit an invalid
-	// call.
-	err := plan.Check(subject, cost)
-	switch {
-	case err != nil:
-	case plan.always != 0:
-		*d = plan.alone(cost)
-	default:
-		*d, err = g.limiter.Take(r.Context(), subject, plan, cost)
-	}
-	if err != nil {
-		*d = g.fallbackDecision(r, subject, plan, cost, err)
-	}
-	return err
 }
 
 // serve serves a request. It was counted if the engine has charged it for d, or for
