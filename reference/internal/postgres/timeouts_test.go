@@ -41,10 +41,12 @@ func TestAnImportHasNoTimeLimit(t *testing.T) {
 func TestAnUpgradeKeepsItsLock(t *testing.T) {
 	url := limited(t)
 	create(t, open(t, url, postgres.Options{}))
-	slow := with(t, map[string]string{"00002_slow.sql": "-- +goose Up\nSET LOCAL statement_timeout = 0;\nSELECT pg_sleep(2);"})
-	done := make(chan error)
+	slow := with(t, map[string]string{"00002_slow.sql": "-- +goose Up\nSET LOCAL statement_timeout = 0;\nSELECT pg_sleep(600);"})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
 	go func() {
-		_, _, err := postgres.MigrateVersion(t.Context(), url, slow)
+		_, _, err := postgres.MigrateVersion(ctx, url, slow)
 		done <- err
 	}()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -55,7 +57,7 @@ func TestAnUpgradeKeepsItsLock(t *testing.T) {
 	eventually(t, "the upgrade has run for a second", func() error {
 		var held *bool
 		if err := conn.QueryRow(t.Context(), `SELECT (SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = d.oid))
-			FROM pg_stat_activity JOIN pg_database AS d USING (datname) WHERE datname = current_database() AND query LIKE '%pg_sleep(2)%'
+			FROM pg_stat_activity JOIN pg_database AS d USING (datname) WHERE datname = current_database() AND query LIKE '%pg_sleep(600)%'
 			AND pid <> pg_backend_pid() AND state = 'active' AND query_start < now() - interval '1s'`).Scan(&held); err != nil {
 			return err
 		}
@@ -64,8 +66,9 @@ func TestAnUpgradeKeepsItsLock(t *testing.T) {
 		}
 		return nil
 	})
-	if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-		t.Errorf("Migrate = %v", err)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("MigrateVersion = %v, want that it was canceled", err)
 	}
 }
 
