@@ -27,17 +27,17 @@ func newRouter() http.Handler {
 	r := chi.NewRouter()
 	r.Use(authenticate)
 
+	guests := ratelimit.MustPlan("guests", ratelimit.Penalty{}, limit.PerMinute(60))
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), limit.PerMinute(60), limit.PerDay(1_000))
 	pro := ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), limit.PerMinute(600), limit.PerDay(50_000))
+	plans := map[string]*ratelimit.Plan{"": guests, "free": free, "pro": pro}
 	r.Use(limit.ByPlan(func(r *http.Request) (string, *ratelimit.Plan) {
-		if user := userOf(r); isPro(user) {
-			return user, pro
-		}
-		return userOf(r), free
+		user := userOf(r)
+		return user.ID, plans[user.Plan]
 	}))
 
 	r.Get("/pets", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, "the pets of %s\n", userOf(r))
+		fmt.Fprintf(w, "the pets of %s\n", userOf(r).ID)
 	})
 	return r
 }

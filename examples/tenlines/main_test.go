@@ -37,20 +37,31 @@ func TestPlans(t *testing.T) {
 	})
 }
 
+// A user is banned. A network is not, since the people behind it do not see the 429 of
+// each other.
 func TestBans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRouter()
-		for range 61 {
-			get(h, "ann")
-		}
-		time.Sleep(3 * time.Second) // the grace for requests that were in flight
-		for range 11 {
-			get(h, "ann")
-		}
-		w := get(h, "ann")
-		limittest.CheckHeaders(t, w.Header(), limittest.Fields{Limit: 60, RetryAfter: time.Minute})
-		if w.Code != 429 || !strings.Contains(w.Body.String(), "client_banned") {
-			t.Errorf("after 11 strikes: %d %s, want a ban", w.Code, w.Body)
+		for _, c := range []struct {
+			user, code string
+			wait       time.Duration
+		}{
+			{"ann", "client_banned", time.Minute},
+			{"", "rate_limit_exceeded", 57 * time.Second},
+		} {
+			for range 61 {
+				get(h, c.user)
+			}
+			time.Sleep(3 * time.Second) // the grace for requests that were in flight
+			for range 11 {
+				get(h, c.user)
+			}
+			w := get(h, c.user)
+			limittest.CheckHeaders(t, w.Header(), limittest.Fields{Limit: 60, RetryAfter: c.wait})
+			if w.Code != 429 || !strings.Contains(w.Body.String(), c.code) {
+				t.Errorf("12 requests of %q after the grace: %d %s, want %s", c.user, w.Code, w.Body, c.code)
+			}
+			time.Sleep(57 * time.Second) // the next minute
 		}
 		if w := get(h, "bob"); w.Code != 200 {
 			t.Errorf("GET of another user: %d, want 200", w.Code)

@@ -77,7 +77,7 @@ func ExampleByUser() {
 }
 
 func ExampleByPlan() {
-	guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), limit.PerDay(10))
+	guests := ratelimit.MustPlan("guests", ratelimit.Penalty{}, limit.PerDay(10)) // a network has many users: no bans
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), limit.PerMinute(60), limit.PerDay(1000))
 	pro := ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), limit.PerMinute(600), limit.PerDay(50_000))
 	subscribers := map[string]bool{"bob": true}
