@@ -5,77 +5,72 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v3"
 
-	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Options are optional settings of [New]. The zero value works. Each is the one of
-// ratelimit.Options with the same name, where more is said.
-type Options struct {
-	// Cost returns how many units a request costs, at least 1. Nil means 1.
-	Cost func(c fiber.Ctx) int64
-
-	// OnFailure is what to do when the engine cannot decide.
-	OnFailure ratelimit.OnFailure
-
-	// Headers are the header fields that tell clients what they have left.
-	Headers ratelimit.HeaderSet
-
-	// Refund gives back the units of a request that ended in a 5xx or in a panic. The
-	// limiter must be a ratelimit.Refunder. Fiber does not say whether the client has
-	// disconnected: a client that does, and makes the service fail by it, gets its
-	// units back. A body that is streamed (SendStreamWriter) is sent after the
-	// handler, and what goes wrong then is not seen.
-	Refund bool
-
-	// Observe is called with each decision before the request is served or denied.
-	Observe func(c fiber.Ctx, caller ratelimit.Caller, d ratelimit.Decision, err error)
-
-	// Errors writes all responses to refused requests. Nil works.
-	Errors *apierror.Responder
-}
-
 // New returns a handler for Fiber that counts each request for the caller that identify
-// returns, and answers as ratelimit.New does. The subject is copied, so that it may be
-// a string of Fiber, which is valid only during the request.
+// returns, and answers as ratelimit.New does. Subjects are copied, so that they may be
+// strings of Fiber, which are valid only during the request.
 //
-// If a handler returns an error, New calls the error handler of the app, so that it sees
-// the status, and returns nil.
+// If identify returns a *fiber.Error, such as fiber.ErrUnauthorized, or an error that
+// wraps one, the error handler of the app answers it; other errors are answered as
+// ratelimit.New says. If a handler returns an error, New calls the error handler of the
+// app, so that it sees the status, and returns nil.
 func New(l ratelimit.Limiter, identify func(c fiber.Ctx) (ratelimit.Caller, error), opts Options) (fiber.Handler, error) {
 	if identify == nil {
 		return nil, errors.New("gatehousefiber: New: identify must not be nil")
 	}
-	o := ratelimit.Options{OnFailure: opts.OnFailure, Headers: opts.Headers, Refund: opts.Refund, Errors: opts.Errors}
-	if opts.Cost != nil {
-		o.Cost = func(r *http.Request) int64 { return opts.Cost(contextOf(r)) }
-	}
-	if opts.Observe != nil {
-		o.Observe = func(r *http.Request, caller ratelimit.Caller, d ratelimit.Decision, err error) {
-			opts.Observe(contextOf(r), caller, d, err)
-		}
-	}
 	limit, err := ratelimit.New(l, func(r *http.Request) (ratelimit.Caller, error) {
-		caller, err := identify(contextOf(r))
-		caller.Subject = strings.Clone(caller.Subject)
-		return caller, err
-	}, o)
+		call := callOf(r)
+		return call.caller, call.err
+	}, opts.forHTTP())
 	if err != nil {
 		return nil, err
 	}
-	h := limit(http.HandlerFunc(serveNext))
+	h := limit(serveNext(opts.Context))
 	return func(c fiber.Ctx) error {
-		h.ServeHTTP(&answer{c: c, header: make(http.Header)}, request(c))
-		return nil
+		caller, err := identify(c)
+		if _, ok := errors.AsType[*fiber.Error](err); ok && !opts.Shadow {
+			return err
+		}
+		call := &call{c: c, caller: copied(caller), err: err}
+		h.ServeHTTP(&answer{c: c, header: make(http.Header)}, request(call))
+		return call.denyErr
 	}, nil
+}
+
+// A call is a request of Fiber on its way through a middleware of net/http.
+type call struct {
+	c       fiber.Ctx
+	caller  ratelimit.Caller // what identify returned
+	err     error            // what identify returned
+	denyErr error            // what Options.Deny returned
+}
+
+type callKey struct{}
+
+func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call) }
+
+// copied returns c with subjects that are valid after the request. Also may belong to
+// several requests.
+func copied(c ratelimit.Caller) ratelimit.Caller {
+	c.Subject = strings.Clone(c.Subject)
+	c.Also = slices.Clone(c.Also)
+	for i := range c.Also {
+		c.Also[i].Subject = strings.Clone(c.Also[i].Subject)
+	}
+	return c
 }
 
 // request returns as much of a request of net/http as a limit asks for: the method, what
 // the client accepts, and the context.
-func request(c fiber.Ctx) *http.Request {
+func request(call *call) *http.Request {
+	c := call.c
 	r := &http.Request{
 		Method: c.Method(), URL: new(url.URL), Host: c.Host(),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -84,24 +79,26 @@ func request(c fiber.Ctx) *http.Request {
 	if accept := c.Get(fiber.HeaderAccept); accept != "" {
 		r.Header.Set(fiber.HeaderAccept, accept)
 	}
-	return r.WithContext(context.WithValue(c.Context(), contextKey{}, c))
+	return r.WithContext(context.WithValue(c.Context(), callKey{}, call))
 }
 
-type contextKey struct{}
-
-func contextOf(r *http.Request) fiber.Ctx { return r.Context().Value(contextKey{}).(fiber.Ctx) }
-
-// serveNext runs the rest of the handlers of Fiber, and tells their status.
-func serveNext(w http.ResponseWriter, r *http.Request) {
-	c := contextOf(r)
-	setHeader(c, w.Header())
-	if err := c.Next(); err != nil {
-		if err := c.App().ErrorHandler(c, err); err != nil {
-			_ = c.SendStatus(http.StatusInternalServerError)
+// serveNext returns a handler that runs the rest of the handlers of Fiber, and tells
+// their status. If withContext is true, they get the context of the request.
+func serveNext(withContext bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c := callOf(r).c
+		setHeader(c, w.Header())
+		if withContext {
+			c.SetContext(r.Context())
 		}
+		if err := c.Next(); err != nil {
+			if err := c.App().ErrorHandler(c, err); err != nil {
+				_ = c.SendStatus(http.StatusInternalServerError)
+			}
+		}
+		clear(w.Header()) // the handlers may have changed these fields
+		w.WriteHeader(c.Response().StatusCode())
 	}
-	clear(w.Header()) // the handlers may have changed these fields
-	w.WriteHeader(c.Response().StatusCode())
 }
 
 // answer is the ResponseWriter of a refused request.

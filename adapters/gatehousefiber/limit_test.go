@@ -136,6 +136,14 @@ func TestFields(t *testing.T) {
 // stuck is an engine that fails and keeps the subjects that it was asked for.
 type stuck struct{ subjects []string }
 
+func (s *stuck) TakeAll(ctx context.Context, charges []ratelimit.Charge, _ []ratelimit.Decision) error {
+	var err error
+	for _, charge := range charges {
+		_, err = s.Take(ctx, charge.Subject, charge.Plan, 1)
+	}
+	return err
+}
+
 func (s *stuck) Take(_ context.Context, subject string, _ *ratelimit.Plan, _ int64) (ratelimit.Decision, error) {
 	s.subjects = append(s.subjects, subject)
 	return ratelimit.Decision{}, fmt.Errorf("%w: stuck", ratelimit.ErrUnavailable)

@@ -1,0 +1,167 @@
+package gatehousefiber_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"testing"
+	"unsafe"
+
+	"github.com/gofiber/fiber/v3"
+
+	"github.com/animalstore/gatehouse/adapters/gatehousefiber"
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// The subjects of further charges are copied too, and the slice that identify returned,
+// which requests may share, stays as it is.
+func TestFurtherSubjectsAreCopied(t *testing.T) {
+	var l stuck
+	shared := []ratelimit.Charge{{Plan: plan}}
+	var sent string
+	limit, err := gatehousefiber.New(&l, func(c fiber.Ctx) (ratelimit.Caller, error) {
+		sent = c.Get("User")
+		shared[0].Subject = sent
+		return ratelimit.Caller{Subject: "everybody", Plan: plan, Also: shared}, nil
+	}, gatehousefiber.Options{Errors: errs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := fiber.New()
+	a.Use(limit)
+	users := []string{"ann", "bob", "eve"}
+	for _, user := range users {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header.Set("User", user)
+		if _, err := a.Test(r, fiber.TestConfig{Timeout: 0}); err != nil {
+			t.Fatal(err)
+		}
+		if unsafe.StringData(shared[0].Subject) != unsafe.StringData(sent) {
+			t.Error("New has written to the slice that identify returned")
+		}
+	}
+	for i, user := range users {
+		if got := l.subjects[2*i+1]; got != user {
+			t.Errorf("the second subject of request %d has become %q, want %q", i, got, user)
+		}
+	}
+}
+
+// An error of Fiber is answered by Fiber, one of package apierror in the envelope.
+func TestIdentifyFails(t *testing.T) {
+	for _, test := range []struct {
+		err    error
+		shadow bool
+		want   string
+	}{
+		{fiber.ErrUnauthorized, false, "401 the app says: Unauthorized"},
+		{fmt.Errorf("session: %w", fiber.NewError(403, "no")), false, "500 the app says: session: no"},
+		{apierror.New(402, "unpaid", "Pay first."), false, `402 {"code":"unpaid","message":"Pay first.","status":402}` + "\n"},
+		{fiber.ErrUnauthorized, true, "200 ok"},
+	} {
+		limit, err := gatehousefiber.New(engine(t), func(fiber.Ctx) (ratelimit.Caller, error) {
+			return ratelimit.Caller{}, test.err
+		}, gatehousefiber.Options{Errors: errs, Shadow: test.shadow})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := fiber.New(fiber.Config{ErrorHandler: func(c fiber.Ctx, err error) error {
+			status := 500
+			if e, ok := err.(*fiber.Error); ok {
+				status = e.Code
+			}
+			return c.Status(status).SendString("the app says: " + err.Error())
+		}})
+		a.Use(limit)
+		a.Get("/", func(c fiber.Ctx) error { return c.SendString("ok") })
+		if res, body := send(t, a, "GET", "/"); fmt.Sprintf("%d %s", res.StatusCode, body) != test.want {
+			t.Errorf("identify returns %v: %d %s, want %s", test.err, res.StatusCode, body, test.want)
+		}
+	}
+}
+
+// A handler settles what its request has cost, also while its response is streamed.
+func TestSettle(t *testing.T) {
+	l := engine(t)
+	a := app(t, l, gatehousefiber.Options{Context: true, Refund: true})
+	a.Get("/settle", func(c fiber.Ctx) error {
+		return ratelimit.FromContext(c.Context()).Settle(c.Context(), 2)
+	})
+	settled := make(chan error, 1)
+	a.Get("/stream", func(c fiber.Ctx) error {
+		reserved := ratelimit.FromContext(c.Context())
+		return c.SendStreamWriter(func(w *bufio.Writer) {
+			_, _ = io.WriteString(w, "ok")
+			settled <- reserved.Settle(context.Background(), 0)
+		})
+	})
+	for _, test := range []struct {
+		path string
+		left int64
+	}{{"/settle", 1}, {"/stream", 1}, {"/ok", 0}} {
+		res, body := send(t, a, "GET", test.path)
+		if test.path == "/stream" {
+			if err := <-settled; err != nil {
+				t.Errorf("Settle in a stream: %v", err)
+			}
+		}
+		d, err := l.Peek(t.Context(), "user:ann", plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := d.Remaining(); res.StatusCode != 200 || left != test.left {
+			t.Errorf("%s: %d %s, %d left, want %d", test.path, res.StatusCode, body, left, test.left)
+		}
+	}
+}
+
+func TestChargeIf(t *testing.T) {
+	a := app(t, engine(t), gatehousefiber.Options{ChargeIf: func(c fiber.Ctx, status int) bool {
+		return c.Path() == "/notfound" && status == 404
+	}})
+	for i, want := range []string{"2", "2", "1", "0"} {
+		path := []string{"/ok", "/notfound", "/notfound", "/ok"}[i]
+		if res, _ := send(t, a, "GET", path); res.Header.Get("X-RateLimit-Remaining") != want {
+			t.Errorf("request %d, %s: %s left, want %s", i, path, res.Header.Get("X-RateLimit-Remaining"), want)
+		}
+	}
+}
+
+func TestShadow(t *testing.T) {
+	denied := 0
+	a := app(t, engine(t), gatehousefiber.Options{Shadow: true, Observe: func(_ fiber.Ctx, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
+		if !d.Allowed() {
+			denied++
+		}
+	}})
+	for range 5 {
+		if res, _ := send(t, a, "GET", "/ok"); res.StatusCode != 200 {
+			t.Errorf("shadow mode answers %d", res.StatusCode)
+		}
+	}
+	if denied != 2 {
+		t.Errorf("Observe saw %d denials, want 2", denied)
+	}
+}
+
+// Deny needs to write no more than a body, and may return an error of Fiber.
+func TestDeny(t *testing.T) {
+	a := app(t, engine(t), gatehousefiber.Options{Deny: func(c fiber.Ctx, caller ratelimit.Caller, d ratelimit.Decision) error {
+		if d.Outcome == ratelimit.Banned {
+			return fiber.NewError(429, "banned")
+		}
+		return c.JSON(fiber.Map{"error": caller.Subject + " is too fast"})
+	}})
+	for range 3 {
+		send(t, a, "GET", "/ok")
+	}
+	for _, want := range []string{`{"error":"user:ann is too fast"}`, "banned"} {
+		res, body := send(t, a, "GET", "/ok")
+		if res.StatusCode != 429 || body != want || res.Header.Get("Retry-After") != "60" || res.Header.Get("X-RateLimit-Limit") != "3" {
+			t.Errorf("got %d %s with %v, want 429 %s with Retry-After and X-RateLimit-Limit", res.StatusCode, body, res.Header, want)
+		}
+	}
+}
