@@ -90,7 +90,7 @@ func (r *Reservation) Caller() Caller {
 func (r *Reservation) Settle(ctx context.Context, actual int64) error {
 	switch {
 	case r == nil:
-		return fmt.Errorf("%w: Settle: the request has no reservation; set ratelimit.Options.Context", ErrInvalid)
+		return fmt.Errorf("%w: Settle: the context has no reservation; set Options.Context and use the context of the request", ErrInvalid)
 	case actual < 0:
 		return fmt.Errorf("%w: Settle: the units must be 0 or more, got %d", ErrInvalid, actual)
 	}

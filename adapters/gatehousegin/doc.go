@@ -20,7 +20,9 @@
 // With Wrap the handlers write to the ResponseWriter that the middleware passes on, and
 // get its request. A middleware that refuses a request, or recovers from a panic, aborts
 // the chain. The pattern of the request is the route of Gin, such as /pets/:id, and its
-// path values are the parameters.
+// path values are the parameters. What middlewares put into the context, such as the
+// principal of package bearer, is in c.Request.Context(). c itself has it only if
+// Engine.ContextWithFallback is set.
 //
 // Gin's own 404 and 405 are written outside of all middlewares: the log has their status,
 // but counts no bytes; SetErrors replaces them. gin.Recovery, unlike [middleware.Recover],

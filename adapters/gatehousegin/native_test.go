@@ -87,3 +87,20 @@ func TestWaysWithoutThisPackage(t *testing.T) {
 		})
 	}
 }
+
+// The package comment says where handlers find the context of the middlewares.
+func TestContextOfGin(t *testing.T) {
+	for _, fallback := range []bool{false, true} {
+		router := gin.New()
+		router.ContextWithFallback = fallback
+		router.Use(gatehousegin.Wrap(middleware.RequestID))
+		var fromGin, fromRequest string
+		router.GET("/", func(c *gin.Context) {
+			fromGin, fromRequest = middleware.RequestIDFrom(c), middleware.RequestIDFrom(c.Request.Context())
+		})
+		serve(t, router)("GET", "/", "")
+		if fromRequest == "" || (fromGin != "") != fallback {
+			t.Errorf("ContextWithFallback %t: the ID is %q in the context of the request, %q in that of Gin", fallback, fromRequest, fromGin)
+		}
+	}
+}
