@@ -54,6 +54,7 @@ for p = 1, byte(packed, 1) do
       apart = apart or k == 2 or times[k] <= now
       starts[q], ending, boundaries = times[k - 1], times[k], boundaries + 20
     end
+    if length >= 2147483648 then ending = 0 end -- a smooth quota: left to part two
     if ending > last_end then last_end = ending end
     h = ending % 256
     ending = (ending - h) / 256
@@ -62,7 +63,7 @@ for p = 1, byte(packed, 1) do
     f = ending % 256
     heads = heads .. char(a, b, c, d, (ending - f) / 256, f, g, h)
   end
-  if sub(plan.arg, 1, 1) == 'T' then heads = false end -- a smooth quota: left to part two
+  if sub(plan.arg, 1, 1) == 'T' then heads = false end
   plan.limits, plan.heads, plan.last_end, plan.size, plan.starts = limits, heads, last_end, 12 * quotas, starts
   plans[p] = plan
 end
