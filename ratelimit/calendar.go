@@ -199,9 +199,33 @@ func interned(loc *time.Location) *time.Location {
 		return loc
 	case z.location == loc || z.same.Load() == loc:
 		return z.location
-	case reflect.DeepEqual(z.location, loc):
+	case sameZone(z.location, loc):
 		z.same.Store(loc)
 		return z.location
 	}
 	return loc
+}
+
+// sameZone reports whether two locations have the same name and rules. It leaves out what
+// a location holds of the time at which it was loaded: that differs if the offset has
+// changed since, as with summer time.
+func sameZone(a, b *time.Location) bool {
+	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
+	for i := range x.NumField() {
+		if !strings.HasPrefix(x.Type().Field(i).Name, "cache") && !equal(x.Field(i), y.Field(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+func equal(a, b reflect.Value) bool {
+	if a.Kind() != reflect.Slice {
+		return a.Equal(b)
+	}
+	same := a.Len() == b.Len()
+	for i := 0; same && i < a.Len(); i++ {
+		same = a.Index(i).Equal(b.Index(i))
+	}
+	return same
 }

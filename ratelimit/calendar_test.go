@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	_ "time/tzdata"
 
@@ -144,6 +145,22 @@ func TestZonesAreInterned(t *testing.T) {
 			t.Errorf("a quota in the location %v makes no plan: %v", loc, err)
 		}
 	}
+}
+
+// A location is another value if it is loaded after the clocks have changed, but the zone
+// is the same.
+func TestZoneLoadedAfterAChangeOfTheClocks(t *testing.T) {
+	q := ratelimit.PerDay(5).In(location(t, "Europe/Madrid"))
+	synctest.Test(t, func(t *testing.T) { // begins in January 2000
+		for range 2 {
+			loc := location(t, "Europe/Madrid")
+			later := ratelimit.PerDay(5).In(loc)
+			if text, err := later.MarshalText(); later != q || string(text) != "5/day in Europe/Madrid" || err != nil {
+				t.Errorf("%v, loaded on %v: got the text %q, %v, want the quota from before", later, time.Now().Format(time.DateOnly), text, err)
+			}
+			time.Sleep(180 * 24 * time.Hour)
+		}
+	})
 }
 
 func TestPlanBoundaries(t *testing.T) {
