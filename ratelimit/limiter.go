@@ -88,9 +88,11 @@ type Banner interface {
 	// Ban bans subject for the given time from now, rounded up to a whole
 	// second, and replaces any ban in force. It does not raise the level of later
 	// bans. The time without a ban that lowers the level counts from the end of the
-	// last ban, which may be one made by hand.
+	// last ban, which may be one made by hand. The answer to banned requests gives the
+	// usual reason for a ban, requests after a limit; Options.Deny can give another.
 	Ban(ctx context.Context, subject string, length time.Duration) error
-	// Unban ends the ban of subject, and forgets its strikes and its level. It reports whether a ban was in force.
+	// Unban ends the ban of subject, and forgets its strikes and its level. It reports
+	// whether a ban was in force.
 	Unban(ctx context.Context, subject string) (bool, error)
 	// Bans returns the bans in force, in no particular order.
 	Bans(ctx context.Context) ([]Ban, error)

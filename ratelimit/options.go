@@ -29,7 +29,8 @@ type Options struct {
 	OnFailure OnFailure
 
 	// Headers are the header fields that tell clients what they have left. 0 means
-	// [XRateLimit]. Retry-After is set on every denial, whatever Headers is.
+	// [XRateLimit]. Whatever Headers is, a request that is limited or banned is answered
+	// with Retry-After.
 	Headers HeaderSet
 
 	// Refund gives back the units of a request that ended in a 5xx or in a panic.

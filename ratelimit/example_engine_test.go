@@ -1,0 +1,106 @@
+package ratelimit_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// An operator bans a user for two hours, and unbans it again.
+func ExampleBanner() {
+	ctx := context.Background()
+	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(60))
+	engine, err := memory.New(noon)
+	if err != nil {
+		panic(err)
+	}
+	var banner ratelimit.Banner = engine // redislimit and failover are Banners too
+
+	if err := banner.Ban(ctx, "user:eve", 2*time.Hour); err != nil {
+		panic(err)
+	}
+	bans, err := banner.Bans(ctx)
+	if err != nil {
+		panic(err)
+	}
+	for _, b := range bans {
+		fmt.Println(b.Subject, "until", b.Ends.UTC().Format(time.TimeOnly))
+	}
+	d, err := engine.Take(ctx, "user:eve", plan, 1)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(d.Outcome, "retry after", d.RetryAfter)
+
+	if _, err := banner.Unban(ctx, "user:eve"); err != nil {
+		panic(err)
+	}
+	d, err = engine.Take(ctx, "user:eve", plan, 1)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(d.Outcome, d.Remaining(), "left")
+	// Output:
+	// user:eve until 14:00:00
+	// banned retry after 2h0m0s
+	// allowed 59 left
+}
+
+// An upload costs its user one request, and its organisation as many units as it has
+// megabytes.
+func ExampleCharge() {
+	user := ratelimit.MustPlan("user", ratelimit.DefaultPenalty(), ratelimit.PerMinute(10))
+	traffic := ratelimit.MustPlan("traffic", ratelimit.Penalty{}, ratelimit.PerDay(500))
+	engine, err := memory.New(noon)
+	if err != nil {
+		panic(err)
+	}
+	for _, megabytes := range []int64{300, 300, 100} {
+		var decisions [2]ratelimit.Decision
+		err := ratelimit.TakeAll(context.Background(), engine, []ratelimit.Charge{
+			{Subject: "user:ann", Plan: user, Cost: 1},
+			{Subject: "organisation:7", Plan: traffic, Cost: megabytes},
+		}, decisions[:])
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%d MB: ann %v, %d left; organisation %v, %d left\n", megabytes,
+			decisions[0].Outcome, decisions[0].Remaining(), decisions[1].Outcome, decisions[1].Remaining())
+	}
+	// Output:
+	// 300 MB: ann allowed, 9 left; organisation allowed, 200 left
+	// 300 MB: ann spared, 9 left; organisation limited, 200 left
+	// 100 MB: ann allowed, 8 left; organisation allowed, 100 left
+}
+
+// A message that could not be sent is given back. In the middleware, Options.Refund does
+// this for requests that end in a 5xx.
+func ExampleRefunder() {
+	ctx := context.Background()
+	plan := ratelimit.MustPlan("messages", ratelimit.Penalty{}, ratelimit.PerDay(100))
+	engine, err := memory.New(noon)
+	if err != nil {
+		panic(err)
+	}
+	d, err := engine.Take(ctx, "user:ann", plan, 1)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(d.Outcome, d.Remaining(), "left")
+
+	var refunder ratelimit.Refunder = engine // redislimit and failover are Refunders too
+	if err := refunder.Refund(ctx, "user:ann", &d); err != nil {
+		panic(err)
+	}
+	now, err := engine.Peek(ctx, "user:ann", plan)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("after the refund", now.Remaining(), "left")
+	// Output:
+	// allowed 99 left
+	// after the refund 100 left
+}
