@@ -30,7 +30,8 @@ type Detail struct {
 	Detail  string `json:"detail"`  // "is required"
 }
 
-// Problem has the members of problem details (RFC 9457) that the envelope lacks. The zero value is the problem type about:blank.
+// Problem has the members of problem details (RFC 9457) that the envelope lacks. The
+// zero value is the problem type about:blank.
 type Problem struct {
 	Type  string // URI of the problem type; "" means about:blank
 	Title string // title of the type; "" means the phrase of the status

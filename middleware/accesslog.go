@@ -17,8 +17,8 @@ import (
 //	msg=request request_id=0af3... method=GET route="GET /v1/pets/{petId}" status=200 bytes=27 duration_ms=0.412
 //
 // The route is the pattern of [http.ServeMux], "" if the request did not reach one.
-// Methods outside RFC 9110 and PATCH are logged as "other". The status is 0 if the
-// handler panicked before the response began. Bytes are those of the body.
+// Methods other than PATCH and those of RFC 9110 are logged as "other". The status is 0
+// if the handler panicked before the response began. Bytes are those of the body.
 //
 // After these come the attributes that other parts of the service have set with
 // [SetLogAttrs]. The line ends with aborted=true if a panic passed AccessLog, and

@@ -31,9 +31,9 @@ import (
 //
 // A clock that steps back grants nothing twice: a window that now lies in the
 // future stays open, but at most one window ahead; a calendar window ends at most two of
-// its stand-in lengths from now, and of a smooth quota a subject owes at most the limit. The next request of a banned
-// subject shortens its ban to the length that the ban had when it began, counted from
-// that request.
+// its stand-in lengths from now, and of a smooth quota a subject owes at most the limit.
+// The next request of a banned subject shortens its ban to the length that the ban had
+// when it began, counted from that request.
 type Limiter interface {
 	// Take charges cost units to subject under plan: to every quota, or to none if
 	// the request is denied. N concurrent calls against a limit of L admit exactly
@@ -62,8 +62,8 @@ var (
 type Peeker interface {
 	// Peek returns the outcome that a request of one unit would have, with
 	// Remaining and StrikesLeft as they are before it. It charges nothing and is not
-	// a strike: Struck and BanStarted are false. If the request would start a ban, Peek returns Limited with
-	// StrikesLeft 0, and Take would return Banned.
+	// a strike: Struck and BanStarted are false. If the request would start a ban, Peek
+	// returns Limited with StrikesLeft 0, and Take would return Banned.
 	Peek(ctx context.Context, subject string, plan *Plan) (Decision, error)
 }
 
@@ -78,8 +78,8 @@ type Refunder interface {
 	// those windows of d that are still open: for each quota of d.Plan the
 	// window that ends at d.States[i].Reset. Windows of other plans, and windows
 	// that were opened later, are not changed. To a smooth quota it gives units back
-	// until that Reset, at which they have come back by themselves. If a decision is refunded twice,
-	// which is a mistake of the caller, usage never falls below zero.
+	// until that Reset, at which they have come back by themselves. If a decision is
+	// refunded twice, which is a mistake of the caller, usage never falls below zero.
 	Refund(ctx context.Context, subject string, d *Decision) error
 }
 

@@ -14,9 +14,9 @@
 //	no subject, no plan        internal (500)            ErrorInfo; the log has the reason
 //
 // In parentheses is the HTTP status that unary calls of the Connect protocol get. All
-// calls, served or refused, have X-RateLimit-Limit, -Remaining and -Reset in the header
-// of the response, and refused ones Retry-After. A client finds those of a refused call in
-// the Meta of its error.
+// calls under a plan with quotas, served or refused, have X-RateLimit-Limit, -Remaining
+// and -Reset in the header of the response, and those with RetryInfo also Retry-After. A
+// client finds those of a refused call in the Meta of its error.
 //
 // The middleware of package ratelimit around a Connect handler is not the same: clients
 // see its 429 as unavailable, without RetryInfo. Authentication can be done in either

@@ -21,7 +21,8 @@ type Options struct {
 	OnFailure ratelimit.OnFailure
 
 	// Headers are the fields in the header of the response. 0 means
-	// [ratelimit.XRateLimit]. Refused calls always have Retry-After.
+	// [ratelimit.XRateLimit]. Whatever Headers is, a call that is limited or banned has
+	// Retry-After.
 	Headers ratelimit.HeaderSet
 
 	// Refund gives back the units of a call that ended in a panic or with a code that is

@@ -17,8 +17,8 @@ type Options struct {
 	// OnFailure is what to do when the engine cannot decide.
 	OnFailure ratelimit.OnFailure
 
-	// Headers are the fields in the metadata. 0 means [ratelimit.XRateLimit]. Refused
-	// calls always have retry-after.
+	// Headers are the fields in the metadata. 0 means [ratelimit.XRateLimit]. Whatever
+	// Headers is, a call that is limited or banned has retry-after.
 	Headers ratelimit.HeaderSet
 
 	// Refund gives back the units of a call that ended in a panic or with a status

@@ -18,8 +18,8 @@
 //	take.go: if left < d.Cost {  ->  if left <= d.Cost {
 //
 // Write each change as the command prints it, without the line number. The command
-// skips these changes, and reports a line of the file that is not a change any more. It exits with status 1 if a change was not noticed, and with 2
-// if it fails.
+// skips these changes, and reports a line of the file that is no longer a change. It
+// exits with status 1 if a change was not noticed, and with 2 if it fails.
 package main
 
 import (

@@ -25,7 +25,8 @@
 // preemptions, depth first. A preemption stops a thread in the middle of a call
 // although it could continue. A switch at the end of a call, or when a thread waits
 // for a lock, is not a preemption. A schedule is left out if it differs from another
-// one only in the order of steps that do not depend on each other. A panic, a deadlock and a run of more than 10,000 steps fail.
+// one only in the order of steps that do not depend on each other. A panic, a deadlock
+// and a run of more than 10,000 steps fail.
 //
 // Package cases holds the cases. After each schedule it asks the engine for its
 // final state: the usage of the subjects, the decisions on their next requests, the
