@@ -95,6 +95,9 @@ const retryUndecided = time.Second
 func tooExpensive(charges []ratelimit.Charge) string {
 	for _, c := range charges {
 		for _, q := range c.Plan.Quotas() {
+			if burst := q.Burst(); burst > 0 && c.Cost > burst {
+				return "This call costs " + units(c.Cost) + ", but your plan allows at most " + strconv.FormatInt(burst, 10) + " at once."
+			}
 			if c.Cost > q.Limit {
 				return "This call costs " + units(c.Cost) + ", but your plan allows at most " + q.String() + "."
 			}

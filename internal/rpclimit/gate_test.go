@@ -36,13 +36,19 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// The text names the first quota that the cost is over, not one that it is equal to.
+// The text names the first quota that the cost is over, not one that it is equal to. A
+// smooth quota bounds a cost by its burst.
 func TestTooExpensiveNamesTheQuota(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(50))
 	g := newGate(t, Options{Cost: func(context.Context, string) int64 { return 60 }})
-	call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
-	if want := "This call costs 60 units, but your plan allows at most 50/day."; call.Denial.Message != want {
-		t.Errorf("text %q, want %q", call.Denial.Message, want)
+	for most, quota := range map[string]ratelimit.Quota{
+		"50/day":     ratelimit.PerDay(50),
+		"10 at once": ratelimit.PerHour(600).Smooth(10),
+	} {
+		plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), quota)
+		call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
+		if want := "This call costs 60 units, but your plan allows at most " + most + "."; call.Denial.Message != want {
+			t.Errorf("text %q, want %q", call.Denial.Message, want)
+		}
 	}
 }
 
