@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ func (q Quota) From(day int) Quota {
 	case q.Window != fixedwindow.Month:
 		q.calendar.wrong = fromWithoutMonth
 	case day < 1 || day > 31:
-		q.calendar.wrong = fromOutOfRange
+		q.calendar.wrong, q.calendar.day = fromOutOfRange, int32(max(math.MinInt32, min(day, math.MaxInt32)))
 	case day == 1:
 		q.calendar.from = 0
 	default:
@@ -79,6 +80,7 @@ type calendar struct {
 	from  uint8          // day of the month, 2 to 31; 0: the first
 	is    bool
 	wrong wrongCalendar
+	day   int32 // that From refuses
 }
 
 // A wrongCalendar is the mistake in a call of From or In, which return no error.
@@ -96,7 +98,7 @@ func (q Quota) validateCalendar() error {
 	case q.calendar.wrong == fromWithoutMonth:
 		return errors.New("Quota.From is for PerMonth only")
 	case q.calendar.wrong == fromOutOfRange:
-		return errors.New("Quota.From must be a day from 1 to 31")
+		return fmt.Errorf("Quota.From must be a day from 1 to 31, got %d", q.calendar.day)
 	case q.calendar.wrong == inWithoutCalendar:
 		return errors.New("Quota.In is for PerDay and PerMonth only")
 	case q.calendar.wrong == inNowhere:

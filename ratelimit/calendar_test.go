@@ -105,14 +105,14 @@ func TestCalendarQuotaRefused(t *testing.T) {
 	changed := ratelimit.PerMonth(5)
 	changed.Window = time.Hour
 	for want, q := range map[string]ratelimit.Quota{
-		"Quota.From is for PerMonth only":           ratelimit.PerDay(5).From(3),
-		"Quota.From must be a day from 1 to 31":     ratelimit.PerMonth(5).From(0),
-		"Quota.In is for PerDay and PerMonth only":  ratelimit.PerHour(5).In(time.UTC),
-		"Quota.In must be a location, got nil":      ratelimit.PerMonth(5).In(nil),
-		"Quota.Window of 1h is reserved":            changed,
-		"Quota.Window of 768h0m1s is reserved":      {Limit: 5, Window: ratelimit.PerMonth(5).Window},
-		"a second quota with the window month":      ratelimit.PerMonth(7).From(9),
-		"a second quota with the window day in a z": ratelimit.PerDay(7).In(location(t, "Asia/Tokyo")),
+		"Quota.From is for PerMonth only":              ratelimit.PerDay(5).From(3),
+		"Quota.From must be a day from 1 to 31, got 0": ratelimit.PerMonth(5).From(0),
+		"Quota.In is for PerDay and PerMonth only":     ratelimit.PerHour(5).In(time.UTC),
+		"Quota.In must be a location, got nil":         ratelimit.PerMonth(5).In(nil),
+		"Quota.Window of 1h is reserved":               changed,
+		"Quota.Window of 768h0m1s is reserved":         {Limit: 5, Window: ratelimit.PerMonth(5).Window},
+		"a second quota with the window month":         ratelimit.PerMonth(7).From(9),
+		"a second quota with the window day in a z":    ratelimit.PerDay(7).In(location(t, "Asia/Tokyo")),
 	} {
 		_, err := ratelimit.NewPlan("p", ratelimit.Penalty{}, ratelimit.PerMonth(9), ratelimit.PerDay(8).In(time.UTC), q)
 		if err == nil || !strings.Contains(err.Error(), want) {

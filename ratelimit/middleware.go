@@ -105,7 +105,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case !pass && err != nil:
-		g.respondError(w, r, &d, err)
+		g.respondError(w, r, c.Subject, &d, err)
 	case !pass && g.Deny != nil:
 		g.Deny(w, r, c, d)
 	case !pass:
@@ -131,12 +131,12 @@ func (g *limitHandler) serve(w http.ResponseWriter, r *http.Request, c Caller, d
 }
 
 // respondError answers a request that the engine could not decide because of err.
-func (g *limitHandler) respondError(w http.ResponseWriter, r *http.Request, d *Decision, err error) {
+func (g *limitHandler) respondError(w http.ResponseWriter, r *http.Request, subject string, d *Decision, err error) {
 	switch {
 	case errors.Is(err, ErrCostExceedsLimit):
 		err = costExceedsLimit(d).Wrap(err)
 	case errors.Is(err, ErrInvalid):
-		err = fmt.Errorf("ratelimit: identify or Options.Cost returned an invalid value: %w", err)
+		err = fmt.Errorf("ratelimit: identify or Options.Cost returned an invalid value for %q: %w", subject, err)
 	default:
 		err = unavailable.Wrap(err)
 	}

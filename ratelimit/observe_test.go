@@ -78,13 +78,13 @@ func TestCostExceedsLimitNamesTheQuota(t *testing.T) {
 	}
 }
 
-// The log of an invalid call says where to look.
+// The log of an invalid call says where to look, and for which caller.
 func TestInvalidCallsAreLogged(t *testing.T) {
 	at := time.Unix(now, 0)
 	var log bytes.Buffer
 	opts := ratelimit.Options{Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
-	get(handler(t, engine(t, &at), ratelimit.Caller{Subject: "a"}, opts, ok))
-	if want := "identify or Options.Cost returned an invalid value: ratelimit: invalid call: no plan"; !strings.Contains(log.String(), want) {
+	get(handler(t, engine(t, &at), ratelimit.Caller{Subject: "user:ann"}, opts, ok))
+	if want := `identify or Options.Cost returned an invalid value for \"user:ann\": ratelimit: invalid call: no plan`; !strings.Contains(log.String(), want) {
 		t.Errorf("the log has %q, want %q in it", log.String(), want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -33,7 +34,7 @@ import (
 // [NewPlan] refuses other quotas with it, and other bursts.
 func (q Quota) Smooth(burst int64) Quota {
 	if q.burst = burst; burst < 1 {
-		q.burst = min(burst, -1) // so that 0 is refused too
+		q.burst = max(burst, -math.MaxInt64) - 1 // so that 0 is refused too
 	}
 	return q
 }
@@ -62,7 +63,11 @@ func (q *Quota) validateSmooth() error {
 	case q.Calendar():
 		return errors.New("Quota.Smooth is for windows of fixed lengths only")
 	case q.burst < 0 || q.burst > q.Limit:
-		return errors.New("the burst of Quota.Smooth must be from 1 to the limit")
+		got := q.burst
+		if got < 0 {
+			got++ // Smooth has lowered it
+		}
+		return fmt.Errorf("the burst of Quota.Smooth must be from 1 to the limit of %d, got %d", q.Limit, got)
 	case q.Limit > gcra.MaxRate*int64(q.Window/time.Second):
 		return fmt.Errorf("Quota.Smooth must be at most %d units a second", gcra.MaxRate)
 	}

@@ -81,7 +81,7 @@ func (g *Gate) undecided(ctx context.Context, method string, charges []ratelimit
 		tooMuch := apierror.New(http.StatusBadRequest, apierror.CodeCostExceedsLimit, tooExpensive(charges))
 		return FromError(g.public(ctx, method, tooMuch.Wrap(err)))
 	case errors.Is(err, ratelimit.ErrInvalid):
-		err = fmt.Errorf("%s: identify or Options.Cost returned an invalid value: %w", g.adapter, err)
+		err = fmt.Errorf("%s: identify or Options.Cost returned an invalid value for %q: %w", g.adapter, charges[0].Subject, err)
 		return FromError(g.public(ctx, method, err))
 	}
 	denial := FromError(g.public(ctx, method, errUnavailable.Wrap(err)))
