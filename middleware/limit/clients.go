@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -24,9 +25,10 @@ type Clients struct {
 // socket has no address; see [clientip.Source]. Behind panics if a text is not a network,
 // or if there are none.
 //
-// Without Behind all clients of a proxy are counted as one. The functions of this package
-// log a warning (slog.Default) at the first request that seems to come from a proxy: from
-// a private address with X-Forwarded-For or Forwarded, or over a Unix socket.
+// Without Behind, or with other networks than that of the proxy, all clients of a proxy are
+// counted as one. The functions of this package log a warning (slog.Default) at the first
+// request that seems to come from such a proxy: from a private address with X-Forwarded-For
+// or Forwarded, or over a Unix socket.
 func Behind(proxies ...string) Clients {
 	prefixes, err := clientip.ParsePrefixes(proxies)
 	if err != nil {
@@ -41,13 +43,11 @@ func Behind(proxies ...string) Clients {
 
 // networks returns the function that names the network of a request's client.
 func (c Clients) networks() func(*http.Request) string {
-	if c.Source != nil {
-		return func(r *http.Request) string { return clientip.NetworkSubject(c.Source.Addr(r)) }
-	}
-	source, warned := clientip.FromRemoteAddr(), new(atomic.Bool)
+	peer, warned := clientip.FromRemoteAddr(), new(atomic.Bool)
+	source := cmp.Or(c.Source, peer)
 	return func(r *http.Request) string {
 		addr := source.Addr(r)
-		if !warned.Load() && fromProxy(addr, r.Header) && !warned.Swap(true) {
+		if !warned.Load() && fromProxy(addr, r.Header) && addr == peer.Addr(r) && !warned.Swap(true) {
 			slog.WarnContext(r.Context(), "limit: all clients of this proxy are counted as one; see limit.Behind",
 				"proxy", r.RemoteAddr)
 		}

@@ -63,6 +63,10 @@ func TestWarningAboutAProxy(t *testing.T) {
 		{"a client in a private network", limit.Clients{}, "10.0.0.1:1", nil, false},
 		{"a header of an unknown client", limit.Clients{}, "198.51.100.1:1", []string{"X-Forwarded-For", "192.0.2.1"}, false},
 		{"a proxy that is known", limit.Behind("10.0.0.1"), "10.0.0.1:1", []string{"X-Forwarded-For", "198.51.100.1"}, false},
+		{"another proxy than the known", limit.Behind("10.0.0.1"), "10.0.0.2:1", []string{"X-Forwarded-For", "198.51.100.1"}, true},
+		{"a client in the network of the proxies", limit.Behind("10.0.0.0/8"), "10.0.0.1:1", []string{"X-Forwarded-For", "10.0.0.9"}, false},
+		{"a probe in the network of the proxies", limit.Behind("10.0.0.0/8"), "10.0.0.9:1", nil, false},
+		{"a Unix socket and no known proxy", limit.Behind("10.0.0.0/8"), "@", nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			log.Reset()
