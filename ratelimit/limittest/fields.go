@@ -21,15 +21,18 @@ type Fields struct {
 }
 
 // CheckHeaders fails the test if the header of a response does not have the X-RateLimit-*
-// fields and the Retry-After that want says, each once, as whole numbers. With an engine
-// that reads the system's clock RetryAfter depends on the time at which the test runs;
-// use a [Clock] or testing/synctest.
+// fields and the Retry-After that want says, each once, as whole numbers. It does not read
+// the fields of [ratelimit.DraftRateLimit]. With an engine that reads the system's clock
+// RetryAfter depends on the time at which the test runs; use a [Clock] or testing/synctest.
 func CheckHeaders(t testing.TB, h http.Header, want Fields) {
 	t.Helper()
 	got, err := read(h)
 	switch {
 	case err != nil:
 		t.Errorf("header of the response: %v", err)
+		return
+	case want.Limit > 0 && got == (Fields{RetryAfter: got.RetryAfter}) && h["Ratelimit"] != nil:
+		t.Errorf("header of the response: RateLimit and no X-RateLimit-*: CheckHeaders does not read the fields of ratelimit.DraftRateLimit")
 		return
 	case want.Limit > 0 && got.Reset.IsZero():
 		t.Errorf("header of the response: no X-RateLimit-Reset")

@@ -58,6 +58,7 @@ func TestCheckHeaders(t *testing.T) {
 		{"an unexpected reset", http.Header{"X-Ratelimit-Reset": {"1772366460"}}, limittest.Fields{}, "want no fields"},
 		{"unexpected fields", fields(), limittest.Fields{}, "want no fields"},
 		{"missing fields", http.Header{}, limittest.Fields{Limit: 60}, "no fields, want 0 of 60 left"},
+		{"other fields", http.Header{"Ratelimit": {`"minute";r=4;t=23`}}, limittest.Fields{Limit: 60}, "does not read the fields of ratelimit.DraftRateLimit"},
 		{"no reset", without("X-RateLimit-Reset"), limittest.Fields{Limit: 60}, "no X-RateLimit-Reset"},
 		{"twice", fields("X-RateLimit-Limit", "60"), limittest.Fields{Limit: 60}, "2 lines of X-RateLimit-Limit"},
 		{"not a number", fields("Retry-After", "soon"), limittest.Fields{Limit: 60}, `Retry-After: "soon" is not a whole number`},

@@ -3,7 +3,6 @@ package limittest
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -17,9 +16,9 @@ import (
 // for concurrent use. It does not record invalid calls, nor those of plans without quotas,
 // which decide alone.
 //
-// It has every capability that the middleware uses. One that the other limiter does not
-// have is an error that wraps [errors.ErrUnsupported]. To ban subjects or to forget them,
-// call the other limiter.
+// It has every capability that the middleware uses, and those of [ratelimit.Banner] and
+// [ratelimit.Resetter]. One that the other limiter does not have is an error that wraps
+// [errors.ErrUnsupported].
 type Recorder struct {
 	limiter ratelimit.Limiter
 
@@ -56,7 +55,8 @@ func (r *Recorder) Fail() { r.force(0, true) }
 // Deny makes every request denied until [Recorder.Resume], without a charge: as if the
 // quota with the shortest window were exhausted ([ratelimit.Limited]), or during a ban
 // that lasts as long as the first one of the plan, one minute if it has none
-// ([ratelimit.Banned]). It panics with any other outcome.
+// ([ratelimit.Banned]). It panics with any other outcome: requests are suspended by their
+// plan, a [ratelimit.SuspendedPlan].
 func (r *Recorder) Deny(outcome ratelimit.Outcome) {
 	if outcome != ratelimit.Limited && outcome != ratelimit.Banned {
 		panic(fmt.Sprintf("limittest: Deny: the outcome must be Limited or Banned, got %v", outcome))
@@ -158,40 +158,4 @@ func (r *Recorder) deny(ctx context.Context, c ratelimit.Charge, outcome ratelim
 // later returns the time d after now, in Unix seconds, rounded up.
 func later(now int64, d time.Duration) int64 {
 	return time.Unix(0, now).Add(d + time.Second - 1).Unix()
-}
-
-// Peek implements [ratelimit.Peeker]. It is not recorded.
-func (r *Recorder) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	p, ok := r.limiter.(ratelimit.Peeker)
-	if err := r.check(ok, "Peeker"); err != nil {
-		return ratelimit.Decision{}, err
-	}
-	return p.Peek(ctx, subject, plan)
-}
-
-// Refund implements [ratelimit.Refunder]. It is not recorded.
-func (r *Recorder) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
-	f, ok := r.limiter.(ratelimit.Refunder)
-	if err := r.check(ok, "Refunder"); err != nil {
-		return err
-	}
-	return f.Refund(ctx, subject, d)
-}
-
-// AddUsage implements [ratelimit.UsageAdder]. It is not recorded.
-func (r *Recorder) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
-	a, ok := r.limiter.(ratelimit.UsageAdder)
-	if err := r.check(ok, "UsageAdder"); err != nil {
-		return err
-	}
-	return a.AddUsage(ctx, subject, plan, units, at)
-}
-
-// check returns the error of a call to a capability.
-func (r *Recorder) check(has bool, capability string) error {
-	if !has {
-		return fmt.Errorf("limittest: %T is not a %s: %w", r.limiter, capability, errors.ErrUnsupported)
-	}
-	_, err := r.state()
-	return err
 }

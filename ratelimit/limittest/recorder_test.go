@@ -19,17 +19,10 @@ func TestRecorderConforms(t *testing.T) {
 		clock := limittest.NewClock(start)
 		engine := newEngine(t, clock)
 		return ratelimittest.Engine{
-			Limiter: recorded{limittest.NewRecorder(engine), engine, engine},
+			Limiter: limittest.NewRecorder(engine),
 			Set:     func(to time.Time) { clock.Advance(to.Sub(clock.Now())) },
 		}
 	}, ratelimittest.Gaps{})
-}
-
-// recorded is a Recorder with the capabilities that it leaves to the engine.
-type recorded struct {
-	*limittest.Recorder
-	ratelimit.Resetter
-	ratelimit.Banner
 }
 
 func newEngine(t *testing.T, clock *limittest.Clock) *memory.Limiter {
@@ -178,8 +171,11 @@ func TestRecorderOfABareEngine(t *testing.T) {
 		t.Fatalf("Take: %+v, %v", d, err)
 	}
 	_, peek := r.Peek(ctx, "ann", plan)
+	_, unban := r.Unban(ctx, "ann")
+	_, bans := r.Bans(ctx)
 	for name, err := range map[string]error{
-		"Peek": peek, "Refund": r.Refund(ctx, "ann", &d),
+		"Peek": peek, "Refund": r.Refund(ctx, "ann", &d), "Reset": r.Reset(ctx, "ann"),
+		"Ban": r.Ban(ctx, "ann", time.Hour), "Unban": unban, "Bans": bans,
 		"AddUsage": r.AddUsage(ctx, "ann", plan, [ratelimit.MaxQuotas]int64{1}, noon),
 	} {
 		if !errors.Is(err, errors.ErrUnsupported) {
@@ -202,8 +198,15 @@ func TestFailedCapabilities(t *testing.T) {
 	if _, err := r.Peek(ctx, "ann", plan); !errors.Is(err, ratelimit.ErrUnavailable) {
 		t.Errorf("Peek after Fail: %v, want ErrUnavailable", err)
 	}
-	if err := r.Refund(ctx, "ann", &d); !errors.Is(err, ratelimit.ErrUnavailable) {
-		t.Errorf("Refund after Fail: %v, want ErrUnavailable", err)
+	_, unban := r.Unban(ctx, "ann")
+	_, bans := r.Bans(ctx)
+	for name, err := range map[string]error{
+		"Refund": r.Refund(ctx, "ann", &d), "Reset": r.Reset(ctx, "ann"),
+		"Ban": r.Ban(ctx, "ann", time.Hour), "Unban": unban, "Bans": bans,
+	} {
+		if !errors.Is(err, ratelimit.ErrUnavailable) {
+			t.Errorf("%s after Fail: %v, want ErrUnavailable", name, err)
+		}
 	}
 	outer := limittest.NewRecorder(r)
 	outer.Deny(ratelimit.Limited)
