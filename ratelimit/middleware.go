@@ -21,7 +21,8 @@ import (
 //
 // The headers of Options.Headers are set before the request is served, so that
 // every response from further in has them, errors and panics included, as long
-// as no handler removes them.
+// as no handler removes them. If one such middleware is inside another, the headers are
+// those of the inner one; [Caller].Also is one decision about several subjects.
 //
 // Place it after authentication and before everything else. To count requests
 // without valid credentials too, refuse them further in. With package bearer that is

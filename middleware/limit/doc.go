@@ -17,8 +17,10 @@
 // Each call makes an engine of its own (package memory: a million subjects at most, about
 // 44 bytes each). Requests through two calls are counted separately. To count several
 // routes together, use the result of one call for all of them; a request that passes it
-// twice is charged twice. Each process counts for itself: behind n servers a client
-// may use n times as much.
+// twice is charged twice. If one limit is inside another, the header fields are those of the
+// inner one, and a request that the inner one refuses stays charged to the outer one; for
+// one decision about both, grow into Caller.Also. Each process counts for itself: behind n
+// servers a client may use n times as much.
 //
 // # How to grow
 //

@@ -1,6 +1,7 @@
 package limit_test
 
 import (
+	"crypto/rand"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/limittest"
 )
 
 func TestByIP(t *testing.T) {
@@ -116,6 +118,24 @@ func TestOneCallCountsTogether(t *testing.T) {
 	nested := around(t, func(h http.Handler) http.Handler { return twice(twice(h)) })
 	nested.want(200, "192.0.2.1:1")
 	nested.want(429, "192.0.2.1:1")
+}
+
+// As the page says of one limit inside another.
+func TestLimitInsideAnother(t *testing.T) {
+	outer, inner := limit.ByIP(perYear(10)), limit.ByUser(userField, perYear(2))
+	s := around(t, func(h http.Handler) http.Handler { return outer(inner(h)) })
+	for left := 1; left >= 0; left-- {
+		w := s.send("192.0.2.1:1", "User", "ann")
+		limittest.CheckHeaders(t, w.Header(), limittest.Fields{Limit: 2, Remaining: int64(left)})
+	}
+	s.want(429, "192.0.2.1:1", "User", "ann")
+	for range 7 { // the three requests of ann are charged to the network
+		s.want(200, "192.0.2.1:1", "User", rand.Text())
+	}
+	w := s.send("192.0.2.1:1", "User", "bob")
+	if w.Code != 429 || w.Header().Get("X-RateLimit-Limit") != "10" {
+		t.Errorf("request 11 of the network: %d, limit %s, want 429 by the outer limit", w.Code, w.Header().Get("X-RateLimit-Limit"))
+	}
 }
 
 func TestWrongArgumentsPanic(t *testing.T) {
