@@ -66,12 +66,21 @@ var _ interface {
 //
 // # Client
 //
-// The timeouts of the client bound how long a call without a deadline waits. Set
-// redis.Options.ReadTimeout and DialTimeout to what a request can wait, some hundred
-// milliseconds; DialerRetries to 1; and MaxRetries to -1, so that the client does not
-// pause and connect again. A call may first wait for a batch in flight, so it can take
-// two timeouts or more. Package ratelimit/failover adds a timeout of its own, a circuit
-// breaker and another engine that takes over.
+// The timeouts of the client bound how long a call without a deadline waits. Set them to
+// what a request can wait, and the numbers of attempts so that the client does not pause
+// and connect again:
+//
+//	client := redis.NewClient(&redis.Options{
+//		Addr:          "localhost:6379",
+//		DialTimeout:   300 * time.Millisecond,
+//		ReadTimeout:   300 * time.Millisecond,
+//		DialerRetries: 1,
+//		MaxRetries:    -1,
+//	})
+//
+// A call may first wait for a batch in flight, so it can take two timeouts or more.
+// Package ratelimit/failover adds a timeout of its own, a circuit breaker and another
+// engine that takes over.
 //
 // When as many attempts to connect have failed as its pool has connections, the
 // client tries once a second, and answers every call with the last error meanwhile.
