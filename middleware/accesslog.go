@@ -16,7 +16,12 @@ import (
 //
 //	msg=request request_id=0af3... method=GET route="GET /v1/pets/{petId}" status=200 bytes=27 duration_ms=0.412
 //
-// The route is the pattern of [http.ServeMux], "" if the request did not reach one.
+// The route is the pattern of [http.ServeMux], "" if the request did not reach one. It
+// is also "" if another package's middleware between AccessLog and the mux has copied the
+// request, as authentication does with [http.Request.WithContext]. A handler further in
+// can then set it: SetLogAttrs(r.Context(), slog.String("route", r.Pattern)). In chi, use
+// gatehousechi.Route.
+//
 // Methods other than PATCH and those of RFC 9110 are logged as "other". The status is 0
 // if the handler panicked before the response began. Bytes are those of the body.
 //

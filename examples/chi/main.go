@@ -73,8 +73,8 @@ func newRouter(logger *slog.Logger) (http.Handler, error) {
 
 	r := chi.NewRouter()
 	r.Use(
-		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), middleware.SecurityHeaders,
-		auth.Identify, limit, auth.Require,
+		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), gatehousechi.Route,
+		middleware.SecurityHeaders, auth.Identify, limit, auth.Require,
 	)
 	gatehousechi.SetErrors(r, errs)
 	r.Method("GET", "/pets/{id}", errs.Handle(func(w http.ResponseWriter, r *http.Request) error {
