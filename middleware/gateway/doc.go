@@ -39,10 +39,14 @@
 //	invalid_request  400  the client asks for an upgrade to a malformed protocol
 //
 // A request that its client abandons ends with one of them too, and is logged as
-// abandoned. An [*apierror.Error] is sent as it is: of middleware.BodyLimit, or of ModifyResponse,
-// which can replace a response of the backend in this way. Errors that the backend sends
-// pass unchanged. With ratelimit.Options.Refund, every 5xx is given back, and so is a
-// response that the backend breaks off; a 429 of the backend, with Options.ChargeIf.
+// abandoned. An [*apierror.Error] is sent as it is: of middleware.BodyLimit, or of
+// ModifyResponse, which can replace a response of the backend in this way. Errors that
+// the backend sends pass unchanged.
+//
+// With ratelimit.Options.Refund, a 5xx is given back, and so is a response that the
+// backend breaks off; a 429 of the backend, with Options.ChargeIf. An upload of which the
+// backend has left more than 256 KiB unread stays charged: whether its client is still
+// there cannot be seen.
 //
 // # Requests
 //
