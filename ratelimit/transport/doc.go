@@ -20,10 +20,10 @@
 // [LimitError], which says until when to wait. A request that would outlast the deadline
 // of its context also fails at once.
 //
-// Quotas are read from X-RateLimit-Remaining and -Reset, as Gatehouse and GitHub send
-// them, and from RateLimit of draft-ietf-httpapi-ratelimit-headers-11. Times in them are
-// compared with the Date of the response, so that the clock of this process need not
-// be right.
+// Quotas are read from X-RateLimit-Remaining and -Reset, and from RateLimit of
+// draft-ietf-httpapi-ratelimit-headers-11. Reset is a Unix time, as Gatehouse and GitHub
+// send it, also in milliseconds, or a number of seconds. Times are compared with the Date
+// of the response, so that the clock of this process need not be right.
 //
 // All requests of a key, by default a host and its credentials, share one pause. To
 // each wait a random time is added, so that many processes do not return at the same

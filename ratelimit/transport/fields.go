@@ -15,6 +15,10 @@ const (
 	// on it is a Unix time, and below it a number of seconds: this one would be a time in
 	// 1973, or three years. Clocks of tests often begin in 2000 (testing/synctest).
 	firstUnixTime = 100_000_000
+
+	// firstUnixMilli is the same for milliseconds, which some services send: as seconds,
+	// it would be a time in 5138.
+	firstUnixMilli = firstUnixTime * 1000
 )
 
 // limits is what the rate limit fields of a response say.
@@ -25,7 +29,7 @@ type limits struct {
 }
 
 // readLimits reads X-RateLimit-Remaining and -Reset (of Gatehouse and GitHub: Unix
-// time; of others: seconds from now), RateLimit of
+// time; of others: Unix time in milliseconds, or seconds from now), RateLimit of
 // draft-ietf-httpapi-ratelimit-headers-11, and RateLimit-Remaining and -Reset of its
 // drafts up to 06. Malformed fields are ignored. The clock is that of the server; see
 // serverTime.
@@ -43,15 +47,18 @@ func readLimits(h http.Header, server time.Time) limits {
 // readPairs reads the values of a Remaining and a Reset field. If a gateway and a
 // service behind it have both sent them, the fields have two values each.
 func (l *limits) readPairs(remaining, reset []string, server time.Time) {
-	left, leftOK := parseIntegers(remaining)
-	ends, endsOK := parseIntegers(reset)
+	left, leftOK := parseNumbers(remaining, false)
+	ends, endsOK := parseNumbers(reset, true)
 	if !leftOK || !endsOK || len(left) != len(ends) {
 		return
 	}
 	for i := range left {
 		wait := seconds(ends[i])
-		if ends[i] >= firstUnixTime {
-			wait = min(time.Unix(ends[i], 0).Sub(server), longest)
+		switch end := ends[i]; {
+		case end >= firstUnixMilli:
+			wait = min(time.UnixMilli(end).Sub(server), longest)
+		case end >= firstUnixTime:
+			wait = min(time.Unix(end, 0).Sub(server), longest)
 		}
 		l.add(left[i], wait)
 	}
@@ -90,13 +97,18 @@ func serverTime(h http.Header, now time.Time) time.Time {
 	return now
 }
 
-// parseIntegers reads values of 1*DIGIT, one or several in each.
-func parseIntegers(values []string) (numbers []int64, ok bool) {
+// parseNumbers reads values of 1*DIGIT, one or several in each. Some services send
+// fractions; these are rounded up or down.
+func parseNumbers(values []string, up bool) (numbers []int64, ok bool) {
 	for _, value := range values {
 		for part := range strings.SplitSeq(value, ",") {
-			n, ok := parseInteger(strings.Trim(part, " \t"))
-			if !ok {
+			whole, fraction, dotted := strings.Cut(strings.Trim(part, " \t"), ".")
+			n, ok := parseInteger(whole)
+			if _, digits := parseInteger(fraction); !ok || dotted && !digits {
 				return nil, false
+			}
+			if up && strings.Trim(fraction, "0") != "" {
+				n++
 			}
 			numbers = append(numbers, n)
 		}
