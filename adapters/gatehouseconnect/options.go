@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -59,13 +60,19 @@ type Call struct {
 }
 
 // Addr returns the address of the peer, for clientip.NetworkSubject, and the zero address
-// if it has none. Behind a proxy it is the address of the proxy.
+// if it has none. Behind a proxy it is the address of the proxy: see [Call.ClientAddr].
 func (c Call) Addr() netip.Addr {
 	at, err := netip.ParseAddrPort(c.Peer.Addr)
 	if err != nil {
 		return netip.Addr{}
 	}
 	return at.Addr().Unmap()
+}
+
+// ClientAddr returns the address of the client that sent the call through the proxies that
+// source trusts.
+func (c Call) ClientAddr(source *clientip.Source) netip.Addr {
+	return source.AddrFrom(c.Addr(), c.Header.Values)
 }
 
 // Identify returns the caller that a call is counted for. A [connect.Error] is the answer

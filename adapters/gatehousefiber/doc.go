@@ -13,11 +13,10 @@
 // everything else, put a gateway of net/http in front of the service, or serve it with a
 // router of net/http.
 //
-// Two settings of Fiber decide what is counted:
+// With Prefork each process has an engine of its own, and a client may use the limit once
+// in each. Share one with package redislimit.
 //
-//   - With Prefork each process has an engine of its own, and a client may use the limit
-//     once in each. Share one with package redislimit.
-//   - c.IP() is the address of the connection, and behind a proxy that of the proxy. With
-//     TrustProxy and ProxyHeader it is what this field says: name one that the proxy
-//     sets itself, such as X-Real-IP. X-Forwarded-For begins with what the client sent.
+// [ClientAddr] finds the address of a client behind proxies. c.IP() is that of the proxy
+// or, with TrustProxy, what the field ProxyHeader says, and X-Forwarded-For begins with
+// what the client sent.
 package gatehousefiber

@@ -3,7 +3,6 @@ package gatehousefiber_test
 import (
 	"fmt"
 	"net/http/httptest"
-	"net/netip"
 
 	"github.com/gofiber/fiber/v3"
 
@@ -19,10 +18,11 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
+	source := clientip.FromRemoteAddr() // behind proxies: clientip.FromXForwardedFor
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerHour(2))
 	limit, err := gatehousefiber.New(engine, func(c fiber.Ctx) (ratelimit.Caller, error) {
-		addr, err := netip.ParseAddr(c.IP())
-		return ratelimit.Caller{Subject: clientip.NetworkSubject(addr), Plan: free, Kind: ratelimit.KindNetwork}, err
+		addr := gatehousefiber.ClientAddr(c, source)
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(addr), Plan: free, Kind: ratelimit.KindNetwork}, nil
 	}, gatehousefiber.Options{})
 	if err != nil {
 		fmt.Println(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/rpclimit"
+	"github.com/animalstore/gatehouse/middleware/clientip"
 )
 
 // An Authenticator finds the principal of a call by its authorization metadata. A
@@ -77,7 +78,7 @@ func (s *identifiedStream) Context() context.Context { return s.ctx }
 
 // PeerAddr returns the address of the peer that a call comes from, for
 // clientip.NetworkSubject, and the zero address if it has none. Behind a proxy it is
-// the address of the proxy.
+// the address of the proxy: see [ClientAddr].
 func PeerAddr(ctx context.Context) netip.Addr {
 	if p, ok := peer.FromContext(ctx); ok {
 		if tcp, ok := p.Addr.(*net.TCPAddr); ok {
@@ -88,4 +89,12 @@ func PeerAddr(ctx context.Context) netip.Addr {
 		}
 	}
 	return netip.Addr{}
+}
+
+// ClientAddr returns the address of the client that sent a call through the proxies that
+// source trusts, which have put it into the metadata.
+func ClientAddr(ctx context.Context, source *clientip.Source) netip.Addr {
+	return source.AddrFrom(PeerAddr(ctx), func(name string) []string {
+		return metadata.ValueFromIncomingContext(ctx, name)
+	})
 }
