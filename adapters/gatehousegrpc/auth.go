@@ -44,6 +44,18 @@ func StreamIdentify(a Authenticator) grpc.StreamServerInterceptor {
 //
 // Place it inside UnaryIdentify of the same Authenticator. Otherwise it answers every
 // call with INTERNAL and logs why.
+//
+// It also refuses health checks and reflection, which Kubernetes and grpcurl call without
+// a token. To leave methods out, call it only for the others, and let Identify return a
+// caller of ratelimit.KindExempt for those that are not to be counted either:
+//
+//	require := gatehousegrpc.UnaryRequire(auth)
+//	func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+//		if strings.HasPrefix(info.FullMethod, "/grpc.health.v1.Health/") {
+//			return handler(ctx, req)
+//		}
+//		return require(ctx, req, info, handler)
+//	}
 func UnaryRequire(a Authenticator) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		if refused := rpclimit.Require(ctx, a, info.FullMethod); refused != nil {
