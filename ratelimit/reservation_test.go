@@ -125,6 +125,29 @@ func TestSettleUnderASmoothQuota(t *testing.T) {
 	}
 }
 
+// Units that were added to a smooth quota are given back until they have come back by
+// themselves, which is long after those that were charged at first.
+func TestSettleUnderASmoothQuotaTwice(t *testing.T) {
+	at := time.Unix(now, 0)
+	l := engine(t, &at)
+	plan := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(3600).Smooth(50))
+	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{}, nil)
+	settle(t, res, 400)
+	at = at.Add(100 * time.Second) // the 40 of the request alone have come back
+	settle(t, res, 120)
+	if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != 30 {
+		t.Errorf("%d of 50 are left, with error %v, want 30: of 120 units, 100 have come back", d.Remaining(), err)
+	}
+	at = at.Add(500 * time.Second) // so have all that were ever added
+	if _, err := l.Take(t.Context(), "a", plan, 50); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, res, 0)
+	if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != 0 {
+		t.Errorf("%d of 50 are left, with error %v, want 0: the units of a later request are its own", d.Remaining(), err)
+	}
+}
+
 // A request that was settled beyond the limit leaves the next one limited, and is no
 // strike.
 func TestSettleBeyondTheLimit(t *testing.T) {
