@@ -123,6 +123,15 @@ func (d *Decision) settleSmooth() {
 	}
 }
 
+// uncharge sets what is left of the i-th quota, which is smooth, once the units that it was
+// charged are given back.
+func (d *Decision) uncharge(i int) {
+	s, b, now := &d.States[i], d.Plan.quotas[i].bucket(), gcra.At(d.Time)
+	full := b.Refunded(gcra.Of(s.Reset, d.Rounded[i]), now, d.Cost)
+	s.Remaining = b.Left(full, now)
+	s.Reset, d.Rounded[i] = full.RoundUp()
+}
+
 // atMost follows the limit and the window in texts.
 func (q *Quota) atMost() string {
 	if q.burst == 0 {

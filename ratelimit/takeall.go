@@ -126,7 +126,11 @@ func (b *givenBack) run(ctx context.Context) {
 			continue
 		}
 		for k := range d.Plan.Len() {
-			d.States[k].Remaining = min(d.States[k].Remaining+d.Cost, d.Plan.quotas[k].atOnce())
+			if d.Plan.kinds[k] < 0 {
+				d.uncharge(k)
+			} else {
+				d.States[k].Remaining = min(d.States[k].Remaining+d.Cost, d.Plan.quotas[k].Limit)
+			}
 		}
 		d.Outcome = Spared
 		d.Settle()

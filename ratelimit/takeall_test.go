@@ -273,6 +273,10 @@ func TestTakeAllGivesBackToSmoothQuotas(t *testing.T) {
 	if diff := cmp.Diff(want, outcomes(decisions)); diff != "" {
 		t.Errorf("decisions (-want +got):\n%s", diff)
 	}
+	left, err := m.Peek(ctx, "a", smooth)
+	if d := decisions[0]; err != nil || d.States != left.States || d.Rounded != left.Rounded {
+		t.Errorf("%v and %v are left, with error %v, want what a look at it finds: %v and %v", d.States[0], d.Rounded[0], err, left.States[0], left.Rounded[0])
+	}
 }
 
 // A decision about units that could not be given back is still Allowed.
