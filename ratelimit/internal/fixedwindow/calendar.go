@@ -64,14 +64,14 @@ func firstInstant(date time.Time, zone *time.Location) int64 {
 	for t := date.Add(-36 * time.Hour).In(zone); ; {
 		_, offset := t.Zone()
 		_, end := t.ZoneBounds()
+		// In the far future ZoneBounds takes the end of the year for that of an offset,
+		// and on 31 December of a leap year for one that is past.
+		if !end.IsZero() && !end.After(t) {
+			end = t.Add(time.Hour)
+		}
 		first := max(date.Unix()-int64(offset), t.Unix())
 		if end.IsZero() || first < end.Unix() {
 			return first
-		}
-		// In the far future ZoneBounds takes the end of the year for that of an offset,
-		// and on 31 December of a leap year for one that is past.
-		if !end.After(t) {
-			end = t.Add(time.Hour)
 		}
 		t = end
 	}

@@ -76,6 +76,12 @@ func TestCalendar(t *testing.T) {
 			"2011-12-29T00:00:00-10:00", "2011-12-31T00:00:00+14:00", "2012-01-01T00:00:00+14:00"}},
 		{"from the date that is skipped", "Pacific/Apia", 30, []string{
 			"2011-11-30T00:00:00-10:00", "2011-12-31T00:00:00+14:00", "2012-01-30T00:00:00+14:00"}},
+		{"the end of a leap year far ahead", "America/New_York", 0, []string{
+			"2040-12-30T00:00:00-05:00", "2040-12-31T00:00:00-05:00", "2041-01-01T00:00:00-05:00", "2041-01-02T00:00:00-05:00"}},
+		{"from the last day of a leap year far ahead", "Pacific/Honolulu", 31, []string{
+			"2048-11-30T00:00:00-10:00", "2048-12-31T00:00:00-10:00", "2049-01-31T00:00:00-10:00"}},
+		{"from the last day of a leap year, with summer time", "Pacific/Easter", 31, []string{
+			"2088-11-30T00:00:00-05:00", "2088-12-31T00:00:00-05:00", "2089-01-31T00:00:00-05:00"}},
 		{"a zone with another year", "Pacific/Kiritimati", 1, []string{
 			"2026-12-31T10:00:00Z", "2027-01-31T10:00:00Z"}},
 	} {
