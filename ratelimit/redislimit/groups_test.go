@@ -34,6 +34,8 @@ var groupPlans = func() []*ratelimit.Plan {
 		ratelimit.MustPlan("other", soft, sec(5, 3), sec(9, 7), sec(30, 600)),
 		ratelimit.MustPlan("others", hard, sec(5, 4), sec(9, 8), sec(20, 16), sec(90, 32)),
 		ratelimit.MustPlan("month", soft, sec(7, 10), ratelimit.PerMonth(60)),
+		ratelimit.MustPlan("smooth", soft, sec(7, 10).Smooth(4), sec(20, 60)),
+		ratelimit.MustPlan("smooth too", hard, sec(9, 10).Smooth(9), sec(11, 60).Smooth(2), ratelimit.PerMonth(60)),
 		ratelimit.MustPlan("billing", hard, ratelimit.PerDay(40).In(time.UTC), ratelimit.PerMonth(50).From(31)),
 	}
 }()
