@@ -25,8 +25,9 @@
 //	others, such as Cache-Control and Retry-After   the backend's; those of middlewares if it sends none
 //
 // So a 429 of the backend has its own Retry-After, and says what the client has left of
-// its plan here. Upgrades (over HTTP/1.1), events, trailers and informational responses
-// pass.
+// its plan here. Events, informational responses, upgrades (over HTTP/1.1) and trailers of
+// responses pass, except trailers with names that middlewares have set, and upgrades to
+// h2c, HTTP or TLS: the requests after those would pass no middleware.
 //
 // # Errors
 //
@@ -36,7 +37,7 @@
 //	bad_gateway      502  the backend cannot be reached, or its response is not usable
 //	gateway_timeout  504  the backend did not answer in time, or a deadline has passed
 //	invalid_body     400  the client did not send its whole body
-//	invalid_request  400  the client asks for an upgrade to a malformed protocol
+//	invalid_request  400  the path has a segment . or .., or the Upgrade field is malformed
 //
 // A request that its client abandons ends with one of them too, and is logged as
 // abandoned. An [*apierror.Error] is sent as it is: of middleware.BodyLimit, or of
@@ -50,10 +51,13 @@
 //
 // # Requests
 //
-// The backend gets the ID of [middleware.RequestID] as X-Request-Id, and credentials unless
-// Rewrite removes them. SetXForwarded names the address of the connection. Behind other
-// proxies, send the address that package clientip finds; the backend then trusts only the
-// gateway:
+// Paths with segments . or .. are refused, also if they are escaped: [http.ServeMux] takes
+// /public/%2e%2e/admin for a path below /public/, and many backends for /admin.
+//
+// The backend gets the ID of [middleware.RequestID] as X-Request-Id. It gets credentials,
+// X-Real-IP and X_Forwarded_For as the client sent them, unless Rewrite removes them.
+// SetXForwarded names the address of the connection. Behind other proxies, send the
+// address that package clientip finds; the backend then trusts only the gateway:
 //
 //	p.Out.Header.Set("X-Forwarded-For", source.Addr(p.In).String())
 package gateway

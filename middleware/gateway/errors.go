@@ -16,6 +16,7 @@ var (
 	brokenBody     = apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, "The request body could not be read to its end.")
 	longBody       = apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge, "The request body is too long.")
 	badUpgrade     = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The Upgrade header is malformed.")
+	dotSegments    = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The path must not contain dot segments such as /../ and /./.")
 )
 
 // fail answers a request for which there is no response to pass on. out is the request to

@@ -56,6 +56,10 @@ type handler struct {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{handler: h, r: r, header: w.Header(), set: maps.Clone(w.Header())}
+	if hasDotSegment(r.URL.Path) {
+		x.fail(w, r, dotSegments)
+		return
+	}
 	// ReverseProxy sends the header as it is with each informational response, and
 	// clears it after that.
 	clear(x.header)
@@ -79,6 +83,11 @@ func (x *exchange) rewrite(p *httputil.ProxyRequest) {
 	x.rewritten = true
 	if id := middleware.RequestIDFrom(x.r.Context()); id != "" {
 		p.Out.Header["X-Request-Id"] = []string{id}
+	}
+	if carriesRequests(p.Out.Header.Get("Upgrade")) {
+		for _, name := range []string{"Connection", "Upgrade", "Http2-Settings"} {
+			p.Out.Header.Del(name)
+		}
 	}
 	if p.Out.Body != nil && p.Out.Body != http.NoBody {
 		x.body.ReadCloser = p.Out.Body
