@@ -50,13 +50,18 @@ func groupOf(name string) group {
 	return alone
 }
 
+// groupsOf returns the groups that fields are of.
+func groupsOf(fields http.Header) (of [groups]bool) {
+	for name := range fields {
+		of[groupOf(name)] = true
+	}
+	return of
+}
+
 // merge removes from ours, the fields that middlewares have set, and from theirs, those
 // of the backend, what the client does not get.
 func merge(ours, theirs http.Header) {
-	var set [groups]bool
-	for name := range ours {
-		set[groupOf(name)] = true
-	}
+	set := groupsOf(ours)
 	for name, lines := range theirs {
 		switch g := groupOf(name); g {
 		case alone:

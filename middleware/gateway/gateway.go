@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httputil"
@@ -74,7 +75,8 @@ type exchange struct {
 	*handler
 	r         *http.Request
 	header    http.Header // of the response
-	set       http.Header // what middlewares have set in it; nil once that is back there
+	set       http.Header // what middlewares have set in it
+	restored  bool        // that is back there
 	body      requestBody
 	rewritten bool
 }
@@ -104,15 +106,19 @@ func (x *exchange) modify(resp *http.Response) error {
 			return err
 		}
 	}
+	if resp.StatusCode < 100 || resp.StatusCode > 999 {
+		return fmt.Errorf("gateway: the status of the response is %d", resp.StatusCode) // net/http would panic
+	}
 	x.restore()
 	merge(x.header, resp.Header)
+	x.filterTrailers(resp)
 	return nil
 }
 
 func (x *exchange) restore() {
-	if x.set != nil {
+	if !x.restored {
 		clear(x.header)
 		maps.Copy(x.header, x.set)
-		x.set = nil
+		x.restored = true
 	}
 }
