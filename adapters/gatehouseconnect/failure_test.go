@@ -78,15 +78,17 @@ func TestRefund(t *testing.T) {
 		panics   bool
 		refunded bool
 	}{
-		"success":             {nil, false, false},
-		"not found":           {connect.NewError(connect.CodeNotFound, nil), false, false},
-		"not modified":        {connect.NewNotModifiedError(http.Header{"Etag": {`"1"`}}), false, false},
-		"an inner limit":      {connect.NewError(connect.CodeResourceExhausted, nil), false, false},
-		"internal":            {connect.NewError(connect.CodeInternal, nil), false, true},
-		"unavailable":         {connect.NewError(connect.CodeUnavailable, nil), false, true},
-		"an error of its own": {errors.New("disk full"), false, true},
-		"a backend's timeout": {connect.NewError(connect.CodeDeadlineExceeded, nil), false, true},
-		"panic":               {nil, true, true},
+		"success":               {nil, false, false},
+		"not found":             {connect.NewError(connect.CodeNotFound, nil), false, false},
+		"not modified":          {connect.NewNotModifiedError(http.Header{"Etag": {`"1"`}}), false, false},
+		"an inner limit":        {connect.NewError(connect.CodeResourceExhausted, nil), false, false},
+		"internal":              {connect.NewError(connect.CodeInternal, nil), false, true},
+		"unavailable":           {connect.NewError(connect.CodeUnavailable, nil), false, true},
+		"an error of its own":   {errors.New("disk full"), false, true},
+		"context.Canceled":      {fmt.Errorf("query: %w", context.Canceled), false, false},        // the client gets canceled
+		"a deadline of its own": {fmt.Errorf("query: %w", context.DeadlineExceeded), false, true}, // and deadline_exceeded
+		"a backend's timeout":   {connect.NewError(connect.CodeDeadlineExceeded, nil), false, true},
+		"panic":                 {nil, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			everyClient(t, func(t *testing.T, cl client) {

@@ -2,7 +2,9 @@ package gatehouseconnect
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"os"
 
 	"connectrpc.com/connect"
 
@@ -80,9 +82,22 @@ func finish(ctx context.Context, call *rpclimit.Call, err error, returned bool) 
 	}
 	code := rpclimit.OK
 	if err != nil && !connect.IsNotModifiedError(err) { // a 304, which is no fault
-		code = rpclimit.Code(connect.CodeOf(err))
+		code = rpclimit.Code(codeOf(err))
 	}
 	call.Finish(ctx, &code)
+}
+
+// codeOf returns the code that Connect sends for an error of a handler: that of an error of
+// a context is not unknown.
+func codeOf(err error) connect.Code {
+	switch {
+	case isConnectError(err):
+	case errors.Is(err, context.Canceled):
+		return connect.CodeCanceled
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return connect.CodeDeadlineExceeded
+	}
+	return connect.CodeOf(err)
 }
 
 // setUnaryHeader sets fields in the response to a unary call, also if it is an error.

@@ -3,6 +3,7 @@ package gatehousegrpc_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -38,17 +39,19 @@ func TestRefund(t *testing.T) {
 		panics   bool
 		refunded bool
 	}{
-		"success":             {nil, false, false},
-		"not found":           {status.Error(codes.NotFound, ""), false, false},
-		"an inner limit":      {status.Error(codes.ResourceExhausted, ""), false, false},
-		"cancelled":           {status.Error(codes.Canceled, ""), false, false},
-		"not implemented":     {status.Error(codes.Unimplemented, ""), false, true},
-		"internal":            {status.Error(codes.Internal, ""), false, true},
-		"unavailable":         {status.Error(codes.Unavailable, ""), false, true},
-		"data loss":           {status.Error(codes.DataLoss, ""), false, true},
-		"an error of its own": {errors.New("disk full"), false, true},
-		"a backend's timeout": {status.Error(codes.DeadlineExceeded, ""), false, true},
-		"panic":               {nil, true, true},
+		"success":               {nil, false, false},
+		"not found":             {status.Error(codes.NotFound, ""), false, false},
+		"an inner limit":        {status.Error(codes.ResourceExhausted, ""), false, false},
+		"cancelled":             {status.Error(codes.Canceled, ""), false, false},
+		"not implemented":       {status.Error(codes.Unimplemented, ""), false, true},
+		"internal":              {status.Error(codes.Internal, ""), false, true},
+		"unavailable":           {status.Error(codes.Unavailable, ""), false, true},
+		"data loss":             {status.Error(codes.DataLoss, ""), false, true},
+		"an error of its own":   {errors.New("disk full"), false, true},
+		"context.Canceled":      {fmt.Errorf("query: %w", context.Canceled), false, false},        // the client gets CANCELLED
+		"a deadline of its own": {fmt.Errorf("query: %w", context.DeadlineExceeded), false, true}, // and DEADLINE_EXCEEDED
+		"a backend's timeout":   {status.Error(codes.DeadlineExceeded, ""), false, true},
+		"panic":                 {nil, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
@@ -130,13 +133,22 @@ func TestAbandonedCallsStayCharged(t *testing.T) {
 
 // A backend that keeps to the deadline of the call may answer a moment before it.
 func TestDeadlineOfTheCallIsNotTheServersFault(t *testing.T) {
-	engine := newClock().engine(t)
-	handler := func(context.Context, string) (string, error) { return "", status.Error(codes.DeadlineExceeded, "") }
-	conn := start(t, handler, limited(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehousegrpc.Options{Refund: true})...)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-	defer cancel()
-	call(ctx, conn)
-	if n := used(t, engine, "ann", two); n != 1 {
-		t.Errorf("%d units used, want 1", n)
+	for name, err := range map[string]error{
+		"with a status":  status.Error(codes.DeadlineExceeded, ""),
+		"of the context": fmt.Errorf("query: %w", context.DeadlineExceeded),
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+				engine := newClock().engine(t)
+				handler := func(context.Context, string) (string, error) { return "", err }
+				conn := start(t, handler, limited(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehousegrpc.Options{Refund: true})...)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				expect(t, call(ctx, conn), codes.DeadlineExceeded, "")
+				if n := used(t, engine, "ann", two); n != 1 {
+					t.Errorf("%d units used, want 1", n)
+				}
+			})
+		})
 	}
 }

@@ -46,6 +46,15 @@ func finish(ctx context.Context, call *rpclimit.Call, err error, returned bool) 
 		call.Finish(ctx, nil)
 		return
 	}
-	code := rpclimit.Code(status.Code(err))
+	code := rpclimit.Code(statusOf(err).Code())
 	call.Finish(ctx, &code)
+}
+
+// statusOf returns the status that gRPC sends for an error of a handler: that of an error
+// of a context is not UNKNOWN.
+func statusOf(err error) *status.Status {
+	if st, ok := status.FromError(err); ok {
+		return st
+	}
+	return status.FromContextError(err)
 }
