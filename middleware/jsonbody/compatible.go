@@ -62,7 +62,7 @@ func unsatisfied(t reflect.Type, schemas []*jsonschema.Schema, set setter) strin
 		switch {
 		case js.Constant != nil && !holdsOne(t, js.Constant, set):
 			return requirement(js, "const")
-		case len(js.Enum) > 0 && !holdsOne(t, js.Enum, set):
+		case len(enumOf(js)) > 0 && !holdsOne(t, enumOf(js), set):
 			return requirement(js, "enum")
 		case t.Kind() == reflect.Array && js.MinItems > t.Len():
 			return requirement(js, "minItems")

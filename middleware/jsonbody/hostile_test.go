@@ -82,6 +82,9 @@ var hostile = []struct {
 	{"white space inside", "[" + strings.Repeat(" ", size-2) + "]"},
 	{"nulls", fill(`{"list":[`, "null", "]}")},
 	{"empty objects", fill(`{"objects":[`, "{}", "]}")},
+	{"numbers against an enum", fill(`{"codes":[`, "99", "]}")},
+	{"smallest numbers against an enum", fill(`{"codes":[`, "9e-308", "]}")},
+	{"longest fractions against an enum", fill(`{"codes":[`, "0."+strings.Repeat("9", 93)+"e-308", "]}")},
 	{"quotes", strings.Repeat(`"`, size)},
 	{"backslashes", `"` + strings.Repeat(`\`, size-1)},
 	{"commas", "[" + strings.Repeat(",", size-1)},
@@ -102,7 +105,7 @@ func longNames() string {
 
 // hostileSchema asks much of a body, as a schema of a real service may: items of a
 // list are looked at in several ways and have to be unique, members recurse.
-const hostileSchema = `{
+var hostileSchema = `{
 	"type": "object",
 	"properties": {
 		"n": {"type": "integer", "minimum": -5, "maximum": 5, "multipleOf": 0.01},
@@ -111,10 +114,20 @@ const hostileSchema = `{
 			"type": "array", "uniqueItems": true,
 			"items": {"anyOf": [{"type": "integer", "minimum": 3, "maximum": 1e300}, {"type": "array"}]}
 		},
+		"codes": {"type": "array", "items": {"enum": [` + numbersTo(200) + `]}},
 		"objects": {"type": "array", "items": {"type": "object", "required": ["a", "b", "c"]}}
 	},
 	"additionalProperties": {"$ref": "#"}
 }`
+
+// numbersTo returns the numbers from 0 to n, separated by commas.
+func numbersTo(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%d, ", i)
+	}
+	return b.String() + fmt.Sprint(n)
+}
 
 func TestHostileBodiesAreCheap(t *testing.T) {
 	body := bodyOf[any](t, hostileSchema, jsonbody.Options{})

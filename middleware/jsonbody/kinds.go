@@ -113,7 +113,7 @@ func allowedBy(js *jsonschema.Schema) kinds {
 		}
 		k &= named
 	}
-	for _, values := range [][]any{js.Constant, js.Enum} {
+	for _, values := range [][]any{js.Constant, enumOf(js)} {
 		var listed kinds
 		for _, v := range values {
 			listed |= kindOf(v)

@@ -24,7 +24,7 @@ func requirement(js *jsonschema.Schema, keyword string) string {
 	case "const":
 		return "must be " + literal(js.Constant[0])
 	case "enum":
-		return "must be " + allowed(js.Enum)
+		return "must be " + allowed(enumOf(js))
 	case "minLength":
 		return "must have at least " + count(js.MinLength, "character")
 	case "maxLength":

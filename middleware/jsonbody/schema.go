@@ -84,7 +84,11 @@ func (s *schema) collect(js *jsonschema.Schema, document string) error {
 	s.byLocation[js.Location] = js
 	if js.UniqueItems {
 		js.UniqueItems = false
-		js.Extensions = map[string]jsonschema.ExtSchema{"uniqueItems": uniqueItems{}}
+		extend(js, "uniqueItems", uniqueItems{})
+	}
+	if len(js.Enum) > 0 {
+		extend(js, "enum", newEnumeration(js.Enum))
+		js.Enum = nil
 	}
 	if js.PropertyNames != nil {
 		s.nameSchemas[js.PropertyNames] = true
