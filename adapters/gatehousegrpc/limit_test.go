@@ -118,6 +118,10 @@ func TestRefusals(t *testing.T) {
 				if a.reason() != c.reason || a.retryDelay() != c.retry {
 					t.Errorf("reason %s, retry after %v, want %s, %v", a.reason(), a.retryDelay(), c.reason, c.retry)
 				}
+				// A client would take a RetryInfo or a pushback of nothing for an invitation.
+				if info := detail[*errdetails.RetryInfo](a.status); (info != nil) != (c.retry > 0) || (a.field("grpc-retry-pushback-ms") != "") != (c.retry > 0) {
+					t.Errorf("RetryInfo %v, trailer %v, want both only for a wait of %v", info, a.trailer, c.retry)
+				}
 				if fields := a.field("x-ratelimit-remaining") + "/" + a.field("x-ratelimit-limit"); fields != c.fields {
 					t.Errorf("x-ratelimit %s, want %s", fields, c.fields)
 				}

@@ -52,6 +52,22 @@ func TestTooExpensiveNamesTheQuota(t *testing.T) {
 	}
 }
 
+// A further charge has the cost that identify names, and that of the call if it names none.
+func TestCostOfFurtherCharges(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(100))
+	g := newGate(t, Options{Cost: func(context.Context, string) int64 { return 5 }})
+	call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan, Also: []ratelimit.Charge{
+		{Subject: "team", Plan: plan}, {Subject: "bytes", Plan: plan, Cost: 70},
+	}}, nil)
+	var left []int64
+	for i := range call.made {
+		left = append(left, call.made[i].Remaining())
+	}
+	if diff := cmp.Diff([]int64{95, 95, 30}, left); diff != "" {
+		t.Errorf("what is left (-want +got):\n%s", diff)
+	}
+}
+
 // In shadow mode no call is a strike.
 func TestShadowIsNoPenalty(t *testing.T) {
 	ban := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 2, Max: 2 * time.Hour, Forgive: time.Hour}
