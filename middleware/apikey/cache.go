@@ -13,7 +13,8 @@ type shard[P any] struct {
 	mu      sync.Mutex
 	valid   generations[P]
 	invalid generations[P]
-	lookups map[Digest]*lookup[P] // not yet answered
+	lookups map[Digest]*lookup[P] // not yet answered, and can be joined
+	forgets int                   // calls of Forget
 }
 
 func (s *shard[P]) init(capacity int) {

@@ -14,6 +14,7 @@ type lookup[P any] struct {
 	began   time.Time
 	ctx     context.Context // of the store's call
 	cancel  context.CancelFunc
+	forgets int // of the shard, when the look-up began
 	waiting int // guarded by the shard's mutex
 
 	done   chan struct{} // closed when the rest is set
@@ -58,7 +59,7 @@ func (v *Verifier[P]) lookUp(ctx context.Context, s *shard[P], d Digest, prefix 
 // the request that came first. It ends with the last request that waits for it, or at
 // the timeout.
 func (v *Verifier[P]) beginLocked(ctx context.Context, s *shard[P], d Digest, prefix string) *lookup[P] {
-	l := &lookup[P]{prefix: prefix, began: v.now(), done: make(chan struct{})}
+	l := &lookup[P]{prefix: prefix, began: v.now(), forgets: s.forgets, done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithTimeout(context.WithoutCancel(ctx), v.timeout)
 	s.lookups[d] = l
 	wasValid := s.valid.find(d) != nil
@@ -107,7 +108,7 @@ func (v *Verifier[P]) ask(ctx context.Context, d Digest, wasValid bool) (RecordO
 }
 
 // finish gives the answer to the waiting requests, and caches it unless the look-up was
-// cancelled or a later one has replaced it.
+// cancelled or something later makes the answer useless.
 func (v *Verifier[P]) finish(s *shard[P], d Digest, l *lookup[P], record RecordOf[P], err error) {
 	switch {
 	case err == nil:
@@ -121,13 +122,30 @@ func (v *Verifier[P]) finish(s *shard[P], d Digest, l *lookup[P], record RecordO
 		l.err = err
 	}
 	s.mu.Lock()
-	if s.lookups[d] == l {
+	current := s.lookups[d] == l
+	if current {
 		delete(s.lookups, d)
-		if l.answer != nil {
-			s.storeLocked(d, l.answer, v.now)
-		}
+	}
+	if l.answer != nil && (current || v.usefulLocked(s, d, l)) {
+		s.storeLocked(d, l.answer, v.now)
 	}
 	s.mu.Unlock()
 	close(l.done)
 	l.cancel()
+}
+
+// usefulLocked reports whether to cache the answer of a look-up that took so long that a
+// later one has replaced it: if the key is valid, which is known for the TTL, and no later
+// answer is cached. While a store is slow, every look-up may be replaced.
+func (v *Verifier[P]) usefulLocked(s *shard[P], d Digest, l *lookup[P]) bool {
+	if l.ctx.Err() != nil || l.forgets != s.forgets {
+		return false
+	}
+	for _, g := range []*generations[P]{&s.valid, &s.invalid} {
+		if a := g.find(d); a != nil && a.asked.After(l.began) {
+			return false
+		}
+	}
+	_, err := l.answer.principal(v.now)
+	return err == nil
 }

@@ -106,6 +106,60 @@ func TestLongTTLDoesNotPutOffANewKey(t *testing.T) {
 	})
 }
 
+// While a store takes longer than a second, requests do not join a look-up that is older
+// than that. Its answer is cached all the same: otherwise no valid key would be cached as
+// long as requests go on, and a slow store would be asked about all keys once a second.
+func TestSlowLookUpIsCached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStore()
+		store.before = slow(1500 * time.Millisecond)
+		v := newVerifier(t, store, apikey.Options{TTL: time.Hour})
+		key := store.issue(t)
+		for range 100 {
+			go verify(t, v, key, nil)
+			pass(100 * time.Millisecond)
+		}
+		calls(t, store, 2)
+		began := time.Now()
+		verify(t, v, key, nil)
+		if waited := time.Since(began); waited > 0 {
+			t.Errorf("a request waits for %v, want the cached answer", waited)
+		}
+	})
+}
+
+// It is not cached if a later look-up has answered before, nor after Forget.
+func TestSlowLookUpIsOvertaken(t *testing.T) {
+	for name, forget := range map[string]bool{"by a later one": false, "by Forget": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newStore()
+				v := newVerifier(t, store, apikey.Options{TTL: time.Hour, Timeout: time.Minute})
+				key := store.issue(t)
+				store.stale(3 * time.Second)
+				first := later(t.Context(), v, key)
+				pass(1500 * time.Millisecond)
+				if forget {
+					later(t.Context(), v, key) // replaces the first
+					pass(100 * time.Millisecond)
+				}
+				store.put(key, apikey.Record{Principal: ann, Revoked: time.Now()})
+				store.stale(0)
+				if forget {
+					v.Forget(apikey.DigestOf(key))
+				} else {
+					verify(t, v, key, apikey.ErrRevoked)
+				}
+				if err := <-first; err != nil {
+					t.Errorf("the request that came before the revocation: %v", err)
+				}
+				verify(t, v, key, apikey.ErrRevoked)
+				pass(time.Minute)
+			})
+		})
+	}
+}
+
 // A clock that is set back by less than the TTL does not prolong an answer by as much.
 func TestClockSetBackWithinALongTTL(t *testing.T) {
 	clock := now

@@ -12,11 +12,11 @@ import (
 // no Close.
 //
 // The store is asked about a valid key at most once per TTL, and about another key at
-// most once per second, however many requests have it. Requests that arrive during the
+// most once per second, however many requests have it. Requests that arrive during a
 // look-up wait for its answer, and a request that gives up does not cancel it for the
-// others. The age of an answer counts from the start of the look-up, so a slow store does
-// not delay a revocation. The instants of expiry and revocation in a [RecordOf] take effect
-// exactly.
+// others. If a look-up takes longer than a second, later requests start another one. The
+// age of an answer counts from the start of the look-up, so a slow store does not delay a
+// revocation. The instants of expiry and revocation in a [RecordOf] take effect exactly.
 //
 // A request is never accepted because of an answer that was older than the TTL when the
 // request arrived, even if the store fails. A failure of the store is not cached: the
@@ -128,4 +128,5 @@ func (v *Verifier[P]) Forget(d Digest) {
 	// A look-up that is under way may have read the store before the change. It answers
 	// the requests that wait for it; new requests do not join it, and it is not cached.
 	delete(s.lookups, d)
+	s.forgets++
 }
