@@ -3,6 +3,7 @@ package redislimit
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +32,23 @@ type usage struct {
 
 // shared reports whether callers with equal operations can share an answer.
 func (op *operation) shared() bool {
-	return op.code == opTake || op.code == opPeek || op.code == opRefund
+	return op.code == opTake || op.code == opPeek || op.code == opRefund || op.code == opTakeAll
+}
+
+// equal reports whether two operations do the same.
+func (op *operation) equal(other *operation) bool {
+	if op.takes != nil && other.takes != nil {
+		return slices.Equal(op.takes.charges, other.takes.charges)
+	}
+	return *op == *other
+}
+
+// key is the same for equal operations. It may be that of others too, but hardly ever.
+func (op *operation) key() operation {
+	if op.takes == nil {
+		return *op
+	}
+	return operation{code: op.code, subject: op.subject, cost: op.takes.hash}
 }
 
 // A call is one caller's part in a group.
@@ -176,7 +193,7 @@ const maxGroups = 1024
 type batch struct {
 	groups []*group
 	calls  int
-	shared map[operation]*group // groups that take more calls; empty while there are few groups
+	shared map[operation]*group // groups that take more calls, by key; empty while there are few groups
 	sentAt time.Time
 }
 
@@ -211,16 +228,19 @@ func (b *batch) add(op operation, c *call) *group {
 
 func (b *batch) share(g *group) {
 	if g.operation.shared() {
-		b.shared[g.operation] = g
+		b.shared[g.operation.key()] = g
 	}
 }
 
 func (b *batch) find(op *operation) *group {
 	if len(b.groups) >= fewGroups {
-		return b.shared[*op]
+		if g := b.shared[op.key()]; g != nil && (op.takes == nil || g.operation.equal(op)) {
+			return g
+		}
+		return nil
 	}
 	for i := len(b.groups) - 1; i >= 0; i-- { // an earlier group may be full
-		if b.groups[i].operation == *op {
+		if b.groups[i].operation.equal(op) {
 			return b.groups[i]
 		}
 	}

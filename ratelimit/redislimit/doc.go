@@ -26,8 +26,9 @@
 // batches: a master that does not answer does not delay the subjects of the others. A
 // denial costs the server less than twice as much as an admission.
 //
-// Groups of charges share calls too, whatever their plans, up to 64 charges a call. A
-// group of two takes about as long as two calls of Take.
+// Groups of charges share calls too, whatever their plans, up to 64 charges a call, and
+// all requests with the same charges share one decision. A group of two takes less time
+// than two calls of Take.
 //
 // A call with context.Background is sent on the goroutine of its caller. A call with a
 // context that can end needs another goroutine, which costs from one to some ten

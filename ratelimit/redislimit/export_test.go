@@ -27,7 +27,7 @@ func TakeAll(l *Limiter, plan *ratelimit.Plan) func(subjects []string) error {
 // TakeAllTooLate has charges made for a caller that has waited until its deadline.
 func TakeAllTooLate(l *Limiter, charges []ratelimit.Charge) {
 	b, c := new(batch), newCall()
-	b.add(operation{code: opTakeAll, subject: charges[0].Subject, takes: &takes{charges, make([]answer, len(charges))}}, c)
+	b.add(operation{code: opTakeAll, subject: charges[0].Subject, takes: newTakes(charges)}, c)
 	b.seal()
 	c.leave(context.DeadlineExceeded)
 	l.sender.send(b.groups)

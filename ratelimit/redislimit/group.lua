@@ -5,8 +5,9 @@
 -- KEYS     One key for each subject; no two are equal. If names are given, the index
 --          of bans of each subject follows, in the same order.
 -- ARGV[1]  In binary: the number of plans 1; for each its size 1, and the operation t
---          as limit.lua has it; then for each group the number of its takes 1, and for
---          each take the numbers of its subject 1 and of its plan 1, from 1.
+--          as limit.lua has it; then for each group the number of its takes 1, how
+--          many requests make them 2, and for each take the numbers of its subject 1
+--          and of its plan 1, from 1.
 -- ARGV[2]  ... The name of each subject in the index, or none.
 --
 -- The reply is the server's time, as in limit.lua, and for each group either the
@@ -14,8 +15,12 @@
 --   i  nothing was done: it would start a ban, and the names were not given
 --   c  nothing was done, for no group: the boundaries are not around the server's time
 --   e  nothing was done: a key holds a value of something else; its number 1
--- The answers to takes are those of limit.lua to one request, and
---   s  the take was not made, since another of the group is refused    then a value
+-- The answers to takes are those of limit.lua to so many requests, and
+--   s  granted 2, 0 2; the others were not made, since another       then a value
+--      take of the group was refused
+-- Requests of one group are decided as if they had come one after the other at this
+-- instant: some are granted, all takes of them, and then none. So after the first one
+-- that is refused the subjects have nothing to do with each other any more.
 
 local call, byte, char, sub = redis.call, string.byte, string.char, string.sub
 
@@ -70,22 +75,23 @@ end
 if apart then
   while at <= #packed do
     out[#out + 1] = 'c'
-    at = at + 2 * byte(packed, at) + 1
+    at = at + 2 * byte(packed, at) + 3
   end
   return table.concat(out)
 end
 
--- Part one: groups whose subjects all have the open windows of their plans, if they
--- are admitted, or refused in a way that changes nothing. As in limit.lua it has no
--- functions, and what it leaves to part two costs time and changes no answer.
+-- Part one: groups whose subjects all have the open windows of their plans, if all
+-- requests are granted, or all are refused in a way that changes nothing. As in limit.lua
+-- it has no functions, and what it leaves to part two costs time and changes no answer.
 local others, last_other, written = nil, 0, {}
 local group, ms = 4, time[2] / 1000
 ms = now * 1000 + ms - ms % 1
 while at <= #packed do
-  local members, known, refused = byte(packed, at), not ARGV[2], false
+  local members, high, low = byte(packed, at, at + 2)
+  local requests, known, refused, partly = high * 256 + low, not ARGV[2], false, false
   local fresh, letters = {}, {} -- the values after the takes, and the answers of subjects that refuse
   for m = 1, members do
-    local k, p = byte(packed, at + 2 * m - 1, at + 2 * m)
+    local k, p = byte(packed, at + 2 * m + 1, at + 2 * m + 2)
     local plan, v = plans[p], values[k]
     local quotas, size = plan.quotas, plan.size
     known = known and v and (#v == size or #v == size + 21) and sub(v, 1, 8 * quotas) == plan.heads
@@ -94,13 +100,16 @@ while at <= #packed do
     local after, refusing, start = plan.heads, 0, 0 -- end and start of the window that refuses
     for q = 1, quotas do
       local a, b, c, d = byte(v, 8 * quotas + 4 * q - 3, 8 * quotas + 4 * q)
-      local sum = ((a * 256 + b) * 256 + c) * 256 + d + plan.cost
-      if sum > plan.limits[q] then
+      local used = ((a * 256 + b) * 256 + c) * 256 + d
+      local sum = used + requests * plan.cost
+      if used + plan.cost > plan.limits[q] then
         local a, b, c, d, e, f, g, h = byte(v, 8 * q - 7, 8 * q)
         local ending = ((e * 256 + f) * 256 + g) * 256 + h
         if ending > refusing then
           refusing, start = ending, plan.starts[q] or ending - (((a * 256 + b) * 256 + c) * 256 + d)
         end
+      elseif sum > plan.limits[q] then
+        partly = true
       else
         d = sum % 256
         sum = (sum - d) / 256
@@ -142,19 +151,19 @@ while at <= #packed do
         known = false
         break
       end
-      refused, letters[m] = true, 'g\0\0\0\1'
+      refused, letters[m] = true, 'g\0\0' .. char(high, low)
     else
       fresh[m] = after
     end
   end
 
   group = group + 1
-  if known then
+  if known and (refused or not partly) then
     local answer = ''
     for m = 1, members do
-      local k = byte(packed, at + 2 * m - 1)
+      local k = byte(packed, at + 2 * m + 1)
       if refused then
-        answer = answer .. (letters[m] or 's') .. char(#values[k]) .. values[k]
+        answer = answer .. (letters[m] or 's\0\0\0\0') .. char(#values[k]) .. values[k]
       else
         values[k], written[k] = fresh[m], true
         answer = answer .. 'a' .. char(#fresh[m]) .. fresh[m]
@@ -166,7 +175,7 @@ while at <= #packed do
     others[last_other + 1], others[last_other + 2] = group, at
     last_other = last_other + 2
   end
-  at = at + 2 * members + 1
+  at = at + 2 * members + 3
 end
 for k in pairs(written) do call('SET', keys[k], values[k], 'KEEPTTL') end
 if not others then return table.concat(out) end
@@ -203,8 +212,8 @@ local function ours(key, v)
   return v ~= '' and windows_size >= 0 and windows_size % WINDOW == 0 and windows_size <= MAX_WINDOWS * WINDOW
 end
 
--- look reads the subject k, and says what a take would be: nil if it is granted.
-local function look(s, k)
+-- look reads the subject k, and says how many of some takes would be granted.
+local function look(s, k, requests)
   local v = values[k] or ''
   use(s.plan)
   read_open(v)
@@ -212,54 +221,60 @@ local function look(s, k)
   read_record(v)
   expire()
   cut()
-  s.refusal = banned() and 'banned' or nil
-  for q = 1, quotas do
-    if not s.refusal and room(q, 1) == 0 then s.refusal = 'limited' end
+  local fits = banned() and 0 or requests
+  for q = 1, quotas do fits = min(fits, (room(q, fits))) end
+  keep(s)
+  return fits
+end
+
+-- charge_and_strike makes the takes that are granted. The others are strikes, unless the
+-- subject is banned, or could make them. It sets the letter of the answer and how many
+-- were limited; it returns false if a ban would start that cannot.
+local function charge_and_strike(s, k, granted, refused)
+  restore(s)
+  if granted > 0 then
+    charge(granted)
+    strikes, length = 0, 0
+  end
+  s.letter, s.limited = refused > 0 and 's' or 'a', 0
+  if refused > 0 and banned() then
+    s.letter = 'd'
+  elseif refused > 0 then
+    local fits = 1
+    for q = 1, quotas do fits = min(fits, (room(q, 1))) end
+    if fits == 0 then
+      name, KEYS[2] = ARGV[k + 1], keys[subjects + k]
+      s.letter, s.limited = strike(refused)
+    end
   end
   keep(s)
+  return s.letter ~= 'i'
 end
 
 -- change writes what became of the subject, and returns the answer.
-local function change(s, k, refused)
+local function change(s, k, granted)
   restore(s)
-  local key = keys[k]
-  if refused and not s.refusal then return answer('s', store(nil, '')) end
-  local letter = s.letter
-  if not refused then
-    charge(1)
-    strikes, length, letter = 0, 0, 'a'
-  end
-  local v = store(key, values[k] or '')
+  local counts = s.letter == 'a' and '' or two(granted) .. two(s.limited)
+  if s.letter == 's' and granted == 0 then return answer('s' .. counts, store(nil, '')) end
+  local v = store(keys[k], values[k] or '')
   values[k] = v ~= '' and v
-  return answer(letter, v)
+  return answer(s.letter .. counts, v)
 end
 
 local function decide(at)
-  local members, refused, takes = byte(packed, at), false, {}
+  local members, requests, takes = byte(packed, at), byte(packed, at + 1) * 256 + byte(packed, at + 2), {}
+  local granted = requests
   for m = 1, members do
-    local k, p = byte(packed, at + 2 * m - 1, at + 2 * m)
+    local k, p = byte(packed, at + 2 * m + 1, at + 2 * m + 2)
     if not ours(keys[k], values[k]) then return 'e' .. char(m) end
-    takes[m] = {plan = plans[p]}
-    look(takes[m], k)
-    refused = refused or takes[m].refusal
+    takes[m] = {plan = plans[p], subject = k}
+    granted = min(granted, look(takes[m], k, requests))
   end
-  for m, s in ipairs(takes) do
-    local k = byte(packed, at + 2 * m - 1)
-    if s.refusal == 'limited' then
-      restore(s)
-      name, KEYS[2] = ARGV[k + 1], keys[subjects + k]
-      local letter, limited = strike(1)
-      if letter == 'i' then return 'i' end
-      s.letter = letter .. two(0) .. two(limited)
-      keep(s)
-    elseif s.refusal then
-      s.letter = 'd' .. two(0) .. two(0)
-    end
+  for _, s in ipairs(takes) do
+    if not charge_and_strike(s, s.subject, granted, requests - granted) then return 'i' end
   end
   local answers = {}
-  for m, s in ipairs(takes) do
-    answers[m] = change(s, byte(packed, at + 2 * m - 1), refused)
-  end
+  for m, s in ipairs(takes) do answers[m] = change(s, s.subject, granted) end
   return table.concat(answers)
 end
 

@@ -37,6 +37,10 @@ var groupPlans = func() []*ratelimit.Plan {
 		ratelimit.MustPlan("smooth", soft, sec(7, 10).Smooth(4), sec(20, 60)),
 		ratelimit.MustPlan("smooth too", hard, sec(9, 10).Smooth(9), sec(11, 60).Smooth(2), ratelimit.PerMonth(60)),
 		ratelimit.MustPlan("billing", hard, ratelimit.PerDay(40).In(time.UTC), ratelimit.PerMonth(50).From(31)),
+		ratelimit.MustPlan("smooth", soft, sec(7, 10).Smooth(4)),
+		ratelimit.MustPlan("smoother", ratelimit.Penalty{}, sec(11, 10).Smooth(3)),
+		ratelimit.MustPlan("smooth and fixed", hard, sec(9, 10), sec(7, 10).Smooth(5), sec(90, 60).Smooth(9)),
+		ratelimit.MustPlan("smooth month", soft, ratelimit.PerMonth(60), sec(11, 10).Smooth(3)),
 	}
 }()
 

@@ -196,7 +196,7 @@ func (s *sender) deliver(cmd *command) (again []*command) {
 // refunds returns commands that give back what so many requests were charged.
 func (g *group) refunds(requests int32) (cmds []*command) {
 	if g.code == opTakeAll {
-		return g.refundsOfTakes()
+		return g.refundsOfTakes(requests)
 	}
 	if op, err := g.refund(&g.operation); err == nil {
 		refund := newGroup(op)

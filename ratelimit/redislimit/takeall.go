@@ -3,6 +3,7 @@ package redislimit
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"slices"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -10,7 +11,7 @@ import (
 
 // TakeAll implements [ratelimit.MultiTaker]. On one server it is one call of a script,
 // which makes all charges at one instant, or none. Groups of charges that come together
-// share a call, as those of Take do.
+// share a call, as those of Take do, and equal ones one decision.
 //
 // The subjects of a cluster or a ring lie on different servers. There TakeAll makes one
 // charge after the other and gives back those before one that is refused, in one round
@@ -39,25 +40,34 @@ func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decis
 // different slots. Nothing was done.
 var errSeveralSlots = errors.New("the subjects lie in several slots of a cluster")
 
-// takes are those of one group, and the answers to them.
+// takes are those of one call of TakeAll.
 type takes struct {
 	charges []ratelimit.Charge
-	answers []answer
+	hash    int64 // the same for equal charges
+}
+
+var takesSeed = maphash.MakeSeed()
+
+// newTakes copies the charges, since a call may outlive the caller's wait.
+func newTakes(charges []ratelimit.Charge) *takes {
+	var h maphash.Hash
+	h.SetSeed(takesSeed)
+	for _, c := range charges {
+		maphash.WriteComparable(&h, c)
+	}
+	return &takes{slices.Clone(charges), int64(h.Sum64())}
 }
 
 // takeTogether makes the charges in one call of the script.
 func (l *Limiter) takeTogether(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	t := &takes{slices.Clone(charges), make([]answer, len(charges))} // the call may outlive the caller's wait
-	if _, _, err := l.do(ctx, operation{code: opTakeAll, subject: charges[0].Subject, takes: t}); err != nil {
-		return err
+	a, place, err := l.do(ctx, operation{code: opTakeAll, subject: charges[0].Subject, takes: newTakes(charges)})
+	if err == nil && len(a.answers) == 0 {
+		err = unavailable(errReply)
 	}
-	for i, c := range charges {
-		var err error
-		if decisions[i], err = t.answers[i].decision(c.Plan, c.Cost, 0); err != nil {
-			return err
-		}
+	for i := 0; i < len(charges) && err == nil; i++ {
+		decisions[i], err = a.answers[i].decision(charges[i].Plan, charges[i].Cost, place)
 	}
-	return nil
+	return err
 }
 
 // hasRoomForTakes reports whether the command can take the group too.
@@ -86,10 +96,11 @@ func (g *group) readTakes(b string) (rest string, err error) {
 		g.partition = partition(g.subject)
 		return b[2:], nil
 	}
-	g.granted = 1
-	for i := range g.takes.charges {
-		a := &g.takes.answers[i]
-		a.time, a.requests = g.time, 1
+	g.granted = g.requests
+	g.answers = make([]answer, len(g.takes.charges))
+	for i := range g.answers {
+		a := &g.answers[i]
+		a.time, a.requests = g.time, g.requests
 		if b, err = a.read(b); err != nil {
 			return "", err
 		}
@@ -98,13 +109,13 @@ func (g *group) readTakes(b string) (rest string, err error) {
 	return b, nil
 }
 
-// refundsOfTakes returns commands that give back what a group of takes was charged.
-func (g *group) refundsOfTakes() (cmds []*command) {
+// refundsOfTakes returns commands that give back what so many requests were charged.
+func (g *group) refundsOfTakes(requests int32) (cmds []*command) {
 	for i, c := range g.takes.charges {
 		take := operation{code: opTake, subject: c.Subject, plan: c.Plan, cost: c.Cost}
-		if op, err := g.takes.answers[i].refund(&take); err == nil {
+		if op, err := g.answers[i].refund(&take); err == nil {
 			refund := newGroup(op)
-			refund.requests = 1
+			refund.requests = requests
 			cmds = append(cmds, &command{groups: []*group{refund}})
 		}
 	}

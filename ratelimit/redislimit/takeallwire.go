@@ -3,6 +3,7 @@ package redislimit
 import (
 	"crypto/sha1"
 	_ "embed"
+	"encoding/binary"
 	"encoding/hex"
 	"strconv"
 	"strings"
@@ -45,7 +46,7 @@ func (cmd *command) takeAllArgs(k *keys, now int64) []any {
 		args = append(args, "evalsha", groupDigest, "")
 	}
 	for _, g := range cmd.groups {
-		takes = append(takes, byte(len(g.takes.charges)))
+		takes = binary.BigEndian.AppendUint16(append(takes, byte(len(g.takes.charges))), uint16(g.requests))
 		for _, c := range g.takes.charges {
 			s := subjects[c.Subject]
 			if s == 0 {

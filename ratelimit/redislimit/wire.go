@@ -147,10 +147,11 @@ var errReply = errors.New("cannot read the reply of the script")
 
 // An answer is what the script says of one subject.
 type answer struct {
-	time             int64  // of the server, Unix nanoseconds
-	bytes            string // the subject's value
-	requests         int32  // that it is about; set before it is read
-	granted, limited int32  // of the requests; what the others were, letter says
+	time             int64    // of the server, Unix nanoseconds
+	bytes            string   // the subject's value
+	answers          []answer // instead of the rest, of a group of takes
+	requests         int32    // that it is about; set before it is read
+	granted, limited int32    // of the requests; what the others were, letter says
 	letter           byte
 }
 
@@ -204,8 +205,7 @@ func (a *answer) read(b string) (rest string, err error) {
 		return b, nil
 	case done:
 		a.granted = a.requests
-	case notMade:
-	case denied, spared, banStarted, banDeferred:
+	case denied, spared, banStarted, banDeferred, notMade:
 		if len(b) < 4 {
 			return "", errReply
 		}

@@ -69,13 +69,14 @@ func TestRepliesThatCannotBeRead(t *testing.T) {
 			t.Errorf("%q was read as the reply about one subject", text)
 		}
 	}
-	for _, text := range []string{"", "q", "e", "e\x00", "e\x03", "a\x00", "a\x00a\x01", "a\x00a\x00a", "s\x00e"} {
+	const notMade = "s\x00\x00\x00\x00\x00"
+	for _, text := range []string{"", "q", "e", "e\x00", "e\x03", "a\x00", "a\x00a\x01", "a\x00a\x00a", notMade + "e"} {
 		charges := []ratelimit.Charge{{Subject: "a", Plan: plan, Cost: 1}, {Subject: "b", Plan: plan, Cost: 1}}
-		g := newGroup(operation{code: opTakeAll, subject: "a", takes: &takes{charges, make([]answer, 2)}})
+		g := newGroup(operation{code: opTakeAll, subject: "a", takes: newTakes(charges)})
 		cmd := &command{groups: []*group{g}}
 		err := cmd.read("1772366430 250000 " + text)
-		if err == nil && text == "s\x00e" {
-			_, err = g.takes.answers[1].decision(plan, 1, 0)
+		if err == nil && text == notMade+"e" {
+			_, err = g.answers[1].decision(plan, 1, 0)
 		}
 		if err == nil {
 			t.Errorf("%q was read as the reply about two charges", text)
