@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/response"
-	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
 )
 
 // A Reservation is what a request was charged before it was served. A handler finds it
@@ -161,12 +160,7 @@ func (r *Reservation) giveBack(ctx context.Context, c *reservedCharge, units int
 	}
 	part := c.decision
 	part.Cost = min(units, c.most())
-	for i, q := range part.Plan.quotas {
-		if q.burst > 0 { // the units that were added come back after those of the request
-			later, _ := gcra.Time(q.bucket().Span(max(c.charged-c.decision.Cost, 0))).RoundUp()
-			part.States[i].Reset += later
-		}
-	}
+	part.add(c.charged - c.decision.Cost)
 	if err := r.refunder.Refund(ctx, c.subject, &part); err != nil {
 		return fmt.Errorf("ratelimit: settle: %w", err)
 	}

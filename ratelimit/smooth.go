@@ -132,6 +132,17 @@ func (d *Decision) uncharge(i int) {
 	s.Reset, d.Rounded[i] = full.RoundUp()
 }
 
+// add moves the Reset of smooth quotas to the time at which units have come back that were
+// added after the decision: engines refund them until then.
+func (d *Decision) add(units int64) {
+	for i := range d.Plan.quotas {
+		if q := &d.Plan.quotas[i]; q.burst > 0 && units > 0 {
+			full := q.bucket().Charged(gcra.Of(d.States[i].Reset, d.Rounded[i]), units)
+			d.States[i].Reset, d.Rounded[i] = full.RoundUp()
+		}
+	}
+}
+
 // atMost follows the limit and the window in texts.
 func (q *Quota) atMost() string {
 	if q.burst == 0 {
