@@ -153,14 +153,18 @@ func (r *Reservation) add(ctx context.Context, c *reservedCharge, units int64) e
 }
 
 // giveBack gives back so many units, or as many as the engine takes in one call: no more
-// than a request under the plan can cost.
+// than a request under the plan can cost. Units that Settle has added come first, in calls
+// of their own: package failover may hold them apart from the charge.
 func (r *Reservation) giveBack(ctx context.Context, c *reservedCharge, units int64) error {
 	if r.refunder == nil {
 		return fmt.Errorf("%w: Settle: %T is not a Refunder: %w", ErrInvalid, r.limiter, errors.ErrUnsupported)
 	}
 	part := c.decision
 	part.Cost = min(units, c.most())
-	part.add(c.charged - c.decision.Cost)
+	if added := c.charged - c.decision.Cost; added > 0 {
+		part.Cost = min(part.Cost, added)
+		part.add(added)
+	}
 	if err := r.refunder.Refund(ctx, c.subject, &part); err != nil {
 		return fmt.Errorf("ratelimit: settle: %w", err)
 	}

@@ -136,7 +136,7 @@ func (d *Decision) uncharge(i int) {
 // added after the decision: engines refund them until then.
 func (d *Decision) add(units int64) {
 	for i := range d.Plan.quotas {
-		if q := &d.Plan.quotas[i]; q.burst > 0 && units > 0 {
+		if q := &d.Plan.quotas[i]; q.burst > 0 {
 			full := q.bucket().Charged(gcra.Of(d.States[i].Reset, d.Rounded[i]), units)
 			d.States[i].Reset, d.Rounded[i] = full.RoundUp()
 		}
