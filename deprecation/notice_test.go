@@ -88,6 +88,15 @@ func TestFromResponse(t *testing.T) {
 		t.Errorf("with a request: %v, %v, notice (-want +got):\n%s", ok, err, diff)
 	}
 
+	resp.Request.URL.User = url.UserPassword("ann", "secret")
+	got, ok, err = deprecation.FromResponse(resp)
+	if diff := cmp.Diff(want, got); !ok || err != nil || diff != "" {
+		t.Errorf("with a password in the URL of the request: %v, %v, notice (-want +got):\n%s", ok, err, diff)
+	}
+	if resp.Request.URL.User.String() != "ann:secret" {
+		t.Errorf("the URL of the request was changed to %v", resp.Request.URL)
+	}
+
 	resp.Request = &http.Request{URL: &url.URL{}}
 	resp.Header = http.Header{"Sunset": {sunsetValue}, "Link": {`<http://[::1>; rel=sunset`}}
 	if got, _, _ := deprecation.FromResponse(resp); got.SunsetInfo != "http://[::1" {
