@@ -29,13 +29,18 @@ func (s *notices) read(r *http.Request, resp *http.Response) {
 	if resp.Header["Deprecation"] == nil && resp.Header["Sunset"] == nil {
 		return
 	}
-	// Targets of links are resolved against the URL, which can hold a password.
-	target := *r.URL
-	target.User = nil
-	notice, ok, _ := deprecation.FromResponse(&http.Response{Header: resp.Header, Request: &http.Request{URL: &target}})
-	if ok && s.add(noticeKey{r.Method, r.URL.Host, notice}) {
-		s.report(r, notice)
+	// What was sent tells notices apart: a relative link resolves to another target for
+	// each path.
+	sent, ok, _ := deprecation.FromHeader(resp.Header)
+	if !ok || !s.add(noticeKey{r.Method, r.URL.Host, sent}) {
+		return
 	}
+	// A link to a part of the same page is resolved to the whole URL, and the query of the
+	// request can hold secrets.
+	target := *r.URL
+	target.RawQuery, target.ForceQuery = "", false
+	notice, _, _ := deprecation.FromResponse(&http.Response{Header: resp.Header, Request: &http.Request{URL: &target}})
+	s.report(r, notice)
 }
 
 // add reports whether the notice is new, and there is room to remember it.

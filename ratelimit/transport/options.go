@@ -51,7 +51,8 @@ type Options struct {
 
 	// OnDeprecated is called with the first response to a method and host that has
 	// this notice of a deprecation. At most 1000 notices are reported. What is
-	// malformed in a notice is left out. Nil: a warning in the log of [slog.Default].
+	// malformed in a notice is left out, and targets of links have no password and no
+	// query of the request. Nil: a warning in the log of [slog.Default].
 	// OnDeprecated must be safe for concurrent use.
 	OnDeprecated func(r *http.Request, n deprecation.Notice)
 }

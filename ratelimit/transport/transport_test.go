@@ -73,6 +73,21 @@ func TestReportsADeprecationOnce(t *testing.T) {
 	}
 }
 
+// A relative link has another target at each path, and is the same notice.
+func TestReportsARelativeLinkOnce(t *testing.T) {
+	const deprecated = "200 Deprecation: @1764892800\nLink: <?v=2>; rel=\"successor-version\""
+	var got []string
+	rt := newTransport(t, newScript(deprecated, deprecated, deprecated), transport.Options{OnDeprecated: func(_ *http.Request, n deprecation.Notice) {
+		got = append(got, n.Successor)
+	}})
+	for _, path := range []string{"1", "2", "3"} {
+		get(t, rt, "http://api.example.com/pets/"+path)
+	}
+	if want := "http://api.example.com/pets/1?v=2"; len(got) != 1 || got[0] != want {
+		t.Errorf("reported are the successors %q, want %q alone", got, want)
+	}
+}
+
 // A server that sends another notice each time does not fill the memory, or the log.
 func TestReportsAreBounded(t *testing.T) {
 	var answers []string
@@ -95,9 +110,10 @@ func TestLogsADeprecation(t *testing.T) {
 	for fields, want := range map[string]string{
 		"Deprecation: @1764892800\nSunset: Thu, 05 Dec 2030 00:00:00 GMT\nLink: </v2/pets>; rel=\"successor-version\"": called +
 			" since=2025-12-05T00:00:00.000Z sunset=2030-12-05T00:00:00.000Z successor=http://api.example.com/v2/pets",
-		"Deprecation: @1764892800":              called + " since=2025-12-05T00:00:00.000Z",
-		"Sunset: Thu, 05 Dec 2030 00:00:00 GMT": called + " sunset=2030-12-05T00:00:00.000Z",
-		"Deprecation: true":                     called,
+		"Deprecation: @1764892800":                                  called + " since=2025-12-05T00:00:00.000Z",
+		"Sunset: Thu, 05 Dec 2030 00:00:00 GMT":                     called + " sunset=2030-12-05T00:00:00.000Z",
+		"Deprecation: true":                                         called,
+		"Deprecation: true\nLink: <#v2>; rel=\"successor-version\"": called + ` successor=http://api.example.com/pets/1#v2`,
 	} {
 		var log bytes.Buffer
 		old := slog.Default()
