@@ -27,12 +27,14 @@ const (
 // client that waits that long is admitted, unless something else uses the quota
 // meanwhile. SetHeaders does nothing if d has no Plan, like the decision that comes
 // with an error, or an unlimited one. Of a suspended plan it sets only Limit and
-// Remaining, to 0, and removes Reset.
+// Remaining, to 0, and removes Reset. It removes X-RateLimit-Used, which a middleware
+// further out may have set for another quota.
 func (d *Decision) SetHeaders(h http.Header) {
 	if d.Plan == nil || len(d.Plan.quotas) == 0 {
 		if d.Outcome == Suspended {
 			h[fieldLimit], h[fieldRemaining] = []string{"0"}, []string{"0"}
 			delete(h, fieldReset) // of a middleware further out
+			delete(h, fieldUsed)
 		}
 		return
 	}
@@ -57,6 +59,7 @@ func (d *Decision) SetHeaders(h http.Header) {
 		v[3] = s[reset:]
 		h[fieldRetryAfter] = v[3:4:4]
 	}
+	delete(h, fieldUsed)
 }
 
 // SetDraftHeaders sets RateLimit-Policy and RateLimit in h, as

@@ -37,7 +37,7 @@ func (s HeaderSet) Set(h http.Header, d *Decision) {
 		return
 	}
 	if s&XRateLimitUsed == XRateLimitUsed && len(d.Plan.quotas) > 0 {
-		h[fieldUsed] = []string{strconv.FormatInt(d.Limit()-d.Remaining(), 10)}
+		h[fieldUsed] = []string{strconv.FormatInt(d.Limit()-d.Remaining(), 10)} // after SetHeaders, which removes it
 	}
 	if s&DraftRateLimit != 0 {
 		d.SetDraftHeaders(h)

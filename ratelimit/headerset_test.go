@@ -49,6 +49,10 @@ func TestHeaderSets(t *testing.T) {
 		"XRateLimit and DraftRateLimit": {ratelimit.XRateLimit | ratelimit.DraftRateLimit,
 			slices.Concat(draft("r=1;t=30"), x("1", minute)), slices.Concat(draft("r=0;t=30"), x("0", minute)),
 			slices.Concat(draft("r=0;t=30"), wait("30"), x("0", minute)), slices.Concat(draft("r=0;t=120"), wait("120"), x("0", ban))},
+		"XRateLimitUsed and DraftRateLimit": {ratelimit.XRateLimitUsed | ratelimit.DraftRateLimit,
+			append(slices.Concat(draft("r=1;t=30"), x("1", minute)), "X-Ratelimit-Used: 1"), append(slices.Concat(draft("r=0;t=30"), x("0", minute)), "X-Ratelimit-Used: 2"),
+			append(slices.Concat(draft("r=0;t=30"), wait("30"), x("0", minute)), "X-Ratelimit-Used: 2"),
+			append(slices.Concat(draft("r=0;t=120"), wait("120"), x("0", ban)), "X-Ratelimit-Used: 2")},
 		"NoHeaders": {ratelimit.NoHeaders, nil, nil, wait("30"), wait("120")},
 	} {
 		h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{Headers: c.set}, ok)
@@ -56,6 +60,36 @@ func TestHeaderSets(t *testing.T) {
 			if diff := cmp.Diff(want, rateFields(get(h).Header())); diff != "" {
 				t.Errorf("%s, response %d (-want +got):\n%s", name, i+1, diff)
 			}
+		}
+	}
+}
+
+// Of two middlewares the inner one's quota is shown, whole: nothing of another quota is
+// left in its set.
+func TestHeaderSetsOfTwoMiddlewares(t *testing.T) {
+	at := time.Unix(now, 0)
+	outer := ratelimit.MustPlan("outer", ratelimit.Penalty{}, ratelimit.PerMinute(60))
+	for name, c := range map[string]struct {
+		inner *ratelimit.Plan
+		set   ratelimit.HeaderSet
+		want  []string
+	}{
+		"without Used": {ratelimit.MustPlan("inner", ratelimit.Penalty{}, ratelimit.PerHour(7)), 0,
+			[]string{"X-Ratelimit-Limit: 7", "X-Ratelimit-Remaining: 6", "X-Ratelimit-Reset: 1800003600"}},
+		"with Used": {ratelimit.MustPlan("inner", ratelimit.Penalty{}, ratelimit.PerHour(7)), ratelimit.XRateLimitUsed,
+			[]string{"X-Ratelimit-Limit: 7", "X-Ratelimit-Remaining: 6", "X-Ratelimit-Reset: 1800003600", "X-Ratelimit-Used: 1"}},
+		"suspended": {ratelimit.SuspendedPlan("inner"), ratelimit.XRateLimitUsed,
+			[]string{"X-Ratelimit-Limit: 0", "X-Ratelimit-Remaining: 0"}},
+		"unlimited": {ratelimit.UnlimitedPlan("inner"), 0,
+			[]string{"X-Ratelimit-Limit: 60", "X-Ratelimit-Remaining: 20", "X-Ratelimit-Reset: 1800000060", "X-Ratelimit-Used: 40"}},
+		"no headers": {ratelimit.MustPlan("inner", ratelimit.Penalty{}, ratelimit.PerHour(7)), ratelimit.NoHeaders,
+			[]string{"X-Ratelimit-Limit: 60", "X-Ratelimit-Remaining: 20", "X-Ratelimit-Reset: 1800000060", "X-Ratelimit-Used: 40"}},
+	} {
+		inner := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: c.inner}, ratelimit.Options{Headers: c.set}, ok)
+		h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: outer},
+			ratelimit.Options{Headers: ratelimit.XRateLimitUsed, Cost: func(*http.Request) int64 { return 40 }}, inner.ServeHTTP)
+		if diff := cmp.Diff(c.want, rateFields(get(h).Header())); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
