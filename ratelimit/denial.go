@@ -63,6 +63,16 @@ func (d *Decision) Error(c Caller) *apierror.Error {
 	return e
 }
 
+// answerable reports whether a decision of an engine that is not Allowed is a denial that
+// a client can be told: an engine written elsewhere may return another.
+func (d *Decision) answerable() bool {
+	switch d.Outcome {
+	case Limited, Banned:
+		return d.Plan != nil && d.RetryAfter > 0 && d.Applicable >= 0 && d.Applicable < len(d.Plan.quotas)
+	}
+	return d.Outcome == Suspended
+}
+
 // refusing returns the quotas with less left than the request costs, as bits.
 func (d *Decision) refusing() (set uint) {
 	for i := range d.Plan.Len() {

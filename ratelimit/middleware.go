@@ -92,6 +92,10 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			d = g.fallbackDecision(r, c.Subject, plan, cost, err)
 		}
 	}
+	if err == nil && !d.Allowed() && !d.answerable() {
+		err = fmt.Errorf("%w: %T returned a decision that cannot be answered: outcome %v", ErrUnavailable, g.limiter, d.Outcome)
+		d, all = g.fallbackDecision(r, c.Subject, plan, cost, err), nil
+	}
 	d.Weighted = g.Cost != nil
 	if g.Observe != nil {
 		g.Observe(r, c, d, err)

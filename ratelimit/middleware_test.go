@@ -225,6 +225,44 @@ func TestInvalidCalls(t *testing.T) {
 	}
 }
 
+// A wrongEngine returns a decision that no engine may return.
+type wrongEngine struct{ d ratelimit.Decision }
+
+func (e wrongEngine) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
+	return e.d, nil
+}
+
+// What is neither an admission nor a denial that a client can be told is a failure of the
+// engine.
+func TestWrongDecisions(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(100))
+	for name, d := range map[string]ratelimit.Decision{
+		"none":                        {},
+		"no outcome":                  {Plan: plan, Cost: 1},
+		"spared":                      {Outcome: ratelimit.Spared, Plan: plan, Cost: 1},
+		"unknown":                     {Outcome: 77, Plan: plan, Cost: 1},
+		"limited without a plan":      {Outcome: ratelimit.Limited, RetryAfter: 1},
+		"banned without a plan":       {Outcome: ratelimit.Banned, RetryAfter: 1},
+		"limited by no quota":         {Outcome: ratelimit.Limited, Plan: plan, Applicable: 2, Cost: 1, RetryAfter: 1},
+		"limited by a negative quota": {Outcome: ratelimit.Limited, Plan: plan, Applicable: -1, Cost: 1, RetryAfter: 1},
+		"limited until now":           {Outcome: ratelimit.Limited, Plan: plan, Cost: 1},
+		"banned until before now":     {Outcome: ratelimit.Banned, Plan: plan, Cost: 1, RetryAfter: -time.Second},
+	} {
+		var observed error
+		opts := ratelimit.Options{Observe: func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err }}
+		caller := ratelimit.Caller{Subject: "a", Plan: plan}
+		w := get(handler(t, wrongEngine{d}, caller, opts, ok))
+		if w.Code != 503 || w.Header().Get("Retry-After") != "1" || !errors.Is(observed, ratelimit.ErrUnavailable) {
+			t.Errorf("%s: got %d with Retry-After %q, observed %v, want 503 with 1 and an error that wraps ErrUnavailable",
+				name, w.Code, w.Header().Get("Retry-After"), observed)
+		}
+		opts.OnFailure = ratelimit.FailOpen
+		if w := get(handler(t, wrongEngine{d}, caller, opts, ok)); w.Code != 200 {
+			t.Errorf("%s, fail open: got %d, want 200", name, w.Code)
+		}
+	}
+}
+
 // The client learns what its request costs and what its plan allows, and the log
 // has it as a mistake of the client. The fields say what is left.
 func TestCostExceedsLimit(t *testing.T) {
