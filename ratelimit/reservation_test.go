@@ -387,6 +387,30 @@ func TestContextIsAnOption(t *testing.T) {
 	})
 	outer = httptest.NewRequest("GET", "/", nil)
 	h.ServeHTTP(httptest.NewRecorder(), outer)
+	h = handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{Refund: true}, func(_ http.ResponseWriter, r *http.Request) {
+		if r != outer || ratelimit.FromContext(r.Context()) != nil {
+			t.Error("with Refund alone the request is a copy, or has a reservation")
+		}
+	})
+	h.ServeHTTP(httptest.NewRecorder(), outer)
+}
+
+// A decision about several charges says, as one about one does, that requests differ in cost.
+func TestContextOfSeveralChargesIsWeighted(t *testing.T) {
+	at := time.Unix(now, 0)
+	caller := ratelimit.Caller{Subject: "a", Plan: tokens, Also: []ratelimit.Charge{{Subject: "b", Plan: tokens}}}
+	for _, weighted := range []bool{false, true} {
+		opts := ratelimit.Options{Context: true}
+		if weighted {
+			opts.Cost = func(*http.Request) int64 { return 1 }
+		}
+		h := handler(t, engine(t, &at), caller, opts, func(_ http.ResponseWriter, r *http.Request) {
+			if d := ratelimit.FromContext(r.Context()).Decision(); d.Weighted != weighted {
+				t.Errorf("with Options.Cost (%t) Weighted is %t", weighted, d.Weighted)
+			}
+		})
+		get(h)
+	}
 }
 
 // The copy of the request does not hide the pattern from outer handlers.

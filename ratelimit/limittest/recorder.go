@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
 )
 
 // A Recorder is a Limiter that asks another one, and records the calls of Take and
@@ -147,8 +148,8 @@ func (r *Recorder) deny(ctx context.Context, c ratelimit.Charge, outcome ratelim
 	} else {
 		d.States[0].Remaining = 0
 		if q := c.Plan.Quota(0); q.Burst() > 0 { // its reset is the time at which it is unused
-			d.States[0].Reset = later(d.Time, time.Duration(q.Burst())*(q.Window/time.Duration(q.Limit)))
-			d.Rounded[0] = 0
+			full := gcra.New(q.Limit, q.Window, q.Burst()).Charged(gcra.At(d.Time), q.Burst())
+			d.States[0].Reset, d.Rounded[0] = full.RoundUp()
 		}
 	}
 	d.Settle()

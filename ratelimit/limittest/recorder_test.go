@@ -134,11 +134,34 @@ func TestDeny(t *testing.T) {
 // A smooth quota that is exhausted has an empty bucket.
 func TestDenySmooth(t *testing.T) {
 	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(30).Smooth(10))
-	r := limittest.NewRecorder(newEngine(t, limittest.NewClock(noon)))
+	clock := limittest.NewClock(noon)
+	r := limittest.NewRecorder(newEngine(t, clock))
+	for _, full := range []time.Duration{20 * time.Second, 21 * time.Second} { // rounded up
+		r.Deny(ratelimit.Limited)
+		d, err := r.Take(t.Context(), "ann", smooth, 1)
+		if err != nil || d.Remaining() != 0 || d.RetryAfter != 2*time.Second || d.Reset() != noon.Add(full).Unix() {
+			t.Errorf("%+v, %v, want a denial for 2s, and a full bucket after %v", d, err, full)
+		}
+		r.Resume()
+		if _, err := r.Take(t.Context(), "ann", smooth, 1); err != nil {
+			t.Error(err)
+		}
+		clock.Advance(250 * time.Millisecond)
+	}
+}
+
+// A denial on demand needs an engine that answers.
+func TestDenyOfAnEngineThatFails(t *testing.T) {
+	inner := limittest.NewRecorder(newEngine(t, limittest.NewClock(noon)))
+	inner.Fail()
+	r := limittest.NewRecorder(inner)
 	r.Deny(ratelimit.Limited)
-	d, err := r.Take(t.Context(), "ann", smooth, 1)
-	if err != nil || d.Remaining() != 0 || d.RetryAfter != 2*time.Second || d.Reset() != noon.Add(20*time.Second).Unix() {
-		t.Errorf("%+v, %v, want a denial for 2s, and a full bucket after 20s", d, err)
+	if _, err := r.Take(t.Context(), "ann", plan, 1); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("got error %v, want that of the engine", err)
+	}
+	charges := []ratelimit.Charge{{Subject: "ann", Plan: plan, Cost: 1}, {Subject: "bob", Plan: ratelimit.UnlimitedPlan(""), Cost: 1}}
+	if err := ratelimit.TakeAll(t.Context(), r, charges, make([]ratelimit.Decision, 2)); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("several charges: got error %v, want that of the engine", err)
 	}
 }
 

@@ -155,6 +155,26 @@ func TestAPauseGrows(t *testing.T) {
 	})
 }
 
+// By default up to a tenth of the wait is added.
+func TestJitterByDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var last time.Duration
+		for range 200 {
+			rt, err := transport.New(transport.Options{
+				Base:   newScript("429 Retry-After: 50"),
+				OnWait: func(_ *http.Request, wait time.Duration) { last = max(last, wait) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			get(t, rt, url)
+		}
+		if last > 55*time.Second || last < 54500*time.Millisecond {
+			t.Errorf("200 clients wait up to %v, want up to 55s", last)
+		}
+	})
+}
+
 func TestJitterSpreads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
