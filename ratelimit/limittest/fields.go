@@ -2,8 +2,11 @@ package limittest
 
 import (
 	"fmt"
+	"math"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -27,6 +30,7 @@ type Fields struct {
 func CheckHeaders(t testing.TB, h http.Header, want Fields) {
 	t.Helper()
 	got, err := read(h)
+	missing := missingOf(h, "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 	switch {
 	case err != nil:
 		t.Errorf("header of the response: %v", err)
@@ -34,8 +38,12 @@ func CheckHeaders(t testing.TB, h http.Header, want Fields) {
 	case want.Limit > 0 && got == (Fields{RetryAfter: got.RetryAfter}) && h["Ratelimit"] != nil:
 		t.Errorf("header of the response: RateLimit and no X-RateLimit-*: CheckHeaders does not read the fields of ratelimit.DraftRateLimit")
 		return
-	case want.Limit > 0 && got.Reset.IsZero():
-		t.Errorf("header of the response: no X-RateLimit-Reset")
+	case want.Limit > 0 && (len(missing) == 1 || len(missing) == 2):
+		t.Errorf("header of the response: no %s", strings.Join(missing, ", no "))
+	case want.Limit > 0 && len(missing) == 0 && got.Reset.IsZero():
+		t.Errorf("header of the response: X-RateLimit-Reset is 0, which is not a time")
+	case want.RetryAfter == 0 && got.RetryAfter == 0 && lines(h, "Retry-After") != nil:
+		t.Errorf("header of the response: Retry-After is 0, and should be absent")
 	case want.Reset.IsZero() && want.Limit > 0:
 		got.Reset = time.Time{}
 	case got.Reset.Equal(want.Reset):
@@ -58,14 +66,16 @@ func read(h http.Header) (f Fields, err error) {
 		{"X-RateLimit-Reset", &unix},
 		{"Retry-After", &seconds},
 	} {
-		lines := h.Values(field.name)
+		lines := lines(h, field.name)
 		if len(lines) == 0 {
 			continue
 		}
 		if len(lines) > 1 {
 			return f, fmt.Errorf("%d lines of %s: %q", len(lines), field.name, lines)
 		}
-		if *field.value, err = strconv.ParseInt(lines[0], 10, 64); err != nil || *field.value < 0 {
+		// No sign, which ParseInt would read, is part of a number.
+		*field.value, err = strconv.ParseInt(lines[0], 10, 64)
+		if err != nil || strings.Trim(lines[0], "0123456789") != "" || seconds > int64(math.MaxInt64/time.Second) {
 			return f, fmt.Errorf("%s: %q is not a whole number", field.name, lines[0])
 		}
 	}
@@ -74,6 +84,22 @@ func read(h http.Header) (f Fields, err error) {
 		f.Reset = time.Unix(unix, 0)
 	}
 	return f, nil
+}
+
+// missingOf returns those of the fields that h does not have.
+func missingOf(h http.Header, names ...string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return lines(h, name) != nil })
+}
+
+// lines returns the values of a field, however its name is written: a handler that sets a
+// name in the map itself, not in the canonical form, sends a line of its own.
+func lines(h http.Header, name string) (lines []string) {
+	for key, values := range h {
+		if strings.EqualFold(key, name) {
+			lines = append(lines, values...)
+		}
+	}
+	return lines
 }
 
 // String returns "59 of 60 left", "0 of 60 left, retry after 17s" or "no fields".

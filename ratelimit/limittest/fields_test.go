@@ -60,6 +60,19 @@ func TestCheckHeaders(t *testing.T) {
 		{"missing fields", http.Header{}, limittest.Fields{Limit: 60}, "no fields, want 0 of 60 left"},
 		{"other fields", http.Header{"Ratelimit": {`"minute";r=4;t=23`}}, limittest.Fields{Limit: 60}, "does not read the fields of ratelimit.DraftRateLimit"},
 		{"no reset", without("X-RateLimit-Reset"), limittest.Fields{Limit: 60}, "no X-RateLimit-Reset"},
+		{"no remaining", without("X-RateLimit-Remaining"), limittest.Fields{Limit: 60}, "no X-RateLimit-Remaining"},
+		{"no limit", without("X-RateLimit-Limit"), limittest.Fields{Limit: 60}, "no X-RateLimit-Limit"},
+		{"reset of 0", http.Header{"X-Ratelimit-Limit": {"60"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"0"}},
+			limittest.Fields{Limit: 60}, "X-RateLimit-Reset is 0"},
+		{"Retry-After of 0", fields("Retry-After", "0"), limittest.Fields{Limit: 60}, "Retry-After is 0"},
+		{"suspended", http.Header{"X-Ratelimit-Limit": {"0"}, "X-Ratelimit-Remaining": {"0"}}, limittest.Fields{}, ""},
+		{"a sign", fields("Retry-After", "+17"), limittest.Fields{Limit: 60, RetryAfter: 17 * time.Second}, `"+17" is not a whole number`},
+		{"not all seconds are a time", fields("Retry-After", "9999999999999"), limittest.Fields{Limit: 60}, `"9999999999999" is not a whole number`},
+		{"twice in two spellings", func() http.Header {
+			h := fields()
+			h["X-RateLimit-Limit"] = []string{"60"} // as a handler that avoids Header.Set
+			return h
+		}(), limittest.Fields{Limit: 60}, "2 lines of X-RateLimit-Limit"},
 		{"twice", fields("X-RateLimit-Limit", "60"), limittest.Fields{Limit: 60}, "2 lines of X-RateLimit-Limit"},
 		{"not a number", fields("Retry-After", "soon"), limittest.Fields{Limit: 60}, `Retry-After: "soon" is not a whole number`},
 		{"negative", fields("Retry-After", "-1"), limittest.Fields{Limit: 60}, `Retry-After: "-1" is not a whole number`},
