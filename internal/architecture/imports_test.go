@@ -17,11 +17,11 @@ const module = "github.com/animalstore/gatehouse"
 // packages of a package's own directory, and of the directories that it may import.
 var rules = map[string][]string{
 	"adapters/gatehousechi":          {"apierror", "github.com/go-chi/chi/v5"},
-	"adapters/gatehouseconnect":      slices.Concat(protobuf, []string{"internal/rpclimit", "apierror", "ratelimit", "connectrpc.com/connect"}),
+	"adapters/gatehouseconnect":      slices.Concat(protobuf, []string{"internal/rpclimit", "apierror", "middleware/clientip", "ratelimit", "connectrpc.com/connect"}),
 	"adapters/gatehouseecho":         {"apierror", "internal/response", "middleware", "github.com/labstack/echo/v5"},
-	"adapters/gatehousefiber":        slices.Concat(fiber, []string{"apierror", "ratelimit"}),
+	"adapters/gatehousefiber":        slices.Concat(fiber, []string{"apierror", "middleware/clientip", "ratelimit"}),
 	"adapters/gatehousegin":          slices.Concat(gin, []string{"apierror", "internal/response", "middleware"}),
-	"adapters/gatehousegrpc":         slices.Concat(protobuf, []string{"internal/rpclimit", "apierror", "ratelimit", "google.golang.org/grpc", "golang.org/x"}),
+	"adapters/gatehousegrpc":         slices.Concat(protobuf, []string{"internal/rpclimit", "apierror", "middleware/clientip", "ratelimit", "google.golang.org/grpc", "golang.org/x"}),
 	"apierror":                       {"internal/response"},
 	"deprecation":                    {"apierror", "internal/response"},
 	"internal/compatibility":         {},
