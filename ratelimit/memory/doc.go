@@ -6,10 +6,9 @@
 //	d, err := engine.Take(ctx, "owner:17", plan, 1)
 //
 // It implements every interface of package ratelimit except [ratelimit.OnceUsageAdder].
-// Ban, quotas and cost of a request are decided at one instant: N concurrent requests
-// against a limit of L admit exactly L. The charges of one request to several subjects
-// are decided at one instant too ([Limiter.TakeAll]). Two requests of one unit at
-// 12:00:43, under the plan [60/minute 1000/day]:
+// A request is decided at one instant, also about several subjects ([Limiter.TakeAll]):
+// N concurrent requests against a limit of L admit exactly L. Two requests of one unit
+// at 12:00:43, under the plan [60/minute 1000/day]:
 //
 //	         used of the minute   used of the day   decision
 //	before       59 of 60           400 of 1000
@@ -38,17 +37,15 @@
 // # Time
 //
 // The engine notices a step of the wall clock within ten milliseconds. From some
-// hundred thousand decisions a second on, it uses a time that a timer updates, which is
-// late by about a millisecond. No request is refused because of that: if a window or
-// ban ends within a second, the engine reads the exact time. A request just after the
-// end of a window may count in that window, if it has room. If the clock steps back by
-// less than a minute, nothing is forgotten except subjects that were replaced.
+// hundred thousand decisions a second on, it uses a time that is late by about a
+// millisecond: a request just after the end of a window may count in that window, if it
+// has room, but none is refused because of it. If the clock steps back by less than a
+// minute, nothing is forgotten except subjects that were replaced.
 //
 // # Smooth quotas
 //
-// A decision about a subject with a smooth quota that is in use takes the lock of one of
-// the table's segments, and several times as long as one about fixed windows alone,
-// which takes no lock. It allocates nothing.
+// A decision about a smooth quota that is in use takes a lock, and several times as long
+// as one about fixed windows alone, which takes none. It allocates nothing.
 //
 // # Restarts
 //

@@ -7,10 +7,8 @@
 //	d, err := limiter.Take(ctx, "alice", plan, 1)
 //
 // A decision, also about several subjects ([Limiter.TakeAll]), is one call of one Lua
-// script, and agrees with the embedded engine,
-// ratelimit/memory: all quotas are charged or none, a denial charges nothing, and
-// windows, strikes and bans are counted alike. The engine works with Redis 7: one
-// server, a master behind sentinels, a cluster, or the servers of a ring.
+// script, and agrees with the embedded engine, ratelimit/memory. The engine works with
+// Redis 7: one server, a master behind sentinels, a cluster, or the servers of a ring.
 //
 // [New] says how to set up the client and the server, and [Limiter] what an error
 // means and which calls are sent again.
@@ -20,15 +18,11 @@
 // A call that finds no batch in flight is sent at once. Calls that come meanwhile are
 // sent together in the next batch. In a batch, up to 64 subjects that take the same
 // cost under the same *Plan share one call of the script (in a cluster: those with one
-// hash tag), and all requests of one subject share one decision, in the order of
-// their arrival. For each 250 microseconds that a round trip takes, one more batch may
-// be in flight, up to [Options.MaxInFlight]. In a cluster each master has its own
-// batches: a master that does not answer does not delay the subjects of the others. A
-// denial costs the server less than twice as much as an admission.
-//
-// Groups of charges share calls too, whatever their plans, up to 64 charges a call, and
-// all requests with the same charges share one decision. A group of two takes less time
-// than two calls of Take.
+// hash tag), and all requests of one subject, or with the same charges, share one
+// decision, in the order of their arrival. Groups of charges share calls too, whatever
+// their plans. In a cluster each master has its own batches: a master that does not
+// answer does not delay the subjects of the others. A denial costs the server less than
+// twice as much as an admission.
 //
 // A call with context.Background is sent on the goroutine of its caller. A call with a
 // context that can end needs another goroutine, which costs from one to some ten
@@ -41,13 +35,9 @@
 // ahead. A key outlives what it holds by five seconds; the clocks of replicas that may
 // take over should not differ by more.
 //
-// The server's clock also says in which calendar window a request is. Redis knows no
-// time zones: the process sends when the windows around its own time begin. If the two
-// clocks are windows apart, it learns the server's time from the answer, and sends the
-// call again.
-//
-// Smooth quotas, too, count by the server's clock, to the microsecond. The slower part of
-// the script decides about them.
+// That holds for calendar windows too. Redis knows no time zones: the process sends when
+// the windows around its own time begin. If the two clocks are windows apart, it learns
+// the server's time from the answer, and sends the call again.
 //
 // # Durability
 //
