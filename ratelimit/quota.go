@@ -90,8 +90,9 @@ func ParseQuota(text string) (Quota, error) {
 		return Quota{}, fmt.Errorf("ratelimit: quota %q: %w", text, err)
 	}
 	if smooth {
+		burst, spaced := strings.CutPrefix(burst, " ")
 		n, err := parseLimit(burst)
-		if err != nil {
+		if err != nil || !spaced {
 			return Quota{}, fmt.Errorf("ratelimit: quota %q: %w", text, errBurstText)
 		}
 		q = q.Smooth(n)

@@ -69,13 +69,13 @@ func (q *Quota) validateSmooth() error {
 		}
 		return fmt.Errorf("the burst of Quota.Smooth must be from 1 to the limit of %d, got %d", q.Limit, got)
 	case q.Limit > gcra.MaxRate*int64(q.Window/time.Second):
-		return fmt.Errorf("Quota.Smooth must be at most %d units a second", gcra.MaxRate)
+		return fmt.Errorf("Quota.Smooth must be at most %d units a second, got %d in %s", gcra.MaxRate, q.Limit, durationText(q.Window))
 	}
 	return nil
 }
 
 // smoothWord comes before the burst in the text form.
-const smoothWord = " smooth "
+const smoothWord = " smooth"
 
 var errBurstText = errors.New("the burst must be a whole number from 1 to the limit, such as 60/minute smooth 10")
 
@@ -83,7 +83,7 @@ func (q *Quota) smoothSuffix() string {
 	if q.burst == 0 {
 		return ""
 	}
-	return smoothWord + strconv.FormatInt(q.burst, 10)
+	return smoothWord + " " + strconv.FormatInt(q.burst, 10)
 }
 
 // Kind returns what tells the windows of a subject apart: usage belongs to a subject and

@@ -80,9 +80,9 @@ func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err 
 }
 
 // reserve adds the reservation to the context, if Options.Context is set.
-func (c *Call) reserve(who ratelimit.Caller, charges []ratelimit.Charge, decisions []ratelimit.Decision, counted bool) {
+func (c *Call) reserve(caller ratelimit.Caller, charges []ratelimit.Charge, decisions []ratelimit.Decision, counted bool) {
 	if c.gate.Options.Context {
-		c.Context = ratelimit.Reserve(c.Context, c.gate.limiter, who, charges, decisions, counted)
+		c.Context = ratelimit.Reserve(c.Context, c.gate.limiter, caller, charges, decisions, counted)
 	}
 }
 

@@ -15,7 +15,7 @@ func Example() {
 		panic(err)
 	}
 	identify := func(r *http.Request) (inflight.Caller, error) {
-		user, _, _ := r.BasicAuth() // in a service: whom authentication has found
+		user, _, _ := r.BasicAuth() // in a service: the user that authentication has found
 		return inflight.Caller{Subject: "user:" + user}, nil
 	}
 	perUser, err := inflight.New(1, identify, inflight.Options{})

@@ -13,7 +13,7 @@ import (
 
 // A Caller is the client that a request counts for.
 type Caller struct {
-	// Subject is the name of those whose requests count together; it must not be empty.
+	// Subject is the name that requests are counted for; it must not be empty.
 	// Each kind of caller needs a prefix of its own, such as "owner:"
 	// (apikey.OwnerSubject) and "network:" (clientip.NetworkSubject), so that a name
 	// which a caller chose is never the name of another.
