@@ -73,26 +73,6 @@ type admitted struct {
 	model, engine ratelimit.Decision
 }
 
-var historyPlans = func() []*ratelimit.Plan {
-	p := ratelimit.Penalty{
-		Strikes: 2, Grace: 2 * time.Second, Decay: 5 * time.Second,
-		Ban: 10 * time.Second, Growth: 3, Max: 2 * time.Minute, Forgive: time.Minute,
-	}
-	hard := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
-	sec := func(limit int64, s int) ratelimit.Quota {
-		return ratelimit.Quota{Limit: limit, Window: time.Duration(s) * time.Second}
-	}
-	return []*ratelimit.Plan{
-		ratelimit.MustPlan("two", p, sec(3, 10), sec(9, 60)),
-		ratelimit.MustPlan("two, larger", p, sec(5, 10), sec(20, 60)),
-		ratelimit.MustPlan("one", hard, sec(4, 10)),
-		ratelimit.MustPlan("four", ratelimit.Penalty{}, sec(3, 5), sec(5, 10), sec(12, 60), sec(30, 3600)),
-		ratelimit.MustPlan("others", p, sec(4, 7), sec(6, 11), sec(40, 86400), sec(8, 13)),
-		ratelimit.MustPlan("yet others", hard, sec(5, 3), sec(7, 17), sec(9, 19), sec(20, 600)),
-		ratelimit.MustPlan("large", p, sec(ratelimit.MaxLimit, 10), sec(ratelimit.MaxLimit-1, 60)),
-	}
-}()
-
 // step does one random thing to the engine and to the model. It returns how
 // they differ.
 func (h *history) step() string {

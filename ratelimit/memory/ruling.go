@@ -1,0 +1,96 @@
+package memory
+
+import "github.com/animalstore/gatehouse/ratelimit"
+
+// decide decides, under the lock and by the exact time, whatever the fast paths
+// leave open. It fills d.
+func (l *Limiter) decide(h uint64, name string, d *ratelimit.Decision) error {
+	x := ruling{subject: l.lockKey(h)}
+	defer x.unlock()
+	x.open(d)
+	if x.changes(d) {
+		if err := x.reserve(); err != nil {
+			return err
+		}
+	}
+	x.rule(name, d)
+	return nil
+}
+
+// A ruling is how a request is decided under the lock:
+//
+//	x.open(d)           the slot is frozen, and d says what would become of the request
+//	x.reserve()         if x.changes(d): there is room for the account
+//	x.rule(name, d)     the request is charged, or struck, and the slot is written
+type ruling struct {
+	subject
+	record, before record
+	hasRecord      bool
+	reserved       bool // of a group: reserve was called
+	isNew          bool // of a group: reserve made the slot
+}
+
+// open freezes the slot and sets the outcome: Banned, Allowed or Limited.
+func (x *ruling) open(d *ratelimit.Decision) {
+	d.Time = x.now
+	x.freeze()
+	x.account.roll(d.Time, d.Plan)
+	x.record, x.hasRecord = x.subject.record(d.Time)
+	x.before = x.record
+	x.record.limitBan(d.Time)
+	fits := x.account.states(d)
+	d.BanEnds = x.record.banEnds(d.Time)
+	switch {
+	case d.BanEnds > 0:
+		d.Outcome = ratelimit.Banned
+	case fits:
+		d.Outcome = ratelimit.Allowed
+	default:
+		d.Outcome = ratelimit.Limited
+	}
+}
+
+// changes reports whether the account is written.
+func (x *ruling) changes(d *ratelimit.Decision) bool {
+	return x.found || d.Outcome == ratelimit.Allowed
+}
+
+// rule does what the outcome says.
+func (x *ruling) rule(name string, d *ratelimit.Decision) {
+	switch d.Outcome {
+	case ratelimit.Allowed:
+		x.account.charge(d)
+		x.record.admit()
+	case ratelimit.Limited:
+		d.Settle()
+		x.strike(name, d)
+	}
+	d.StrikesLeft = strikesLeft(d, &x.record)
+	d.Settle()
+	if x.record != x.before || x.hasRecord && x.record.empty() {
+		// Without room the record is not kept, which makeRoom has counted. The
+		// decision stands, but is no strike.
+		if x.putRecord(x.record, 0) != nil {
+			d.Struck = false
+		}
+	}
+	if x.found {
+		x.write(0)
+	}
+	x.sweep(d.Time, rollSteps)
+}
+
+// strike enters a limited request into the record, which may start a ban.
+func (x *ruling) strike(name string, d *ratelimit.Decision) {
+	r := &x.record
+	penalty := d.Plan.Penalty()
+	if penalty.Strikes == 0 {
+		return
+	}
+	r.expires = max(r.expires, x.account.lastEnd())
+	d.Struck, d.BanStarted = r.strike(penalty, d.Time, windowStart(d))
+	if d.BanStarted {
+		d.Outcome, d.BanEnds = ratelimit.Banned, r.until
+		x.keepName(name)
+	}
+}

@@ -1,0 +1,153 @@
+package memory
+
+import (
+	"runtime"
+	"sync/atomic"
+)
+
+// A slot holds the account of one subject, or its record of strikes and bans, in
+// words that are read and written atomically. An account with two windows:
+//
+//	        63                             32 31         17 16 15 14 13           0
+//	word 0 | hash of the subject; even; 0 in an empty slot                         |
+//	word 1 | count                           | version     | s| d| c| layout       | the meter
+//	word 2 | count when the window began     | end of the window, Unix seconds     |
+//	word 3 | count when the window began     | end of the window, Unix seconds     |
+//
+// A record (type record explains its fields):
+//
+//	word 0 | hash of the subject, plus 1                                           |
+//	word 1 | expires, Unix seconds           | version     | s| d| 0| recordLayout |
+//	word 2 | first, Unix milliseconds (42 bits)    | level (8)  | strikes (14)     |
+//	word 3 | until, Unix seconds             | since or length, seconds            |
+//
+// The count is all units that the subject was ever charged, modulo 2³². What a
+// window has used is the count less the count when it began, so that one
+// compare-and-swap of the meter charges a request to every window.
+//
+// Without the lock of the segment only a charge changes a slot: it raises the
+// count and sets the dirty flag. A charge that is made together with others may hold
+// the slot before: it then has no layout until the group puts the meter back, charged
+// or not. Any other change of the words, layout or count holds the lock and puts the
+// next version into the meter. A compare-and-swap of the meter that succeeds therefore
+// proves that all words read since the meter was read still stood.
+type slot []uint64
+
+const (
+	hashWord = iota
+	meterWord
+	firstWindow
+)
+
+func (s slot) hash() uint64     { return atomic.LoadUint64(&s[hashWord]) }
+func (s slot) setHash(h uint64) { atomic.StoreUint64(&s[hashWord], h) }
+
+func (s slot) meter() meter     { return meter(atomic.LoadUint64(&s[meterWord])) }
+func (s slot) setMeter(m meter) { atomic.StoreUint64(&s[meterWord], uint64(m)) }
+func (s slot) swap(old, m meter) bool {
+	return atomic.CompareAndSwapUint64(&s[meterWord], uint64(old), uint64(m))
+}
+
+func (s slot) word(i int) windowWord       { return windowWord(atomic.LoadUint64(&s[firstWindow+i])) }
+func (s slot) setWord(i int, w windowWord) { atomic.StoreUint64(&s[firstWindow+i], uint64(w)) }
+
+// has reports whether the slot has an i-th window. Without the lock it may not, if a
+// layout with more windows has just replaced that of the slot.
+func (s slot) has(i int) bool { return firstWindow+i < len(s) }
+
+// settled returns the meter once no group of charges holds the slot. A group holds it
+// for about a tenth of a microsecond, and waits for nothing meanwhile.
+func (s slot) settled() meter {
+	for {
+		m := s.meter()
+		if !m.isHeld() {
+			return m
+		}
+		runtime.Gosched()
+	}
+}
+
+// freeze stops charges without the lock, and returns the meter as it was. The
+// holder of the lock calls it before any change, and puts a meter with the next
+// version in place after it.
+func (s slot) freeze() meter {
+	for {
+		m := s.settled()
+		if s.swap(m, m|frozen) {
+			return m
+		}
+	}
+}
+
+// mark sets and clears flags, of dirty and stored, and returns the meter that the slot
+// had.
+func (s slot) mark(set, clear meter) meter {
+	for {
+		m := s.settled()
+		if s.swap(m, m&^clear|set) {
+			return m
+		}
+	}
+}
+
+// A meter is the count of a slot with its version, flags and the number of its
+// layout.
+type meter uint64
+
+const (
+	frozen       = meter(1<<14 - 1) // in place of a layout: the slot is being changed
+	held         = meter(1<<14 - 2) // in place of a layout: a group of charges is being made; see group.go
+	recordLayout = meter(1<<14 - 3) // in place of a layout: the slot holds a record
+	maxLayouts   = int(recordLayout)
+
+	checkRecord = meter(1 << 14) // c: an admission must read the record first
+	dirty       = meter(1 << 15) // d: changed since the last Save
+	stored      = meter(1 << 16) // s: was saved or loaded, so that Save must report its end
+
+	versionUnit = meter(1 << 17)
+	versionMask = meter(1<<32 - 1<<17)
+	countUnit   = meter(1 << 32)
+)
+
+func newMeter(count uint32, layout int) meter { return meter(count)*countUnit | meter(layout) }
+
+func (m meter) count() uint32    { return uint32(m / countUnit) }
+func (m meter) layout() int      { return int(m & frozen) }
+func (m meter) has(f meter) bool { return m&f != 0 }
+func (m meter) isFrozen() bool   { return m&frozen >= held } // or held
+func (m meter) isHeld() bool     { return m&frozen == held }
+func (m meter) isRecord() bool   { return m&frozen == recordLayout }
+
+// held returns m of a slot that a group holds.
+func (m meter) held() meter { return m&^frozen | held }
+
+// charged returns m after a charge of cost units.
+func (m meter) charged(cost int64) meter { return m + meter(cost)*countUnit | dirty }
+
+// after returns m with the version that follows the one of old.
+func (m meter) after(old meter) meter {
+	return m&^versionMask | (old+versionUnit)&versionMask
+}
+
+// A windowWord is the count when a window began, and the end of the window.
+type windowWord uint64
+
+func newWindowWord(began uint32, end int64) windowWord {
+	return windowWord(began)<<32 | windowWord(uint32(end))
+}
+
+func (w windowWord) began() uint32           { return uint32(w >> 32) }
+func (w windowWord) end() int64              { return int64(uint32(w)) }
+func (w windowWord) used(count uint32) int64 { return int64(count - w.began()) }
+
+// copyTo freezes a slot and copies it into another one. The meter there gets the
+// version that follows its own.
+func (s slot) copyTo(to slot) {
+	m := s.freeze()
+	old := to.freeze()
+	for i := range len(s) - firstWindow {
+		to.setWord(i, s.word(i))
+	}
+	to.setHash(s.hash())
+	to.setMeter(m.after(old))
+}
