@@ -24,6 +24,11 @@
 //
 // A stream is charged once, when it opens, however many messages it carries;
 // Options.Context is for services that settle its cost when it ends. The server
-// has received and decoded the message of a unary call when it is counted. Requests that
-// reach no handler, such as those of unknown methods, are not counted.
+// has received and decoded the message of a unary call when it is counted. A message that
+// cannot be decoded is answered before, and not counted; nor are requests that reach no
+// handler, such as those of unknown methods. To count these too, put limit.ByIP around
+// the mux.
+//
+// Browsers show pages of other origins only the fields that the middleware for CORS
+// exposes: add Retry-After and the three of X-RateLimit to its list.
 package gatehouseconnect

@@ -24,6 +24,7 @@
 //
 // A stream is charged once, when it opens, however many messages it carries;
 // Options.Context is for services that settle its cost when it ends. The server
-// has received the message of a unary call when it is counted. Calls of unknown methods
-// reach no interceptor and are not counted.
+// has received and decoded the message of a unary call when it is counted. Messages that
+// cannot be decoded, and calls of unknown methods, reach no interceptor and are not
+// counted.
 package gatehousegrpc
