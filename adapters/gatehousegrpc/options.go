@@ -41,6 +41,7 @@ type Options struct {
 
 	// Observe is called with each decision before the call is served or refused, but
 	// not for exempt callers: see [ratelimit.Options]. It must be safe for concurrent use.
+	// Metrics: CallDecision of package telemetry.
 	Observe func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision, err error)
 
 	// Errors logs why a call could not be decided. Nil works.

@@ -68,6 +68,12 @@ func (d *decisions) observe(_ context.Context, o metric.Observer) error {
 // on the span of the request. It is for [ratelimit.Options] Observe. In shadow mode it
 // counts the decisions, although no request is refused.
 func (t *Telemetry) Decision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
+	t.CallDecision(r.Context(), "", c, d, err)
+}
+
+// CallDecision is [Telemetry.Decision] for calls of gRPC and of Connect. It is for Observe
+// in the options of gatehousegrpc and gatehouseconnect. The method is not recorded.
+func (t *Telemetry) CallDecision(ctx context.Context, _ string, c ratelimit.Caller, d ratelimit.Decision, err error) {
 	if t == nil {
 		return
 	}
@@ -89,7 +95,7 @@ func (t *Telemetry) Decision(r *http.Request, c ratelimit.Caller, d ratelimit.De
 			plan.banned.n.Add(1)
 		}
 	}
-	setDecision(r, plan.name, result)
+	setDecision(ctx, plan.name, result)
 }
 
 func (d *decisions) count(plan *planSeries, decision *ratelimit.Decision) {
@@ -115,14 +121,14 @@ func (d *decisions) count(plan *planSeries, decision *ratelimit.Decision) {
 	}
 }
 
-// setDecision sets attributes of the span of a request.
-func setDecision(r *http.Request, plan, result string) {
-	span := trace.SpanFromContext(r.Context())
+// setDecision sets attributes of the span of a request or call.
+func setDecision(ctx context.Context, plan, result string) {
+	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
 		return
 	}
 	span.SetAttributes(planKey.String(plan), resultKey.String(result))
-	if p, ok := apikey.FromContext(r.Context()); ok {
+	if p, ok := apikey.FromContext(ctx); ok {
 		span.SetAttributes(keyIDKey.String(p.KeyID))
 	}
 }

@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -27,6 +28,21 @@ func decided(plan *ratelimit.Plan, outcome ratelimit.Outcome, i int, left int64)
 
 func observe(t collected, c ratelimit.Caller, d ratelimit.Decision, err error) {
 	t.Decision(httptest.NewRequest("GET", "/", nil), c, d, err)
+}
+
+// CallDecision counts calls as Decision counts requests, and names the span.
+func TestDecisionsOfCallsAreCounted(t *testing.T) {
+	c := collect(t, telemetry.Options{})
+	span := traced(t, telemetry.RouteOptions{}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		c.CallDecision(r.Context(), "/pets.v1.Pets/Get", ratelimit.Caller{Subject: "owner:ann", Plan: free}, decided(free, ratelimit.Limited, 0, 0), nil)
+	}), httptest.NewRequest("POST", "/pets.v1.Pets/Get", nil))[0]
+	if got := attributes(span)["gatehouse.result"]; got != "limited" {
+		t.Errorf("the span has the result %q, want limited", got)
+	}
+	want := map[string]int64{"free limited minute": 1}
+	if diff := cmp.Diff(want, nonzero(c.series(t, "gatehouse.rate_limiting.requests"))); diff != "" {
+		t.Errorf("calls by plan, result and window (-want +got):\n%s", diff)
+	}
 }
 
 func TestDecisionsAreCounted(t *testing.T) {
