@@ -133,6 +133,8 @@ func TestNoRefundForHangingUp(t *testing.T) {
 		{"unread body", withBody, nothing},
 		{"unread chunks", inChunks, nothing},
 		{"truncated body", truncated, nothing},
+		{"truncated body, read as far as it is", truncated, read},
+		{"truncated body, a part read", truncated, func(_ http.ResponseWriter, r *http.Request) { _, _ = r.Body.Read(make([]byte, 1)) }},
 		{"body closed unread", withBody, func(_ http.ResponseWriter, r *http.Request) { _ = r.Body.Close() }},
 		{"truncated body, closed unread", truncated, func(_ http.ResponseWriter, r *http.Request) { _ = r.Body.Close() }},
 		{"unread large body", large, nothing},

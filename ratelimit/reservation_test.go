@@ -376,6 +376,21 @@ func TestSettleRefuses(t *testing.T) {
 	}
 }
 
+// What else is in the context of the request stays there.
+func TestContextKeepsOtherValues(t *testing.T) {
+	type userKey struct{}
+	at := time.Unix(now, 0)
+	for _, opts := range []ratelimit.Options{{Context: true}, {Context: true, Refund: true}} {
+		h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, func(_ http.ResponseWriter, r *http.Request) {
+			if user := r.Context().Value(userKey{}); user != "ann" {
+				t.Errorf("the handler finds the user %v, want ann", user)
+			}
+		})
+		r := httptest.NewRequest("GET", "/", nil)
+		h.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithValue(r.Context(), userKey{}, "ann")))
+	}
+}
+
 // Without the option the context has nothing, and the request is not copied.
 func TestContextIsAnOption(t *testing.T) {
 	at := time.Unix(now, 0)
