@@ -138,17 +138,13 @@ func (c *call) spread(wait, room time.Duration) time.Duration {
 
 // takeTurn waits until the client's own plan has room, and charges it.
 func (c *call) takeTurn() (*ratelimit.Decision, error) {
-	ctx, cancel := context.WithTimeout(c.request.Context(), max(c.maxWait-c.waited, time.Millisecond))
-	defer cancel()
-	begin := time.Now()
-	d, err := c.waiter.Wait(ctx, c.subject(), c.plan, 1)
-	c.waited += time.Since(begin)
+	d, err := c.waitForTurn()
 	switch {
-	case err == nil:
+	case err == nil && d.Allowed():
 		return &d, nil
 	case c.request.Context().Err() != nil:
 		return nil, context.Cause(c.request.Context())
-	case !errors.Is(err, context.DeadlineExceeded):
+	case err != nil && (d.Plan == nil || !errors.Is(err, context.DeadlineExceeded)):
 		return nil, fmt.Errorf("transport: Options.Limiter cannot decide: %w", err)
 	}
 	p := pause{until: time.Now().Add(d.RetryAfter)}
@@ -156,6 +152,20 @@ func (c *call) takeTurn() (*ratelimit.Decision, error) {
 		return nil, c.limitError(p, tooLate, context.DeadlineExceeded)
 	}
 	return nil, c.limitError(p, c.tooLong(), nil)
+}
+
+// waitForTurn returns the decision of the plan. If the request does not wait any more, it
+// asks the engine once: the time that an engine takes to answer is not a wait.
+func (c *call) waitForTurn() (ratelimit.Decision, error) {
+	left := c.maxWait - c.waited
+	if left <= 0 {
+		return c.limiter.Take(c.request.Context(), c.subject(), c.plan.WithoutPenalty(), 1)
+	}
+	ctx, cancel := context.WithTimeout(c.request.Context(), left)
+	defer cancel()
+	begin := time.Now()
+	defer func() { c.waited += time.Since(begin) }()
+	return c.waiter.Wait(ctx, c.subject(), c.plan, 1)
 }
 
 // giveBack gives back the unit of a request that was not sent, as far as its windows are

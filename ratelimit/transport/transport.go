@@ -16,6 +16,7 @@ type Transport struct {
 	maxWait  time.Duration
 	jitter   time.Duration
 	plan     *ratelimit.Plan // nil: none
+	limiter  ratelimit.Limiter
 	waiter   *ratelimit.Waiter
 	refunder ratelimit.Refunder // nil: the limiter is none
 	onWait   func(*http.Request, time.Duration)
@@ -48,6 +49,7 @@ func New(opts Options) (*Transport, error) {
 		t.notices.report = logNotice
 	}
 	if t.plan != nil {
+		t.limiter = opts.Limiter
 		t.waiter = ratelimit.NewWaiter(opts.Limiter)
 		t.refunder, _ = opts.Limiter.(ratelimit.Refunder)
 	}
