@@ -32,10 +32,9 @@ import (
 // where identify returns a network as the Caller if bearer.FromContext finds no
 // principal.
 //
-// If pages of other origins call the service, place it inside the middleware for CORS:
-// preflight requests are then not counted, and a page can read a refusal. The page sees
-// only the fields that Access-Control-Expose-Headers names: Retry-After,
-// X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset.
+// If pages of other origins call the service, place its CORS middleware outside: inside,
+// preflights are counted, and a page cannot read a 429. Let Access-Control-Expose-Headers
+// name Retry-After and the fields of Options.Headers, which a page cannot read otherwise.
 func New(l Limiter, identify func(r *http.Request) (Caller, error), opts Options) (func(http.Handler) http.Handler, error) {
 	switch {
 	case l == nil:
