@@ -33,8 +33,11 @@ func (c *call) do() (*http.Response, error) {
 		}
 		c.sent = true
 		resp, err := c.base.RoundTrip(attempt)
-		if err != nil {
+		if err != nil || resp == nil {
 			return nil, err
+		}
+		if resp.Body == nil { // which net/http never does, but the bases of tests do
+			resp.Body = http.NoBody
 		}
 		c.notices.read(c.request, resp)
 		again, err := c.learn(resp, probe)

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/animalstore/gatehouse/deprecation"
@@ -45,6 +46,27 @@ func TestErrorsOfTheBase(t *testing.T) {
 	rt := newTransport(t, newScript("broken"), transport.Options{})
 	if got := get(t, rt, url); got != errBroken.Error() {
 		t.Errorf("the caller gets %q, want %q", got, errBroken)
+	}
+}
+
+// bare is a response as tests of services make them.
+type bare struct{ resp *http.Response }
+
+func (b bare) RoundTrip(*http.Request) (*http.Response, error) { return b.resp, nil }
+
+// A base of a test need not give its responses a body or fields.
+func TestBareResponses(t *testing.T) {
+	for status, want := range map[int]string{200: "200", 429: "limits this client", 503: "503"} {
+		synctest.Test(t, func(t *testing.T) {
+			rt := newTransport(t, bare{&http.Response{StatusCode: status}}, transport.Options{MaxWait: -1})
+			if got := get(t, rt, url); !strings.Contains(got, want) {
+				t.Errorf("%d without a header and a body: the caller gets %q, want %q", status, got, want)
+			}
+		})
+	}
+	r, _ := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	if resp, err := newTransport(t, bare{}, transport.Options{}).RoundTrip(r); resp != nil || err != nil {
+		t.Errorf("no response and no error: the caller gets %v, %v, want the same", resp, err)
 	}
 }
 
