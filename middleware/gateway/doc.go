@@ -27,7 +27,9 @@
 // So a 429 of the backend has its own Retry-After, and says what the client has left of
 // its plan here. Events, informational responses, upgrades (over HTTP/1.1) and trailers of
 // responses pass, except trailers with names that middlewares have set, and upgrades to
-// h2c, HTTP or TLS: the requests after those would pass no middleware.
+// h2c, HTTP or TLS: the requests after those would pass no middleware. gRPC passes over an
+// HTTP/2 Transport, but its clients see a 429 as UNAVAILABLE: limit it in the service, with
+// gatehousegrpc.
 //
 // # Errors
 //
@@ -42,12 +44,9 @@
 // A request that its client abandons ends with one of them too, and is logged as
 // abandoned. An [*apierror.Error] is sent as it is: of middleware.BodyLimit, or of
 // ModifyResponse, which can replace a response of the backend in this way. Errors that
-// the backend sends pass unchanged.
-//
-// With ratelimit.Options.Refund, a 5xx is given back, and so is a response that the
-// backend breaks off; a 429 of the backend, with Options.ChargeIf. An upload of which the
-// backend has left more than 256 KiB unread stays charged: whether its client is still
-// there cannot be seen.
+// the backend sends pass unchanged. With ratelimit.Options.Refund, a 5xx is given back
+// unless more than 256 KiB of the upload are unread, and so is a response that the backend
+// breaks off; a 429 of the backend, with Options.ChargeIf.
 //
 // # Requests
 //
