@@ -92,6 +92,13 @@ func TestRefusals(t *testing.T) {
 				if a.reason() != c.reason || a.retryDelay() != c.retry {
 					t.Errorf("reason %s, retry after %v, want %s, %v", a.reason(), a.retryDelay(), c.reason, c.retry)
 				}
+				// A client would take a RetryInfo of nothing for an invitation.
+				if info := detail[*errdetails.RetryInfo](a.err); (info != nil) != (c.retry > 0) {
+					t.Errorf("RetryInfo %v, want one only for a wait of %v", info, c.retry)
+				}
+				if failure := detail[*errdetails.QuotaFailure](a.err); (failure != nil) != (c.reason == "RATE_LIMIT_EXCEEDED") {
+					t.Errorf("QuotaFailure %v for %s", failure, c.reason)
+				}
 				if fields := a.field("X-RateLimit-Remaining") + "/" + a.field("X-RateLimit-Limit"); fields != c.fields {
 					t.Errorf("X-RateLimit %s, want %s", fields, c.fields)
 				}

@@ -25,6 +25,8 @@ func TestErrorHandler(t *testing.T) {
 		{errors.New("secret"), `{"code":"internal","message":"The service failed to answer this request.","status":500}`},
 		{echo.NewHTTPError(403, "Not yours."), `{"code":"forbidden","message":"Not yours.","status":403}`},
 		{echo.NewHTTPError(403, "Not yours.").Wrap(errors.New("secret")), `{"code":"forbidden","message":"Not yours.","status":403}`},
+		{echo.NewHTTPError(400, "No number."), `{"code":"bad_request","message":"No number.","status":400}`},
+		{echo.NewHTTPError(599, "Odd."), `{"code":"error","message":"Odd.","status":599}`},
 		{echo.ErrUnsupportedMediaType, `{"code":"unsupported_media_type","message":"Unsupported Media Type","status":415}`},
 		{echo.ErrStatusRequestEntityTooLarge, `{"code":"body_too_large","message":"Request Entity Too Large","status":413}`},
 		{echo.ErrTooManyRequests, `{"code":"rate_limit_exceeded","message":"Too Many Requests","status":429}`},

@@ -122,6 +122,9 @@ func TestRefusals(t *testing.T) {
 				if info := detail[*errdetails.RetryInfo](a.status); (info != nil) != (c.retry > 0) || (a.field("grpc-retry-pushback-ms") != "") != (c.retry > 0) {
 					t.Errorf("RetryInfo %v, trailer %v, want both only for a wait of %v", info, a.trailer, c.retry)
 				}
+				if failure := detail[*errdetails.QuotaFailure](a.status); (failure != nil) != (c.reason == "RATE_LIMIT_EXCEEDED") {
+					t.Errorf("QuotaFailure %v for %s", failure, c.reason)
+				}
 				if fields := a.field("x-ratelimit-remaining") + "/" + a.field("x-ratelimit-limit"); fields != c.fields {
 					t.Errorf("x-ratelimit %s, want %s", fields, c.fields)
 				}
