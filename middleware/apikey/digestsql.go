@@ -24,6 +24,10 @@ func (d *Digest) Scan(src any) error {
 		}
 		return d.scanText(src)
 	case string:
+		if len(src) == len(d) {
+			return fmt.Errorf("apikey: cannot read a digest from a text of %d bytes: want %d hexadecimal digits, or a column of bytes",
+				len(d), hex.EncodedLen(len(d)))
+		}
 		return d.scanText([]byte(src))
 	case nil:
 		return errors.New("apikey: cannot read a digest from NULL")

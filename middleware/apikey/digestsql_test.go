@@ -77,7 +77,7 @@ func TestDigestScanRefuses(t *testing.T) {
 		"number":             {int64(7), "type int64"},
 		"empty bytes":        {[]byte{}, "column of 0 bytes"},
 		"31 bytes":           {d[:31], "32 bytes or 64 hexadecimal digits, got a column of 31 bytes"},
-		"bytes in a text":    {string(d[:]), "column of 32 bytes"},
+		"bytes in a text":    {string(d[:]), "text of 32 bytes: want 64 hexadecimal digits, or a column of bytes"},
 		"63 digits":          {text[1:], "column of 63 bytes"},
 		"not hexadecimal":    {text[1:] + "g", "only hexadecimal digits"},
 		"PostgreSQL's bytea": {`\x` + text, "column of 66 bytes"},

@@ -130,7 +130,7 @@ func TestNewFormatPrefix(t *testing.T) {
 		}
 	}
 	for _, prefix := range []string{
-		"", "_", "pet", "pet_live", "_pet_", "pet__live_", "2pets_", "pet-live_", "pet live_", "pét_", "pet.", "pet_\n_",
+		"", "_", "pet", "pet_live", "_pet_", "pet__live_", "0pets_", "9pets_", "pet-live_", "pet live_", "pét_", "pet.", "pet_\n_",
 		strings.Repeat("a", 32) + "_",
 	} {
 		if _, err := apikey.NewFormat(prefix); err == nil {
