@@ -37,7 +37,7 @@ type Quota struct {
 	Window time.Duration
 
 	calendar calendar
-	burst    int64 // of a smooth quota, from 1; negative: a burst that is out of range
+	burst    int64 // of a smooth quota, from 1; negative: one that is out of range, less 1
 }
 
 // PerSecond returns the quota of limit units a second.

@@ -34,7 +34,7 @@ import (
 // [NewPlan] refuses other quotas with it, and other bursts.
 func (q Quota) Smooth(burst int64) Quota {
 	if q.burst = burst; burst < 1 {
-		q.burst = max(burst, -math.MaxInt64) - 1 // so that 0 is refused too
+		q.burst = max(burst, -math.MaxInt64) - 1 // negative, so that 0 is refused too
 	}
 	return q
 }
@@ -63,11 +63,7 @@ func (q *Quota) validateSmooth() error {
 	case q.Calendar():
 		return errors.New("Quota.Smooth is for windows of fixed lengths only")
 	case q.burst < 0 || q.burst > q.Limit:
-		got := q.burst
-		if got < 0 {
-			got++ // Smooth has lowered it
-		}
-		return fmt.Errorf("the burst of Quota.Smooth must be from 1 to the limit of %d, got %d", q.Limit, got)
+		return fmt.Errorf("the burst of Quota.Smooth must be from 1 to the limit of %d, got %d", q.Limit, q.given())
 	case q.Limit > gcra.MaxRate*int64(q.Window/time.Second):
 		return fmt.Errorf("Quota.Smooth must be at most %d units a second, got %d in %s", gcra.MaxRate, q.Limit, durationText(q.Window))
 	}
@@ -83,7 +79,15 @@ func (q *Quota) smoothSuffix() string {
 	if q.burst == 0 {
 		return ""
 	}
-	return smoothWord + " " + strconv.FormatInt(q.burst, 10)
+	return smoothWord + " " + strconv.FormatInt(q.given(), 10)
+}
+
+// given is the burst that Smooth got, also one that is out of range.
+func (q *Quota) given() int64 {
+	if q.burst < 0 {
+		return q.burst + 1
+	}
+	return q.burst
 }
 
 // Kind returns what tells the windows of a subject apart: usage belongs to a subject and

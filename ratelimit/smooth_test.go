@@ -1,6 +1,7 @@
 package ratelimit_test
 
 import (
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -74,6 +75,20 @@ func TestSmoothPlans(t *testing.T) {
 	} {
 		if _, err := ratelimit.NewPlan("", ratelimit.Penalty{}, quotas...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("a plan of %v: got error %v, want one with %q", quotas, err, want)
+		}
+	}
+}
+
+// A quota that is refused has the burst that Smooth got, in its text and in the error.
+func TestSmoothOutOfRange(t *testing.T) {
+	for burst, got := range map[int64]string{0: "0", -1: "-1", math.MinInt64: "-9223372036854775807", 61: "61", math.MaxInt64: "9223372036854775807"} {
+		q := ratelimit.PerMinute(60).Smooth(burst)
+		if want := "60/minute smooth " + got; q.String() != want {
+			t.Errorf("Smooth(%d) is %v, want %s", burst, q, want)
+		}
+		_, err := ratelimit.NewPlan("", ratelimit.Penalty{}, q)
+		if want := "from 1 to the limit of 60, got " + got; err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("a plan of Smooth(%d): error %v, want %s", burst, err, want)
 		}
 	}
 }
