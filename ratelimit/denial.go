@@ -30,7 +30,7 @@ const (
 // Error returns the error that the middleware answers a request of c with if it is
 // limited, banned or suspended, for services that write the answer themselves
 // (Options.Deny) or have no middleware: its Code, Status and Message are those of the
-// response. It returns nil for any other decision. If requests differ in cost, the text
+// response. It returns nil for any other decision, and for a limited one without a Plan. If requests differ in cost, the text
 // of a limited request counts units, otherwise requests.
 func (d *Decision) Error(c Caller) *apierror.Error {
 	weighted := d.Weighted || d.Cost != 1
@@ -43,7 +43,7 @@ func (d *Decision) Error(c Caller) *apierror.Error {
 		return keyBanned
 	case d.Outcome == Banned:
 		return clientBanned
-	case d.Outcome != Limited:
+	case d.Outcome != Limited || d.Plan == nil:
 		return nil
 	case weighted || d.StrikesLeft > maxCachedStrikes:
 		return limitedError(d, weighted)

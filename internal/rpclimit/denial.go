@@ -58,7 +58,7 @@ func denied(c ratelimit.Caller, d *ratelimit.Decision) *Denial {
 	denial := FromError(e)
 	denial.RetryAfter = milliseconds(d.RetryAfter)
 	names := e.Problem.ViolatedPolicies
-	for i := 0; i < d.Plan.Len() && len(names) > 0; i++ {
+	for i := 0; len(names) > 0 && i < d.Plan.Len(); i++ {
 		if d.States[i].Remaining < d.Cost {
 			q := d.Plan.Quota(i)
 			denial.Violations = append(denial.Violations, Violation{ID: names[0], Description: q.String(), Limit: q.Limit})

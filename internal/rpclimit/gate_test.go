@@ -68,6 +68,27 @@ func TestCostOfFurtherCharges(t *testing.T) {
 	}
 }
 
+// A wrongEngine returns a decision that no engine may return.
+type wrongEngine struct{ d ratelimit.Decision }
+
+func (e wrongEngine) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
+	return e.d, nil
+}
+
+// A denial without a plan refuses the call, and does not end the process.
+func TestDenialsWithoutAPlan(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(3))
+	for _, outcome := range []ratelimit.Outcome{0, ratelimit.Limited, ratelimit.Banned, ratelimit.Suspended, ratelimit.Spared, 77} {
+		g, err := New("test", wrongEngine{ratelimit.Decision{Outcome: outcome}}, true, Options{}, func(error) bool { return false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil); call.Denial == nil {
+			t.Errorf("%v without a plan: the call is served", outcome)
+		}
+	}
+}
+
 // In shadow mode no call is a strike.
 func TestShadowIsNoPenalty(t *testing.T) {
 	ban := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 2, Max: 2 * time.Hour, Forgive: time.Hour}
