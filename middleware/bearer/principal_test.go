@@ -1,0 +1,162 @@
+package bearer_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"testing"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/google/go-cmp/cmp"
+)
+
+// What stands between Identify and Require sees every request with its outcome.
+func TestBetweenIdentifyAndRequire(t *testing.T) {
+	auth := newAuth(t, bearer.Options{Errors: &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}})
+	type seen struct {
+		Outcome   bearer.Outcome
+		Name      string
+		Principal bool
+	}
+	var got seen
+	between := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			u, ok := bearer.FromContext[user](r.Context())
+			got = seen{bearer.OutcomeFrom(r.Context()), u.name, ok}
+			next.ServeHTTP(w, r)
+		})
+	}
+	h := auth.Identify(between(auth.Require(http.NotFoundHandler())))
+	for _, tt := range []struct {
+		lines  []string
+		want   seen
+		status int
+	}{
+		{[]string{"Bearer " + goodToken}, seen{bearer.Authenticated, "ann", true}, 404},
+		{nil, seen{bearer.Missing, "", false}, 401},
+		{[]string{"Bearer unknown"}, seen{bearer.Invalid, "", false}, 401},
+		{[]string{"Bearer down"}, seen{bearer.Unavailable, "", false}, 503},
+	} {
+		w := serve(h, request(tt.lines...))
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("Authorization %q, seen in between (-want +got):\n%s", tt.lines, diff)
+		}
+		if w.Code != tt.status {
+			t.Errorf("Authorization %q: answered %d, want %d", tt.lines, w.Code, tt.status)
+		}
+	}
+}
+
+func TestRequireFailsClosed(t *testing.T) {
+	rs := &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
+	auth, other := newAuth(t, bearer.Options{Errors: rs}), newAuth(t, bearer.Options{Errors: rs})
+	never := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the handler was called") })
+	for name, h := range map[string]http.Handler{
+		"without Identify":                     auth.Require(never),
+		"inside of another one's Identify":     other.Identify(auth.Require(never)),
+		"inside of both, the other innermost":  auth.Identify(other.Identify(auth.Require(never))),
+		"inside of one with another principal": otherType(t).Identify(auth.Require(never)),
+	} {
+		if w := serve(h, request("Bearer "+goodToken)); w.Code != 500 {
+			t.Errorf("Require %s: answered %d, want 500", name, w.Code)
+		}
+	}
+}
+
+func otherType(t *testing.T) *bearer.Authenticator[string] {
+	auth, err := bearer.New("admin", func(context.Context, string) (string, error) { return "root", nil }, bearer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return auth
+}
+
+// Principals of two types live side by side; the outcome is that of the
+// innermost.
+func TestTwoAuthenticators(t *testing.T) {
+	h := newAuth(t, bearer.Options{}).Identify(otherType(t).Identify(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := bearer.FromContext[user](r.Context()); ok {
+			t.Error("a user is found for an unknown token")
+		}
+		if name, ok := bearer.FromContext[string](r.Context()); !ok || name != "root" {
+			t.Errorf("string principal %q, %v, want root", name, ok)
+		}
+		if got := bearer.OutcomeFrom(r.Context()); got != bearer.Authenticated {
+			t.Errorf("outcome %v, want that of the innermost authenticator", got)
+		}
+	})))
+	serve(h, request("Bearer unknown"))
+}
+
+// named is what some principals are, whatever their type.
+type named interface{ Name() string }
+
+func (u user) Name() string { return u.name }
+
+func TestPrincipalByInterface(t *testing.T) {
+	found := func(h func(http.Handler) http.Handler, authorization string) (name string) {
+		serve(h(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if p, ok := bearer.FromContext[named](r.Context()); ok {
+				name = p.Name()
+			} else if p != nil {
+				t.Errorf("principal %v, but not found", p)
+			}
+		})), request(authorization))
+		return name
+	}
+	users, strings := newAuth(t, bearer.Options{}), otherType(t)
+	both := func(outer, inner func(http.Handler) http.Handler) func(http.Handler) http.Handler {
+		return func(next http.Handler) http.Handler { return outer(inner(next)) }
+	}
+	for name, tt := range map[string]struct {
+		wrap          func(http.Handler) http.Handler
+		authorization string
+		want          string
+	}{
+		"a type that implements it":                {users.Identify, "Bearer " + goodToken, "ann"},
+		"a type that does not":                     {strings.Identify, "Bearer " + goodToken, ""},
+		"inside of a type that does not":           {both(strings.Identify, users.Identify), "Bearer " + goodToken, "ann"},
+		"outside of a type that does not":          {both(users.Identify, strings.Identify), "Bearer " + goodToken, "ann"},
+		"a token that is not valid":                {users.Identify, "Bearer unknown", ""},
+		"no authenticator":                         {func(next http.Handler) http.Handler { return next }, "Bearer " + goodToken, ""},
+		"not valid, outside of a type without one": {both(users.Identify, strings.Identify), "Bearer unknown", ""},
+	} {
+		if got := found(tt.wrap, tt.authorization); got != tt.want {
+			t.Errorf("%s: found %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+func TestContextWithoutIdentify(t *testing.T) {
+	if got := bearer.OutcomeFrom(context.Background()); got != bearer.Unidentified {
+		t.Errorf("outcome %v, want unidentified", got)
+	}
+	if u, ok := bearer.FromContext[user](context.Background()); ok || u != (user{}) {
+		t.Errorf("principal %v, %v, want none", u, ok)
+	}
+}
+
+func TestContextIsThatOfTheRequest(t *testing.T) {
+	type key struct{}
+	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), key{}, "value"))
+	auth, err := bearer.New("pets", func(ctx context.Context, _ string) (user, error) {
+		if ctx.Value(key{}) != "value" {
+			t.Error("verify does not get the request's context")
+		}
+		return user{}, nil
+	}, bearer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := auth.Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Context().Value(key{}) != "value" {
+			t.Error("the handler's context lacks the values of the request's")
+		}
+		inner, cancelInner := context.WithCancel(r.Context())
+		defer cancelInner()
+		cancel()
+		<-inner.Done()
+	}))
+	serve(h, request("Bearer x").WithContext(ctx))
+}

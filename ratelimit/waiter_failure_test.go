@@ -1,0 +1,164 @@
+package ratelimit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+func TestWaitWhenTheEngineFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newCounting(t)
+		waiter := ratelimit.NewWaiter(engine)
+		a := newArrivals(waiter, perSecond(1))
+		for i := range 4 {
+			a.send(t.Context(), fmt.Sprint(i), 1)
+		}
+		engine.fail(func(context.Context) error { return ratelimit.ErrUnavailable })
+		time.Sleep(time.Minute)
+		a.expectUnordered(t, "0 admitted at 0s", "1 ratelimit: unavailable at 1s", "2 ratelimit: unavailable at 1s", "3 ratelimit: unavailable at 1s")
+		if got := engine.calls.Load(); got != 3 {
+			t.Errorf("%d calls of the engine, want 3: two that were decided, and one that failed for all", got)
+		}
+	})
+}
+
+func TestWaitInvalid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waiter := ratelimit.NewWaiter(newCounting(t))
+		plan := perSecond(1)
+		a := newArrivals(waiter, plan)
+		a.send(t.Context(), "0", 1)
+		a.send(t.Context(), "1", 1)
+		for name, wait := range map[string]func() (ratelimit.Decision, error){
+			"no plan":         func() (ratelimit.Decision, error) { return waiter.Wait(t.Context(), "job:1", nil, 1) },
+			"no subject":      func() (ratelimit.Decision, error) { return waiter.Wait(t.Context(), "", plan, 1) },
+			"cost 0":          func() (ratelimit.Decision, error) { return waiter.Wait(t.Context(), "job:1", plan, 0) },
+			"cost over limit": func() (ratelimit.Decision, error) { return waiter.Wait(t.Context(), "job:1", plan, 2) },
+		} {
+			now := time.Now()
+			if _, err := wait(); !errors.Is(err, ratelimit.ErrInvalid) || !time.Now().Equal(now) {
+				t.Errorf("%s: %v after %v, want ErrInvalid at once", name, err, time.Since(now))
+			}
+		}
+		time.Sleep(time.Second)
+		a.expect(t, "0 admitted at 0s", "1 admitted at 1s")
+	})
+}
+
+// Plans without quotas decide alone, also while others wait.
+func TestWaitPlansWithoutQuotas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waiter := ratelimit.NewWaiter(newCounting(t))
+		a := newArrivals(waiter, perSecond(1))
+		a.send(t.Context(), "0", 1)
+		a.send(t.Context(), "1", 1)
+		d, err := waiter.Wait(t.Context(), "job:1", ratelimit.UnlimitedPlan("all"), 5)
+		if err != nil || !d.Allowed() {
+			t.Errorf("without limit: %v, %v; want allowed", d.Outcome, err)
+		}
+		d, err = waiter.Wait(t.Context(), "job:1", ratelimit.SuspendedPlan("unpaid"), 1)
+		if d.Outcome != ratelimit.Suspended || err == nil || err.Error() != "ratelimit: the request is suspended, and waiting does not change that" {
+			t.Errorf("suspended: %v, %v; want suspended and an error", d.Outcome, err)
+		}
+		a.expect(t, "0 admitted at 0s")
+		time.Sleep(time.Second)
+	})
+}
+
+// refusing is an engine whose denials name no time.
+type refusing struct{}
+
+func (refusing) Take(_ context.Context, _ string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{Outcome: ratelimit.Limited, Plan: plan, Cost: cost}, nil
+}
+
+func TestWaitForNothing(t *testing.T) {
+	d, err := ratelimit.NewWaiter(refusing{}).Wait(t.Context(), "job:1", perSecond(1), 1)
+	if err == nil || errors.Is(err, context.DeadlineExceeded) || d.Outcome != ratelimit.Limited {
+		t.Errorf("Wait: %v, %v; want limited and an error that is no deadline", d.Outcome, err)
+	}
+}
+
+func TestWaitIsNotAStrike(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newCounting(t)
+		penalty := ratelimit.DefaultPenalty()
+		penalty.Strikes, penalty.Grace = 1, 0
+		plan := ratelimit.MustPlan("jobs", penalty, ratelimit.PerMinute(1))
+		if _, err := engine.Take(t.Context(), "job:1", plan, 1); err != nil {
+			t.Fatal(err)
+		}
+		waiter := ratelimit.NewWaiter(engine)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for range 5 {
+			if d, _ := waiter.Wait(ctx, "job:1", plan, 1); d.Outcome != ratelimit.Limited {
+				t.Fatalf("the outcome is %v, want limited", d.Outcome)
+			}
+		}
+		if d, err := engine.Peek(t.Context(), "job:1", plan); err != nil || d.StrikesLeft != 1 {
+			t.Errorf("%d strikes left, %v; want 1, since no wait was a strike", d.StrikesLeft, err)
+		}
+	})
+}
+
+func TestWaitNoticesAnUnbanWithinAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newCounting(t)
+		if err := engine.Ban(t.Context(), "job:1", time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		a := newArrivals(ratelimit.NewWaiter(engine), perSecond(1))
+		a.send(t.Context(), "0", 1)
+		time.Sleep(10*time.Minute + time.Second)
+		if got := engine.calls.Load(); got != 11 {
+			t.Errorf("%d calls of the engine in ten minutes of the ban, want 11", got)
+		}
+		if _, err := engine.Unban(t.Context(), "job:1"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		a.expect(t, "0 admitted at 11m0s")
+	})
+}
+
+// An engine that panics in one request does not leave the others behind it waiting.
+func TestWaitPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newCounting(t)
+		waiter, plan := ratelimit.NewWaiter(engine), perSecond(1)
+		a := newArrivals(waiter, plan)
+		a.send(t.Context(), "0", 1)
+		type panics struct{}
+		go func() {
+			defer func() { _ = recover() }()
+			_, _ = waiter.Wait(context.WithValue(t.Context(), panics{}, true), "job:1", plan, 1)
+			t.Error("Wait returned, want a panic")
+		}()
+		synctest.Wait()
+		engine.fail(func(ctx context.Context) error {
+			if ctx.Value(panics{}) != nil {
+				panic("engine")
+			}
+			return nil
+		})
+		a.send(t.Context(), "2", 1)
+		time.Sleep(time.Minute)
+		a.expect(t, "0 admitted at 0s", "2 admitted at 1s")
+	})
+}
+
+func TestNewWaiterWithoutLimiter(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("NewWaiter(nil) returned, want a panic")
+		}
+	}()
+	ratelimit.NewWaiter(nil)
+}
