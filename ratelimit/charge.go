@@ -10,7 +10,7 @@ import (
 type Charge struct {
 	Subject string
 	Plan    *Plan
-	Cost    int64
+	Cost    int64 // units, 1 to the smallest limit of the plan; in [Caller.Also] also 0
 }
 
 // A MultiTaker decides about several charges at one instant. Engines may implement

@@ -65,8 +65,8 @@ type Decision struct {
 	// Weighted says that requests of the service differ in cost, so that texts count units
 	// and not requests. The middleware sets it if Options.Cost is set.
 	Weighted bool
-	Plan     *Plan
-	Cost     int64
+	Plan     *Plan // nil if nothing was decided
+	Cost     int64 // units that the request costs
 	// Time is the engine's clock when it decided, in Unix nanoseconds; 0 if the plan
 	// decided alone, see [Plan.Decide].
 	Time int64

@@ -10,6 +10,6 @@
 // net/http. Add them with r.Use: it runs them also for 404 and 405, so that these are
 // counted and logged. Around the router, as in limit(r), they work too, but see no route.
 //
-// What a function given to r.MethodNotAllowed lacks is Allow, which a 405 must have (RFC
-// 9110 section 15.5.6): chi tells it only its own.
+// A function given to r.MethodNotAllowed cannot set Allow, which a 405 must have (RFC 9110
+// section 15.5.6), because chi does not tell it the methods of the path.
 package gatehousechi

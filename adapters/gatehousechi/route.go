@@ -7,7 +7,7 @@ import (
 )
 
 // Route is a middleware that gives the request the whole route of chi as its Pattern once
-// it was served, for [middleware.AccessLog], [middleware.Recover] and others that are
+// it was served, for middleware.AccessLog, middleware.Recover and others that are
 // further out. chi itself sets the Pattern on the request that the router gets. A
 // middleware on the way there that copies the request, as http.Request.WithContext does,
 // keeps it to itself: authentication, and chi's Timeout and WithValue. If a mounted

@@ -32,7 +32,7 @@ func (t *Telemetry) createDeprecated() error {
 }
 
 // DeprecatedUse returns a function that counts a request for a deprecated operation. It
-// is for [deprecation.Options] OnUse. The operation is a name that the service gives,
+// is for deprecation.Options.OnUse. The operation is a name that the service gives,
 // such as the operationId of its OpenAPI document; calls with the same name feed the
 // same series.
 func (t *Telemetry) DeprecatedUse(operation string) func(*http.Request) {
