@@ -17,18 +17,17 @@
 //
 //	field                                           the client gets
 //	X-RateLimit-* and RateLimit*                    those of middlewares; the backend's if there are none
-//	Deprecation and Sunset                          the same
-//	Access-Control-*                                the same
+//	Deprecation, Sunset, Access-Control-*           the same
 //	X-Request-Id, Server, Strict-Transport-Security the same, each by itself
 //	Link, Vary, Set-Cookie, Server-Timing           both
 //	Alt-Svc                                         not the backend's, which names ports of the backend
 //	others, such as Cache-Control and Retry-After   the backend's; those of middlewares if it sends none
 //
 // So a 429 of the backend has its own Retry-After, and says what the client has left of
-// its plan here. Events, informational responses, upgrades (over HTTP/1.1) and trailers of
-// responses pass, except trailers with names that middlewares have set, and upgrades to
-// h2c, HTTP or TLS: the requests after those would pass no middleware. gRPC passes over an
-// HTTP/2 Transport, but its clients see a 429 as UNAVAILABLE: limit it in the service, with
+// its plan here. Events, informational responses, trailers and upgrades over HTTP/1.1
+// pass. Two do not: trailers with the name of a field that a middleware has set, and
+// upgrades to h2c, HTTP or TLS, after which requests would pass no middleware. gRPC passes over an HTTP/2
+// Transport, but its clients see a 429 as UNAVAILABLE: limit it in the service, with
 // gatehousegrpc.
 //
 // # Errors
@@ -42,21 +41,19 @@
 //	invalid_request  400  the path has a segment . or .., or the Upgrade field is malformed
 //
 // A request that its client abandons ends with one of them too, and is logged as
-// abandoned. An [*apierror.Error] is sent as it is: of middleware.BodyLimit, or of
-// ModifyResponse, which can replace a response of the backend in this way. Errors that
-// the backend sends pass unchanged. With ratelimit.Options.Refund, a 5xx is given back
-// unless more than 256 KiB of the upload are unread, and so is a response that the backend
-// breaks off; a 429 of the backend, with Options.ChargeIf.
+// abandoned. An [*apierror.Error] of [middleware.BodyLimit], or of ModifyResponse, which
+// can replace a response, is sent as it is. Errors of the backend pass unchanged.
+//
+// With ratelimit.Options.Refund, a 5xx is given back, and so is a response that the backend
+// breaks off. Options.ChargeIf can give back a 429 of the backend. An upload of which the
+// backend has left more than 256 KiB unread stays charged: its client may be gone.
 //
 // # Requests
 //
-// Paths with segments . or .. are refused, also if they are escaped: [http.ServeMux] takes
-// /public/%2e%2e/admin for a path below /public/, and many backends for /admin.
-//
-// The backend gets the ID of [middleware.RequestID] as X-Request-Id. It gets credentials,
-// X-Real-IP and X_Forwarded_For as the client sent them, unless Rewrite removes them.
-// SetXForwarded names the address of the connection. Behind other proxies, send the
-// address that package clientip finds; the backend then trusts only the gateway:
+// The backend gets the ID of [middleware.RequestID] as X-Request-Id. Unless Rewrite removes
+// them, it gets credentials, X-Real-IP and X_Forwarded_For, with underscores, as the client
+// sent them. SetXForwarded names the address of the connection. Behind other proxies, send
+// the address that package clientip finds; the backend then trusts only the gateway:
 //
 //	p.Out.Header.Set("X-Forwarded-For", source.Addr(p.In).String())
 package gateway

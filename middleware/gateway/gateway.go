@@ -23,7 +23,9 @@ import (
 // backend, waits at most a minute for the header of a response, and does not decompress
 // responses, which [http.DefaultTransport] does for clients that accept no compression.
 //
-// The handler is safe for concurrent use.
+// The handler refuses paths with segments . or .., also if they are escaped:
+// [http.ServeMux] takes /public/%2e%2e/admin for a path below /public/, and many backends
+// for /admin. It is safe for concurrent use.
 func New(proxy *httputil.ReverseProxy, errs *apierror.Responder) (http.Handler, error) {
 	switch {
 	case proxy == nil:
