@@ -60,7 +60,7 @@ func (k *keeper) run() {
 	rest, roused := k.opts.MinBackoff, k.roused
 	for {
 		if c := k.breaker.opening.Swap(nil); c != nil {
-			k.tell(*c)
+			k.opts.OnChange(*c)
 			rest, roused = k.breaker.backoff(), nil
 		}
 		if k.retire() || !k.sleep(rest, roused) {
@@ -70,8 +70,8 @@ func (k *keeper) run() {
 		switch {
 		case k.breaker.opening.Load() != nil:
 		case !closed:
-			k.tell(k.breaker.probing())
-			k.tell(k.breaker.probed(k.probe()))
+			k.opts.OnChange(k.breaker.probing())
+			k.opts.OnChange(k.breaker.probed(k.probe()))
 			rest = k.breaker.backoff()
 			if k.breaker.look().closed() {
 				rest, roused = 0, k.roused
@@ -94,12 +94,6 @@ func (k *keeper) sleep(d time.Duration, roused <-chan struct{}) bool {
 	case <-k.ctx.Done():
 	}
 	return k.ctx.Err() == nil
-}
-
-func (k *keeper) tell(c Change) {
-	if k.opts.OnChange != nil {
-		k.opts.OnChange(c)
-	}
 }
 
 // retire reports whether the keeper ends. A goroutine that made work before this

@@ -38,6 +38,9 @@ func New(primary ratelimit.Limiter, mode Mode, opts Options) (*Limiter, error) {
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}
+	if opts.OnChange == nil {
+		opts.OnChange = logged(mode)
+	}
 	l := &Limiter{primary: primary, mode: mode, opts: opts}
 	if mode == FailLocal {
 		adder, local, err := opts.engines(primary)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"time"
 
@@ -53,7 +54,7 @@ type Options struct {
 	// returns. The call for an outage that begins may come as late as the first probe;
 	// see MinBackoff. OnChange must not call Close. During an outage each probe changes
 	// the circuit to half-open and back: an outage begins with the change from
-	// CircuitClosed and ends with the one to it.
+	// CircuitClosed and ends with the one to it. Nil: both are logged to [slog.Default].
 	OnChange func(Change)
 }
 
@@ -62,6 +63,19 @@ type Change struct {
 	From, To Circuit
 	Time     time.Time
 	Cause    error // the failure that opened the circuit; nil unless To is CircuitOpen
+}
+
+// logged is OnChange by default. A service with a wrong password for its store would
+// otherwise never learn that it limits alone, or not at all.
+func logged(mode Mode) func(Change) {
+	return func(c Change) {
+		switch {
+		case c.From == CircuitClosed:
+			slog.Warn("failover: the primary fails", "mode", mode.String(), "error", c.Cause)
+		case c.To == CircuitClosed:
+			slog.Info("failover: the primary answers again", "mode", mode.String())
+		}
+	}
 }
 
 // complete sets the defaults. An error names the setting that is out of range.
