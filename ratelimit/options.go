@@ -25,7 +25,8 @@ type Options struct {
 	// r.Pattern and the path values are empty.
 	Cost func(r *http.Request) int64
 
-	// OnFailure is what to do when the engine cannot decide.
+	// OnFailure is what to do when the engine cannot decide. With FailOpen only Observe
+	// gets the error; a log that says when an outage begins comes from package failover.
 	OnFailure OnFailure
 
 	// Headers are the header fields that tell clients what they have left. 0 means
