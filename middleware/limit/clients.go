@@ -26,9 +26,10 @@ type Clients struct {
 // or if there are none.
 //
 // Without Behind, or with other networks than that of the proxy, all clients of a proxy are
-// counted as one. The functions of this package log a warning (slog.Default) at the first
-// request that seems to come from such a proxy: from a private address with X-Forwarded-For
-// or Forwarded, or over a Unix socket.
+// counted as one, and so they are if the proxy sends no X-Forwarded-For. The functions of
+// this package log a warning (slog.Default) at the first request that seems to come from an
+// unknown proxy (from a private address with X-Forwarded-For or Forwarded, or over a Unix
+// socket), and at the first one from a known proxy that does not name its client.
 func Behind(proxies ...string) Clients {
 	prefixes, err := clientip.ParsePrefixes(proxies)
 	if err != nil {
@@ -43,11 +44,18 @@ func Behind(proxies ...string) Clients {
 
 // networks returns the function that names the network of a request's client.
 func (c Clients) networks() func(*http.Request) string {
-	peer, warned := clientip.FromRemoteAddr(), new(atomic.Bool)
+	var unknown, unnamed atomic.Bool // a warning was logged about such a proxy, or such a client
+	peer := clientip.FromRemoteAddr()
 	source := cmp.Or(c.Source, peer)
 	return func(r *http.Request) string {
-		addr := source.Addr(r)
-		if !warned.Load() && fromProxy(addr, r.Header) && addr == peer.Addr(r) && !warned.Swap(true) {
+		addr, err := source.Resolve(r)
+		switch {
+		case err != nil:
+			if !unnamed.Load() && !unnamed.Swap(true) {
+				slog.WarnContext(r.Context(), "limit: a request from a trusted proxy does not name its client, and counts for the proxy",
+					"proxy", r.RemoteAddr, "error", err)
+			}
+		case !unknown.Load() && fromProxy(addr, r.Header) && addr == peer.Addr(r) && !unknown.Swap(true):
 			slog.WarnContext(r.Context(), "limit: all clients of this proxy are counted as one; see limit.Behind",
 				"proxy", r.RemoteAddr)
 		}

@@ -65,7 +65,8 @@ func TestWarningAboutAProxy(t *testing.T) {
 		{"a proxy that is known", limit.Behind("10.0.0.1"), "10.0.0.1:1", []string{"X-Forwarded-For", "198.51.100.1"}, false},
 		{"another proxy than the known", limit.Behind("10.0.0.1"), "10.0.0.2:1", []string{"X-Forwarded-For", "198.51.100.1"}, true},
 		{"a client in the network of the proxies", limit.Behind("10.0.0.0/8"), "10.0.0.1:1", []string{"X-Forwarded-For", "10.0.0.9"}, false},
-		{"a probe in the network of the proxies", limit.Behind("10.0.0.0/8"), "10.0.0.9:1", nil, false},
+		{"a known proxy that sends no header", limit.Behind("10.0.0.0/8"), "10.0.0.9:1", nil, true},
+		{"a known proxy that sends no address", limit.Behind("10.0.0.0/8"), "10.0.0.9:1", []string{"X-Forwarded-For", "unknown"}, true},
 		{"a Unix socket and no known proxy", limit.Behind("10.0.0.0/8"), "@", nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -77,7 +78,7 @@ func TestWarningAboutAProxy(t *testing.T) {
 			if c.warns {
 				want = 1
 			}
-			if got := strings.Count(log.String(), "limit.Behind"); got != want {
+			if got := strings.Count(log.String(), "level=WARN msg=\"limit: "); got != want {
 				t.Errorf("%d warnings after two requests, want %d:\n%s", got, want, &log)
 			}
 		})
