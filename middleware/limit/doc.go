@@ -29,18 +29,14 @@
 //
 //	engine, err := memory.New(memory.Options{})
 //	...
-//	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
-//		user, plan := planOf(r)
-//		return ratelimit.Caller{Subject: "user:" + user, Plan: plan}, nil
-//	}, ratelimit.Options{})
+//	byPlan, err := ratelimit.New(engine, limit.Identify(planOf), ratelimit.Options{})
 //
-// except that it counts clients without a user by network, with package clientip. Write
-// these lines instead, and then change the one that you need to:
+// Write these lines instead, and then change the part that you need to:
 //
 //   - the engine: limits shared by processes (redislimit), usage that survives a restart
 //     (memory.Limiter.Save), bans made by hand (Ban, Unban);
-//   - the function: several subjects for one request, an error as the answer, exempt
-//     callers, an API key's own plan (apikey);
+//   - the function, around that of Identify or alone: several subjects for one request, an
+//     error as the answer, exempt callers, an API key's own plan (apikey);
 //   - the options: costs, refunds, metrics, shadow mode, other header fields, responses of
 //     your own.
 package limit

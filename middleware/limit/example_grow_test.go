@@ -1,33 +1,30 @@
 package limit_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
-	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-// What limit.ByUser(userOf, limit.PerDay(1000)) does, with the constructors, and then what
-// it cannot do: bans, an engine that the service can reach, a price for each request, and
-// a function that sees each decision.
+// What limit.ByPlan(planOf) does, with the constructors, and then what it cannot do: a
+// second subject, an engine that the service can reach, a price for each request, and a
+// function that sees each decision.
 func Example_grow() {
-	plan, err := ratelimit.NewPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerDay(1000))
-	if err != nil {
-		panic(err)
-	}
+	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerDay(1000))
+	everybody := ratelimit.MustPlan("everybody", ratelimit.Penalty{}, ratelimit.PerSecond(5000))
 	engine, err := memory.New(memory.Options{}) // or redislimit, for several processes
 	if err != nil {
 		panic(err)
 	}
-	source := clientip.FromRemoteAddr() // or FromXForwardedFor, behind proxies
-	byUser, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
-		user := userOf(r)
-		if user == "" {
-			return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: plan}, nil
-		}
-		return ratelimit.Caller{Subject: "user:" + user, Plan: plan}, nil
+	identify := limit.Identify(func(r *http.Request) (string, *ratelimit.Plan) { return userOf(r), free })
+	byPlan, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		c, err := identify(r)
+		c.Also = []ratelimit.Charge{{Subject: "everybody", Plan: everybody}}
+		return c, err
 	}, ratelimit.Options{
 		Cost: func(r *http.Request) int64 {
 			if r.Method == "GET" {
@@ -42,12 +39,15 @@ func Example_grow() {
 	if err != nil {
 		panic(err)
 	}
-	handler := authenticate(byUser(api))
+	handler := authenticate(byPlan(api))
 	get(handler, "Authorization", "Basic YW5uOnNlY3JldA==") // ann
 	get(handler)
+	unbanned, err := engine.Unban(context.Background(), "user:ann")
+	fmt.Println("ann was banned:", unbanned, err)
 	// Output:
 	// user:ann allowed cost 1
 	// 200 limit 1000 remaining 999
 	// network:192.0.2.1/32 allowed cost 1
 	// 200 limit 1000 remaining 999
+	// ann was banned: false <nil>
 }

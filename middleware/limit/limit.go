@@ -55,10 +55,18 @@ func ByPlan(planOf func(*http.Request) (user string, plan *ratelimit.Plan)) func
 	return Clients{}.ByPlan(planOf)
 }
 
+// Identify returns the function with which [ByPlan] calls [ratelimit.New], for services that
+// need more than ByPlan: an engine or options of their own, or a function around it that
+// adds to the Caller. The subject of a user is "user:" and the name, that of a client without
+// a user is clientip.NetworkSubject. It panics if planOf is nil.
+func Identify(planOf func(*http.Request) (user string, plan *ratelimit.Plan)) func(*http.Request) (ratelimit.Caller, error) {
+	return Clients{}.Identify(planOf)
+}
+
 // ByIP is the function [ByIP] for these clients.
 func (c Clients) ByIP(quotas ...ratelimit.Quota) func(http.Handler) http.Handler {
 	plan := mustPlan("limit.ByIP", quotas)
-	return c.byPlan(func(*http.Request) (string, *ratelimit.Plan) { return "", plan })
+	return c.ByPlan(func(*http.Request) (string, *ratelimit.Plan) { return "", plan })
 }
 
 // ByUser is the function [ByUser] for these clients.
@@ -67,7 +75,7 @@ func (c Clients) ByUser(user func(*http.Request) string, quotas ...ratelimit.Quo
 		panic("limit.ByUser: the function that returns the user must not be nil")
 	}
 	plan := mustPlan("limit.ByUser", quotas)
-	return c.byPlan(func(r *http.Request) (string, *ratelimit.Plan) { return user(r), plan })
+	return c.ByPlan(func(r *http.Request) (string, *ratelimit.Plan) { return user(r), plan })
 }
 
 // ByPlan is the function [ByPlan] for these clients.
@@ -75,18 +83,22 @@ func (c Clients) ByPlan(planOf func(*http.Request) (user string, plan *ratelimit
 	if planOf == nil {
 		panic("limit.ByPlan: the function that returns the user and the plan must not be nil")
 	}
-	return c.byPlan(planOf)
+	return newMiddleware(c.Identify(planOf))
 }
 
-func (c Clients) byPlan(planOf func(*http.Request) (string, *ratelimit.Plan)) func(http.Handler) http.Handler {
+// Identify is the function [Identify] for these clients.
+func (c Clients) Identify(planOf func(*http.Request) (user string, plan *ratelimit.Plan)) func(*http.Request) (ratelimit.Caller, error) {
+	if planOf == nil {
+		panic("limit.Identify: the function that returns the user and the plan must not be nil")
+	}
 	network := c.networks()
-	return newMiddleware(func(r *http.Request) (ratelimit.Caller, error) {
+	return func(r *http.Request) (ratelimit.Caller, error) {
 		user, plan := planOf(r)
 		if user == "" {
 			return ratelimit.Caller{Subject: network(r), Plan: plan}, nil
 		}
 		return ratelimit.Caller{Subject: "user:" + user, Plan: plan}, nil
-	})
+	}
 }
 
 // mustPlan returns the plan of quotas. Its panic names the function.

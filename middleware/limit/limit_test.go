@@ -3,6 +3,7 @@ package limit_test
 import (
 	"crypto/rand"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -120,6 +121,35 @@ func TestOneCallCountsTogether(t *testing.T) {
 	nested.want(429, "192.0.2.1:1")
 }
 
+// Identify names the same subjects as ByPlan, so that usage and bans can be found by them.
+func TestIdentify(t *testing.T) {
+	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, perYear(2))
+	planOf := func(r *http.Request) (string, *ratelimit.Plan) { return r.Header.Get("User"), plan }
+	for _, c := range []struct {
+		clients                     limit.Clients
+		addr, user, forwarded, want string
+	}{
+		{limit.Clients{}, "198.51.100.1:1", "ann", "", "user:ann"},
+		{limit.Clients{}, "198.51.100.1:1", "", "", "network:198.51.100.1/32"},
+		{limit.Clients{}, "198.51.100.1:1", "", "192.0.2.1", "network:198.51.100.1/32"},
+		{limit.Behind("10.0.0.0/8"), "10.0.0.1:1", "", "198.51.100.1", "network:198.51.100.1/32"},
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = c.addr
+		r.Header.Set("User", c.user)
+		if c.forwarded != "" {
+			r.Header.Set("X-Forwarded-For", c.forwarded)
+		}
+		got, err := c.clients.Identify(planOf)(r)
+		if err != nil || got.Subject != c.want || got.Plan != plan || got.Kind != ratelimit.KindClient || got.Also != nil {
+			t.Errorf("%+v: %+v, %v", c, got, err)
+		}
+	}
+	if got, err := limit.Identify(planOf)(httptest.NewRequest("GET", "/", nil)); err != nil || got.Subject != "network:192.0.2.1/32" {
+		t.Errorf("Identify without proxies: %+v, %v", got, err)
+	}
+}
+
 // As the page says of one limit inside another.
 func TestLimitInsideAnother(t *testing.T) {
 	outer, inner := limit.ByIP(perYear(10)), limit.ByUser(userField, perYear(2))
@@ -150,6 +180,7 @@ func TestWrongArgumentsPanic(t *testing.T) {
 		{"two minutes", func() { limit.ByUser(userField, limit.PerMinute(1), limit.PerMinute(2)) }, "limit.ByUser: "},
 		{"no user", func() { limit.ByUser(nil, limit.PerMinute(1)) }, "limit.ByUser: the function that returns the user must not be nil"},
 		{"no plan", func() { limit.ByPlan(nil) }, "limit.ByPlan: the function"},
+		{"no plan for an engine", func() { limit.Identify(nil) }, "limit.Identify: the function"},
 		{"no name", func() { limit.ByHeader("", limit.PerMinute(1)) }, `limit.ByHeader: "" is not the name of a header field`},
 		{"a name with a space", func() { limit.ByHeader("X Key", limit.PerMinute(1)) }, `"X Key" is not the name`},
 		{"no quota for a header", func() { limit.ByHeader("X-Api-Key") }, "limit.ByHeader: "},
