@@ -16,16 +16,16 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// The subjects of further charges are copied too, and the slice that identify returned,
-// which requests may share, stays as it is.
-func TestFurtherSubjectsAreCopied(t *testing.T) {
+// Subjects are copied, those of further charges too, and the slice that identify
+// returned, which requests may share, stays as it is.
+func TestStringsOfFiberAreCopied(t *testing.T) {
 	var l stuck
 	shared := []ratelimit.Charge{{Plan: plan}}
 	var sent string
 	limit, err := gatehousefiber.New(&l, func(c fiber.Ctx) (ratelimit.Caller, error) {
 		sent = c.Get("User")
 		shared[0].Subject = sent
-		return ratelimit.Caller{Subject: "everybody", Plan: plan, Also: shared}, nil
+		return ratelimit.Caller{Subject: sent, Plan: plan, Also: shared}, nil
 	}, gatehousefiber.Options{Errors: errs})
 	if err != nil {
 		t.Fatal(err)
@@ -44,8 +44,8 @@ func TestFurtherSubjectsAreCopied(t *testing.T) {
 		}
 	}
 	for i, user := range users {
-		if got := l.subjects[2*i+1]; got != user {
-			t.Errorf("the second subject of request %d has become %q, want %q", i, got, user)
+		if got := l.subjects[2*i : 2*i+2]; got[0] != user || got[1] != user {
+			t.Errorf("the subjects of request %d have become %q, want twice %q", i, got, user)
 		}
 	}
 }
@@ -162,6 +162,38 @@ func TestDeny(t *testing.T) {
 		res, body := send(t, a, "GET", "/ok")
 		if res.StatusCode != 429 || body != want || res.Header.Get("Retry-After") != "60" || res.Header.Get("X-RateLimit-Limit") != "3" {
 			t.Errorf("got %d %s with %v, want 429 %s with Retry-After and X-RateLimit-Limit", res.StatusCode, body, res.Header, want)
+		}
+	}
+}
+
+// A limit inside another one replaces its fields, and costs are charged.
+func TestNestedLimitsAndCosts(t *testing.T) {
+	a := app(t, engine(t), gatehousefiber.Options{})
+	inner, err := gatehousefiber.New(engine(t), ann, gatehousefiber.Options{Cost: func(fiber.Ctx) int64 { return 2 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Get("/costly", inner, func(c fiber.Ctx) error { return c.SendString("ok") })
+	for _, want := range []string{"200 [1]", "429 [1]"} {
+		res, _ := send(t, a, "GET", "/costly")
+		if got := fmt.Sprint(res.StatusCode, " ", res.Header["X-Ratelimit-Remaining"]); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// If the error handler of the app fails, the answer is a 500, which is given back.
+func TestErrorHandlerFails(t *testing.T) {
+	limit, err := gatehousefiber.New(engine(t), ann, gatehousefiber.Options{Refund: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := fiber.New(fiber.Config{ErrorHandler: func(_ fiber.Ctx, err error) error { return err }})
+	a.Use(limit)
+	a.Get("/", func(fiber.Ctx) error { return fiber.ErrTeapot })
+	for range 2 {
+		if res, _ := send(t, a, "GET", "/"); res.StatusCode != 500 || res.Header.Get("X-RateLimit-Remaining") != "2" {
+			t.Errorf("got %d, %s left, want 500 and 2", res.StatusCode, res.Header.Get("X-RateLimit-Remaining"))
 		}
 	}
 }
