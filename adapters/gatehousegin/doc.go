@@ -4,7 +4,7 @@
 //	gatehousegin.SetErrors(router, errs) // 404 and 405 in the envelope
 //	router.Use(gatehousegin.Wrap(
 //		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), limit,
-//	))
+//	), gatehousegin.ErrorHandler(errs)) // errors of c.Error too
 //
 // Gin has no function for this. Of what services use instead,
 //

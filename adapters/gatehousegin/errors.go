@@ -27,3 +27,20 @@ func SetErrors(engine *gin.Engine, rs *apierror.Responder) {
 	engine.NoRoute(func(c *gin.Context) { rs.Respond(c.Writer, c.Request, notFound) })
 	engine.NoMethod(func(c *gin.Context) { rs.Respond(c.Writer, c.Request, methodNotAllowed) })
 }
+
+// ErrorHandler returns a handler for Use that answers, in the envelope, the last error that
+// handlers after it have added with c.Error, if they have written nothing: an
+// [apierror.Error] as it is, any other one with 500 internal, without its text, which is
+// logged. A nil Responder works.
+//
+// c.AbortWithError, c.Bind and c.BindJSON send a response without a body at once. Handlers
+// that call c.Error and c.ShouldBindJSON leave it to ErrorHandler. Place it directly after
+// the Wrap of Recover and of the limit, so that these see its status.
+func ErrorHandler(rs *apierror.Responder) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		c.Next()
+		if last := c.Errors.Last(); last != nil && !c.Writer.Written() {
+			rs.Respond(c.Writer, c.Request, last.Err)
+		}
+	}
+}

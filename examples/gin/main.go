@@ -75,12 +75,12 @@ func newRouter(logger *slog.Logger) (http.Handler, error) {
 	r.Use(gatehousegin.Wrap(
 		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), middleware.SecurityHeaders,
 		auth.Identify, limit, auth.Require,
-	))
+	), gatehousegin.ErrorHandler(errs))
 	gatehousegin.SetErrors(r, errs)
 	r.GET("/pets/:id", func(c *gin.Context) {
 		user, _ := bearer.FromContext[string](c.Request.Context())
 		if c.Param("id") != "17" {
-			errs.Respond(c.Writer, c.Request, errNoPet)
+			_ = c.Error(errNoPet) // answered by ErrorHandler
 			return
 		}
 		c.String(http.StatusOK, "Rex, a pet of %s\n", user)
