@@ -42,7 +42,8 @@ type Options struct {
 	// served.
 	Shadow bool
 
-	// Observe is called with each decision before the request is served or denied.
+	// Observe is called with each decision before the request is served or denied. For
+	// metrics, call CallDecision of package telemetry with c.Context().
 	Observe func(c fiber.Ctx, caller ratelimit.Caller, d ratelimit.Decision, err error)
 
 	// Deny writes the response to a request that is limited, banned or suspended: the
