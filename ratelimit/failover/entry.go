@@ -32,9 +32,10 @@ type charge struct {
 	plan  *ratelimit.Plan
 	at    int64 // the latest admission, Unix nanoseconds
 	units [ratelimit.MaxQuotas]int64
-	// since is when the units of a smooth quota began to come back, Unix nanoseconds. They
-	// are all units from then on; see owed. It is 0 until the charge is in the journal.
-	since [ratelimit.MaxQuotas]int64
+	// begun is when the first of the units of a smooth quota was used, and since is when
+	// they begin to come back: after what the subject owed before. Both are Unix
+	// nanoseconds. Before the charge is in the journal, begun is 0, and since may be.
+	begun, since [ratelimit.MaxQuotas]int64
 	// id is set when the charge is first sent. From then on nothing is added: the
 	// primary may have made the charge, and would take a larger one with this id for
 	// a repetition.
@@ -50,7 +51,7 @@ func (e *entry) add(plan *ratelimit.Plan, units, at int64) bool {
 func (e *entry) enter(c charge) bool {
 	for i := range e.charges {
 		if o := &e.charges[i]; o.id == "" && c.id == "" && sameWindows(o.plan, c.plan) {
-			o.add(c.units, c.at)
+			o.add(&c)
 			return true
 		}
 	}
@@ -58,7 +59,7 @@ func (e *entry) enter(c charge) bool {
 		return false
 	}
 	for i := range c.since {
-		c.since[i] = c.at
+		c.begun[i], c.since[i] = c.at, max(c.since[i], c.at)
 	}
 	e.charges = append(e.charges, c)
 	return true
@@ -72,20 +73,33 @@ func inEach(plan *ratelimit.Plan, units int64) (each [ratelimit.MaxQuotas]int64)
 	return each
 }
 
-// add adds units to each window. Of two different windows of one length the later
+// comeBack returns since when the units of an admission by the local engine, which d is,
+// come back.
+func comeBack(d *ratelimit.Decision) (since [ratelimit.MaxQuotas]int64) {
+	for i := range d.Plan.Len() {
+		if q := d.Plan.Quota(i); q.Burst() > 0 {
+			span := gcra.New(q.Limit, q.Window, q.Burst()).Span(d.Cost)
+			since[i] = (gcra.Of(d.States[i].Reset, d.Rounded[i]) - gcra.Time(span)).Nanos()
+		}
+	}
+	return since
+}
+
+// add adds the units of another charge to each window. Of two different windows of one length the later
 // one counts. Units from before it, entered late or after the clock stepped back,
 // count in it too, so that no usage is lost.
-func (c *charge) add(units [ratelimit.MaxQuotas]int64, at int64) {
+func (c *charge) add(other *charge) {
+	at := other.at
 	for i := range c.plan.Len() {
 		switch {
 		case c.plan.Kind(i) < 0:
 			if c.owed(i, at) == 0 {
-				c.units[i], c.since[i] = 0, at
+				c.units[i], c.begun[i], c.since[i] = 0, at, max(other.since[i], at)
 			}
 		case at > c.at && c.plan.WindowEnd(i, at) != c.plan.WindowEnd(i, c.at):
 			c.units[i] = 0
 		}
-		c.units[i] = min(c.units[i]+units[i], ratelimit.MaxLimit)
+		c.units[i] = min(c.units[i]+other.units[i], ratelimit.MaxLimit)
 	}
 	c.at = max(c.at, at)
 }
@@ -107,6 +121,22 @@ func (c *charge) allOwed() (units [ratelimit.MaxQuotas]int64) {
 		units[i] = c.owed(i, c.at)
 	}
 	return units
+}
+
+// advance makes a time that of the charge, if all of its windows are still open then. What
+// is owed of smooth quotas is most exact when the charge is sent.
+func (c *charge) advance(now int64) {
+	smooth := false
+	for i := range c.plan.Len() {
+		if c.plan.Kind(i) < 0 {
+			smooth = true
+		} else if c.plan.WindowEnd(i, now) != c.plan.WindowEnd(i, c.at) {
+			return
+		}
+	}
+	if smooth {
+		c.at = max(c.at, now)
+	}
 }
 
 // refunded reports whether nothing is left to charge, and nothing was sent.
@@ -135,7 +165,7 @@ func (e *entry) credit(plan *ratelimit.Plan, units, at int64) bool {
 		}
 		left := c.units
 		for i := range plan.Len() {
-			if plan.Kind(i) < 0 && at >= c.since[i] || plan.WindowEnd(i, c.at) == plan.WindowEnd(i, at) {
+			if plan.Kind(i) < 0 && at >= c.begun[i] || plan.WindowEnd(i, c.at) == plan.WindowEnd(i, at) {
 				left[i] -= units
 			}
 		}

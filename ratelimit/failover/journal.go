@@ -46,9 +46,9 @@ func (j *journal) lock(subject string) *journalShard {
 
 func (j *journal) empty() bool { return j.held.Load() == 0 }
 
-// add enters units that subject was admitted at a time, in Unix nanoseconds.
-func (j *journal) add(subject string, plan *ratelimit.Plan, units, at int64) {
-	j.enter(subject, charge{plan: plan, at: at, units: inEach(plan, units)})
+// admit enters what the local engine admitted.
+func (j *journal) admit(subject string, d *ratelimit.Decision) {
+	j.enter(subject, charge{plan: d.Plan, at: d.Time, units: inEach(d.Plan, d.Cost), since: comeBack(d)})
 }
 
 // enter enters a charge. One with an id was sent, and may have been made.
@@ -105,7 +105,7 @@ func (j *journal) remove(s *journalShard, e *entry) {
 	j.held.Add(-1)
 }
 
-// credit takes back units that add entered. It reports whether they were still in
+// credit takes back units that admit entered. It reports whether they were still in
 // the journal, and not yet sent.
 func (j *journal) credit(subject string, plan *ratelimit.Plan, units, at int64) bool {
 	s := j.lock(subject)
@@ -141,6 +141,7 @@ func (j *journal) next(e *entry) (c charge, ok bool) {
 	}
 	if e.charges[0].id == "" {
 		e.charges[0].id = rand.Text()
+		e.charges[0].advance(time.Now().UnixNano())
 	}
 	return e.charges[0], true
 }

@@ -70,7 +70,7 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 	}, func() (ratelimit.Decision, error) {
 		d, err := l.mirror.local.Take(ctx, subject, plan, cost)
 		if err == nil && d.Allowed() {
-			l.journal.add(subject, plan, cost, d.Time)
+			l.journal.admit(subject, &d)
 			l.keeper.start()
 		}
 		return d, err

@@ -63,7 +63,7 @@ func (l *Limiter) takeAllHere(ctx context.Context, charges []ratelimit.Charge, d
 		return err
 	}
 	for i, c := range charges {
-		l.journal.add(c.Subject, c.Plan, c.Cost, decisions[i].Time)
+		l.journal.admit(c.Subject, &decisions[i])
 	}
 	l.keeper.start()
 	return nil
