@@ -89,13 +89,13 @@ func checkReference(s string) error {
 	if s == "" {
 		return errors.New("is empty")
 	}
-	for _, c := range []byte(s) {
+	for _, c := range s {
 		switch {
 		case c == '{' || c == '}':
 			return errors.New("is a URI template, not a URI reference")
 		case c == ' ':
 			return errors.New("has a space that is not percent-encoded")
-		case !isAlphanumeric(c) && strings.IndexByte("-._~:/?#[]@!$&'()*+,;=%", c) < 0:
+		case c > '~' || !isAlphanumeric(byte(c)) && strings.IndexByte("-._~:/?#[]@!$&'()*+,;=%", byte(c)) < 0:
 			return fmt.Errorf("has the character %q, which is not allowed in a URI reference", c)
 		}
 	}
@@ -118,12 +118,15 @@ func checkReference(s string) error {
 // isRestrictedName reports whether s can be a half of a media type (RFC 6838
 // section 4.2).
 func isRestrictedName(s string) bool {
+	if s == "" || len(s) > 127 || !isAlphanumeric(s[0]) {
+		return false
+	}
 	for _, c := range []byte(s) {
 		if !isAlphanumeric(c) && strings.IndexByte("!#$&-^_.+", c) < 0 {
 			return false
 		}
 	}
-	return s != ""
+	return true
 }
 
 func isAlphanumeric(c byte) bool {

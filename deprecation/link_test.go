@@ -13,11 +13,11 @@ import (
 func TestFormatLinks(t *testing.T) {
 	got, err := deprecation.FormatLinks(
 		deprecation.Link{Target: "/v1/pets?limit=20&status=sold", Rel: "next"},
-		deprecation.Link{Target: "https://docs.example/a,b;c", Rel: "deprecation https://example.com/rel", Type: "text/html"},
+		deprecation.Link{Target: "https://docs.example/a,b;c", Rel: "deprecation https://example.com/rel", Type: "t!xt/" + strings.Repeat("h", 127)},
 		deprecation.Link{Target: "#x", Rel: "item", Anchor: "/v1/%C3%A9"},
 	)
-	const want = `</v1/pets?limit=20&status=sold>; rel="next", ` +
-		`<https://docs.example/a,b;c>; rel="deprecation https://example.com/rel"; type="text/html", ` +
+	want := `</v1/pets?limit=20&status=sold>; rel="next", ` +
+		`<https://docs.example/a,b;c>; rel="deprecation https://example.com/rel"; type="t!xt/` + strings.Repeat("h", 127) + `", ` +
 		`<#x>; rel="item"; anchor="/v1/%C3%A9"`
 	if err != nil || got != want {
 		t.Errorf("FormatLinks = %q, %v\nwant %q", got, err, want)
@@ -31,8 +31,10 @@ func TestFormatLinks(t *testing.T) {
 		{deprecation.Link{Target: "/a b", Rel: "next"}, "deprecation: link 0: target: has a space that is not percent-encoded"},
 		{deprecation.Link{Target: "/a>b", Rel: "next"}, `deprecation: link 0: target: has the character '>', which is not allowed in a URI reference`},
 		{deprecation.Link{Target: "/a\r\nX: y", Rel: "next"}, `deprecation: link 0: target: has the character '\r', which is not allowed in a URI reference`},
-		{deprecation.Link{Target: "/é", Rel: "next"}, `deprecation: link 0: target: has the character 'Ã', which is not allowed in a URI reference`},
+		{deprecation.Link{Target: "/é", Rel: "next"}, `deprecation: link 0: target: has the character 'é', which is not allowed in a URI reference`},
 		{deprecation.Link{Target: "/a%2", Rel: "next"}, "deprecation: link 0: target: has a percent sign that is not followed by two hexadecimal digits"},
+		{deprecation.Link{Target: "/a%2g", Rel: "next"}, "deprecation: link 0: target: has a percent sign that is not followed by two hexadecimal digits"},
+		{deprecation.Link{Target: "/a%g2", Rel: "next"}, "deprecation: link 0: target: has a percent sign that is not followed by two hexadecimal digits"},
 		{deprecation.Link{Target: "/a%zz", Rel: "next"}, "deprecation: link 0: target: has a percent sign that is not followed by two hexadecimal digits"},
 		{deprecation.Link{Target: "https://exa mple/", Rel: "next"}, "deprecation: link 0: target: has a space that is not percent-encoded"},
 		{deprecation.Link{Target: "http://[::1", Rel: "next"}, "deprecation: link 0: target: is not a URI reference"},
@@ -40,6 +42,8 @@ func TestFormatLinks(t *testing.T) {
 		{deprecation.Link{Target: "/", Rel: `a"b`}, `deprecation: link 0: rel: has the character '"', which is not allowed in a URI reference`},
 		{deprecation.Link{Target: "/", Rel: "a  b"}, "deprecation: link 0: rel: is empty"},
 		{deprecation.Link{Target: "/", Rel: "a", Type: "html"}, "deprecation: link 0: type: is not a media type"},
+		{deprecation.Link{Target: "/", Rel: "a", Type: "!text/html"}, "deprecation: link 0: type: is not a media type"},
+		{deprecation.Link{Target: "/", Rel: "a", Type: "text/" + strings.Repeat("h", 128)}, "deprecation: link 0: type: is not a media type"},
 		{deprecation.Link{Target: "/", Rel: "a", Type: `text/"`}, "deprecation: link 0: type: is not a media type"},
 		{deprecation.Link{Target: "/", Rel: "a", Anchor: "a b"}, "deprecation: link 0: anchor: has a space that is not percent-encoded"},
 	} {
