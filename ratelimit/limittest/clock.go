@@ -14,7 +14,8 @@ type Clock struct {
 }
 
 // NewClock returns a clock that stands at start. Quotas count in windows of the UTC clock:
-// a start in the middle of a minute, such as 12:00:30, leaves 30 s of it.
+// a start in the middle of a minute, such as 12:00:30, leaves 30 s of it. Engines count
+// from 1970 on, so that before it, as on the zero Clock, their windows never end.
 func NewClock(start time.Time) *Clock { return &Clock{now: start} }
 
 // Now returns the time.

@@ -39,8 +39,13 @@ type Call struct {
 	Err      error
 }
 
-// NewRecorder returns a Recorder that asks l.
-func NewRecorder(l ratelimit.Limiter) *Recorder { return &Recorder{limiter: l} }
+// NewRecorder returns a Recorder that asks l. It panics if l is nil.
+func NewRecorder(l ratelimit.Limiter) *Recorder {
+	if l == nil {
+		panic("limittest: NewRecorder: the limiter must not be nil")
+	}
+	return &Recorder{limiter: l}
+}
 
 // Calls returns the calls since the Recorder was made, in order.
 func (r *Recorder) Calls() []Call {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -148,6 +149,16 @@ func TestDenySmooth(t *testing.T) {
 		}
 		clock.Advance(250 * time.Millisecond)
 	}
+}
+
+// What a test forgot is said where it was forgotten.
+func TestNewRecorderWithoutLimiter(t *testing.T) {
+	defer func() {
+		if p, _ := recover().(string); !strings.Contains(p, "must not be nil") {
+			t.Errorf("NewRecorder(nil) panics with %q", p)
+		}
+	}()
+	limittest.NewRecorder(nil)
 }
 
 // A denial on demand needs an engine that answers.
