@@ -65,7 +65,7 @@ func TestHeaderSets(t *testing.T) {
 }
 
 // Of two middlewares the inner one's quota is shown, whole: nothing of another quota is
-// left in its set.
+// left in its set. The fields of other sets stay.
 func TestHeaderSetsOfTwoMiddlewares(t *testing.T) {
 	at := time.Unix(now, 0)
 	outer := ratelimit.MustPlan("outer", ratelimit.Penalty{}, ratelimit.PerMinute(60))
@@ -82,6 +82,9 @@ func TestHeaderSetsOfTwoMiddlewares(t *testing.T) {
 			[]string{"X-Ratelimit-Limit: 0", "X-Ratelimit-Remaining: 0"}},
 		"unlimited": {ratelimit.UnlimitedPlan("inner"), 0,
 			[]string{"X-Ratelimit-Limit: 60", "X-Ratelimit-Remaining: 20", "X-Ratelimit-Reset: 1800000060", "X-Ratelimit-Used: 40"}},
+		"the draft": {ratelimit.MustPlan("inner", ratelimit.Penalty{}, ratelimit.PerHour(7)), ratelimit.DraftRateLimit,
+			[]string{`Ratelimit-Policy: "hour";q=7;w=3600`, `Ratelimit: "hour";r=6;t=3600`,
+				"X-Ratelimit-Limit: 60", "X-Ratelimit-Remaining: 20", "X-Ratelimit-Reset: 1800000060", "X-Ratelimit-Used: 40"}},
 		"no headers": {ratelimit.MustPlan("inner", ratelimit.Penalty{}, ratelimit.PerHour(7)), ratelimit.NoHeaders,
 			[]string{"X-Ratelimit-Limit: 60", "X-Ratelimit-Remaining: 20", "X-Ratelimit-Reset: 1800000060", "X-Ratelimit-Used: 40"}},
 	} {

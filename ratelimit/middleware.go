@@ -21,8 +21,9 @@ import (
 //
 // The headers of Options.Headers are set before the request is served, so that
 // every response from further in has them, errors and panics included, as long
-// as no handler removes them. If one such middleware is inside another, the headers are
-// those of the inner one; [Caller].Also is one decision about several subjects.
+// as no handler removes them. If one such middleware is inside another, it replaces the
+// headers that its own set has, and leaves the other ones; [Caller].Also is one decision
+// about several subjects.
 //
 // Place it after authentication and before everything else. To count requests
 // without valid credentials too, refuse them further in. With package bearer that is
@@ -31,6 +32,9 @@ import (
 //
 // where identify returns a network as the Caller if bearer.FromContext finds no
 // principal.
+//
+// Place [http.TimeoutHandler] further in. Outside, its 503 has none of the headers, and
+// the request stays charged, since this middleware sees only what its handler wrote.
 //
 // If pages of other origins call the service, place its CORS middleware outside: inside,
 // preflights are counted, and a page cannot read a 429. Let Access-Control-Expose-Headers

@@ -146,6 +146,18 @@ func TestNoRefundForHangingUp(t *testing.T) {
 	}
 }
 
+// A response of http.TimeoutHandler further in is one of the handler.
+func TestRefundAfterATimeout(t *testing.T) {
+	l := refunder{refunds: make(chan context.Context, 1)}
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	slow := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{Refund: true},
+		http.TimeoutHandler(slow, time.Millisecond, "late").ServeHTTP)
+	if w := get(h); w.Code != 503 || w.Header().Get("X-RateLimit-Limit") != "10" || len(l.refunds) != 1 {
+		t.Errorf("got %d with the limit %q and %d refunds, want 503 with 10 and one", w.Code, w.Header().Get("X-RateLimit-Limit"), len(l.refunds))
+	}
+}
+
 // The service's own deadline is not the client's fault, and does not stop the
 // refund.
 func TestRefundAfterTheServicesDeadline(t *testing.T) {
