@@ -35,6 +35,8 @@ func TestCredentials(t *testing.T) {
 		{"scheme and a space", []string{"Bearer "}, bearer.Missing},
 		{"Basic", []string{"Basic " + good}, bearer.Missing},
 		{"a scheme that begins with Bearer", []string{"Bearer2 " + good}, bearer.Missing},
+		{"a scheme that begins with Bearer and !", []string{"Bearer! " + good}, bearer.Missing},
+		{"a scheme as long as Bearer", []string{"Digest " + good}, bearer.Missing},
 		{"no space", []string{"Bearer" + good}, bearer.Missing},
 		{"token alone", []string{good}, bearer.Missing},
 		{"another scheme first in a list", []string{"Basic eA==, Bearer " + good}, bearer.Missing},

@@ -57,7 +57,7 @@ func TestCall(t *testing.T) {
 			}
 		})
 	}
-	if _, err := auth.RequireCall(context.Background(), "/pets.Pets/Get"); err == nil || err.Status != 500 {
-		t.Errorf("without IdentifyCall: %v, want a 500", err)
+	if fields, err := auth.RequireCall(context.Background(), "/pets.Pets/Get"); err == nil || err.Status != 500 || len(fields) > 0 {
+		t.Errorf("without IdentifyCall: %v with the fields %v, want a 500 without any", err, fields)
 	}
 }
