@@ -30,8 +30,9 @@ const (
 // Error returns the error that the middleware answers a request of c with if it is
 // limited, banned or suspended, for services that write the answer themselves
 // (Options.Deny) or have no middleware: its Code, Status and Message are those of the
-// response. It returns nil for any other decision, and for a limited one without a Plan. If requests differ in cost, the text
-// of a limited request counts units, otherwise requests.
+// response. It returns nil for any other decision, and for a limited one without a Plan.
+// If requests differ in cost, the text of a limited request counts units, otherwise
+// requests.
 func (d *Decision) Error(c Caller) *apierror.Error {
 	weighted := d.Weighted || d.Cost != 1
 	switch {
