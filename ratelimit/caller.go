@@ -33,13 +33,14 @@ type Caller struct {
 }
 
 // A Kind says what the subject of a [Caller] is. It decides the code and the text of the
-// response during a ban.
+// response during a ban. A service without API keys needs KindClient alone, also for
+// networks: the text of KindNetwork speaks of API keys.
 type Kind uint8
 
 const (
 	KindClient  Kind = iota // any client: client_banned
 	KindAPIKey              // the owner of an API key: api_key_banned
-	KindNetwork             // the network of a client without an API key: client_banned, with a text that says so
+	KindNetwork             // the network of a client without a valid API key: client_banned, with a text that says so
 
 	// KindExempt says that the request is not limited: it is not counted and not
 	// observed, its response has no X-RateLimit headers, and the other fields of the

@@ -22,7 +22,7 @@ func Example() {
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerHour(2))
 	limit, err := gatehousefiber.New(engine, func(c fiber.Ctx) (ratelimit.Caller, error) {
 		addr := gatehousefiber.ClientAddr(c, source)
-		return ratelimit.Caller{Subject: clientip.NetworkSubject(addr), Plan: free, Kind: ratelimit.KindNetwork}, nil
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(addr), Plan: free}, nil
 	}, gatehousefiber.Options{})
 	if err != nil {
 		fmt.Println(err)

@@ -39,7 +39,7 @@ func newHandler() (http.Handler, error) {
 	}
 	source := clientip.FromRemoteAddr()
 	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
-		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: plan, Kind: ratelimit.KindNetwork}, nil
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: plan}, nil
 	}, ratelimit.Options{
 		Headers: ratelimit.XRateLimitUsed, // or ratelimit.DraftRateLimit, or ratelimit.NoHeaders
 		Deny:    deny,

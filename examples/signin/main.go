@@ -72,7 +72,7 @@ func identify(r *http.Request) (ratelimit.Caller, error) {
 	}
 	network := clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)) // behind a proxy: clientip.FromXForwardedFor
 	return ratelimit.Caller{
-		Subject: "signin:" + network, Plan: perNetwork, Kind: ratelimit.KindNetwork,
+		Subject: "signin:" + network, Plan: perNetwork,
 		// Names that no account has are counted too, spelled as the accounts are.
 		Also: []ratelimit.Charge{{Subject: "signin:account:" + strings.ToLower(name), Plan: perAccount}},
 	}, nil

@@ -66,7 +66,7 @@ func newHandler() (http.Handler, error) {
 	}
 	plan := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(5))
 	limit, err := ratelimit.New(measured{engine, t}, func(r *http.Request) (ratelimit.Caller, error) {
-		return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: plan, Kind: ratelimit.KindNetwork}, nil
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: plan}, nil
 	}, ratelimit.Options{Observe: t.Decision})
 	if err != nil {
 		return nil, err
