@@ -38,8 +38,14 @@ const MaxRate = 100_000
 //     call: a request that the second quota refuses would have been charged to the
 //     first, and concurrent callers would see that.
 //   - Windows are not aligned to the calendar. Plans with calendar windows, such as
-//     [ratelimit.PerMonth], are refused, and so are plans with smooth quotas: the
-//     burst here is always the whole limit.
+//     [ratelimit.PerMonth], are refused.
+//   - Plans with smooth quotas are refused, although they are GCRA too: redis_rate
+//     cannot keep what they promise. It rounds its state, a time in floating point, with
+//     every request that it admits. As long as the subject keeps using its quota, the
+//     errors add up: 1000/second admits one request in 77,000 too many. At the
+//     microsecond in which a unit is back, it may still be refused. And if the clock
+//     steps back, a subject owes more than the limit. Package ratelimit/redislimit
+//     counts smooth quotas exactly.
 //   - If the limit of a subject changes, it keeps the share that it has used, not the
 //     number: 30 used of 60/minute become 150 of 300/minute. Under a plan with
 //     another window its usage begins at zero.
@@ -103,7 +109,7 @@ func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
 		return nil, fmt.Errorf("%w: redisrate needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, plan.Len(), plan)
 	}
 	if plan.Smooth() {
-		return nil, fmt.Errorf("%w: redisrate cannot count smooth quotas, got %v", ratelimit.ErrInvalid, plan.Quota(0))
+		return nil, fmt.Errorf("%w: redisrate cannot count smooth quotas exactly, got %v; use package redislimit", ratelimit.ErrInvalid, plan.Quota(0))
 	}
 	if plan.Calendar() {
 		return nil, fmt.Errorf("%w: redisrate cannot count in calendar windows, got %v", ratelimit.ErrInvalid, plan.Quota(0))
