@@ -6,7 +6,7 @@
 //	...
 //	d, err := limiter.Take(ctx, "alice", plan, 1)
 //
-// A decision, also about several subjects ([Limiter.TakeAll]), is one call of one Lua
+// A decision, also about several subjects ([Limiter.TakeAll]), is one call of a Lua
 // script, and agrees with the embedded engine, ratelimit/memory. The engine works with
 // Redis 7: one server, a master behind sentinels, a cluster, or the servers of a ring.
 //
@@ -40,6 +40,10 @@
 // the windows around its own time begin. If the two clocks are windows apart, it learns
 // the server's time from the answer, and sends the call again.
 //
+// Smooth quotas, too, count by the server's clock, to the microsecond. A decision about
+// one costs the server less than twice as much as one about a fixed window; if the plan
+// has a calendar quota too, about five times as much.
+//
 // # Durability
 //
 // Redis replicates asynchronously: a replica that takes over may not know the last
@@ -54,4 +58,9 @@
 // version with another format uses keys of other names under the same prefix, and its
 // release notes say so: usage and bans then begin anew, and the two versions count apart
 // as long as both run.
+//
+// A version from before smooth quotas refuses nothing because of one: it keeps what was
+// counted as it keeps the windows of other plans, and counts none. With each unit that it
+// charges, a smooth quota gets 2⁻³² seconds back too early. So upgrade all processes before
+// a plan has a smooth quota or a calendar window.
 package redislimit

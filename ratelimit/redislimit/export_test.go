@@ -85,8 +85,10 @@ func SubjectsOfOneIndex(n int) (subjects []string) {
 	return subjects
 }
 
-// GroupScript is the script of TakeAll, and GroupDigest its name.
-var GroupScript, GroupDigest = groupScript, groupDigest
+// Scripts are the texts of all scripts, by the digest of each.
+var Scripts = map[string]string{
+	limitScript.digest: limitScript.text, smoothScript.digest: smoothScript.text, groupScript.digest: groupScript.text,
+}
 
 // Key returns the name of a subject's key.
 func Key(l *Limiter, subject string) string {

@@ -184,7 +184,7 @@ if not others then return table.concat(out) end
 
 local arg, name, cost, quotas, limits, four = plans[1].arg, nil, 0, 0, {}, nil
 
---{ the functions of limit.lua }
+--{ limit.lua: functions }
 
 -- use makes the plan the one that the functions are about.
 local function use(plan)

@@ -68,20 +68,17 @@ func used(t testing.TB, l *redislimit.Limiter, subject string, limit int64) int6
 // expires them, is another one.
 type scriptClock struct {
 	*ratelimittest.Clock
-	script, hash           string
-	groupScript, groupHash string
+	instead map[string]string // of each script's text, and of its digest
 }
 
 func newScriptClock(t testing.TB, start time.Time) *scriptClock {
 	t.Helper()
-	text, err := os.ReadFile("limit.lua")
-	if err != nil {
-		t.Fatal(err)
+	instead := map[string]string{}
+	for digest, text := range redislimit.Scripts {
+		instead[text] = withClock(t, text)
+		instead[digest] = redis.NewScript(instead[text]).Hash()
 	}
-	script, groups := withClock(t, string(text)), withClock(t, redislimit.GroupScript)
-	return &scriptClock{
-		ratelimittest.NewClock(start), script, redis.NewScript(script).Hash(), groups, redis.NewScript(groups).Hash(),
-	}
+	return &scriptClock{ratelimittest.NewClock(start), instead}
 }
 
 // withClock returns a script that takes its time from its last two arguments.
@@ -127,18 +124,10 @@ func (c *scriptClock) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 
 func (c *scriptClock) rewrite(ctx context.Context, cmd redis.Cmder) redis.Cmder {
 	args := slices.Clone(cmd.Args())
-	switch {
-	case args[0] == "evalsha" && args[1] == redislimit.GroupDigest:
-		args[1] = c.groupHash
-	case args[0] == "evalsha":
-		args[1] = c.hash
-	case args[0] == "eval" && args[1] == redislimit.GroupScript:
-		args[1] = c.groupScript
-	case args[0] == "eval":
-		args[1] = c.script
-	default:
+	if args[0] != "evalsha" && args[0] != "eval" {
 		return cmd
 	}
+	args[1] = c.instead[args[1].(string)]
 	now := c.Now()
 	return redis.NewStringCmd(ctx, append(args, now.Unix(), now.Nanosecond()/1000)...)
 }

@@ -11,7 +11,7 @@
 --                          calendar quota five boundaries 4; then for each
 --                          smooth quota three spans of time 8: until cost, the
 --                          limit, and the burst are back
---            T  take       the same, if a quota is smooth
+--            T  take       the same, if a quota is smooth; smooth.lua decides most of these
 --            p  peek       the same
 --            r  refund     the same, with the ends of the charged windows, 4 each,
 --                          instead of the penalty and the boundaries
@@ -90,6 +90,8 @@
 -- function takes the interpreter as long as counting a request does. So part one is
 -- one loop without functions. It leaves to part two whatever it does not decide,
 -- which costs time and changes no answer. Part two is written for the reader.
+--
+-- The parts in braces are parts of smooth.lua and group.lua too.
 
 local call, byte, char, sub = redis.call, string.byte, string.char, string.sub
 
@@ -207,6 +209,7 @@ for s = 1, apart and 0 or subjects do
     end
 
     if w == n + 1 then
+      --{ read the record
       -- The record: first f, strikes s, ends e, since i, and expires x.
       local strikes, since, ban_ends, expires = 0, 0, 0, 0
       local f1, f2, f3, f4, f5, f6, s1, s2, _, e1, e2, e3, e4, i1, i2, i3, i4, x1, x2, x3, x4
@@ -221,6 +224,7 @@ for s = 1, apart and 0 or subjects do
           expires = 0 -- as if there was no record
         end
       end
+      --}
 
       if strikes == 0 and since > 0 and ban_ends > now then -- since: the length
         if not ended and ban_ends <= now + since then
@@ -238,6 +242,7 @@ for s = 1, apart and 0 or subjects do
           local b = sum % 256
           fresh = fresh .. char((sum - b) / 256, b, c, d)
         end
+        --{ keep the record
         if strikes > 0 or since > 0 then
           fresh = fresh .. sub(v, record, record + 5) .. '\0\0' .. sub(v, record + 8, record + 12) ..
             '\0\0\0\0' .. sub(v, record + 17)
@@ -245,17 +250,21 @@ for s = 1, apart and 0 or subjects do
           fresh = fresh .. sub(v, record)
         end
         letter = 'a' .. char(#fresh)
+        --}
         if open then
           call('SET', key, fresh, 'KEEPTTL')
         elseif v ~= '' then
           call('SET', key, fresh, 'EXAT', (expires > last_end and expires or last_end) + AFTERLIFE)
+        --{ a new key
         else -- the key may hold something that is not a string: GET makes that an error
           local old = redis.pcall('SET', key, fresh, 'EXAT', last_end + AFTERLIFE, 'GET')
           if old and sub(old.err, 1, 9) ~= 'WRONGTYPE' then return old end
           if old then letter, fresh = 'e', '' end
         end
+        --}
 
       elseif refusing > 0 and not ended then -- every request is refused
+        --{ refuse
         if not allowance then
           local at = 7 + 8 * quotas
           local a, b, c, d, e, f, g, h, i, j = byte(arg, at, at + 9)
@@ -319,6 +328,7 @@ for s = 1, apart and 0 or subjects do
             call('SET', key, fresh, 'EXAT', last_end + AFTERLIFE)
           end
         end
+        --}
       end
     end
   end
@@ -336,6 +346,8 @@ if not others and not apart then return table.concat(out) end
 
 -- Part two: everything else.
 
+--{ everything else
+--{ functions
 local floor, max, min, insert, remove = math.floor, math.max, math.min, table.insert, table.remove
 local WINDOW, RECORD = 12, 21 -- bytes
 local MAX_WINDOWS = 8        -- of one subject
@@ -742,6 +754,8 @@ local function answer(letter, v)
   return letter .. char(#v) .. v
 end
 
+--}
+
 local operations = {}
 
 -- Requests of one subject are decided as if they had come one after the other
@@ -886,3 +900,4 @@ for _, s in ipairs(others) do
   out[2 * s + 3] = ours(key, v) and operations[op](key, v or '', requests) or 'e'
 end
 return table.concat(out)
+--}

@@ -129,11 +129,11 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 	if d, err := plan.Decide(subject, cost); err != nil || d.Outcome != 0 {
 		return d, err
 	}
-	a, place, err := l.do(ctx, operation{code: opTake, subject: subject, plan: plan, cost: cost})
+	g, place, err := l.do(ctx, operation{code: opTake, subject: subject, plan: plan, cost: cost})
 	if err != nil {
 		return d, err
 	}
-	return a.decision(plan, cost, place)
+	return g.decision(plan, cost, place)
 }
 
 // Peek implements [ratelimit.Peeker].
@@ -141,11 +141,11 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	if d, err := plan.Decide(subject, 1); err != nil || d.Outcome != 0 {
 		return d, err
 	}
-	a, _, err := l.do(ctx, operation{code: opPeek, subject: subject, plan: plan, cost: 1})
+	g, _, err := l.do(ctx, operation{code: opPeek, subject: subject, plan: plan, cost: 1})
 	if err != nil {
 		return d, err
 	}
-	return a.view(plan)
+	return g.view(plan)
 }
 
 // Refund implements [ratelimit.Refunder].
@@ -208,21 +208,21 @@ func (l *Limiter) AddUsageOnce(ctx context.Context, id, subject string, plan *ra
 }
 
 // do has the script do an operation, together with those of other callers. It returns
-// the answer, and the caller's place among the requests that it is about.
-func (l *Limiter) do(ctx context.Context, op operation) (a answer, place int32, err error) {
+// the group with the answer, and the caller's place among the requests that it is about.
+func (l *Limiter) do(ctx context.Context, op operation) (g *group, place int32, err error) {
 	if op.subject == "" {
-		return a, 0, fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
+		return nil, 0, fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
 	}
 	if err := ctx.Err(); err != nil {
-		return a, 0, err
+		return nil, 0, err
 	}
 	c := l.calls.Get().(*call)
-	g, err := l.masters.of(partition(op.subject)).do(ctx, op, c)
+	g, err = l.masters.of(partition(op.subject)).do(ctx, op, c)
 	if err != nil {
-		return a, 0, err // the group still has the call
+		return nil, 0, err // the group still has the call
 	}
-	a, place, err = g.answer, c.place, g.err
+	place, err = c.place, g.err
 	*c = call{ready: c.ready}
 	l.calls.Put(c)
-	return a, place, err
+	return g, place, err
 }

@@ -2,9 +2,6 @@ package redislimit
 
 import (
 	"context"
-	"crypto/sha1"
-	_ "embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,15 +12,6 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 )
-
-//go:embed limit.lua
-var script string
-
-// digest is the name by which EVALSHA knows the script.
-var digest = func() string {
-	sum := sha1.Sum([]byte(script))
-	return hex.EncodeToString(sum[:])
-}()
 
 // A sender has the script answer groups, in commands of the client.
 type sender struct {

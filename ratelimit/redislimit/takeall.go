@@ -43,6 +43,7 @@ var errSeveralSlots = errors.New("the subjects lie in several slots of a cluster
 // takes are those of one call of TakeAll.
 type takes struct {
 	charges []ratelimit.Charge
+	answers []answer
 	hash    int64 // the same for equal charges
 }
 
@@ -55,19 +56,21 @@ func newTakes(charges []ratelimit.Charge) *takes {
 	for _, c := range charges {
 		maphash.WriteComparable(&h, c)
 	}
-	return &takes{slices.Clone(charges), int64(h.Sum64())}
+	return &takes{charges: slices.Clone(charges), hash: int64(h.Sum64())}
 }
 
 // takeTogether makes the charges in one call of the script.
 func (l *Limiter) takeTogether(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	a, place, err := l.do(ctx, operation{code: opTakeAll, subject: charges[0].Subject, takes: newTakes(charges)})
-	if err == nil && len(a.answers) == 0 {
-		err = unavailable(errReply)
+	g, place, err := l.do(ctx, operation{code: opTakeAll, subject: charges[0].Subject, takes: newTakes(charges)})
+	if err != nil {
+		return err
 	}
-	for i := 0; i < len(charges) && err == nil; i++ {
-		decisions[i], err = a.answers[i].decision(charges[i].Plan, charges[i].Cost, place)
+	for i, c := range charges {
+		if decisions[i], err = g.takes.answers[i].decision(c.Plan, c.Cost, place); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // hasRoomForTakes reports whether the command can take the group too.
@@ -86,7 +89,12 @@ func (g *group) readTakes(b string) (rest string, err error) {
 		return "", errReply
 	}
 	switch g.letter = b[0]; g.letter {
-	case needsIndex, clocksApart:
+	case clocksApart:
+		return b[1:], nil
+	case needsIndex:
+		if g.index == indexGiven {
+			return "", errReply
+		}
 		return b[1:], nil
 	case unknown:
 		if len(b) < 2 || int(b[1]) < 1 || int(b[1]) > len(g.takes.charges) {
@@ -97,9 +105,9 @@ func (g *group) readTakes(b string) (rest string, err error) {
 		return b[2:], nil
 	}
 	g.granted = g.requests
-	g.answers = make([]answer, len(g.takes.charges))
-	for i := range g.answers {
-		a := &g.answers[i]
+	g.takes.answers = make([]answer, len(g.takes.charges))
+	for i := range g.takes.answers {
+		a := &g.takes.answers[i]
 		a.time, a.requests = g.time, g.requests
 		if b, err = a.read(b); err != nil {
 			return "", err
@@ -113,7 +121,7 @@ func (g *group) readTakes(b string) (rest string, err error) {
 func (g *group) refundsOfTakes(requests int32) (cmds []*command) {
 	for i, c := range g.takes.charges {
 		take := operation{code: opTake, subject: c.Subject, plan: c.Plan, cost: c.Cost}
-		if op, err := g.answers[i].refund(&take); err == nil {
+		if op, err := g.takes.answers[i].refund(&take); err == nil {
 			refund := newGroup(op)
 			refund.requests = requests
 			cmds = append(cmds, &command{groups: []*group{refund}})

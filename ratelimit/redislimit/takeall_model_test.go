@@ -36,7 +36,7 @@ func testGroupsOfTakes(t *testing.T, seed uint64, steps int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.sender.ahead.Store(int64(time.Until(start))) // so that no command is sent twice, after the others
+	settle(t, l, start)
 	clock := ratelimittest.NewClock(start)
 	model := ratelimittest.NewModel(clock.Now)
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -73,7 +73,7 @@ func testGroupsOfTakes(t *testing.T, seed uint64, steps int) {
 					t.Fatal(err, g.err)
 				}
 				for i, charge := range charges {
-					if got[i], err = g.answers[i].decision(charge.Plan, charge.Cost, c.place); err != nil {
+					if got[i], err = g.takes.answers[i].decision(charge.Plan, charge.Cost, c.place); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -1,35 +1,11 @@
 package redislimit
 
 import (
-	"crypto/sha1"
-	_ "embed"
 	"encoding/binary"
-	"encoding/hex"
 	"strconv"
-	"strings"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 )
-
-//go:embed group.lua
-var groupText string
-
-// groupScript is group.lua with the functions of limit.lua, and groupDigest the name by
-// which EVALSHA knows it.
-var (
-	groupScript = withFunctions(groupText)
-	groupDigest = func() string {
-		sum := sha1.Sum([]byte(groupScript))
-		return hex.EncodeToString(sum[:])
-	}()
-)
-
-// withFunctions puts the functions of limit.lua into a script.
-func withFunctions(text string) string {
-	_, functions, _ := strings.Cut(script, "-- Part two: everything else.\n")
-	functions, _, _ = strings.Cut(functions, "local operations = {}\n")
-	return strings.Replace(text, "--{ the functions of limit.lua }\n", functions, 1)
-}
 
 // takeAllArgs returns the arguments of a command of groups of takes.
 func (cmd *command) takeAllArgs(k *keys, now int64) []any {
@@ -39,12 +15,8 @@ func (cmd *command) takeAllArgs(k *keys, now int64) []any {
 	}
 	var plans, takes []byte
 	subjects, numbers := make(map[string]int), make(map[plan]int)
-	var names, args []any
-	if cmd.eval {
-		args = append(args, "eval", groupScript, "")
-	} else {
-		args = append(args, "evalsha", groupDigest, "")
-	}
+	var names []any
+	args := append(cmd.call(nil), "")
 	for _, g := range cmd.groups {
 		takes = binary.BigEndian.AppendUint16(append(takes, byte(len(g.takes.charges))), uint16(g.requests))
 		for _, c := range g.takes.charges {

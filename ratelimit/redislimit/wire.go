@@ -32,12 +32,7 @@ func (cmd *command) args(k *keys, now int64) []any {
 	if cmd.groups[0].code == opTakeAll {
 		return cmd.takeAllArgs(k, now)
 	}
-	args := make([]any, 0, 7+len(cmd.groups))
-	if cmd.eval {
-		args = append(args, "eval", script)
-	} else {
-		args = append(args, "evalsha", digest)
-	}
+	args := cmd.call(make([]any, 0, 7+len(cmd.groups)))
 	first := cmd.groups[0]
 	op := first.appendTo(make([]byte, 0, 64), now)
 	switch {
@@ -147,11 +142,10 @@ var errReply = errors.New("cannot read the reply of the script")
 
 // An answer is what the script says of one subject.
 type answer struct {
-	time             int64    // of the server, Unix nanoseconds
-	bytes            string   // the subject's value
-	answers          []answer // instead of the rest, of a group of takes
-	requests         int32    // that it is about; set before it is read
-	granted, limited int32    // of the requests; what the others were, letter says
+	time             int64  // of the server, Unix nanoseconds
+	bytes            string // the subject's value
+	requests         int32  // that it is about; set before it is read
+	granted, limited int32  // of the requests; what the others were, letter says
 	letter           byte
 }
 

@@ -76,7 +76,7 @@ func TestRepliesThatCannotBeRead(t *testing.T) {
 		cmd := &command{groups: []*group{g}}
 		err := cmd.read("1772366430 250000 " + text)
 		if err == nil && text == notMade+"e" {
-			_, err = g.answers[1].decision(plan, 1, 0)
+			_, err = g.takes.answers[1].decision(plan, 1, 0)
 		}
 		if err == nil {
 			t.Errorf("%q was read as the reply about two charges", text)
