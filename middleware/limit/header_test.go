@@ -100,6 +100,21 @@ func TestHeaderSmooth(t *testing.T) {
 	around(t, limit.ByHeader("X-Api-Key", limit.PerSecond(1_000_000).Smooth(1_000_000))).want(200, "192.0.2.1:1", "X-Api-Key", "a")
 }
 
+// Units come back to a network ten times as fast as to one value, also at rates at which
+// the bound on smooth quotas would be felt if it were lower.
+func TestHeaderSmoothRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := around(t, limit.ByHeader("X-Api-Key", limit.PerMinute(6000).Smooth(100)))
+		for range 3 {
+			for i := range 1000 {
+				s.want(200, "192.0.2.1:1", "X-Api-Key", "key "+strconv.Itoa(i%10))
+			}
+			s.want(429, "192.0.2.1:1", "X-Api-Key", "another key")
+			time.Sleep(1001 * time.Millisecond) // the times of units are rounded up
+		}
+	})
+}
+
 func TestHeaderWithTheLargestQuota(t *testing.T) {
 	s := around(t, limit.ByHeader("X-Api-Key", perYear(ratelimit.MaxLimit)))
 	s.want(200, "192.0.2.1:1", "X-Api-Key", "a")
