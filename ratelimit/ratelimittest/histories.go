@@ -138,15 +138,21 @@ func (h *history) step() string {
 	case n < 60 && h.takesAll():
 		return h.compareGroup(ctx)
 	}
-	cost := 1 + h.rand.Int64N(2)
-	if q := plan.Quota(0); q.Burst() > 100 && h.rand.IntN(2) == 0 {
-		cost = 1 + h.rand.Int64N(min(q.Burst(), plan.Quota(plan.Len()-1).Burst()))
-	} else if plan.Quota(0).Limit > 100 && h.rand.IntN(2) == 0 {
-		cost = 1 + h.rand.Int64N(plan.Quota(0).Limit-1)
-	}
+	cost := h.cost(plan)
 	return h.compare("take", subject, plan, cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 		return l.Take(ctx, subject, plan, cost)
 	})
+}
+
+// cost returns what a request under a plan costs: one unit or two or, if the limits are
+// large, often much more.
+func (h *history) cost(plan *ratelimit.Plan) int64 {
+	if q := plan.Quota(0); q.Burst() > 100 && h.rand.IntN(2) == 0 {
+		return 1 + h.rand.Int64N(min(q.Burst(), plan.Quota(plan.Len()-1).Burst()))
+	} else if q.Limit > 100 && h.rand.IntN(2) == 0 {
+		return 1 + h.rand.Int64N(q.Limit-1)
+	}
+	return 1 + h.rand.Int64N(2)
 }
 
 // addsUsage reports whether the engine is a UsageAdder.

@@ -24,7 +24,7 @@ func (h *history) compareGroup(ctx context.Context) string {
 		if h.rand.IntN(4) == 0 {
 			plan = h.plans[h.rand.IntN(len(h.plans))]
 		}
-		charges[i] = ratelimit.Charge{Subject: string(rune('a' + subject)), Plan: plan, Cost: 1 + h.rand.Int64N(2)}
+		charges[i] = ratelimit.Charge{Subject: string(rune('a' + subject)), Plan: plan, Cost: h.cost(plan)}
 		text += fmt.Sprint(", ", charges[i].Subject, " ", charges[i].Cost, " ", plan)
 	}
 	h.log = append(h.log, text)
