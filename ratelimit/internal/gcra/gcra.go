@@ -80,7 +80,8 @@ func (b Bucket) Charged(full Time, units int64) Time { return full + Time(b.Span
 
 // Refunded returns the time at which the bucket is full after units are given back.
 func (b Bucket) Refunded(full, now Time, units int64) Time {
-	return max(b.Limited(full, now)-Time(b.Span(units)), now)
+	full = b.Limited(full, now)
+	return full - min(Time(b.Span(units)), full-now)
 }
 
 // Added returns the time at which the bucket is full after units are added that were used

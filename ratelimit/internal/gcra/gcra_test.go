@@ -85,6 +85,7 @@ func TestLimits(t *testing.T) {
 	for name, c := range map[string]struct{ got, want Time }{
 		"a refund never reaches beyond now":      {b.Refunded(now+5*second, now, 10), now},
 		"a refund moves the time back":           {b.Refunded(now+5*second, now, 2), now + 3*second},
+		"nor before 1970":                        {b.Refunded(4*second, 3*second, 10), 3 * second},
 		"added usage is owed":                    {b.Added(now+5*second, now, 20, start/1e9), now + 25*second},
 		"at most a window":                       {b.Added(now+5*second, now, 1<<40, start/1e9), most},
 		"what came back since is not":            {b.Added(now-1, now, 5, start/1e9-30), now},
