@@ -1,6 +1,7 @@
 package ratelimit_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -168,6 +169,46 @@ func TestAlsoSettles(t *testing.T) {
 			wantLeft(t, l, "settled to two units", step.left[:]...)
 		} else if w := get(h); w.Code != 429 {
 			t.Errorf("got %d, want that the team is limited", w.Code)
+		}
+	}
+}
+
+// A failsFor engine cannot change the usage of one subject.
+type failsFor struct {
+	*memory.Limiter
+	subject string
+}
+
+func (f *failsFor) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+	if subject == f.subject {
+		return ratelimit.ErrUnavailable
+	}
+	return f.Limiter.AddUsage(ctx, subject, plan, units, at)
+}
+
+// If one of the charges cannot be settled, the others are, Settle says so, and another
+// call settles the rest.
+func TestAlsoSettlesInParts(t *testing.T) {
+	for _, failing := range []string{"a", "b", "c"} {
+		at := time.Unix(now, 0)
+		l := &failsFor{engine(t, &at), failing}
+		caller := ratelimit.Caller{Subject: "a", Plan: tokens, Also: []ratelimit.Charge{{Subject: "b", Plan: tokens}, {Subject: "c", Plan: tokens}}}
+		res := reserve(t, l, caller, ratelimit.Options{}, nil)
+		if err := res.Settle(t.Context(), 70); !errors.Is(err, ratelimit.ErrUnavailable) {
+			t.Errorf("%s fails: got error %v, want one that wraps ErrUnavailable", failing, err)
+		}
+		want := map[string]int64{"a": 70, "b": 70, "c": 70, failing: 40}
+		for subject, n := range want {
+			if got := used(t, l.Limiter, subject)[0]; got != n {
+				t.Errorf("%s fails: %s has used %d, want %d", failing, subject, got, n)
+			}
+		}
+		l.subject = ""
+		settle(t, res, 70)
+		for subject := range want {
+			if got := used(t, l.Limiter, subject)[0]; got != 70 {
+				t.Errorf("%s failed once: %s has used %d, want 70", failing, subject, got)
+			}
 		}
 	}
 }

@@ -370,6 +370,7 @@ func TestSettleRefuses(t *testing.T) {
 			t.Errorf("%s: got error %v, want one that wraps ErrInvalid, and ErrUnsupported: %t", name, err, c.unsupported)
 		}
 	}
+	settle(t, reserve(t, onlyTake{engine(t, &at)}, caller, ratelimit.Options{}, nil), 40) // nothing is added or given back
 	var none *ratelimit.Reservation
 	if none.Decision() != (ratelimit.Decision{}) || none.Caller().Subject != "" {
 		t.Error("a request without a reservation has a decision or a caller")
