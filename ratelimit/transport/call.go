@@ -70,10 +70,11 @@ func (c *call) learn(resp *http.Response, probe bool) (again bool, err error) {
 		v.wait = backoff(c.denials)
 	}
 	p := pause{until: now.Add(v.wait), status: resp.StatusCode}
+	c.pauses.begin(c.key, p, now, probe) // before the body, which may take its time
 	if !v.busy {
 		p.refusal = readRefusal(resp)
+		c.pauses.begin(c.key, p, now, false)
 	}
-	c.pauses.begin(c.key, p, now, probe)
 	limit := c.impatience(p, now)
 	switch {
 	case v.busy && (limit != nil || !replayable(c.request) || !idempotent(c.request)):

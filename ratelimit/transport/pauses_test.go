@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +10,43 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit/transport"
 )
+
+// slowBody is a body that does not come before release is closed.
+type slowBody struct {
+	io.Reader
+	release <-chan struct{}
+}
+
+func (b slowBody) Read(p []byte) (int, error) {
+	<-b.release
+	return b.Reader.Read(p)
+}
+
+func (slowBody) Close() error { return nil }
+
+// A denial is one as soon as its header is there: no request is sent while its body comes.
+func TestPausesBeforeTheBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		denial := respond(nil, "429 Retry-After: 60\nContent-Type: application/json")
+		denial.Body = slowBody{strings.NewReader(`{"code":"api_key_banned"}`), release}
+		rt := newTransport(t, bare{denial}, transport.Options{MaxWait: -1})
+		first := make(chan string, 1)
+		go func() { first <- get(t, rt, url) }()
+		synctest.Wait()
+		if got := get(t, rt, url); !strings.Contains(got, "limits this client until 2000-01-01T00:01:00Z (429)") {
+			t.Errorf("while the body comes, another request gets %s, want a LimitError", got)
+		}
+		close(release)
+		const banned = "has banned this client until 2000-01-01T00:01:00Z (429 api_key_banned)"
+		if got := <-first; !strings.Contains(got, banned) {
+			t.Errorf("the request gets %s, want a LimitError that says it is banned", got)
+		}
+		if got := get(t, rt, url); !strings.Contains(got, banned) {
+			t.Errorf("the next request gets %s, want a LimitError that says it is banned", got)
+		}
+	})
+}
 
 // delays answers each request after the time in its path, and then as script does.
 type delays struct{ *script }

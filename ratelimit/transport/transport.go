@@ -61,6 +61,9 @@ func New(opts Options) (*Transport, error) {
 // and sends it again, or returns a [*LimitError]: it never returns such a response, so
 // that a caller sees the same error whether the request was refused or not sent at all.
 // This differs from what [http.RoundTripper] asks for.
+//
+// RoundTrip reads up to 72 KiB of the body of a refusal. Of this time MaxWait knows
+// nothing: give requests a deadline.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	key := t.key(r)
 	if key == "" {
