@@ -140,7 +140,7 @@ func (c *combination) run(t *testing.T, l ratelimit.Limiter) (status, observed i
 	w := &statusOnly{header: http.Header{}}
 	func() {
 		defer func() {
-			if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // the value itself is promised
+			if p := recover(); p != nil && p != http.ErrAbortHandler {
 				panic(p)
 			}
 		}()
