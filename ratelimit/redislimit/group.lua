@@ -42,13 +42,14 @@ for p = 1, byte(packed, 1) do
   a, _, b, c, d, e, quotas = byte(packed, at, at + 6)
   local plan = {arg = sub(packed, at + 1, at + a), cost = ((b * 256 + c) * 256 + d) * 256 + e, quotas = quotas}
   local limits, heads, last_end, begin = {}, '', 0, at
-  local boundaries, starts = begin + 30 + 8 * quotas, {} -- of calendar windows
+  local boundaries, starts, ends = begin + 30 + 8 * quotas, {}, {}
   at = at + a + 1
   for q = 1, quotas do
     a, b, c, d, e, f, g, h = byte(packed, begin + 8 * q - 1, begin + 8 * q + 6)
     limits[q] = ((e * 256 + f) * 256 + g) * 256 + h
     local length = ((a * 256 + b) * 256 + c) * 256 + d
     local ending = now - now % length + length
+    starts[q] = ending - length
     if length == DAY or length == MONTH then
       local k, times = 1, {0}
       while times[k] <= now and k <= 4 do
@@ -60,6 +61,7 @@ for p = 1, byte(packed, 1) do
       starts[q], ending, boundaries = times[k - 1], times[k], boundaries + 20
     end
     if length >= 2147483648 then ending = 0 end -- a smooth quota: left to part two
+    ends[q] = ending
     if ending > last_end then last_end = ending end
     h = ending % 256
     ending = (ending - h) / 256
@@ -69,7 +71,7 @@ for p = 1, byte(packed, 1) do
     heads = heads .. char(a, b, c, d, (ending - f) / 256, f, g, h)
   end
   if sub(plan.arg, 1, 1) == 'T' then heads = false end
-  plan.limits, plan.heads, plan.last_end, plan.size, plan.starts = limits, heads, last_end, 12 * quotas, starts
+  plan.limits, plan.heads, plan.last_end, plan.starts, plan.ends = limits, heads, last_end, starts, ends
   plans[p] = plan
 end
 if apart then
@@ -80,93 +82,107 @@ if apart then
   return table.concat(out)
 end
 
--- Part one: groups whose subjects all have the open windows of their plans, if all
--- requests are granted, or all are refused in a way that changes nothing. As in limit.lua
--- it has no functions, and what it leaves to part two costs time and changes no answer.
-local others, last_other, written = nil, 0, {}
-local group, ms = 4, time[2] / 1000
-ms = now * 1000 + ms - ms % 1
+-- Part one: groups whose subjects all have windows of their plans only, if all requests
+-- are granted, or all are refused and start no ban. As in limit.lua it has no functions,
+-- and what it leaves to part two costs time and changes no answer.
+local others, last_other, group = nil, 0, 4
+local written = {} -- when the keys that were written expire; 0: as before
+local allowance, grace, decay, ms, four, ms_bytes, now_bytes, last_end_bytes -- made by each denial
 while at <= #packed do
   local members, high, low = byte(packed, at, at + 2)
   local requests, known, refused, partly = high * 256 + low, not ARGV[2], false, false
-  local fresh, letters = {}, {} -- the values after the takes, and the answers of subjects that refuse
+  local granted, struck, answers = {}, {}, {} -- values after the takes, and after strikes; answers of subjects that refuse
+  local expiries, stale = {}, {} -- of these values, 0: as before; and whether the value has what is over
   for m = 1, members do
     local k, p = byte(packed, at + 2 * m + 1, at + 2 * m + 2)
-    local plan, v = plans[p], values[k]
-    local quotas, size = plan.quotas, plan.size
-    known = known and v and (#v == size or #v == size + 21) and sub(v, 1, 8 * quotas) == plan.heads
-    if not known then break end
+    local plan, v = plans[p], values[k] or ''
+    local arg, cost, quotas, heads, last_end = plan.arg, plan.cost, plan.quotas, plan.heads, plan.last_end
+    local size = #v
+    local record = size % 12 == 9 and size - 20 or size + 1
+    local n = (record - 1) / 12
+    if not known or not heads or n > quotas or n % 1 ~= 0 or v == '' and (values[k] or call('EXISTS', keys[k]) == 1) then
+      known = false
+      break
+    end
 
-    local after, refusing, start = plan.heads, 0, 0 -- end and start of the window that refuses
+    local open, w, uses, fits, ended = n == quotas and sub(v, 1, 8 * n) == heads, 1, '', true, false
+    local refusing, start = 0, 0 -- end and start of the window that refuses
     for q = 1, quotas do
-      local a, b, c, d = byte(v, 8 * quotas + 4 * q - 3, 8 * quotas + 4 * q)
-      local used = ((a * 256 + b) * 256 + c) * 256 + d
-      local sum = used + requests * plan.cost
-      if used + plan.cost > plan.limits[q] then
-        local a, b, c, d, e, f, g, h = byte(v, 8 * q - 7, 8 * q)
-        local ending = ((e * 256 + f) * 256 + g) * 256 + h
-        if ending > refusing then
-          refusing, start = ending, plan.starts[q] or ending - (((a * 256 + b) * 256 + c) * 256 + d)
+      local used = 0
+      if open or w <= n and sub(v, 8 * w - 7, 8 * w) == sub(heads, 8 * q - 7, 8 * q) then
+        local a, b, c, d = byte(v, 8 * n + 4 * w - 3, 8 * n + 4 * w)
+        used = ((a * 256 + b) * 256 + c) * 256 + d
+        w = w + 1
+      elseif w <= n and sub(v, 8 * w - 7, 8 * w - 4) == sub(heads, 8 * q - 7, 8 * q - 4) then
+        local a, b, c, d = byte(v, 8 * w - 3, 8 * w)
+        if ((a * 256 + b) * 256 + c) * 256 + d <= now then w, ended = w + 1, true end
+      end
+      local sum = used + requests * cost
+      if sum > plan.limits[q] then
+        fits = false
+        if used + cost > plan.limits[q] and plan.ends[q] > refusing then
+          refusing, start = plan.ends[q], plan.starts[q]
         end
-      elseif sum > plan.limits[q] then
-        partly = true
-      else
-        d = sum % 256
+      elseif fits then
+        local d = sum % 256
         sum = (sum - d) / 256
-        c = sum % 256
+        local c = sum % 256
         sum = (sum - c) / 256
-        b = sum % 256
-        after = after .. char((sum - b) / 256, b, c, d)
+        local b = sum % 256
+        uses = uses .. char((sum - b) / 256, b, c, d)
       end
     end
-
-    local first, expires, banned = 0, 0, false
-    if #v > size then
-      local f1, f2, f3, f4, f5, f6, s1, s2, _, e1, e2, e3, e4, i1, i2, i3, i4, x1, x2, x3, x4 = byte(v, size + 1, size + 21)
-      local strikes, since = s1 * 256 + s2, ((i1 * 256 + i2) * 256 + i3) * 256 + i4
-      local ban_ends = ((e1 * 256 + e2) * 256 + e3) * 256 + e4
-      first = ((((f1 * 256 + f2) * 256 + f3) * 256 + f4) * 256 + f5) * 256 + f6
-      expires = ((x1 * 256 + x2) * 256 + x3) * 256 + x4
-      banned = strikes == 0 and since > 0 and ban_ends > now -- since: the length
-      if expires <= now or banned and ban_ends > now + since then
-        known = false
-        break
-      end
-      if strikes > 0 or since > 0 then
-        after = after .. sub(v, size + 1, size + 6) .. '\0\0' .. sub(v, size + 9, size + 13) .. '\0\0\0\0' .. sub(v, size + 18)
-      else
-        after = after .. sub(v, size + 1)
-      end
+    if w ~= n + 1 then
+      known = false
+      break
     end
 
-    if banned then
-      refused, letters[m] = true, 'd\0\0\0\0'
+--{ limit.lua: read the record }
+    local letter, fresh
+    if strikes == 0 and since > 0 and ban_ends > now then -- since: the length
+      if ended or ban_ends > now + since then known = false end
+      refused, answers[m] = true, 'd\0\0\0\0' .. char(size) .. v
+    elseif fits then
+      fresh = heads .. uses
+--{ limit.lua: keep the record }
+      granted[m], expiries[m] = fresh, open and 0 or (expires > last_end and expires or last_end) + AFTERLIFE
     elseif refusing > 0 then
-      if not plan.grace then
-        local a, b, c, d, e, f = byte(plan.arg, 7 + 8 * quotas, 12 + 8 * quotas)
-        plan.grace = a + b > 0 and ((c * 256 + d) * 256 + e) * 256 + f or -1
-      end
-      -- Without strikes, and within the grace of a record that lasts, nothing changes.
-      if plan.grace >= 0 and (first < start * 1000 or first > ms or ms - first >= plan.grace or expires < plan.last_end) then
+      allowance = nil
+--{ limit.lua: strike }
+      if ended or not fresh then -- not fresh: a ban starts
         known = false
         break
       end
-      refused, letters[m] = true, 'g\0\0' .. char(high, low)
+      refused, answers[m] = true, letter .. fresh
+      if fresh ~= v then struck[m], expiries[m] = fresh, (open or expires >= last_end) and 0 or last_end + AFTERLIFE end
     else
-      fresh[m] = after
+      partly = true
     end
+    if not known then break end
+    stale[m] = ended or record <= size and expires == 0
   end
 
+  -- Subjects that could be charged keep what they have.
+  for m = 1, refused and known and members or 0 do
+    if stale[m] and not answers[m] then known = false end
+  end
   group = group + 1
   if known and (refused or not partly) then
     local answer = ''
     for m = 1, members do
-      local k = byte(packed, at + 2 * m + 1)
-      if refused then
-        answer = answer .. (letters[m] or 's\0\0\0\0') .. char(#values[k]) .. values[k]
+      local k, v = byte(packed, at + 2 * m + 1), struck[m]
+      if not refused then
+        v = granted[m]
+        answer = answer .. 'a' .. char(#v) .. v
+      elseif answers[m] then
+        answer = answer .. answers[m]
       else
-        values[k], written[k] = fresh[m], true
-        answer = answer .. 'a' .. char(#fresh[m]) .. fresh[m]
+        local kept = values[k] or ''
+        answer = answer .. 's\0\0\0\0' .. char(#kept) .. kept
+      end
+      if v then
+        local before = written[k] or 0
+        values[k], written[k] = v, expiries[m] > before and expiries[m] or before
       end
     end
     out[group] = answer
@@ -177,12 +193,18 @@ while at <= #packed do
   end
   at = at + 2 * members + 3
 end
-for k in pairs(written) do call('SET', keys[k], values[k], 'KEEPTTL') end
+for k, expiry in pairs(written) do
+  if expiry == 0 then
+    call('SET', keys[k], values[k], 'KEEPTTL')
+  else
+    call('SET', keys[k], values[k], 'EXAT', expiry)
+  end
+end
 if not others then return table.concat(out) end
 
 -- Part two: everything else.
 
-local arg, name, cost, quotas, limits, four = plans[1].arg, nil, 0, 0, {}, nil
+local arg, name, cost, quotas, limits = plans[1].arg, nil, 0, 0, {}
 
 --{ limit.lua: functions }
 

@@ -265,6 +265,7 @@ for s = 1, apart and 0 or subjects do
 
       elseif refusing > 0 and not ended then -- every request is refused
         --{ refuse
+        --{ strike
         if not allowance then
           local at = 7 + 8 * quotas
           local a, b, c, d, e, f, g, h, i, j = byte(arg, at, at + 9)
@@ -322,11 +323,12 @@ for s = 1, apart and 0 or subjects do
         end
         if fresh then
           letter = letter .. char(0, 0, (requests - requests % 256) / 256, requests % 256, #fresh)
-          if open or expires >= last_end then
-            if fresh ~= v then call('SET', key, fresh, 'KEEPTTL') end
-          else
-            call('SET', key, fresh, 'EXAT', last_end + AFTERLIFE)
-          end
+        end
+        --}
+        if fresh and (open or expires >= last_end) then
+          if fresh ~= v then call('SET', key, fresh, 'KEEPTTL') end
+        elseif fresh then
+          call('SET', key, fresh, 'EXAT', last_end + AFTERLIFE)
         end
         --}
       end
