@@ -40,9 +40,9 @@ local plans, at, apart = {}, 2, false
 for p = 1, byte(packed, 1) do
   local a, b, c, d, e, f, g, h, quotas, _
   a, _, b, c, d, e, quotas = byte(packed, at, at + 6)
-  local plan = {arg = sub(packed, at + 1, at + a), cost = ((b * 256 + c) * 256 + d) * 256 + e, quotas = quotas}
-  local limits, heads, last_end, begin = {}, '', 0, at
-  local boundaries, starts, ends = begin + 30 + 8 * quotas, {}, {}
+  local arg, cost = sub(packed, at + 1, at + a), ((b * 256 + c) * 256 + d) * 256 + e
+  local limits, heads, last_end, begin = {0, 0, 0, 0}, '', 0, at
+  local boundaries, starts, ends = begin + 30 + 8 * quotas, {0, 0, 0, 0}, {0, 0, 0, 0}
   at = at + a + 1
   for q = 1, quotas do
     a, b, c, d, e, f, g, h = byte(packed, begin + 8 * q - 1, begin + 8 * q + 6)
@@ -70,9 +70,10 @@ for p = 1, byte(packed, 1) do
     f = ending % 256
     heads = heads .. char(a, b, c, d, (ending - f) / 256, f, g, h)
   end
-  if sub(plan.arg, 1, 1) == 'T' then heads = false end
-  plan.limits, plan.heads, plan.last_end, plan.starts, plan.ends = limits, heads, last_end, starts, ends
-  plans[p] = plan
+  if sub(arg, 1, 1) == 'T' then heads = false end
+  plans[p] = {
+    arg = arg, cost = cost, quotas = quotas, heads = heads, limits = limits, starts = starts, ends = ends, last_end = last_end,
+  }
 end
 if apart then
   while at <= #packed do
@@ -90,9 +91,10 @@ local written = {} -- when the keys that were written expire; 0: as before
 local allowance, grace, decay, ms, four, ms_bytes, now_bytes, last_end_bytes -- made by each denial
 while at <= #packed do
   local members, high, low = byte(packed, at, at + 2)
-  local requests, known, refused, partly = high * 256 + low, not ARGV[2], false, false
-  local granted, struck, answers = {}, {}, {} -- values after the takes, and after strikes; answers of subjects that refuse
-  local expiries, stale = {}, {} -- of these values, 0: as before; and whether the value has what is over
+  local requests, known, partly = high * 256 + low, not ARGV[2], false
+  local granted, expiries = {}, {} -- values after the takes, and when they expire; 0: as before
+  local answers, struck -- of subjects that refuse, if there are any, and their values after strikes
+  local stale           -- whether values have what is over
   for m = 1, members do
     local k, p = byte(packed, at + 2 * m + 1, at + 2 * m + 2)
     local plan, v = plans[p], values[k] or ''
@@ -141,7 +143,8 @@ while at <= #packed do
     local letter, fresh
     if strikes == 0 and since > 0 and ban_ends > now then -- since: the length
       if ended or ban_ends > now + since then known = false end
-      refused, answers[m] = true, 'd\0\0\0\0' .. char(size) .. v
+      answers, struck = answers or {}, struck or {}
+      answers[m] = 'd\0\0\0\0' .. char(size) .. v
     elseif fits then
       fresh = heads .. uses
 --{ limit.lua: keep the record }
@@ -153,30 +156,35 @@ while at <= #packed do
         known = false
         break
       end
-      refused, answers[m] = true, letter .. fresh
+      answers, struck = answers or {}, struck or {}
+      answers[m] = letter .. fresh
       if fresh ~= v then struck[m], expiries[m] = fresh, (open or expires >= last_end) and 0 or last_end + AFTERLIFE end
     else
       partly = true
     end
     if not known then break end
-    stale[m] = ended or record <= size and expires == 0
+    if ended or record <= size and expires == 0 then
+      stale = stale or {}
+      stale[m] = true
+    end
   end
 
   -- Subjects that could be charged keep what they have.
-  for m = 1, refused and known and members or 0 do
+  for m = 1, answers and stale and members or 0 do
     if stale[m] and not answers[m] then known = false end
   end
   group = group + 1
-  if known and (refused or not partly) then
+  if known and (answers or not partly) then
     local answer = ''
     for m = 1, members do
-      local k, v = byte(packed, at + 2 * m + 1), struck[m]
-      if not refused then
-        v = granted[m]
+      local k, v = byte(packed, at + 2 * m + 1), granted[m]
+      if not answers then
         answer = answer .. 'a' .. char(#v) .. v
       elseif answers[m] then
+        v = struck[m]
         answer = answer .. answers[m]
       else
+        v = nil
         local kept = values[k] or ''
         answer = answer .. 's\0\0\0\0' .. char(#kept) .. kept
       end
