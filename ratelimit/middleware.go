@@ -21,9 +21,7 @@ import (
 //
 // The headers of Options.Headers are set before the request is served, so that
 // every response from further in has them, errors and panics included, as long
-// as no handler removes them. If one such middleware is inside another, it replaces the
-// headers that its own set has, and leaves the other ones; [Caller].Also is one decision
-// about several subjects.
+// as no handler removes them.
 //
 // Place it after authentication and before everything else. To count requests
 // without valid credentials too, refuse them further in. With package bearer that is
@@ -32,6 +30,11 @@ import (
 //
 // where identify returns a network as the Caller if bearer.FromContext finds no
 // principal.
+//
+// Two such middlewares, one inside the other, decide apart. The inner one replaces the
+// headers that its own set has, and what it denies stays charged by the outer one, unless
+// the Options.ChargeIf of that one is false for 429. With [Caller].Also, one middleware
+// makes all charges or none.
 //
 // Place [http.TimeoutHandler] further in. Outside, its 503 has none of the headers, and
 // the request stays charged, since this middleware sees only what its handler wrote.
