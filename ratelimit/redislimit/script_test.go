@@ -67,6 +67,7 @@ func TestBoundariesAgreeWithModel(t *testing.T) {
 	tenAndMinute := plan("ten seconds and minute", patient, quota(1, 10*time.Second), quota(1, time.Minute))
 	strictTen := plan("strict", strict, quota(1, 10*time.Second))
 	localDay := plan("local day", patient, ratelimit.PerDay(1).In(time.UTC), ratelimit.PerMonth(100))
+	smooth := plan("smooth", patient, quota(3, 11*time.Second).Smooth(1), quota(15, time.Minute).Smooth(1), quota(1000, time.Hour))
 	patient.Strikes = 1
 	strictDay := plan("strict local day", patient, ratelimit.PerDay(1).In(time.UTC), ratelimit.PerMonth(100))
 	const sec, ms = time.Second, time.Millisecond
@@ -92,6 +93,9 @@ func TestBoundariesAgreeWithModel(t *testing.T) {
 		"each day of a month has a grace of its own": {
 			take(1*sec, localDay), take(2*sec, localDay), take(9*sec, localDay),
 			take(24*time.Hour, localDay), take(24*time.Hour+sec, localDay), take(24*time.Hour+8*sec, localDay),
+		},
+		"of two smooth quotas that refuse until the same second, the later one says since when the grace counts": {
+			take(0, smooth), take(1*sec, smooth), take(9*sec, smooth), take(13*sec+700*ms, smooth), take(14*sec, smooth),
 		},
 		"so it has if a ban is due": {
 			take(1*sec, strictDay), take(2*sec, strictDay), take(9*sec, strictDay),
