@@ -23,7 +23,8 @@
 // their plans, up to 64 charges a call; a group of two takes less time than two calls of
 // Take. In a cluster each master has its own batches: a master that does not answer does
 // not delay the subjects of the others. A denial costs the server less than twice as much
-// as an admission.
+// as an admission, and so does a smooth quota; beside a calendar quota, or in a group of
+// charges, a smooth quota costs about five times as much.
 //
 // A call with context.Background is sent on the goroutine of its caller. A call with a
 // context that can end needs another goroutine, which costs from one to some ten
@@ -40,10 +41,6 @@
 // the windows around its own time begin. If the two clocks are windows apart, it learns
 // the server's time from the answer, and sends the call again.
 //
-// Smooth quotas, too, count by the server's clock, to the microsecond. A decision about
-// one costs the server less than twice as much as one about a fixed window; if the plan
-// has a calendar quota too, about five times as much.
-//
 // # Durability
 //
 // Redis replicates asynchronously: a replica that takes over may not know the last
@@ -57,10 +54,7 @@
 // own script, and they share usage and bans as long as both store the same format. A
 // version with another format uses keys of other names under the same prefix, and its
 // release notes say so: usage and bans then begin anew, and the two versions count apart
-// as long as both run.
-//
-// A version from before smooth quotas refuses nothing because of one: it keeps what was
-// counted as it keeps the windows of other plans, and counts none. With each unit that it
-// charges, a smooth quota gets 2⁻³² seconds back too early. So upgrade all processes before
-// a plan has a smooth quota or a calendar window.
+// as long as both run. A version from before smooth quotas keeps what they have counted
+// as windows of another plan, and gives back 2⁻³² seconds of it with each unit that it
+// charges: so upgrade all processes before a plan has a smooth quota or a calendar window.
 package redislimit
