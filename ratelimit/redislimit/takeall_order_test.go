@@ -112,7 +112,7 @@ func (g *group) diff(t *testing.T, m *ratelimittest.Model) string {
 	var got []ratelimit.Decision
 	for place := range g.requests {
 		for i, c := range g.takes.charges {
-			d, err := g.answers[i].decision(c.Plan, c.Cost, place)
+			d, err := g.takes.answers[i].decision(c.Plan, c.Cost, place)
 			if err != nil {
 				t.Fatal(err)
 			}
