@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
 )
 
 // A Plan is a name, the quotas that must all hold, and the penalty for subjects
@@ -17,14 +18,15 @@ import (
 // never changes, and may be used by any number of goroutines. The plans of
 // [SuspendedPlan] and [UnlimitedPlan] have no quotas. The zero Plan is not valid.
 type Plan struct {
-	name    string
-	quotas  []Quota
-	kinds   [MaxQuotas]time.Duration
-	smooth  bool    // a quota is
-	most    int64   // that a request can cost; 0 in the zero Plan
-	always  Outcome // what a plan without quotas decides; 0 for others, and in the zero Plan
-	penalty Penalty
-	limits  [MaxQuotas]string // the limits in decimal, for header fields
+	name      string
+	quotas    []Quota
+	kinds     [MaxQuotas]time.Duration
+	smooth    bool    // a quota is
+	most      int64   // that a request can cost; 0 in the zero Plan
+	always    Outcome // what a plan without quotas decides; 0 for others, and in the zero Plan
+	penalty   Penalty
+	limits    [MaxQuotas]string // the limits in decimal, for header fields
+	intervals [MaxQuotas]uint64 // how long a unit of a smooth quota takes to come back; see Plan.Bucket
 
 	// These are made when they are first needed: a service may make a plan for each
 	// request, and most of those plans never need them.
@@ -59,7 +61,9 @@ func NewPlan(name string, penalty Penalty, quotas ...Quota) (*Plan, error) {
 	p.most = math.MaxInt64
 	for i, q := range p.quotas {
 		p.kinds[i] = q.kind()
-		p.smooth = p.smooth || q.burst > 0
+		if q.burst > 0 {
+			p.smooth, p.intervals[i] = true, gcra.New(q.Limit, q.Window, q.burst).Interval()
+		}
 		p.most = min(p.most, q.atOnce())
 	}
 	p.limits = limitTexts(p.quotas)
@@ -132,7 +136,7 @@ func (p *Plan) WithoutPenalty() *Plan {
 	}
 	if p.withoutPenalty.Load() == nil {
 		p.withoutPenalty.CompareAndSwap(nil, &Plan{
-			name: p.name, quotas: p.quotas, kinds: p.kinds, smooth: p.smooth, most: p.most, limits: p.limits,
+			name: p.name, quotas: p.quotas, kinds: p.kinds, smooth: p.smooth, intervals: p.intervals, most: p.most, limits: p.limits,
 		})
 	}
 	return p.withoutPenalty.Load()

@@ -54,8 +54,6 @@ func (q *Quota) kind() time.Duration {
 	return q.Window
 }
 
-func (q *Quota) bucket() gcra.Bucket { return gcra.New(q.Limit, q.Window, q.burst) }
-
 func (q *Quota) validateSmooth() error {
 	switch {
 	case q.burst == 0:
@@ -99,6 +97,19 @@ func (p *Plan) Kind(i int) time.Duration { return p.kinds[i] }
 // refuse such plans with an error that wraps [ErrInvalid].
 func (p *Plan) Smooth() bool { return p.smooth }
 
+// Bucket returns how long one unit of the i-th quota, which is smooth, takes to come back,
+// and the burst. The interval is the Window divided by the Limit, in 2⁻³² seconds, rounded
+// up. Engines need both for each request, and must not round the interval differently.
+// They are 0 if the quota is not smooth.
+func (p *Plan) Bucket(i int) (interval uint64, burst int64) {
+	return p.intervals[i], p.quotas[i].burst
+}
+
+func (p *Plan) bucket(i int) gcra.Bucket {
+	interval, burst := p.Bucket(i)
+	return gcra.WithInterval(interval, p.Limit(i), burst)
+}
+
 // settleSmooth is Settle for plans with smooth quotas, which do not refuse until their
 // reset, but until enough units have come back.
 func (d *Decision) settleSmooth() {
@@ -110,7 +121,7 @@ func (d *Decision) settleSmooth() {
 		}
 		t := gcra.Of(s.Reset, d.Rounded[i])
 		if q.burst > 0 {
-			t = q.bucket().Fits(t, d.Cost)
+			t = d.Plan.bucket(i).Fits(t, d.Cost)
 		}
 		if t > until {
 			refusing, until = i, t
@@ -130,7 +141,7 @@ func (d *Decision) settleSmooth() {
 // uncharge sets what is left of the i-th quota, which is smooth, once the units that it was
 // charged are given back.
 func (d *Decision) uncharge(i int) {
-	s, b, now := &d.States[i], d.Plan.quotas[i].bucket(), gcra.At(d.Time)
+	s, b, now := &d.States[i], d.Plan.bucket(i), gcra.At(d.Time)
 	full := b.Refunded(gcra.Of(s.Reset, d.Rounded[i]), now, d.Cost)
 	s.Remaining = b.Left(full, now)
 	s.Reset, d.Rounded[i] = full.RoundUp()
@@ -140,8 +151,8 @@ func (d *Decision) uncharge(i int) {
 // added after the decision: engines refund them until then.
 func (d *Decision) add(units int64) {
 	for i := range d.Plan.quotas {
-		if q := &d.Plan.quotas[i]; q.burst > 0 {
-			full := q.bucket().Charged(gcra.Of(d.States[i].Reset, d.Rounded[i]), units)
+		if d.Plan.Kind(i) < 0 {
+			full := d.Plan.bucket(i).Charged(gcra.Of(d.States[i].Reset, d.Rounded[i]), units)
 			d.States[i].Reset, d.Rounded[i] = full.RoundUp()
 		}
 	}

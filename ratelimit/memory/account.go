@@ -162,7 +162,7 @@ func (a *account) remove(i int) {
 func (a *account) replaceable(plan *ratelimit.Plan) int {
 	first := -1
 	for i, w := range a.windows() {
-		if hasKind(plan, w.length) {
+		if quotaOf(plan, w.length) >= 0 {
 			continue
 		}
 		if first < 0 || w.end < a.all[first].end || w.end == a.all[first].end && a.all[first].isSmooth() {
@@ -172,13 +172,14 @@ func (a *account) replaceable(plan *ratelimit.Plan) int {
 	return first
 }
 
-func hasKind(plan *ratelimit.Plan, length time.Duration) bool {
+// quotaOf returns the index of the quota of a plan that has the kind, or -1.
+func quotaOf(plan *ratelimit.Plan, kind time.Duration) int {
 	for i := range plan.Len() {
-		if plan.Kind(i) == length {
-			return true
+		if plan.Kind(i) == kind {
+			return i
 		}
 	}
-	return false
+	return -1
 }
 
 // window returns the window of the given length, or nil.

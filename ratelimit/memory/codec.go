@@ -9,7 +9,9 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
-// An encoder makes records of the slots of a segment that is locked.
+// An encoder makes records of the slots of a segment that is locked. If a smooth quota is
+// charged meanwhile, the record may have a part of that charge. The slot is then marked as
+// changed again, so that the next Save has all of it.
 type encoder struct {
 	*segment
 	index map[uint64]string // the names of banned subjects; nil until one is needed

@@ -39,13 +39,16 @@
 // The engine notices a step of the wall clock within ten milliseconds. From some
 // hundred thousand decisions a second on, it uses a time that is late by about a
 // millisecond: a request just after the end of a window may count in that window, if it
-// has room, but none is refused because of it. If the clock steps back by less than a
-// minute, nothing is forgotten except subjects that were replaced.
+// has room, and a smooth quota may count a request as if it had come that much earlier.
+// None is refused because of it. If the clock steps back by less than a minute, nothing is
+// forgotten except subjects that were replaced.
 //
 // # Smooth quotas
 //
-// A decision about a smooth quota that is in use takes a lock, and several times as long
-// as one about fixed windows alone, which takes none. It allocates nothing.
+// Decisions under a plan with a smooth quota take about one and a half times as long as
+// those about fixed windows alone, and no lock either, unless the subject is new, a window
+// begins or a strike is counted. A denial that ends within a second takes longer, because
+// the engine then reads the exact time.
 //
 // # Restarts
 //

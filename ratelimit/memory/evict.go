@@ -57,10 +57,16 @@ func (s *segment) sweep(now int64, steps int) {
 			s.clockHand++
 			continue
 		}
+		m = slot.freeze()
+		if s.expiry(slot, m)+keepExpired > now { // a smooth quota has been charged since
+			slot.setMeter(m.after(m))
+			s.clockHand++
+			continue
+		}
 		if m.has(dirty) {
 			s.noteForgotten(slot) // what was saved may expire later
 		}
-		s.removeSlot(t, s.clockHand, slot.freeze()) // and look next at the slot that moves here
+		s.removeSlot(t, s.clockHand, m) // and look next at the slot that moves here
 		s.capacity.used.Add(-1)
 	}
 	if t := s.table.Load(); s.used*100 < t.slots*emptiest && t.slots > 2*minSlots {
@@ -96,7 +102,7 @@ func (s *segment) narrow() {
 // none would keep its slot for as long as the clock was ahead. A record keeps its slot
 // until the time that the clock said before.
 func (s *segment) limitAhead(slot slot, now int64) meter {
-	m := slot.meter()
+	m := slot.settled()
 	layout := s.layouts.get(m.layout()) // of a record and of a frozen slot: none
 	for i := range layout.len() {
 		w := layout.window(i, slot, m)
@@ -224,16 +230,17 @@ func (s *segment) findVictim(now int64) (v victim, freeAt int64) {
 }
 
 // evict empties the slot of a victim, which then counts as used by another. It
-// reports false if the subject has been charged since it was found and is held now.
+// reports false if the subject has been charged since it was found, so that it is held
+// now, or has not expired any more.
 func (s *segment) evict(v victim, now int64) bool {
 	t := s.table.Load()
 	slot := t.slot(v.at)
 	m := slot.freeze()
+	if s.heldUntil(slot, m, now) > now || v.expired && s.expiry(slot, m) > now {
+		slot.setMeter(m.after(m))
+		return false
+	}
 	if !v.expired {
-		if s.heldUntil(slot, m, now) > now {
-			slot.setMeter(m.after(m))
-			return false
-		}
 		s.capacity.evicted.Add(1)
 	}
 	if !v.expired || m.has(dirty) {

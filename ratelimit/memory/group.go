@@ -61,15 +61,18 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 		if n == last {
 			hold = nil
 		}
-		admitted = l.admit(m.slot(), m.hash, &decisions[n], hold)
+		d := &decisions[n]
+		admitted = l.admit(m.slot(), m.hash, d, hold) || d.Plan.Smooth() && l.admitSmooth(m.slot(), m.hash, d, hold)
 	}
 	if !admitted {
 		n-- // the one that was not admitted is not held
 	}
 	for i := range min(n, last) {
 		m := &group[i]
-		if admitted {
-			m.meter = m.meter.charged(decisions[i].Cost)
+		if d := &decisions[i]; admitted && d.Plan.Smooth() {
+			m.meter = l.layouts.get(m.meter.layout()).charge(m.slot(), m.meter, d)
+		} else if admitted {
+			m.meter = m.meter.charged(d.Cost)
 		}
 		m.slot().setMeter(m.meter)
 	}

@@ -25,11 +25,15 @@ import (
 // window has used is the count less the count when it began, so that one
 // compare-and-swap of the meter charges a request to every window.
 //
-// Without the lock of the segment only a charge changes a slot: it raises the
-// count and sets the dirty flag. A charge that is made together with others may hold
-// the slot before: it then has no layout until the group puts the meter back, charged
-// or not. Any other change of the words, layout or count holds the lock and puts the
-// next version into the meter. A compare-and-swap of the meter that succeeds therefore
+// The word of a smooth quota has the time at which its bucket is full: the lower half is
+// that time in Unix seconds, rounded up, and the upper half by how much, in 2⁻³² seconds.
+//
+// Without the lock of the segment only a charge changes a slot: it raises the count and
+// sets the dirty flag. A charge that is made together with others, or that changes the
+// word of a bucket, holds the slot before: it then has no layout until the meter is put
+// back, charged or not. Any other change of the words, layout or count holds the lock.
+// Every change of the words, layout or count other than a charge of fixed windows puts
+// the next version into the meter. A compare-and-swap of the meter that succeeds therefore
 // proves that all words read since the meter was read still stood.
 type slot []uint64
 
@@ -55,8 +59,9 @@ func (s slot) setWord(i int, w windowWord) { atomic.StoreUint64(&s[firstWindow+i
 // layout with more windows has just replaced that of the slot.
 func (s slot) has(i int) bool { return firstWindow+i < len(s) }
 
-// settled returns the meter once no group of charges holds the slot. A group holds it
-// for about a tenth of a microsecond, and waits for nothing meanwhile.
+// settled returns the meter once no charge holds the slot. A charge holds it for a
+// hundredth of a microsecond, and a group for about a tenth. They wait for nothing
+// meanwhile.
 func (s slot) settled() meter {
 	for {
 		m := s.meter()
@@ -96,7 +101,7 @@ type meter uint64
 
 const (
 	frozen       = meter(1<<14 - 1) // in place of a layout: the slot is being changed
-	held         = meter(1<<14 - 2) // in place of a layout: a group of charges is being made; see group.go
+	held         = meter(1<<14 - 2) // in place of a layout: a charge is being made; see admitAll and admitSmooth
 	recordLayout = meter(1<<14 - 3) // in place of a layout: the slot holds a record
 	maxLayouts   = int(recordLayout)
 
@@ -118,7 +123,7 @@ func (m meter) isFrozen() bool   { return m&frozen >= held } // or held
 func (m meter) isHeld() bool     { return m&frozen == held }
 func (m meter) isRecord() bool   { return m&frozen == recordLayout }
 
-// held returns m of a slot that a group holds.
+// held returns m of a slot that is held.
 func (m meter) held() meter { return m&^frozen | held }
 
 // charged returns m after a charge of cost units.

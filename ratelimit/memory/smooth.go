@@ -11,8 +11,9 @@ import (
 // The state of a smooth quota is the time at which its bucket is full. It is kept where
 // another window has its end and usage: its end is that time in seconds, rounded up, and
 // used is by how much, in 2⁻³² seconds; both are 0 if the bucket is full. Its length is
-// negative, so that no time is in it: the fast paths leave such accounts to the lock. Its
-// limit is the time in which its bucket fills, in units of smoothUnit.
+// negative, so that no time is in it: the fast path for fixed windows leaves such accounts
+// to that for buckets. Its limit is the time in which its bucket fills, in units of
+// smoothUnit.
 //
 // A smooth quota is charged under plans that have it, and not under others, which do not
 // say how fast its units come back.
@@ -33,8 +34,8 @@ func (w *window) setFull(t gcra.Time, now int64) {
 }
 
 func bucket(plan *ratelimit.Plan, i int) gcra.Bucket {
-	q := plan.Quota(i)
-	return gcra.New(q.Limit, q.Window, q.Burst())
+	interval, burst := plan.Bucket(i)
+	return gcra.WithInterval(interval, plan.Limit(i), burst)
 }
 
 // smoothLimit is the limit of the window of a bucket.

@@ -64,6 +64,9 @@ func (s *subject) unlock() { s.mu.Unlock() }
 func (s *subject) peek() {
 	if slot, found := s.slot(); found {
 		s.read(slot, slot.settled())
+		for slot.meter() != s.meter { // a charge may have changed a word meanwhile
+			s.read(slot, slot.settled())
+		}
 	}
 }
 

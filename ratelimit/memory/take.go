@@ -18,7 +18,9 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 	t := l.tables[h>>l.shift].Load()
 	if i, found := t.find(h); found {
 		slot := t.slot(i)
-		if l.admit(slot, h, &d, nil) || l.look(t, i, slot, h, &d) == refused && (d.RetryAfter >= maxLate || l.refuseExactly(t, i, slot, h, &d)) {
+		if l.admit(slot, h, &d, nil) || plan.Smooth() && l.admitSmooth(slot, h, &d, nil) ||
+			l.look(t, i, slot, h, &d) == refused && (d.RetryAfter >= maxLate || l.refuseExactly(t, i, slot, h, &d)) ||
+			l.admitSmooth(slot, h, &d, nil) { // now by the exact time, or since another plan had a smooth quota
 			return d, nil
 		}
 	}
@@ -116,9 +118,12 @@ func (l *Limiter) look(t *table, at uint64, slot slot, h uint64, d *ratelimit.De
 	if slot.hash() != h {
 		return unclear
 	}
-	lastEnd, refusedUntil := l.layouts.get(m.layout()).states(slot, m, d)
+	layout := l.layouts.get(m.layout())
+	lastEnd, refusedUntil := layout.states(slot, m, d)
 	if lastEnd == 0 {
-		return unclear
+		if lastEnd, refusedUntil = layout.smoothStates(slot, m, d, 0); lastEnd == 0 {
+			return unclear
+		}
 	}
 	var r record
 	punishes := d.Plan.Strikes() > 0
@@ -138,7 +143,7 @@ func (l *Limiter) look(t *table, at uint64, slot slot, h uint64, d *ratelimit.De
 	case punishes && !(r.expires >= lastEnd && r.withinGrace(d.Time, windowStart(d), d.Plan.Grace())):
 		v = unclear // a strike
 	}
-	d.RetryAfter = time.Duration(max(refusedUntil, d.BanEnds)*int64(time.Second) - d.Time)
+	d.RetryAfter = time.Duration(max(refusedUntil, d.BanEnds*int64(time.Second)) - d.Time)
 	if refusedUntil == 0 {
 		d.Settle() // no quota refuses the request
 	}
@@ -150,9 +155,9 @@ func (l *Limiter) look(t *table, at uint64, slot slot, h uint64, d *ratelimit.De
 }
 
 // states puts what each quota of the plan has left into d. It returns the end of the
-// last window to end, and that of the last one that refuses the request, which is
+// last window to end, and until when one refuses the request, in Unix nanoseconds, which is
 // then the applicable one; 0 if none does. If lastEnd is 0, the lock must be taken,
-// since a window must begin first or its limit be lowered.
+// since a window must begin first or its limit be lowered, or there is a smooth quota.
 func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEnd, refusedUntil int64) {
 	plan, now, i := d.Plan, d.Time, 0
 	for k := range s.len() {
@@ -181,7 +186,7 @@ func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEn
 	if i < plan.Len() {
 		return 0, 0
 	}
-	return lastEnd, refusedUntil
+	return lastEnd, refusedUntil * int64(time.Second)
 }
 
 // windowStart returns when the window of the applicable quota began, in Unix

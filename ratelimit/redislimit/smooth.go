@@ -28,8 +28,8 @@ func kindOf(length int64) time.Duration {
 }
 
 func bucket(plan *ratelimit.Plan, i int) gcra.Bucket {
-	q := plan.Quota(i)
-	return gcra.New(q.Limit, q.Window, q.Burst())
+	interval, burst := plan.Bucket(i)
+	return gcra.WithInterval(interval, plan.Limit(i), burst)
 }
 
 // appendSpans appends what the script must know of each smooth quota, as it cannot divide

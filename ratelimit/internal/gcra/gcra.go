@@ -52,6 +52,13 @@ func New(limit int64, window time.Duration, burst int64) Bucket {
 	return Bucket{(length + uint64(limit) - 1) / uint64(limit), limit, burst}
 }
 
+// WithInterval returns the bucket of a quota of which a unit comes back in a number of
+// 2⁻³² seconds, which New has computed.
+func WithInterval(interval uint64, limit, burst int64) Bucket { return Bucket{interval, limit, burst} }
+
+// Interval returns how long a unit takes to come back, in 2⁻³² seconds.
+func (b Bucket) Interval() uint64 { return b.interval }
+
 // Span returns how long units take to come back, in 2⁻³² seconds: not more of them than
 // the limit.
 func (b Bucket) Span(units int64) uint64 { return uint64(min(units, b.limit)) * b.interval }
@@ -67,6 +74,9 @@ func (b Bucket) Full() uint64 { return b.Span(b.burst) }
 func (b Bucket) Limited(full, now Time) Time {
 	return max(min(full, now+Time(b.Span(b.limit))), now)
 }
+
+// Burst returns the largest number of units in the bucket.
+func (b Bucket) Burst() int64 { return b.burst }
 
 // Left returns the units in the bucket.
 func (b Bucket) Left(full, now Time) int64 {

@@ -77,6 +77,60 @@ var mutants = []struct {
 		new:   "if i < 0 {",
 		finds: "a group that is refused within the grace beside takes of both subjects",
 	},
+	{
+		name:  "a charge of a smooth quota that does not hold its slot",
+		old:   "if !slot.swap(m, m.held()) {",
+		new:   "if slot.meter() != m {",
+		finds: "two takes of a smooth quota, one unit left",
+	},
+	{
+		name:  "a bucket that is written when its slot is not held any more",
+		old:   "slot.setMeter(layout.charge(slot, m, d))",
+		new:   "slot.setMeter(m.charged(d.Cost).after(m)); layout.charge(slot, m, d)",
+		finds: "two takes of a smooth quota, one unit left",
+	},
+	{
+		name:  "a charge of a smooth quota that does not look at the hash",
+		old:   "slot.hash() != h || m.has(checkRecord)",
+		new:   "m.has(checkRecord)",
+		finds: "a reset of the subject in front of two with smooth quotas",
+	},
+	{
+		name:  "a charge of a smooth quota that ignores the flag of the record",
+		old:   "slot.hash() != h || m.has(checkRecord)",
+		new:   "slot.hash() != h",
+		finds: "a ban beside takes of a smooth quota",
+	},
+	{
+		name:  "a peek that does not look at the meter again",
+		old:   "for slot.meter() != s.meter {",
+		new:   "for false {",
+		finds: "peeks beside a take of smooth quotas",
+	},
+	{
+		name:  "a sweep that does not look again at what it drops",
+		old:   "if s.expiry(slot, m)+keepExpired > now { //",
+		new:   "if false { //",
+		finds: "a subject with a full bucket, which new ones sweep away beside a take",
+	},
+	{
+		name:  "an eviction that does not look again at what had expired",
+		old:   " || v.expired && s.expiry(slot, m) > now",
+		new:   "",
+		finds: "a new subject at the bound, beside a take of one with a full bucket",
+	},
+	{
+		name:  "a search for room that passes over a slot that is held",
+		old:   "m := slot.settled()",
+		new:   "m := slot.meter()",
+		finds: "a new subject at the bound, beside a take of one with a full bucket",
+	},
+	{
+		name:  "a group that does not write its buckets",
+		old:   "m.meter = l.layouts.get(m.meter.layout()).charge(m.slot(), m.meter, d)",
+		new:   "m.meter = m.meter.charged(d.Cost)",
+		finds: "a group beside takes of smooth quotas by one caller",
+	},
 }
 
 func TestFindsMutants(t *testing.T) {

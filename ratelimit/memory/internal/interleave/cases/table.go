@@ -47,5 +47,6 @@ func do(calls ...call) []call          { return calls }
 
 // All returns the cases.
 func All() []Case {
-	return slices.Concat(takes(), others(), moves(), bound(), penalties(), groups())
+	return slices.Concat(takes(), others(), moves(), bound(), penalties(), groups(),
+		smoothTakes(), smoothDenials(), smoothPlaces(), smoothGroups())
 }
