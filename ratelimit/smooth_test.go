@@ -156,3 +156,18 @@ func TestSmoothDenialTexts(t *testing.T) {
 		t.Errorf("the policies differ (-want +got):\n%s", diff)
 	}
 }
+
+// Engines find the interval and the burst of each smooth quota, also of a plan without its
+// penalty, and nothing of other quotas.
+func TestBucket(t *testing.T) {
+	p := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(7).Smooth(3), ratelimit.PerDay(1000))
+	for _, p := range []*ratelimit.Plan{p, p.WithoutPenalty()} {
+		interval, burst := p.Bucket(0)
+		if want := uint64(60<<32/7 + 1); interval != want || burst != 3 {
+			t.Errorf("a unit comes back in %d of 2⁻³² seconds, and the burst is %d; want %d and 3", interval, burst, want)
+		}
+		if interval, burst := p.Bucket(1); interval != 0 || burst != 0 {
+			t.Errorf("a fixed window has an interval of %d and a burst of %d", interval, burst)
+		}
+	}
+}

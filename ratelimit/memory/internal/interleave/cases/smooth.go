@@ -162,7 +162,7 @@ func smoothPlaces() []Case {
 		{
 			Name:    "a reset of the subject in front of two with smooth quotas",
 			setUp:   do(take(first, large), take(second, mixed), take(third, mixed)),
-			threads: threads(do(reset(first)), do(take(second, mixed), take(second, mixed)), do(take(third, mixed))),
+			threads: threads(do(reset(first)), do(take(second, mixed)), do(take(third, mixed))),
 			after:   append(final(second, mixed), final(third, mixed)...),
 		},
 		{
