@@ -85,9 +85,9 @@ func comeBack(d *ratelimit.Decision) (since [ratelimit.MaxQuotas]int64) {
 	return since
 }
 
-// add adds the units of another charge to each window. Of two different windows of one length the later
-// one counts. Units from before it, entered late or after the clock stepped back,
-// count in it too, so that no usage is lost.
+// add adds the units of another charge to each window. Of two different windows of one
+// length the later one counts. Units from before it, entered late or after the clock
+// stepped back, count in it too, so that no usage is lost.
 func (c *charge) add(other *charge) {
 	at := other.at
 	for i := range c.plan.Len() {
