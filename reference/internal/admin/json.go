@@ -57,6 +57,12 @@ func whatIsWrong(err error) string {
 		}
 		return e.Field + " has a value of the wrong type, " + e.Value
 	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return "it is empty"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "it ends within a value"
+	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
