@@ -7,7 +7,7 @@ import "strings"
 type Flags struct {
 	Config      *string `name:"config" placeholder:"FILE" help:"YAML file with settings ($$PETSTORE_CONFIG)."`
 	Listen      *string `name:"listen" placeholder:"HOST:PORT" help:"Address of the API ($$PETSTORE_LISTEN)."`
-	AdminListen *string `name:"admin-listen" placeholder:"HOST:PORT" help:"Address for health, profiles and bans; empty turns it off ($$PETSTORE_ADMIN_LISTEN)."`
+	AdminListen *string `name:"admin-listen" placeholder:"HOST:PORT" help:"Address of the admin listener; empty turns it off ($$PETSTORE_ADMIN_LISTEN)."`
 	Database    *string `name:"database" placeholder:"FILE|URL" help:"SQLite file for pets and keys, or a postgres:// URL; a password is safer in the variable ($$PETSTORE_DATABASE)."`
 	Migrate     *string `name:"migrate" placeholder:"auto|manual" help:"Whether an older schema of the database is upgraded, or refused until petstore migrate was run. Default auto ($$PETSTORE_MIGRATE)."`
 	Redis       *string `name:"redis" placeholder:"URL,..." help:"Redis through which servers share limits; several URLs for a cluster ($$PETSTORE_REDIS)."`
