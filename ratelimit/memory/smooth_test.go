@@ -74,3 +74,19 @@ func TestFixedAfterSmooth(t *testing.T) {
 		t.Errorf("a decision under a smooth quota allocates %v times, want none", n)
 	}
 }
+
+// A clock that is not set yet begins in 1970, less than a bucket takes to fill after it.
+func TestSmoothAfter1970(t *testing.T) {
+	clock := ratelimittest.NewClock(time.Unix(0, 0))
+	l := newLimiter(t, memory.Options{Now: clock.Now})
+	slow := ratelimit.MustPlan("slow", ratelimit.Penalty{}, ratelimit.PerDay(24).Smooth(3))
+	for left := int64(2); left >= 0; left-- {
+		if d := take(t, l, "a", slow); !d.Allowed() || d.Remaining() != left {
+			t.Fatalf("the request is %v and %d remain, want %d", d.Outcome, d.Remaining(), left)
+		}
+		clock.Set(clock.Now().Add(time.Second))
+	}
+	if d := take(t, l, "a", slow); d.RetryAfter != time.Hour-3*time.Second {
+		t.Errorf("a request without room may be retried after %v, want an hour less three seconds", d.RetryAfter)
+	}
+}

@@ -105,9 +105,10 @@ func (b Bucket) Added(full, now Time, units, at int64) Time {
 }
 
 // Fits returns the time from which on the bucket has so many units, given the time at
-// which it is full, if nothing is used meanwhile.
+// which it is full, if nothing is used meanwhile. It is not before 1970.
 func (b Bucket) Fits(full Time, units int64) Time {
-	return full + Time(b.Span(units)) - Time(b.Full())
+	at, fill := full+Time(b.Span(units)), Time(b.Full())
+	return at - min(fill, at)
 }
 
 // Nanos returns t in Unix nanoseconds, rounded up to microseconds: the resolution of the

@@ -92,6 +92,7 @@ func TestLimits(t *testing.T) {
 		"what did not come back since is":        {b.Added(0, now, 5, start/1e9-3), Time(uint64(start/1e9+3) * second)},
 		"a clock that is ahead counts as now":    {b.Added(0, now, 5, start/1e9+1000), now + 5*second},
 		"an empty bucket has a unit in a second": {b.Fits(now+10*second, 1), now + second},
+		"a full bucket had it before 1970":       {b.Fits(3*second, 1), 0},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d, want %d", name, c.got, c.want)
