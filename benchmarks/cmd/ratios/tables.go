@@ -19,6 +19,7 @@ var label = map[string]string{
 	"tollbooth":  "tollbooth",
 	"redis_rate": "redis_rate",
 	"fixed":      "gatehouse, a fixed window",
+	"pair":       "gatehouse, two subjects",
 	"none":       "(nothing)",
 	"word":       "(one word, read and swapped)",
 	"ping":       "(PING)",
@@ -54,6 +55,7 @@ func (s *samples) tables() string {
 	s.writeHeader(&b)
 	s.writeTake(&b)
 	s.writeSmooth(&b)
+	s.writePairs(&b)
 	s.writeMillion(&b)
 	s.writeMiddleware(&b)
 	s.writeParallel(&b)
@@ -92,6 +94,24 @@ func (s *samples) writeSmooth(b *strings.Builder) {
 	s.section(b, "Smooth quotas",
 		"Nanoseconds for a decision about one smooth quota, by a token bucket of the peers, and by a fixed window of gatehouse. Microseconds in Redis, with 10 thousand keys, by one client that waits for each answer, and by 16 in parallel for each processor.",
 		[]string{ours, "fixed", "sethvargo", "xtime", "throttled", "redis_rate"}, c)
+}
+
+func (s *samples) writePairs(b *strings.Builder) {
+	var c []column
+	for _, scene := range [][2]string{{"hot key", "hot"}, {"10 thousand keys", "10k"}, {"denied", "denied"}} {
+		c = append(c, columns("Pairs/case="+scene[1]+"/peer=%s", 1, [2]string{scene[0], "ns/op"})...)
+	}
+	for _, scene := range [][2]string{{"", "10k"}, {"denied, ", "denied"}} {
+		for _, clients := range []string{"1", "16"} {
+			c = append(c, column{
+				head: "Redis, " + scene[0] + clients + " (µs)", name: "PairsRedis/case=" + scene[1] + "/clients=" + clients + "/peer=%s",
+				cpus: 2, unit: "ns/op", per: 1000, ratio: true,
+			})
+		}
+	}
+	s.section(b, "Two subjects",
+		"The same for two subjects at once, of which both are charged or none, with two quotas each. All requests share the second one.",
+		[]string{ours, "pair"}, c)
 }
 
 func (s *samples) writeMillion(b *strings.Builder) {
@@ -210,30 +230,5 @@ func number(v float64) string {
 		return fmt.Sprintf("%.1f", v)
 	default:
 		return fmt.Sprintf("%.2f", v)
-	}
-}
-
-// writeLong writes what is only measured on request.
-func (s *samples) writeLong(b *strings.Builder) {
-	say := func(name string, cpus int, unit string) string {
-		median, _ := s.median(name, cpus, unit)
-		least, _ := s.least(name, cpus, unit)
-		return fmt.Sprintf("%s (%s)", number(median), number(least))
-	}
-	const turnover = "Turnover/keys=10M/peer="
-	if _, ok := s.median(turnover+ours, 2, "fill-longest-ms"); ok {
-		b.WriteString("\nWith ten million subjects, milliseconds of the longest call, and how many of ten million calls took over 1 ms: the median of the rounds, and in brackets the lowest round. The row (nothing) has a call that only waits, as often and for as long: it shows the delays of the machine itself.\n\n| | longest call, filling | over 1 ms | longest call, expiring | over 1 ms |\n|---|---:|---:|---:|---:|\n")
-		for _, peer := range []string{ours, "none"} {
-			b.WriteString("| " + label[peer] + " |")
-			for _, unit := range []string{"fill-longest-ms", "fill-over-1ms", "expire-longest-ms", "expire-over-1ms"} {
-				b.WriteString(" " + say(turnover+peer, 2, unit) + " |")
-			}
-			b.WriteString("\n")
-		}
-	}
-	flood := func(unit string) float64 { v, _ := s.median("Flood", 1, unit); return v }
-	if ns, ok := s.median("Flood", 1, "ns/op"); ok {
-		fmt.Fprintf(b, "\nA flood of 50 million fresh subjects through a table of one million: %s ns each, %s evicted, %s refused, the longest call %s ms. No subject that was banned, limited, or had used half of a quota was forgotten.\n",
-			number(ns), number(flood("evicted")), number(flood("refused")), say("Flood", 1, "flood-longest-ms"))
 	}
 }
