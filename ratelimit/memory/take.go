@@ -19,8 +19,12 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 	if i, found := t.find(h); found {
 		slot := t.slot(i)
 		if l.admit(slot, h, &d, nil) || plan.Smooth() && l.admitSmooth(slot, h, &d, nil) ||
-			l.look(t, i, slot, h, &d) == refused && (d.RetryAfter >= maxLate || l.refuseExactly(t, i, slot, h, &d)) ||
-			l.admitSmooth(slot, h, &d, nil) { // now by the exact time, or since another plan had a smooth quota
+			l.look(t, i, slot, h, &d) == refused && (d.RetryAfter >= maxLate || l.refuseExactly(t, i, slot, h, &d)) {
+			return d, nil
+		}
+		// By the exact time it may be admitted, or since another plan had a smooth quota.
+		// Were slot kept for that, denials above would take longer.
+		if l.admitSmooth(t.slot(i), h, &d, nil) {
 			return d, nil
 		}
 	}
