@@ -107,7 +107,7 @@ func TestBanRefusesWhatIsUnclear(t *testing.T) {
 		{"application/json", `{"owner":"bob","seconds":60}{}`, 400, "more than one value"},
 		{"application/json", `[]`, 400, "form: got another value, array."},
 		{"application/json", ``, 400, "one JSON object of the documented form: it is empty."},
-		{"application/json", `{"owner":"bob"`, 400, "form: it ends within a value."},
+		{"application/json", `{"owner":"bob"`, 400, "form: it ends too early."},
 		{"application/json", `{"owner":"` + strings.Repeat("b", 20_000) + `","seconds":60}`, 413, "The body is larger than 16 KiB."},
 		{"text/plain", `{"owner":"bob","seconds":60}`, 415, "Send the body as JSON, with Content-Type: application/json."},
 		{"", `{"owner":"bob","seconds":60}`, 415, "Send the body as JSON"},

@@ -61,7 +61,7 @@ func whatIsWrong(err error) string {
 	case errors.Is(err, io.EOF):
 		return "it is empty"
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return "it ends within a value"
+		return "it ends too early"
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
