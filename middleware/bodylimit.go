@@ -29,7 +29,7 @@ import (
 func BodyLimit(limit int64, rs *apierror.Responder) Middleware {
 	limit = max(limit, 0)
 	declared := apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge,
-		fmt.Sprintf("The request body is longer than %d bytes.", limit))
+		fmt.Sprintf("The request body is larger than %d bytes.", limit))
 	exceeded := declared.Wrap(&http.MaxBytesError{Limit: limit})
 
 	return func(next http.Handler) http.Handler {

@@ -40,5 +40,5 @@ func Example() {
 	}
 	// Output:
 	// 200 14 bytes, request example-1
-	// 413 {"code":"body_too_large","message":"The request body is longer than 20 bytes.","status":413}
+	// 413 {"code":"body_too_large","message":"The request body is larger than 20 bytes.","status":413}
 }
