@@ -143,34 +143,6 @@ func TestFullUntilTheShorterBanIsOver(t *testing.T) {
 	take(t, l, "new", plan)
 }
 
-// A table that was filled while the clock was years ahead has room again two
-// windows after the clock was set right. It grants nothing twice before that.
-func TestFullWhileTheClockWasAhead(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1))
-	for _, idle := range []bool{false, true} {
-		t.Run(fmt.Sprint("idle: ", idle), func(t *testing.T) {
-			clock := ratelimittest.NewClock(noon.AddDate(10, 0, 0))
-			l := newLimiter(t, memory.Options{MaxSubjects: 50, Now: clock.Now})
-			for i := range 50 {
-				take(t, l, fmt.Sprint(i), plan)
-			}
-			for _, now := range []time.Time{clock.Now(), noon} {
-				clock.Set(now)
-				if _, err := l.Take(ctx, "new", plan, 1); !errors.Is(err, ratelimit.ErrUnavailable) {
-					t.Errorf("at %v, one more than fits: error %v, want ErrUnavailable", now, err)
-				}
-			}
-			for i := 0; i < 50 && !idle; i++ {
-				if d := take(t, l, fmt.Sprint(i), plan); d.Allowed() {
-					t.Errorf("subject %d, which had used up its quota, was admitted again", i)
-				}
-			}
-			clock.Set(noon.Add(2 * time.Minute))
-			take(t, l, "new", plan)
-		})
-	}
-}
-
 // A charge of nothing, or of windows that are over, takes no place from others,
 // and needs none.
 func TestChargeOfNothingTakesNoPlace(t *testing.T) {

@@ -1,6 +1,8 @@
 package memory_test
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,5 +90,41 @@ func TestClockOutOfRange(t *testing.T) {
 				t.Fatalf("in %d: %+v", year, d)
 			}
 		}
+	}
+}
+
+// A table that was filled while the clock was years ahead has room again two
+// windows after the clock was set right. It grants nothing twice before that.
+func TestFullWhileTheClockWasAhead(t *testing.T) {
+	for _, c := range []struct {
+		quota ratelimit.Quota
+		idle  bool
+	}{
+		{ratelimit.PerMinute(1), false},
+		{ratelimit.PerMinute(1), true},
+		{ratelimit.PerMinute(1).Smooth(1), false},
+		{ratelimit.PerMinute(1).Smooth(1), true},
+	} {
+		t.Run(fmt.Sprintf("%v, idle: %v", c.quota, c.idle), func(t *testing.T) {
+			plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, c.quota)
+			clock := ratelimittest.NewClock(noon.AddDate(10, 0, 0))
+			l := newLimiter(t, memory.Options{MaxSubjects: 50, Now: clock.Now})
+			for i := range 50 {
+				take(t, l, fmt.Sprint(i), plan)
+			}
+			for _, now := range []time.Time{clock.Now(), noon} {
+				clock.Set(now)
+				if _, err := l.Take(ctx, "new", plan, 1); !errors.Is(err, ratelimit.ErrUnavailable) {
+					t.Errorf("at %v, one more than fits: error %v, want ErrUnavailable", now, err)
+				}
+			}
+			for i := 0; i < 50 && !c.idle; i++ {
+				if d := take(t, l, fmt.Sprint(i), plan); d.Allowed() {
+					t.Errorf("subject %d, which had used up its quota, was admitted again", i)
+				}
+			}
+			clock.Set(noon.Add(2 * time.Minute))
+			take(t, l, "new", plan)
+		})
 	}
 }

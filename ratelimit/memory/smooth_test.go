@@ -57,6 +57,24 @@ func TestSmoothIsHeld(t *testing.T) {
 	}
 }
 
+// A subject whose burst was lowered is held once it has used half of the lower one.
+func TestSmoothIsHeldByTheLowestBurst(t *testing.T) {
+	l := newLimiter(t, memory.Options{MaxSubjects: 100, Now: ratelimittest.NewClock(noon).Now})
+	lower := ratelimit.MustPlan("lower", ratelimit.Penalty{}, ratelimit.PerHour(600).Smooth(40))
+	for range 20 {
+		take(t, l, "a", smoothPlan)
+	}
+	take(t, l, "a", lower)
+	for i := range 3000 {
+		if _, err := l.Take(ctx, fmt.Sprint("flood ", i), smoothPlan, 30); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := take(t, l, "a", lower); d.Remaining() != 18 {
+		t.Errorf("after a flood %d remain, want 18", d.Remaining())
+	}
+}
+
 // A plan with fixed windows takes the fast path again once the bucket of an earlier plan
 // is full, and its usage is as if there had been none.
 func TestFixedAfterSmooth(t *testing.T) {
@@ -88,5 +106,25 @@ func TestSmoothAfter1970(t *testing.T) {
 	}
 	if d := take(t, l, "a", slow); d.RetryAfter != time.Hour-3*time.Second {
 		t.Errorf("a request without room may be retried after %v, want an hour less three seconds", d.RetryAfter)
+	}
+}
+
+// The grace holds although the window of a smooth quota begins before 1970.
+func TestSmoothGraceAfter1970(t *testing.T) {
+	clock := ratelimittest.NewClock(time.Unix(0, 0))
+	l := newLimiter(t, memory.Options{Now: clock.Now})
+	penalty := ratelimit.DefaultPenalty()
+	penalty.Grace = 2 * time.Second
+	slow := ratelimit.MustPlan("slow", penalty, ratelimit.PerDay(24).Smooth(1))
+	clock.Set(time.Unix(60, 0))
+	take(t, l, "a", slow)
+	for _, c := range []struct {
+		at     time.Time
+		struck bool
+	}{{time.Unix(70, 0), false}, {time.Unix(71, 0), false}, {time.Unix(72, 0), true}} {
+		clock.Set(c.at)
+		if d := take(t, l, "a", slow); d.Struck != c.struck {
+			t.Errorf("at %v struck: %v, want %v", c.at.UTC(), d.Struck, c.struck)
+		}
 	}
 }

@@ -138,7 +138,7 @@ func (r *record) withinGrace(now, start int64, grace time.Duration) bool {
 // and whether that starts a ban.
 func (r *record) strike(p ratelimit.Penalty, now, start int64) (struck, banned bool) {
 	ms := now / int64(time.Millisecond)
-	if r.first < start*1000 || r.first > ms {
+	if r.first == 0 || r.first < start*1000 || r.first > ms { // a window may begin before 1970
 		r.first = ms
 	}
 	if r.withinGrace(now, start, p.Grace) {
