@@ -86,7 +86,7 @@ func testForeignValues(t *testing.T, c redis.UniversalClient) {
 				t.Errorf("Take without a ban, where the index is %s: %v", value, err)
 			}
 		}
-		for _, what := range []string{"Ban", "Unban", "Reset", "Take"} {
+		for _, what := range []string{"Ban", "Unban", "Reset", "Take", "TakeAll"} { // b has another index
 			holdForeign(t, c, index, what+" where the index is "+value, func() error { return operations[what](l) })
 		}
 		holdForeign(t, c, index, "Bans where the index is "+value, func() error { return second(l.Bans(ctx)) })

@@ -11,10 +11,12 @@
 -- ARGV[2]  ... The name of each subject in the index, or none.
 --
 -- The reply is the server's time, as in limit.lua, and for each group either the
--- answer to each of its takes, or one of three letters:
+-- answer to each of its takes, or one of four letters:
 --   i  nothing was done: it would start a ban, and the names were not given
 --   c  nothing was done, for no group: the boundaries are not around the server's time
---   e  nothing was done: a key holds a value of something else; its number 1
+--   e  nothing was done: a subject's key holds a value of something else; the number
+--      of its take in the group 1
+--   x  no take was made: the same of the subject's index of bans
 -- The answers to takes are those of limit.lua to so many requests, and
 --   s  granted 2, 0 2; the others were not made, since another       then a value
 --      take of the group was refused
@@ -259,7 +261,8 @@ end
 
 -- charge_and_strike makes the takes that are granted. The others are strikes, unless the
 -- subject is banned, or could make them. It sets the letter of the answer and how many
--- were limited; it returns false if a ban would start that cannot.
+-- were limited. It returns the letter: i if a ban would start that cannot, and x if the
+-- index is a value of something else.
 local function charge_and_strike(s, k, granted, refused)
   restore(s)
   if granted > 0 then
@@ -274,11 +277,16 @@ local function charge_and_strike(s, k, granted, refused)
     for q = 1, quotas do fits = min(fits, (room(q, 1))) end
     if fits == 0 then
       name, KEYS[2] = ARGV[k + 1], keys[subjects + k]
-      s.letter, s.limited = strike(refused)
+      local done
+      done, s.letter, s.limited = pcall(strike, refused)
+      if not done then
+        if sub(s.letter.err or s.letter, 1, 9) ~= 'WRONGTYPE' then error(s.letter) end
+        s.letter = 'x'
+      end
     end
   end
   keep(s)
-  return s.letter ~= 'i'
+  return s.letter
 end
 
 -- change writes what became of the subject, and returns the answer.
@@ -300,8 +308,10 @@ local function decide(at)
     takes[m] = {plan = plans[p], subject = k}
     granted = min(granted, look(takes[m], k, requests))
   end
-  for _, s in ipairs(takes) do
-    if not charge_and_strike(s, s.subject, granted, requests - granted) then return 'i' end
+  for m, s in ipairs(takes) do
+    local letter = charge_and_strike(s, s.subject, granted, requests - granted)
+    if letter == 'i' then return 'i' end
+    if letter == 'x' then return 'x' .. char(m) end
   end
   local answers = {}
   for m, s in ipairs(takes) do answers[m] = change(s, s.subject, granted) end

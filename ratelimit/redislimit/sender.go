@@ -171,8 +171,11 @@ func (s *sender) deliver(cmd *command) (again []*command) {
 			again = append(again, &command{groups: []*group{g}})
 			continue
 		}
-		if g.letter == unknown {
+		switch g.letter {
+		case unknown:
 			g.err = unavailable(unknownValue(s.keys.subject(g.partition, g.subject)))
+		case wrongIndex:
+			g.err = unavailable(unknownValue(s.keys.index(g.partition)))
 		}
 		if late := g.finish(); late > 0 {
 			again = append(again, g.refunds(late)...)

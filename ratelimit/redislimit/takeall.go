@@ -96,7 +96,7 @@ func (g *group) readTakes(b string) (rest string, err error) {
 			return "", errReply
 		}
 		return b[1:], nil
-	case unknown:
+	case unknown, wrongIndex:
 		if len(b) < 2 || int(b[1]) < 1 || int(b[1]) > len(g.takes.charges) {
 			return "", errReply
 		}

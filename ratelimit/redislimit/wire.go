@@ -136,6 +136,7 @@ const (
 	notMade     = 's' // in a group of takes
 	clocksApart = 'c'
 	unknown     = 'e'
+	wrongIndex  = 'x' // in a group of takes
 )
 
 var errReply = errors.New("cannot read the reply of the script")

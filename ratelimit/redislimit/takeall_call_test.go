@@ -1,0 +1,99 @@
+package redislimit
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// A key that groups of one call write one after the other lasts as long as the windows
+// that any of them has opened.
+func TestKeyThatOneCallWritesTwice(t *testing.T) {
+	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+	minuteAndHour := ratelimit.MustPlan("minute and hour", ratelimit.Penalty{}, ratelimit.PerMinute(10), ratelimit.PerHour(10))
+	for name, test := range map[string]struct {
+		before *ratelimit.Plan // of a request before the call, or nil
+		plans  [2]*ratelimit.Plan
+		want   time.Duration
+	}{
+		"a new key, and the same windows":      {plans: [2]*ratelimit.Plan{minute, minute}, want: 30 * time.Second},
+		"a new key, and a longer window":       {plans: [2]*ratelimit.Plan{minute, minuteAndHour}, want: 59*time.Minute + 30*time.Second},
+		"open windows, and then a longer one":  {minute, [2]*ratelimit.Plan{minute, minuteAndHour}, 59*time.Minute + 30*time.Second},
+		"a longer window, and the same ones":   {minute, [2]*ratelimit.Plan{minuteAndHour, minuteAndHour}, 59*time.Minute + 30*time.Second},
+		"a longer window, and then a part":     {minute, [2]*ratelimit.Plan{minuteAndHour, minute}, 59*time.Minute + 30*time.Second},
+		"a longer window, open before, twice":  {minuteAndHour, [2]*ratelimit.Plan{minuteAndHour, minuteAndHour}, 59*time.Minute + 30*time.Second},
+		"a longer window, open before, a part": {minuteAndHour, [2]*ratelimit.Plan{minute, minuteAndHour}, 59*time.Minute + 30*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, m := serverAt(t, time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC))
+			if test.before != nil {
+				if _, err := l.Take(context.Background(), "shared", test.before, 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b := new(batch)
+			for i, plan := range test.plans {
+				b.join(operation{code: opTakeAll, subject: "shared", takes: newTakes([]ratelimit.Charge{
+					{Subject: "shared", Plan: plan, Cost: 1}, {Subject: []string{"a", "b"}[i], Plan: minute, Cost: 1},
+				})}, 1)
+			}
+			if err := b.exchange(l); err != nil {
+				t.Fatal(err)
+			}
+			if ttl := m.TTL(Key(l, "shared")); ttl < test.want || ttl > test.want+10*time.Second {
+				t.Errorf("the key lasts %v, want a little longer than its windows, which end after %v", ttl, test.want)
+			}
+		})
+	}
+}
+
+// The strikes in a record that has expired do not count, also of a subject that is spared.
+func TestSparedSubjectWithExpiredRecord(t *testing.T) {
+	start := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	l, m := serverAt(t, start)
+	penalty := ratelimit.Penalty{Strikes: 10, Decay: time.Hour, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Minute}
+	plan, larger := ratelimit.MustPlan("", penalty, ratelimit.PerMinute(2)), ratelimit.MustPlan("", penalty, ratelimit.PerMinute(10))
+	ctx := context.Background()
+	for _, second := range []int{10, 11, 12, 13} { // two strikes, in a record that expires at 60
+		m.SetTime(start.Add(time.Duration(second) * time.Second))
+		if _, err := l.Take(ctx, "a", plan, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Another process, whose clock is ahead, opens the next window.
+	if err := l.AddUsage(ctx, "a", plan, [ratelimit.MaxQuotas]int64{1}, start.Add(61*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Ban(ctx, "b", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	m.SetTime(start.Add(60*time.Second + 250*time.Millisecond))
+	decisions := make([]ratelimit.Decision, 2)
+	charges := []ratelimit.Charge{{Subject: "a", Plan: larger, Cost: 1}, {Subject: "b", Plan: plan, Cost: 1}}
+	if err := l.TakeAll(ctx, charges, decisions); err != nil {
+		t.Fatal(err)
+	}
+	if d := decisions[0]; d.Outcome != ratelimit.Spared || d.StrikesLeft != 10 || d.Remaining() != 7 {
+		t.Errorf("%v with %d strikes and %d units left, want spared with 10 and 7", d.Outcome, d.StrikesLeft, d.Remaining())
+	}
+}
+
+// serverAt returns an engine whose server has the time start.
+func serverAt(t *testing.T, start time.Time) (*Limiter, *miniredis.Miniredis) {
+	t.Helper()
+	m := miniredis.RunT(t)
+	m.SetTime(start)
+	client := redis.NewClient(&redis.Options{Addr: m.Addr()})
+	t.Cleanup(func() { client.Close() })
+	l, err := New(client, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(t, l, start)
+	return l, m
+}
