@@ -2,6 +2,7 @@ package redislimit
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -80,6 +81,79 @@ func TestSparedSubjectWithExpiredRecord(t *testing.T) {
 	}
 	if d := decisions[0]; d.Outcome != ratelimit.Spared || d.StrikesLeft != 10 || d.Remaining() != 7 {
 		t.Errorf("%v with %d strikes and %d units left, want spared with 10 and 7", d.Outcome, d.StrikesLeft, d.Remaining())
+	}
+}
+
+// A key that a group writes lasts as long as its windows, and as its record.
+func TestKeyOfGroupOutlivesWhatItHolds(t *testing.T) {
+	start := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	penalty := ratelimit.Penalty{Strikes: 1, Decay: time.Hour, Ban: 10 * time.Second, Growth: 1, Max: 10 * time.Second, Forgive: 5 * time.Hour}
+	patient := penalty
+	patient.Strikes = 9
+	minute := ratelimit.MustPlan("minute", penalty, ratelimit.PerMinute(1))
+	minuteAndHour := ratelimit.MustPlan("minute and hour", patient, ratelimit.PerMinute(1), ratelimit.PerHour(9))
+	for name, test := range map[string]struct {
+		before []int // seconds after the start, of requests under minute
+		at     int
+		plan   *ratelimit.Plan
+		want   ratelimit.Outcome
+		until  time.Duration
+	}{
+		"an admission after a ban":                      {[]int{1, 2, 3}, 60, minute, ratelimit.Allowed, 5 * time.Hour},
+		"a strike in a longer window":                   {[]int{1}, 2, minuteAndHour, ratelimit.Limited, time.Hour},
+		"a strike in a longer window, after a ban":      {[]int{1, 2, 3}, 20, minuteAndHour, ratelimit.Limited, 5 * time.Hour},
+		"a strike in the same window, after an earlier": {[]int{1, 2}, 3, minuteAndHour, ratelimit.Limited, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, m := serverAt(t, start)
+			at := func(second int) { m.SetTime(start.Add(time.Duration(second) * time.Second)) }
+			for _, second := range test.before {
+				at(second)
+				if _, err := l.Take(context.Background(), "a", minute, 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			at(test.at)
+			decisions := make([]ratelimit.Decision, 2)
+			charges := []ratelimit.Charge{{Subject: "a", Plan: test.plan, Cost: 1}, {Subject: "b", Plan: minuteAndHour, Cost: 1}}
+			if err := l.TakeAll(context.Background(), charges, decisions); err != nil || decisions[0].Outcome != test.want {
+				t.Fatalf("%v, %v, want %v", decisions[0].Outcome, err, test.want)
+			}
+			if ttl, want := m.TTL(Key(l, "a")), test.until-time.Duration(test.at)*time.Second; ttl < want {
+				t.Errorf("the key lasts %v, want at least %v", ttl, want)
+			}
+		})
+	}
+}
+
+// Each subject of a call that refuses gets the strike of its own plan.
+func TestPenaltiesOfOneCall(t *testing.T) {
+	l, _ := serverAt(t, time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC))
+	penalty := ratelimit.Penalty{Strikes: 9, Decay: time.Hour, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Minute}
+	few, patient := penalty, penalty
+	few.Strikes, patient.Grace = 2, time.Minute
+	var charges []ratelimit.Charge
+	ctx := context.Background()
+	for i, penalty := range []ratelimit.Penalty{penalty, few, patient, {}} {
+		for _, quota := range []ratelimit.Quota{ratelimit.PerHour(1), ratelimit.PerMinute(1)} {
+			c := ratelimit.Charge{Subject: fmt.Sprint(i, quota), Plan: ratelimit.MustPlan("", penalty, quota), Cost: 1}
+			if _, err := l.Take(ctx, c.Subject, c.Plan, 1); err != nil {
+				t.Fatal(err)
+			}
+			charges = append(charges, c)
+		}
+	}
+	decisions := make([]ratelimit.Decision, len(charges))
+	for request := range 2 {
+		if err := l.TakeAll(ctx, charges, decisions); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range [][2]int{{8, 7}, {8, 7}, {1, 0}, {1, 0}, {9, 9}, {9, 9}, {-1, -1}, {-1, -1}} {
+			d := decisions[i]
+			if d.Outcome != ratelimit.Limited || d.StrikesLeft != want[request] || d.Struck != (want[request] != 9 && want[request] >= 0) {
+				t.Errorf("request %d, subject %d: %v with %d strikes left and Struck %v, want limited with %d", request+1, i+1, d.Outcome, d.StrikesLeft, d.Struck, want[request])
+			}
+		}
 	}
 }
 
