@@ -47,8 +47,9 @@
 //
 // Decisions under a plan with a smooth quota take about one and a half times as long as
 // those about fixed windows alone, and no lock either, unless the subject is new, a window
-// begins or a strike is counted. A denial that ends within a second takes longer, because
-// the engine then reads the exact time.
+// begins, a strike is counted, or another decision about the subject is made meanwhile. A
+// denial that ends within a second takes longer, because the engine then reads the exact
+// time.
 //
 // # Restarts
 //
