@@ -48,5 +48,5 @@ func do(calls ...call) []call          { return calls }
 // All returns the cases.
 func All() []Case {
 	return slices.Concat(takes(), others(), moves(), bound(), penalties(), groups(),
-		smoothTakes(), smoothDenials(), smoothPlaces(), smoothGroups())
+		smoothTakes(), smoothSwitches(), smoothDenials(), smoothPlaces(), smoothGroups())
 }
