@@ -87,3 +87,28 @@ func TestSmoothTakesNoLock(t *testing.T) {
 		})
 	}
 }
+
+// A group that a late time refuses for less than a second is decided by the exact time.
+func TestLateTimeRefusesNoGroup(t *testing.T) {
+	for _, quota := range []ratelimit.Quota{ratelimit.PerMinute(1), ratelimit.PerMinute(60).Smooth(1)} {
+		clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 59, 0, time.UTC))
+		l := internalLimiter(t, Options{Now: clock.Now})
+		plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, quota)
+		charges := []ratelimit.Charge{{Subject: "a", Plan: plan, Cost: 1}, {Subject: "b", Plan: plan, Cost: 1}}
+		decisions := make([]ratelimit.Decision, 2)
+		for i := range 2 {
+			if i > 0 { // the timer is late
+				l.clock.coarseTime.Store(clock.Now().Add(999 * time.Millisecond).UnixNano())
+				clock.Set(clock.Now().Add(time.Second))
+			}
+			if err := l.TakeAll(context.Background(), charges, decisions); err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range decisions {
+				if !d.Allowed() {
+					t.Errorf("%v: request %d of a group: %+v, want allowed", quota, i, d)
+				}
+			}
+		}
+	}
+}
