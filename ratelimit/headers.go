@@ -52,14 +52,17 @@ func (d *Decision) SetHeaders(h http.Header) {
 	}
 	s := string(b)
 	v[0], v[1], v[2] = d.Plan.limits[d.Applicable], s[:remaining], s[remaining:reset]
+	before := len(h)
 	h[fieldLimit] = v[0:1:1]
 	h[fieldRemaining] = v[1:2:2]
 	h[fieldReset] = v[2:3:3]
+	if len(h) < before+3 { // a middleware further out has set them
+		delete(h, fieldUsed)
+	}
 	if !d.Allowed() {
 		v[3] = s[reset:]
 		h[fieldRetryAfter] = v[3:4:4]
 	}
-	delete(h, fieldUsed)
 }
 
 // SetDraftHeaders sets RateLimit-Policy and RateLimit in h, as
