@@ -45,8 +45,8 @@
 //
 // # Smooth quotas
 //
-// Decisions under a plan with a smooth quota take one and a half to two times as long as
-// those about fixed windows alone, and no lock either, unless the subject is new, a window
+// Decisions under a plan with a smooth quota take about one and a half to two times as
+// long as those about fixed windows alone, and no lock either, unless the subject is new, a window
 // begins, a strike is counted, or another decision about the subject is made meanwhile. A
 // denial that ends within a second takes longer, because the engine then reads the exact
 // time.
