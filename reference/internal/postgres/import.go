@@ -59,6 +59,9 @@ func (s *Store) Import(ctx context.Context, x store.Export, by store.Actor, at t
 	}
 	if pets, keys, err = importAll(ctx, tx, x, by, at); err != nil {
 		_ = tx.Rollback(ctx) // or its connection is lost, which does the same
+		if ctx.Err() != nil && isLost(err) {
+			err = ctx.Err() // because of it, the driver has closed the connection
+		}
 	} else {
 		err = commitLong(ctx, tx)
 	}

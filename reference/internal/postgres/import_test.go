@@ -113,6 +113,21 @@ func TestImportIsAllOrNothing(t *testing.T) {
 		}
 		checkEmpty(t, s)
 	})
+	t.Run("it is interrupted, and its connection is closed", func(t *testing.T) {
+		server := postgrestest.Start(t)
+		s := open(t, server.URL("postgres"), postgres.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		_, _, err := s.Import(ctx, exportOf(100_000, func(i int64) error {
+			if i == 90_000 {
+				server.Kill()
+				cancel()
+			}
+			return nil
+		}), importer, noon)
+		if !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("Import = %v, want context.Canceled alone", err)
+		}
+	})
 	t.Run("the server is killed", func(t *testing.T) {
 		server := postgrestest.Start(t)
 		s := open(t, server.URL("postgres"), postgres.Options{})
@@ -149,6 +164,7 @@ func TestImportIsAllOrNothing(t *testing.T) {
 
 // The user of the servers cannot import if it does not own the tables.
 func TestImportNeedsTheOwner(t *testing.T) {
+	t.Parallel()
 	server := postgrestest.Start(t)
 	open(t, server.URL("postgres"), postgres.Options{})
 	server.Exec("postgres", "CREATE ROLE petstore LOGIN PASSWORD 'secret'", "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO petstore")
