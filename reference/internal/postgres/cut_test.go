@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -19,6 +21,11 @@ func TestConnectionsCutInCalls(t *testing.T) {
 	url := postgrestest.Database(t)
 	p := through(t, url)
 	s := open(t, p.url+"&pool_max_conns=1", postgres.Options{})
+	beside, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer beside.Close(context.Background())
 	number := int64(0)
 	for name, create := range map[string]func(store.NewPet, store.IdempotencyKey) (store.Pet, error){
 		"CreatePet": func(n store.NewPet, _ store.IdempotencyKey) (store.Pet, error) {
@@ -48,7 +55,10 @@ func TestConnectionsCutInCalls(t *testing.T) {
 				p.cut(way, cut)
 				n, pet, err := call()
 				passed = p.disarm()
-				ids := query[[]int64](t, url, "SELECT coalesce(array_agg(id), '{}') FROM pets WHERE category_id = $1", n)
+				var ids []int64
+				if err := beside.QueryRow(t.Context(), "SELECT coalesce(array_agg(id), '{}') FROM pets WHERE category_id = $1", n).Scan(&ids); err != nil {
+					t.Fatal(err)
+				}
 				switch {
 				case err == nil && (len(ids) != 1 || ids[0] != pet.ID):
 					t.Errorf("%s, cut after %d bytes %s: pet %d is acknowledged and %v are stored", name, cut, way, pet.ID, ids)

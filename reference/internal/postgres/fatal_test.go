@@ -13,10 +13,20 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
+// impatient returns the URL of a database whose sessions end when they are idle in a
+// transaction for 100 ms. It has been upgraded without that, which may take as long on a
+// busy machine.
+func impatient(t *testing.T) string {
+	t.Helper()
+	url := postgrestest.Database(t)
+	open(t, url, postgres.Options{}).Close()
+	return url + "&idle_in_transaction_session_timeout=100"
+}
+
 // A server that ends sessions which are idle in a transaction ends one whose process was
 // stopped for a moment. Before the commit nothing is stored, so the call is repeated.
 func TestASessionThatIsEndedInATransaction(t *testing.T) {
-	url := postgrestest.Database(t) + "&idle_in_transaction_session_timeout=100"
+	url := impatient(t)
 	s := open(t, url, postgres.Options{})
 	attempts := 0
 	pauses := func(n int) store.Condition {
@@ -42,7 +52,7 @@ func TestASessionThatIsEndedInATransaction(t *testing.T) {
 // The same before the commit: the server says FATAL, and it can be that of a pooler, which
 // does not say whether it passed the commit on.
 func TestASessionThatIsEndedBeforeItsCommit(t *testing.T) {
-	p := through(t, postgrestest.Database(t)+"&idle_in_transaction_session_timeout=100")
+	p := through(t, impatient(t))
 	s := open(t, p.url, postgres.Options{})
 	p.slow(func(b []byte) time.Duration {
 		if bytes.Contains(b, []byte("commit")) {

@@ -15,6 +15,7 @@ import (
 )
 
 func TestKilledUnderWrites(t *testing.T) {
+	t.Parallel()
 	server := postgrestest.Start(t)
 	w := startWriters(t, open(t, server.URL("postgres"), postgres.Options{}), 24)
 	for range 3 {
@@ -27,6 +28,7 @@ func TestKilledUnderWrites(t *testing.T) {
 }
 
 func TestStoppedUnderWrites(t *testing.T) {
+	t.Parallel()
 	server := postgrestest.Start(t)
 	w := startWriters(t, open(t, server.URL("postgres"), postgres.Options{}), 24)
 	for range 2 {
@@ -45,6 +47,7 @@ func TestStoppedUnderWrites(t *testing.T) {
 
 // With a synchronous standby, no acknowledged pet is lost when the primary is.
 func TestFailoverUnderWrites(t *testing.T) {
+	t.Parallel()
 	primary := postgrestest.Start(t)
 	primary.Exec("postgres", "CREATE DATABASE pets")
 	standby := primary.StartStandby()
@@ -65,6 +68,7 @@ func TestFailoverUnderWrites(t *testing.T) {
 
 // A standby can be read, but a server on it is not ready.
 func TestStandby(t *testing.T) {
+	t.Parallel()
 	primary := postgrestest.Start(t)
 	url := primary.URL("postgres")
 	pet := create(t, open(t, url, postgres.Options{}))
@@ -113,6 +117,7 @@ func TestReadOnlyForAWhile(t *testing.T) {
 }
 
 func TestTooManyConnections(t *testing.T) {
+	t.Parallel()
 	server := postgrestest.Start(t, "max_connections=8", "superuser_reserved_connections=1", "max_wal_senders=0")
 	server.Exec("postgres", "CREATE ROLE petstore LOGIN PASSWORD '"+postgrestest.Password+"'", "CREATE DATABASE pets OWNER petstore")
 	url := server.UserURL("petstore", postgrestest.Password, "pets")

@@ -20,6 +20,7 @@ const short = 300 * time.Millisecond
 
 // A server that is frozen keeps its connections and answers nothing.
 func TestAFrozenServer(t *testing.T) {
+	t.Parallel()
 	server := postgrestest.Start(t)
 	s := open(t, server.URL("postgres")+"&pool_max_conns=2&connect_timeout=1", postgres.Options{Timeout: short})
 	pet := create(t, s)
@@ -50,6 +51,7 @@ func TestAFrozenServer(t *testing.T) {
 // A primary that hangs, such as one whose machine has lost its network, is replaced by a
 // standby.
 func TestFailoverFromAFrozenServer(t *testing.T) {
+	t.Parallel()
 	primary := postgrestest.Start(t)
 	standby := primary.StartStandby()
 	primary.Synchronous()
@@ -65,6 +67,7 @@ func TestFailoverFromAFrozenServer(t *testing.T) {
 
 // An address at which something listens and never answers.
 func TestAnAddressThatNeverAnswers(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 // While the server behind PgBouncer is away, a start can succeed later, so that a server
 // waits for it rather than ends. PgBouncer has the same code for mistakes of the URL.
 func TestAPoolerWithoutItsServer(t *testing.T) {
+	t.Parallel()
 	server := postgrestest.Start(t)
 	url := postgrestest.Pooled(t, server.URL("postgres")) + "&default_query_exec_mode=exec"
 	o := postgres.Options{Timeout: short}

@@ -98,6 +98,7 @@ func contains(all []store.DeprecatedUse, want store.DeprecatedUse) bool {
 // A database that cannot store every name is refused when it is opened, rather than when a
 // client sends such a name.
 func TestEncodings(t *testing.T) {
+	t.Parallel()
 	server := postgrestest.Start(t)
 	for encoding, works := range map[string]bool{"UTF8": true, "SQL_ASCII": true, "LATIN1": false, "WIN1252": false, "EUC_JP": false} {
 		name := "in_" + strings.ToLower(encoding)

@@ -16,6 +16,7 @@ import (
 // wait was canceled. What a caller learns when it repeats the call must be on the standby
 // nevertheless, since a failover would lose it.
 func TestARepeatedCallWaitsForTheStandby(t *testing.T) {
+	t.Parallel()
 	primary := postgrestest.Start(t)
 	s := open(t, primary.URL("postgres"), postgres.Options{Timeout: short})
 	admin := store.Actor{Name: "admin"}
@@ -67,6 +68,7 @@ func TestARepeatedCallWaitsForTheStandby(t *testing.T) {
 // If an operator cancels the wait of a commit for the standby, the server says that the
 // commit is done, and warns that the standby may not have it.
 func TestACanceledWaitForTheStandbyIsNoAnswer(t *testing.T) {
+	t.Parallel()
 	primary := postgrestest.Start(t)
 	s := open(t, primary.URL("postgres"), postgres.Options{Timeout: time.Minute})
 	primary.Exec("postgres", "CREATE DATABASE empty")
