@@ -25,10 +25,10 @@ const (
 // the applicable quota, and Retry-After (RFC 9110 section 10.2.3) if the request
 // was denied. Reset is Unix time in seconds. Retry-After is in seconds, rounded up: a
 // client that waits that long is admitted, unless something else uses the quota
-// meanwhile. SetHeaders does nothing if d has no Plan, like the decision that comes
-// with an error, or an unlimited one. Of a suspended plan it sets only Limit and
-// Remaining, to 0, and removes Reset. It removes X-RateLimit-Used, which a middleware
-// further out may have set for another quota.
+// meanwhile. SetHeaders does nothing if d has no Plan, as with an error, or if the plan is
+// unlimited. If the plan is suspended, it sets only Limit and Remaining, to 0, and removes
+// Reset. It removes X-RateLimit-Used, which a middleware further out may have set for
+// another quota.
 func (d *Decision) SetHeaders(h http.Header) {
 	if d.Plan == nil || len(d.Plan.quotas) == 0 {
 		if d.Outcome == Suspended {
@@ -45,13 +45,16 @@ func (d *Decision) SetHeaders(h http.Header) {
 	var digits [64]byte
 	b := strconv.AppendInt(digits[:0], d.Remaining(), 10)
 	remaining := len(b)
-	b = strconv.AppendInt(b, d.Reset(), 10)
+	b, kept := d.appendReset(b)
 	reset := len(b)
 	if !d.Allowed() {
 		b = strconv.AppendInt(b, d.RetryAfterSeconds(), 10)
 	}
 	s := string(b)
 	v[0], v[1], v[2] = d.Plan.limits[d.Applicable], s[:remaining], s[remaining:reset]
+	if kept != "" {
+		v[2] = kept
+	}
 	before := len(h)
 	h[fieldLimit] = v[0:1:1]
 	h[fieldRemaining] = v[1:2:2]

@@ -31,6 +31,7 @@ type Plan struct {
 	// These are made when they are first needed: a service may make a plan for each
 	// request, and most of those plans never need them.
 	policy         atomic.Pointer[string] // the RateLimit-Policy field
+	resets         [MaxQuotas]atomic.Pointer[resetText]
 	denials        denialCache
 	withoutPenalty atomic.Pointer[Plan]
 	boundaries     [MaxQuotas]atomic.Pointer[[5]int64] // of calendar windows
