@@ -78,5 +78,5 @@ func (c Caller) showing(i int) Caller {
 // reserved returns the i-th charge for a reservation.
 func (all *charged) reserved(i int, counted bool) reservedCharge {
 	c, d := all.charges[i], all.decisions[i]
-	return reservedCharge{subject: c.Subject, decision: d, counted: counted && c.Plan.always == 0, charged: d.Cost}
+	return reservedCharge{subject: c.Subject, decision: d, counted: counted && !d.uncounted(), charged: d.Cost}
 }

@@ -187,12 +187,13 @@ func (f *failsFor) AddUsage(ctx context.Context, subject string, plan *ratelimit
 }
 
 // If one of the charges cannot be settled, the others are, Settle says so, and another
-// call settles the rest.
+// call settles the rest. One with a cost of its own is not settled.
 func TestAlsoSettlesInParts(t *testing.T) {
 	for _, failing := range []string{"a", "b", "c"} {
 		at := time.Unix(now, 0)
 		l := &failsFor{engine(t, &at), failing}
-		caller := ratelimit.Caller{Subject: "a", Plan: tokens, Also: []ratelimit.Charge{{Subject: "b", Plan: tokens}, {Subject: "c", Plan: tokens}}}
+		caller := ratelimit.Caller{Subject: "a", Plan: tokens, Also: []ratelimit.Charge{
+			{Subject: "b", Plan: tokens}, {Subject: "c", Plan: tokens}, {Subject: "own cost", Plan: tokens, Cost: 5}}}
 		res := reserve(t, l, caller, ratelimit.Options{}, nil)
 		if err := res.Settle(t.Context(), 70); !errors.Is(err, ratelimit.ErrUnavailable) {
 			t.Errorf("%s fails: got error %v, want one that wraps ErrUnavailable", failing, err)
@@ -209,6 +210,9 @@ func TestAlsoSettlesInParts(t *testing.T) {
 			if got := used(t, l.Limiter, subject)[0]; got != 70 {
 				t.Errorf("%s failed once: %s has used %d, want 70", failing, subject, got)
 			}
+		}
+		if got := used(t, l.Limiter, "own cost")[0]; got != 5 {
+			t.Errorf("a charge with a cost of its own has used %d, want the 5", got)
 		}
 	}
 }

@@ -104,3 +104,34 @@ func ExampleRefunder() {
 	// allowed 99 left
 	// after the refund 100 left
 }
+
+// An operator gives a customer 300 units of the month back. The plan has only the quotas
+// that get them, here without the limit of the minute.
+func ExampleRefunder_byHand() {
+	ctx := context.Background()
+	plan := ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), ratelimit.PerMinute(400), ratelimit.PerMonth(10_000).From(17))
+	month := ratelimit.MustPlan("pro", ratelimit.Penalty{}, ratelimit.PerMonth(10_000).From(17))
+	engine, err := memory.New(noon) // redislimit and failover can do the same
+	if err != nil {
+		panic(err)
+	}
+	if _, err := engine.Take(ctx, "customer:17", plan, 400); err != nil {
+		panic(err)
+	}
+
+	d, err := engine.Peek(ctx, "customer:17", month)
+	if err != nil {
+		panic(err)
+	}
+	d.Outcome, d.Cost = ratelimit.Allowed, 300 // also if the customer is limited
+	if err := engine.Refund(ctx, "customer:17", &d); err != nil {
+		panic(err)
+	}
+
+	now, err := engine.Peek(ctx, "customer:17", plan)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(now.States[0].Remaining, "left of the minute,", now.States[1].Remaining, "of the month")
+	// Output: 0 left of the minute, 9900 of the month
+}

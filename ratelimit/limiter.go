@@ -80,6 +80,11 @@ type Refunder interface {
 	// that were opened later, are not changed. To a smooth quota it gives units back
 	// until that Reset, at which they have come back by themselves. If a decision is
 	// refunded twice, which is a mistake of the caller, usage never falls below zero.
+	//
+	// To give back units that no decision at hand was charged, as an operator does, pass
+	// what Peek returns, with the Outcome set to Allowed and the Cost to these units. They
+	// are given back to all quotas of its Plan: for the month alone, Peek under a plan of
+	// the month.
 	Refund(ctx context.Context, subject string, d *Decision) error
 }
 

@@ -18,8 +18,8 @@ import (
 //	tokens := answer(w, r)
 //	err := ratelimit.FromContext(r.Context()).Settle(r.Context(), tokens)
 //
-// It is safe for concurrent use. A nil Reservation is one of a request without the
-// middleware.
+// It is safe for concurrent use. FromContext returns nil if the request did not pass the
+// middleware. The methods then do nothing, and Settle returns an error.
 type Reservation struct {
 	limiter  Limiter
 	refunder Refunder // nil: the engine cannot refund
@@ -70,16 +70,20 @@ func (r *Reservation) Caller() Caller {
 	return r.caller
 }
 
-// Settle makes the request cost so many units in all, 0 or more: the difference to what
-// it was charged so far is added to the usage, even beyond a limit, or given back. It
+// Settle sets what the request costs in all to actual units, 0 or more: the difference to
+// what it was charged so far is added to the usage, even beyond a limit, or given back. It
 // counts in the windows in which the request was charged, as far as they are still open.
-// Requests that follow find the limit used up; the settled one gets no strike for it.
+// If that exceeds a limit, later requests are denied; the settled one gets no strike.
+//
+// A subject can owe a smooth quota no more than its Limit ([Quota.Smooth]), and units beyond
+// that are dropped. If a later call gives them back all the same, the subject gets back
+// units of its other requests: do not settle at an estimate that is larger.
 //
 // Settle can be called at any time, also after the response, and again: the last call
 // counts. A request that was settled is neither refunded nor given back by
 // Options.ChargeIf. Settle does nothing if the request was not charged: it was denied in
-// shadow mode, its caller is exempt or unlimited, or the engine failed and Options let it
-// pass.
+// shadow mode, its caller is exempt or unlimited, or it was let pass because the engine
+// failed.
 //
 // Settle takes half a second at most, and goes on if ctx ends, so that a client cannot
 // avoid the charge by disconnecting. After an error that wraps [ErrUnavailable] the
@@ -146,7 +150,7 @@ func (r *Reservation) add(ctx context.Context, c *reservedCharge, units int64) e
 		all[i] = units
 	}
 	if err := adder.AddUsage(ctx, c.subject, d.Plan, all, time.Unix(0, d.Time)); err != nil {
-		return fmt.Errorf("ratelimit: settle: %w", err)
+		return settleError(ctx, err)
 	}
 	c.charged += units
 	return nil
@@ -166,10 +170,29 @@ func (r *Reservation) giveBack(ctx context.Context, c *reservedCharge, units int
 		part.add(added)
 	}
 	if err := r.refunder.Refund(ctx, c.subject, &part); err != nil {
-		return fmt.Errorf("ratelimit: settle: %w", err)
+		return settleError(ctx, err)
 	}
 	c.charged -= part.Cost
 	return nil
+}
+
+// uncounted reports whether a request was admitted without a charge: under a plan without
+// quotas, or, as in mode FailOpen of package failover, with the whole limit left.
+func (d *Decision) uncounted() bool {
+	for i := range d.Plan.Len() {
+		if d.States[i].Remaining < d.Plan.quotas[i].atOnce() {
+			return false
+		}
+	}
+	return true
+}
+
+// settleError wraps an error of the engine: also that of ctx, which only the timeout ends.
+func settleError(ctx context.Context, err error) error {
+	if ctx.Err() != nil && !errors.Is(err, ErrUnavailable) {
+		return fmt.Errorf("ratelimit: settle: %w: %w", ErrUnavailable, err)
+	}
+	return fmt.Errorf("ratelimit: settle: %w", err)
 }
 
 // most returns the most that a request under the plan can cost.
@@ -215,7 +238,7 @@ func (g *limitHandler) reserve(ctx context.Context, c Caller, d Decision, all *c
 	reserved := &reservedContext{Context: ctx, reservation: Reservation{limiter: g.limiter, refunder: g.refunder, caller: c}}
 	res := &reserved.reservation
 	if all == nil {
-		res.own = reservedCharge{subject: c.Subject, decision: d, counted: counted, charged: d.Cost}
+		res.own = reservedCharge{subject: c.Subject, decision: d, counted: counted && !d.uncounted(), charged: d.Cost}
 		return reserved
 	}
 	res.own, res.more, res.deciding = all.reserved(0, counted), make([]reservedCharge, len(c.Also)), all.deciding

@@ -5,10 +5,10 @@ import "context"
 // Reserve returns a context in which [FromContext] finds a reservation, for packages that
 // call [TakeAll] in place of the middleware, such as package gatehousegrpc. charges are
 // those of c, its own first, and decisions what TakeAll decided about them. counted says
-// that they were made, as they are if all decisions are Allowed; [Reservation.Settle] of
-// others does nothing.
+// whether an engine made the charges, which it did if it returned only Allowed decisions.
+// If it is false, [Reservation.Settle] does nothing.
 //
-// If decisions is empty, no decision was made, as for an exempt caller.
+// decisions is empty if none was made, as for an exempt caller.
 func Reserve(ctx context.Context, l Limiter, c Caller, charges []Charge, decisions []Decision, counted bool) context.Context {
 	g := &limitHandler{limiter: l}
 	g.refunder, _ = l.(Refunder)
@@ -21,4 +21,8 @@ func Reserve(ctx context.Context, l Limiter, c Caller, charges []Charge, decisio
 
 // GiveBack gives the whole charge back at the end of a request that failed, unless the
 // request was settled. It takes half a second at most, and goes on if ctx ends.
-func (r *Reservation) GiveBack(ctx context.Context) { r.refund(ctx) }
+func (r *Reservation) GiveBack(ctx context.Context) {
+	if r != nil {
+		r.refund(ctx)
+	}
+}

@@ -1,6 +1,7 @@
 package ratelimit_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -58,5 +59,17 @@ func TestReserve(t *testing.T) {
 	r = ratelimit.FromContext(ratelimit.Reserve(ctx, l, ratelimit.Caller{Kind: ratelimit.KindExempt}, nil, nil, false))
 	if err := r.Settle(ctx, 3); err != nil || r.Decision().Outcome != 0 || r.Caller().Kind != ratelimit.KindExempt {
 		t.Errorf("an exempt caller: %v, %v, %v", r.Decision(), r.Caller(), err)
+	}
+}
+
+// Without the middleware FromContext returns nil, and its methods can be called.
+func TestNilReservation(t *testing.T) {
+	r := ratelimit.FromContext(t.Context())
+	r.GiveBack(t.Context())
+	if d, c := r.Decision(), r.Caller(); d.Outcome != 0 || c.Subject != "" {
+		t.Errorf("%v and %v, want the zero Decision and Caller", d, c)
+	}
+	if err := r.Settle(t.Context(), 1); !errors.Is(err, ratelimit.ErrInvalid) {
+		t.Errorf("Settle: %v, want ErrInvalid", err)
 	}
 }

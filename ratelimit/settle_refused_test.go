@@ -1,0 +1,180 @@
+package ratelimit_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// While the engine is down, Settle is an error. It can be called again.
+func TestSettleWithADeadEngine(t *testing.T) {
+	at := time.Unix(now, 0)
+	l := &flaky{Limiter: engine(t, &at)}
+	for _, units := range []int64{70, 3} {
+		if err := l.Reset(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{}, nil)
+		l.down = ratelimit.ErrUnavailable
+		for range 2 {
+			if err := res.Settle(t.Context(), units); !errors.Is(err, ratelimit.ErrUnavailable) {
+				t.Errorf("Settle(%d): got error %v, want one that wraps ErrUnavailable", units, err)
+			}
+		}
+		l.down = nil
+		wantUsed(t, l.Limiter, "before the engine is back", [2]int64{40, 40})
+		settle(t, res, units)
+		wantUsed(t, l.Limiter, "after that", [2]int64{units, units})
+	}
+}
+
+// What was not charged is not settled.
+func TestSettleOfWhatWasNotCharged(t *testing.T) {
+	at := time.Unix(now, 0)
+	spent := ratelimit.MustPlan("spent", ratelimit.DefaultPenalty(), ratelimit.PerMinute(40))
+	for name, c := range map[string]struct {
+		caller  ratelimit.Caller
+		opts    ratelimit.Options
+		down    bool
+		outcome ratelimit.Outcome
+	}{
+		"exempt":                {ratelimit.Caller{Kind: ratelimit.KindExempt}, ratelimit.Options{}, false, 0},
+		"unlimited":             {ratelimit.Caller{Subject: "a", Plan: ratelimit.UnlimitedPlan("u")}, ratelimit.Options{}, false, ratelimit.Allowed},
+		"suspended, in shadow":  {ratelimit.Caller{Subject: "a", Plan: ratelimit.SuspendedPlan("s")}, ratelimit.Options{Shadow: true}, false, ratelimit.Suspended},
+		"limited, in shadow":    {ratelimit.Caller{Subject: "b", Plan: spent}, ratelimit.Options{Shadow: true}, false, ratelimit.Limited},
+		"invalid, in shadow":    {ratelimit.Caller{Subject: "a"}, ratelimit.Options{Shadow: true}, false, 0},
+		"fail open":             {ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{OnFailure: ratelimit.FailOpen}, true, ratelimit.Allowed},
+		"a failure, in shadow":  {ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{Shadow: true}, true, ratelimit.Allowed},
+		"admitted uncounted":    {ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{}, false, ratelimit.Allowed},
+		"exempt, with a refund": {ratelimit.Caller{Kind: ratelimit.KindExempt}, ratelimit.Options{Refund: true}, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &flaky{Limiter: engine(t, &at)}
+			if _, err := l.Take(t.Context(), "b", spent, 40); err != nil {
+				t.Fatal(err)
+			}
+			var used ratelimit.Limiter = l
+			switch {
+			case c.down:
+				used = downAt{l}
+			case name == "admitted uncounted":
+				used = uncounted{l}
+			}
+			res := reserve(t, used, c.caller, c.opts, nil)
+			for _, units := range []int64{0, 40, 70} {
+				settle(t, res, units)
+			}
+			if l.changes > 0 {
+				t.Errorf("the engine was asked to change usage %d times, want never", l.changes)
+			}
+			if got := res.Decision().Outcome; got != c.outcome {
+				t.Errorf("the decision is %v, want %v", got, c.outcome)
+			}
+		})
+	}
+}
+
+// downAt decides nothing, but could still change usage.
+type downAt struct{ *flaky }
+
+func (downAt) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, ratelimit.ErrUnavailable
+}
+
+// uncounted admits every request, as package failover does in mode FailOpen.
+type uncounted struct{ *flaky }
+
+func (uncounted) Take(_ context.Context, _ string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	return plan.Uncounted(cost, time.Unix(now, 0)), nil
+}
+
+// Much more than a limit is given back in parts, for half a second at most.
+func TestSettleTakesHalfASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := time.Unix(now, 0)
+		l := engine(t, &at)
+		res := reserve(t, slowRefunder{l}, ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{}, nil)
+		settle(t, res, 1000)
+		begin := time.Now()
+		err := res.Settle(t.Context(), 0)
+		if took := time.Since(begin); !errors.Is(err, ratelimit.ErrUnavailable) || took > time.Second {
+			t.Errorf("got error %v after %v, want one that wraps ErrUnavailable in about half a second", err, took)
+		}
+		for range 9 {
+			err = res.Settle(t.Context(), 0)
+		}
+		if err != nil {
+			t.Errorf("the last of several calls: %v", err)
+		}
+		wantUsed(t, l, "settled", [2]int64{0, 0})
+	})
+}
+
+type slowRefunder struct{ *memory.Limiter }
+
+func (s slowRefunder) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
+	time.Sleep(300 * time.Millisecond)
+	return s.Limiter.Refund(ctx, subject, d)
+}
+
+// An engine that hangs returns the error of its context when the half second is over.
+func TestSettleWithAnEngineThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := time.Unix(now, 0)
+		res := reserve(t, hung{engine(t, &at)}, ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{}, nil)
+		for _, units := range []int64{70, 3} {
+			err := res.Settle(t.Context(), units)
+			if !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Settle(%d): got error %v, want one that wraps ErrUnavailable and that of the context", units, err)
+			}
+		}
+	})
+}
+
+type hung struct{ *memory.Limiter }
+
+func (hung) AddUsage(ctx context.Context, _ string, _ *ratelimit.Plan, _ [ratelimit.MaxQuotas]int64, _ time.Time) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (hung) Refund(ctx context.Context, _ string, _ *ratelimit.Decision) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestSettleRefuses(t *testing.T) {
+	at := time.Unix(now, 0)
+	l := engine(t, &at)
+	caller := ratelimit.Caller{Subject: "a", Plan: tokens}
+	type onlyRefund struct {
+		ratelimit.Limiter
+		ratelimit.Refunder
+	}
+	reserved := reserve(t, l, caller, ratelimit.Options{}, nil)
+	for name, c := range map[string]struct {
+		res         *ratelimit.Reservation
+		units       int64
+		unsupported bool
+	}{
+		"no reservation":     {ratelimit.FromContext(t.Context()), 1, false},
+		"negative units":     {reserved, -1, false},
+		"no UsageAdder":      {reserve(t, onlyRefund{l, l}, caller, ratelimit.Options{}, nil), 41, true},
+		"neither of the two": {reserve(t, onlyTake{engine(t, &at)}, caller, ratelimit.Options{}, nil), 39, true},
+	} {
+		err := c.res.Settle(t.Context(), c.units)
+		if !errors.Is(err, ratelimit.ErrInvalid) || errors.Is(err, errors.ErrUnsupported) != c.unsupported {
+			t.Errorf("%s: got error %v, want one that wraps ErrInvalid, and ErrUnsupported: %t", name, err, c.unsupported)
+		}
+	}
+	settle(t, reserve(t, onlyTake{engine(t, &at)}, caller, ratelimit.Options{}, nil), 40) // nothing is added or given back
+	var none *ratelimit.Reservation
+	if none.Decision() != (ratelimit.Decision{}) || none.Caller().Subject != "" {
+		t.Error("a request without a reservation has a decision or a caller")
+	}
+}
