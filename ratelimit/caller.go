@@ -18,16 +18,18 @@ type Caller struct {
 	// Also are further charges of the request, such as those of an organisation, of a
 	// network and of everybody; see [TakeAll]. All are made, or none: the client gets
 	// one answer, and the header fields of the charge that matters most ([Deciding]). A
-	// Cost of 0 means what the request costs. Put subjects that many requests share last,
-	// and give them plans without a penalty: a ban of everybody denies all requests.
+	// Cost of 0 means what the request costs. A further limit of the same caller needs a
+	// subject of its own, such as "search:17": no subject may be named twice. Put subjects
+	// that many requests share last, and give them plans without a penalty: a ban of
+	// everybody denies all requests. They also limit a caller whose own plan is unlimited.
 	//
-	// A request that is given back is given back to all. Reservation.Settle changes the
-	// charges whose Cost is 0, and the caller's own. Each request with further charges
-	// costs an allocation more, or three with more than two of them.
+	// If the request is given back, all its charges are. Reservation.Settle changes the
+	// charges whose Cost is 0, and the caller's own. A request with one or two further
+	// charges costs one allocation more, with three or more it costs three.
 	Also []Charge
 
-	// Kind says what the subject is, and decides how a ban is answered, and that a caller
-	// is not limited at all: [KindExempt]. A ban of one of Also is answered as one of
+	// Kind says what the subject is. It decides how a ban is answered. [KindExempt] says
+	// that the caller is not limited at all. A ban of one of Also is answered as one of
 	// KindClient.
 	Kind Kind
 }

@@ -33,8 +33,12 @@ func (o Outcome) String() string {
 
 // State is what is left of one quota after the request was decided.
 type State struct {
-	Remaining int64 // units left in the window, 0 to the limit: 59 after the first of 60
-	Reset     int64 // Unix time in seconds, rounded up, at which the window ends, or a smooth quota is unused
+	// Remaining is what is left in the window, 0 to the limit: 59 units after the first of
+	// 60. Of a smooth quota it is what can be used at once, 0 to the burst.
+	Remaining int64
+	// Reset is when the window ends, or a smooth quota is unused: Unix time in seconds,
+	// rounded up.
+	Reset int64
 }
 
 // A Decision is what an engine decided about one request. It is a value: it shares
@@ -79,7 +83,8 @@ type Decision struct {
 	// Applicable is the index of the quota that the headers show. If the request was
 	// admitted, it is the quota with the least remaining and, on a tie, the later
 	// reset. If it was denied, it is the exhausted quota that refuses it the longest: that
-	// with the latest reset, unless a quota is smooth.
+	// with the latest reset, unless a quota is smooth. If a ban alone refuses it, it is
+	// chosen as for an admission.
 	Applicable int
 	// RetryAfter is how long to wait until a request of this cost is admitted,
 	// if nothing else uses the quota meanwhile: positive if it was limited or banned,

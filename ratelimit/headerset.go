@@ -12,7 +12,7 @@ type HeaderSet uint8
 
 const (
 	XRateLimit     HeaderSet = 1              // X-RateLimit-Limit, -Remaining and -Reset: [Decision.SetHeaders]
-	XRateLimitUsed HeaderSet = XRateLimit | 2 // also X-RateLimit-Used, the units used in the same window, as GitHub's API has it
+	XRateLimitUsed HeaderSet = XRateLimit | 2 // also X-RateLimit-Used, Limit less Remaining, as GitHub's API has it: during a ban the whole Limit
 	DraftRateLimit HeaderSet = 4              // RateLimit and RateLimit-Policy: [Decision.SetDraftHeaders]
 	NoHeaders      HeaderSet = 8              // none of them; not combined with others
 )

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 )
 
 // New returns a middleware that counts each request for the caller that identify
@@ -44,7 +46,7 @@ import (
 // name Retry-After and the fields of Options.Headers, which a page cannot read otherwise.
 func New(l Limiter, identify func(r *http.Request) (Caller, error), opts Options) (func(http.Handler) http.Handler, error) {
 	switch {
-	case l == nil:
+	case nilvalue.In(l):
 		return nil, errors.New("ratelimit: New: the limiter must not be nil")
 	case identify == nil:
 		return nil, errors.New("ratelimit: New: identify must not be nil")

@@ -203,14 +203,19 @@ func TestRefund(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	at := time.Unix(now, 0)
 	identify := func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }
-	for says, err := range map[string]error{
-		"the limiter must not be nil": second(ratelimit.New(nil, identify, ratelimit.Options{})),
-		"identify must not be nil":    second(ratelimit.New(engine(t, &at), nil, ratelimit.Options{})),
-		"Options.Refund":              second(ratelimit.New(broken{}, identify, ratelimit.Options{Refund: true})),
-		"Options.OnFailure":           second(ratelimit.New(engine(t, &at), identify, ratelimit.Options{OnFailure: 7})),
+	var unset *memory.Limiter
+	for _, test := range []struct {
+		err  error
+		says string
+	}{
+		{second(ratelimit.New(nil, identify, ratelimit.Options{})), "the limiter must not be nil"},
+		{second(ratelimit.New(unset, identify, ratelimit.Options{})), "the limiter must not be nil"},
+		{second(ratelimit.New(engine(t, &at), nil, ratelimit.Options{})), "identify must not be nil"},
+		{second(ratelimit.New(broken{}, identify, ratelimit.Options{Refund: true})), "Options.Refund"},
+		{second(ratelimit.New(engine(t, &at), identify, ratelimit.Options{OnFailure: 7})), "Options.OnFailure"},
 	} {
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("got error %v, want one that says %q", err, says)
+		if test.err == nil || !strings.Contains(test.err.Error(), test.says) {
+			t.Errorf("got error %v, want one that says %q", test.err, test.says)
 		}
 	}
 }

@@ -22,7 +22,8 @@ type Options struct {
 	// plan must allow the largest cost in each of its quotas: a request that costs
 	// more is answered with 400. If the middleware is around an
 	// [http.ServeMux], the mux has not matched the request when Cost is called:
-	// r.Pattern and the path values are empty.
+	// r.Pattern and the path values are empty. If the cost depends on the body, parse the
+	// body in a middleware outside, and keep the result in the context.
 	Cost func(r *http.Request) int64
 
 	// OnFailure is what to do when the engine cannot decide. With FailOpen only Observe
@@ -34,9 +35,10 @@ type Options struct {
 	// with Retry-After.
 	Headers HeaderSet
 
-	// Refund gives back the units of a request that ended in a 5xx or in a panic.
-	// The limiter must be a [Refunder]. A refund has half a second and a context of
-	// its own, so that a deadline which ended the request does not stop it.
+	// Refund gives back the units of a request that ended in a 5xx or in a panic, unless
+	// the handler took the connection over. The limiter must be a [Refunder]. A refund
+	// has half a second and a context of its own, so that a deadline which ended the
+	// request does not stop it.
 	//
 	// Requests abandoned by the client are not refunded: their context is cancelled,
 	// rather than ended by a deadline, when the handler returns. Over HTTP/1 net/http
@@ -49,17 +51,17 @@ type Options struct {
 	// next request.
 	Refund bool
 
-	// ChargeIf reports whether a request stays charged, by the status of its response:
-	// failed sign-ins alone, or everything but 304. The limiter must be a [Refunder].
-	// Each request is charged before it is served, so that concurrent ones cannot exceed
-	// the limit, and the header fields count it. If ChargeIf returns false after the
-	// handler has returned, it is given back like a refund. Requests abandoned by the
-	// client stay charged.
+	// ChargeIf reports whether a request stays charged, by the status of its response.
+	// With it a service charges only failed sign-ins, or everything but 304. The limiter
+	// must be a [Refunder]. Each request is charged before it is served, so that
+	// concurrent ones cannot exceed the limit, and the header fields count it. ChargeIf
+	// is called after the handler has returned. If it returns false, the units are given
+	// back like a refund. Requests abandoned by the client stay charged.
 	//
 	// The status is the final one, also if the response is still being sent: 200 if the
 	// handler wrote nothing, 101 if it took the connection over. If the handler panicked,
-	// it is what was sent before, and 500 if that was nothing. A request that Refund
-	// gives back is not asked about.
+	// it is what was sent before, and 500 if that was nothing. ChargeIf is not called for
+	// a request that Refund gives back.
 	ChargeIf func(r *http.Request, status int) bool
 
 	// Context makes the decision reachable from the context of the request, for usage,

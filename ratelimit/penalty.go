@@ -72,8 +72,8 @@ func (p Penalty) BanLength(level int) time.Duration {
 	return min(length, p.Max)
 }
 
-// Level returns the level of a ban that starts a time of quiet after the end of the
-// last ban, which had the level last (0: there was no ban).
+// Level returns the level of a ban that starts now. The last ban had the level last, and
+// ended the time quiet ago; 0 for last means that there was none.
 func (p Penalty) Level(last int, quiet time.Duration) int {
 	if quiet > 0 && p.Forgive > 0 {
 		last -= int(min(quiet/p.Forgive, maxLevel))
@@ -81,9 +81,9 @@ func (p Penalty) Level(last int, quiet time.Duration) int {
 	return min(max(last, 0)+1, maxLevel)
 }
 
-// Strike adds a strike at the time now to a subject with strikes, the oldest of which
-// decays from the time since on (ignored without strikes). It returns both values as
-// they are afterwards. Times are Unix seconds, rounded down.
+// Strike adds a strike at the time now to the strikes of a subject. The oldest of them
+// decays from the time since on, which is ignored if strikes is 0. Strike returns the new
+// values of strikes and since. Times are Unix seconds, rounded down.
 func (p Penalty) Strike(strikes int, since, now int64) (int, int64) {
 	since = min(since, now) // the clock may have stepped back
 	forgotten := (now - since) / p.decaySeconds()

@@ -21,8 +21,9 @@ import (
 // So no burst at a boundary of two windows can pass, and clients that all wait for a limit
 // do not all come back at one instant. A decision shows the burst as the limit, what is
 // in the bucket as remaining, and the time at which it is full as the reset; RetryAfter
-// is exact to the microsecond. An admission makes room for no other: for a quota over a
-// long time, combine a smooth one with fixed windows in a plan.
+// is exact to the microsecond. Within the length of one Window at most Limit plus burst
+// units can be used. To bound a longer time too, combine a smooth quota with fixed windows
+// in a plan.
 //
 // Usage belongs to the subject and the Window, also if the rate or the burst changes. It
 // counts requests under plans with a smooth quota of that Window only. A subject can
@@ -89,12 +90,12 @@ func (q *Quota) given() int64 {
 }
 
 // Kind returns what tells the windows of a subject apart: usage belongs to a subject and
-// a kind. It is the Window of the i-th quota, for a calendar quota the stand-in, and for
-// a smooth quota the Window with a minus sign.
+// a kind of window. It is the Window of the i-th quota, for a calendar quota the stand-in,
+// and for a smooth quota the Window with a minus sign. The type [Kind] is another thing.
 func (p *Plan) Kind(i int) time.Duration { return p.kinds[i] }
 
-// Smooth reports whether a quota of the plan is smooth. Engines that cannot count so
-// refuse such plans with an error that wraps [ErrInvalid].
+// Smooth reports whether a quota of the plan is smooth. Engines that cannot count smooth
+// quotas refuse such plans with an error that wraps [ErrInvalid].
 func (p *Plan) Smooth() bool { return p.smooth }
 
 // Bucket returns how long one unit of the i-th quota, which is smooth, takes to come back,

@@ -28,9 +28,9 @@ import (
 // An engine that is not a [Refunder] cannot give units back. TakeAll then looks up
 // all charges before it makes them. If a concurrent request takes the last units in
 // between, the charges before the one that is refused stay, and their decisions are
-// Allowed. An engine that is neither
-// a Refunder nor a Peeker gets an error that wraps [ErrInvalid] and
-// [errors.ErrUnsupported], unless there is only one charge.
+// Allowed. With an engine that is neither a Refunder nor a Peeker, TakeAll returns an
+// error that wraps [ErrInvalid] and [errors.ErrUnsupported], unless there is only one
+// charge.
 func TakeAll(ctx context.Context, l Limiter, charges []Charge, decisions []Decision) error {
 	if slices.ContainsFunc(charges, Charge.unmetered) {
 		return takeMetered(ctx, l, charges, decisions)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 )
 
 // A Waiter delays requests until they are admitted, where [Limiter.Take] denies them.
@@ -23,8 +25,13 @@ import (
 // is over, and once a minute, so that a longer wait ends early if units were given
 // back or a ban was ended by hand. The others cause no calls while they wait.
 //
-// Waiting is not abuse: a Waiter uses plans without their penalty, so that no request
-// is a strike. It waits until a ban ends, however the ban began.
+// A Waiter uses plans without their penalty, so that no request is a strike. If the
+// subject is banned, by hand or under another plan, it waits until the ban ends.
+//
+// A Waiter charges one subject. A job that several are charged for, such as a user and an
+// organisation, calls [TakeAll] with plans without a penalty ([Plan.WithoutPenalty]). While
+// the decision that [Deciding] finds has a RetryAfter, it sleeps for that time and calls
+// TakeAll again.
 //
 // Each Waiter has queues of its own, in this process. Between several processes that
 // share an engine, the limits hold, but not the order. A subject that no request waits
@@ -36,9 +43,9 @@ type Waiter struct {
 	queues map[string]*queue // by subject; none is empty
 }
 
-// NewWaiter returns a Waiter in front of l. It panics if l is nil.
+// NewWaiter returns a Waiter in front of l. It panics if l is nil or a nil pointer.
 func NewWaiter(l Limiter) *Waiter {
-	if l == nil {
+	if nilvalue.In(l) {
 		panic("ratelimit: NewWaiter: the limiter must not be nil")
 	}
 	return &Waiter{limiter: l, queues: make(map[string]*queue)}
@@ -54,7 +61,7 @@ func NewWaiter(l Limiter) *Waiter {
 //   - an error that wraps [context.DeadlineExceeded], at once, if the request cannot be
 //     admitted before the deadline of ctx;
 //   - an error that wraps [ErrInvalid] if the call is invalid;
-//   - an error of the engine, which all requests get that wait for the subject;
+//   - an error of the engine, which all requests that wait for the subject get;
 //   - another error if the plan is suspended, or the denial names no time to wait for.
 //
 // If the request was denied, the Decision that comes with the error is the latest

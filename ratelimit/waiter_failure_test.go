@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 func TestWaitWhenTheEngineFails(t *testing.T) {
@@ -155,10 +156,14 @@ func TestWaitPanic(t *testing.T) {
 }
 
 func TestNewWaiterWithoutLimiter(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("NewWaiter(nil) returned, want a panic")
-		}
-	}()
-	ratelimit.NewWaiter(nil)
+	for _, l := range []ratelimit.Limiter{nil, (*memory.Limiter)(nil)} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("NewWaiter of a nil %T returned, want a panic", l)
+				}
+			}()
+			ratelimit.NewWaiter(l)
+		}()
+	}
 }

@@ -87,7 +87,7 @@ func (p *Plan) calendarBoundaries(i int, now int64) *[5]int64 {
 }
 
 // Calendar reports whether a quota of the plan has a calendar window. Engines that cannot
-// count in them refuse such plans with an error that wraps [ErrInvalid].
+// count in calendar windows refuse such plans with an error that wraps [ErrInvalid].
 func (p *Plan) Calendar() bool { return slices.ContainsFunc(p.quotas, Quota.Calendar) }
 
 // windows returns where the windows of a calendar quota begin.
