@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Clock is a time that the test advances. Its method Now is the option Now of package
+// A Clock is a time that the test moves. Its method Now is the option Now of package
 // memory, and of everything else that reads the time through a function. It is safe for
 // concurrent use.
 type Clock struct {
@@ -15,7 +15,7 @@ type Clock struct {
 
 // NewClock returns a clock that stands at start. Quotas count in windows of the UTC clock:
 // a start in the middle of a minute, such as 12:00:30, leaves 30 s of it. Engines count
-// from 1970 on, so that before it, as on the zero Clock, their windows never end.
+// from 1970 on: at an earlier time, as on the zero Clock, their windows never end.
 func NewClock(start time.Time) *Clock { return &Clock{now: start} }
 
 // Now returns the time.
@@ -23,6 +23,13 @@ func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
+}
+
+// Set sets the time.
+func (c *Clock) Set(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = t
 }
 
 // Advance moves the time by d, which may be negative: back.

@@ -1,5 +1,5 @@
 // Package limittest helps to test a service that uses package ratelimit: a clock that the
-// test advances, a limiter that records what it is asked and fails or refuses on demand,
+// test moves, a limiter that records what it is asked and fails or refuses on demand,
 // and a check of the header fields.
 //
 //	clock := limittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))

@@ -1,6 +1,8 @@
 package limittest
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -9,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 // Fields are what the header fields of a response tell its client. A field that is absent
@@ -21,53 +25,123 @@ type Fields struct {
 	// Reset is X-RateLimit-Reset. The zero time means any: the field must be there, but
 	// depends on the time at which the test runs.
 	Reset time.Time
+
+	// Headers are the fields that the service sets, as in ratelimit.Options. 0 means
+	// [ratelimit.XRateLimit].
+	Headers ratelimit.HeaderSet
 }
 
-// CheckHeaders fails the test if the header of a response does not have the X-RateLimit-*
-// fields and the Retry-After that want says, each once, as whole numbers. It does not read
-// the fields of [ratelimit.DraftRateLimit]. With an engine that reads the system's clock
+// CheckHeaders fails the test if the header of a response does not have Retry-After and
+// the fields of want.Headers as want says, each once, as whole numbers:
+//
+//   - X-RateLimit-Used is what Limit and Remaining leave.
+//   - In RateLimit and RateLimit-Policy, one quota has Limit and Remaining. Of a smooth
+//     quota only Remaining is compared, since these fields do not have its burst. Times
+//     are not compared.
+//   - With [ratelimit.NoHeaders] all of these fields must be absent.
+//
+// Fields of other sets are not read. With an engine that reads the system's clock
 // RetryAfter depends on the time at which the test runs; use a [Clock] or testing/synctest.
 func CheckHeaders(t testing.TB, h http.Header, want Fields) {
 	t.Helper()
-	got, err := read(h)
+	if err := errors.Join(wrong(h, want)...); err != nil {
+		t.Errorf("header of the response: %v", err)
+	}
+}
+
+// wrong returns how a header differs from what want says. Some of the errors may be nil.
+func wrong(h http.Header, want Fields) (errs []error) {
+	set := cmp.Or(want.Headers, ratelimit.XRateLimit)
+	want.Headers = 0
+	got, err := read(h, set&ratelimit.XRateLimit != 0)
+	if err != nil {
+		return []error{err}
+	}
+	if want.RetryAfter == 0 && got.RetryAfter == 0 && lines(h, "Retry-After") != nil {
+		errs = append(errs, errors.New("Retry-After is 0, and should be absent"))
+	}
+	switch {
+	case set&ratelimit.XRateLimit != 0:
+		if want.Limit > 0 && got == (Fields{RetryAfter: got.RetryAfter}) && lines(h, "RateLimit") != nil {
+			return append(errs, errors.New("RateLimit and no X-RateLimit-*: if the service is to send these, set Fields.Headers to ratelimit.DraftRateLimit"))
+		}
+		errs = append(errs, wrongReset(h, &got, want))
+	case !want.Reset.IsZero():
+		return append(errs, errors.New("Fields.Reset is X-RateLimit-Reset, which Fields.Headers does not select"))
+	case set != ratelimit.NoHeaders:
+		got.Limit, got.Remaining = want.Limit, want.Remaining // what the draft says is compared below
+	}
+	if got != want {
+		errs = append(errs, fmt.Errorf("%v, want %v", got, want))
+	}
+	if set&ratelimit.XRateLimitUsed == ratelimit.XRateLimitUsed {
+		errs = append(errs, wrongUsed(h, want))
+	}
+	if set&ratelimit.DraftRateLimit != 0 {
+		errs = append(errs, wrongDraft(h, want))
+	}
+	if set == ratelimit.NoHeaders {
+		errs = append(errs, unwanted(h))
+	}
+	return errs
+}
+
+// wrongReset returns what is wrong with X-RateLimit-Reset, or which of the fields beside
+// it are missing. It makes the Reset of got that of want if both mean the same.
+func wrongReset(h http.Header, got *Fields, want Fields) error {
 	missing := missingOf(h, "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 	switch {
-	case err != nil:
-		t.Errorf("header of the response: %v", err)
-		return
-	case want.Limit > 0 && got == (Fields{RetryAfter: got.RetryAfter}) && h["Ratelimit"] != nil:
-		t.Errorf("header of the response: RateLimit and no X-RateLimit-*: CheckHeaders does not read the fields of ratelimit.DraftRateLimit")
-		return
 	case want.Limit > 0 && (len(missing) == 1 || len(missing) == 2):
-		t.Errorf("header of the response: no %s", strings.Join(missing, ", no "))
+		return fmt.Errorf("no %s", strings.Join(missing, ", no "))
 	case want.Limit > 0 && len(missing) == 0 && got.Reset.IsZero():
-		t.Errorf("header of the response: X-RateLimit-Reset is 0, which is not a time")
-	case want.RetryAfter == 0 && got.RetryAfter == 0 && lines(h, "Retry-After") != nil:
-		t.Errorf("header of the response: Retry-After is 0, and should be absent")
+		return errors.New("X-RateLimit-Reset is 0, which is not a time")
 	case want.Reset.IsZero() && want.Limit > 0:
 		got.Reset = time.Time{}
 	case got.Reset.Equal(want.Reset):
 		got.Reset = want.Reset // they may differ in their locations
 	}
-	if got != want {
-		t.Errorf("header of the response: %v, want %v", got, want)
-	}
+	return nil
 }
 
-// read returns what a header says.
-func read(h http.Header) (f Fields, err error) {
+// wrongUsed returns what is wrong with X-RateLimit-Used.
+func wrongUsed(h http.Header, want Fields) error {
+	var used []string
+	if want.Limit > 0 {
+		used = []string{strconv.FormatInt(want.Limit-want.Remaining, 10)}
+	}
+	if got := lines(h, "X-RateLimit-Used"); !slices.Equal(got, used) {
+		return fmt.Errorf("X-RateLimit-Used: %q, want %q", got, used)
+	}
+	return nil
+}
+
+// unwanted returns which fields a header has, of those that no service with
+// [ratelimit.NoHeaders] sends.
+func unwanted(h http.Header) error {
+	for _, name := range []string{
+		"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Used", "RateLimit", "RateLimit-Policy",
+	} {
+		if got := lines(h, name); got != nil {
+			return fmt.Errorf("%s: %q, want none with ratelimit.NoHeaders", name, got)
+		}
+	}
+	return nil
+}
+
+// read returns Retry-After of a header and, if limit is true, X-RateLimit-*.
+func read(h http.Header, limit bool) (f Fields, err error) {
 	var seconds, unix int64
 	for _, field := range []struct {
 		name  string
 		value *int64
 	}{
+		{"Retry-After", &seconds},
 		{"X-RateLimit-Limit", &f.Limit},
 		{"X-RateLimit-Remaining", &f.Remaining},
 		{"X-RateLimit-Reset", &unix},
-		{"Retry-After", &seconds},
 	} {
 		lines := lines(h, field.name)
-		if len(lines) == 0 {
+		if len(lines) == 0 || !limit && field.value != &seconds {
 			continue
 		}
 		if len(lines) > 1 {
@@ -104,7 +178,7 @@ func lines(h http.Header, name string) (lines []string) {
 
 // String returns "59 of 60 left", "0 of 60 left, retry after 17s" or "no fields".
 func (f Fields) String() string {
-	if f == (Fields{}) {
+	if f == (Fields{Headers: f.Headers}) {
 		return "no fields"
 	}
 	text := fmt.Sprintf("%d of %d left", f.Remaining, f.Limit)

@@ -58,7 +58,7 @@ func TestCheckHeaders(t *testing.T) {
 		{"an unexpected reset", http.Header{"X-Ratelimit-Reset": {"1772366460"}}, limittest.Fields{}, "want no fields"},
 		{"unexpected fields", fields(), limittest.Fields{}, "want no fields"},
 		{"missing fields", http.Header{}, limittest.Fields{Limit: 60}, "no fields, want 0 of 60 left"},
-		{"other fields", http.Header{"Ratelimit": {`"minute";r=4;t=23`}}, limittest.Fields{Limit: 60}, "does not read the fields of ratelimit.DraftRateLimit"},
+		{"other fields", http.Header{"Ratelimit": {`"minute";r=4;t=23`}}, limittest.Fields{Limit: 60}, "set Fields.Headers to ratelimit.DraftRateLimit"},
 		{"no reset", without("X-RateLimit-Reset"), limittest.Fields{Limit: 60}, "no X-RateLimit-Reset"},
 		{"no remaining", without("X-RateLimit-Remaining"), limittest.Fields{Limit: 60}, "no X-RateLimit-Remaining"},
 		{"no limit", without("X-RateLimit-Limit"), limittest.Fields{Limit: 60}, "no X-RateLimit-Limit"},

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
 )
@@ -39,9 +40,9 @@ type Call struct {
 	Err      error
 }
 
-// NewRecorder returns a Recorder that asks l. It panics if l is nil.
+// NewRecorder returns a Recorder that asks l. It panics if l is nil or a nil pointer.
 func NewRecorder(l ratelimit.Limiter) *Recorder {
-	if l == nil {
+	if nilvalue.In(l) {
 		panic("limittest: NewRecorder: the limiter must not be nil")
 	}
 	return &Recorder{limiter: l}

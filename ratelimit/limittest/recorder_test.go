@@ -153,12 +153,16 @@ func TestDenySmooth(t *testing.T) {
 
 // What a test forgot is said where it was forgotten.
 func TestNewRecorderWithoutLimiter(t *testing.T) {
-	defer func() {
-		if p, _ := recover().(string); !strings.Contains(p, "must not be nil") {
-			t.Errorf("NewRecorder(nil) panics with %q", p)
-		}
-	}()
-	limittest.NewRecorder(nil)
+	for _, l := range []ratelimit.Limiter{nil, (*memory.Limiter)(nil)} {
+		func() {
+			defer func() {
+				if p, _ := recover().(string); !strings.Contains(p, "must not be nil") {
+					t.Errorf("NewRecorder of a nil %T panics with %q", l, p)
+				}
+			}()
+			limittest.NewRecorder(l)
+		}()
+	}
 }
 
 // A denial on demand needs an engine that answers.
