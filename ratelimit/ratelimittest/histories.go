@@ -16,29 +16,32 @@ import (
 
 // Histories runs random histories, of the given number of steps each, on an engine and
 // on the model, and fails on the first decision that differs. The same number always
-// gives the same history, so that a failure can be repeated. Every third history is
-// about calendar windows, and every third about smooth quotas.
-func Histories(t *testing.T, new New, histories, steps int) {
-	runHistories(t, new, Gaps{}, histories, steps)
+// gives the same history, so that a failure can be repeated. Of four histories that follow
+// each other, one is about fixed windows, one about smooth quotas, one about calendar
+// windows, and one about plans of random quotas.
+func Histories(t *testing.T, factory Factory, histories, steps int) {
+	runHistories(t, factory, Gaps{}, histories, steps)
 }
 
-func runHistories(t *testing.T, new New, gaps Gaps, histories, steps int) {
+func runHistories(t *testing.T, factory Factory, gaps Gaps, histories, steps int) {
 	for seed := range histories {
-		start, plans := start, historyPlans
+		start, plans, r := start, historyPlans, rand.New(rand.NewPCG(uint64(seed), 0))
 		switch {
-		case seed%3 == 2 && !gaps.NoCalendars:
-			start, plans = calendarStarts[seed/3%len(calendarStarts)], calendarPlans
-		case seed%3 == 1 && !gaps.NoSmooth:
+		case seed%4 == 1 && !gaps.NoSmooth:
 			plans = smoothPlans
+		case seed%4 == 2 && !gaps.NoCalendars:
+			start, plans = calendarStarts[seed/4%len(calendarStarts)], calendarPlans
+		case seed%4 == 3 && !gaps.NoSmooth && !gaps.NoCalendars:
+			start, plans = randomStarts[seed/4%len(randomStarts)], randomPlans(r)
 		}
 		clock := NewClock(start)
-		engine := new(t, start)
+		engine := factory(t, start)
 		if engine.Set == nil {
 			t.Skip("skipped: the engine's clock cannot be set")
 		}
 		h := history{
-			rand:   rand.New(rand.NewPCG(uint64(seed), 0)),
-			engine: engine, model: NewModel(clock.Now), clock: clock, latest: start, plans: plans,
+			rand: r, engine: engine, model: NewModel(clock.Now), clock: clock, latest: start, plans: plans,
+			far: slices.ContainsFunc(plans, (*ratelimit.Plan).Calendar),
 		}
 		for range steps {
 			if diff := h.step(); diff != "" {
@@ -55,6 +58,7 @@ type history struct {
 	clock  *Clock
 	latest time.Time
 	plans  []*ratelimit.Plan
+	far    bool // some windows are calendar windows, which are long
 	log    []string
 
 	// admitted are the last decisions that admitted a request, for refunds.
@@ -96,11 +100,13 @@ func (h *history) step() string {
 		})
 	case n < 42 && len(h.admitted) > 0:
 		a := h.admitted[h.rand.IntN(len(h.admitted))]
-		return h.compare("refund", a.subject, a.model.Plan, a.model.Cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+		cost := oneOf(h.rand, a.model.Cost, a.model.Cost, h.cost(a.model.Plan)) // or a part of it, or more
+		return h.compare("refund", a.subject, a.model.Plan, cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 			d := a.engine
 			if l == ratelimit.Limiter(h.model) {
 				d = a.model
 			}
+			d.Cost = cost
 			return ratelimit.Decision{}, l.(ratelimit.Refunder).Refund(ctx, a.subject, &d)
 		})
 	case n < 44 && h.addsUsage():
@@ -108,6 +114,7 @@ func (h *history) step() string {
 		for i := range plan.Len() {
 			units[i] = h.rand.Int64N(plan.Quota(i).Limit + 1)
 		}
+		units[0] = max(units[0], 1) // no units are no usage
 		at := h.clock.Now().Add(time.Duration(h.rand.IntN(40)-25) * time.Second)
 		if plan.Calendar() && h.rand.IntN(2) == 0 {
 			at = h.clock.Now().Add(time.Duration(h.rand.IntN(60*24)-40*24) * time.Hour)
@@ -147,12 +154,14 @@ func (h *history) step() string {
 // cost returns what a request under a plan costs: one unit or two or, if the limits are
 // large, often much more.
 func (h *history) cost(plan *ratelimit.Plan) int64 {
-	if q := plan.Quota(0); q.Burst() > 100 && h.rand.IntN(2) == 0 {
-		return 1 + h.rand.Int64N(min(q.Burst(), plan.Quota(plan.Len()-1).Burst()))
-	} else if q.Limit > 100 && h.rand.IntN(2) == 0 {
-		return 1 + h.rand.Int64N(q.Limit-1)
+	most := mostOf(plan)
+	switch {
+	case h.rand.IntN(16) == 0:
+		return most
+	case most > 100 && h.rand.IntN(2) == 0:
+		return 1 + h.rand.Int64N(most)
 	}
-	return 1 + h.rand.Int64N(2)
+	return min(1+h.rand.Int64N(2), most)
 }
 
 // addsUsage reports whether the engine is a UsageAdder.
@@ -181,7 +190,7 @@ func (h *history) move() {
 			now = h.fits.Add(time.Duration(h.rand.IntN(3)-1) * time.Microsecond)
 		} else if len(h.ends) > 0 {
 			end := time.Unix(h.ends[h.rand.IntN(len(h.ends))], 0).UTC()
-			if end.Sub(now) < time.Hour || h.plans[0].Calendar() && h.rand.IntN(3) == 0 {
+			if end.Sub(now) < time.Hour || h.far && end.Sub(now) < 2000*time.Hour && h.rand.IntN(3) == 0 {
 				now = end.Add(time.Duration(h.rand.IntN(3)-1) * time.Millisecond)
 			}
 		}

@@ -222,7 +222,7 @@ var promises = []promise{
 		excluded: func(g Gaps) bool { return g.OneQuota },
 		text:     "AddUsage adds units to the windows of their time, and is not a strike",
 	},
-	settles, settlesSmoothly,
+	settles, settlesSmoothly, refundsByHand,
 	{
 		name: "charges several subjects or none", test: testTakeAll,
 		excluded: func(g Gaps) bool { return g.OneQuota || g.UnitCostOnly },

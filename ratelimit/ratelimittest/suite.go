@@ -2,12 +2,12 @@ package ratelimittest
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/internal/race"
+	"github.com/animalstore/gatehouse/ratelimit/limittest"
 )
 
 // An Engine is the engine under test.
@@ -24,9 +24,9 @@ type Engine struct {
 	Restart func() ratelimit.Limiter
 }
 
-// New returns an engine without subjects for one test. If its clock can be set, it
+// A Factory returns an engine without subjects for one test. If its clock can be set, it
 // stands at start.
-type New func(t *testing.T, start time.Time) Engine
+type Factory func(t *testing.T, start time.Time) Engine
 
 // Gaps are the promises that an engine does not make, as its documentation says. The
 // zero Gaps are those of an engine that makes all of them.
@@ -41,28 +41,11 @@ type Gaps struct {
 	NoPenalties    bool // the penalty of a plan is ignored: there are no strikes, and no request starts a ban
 }
 
-// A Clock is a time that tests move. It is safe for concurrent use.
-type Clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
+// A Clock is a time that tests move, with the methods Now, Set and Advance.
+type Clock = limittest.Clock
 
-// NewClock returns a clock that stands at start.
-func NewClock(start time.Time) *Clock { return &Clock{now: start} }
-
-// Now returns the time.
-func (c *Clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-// Set sets the time.
-func (c *Clock) Set(t time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = t
-}
+// NewClock is [limittest.NewClock].
+func NewClock(start time.Time) *Clock { return limittest.NewClock(start) }
 
 // start is the time at which a test begins: within a second, a minute and a day.
 var start = time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)
@@ -70,13 +53,13 @@ var start = time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)
 // Run tests the promises that every engine makes, except those that gaps excludes. A
 // failed test says which promise the engine broke. Under the race detector, which makes
 // tests slow, Run compares the engine with the model in fewer [Histories].
-func Run(t *testing.T, new New, gaps Gaps) {
+func Run(t *testing.T, factory Factory, gaps Gaps) {
 	for _, promise := range promises {
 		t.Run(promise.name, func(t *testing.T) {
 			if promise.excluded != nil && promise.excluded(gaps) {
 				t.Skip("skipped: the engine declares that it cannot do this")
 			}
-			e := &engineTest{T: t, gaps: gaps, engine: new(t, start), now: start}
+			e := &engineTest{T: t, gaps: gaps, engine: factory(t, start), now: start}
 			if promise.needsClock && e.engine.Set == nil {
 				t.Skip("skipped: the engine's clock cannot be set")
 			}
@@ -89,7 +72,7 @@ func Run(t *testing.T, new New, gaps Gaps) {
 		})
 	}
 	if gaps == (Gaps{NoCalendars: gaps.NoCalendars, NoSmooth: gaps.NoSmooth}) {
-		t.Run("agrees with the model", func(t *testing.T) { runHistories(t, new, gaps, race.Fewer(150), 400) })
+		t.Run("agrees with the model", func(t *testing.T) { runHistories(t, factory, gaps, race.Fewer(150), 400) })
 	}
 }
 
