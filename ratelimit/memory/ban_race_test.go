@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
@@ -15,7 +16,7 @@ import (
 // Once a request met a ban by hand, so does every later one, though Ban has not
 // returned yet.
 func TestBanIsSeenByAllFromThenOn(t *testing.T) {
-	const subjects = 100_000
+	subjects := race.Fewer(100_000)
 	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerDay(1_000_000))
@@ -31,9 +32,9 @@ func TestBanIsSeenByAllFromThenOn(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		current.Store(subjects)
+		current.Store(int64(subjects))
 	})
-	for i := current.Load(); i < subjects; i = current.Load() {
+	for i := current.Load(); i < int64(subjects); i = current.Load() {
 		name := fmt.Sprint(i)
 		d, err := l.Take(ctx, name, plan, 1_000_000) // too much
 		if err != nil {

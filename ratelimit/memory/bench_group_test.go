@@ -11,6 +11,9 @@ import (
 // BenchmarkTakeAll charges two subjects at once: one of so many, and one that all
 // requests share.
 func BenchmarkTakeAll(b *testing.B) {
+	patient := ratelimit.DefaultPenalty()
+	patient.Grace = time.Hour
+	smooth := ratelimit.MustPlan("p", patient, ratelimit.PerDay(ratelimit.MaxLimit).Smooth(ratelimit.MaxLimit))
 	for _, bench := range []struct {
 		name     string
 		plan     *ratelimit.Plan
@@ -20,6 +23,10 @@ func BenchmarkTakeAll(b *testing.B) {
 		{"10k", roomy, 10_000},
 		{"1M", roomy, 1_000_000},
 		{"denied", tight, 1},
+		{"smooth", smooth, 1},
+		{"smooth, 10k", smooth, 10_000},
+		{"smooth, denied", ratelimit.MustPlan("p", patient, ratelimit.PerDay(1).Smooth(1)), 1},
+		{"smooth, denied for a moment", ratelimit.MustPlan("p", patient, ratelimit.PerSecond(2).Smooth(1)), 1},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			l := newLimiter(b, memory.Options{})

@@ -27,6 +27,7 @@ func BenchmarkTakeSmooth(b *testing.B) {
 		{"two", plan(unused, ratelimit.PerHour(ratelimit.MaxLimit/2).Smooth(ratelimit.MaxLimit/2)), 1},
 		{"denied", plan(ratelimit.PerDay(1).Smooth(1)), 1},
 		{"denied for a moment", plan(ratelimit.PerSecond(2).Smooth(1)), 1},
+		{"denied by a fixed second", plan(ratelimit.PerSecond(1)), 1},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			l := newLimiter(b, memory.Options{})

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // While a segment remembers that no slot can make room, none can, whatever was
 // done meanwhile: a subject that is unbanned, reset or refunded makes room at once.
 func TestFullIsTrue(t *testing.T) {
+	race.Skip(t)
 	penalty := ratelimit.Penalty{Strikes: 1, Decay: 7 * time.Second, Ban: 13 * time.Second, Growth: 2, Max: time.Minute, Forgive: 30 * time.Second}
 	quota := func(limit int64, seconds int) ratelimit.Quota {
 		return ratelimit.Quota{Limit: limit, Window: time.Duration(seconds) * time.Second}

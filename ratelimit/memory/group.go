@@ -30,8 +30,11 @@ func (l *Limiter) TakeAll(_ context.Context, charges []ratelimit.Charge, decisio
 			known = known && group[k].hash != m.hash
 		}
 	}
-	if known && (l.admitAll(group, decisions) || l.refuseAll(group, decisions)) {
-		return nil
+	if known {
+		admitted, refusedUntil := l.admitAll(group, decisions)
+		if admitted || l.judgeAll(group, decisions, refusedUntil) {
+			return nil
+		}
 	}
 	if err := ratelimit.CheckAll(charges, decisions); err != nil {
 		return err
@@ -52,8 +55,9 @@ func (m *member) slot() slot { return m.table.slot(m.at) }
 // admitAll is admit for a group: without a lock it makes all charges if every subject
 // has room. It holds the slots of all but the last one, and the charge of that is the
 // instant of the decision. What is held is put back, charged or not, without waiting
-// for anything, so that a holder of a lock that meets a held slot waits for it.
-func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admitted bool) {
+// for anything, so that a holder of a lock that meets a held slot waits for it. If a
+// smooth quota refuses the group, it also returns until when, in Unix nanoseconds.
+func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admitted bool, refusedUntil int64) {
 	last, n := len(group)-1, 0
 	for admitted = true; admitted && n <= last; n++ {
 		m := &group[n]
@@ -62,7 +66,9 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 			hold = nil
 		}
 		d := &decisions[n]
-		admitted = l.admit(m.slot(), m.hash, d, hold) || d.Plan.Smooth() && l.admitSmooth(m.slot(), m.hash, d, hold)
+		if admitted = l.admit(m.slot(), m.hash, d, hold); !admitted && d.Plan.Smooth() {
+			admitted, refusedUntil = l.admitSmooth(m.slot(), m.hash, d, hold)
+		}
 	}
 	if !admitted {
 		n-- // the one that was not admitted is not held
@@ -76,21 +82,38 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 		}
 		m.slot().setMeter(m.meter)
 	}
-	return admitted
+	return admitted, refusedUntil
 }
 
-// refuseAll is refuse for a group: without a lock it decides about a group that is
-// refused where that changes nothing. It reports whether it did.
-func (l *Limiter) refuseAll(group []member, decisions []ratelimit.Decision) bool {
-	refuses, late := l.lookAll(group, decisions)
-	if refuses && late {
-		now := l.clock.now()
-		for i := range decisions {
-			decisions[i].Time = now
+// judgeAll decides without a lock about a group that admitAll did not admit, if it can,
+// and reports whether it did: a group that is refused, where that changes nothing. If
+// a smooth quota refuses it for so short a time that the exact time may admit it, the
+// exact time decides, as in takeSmooth.
+func (l *Limiter) judgeAll(group []member, decisions []ratelimit.Decision, refusedUntil int64) bool {
+	exact := false
+	if wait := refusedUntil - decisions[0].Time; wait > 0 && wait < int64(maxLate) {
+		exact = true
+		if l.setExactTime(decisions) >= refusedUntil {
+			if admitted, _ := l.admitAll(group, decisions); admitted {
+				return true
+			}
 		}
+	}
+	refuses, late := l.lookAll(group, decisions)
+	if refuses && late && !exact {
+		l.setExactTime(decisions)
 		refuses, _ = l.lookAll(group, decisions)
 	}
 	return refuses
+}
+
+// setExactTime has a group decided by the exact time, which it returns.
+func (l *Limiter) setExactTime(decisions []ratelimit.Decision) (now int64) {
+	now = l.clock.now()
+	for i := range decisions {
+		decisions[i].Time = now
+	}
+	return now
 }
 
 // lookAll looks at the subjects of a group, and reports whether they refuse it. All

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/race"
 )
 
 func noonSharp() time.Time { return time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC) }
@@ -15,6 +16,7 @@ func noonSharp() time.Time { return time.Date(2026, time.March, 1, 12, 0, 0, 0, 
 // Subjects with more combinations of limits than there are layouts are counted all
 // the same, and held from their first unit on.
 func TestMoreLimitsThanLayouts(t *testing.T) {
+	race.Skip(t)
 	l := internalLimiter(t, Options{MaxSubjects: 30_000, Now: noonSharp})
 	for i := range 150 {
 		for j := range 150 {
@@ -35,6 +37,7 @@ func TestMoreLimitsThanLayouts(t *testing.T) {
 // If there are no layouts left even for windows alone, a subject with windows that
 // are new is refused, and no other.
 func TestMoreWindowsThanLayouts(t *testing.T) {
+	race.Skip(t)
 	l := internalLimiter(t, Options{MaxSubjects: 30_000, Now: noonSharp})
 	plan := func(i int) *ratelimit.Plan {
 		return ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 100, Window: time.Duration(i+1) * time.Second})

@@ -128,3 +128,24 @@ func TestSmoothGraceAfter1970(t *testing.T) {
 		}
 	}
 }
+
+// A grace of a smooth quota is over once its bucket was full, also if no admission since
+// took the lock and the clock steps back.
+func TestSmoothGraceEndsWithTheBucket(t *testing.T) {
+	clock := ratelimittest.NewClock(noon)
+	penalty := ratelimit.DefaultPenalty()
+	penalty.Grace = time.Second
+	plan := ratelimit.MustPlan("", penalty, ratelimit.PerMinute(6).Smooth(1))
+	l := newLimiter(t, memory.Options{Now: clock.Now})
+	for i, step := range []struct {
+		at      time.Duration
+		outcome ratelimit.Outcome
+	}{
+		{0, ratelimit.Allowed}, {time.Second, ratelimit.Limited}, {11 * time.Second, ratelimit.Allowed}, {5 * time.Second, ratelimit.Limited},
+	} {
+		clock.Set(noon.Add(step.at))
+		if d := take(t, l, "a", plan); d.Outcome != step.outcome || d.Struck {
+			t.Errorf("request %d, after %v, is %v, and a strike: %t; want %v, and no strike", i+1, step.at, d.Outcome, d.Struck, step.outcome)
+		}
+	}
+}

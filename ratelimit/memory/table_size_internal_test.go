@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // The longest of all calls is one that changes the size of a table. What it moves
 // is bounded, however many subjects there are.
 func TestTablesStaySmall(t *testing.T) {
+	race.Skip(t)
 	const bound = 40 * subjectsInSegment
 	l, err := New(Options{MaxSubjects: bound})
 	if err != nil {

@@ -18,13 +18,22 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 	t := l.tables[h>>l.shift].Load()
 	if i, found := t.find(h); found {
 		slot := t.slot(i)
-		if l.admit(slot, h, &d, nil) || plan.Smooth() && l.admitSmooth(slot, h, &d, nil) ||
-			l.look(t, i, slot, h, &d) == refused && (d.RetryAfter >= maxLate || l.refuseExactly(t, i, slot, h, &d)) {
+		if l.admit(slot, h, &d, nil) {
+			return d, nil
+		}
+		exact := false // d.Time is not late
+		if plan.Smooth() {
+			var admitted bool
+			if admitted, exact = l.takeSmooth(slot, h, &d); admitted {
+				return d, nil
+			}
+		}
+		if l.look(t, i, slot, h, &d) == refused && (d.RetryAfter >= maxLate || exact || l.refuseExactly(t, i, slot, h, &d)) {
 			return d, nil
 		}
 		// By the exact time it may be admitted, or since another plan had a smooth quota.
 		// Were slot kept for that, denials above would take longer.
-		if l.admitSmooth(t.slot(i), h, &d, nil) {
+		if admitted, _ := l.admitSmooth(t.slot(i), h, &d, nil); admitted {
 			return d, nil
 		}
 	}

@@ -5,18 +5,32 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
 )
 
+// takeSmooth is admitSmooth for a request about one subject. If a quota refuses it for so
+// short a time that the exact time may admit it, d.Time becomes the exact time.
+func (l *Limiter) takeSmooth(slot slot, h uint64, d *ratelimit.Decision) (admitted, exact bool) {
+	admitted, refusedUntil := l.admitSmooth(slot, h, d, nil)
+	if wait := refusedUntil - d.Time; wait <= 0 || wait >= int64(maxLate) {
+		return admitted, false
+	}
+	if d.Time = l.clock.now(); d.Time >= refusedUntil {
+		admitted, _ = l.admitSmooth(slot, h, d, nil)
+	}
+	return admitted, true
+}
+
 // admitSmooth is admit for an account with a smooth quota. To charge one changes the word of
-// its bucket beside the meter, so that the slot is held meanwhile, as by a group.
-func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *meter) bool {
+// its bucket beside the meter, so that the slot is held meanwhile, as by a group. If
+// a quota refuses the request, it also returns until when, in Unix nanoseconds.
+func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *meter) (admitted bool, refusedUntil int64) {
 	for {
 		m := slot.meter()
 		if slot.hash() != h || m.has(checkRecord) {
-			return false
+			return false, 0
 		}
 		layout := l.layouts.get(m.layout()) // of a frozen slot: none
-		lastEnd, refusedUntil := layout.smoothStates(slot, m, d, d.Cost)
-		if lastEnd == 0 || refusedUntil > 0 {
-			return false
+		lastEnd, until := layout.smoothStates(slot, m, d, d.Cost)
+		if lastEnd == 0 || until > 0 {
+			return false, until
 		}
 		if !slot.swap(m, m.held()) {
 			continue
@@ -26,12 +40,12 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *
 		} else {
 			slot.setMeter(layout.charge(slot, m, d))
 		}
-		d.Outcome = ratelimit.Allowed
+		d.Outcome, d.BanEnds = ratelimit.Allowed, 0 // of a ban that ended since look
 		if d.StrikesLeft = d.Plan.Strikes(); d.StrikesLeft == 0 {
 			d.StrikesLeft = -1
 		}
 		d.Settle()
-		return true
+		return true, 0
 	}
 }
 

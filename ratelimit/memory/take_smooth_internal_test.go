@@ -18,6 +18,7 @@ func TestSmoothTakesNoLock(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
 	graceful := ratelimit.DefaultPenalty()
 	harsh, strict := graceful, graceful
+	patient := ratelimit.PerMinute(2).Smooth(2) // a unit is back when the minute ends
 	harsh.Grace, harsh.Strikes = 0, 1
 	strict.Grace = 0
 	plan := func(p ratelimit.Penalty, quotas ...ratelimit.Quota) *ratelimit.Plan {
@@ -42,6 +43,7 @@ func TestSmoothTakesNoLock(t *testing.T) {
 		"no penalty, by both":             {nil, plan(ratelimit.Penalty{}, drops, minute), 2, ratelimit.Limited, true},
 		"after another plan":              {plan(ratelimit.Penalty{}, drops), plan(ratelimit.Penalty{}, minute), 2, ratelimit.Limited, true},
 		"within the grace":                {nil, plan(graceful, drops, day), 3, ratelimit.Limited, true},
+		"within the grace, by both":       {nil, plan(graceful, minute, patient), 3, ratelimit.Limited, true},
 		"banned":                          {nil, plan(harsh, drops, day), 4, ratelimit.Banned, true},
 		"a strike":                        {nil, plan(strict, drops, day), 2, ratelimit.Limited, false},
 	} {
@@ -88,27 +90,44 @@ func TestSmoothTakesNoLock(t *testing.T) {
 	}
 }
 
-// A group that a late time refuses for less than a second is decided by the exact time.
-func TestLateTimeRefusesNoGroup(t *testing.T) {
-	for _, quota := range []ratelimit.Quota{ratelimit.PerMinute(1), ratelimit.PerMinute(60).Smooth(1)} {
-		clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 59, 0, time.UTC))
-		l := internalLimiter(t, Options{Now: clock.Now})
-		plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, quota)
-		charges := []ratelimit.Charge{{Subject: "a", Plan: plan, Cost: 1}, {Subject: "b", Plan: plan, Cost: 1}}
-		decisions := make([]ratelimit.Decision, 2)
-		for i := range 2 {
-			if i > 0 { // the timer is late
-				l.clock.coarseTime.Store(clock.Now().Add(999 * time.Millisecond).UnixNano())
-				clock.Set(clock.Now().Add(time.Second))
-			}
-			if err := l.TakeAll(context.Background(), charges, decisions); err != nil {
-				t.Fatal(err)
-			}
-			for _, d := range decisions {
-				if !d.Allowed() {
-					t.Errorf("%v: request %d of a group: %+v, want allowed", quota, i, d)
-				}
-			}
+// By a late time a request was banned. Another one has been admitted since.
+func TestAdmissionShowsNoBan(t *testing.T) {
+	l := internalLimiter(t, Options{Now: noonSharp})
+	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(6).Smooth(2))
+	internalTake(t, l, "a", plan, 1)
+	h := l.key.sum("a")
+	table := l.tables[h>>l.shift].Load()
+	at, _ := table.find(h)
+	d := ratelimit.Decision{Plan: plan, Cost: 1, Time: noonSharp().UnixNano(), BanEnds: noonSharp().Unix() + 1, RetryAfter: time.Second}
+	if admitted, _ := l.admitSmooth(table.slot(at), h, &d, nil); !admitted || d.BanEnds != 0 || d.RetryAfter != 0 {
+		t.Errorf("%+v, want admitted without the lock, and no ban", d)
+	}
+}
+
+// After a denial, admissions take no lock if a window ends when the record expires, since
+// that end takes it. They do while the bucket alone keeps the record.
+func TestAdmissionsAfterADenialReadTheRecord(t *testing.T) {
+	drops := ratelimit.PerMinute(6).Smooth(2)
+	for name, c := range map[string]struct {
+		quotas []ratelimit.Quota
+		reads  bool
+	}{
+		"a bucket":                    {[]ratelimit.Quota{drops}, true},
+		"a bucket and a longer day":   {[]ratelimit.Quota{drops, ratelimit.PerDay(100)}, false},
+		"a bucket and a shorter hour": {[]ratelimit.Quota{ratelimit.PerDay(3).Smooth(2), ratelimit.PerHour(100)}, true},
+		"windows":                     {[]ratelimit.Quota{ratelimit.PerMinute(2), ratelimit.PerDay(100)}, false},
+	} {
+		l := internalLimiter(t, Options{Now: noonSharp})
+		plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), c.quotas...)
+		internalTake(t, l, "a", plan, 2)
+		if d, err := l.Take(t.Context(), "a", plan, 1); err != nil || d.Outcome != ratelimit.Limited {
+			t.Fatalf("%+v, %v, want limited", d, err)
+		}
+		h := l.key.sum("a")
+		table := l.tables[h>>l.shift].Load()
+		at, _ := table.find(h)
+		if reads := table.slot(at).meter().has(checkRecord); reads != c.reads {
+			t.Errorf("%s: admissions read the record: %t, want %t", name, reads, c.reads)
 		}
 	}
 }

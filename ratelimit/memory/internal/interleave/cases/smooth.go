@@ -146,6 +146,12 @@ func smoothDenials() []Case {
 			threads: threads(do(take("a", lenient)), do(clock(time.Second)), do(take("a", lenient))),
 			after:   final("a", lenient),
 		},
+		{
+			Name:    "a request that is refused for a moment, beside a refund and a later clock",
+			setUp:   do(cost(2, "a", lenient), clock(9500*time.Millisecond), take("a", lenient)),
+			threads: threads(do(take("a", lenient)), do(refund("a"), clock(100*time.Millisecond))),
+			after:   final("a", lenient),
+		},
 	}
 }
 
