@@ -105,6 +105,7 @@ func commandsOf(rule string) (commands []string) {
 // A user who may do what the documentation says can use the engine, and cannot if any
 // of that is taken away.
 func TestAccessList(t *testing.T) {
+	t.Parallel()
 	rule := documentedUser(t)
 	for name, start := range map[string]func(t *testing.T) ([]*redistest.Server, func() redis.UniversalClient){
 		"a server": func(t *testing.T) ([]*redistest.Server, func() redis.UniversalClient) {
@@ -167,6 +168,7 @@ func needed(where, command string) bool {
 }
 
 func TestAccessListWhileASlotMoves(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	rule := documentedUser(t)
 	for _, test := range []struct {

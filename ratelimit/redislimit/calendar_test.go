@@ -14,11 +14,26 @@ import (
 // The server's clock says in which month a request is, however wrong the clock of this
 // process. Only if they are windows apart is a request sent twice, and then once for all.
 func TestCalendarOfServer(t *testing.T) {
+	minute := ratelimit.PerMinute(1000)
+	for name, quota := range map[string]ratelimit.Quota{"beside a fixed window": minute, "beside a smooth quota": minute.Smooth(1000)} {
+		month := ratelimit.MustPlan("month", ratelimit.Penalty{}, quota, ratelimit.PerMonth(1000))
+		t.Run(name, func(t *testing.T) {
+			testCalendarOfServer(t, month, func(l *redislimit.Limiter) (ratelimit.Decision, error) { return l.Take(ctx, "a", month, 1) })
+		})
+		t.Run(name+", in a group", func(t *testing.T) {
+			testCalendarOfServer(t, month, func(l *redislimit.Limiter) (ratelimit.Decision, error) {
+				return takeGroup(l, "a", month, lasting(1000))
+			})
+		})
+	}
+}
+
+func testCalendarOfServer(t *testing.T, month *ratelimit.Plan, take func(*redislimit.Limiter) (ratelimit.Decision, error)) {
+	t.Helper()
 	m, c := mini(t)
 	sent := new(scriptCounter)
 	c.AddHook(sent)
 	l := newLimiter(t, c)
-	month := ratelimit.MustPlan("month", ratelimit.Penalty{}, ratelimit.PerMinute(1000), ratelimit.PerMonth(1000))
 	for _, step := range []struct {
 		name  string
 		at    time.Time
@@ -36,7 +51,7 @@ func TestCalendarOfServer(t *testing.T) {
 		m.SetTime(step.at)
 		before := sent.Load()
 		y, mon, _ := step.at.UTC().Date()
-		d, err := l.Take(ctx, "a", month, 1)
+		d, err := take(l)
 		if err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}

@@ -24,6 +24,7 @@ import (
 // the end the shared subject was charged what the others were together, no less than was
 // admitted, and no more than its limit.
 func TestChaosOfGroups(t *testing.T) {
+	t.Parallel()
 	const callers, limit = 24, 20_000
 	seed := rand.Uint64()
 	t.Logf("seed %d, for %v", seed, *chaos)

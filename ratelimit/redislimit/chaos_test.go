@@ -62,6 +62,7 @@ func (a *account) request(l ratelimit.Limiter, r *rand.Rand) {
 // admitted is missing, nothing is charged twice, and no more was admitted than the
 // limit and what was given back.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	const callers = 24
 	seed := rand.Uint64()
 	t.Logf("seed %d, for %v", seed, *chaos)

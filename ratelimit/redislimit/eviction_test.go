@@ -57,6 +57,7 @@ func TestEvictionIsLogged(t *testing.T) {
 // The masters of a cluster and the servers of a ring are checked too, and without a
 // logger the warning goes to the default one.
 func TestEvictionOfSeveralServersIsLogged(t *testing.T) {
+	t.Parallel()
 	args := []string{"--maxmemory-policy", "allkeys-lru", "--maxmemory", "100mb"}
 	one := redistest.Start(t, args...)
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": one.Addr}})

@@ -61,9 +61,9 @@ func ExampleLimiter_AddUsageOnce() {
 	}
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
 	units := [ratelimit.MaxQuotas]int64{15, 40} // in this minute, and in this day
-	mark := rand.Text()
+	id := rand.Text()
 	for range 2 {
-		if err := limiter.AddUsageOnce(context.Background(), mark, "alice", plan, units, noon); err != nil {
+		if err := limiter.AddUsageOnce(context.Background(), id, "alice", plan, units, noon); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,6 +20,19 @@ func TakeAll(l *Limiter, plan *ratelimit.Plan) func(subjects []string) error {
 		b := new(batch)
 		for _, subject := range subjects {
 			b.join(operation{code: opTake, subject: subject, plan: plan, cost: 1}, 1)
+		}
+		return b.exchange(l)
+	}
+}
+
+// TakeWithEverybody returns a function that has each of some subjects take one unit, and
+// with each of them the subject "everybody", all of them in one batch.
+func TakeWithEverybody(l *Limiter, plan *ratelimit.Plan) func(subjects []string) error {
+	return func(subjects []string) error {
+		b := new(batch)
+		for _, subject := range subjects {
+			charges := []ratelimit.Charge{{Subject: subject, Plan: plan, Cost: 1}, {Subject: "everybody", Plan: plan, Cost: 1}}
+			b.add(operation{code: opTakeAll, subject: subject, takes: newTakes(charges)}, newCall())
 		}
 		return b.exchange(l)
 	}
@@ -88,6 +102,21 @@ func SubjectsOfOneIndex(n int) (subjects []string) {
 // Scripts are the texts of all scripts, by the digest of each.
 var Scripts = map[string]string{
 	limitScript.digest: limitScript.text, smoothScript.digest: smoothScript.text, groupScript.digest: groupScript.text,
+}
+
+// OnlyPartOne has the scripts fail with whatever they leave to their second part, until
+// the test ends.
+func OnlyPartOne(t testing.TB) {
+	t.Helper()
+	for _, s := range []*script{&limitScript, &smoothScript, &groupScript} {
+		whole := *s
+		t.Cleanup(func() { *s = whole })
+		one, _, found := strings.Cut(whole.text, "local floor, max, min,")
+		if !found {
+			t.Fatal("a script has no second part")
+		}
+		*s = newScript(one + "return redis.error_reply('left to part two')")
+	}
 }
 
 // Key returns the name of a subject's key.

@@ -17,12 +17,14 @@ import (
 )
 
 func TestSentinelFailover(t *testing.T) {
+	t.Parallel()
 	r := redistest.StartReplicated(t)
 	l := newLimiter(t, r.Client())
 	testFailover(t, l, "a", r.Master)
 }
 
 func TestClusterFailover(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartClusterWithReplicas(t)
 	c := cluster.Client()
 	l, err := redislimit.New(c, redislimit.Options{Prefix: "failover"})
@@ -102,6 +104,7 @@ func testFailover(t *testing.T, l *redislimit.Limiter, subject string, master *r
 
 // One master of a cluster that does not answer holds up its own subjects only.
 func TestStoppedMaster(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, "--cluster-require-full-coverage", "no")
 	l, err := redislimit.New(cluster.Client(), redislimit.Options{Prefix: "stopped"})
 	if err != nil {

@@ -18,8 +18,8 @@
 --      of its take in the group 1
 --   x  no take was made: the same of the subject's index of bans
 -- The answers to takes are those of limit.lua to so many requests, and
---   s  granted 2, 0 2; the others were not made, since another       then a value
---      take of the group was refused
+--   s  granted 2, 0 2; the others were not made, since another       then a value, which
+--      take of the group was refused                                 may have what is over
 -- Requests of one group are decided as if they had come one after the other at this
 -- instant: some are granted, all takes of them, and then none. So after the first one
 -- that is refused the subjects have nothing to do with each other any more.
@@ -37,45 +37,54 @@ local values = call('MGET', unpack(KEYS, 1, subjects)) -- as they are now; false
 local out = {time[1], ' ', time[2], ' '} -- and a string for each group
 
 -- The plans: each has its windows as a value has them, if all are open, and the last of
--- their ends.
-local plans, at, apart = {}, 2, false
+-- their ends. One with a smooth quota has what smooth.lua has instead.
+local plans, at, apart, fraction = {}, 2, false, nil
 for p = 1, byte(packed, 1) do
-  local a, b, c, d, e, f, g, h, quotas, _
-  a, _, b, c, d, e, quotas = byte(packed, at, at + 6)
-  local arg, cost = sub(packed, at + 1, at + a), ((b * 256 + c) * 256 + d) * 256 + e
-  local limits, heads, last_end, begin = {0, 0, 0, 0}, '', 0, at
-  local boundaries, starts, ends = begin + 30 + 8 * quotas, {0, 0, 0, 0}, {0, 0, 0, 0}
+  local a, b, c, d, e, f, g, h, quotas, op
+  a, op, b, c, d, e, quotas = byte(packed, at, at + 6)
+  local arg, cost, limits = sub(packed, at + 1, at + a), ((b * 256 + c) * 256 + d) * 256 + e, {0, 0, 0, 0}
+  local begin, starts = at, {0, 0, 0, 0}
   at = at + a + 1
-  for q = 1, quotas do
-    a, b, c, d, e, f, g, h = byte(packed, begin + 8 * q - 1, begin + 8 * q + 6)
-    limits[q] = ((e * 256 + f) * 256 + g) * 256 + h
-    local length = ((a * 256 + b) * 256 + c) * 256 + d
-    local ending = now - now % length + length
-    starts[q] = ending - length
-    if length == DAY or length == MONTH then
-      local k, times = 1, {0}
-      while times[k] <= now and k <= 4 do
-        e, f, g, h = byte(packed, boundaries + 4 * k - 4, boundaries + 4 * k - 1)
-        k = k + 1
-        times[k] = ((e * 256 + f) * 256 + g) * 256 + h
+  if op == 84 then -- T
+    fraction = time[2] * 4294967296 / 1000000
+    fraction = fraction - fraction % 1
+    local places, lengths, window_ends, spans = {}, {}, {}, {}
+--{ smooth.lua: the plan }
+    plans[p] = {
+      arg = arg, cost = cost, quotas = quotas, limits = limits, places = places, lengths = lengths, starts = starts,
+      window_ends = window_ends, spans = spans,
+    }
+  else
+    local heads, last_end, boundaries, ends = '', 0, begin + 30 + 8 * quotas, {0, 0, 0, 0}
+    for q = 1, quotas do
+      a, b, c, d, e, f, g, h = byte(packed, begin + 8 * q - 1, begin + 8 * q + 6)
+      limits[q] = ((e * 256 + f) * 256 + g) * 256 + h
+      local length = ((a * 256 + b) * 256 + c) * 256 + d
+      local ending = now - now % length + length
+      starts[q] = ending - length
+      if length == DAY or length == MONTH then
+        local k, times = 1, {0}
+        while times[k] <= now and k <= 4 do
+          e, f, g, h = byte(packed, boundaries + 4 * k - 4, boundaries + 4 * k - 1)
+          k = k + 1
+          times[k] = ((e * 256 + f) * 256 + g) * 256 + h
+        end
+        apart = apart or k == 2 or times[k] <= now
+        starts[q], ending, boundaries = times[k - 1], times[k], boundaries + 20
       end
-      apart = apart or k == 2 or times[k] <= now
-      starts[q], ending, boundaries = times[k - 1], times[k], boundaries + 20
+      ends[q] = ending
+      if ending > last_end then last_end = ending end
+      h = ending % 256
+      ending = (ending - h) / 256
+      g = ending % 256
+      ending = (ending - g) / 256
+      f = ending % 256
+      heads = heads .. char(a, b, c, d, (ending - f) / 256, f, g, h)
     end
-    if length >= 2147483648 then ending = 0 end -- a smooth quota: left to part two
-    ends[q] = ending
-    if ending > last_end then last_end = ending end
-    h = ending % 256
-    ending = (ending - h) / 256
-    g = ending % 256
-    ending = (ending - g) / 256
-    f = ending % 256
-    heads = heads .. char(a, b, c, d, (ending - f) / 256, f, g, h)
+    plans[p] = {
+      arg = arg, cost = cost, quotas = quotas, heads = heads, limits = limits, starts = starts, ends = ends, last_end = last_end,
+    }
   end
-  if sub(arg, 1, 1) == 'T' then heads = false end
-  plans[p] = {
-    arg = arg, cost = cost, quotas = quotas, heads = heads, limits = limits, starts = starts, ends = ends, last_end = last_end,
-  }
 end
 if apart then
   while at <= #packed do
@@ -87,16 +96,18 @@ end
 
 -- Part one: groups whose subjects all have windows of their plans only, if all requests
 -- are granted, or all are refused and start no ban. As in limit.lua it has no functions,
--- and what it leaves to part two costs time and changes no answer.
+-- and what it leaves to part two costs time and changes no answer. Under plans with smooth
+-- quotas subjects are looked at as in smooth.lua.
 local others, last_other, group = nil, 0, 4
+-- Of a group, written before they are read: values after the takes, what is before them in
+-- the answer, and when they expire; 0: as before.
+local granted, fronts, expiries = {'', ''}, {'', ''}, {0, 0}
 local written = {} -- when the keys that were written expire; 0: as before
 local allowance, grace, decay, ms, four, ms_bytes, now_bytes, last_end_bytes -- made by each denial
 while at <= #packed do
   local members, high, low = byte(packed, at, at + 2)
   local requests, known, partly = high * 256 + low, not ARGV[2], false
-  local granted, expiries = {}, {} -- values after the takes, and when they expire; 0: as before
   local answers, struck -- of subjects that refuse, if there are any, and their values after strikes
-  local stale           -- whether values have what is over
   for m = 1, members do
     local k, p = byte(packed, at + 2 * m + 1, at + 2 * m + 2)
     local plan, v = plans[p], values[k] or ''
@@ -104,37 +115,47 @@ while at <= #packed do
     local size = #v
     local record = size % 12 == 9 and size - 20 or size + 1
     local n = (record - 1) / 12
-    if not known or not heads or n > quotas or n % 1 ~= 0 or v == '' and (values[k] or call('EXISTS', keys[k]) == 1) then
+    if not known or n > quotas or n % 1 ~= 0 or v == '' and (values[k] or call('EXISTS', keys[k]) == 1) then
       known = false
       break
     end
 
-    local open, w, uses, fits, ended = n == quotas and sub(v, 1, 8 * n) == heads, 1, '', true, false
-    local refusing, start = 0, 0 -- end and start of the window that refuses
-    for q = 1, quotas do
-      local used = 0
-      if open or w <= n and sub(v, 8 * w - 7, 8 * w) == sub(heads, 8 * q - 7, 8 * q) then
-        local a, b, c, d = byte(v, 8 * n + 4 * w - 3, 8 * n + 4 * w)
-        used = ((a * 256 + b) * 256 + c) * 256 + d
-        w = w + 1
-      elseif w <= n and sub(v, 8 * w - 7, 8 * w - 4) == sub(heads, 8 * q - 7, 8 * q - 4) then
-        local a, b, c, d = byte(v, 8 * w - 3, 8 * w)
-        if ((a * 256 + b) * 256 + c) * 256 + d <= now then w, ended = w + 1, true end
-      end
-      local sum = used + requests * cost
-      if sum > plan.limits[q] then
-        fits = false
-        if used + cost > plan.limits[q] and plan.ends[q] > refusing then
-          refusing, start = plan.ends[q], plan.starts[q]
+    local open, w, uses, fits, ended
+    local refusing, start = 0, 0 -- when the last quota that refuses has room, and the start of its window
+    if heads then
+      open, w, uses, fits, ended = n == quotas and sub(v, 1, 8 * n) == heads, 1, '', true, false
+      for q = 1, quotas do
+        local used = 0
+        if open or w <= n and sub(v, 8 * w - 7, 8 * w) == sub(heads, 8 * q - 7, 8 * q) then
+          local a, b, c, d = byte(v, 8 * n + 4 * w - 3, 8 * n + 4 * w)
+          used = ((a * 256 + b) * 256 + c) * 256 + d
+          w = w + 1
+        elseif w <= n and sub(v, 8 * w - 7, 8 * w - 4) == sub(heads, 8 * q - 7, 8 * q - 4) then
+          local a, b, c, d = byte(v, 8 * w - 3, 8 * w)
+          if ((a * 256 + b) * 256 + c) * 256 + d <= now then w, ended = w + 1, true end
         end
-      elseif fits then
-        local d = sum % 256
-        sum = (sum - d) / 256
-        local c = sum % 256
-        sum = (sum - c) / 256
-        local b = sum % 256
-        uses = uses .. char((sum - b) / 256, b, c, d)
+        local sum = used + requests * cost
+        if sum > plan.limits[q] then
+          fits = false
+          if used + cost > plan.limits[q] and plan.ends[q] > refusing then
+            refusing, start = plan.ends[q], plan.starts[q]
+          end
+        elseif fits then
+          local d = sum % 256
+          sum = (sum - d) / 256
+          local c = sum % 256
+          sum = (sum - c) / 256
+          local b = sum % 256
+          uses = uses .. char((sum - b) / 256, b, c, d)
+        end
       end
+    else
+      local limits, places, lengths, starts = plan.limits, plan.places, plan.lengths, plan.starts
+      local window_ends, spans = plan.window_ends, plan.spans
+      local p, refusing_f, place, next_end = 1, 0, 0, 0
+      w, uses, fits, ended, heads, last_end = 1, '', true, false, '', 0
+--{ smooth.lua: the quotas }
+      if fits then last_end = next_end else open = n == quotas end
     end
     if w ~= n + 1 then
       known = false
@@ -150,7 +171,7 @@ while at <= #packed do
     elseif fits then
       fresh = heads .. uses
 --{ limit.lua: keep the record }
-      granted[m], expiries[m] = fresh, open and 0 or (expires > last_end and expires or last_end) + AFTERLIFE
+      granted[m], fronts[m], expiries[m] = fresh, letter, open and 0 or (expires > last_end and expires or last_end) + AFTERLIFE
     elseif refusing > 0 then
       allowance = nil
 --{ limit.lua: strike }
@@ -165,15 +186,6 @@ while at <= #packed do
       partly = true
     end
     if not known then break end
-    if ended or record <= size and expires == 0 then
-      stale = stale or {}
-      stale[m] = true
-    end
-  end
-
-  -- Subjects that could be charged keep what they have.
-  for m = 1, answers and stale and members or 0 do
-    if stale[m] and not answers[m] then known = false end
   end
   group = group + 1
   if known and (answers or not partly) then
@@ -181,12 +193,12 @@ while at <= #packed do
     for m = 1, members do
       local k, v = byte(packed, at + 2 * m + 1), granted[m]
       if not answers then
-        answer = answer .. 'a' .. char(#v) .. v
+        answer = answer .. fronts[m] .. v
       elseif answers[m] then
         v = struck[m]
         answer = answer .. answers[m]
       else
-        v = nil
+        v = nil -- the subject keeps what it has
         local kept = values[k] or ''
         answer = answer .. 's\0\0\0\0' .. char(#kept) .. kept
       end
@@ -220,8 +232,8 @@ local arg, name, cost, quotas, limits = plans[1].arg, nil, 0, 0, {}
 
 -- use makes the plan the one that the functions are about.
 local function use(plan)
-  arg, cost, quotas, limits, rest = plan.arg, plan.cost, plan.quotas, plan.limits, 7 + 8 * plan.quotas
-  for q = 1, quotas do windows[q] = number(arg, 8 * q - 1) end
+  arg, cost, quotas, rest = plan.arg, plan.cost, plan.quotas, 7 + 8 * plan.quotas
+  for q = 1, quotas do windows[q], limits[q] = number(arg, 8 * q - 1), number(arg, 8 * q + 3) end
   read_boundaries(rest + 23)
 end
 

@@ -24,6 +24,7 @@ import (
 // has done nothing: the books are as before, and the command works once the slot has
 // moved. A take needs one key and has no error.
 func TestSlotStaysHalfMoved(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	l := newLimiter(t, cluster.Client())
 	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
@@ -122,6 +123,7 @@ func end(t *testing.T) context.Context {
 
 // Whatever bytes a subject has, it is one subject, and no other one.
 func TestSubjectsOfAnyBytes(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	l := newLimiter(t, cluster.Client())
 	plan := ratelimit.MustPlan("", ratelimit.DefaultPenalty(), ratelimit.Quota{Limit: 5, Window: ratelimit.MaxWindow})

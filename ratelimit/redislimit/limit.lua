@@ -287,7 +287,7 @@ for s = 1, apart and 0 or subjects do
         end
         letter = 'g'
         if allowance == 0 then
-          fresh = v
+          fresh = (record > size or expires > 0) and v or sub(v, 1, record - 1)
         else
           local first = 0
           if expires > 0 then

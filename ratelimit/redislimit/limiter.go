@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"reflect"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -102,7 +102,7 @@ var _ interface {
 // The client of a cluster needs CLUSTER SLOTS and ASKING, and the client of a ring
 // needs PING. Add +info for the warning about eviction.
 func New(client redis.UniversalClient, opts Options) (*Limiter, error) {
-	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+	if nilvalue.In(client) {
 		return nil, errors.New("redislimit: New needs a client, got nil")
 	}
 	if err := opts.validate(); err != nil {

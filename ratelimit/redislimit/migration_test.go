@@ -69,6 +69,7 @@ func owner(t *testing.T, cluster *redistest.Cluster, slot int) int {
 
 // While a slot moves, some subjects are still at one master and some at the other.
 func TestHalfMovedSlot(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	c := cluster.Client()
 	l := newLimiter(t, c)
@@ -124,6 +125,7 @@ func TestHalfMovedSlot(t *testing.T) {
 // A request that would start a ban does not wait for the slot, which may stay half
 // moved: it is limited, and the ban starts once the slot has moved.
 func TestABanWaitsForItsSlotAndItsRequestDoesNot(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	c := cluster.Client()
 	l := newLimiter(t, c)
@@ -181,6 +183,7 @@ func TestABanWaitsForItsSlotAndItsRequestDoesNot(t *testing.T) {
 // A slot moves around under load: no call fails, nothing is charged twice or for
 // nothing, and no subject gets more than its limit.
 func TestSlotsMoveUnderLoad(t *testing.T) {
+	t.Parallel()
 	const limit, callers, rounds = 20, 16, 6
 	cluster := redistest.StartCluster(t)
 	c := cluster.Client()

@@ -4,9 +4,9 @@ import "time"
 
 // A Batch is one call of the script, as [Options.Observe] gets it.
 type Batch struct {
-	// Requests is how many requests the call decides or does, at least 1: some for each
-	// of up to 64 subjects. A refund that the engine makes by itself counts, and so does
-	// each subject that [Limiter.Bans] reads.
+	// Requests is how many requests the call is made for, at least 1: one or more for
+	// each of up to 64 subjects. A refund that the engine makes by itself counts, and so
+	// does each subject that [Limiter.Bans] reads.
 	Requests int
 
 	// Duration is the time from sending the call to its reply or its failure. It is the

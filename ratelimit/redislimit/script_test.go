@@ -68,6 +68,9 @@ func TestBoundariesAgreeWithModel(t *testing.T) {
 	strictTen := plan("strict", strict, quota(1, 10*time.Second))
 	localDay := plan("local day", patient, ratelimit.PerDay(1).In(time.UTC), ratelimit.PerMonth(100))
 	smooth := plan("smooth", patient, quota(3, 11*time.Second).Smooth(1), quota(15, time.Minute).Smooth(1), quota(1000, time.Hour))
+	twice := plan("twice the same", patient, quota(6, time.Minute).Smooth(1), quota(360, time.Hour).Smooth(1), quota(2, 2*time.Hour))
+	lenient := plan("lenient", ratelimit.Penalty{}, quota(1, time.Minute))
+	lenientSmooth := plan("lenient and smooth", ratelimit.Penalty{}, quota(2, time.Minute).Smooth(1))
 	patient.Strikes = 1
 	strictDay := plan("strict local day", patient, ratelimit.PerDay(1).In(time.UTC), ratelimit.PerMonth(100))
 	const sec, ms = time.Second, time.Millisecond
@@ -94,12 +97,21 @@ func TestBoundariesAgreeWithModel(t *testing.T) {
 			take(1*sec, localDay), take(2*sec, localDay), take(9*sec, localDay),
 			take(24*time.Hour, localDay), take(24*time.Hour+sec, localDay), take(24*time.Hour+8*sec, localDay),
 		},
-		"of two smooth quotas that refuse until the same second, the later one says since when the grace counts": {
-			take(0, smooth), take(1*sec, smooth), take(9*sec, smooth), take(13*sec+700*ms, smooth), take(14*sec, smooth),
-		},
 		"so it has if a ban is due": {
 			take(1*sec, strictDay), take(2*sec, strictDay), take(9*sec, strictDay),
 			take(24*time.Hour, strictDay), take(24*time.Hour+sec, strictDay), take(24*time.Hour+8*sec, strictDay), take(24*time.Hour+9*sec, strictDay),
+		},
+		"of two smooth quotas that refuse until the same second, the later one says since when the grace counts": {
+			take(0, smooth), take(1*sec, smooth), take(9*sec, smooth), take(13*sec+700*ms, smooth), take(14*sec, smooth),
+		},
+		"of two smooth quotas that refuse until the same instant, it is the first one, also if a fixed window refuses too": {
+			take(4200*sec, twice), take(4201*sec, twice), take(7195*sec, twice), take(7196*sec, twice),
+		},
+		"a record that is over is dropped by a denial, also under a plan without a penalty": {
+			take(sec, lenient), ban(2*sec, 2*sec), take(5*sec, lenient), take(3*sec, lenient),
+		},
+		"also under a smooth quota": {
+			take(sec, lenientSmooth), ban(2*sec, 2*sec), take(5*sec, lenientSmooth), take(3*sec, lenientSmooth),
 		},
 		"a ban that is over keeps its end when the clock steps back": {
 			take(1*sec, strictTen), take(2*sec, strictTen), take(3*sec, strictTen), // a ban until 13

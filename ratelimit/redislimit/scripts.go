@@ -25,14 +25,16 @@ var (
 	groupScript  = newScript(groupText)
 )
 
-// newScript puts parts of limit.lua into a text, in place of lines such as
+// newScript puts parts of other scripts into a text, in place of lines such as
 //
 //	--{ limit.lua: functions }
 func newScript(text string) script {
 	var whole strings.Builder
 	for line := range strings.Lines(text) {
 		if name, ok := strings.CutPrefix(line, "--{ limit.lua: "); ok {
-			line = partOfLimit(strings.TrimSuffix(name, " }\n"))
+			line = part(limitText, name)
+		} else if name, ok := strings.CutPrefix(line, "--{ smooth.lua: "); ok {
+			line = part(smoothText, name)
 		}
 		whole.WriteString(line)
 	}
@@ -40,12 +42,12 @@ func newScript(text string) script {
 	return script{whole.String(), hex.EncodeToString(sum[:])}
 }
 
-// partOfLimit returns the lines of limit.lua from the opening brace with a name to the
-// closing one.
-func partOfLimit(name string) string {
+// part returns the lines of a text from the opening brace with a name to the closing one.
+func part(text, name string) string {
+	name = strings.TrimSuffix(name, " }\n")
 	var part strings.Builder
 	depth := 0
-	for line := range strings.Lines(limitText) {
+	for line := range strings.Lines(text) {
 		switch brace := strings.TrimSpace(line); {
 		case depth == 0 && brace == "--{ "+name, depth > 0 && strings.HasPrefix(brace, "--{ "):
 			depth++
@@ -57,7 +59,7 @@ func partOfLimit(name string) string {
 			part.WriteString(line)
 		}
 	}
-	panic("redislimit: limit.lua has no part " + name) // a test runs all scripts
+	panic("redislimit: no script has a part " + name) // a test runs all scripts
 }
 
 // script returns the script that the command calls.

@@ -37,13 +37,14 @@ func TestConformanceOfServersClock(t *testing.T) {
 }
 
 func TestConformanceOfCluster(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t)
-	ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
+	ratelimittest.Run(t, fewHistories(func(t *testing.T, start time.Time) ratelimittest.Engine {
 		c := cluster.Client()
 		clock := newScriptClock(t, start)
 		c.AddHook(clock)
 		return ratelimittest.Engine{Limiter: inOrder(newLimiter(t, c)), Set: clock.Set}
-	}, ratelimittest.Gaps{})
+	}), ratelimittest.Gaps{})
 }
 
 func TestConformanceOfRing(t *testing.T) {
@@ -71,6 +72,7 @@ func inOrder(l *redislimit.Limiter) ratelimit.Limiter {
 // A server in cluster mode refuses subjects of several slots in one call. A client
 // of one server finds out, and goes on without.
 func TestOneServerInClusterMode(t *testing.T) {
+	t.Parallel()
 	c := redistest.Start(t, "--cluster-enabled", "yes").Client()
 	if err := c.ClusterAddSlotsRange(ctx, 0, 16383).Err(); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,7 @@
 --
 -- Part one is that of limit.lua for such plans. It would make the takes of fixed windows
 -- slower if both were one script. Part two, and what part one has of records, are those
--- of limit.lua.
+-- of limit.lua. The parts in braces are parts of group.lua too.
 
 local call, byte, char, sub = redis.call, string.byte, string.char, string.sub
 
@@ -20,21 +20,23 @@ local subjects = #KEYS
 local values = call('MGET', unpack(KEYS)) -- false: no string
 local out = {time[1], ' ', time[2], ' '} -- and two strings for each subject
 local others, last_other = nil, 0 -- subjects that are left to the second part
-local apart -- part two sets it
+local apart -- the boundaries of a calendar window are not around now
 
 -- Part one.
 
--- The plan, its smooth quotas last, as in a value. Calendar quotas are left to part two.
-local cost, quotas, limits, plain = 1, 0, {0, 0, 0, 0}, true
-local places, lengths, window_ends, spans = {}, {}, {}, {} -- window_ends: 0 for smooth quotas
+-- The plan, its smooth quotas last, as in a value.
+local cost, quotas, limits = 1, 0, {0, 0, 0, 0}
+local places, lengths, starts, window_ends, spans = {}, {}, {}, {}, {} -- window_ends: 0 for smooth quotas
 do
+--{ the plan
   local fixed, smooth = 0, 0
   local a, b, c, d, e, f, g, h = byte(arg, 2, 6)
   cost, quotas = ((a * 256 + b) * 256 + c) * 256 + d, e
-  local at = 30 + 8 * quotas -- where the spans of the next smooth quota are
   for place = 1, quotas do
     if byte(arg, 8 * place - 1) < 128 then fixed = fixed + 1 end
   end
+  -- Where the boundaries of the next calendar quota are, and the spans of the next smooth one.
+  local boundaries, at = 30 + 8 * quotas, #arg + 1 - 24 * (quotas - fixed)
   smooth, fixed = fixed, 0
   for place = 1, quotas do
     a, b, c, d, e, f, g, h = byte(arg, 8 * place - 1, 8 * place + 6)
@@ -42,9 +44,21 @@ do
     if a < 128 then
       fixed = fixed + 1
       q = fixed
+      limits[q] = ((e * 256 + f) * 256 + g) * 256 + h
       local length = ((a * 256 + b) * 256 + c) * 256 + d
-      window_ends[q], limits[q] = now - now % length + length, ((e * 256 + f) * 256 + g) * 256 + h
-      plain = plain and length ~= DAY and length ~= MONTH
+      local start = now - now % length
+      local ending = start + length
+      if length == DAY or length == MONTH then
+        local k = boundaries
+        ending = 0
+        while ending <= now and k < boundaries + 16 do
+          e, f, g, h = byte(arg, k, k + 3)
+          start, ending, k = ending, ((e * 256 + f) * 256 + g) * 256 + h, k + 4
+        end
+        apart = apart or k == boundaries + 4 or ending <= now
+        boundaries = boundaries + 20
+      end
+      starts[q], window_ends[q] = start, ending
     else
       smooth = smooth + 1
       q = smooth
@@ -58,12 +72,13 @@ do
     end
     places[q], lengths[q] = place, sub(arg, 8 * place - 1, 8 * place + 2)
   end
+--}
 end
 
 -- What only denials need, made by each one.
 local allowance, grace, decay, ms, four, ms_bytes, now_bytes, last_end_bytes
 
-for s = 1, subjects do
+for s = 1, apart and 0 or subjects do
   local key, v, requests = KEYS[s], values[s] or '', 1
   local letter, fresh -- the answer, and the new value; nil: left to part two
   if counts ~= '' then
@@ -74,10 +89,11 @@ for s = 1, subjects do
   local record = size % 12 == 9 and size - 20 or size + 1
   local n = (record - 1) / 12
 
-  if plain and n <= quotas and n % 1 == 0 and values[s] ~= '' then
+  if n <= quotas and n % 1 == 0 and values[s] ~= '' then
     local w, p, fits, ended = 1, 1, true, false -- w: the window that comes next; p: its spans
     local refusing, refusing_f, start, place = 0, 0, 0, 0 -- when the last quota that refuses one request has room, and its start
     local heads, uses, last_end, next_end = '', '', 0, 0 -- next_end: last_end after the takes
+--{ the quotas
     for q = 1, quotas do
       local ending, used, there = 0, 0, w <= n and sub(v, 8 * w - 7, 8 * w - 4) == lengths[q]
       if there then
@@ -97,8 +113,7 @@ for s = 1, subjects do
         if used + requests * cost > limits[q] then
           fits = false
           if used + cost > limits[q] and ending > refusing then
-            local a, b, c, d = byte(lengths[q], 1, 4)
-            refusing, start, place = ending, ending - (((a * 256 + b) * 256 + c) * 256 + d), places[q]
+            refusing, start, place = ending, starts[q], places[q]
           end
         end
         used = used + requests * cost
@@ -134,7 +149,8 @@ for s = 1, subjects do
             if rf >= 4294967296 then rs, rf = rs + 1, rf - 4294967296 end
             if rs > refusing or rs == refusing and (rf > refusing_f or rf == refusing_f and places[q] < place) then
               local a, b, c, d = byte(lengths[q], 1, 4)
-              refusing, refusing_f, start = rs, rf, ending - ((((a - 128) * 256 + b) * 256 + c) * 256 + d) - 2
+              refusing, refusing_f, place = rs, rf, places[q]
+              start = ending - ((((a - 128) * 256 + b) * 256 + c) * 256 + d) - 2
             end
           end
         end
@@ -158,6 +174,7 @@ for s = 1, subjects do
         uses = uses .. char((used - b) / 256, b, c, d)
       end
     end
+--}
 
     if w == n + 1 then
 --{ limit.lua: read the record }
@@ -190,6 +207,6 @@ for s = 1, subjects do
     others[last_other] = s
   end
 end
-if not others then return table.concat(out) end
+if not others and not apart then return table.concat(out) end
 
 --{ limit.lua: everything else }

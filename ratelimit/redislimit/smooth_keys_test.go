@@ -24,30 +24,59 @@ func TestSmoothKeyOutlivesWhatItHolds(t *testing.T) {
 		"buckets, a shorter later": {ratelimit.MustPlan("", penalty, ratelimit.PerMinute(2).Smooth(1), ratelimit.PerHour(3600).Smooth(9)), []int{1}, 31 * time.Second},
 		"a ban that was":           {ratelimit.MustPlan("", penalty, ratelimit.PerMinute(2).Smooth(1)), []int{1, 2, 3, 62}, 13*time.Second + 5*time.Hour},
 	} {
-		t.Run(name, func(t *testing.T) {
-			m, c := mini(t)
-			l := newLimiter(t, c)
-			var d ratelimit.Decision
-			for _, second := range test.seconds {
-				m.SetTime(start.Add(time.Duration(second) * time.Second))
-				var err error
-				if d, err = l.Take(ctx, "a", test.plan, 1); err != nil {
-					t.Fatal(err)
+		for group, take := range map[string]func(*redislimit.Limiter) (ratelimit.Decision, error){
+			"": func(l *redislimit.Limiter) (ratelimit.Decision, error) { return l.Take(ctx, "a", test.plan, 1) },
+			", in a group": func(l *redislimit.Limiter) (ratelimit.Decision, error) {
+				return takeGroup(l, "a", test.plan, lasting(100))
+			},
+		} {
+			t.Run(name+group, func(t *testing.T) {
+				m, c := mini(t)
+				l := newLimiter(t, c)
+				var d ratelimit.Decision
+				for _, second := range test.seconds {
+					m.SetTime(start.Add(time.Duration(second) * time.Second))
+					var err error
+					if d, err = take(l); err != nil {
+						t.Fatal(err)
+					}
 				}
-			}
-			if !d.Allowed() {
-				t.Fatalf("the last request is %v, want allowed", d.Outcome)
-			}
-			at := time.Duration(test.seconds[len(test.seconds)-1]) * time.Second
-			if ttl, want := m.TTL(redislimit.Key(l, "a")), test.until-at; ttl < want {
-				t.Errorf("the key lasts %v, want at least %v", ttl, want)
-			}
-		})
+				if !d.Allowed() {
+					t.Fatalf("the last request is %v, want allowed", d.Outcome)
+				}
+				at := time.Duration(test.seconds[len(test.seconds)-1]) * time.Second
+				if ttl, want := m.TTL(redislimit.Key(l, "a")), test.until-at; ttl < want {
+					t.Errorf("the key lasts %v, want at least %v", ttl, want)
+				}
+			})
+		}
 	}
+}
+
+// takeGroup has a subject take a unit, together with another one under a plan of its own.
+func takeGroup(l *redislimit.Limiter, subject string, plan, other *ratelimit.Plan) (ratelimit.Decision, error) {
+	decisions := make([]ratelimit.Decision, 2)
+	err := l.TakeAll(ctx, []ratelimit.Charge{{Subject: "other", Plan: other, Cost: 1}, {Subject: subject, Plan: plan, Cost: 1}}, decisions)
+	return decisions[1], err
 }
 
 // The strikes of each subject of a call count until its own bucket is full.
 func TestSmoothStrikesOfOneCall(t *testing.T) {
+	t.Run("alone", func(t *testing.T) {
+		testSmoothStrikesOfOneCall(t, func(l *redislimit.Limiter, plan *ratelimit.Plan) error {
+			return redislimit.TakeAll(l, plan)([]string{"a", "b"})
+		})
+	})
+	t.Run("in a group", func(t *testing.T) {
+		testSmoothStrikesOfOneCall(t, func(l *redislimit.Limiter, plan *ratelimit.Plan) error {
+			charges := []ratelimit.Charge{{Subject: "a", Plan: plan, Cost: 1}, {Subject: "b", Plan: plan, Cost: 1}}
+			return l.TakeAll(ctx, charges, make([]ratelimit.Decision, 2))
+		})
+	})
+}
+
+func testSmoothStrikesOfOneCall(t *testing.T, strike func(*redislimit.Limiter, *ratelimit.Plan) error) {
+	t.Helper()
 	start := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	m, c := mini(t)
 	l := newLimiter(t, c)
@@ -61,7 +90,7 @@ func TestSmoothStrikesOfOneCall(t *testing.T) {
 		}
 	}
 	at(700)
-	if err := redislimit.TakeAll(l, plan)([]string{"a", "b"}); err != nil {
+	if err := strike(l, plan); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {

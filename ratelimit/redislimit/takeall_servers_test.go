@@ -16,10 +16,12 @@ import (
 )
 
 func TestTakeAllOfCluster(t *testing.T) {
+	t.Parallel()
 	testTakeAllInOrder(t, newLimiter(t, redistest.StartCluster(t).Client()))
 }
 
 func TestTakeAllOfRing(t *testing.T) {
+	t.Parallel()
 	c := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": redistest.Start(t).Addr, "two": redistest.Start(t).Addr}})
 	t.Cleanup(func() { c.Close() })
 	testTakeAllInOrder(t, newLimiter(t, c))

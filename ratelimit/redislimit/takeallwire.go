@@ -2,6 +2,7 @@ package redislimit
 
 import (
 	"encoding/binary"
+	"slices"
 	"strconv"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -13,43 +14,51 @@ func (cmd *command) takeAllArgs(k *keys, now int64) []any {
 		*ratelimit.Plan
 		cost int64
 	}
-	var plans, takes []byte
-	subjects, numbers := make(map[string]int), make(map[plan]int)
-	var names []any
-	args := append(cmd.call(nil), "")
+	charges := 0
+	for _, g := range cmd.groups {
+		charges += len(g.takes.charges)
+	}
+	numbers := make(map[string]int, charges) // of subjects
+	names := make([]string, 0, charges)
+	takes := make([]byte, 0, 3*len(cmd.groups)+2*charges)
+	args := append(cmd.call(make([]any, 0, charges+4)), "")
+	var known []plan // mostly few
+	var plans []byte
 	for _, g := range cmd.groups {
 		takes = binary.BigEndian.AppendUint16(append(takes, byte(len(g.takes.charges))), uint16(g.requests))
 		for _, c := range g.takes.charges {
-			s := subjects[c.Subject]
+			s := numbers[c.Subject]
 			if s == 0 {
-				s = len(subjects) + 1
-				subjects[c.Subject] = s
-				args = append(args, k.subject(partition(c.Subject), c.Subject))
 				names = append(names, c.Subject)
+				s = len(names)
+				numbers[c.Subject] = s
+				args = append(args, k.subject(partition(c.Subject), c.Subject))
 			}
-			p := numbers[plan{c.Plan, c.Cost}]
-			if p == 0 {
-				p = len(numbers) + 1
-				numbers[plan{c.Plan, c.Cost}] = p
+			p := slices.Index(known, plan{c.Plan, c.Cost})
+			if p < 0 {
+				p = len(known)
+				known = append(known, plan{c.Plan, c.Cost})
 				op := operation{code: opTake, plan: c.Plan, cost: c.Cost}
 				begin := len(plans)
 				plans = op.appendTo(append(plans, 0), now)
 				plans[begin] = byte(len(plans) - begin - 1)
 			}
-			takes = append(takes, byte(s), byte(p))
+			takes = append(takes, byte(s), byte(p+1))
 		}
 	}
 	indexed := cmd.groups[0].index == indexGiven
 	if indexed {
 		for _, name := range names {
-			args = append(args, k.index(partition(name.(string))))
+			args = append(args, k.index(partition(name)))
 		}
 	}
 	args[2] = strconv.Itoa(len(args) - 3)
-	packed := append([]byte{byte(len(numbers))}, plans...)
+	packed := append([]byte{byte(len(known))}, plans...)
 	args = append(args, append(packed, takes...))
 	if indexed {
-		args = append(args, names...)
+		for _, name := range names {
+			args = append(args, name)
+		}
 	}
 	return args
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 const (
@@ -69,5 +70,24 @@ func (a *answer) value() (v value, err error) {
 		length, end := u32(windows[8*i:]), u32(windows[8*i+4:])
 		v.windows[i] = window{kindOf(length), end, u32(counters[4*i:])}
 	}
+	if a.letter == notMade {
+		v.expire(fixedwindow.Seconds(a.time))
+	}
 	return v, nil
+}
+
+// expire drops what is over at a time, in Unix seconds: a subject that was not charged
+// keeps it.
+func (v *value) expire(now int64) {
+	kept := 0
+	for _, w := range v.windows[:v.n] {
+		if w.end > now {
+			v.windows[kept] = w
+			kept++
+		}
+	}
+	v.n = kept
+	if v.expires <= now {
+		v.record = record{}
+	}
 }

@@ -159,16 +159,15 @@ func (cmd *command) read(reply string) error {
 	for _, g := range cmd.groups {
 		g.time = time
 		if g.code == opTakeAll {
-			if rest, err = g.readTakes(rest); err != nil {
-				return err
-			}
-			continue
+			rest, err = g.readTakes(rest)
+		} else if rest, err = g.answer.read(rest); err == nil && g.letter == notMade {
+			err = errReply
 		}
-		if rest, err = g.answer.read(rest); err != nil {
+		if err != nil {
 			return err
 		}
-		if g.letter == notMade {
-			return errReply
+		if (g.letter == clocksApart) != (cmd.groups[0].letter == clocksApart) {
+			return errReply // the script says so of all groups, or of none
 		}
 	}
 	if rest != "" {

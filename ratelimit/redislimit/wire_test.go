@@ -82,6 +82,17 @@ func TestRepliesThatCannotBeRead(t *testing.T) {
 			t.Errorf("%q was read as the reply about two charges", text)
 		}
 	}
+	// The clocks are apart for all groups, or for none.
+	for _, text := range []string{"ca\x00a\x00", "a\x00a\x00c"} {
+		charges := []ratelimit.Charge{{Subject: "a", Plan: plan, Cost: 1}, {Subject: "b", Plan: plan, Cost: 1}}
+		cmd := new(command)
+		for range 2 {
+			cmd.groups = append(cmd.groups, newGroup(operation{code: opTakeAll, subject: "a", takes: newTakes(charges)}))
+		}
+		if err := cmd.read("1772366430 250000 " + text); err == nil {
+			t.Errorf("%q was read as the reply about two groups of charges", text)
+		}
+	}
 	for _, text := range []string{"i", "e", "a" + seven, "a" + thirteen, "d\x00\x00\x00\x00" + seven} {
 		a := answer{requests: 1}
 		if _, err := a.read(text); err != nil {
