@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -118,4 +119,91 @@ func TestCloseUnderLoad(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestClose(t *testing.T) {
+	t.Run("nothing to do", func(t *testing.T) {
+		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+			r.take("a", daily)
+			for range 2 {
+				if err := r.Close(); err != nil {
+					r.Error(err)
+				}
+			}
+			r.take("a", daily)
+		})
+	})
+	t.Run("ends the probing", func(t *testing.T) {
+		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+			r.lose()
+			calls := r.shared.calls.Load()
+			if err := r.Close(); err == nil || !strings.Contains(err.Error(), "usage of 1 subject is not merged") {
+				r.Errorf("got error %v, want one that says that a subject's usage is not merged", err)
+			}
+			time.Sleep(time.Hour)
+			r.take("a", daily)
+			if n := r.shared.calls.Load() - calls; n != 0 {
+				r.Errorf("from Close on the primary was called %d times, want 0", n)
+			}
+		})
+	})
+	t.Run("merges first", func(t *testing.T) {
+		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+			r.shared.set(down)
+			for i := range 5 {
+				r.take(fmt.Sprint(i), daily)
+			}
+			r.shared.set(nil)
+			if err := r.Close(); err != nil {
+				r.Error(err)
+			}
+			for i := range 5 {
+				r.wantUsed("a circuit that was closed", r.shared.engine, fmt.Sprint(i), daily, "1/24h0m0s")
+			}
+		})
+	})
+	t.Run("lets a merging come to its end", func(t *testing.T) {
+		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+			r.shared.set(down)
+			r.take("a", daily)
+			r.take("b", daily)
+			r.shared.set(slow(400 * time.Millisecond))
+			time.Sleep(300 * time.Millisecond)
+			if err := r.Close(); err != nil {
+				r.Error(err)
+			}
+			for _, subject := range []string{"a", "b"} {
+				r.wantUsed("merged once", r.shared.engine, subject, daily, "1/24h0m0s")
+			}
+		})
+	})
+	t.Run("never waits for long", func(t *testing.T) {
+		run(t, failover.FailLocal, failover.Options{ConsecutiveFailures: 64}, func(r *rig) {
+			r.shared.set(hangs(nil))
+			for i := range 5 {
+				r.take(fmt.Sprint(i), daily)
+			}
+			began := time.Now()
+			if err := r.Close(); err == nil {
+				r.Error("Close says that all was merged")
+			}
+			if waited := time.Since(began); waited > 2*time.Second {
+				r.Errorf("Close took %v, want at most two seconds", waited)
+			}
+		})
+	})
+	t.Run("during a probe", func(t *testing.T) {
+		run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
+			r.lose()
+			r.shared.set(hangs(nil))
+			for r.Circuit() == failover.CircuitOpen {
+				time.Sleep(time.Millisecond)
+			}
+			began := time.Now()
+			if err := r.Close(); err != nil || time.Since(began) != 0 {
+				r.Errorf("Close took %v and returned %v", time.Since(began), err)
+			}
+			r.wantState("a probe without an outcome", failover.CircuitOpen)
+		})
+	})
 }

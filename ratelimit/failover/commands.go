@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decis
 	if err := d.Plan.Check(subject, d.Cost); err != nil {
 		return fmt.Errorf("failover: refund: %w", err)
 	}
-	if d.Outcome != ratelimit.Allowed || d.Remaining() == d.Limit() {
+	if d.Outcome != ratelimit.Allowed || unused(d) {
 		return nil // nothing was charged: it was denied, or admitted by mode FailOpen
 	}
 	open := !l.breaker.look().closed()
@@ -48,6 +49,17 @@ func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decis
 		return local.Refund(ctx, subject, d)
 	}
 	return err
+}
+
+// unused reports whether each quota has its whole limit left.
+func unused(d *ratelimit.Decision) bool {
+	for i := range d.Plan.Len() {
+		q := d.Plan.Quota(i)
+		if d.States[i].Remaining < cmp.Or(q.Burst(), q.Limit) {
+			return false
+		}
+	}
+	return true
 }
 
 // Reset implements [ratelimit.Resetter]. It waits for the primary for at most a

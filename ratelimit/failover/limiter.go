@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -29,7 +30,7 @@ type Limiter struct {
 
 // New returns a Limiter whose circuit is closed. It does not call the primary.
 func New(primary ratelimit.Limiter, mode Mode, opts Options) (*Limiter, error) {
-	if primary == nil {
+	if nilvalue.In(primary) {
 		return nil, errors.New("failover: the primary must be an engine, got nil")
 	}
 	if !mode.valid() {

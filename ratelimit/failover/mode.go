@@ -10,12 +10,13 @@ const (
 	// FailLocal: an embedded engine, [Options.Local], decides under the same plans.
 	// The primary must be a [ratelimit.UsageAdder].
 	//
-	// Each process decides alone: N processes that are cut off admit up to N times a
-	// limit. If the primary denied a subject, or the subject has used half of a quota
-	// there, the local engine knows its usage and ban. Any other subject starts from
-	// zero, and gets less than one and a half of its quotas. Usage and bans are only
-	// raised here: a refund at the primary, and a reset or an unban that another
-	// process makes there, are not noticed until the window or the ban ends.
+	// Each process decides alone. If it has seen the primary deny a subject, or the
+	// subject use half of a quota there, the local engine knows the usage and the ban.
+	// Any other subject starts from zero. So in one window, with what the primary
+	// admitted before, a process admits less than one and a half limits, and N processes
+	// less than N and a half. Usage and bans are only raised here: a refund at the
+	// primary, and a reset or an unban that another process makes there, are not noticed
+	// until the window or the ban ends.
 	//
 	// What the local engine admits is charged to the primary when it is back, in the
 	// windows that have not ended: in the background, or before the next request of

@@ -8,6 +8,7 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 func TestNewRefuses(t *testing.T) {
@@ -20,9 +21,11 @@ func TestNewRefuses(t *testing.T) {
 		want    string // what the error names
 	}{
 		{"no primary", nil, failover.FailOpen, failover.Options{}, "the primary must be an engine, got nil"},
+		{"a primary that was not set", (*memory.Limiter)(nil), failover.FailOpen, failover.Options{}, "the primary must be an engine, got nil"},
 		{"no mode", primary, 0, failover.Options{Local: local}, "the mode must be FailLocal, FailOpen or FailClosed, got Mode(0)"},
 		{"an unknown mode", primary, 9, failover.Options{Local: local}, "got Mode(9)"},
 		{"local without an engine", primary, failover.FailLocal, failover.Options{}, "Options.Local must be an engine in mode FailLocal, got nil"},
+		{"a local engine that was not set", primary, failover.FailLocal, failover.Options{Local: (*memory.Limiter)(nil)}, "Options.Local must be an engine in mode FailLocal, got nil"},
 		{"one engine twice", local, failover.FailLocal, failover.Options{Local: local}, "Options.Local must be another engine than the primary"},
 		{"a primary that takes in no usage", bare{primary}, failover.FailLocal, failover.Options{Local: local}, "the primary must be a ratelimit.UsageAdder in mode FailLocal, got a failover_test.bare"},
 		{"a local engine that cannot peek", primary, failover.FailLocal, failover.Options{Local: bare{local}}, "Options.Local must be a ratelimit.Peeker and a ratelimit.UsageAdder, got a failover_test.bare"},

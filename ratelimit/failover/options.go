@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -113,7 +114,7 @@ type localEngine interface {
 // engines returns the two engines of mode FailLocal, as what the mode requires of
 // them.
 func (o *Options) engines(primary ratelimit.Limiter) (ratelimit.UsageAdder, localEngine, error) {
-	if o.Local == nil {
+	if nilvalue.In(o.Local) {
 		return nil, nil, errors.New("failover: Options.Local must be an engine in mode FailLocal, got nil")
 	}
 	if reflect.ValueOf(primary).Comparable() && primary == o.Local {

@@ -52,6 +52,15 @@ func TestRefund(t *testing.T) {
 		refund(r, d)
 		r.wantUsed("a request that was never counted is not given back", r.shared.engine, "a", daily, "10/24h0m0s")
 	})
+	run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
+		smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10), ratelimit.PerDay(1000))
+		r.takeN("a", smooth, 10)
+		r.shared.set(down)
+		d := r.take("a", smooth)
+		r.shared.set(nil)
+		refund(r, d)
+		r.wantUsed("nor under a plan with a smooth quota", r.shared.engine, "a", daily, "10/24h0m0s")
+	})
 }
 
 // A refund that the journal does not hold as a whole is of usage that the primary has

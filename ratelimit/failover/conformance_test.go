@@ -1,0 +1,79 @@
+package failover_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+)
+
+func TestConformance(t *testing.T) {
+	engine := func(t *testing.T, start time.Time) (*memory.Limiter, *ratelimittest.Clock) {
+		clock := ratelimittest.NewClock(start)
+		l, err := memory.New(memory.Options{Now: clock.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l, clock
+	}
+	limiter := func(t *testing.T, primary ratelimit.Limiter, mode failover.Mode, opts failover.Options) *failover.Limiter {
+		l, err := failover.New(primary, mode, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		return l
+	}
+	t.Run("the primary decides", func(t *testing.T) {
+		ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
+			primary, clock := engine(t, start)
+			// A machine that is busy is no fault.
+			l := limiter(t, primary, failover.FailLocal, failover.Options{Local: newEngine(t), Budget: time.Minute})
+			return ratelimittest.Engine{Limiter: l, Set: clock.Set}
+		}, ratelimittest.Gaps{})
+	})
+	t.Run("the local engine decides", func(t *testing.T) {
+		ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
+			local, clock := engine(t, start)
+			primary := newShared(t)
+			primary.set(down)
+			l := limiter(t, primary, failover.FailLocal, failover.Options{Local: local, ConsecutiveFailures: 1, MinBackoff: time.Hour})
+			if _, err := l.Take(t.Context(), "another", daily, 1); err != nil {
+				t.Fatal(err)
+			}
+			if l.Circuit() != failover.CircuitOpen {
+				t.Fatal("the circuit is not open")
+			}
+			return ratelimittest.Engine{Limiter: here{l}, Set: clock.Set}
+		}, ratelimittest.Gaps{})
+	})
+}
+
+// A here is a Limiter during an outage. Its commands succeed if they take effect in
+// this process.
+type here struct{ *failover.Limiter }
+
+func inThisProcess(err error) error {
+	if errors.Is(err, failover.ErrLocalOnly) {
+		return nil
+	}
+	return err
+}
+
+func (h here) Reset(ctx context.Context, subject string) error {
+	return inThisProcess(h.Limiter.Reset(ctx, subject))
+}
+
+func (h here) Ban(ctx context.Context, subject string, length time.Duration) error {
+	return inThisProcess(h.Limiter.Ban(ctx, subject, length))
+}
+
+func (h here) Unban(ctx context.Context, subject string) (bool, error) {
+	unbanned, err := h.Limiter.Unban(ctx, subject)
+	return unbanned, inThisProcess(err)
+}
