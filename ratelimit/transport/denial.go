@@ -70,8 +70,18 @@ type refusal struct {
 // section 5.3).
 const abnormalUsage = "#abnormal-usage-detected"
 
-// readRefusal reads the body of a denial: the envelope of package apierror, or problem
-// details. A body of another kind is not an error.
+// connectDetail is a google.rpc.ErrorInfo in an error of the Connect protocol. Its Value is
+// a protocol buffer; Debug is the same as JSON.
+type connectDetail struct {
+	Debug struct{ Reason, Domain string }
+}
+
+// connectDomain is the domain of errors that package gatehouseconnect sends, whose reasons
+// are codes in capitals.
+const connectDomain = "github.com/animalstore/gatehouse"
+
+// readRefusal reads the body of a denial: the envelope of package apierror, problem
+// details, or an error of package gatehouseconnect. A body of another kind is not an error.
 func readRefusal(resp *http.Response) refusal {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media != "application/json" && media != "application/problem+json" {
@@ -83,10 +93,16 @@ func readRefusal(resp *http.Response) refusal {
 	}
 	var content struct {
 		Code, Message, Detail, Type string
+		Details                     []connectDetail
 	}
 	// A member of another type is left empty, and the others are read.
 	_ = json.Unmarshal(body, &content)
 	r := refusal{code: apierror.Code(content.Code), message: content.Message}
+	for _, d := range content.Details {
+		if d.Debug.Domain == connectDomain {
+			r.code = apierror.Code(strings.ToLower(d.Debug.Reason))
+		}
+	}
 	if r.message == "" {
 		r.message = content.Detail
 	}

@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -40,8 +42,8 @@ type Options struct {
 	// Plan is a plan of the client's own, which holds before a request is sent;
 	// Limiter counts it. Every attempt costs one unit. Requests wait for their turn in
 	// the order in which they arrive. Usually it is the plan that the client has at
-	// the server; it must have quotas. The subject is "call:" and the key. Both are
-	// nil, or none.
+	// the server; it must have quotas. The subject is "call:" and the key. Set
+	// both Plan and Limiter, or neither.
 	Plan    *ratelimit.Plan
 	Limiter ratelimit.Limiter
 
@@ -59,7 +61,9 @@ type Options struct {
 
 func (o *Options) validate() error {
 	switch {
-	case o.Plan != nil && o.Limiter == nil:
+	case o.Base != nil && nilvalue.In(o.Base):
+		return fmt.Errorf("transport: Options.Base must not be a nil %T", o.Base)
+	case o.Plan != nil && nilvalue.In(o.Limiter):
 		return errors.New("transport: Options.Plan needs Options.Limiter, which counts it")
 	case o.Plan == nil && o.Limiter != nil:
 		return errors.New("transport: Options.Limiter needs Options.Plan")

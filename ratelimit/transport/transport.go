@@ -62,8 +62,8 @@ func New(opts Options) (*Transport, error) {
 // that a caller sees the same error whether the request was refused or not sent at all.
 // This differs from what [http.RoundTripper] asks for.
 //
-// RoundTrip reads up to 72 KiB of the body of a refusal. Of this time MaxWait knows
-// nothing: give requests a deadline.
+// RoundTrip reads up to 72 KiB of the body of a refusal. MaxWait does not limit the time
+// that this takes: give requests a deadline.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	key := t.key(r)
 	if key == "" {

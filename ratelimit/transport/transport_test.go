@@ -13,18 +13,24 @@ import (
 
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/transport"
 )
 
 func TestNewRefuses(t *testing.T) {
 	plan := planOf(ratelimit.PerMinute(60))
-	for want, opts := range map[string]transport.Options{
-		"transport: Options.Plan needs Options.Limiter, which counts it": {Plan: plan},
-		"transport: Options.Limiter needs Options.Plan":                  {Limiter: newEngine(t)},
-		"transport: Options.Plan must have quotas":                       {Plan: ratelimit.UnlimitedPlan("all"), Limiter: newEngine(t)},
+	for _, test := range []struct {
+		opts transport.Options
+		want string
+	}{
+		{transport.Options{Plan: plan}, "transport: Options.Plan needs Options.Limiter, which counts it"},
+		{transport.Options{Plan: plan, Limiter: (*memory.Limiter)(nil)}, "transport: Options.Plan needs Options.Limiter, which counts it"},
+		{transport.Options{Limiter: newEngine(t)}, "transport: Options.Limiter needs Options.Plan"},
+		{transport.Options{Plan: ratelimit.UnlimitedPlan("all"), Limiter: newEngine(t)}, "transport: Options.Plan must have quotas"},
+		{transport.Options{Base: (*http.Transport)(nil)}, "transport: Options.Base must not be a nil *http.Transport"},
 	} {
-		if _, err := transport.New(opts); err == nil || err.Error() != want {
-			t.Errorf("New: %v, want %q", err, want)
+		if _, err := transport.New(test.opts); err == nil || err.Error() != test.want {
+			t.Errorf("New: %v, want %q", err, test.want)
 		}
 	}
 }

@@ -133,6 +133,12 @@ func TestFailsFast(t *testing.T) {
 		"a network's ban": {strings.Replace(ban, "api_key", "client", 1), "api.example.com has banned this client until 2000-01-01T00:01:00Z (429 client_banned): the Transport does not wait for the end of a ban"},
 		"a ban as problem details": {"429 Retry-After: 60\nContent-Type: application/problem+json\n\n" + `{"type":"https://iana.org/assignments/http-problem-types#abnormal-usage-detected"}`,
 			"api.example.com has banned this client until 2000-01-01T00:01:00Z (429): the Transport does not wait for the end of a ban"},
+		"a ban by gatehouseconnect": {"429 Retry-After: 60\nContent-Type: application/json\n\n" +
+			`{"code":"resource_exhausted","message":"Banned.","details":[{"type":"google.rpc.ErrorInfo","value":"Cg1","debug":{"reason":"CLIENT_BANNED","domain":"github.com/animalstore/gatehouse"}},{"type":"google.rpc.RetryInfo","value":"CgIIPA","debug":{"retryDelay":"60s"}}]}`,
+			"api.example.com has banned this client until 2000-01-01T00:01:00Z (429 client_banned): the Transport does not wait for the end of a ban"},
+		"another service's Connect error": {"429 Retry-After: 50400\nContent-Type: application/json\n\n" +
+			`{"code":"resource_exhausted","details":[{"type":"google.rpc.ErrorInfo","debug":{"reason":"CLIENT_BANNED","domain":"example.com"}},{"debug":7},"x"]}`,
+			"api.example.com limits this client until 2000-01-01T14:00:00Z (429 resource_exhausted): the request would wait longer than Options.MaxWait (2m0s)"},
 		"an error of another service": {"429 Retry-After: 50400\nContent-Type: application/json\n\n" + `{"code":7,"message":["x"]}`,
 			"api.example.com limits this client until 2000-01-01T14:00:00Z (429): the request would wait longer than Options.MaxWait (2m0s)"},
 		"not JSON": {"429 Retry-After: 50400\nContent-Type: text/html\n\n" + `{"code":"api_key_banned"}`,
