@@ -8,6 +8,7 @@ import (
 
 	"github.com/ulule/limiter/v3"
 
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -72,7 +73,7 @@ var _ interface {
 // New returns an engine that counts in store. It uses the clock of this machine, as
 // ulule's stores do.
 func New(store limiter.Store, opts Options) (*Limiter, error) {
-	if store == nil {
+	if nilvalue.In(store) {
 		return nil, errors.New("ululelimit: New needs a store, got nil")
 	}
 	if err := opts.validate(); err != nil {

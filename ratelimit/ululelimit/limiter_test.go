@@ -141,6 +141,7 @@ func TestNewRefuses(t *testing.T) {
 		want  string
 	}{
 		{"no store", nil, ululelimit.Options{}, "New needs a store, got nil"},
+		{"a store that was not set", (*ululelimit.Store)(nil), ululelimit.Options{}, "New needs a store, got nil"},
 		{"a window of half a second", inMemory(), ululelimit.Options{Windows: []time.Duration{time.Second / 2}},
 			"Options.Windows must be whole seconds from 1s to 8784h, got 500ms"},
 	} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ulule/limiter/v3"
 
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -72,7 +73,7 @@ var _ limiter.Store = (*Store)(nil)
 // NewStore returns a store that counts in engine. It uses the engine's
 // [ratelimit.Peeker], [ratelimit.Resetter] and [ratelimit.Refunder], if it has them.
 func NewStore(engine ratelimit.Limiter, opts StoreOptions) (*Store, error) {
-	if engine == nil {
+	if nilvalue.In(engine) {
 		return nil, errors.New("ululelimit: NewStore needs an engine, got nil")
 	}
 	s := &Store{engine: engine}

@@ -1,7 +1,6 @@
 package ululelimit_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -17,6 +16,7 @@ import (
 	"github.com/ulule/limiter/v3/drivers/store/tests"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
 )
@@ -200,116 +200,6 @@ func TestPenalty(t *testing.T) {
 	})
 }
 
-func TestEngineWithTakeAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStore(t, struct{ ratelimit.Limiter }{newMemory(t)}, ululelimit.StoreOptions{})
-		if got, err := s.Increment(ctx, "a", 2, perMinute); err != nil || got.Remaining != 1 {
-			t.Errorf("Increment by 2: got %+v, %v, want 1 remaining", got, err)
-		}
-		_, peekErr := s.Peek(ctx, "a", perMinute)
-		_, resetErr := s.Reset(ctx, "a", perMinute)
-		_, zeroErr := s.Increment(ctx, "a", 0, perMinute)
-		_, lessErr := s.Increment(ctx, "a", -1, perMinute)
-		for name, err := range map[string]error{
-			"Peek: ratelimit.Peeker": peekErr, "Reset: ratelimit.Resetter": resetErr,
-			"Increment by 0: ratelimit.Peeker": zeroErr, "Increment by -1: ratelimit.Refunder": lessErr,
-		} {
-			_, capability, _ := strings.Cut(name, ": ")
-			if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), capability) {
-				t.Errorf("%s: got error %v, want one that wraps ErrUnsupported and names the capability", name, err)
-			}
-		}
-	})
-	t.Run("and Reset", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			engine := newMemory(t)
-			s := newStore(t, struct {
-				ratelimit.Limiter
-				ratelimit.Resetter
-			}{engine, engine}, ululelimit.StoreOptions{})
-			time.Sleep(time.Second / 2)
-			s.Increment(ctx, "a", 2, perMinute)
-			want := limiter.Context{Limit: 3, Remaining: 3, Reset: time.Now().Unix() + 61}
-			if got, err := s.Reset(ctx, "a", perMinute); err != nil || got != want {
-				t.Errorf("Reset: got %+v, %v, want %+v", got, err, want)
-			}
-			if got, err := s.Get(ctx, "a", perMinute); err != nil || got.Remaining != 2 {
-				t.Errorf("Get after Reset: got %+v, %v, want 2 remaining", got, err)
-			}
-		})
-	})
-}
-
-// A spy is an engine with one decision, which remembers what it was told to give
-// back.
-type spy struct {
-	decision ratelimit.Decision
-	refunded []int64
-}
-
-func (e *spy) Take(_ context.Context, _ string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	d := e.decision
-	d.Plan, d.Cost = plan, cost
-	return d, nil
-}
-
-func (e *spy) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	return e.Take(ctx, subject, plan, 1)
-}
-
-func (e *spy) Refund(_ context.Context, _ string, d *ratelimit.Decision) error {
-	if !d.Allowed() {
-		return errors.New("not allowed")
-	}
-	e.refunded = append(e.refunded, d.Cost)
-	return nil
-}
-
-func TestRefundsArePositiveAndBounded(t *testing.T) {
-	engine := &spy{decision: ratelimit.Decision{Outcome: ratelimit.Limited}}
-	s := newStore(t, engine, ululelimit.StoreOptions{})
-	for _, count := range []int64{-1, -4, -5, math.MinInt64} {
-		if _, err := s.Increment(ctx, "a", count, perMinute); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff([]int64{1, 4, 4, 4}, engine.refunded); diff != "" {
-		t.Errorf("refunds with a limit of 3 (-want +got):\n%s", diff)
-	}
-}
-
-// What is left may change between the denial and the answer of an engine that
-// asks twice.
-func TestDeniedIsReachedWhateverIsLeft(t *testing.T) {
-	engine := &spy{decision: ratelimit.Decision{
-		Outcome: ratelimit.Limited,
-		States:  [ratelimit.MaxQuotas]ratelimit.State{{Remaining: 2}},
-	}}
-	s := newStore(t, engine, ululelimit.StoreOptions{})
-	for name, do := range map[string]func() (limiter.Context, error){
-		"Get":  func() (limiter.Context, error) { return s.Get(ctx, "a", perMinute) },
-		"Peek": func() (limiter.Context, error) { return s.Peek(ctx, "a", perMinute) },
-	} {
-		if got, err := do(); err != nil || !got.Reached {
-			t.Errorf("%s: got %+v, %v, want Reached", name, got, err)
-		}
-	}
-}
-
-func TestEngineFails(t *testing.T) {
-	engine := newLimiter(t, answering{err: errors.New("connection refused")}, ululelimit.Options{})
-	s := newStore(t, engine, ululelimit.StoreOptions{})
-	_, getErr := s.Get(ctx, "a", perMinute)
-	_, peekErr := s.Peek(ctx, "a", perMinute)
-	_, resetErr := s.Reset(ctx, "a", perMinute)
-	_, incrementErr := s.Increment(ctx, "a", 5, perMinute)
-	for name, err := range map[string]error{"get": getErr, "peek": peekErr, "reset": resetErr, "increment": incrementErr} {
-		if !errors.Is(err, ratelimit.ErrUnavailable) || !strings.HasPrefix(err.Error(), "ululelimit: "+name+": ") {
-			t.Errorf("%s: got error %v, want one that wraps the engine's and says what was being done", name, err)
-		}
-	}
-}
-
 func TestRates(t *testing.T) {
 	s := newStore(t, newMemory(t), ululelimit.StoreOptions{})
 	for _, test := range []struct {
@@ -340,8 +230,10 @@ func TestRates(t *testing.T) {
 }
 
 func TestNewStoreRefuses(t *testing.T) {
-	if _, err := ululelimit.NewStore(nil, ululelimit.StoreOptions{}); err == nil || !strings.Contains(err.Error(), "NewStore needs an engine, got nil") {
-		t.Errorf("no engine: got error %v", err)
+	for _, engine := range []ratelimit.Limiter{nil, (*memory.Limiter)(nil)} {
+		if _, err := ululelimit.NewStore(engine, ululelimit.StoreOptions{}); err == nil || !strings.Contains(err.Error(), "NewStore needs an engine, got nil") {
+			t.Errorf("a nil %T: got error %v", engine, err)
+		}
 	}
 	_, err := ululelimit.NewStore(newMemory(t), ululelimit.StoreOptions{Penalty: ratelimit.Penalty{Strikes: 3}})
 	if err == nil || !strings.HasPrefix(err.Error(), "ululelimit: StoreOptions.Penalty: ") {
