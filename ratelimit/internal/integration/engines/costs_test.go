@@ -51,7 +51,7 @@ func TestCosts(t *testing.T) {
 	page := tables(t, "ENGINES.md", "What they cost")[0]
 	for name, figures := range costs {
 		row := page[name]
-		rest := row[oneDecision] + "; " + row["beside that"]
+		rest := row[oneDecision] + "; " + row["other costs"]
 		for _, f := range figures {
 			value, _, _ := strings.Cut(tables(t, "BENCHMARKS.md", f.heading)[0][f.row][f.column], " ")
 			_, after, ok := strings.Cut(rest, value+f.unit)
