@@ -16,7 +16,8 @@
 //	too_many_concurrent_requests  429     New
 //	overloaded                    503     NewProcess
 //
-// and Retry-After. With [Options.Queue] it first waits for a short time.
+// and Retry-After, or as [Options.Deny] writes it. With [Options.Queue] it first waits
+// for a short time.
 //
 // A request counts from the call of the middleware until the handler inside it returns,
 // panics or ends its goroutine:

@@ -59,7 +59,7 @@ func New(limit int, identify func(r *http.Request) (Caller, error), opts Options
 // NewProcess returns a Limiter that allows limit requests at once, of all clients
 // together, and refuses further ones with 503.
 //
-// Keep health checks outside of it: they would fail while the process is only busy.
+// Keep health checks outside it: they would fail while the process is only busy.
 // Give long responses, such as server-sent events and WebSockets, a Limiter of their
 // own. A request also counts while its body arrives, so set ReadTimeout and
 // WriteTimeout of [http.Server]: slow clients could otherwise occupy the process.

@@ -45,11 +45,19 @@ func (l *Limiter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 		l.opts.Observe(r, c, d)
 	}
 	if !d.Admitted && !l.opts.Shadow {
-		w.Header()["Retry-After"] = l.retryAfter
-		l.opts.Errors.Respond(w, r, l.refusal(limit))
+		l.refuse(w, r, c, d)
 		return
 	}
 	next.ServeHTTP(w, r)
+}
+
+func (l *Limiter) refuse(w http.ResponseWriter, r *http.Request, c Caller, d Decision) {
+	w.Header()["Retry-After"] = l.retryAfter
+	if l.opts.Deny != nil {
+		l.opts.Deny(w, r, c, d)
+		return
+	}
+	l.opts.Errors.Respond(w, r, l.refusal(d.Limit))
 }
 
 func (c *Caller) check() error {
