@@ -13,7 +13,7 @@ import (
 
 var authentication = part{
 	title: "Authentication",
-	text:  "Package `middleware/bearer`. The realm, the name of the token and the `error_description` are the service's.",
+	text:  "Package `middleware/bearer`. The realm and the name of the token are the service's.",
 	answers: []answer{
 		{
 			name: "bearer_missing", title: "No token",

@@ -13,7 +13,7 @@ var forms = part{
 	answers: []answer{
 		{
 			name: "used", title: "X-RateLimit-Used",
-			text: "`XRateLimitUsed` adds the units used in the same window, as GitHub's API has it.",
+			text: "`XRateLimitUsed` adds the units used of that limit, as GitHub's API has it; during a ban, the whole limit.",
 			handler: func(t *testing.T) http.Handler {
 				return limited(t, free, 17, ratelimit.Options{Headers: ratelimit.XRateLimitUsed})
 			},

@@ -36,17 +36,17 @@
 // cause is logged:
 //
 //	bad_gateway      502  the backend cannot be reached, or its response is not usable
+//	unavailable      503  the Transport keeps to a limit of the backend, see New; with Retry-After
 //	gateway_timeout  504  the backend did not answer in time, or a deadline has passed
 //	invalid_body     400  the client did not send its whole body
 //	invalid_request  400  the path has a segment . or .., or the Upgrade field is malformed
 //
-// A request that its client abandons ends with one of them too, and is logged as
-// abandoned. An [*apierror.Error] of [middleware.BodyLimit], or of ModifyResponse, which
-// can replace a response, is sent as it is. Errors of the backend pass unchanged.
+// An [*apierror.Error] of [middleware.BodyLimit] or ModifyResponse is sent as it is.
+// Errors of the backend pass unchanged. If the client is gone, the log says so.
 //
 // With ratelimit.Options.Refund, a 5xx is given back, and so is a response that the backend
 // breaks off. Options.ChargeIf can give back a 429 of the backend. An upload of which the
-// backend has left more than 256 KiB unread stays charged: its client may be gone.
+// backend has left more than 256 KiB unread stays charged: its client may have disconnected.
 //
 // # Requests
 //

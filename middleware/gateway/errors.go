@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 )
@@ -16,6 +19,7 @@ var (
 	brokenBody     = apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, "The request body could not be read to its end.")
 	longBody       = apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge, "The request body is too long.")
 	badUpgrade     = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The Upgrade header is malformed.")
+	limited        = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable, "The service behind this gateway accepts no more requests for now. Wait as long as Retry-After says.")
 	dotSegments    = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The path must not contain dot segments such as /../ and /./.")
 )
 
@@ -27,7 +31,19 @@ func (x *exchange) fail(w http.ResponseWriter, out *http.Request, err error) {
 		x.proxy.ErrorHandler(w, out, err)
 		return
 	}
-	x.errs.Respond(w, x.r, x.public(err))
+	public := x.public(err)
+	if l, ok := errors.AsType[limitError](err); ok && errors.Is(public, limited) {
+		seconds := max(1, int64(math.Ceil(l.RetryAfter().Seconds())))
+		w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
+	}
+	x.errs.Respond(w, x.r, public)
+}
+
+// A limitError is the error of a transport that keeps within the limits of the backend:
+// *transport.LimitError of package ratelimit/transport.
+type limitError interface {
+	error
+	RetryAfter() time.Duration
 }
 
 // public returns err with what the client gets.
@@ -43,6 +59,9 @@ func (x *exchange) public(err error) error {
 			return longBody.Wrap(err)
 		}
 		return brokenBody.Wrap(err)
+	}
+	if _, ok := errors.AsType[limitError](err); ok { // may wrap context.DeadlineExceeded
+		return limited.Wrap(err)
 	}
 	if t, ok := errors.AsType[interface {
 		error

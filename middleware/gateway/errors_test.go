@@ -22,11 +22,14 @@ import (
 )
 
 func TestNewRefuses(t *testing.T) {
+	rewrite := func(*httputil.ProxyRequest) {}
 	for name, proxy := range map[string]*httputil.ReverseProxy{
-		"nil":        nil,
-		"no Rewrite": {},
-		"a Director": {Director: func(*http.Request) {}},
-		"both":       {Director: func(*http.Request) {}, Rewrite: func(*httputil.ProxyRequest) {}},
+		"nil":             nil,
+		"no Rewrite":      {},
+		"a Director":      {Director: func(*http.Request) {}},
+		"both":            {Director: func(*http.Request) {}, Rewrite: rewrite},
+		"a nil Transport": {Rewrite: rewrite, Transport: (*http.Transport)(nil)},
+		"a nil function":  {Rewrite: rewrite, Transport: roundTripper(nil)},
 	} {
 		if h, err := gateway.New(proxy, nil); err == nil || h != nil {
 			t.Errorf("New(%s) = %v, %v, want an error", name, h, err)

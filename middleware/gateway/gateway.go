@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/middleware"
 )
 
@@ -23,6 +24,15 @@ import (
 // backend, waits at most a minute for the header of a response, and does not decompress
 // responses, which [http.DefaultTransport] does for clients that accept no compression.
 //
+// If the backend limits the gateway as a whole, use a Transport of package
+// ratelimit/transport. While the limit is used up it sends nothing, and clients get 503 with
+// Retry-After instead of a 429. With MaxWait: -1 no request waits in the gateway. Base is
+// an [http.Transport], with DisableCompression for the reason above:
+//
+//	limits, err := transport.New(transport.Options{Base: base, MaxWait: -1})
+//	...
+//	backend, err := gateway.New(&httputil.ReverseProxy{Rewrite: rewrite, Transport: limits}, errs)
+//
 // The handler refuses paths with segments . or .., also if they are escaped:
 // [http.ServeMux] takes /public/%2e%2e/admin for a path below /public/, and many backends
 // for /admin. It is safe for concurrent use.
@@ -32,6 +42,8 @@ func New(proxy *httputil.ReverseProxy, errs *apierror.Responder) (http.Handler, 
 		return nil, errors.New("gateway: New: the proxy must not be nil")
 	case proxy.Rewrite == nil || proxy.Director != nil: //nolint:staticcheck // Director is refused
 		return nil, errors.New("gateway: New: the proxy must have Rewrite and not Director, whose header fields a client can remove")
+	case proxy.Transport != nil && nilvalue.In(proxy.Transport):
+		return nil, fmt.Errorf("gateway: New: the Transport of the proxy must not be a nil %T", proxy.Transport)
 	}
 	h := &handler{proxy: *proxy, errs: errs}
 	if h.proxy.Transport == nil {
