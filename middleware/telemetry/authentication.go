@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 )
 
@@ -36,9 +37,42 @@ func (t *Telemetry) Authentication(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if o := int(bearer.OutcomeFrom(r.Context())); o < outcomes {
-			t.authentication[o].n.Add(1)
-		}
+		t.countAuthentication(r.Context())
 		next.ServeHTTP(w, r)
 	})
+}
+
+func (t *Telemetry) countAuthentication(ctx context.Context) {
+	if o := int(bearer.OutcomeFrom(ctx)); o < outcomes {
+		t.authentication[o].n.Add(1)
+	}
+}
+
+// An Authenticator finds the principals of calls for the interceptors of gatehousegrpc and
+// gatehouseconnect. A *[bearer.Authenticator] is one.
+type Authenticator interface {
+	IdentifyCall(ctx context.Context, method string, authorization []string) context.Context
+	RequireCall(ctx context.Context, method string) (http.Header, *apierror.Error)
+}
+
+// CallAuthentication is [Telemetry.Authentication] for calls of gRPC and of Connect. It
+// returns an Authenticator that counts the calls which a identifies:
+//
+//	gatehousegrpc.UnaryIdentify(t.CallAuthentication(auth))
+func (t *Telemetry) CallAuthentication(a Authenticator) Authenticator {
+	if t == nil {
+		return a
+	}
+	return countedCalls{a, t}
+}
+
+type countedCalls struct {
+	Authenticator
+	telemetry *Telemetry
+}
+
+func (c countedCalls) IdentifyCall(ctx context.Context, method string, authorization []string) context.Context {
+	ctx = c.Authenticator.IdentifyCall(ctx, method, authorization)
+	c.telemetry.countAuthentication(ctx)
+	return ctx
 }

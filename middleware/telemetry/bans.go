@@ -2,12 +2,14 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -27,11 +29,14 @@ const (
 )
 
 // ObserveBans reports how many bans are in force. It asks b when the MeterProvider
-// collects, but at most every 15 seconds, and waits for at most two. While b fails, the
-// gauge has no value.
+// collects, but at most every 15 seconds, and waits for at most two seconds. While b
+// fails, the gauge has no value.
 func (t *Telemetry) ObserveBans(b ratelimit.Banner) error {
 	if t == nil {
 		return nil
+	}
+	if nilvalue.In(b) {
+		return errors.New("telemetry: ObserveBans: the engine must not be nil")
 	}
 	active, err := t.gauge("gatehouse.bans.active", "{ban}", "Bans in force")
 	if err != nil {

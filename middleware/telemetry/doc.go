@@ -1,7 +1,8 @@
 // Package telemetry reports what the packages of Gatehouse do through the API of
 // OpenTelemetry: metrics for the rate limiter and its engine, authentication,
-// deprecated operations and panics, and attributes of the span of a request. The
-// service chooses the SDK and its exporters.
+// deprecated operations and panics, and on the span of a request gatehouse.plan,
+// gatehouse.result and gatehouse.key.id, the public ID of its API key. The service
+// chooses the SDK and its exporters.
 //
 //	t, err := telemetry.New(telemetry.Options{})
 //	...
@@ -11,8 +12,7 @@
 //	route := telemetry.Route(telemetry.RouteOptions{ClientAddress: client.Addr})
 //	server.Handler = otelhttp.NewHandler(route(api), "", otelhttp.WithServerName("api.example:443"))
 //
-// The program examples/telemetry exports all of this to Prometheus. The instruments, with
-// the unit in parentheses:
+// examples/telemetry exports it to Prometheus. The instruments, with units in parentheses:
 //
 //	gatehouse.rate_limiting.requests    counter (request)    gatehouse.plan, gatehouse.result, gatehouse.window
 //	gatehouse.rate_limiting.near_limit  counter (request)    gatehouse.plan, gatehouse.window
@@ -35,13 +35,12 @@
 //	gatehouse.redis.batch_size          histogram (request)
 //	gatehouse.panics                    counter (panic)
 //
-// gatehouse.result of a decision is allowed, limited, banned, suspended, or undecided if
-// the engine returned an error; of an authentication, the text of a [bearer.Outcome]; of
-// a limit on requests in progress, admitted or refused. gatehouse.limiter is the name
-// that the service gave to that limit. gatehouse.window is the window of the applicable
-// quota: second, minute, hour, day, month, local-day (a day in a time zone), 900s and
-// the like, with smooth- before it for a smooth quota, and empty without a quota.
-// near_limit counts allowed requests that left at most a tenth of that quota.
+// gatehouse.result of a decision is allowed, limited, banned, suspended, or undecided if the
+// engine failed; of an authentication, the text of a [bearer.Outcome]; of a limit on requests
+// in progress, admitted or refused. gatehouse.limiter is the service's name for that limit.
+// gatehouse.window is that of the applicable quota: second, minute, hour, day, month,
+// local-day (a day in a time zone), 900s and the like, after smooth- for a smooth quota, and
+// empty without a quota. near_limit counts allowed requests that left at most a tenth of it.
 //
 // # Cardinality
 //
@@ -49,9 +48,6 @@
 // or a key. Names that come from settings and stored keys are bounded: 100 plans, 50
 // windows, 400 pairs of both and 100 operations. Everything beyond has the value other.
 //
-// This does not hold for the metrics of otelhttp: they have the Host field of each request,
-// which any client can set, unless otelhttp.WithServerName names the server and its port.
-//
-// The span of a request has gatehouse.plan, gatehouse.result and gatehouse.key.id, the
-// public ID of its API key.
+// Metrics of otelhttp do have the Host field of each request, which any client can set,
+// unless otelhttp.WithServerName names the server and its port.
 package telemetry

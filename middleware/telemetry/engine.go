@@ -47,7 +47,12 @@ func (t *Telemetry) createEngine() (err error) {
 //		return m.telemetry.Take(ctx, m.Limiter, subject, plan, cost)
 //	}
 //
-// TakeAll measures requests that are charged to several subjects.
+// Requests that are charged to several subjects (ratelimit.Caller.Also) call TakeAll of
+// the engine: give measured that method too, with [Telemetry.TakeAll]. Otherwise they are
+// not measured.
+//
+// In front of a shared engine, inside of package failover, it measures that engine;
+// around failover, how long requests wait.
 func (t *Telemetry) Take(ctx context.Context, l ratelimit.Limiter, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
 	if t == nil {
 		return l.Take(ctx, subject, plan, cost)

@@ -12,45 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/telemetry"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
-
-func TestAuthenticationsAreCountedByOutcome(t *testing.T) {
-	c := collect(t, telemetry.Options{})
-	auth, err := bearer.New("pets", func(_ context.Context, token string) (string, error) {
-		switch token {
-		case "good":
-			return "ann", nil
-		case "bad":
-			return "", bearer.ErrInvalid
-		}
-		return "", errors.New("the store is away")
-	}, bearer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	count := c.Authentication(http.NotFoundHandler())
-	for _, tokens := range [][]string{{"Bearer good"}, {"Bearer good"}, {"Bearer bad"}, {"Bearer x"}, {}, {"Bearer a", "Bearer a"}} {
-		r := httptest.NewRequest("GET", "/", nil)
-		r.Header["Authorization"] = tokens
-		w := httptest.NewRecorder()
-		auth.Identify(count).ServeHTTP(w, r)
-		if w.Code != http.StatusNotFound {
-			t.Errorf("Authorization %q: status %d, want that of the handler inside, 404", tokens, w.Code)
-		}
-	}
-	count.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
-	want := map[string]int64{
-		"authenticated": 2, "invalid": 1, "unavailable": 1, "missing": 1, "repeated": 1, "unidentified": 1,
-	}
-	if diff := cmp.Diff(want, c.series(t, "gatehouse.authentication.requests")); diff != "" {
-		t.Errorf("requests by outcome (-want +got):\n%s", diff)
-	}
-}
 
 func TestDeprecatedUseIsCountedByOperation(t *testing.T) {
 	c := collect(t, telemetry.Options{})
@@ -211,28 +177,6 @@ func TestBansInForceAreListedNowAndThen(t *testing.T) {
 			t.Errorf("a collection waited %v for the bans, want 2s", waited)
 		}
 	})
-}
-
-// Without telemetry the same code runs, and handlers are not wrapped.
-func TestNilRecordsNothing(t *testing.T) {
-	var none *telemetry.Telemetry
-	none.Decision(httptest.NewRequest("GET", "/", nil), ratelimit.Caller{Plan: free}, decided(free, ratelimit.Allowed, 0, 1), nil)
-	none.CallDecision(t.Context(), "/pets.v1.Pets/Get", ratelimit.Caller{Plan: free}, decided(free, ratelimit.Allowed, 0, 1), nil)
-	none.DeprecatedUse("getPet")(nil)
-	none.Unbanned()
-	none.RedisBatch(1, time.Second)
-	if err := errors.Join(none.ObserveBans(nil), none.ObserveMemory(nil), none.ObserveFailover(nil), none.Close()); err != nil {
-		t.Error(err)
-	}
-	if d, err := none.Take(t.Context(), answering{d: ratelimit.Decision{Cost: 7}}, "owner:ann", free, 1); d.Cost != 7 || err != nil {
-		t.Errorf("Take returned %v, %v; want what the limiter returned", d, err)
-	}
-	var next http.Handler = new(nothing)
-	for _, wrap := range []func(http.Handler) http.Handler{none.Authentication, none.Panics} {
-		if got := wrap(next); got != next {
-			t.Errorf("a middleware returned %v, want the handler itself", got)
-		}
-	}
 }
 
 type nothing struct{ _ byte }

@@ -19,6 +19,9 @@ func (t *Telemetry) ObserveInFlight(name string, l *inflight.Limiter) error {
 	if t == nil {
 		return nil
 	}
+	if l == nil {
+		return errors.New("telemetry: ObserveInFlight: the limiter must not be nil")
+	}
 	var errs [4]error
 	requests, err := t.counter("gatehouse.in_flight.requests", "{request}", "Requests that a limit on requests in progress admitted or refused")
 	errs[0] = err

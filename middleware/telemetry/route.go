@@ -37,7 +37,7 @@ type RouteOptions struct {
 }
 
 // Route returns a middleware that completes the span and the metrics of an
-// instrumentation such as otelhttp. Place it directly inside of that:
+// instrumentation such as otelhttp. Place it directly inside that:
 //
 //	route := telemetry.Route(telemetry.RouteOptions{ClientAddress: client.Addr})
 //	handler := otelhttp.NewHandler(route(api), "", otelhttp.WithServerName("api.example:443"))

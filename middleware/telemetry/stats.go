@@ -17,6 +17,9 @@ func (t *Telemetry) ObserveMemory(l *memory.Limiter) error {
 	if t == nil {
 		return nil
 	}
+	if l == nil {
+		return errors.New("telemetry: ObserveMemory: the engine must not be nil")
+	}
 	var errs [4]error
 	subjects, err := t.gauge("gatehouse.engine.subjects", "{subject}", "Subjects in memory")
 	errs[0] = err
@@ -44,6 +47,9 @@ func (t *Telemetry) ObserveMemory(l *memory.Limiter) error {
 func (t *Telemetry) ObserveFailover(l *failover.Limiter) error {
 	if t == nil {
 		return nil
+	}
+	if l == nil {
+		return errors.New("telemetry: ObserveFailover: the engine must not be nil")
 	}
 	circuit, err := t.gauge("gatehouse.failover.circuit", "", "1 for the state of the circuit that is in force, 0 for the others")
 	if err != nil {

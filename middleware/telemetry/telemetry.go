@@ -10,6 +10,8 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 )
 
 // scope is the name of the meter and of the tracer.
@@ -46,8 +48,11 @@ type Telemetry struct {
 
 // New makes the instruments. An error is that of the MeterProvider.
 func New(o Options) (*Telemetry, error) {
-	if o.MeterProvider == nil {
+	switch {
+	case o.MeterProvider == nil:
 		o.MeterProvider = otel.GetMeterProvider()
+	case nilvalue.In(o.MeterProvider):
+		return nil, fmt.Errorf("telemetry: Options.MeterProvider must not be a nil %T", o.MeterProvider)
 	}
 	t := &Telemetry{meter: o.MeterProvider.Meter(scope)}
 	for _, create := range []func() error{
