@@ -4,16 +4,16 @@ package apierror
 // once published. A service defines its own codes beside those of this module:
 //
 //	code                          status  when
-//	invalid_body                  400     the body is malformed or breaks its schema
+//	invalid_body                  400     the body is malformed, incomplete, or breaks its schema
 //	invalid_parameter             400     a query parameter is malformed, out of range or repeated
-//	invalid_request               400     the Authorization header is sent more than once, or Upgrade is malformed
+//	invalid_request               400     there is more than one Authorization header, or a gateway refuses the path or Upgrade
 //	cost_exceeds_limit            400     the request costs more than a quota of the plan allows
 //	missing_api_key               401     no credentials were sent
 //	invalid_api_key               401     the credentials are malformed, unknown, expired or revoked
 //	plan_suspended                403     the caller's plan allows no requests; a retry does not help
 //	not_found                     404     nothing is at this path
 //	method_not_allowed            405     the path exists, the method does not; see Allow
-//	operation_removed             410     the operation existed and is past its sunset
+//	operation_removed             410     the operation is past its sunset, or switched off for a time before it
 //	precondition_failed           412     If-Match or another precondition is false
 //	body_too_large                413     the body exceeds the limit
 //	uri_too_long                  414     the request target exceeds the limit
@@ -29,7 +29,8 @@ package apierror
 //	gateway_timeout               504     the service behind a gateway did not respond in time
 type Code string
 
-// The codes that the packages of this module use.
+// The codes that the packages of this module send, and two that only services send:
+// CodeInvalidParameter and CodePreconditionFailed.
 const (
 	CodeInvalidBody               Code = "invalid_body"
 	CodeInvalidParameter          Code = "invalid_parameter"

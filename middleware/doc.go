@@ -19,8 +19,8 @@
 // All of it is safe for concurrent use. Middlewares that refuse requests answer
 // through an [apierror.Responder]; nil works.
 //
-// The packages below this one identify the client: bearer reads the credentials,
-// apikey verifies them, and clientip finds the address. Package inflight limits how
-// many requests run at once, package gateway forwards requests to another server, package
-// jsonbody reads request bodies, and package telemetry reports metrics and spans.
+// Of the packages below this one, bearer reads the credentials of the client, apikey
+// verifies them, and clientip finds its address. Package limit has rate limits of one line
+// each, inflight limits how many requests run at once, gateway forwards requests to another
+// server, jsonbody reads request bodies, and telemetry reports metrics and spans.
 package middleware

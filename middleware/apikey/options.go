@@ -21,7 +21,7 @@ type Options struct {
 	// the same store. [Principal.Prefix] says which format a key has.
 	MoreFormats []*Format
 
-	// TTL is how long the answer of the store that a key is valid is cached, up to 24
+	// TTL is how long the cache keeps the store's answer that a key is valid, up to 24
 	// hours. 0 means 1 second.
 	//
 	// A revoked key is accepted until TTL after its revocation at the latest, in every

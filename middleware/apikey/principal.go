@@ -15,7 +15,7 @@ type Principal struct {
 	Owner string          // the owner that usage is counted for; its keys share one quota
 	Plan  *ratelimit.Plan // what the owner may use
 
-	// Limits are what the key alone may use, inside of Plan; nil: no less than its owner.
+	// Limits are what the key alone may use, inside Plan; nil: no less than its owner.
 	// A service that gives keys limits charges them in addition to the owner, by
 	// ratelimit.Caller.Also, with a subject such as "key:" and the KeyID.
 	Limits *ratelimit.Plan

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 )
 
 // A Verifier finds the principal, of type P, of a key. It asks a [StoreOf], and caches the
@@ -45,7 +47,7 @@ func NewVerifier[P any](format *Format, store StoreOf[P], opts Options) (*Verifi
 	if err != nil {
 		return nil, err
 	}
-	if store == nil {
+	if nilvalue.In(store) {
 		return nil, errors.New("apikey: NewVerifier: the store must not be nil")
 	}
 	if err := checkPrincipal[P](); err != nil {

@@ -77,7 +77,7 @@ func New[P any](realm string, verify VerifyFunc[P], opts Options) (*Authenticato
 		responder:  opts.Errors,
 		errors:     newTokenErrors(opts.TokenName),
 		missing:    []string{challenge(realm, "", "")},
-		invalid:    []string{challenge(realm, "invalid_token", opts.Description)},
+		invalid:    []string{challenge(realm, "invalid_token", "The "+opts.TokenName+" is not valid")},
 		repeated:   []string{challenge(realm, "invalid_request", repeatedDescription)},
 		retryAfter: []string{seconds(opts.RetryAfter)},
 	}, nil

@@ -145,8 +145,6 @@ func TestProtect(t *testing.T) {
 		{"two lines", []string{"Bearer " + goodToken, "Bearer " + goodToken}, bearer.Options{}, response{400,
 			[]string{`Bearer realm="pets", error="invalid_request", error_description="More than one Authorization header was sent"`}, nil,
 			`{"code":"invalid_request","message":"The request has more than one Authorization header. Send exactly one.","status":400}`}},
-		{"described otherwise", []string{"Bearer unknown"}, bearer.Options{Description: "Sorry [1]!"},
-			response{401, []string{`Bearer realm="pets", error="invalid_token", error_description="Sorry [1]!"`}, nil, invalidBody}},
 		{"named otherwise, missing", nil, bearer.Options{TokenName: "admin token"},
 			response{401, []string{`Bearer realm="pets"`}, nil,
 				`{"code":"missing_api_key","message":"No admin token was sent. Send it as Authorization: Bearer <admin token>.","status":401}`}},

@@ -35,14 +35,9 @@ type Options struct {
 	Observe func(r *http.Request, o Outcome, reason error)
 
 	// TokenName is what the texts of responses call the token, such as "access
-	// token": printable ASCII without quotation marks and backslashes. If empty, it
-	// is "API key".
+	// token": printable ASCII without quotation marks and backslashes (RFC 6750
+	// section 3). If empty, it is "API key".
 	TokenName string
-
-	// Description is the error_description for a token that is not valid: printable
-	// ASCII without quotation marks and backslashes (RFC 6750 section 3). If empty,
-	// it is "The <TokenName> is not valid".
-	Description string
 
 	// RetryAfter is the Retry-After of the 503 for a token that could not be verified,
 	// rounded up to whole seconds. 0 means 5 seconds.
@@ -61,11 +56,6 @@ func (o Options) validate() error {
 			return fmt.Errorf("bearer: Options.TokenName %w", err)
 		}
 	}
-	if o.Description != "" {
-		if err := checkText(o.Description); err != nil {
-			return fmt.Errorf("bearer: Options.Description %w", err)
-		}
-	}
 	if o.RetryAfter < 0 {
 		return fmt.Errorf("bearer: Options.RetryAfter must be above 0s, or 0s for 5s, got %v", o.RetryAfter)
 	}
@@ -79,9 +69,6 @@ func (o Options) withDefaults() Options {
 	if o.TokenName == "" {
 		o.TokenName = defaultTokenName
 	}
-	if o.Description == "" {
-		o.Description = "The " + o.TokenName + " is not valid"
-	}
 	if o.RetryAfter == 0 {
 		o.RetryAfter = defaultRetryAfter
 	}
@@ -89,7 +76,7 @@ func (o Options) withDefaults() Options {
 }
 
 // challenge returns a WWW-Authenticate value (RFC 6750 section 3). The error is
-// empty for a request without a token (section 3.1). Realm and description have
+// empty for a request without a token (section 3.1). Realm and token name have
 // passed checkText and need no escapes, which many clients cannot read.
 func challenge(realm, code, description string) string {
 	c := `Bearer realm="` + realm + `"`

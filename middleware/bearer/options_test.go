@@ -149,7 +149,6 @@ func TestNewRefuses(t *testing.T) {
 		{"no verify function", "pets", nil, bearer.Options{}, "verify"},
 		{"token length", "pets", verify, bearer.Options{MaxToken: -1}, "Options.MaxToken"},
 		{"token name", "pets", verify, bearer.Options{TokenName: `"`}, "Options.TokenName"},
-		{"description", "pets", verify, bearer.Options{Description: `"`}, "Options.Description"},
 		{"retry", "pets", verify, bearer.Options{RetryAfter: -1}, "Options.RetryAfter"},
 	}
 	for _, tt := range tests {

@@ -126,7 +126,7 @@ func (s *Source) Resolve(r *http.Request) (netip.Addr, error) {
 	return s.forwarded(peer, r.Header[s.header])
 }
 
-// AddrFrom is [Source.Addr] for services outside of net/http. peer is the address of the
+// AddrFrom is [Source.Addr] for services outside net/http. peer is the address of the
 // connection. lines returns the lines of the header field with a name such as
 // X-Forwarded-For; it is called only if peer is trusted. Services on gRPC, Connect and
 // Fiber find the address with ClientAddr of their adapters, which call AddrFrom.

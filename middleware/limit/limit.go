@@ -45,7 +45,7 @@ func ByUser(user func(*http.Request) string, quotas ...ratelimit.Quota) func(htt
 // The name is that of [ByUser]: verified, or empty for the client's network, which needs a
 // plan with the zero Penalty if many clients share it. The plan must not be nil: such a
 // request is answered with 500. ratelimit.UnlimitedPlan says that there is no limit. Make
-// the plans once, with [ratelimit.MustPlan], not for each request:
+// plans that several users have once, with [ratelimit.MustPlan], not for each request:
 //
 //	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(),
 //		ratelimit.PerMinute(60), ratelimit.PerDay(1000))
