@@ -19,8 +19,12 @@ type Authenticator interface {
 }
 
 // NewIdentify returns an interceptor that finds the principal of a call and refuses
-// none. Further in bearer.FromContext and bearer.OutcomeFrom return what it found.
-func NewIdentify(a Authenticator) connect.Interceptor { return identifier{a} }
+// none. Further in bearer.FromContext and bearer.OutcomeFrom return what it found. Like
+// NewRequire it panics if a is nil. Metrics: CallAuthentication of package telemetry.
+func NewIdentify(a Authenticator) connect.Interceptor {
+	rpclimit.MustHave(a, "gatehouseconnect: NewIdentify")
+	return identifier{a}
+}
 
 // NewRequire returns an interceptor that refuses a call without a principal:
 // unauthenticated if there is no token or it is not valid, invalid_argument if there is
@@ -29,7 +33,13 @@ func NewIdentify(a Authenticator) connect.Interceptor { return identifier{a} }
 //
 // Place it inside NewIdentify, or inside the HTTP middleware Identify, of the same
 // Authenticator. Otherwise it answers every call with internal and logs why.
-func NewRequire(a Authenticator) connect.Interceptor { return requirer{a} }
+//
+// Health checks and reflection, such as those of packages grpchealth and grpcreflect,
+// need no token and no limit: mount their handlers without these interceptors.
+func NewRequire(a Authenticator) connect.Interceptor {
+	rpclimit.MustHave(a, "gatehouseconnect: NewRequire")
+	return requirer{a}
+}
 
 type identifier struct{ Authenticator }
 

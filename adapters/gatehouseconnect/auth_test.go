@@ -91,3 +91,21 @@ func TestBearer(t *testing.T) {
 		})
 	}
 }
+
+// What was not set is refused before the first call.
+func TestAuthenticatorsMustNotBeNil(t *testing.T) {
+	for _, a := range []gatehouseconnect.Authenticator{nil, (*bearer.Authenticator[string])(nil)} {
+		for name, construct := range map[string]func(gatehouseconnect.Authenticator) connect.Interceptor{
+			"NewIdentify": gatehouseconnect.NewIdentify, "NewRequire": gatehouseconnect.NewRequire,
+		} {
+			func() {
+				defer func() {
+					if p := recover(); p != "gatehouseconnect: "+name+": the authenticator must not be nil" {
+						t.Errorf("%s of a nil %T panics with %v", name, a, p)
+					}
+				}()
+				construct(a)
+			}()
+		}
+	}
+}

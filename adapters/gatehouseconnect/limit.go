@@ -17,7 +17,7 @@ import (
 // opens, and refunds are decided when it ends. Calls of clients are left alone. New
 // returns an error if an argument is nil or an option is not valid.
 func New(l ratelimit.Limiter, identify Identify, opts Options) (connect.Interceptor, error) {
-	g, err := rpclimit.New("gatehouseconnect", l, identify != nil, rpclimit.Options(opts), isConnectError)
+	g, err := rpclimit.New("gatehouseconnect", l, identify != nil, opts.forGate(), isConnectError)
 	if err != nil {
 		return nil, err
 	}
@@ -31,6 +31,9 @@ type limiter struct {
 
 func (l *limiter) open(ctx context.Context, call Call) *rpclimit.Call {
 	c, err := l.identify(ctx, call)
+	if l.gate.Deny != nil {
+		ctx = context.WithValue(ctx, callKey{}, call)
+	}
 	return l.gate.Open(ctx, call.Spec.Procedure, c, err)
 }
 
@@ -74,17 +77,16 @@ func (l *limiter) WrapStreamingClient(next connect.StreamingClientFunc) connect.
 	return next
 }
 
-// finish refunds a call that was served, if it is to be refunded.
+// finish gives back what a call that was served is not to be charged.
 func finish(ctx context.Context, call *rpclimit.Call, err error, returned bool) {
 	if !returned {
-		call.Finish(ctx, nil)
-		return
+		err = connect.NewError(connect.CodeInternal, errors.New("the handler panicked"))
 	}
 	code := rpclimit.OK
 	if err != nil && !connect.IsNotModifiedError(err) { // a 304, which is no fault
 		code = rpclimit.Code(codeOf(err))
 	}
-	call.Finish(ctx, &code)
+	call.Finish(ctx, code, err)
 }
 
 // codeOf returns the code that Connect sends for an error of a handler: that of an error of

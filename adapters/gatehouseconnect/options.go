@@ -2,12 +2,14 @@ package gatehouseconnect
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/netip"
 
 	"connectrpc.com/connect"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/rpclimit"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -35,13 +37,26 @@ type Options struct {
 	// deadline. A deadline that the server sets itself belongs further in.
 	Refund bool
 
+	// ChargeIf reports whether a call stays charged, by the error that its handler
+	// returned: failed sign-ins alone, for instance. The limiter must be a
+	// [ratelimit.Refunder]. Each call is charged before it is served, so that concurrent
+	// calls cannot exceed the limit, and its header counts it. If ChargeIf returns false
+	// when the call or the stream has ended, the charge is given back.
+	//
+	// ctx is that of the handler. err is nil if the call succeeded, although the code of
+	// [connect.CodeOf] is unknown then, and has the code internal if the handler panicked.
+	//
+	// ChargeIf is not asked about calls that Refund gives back, nor about those that stay
+	// charged because their context has ended or their deadline was exceeded.
+	ChargeIf func(ctx context.Context, method string, err error) bool
+
 	// Context makes the decision reachable from the context of the call, for usage, logs
 	// and metrics, and for settling a cost that is known only afterwards, such as that of
 	// the messages of a stream; see [ratelimit.FromContext].
 	Context bool
 
 	// Shadow refuses nothing: calls are decided, charged and observed, and all are
-	// served, without these fields. No call is a strike, and no ban starts.
+	// served, without the fields in Headers. No call is a strike, and no ban starts.
 	Shadow bool
 
 	// Observe is called with each decision before the call is served or refused, but
@@ -49,11 +64,44 @@ type Options struct {
 	// Metrics: CallDecision of package telemetry.
 	Observe func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision, err error)
 
+	// Deny returns the error that answers a limited, banned or suspended call: the
+	// service's own code, text and details. If it returns nil, the call gets the default
+	// error; no result admits the call. A [connect.Error] is sent as it is. An
+	// [apierror.Error] replaces the code, the reason and the text of the default error,
+	// and keeps RetryInfo and QuotaFailure. Any other error is logged, and the call ends
+	// with internal. The fields in the header are the same as without Deny; those in the
+	// Meta of a connect.Error are added to them. c is the one that Observe gets. Calls that
+	// could not be decided still get the default error. Deny must be safe for concurrent
+	// use.
+	Deny func(ctx context.Context, call Call, c ratelimit.Caller, d ratelimit.Decision) error
+
 	// Errors logs why a call could not be decided. Nil works.
 	Errors *apierror.Responder
 }
 
-// A Call is what identify knows of a call before it is served.
+// forGate returns these options for rpclimit.New.
+func (o *Options) forGate() rpclimit.Options {
+	g := rpclimit.Options{
+		Cost: o.Cost, OnFailure: o.OnFailure, Headers: o.Headers, Refund: o.Refund, ChargeIf: o.ChargeIf,
+		Context: o.Context, Shadow: o.Shadow, Observe: o.Observe, Errors: o.Errors,
+	}
+	if o.Deny != nil {
+		g.Deny = func(ctx context.Context, _ string, c ratelimit.Caller, d ratelimit.Decision) error {
+			err := o.Deny(ctx, ctx.Value(callKey{}).(Call), c, d)
+			if e, ok := errors.AsType[*connect.Error](err); ok && e == nil {
+				return nil
+			}
+			return err
+		}
+	}
+	return g
+}
+
+// callKey is the key of the Call in the context that Options.Deny gets: that of a stream
+// has no [connect.CallInfo] yet, which would tell the fields of the request.
+type callKey struct{}
+
+// A Call is what identify and Options.Deny know of a call before it is served.
 type Call struct {
 	Spec   connect.Spec // Spec.Procedure is the full name, such as "/pets.v1.Pets/Get"
 	Peer   connect.Peer

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -23,8 +25,11 @@ type Authenticator interface {
 }
 
 // UnaryIdentify returns an interceptor that finds the principal of a call and refuses
-// none. Further in bearer.FromContext and bearer.OutcomeFrom return what it found.
+// none. Further in bearer.FromContext and bearer.OutcomeFrom return what it found. Like the
+// three functions below it panics if a is nil. Metrics: CallAuthentication of package
+// telemetry.
 func UnaryIdentify(a Authenticator) grpc.UnaryServerInterceptor {
+	rpclimit.MustHave(a, "gatehousegrpc: UnaryIdentify")
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		return handler(identified(ctx, a, info.FullMethod), req)
 	}
@@ -32,6 +37,7 @@ func UnaryIdentify(a Authenticator) grpc.UnaryServerInterceptor {
 
 // StreamIdentify is UnaryIdentify for streams.
 func StreamIdentify(a Authenticator) grpc.StreamServerInterceptor {
+	rpclimit.MustHave(a, "gatehousegrpc: StreamIdentify")
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		return handler(srv, &identifiedStream{ss, identified(ss.Context(), a, info.FullMethod)})
 	}
@@ -45,19 +51,21 @@ func StreamIdentify(a Authenticator) grpc.StreamServerInterceptor {
 // Place it inside UnaryIdentify of the same Authenticator. Otherwise it answers every
 // call with INTERNAL and logs why.
 //
-// It also refuses health checks and reflection, which Kubernetes and grpcurl call without
-// a token. To leave methods out, call it only for the others, and let Identify return a
-// caller of ratelimit.KindExempt for those that are not to be counted either:
+// open names methods that need no token: "/pets.v1.Pets/Get", or a service with all of
+// its methods, "/pets.v1.Pets/". Kubernetes checks health without a token, and grpcurl
+// asks for reflection without one, which is a stream:
 //
-//	require := gatehousegrpc.UnaryRequire(auth)
-//	func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-//		if strings.HasPrefix(info.FullMethod, "/grpc.health.v1.Health/") {
-//			return handler(ctx, req)
-//		}
-//		return require(ctx, req, info, handler)
-//	}
-func UnaryRequire(a Authenticator) grpc.UnaryServerInterceptor {
+//	gatehousegrpc.UnaryRequire(auth, "/grpc.health.v1.Health/")
+//	gatehousegrpc.StreamRequire(auth, "/grpc.health.v1.Health/", "/grpc.reflection.v1.ServerReflection/")
+//
+// For methods that are not to be counted either, Identify returns a caller of
+// ratelimit.KindExempt.
+func UnaryRequire(a Authenticator, open ...string) grpc.UnaryServerInterceptor {
+	rpclimit.MustHave(a, "gatehousegrpc: UnaryRequire")
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		if isOpen(info.FullMethod, open) {
+			return handler(ctx, req)
+		}
 		if refused := rpclimit.Require(ctx, a, info.FullMethod); refused != nil {
 			_ = grpc.SetTrailer(ctx, refusedMetadata(refused))
 			return nil, statusError(refused.Denial)
@@ -67,14 +75,24 @@ func UnaryRequire(a Authenticator) grpc.UnaryServerInterceptor {
 }
 
 // StreamRequire is UnaryRequire for streams.
-func StreamRequire(a Authenticator) grpc.StreamServerInterceptor {
+func StreamRequire(a Authenticator, open ...string) grpc.StreamServerInterceptor {
+	rpclimit.MustHave(a, "gatehousegrpc: StreamRequire")
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		if isOpen(info.FullMethod, open) {
+			return handler(srv, ss)
+		}
 		if refused := rpclimit.Require(ss.Context(), a, info.FullMethod); refused != nil {
 			ss.SetTrailer(refusedMetadata(refused))
 			return statusError(refused.Denial)
 		}
 		return handler(srv, ss)
 	}
+}
+
+// isOpen reports whether open names the method, or its service.
+func isOpen(method string, open []string) bool {
+	service := method[:strings.LastIndexByte(method, '/')+1]
+	return slices.Contains(open, method) || slices.Contains(open, service)
 }
 
 func identified(ctx context.Context, a Authenticator, method string) context.Context {

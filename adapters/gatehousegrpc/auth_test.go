@@ -109,3 +109,55 @@ func TestRequireAlone(t *testing.T) {
 		}
 	})
 }
+
+// What was not set is refused before the first call.
+func TestAuthenticatorsMustNotBeNil(t *testing.T) {
+	for _, a := range []gatehousegrpc.Authenticator{nil, (*bearer.Authenticator[string])(nil)} {
+		for name, construct := range map[string]func(){
+			"UnaryIdentify":  func() { gatehousegrpc.UnaryIdentify(a) },
+			"StreamIdentify": func() { gatehousegrpc.StreamIdentify(a) },
+			"UnaryRequire":   func() { gatehousegrpc.UnaryRequire(a) },
+			"StreamRequire":  func() { gatehousegrpc.StreamRequire(a) },
+		} {
+			func() {
+				defer func() {
+					if p := recover(); p != "gatehousegrpc: "+name+": the authenticator must not be nil" {
+						t.Errorf("%s of a nil %T panics with %v", name, a, p)
+					}
+				}()
+				construct()
+			}()
+		}
+	}
+}
+
+// Calls of open methods need no token, and no others are let through by a similar name.
+func TestRequireLeavesMethodsOut(t *testing.T) {
+	for name, test := range map[string]struct {
+		open []string
+		code codes.Code
+	}{
+		"a method":           {[]string{unaryMethod, streamMethod}, codes.OK},
+		"a service":          {[]string{"/grpc.health.v1.Health/", "/test.Echo/"}, codes.OK},
+		"another method":     {[]string{unaryMethod + "s", streamMethod + "s", "/test.Echo/U", "/test.Echo/S"}, codes.Unauthenticated},
+		"another service":    {[]string{"/test.Echo2/", "/est.Echo/", "/test."}, codes.Unauthenticated},
+		"no slash at an end": {[]string{"/test.Echo", "test.Echo/", "test.Echo"}, codes.Unauthenticated},
+		"all":                {[]string{"/", "", "*"}, codes.Unauthenticated},
+		"none":               {nil, codes.Unauthenticated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+				auth, err := bearer.New("test", func(context.Context, string) (string, error) { return "ann", nil }, bearer.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				conn := start(t, same,
+					grpc.ChainUnaryInterceptor(gatehousegrpc.UnaryIdentify(auth), gatehousegrpc.UnaryRequire(auth, test.open...)),
+					grpc.ChainStreamInterceptor(gatehousegrpc.StreamIdentify(auth), gatehousegrpc.StreamRequire(auth, test.open...)))
+				if a := call(t.Context(), conn); a.status.Code() != test.code {
+					t.Errorf("without a token: %v, want %v", a.status, test.code)
+				}
+			})
+		})
+	}
+}

@@ -15,15 +15,22 @@
 //	cost above a whole quota   INVALID_ARGUMENT    ErrorInfo
 //	no subject, no plan        INTERNAL            ErrorInfo; the log has the reason
 //
+// Options.Deny replaces the first two. With Options.ChargeIf only some calls are charged,
+// by their status: failed sign-ins alone, for instance.
+//
 // Metadata has the fields that HTTP has, x-ratelimit-limit, -remaining and -reset, and
 // retry-after. They are in the header of calls that succeed, and in the trailer of calls
 // that fail. A failed call therefore stays a single block of headers, which clients
 // with a retry policy need in order to retry it (gRFC A6). Such a client also gets
 // grpc-retry-pushback-ms: it waits exactly as long as RetryInfo says, up to a minute.
-// If the wait is longer, it does not retry.
+// If the wait is longer, it does not retry. If the deadline of the call comes first, the
+// call ends with DEADLINE_EXCEEDED. Concurrent calls of a client compete, and can run out
+// of attempts: in the example of a client they wait for their turn before they are sent.
 //
 // A stream is charged once, when it opens, however many messages it carries;
-// Options.Context is for services that settle its cost when it ends. The server
+// Options.Context is for services that settle its cost when it ends. That counts in the
+// windows in which the stream opened, if they are still open. To limit the messages of
+// long streams, call Take of the engine, or a ratelimit.Waiter, for each. The server
 // has received and decoded the message of a unary call when it is counted. Messages that
 // cannot be decoded, and calls of unknown methods, reach no interceptor and are not
 // counted.

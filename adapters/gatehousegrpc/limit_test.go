@@ -2,6 +2,7 @@ package gatehousegrpc_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,7 +129,7 @@ func TestRefusals(t *testing.T) {
 				if fields := a.field("x-ratelimit-remaining") + "/" + a.field("x-ratelimit-limit"); fields != c.fields {
 					t.Errorf("x-ratelimit %s, want %s", fields, c.fields)
 				}
-				if want := c.code == codes.Internal; want != (logs() != "") {
+				if want := c.code == codes.Internal; want != (logs() != "") || want != strings.Contains(logs(), "gatehousegrpc: identify or Options.Cost returned") {
 					t.Errorf("the log has %q", logs())
 				}
 			})
@@ -167,6 +168,10 @@ func TestOptionsAreChecked(t *testing.T) {
 		},
 		"gatehousegrpc: ratelimit: Options.Refund needs a limiter that is a Refunder, got struct { ratelimit.Limiter }": func() error {
 			_, err := gatehousegrpc.Unary(struct{ ratelimit.Limiter }{engine}, identify, gatehousegrpc.Options{Refund: true})
+			return err
+		},
+		"gatehousegrpc: ratelimit: Options.ChargeIf needs a limiter that is a Refunder, got struct { ratelimit.Limiter }": func() error {
+			_, err := gatehousegrpc.Stream(struct{ ratelimit.Limiter }{engine}, identify, gatehousegrpc.Options{ChargeIf: failedSignIns})
 			return err
 		},
 		"gatehousegrpc: ratelimit: Options.OnFailure must be FailClosed or FailOpen, got 7": func() error {

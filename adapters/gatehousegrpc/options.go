@@ -30,6 +30,19 @@ type Options struct {
 	// deadline. A deadline that the server sets itself belongs further in.
 	Refund bool
 
+	// ChargeIf reports whether a call stays charged, by the error that its handler
+	// returned: failed sign-ins alone, for instance. The limiter must be a
+	// [ratelimit.Refunder]. Each call is charged before it is served, so that concurrent
+	// calls cannot exceed the limit, and its metadata counts it. If ChargeIf returns false
+	// when the call or the stream has ended, the charge is given back.
+	//
+	// ctx is that of the handler. err is nil if the call succeeded, and has the status
+	// INTERNAL if the handler panicked.
+	//
+	// ChargeIf is not asked about calls that Refund gives back, nor about those that stay
+	// charged because their context has ended or their deadline was exceeded.
+	ChargeIf func(ctx context.Context, method string, err error) bool
+
 	// Context makes the decision reachable from the context of the call, for usage, logs
 	// and metrics, and for settling a cost that is known only afterwards, such as that of
 	// the messages of a stream; see [ratelimit.FromContext].
@@ -43,6 +56,16 @@ type Options struct {
 	// not for exempt callers: see [ratelimit.Options]. It must be safe for concurrent use.
 	// Metrics: CallDecision of package telemetry.
 	Observe func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision, err error)
+
+	// Deny returns the error that answers a limited, banned or suspended call: the
+	// service's own code, text and details. If it returns nil, the call gets the default
+	// error; no result admits the call. An error with a gRPC status is sent as it is. An
+	// [apierror.Error] replaces the code, the reason and the text of the default error,
+	// and keeps RetryInfo and QuotaFailure. Any other error is logged, and the call ends
+	// with INTERNAL. The metadata is the same as without Deny. c is the one that Observe
+	// gets. Calls that could not be decided still get the default error. Deny must be safe
+	// for concurrent use.
+	Deny func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision) error
 
 	// Errors logs why a call could not be decided. Nil works.
 	Errors *apierror.Responder

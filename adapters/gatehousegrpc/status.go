@@ -21,13 +21,14 @@ import (
 // longer one would hold its call up until the deadline, if it has one.
 const maxPushback = time.Minute
 
-// hasStatus reports whether err has a gRPC status, as one of package status has.
+// hasStatus reports whether err has a gRPC status, as one of package status has. A status
+// that is OK does not count: a refused stream would end as if it had been served.
 func hasStatus(err error) bool {
-	_, ok := errors.AsType[interface {
+	e, ok := errors.AsType[interface {
 		error
 		GRPCStatus() *status.Status
 	}](err)
-	return ok
+	return ok && e.GRPCStatus().Code() != codes.OK
 }
 
 // statusError returns the error that sends a denial.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/animalstore/gatehouse/internal/rpclimit"
@@ -40,14 +41,12 @@ func (g *gate) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h
 	return resp, err
 }
 
-// finish refunds a call that was served, if it is to be refunded.
+// finish gives back what a call that was served is not to be charged.
 func finish(ctx context.Context, call *rpclimit.Call, err error, returned bool) {
 	if !returned {
-		call.Finish(ctx, nil)
-		return
+		err = status.Error(codes.Internal, "the handler panicked")
 	}
-	code := rpclimit.Code(statusOf(err).Code())
-	call.Finish(ctx, &code)
+	call.Finish(ctx, rpclimit.Code(statusOf(err).Code()), err)
 }
 
 // statusOf returns the status that gRPC sends for an error of a handler: that of an error

@@ -21,13 +21,14 @@ type Call struct {
 	Context context.Context // what the handler gets
 
 	gate    *Gate
+	method  string
 	charges []ratelimit.Charge   // those that were made
-	made    []ratelimit.Decision // about charges
+	made    []ratelimit.Decision // about charges; nil: nothing was charged
 }
 
 // Open decides a call of the caller that identify returned, or answers its error.
 func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err error) *Call {
-	call := &Call{gate: g, Context: ctx}
+	call := &Call{gate: g, method: method, Context: ctx}
 	switch {
 	case err != nil && !g.Shadow:
 		call.Denial = g.notIdentified(ctx, method, err)
@@ -58,8 +59,10 @@ func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err 
 		g.Observe(ctx, method, c, d, err)
 	}
 	admitted := err == nil && d.Allowed()
-	if admitted {
-		call.charges, call.made = charges, decisions
+	for i := range decisions {
+		if admitted && counted(&decisions[i]) {
+			call.charges, call.made = charges, decisions
+		}
 	}
 	if !g.Shadow {
 		call.Fields = make(http.Header, 4)
@@ -74,10 +77,14 @@ func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err 
 	case err != nil:
 		call.Denial = g.undecided(ctx, method, charges, err)
 	default:
-		call.Denial = denied(c, &d)
+		call.Denial = g.deny(ctx, method, c, &d)
 	}
 	return call
 }
+
+// counted reports whether the engine has counted the charge that d admits, which it does
+// not under an unlimited plan.
+func counted(d *ratelimit.Decision) bool { return d.Plan != nil && d.Plan.Len() > 0 }
 
 // reserve adds the reservation to the context, if Options.Context is set.
 func (c *Call) reserve(caller ratelimit.Caller, charges []ratelimit.Charge, decisions []ratelimit.Decision, counted bool) {
@@ -141,20 +148,30 @@ func (g *Gate) public(ctx context.Context, method string, err error) *apierror.E
 }
 
 // Finish gives the charges back if Options.Refund is set and the call ended with a
-// fault of the server. ctx is the one given to Open, code that of the answer; if the
-// handler panicked, code is nil.
+// fault of the server, or if Options.ChargeIf says so. ctx is the one given to Open, err
+// what the handler returned, and code that of the answer; if the handler panicked, both
+// are internal.
 //
-// A call whose context has ended is not refunded, since its client has cancelled it or
-// set the deadline. For the same reason DeadlineExceeded is refunded only to calls
+// A call whose context has ended stays charged, since its client has cancelled it or
+// set the deadline. For the same reason DeadlineExceeded is given back only to calls
 // without a deadline: one of a backend may come a moment before the call's own.
-func (c *Call) Finish(ctx context.Context, code *Code) {
+func (c *Call) Finish(ctx context.Context, code Code, err error) {
 	_, deadline := ctx.Deadline()
 	switch {
 	case c.made == nil || c.gate.refunder == nil || ctx.Err() != nil:
 		return
-	case code != nil && (!code.serverFault() || *code == DeadlineExceeded && deadline):
+	case code == DeadlineExceeded && deadline:
+		return
+	case c.gate.Refund && code.serverFault():
+	case c.gate.ChargeIf == nil || c.gate.ChargeIf(c.Context, c.method, err):
 		return
 	}
+	c.giveBack(ctx)
+}
+
+// giveBack gives the charges back. If this fails, the call stays charged: its answer is
+// decided.
+func (c *Call) giveBack(ctx context.Context) {
 	if c.gate.Options.Context {
 		ratelimit.FromContext(c.Context).GiveBack(ctx)
 		return
@@ -162,8 +179,7 @@ func (c *Call) Finish(ctx context.Context, code *Code) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refundTimeout)
 	defer cancel()
 	for i := range c.made {
-		if c.made[i].Plan.Len() > 0 {
-			// If this fails, the call stays charged: its answer is decided.
+		if counted(&c.made[i]) {
 			_ = c.gate.refunder.Refund(ctx, c.charges[i].Subject, &c.made[i])
 		}
 	}

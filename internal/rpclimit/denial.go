@@ -28,8 +28,8 @@ type Denial struct {
 
 	Violations []Violation // the quotas that are exhausted
 
-	// Native is an error in the form of the framework that identify returned. It is
-	// sent as it is, and the other fields are zero.
+	// Native is an error in the form of the framework, from identify or Options.Deny. It
+	// is sent as it is, and of the other fields only RetryAfter may be set.
 	Native error
 }
 
@@ -66,6 +66,29 @@ func denied(c ratelimit.Caller, d *ratelimit.Decision) *Denial {
 		}
 	}
 	return denial
+}
+
+// deny returns the answer to a call that is limited, banned or suspended: that of
+// Options.Deny, or the default. The answer to a decision that no engine may return is
+// not left to the service.
+func (g *Gate) deny(ctx context.Context, method string, c ratelimit.Caller, d *ratelimit.Decision) *Denial {
+	denial := denied(c, d)
+	if g.Deny == nil || denial.Code == Internal {
+		return denial
+	}
+	err := g.Deny(ctx, method, c, *d)
+	public, found := errors.AsType[*apierror.Error](err)
+	switch {
+	case err == nil || found && public == nil:
+		return denial
+	case g.native(err):
+		return &Denial{Native: err, RetryAfter: denial.RetryAfter}
+	case err != error(public): // it has a cause, which the log names
+		err = fmt.Errorf("%s: Options.Deny: %w", g.adapter, err)
+	}
+	own := FromError(g.public(ctx, method, err))
+	own.RetryAfter, own.Violations = denial.RetryAfter, denial.Violations
+	return own
 }
 
 var (

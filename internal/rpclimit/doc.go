@@ -6,5 +6,5 @@
 //	caller, err := identify(ctx, method)
 //	call := gate.Open(ctx, method, caller, err)
 //	if call.Denial != nil { ... }     // refuse the call
-//	defer call.Finish(ctx, &code)     // after the handler: refunds
+//	defer call.Finish(ctx, code, err) // after the handler: refunds and Options.ChargeIf
 package rpclimit

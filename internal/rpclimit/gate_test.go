@@ -25,9 +25,19 @@ func newGate(t *testing.T, opts Options) *Gate {
 	return g
 }
 
-// Of several quotas those are violated that have too little left.
+// The error names the adapter, and comes before the first call.
+func TestNewNeedsALimiter(t *testing.T) {
+	for _, l := range []ratelimit.Limiter{nil, (*memory.Limiter)(nil)} {
+		if _, err := New("test", l, true, Options{}, nil); err == nil || err.Error() != "test: the limiter must not be nil" {
+			t.Errorf("New of a nil %T: %v", l, err)
+		}
+	}
+}
+
+// Of several quotas those are violated that have too little left. The minute has just
+// enough.
 func TestViolations(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(3), ratelimit.PerHour(1), ratelimit.PerDay(1))
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(2), ratelimit.PerHour(1), ratelimit.PerDay(1))
 	g, c := newGate(t, Options{}), ratelimit.Caller{Subject: "ann", Plan: plan}
 	g.Open(t.Context(), "m", c, nil)
 	want := []Violation{{"hour", "1/hour", 1}, {"day", "1/day", 1}}
@@ -42,9 +52,9 @@ func TestTooExpensiveNamesTheQuota(t *testing.T) {
 	g := newGate(t, Options{Cost: func(context.Context, string) int64 { return 60 }})
 	for most, quota := range map[string]ratelimit.Quota{
 		"50/day":     ratelimit.PerDay(50),
-		"10 at once": ratelimit.PerHour(600).Smooth(10),
+		"10 at once": ratelimit.PerDay(600).Smooth(10),
 	} {
-		plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), quota)
+		plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerHour(600).Smooth(60), quota)
 		call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
 		if want := "This call costs 60 units, but your plan allows at most " + most + "."; call.Denial.Message != want {
 			t.Errorf("text %q, want %q", call.Denial.Message, want)
@@ -120,8 +130,13 @@ func (strange) Take(_ context.Context, _ string, plan *ratelimit.Plan, _ int64) 
 	return ratelimit.Decision{Outcome: ratelimit.Spared, Plan: plan}, nil
 }
 
+// The answer is not left to Options.Deny, which is for three outcomes.
 func TestStrangeOutcomeIsRefused(t *testing.T) {
-	g, err := New("test", strange{}, true, Options{}, func(error) bool { return false })
+	deny := func(_ context.Context, _ string, _ ratelimit.Caller, d ratelimit.Decision) error {
+		t.Errorf("Deny gets the outcome %v", d.Outcome)
+		return nil
+	}
+	g, err := New("test", strange{}, true, Options{Deny: deny}, func(error) bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -16,9 +17,11 @@ type Options struct {
 	OnFailure ratelimit.OnFailure
 	Headers   ratelimit.HeaderSet
 	Refund    bool
+	ChargeIf  func(ctx context.Context, method string, err error) bool
 	Context   bool
 	Shadow    bool
 	Observe   func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision, err error)
+	Deny      func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision) error
 	Errors    *apierror.Responder
 }
 
@@ -28,15 +31,15 @@ type Gate struct {
 	adapter  string
 	native   func(error) bool
 	limiter  ratelimit.Limiter
-	refunder ratelimit.Refunder // nil: calls are not refunded
+	refunder ratelimit.Refunder // nil: no call is given back
 }
 
 // New returns a Gate. Errors begin with the name of the adapter. native reports whether
-// an error of identify has the form of the framework, and is sent as it is.
-// identifies says that the adapter has an identify function.
+// an error of identify or Options.Deny has the form of the framework, and is sent as it
+// is. identifies says that the adapter has an identify function.
 func New(adapter string, l ratelimit.Limiter, identifies bool, opts Options, native func(error) bool) (*Gate, error) {
 	switch {
-	case l == nil:
+	case nilvalue.In(l):
 		return nil, errors.New(adapter + ": the limiter must not be nil")
 	case !identifies:
 		return nil, errors.New(adapter + ": identify must not be nil")
@@ -44,11 +47,14 @@ func New(adapter string, l ratelimit.Limiter, identifies bool, opts Options, nat
 	// The options that both have are checked by the middleware.
 	nobody := func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }
 	same := ratelimit.Options{OnFailure: opts.OnFailure, Headers: opts.Headers, Refund: opts.Refund}
+	if opts.ChargeIf != nil {
+		same.ChargeIf = func(*http.Request, int) bool { return true }
+	}
 	if _, err := ratelimit.New(l, nobody, same); err != nil {
 		return nil, fmt.Errorf("%s: %w", adapter, err)
 	}
 	g := &Gate{Options: opts, adapter: adapter, limiter: l, native: native}
-	if opts.Refund {
+	if opts.Refund || opts.ChargeIf != nil {
 		g.refunder, _ = l.(ratelimit.Refunder)
 	}
 	return g, nil

@@ -7,11 +7,19 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 )
 
 // A Requirer refuses calls without a principal, as a bearer.Authenticator does.
 type Requirer interface {
 	RequireCall(ctx context.Context, method string) (http.Header, *apierror.Error)
+}
+
+// MustHave panics if a constructor of an adapter gets no authenticator.
+func MustHave(a Requirer, constructor string) {
+	if nilvalue.In(a) {
+		panic(constructor + ": the authenticator must not be nil")
+	}
 }
 
 // Require returns the refusal of a call, or nil if a finds a principal in ctx.

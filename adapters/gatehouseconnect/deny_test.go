@@ -1,0 +1,131 @@
+package gatehouseconnect_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+
+	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// Deny replaces the answer to a limited call. No error of it admits the call, and the
+// fields are always those of the default.
+func TestDeny(t *testing.T) {
+	const (
+		defaultText = "You have reached the limit of 2 requests per minute. Wait as long as Retry-After says."
+		internal    = "The service failed to answer this request."
+	)
+	own := connect.NewError(connect.CodeUnavailable, errors.New("slow down"))
+	own.Meta().Set("X-Support", "call us")
+	for name, c := range map[string]struct {
+		err     error
+		code    connect.Code
+		message string
+		reason  string
+		details bool // RetryInfo and QuotaFailure
+		logged  string
+	}{
+		"nil":             {nil, connect.CodeResourceExhausted, defaultText, "RATE_LIMIT_EXCEEDED", true, ""},
+		"of Connect":      {own, connect.CodeUnavailable, "slow down", "", false, ""},
+		"a nil Error":     {(*connect.Error)(nil), connect.CodeResourceExhausted, defaultText, "RATE_LIMIT_EXCEEDED", true, ""},
+		"a public error":  {apierror.New(http.StatusTooManyRequests, "slow_down", "Bitte langsamer."), connect.CodeResourceExhausted, "Bitte langsamer.", "SLOW_DOWN", true, ""},
+		"a private error": {errors.New("secret-reason"), connect.CodeInternal, internal, "INTERNAL", true, "gatehouseconnect: Options.Deny: secret-reason"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everyClient(t, func(t *testing.T, cl client) {
+				errs, logs := logged()
+				served, denied := 0, 0
+				handler := func(context.Context, string) error { served++; return nil }
+				opts := gatehouseconnect.Options{
+					Errors: errs, Headers: ratelimit.XRateLimitUsed,
+					Deny: func(_ context.Context, call gatehouseconnect.Call, who ratelimit.Caller, d ratelimit.Decision) error {
+						denied++
+						if call.Spec.Procedure != cl.method || call.Header.Get("Accept-Language") != "de" {
+							t.Errorf("Deny gets the call %+v", call)
+						}
+						if who.Subject != "ann" || d.Outcome != ratelimit.Limited || d.RetryAfter != 17*time.Second {
+							t.Errorf("Deny gets %+v, %+v", who, d)
+						}
+						return c.err
+					},
+				}
+				cl.header = http.Header{"Accept-Language": {"de"}}
+				url := start(t, handler, limit(t, newClock().engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: two}), opts))
+				for range 2 {
+					expect(t, cl.call(t.Context(), url), 0, "")
+				}
+				a := cl.call(t.Context(), url)
+				expect(t, a, c.code, c.message)
+				if served != 2 || denied != 1 {
+					t.Errorf("served %d calls, want 2; Deny called %d times, want once", served, denied)
+				}
+				if a.field("X-RateLimit-Remaining") != "0" || a.field("X-RateLimit-Used") != "2" || a.field("Retry-After") != "17" {
+					t.Errorf("fields %v, want those of the default", a.fields)
+				}
+				if (a.field("X-Support") == "call us") != (name == "of Connect") {
+					t.Errorf("fields %v, want those of the error too", a.fields)
+				}
+				quota := detail[*errdetails.QuotaFailure](a.err)
+				if a.reason() != c.reason || (a.retryDelay() == 17*time.Second) != c.details || (len(quota.GetViolations()) == 1) != c.details {
+					t.Errorf("error %v, reason %q, want the reason %q, and the other details: %t", a.err, a.reason(), c.reason, c.details)
+				}
+				if c.logged == "" && logs() != "" || !strings.Contains(logs(), c.logged) {
+					t.Errorf("the log has %q, want %q", logs(), c.logged)
+				}
+			})
+		})
+	}
+}
+
+// Deny is called for the three outcomes that refuse a call, and for nothing else.
+func TestDenyIsCalledForDenials(t *testing.T) {
+	ban := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 2, Max: 2 * time.Hour, Forgive: time.Hour}
+	banned := ratelimit.MustPlan("banned", ban, ratelimit.PerMinute(1))
+	two := caller(ratelimit.Caller{Subject: "a", Plan: two})
+	for name, c := range map[string]struct {
+		limiter  ratelimit.Limiter
+		identify gatehouseconnect.Identify
+		shadow   bool
+		outcome  ratelimit.Outcome
+		code     connect.Code
+	}{
+		"limited":        {nil, two, false, ratelimit.Limited, connect.CodeOutOfRange},
+		"banned":         {nil, caller(ratelimit.Caller{Subject: "a", Plan: banned}), false, ratelimit.Banned, connect.CodeOutOfRange},
+		"suspended":      {nil, caller(ratelimit.Caller{Subject: "a", Plan: ratelimit.SuspendedPlan("debtor")}), false, ratelimit.Suspended, connect.CodeOutOfRange},
+		"shadow":         {nil, two, true, 0, 0},
+		"engine is down": {down{}, two, false, 0, connect.CodeUnavailable},
+		"no plan":        {nil, caller(ratelimit.Caller{Subject: "a"}), false, 0, connect.CodeInternal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everyClient(t, func(t *testing.T, cl client) {
+				var outcome ratelimit.Outcome
+				errs, _ := logged()
+				opts := gatehouseconnect.Options{Shadow: c.shadow, Errors: errs}
+				opts.Deny = func(_ context.Context, _ gatehouseconnect.Call, _ ratelimit.Caller, d ratelimit.Decision) error {
+					outcome = d.Outcome
+					return connect.NewError(connect.CodeOutOfRange, nil)
+				}
+				l := c.limiter
+				if l == nil {
+					l = newClock().engine(t)
+				}
+				url := start(t, same, limit(t, l, c.identify, opts))
+				for range 2 {
+					cl.call(t.Context(), url)
+				}
+				expect(t, cl.call(t.Context(), url), c.code, "")
+				if outcome != c.outcome {
+					t.Errorf("Deny gets %v, want %v", outcome, c.outcome)
+				}
+			})
+		})
+	}
+}
