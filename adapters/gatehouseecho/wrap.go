@@ -48,7 +48,7 @@ func Wrap(m ...middleware.Middleware) echo.MiddlewareFunc {
 	}
 }
 
-// Context returns the echo.Context of a request inside of Wrap, or nil. With it a
+// Context returns the echo.Context of a request inside Wrap, or nil. With it a
 // middleware finds what handlers of Echo have set, as in
 //
 //	func identify(r *http.Request) (ratelimit.Caller, error) {
@@ -94,7 +94,7 @@ func (s *call) end() error {
 	return s.err
 }
 
-// serveNext is the handler inside of the middlewares: it runs the rest of Echo's chain.
+// serveNext is the handler inside the middlewares: it runs the rest of Echo's chain.
 func serveNext(w http.ResponseWriter, r *http.Request) {
 	s, ok := r.Context().Value(callKey{}).(*call)
 	if !ok {

@@ -5,13 +5,13 @@
 //	}, gatehousefiber.Options{Refund: true})
 //	app.Use(limit)
 //
-// Fiber runs handlers outside of net/http. Its adaptor.HTTPMiddleware calls a middleware
+// Fiber runs handlers outside net/http. Its adaptor.HTTPMiddleware calls a middleware
 // of net/http before the handlers of Fiber, not around them, with a ResponseWriter and a
 // request that the handlers do not use: a recovery, a refund, an access log or a limit
-// of requests in progress seems to work and sees nothing. Therefore no middleware of
-// Gatehouse works in Fiber, except this limit, which asks the engine itself. For
-// everything else, put a gateway of net/http in front of the service, or serve it with a
-// router of net/http.
+// of requests in progress seems to work and sees nothing. Therefore no other middleware
+// of Gatehouse works in Fiber: [New] runs that of package ratelimit with a request and a
+// response made from those of Fiber. For everything else, put a gateway of net/http in
+// front of the service, or serve it with a router of net/http.
 //
 // With Prefork each process has an engine of its own, and a client may use the limit once
 // in each. Share one with package redislimit.

@@ -9,8 +9,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// Options are optional settings of [New]. The zero value works. Each is the one of
-// ratelimit.Options with the same name, where more is said.
+// Options are optional settings of [New]. The zero value works. Each field means what the
+// field of ratelimit.Options with the same name means, which is described in more detail.
 type Options struct {
 	// Cost returns how many units a request costs, at least 1. Nil means 1.
 	Cost func(c fiber.Ctx) int64

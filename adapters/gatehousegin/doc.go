@@ -1,4 +1,4 @@
-// Package gatehousegin runs net/http middlewares inside of Gin:
+// Package gatehousegin runs net/http middlewares inside Gin:
 //
 //	router := gin.New()
 //	gatehousegin.SetErrors(router, errs) // 404 and 405 in the envelope
@@ -6,7 +6,7 @@
 //		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), limit,
 //	), gatehousegin.ErrorHandler(errs)) // errors of c.Error too
 //
-// Gin has no function for this. Of what services use instead,
+// Gin has no function for this. Services use one of these instead, and lose something:
 //
 //   - gin.WrapH(limit(empty)) runs the middleware before the handlers, not around them:
 //     a request that was answered with 429 is served as well, and neither a refund, a
@@ -21,10 +21,10 @@
 // get its request. A middleware that refuses a request, or recovers from a panic, aborts
 // the chain. The pattern of the request is the route of Gin, such as /pets/:id, and its
 // path values are the parameters. What middlewares put into the context, such as the
-// principal of package bearer, is in c.Request.Context(). c itself has it only if
+// principal of package bearer, is in c.Request.Context(), and in c only if
 // Engine.ContextWithFallback is set.
 //
-// Gin's own 404 and 405 are written outside of all middlewares: the log has their status,
+// Gin's own 404 and 405 are written outside all middlewares: the log has their status,
 // but counts no bytes; SetErrors replaces them. gin.Recovery, unlike [middleware.Recover],
 // also recovers from [http.ErrAbortHandler], so that a response that was broken off
 // looks complete to the client.

@@ -60,3 +60,13 @@ func TestErrorHandlerAfterAbort(t *testing.T) {
 		t.Errorf("got %d %q, want 400 without a body", got.status, got.body)
 	}
 }
+
+// An error that a handler around ErrorHandler has added, to log it, is not answered.
+func TestErrorHandlerLeavesEarlierErrors(t *testing.T) {
+	router := gin.New()
+	router.Use(func(c *gin.Context) { _ = c.Error(errors.New("a warning for the log")) }, gatehousegin.ErrorHandler(errs))
+	router.DELETE("/", func(c *gin.Context) { c.Status(http.StatusNoContent) })
+	if got := serve(t, router)("DELETE", "/", ""); got.status != 204 || got.body != "" {
+		t.Errorf("got %d %q, want 204 without a body", got.status, got.body)
+	}
+}

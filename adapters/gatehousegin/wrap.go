@@ -50,7 +50,7 @@ func Wrap(m ...middleware.Middleware) gin.HandlerFunc {
 	}
 }
 
-// Context returns the gin.Context of a request inside of Wrap, or nil. With it a
+// Context returns the gin.Context of a request inside Wrap, or nil. With it a
 // middleware finds what handlers of Gin have set, as in
 //
 //	func identify(r *http.Request) (ratelimit.Caller, error) {
@@ -95,7 +95,7 @@ func (s *call) end() bool {
 	return s.returned
 }
 
-// serveNext is the handler inside of the middlewares: it runs the rest of Gin's chain.
+// serveNext is the handler inside the middlewares: it runs the rest of Gin's chain.
 func serveNext(w http.ResponseWriter, r *http.Request) {
 	s, ok := r.Context().Value(callKey{}).(*call)
 	if !ok {

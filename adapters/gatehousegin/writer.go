@@ -17,7 +17,7 @@ const notWritten = -1
 // As that of Gin it keeps the status until the response begins.
 type writer struct {
 	http.ResponseWriter
-	gin    gin.ResponseWriter // outside of the middlewares
+	gin    gin.ResponseWriter // outside the middlewares
 	status int
 	size   int
 }
