@@ -71,6 +71,8 @@ func bans(engine ratelimit.Banner) http.Handler {
 	return errs.Mux(mux)
 }
 
+// operatorOnly takes the word of the client for its name. A service would check a password,
+// and serve the bans on an address that clients cannot reach.
 func operatorOnly(next http.Handler) http.Handler {
 	errs := &apierror.Responder{}
 	return errs.Handle(func(w http.ResponseWriter, r *http.Request) error {

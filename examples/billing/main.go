@@ -1,11 +1,12 @@
-// Billing is a service with a monthly plan that begins on each customer's billing day,
-// and a daily one in the customer's time zone. A page shows customers what they have
-// used.
+// Billing is a service with a monthly quota that begins on each customer's billing day, a
+// daily one in the customer's time zone, and a smooth one against bursts. A page shows
+// customers what they have used.
 //
 //	go run ./examples/billing
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"log"
 	"net/http"
@@ -82,9 +83,9 @@ func newHandler() (http.Handler, error) {
 		}
 		fmt.Fprintln(w, caller.Plan)
 		for i, q := range caller.Plan.Quotas() {
-			used := q.Limit - d.States[i].Remaining
+			most := cmp.Or(q.Burst(), q.Limit) // what can be left: of a smooth quota the burst
 			until := time.Unix(d.States[i].Reset, 0).In(customers[name].zone)
-			fmt.Fprintf(w, "%d of %d used, until %s\n", used, q.Limit, until.Format("Mon 2 Jan 2006 15:04 MST"))
+			fmt.Fprintf(w, "%d of %d used, until %s\n", most-d.States[i].Remaining, most, until.Format("Mon 2 Jan 2006 15:04 MST"))
 		}
 		return nil
 	}))
@@ -94,5 +95,5 @@ func newHandler() (http.Handler, error) {
 // basic returns the plan of a customer with a billing day and a time zone.
 func basic(day int, zone *time.Location) *ratelimit.Plan {
 	return ratelimit.MustPlan("basic", ratelimit.DefaultPenalty(),
-		ratelimit.PerDay(3).In(zone), ratelimit.PerMonth(50).From(day).In(zone))
+		ratelimit.PerMinute(60).Smooth(10), ratelimit.PerDay(3).In(zone), ratelimit.PerMonth(50).From(day).In(zone))
 }

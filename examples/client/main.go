@@ -30,7 +30,8 @@ func main() {
 	}
 }
 
-// newHandler returns a service that allows three requests a second and seven a day.
+// newHandler returns a service that allows its only user three requests a second and seven
+// a day.
 func newHandler() (http.Handler, error) {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerSecond(3), ratelimit.PerDay(7))
 	engine, err := memory.New(memory.Options{})
@@ -38,7 +39,7 @@ func newHandler() (http.Handler, error) {
 		return nil, err
 	}
 	limit, err := ratelimit.New(engine, func(*http.Request) (ratelimit.Caller, error) {
-		return ratelimit.Caller{Subject: "everybody", Plan: plan}, nil
+		return ratelimit.Caller{Subject: "user:ann", Plan: plan}, nil
 	}, ratelimit.Options{})
 	if err != nil {
 		return nil, err

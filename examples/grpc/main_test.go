@@ -3,37 +3,26 @@ package main
 import (
 	"context"
 	"net"
+	"net/http"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/animalstore/gatehouse/ratelimit/limittest"
 )
 
 func TestGRPC(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // begins at midnight
-		server, key, err := newServer()
-		if err != nil {
-			t.Fatal(err)
-		}
-		listener := bufconn.Listen(1 << 16)
-		served := make(chan error)
-		go func() { served <- server.Serve(listener) }()
-		dial := func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }
-		conn, err := grpc.NewClient("passthrough:///demo", append(clientOptions, grpc.WithContextDialer(dial))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+	synctest.Test(t, func(t *testing.T) { // begins at midnight, UTC
+		conn, key := dial(t)
 		var out strings.Builder
 		call(&out, conn, key)
-		if err := conn.Close(); err != nil {
-			t.Error(err)
-		}
-		server.Stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
 		const want = `rpc error: code = Unauthenticated desc = No API key was sent. Send it as Authorization: Bearer <API key>.
 SERVING, 1 of 2 left
 SERVING, 0 of 2 left
@@ -47,4 +36,69 @@ retry in 23h59m58s
 			t.Errorf("the client prints\n%s\nwant\n%s", &out, want)
 		}
 	})
+}
+
+func TestFields(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // begins at midnight, UTC
+		conn, key := dial(t)
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+key)
+		var header, trailer metadata.MD // those of a call that fails are in the trailer
+		_, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, new(grpc_health_v1.HealthCheckRequest),
+			grpc.Header(&header), grpc.Trailer(&trailer))
+		if err != nil {
+			t.Error(err)
+		}
+		limittest.CheckHeaders(t, http.Header(metadata.Join(header, trailer)), limittest.Fields{Limit: 2, Remaining: 1})
+	})
+}
+
+// The test of gRPC in docs/TESTING.md is the one above.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/TESTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("main_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, b := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		if !strings.Contains(b[1], "grpc.") {
+			continue
+		}
+		found++
+		if !strings.Contains(string(source), b[1]) {
+			t.Errorf("docs/TESTING.md: main_test.go does not have\n%s", b[1])
+		}
+	}
+	if found != 1 {
+		t.Errorf("docs/TESTING.md has %d tests of gRPC, want 1", found)
+	}
+}
+
+// dial returns a client of a server without a network, and an API key.
+func dial(t *testing.T) (*grpc.ClientConn, string) {
+	server, key, err := newServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := bufconn.Listen(1 << 16)
+	served := make(chan error)
+	go func() { served <- server.Serve(listener) }()
+	conn, err := grpc.NewClient("passthrough:///demo", append(clientOptions,
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+		server.Stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return conn, key
 }

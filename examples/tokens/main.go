@@ -47,11 +47,13 @@ func newHandler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	errs := &apierror.Responder{}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /ask", func(w http.ResponseWriter, r *http.Request) {
 		question, err := io.ReadAll(r.Body)
-		if err != nil {
-			return // the client has disconnected, and what was reserved stays charged
+		if err != nil { // it is too long, or the client has disconnected: what was reserved stays charged
+			errs.Respond(w, r, err)
+			return
 		}
 		tokens := answer(w, string(question))
 		reservation := ratelimit.FromContext(r.Context())
@@ -62,7 +64,7 @@ func newHandler() (http.Handler, error) {
 			fmt.Fprintf(w, "%d tokens; %d left this minute, %d today\n", tokens, left.States[0].Remaining, left.States[1].Remaining)
 		}
 	})
-	return middleware.Chain(mux, middleware.BodyLimit(longestQuestion, nil), limit), nil
+	return middleware.Chain(mux, middleware.BodyLimit(longestQuestion, errs), limit), nil
 }
 
 // identify takes the word of the client for its name. A service would check a key first.
