@@ -19,8 +19,11 @@ race: export GORACE = atexit_sleep_ms=0
 # SQLite is a translation from C. Its own memory is not of interest, and watching it
 # costs a third of the time of its tests.
 race: unwatched = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
-race: ## all tests under the race detector, in random order
-	go test -race -shuffle=on $(unwatched) work
+# Packages whose tests run in one goroutine, or run other commands, which go builds
+# without the race detector.
+race: alone = /internal/(architecture|fixedwindow|gcra|interleave|interleave/sched|plans|release)$$
+race: ## all tests under the race detector, in random order, except where nothing is concurrent
+	go test -race -shuffle=on $(unwatched) $$(go list work | grep -vE '$(alone)')
 
 .PHONY: test-32bit
 test-32bit: ## tests where integers have 32 bits (amd64 runs them)

@@ -78,7 +78,7 @@ func targets() []target {
 		{"middleware, of the fastest peer's two", 0.2, "", ofFastestStack, series{}, 0},
 		{"the whole gate", 700, "ns", of("Gate/case=allowed/peer="+ours, "ns/op"), middleware, 1452},
 		{"its allocations", 8, "", of("Gate/case=allowed/peer="+ours, "allocs/op"), series{}, 0},
-		{"Redis, one client, of EVALSHA `return 1`", 1.2, "", over(redis("10k/clients=1", ours), redis("10k/clients=1", "evalsha")), series{}, 0},
+		{"Redis, 10 thousand keys, one client, of EVALSHA `return 1`", 1.2, "", over(redis("10k/clients=1", ours), redis("10k/clients=1", "evalsha")), series{}, 0},
 		{"Redis, hot key, 16 in parallel, of EVALSHA `return 1`", 1.0 / 3, "", over(redis("hot/clients=16", ours), redis("hot/clients=16", "evalsha")), series{}, 0},
 		{"Redis, 10 thousand keys, 16 in parallel, of EVALSHA `return 1`", 1.0 / 3, "", over(redis("10k/clients=16", ours), redis("10k/clients=16", "evalsha")), series{}, 0},
 		{"Redis, hot key, 16 in parallel, of redis_rate", 0.1, "", over(redis("hot/clients=16", ours), redis("hot/clients=16", "redis_rate")), series{}, 0},

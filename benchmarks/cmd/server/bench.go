@@ -93,7 +93,7 @@ func newBench(ctx context.Context, o options) (_ *bench, err error) {
 		b.rounds = 7
 	}
 	if o.quick {
-		b.duration, b.rounds = time.Second, 1
+		b.duration, b.rounds = 300*time.Millisecond, 1
 	}
 	if b.dir, err = os.MkdirTemp("", "server-bench"); err != nil {
 		return nil, err

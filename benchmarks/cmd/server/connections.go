@@ -96,5 +96,6 @@ func (l load) disturbed(ctx context.Context, s *petstore, d disturbance) (latenc
 	if err := d.begin(disturbing, &wg, s); err != nil {
 		return nil, err
 	}
+	l.duration = max(l.duration, time.Second) // also with -quick: the settings are reloaded twice a second
 	return l.run(ctx)
 }
