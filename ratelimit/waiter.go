@@ -108,7 +108,7 @@ func (w *Waiter) Wait(ctx context.Context, subject string, plan *Plan, cost int6
 			if ctx.Err() == nil && !errors.Is(err, ErrInvalid) {
 				w.failOthers(t, err)
 			}
-			return d, err
+			return w.latest(t), err
 		}
 		if d.Allowed() {
 			return d, nil

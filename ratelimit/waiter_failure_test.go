@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +27,29 @@ func TestWaitWhenTheEngineFails(t *testing.T) {
 		if got := engine.calls.Load(); got != 3 {
 			t.Errorf("%d calls of the engine, want 3: two that were decided, and one that failed for all", got)
 		}
+	})
+}
+
+// A request that waited gets the denial it waited for, also if the engine fails then.
+func TestWaitReturnsTheDenialIfTheEngineFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newCounting(t)
+		waiter, plan := ratelimit.NewWaiter(engine), ratelimit.MustPlan("jobs", ratelimit.Penalty{}, ratelimit.PerMinute(1))
+		if _, err := waiter.Wait(t.Context(), "job:1", plan, 1); err != nil {
+			t.Fatal(err)
+		}
+		var done sync.WaitGroup
+		for range 2 { // one sleeps, one queues
+			done.Go(func() {
+				d, err := waiter.Wait(t.Context(), "job:1", plan, 1)
+				if !errors.Is(err, ratelimit.ErrUnavailable) || d.Outcome != ratelimit.Limited || d.Limit() != 1 {
+					t.Errorf("Wait: %+v, %v; want limited to 1 and ErrUnavailable", d, err)
+				}
+			})
+		}
+		synctest.Wait()
+		engine.fail(func(context.Context) error { return ratelimit.ErrUnavailable })
+		done.Wait()
 	})
 }
 
