@@ -3,11 +3,13 @@ package ratelimit_test
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // A settled request costs what Settle says, in all windows, even beyond the limit. The
@@ -186,4 +188,29 @@ func TestSettleBeyondWhatCanBeOwed(t *testing.T) {
 			t.Errorf("settled at %d: %d of 100 are left, with error %v, want %d", test.units, d.Remaining(), err, test.left)
 		}
 	}
+}
+
+// Units that were added are given back before those of the request, in calls of their own:
+// an engine may hold the two apart.
+func TestSettleGivesBackWhatWasAddedFirst(t *testing.T) {
+	at := time.Unix(now, 0)
+	l := &refundCosts{Limiter: engine(t, &at)}
+	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{}, nil)
+	for _, units := range []int64{63, 50, 7, 0} {
+		settle(t, res, units)
+	}
+	if want := []int64{13, 10, 33, 7}; !slices.Equal(l.costs, want) {
+		t.Errorf("given back %v, want %v", l.costs, want)
+	}
+}
+
+// refundCosts notes how much each refund gives back.
+type refundCosts struct {
+	*memory.Limiter
+	costs []int64
+}
+
+func (r *refundCosts) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
+	r.costs = append(r.costs, d.Cost)
+	return r.Limiter.Refund(ctx, subject, d)
 }

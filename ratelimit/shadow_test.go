@@ -90,3 +90,15 @@ func TestShadowIsHarmless(t *testing.T) {
 		t.Errorf("engine down: fields %v, observed %v", w.Header(), observed)
 	}
 }
+
+// A subject that refuses as one of Also gets no strike in shadow mode either.
+func TestAlsoGivesNoStrikeInShadowMode(t *testing.T) {
+	at := time.Unix(now, 0)
+	l := engine(t, &at)
+	use(t, l, ratelimit.Charge{Subject: "user:ann", Plan: annsPlan, Cost: 3})
+	bob := ratelimit.Caller{Subject: "user:bob", Plan: teamPlan, Also: []ratelimit.Charge{{Subject: "user:ann", Plan: annsPlan}}}
+	get(handler(t, l, bob, ratelimit.Options{Shadow: true}, ok))
+	if d, err := l.Peek(t.Context(), "user:ann", annsPlan); err != nil || d.StrikesLeft != 1 {
+		t.Errorf("%d strikes are left, with error %v, want all", d.StrikesLeft, err)
+	}
+}
