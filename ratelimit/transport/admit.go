@@ -144,7 +144,7 @@ func (c *call) takeTurn() (*ratelimit.Decision, error) {
 		return &d, nil
 	case c.request.Context().Err() != nil:
 		return nil, context.Cause(c.request.Context())
-	case err != nil && (d.Plan == nil || !errors.Is(err, context.DeadlineExceeded)):
+	case err != nil && (d.Plan == nil || errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded)):
 		return nil, fmt.Errorf("transport: Options.Limiter cannot decide: %w", err)
 	}
 	p := pause{until: time.Now().Add(d.RetryAfter)}

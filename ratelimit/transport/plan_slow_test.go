@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,6 +51,45 @@ func TestPlanOfAnEngineThatHangs(t *testing.T) {
 			s.expect(t)
 		})
 	}
+}
+
+// Nor has one that fails, by a timeout of its own, while requests wait for their turn.
+func TestPlanOfAnEngineThatFailsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := withPlan(t, ratelimit.PerMinute(1))
+		opts.MaxWait = time.Hour
+		engine := &failingEngine{Limiter: opts.Limiter}
+		opts.Limiter = engine
+		s := newScript()
+		rt := newTransport(t, s, opts)
+		get(t, rt, url)
+		var all sync.WaitGroup
+		for range 2 { // one sleeps, one queues
+			all.Go(func() {
+				r, _ := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+				_, err := rt.RoundTrip(r)
+				var limit *transport.LimitError
+				if errors.As(err, &limit) || !errors.Is(err, ratelimit.ErrUnavailable) {
+					t.Errorf("got error %v, want one that wraps ErrUnavailable and is not a LimitError", err)
+				}
+			})
+		}
+		synctest.Wait()
+		engine.fails.Store(true)
+		all.Wait()
+	})
+}
+
+type failingEngine struct {
+	ratelimit.Limiter
+	fails atomic.Bool
+}
+
+func (e *failingEngine) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if e.fails.Load() {
+		return ratelimit.Decision{}, fmt.Errorf("%w: %w", ratelimit.ErrUnavailable, context.DeadlineExceeded)
+	}
+	return e.Limiter.Take(ctx, subject, plan, cost)
 }
 
 // A slowEngine needs a time for each decision.
