@@ -73,3 +73,20 @@ func TestGroupsTakeNoLock(t *testing.T) {
 		})
 	}
 }
+
+// A subject of a group that finds no room is as it was at once. Others may charge it before
+// the group ends.
+func TestAbandonLeavesTheSubjectWithoutRoom(t *testing.T) {
+	l := internalLimiter(t, Options{Now: noonSharp})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+	internalTake(t, l, "a", plan, 1)
+	rulings := []ruling{{subject: l.lock("a")}}
+	rulings[0].open(&ratelimit.Decision{Plan: plan, Cost: 1})
+	rulings[0].unfreeze() // as reserve does if there is no room
+	internalTake(t, l, "a", plan, 1)
+	abandon(rulings, 0)
+	rulings[0].unlock()
+	if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != 8 {
+		t.Errorf("%d of 10 are left, with error %v, want 8", d.Remaining(), err)
+	}
+}
