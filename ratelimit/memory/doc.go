@@ -42,11 +42,11 @@
 // a RetryAfter of a second or more may be that much too long. A step back by less than a
 // minute makes it forget replaced subjects only.
 //
-// Decisions under a plan with a smooth quota take about 1.5 to 2 times as long as those
-// about fixed windows alone. They take a lock only if the subject is new, a window begins,
-// a strike is counted, another decision about the subject is made meanwhile, or a bucket
-// that refused it has not been full since and no window ends later. A denial that ends
-// within a second takes half as long again.
+// Decisions about smooth quotas take about 1.5 to 2 times as long as those about fixed
+// windows alone. They take a lock only for a new subject or window, for lower limits and
+// strikes, if a bucket is full again, another decision about the subject is under way,
+// or a bucket that refused it was not full since and no window ends later. A denial that
+// ends within a second takes half as long again.
 //
 // # Restarts
 //
