@@ -33,13 +33,14 @@ func TestResetIsOfTheDecision(t *testing.T) {
 	}
 }
 
+// Also if engines whose windows end at different times share the plan.
 func TestResetIsOfTheDecisionConcurrently(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60))
 	var all sync.WaitGroup
-	for range 4 {
+	for n := range int64(4) {
 		all.Go(func() {
 			for i := range int64(1000) {
-				at := i / 10 * 60
+				at := i/10*60 + n/2 // two and two the same
 				d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan, Time: at * 1e9}
 				d.States[0].Reset = at
 				if got := resetOf(&d); got != strconv.FormatInt(at, 10) {
