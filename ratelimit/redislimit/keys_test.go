@@ -105,6 +105,8 @@ func TestExpiry(t *testing.T) {
 		{"a new subject", 30 * time.Second, []ratelimit.Quota{sec(60)}, 35 * time.Second},
 		{"a second request", 30 * time.Second, []ratelimit.Quota{sec(60)}, 35 * time.Second},
 		{"a denied one", 30 * time.Second, []ratelimit.Quota{sec(60)}, 35 * time.Second},
+		{"a denied one, which opens no longer window", 30 * time.Second, []ratelimit.Quota{sec(60), sec(3600)}, 35 * time.Second},
+		{"the same beside a smooth quota", 30 * time.Second, []ratelimit.Quota{sec(60), sec(3600), sec(7).Smooth(1)}, 35 * time.Second},
 		{"the next window", 70 * time.Second, []ratelimit.Quota{sec(60)}, 55 * time.Second},
 		{"one more window", 75 * time.Second, []ratelimit.Quota{sec(60), sec(3600)}, 3600*time.Second - 70*time.Second},
 		{"two windows, of which the shorter ends later", 2*time.Hour + 4*time.Second, []ratelimit.Quota{sec(4), sec(6)}, 9 * time.Second},

@@ -325,10 +325,12 @@ for s = 1, apart and 0 or subjects do
           letter = letter .. char(0, 0, (requests - requests % 256) / 256, requests % 256, #fresh)
         end
         --}
-        if fresh and (open or expires >= last_end) then
-          if fresh ~= v then call('SET', key, fresh, 'KEEPTTL') end
-        elseif fresh then
-          call('SET', key, fresh, 'EXAT', last_end + AFTERLIFE)
+        if fresh and fresh ~= v then
+          if open or expires >= last_end then
+            call('SET', key, fresh, 'KEEPTTL')
+          else
+            call('SET', key, fresh, 'EXAT', last_end + AFTERLIFE)
+          end
         end
         --}
       end
