@@ -15,7 +15,7 @@ const (
 	// shortestPause is the wait after a denial that names a shorter one.
 	shortestPause = time.Second
 
-	// unknownPause is the wait after a denial whose fields say that something is left:
+	// unknownPause is the wait after a denial whose fields say that each quota has some left:
 	// it is of a limit that the fields do not show. GitHub asks for a minute.
 	unknownPause = time.Minute
 
@@ -45,7 +45,7 @@ func judge(resp *http.Response, now time.Time) verdict {
 	case http.StatusForbidden:
 		// GitHub's limits. A 403 for another reason that came with the last unit looks
 		// the same, and is known after the wait.
-		v.refused = named || l.exhausted
+		v.refused = named || l.reset > 0
 	case http.StatusServiceUnavailable:
 		v.refused, v.busy = named, named
 	}
@@ -53,7 +53,7 @@ func judge(resp *http.Response, now time.Time) verdict {
 	case !v.refused:
 	case named:
 		v.wait = max(after, shortestPause)
-	case l.present && !l.exhausted:
+	case l.present && !l.empty:
 		v.wait = unknownPause
 	}
 	return v

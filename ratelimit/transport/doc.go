@@ -11,8 +11,8 @@
 //	the server answers                            the request, and others of its key
 //	429, 403 or 503 with Retry-After              wait that long
 //	429 or 403 without it, a quota exhausted      wait until its reset
-//	429 without Retry-After, some quota left      wait a minute
-//	429 and nothing else                          wait 1s, 2s, 4s, ... up to a minute
+//	429 without it, some left of each quota       wait a minute
+//	any other 429                                 wait 1s, 2s, 4s, ... up to a minute
 //	any status, a quota exhausted                 the next ones wait until its reset
 //	a ban, or a wait longer than Options.MaxWait  fail at once with a LimitError
 //

@@ -23,9 +23,9 @@ const (
 
 // limits is what the rate limit fields of a response say.
 type limits struct {
-	present   bool          // there is a well-formed field
-	exhausted bool          // a quota has nothing left
-	reset     time.Duration // time from the response until all exhausted quotas have room
+	present bool          // there is a well-formed field
+	empty   bool          // a quota has nothing left
+	reset   time.Duration // time from the response until all such quotas have room; 0: not known, or over
 }
 
 // readLimits reads X-RateLimit-Remaining and -Reset (of Gatehouse and GitHub: Unix
@@ -66,8 +66,8 @@ func (l *limits) readPairs(remaining, reset []string, server time.Time) {
 
 func (l *limits) add(remaining int64, reset time.Duration) {
 	l.present = true
-	if remaining == 0 && reset > 0 {
-		l.exhausted = true
+	if remaining == 0 {
+		l.empty = true
 		l.reset = max(l.reset, reset)
 	}
 }

@@ -36,12 +36,12 @@ func TestReadLimits(t *testing.T) {
 		"some left":                   {[]string{"X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 1772366417"}, limits{present: true}},
 		"seconds":                     {[]string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 17"}, limits{true, true, 17 * time.Second}},
 		"the largest seconds":         {[]string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 99999999"}, limits{true, true, 99999999 * time.Second}},
-		"the smallest Unix time":      {[]string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 100000000"}, limits{present: true}},
-		"Unix time in the past":       {[]string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 1772366400"}, limits{present: true}},
+		"the smallest Unix time":      {[]string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 100000000"}, limits{present: true, empty: true}},
+		"Unix time in the past":       {[]string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 1772366400"}, limits{present: true, empty: true}},
 		"far future":                  {[]string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 99999999999999999999999"}, limits{true, true, longest}},
 		"milliseconds since 1970":     {[]string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 1772366417250"}, limits{true, true, 17250 * time.Millisecond}},
 		"the largest Unix time":       {[]string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 99999999999"}, limits{true, true, longest}},
-		"the smallest milliseconds":   {[]string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 100000000000"}, limits{present: true}},
+		"the smallest milliseconds":   {[]string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 100000000000"}, limits{present: true, empty: true}},
 		"fractions":                   {[]string{"X-RateLimit-Remaining: 0.9", "X-RateLimit-Reset: 1772366416.123"}, limits{true, true, 17 * time.Second}},
 		"fractions of nothing":        {[]string{"X-RateLimit-Remaining: 1.0", "X-RateLimit-Reset: 17.0"}, limits{present: true}},
 		"whole as a fraction":         {[]string{"X-RateLimit-Remaining: 0.0", "X-RateLimit-Reset: 17.00"}, limits{true, true, 17 * time.Second}},
@@ -60,7 +60,7 @@ func TestReadLimits(t *testing.T) {
 		"draft 11, several":           {[]string{`RateLimit: "minute";r=0;t=17, "day";r=0;t=50400, "month";r=4;t=999999`}, limits{true, true, 50400 * time.Second}},
 		"draft 11, several lines":     {[]string{`RateLimit: "minute";r=3;t=17`, `RateLimit: "day";r=0;t=50400`}, limits{true, true, 50400 * time.Second}},
 		"draft 11, some left":         {[]string{`RateLimit: "minute";r=42;t=17`}, limits{present: true}},
-		"draft 11, no window":         {[]string{`RateLimit: "minute";r=0`}, limits{present: true}},
+		"draft 11, no window":         {[]string{`RateLimit: "minute";r=0`}, limits{present: true, empty: true}},
 		"draft 6":                     {[]string{"RateLimit-Limit: 10", "RateLimit-Remaining: 0", "RateLimit-Reset: 17"}, limits{true, true, 17 * time.Second}},
 		"draft 7 is another syntax":   {[]string{"RateLimit: limit=10, remaining=0, reset=17"}, limits{}},
 		"the draft and X-RateLimit":   {[]string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 1772366417", `RateLimit: "minute";r=0;t=17, "day";r=0;t=99`}, limits{true, true, 99 * time.Second}},
@@ -200,7 +200,7 @@ func FuzzFields(f *testing.F) {
 			t.Errorf("Retry-After %q at %v is read as %v, %v", after, server, wait, ok)
 		}
 		l := readLimits(h, server)
-		if l.reset < 0 || l.reset > longest || l.exhausted != (l.reset > 0) || l.exhausted && !l.present {
+		if l.reset < 0 || l.reset > longest || l.reset > 0 && !l.empty || l.empty && !l.present {
 			t.Errorf("%v at %v is read as %+v", h, server, l)
 		}
 		// A member more, which is well-formed, is read if the others are.
