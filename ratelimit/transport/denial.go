@@ -87,10 +87,7 @@ func readRefusal(resp *http.Response) refusal {
 	if media != "application/json" && media != "application/problem+json" {
 		return refusal{}
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	if err != nil {
-		return refusal{}
-	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // nothing is read of a part
 	var content struct {
 		Code, Message, Detail, Type string
 		Details                     []connectDetail
