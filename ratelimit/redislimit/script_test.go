@@ -16,6 +16,7 @@ type counter interface {
 	ratelimit.Peeker
 	ratelimit.UsageAdder
 	ratelimit.Banner
+	ratelimit.MultiTaker
 }
 
 // A step has a subject do something at a time after the start.
@@ -26,6 +27,16 @@ type step struct {
 
 func take(at time.Duration, plan *ratelimit.Plan) step {
 	return step{at, func(l counter, _ time.Time) (ratelimit.Decision, error) { return l.Take(ctx, "a", plan, 1) }}
+}
+
+// together is take in a group with another subject, which has room.
+func together(at time.Duration, plan *ratelimit.Plan) step {
+	return step{at, func(l counter, _ time.Time) (ratelimit.Decision, error) {
+		var decisions [2]ratelimit.Decision
+		charges := []ratelimit.Charge{{Subject: "a", Plan: plan, Cost: 1}, {Subject: "b", Plan: lasting(1000), Cost: 1}}
+		err := l.TakeAll(ctx, charges, decisions[:])
+		return decisions[0], err
+	}}
 }
 
 func peek(at time.Duration, plan *ratelimit.Plan) step {
@@ -66,6 +77,7 @@ func TestBoundariesAgreeWithModel(t *testing.T) {
 	ten := plan("ten seconds", patient, quota(1, 10*time.Second))
 	tenAndMinute := plan("ten seconds and minute", patient, quota(1, 10*time.Second), quota(1, time.Minute))
 	strictTen := plan("strict", strict, quota(1, 10*time.Second))
+	both := plan("minute and hour that end together", patient, quota(1, time.Minute), quota(2, time.Hour))
 	localDay := plan("local day", patient, ratelimit.PerDay(1).In(time.UTC), ratelimit.PerMonth(100))
 	smooth := plan("smooth", patient, quota(3, 11*time.Second).Smooth(1), quota(15, time.Minute).Smooth(1), quota(1000, time.Hour))
 	twice := plan("twice the same", patient, quota(6, time.Minute).Smooth(1), quota(360, time.Hour).Smooth(1), quota(2, 2*time.Hour))
@@ -106,6 +118,12 @@ func TestBoundariesAgreeWithModel(t *testing.T) {
 		},
 		"of two smooth quotas that refuse until the same instant, it is the first one, also if a fixed window refuses too": {
 			take(4200*sec, twice), take(4201*sec, twice), take(7195*sec, twice), take(7196*sec, twice),
+		},
+		"of two windows that refuse until the same second, it is the shorter one": {
+			take(3500*sec, both), take(3501*sec, both), take(3541*sec, both), take(3542*sec, both),
+		},
+		"so it is in a group": {
+			together(3500*sec, both), together(3501*sec, both), together(3541*sec, both), together(3542*sec, both),
 		},
 		"a record that is over is dropped by a denial, also under a plan without a penalty": {
 			take(sec, lenient), ban(2*sec, 2*sec), take(5*sec, lenient), take(3*sec, lenient),
