@@ -90,6 +90,9 @@ func TestBoundariesAgreeWithModel(t *testing.T) {
 		"a ban that the clock has shortened, on a whole second, stays short": {
 			ban(30*sec, time.Minute), take(29*sec, minute), take(29*sec+500*ms, minute), take(31*sec, minute),
 		},
+		"so it does in a group": {
+			ban(30*sec, time.Minute), together(29*sec, minute), together(29*sec+500*ms, minute), together(31*sec, minute),
+		},
 		"strikes end with the second in which their record expires": {
 			take(50*sec, minute), take(55*sec, minute), take(56*sec, minute), peek(59*sec+999*ms, minute), peek(60*sec+250*ms, minute),
 		},

@@ -92,6 +92,7 @@ func TestKeyOfGroupOutlivesWhatItHolds(t *testing.T) {
 	patient.Strikes = 9
 	minute := ratelimit.MustPlan("minute", penalty, ratelimit.PerMinute(1))
 	minuteAndHour := ratelimit.MustPlan("minute and hour", patient, ratelimit.PerMinute(1), ratelimit.PerHour(9))
+	smooth := ratelimit.MustPlan("smooth", patient, ratelimit.PerMinute(1), ratelimit.PerHour(9), ratelimit.Quota{Limit: 9, Window: 10 * time.Second}.Smooth(9))
 	for name, test := range map[string]struct {
 		before []int // seconds after the start, of requests under minute
 		at     int
@@ -101,6 +102,7 @@ func TestKeyOfGroupOutlivesWhatItHolds(t *testing.T) {
 	}{
 		"an admission after a ban":                      {[]int{1, 2, 3}, 60, minute, ratelimit.Allowed, 5 * time.Hour},
 		"a strike in a longer window":                   {[]int{1}, 2, minuteAndHour, ratelimit.Limited, time.Hour},
+		"a strike in a longer window and a bucket":      {[]int{1}, 2, smooth, ratelimit.Limited, time.Hour},
 		"a strike in a longer window, after a ban":      {[]int{1, 2, 3}, 20, minuteAndHour, ratelimit.Limited, 5 * time.Hour},
 		"a strike in the same window, after an earlier": {[]int{1, 2}, 3, minuteAndHour, ratelimit.Limited, time.Hour},
 	} {
