@@ -49,7 +49,11 @@ func (g *limitHandler) takeAll(r *http.Request, c Caller, plan *Plan, cost int64
 	}
 	all.deciding = Deciding(all.decisions)
 	for i := range all.decisions {
-		all.decisions[i].Weighted = g.Cost != nil
+		d := &all.decisions[i]
+		d.Weighted = g.Cost != nil
+		if !d.Allowed() && all.decisions[all.deciding].Allowed() {
+			all.deciding = i // the engine is wrong
+		}
 	}
 	return c.showing(all.deciding), all.decisions[all.deciding], all, nil
 }

@@ -183,3 +183,26 @@ func TestCostExceedsLimit(t *testing.T) {
 		t.Errorf("log %q, want the cost and the limit at level INFO", got)
 	}
 }
+
+// A partialEngine makes one of several charges, and does not decide the others.
+type partialEngine struct {
+	wrongEngine
+	made int
+}
+
+func (e partialEngine) TakeAll(_ context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	decisions[e.made] = ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: charges[e.made].Plan, Cost: 1}
+	return nil
+}
+
+// A request is admitted only if all of its charges are.
+func TestChargesThatAreNotDecided(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
+	caller := ratelimit.Caller{Subject: "a", Plan: plan, Also: []ratelimit.Charge{{Subject: "b", Plan: plan}}}
+	for made := range 2 {
+		w := get(handler(t, partialEngine{made: made}, caller, ratelimit.Options{}, ok))
+		if w.Code != 503 || w.Header().Get("Retry-After") != "1" {
+			t.Errorf("charge %d alone was made: %d with Retry-After %q, want 503 with 1", made+1, w.Code, w.Header().Get("Retry-After"))
+		}
+	}
+}

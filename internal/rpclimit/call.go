@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
@@ -114,6 +115,9 @@ func (g *Gate) take(ctx context.Context, charges []ratelimit.Charge, decisions [
 	} else if decisions[0], err = own.Plan.Decide(own.Subject, own.Cost); err == nil && decisions[0].Outcome == 0 {
 		decisions[0], err = g.limiter.Take(ctx, own.Subject, own.Plan, own.Cost)
 	}
+	if err == nil {
+		err = g.wrong(decisions)
+	}
 	if err == nil || errors.Is(err, ratelimit.ErrInvalid) {
 		return d, err
 	}
@@ -125,6 +129,20 @@ func (g *Gate) take(ctx context.Context, charges []ratelimit.Charge, decisions [
 		}
 	}
 	return d, err
+}
+
+// wrong returns an error if the decisions of an engine neither admit a call, which all
+// must, nor refuse it in a way that a client can be told: an engine written elsewhere may
+// return others.
+func (g *Gate) wrong(decisions []ratelimit.Decision) error {
+	d := &decisions[ratelimit.Deciding(decisions)]
+	if i := slices.IndexFunc(decisions, func(d ratelimit.Decision) bool { return !d.Allowed() }); d.Allowed() && i >= 0 {
+		d = &decisions[i]
+	}
+	if d.Allowed() || answerable(d) {
+		return nil
+	}
+	return fmt.Errorf("%w: %T returned a decision that cannot be answered: outcome %v", ratelimit.ErrUnavailable, g.limiter, d.Outcome)
 }
 
 // passes reports whether a call is served although it was denied, or could not be

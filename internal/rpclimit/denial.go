@@ -49,12 +49,18 @@ func FromError(e *apierror.Error) *Denial {
 	return &Denial{Code: codeOf(e.Status), Reason: strings.ToUpper(string(e.Code)), Message: message}
 }
 
-// denied returns the denial of a decision that is not Allowed.
+// answerable reports whether a decision is a denial that a client can be told.
+func answerable(d *ratelimit.Decision) bool {
+	switch d.Outcome {
+	case ratelimit.Limited, ratelimit.Banned:
+		return d.Plan != nil && d.RetryAfter > 0 && d.Applicable >= 0 && d.Applicable < d.Plan.Len()
+	}
+	return d.Outcome == ratelimit.Suspended
+}
+
+// denied returns the denial of a decision that is answerable.
 func denied(c ratelimit.Caller, d *ratelimit.Decision) *Denial {
 	e := d.Error(c)
-	if e == nil { // the engine returned an outcome that it must not
-		return FromError(errInternal)
-	}
 	denial := FromError(e)
 	denial.RetryAfter = milliseconds(d.RetryAfter)
 	names := e.Problem.ViolatedPolicies
@@ -69,11 +75,10 @@ func denied(c ratelimit.Caller, d *ratelimit.Decision) *Denial {
 }
 
 // deny returns the answer to a call that is limited, banned or suspended: that of
-// Options.Deny, or the default. The answer to a decision that no engine may return is
-// not left to the service.
+// Options.Deny, or the default.
 func (g *Gate) deny(ctx context.Context, method string, c ratelimit.Caller, d *ratelimit.Decision) *Denial {
 	denial := denied(c, d)
-	if g.Deny == nil || denial.Code == Internal {
+	if g.Deny == nil {
 		return denial
 	}
 	err := g.Deny(ctx, method, c, *d)
@@ -91,11 +96,8 @@ func (g *Gate) deny(ctx context.Context, method string, c ratelimit.Caller, d *r
 	return own
 }
 
-var (
-	errInternal    = apierror.New(http.StatusInternalServerError, apierror.CodeInternal, "The service failed to answer this call.")
-	errUnavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
-		"The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
-)
+var errUnavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
+	"The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
 
 // undecided returns the denial of a call that the engine could not decide.
 func (g *Gate) undecided(ctx context.Context, method string, charges []ratelimit.Charge, err error) *Denial {
@@ -118,22 +120,16 @@ const retryUndecided = time.Second
 func tooExpensive(charges []ratelimit.Charge) string {
 	for _, c := range charges {
 		for _, q := range c.Plan.Quotas() {
+			most, over := q.String(), c.Cost > q.Limit
 			if burst := q.Burst(); burst > 0 && c.Cost > burst {
-				return "This call costs " + units(c.Cost) + ", but your plan allows at most " + strconv.FormatInt(burst, 10) + " at once."
+				most, over = strconv.FormatInt(burst, 10)+" at once", true
 			}
-			if c.Cost > q.Limit {
-				return "This call costs " + units(c.Cost) + ", but your plan allows at most " + q.String() + "."
+			if over { // so that it is 2 units or more
+				return "This call costs " + strconv.FormatInt(c.Cost, 10) + " units, but your plan allows at most " + most + "."
 			}
 		}
 	}
 	return "This call costs more than this service can count." // the engine has lower limits than the plan
-}
-
-func units(n int64) string {
-	if n == 1 {
-		return "1 unit"
-	}
-	return strconv.FormatInt(n, 10) + " units"
 }
 
 func milliseconds(d time.Duration) time.Duration {

@@ -2,11 +2,14 @@ package rpclimit
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -85,16 +88,75 @@ func (e wrongEngine) Take(context.Context, string, *ratelimit.Plan, int64) (rate
 	return e.d, nil
 }
 
-// A denial without a plan refuses the call, and does not end the process.
-func TestDenialsWithoutAPlan(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(3))
-	for _, outcome := range []ratelimit.Outcome{0, ratelimit.Limited, ratelimit.Banned, ratelimit.Suspended, ratelimit.Spared, 77} {
-		g, err := New("test", wrongEngine{ratelimit.Decision{Outcome: outcome}}, true, Options{}, func(error) bool { return false })
+// What is neither an admission nor a denial that a client can be told is a failure of the
+// engine, as in HTTP: it does not end the process, and is not left to Options.Deny.
+func TestWrongDecisions(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(100))
+	for name, d := range map[string]ratelimit.Decision{
+		"none":                        {},
+		"no outcome":                  {Plan: plan, Cost: 1},
+		"spared":                      {Outcome: ratelimit.Spared, Plan: plan, Cost: 1},
+		"unknown":                     {Outcome: 77, Plan: plan, Cost: 1},
+		"limited without a plan":      {Outcome: ratelimit.Limited, RetryAfter: 1},
+		"banned without a plan":       {Outcome: ratelimit.Banned, RetryAfter: 1},
+		"limited by no quota":         {Outcome: ratelimit.Limited, Plan: plan, Applicable: 2, Cost: 1, RetryAfter: 1},
+		"limited by a negative quota": {Outcome: ratelimit.Limited, Plan: plan, Applicable: -1, Cost: 1, RetryAfter: 1},
+		"limited until now":           {Outcome: ratelimit.Limited, Plan: plan, Cost: 1},
+		"banned until before now":     {Outcome: ratelimit.Banned, Plan: plan, Cost: 1, RetryAfter: -time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var observed error
+			opts := Options{
+				Errors: &apierror.Responder{Logger: slog.New(slog.DiscardHandler)},
+				Deny: func(_ context.Context, _ string, _ ratelimit.Caller, d ratelimit.Decision) error {
+					t.Errorf("Deny gets the outcome %v", d.Outcome)
+					return nil
+				},
+				Observe: func(_ context.Context, _ string, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err },
+			}
+			for _, opts.OnFailure = range []ratelimit.OnFailure{ratelimit.FailClosed, ratelimit.FailOpen} {
+				g, err := New("test", wrongEngine{d}, true, opts, func(error) bool { return false })
+				if err != nil {
+					t.Fatal(err)
+				}
+				call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
+				if !errors.Is(observed, ratelimit.ErrUnavailable) {
+					t.Errorf("observed %v, want an error that wraps ErrUnavailable", observed)
+				}
+				switch open := opts.OnFailure == ratelimit.FailOpen; {
+				case open != (call.Denial == nil):
+					t.Errorf("FailOpen: %t, denial %+v", open, call.Denial)
+				case !open && (call.Denial.Code != Unavailable || call.Denial.RetryAfter != time.Second || call.Fields.Get("Retry-After") != "1"):
+					t.Errorf("denial %+v, fields %v, want unavailable, and a retry after 1 s", call.Denial, call.Fields)
+				}
+			}
+		})
+	}
+}
+
+// A partialEngine makes one of several charges, and does not decide the others.
+type partialEngine struct {
+	wrongEngine
+	made int
+}
+
+func (e partialEngine) TakeAll(_ context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	decisions[e.made] = ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: charges[e.made].Plan, Cost: 1}
+	return nil
+}
+
+// A call is admitted only if all of its charges are.
+func TestChargesThatAreNotDecided(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+	c := ratelimit.Caller{Subject: "ann", Plan: plan, Also: []ratelimit.Charge{{Subject: "all", Plan: plan}}}
+	for made := range 2 {
+		opts := Options{Errors: &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}}
+		g, err := New("test", partialEngine{made: made}, true, opts, func(error) bool { return false })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil); call.Denial == nil {
-			t.Errorf("%v without a plan: the call is served", outcome)
+		if call := g.Open(t.Context(), "m", c, nil); call.Denial == nil || call.Denial.Code != Unavailable {
+			t.Errorf("charge %d alone was made: denial %+v, want unavailable", made+1, call.Denial)
 		}
 	}
 }
@@ -120,29 +182,5 @@ func TestReservationIsWeighted(t *testing.T) {
 	call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
 	if d := ratelimit.FromContext(call.Context).Decision(); !d.Weighted {
 		t.Errorf("decision %+v", d)
-	}
-}
-
-// strange returns an outcome that no engine may return.
-type strange struct{}
-
-func (strange) Take(_ context.Context, _ string, plan *ratelimit.Plan, _ int64) (ratelimit.Decision, error) {
-	return ratelimit.Decision{Outcome: ratelimit.Spared, Plan: plan}, nil
-}
-
-// The answer is not left to Options.Deny, which is for three outcomes.
-func TestStrangeOutcomeIsRefused(t *testing.T) {
-	deny := func(_ context.Context, _ string, _ ratelimit.Caller, d ratelimit.Decision) error {
-		t.Errorf("Deny gets the outcome %v", d.Outcome)
-		return nil
-	}
-	g, err := New("test", strange{}, true, Options{Deny: deny}, func(error) bool { return false })
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
-	call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
-	if call.Denial == nil || call.Denial.Code != Internal {
-		t.Errorf("denial %+v, want internal", call.Denial)
 	}
 }
