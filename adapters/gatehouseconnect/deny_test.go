@@ -25,6 +25,7 @@ func TestDeny(t *testing.T) {
 	)
 	own := connect.NewError(connect.CodeUnavailable, errors.New("slow down"))
 	own.Meta().Set("X-Support", "call us")
+	zero := connect.NewError(0, errors.New("secret-reason"))
 	for name, c := range map[string]struct {
 		err     error
 		code    connect.Code
@@ -36,6 +37,7 @@ func TestDeny(t *testing.T) {
 		"nil":             {nil, connect.CodeResourceExhausted, defaultText, "RATE_LIMIT_EXCEEDED", true, ""},
 		"of Connect":      {own, connect.CodeUnavailable, "slow down", "", false, ""},
 		"a nil Error":     {(*connect.Error)(nil), connect.CodeResourceExhausted, defaultText, "RATE_LIMIT_EXCEEDED", true, ""},
+		"without a code":  {zero, connect.CodeInternal, internal, "INTERNAL", true, "secret-reason"},
 		"a public error":  {apierror.New(http.StatusTooManyRequests, "slow_down", "Bitte langsamer."), connect.CodeResourceExhausted, "Bitte langsamer.", "SLOW_DOWN", true, ""},
 		"a private error": {errors.New("secret-reason"), connect.CodeInternal, internal, "INTERNAL", true, "gatehouseconnect: Options.Deny: secret-reason"},
 	} {

@@ -11,9 +11,11 @@ import (
 	"github.com/animalstore/gatehouse/internal/rpclimit"
 )
 
+// isConnectError reports whether err has a code. Code 0 does not count: clients of gRPC
+// would see a refused stream end as if it had been served.
 func isConnectError(err error) bool {
-	_, ok := errors.AsType[*connect.Error](err)
-	return ok
+	e, ok := errors.AsType[*connect.Error](err)
+	return ok && e != nil && e.Code() != 0
 }
 
 // connectError returns the error that sends a denial.

@@ -50,6 +50,8 @@ func TestIdentifyFails(t *testing.T) {
 		"a public error":  {fmt.Errorf("lookup: %w", missing), connect.CodeNotFound, "There is no tenant with this name."},
 		"of Connect":      {connect.NewError(connect.CodeFailedPrecondition, errors.New("sign up first")), connect.CodeFailedPrecondition, "sign up first"},
 		"a private error": {errors.New("secret-host does not answer"), connect.CodeInternal, "The service failed to answer this request."},
+		"without a code":  {connect.NewError(0, errors.New("secret-host")), connect.CodeInternal, "The service failed to answer this request."},
+		"a nil Error":     {fmt.Errorf("secret-host: %w", (*connect.Error)(nil)), connect.CodeInternal, "The service failed to answer this request."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			everyClient(t, func(t *testing.T, cl client) {
