@@ -12,6 +12,15 @@ import (
 	"github.com/animalstore/gatehouse/middleware/clientip"
 )
 
+// A call without an address, or with one that has no IP, comes from the zero address.
+func TestPeerAddrOfNoAddress(t *testing.T) {
+	for _, from := range []net.Addr{nil, (*net.TCPAddr)(nil), &net.UnixAddr{Name: "/run/pets", Net: "unix"}} {
+		if got := gatehousegrpc.PeerAddr(peer.NewContext(t.Context(), &peer.Peer{Addr: from})); got.IsValid() {
+			t.Errorf("%v: %v, want none", from, got)
+		}
+	}
+}
+
 // The address in the metadata counts if a trusted proxy has put it there.
 func TestClientAddr(t *testing.T) {
 	source, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})

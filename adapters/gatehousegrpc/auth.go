@@ -110,7 +110,7 @@ func (s *identifiedStream) Context() context.Context { return s.ctx }
 // clientip.NetworkSubject, and the zero address if it has none. Behind a proxy it is
 // the address of the proxy: see [ClientAddr].
 func PeerAddr(ctx context.Context) netip.Addr {
-	if p, ok := peer.FromContext(ctx); ok {
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
 		if tcp, ok := p.Addr.(*net.TCPAddr); ok {
 			return tcp.AddrPort().Addr().Unmap()
 		}

@@ -25,6 +25,12 @@ type okError struct{}
 func (okError) Error() string              { return "secret-reason" }
 func (okError) GRPCStatus() *status.Status { return status.New(codes.OK, "") }
 
+// nilError has a status that a nil pointer does not have.
+type nilError struct{ st *status.Status }
+
+func (*nilError) Error() string                { return "secret-reason" }
+func (e *nilError) GRPCStatus() *status.Status { return e.st }
+
 const defaultText = "You have reached the limit of 2 requests per minute. Wait as long as Retry-After says."
 
 // Deny replaces the answer to a limited call. No error of it admits the call, and the
@@ -43,6 +49,7 @@ func TestDeny(t *testing.T) {
 		"a public error":   {apierror.New(http.StatusTooManyRequests, "slow_down", "Bitte langsamer."), codes.ResourceExhausted, "Bitte langsamer.", "SLOW_DOWN", true, ""},
 		"a private error":  {errors.New("secret-reason"), codes.Internal, "The service failed to answer this request.", "INTERNAL", true, "gatehousegrpc: Options.Deny: secret-reason"},
 		"a status of OK":   {okError{}, codes.Internal, "The service failed to answer this request.", "INTERNAL", true, "gatehousegrpc: Options.Deny: secret-reason"},
+		"a nil status":     {(*nilError)(nil), codes.Internal, "The service failed to answer this request.", "INTERNAL", true, "gatehousegrpc: Options.Deny: secret-reason"},
 		"a nil Error":      {(*apierror.Error)(nil), codes.ResourceExhausted, defaultText, "RATE_LIMIT_EXCEEDED", true, ""},
 		"a wrapped status": {errors.Join(status.Error(codes.Aborted, "no")), codes.Aborted, "", "", false, ""},
 	} {

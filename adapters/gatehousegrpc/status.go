@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/internal/rpclimit"
 )
 
@@ -22,13 +23,14 @@ import (
 const maxPushback = time.Minute
 
 // hasStatus reports whether err has a gRPC status, as one of package status has. A status
-// that is OK does not count: a refused stream would end as if it had been served.
+// that is OK does not count: a refused stream would end as if it had been served. That of a nil
+// pointer does not either: the method panics.
 func hasStatus(err error) bool {
 	e, ok := errors.AsType[interface {
 		error
 		GRPCStatus() *status.Status
 	}](err)
-	return ok && e.GRPCStatus().Code() != codes.OK
+	return ok && !nilvalue.In(e) && e.GRPCStatus().Code() != codes.OK
 }
 
 // statusError returns the error that sends a denial.

@@ -21,7 +21,7 @@ var rules = map[string][]string{
 	"adapters/gatehouseecho":         {"apierror", "internal/response", "middleware", "github.com/labstack/echo/v5"},
 	"adapters/gatehousefiber":        slices.Concat(fiber, []string{"apierror", "middleware/clientip", "ratelimit"}),
 	"adapters/gatehousegin":          slices.Concat(gin, []string{"apierror", "internal/response", "middleware"}),
-	"adapters/gatehousegrpc":         slices.Concat(protobuf, []string{"internal/rpclimit", "apierror", "middleware/clientip", "ratelimit", "google.golang.org/grpc", "golang.org/x"}),
+	"adapters/gatehousegrpc":         slices.Concat(protobuf, []string{"internal/nilvalue", "internal/rpclimit", "apierror", "middleware/clientip", "ratelimit", "google.golang.org/grpc", "golang.org/x"}),
 	"apierror":                       {"internal/response"},
 	"deprecation":                    {"apierror", "internal/response"},
 	"internal/compatibility":         {},
