@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 )
 
@@ -59,8 +60,10 @@ type Authenticator interface {
 // returns an Authenticator that counts the calls which a identifies:
 //
 //	gatehousegrpc.UnaryIdentify(t.CallAuthentication(auth))
+//
+// It returns a nil pointer as it is, which the interceptors refuse.
 func (t *Telemetry) CallAuthentication(a Authenticator) Authenticator {
-	if t == nil {
+	if t == nil || nilvalue.In(a) {
 		return a
 	}
 	return countedCalls{a, t}

@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/metric"
 
+	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/telemetry"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -33,6 +34,11 @@ func TestNilIsRefused(t *testing.T) {
 		}
 	}
 	c.metrics(t)
+	for _, none := range []telemetry.Authenticator{nil, (*bearer.Authenticator[string])(nil)} {
+		if got := c.CallAuthentication(none); got != none {
+			t.Errorf("CallAuthentication of a nil %T hides it from the interceptors, which refuse it", none)
+		}
+	}
 }
 
 // Without telemetry the same code runs, and handlers are not wrapped.
