@@ -5,11 +5,11 @@ import (
 	"net/http"
 )
 
-// filterTrailers removes the trailers of the backend that would repeat or contradict a
-// field of middlewares. Those that the backend has not announced are known only at the
+// filterTrailers removes Alt-Svc and the trailers of the backend that would repeat or
+// contradict a field of middlewares. Those that the backend has not announced are known only at the
 // end of the body.
 func (x *exchange) filterTrailers(resp *http.Response) {
-	if len(x.set) == 0 || resp.StatusCode == http.StatusSwitchingProtocols {
+	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return
 	}
 	if len(resp.Trailer) == 0 && resp.ProtoMajor == 1 && resp.ContentLength >= 0 {

@@ -67,6 +67,11 @@ func TestTrailersOfTheBackend(t *testing.T) {
 					t.Errorf("%q with the trailers\n%s\nwant pets with\n%s", body, got, want)
 				}
 				wantMiddlewares(t, resp.Header)
+				srv, client = listen(t, newGateway(t, toURL(t, sends(t, response)), nil), http2)
+				resp, _ = send(t, client, "GET", srv.URL, nil)
+				if resp.Trailer.Get("Alt-Svc") != "" || resp.Trailer.Get("X-RateLimit-Remaining") != "5" || resp.Trailer.Get("X-Rows") != "17" {
+					t.Errorf("without middlewares: the trailers\n%s\nwant all but Alt-Svc", text(resp.Trailer))
+				}
 			})
 		}
 	}
