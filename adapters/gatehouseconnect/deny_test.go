@@ -39,6 +39,7 @@ func TestDeny(t *testing.T) {
 		"a nil Error":     {(*connect.Error)(nil), connect.CodeResourceExhausted, defaultText, "RATE_LIMIT_EXCEEDED", true, ""},
 		"without a code":  {zero, connect.CodeInternal, internal, "INTERNAL", true, "secret-reason"},
 		"a public error":  {apierror.New(http.StatusTooManyRequests, "slow_down", "Bitte langsamer."), connect.CodeResourceExhausted, "Bitte langsamer.", "SLOW_DOWN", true, ""},
+		"not UTF-8":       {apierror.New(http.StatusTooManyRequests, "slow_down\xff", "Bitte \xfflangsamer."), connect.CodeResourceExhausted, "Bitte \uFFFDlangsamer.", "SLOW_DOWN\uFFFD", true, ""},
 		"a private error": {errors.New("secret-reason"), connect.CodeInternal, internal, "INTERNAL", true, "gatehouseconnect: Options.Deny: secret-reason"},
 	} {
 		t.Run(name, func(t *testing.T) {

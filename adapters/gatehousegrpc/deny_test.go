@@ -47,6 +47,7 @@ func TestDeny(t *testing.T) {
 		"nil":              {nil, codes.ResourceExhausted, defaultText, "RATE_LIMIT_EXCEEDED", true, ""},
 		"a status":         {status.Error(codes.Unavailable, "slow down"), codes.Unavailable, "slow down", "", false, ""},
 		"a public error":   {apierror.New(http.StatusTooManyRequests, "slow_down", "Bitte langsamer."), codes.ResourceExhausted, "Bitte langsamer.", "SLOW_DOWN", true, ""},
+		"not UTF-8":        {apierror.New(http.StatusTooManyRequests, "slow_down\xff", "Bitte \xfflangsamer."), codes.ResourceExhausted, "Bitte \uFFFDlangsamer.", "SLOW_DOWN\uFFFD", true, ""},
 		"a private error":  {errors.New("secret-reason"), codes.Internal, "The service failed to answer this request.", "INTERNAL", true, "gatehousegrpc: Options.Deny: secret-reason"},
 		"a status of OK":   {okError{}, codes.Internal, "The service failed to answer this request.", "INTERNAL", true, "gatehousegrpc: Options.Deny: secret-reason"},
 		"a nil status":     {(*nilError)(nil), codes.Internal, "The service failed to answer this request.", "INTERNAL", true, "gatehousegrpc: Options.Deny: secret-reason"},

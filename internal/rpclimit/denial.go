@@ -40,13 +40,14 @@ type Violation struct {
 	Limit       int64  // 60
 }
 
-// FromError returns the denial that sends a public error.
+// FromError returns the denial that sends a public error. As in HTTP, bytes that are not
+// UTF-8 are replaced: a status with them cannot be encoded.
 func FromError(e *apierror.Error) *Denial {
 	message := e.Message
 	if message == "" {
 		message = http.StatusText(e.Status)
 	}
-	return &Denial{Code: codeOf(e.Status), Reason: strings.ToUpper(string(e.Code)), Message: message}
+	return &Denial{Code: codeOf(e.Status), Reason: strings.ToUpper(string(e.Code)), Message: strings.ToValidUTF8(message, "\uFFFD")}
 }
 
 // answerable reports whether a decision is a denial that a client can be told.
