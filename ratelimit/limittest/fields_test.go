@@ -64,6 +64,7 @@ func TestCheckHeaders(t *testing.T) {
 		{"no limit", without("X-RateLimit-Limit"), limittest.Fields{Limit: 60}, "no X-RateLimit-Limit"},
 		{"reset of 0", http.Header{"X-Ratelimit-Limit": {"60"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"0"}},
 			limittest.Fields{Limit: 60}, "X-RateLimit-Reset is 0"},
+		{"a reset of 0 that should be absent", http.Header{"X-Ratelimit-Reset": {"0"}}, limittest.Fields{}, "X-RateLimit-Reset is 0"},
 		{"Retry-After of 0", fields("Retry-After", "0"), limittest.Fields{Limit: 60}, "Retry-After is 0"},
 		{"suspended", http.Header{"X-Ratelimit-Limit": {"0"}, "X-Ratelimit-Remaining": {"0"}}, limittest.Fields{}, ""},
 		{"a sign", fields("Retry-After", "+17"), limittest.Fields{Limit: 60, RetryAfter: 17 * time.Second}, `"+17" is not a whole number`},
