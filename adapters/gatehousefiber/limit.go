@@ -35,7 +35,10 @@ func New(l ratelimit.Limiter, identify func(c fiber.Ctx) (ratelimit.Caller, erro
 	h := limit(serveNext(opts.Context))
 	return func(c fiber.Ctx) error {
 		caller, err := identify(c)
-		if _, ok := errors.AsType[*fiber.Error](err); ok && !opts.Shadow {
+		switch e, ok := errors.AsType[*fiber.Error](err); {
+		case ok && e == nil: // an error handler would panic, and end the process
+			err = errors.New("gatehousefiber: identify returned a nil *fiber.Error")
+		case ok && !opts.Shadow:
 			return err
 		}
 		call := &call{c: c, caller: copied(caller), err: err}

@@ -1,6 +1,7 @@
 package gatehousefiber
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/gofiber/fiber/v3"
@@ -77,7 +78,10 @@ func (o Options) forHTTP() ratelimit.Options {
 			call := callOf(r)
 			setHeader(call.c, w.Header())
 			call.c.Status(d.Error(caller).Status)
-			call.denyErr = o.Deny(call.c, caller, d)
+			err := o.Deny(call.c, caller, d)
+			if e, ok := errors.AsType[*fiber.Error](err); !ok || e != nil {
+				call.denyErr = err
+			}
 		}
 	}
 	return h

@@ -60,6 +60,7 @@ func TestIdentifyFails(t *testing.T) {
 		{fiber.ErrUnauthorized, false, "401 the app says: Unauthorized"},
 		{fmt.Errorf("session: %w", fiber.NewError(403, "no")), false, "500 the app says: session: no"},
 		{apierror.New(402, "unpaid", "Pay first."), false, `402 {"code":"unpaid","message":"Pay first.","status":402}` + "\n"},
+		{(*fiber.Error)(nil), false, `500 {"code":"internal","message":"The service failed to answer this request.","status":500}` + "\n"},
 		{fiber.ErrUnauthorized, true, "200 ok"},
 	} {
 		limit, err := gatehousefiber.New(engine(t), func(fiber.Ctx) (ratelimit.Caller, error) {
@@ -78,7 +79,7 @@ func TestIdentifyFails(t *testing.T) {
 		a.Use(limit)
 		a.Get("/", func(c fiber.Ctx) error { return c.SendString("ok") })
 		if res, body := send(t, a, "GET", "/"); fmt.Sprintf("%d %s", res.StatusCode, body) != test.want {
-			t.Errorf("identify returns %v: %d %s, want %s", test.err, res.StatusCode, body, test.want)
+			t.Errorf("identify returns an error: %d %s, want %s", res.StatusCode, body, test.want)
 		}
 	}
 }
@@ -163,6 +164,20 @@ func TestDeny(t *testing.T) {
 		if res.StatusCode != 429 || body != want || res.Header.Get("Retry-After") != "60" || res.Header.Get("X-RateLimit-Limit") != "3" {
 			t.Errorf("got %d %s with %v, want 429 %s with Retry-After and X-RateLimit-Limit", res.StatusCode, body, res.Header, want)
 		}
+	}
+}
+
+// A nil *fiber.Error is no error. The request is refused all the same.
+func TestDenyReturnsANilError(t *testing.T) {
+	a := app(t, engine(t), gatehousefiber.Options{Deny: func(c fiber.Ctx, _ ratelimit.Caller, _ ratelimit.Decision) error {
+		var none *fiber.Error
+		return none
+	}})
+	for range 3 {
+		send(t, a, "GET", "/ok")
+	}
+	if res, body := send(t, a, "GET", "/ok"); res.StatusCode != 429 || body != "" {
+		t.Errorf("got %d %q, want 429 without a body, as Deny has written none", res.StatusCode, body)
 	}
 }
 
