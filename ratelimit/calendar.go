@@ -134,6 +134,9 @@ func (c calendar) suffix() (text string) {
 // parseCalendar reads the text form of a calendar window. It returns a quota without
 // limit, the zero one if the text is that of another window.
 func parseCalendar(text string) (q Quota, err error) {
+	if strings.HasSuffix(text, " from") || strings.HasSuffix(text, " in") {
+		text += " " // nothing follows the word: an error about that, and not about the window
+	}
 	rest, zone, in := strings.Cut(text, " in ")
 	word, from, begins := strings.Cut(rest, " from ")
 	switch {
