@@ -82,8 +82,8 @@ func (r *Reservation) Caller() Caller {
 // Settle can be called at any time, also after the response, and again: the last call
 // counts. A request that was settled is neither refunded nor given back by
 // Options.ChargeIf. Settle does nothing if the request was not charged: it was denied in
-// shadow mode, its caller is exempt or unlimited, or it was let pass because the engine
-// failed.
+// shadow mode, its caller is exempt, or unlimited without [Caller.Also], or it was let pass
+// because the engine failed.
 //
 // Settle takes half a second at most, and goes on if ctx ends, so that a client cannot
 // avoid the charge by disconnecting. After an error that wraps [ErrUnavailable] the

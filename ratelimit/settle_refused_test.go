@@ -79,6 +79,17 @@ func TestSettleOfWhatWasNotCharged(t *testing.T) {
 	}
 }
 
+// The further charges of an unlimited caller are made, and Settle changes them.
+func TestSettleOfAnUnlimitedCaller(t *testing.T) {
+	at := time.Unix(now, 0)
+	l := engine(t, &at)
+	caller := ratelimit.Caller{Subject: "staff", Plan: ratelimit.UnlimitedPlan("u"), Also: []ratelimit.Charge{{Subject: "a", Plan: tokens}}}
+	res := reserve(t, l, caller, ratelimit.Options{}, nil)
+	wantUsed(t, l, "charged", [2]int64{40, 40})
+	settle(t, res, 70)
+	wantUsed(t, l, "settled", [2]int64{70, 70})
+}
+
 // downAt decides nothing, but could still change usage.
 type downAt struct{ *flaky }
 
