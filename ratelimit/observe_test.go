@@ -78,13 +78,19 @@ func TestCostExceedsLimitNamesTheQuota(t *testing.T) {
 	}
 }
 
-// The log of an invalid call says where to look, and for which caller.
+// The log of an invalid call says where to look, for which caller, and what is wrong.
 func TestInvalidCallsAreLogged(t *testing.T) {
 	at := time.Unix(now, 0)
-	var log bytes.Buffer
-	opts := ratelimit.Options{Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
-	get(handler(t, engine(t, &at), ratelimit.Caller{Subject: "user:ann"}, opts, ok))
-	if want := `identify or Options.Cost returned an invalid value for \"user:ann\": ratelimit: invalid call: no plan`; !strings.Contains(log.String(), want) {
-		t.Errorf("the log has %q, want %q in it", log.String(), want)
+	for want, c := range map[string]ratelimit.Caller{
+		`for \"user:ann\": ratelimit: invalid call: no plan: it is nil, as for a name that a map of plans does not have`: {Subject: "user:ann"},
+		`for \"user:ann\": ratelimit: invalid call: no plan: it is the zero Plan, and not one of NewPlan`:                {Subject: "user:ann", Plan: new(ratelimit.Plan)},
+		`for \"\": ratelimit: invalid call: no subject: the name that usage is counted for is empty`:                     {Plan: tokens},
+	} {
+		var log bytes.Buffer
+		opts := ratelimit.Options{Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
+		get(handler(t, engine(t, &at), c, opts, ok))
+		if want := `identify or Options.Cost returned an invalid value ` + want; !strings.Contains(log.String(), want) {
+			t.Errorf("the log has %q, want %q in it", log.String(), want)
+		}
 	}
 }

@@ -182,10 +182,12 @@ func (p *Plan) Check(subject string, cost int64) error {
 // invalid returns the error of Check.
 func (p *Plan) invalid(subject string, cost int64) error {
 	switch {
-	case p == nil || len(p.quotas) == 0 && p.always == 0:
-		return fmt.Errorf("%w: no plan", ErrInvalid)
+	case p == nil:
+		return fmt.Errorf("%w: no plan: it is nil, as for a name that a map of plans does not have", ErrInvalid)
+	case len(p.quotas) == 0 && p.always == 0:
+		return fmt.Errorf("%w: no plan: it is the zero Plan, and not one of NewPlan", ErrInvalid)
 	case subject == "":
-		return fmt.Errorf("%w: no subject", ErrInvalid)
+		return fmt.Errorf("%w: no subject: the name that usage is counted for is empty", ErrInvalid)
 	case cost < 1:
 		return fmt.Errorf("%w: the cost must be at least 1, got %d", ErrInvalid, cost)
 	}
