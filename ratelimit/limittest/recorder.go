@@ -63,7 +63,8 @@ func (r *Recorder) Fail() { r.force(0, true) }
 // quota with the shortest window were exhausted ([ratelimit.Limited]), or during a ban
 // that lasts as long as the first one of the plan, one minute if it has none
 // ([ratelimit.Banned]). It panics with any other outcome: requests are suspended by their
-// plan, a [ratelimit.SuspendedPlan].
+// plan, a [ratelimit.SuspendedPlan]. Of a request with several charges each is denied,
+// and the response shows the one with the longest wait ([ratelimit.Deciding]).
 func (r *Recorder) Deny(outcome ratelimit.Outcome) {
 	if outcome != ratelimit.Limited && outcome != ratelimit.Banned {
 		panic(fmt.Sprintf("limittest: Deny: the outcome must be Limited or Banned, got %v", outcome))
