@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/animalstore/gatehouse/apierror"
@@ -38,7 +39,7 @@ func TestLog(t *testing.T) {
 		{"public 404", petNotFound, nil},
 		{"cannot be sent", apierror.New(302, "moved", "Elsewhere."), []map[string]any{{
 			"level": "ERROR", "msg": "request failed", "request_id": "req-1", "method": "GET", "route": "GET /v1/pets/{petId}",
-			"status": 500., "code": "internal", "error": `apierror: Error with status 302 and code "moved" cannot be sent: 302 moved: Elsewhere.`,
+			"status": 500., "code": "internal", "error": `apierror: an Error must have a status from 400 to 599 and a code, got 302 and "moved": 302 moved: Elsewhere.`,
 		}}},
 		{"cancelled by the service, not by its client", context.Canceled, []map[string]any{{
 			"level": "ERROR", "msg": "request failed", "request_id": "req-1", "method": "GET", "route": "GET /v1/pets/{petId}",
@@ -56,6 +57,17 @@ func TestLog(t *testing.T) {
 				t.Errorf("log (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A call of Respond without an error is a mistake, and the log says so.
+func TestLogWithoutAnError(t *testing.T) {
+	var logs logbook
+	rs, w := &apierror.Responder{Logger: logs.logger()}, httptest.NewRecorder()
+	rs.Respond(w, httptest.NewRequest(http.MethodGet, "/", nil), nil)
+	const want = "apierror: the error to answer with must not be nil"
+	if lines := logs.lines(t); w.Code != 500 || len(lines) != 1 || lines[0]["error"] != want {
+		t.Errorf("got %d, and the log %v, want 500 and a line with the error %q", w.Code, lines, want)
 	}
 }
 

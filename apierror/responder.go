@@ -56,6 +56,8 @@ type Responder struct {
 
 var internal = New(http.StatusInternalServerError, CodeInternal, "The service failed to answer this request.").Preencoded()
 
+var errNil = errors.New("apierror: the error to answer with must not be nil")
+
 // Respond answers r with err, in the envelope or as problem details. The client gets
 // the first [*Error] in err's tree, or status 500 and code "internal" if there is
 // none.
@@ -76,10 +78,12 @@ func (rs *Responder) Respond(w http.ResponseWriter, r *http.Request, err error) 
 func (rs *Responder) Public(r *http.Request, err error) *Error {
 	public := internal
 	switch e, ok := errors.AsType[*Error](err); {
+	case err == nil:
+		rs.logFailure(r, public, errNil)
 	case !ok || e == nil:
 		rs.logFailure(r, public, err)
 	case !e.valid():
-		rs.logFailure(r, public, fmt.Errorf("apierror: Error with status %d and code %q cannot be sent: %w", e.Status, e.Code, err))
+		rs.logFailure(r, public, fmt.Errorf("apierror: an Error must have a status from 400 to 599 and a code, got %d and %q: %w", e.Status, e.Code, err))
 	default:
 		public = e
 		if e.cause != nil || err != error(e) {
