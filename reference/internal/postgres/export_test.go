@@ -18,6 +18,18 @@ func MigrateVersion(ctx context.Context, url string, files fs.FS) (from, to int6
 // Migrations returns the files of the migrations.
 func Migrations() fs.FS { return ownMigrations().files }
 
+// Connect makes connections until the pool has n.
+func (s *Store) Connect(ctx context.Context, n int) error {
+	for range n {
+		conn, err := s.pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+	}
+	return nil
+}
+
 // Explain is the text of an error of a call.
 func (s *Store) Explain(err error) error { return s.wrap("call", err) }
 

@@ -5,6 +5,7 @@ package postgres_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,37 +14,44 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// impatient returns the URL of a database whose sessions end when they are idle in a
-// transaction for 100 ms. It has been upgraded without that, which may take as long on a
-// busy machine.
-func impatient(t *testing.T) string {
+// impatience is for how long a session of [impatient] may be idle in a transaction. A call
+// that finds its own session ended too often, on a busy machine, would fail.
+const impatience = 500 * time.Millisecond
+
+// impatient returns the URL of a database that ends sessions which are idle in a transaction,
+// and a function after which it ends no new one. It has been upgraded without that.
+func impatient(t *testing.T) (url string, patient func()) {
 	t.Helper()
-	url := postgrestest.Database(t)
+	url = postgrestest.Database(t)
 	open(t, url, postgres.Options{}).Close()
-	return url + "&idle_in_transaction_session_timeout=100"
+	alter := "ALTER DATABASE " + query[string](t, url, "SELECT current_database()")
+	postgrestest.Exec(t, url, fmt.Sprintf("%s SET idle_in_transaction_session_timeout = %d", alter, impatience.Milliseconds()))
+	return url, func() { postgrestest.Exec(t, url, alter+" RESET idle_in_transaction_session_timeout") }
 }
 
 // A server that ends sessions which are idle in a transaction ends one whose process was
 // stopped for a moment. Before the commit nothing is stored, so the call is repeated.
 func TestASessionThatIsEndedInATransaction(t *testing.T) {
-	url := impatient(t)
+	url, patient := impatient(t)
 	s := open(t, url, postgres.Options{})
-	attempts := 0
-	pauses := func(n int) store.Condition {
-		attempts = 0
-		return func(list func(store.ListQuery) ([]store.Pet, bool, error)) (bool, error) {
-			if attempts++; attempts <= n {
-				time.Sleep(400 * time.Millisecond)
-			}
-			_, _, err := list(store.ListQuery{Limit: 1})
-			return true, err
+	var attempts, pauses int
+	condition := func(list func(store.ListQuery) ([]store.Pet, bool, error)) (bool, error) {
+		if attempts++; attempts <= pauses {
+			time.Sleep(impatience + 100*time.Millisecond)
 		}
+		if attempts == pauses {
+			patient()
+		}
+		_, _, err := list(store.ListQuery{Limit: 1})
+		return true, err
 	}
-	if _, _, err := s.CreatePetIf(context.Background(), store.NewPet{Name: "Rex"}, nil, pauses(1)); err != nil || attempts != 2 {
+	pauses = 9
+	_, _, err := s.CreatePetIf(context.Background(), store.NewPet{Name: "Rex"}, nil, condition)
+	checkUnavailable(t, err)
+	attempts, pauses = 0, 1
+	if _, _, err := s.CreatePetIf(context.Background(), store.NewPet{Name: "Rex"}, nil, condition); err != nil || attempts != 2 {
 		t.Errorf("CreatePetIf = %v after %d attempts, want nil after 2", err, attempts)
 	}
-	_, _, err := s.CreatePetIf(context.Background(), store.NewPet{Name: "Rex"}, nil, pauses(9))
-	checkUnavailable(t, err)
 	if n := query[int](t, url, "SELECT count(*)::int FROM pets"); n != 1 {
 		t.Errorf("%d pets are stored, want 1", n)
 	}
@@ -52,11 +60,12 @@ func TestASessionThatIsEndedInATransaction(t *testing.T) {
 // The same before the commit: the server says FATAL, and it can be that of a pooler, which
 // does not say whether it passed the commit on.
 func TestASessionThatIsEndedBeforeItsCommit(t *testing.T) {
-	p := through(t, impatient(t))
+	url, _ := impatient(t)
+	p := through(t, url)
 	s := open(t, p.url, postgres.Options{})
 	p.slow(func(b []byte) time.Duration {
 		if bytes.Contains(b, []byte("commit")) {
-			return 400 * time.Millisecond
+			return impatience + 100*time.Millisecond
 		}
 		return 0
 	})

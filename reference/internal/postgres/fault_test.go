@@ -100,7 +100,8 @@ func TestReadOnlyForAWhile(t *testing.T) {
 	s := open(t, url, postgres.Options{})
 	pet := create(t, s)
 	database := query[string](t, url, "SELECT current_database()")
-	end := "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'petstore' AND datname = current_database()"
+	// A session that has not noticed yet would still answer.
+	end := "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE application_name = 'petstore' AND datname = current_database()"
 	postgrestest.Exec(t, url, "ALTER DATABASE "+database+" SET default_transaction_read_only = on", end)
 	checkUnavailable(t, s.Ping(t.Context()), "read-only")
 	_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})

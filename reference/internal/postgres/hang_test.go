@@ -22,8 +22,9 @@ const short = 300 * time.Millisecond
 func TestAFrozenServer(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.Start(t)
-	s := open(t, server.URL("postgres")+"&pool_max_conns=2&connect_timeout=1", postgres.Options{Timeout: short})
-	pet := create(t, s)
+	pet := create(t, open(t, server.URL("postgres"), postgres.Options{}))
+	s := openSoon(t, server.URL("postgres")+"&pool_max_conns=2&connect_timeout=1", postgres.Options{Timeout: short})
+	eventually(t, "a connection is ready", func() error { return s.Ping(t.Context()) })
 	server.Freeze()
 	for range 4 { // more than there are connections
 		_, err := s.Pet(t.Context(), pet.ID)
@@ -56,7 +57,7 @@ func TestFailoverFromAFrozenServer(t *testing.T) {
 	standby := primary.StartStandby()
 	primary.Synchronous()
 	url := strings.Replace(primary.URL("postgres"), primary.Addr, primary.Addr+","+standby.Addr, 1)
-	s := open(t, url+"&connect_timeout=1", postgres.Options{Timeout: 2 * time.Second})
+	s := openSoon(t, url+"&connect_timeout=1", postgres.Options{Timeout: 2 * time.Second})
 	w := startWriters(t, s, 8)
 	w.more(50)
 	primary.Freeze()

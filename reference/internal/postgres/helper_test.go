@@ -26,6 +26,17 @@ func open(t testing.TB, url string, o postgres.Options) *postgres.Store {
 	return s
 }
 
+// openSoon is open with timeouts that are too short for a busy machine now and then.
+func openSoon(t testing.TB, url string, o postgres.Options) (s *postgres.Store) {
+	t.Helper()
+	eventually(t, "the database is open", func() (err error) {
+		s, err = postgres.Open(t.Context(), url, o)
+		return err
+	})
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
 func create(t testing.TB, s *postgres.Store) store.Pet {
 	t.Helper()
 	pet, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})

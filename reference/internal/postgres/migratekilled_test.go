@@ -77,7 +77,9 @@ func TestUpgradesWhoseConnectionsEnd(t *testing.T) {
 func TestAnUpgradeWithoutItsLock(t *testing.T) {
 	url := postgrestest.Database(t)
 	create(t, open(t, url, postgres.Options{}))
-	slow := with(t, map[string]string{"00002_slow.sql": "-- +goose Up\nALTER TABLE pets ADD COLUMN note text;\nSELECT pg_sleep(2);"})
+	postgrestest.Exec(t, url, "CREATE TABLE gate ()")
+	slow := with(t, map[string]string{"00002_slow.sql": "-- +goose Up\nALTER TABLE pets ADD COLUMN note text;\nLOCK TABLE gate;"})
+	unlock := lock(t, url, "LOCK TABLE gate")
 	upgrade := func() error {
 		_, _, err := postgres.MigrateVersion(t.Context(), url, slow)
 		return err
@@ -87,12 +89,18 @@ func TestAnUpgradeWithoutItsLock(t *testing.T) {
 	eventually(t, "the connection with the lock is ended", func() error {
 		if n := query[int](t, url, `SELECT count(pg_terminate_backend(l.pid))::int FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
 			WHERE l.locktype = 'advisory' AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-			AND EXISTS (SELECT FROM pg_stat_activity AS b WHERE b.datname = a.datname AND b.query LIKE '%pg_sleep(2)%' AND b.state = 'active' AND b.pid <> pg_backend_pid())`); n == 0 {
+			AND EXISTS (SELECT FROM pg_stat_activity AS b WHERE b.datname = a.datname AND b.wait_event_type = 'Lock')`); n == 0 {
 			return errors.New("no upgrade runs")
 		}
 		return nil
 	})
-	if err := upgrade(); err != nil {
+	second := make(chan error)
+	go func() { second <- upgrade() }()
+	if err := waiting(t.Context(), url, 2); err != nil {
+		t.Error(err)
+	}
+	unlock()
+	if err := <-second; err != nil {
 		t.Errorf("the second upgrade = %v", err)
 	}
 	if err := <-first; err != nil {

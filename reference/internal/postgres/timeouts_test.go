@@ -15,10 +15,12 @@ import (
 )
 
 // limited returns the URL of a database whose statements and pauses have a time limit, which
-// others set for other programs.
+// others set for other programs. It has been upgraded without them, which may take longer on
+// a busy machine.
 func limited(t *testing.T) string {
 	t.Helper()
 	url := postgrestest.Database(t)
+	open(t, url, postgres.Options{}).Close()
 	name := query[string](t, url, "SELECT current_database()")
 	postgrestest.Exec(t, url, "ALTER DATABASE "+name+" SET statement_timeout = '400ms'", "ALTER DATABASE "+name+" SET idle_in_transaction_session_timeout = '400ms'")
 	return url
@@ -40,7 +42,6 @@ func TestAnImportHasNoTimeLimit(t *testing.T) {
 // be ended for that.
 func TestAnUpgradeKeepsItsLock(t *testing.T) {
 	url := limited(t)
-	create(t, open(t, url, postgres.Options{}))
 	slow := with(t, map[string]string{"00002_slow.sql": "-- +goose Up\nSET LOCAL statement_timeout = 0;\nSELECT pg_sleep(600);"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
