@@ -114,9 +114,10 @@ func TestSlotStaysHalfMoved(t *testing.T) {
 	}
 }
 
-// end returns a context that ends while a slot stays half moved.
+// end returns a context that ends while a slot stays half moved, and after a command that
+// does not wait for the slot.
 func end(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -78,7 +78,7 @@ func TestOneServerInClusterMode(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := newLimiter(t, c)
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := l.Peek(ctx, "ready", lasting(1)); err == nil {
 			break
 		} else if time.Now().After(deadline) {
