@@ -12,6 +12,7 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // failedSignIns charges calls that end with unauthenticated.
@@ -79,29 +80,33 @@ func TestChargeIfOfAbandonedCalls(t *testing.T) {
 	for _, name := range []string{"cancelled", "deadline"} {
 		t.Run(name, func(t *testing.T) {
 			everyClient(t, func(t *testing.T, c client) {
-				engine := newClock().engine(t)
-				ctx, cancel := context.WithCancel(t.Context())
-				if name == "deadline" {
-					ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
-				}
-				defer cancel()
-				ended := make(chan struct{})
-				handler := func(ctx context.Context, _ string) error {
-					if name == "cancelled" {
-						cancel()
+				var engine *memory.Limiter
+				whenReached(t, func(deadline time.Duration) <-chan struct{} {
+					engine = newClock().engine(t)
+					ctx, cancel := context.WithCancel(t.Context())
+					if name == "deadline" {
+						ctx, cancel = context.WithTimeout(t.Context(), deadline)
 					}
-					<-ctx.Done()
-					return nil
-				}
-				after := func(next http.Handler) http.Handler {
-					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						defer close(ended)
-						next.ServeHTTP(w, r)
-					})
-				}
-				url := start(t, handler, limit(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{ChargeIf: failedSignIns}), after)
-				c.call(ctx, url) // a success may arrive at the deadline
-				<-ended
+					defer cancel()
+					ended, reached := make(chan struct{}), false
+					handler := func(ctx context.Context, _ string) error {
+						if reached = true; name == "cancelled" {
+							cancel()
+						}
+						<-ctx.Done()
+						return nil
+					}
+					after := func(next http.Handler) http.Handler {
+						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+							if next.ServeHTTP(w, r); reached {
+								close(ended)
+							}
+						})
+					}
+					url := start(t, handler, limit(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{ChargeIf: failedSignIns}), after)
+					c.call(ctx, url) // a success may arrive at the deadline
+					return ended
+				})
 				if n := used(t, engine, "ann", two); n != 1 {
 					t.Errorf("%d units used, want 1", n)
 				}

@@ -14,6 +14,7 @@ import (
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // down is an engine that does not answer.
@@ -118,36 +119,55 @@ func TestRefund(t *testing.T) {
 	}
 }
 
+// whenReached makes calls whose deadlines are further and further away, until one reaches its
+// handler, which a short deadline may not allow on a busy machine. Call returns a channel that
+// is closed when the handler has returned, and what is around it.
+func whenReached(t *testing.T, call func(deadline time.Duration) (ended <-chan struct{})) {
+	t.Helper()
+	for d := 100 * time.Millisecond; d < time.Minute; d *= 4 {
+		select {
+		case <-call(d):
+			return
+		case <-time.After(10 * time.Second):
+		}
+	}
+	t.Fatal("no call has reached its handler")
+}
+
 // A client cannot avoid a charge by cancelling the call or by a short deadline.
 func TestAbandonedCallsStayCharged(t *testing.T) {
 	for _, name := range []string{"cancelled", "deadline"} {
 		t.Run(name, func(t *testing.T) {
 			everyClient(t, func(t *testing.T, c client) {
-				engine := newClock().engine(t)
-				ctx, cancel := context.WithCancel(t.Context())
-				if name == "deadline" {
-					ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
-				}
-				defer cancel()
-				ended := make(chan struct{})
-				handler := func(ctx context.Context, _ string) error {
-					if name == "cancelled" {
-						cancel()
+				var engine *memory.Limiter
+				whenReached(t, func(deadline time.Duration) <-chan struct{} {
+					engine = newClock().engine(t)
+					ctx, cancel := context.WithCancel(t.Context())
+					if name == "deadline" {
+						ctx, cancel = context.WithTimeout(t.Context(), deadline)
 					}
-					<-ctx.Done()
-					return errors.New("because of the context")
-				}
-				after := func(next http.Handler) http.Handler {
-					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						defer close(ended)
-						next.ServeHTTP(w, r)
-					})
-				}
-				url := start(t, handler, limit(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{Refund: true}), after)
-				if a := c.call(ctx, url); a.err == nil {
-					t.Error("the client sees a success")
-				}
-				<-ended
+					defer cancel()
+					ended, reached := make(chan struct{}), false
+					handler := func(ctx context.Context, _ string) error {
+						if reached = true; name == "cancelled" {
+							cancel()
+						}
+						<-ctx.Done()
+						return errors.New("because of the context")
+					}
+					after := func(next http.Handler) http.Handler {
+						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+							if next.ServeHTTP(w, r); reached {
+								close(ended)
+							}
+						})
+					}
+					url := start(t, handler, limit(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{Refund: true}), after)
+					if a := c.call(ctx, url); a.err == nil {
+						t.Error("the client sees a success")
+					}
+					return ended
+				})
 				if n := used(t, engine, "ann", two); n != 1 {
 					t.Errorf("%d units used, want 1", n)
 				}
