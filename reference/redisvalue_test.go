@@ -19,6 +19,16 @@ func TestAValueInRedisThatReplicasCannotRead(t *testing.T) {
 	call{key: key}.mustSend(t, 200, f.balancer.url)
 	c := redis.NewClient(&redis.Options{Addr: f.redis.addr})
 	defer c.Close()
+	counted := func() bool {
+		for _, p := range f.replicas {
+			s := state(t, p)
+			if s.Checks["limits"] != "ok" || s.Engine.Redis.Pending > 0 {
+				return false
+			}
+		}
+		return true
+	}
+	eventually(t, "the first request is counted in Redis", counted)
 	names, err := c.Keys(t.Context(), "petstore{*}:owner:ann").Result()
 	if err != nil || len(names) != 1 {
 		t.Fatalf("the keys of the owner in Redis are %q (%v), want one", names, err)
@@ -35,15 +45,7 @@ func TestAValueInRedisThatReplicasCannotRead(t *testing.T) {
 		t.Errorf("the value was changed to %q", got)
 	}
 	c.Del(t.Context(), names[0])
-	eventually(t, "what the replicas admitted is counted in Redis", func() bool {
-		for _, p := range f.replicas {
-			s := state(t, p)
-			if s.Checks["limits"] != "ok" || s.Engine.Redis.Pending > 0 {
-				return false
-			}
-		}
-		return true
-	})
+	eventually(t, "what the replicas admitted is counted in Redis", counted)
 	if got := used(t, f.replicas[0], key); got != requests {
 		t.Errorf("%d requests are counted in Redis, want the %d that replicas admitted", got, requests)
 	}

