@@ -34,7 +34,9 @@ func (r *run) hold() (o outcome) {
 		t.Errorf("of %d requests %d were admitted, denied, or failed", begun, ended)
 	}
 	for _, s := range r.load.subjects {
-		o.counts = append(o.counts, s.count(r.used(s)))
+		c := s.count(r.used(s))
+		c.hasty = r.hasty
+		o.counts = append(o.counts, c)
 	}
 	for _, c := range o.counts {
 		for _, p := range r.arrangement.promises {

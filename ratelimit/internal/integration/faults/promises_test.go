@@ -7,6 +7,7 @@ type count struct {
 	subject           string
 	limit             int64
 	before            int64 // admitted before the fault
+	hasty             int64 // of those, how many Redis may not have counted yet
 	lost              int64 // of what Redis had counted, forgotten at most
 	admitted, failed  int64
 	denied, uncounted int64
@@ -32,13 +33,14 @@ var (
 	withinLocalLimit = promise{
 		"a subject that had used up its limit is denied, one that had used half gets the rest (and at most one more for each caller), others get less than 1.5 limits",
 		func(c count) bool {
+			known, unknown := c.before-c.hasty, c.lost+c.hasty
 			switch {
-			case c.before >= c.limit:
-				return c.admitted <= c.limit+c.lost
-			case 2*c.before >= c.limit: // a caller may have an answer that is not yet noted
-				return c.admitted <= c.limit+c.lost+callers
+			case known >= c.limit:
+				return c.admitted <= c.limit+unknown
+			case 2*known >= c.limit: // a caller may have an answer that is not yet noted
+				return c.admitted <= c.limit+unknown+callers
 			}
-			return 2*c.admitted < 3*c.limit+2*c.lost
+			return 2*c.admitted < 3*c.limit+2*unknown
 		},
 	}
 	counted = promise{
