@@ -45,6 +45,7 @@ type Options struct {
 	//
 	// ctx is that of the handler. err is nil if the call succeeded, although the code of
 	// [connect.CodeOf] is unknown then, and has the code internal if the handler panicked.
+	// It is not nil for 304 either: [connect.IsNotModifiedError] tells.
 	//
 	// ChargeIf is not asked about calls that Refund gives back, nor about those that stay
 	// charged because their context has ended or their deadline was exceeded.
