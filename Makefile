@@ -47,7 +47,7 @@ bench: ## every benchmark once; figures come from the commands in docs/*BENCHMAR
 	.ci/bench
 
 .PHONY: generate
-generate: ## renew docs/FAULTS.md (1 minute) and docs/BENCHMARKS.md (20 minutes)
+generate: ## renew docs/FAULTS.md (1 minute) and docs/BENCHMARKS.md (25 minutes)
 	go generate ./ratelimit/internal/integration/faults
 	go generate ./benchmarks
 

@@ -5,7 +5,7 @@
 //	go test -run '^$' -bench Take -benchtime 300ms   decisions in memory, of all limiters
 //	go test .                                        what the peers do differently
 //	go run ./cmd/ratios -help                        the tables of docs/BENCHMARKS.md
-//	go generate .                                    rewrite them (20 minutes)
+//	go generate .                                    rewrite them (25 minutes)
 //	go run ./cmd/server -help                        the tables of docs/SERVER_BENCHMARKS.md
 //
 // # The workload
