@@ -22,8 +22,10 @@
 // charged, by their code: failed sign-ins alone, for instance.
 //
 // The middleware of package ratelimit around a Connect handler is not the same: clients
-// see its 429 as unavailable, without RetryInfo. Authentication can be done in either
-// place: NewRequire also works inside the middleware Identify of package bearer.
+// see its 429 as unavailable, without RetryInfo, and its Options.Refund also gives back
+// unary calls of the Connect protocol that end with 501 for an unknown compression, or with
+// 504 at a deadline of the client. Authentication can be done in either place: NewRequire
+// also works inside the middleware Identify of package bearer.
 //
 // A stream is charged once, when it opens, however many messages it carries;
 // Options.Context is for services that settle its cost when it ends. That counts in the

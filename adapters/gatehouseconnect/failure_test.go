@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -173,5 +174,93 @@ func TestAbandonedCallsStayCharged(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// What a client can cause is not given back, such as a malformed message at the end of a
+// stream: connect-go ends these streams with internal or unimplemented.
+func TestFaultsOfTheClientStayCharged(t *testing.T) {
+	const hello = "\x00\x00\x00\x00\x07\x0a\x05hello"
+	for name, c := range map[string]struct{ method, body string }{
+		"an incomplete message":     {collectMethod, hello + "\x00\x00\x00\x00\x07\x0a"},
+		"an incomplete prefix":      {collectMethod, hello + "\x00"},
+		"compression not announced": {collectMethod, hello + "\x01\x00\x00\x00\x01x"},
+		"two messages for one":      {streamMethod, hello + hello},
+		"one message and more":      {streamMethod, hello + "\x00"},
+		"no message":                {streamMethod, ""},
+	} {
+		for _, protocol := range []string{"connect", "grpc-web", "grpc"} {
+			for _, h2c := range []bool{false, true} {
+				if protocol == "grpc" && !h2c {
+					continue // needs HTTP/2
+				}
+				t.Run(fmt.Sprintf("%s, %s, h2c %t", name, protocol, h2c), func(t *testing.T) {
+					engine, ann := newClock().engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: two})
+					post := func(opts gatehouseconnect.Options) {
+						r, err := http.NewRequest(http.MethodPost, start(t, same, limit(t, engine, ann, opts))+c.method, strings.NewReader(c.body))
+						if err != nil {
+							t.Fatal(err)
+						}
+						r.Header.Set("Content-Type", "application/"+protocol+"+proto")
+						transport := &http.Transport{Protocols: protocols(!h2c, h2c)}
+						defer transport.CloseIdleConnections()
+						resp, err := transport.RoundTrip(r)
+						if err != nil {
+							t.Fatal(err)
+						}
+						_, _ = io.Copy(io.Discard, resp.Body)
+						_ = resp.Body.Close()
+					}
+					post(gatehouseconnect.Options{Refund: true})
+					post(gatehouseconnect.Options{ChargeIf: func(context.Context, string, error) bool { return false }})
+					if n := used(t, engine, "ann", two); n != 2 {
+						t.Errorf("%d units used by two calls, want 2", n)
+					}
+				})
+			}
+		}
+	}
+}
+
+// A conn is a stream whose messages fare as the errors say.
+type conn struct {
+	connect.StreamingHandlerConn
+	receive, send error
+}
+
+func (c conn) Spec() connect.Spec           { return connect.Spec{StreamType: connect.StreamTypeBidi} }
+func (conn) Peer() (p connect.Peer)         { return p }
+func (conn) RequestHeader() (h http.Header) { return h }
+func (conn) ResponseHeader() http.Header    { return make(http.Header) }
+func (c conn) Receive(any) error            { return c.receive }
+func (c conn) Send(any) error               { return c.send }
+
+// A stream stays charged whatever its handler makes of a message that could not be received
+// or sent.
+func TestRefundOfBrokenStreams(t *testing.T) {
+	broken := connect.NewError(connect.CodeInvalidArgument, nil)
+	for name, c := range map[string]struct {
+		conn conn
+		used int64
+	}{
+		"all well":       {conn{}, 0},
+		"end":            {conn{receive: connect.NewError(connect.CodeUnknown, io.EOF)}, 0},
+		"cannot receive": {conn{receive: broken}, 1},
+		"cannot send":    {conn{send: broken}, 1},
+	} {
+		engine := newClock().engine(t)
+		i := limit(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{Refund: true})[0]
+		handler := i.WrapStreamingHandler(func(_ context.Context, s connect.StreamingHandlerConn) error {
+			if s.Receive(nil) != c.conn.receive || s.Send(nil) != c.conn.send {
+				t.Errorf("%s: the handler gets other errors", name)
+			}
+			return errors.New("disk full")
+		})
+		if err := handler(t.Context(), c.conn); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if n := used(t, engine, "ann", two); n != c.used {
+			t.Errorf("%s: %d units used, want %d", name, n, c.used)
+		}
 	}
 }

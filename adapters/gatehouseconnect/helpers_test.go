@@ -23,13 +23,15 @@ import (
 )
 
 const (
-	unaryMethod  = "/test.Echo/Unary"
-	streamMethod = "/test.Echo/Stream"
+	unaryMethod   = "/test.Echo/Unary"
+	streamMethod  = "/test.Echo/Stream"
+	collectMethod = "/test.Echo/Collect"
 )
 
 type text = wrapperspb.StringValue
 
-// echo is a service with a unary method and a stream of two messages, made by hand.
+// echo is a service with a unary method, a stream of two messages, and a stream of
+// messages from the client, made by hand.
 type echo func(ctx context.Context, text string) error
 
 func same(context.Context, string) error { return nil }
@@ -51,6 +53,14 @@ func start(t *testing.T, srv echo, interceptors []connect.Interceptor, around ..
 			return err
 		}
 		return s.Send(r.Msg)
+	}, opts...))
+	mux.Handle(collectMethod, connect.NewClientStreamHandler(collectMethod, func(ctx context.Context, s *connect.ClientStream[text]) (*connect.Response[text], error) {
+		for s.Receive() {
+			if err := srv(ctx, s.Msg().Value); err != nil {
+				return nil, err
+			}
+		}
+		return connect.NewResponse(&text{}), s.Err()
 	}, opts...))
 	var handler http.Handler = mux
 	for _, wrap := range around {

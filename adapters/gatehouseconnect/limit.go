@@ -3,6 +3,7 @@ package gatehouseconnect
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 
@@ -66,11 +67,35 @@ func (l *limiter) WrapStreamingHandler(next connect.StreamingHandlerFunc) connec
 		}
 		returned := false
 		defer func() { finish(ctx, call, err, returned) }()
-		err = next(call.Context, conn)
+		err = next(call.Context, &countedStream{StreamingHandlerConn: conn, call: call})
 		returned = true
 		return err
 	}
 }
+
+// A countedStream tells the call how its messages fare.
+type countedStream struct {
+	connect.StreamingHandlerConn
+	call     *rpclimit.Call
+	received bool // the first message
+}
+
+// Receive is part of [connect.StreamingHandlerConn]. Before the handler of a method that
+// takes one message, connect-go receives that and the end: it ends the stream with
+// unimplemented if the end comes first, or another message.
+func (s *countedStream) Receive(m any) error {
+	err := s.StreamingHandlerConn.Receive(m)
+	if s.Spec().StreamType == connect.StreamTypeServer && errors.Is(err, io.EOF) != s.received {
+		_ = s.call.Message(errCardinality)
+	}
+	s.received = true
+	return s.call.Message(err)
+}
+
+var errCardinality = errors.New("not one message")
+
+// Send is part of [connect.StreamingHandlerConn].
+func (s *countedStream) Send(m any) error { return s.call.Message(s.StreamingHandlerConn.Send(m)) }
 
 // WrapStreamingClient is part of [connect.Interceptor].
 func (l *limiter) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {

@@ -32,9 +32,11 @@ type Options struct {
 	// the fault of the server: unknown, deadline_exceeded, unimplemented, internal,
 	// unavailable or data_loss. The limiter must be a [ratelimit.Refunder].
 	//
-	// A call is not refunded if its context has ended, since its client has cancelled it
-	// or has set the deadline. deadline_exceeded is refunded only if the call has no
-	// deadline. A deadline that the server sets itself belongs further in.
+	// What the client can cause is not refunded: a call whose context has ended, since its
+	// client has cancelled it or has set the deadline, and a stream on which receiving or
+	// sending a message has failed, whatever its handler makes of that. deadline_exceeded
+	// is refunded only if the call has no deadline. A deadline that the server sets itself
+	// belongs further in.
 	Refund bool
 
 	// ChargeIf reports whether a call stays charged, by the error that its handler
@@ -48,7 +50,8 @@ type Options struct {
 	// It is not nil for 304 either: [connect.IsNotModifiedError] tells.
 	//
 	// ChargeIf is not asked about calls that Refund gives back, nor about those that stay
-	// charged because their context has ended or their deadline was exceeded.
+	// charged because their context has ended, their deadline was exceeded or a message
+	// could not be received or sent.
 	ChargeIf func(ctx context.Context, method string, err error) bool
 
 	// Context makes the decision reachable from the context of the call, for usage, logs

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
@@ -172,5 +174,49 @@ func TestDeadlineOfTheCallIsNotTheServersFault(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A serverStream is one whose messages fare as the errors say.
+type serverStream struct {
+	grpc.ServerStream
+	ctx           context.Context
+	receive, send error
+}
+
+func (s serverStream) Context() context.Context  { return s.ctx }
+func (serverStream) SetHeader(metadata.MD) error { return nil }
+func (serverStream) SetTrailer(metadata.MD)      {}
+func (s serverStream) SendMsg(any) error         { return s.send }
+func (s serverStream) RecvMsg(any) error         { return s.receive }
+
+// A stream stays charged whatever its handler makes of a message that could not be received
+// or sent.
+func TestRefundOfBrokenStreams(t *testing.T) {
+	broken := status.Error(codes.Internal, "")
+	for name, c := range map[string]struct {
+		stream serverStream
+		used   int64
+	}{
+		"all well":       {serverStream{}, 0},
+		"end":            {serverStream{receive: io.EOF}, 0},
+		"cannot receive": {serverStream{receive: broken}, 1},
+		"cannot send":    {serverStream{send: broken}, 1},
+	} {
+		engine := newClock().engine(t)
+		limit, err := gatehousegrpc.Stream(engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehousegrpc.Options{Refund: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.stream.ctx = t.Context()
+		_ = limit(nil, c.stream, &grpc.StreamServerInfo{FullMethod: streamMethod}, func(_ any, s grpc.ServerStream) error {
+			if s.RecvMsg(nil) != c.stream.receive || s.SendMsg(nil) != c.stream.send {
+				t.Errorf("%s: the handler gets other errors", name)
+			}
+			return errors.New("disk full")
+		})
+		if n := used(t, engine, "ann", two); n != c.used {
+			t.Errorf("%s: %d units used, want %d", name, n, c.used)
+		}
 	}
 }

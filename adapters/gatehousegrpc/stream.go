@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/animalstore/gatehouse/internal/rpclimit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -29,7 +30,7 @@ func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 		ss.SetTrailer(refusedMetadata(call))
 		return statusError(call.Denial)
 	}
-	counted := &countedStream{ServerStream: ss, ctx: call.Context, fields: toMetadata(call.Fields)}
+	counted := &countedStream{ServerStream: ss, call: call, fields: toMetadata(call.Fields)}
 	returned := false
 	defer func() {
 		finish(ctx, call, err, returned)
@@ -41,15 +42,15 @@ func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 }
 
 // A countedStream sends the fields with the header if the stream succeeds or sends a
-// message, and otherwise in the trailer.
+// message, and otherwise in the trailer. It tells the call how its messages fare.
 type countedStream struct {
 	grpc.ServerStream
-	ctx    context.Context
+	call   *rpclimit.Call
 	fields metadata.MD
 	once   sync.Once
 }
 
-func (s *countedStream) Context() context.Context { return s.ctx }
+func (s *countedStream) Context() context.Context { return s.call.Context }
 
 func (s *countedStream) begin() {
 	s.once.Do(func() {
@@ -73,5 +74,7 @@ func (s *countedStream) SendHeader(md metadata.MD) error {
 
 func (s *countedStream) SendMsg(m any) error {
 	s.begin()
-	return s.ServerStream.SendMsg(m)
+	return s.call.Message(s.ServerStream.SendMsg(m))
 }
+
+func (s *countedStream) RecvMsg(m any) error { return s.call.Message(s.ServerStream.RecvMsg(m)) }

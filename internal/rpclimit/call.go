@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
@@ -25,6 +27,7 @@ type Call struct {
 	method  string
 	charges []ratelimit.Charge   // those that were made
 	made    []ratelimit.Decision // about charges; nil: nothing was charged
+	broken  atomic.Bool          // a message of the stream could not be received or sent
 }
 
 // Open decides a call of the caller that identify returned, or answers its error.
@@ -165,6 +168,16 @@ func (g *Gate) public(ctx context.Context, method string, err error) *apierror.E
 	return g.Errors.Public(r.WithContext(ctx), err)
 }
 
+// Message notes that a message of the stream could not be received or sent, if err says
+// so, and returns err. The call then stays charged: the client may have caused it, and may
+// do so when it has all that it wants. io.EOF is the end of a stream.
+func (c *Call) Message(err error) error {
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.broken.Store(true)
+	}
+	return err
+}
+
 // Finish gives the charges back if Options.Refund is set and the call ended with a
 // fault of the server, or if Options.ChargeIf says so. ctx is the one given to Open, err
 // what the handler returned, and code that of the answer; if the handler panicked, both
@@ -172,11 +185,14 @@ func (g *Gate) public(ctx context.Context, method string, err error) *apierror.E
 //
 // A call whose context has ended stays charged, since its client has cancelled it or
 // set the deadline. For the same reason DeadlineExceeded is given back only to calls
-// without a deadline: one of a backend may come a moment before the call's own.
+// without a deadline: one of a backend may come a moment before the call's own. What the
+// handler does at the deadline may come a moment before the context ends.
 func (c *Call) Finish(ctx context.Context, code Code, err error) {
-	_, deadline := ctx.Deadline()
+	end, deadline := ctx.Deadline()
 	switch {
-	case c.made == nil || c.gate.refunder == nil || ctx.Err() != nil:
+	case c.made == nil || c.gate.refunder == nil || c.broken.Load():
+		return
+	case ctx.Err() != nil || deadline && !time.Now().Before(end):
 		return
 	case code == DeadlineExceeded && deadline:
 		return

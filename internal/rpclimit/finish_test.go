@@ -86,3 +86,27 @@ func TestNoReservationUnlessAsked(t *testing.T) {
 		t.Errorf("the context is %v", call.Context)
 	}
 }
+
+// A lateContext has a deadline that has passed, and has not noticed.
+type lateContext struct{ context.Context }
+
+func (lateContext) Deadline() (time.Time, bool) { return time.Now(), true }
+
+// What a handler does at the deadline, such as giving up a connection, is not given back,
+// whatever the status, although the context may end a moment later.
+func TestFinishAtTheDeadline(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+	g := newGate(t, Options{Refund: true})
+	early, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	for _, c := range []struct {
+		ctx  context.Context
+		used int64
+	}{{t.Context(), 0}, {early, 0}, {lateContext{t.Context()}, 1}} {
+		g.Open(c.ctx, "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil).Finish(c.ctx, Internal, nil)
+		d, err := g.limiter.(ratelimit.Peeker).Peek(t.Context(), "ann", plan)
+		if used := 10 - d.Remaining(); err != nil || used != c.used {
+			t.Errorf("%d units used (%v), want %d", used, err, c.used)
+		}
+	}
+}
