@@ -45,10 +45,15 @@ type Options struct {
 	// cancels the context only after the body was read. After a 5xx the middleware
 	// therefore reads the rest of the body, up to 256 KiB. It refunds if the body ends
 	// and the context is not cancelled within 10 ms after that. It does not refund a
-	// client that waits for 100 Continue and was not asked for its body. In two cases
+	// client that waits for 100 Continue and was not asked for its body, nor a handler
+	// that has enabled full duplex and not read the body to its end. In two cases
 	// it does not notice that the client has disconnected: behind a proxy that keeps
 	// the connection, and over HTTP/1 if the client had already sent a part of its
 	// next request.
+	//
+	// Nor is a request refunded if reading its body has failed, or if a Read still waited
+	// for the client when the handler returned or closed the body. Answer any other fault
+	// of the client with a 4xx: a 5xx gives the units back.
 	Refund bool
 
 	// ChargeIf reports whether a request stays charged, by the status of its response.
@@ -56,7 +61,8 @@ type Options struct {
 	// must be a [Refunder]. Each request is charged before it is served, so that
 	// concurrent ones cannot exceed the limit, and the header fields count it. ChargeIf
 	// is called after the handler has returned. If it returns false, the units are given
-	// back like a refund. Requests abandoned by the client stay charged.
+	// back like a refund. Requests that their client abandoned or broke stay charged, as with
+	// Refund.
 	//
 	// The status is the final one, also if the response is still being sent: 200 if the
 	// handler wrote nothing, 101 if it took the connection over. If the handler panicked,

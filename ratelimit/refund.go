@@ -36,7 +36,7 @@ func (g *limitHandler) serveTracked(w http.ResponseWriter, r *http.Request, c Ca
 	}
 	returned := false
 	defer func() {
-		if g.charges(r, t.Status(), returned) || g.disconnected(r, body) {
+		if g.charges(r, t.Status(), returned) || g.abandoned(r, body, t.FullDuplex()) {
 			return
 		}
 		g.giveBack(r.Context(), c.Subject, d, all, reserved)
@@ -99,17 +99,23 @@ func (g *limitHandler) giveBack(ctx context.Context, subject string, d Decision,
 	}
 }
 
-// disconnected reports whether the client disconnected before the end of the
-// request, as far as net/http can tell. A deadline is set by the service.
-func (g *limitHandler) disconnected(r *http.Request, body *watchedBody) bool {
+// abandoned reports whether the client disconnected before the end of the request, as far
+// as net/http can tell, or its body could not be read. A deadline is set by the service.
+// With fullDuplex net/http sends a short response before it reads the rest of the body,
+// and the client may wait for it: a body that the handler has not read counts as abandoned.
+func (g *limitHandler) abandoned(r *http.Request, body *watchedBody, fullDuplex bool) bool {
 	ctx := r.Context()
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return true
 	}
-	if body == nil || body.ended.Load() && !body.drained.Load() {
+	switch {
+	case body == nil:
 		return false
-	}
-	if !body.drain() {
+	case body.broken.Load() || body.reads.Load() > 0:
+		return true
+	case !body.http1 || body.ended.Load() && !body.drained.Load():
+		return false
+	case fullDuplex || !body.drain():
 		return true
 	}
 	wait := time.NewTimer(g.disconnectWait)
@@ -122,38 +128,51 @@ func (g *limitHandler) disconnected(r *http.Request, body *watchedBody) bool {
 	}
 }
 
-// watchedBody is the body of a request over HTTP/1 that knows whether it was read to
-// its end. Only from then on does net/http notice that the client has disconnected.
+// watchedBody is the body of a request that knows whether reading it has failed, and
+// whether it was read to its end. Over HTTP/1 net/http notices only from then on that the
+// client has disconnected.
 type watchedBody struct {
 	io.ReadCloser
+	http1     bool
 	expecting bool // the client waits for 100 Continue, which the first Read sends
 	read      atomic.Bool
+	reads     atomic.Int32 // that wait for the client
+	broken    atomic.Bool  // a Read has failed, or waited for the client until Close
 	ended     atomic.Bool
 	drained   atomic.Bool // the end came because drain read on
 	closed    atomic.Bool
 }
 
-// watchBody returns the body of r, or nil if net/http notices a disconnected client
-// without it: the request has no body, or came over HTTP/2.
+// watchBody returns the body of r, or nil if it has none.
 func watchBody(r *http.Request) *watchedBody {
-	if r.ProtoMajor != 1 || r.Body == nil || r.Body == http.NoBody {
+	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	return &watchedBody{ReadCloser: r.Body, expecting: r.Header.Get("Expect") != ""}
+	return &watchedBody{ReadCloser: r.Body, http1: r.ProtoMajor == 1, expecting: r.Header.Get("Expect") != ""}
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
 	b.read.Store(true)
+	b.reads.Add(1)
+	defer b.reads.Add(-1)
 	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF {
+	switch {
+	case err == io.EOF:
 		b.ended.Store(true)
+	case err != nil && !b.closed.Load() && !errors.Is(err, http.ErrBodyReadAfterClose):
+		b.broken.Store(true)
 	}
 	return n, err
 }
 
-// Close reads the rest, as net/http would, to see whether it arrives.
+// Close reads the rest over HTTP/1, as net/http would, to see whether it arrives.
 func (b *watchedBody) Close() error {
-	b.drain()
+	switch {
+	case b.reads.Load() > 0:
+		b.broken.Store(true)
+	case b.http1:
+		b.drain()
+	}
 	b.closed.Store(true)
 	return b.ReadCloser.Close()
 }

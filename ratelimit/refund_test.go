@@ -3,11 +3,14 @@ package ratelimit_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,6 +87,8 @@ const (
 	withBody  = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
 	inChunks  = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
 	truncated = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\nhello"
+	badChunk  = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nx\r\n\r\n"
+	badField  = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nx\r\n\r\n"
 	expecting = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
 )
 
@@ -93,6 +98,7 @@ var large = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n" + str
 func TestRefundToClientsThatStay(t *testing.T) {
 	nothing := func(http.ResponseWriter, *http.Request) {}
 	read := func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) }
+	duplex := func(w http.ResponseWriter, _ *http.Request) { _ = http.NewResponseController(w).EnableFullDuplex() }
 	for _, tt := range []struct {
 		name, request string
 		work          func(http.ResponseWriter, *http.Request)
@@ -112,6 +118,10 @@ func TestRefundToClientsThatStay(t *testing.T) {
 		{"read large body", large, read, true},
 		{"unread large body", large, nothing, false},
 		{"body that awaits 100 Continue", expecting, nothing, false},
+		{"malformed chunk", badChunk, read, false},
+		{"malformed trailer", badField, read, false},
+		{"full duplex, read body", withBody, func(w http.ResponseWriter, r *http.Request) { read(w, r); duplex(w, r) }, true},
+		{"full duplex, unread body", truncated, duplex, false},
 	} {
 		if got := exchange(t, tt.request, false, tt.work); got != tt.want {
 			t.Errorf("%s: refunded %v, want %v", tt.name, got, tt.want)
@@ -142,6 +152,89 @@ func TestNoRefundForHangingUp(t *testing.T) {
 	} {
 		if exchange(t, tt.request, true, tt.work) {
 			t.Errorf("%s: the client hung up and was refunded", tt.name)
+		}
+	}
+}
+
+// A slowBody is a body whose first Read waits, if there is something to wait for, until it
+// is closed or released. It ends with an error.
+type slowBody struct {
+	err              error
+	reading, release chan struct{} // nil: no Read waits
+	reads            atomic.Int32
+	closed           atomic.Bool
+}
+
+func (b *slowBody) Read([]byte) (int, error) {
+	if b.reads.Add(1) == 1 && b.reading != nil {
+		close(b.reading)
+		<-b.release
+	}
+	if b.closed.Load() {
+		return 0, errors.New("body closed by handler")
+	}
+	return 0, b.err
+}
+
+func (b *slowBody) Close() error {
+	b.closed.Store(true)
+	if b.release != nil {
+		close(b.release)
+	}
+	return nil
+}
+
+// A body that fails, or that the service waits for in vain, is not its fault. That it
+// was closed is not a fault of the client. Over HTTP/2 no more of it is read.
+func TestRefundOfBodies(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	read := func(body io.ReadCloser) { _, _ = body.Read(make([]byte, 1)) }
+	leave := func(io.ReadCloser) {}
+	failed := errors.New("the length is not the declared one")
+	for name, c := range map[string]struct {
+		err   error // of reading the body
+		wait  bool  // a goroutine of the handler reads it meanwhile
+		work  func(body io.ReadCloser)
+		want  bool
+		reads int32 // over HTTP/2
+	}{
+		"read":                   {io.EOF, false, read, true, 1},
+		"not read":               {io.EOF, false, leave, true, 0},
+		"broken":                 {failed, false, read, false, 1},
+		"closed by net/http":     {http.ErrBodyReadAfterClose, false, read, true, 1},
+		"closed, then read":      {io.EOF, false, func(body io.ReadCloser) { _ = body.Close(); read(body) }, true, 1},
+		"waited for":             {io.EOF, true, leave, false, 1},
+		"waited for, and closed": {io.EOF, true, func(body io.ReadCloser) { _ = body.Close() }, false, 1},
+	} {
+		for major := 1; major <= 2; major++ {
+			l, body := refunder{refunds: make(chan context.Context, 1)}, &slowBody{err: c.err}
+			if c.wait {
+				body.reading, body.release = make(chan struct{}), make(chan struct{})
+			}
+			var reader sync.WaitGroup
+			h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{Refund: true}, func(w http.ResponseWriter, r *http.Request) {
+				if c.wait {
+					reader.Go(func() { read(r.Body) })
+					<-body.reading
+				}
+				if c.work(r.Body); body.closed.Load() {
+					reader.Wait()
+				}
+				w.WriteHeader(http.StatusGatewayTimeout)
+			})
+			r := httptest.NewRequest("POST", "/", nil)
+			r.Body, r.ProtoMajor = body, major
+			h.ServeHTTP(httptest.NewRecorder(), r)
+			if got := len(l.refunds) == 1; got != c.want {
+				t.Errorf("%s, HTTP/%d: refunded %v, want %v", name, major, got, c.want)
+			}
+			if n := body.reads.Load(); major == 2 && n != c.reads {
+				t.Errorf("%s: read %d times, want %d", name, n, c.reads)
+			}
+			if c.wait && !body.closed.Load() {
+				close(body.release)
+			}
+			reader.Wait()
 		}
 	}
 }

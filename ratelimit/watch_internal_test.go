@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// Only a body over HTTP/1 is watched: over HTTP/2, and without a body, net/http
-// notices by itself that the client is gone.
-func TestOnlyBodiesOfHTTP1AreWatched(t *testing.T) {
+// Without a body net/http notices by itself that the client is gone.
+func TestOnlyBodiesAreWatched(t *testing.T) {
 	body := io.NopCloser(strings.NewReader("body"))
 	for name, c := range map[string]struct {
 		major   int
@@ -19,7 +18,7 @@ func TestOnlyBodiesOfHTTP1AreWatched(t *testing.T) {
 		"HTTP/1":                     {1, body, true},
 		"HTTP/1 without a body":      {1, nil, false},
 		"HTTP/1 with the empty body": {1, http.NoBody, false},
-		"HTTP/2":                     {2, body, false},
+		"HTTP/2":                     {2, body, true},
 		"HTTP/2 without a body":      {2, nil, false},
 	} {
 		if got := watchBody(&http.Request{ProtoMajor: c.major, Body: c.body}) != nil; got != c.watched {

@@ -25,8 +25,9 @@ type Options struct {
 	// Refund gives back the units of a request that ended in a 5xx or in a panic. The
 	// limiter must be a ratelimit.Refunder. Fiber does not say whether the client has
 	// disconnected: a client that does, and makes the service fail by it, gets its
-	// units back. A body that is streamed (SendStreamWriter) is sent after the
-	// handler, and what goes wrong then is not seen.
+	// units back, as one does that breaks a streamed body (fiber.Config.StreamRequestBody)
+	// off. A body that is streamed (SendStreamWriter) is sent after the handler, and what
+	// goes wrong then is not seen.
 	Refund bool
 
 	// ChargeIf reports whether a request stays charged, by the status of its response.
