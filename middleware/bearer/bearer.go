@@ -121,7 +121,8 @@ func (a *Authenticator[P]) identify(ctx context.Context, authorization []string)
 // with Retry-After if the token could not be verified.
 //
 // Place it inside Identify of the same Authenticator. Otherwise it answers every
-// request with 500 and logs why.
+// request with 500 and logs why. What other Authenticators have found does not count,
+// wherever they are.
 func (a *Authenticator[P]) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		field, value, err := a.refusal(r.Context())
@@ -139,8 +140,8 @@ func (a *Authenticator[P]) Require(next http.Handler) http.Handler {
 // refusal returns the error that a request without a principal is answered with, and
 // the header field of that answer, if it has one.
 func (a *Authenticator[P]) refusal(ctx context.Context) (field string, value []string, err error) {
-	id, ok := ctx.Value(principalKey[P]{}).(*identity[P])
-	if !ok || id.by != a {
+	id, ok := ctx.Value(a).(*identity[P])
+	if !ok {
 		return "", nil, errNotIdentified
 	}
 	switch id.outcome {

@@ -38,10 +38,11 @@ func (o Outcome) String() string {
 }
 
 // FromContext returns the principal of the request that ctx belongs to, and false if
-// no [Authenticator] for principals of type P has found one. P must be the type that
-// the [VerifyFunc] returns, or an interface that this type implements.
+// no [Authenticator] for principals of type P has found one. Of several it is that of the
+// innermost. P must be the type that the [VerifyFunc] returns, or an interface that this
+// type implements.
 func FromContext[P any](ctx context.Context) (P, bool) {
-	if id, ok := ctx.Value(principalKey[P]{}).(*identity[P]); ok && id.outcome == Authenticated {
+	if id, ok := ctx.Value(principalKey[P]{}).(*identity[P]); ok {
 		return id.principal, true
 	}
 	if reflect.TypeFor[P]().Kind() == reflect.Interface {
@@ -91,8 +92,14 @@ type identity[P any] struct {
 
 func (id *identity[P]) Value(key any) any {
 	switch key := key.(type) {
+	case *Authenticator[P]: // its Require
+		if key == id.by {
+			return id
+		}
 	case principalKey[P]:
-		return id
+		if id.outcome == Authenticated {
+			return id
+		}
 	case outcomeKey:
 		return &id.outcome
 	case *search:

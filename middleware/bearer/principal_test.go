@@ -55,7 +55,6 @@ func TestRequireFailsClosed(t *testing.T) {
 	for name, h := range map[string]http.Handler{
 		"without Identify":                     auth.Require(never),
 		"inside of another one's Identify":     other.Identify(auth.Require(never)),
-		"inside of both, the other innermost":  auth.Identify(other.Identify(auth.Require(never))),
 		"inside of one with another principal": otherType(t).Identify(auth.Require(never)),
 	} {
 		if w := serve(h, request("Bearer "+goodToken)); w.Code != 500 {
@@ -89,6 +88,52 @@ func TestTwoAuthenticators(t *testing.T) {
 	serve(h, request("Bearer unknown"))
 }
 
+// Each Authenticator of one type of principals keeps to what it found itself, wherever its
+// Require is, and FromContext returns what the innermost has found that has found one.
+func TestAuthenticatorsOfOneType(t *testing.T) {
+	rs := &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
+	outer := newAuth(t, bearer.Options{Errors: rs})
+	inner, err := bearer.New("staff", func(_ context.Context, token string) (user, error) {
+		if token == goodToken || token == "staff" {
+			return user{"bob"}, nil
+		}
+		return user{}, bearer.ErrInvalid
+	}, bearer.Options{Errors: rs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	neither, err := bearer.New("none", func(context.Context, string) (user, error) { return user{}, bearer.ErrInvalid }, bearer.Options{Errors: rs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		inner   *bearer.Authenticator[user]
+		require *bearer.Authenticator[user]
+		token   string
+		status  int
+		want    string
+	}{
+		"both find one":                      {inner, outer, goodToken, 200, "bob"},
+		"both find one, inner Require":       {inner, inner, goodToken, 200, "bob"},
+		"the outer finds one":                {neither, outer, goodToken, 200, "ann"},
+		"the outer finds one, inner Require": {neither, neither, goodToken, 401, ""},
+		"the inner finds one":                {inner, outer, "staff", 401, ""},
+		"the inner finds one, inner Require": {inner, inner, "staff", 200, "bob"},
+		"none finds one":                     {neither, outer, "unknown", 401, ""},
+	} {
+		w := serve(outer.Identify(c.inner.Identify(c.require.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			u, _ := bearer.FromContext[user](r.Context())
+			n, _ := bearer.FromContext[named](r.Context())
+			if u.name != c.want || n == nil || n.Name() != c.want {
+				t.Errorf("%s: found %v and %v, want %s", name, u, n, c.want)
+			}
+		})))), request("Bearer "+c.token))
+		if w.Code != c.status {
+			t.Errorf("%s: answered %d, want %d", name, w.Code, c.status)
+		}
+	}
+}
+
 // named is what some principals are, whatever their type.
 type named interface{ Name() string }
 
@@ -98,7 +143,7 @@ func TestPrincipalByInterface(t *testing.T) {
 	found := func(h func(http.Handler) http.Handler, authorization string) (name string) {
 		serve(h(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if p, ok := bearer.FromContext[named](r.Context()); ok {
-				name = p.Name()
+				name = "found " + p.Name()
 			} else if p != nil {
 				t.Errorf("principal %v, but not found", p)
 			}
@@ -114,10 +159,11 @@ func TestPrincipalByInterface(t *testing.T) {
 		authorization string
 		want          string
 	}{
-		"a type that implements it":                {users.Identify, "Bearer " + goodToken, "ann"},
+		"a type that implements it":                {users.Identify, "Bearer " + goodToken, "found ann"},
 		"a type that does not":                     {strings.Identify, "Bearer " + goodToken, ""},
-		"inside of a type that does not":           {both(strings.Identify, users.Identify), "Bearer " + goodToken, "ann"},
-		"outside of a type that does not":          {both(users.Identify, strings.Identify), "Bearer " + goodToken, "ann"},
+		"inside of a type that does not":           {both(strings.Identify, users.Identify), "Bearer " + goodToken, "found ann"},
+		"outside of a type that does not":          {both(users.Identify, strings.Identify), "Bearer " + goodToken, "found ann"},
+		"no token":                                 {users.Identify, "", ""},
 		"a token that is not valid":                {users.Identify, "Bearer unknown", ""},
 		"no authenticator":                         {func(next http.Handler) http.Handler { return next }, "Bearer " + goodToken, ""},
 		"not valid, outside of a type without one": {both(users.Identify, strings.Identify), "Bearer unknown", ""},
