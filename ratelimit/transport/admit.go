@@ -62,10 +62,11 @@ func (c *call) passPause() (probe, paused bool, err error) {
 // impatience returns why the request does not wait for the end of the pause; nil if it
 // does.
 func (c *call) impatience(p pause, now time.Time) *LimitError {
+	wait := p.until.Sub(now)
 	switch {
 	case p.refusal.banned:
 		return c.limitError(p, "the Transport does not wait for the end of a ban", nil)
-	case c.waited+p.until.Sub(now) > c.maxWait:
+	case c.waited+wait+min(c.mostJitter(wait), wait/10) > c.maxWait:
 		return c.limitError(p, c.tooLong(), nil)
 	case c.deadlineBefore(p.until):
 		return c.limitError(p, tooLate, context.DeadlineExceeded)
@@ -123,6 +124,11 @@ func (c *call) sleep(wait time.Duration) error {
 
 // spread returns a random time that is added to wait, at most room.
 func (c *call) spread(wait, room time.Duration) time.Duration {
+	return rand.N(max(min(c.mostJitter(wait), room), 0) + 1)
+}
+
+// mostJitter returns the longest random time that is added to wait.
+func (c *call) mostJitter(wait time.Duration) time.Duration {
 	most := c.jitter
 	if most == 0 {
 		most = wait / 10
@@ -130,10 +136,7 @@ func (c *call) spread(wait, room time.Duration) time.Duration {
 	for range c.denials - 1 {
 		most = max(most, min(2*most, longestJitter))
 	}
-	if most = min(most, room); most <= 0 {
-		return 0
-	}
-	return rand.N(most + 1)
+	return max(most, 0)
 }
 
 // takeTurn waits until the client's own plan has room, and charges it.

@@ -13,7 +13,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// defaultMaxWait is long enough for two windows of a minute.
+// defaultMaxWait is long enough for a window of a minute and most of a second one.
 const defaultMaxWait = 2 * time.Minute
 
 // Options are optional settings. The zero value works.
@@ -29,14 +29,16 @@ type Options struct {
 	// safe for concurrent use.
 	Key func(r *http.Request) string
 
-	// MaxWait is how long a request waits at most, over all its attempts. If the
-	// server names a longer wait, the request fails at once. 0: 2 minutes. Negative:
-	// requests never wait.
+	// MaxWait is how long a request waits at most, over all its attempts and with Jitter.
+	// If the server names a longer wait, the request fails at once, and also if MaxWait
+	// leaves no room for Jitter, or, if that is less, for a tenth of the wait. 0: 2
+	// minutes. Negative: requests never wait.
 	MaxWait time.Duration
 
 	// Jitter is the longest random time that is added to a wait, so that many clients
 	// do not return at the same instant. It doubles with each denial of the same
-	// request. 0: a tenth of the wait. Negative: none.
+	// request. MaxWait and the deadline of the request cut it short. 0: a tenth of the
+	// wait. Negative: none.
 	Jitter time.Duration
 
 	// Plan is a plan of the client's own, which holds before a request is sent;

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/transport"
 )
 
@@ -77,5 +78,45 @@ func TestTheLongerPauseCounts(t *testing.T) {
 			t.Errorf("20 seconds later: %s, want a LimitError until 60 seconds after the second answer", got)
 		}
 		s.expect(t, "0s", "7s", "9s")
+	})
+}
+
+// During a long pause one request in 15 minutes is sent, under the plan as well. Its answer
+// replaces the pause, except that a failure without the fields says nothing of it.
+func TestProbes(t *testing.T) {
+	for answer, want := range map[string][]string{
+		"200": {"0s", "15m0s", "15m0s", "16m0s", "30m0s"},
+		"200 X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 60": {"0s", "15m0s", "16m0s", "30m0s"},
+		"429 Retry-After: 60":    {"0s", "15m0s", "16m0s", "30m0s"},
+		"503 Retry-After: 60":    {"0s", "15m0s", "16m0s", "30m0s"},
+		"429 Retry-After: 36000": {"0s", "15m0s", "30m0s"},
+		"500":                    {"0s", "15m0s", "30m0s"},
+		"500 X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 60": {"0s", "15m0s", "16m0s", "30m0s"},
+		"broken": {"0s", "15m0s", "30m0s"},
+	} {
+		inBubble(t, answer, func(t *testing.T) {
+			s := newScript("429 Retry-After: 18000", answer)
+			rt := newTransport(t, s, transport.Options{MaxWait: -1, Plan: planOf(ratelimit.PerMinute(10)), Limiter: newEngine(t)})
+			for _, at := range []time.Duration{0, 0, 15*time.Minute - 1, 15 * time.Minute, 15 * time.Minute, 16 * time.Minute, 30 * time.Minute} {
+				time.Sleep(time.Until(s.begin.Add(at)))
+				get(t, rt, url)
+			}
+			s.expect(t, want...)
+		})
+	}
+}
+
+// A success of a request that was on its way when the pause began does not end it.
+func TestPauseOutlastsEarlierRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript("429 Retry-After: 60")
+		rt := newTransport(t, delays{s}, transport.Options{MaxWait: -1})
+		const host = "http://api.example.com/"
+		go get(t, rt, host+"3s")
+		synctest.Wait()
+		get(t, rt, host+"1s")
+		time.Sleep(5 * time.Second)
+		get(t, rt, host+"0s")
+		s.expect(t, "1s", "3s")
 	})
 }

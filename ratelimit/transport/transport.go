@@ -2,6 +2,7 @@ package transport
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"time"
 
@@ -65,6 +66,12 @@ func New(opts Options) (*Transport, error) {
 // RoundTrip reads up to 72 KiB of the body of a refusal. MaxWait does not limit the time
 // that this takes: give requests a deadline.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL == nil {
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		return nil, errors.New("transport: nil Request.URL")
+	}
 	key := t.key(r)
 	if key == "" {
 		return t.base.RoundTrip(r)

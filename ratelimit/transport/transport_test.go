@@ -3,6 +3,7 @@ package transport_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -54,6 +55,27 @@ func TestErrorsOfTheBase(t *testing.T) {
 		t.Errorf("the caller gets %q, want %q", got, errBroken)
 	}
 }
+
+// A request without a URL is an error, as for http.Transport, and its body is closed.
+func TestRequestWithoutURL(t *testing.T) {
+	opts := withPlan(t, ratelimit.PerDay(1))
+	opts.Key = func(*http.Request) string { return "same" }
+	s := newScript()
+	for _, o := range []transport.Options{{}, opts} {
+		closed := false
+		body := closeFunc(func() { closed = true })
+		if got := send(newTransport(t, s, o), &http.Request{Method: "POST", Header: http.Header{}, Body: body}); got != "nil Request.URL" || !closed {
+			t.Errorf("the caller gets %q, the body is closed: %t", got, closed)
+		}
+	}
+	s.expect(t)
+}
+
+// A closeFunc is an empty body.
+type closeFunc func()
+
+func (closeFunc) Read([]byte) (int, error) { return 0, io.EOF }
+func (f closeFunc) Close() error           { f(); return nil }
 
 // bare is a response as tests of services make them.
 type bare struct{ resp *http.Response }

@@ -128,6 +128,46 @@ func TestJitterSpreads(t *testing.T) {
 	})
 }
 
+// A request waits no longer than MaxWait, and only if that leaves a tenth of the wait, or
+// Jitter if it is less, to spread clients over.
+func TestMaxWaitLeavesRoomForJitter(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer  string
+		jitter  time.Duration
+		longest time.Duration // 0: the request fails
+	}{
+		"nothing left":              {"429 Retry-After: 60", 0, 0},
+		"less than a tenth left":    {"429 Retry-After: 55", 0, 0},
+		"a tenth left":              {"429 Retry-After: 54", 0, 59400 * time.Millisecond},
+		"Jitter left":               {"429 Retry-After: 58", 2 * time.Second, 60 * time.Second},
+		"less than Jitter left":     {"429 Retry-After: 58", 3 * time.Second, 0},
+		"a tenth of more than that": {"429 Retry-After: 54", time.Hour, 60 * time.Second},
+		"no jitter":                 {"429 Retry-After: 60", -1, 60 * time.Second},
+		"no jitter, too long":       {"429 Retry-After: 61", -time.Hour, 0},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			var waits []time.Duration
+			for range 300 {
+				rt, err := transport.New(transport.Options{
+					Base: newScript(c.answer), MaxWait: time.Minute, Jitter: c.jitter,
+					OnWait: func(_ *http.Request, wait time.Duration) { waits = append(waits, wait) },
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				get(t, rt, url)
+			}
+			if len(waits) == 0 {
+				waits = []time.Duration{0}
+			}
+			// The chance of a failure is 0.9^300, less than one in 10^13.
+			if last := slices.Max(waits); last > c.longest || last < c.longest-600*time.Millisecond {
+				t.Errorf("300 clients wait up to %v, want %v", last, c.longest)
+			}
+		})
+	}
+}
+
 func TestFailsFast(t *testing.T) {
 	const ban = "429 Retry-After: 60\nContent-Type: application/json\n\n" + `{"code":"api_key_banned","message":"Banned.","status":429}`
 	for name, test := range map[string]struct{ answer, want string }{
