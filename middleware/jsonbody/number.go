@@ -22,7 +22,7 @@ func checkNumber(token []byte) string {
 	}
 	if i := bytes.IndexAny(token, "eE"); i >= 0 {
 		digits := bytes.TrimLeft(token[i+1:], "+-")
-		if n, err := strconv.Atoi(string(digits)); len(digits) > 3 || err != nil || n > maxExponent {
+		if n, err := strconv.Atoi(string(digits)); err != nil || n > maxExponent {
 			return "is a number with an exponent beyond " + strconv.Itoa(maxExponent)
 		}
 	}

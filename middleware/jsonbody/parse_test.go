@@ -180,7 +180,7 @@ func TestParseLimits(t *testing.T) {
 			"The request body is a number with an exponent beyond 308.",
 		},
 		{
-			"digits of the exponent", jsonbody.Options{}, `1e001`, `1e0001`,
+			"zeros of the exponent", jsonbody.Options{}, `[1e0000308,1e-0000308]`, `1e0000309`,
 			"The request body is a number with an exponent beyond 308.",
 		},
 		{
