@@ -3,6 +3,7 @@ package ratelimit_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,15 +44,16 @@ func TestSettleOfWhatWasNotCharged(t *testing.T) {
 		down    bool
 		outcome ratelimit.Outcome
 	}{
-		"exempt":                {ratelimit.Caller{Kind: ratelimit.KindExempt}, ratelimit.Options{}, false, 0},
-		"unlimited":             {ratelimit.Caller{Subject: "a", Plan: ratelimit.UnlimitedPlan("u")}, ratelimit.Options{}, false, ratelimit.Allowed},
-		"suspended, in shadow":  {ratelimit.Caller{Subject: "a", Plan: ratelimit.SuspendedPlan("s")}, ratelimit.Options{Shadow: true}, false, ratelimit.Suspended},
-		"limited, in shadow":    {ratelimit.Caller{Subject: "b", Plan: spent}, ratelimit.Options{Shadow: true}, false, ratelimit.Limited},
-		"invalid, in shadow":    {ratelimit.Caller{Subject: "a"}, ratelimit.Options{Shadow: true}, false, 0},
-		"fail open":             {ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{OnFailure: ratelimit.FailOpen}, true, ratelimit.Allowed},
-		"a failure, in shadow":  {ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{Shadow: true}, true, ratelimit.Allowed},
-		"admitted uncounted":    {ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{}, false, ratelimit.Allowed},
-		"exempt, with a refund": {ratelimit.Caller{Kind: ratelimit.KindExempt}, ratelimit.Options{Refund: true}, false, 0},
+		"exempt":                  {ratelimit.Caller{Kind: ratelimit.KindExempt}, ratelimit.Options{}, false, 0},
+		"unlimited":               {ratelimit.Caller{Subject: "a", Plan: ratelimit.UnlimitedPlan("u")}, ratelimit.Options{}, false, ratelimit.Allowed},
+		"suspended, in shadow":    {ratelimit.Caller{Subject: "a", Plan: ratelimit.SuspendedPlan("s")}, ratelimit.Options{Shadow: true}, false, ratelimit.Suspended},
+		"limited, in shadow":      {ratelimit.Caller{Subject: "b", Plan: spent}, ratelimit.Options{Shadow: true}, false, ratelimit.Limited},
+		"invalid, in shadow":      {ratelimit.Caller{Subject: "a"}, ratelimit.Options{Shadow: true}, false, 0},
+		"fail open":               {ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{OnFailure: ratelimit.FailOpen}, true, ratelimit.Allowed},
+		"a failure, in shadow":    {ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{Shadow: true}, true, ratelimit.Allowed},
+		"admitted uncounted":      {ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{}, false, ratelimit.Allowed},
+		"admitted uncounted, two": {ratelimit.Caller{Subject: "a", Plan: tokens, Also: []ratelimit.Charge{{Subject: "all", Plan: tokens}}}, ratelimit.Options{}, false, ratelimit.Allowed},
+		"exempt, with a refund":   {ratelimit.Caller{Kind: ratelimit.KindExempt}, ratelimit.Options{Refund: true}, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &flaky{Limiter: engine(t, &at)}
@@ -62,7 +64,7 @@ func TestSettleOfWhatWasNotCharged(t *testing.T) {
 			switch {
 			case c.down:
 				used = downAt{l}
-			case name == "admitted uncounted":
+			case strings.HasPrefix(name, "admitted uncounted"):
 				used = uncounted{l}
 			}
 			res := reserve(t, used, c.caller, c.opts, nil)
@@ -102,6 +104,13 @@ type uncounted struct{ *flaky }
 
 func (uncounted) Take(_ context.Context, _ string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	return plan.Uncounted(cost, time.Unix(now, 0)), nil
+}
+
+func (uncounted) TakeAll(_ context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	for i, c := range charges {
+		decisions[i] = c.Plan.Uncounted(c.Cost, time.Unix(now, 0))
+	}
+	return nil
 }
 
 // Much more than a limit is given back in parts, for half a second at most.

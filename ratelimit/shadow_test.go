@@ -39,8 +39,9 @@ func TestShadowLeavesTheFieldsOfTheLimitInForce(t *testing.T) {
 	l := engine(t, &at)
 	inForce := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))}
 	trial := ratelimit.Caller{Subject: "trial:a", Plan: ratelimit.MustPlan("q", ratelimit.Penalty{}, ratelimit.PerHour(3))}
+	headers := ratelimit.XRateLimit | ratelimit.DraftRateLimit
 	enforce := func(next http.Handler) http.Handler {
-		return handler(t, l, inForce, ratelimit.Options{Headers: ratelimit.XRateLimit | ratelimit.DraftRateLimit}, next.ServeHTTP)
+		return handler(t, l, inForce, ratelimit.Options{Headers: headers}, next.ServeHTTP)
 	}
 	shadow := func(next http.Handler) http.Handler {
 		return handler(t, l, trial, ratelimit.Options{Headers: ratelimit.XRateLimit | ratelimit.DraftRateLimit, Shadow: true}, next.ServeHTTP)
@@ -51,6 +52,10 @@ func TestShadowLeavesTheFieldsOfTheLimitInForce(t *testing.T) {
 		if got := w.Header().Get("RateLimit-Policy"); got != `"day";q=10;w=86400` {
 			t.Errorf("RateLimit-Policy is %q, want that of the plan in force", got)
 		}
+	}
+	headers = ratelimit.DraftRateLimit
+	if h := get(enforce(shadow(http.HandlerFunc(ok)))).Header(); h.Get("RateLimit-Policy") != `"day";q=10;w=86400` || h.Get("X-RateLimit-Limit") != "" {
+		t.Errorf("with RateLimit alone the fields are %v, want those of the plan in force", h)
 	}
 }
 

@@ -197,6 +197,7 @@ func TestDeciding(t *testing.T) {
 		{"of equal ones the first", decisions{allowed(3, 5), allowed(3, 5)}, 0},
 		{"a denial before less remaining", decisions{spared(0, 500), limited(5)}, 1},
 		{"the longest denial", decisions{limited(5), spared(1, 500), limited(50), limited(7)}, 2},
+		{"of equal denials the first", decisions{spared(1, 500), limited(50), limited(50)}, 1},
 		{"undecided ones are the last", decisions{{}, limited(5), {}}, 1},
 		{"undecided beside allowed", decisions{{}, allowed(3, 5)}, 1},
 	} {

@@ -191,3 +191,24 @@ func TestNewWaiterWithoutLimiter(t *testing.T) {
 		}()
 	}
 }
+
+// An engine that names hardly any time to wait is asked once in a millisecond.
+func TestWaitDoesNotCallInABusyLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waiter, begin := ratelimit.NewWaiter(&hasty{denials: 100}), time.Now()
+		if _, err := waiter.Wait(t.Context(), "job:1", perSecond(1), 1); err != nil || time.Since(begin) < 100*time.Millisecond {
+			t.Errorf("admitted after %v (%v), want 100 denials to take a tenth of a second", time.Since(begin), err)
+		}
+	})
+}
+
+// hasty is an engine that names a nanosecond to wait.
+type hasty struct{ denials int }
+
+func (l *hasty) Take(_ context.Context, _ string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	d := plan.Uncounted(cost, time.Now())
+	if l.denials--; l.denials >= 0 {
+		d.Outcome, d.RetryAfter = ratelimit.Limited, 1
+	}
+	return d, nil
+}
