@@ -20,6 +20,7 @@ var (
 	longBody       = apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge, "The request body is too long.")
 	badUpgrade     = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The Upgrade header is malformed.")
 	limited        = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable, "The service behind this gateway accepts no more requests for now. Wait as long as Retry-After says.")
+	otherTarget    = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The request target must be a path or an HTTP URL. CONNECT is not supported.")
 	dotSegments    = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The path must not contain dot segments such as /../ and /./.")
 )
 

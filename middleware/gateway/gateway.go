@@ -33,7 +33,9 @@ import (
 //	...
 //	backend, err := gateway.New(&httputil.ReverseProxy{Rewrite: rewrite, Transport: limits}, errs)
 //
-// The handler refuses paths with segments . or .., also if they are escaped:
+// Of a target that is a URL (RFC 9112 section 3.2.2) Rewrite gets the path and the query in
+// Out. The handler refuses targets without a path to check, such as * and http:x, and
+// the method CONNECT. It also refuses paths with segments . or .., also if they are escaped:
 // [http.ServeMux] takes /public/%2e%2e/admin for a path below /public/, and many backends
 // for /admin. It is safe for concurrent use.
 func New(proxy *httputil.ReverseProxy, errs *apierror.Responder) (http.Handler, error) {
@@ -71,7 +73,11 @@ type handler struct {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{handler: h, r: r, header: w.Header(), set: maps.Clone(w.Header())}
-	if hasDotSegment(r.URL.Path) {
+	switch {
+	case r.Method == http.MethodConnect, r.URL.Opaque != "", r.RequestURI == "*":
+		x.fail(w, r, otherTarget)
+		return
+	case hasDotSegment(r.URL.Path):
 		x.fail(w, r, dotSegments)
 		return
 	}
@@ -97,6 +103,7 @@ type exchange struct {
 
 func (x *exchange) rewrite(p *httputil.ProxyRequest) {
 	x.rewritten = true
+	toPath(p.Out.URL)
 	if id := middleware.RequestIDFrom(x.r.Context()); id != "" {
 		p.Out.Header["X-Request-Id"] = []string{id}
 	}

@@ -1,6 +1,20 @@
 package gateway
 
-import "strings"
+import (
+	"net/url"
+	"strings"
+)
+
+// toPath leaves of u what a target in origin-form has (RFC 9112 section 3.2.1).
+func toPath(u *url.URL) {
+	u.Scheme, u.User, u.Host = "", nil, ""
+	if !strings.HasPrefix(u.Path, "/") { // http://pets.example, or http.StripPrefix
+		u.Path = "/" + u.Path
+		if u.RawPath != "" {
+			u.RawPath = "/" + u.RawPath
+		}
+	}
+}
 
 // hasDotSegment reports whether a decoded path has a segment . or .., which the backend
 // could resolve. Backends differ in what else separates segments, and in what a segment

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"net/http"
+	"net/http/httputil"
 	"strings"
 	"testing"
 
@@ -40,27 +41,48 @@ func TestUpgradeToHTTP(t *testing.T) {
 }
 
 // ServeMux and middlewares do not resolve %2e%2e; many backends do. A path that is public
-// here must not be another one there.
-func TestDotSegments(t *testing.T) {
-	for path, refused := range map[string]bool{
-		"/public/../admin": true, "/public/%2e%2e/admin": true, "/public/%2E./admin": true, "/public/..%2fadmin": true,
-		"/public/..%5cadmin": true, "/public/..;x=1/admin": true, "/admin/.": true, "/%2e/admin": true, "/..": true,
-		"/public/...": false, "/public/a..b": false, "/.well-known/x": false, "/public/..a": false, "/public//x": false,
-		"/public/%252e%252e/admin": false, "/a?x=/../": false,
+// here must not be another one there. The backend gets a path alone, and no host that the
+// client chose.
+func TestTargets(t *testing.T) {
+	const refused = ""
+	for target, want := range map[string]string{
+		"GET /public/../admin": refused, "GET /public/%2e%2e/admin": refused, "GET /public/%2E./admin": refused,
+		"GET /public/..%2fadmin": refused, "GET /public/..%5cadmin": refused, "GET /public/..;x=1/admin": refused,
+		"GET /admin/.": refused, "GET /%2e/admin": refused, "GET /..": refused, "GET http://a/public/../admin": refused,
+		"GET /public/...": "/public/...", "GET /public/a..b": "/public/a..b", "GET /.well-known/x": "/.well-known/x",
+		"GET /public/..a": "/public/..a", "GET /public//x": "/public//x", "GET //a/x": "//a/x",
+		"GET /public/%252e%252e/admin": "/public/%252e%252e/admin", "GET /a?x=/../": "/a?x=/../",
+
+		"GET http:http://a/public/../admin": refused, "GET http:http://a/x": refused, "GET x:public": refused,
+		"GET x:%2e%2e/admin": refused, "GET mailto:a@b/../x": refused, "GET *": refused,
+		"CONNECT a:443": refused, "CONNECT /a": refused, "CONNECT http://a/": refused,
+		"GET http://u:p@a/%70%2Fq?x": "/%70%2Fq?x", "GET http://a": "/", "GET http://a?x": "/?x", "GET x:/y": "/y",
+		"GET /strip/a%2Fb": "/a%2Fb", "GET /strip/": "/",
 	} {
-		t.Run(path, func(t *testing.T) {
+		t.Run(target, func(t *testing.T) {
 			arrived := ""
-			s := newStack(t, to(t, func(_ http.ResponseWriter, r *http.Request) { arrived = r.RequestURI }), ratelimit.Options{})
-			srv, _ := listen(t, s, false)
-			resp, body := raw(t, srv, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n")
-			if refused {
-				if arrived != "" || resp.StatusCode != 400 || !strings.HasPrefix(body, `{"code":"invalid_request",`) {
-					t.Errorf("%d %s, the backend gets %q; want 400 invalid_request from the gateway", resp.StatusCode, body, arrived)
+			proxy := to(t, func(_ http.ResponseWriter, r *http.Request) { arrived = r.RequestURI })
+			setURL := proxy.Rewrite
+			proxy.Rewrite = func(p *httputil.ProxyRequest) {
+				if u := p.Out.URL; u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") {
+					t.Errorf("Rewrite gets %#v, want a path and a query", u)
 				}
-				wantMiddlewares(t, resp.Header)
-			} else if resp.StatusCode != 200 || arrived != path {
-				t.Errorf("%d, the backend gets %q, want 200 and %q", resp.StatusCode, arrived, path)
+				setURL(p)
 			}
+			var h http.Handler = newStack(t, proxy, ratelimit.Options{})
+			if strings.HasPrefix(target, "GET /strip/") {
+				h = http.StripPrefix("/strip/", h)
+			}
+			srv, _ := listen(t, h, false)
+			resp, body := raw(t, srv, target+" HTTP/1.1\r\nHost: x\r\n\r\n")
+			status := 200
+			if want == refused {
+				status = 400
+			}
+			if resp.StatusCode != status || arrived != want || want == refused && !strings.HasPrefix(body, `{"code":"invalid_request",`) {
+				t.Errorf("%d %s, the backend gets %q; want %d, %q", resp.StatusCode, body, arrived, status, want)
+			}
+			wantMiddlewares(t, resp.Header)
 		})
 	}
 }
