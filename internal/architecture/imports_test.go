@@ -35,7 +35,7 @@ var rules = map[string][]string{
 	"middleware/apikey":              {"internal/nilvalue", "middleware/bearer", "ratelimit"},
 	"middleware/bearer":              {"apierror", "internal/response"},
 	"middleware/clientip":            {},
-	"middleware/gateway":             {"apierror", "internal/nilvalue", "middleware"},
+	"middleware/gateway":             {"apierror", "internal/nilvalue", "internal/response", "middleware"},
 	"middleware/inflight":            {"apierror"},
 	"middleware/jsonbody":            {"apierror", "github.com/santhosh-tekuri/jsonschema/v5"},
 	"middleware/limit":               {"middleware/clientip", "ratelimit", "ratelimit/memory"},

@@ -25,10 +25,10 @@
 //
 // So a 429 of the backend has its own Retry-After, and says what the client has left of
 // its plan here. Events, informational responses, trailers and upgrades over HTTP/1.1
-// pass. Two do not: trailers with the name of a field that a middleware has set, and
-// upgrades to h2c, HTTP or TLS, after which requests would pass no middleware. gRPC passes
-// over an HTTP/2 Transport, but its clients see a 429 as UNAVAILABLE: limit it in the
-// service, with gatehousegrpc.
+// pass. Three do not: trailers of requests, those with the name of a field that a middleware
+// has set, and upgrades to h2c, HTTP or TLS, after which requests would pass no middleware.
+// gRPC passes over an HTTP/2 Transport, but its clients see a 429 as UNAVAILABLE: limit it
+// in the service, with gatehousegrpc.
 //
 // # Errors
 //

@@ -26,18 +26,18 @@ var (
 
 // fail answers a request for which there is no response to pass on. out is the request to
 // the backend.
-func (x *exchange) fail(w http.ResponseWriter, out *http.Request, err error) {
+func (x *exchange) fail(_ http.ResponseWriter, out *http.Request, err error) {
 	x.restore()
 	if x.proxy.ErrorHandler != nil {
-		x.proxy.ErrorHandler(w, out, err)
+		x.proxy.ErrorHandler(x.Tracker, out, err)
 		return
 	}
 	public := x.public(err)
 	if l, ok := errors.AsType[limitError](err); ok && errors.Is(public, limited) {
 		seconds := max(1, int64(math.Ceil(l.RetryAfter().Seconds())))
-		w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
+		x.header.Set("Retry-After", strconv.FormatInt(seconds, 10))
 	}
-	x.errs.Respond(w, x.r, public)
+	x.errs.Respond(x.Tracker, x.r, public)
 }
 
 // A limitError is the error of a transport that keeps within the limits of the backend:

@@ -63,6 +63,9 @@ func TestErrors(t *testing.T) {
 		{"the backend is down", func(p *httputil.ReverseProxy) {
 			*p = *toURL(t, closed.URL)
 		}, 502, "bad_gateway"},
+		{"the backend switches to a protocol", func(p *httputil.ReverseProxy) {
+			*p = *toURL(t, sends(t, "HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: echo\r\nReferrer-Policy: origin\r\n\r\n"))
+		}, 502, "bad_gateway"},
 		{"the transport fails", func(p *httputil.ReverseProxy) { p.Transport = failing(errSecret) }, 502, "bad_gateway"},
 		{"the transport times out", func(p *httputil.ReverseProxy) {
 			p.Transport = failing(&net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded})
@@ -117,6 +120,29 @@ func TestErrors(t *testing.T) {
 			})
 		}
 	}
+}
+
+// hijackable is a ResponseWriter with a connection that the client has closed.
+type hijackable struct{ http.ResponseWriter }
+
+func (hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	server, client := net.Pipe()
+	client.Close()
+	return server, bufio.NewReadWriter(bufio.NewReader(server), bufio.NewWriter(server)), nil
+}
+
+// After an upgrade the gateway cannot answer any more.
+func TestUpgradeOfAClosedConnection(t *testing.T) {
+	h := newGateway(t, toURL(t, sends(t, "HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")), nil)
+	r := httptest.NewRequest("GET", "/", nil)
+	setAll(r.Header, "Connection: Upgrade\nUpgrade: echo")
+	w := httptest.NewRecorder()
+	defer func() {
+		if v := recover(); v != http.ErrAbortHandler || w.Body.Len() > 0 {
+			t.Errorf("the gateway writes %q and panics with %v, want nothing and ErrAbortHandler", w.Body, v)
+		}
+	}()
+	h.ServeHTTP(hijackable{w}, r)
 }
 
 // raw sends a request as it is, and returns the response.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"net/textproto"
 	"slices"
 	"strings"
 )
@@ -76,5 +77,22 @@ func merge(ours, theirs http.Header) {
 				delete(theirs, name)
 			}
 		}
+	}
+}
+
+// dropFraming removes from an informational response or from trailers what is about one
+// connection (RFC 9110 section 7.6.1), or about the framing and the content that only the
+// header of a final response describes (section 6.5.1).
+func dropFraming(h http.Header) {
+	for _, line := range h["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			h.Del(textproto.TrimString(name))
+		}
+	}
+	for _, name := range [...]string{
+		"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+		"Content-Encoding", "Content-Length", "Content-Range", "Content-Type", "Host",
+	} {
+		delete(h, name)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
+	"github.com/animalstore/gatehouse/internal/response"
 	"github.com/animalstore/gatehouse/middleware"
 )
 
@@ -72,31 +73,36 @@ type handler struct {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{handler: h, r: r, header: w.Header(), set: maps.Clone(w.Header())}
+	x := &exchange{handler: h, Tracker: response.Track(w), r: r, header: w.Header(), set: maps.Clone(w.Header())}
 	switch {
 	case r.Method == http.MethodConnect, r.URL.Opaque != "", r.RequestURI == "*":
-		x.fail(w, r, otherTarget)
+		x.fail(x, r, otherTarget)
 		return
 	case hasDotSegment(r.URL.Path):
-		x.fail(w, r, dotSegments)
+		x.fail(x, r, dotSegments)
 		return
 	}
 	// ReverseProxy sends the header as it is with each informational response, and
 	// clears it after that.
 	clear(x.header)
-	defer x.restore() // if Rewrite or the transport panics
+	defer func() {
+		if !x.restored { // Rewrite or the transport has panicked
+			x.restore()
+		}
+	}()
 	p := h.proxy
 	p.Rewrite, p.ModifyResponse, p.ErrorHandler = x.rewrite, x.modify, x.fail
-	p.ServeHTTP(w, r)
+	p.ServeHTTP(x, r)
 }
 
-// exchange is one request with its response.
+// exchange is one request with its response, and the ResponseWriter of ReverseProxy.
 type exchange struct {
 	*handler
+	*response.Tracker
 	r         *http.Request
 	header    http.Header // of the response
 	set       http.Header // what middlewares have set in it
-	restored  bool        // that is back there
+	restored  bool
 	body      requestBody
 	rewritten bool
 }
@@ -104,6 +110,7 @@ type exchange struct {
 func (x *exchange) rewrite(p *httputil.ProxyRequest) {
 	x.rewritten = true
 	toPath(p.Out.URL)
+	p.Out.Trailer = nil // names of trailers, whose values ReverseProxy would not send
 	if id := middleware.RequestIDFrom(x.r.Context()); id != "" {
 		p.Out.Header["X-Request-Id"] = []string{id}
 	}
@@ -119,6 +126,19 @@ func (x *exchange) rewrite(p *httputil.ProxyRequest) {
 	x.proxy.Rewrite(p)
 }
 
+// WriteHeader filters informational responses. An HTTP/1.0 client would take one for the
+// response (RFC 9110 section 15.2).
+func (x *exchange) WriteHeader(status int) {
+	if status < 200 && status != http.StatusSwitchingProtocols {
+		if !x.r.ProtoAtLeast(1, 1) {
+			return
+		}
+		dropFraming(x.header)
+		merge(maps.Clone(x.set), x.header)
+	}
+	x.Tracker.WriteHeader(status)
+}
+
 // modify prepares the header and that of the backend's response, which ReverseProxy then
 // adds to it.
 func (x *exchange) modify(resp *http.Response) error {
@@ -127,8 +147,8 @@ func (x *exchange) modify(resp *http.Response) error {
 			return err
 		}
 	}
-	if resp.StatusCode < 100 || resp.StatusCode > 999 {
-		return fmt.Errorf("gateway: the status of the response is %d", resp.StatusCode) // net/http would panic
+	if s := resp.StatusCode; s < 200 && s != http.StatusSwitchingProtocols || s > 999 {
+		return fmt.Errorf("gateway: the status of the response is %d", s) // net/http would panic, or send 200 after 1xx
 	}
 	x.restore()
 	merge(x.header, resp.Header)
@@ -136,10 +156,9 @@ func (x *exchange) modify(resp *http.Response) error {
 	return nil
 }
 
+// restore puts back what middlewares have set.
 func (x *exchange) restore() {
-	if !x.restored {
-		clear(x.header)
-		maps.Copy(x.header, x.set)
-		x.restored = true
-	}
+	clear(x.header)
+	maps.Copy(x.header, x.set)
+	x.restored = true
 }

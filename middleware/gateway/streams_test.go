@@ -14,17 +14,18 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// An informational response has the fields of the backend alone, and the final one has
-// those of middlewares.
+// An informational response has fields of the backend alone, but none of the kinds that
+// middlewares have set, and the final one has those of middlewares.
 func TestInformationalResponses(t *testing.T) {
 	for protocol, http2 := range protocols {
 		t.Run(protocol, func(t *testing.T) {
 			s := newStack(t, to(t, func(w http.ResponseWriter, _ *http.Request) {
 				for _, name := range []string{"a", "b"} {
-					w.Header().Set("Link", "<"+name+".css>; rel=preload")
+					setAll(w.Header(), "Link: <"+name+".css>; rel=preload\nX-Request-Id: b\nX-RateLimit-Limit: 5\nSunset: never\n"+
+						"Alt-Svc: h3=\":8443\"\nConnection: X-Hop\nX-Hop: 1\nKeep-Alive: timeout=5\nUpgrade: h2c\nCache-Control: private")
 					w.WriteHeader(http.StatusEarlyHints)
+					clear(w.Header())
 				}
-				w.Header().Del("Link")
 			}), ratelimit.Options{Refund: true})
 			srv, client := listen(t, s, http2)
 			var hints []string
@@ -43,11 +44,17 @@ func TestInformationalResponses(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer resp.Body.Close()
-			const want = "103 Link: <a.css>; rel=preload; 103 Link: <b.css>; rel=preload"
+			const want = "103 Cache-Control: private\nLink: <a.css>; rel=preload; 103 Cache-Control: private\nLink: <b.css>; rel=preload"
 			if got := strings.Join(hints, "; "); got != want {
 				t.Errorf("hints %s, want %s", got, want)
 			}
 			wantMiddlewares(t, resp.Header)
+			if !http2 {
+				resp, _ = raw(t, srv, "GET / HTTP/1.0\r\n\r\n") // RFC 9110 section 15.2
+				if resp.StatusCode != http.StatusOK {
+					t.Errorf("an HTTP/1.0 client gets %d first, want 200", resp.StatusCode)
+				}
+			}
 		})
 	}
 }

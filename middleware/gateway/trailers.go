@@ -5,9 +5,9 @@ import (
 	"net/http"
 )
 
-// filterTrailers removes Alt-Svc and the trailers of the backend that would repeat or
-// contradict a field of middlewares. Those that the backend has not announced are known only at the
-// end of the body.
+// filterTrailers removes Alt-Svc, framing, and the trailers of the backend that would repeat
+// or contradict a field of middlewares. Those that the backend has not announced are known
+// only at the end of the body.
 func (x *exchange) filterTrailers(resp *http.Response) {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return
@@ -38,6 +38,7 @@ func (t *trailerFilter) filter() {
 	if len(t.resp.Trailer) == 0 {
 		return
 	}
+	dropFraming(t.resp.Trailer)
 	set := groupsOf(t.set)
 	for name := range t.resp.Trailer {
 		switch g := groupOf(name); {
