@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -207,29 +206,28 @@ func TestIncompleteBody(t *testing.T) {
 	}
 }
 
-// A failure of the backend is not that of a body which fails too, or has ended.
+// A failure of the backend is not that of a body which fails too, or has ended. If the
+// client disconnects while it sends the body, net/http may cancel the request first.
 func TestBackendFailsWithABody(t *testing.T) {
-	reads := roundTripper(func(r *http.Request) (*http.Response, error) {
-		_, _ = io.ReadAll(r.Body)
-		return nil, errSecret
-	})
-	hangsUp := roundTripper(func(r *http.Request) (*http.Response, error) {
-		_, err := io.ReadAll(r.Body)
-		return nil, cmp.Or(err, io.EOF)
-	})
 	for name, tt := range map[string]struct {
-		transport http.RoundTripper
-		body      io.Reader
+		err    error // of the transport
+		body   io.Reader
+		status int
 	}{
-		"the body fails too": {reads, iotest.ErrReader(io.ErrUnexpectedEOF)},
-		"the body has ended": {hangsUp, strings.NewReader("pets")},
+		"the body fails too":       {errSecret, iotest.ErrReader(io.ErrUnexpectedEOF), 502},
+		"the body has ended":       {io.EOF, strings.NewReader("pets"), 502},
+		"the client disconnects":   {context.Canceled, iotest.ErrReader(io.ErrUnexpectedEOF), 400},
+		"the request is cancelled": {context.Canceled, strings.NewReader("pets"), 502},
 	} {
 		proxy := toURL(t, "http://192.0.2.1")
-		proxy.Transport = tt.transport
+		proxy.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			_, _ = io.ReadAll(r.Body)
+			return nil, tt.err
+		})
 		w := httptest.NewRecorder()
 		newGateway(t, proxy, nil).ServeHTTP(w, httptest.NewRequest("POST", "/", tt.body))
-		if w.Code != 502 {
-			t.Errorf("%s: %d %s, want 502", name, w.Code, w.Body)
+		if w.Code != tt.status {
+			t.Errorf("%s: %d %s, want %d", name, w.Code, w.Body, tt.status)
 		}
 	}
 }

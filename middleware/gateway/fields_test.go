@@ -53,7 +53,9 @@ func TestFields(t *testing.T) {
 	for protocol, http2 := range protocols {
 		for _, tt := range tests {
 			t.Run(protocol+"/"+tt.name, func(t *testing.T) {
-				backend := newGateway(t, to(t, func(w http.ResponseWriter, _ *http.Request) { setAll(w.Header(), tt.sent) }), nil)
+				proxy := to(t, func(w http.ResponseWriter, _ *http.Request) { setAll(w.Header(), tt.sent) })
+				proxy.ModifyResponse = func(*http.Response) error { return nil }
+				backend := newGateway(t, proxy, nil)
 				srv, client := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					setAll(w.Header(), tt.set)
 					backend.ServeHTTP(w, r)
