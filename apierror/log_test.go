@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/google/go-cmp/cmp"
@@ -113,6 +114,42 @@ func TestGoneClientIsNoError(t *testing.T) {
 			if diff := cmp.Diff(want, logs.lines(t)); diff != "" {
 				t.Errorf("log (-want +got):\n%s", diff)
 			}
+		})
+	}
+}
+
+// Only what the client has cancelled is its own doing: a deadline is that of the service.
+func TestFailuresOfTheService(t *testing.T) {
+	deadline, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		name  string
+		ctx   context.Context
+		begun bool
+		err   error
+	}{
+		{"a deadline", deadline, false, context.DeadlineExceeded},
+		{"a deadline that cancels", deadline, false, context.Canceled},
+		{"a deadline in the middle of the response", deadline, true, context.DeadlineExceeded},
+		{"a failure before the client was gone", gone, false, io.ErrNoProgress},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var logs logbook
+			defer func() {
+				_ = recover() // http.ErrAbortHandler, if the response has begun
+				if lines := logs.lines(t); len(lines) != 1 || lines[0]["level"] != "ERROR" {
+					t.Errorf("log %v, want one line of level ERROR", lines)
+				}
+			}()
+			rs := &apierror.Responder{Logger: logs.logger()}
+			rs.Handle(func(w http.ResponseWriter, _ *http.Request) error {
+				if tt.begun {
+					_, _ = io.WriteString(w, "[1,")
+				}
+				return tt.err
+			}).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(tt.ctx, http.MethodGet, "/", nil))
 		})
 	}
 }

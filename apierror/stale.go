@@ -14,10 +14,22 @@ func dropStale(h http.Header, status int) {
 		return
 	}
 	for name := range h {
-		if isStale(name) && !(name == "Content-Range" && hasLength(h[name], status)) {
+		canonical := http.CanonicalHeaderKey(name) // net/http also sends names of another case
+		switch {
+		case name == "Content-Range" && hasLength(h[name], status):
+		case isStale(canonical), name != canonical && isWritten(canonical):
 			delete(h, name)
 		}
 	}
+}
+
+// isWritten reports whether send sets a field, in canonical form.
+func isWritten(name string) bool {
+	switch name {
+	case "Content-Type", "Content-Length", "Cache-Control", "X-Content-Type-Options":
+		return true
+	}
+	return false
 }
 
 // kept are the fields of a 429, a 401 or another refusal that is sent before any handler
