@@ -1,6 +1,7 @@
 package deprecation
 
 import (
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -115,7 +116,8 @@ func (d *Declaration) Enforce(next http.Handler) http.Handler {
 	})
 }
 
-// retryAfter rounds up, so that a client that waits that long comes after the end.
+// retryAfter rounds up, so that a client that waits that long comes after the end. A
+// time.Duration ends after 292 years.
 func retryAfter(d time.Duration) string {
-	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
+	return strconv.FormatInt(int64((min(d, math.MaxInt64-time.Second)+time.Second-1)/time.Second), 10)
 }

@@ -112,6 +112,13 @@ func TestBrownouts(t *testing.T) {
 			}
 		})
 	}
+	// A time.Duration holds 292 years.
+	long := declare(t, since, deprecation.Options{
+		Sunset: since.AddDate(500, 0, 0), Brownouts: []deprecation.Brownout{{since, since.AddDate(400, 0, 0)}},
+	})
+	if got := serve(long.Enforce(ok), http.MethodGet, "/").Header().Get("Retry-After"); got != "9223372036" {
+		t.Errorf("Retry-After is %s in a brownout of 400 years, want 9223372036", got)
+	}
 	const want = `{"code":"operation_removed","message":"This operation is deprecated and temporarily switched off. ` +
 		`It will be removed on 5 December 2030. Use /v1/pets?status=available instead.","status":410}` + "\n"
 	if got := serve(h(noon), http.MethodGet, "/v1/pets/7").Body.String(); got != want {

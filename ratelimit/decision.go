@@ -1,6 +1,9 @@
 package ratelimit
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Outcome is what an engine decided about a request. The zero value is the outcome of
 // a request that no engine has decided.
@@ -127,7 +130,7 @@ func (d *Decision) Reset() int64 {
 
 // RetryAfterSeconds returns RetryAfter in whole seconds, rounded up.
 func (d *Decision) RetryAfterSeconds() int64 {
-	return int64((d.RetryAfter + time.Second - 1) / time.Second)
+	return int64((min(d.RetryAfter, math.MaxInt64-time.Second) + time.Second - 1) / time.Second)
 }
 
 // Settle sets Applicable and RetryAfter from the other fields of a decision. Engines

@@ -1,6 +1,7 @@
 package ratelimit_test
 
 import (
+	"math"
 	"net/http"
 	"testing"
 	"time"
@@ -58,6 +59,10 @@ func TestBannedDecision(t *testing.T) {
 	d.Settle()
 	if d.Reset() != now+50 || d.RetryAfterSeconds() != 50 {
 		t.Errorf("a used up quota that outlasts the ban: reset %d, retry after %d; want 50 seconds for both", d.Reset()-now, d.RetryAfterSeconds())
+	}
+	d.RetryAfter = math.MaxInt64 // of an engine written elsewhere
+	if got := d.RetryAfterSeconds(); got != math.MaxInt64/int64(time.Second) {
+		t.Errorf("RetryAfterSeconds is %d for the longest wait, want 9223372036", got)
 	}
 }
 

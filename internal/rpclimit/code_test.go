@@ -1,6 +1,7 @@
 package rpclimit
 
 import (
+	"math"
 	"net/http"
 	"testing"
 	"time"
@@ -35,6 +36,7 @@ func TestCodes(t *testing.T) {
 func TestWaitsAreRoundedUp(t *testing.T) {
 	for wait, want := range map[time.Duration]time.Duration{
 		0: 0, 1: time.Millisecond, time.Millisecond: time.Millisecond, time.Second + 1: 1001 * time.Millisecond,
+		math.MaxInt64: math.MaxInt64 / time.Millisecond * time.Millisecond,
 	} {
 		if got := milliseconds(wait); got != want {
 			t.Errorf("a wait of %v is sent as %v, want %v", wait, got, want)

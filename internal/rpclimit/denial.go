@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -134,5 +135,5 @@ func tooExpensive(charges []ratelimit.Charge) string {
 }
 
 func milliseconds(d time.Duration) time.Duration {
-	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
+	return (min(d, math.MaxInt64-time.Millisecond) + time.Millisecond - 1).Truncate(time.Millisecond)
 }
