@@ -12,11 +12,13 @@ import (
 // that source trusts, for clientip.NetworkSubject. It needs no setting of Fiber.
 func ClientAddr(c fiber.Ctx, source *clientip.Source) netip.Addr {
 	peer, _ := netip.AddrFromSlice(c.RequestCtx().RemoteIP())
-	return source.AddrFrom(peer, func(name string) []string {
-		var lines []string
-		for _, line := range c.Request().Header.PeekAll(name) {
-			lines = append(lines, string(line))
-		}
-		return lines
-	})
+	return source.AddrFrom(peer, func(name string) []string { return linesOf(c, name) })
+}
+
+// linesOf returns the values of a field of the request, one for each line.
+func linesOf(c fiber.Ctx, name string) (lines []string) {
+	for _, line := range c.Request().Header.PeekAll(name) {
+		lines = append(lines, string(line))
+	}
+	return lines
 }

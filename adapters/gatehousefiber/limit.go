@@ -77,10 +77,7 @@ func request(call *call) *http.Request {
 	r := &http.Request{
 		Method: c.Method(), URL: new(url.URL), Host: c.Host(),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: make(http.Header),
-	}
-	if accept := c.Get(fiber.HeaderAccept); accept != "" {
-		r.Header.Set(fiber.HeaderAccept, accept)
+		Header: http.Header{fiber.HeaderAccept: linesOf(c, fiber.HeaderAccept)},
 	}
 	return r.WithContext(context.WithValue(c.Context(), callKey{}, call))
 }

@@ -123,7 +123,7 @@ func TestFields(t *testing.T) {
 	}
 	r := httptest.NewRequest("GET", "/ok", nil)
 	r.Header.Set("User", "ann")
-	r.Header.Set("Accept", "application/problem+json")
+	r.Header["Accept"] = []string{"application/json;q=0.5", "application/problem+json"}
 	res, err := a.Test(r, fiber.TestConfig{Timeout: 0})
 	if err != nil {
 		t.Fatal(err)
