@@ -65,6 +65,10 @@ func writeLine(l *slog.Logger, r *http.Request, ctx *requestContext, t *response
 	if status == 0 && !aborted {
 		status = http.StatusOK // net/http sends it for a handler that wrote nothing
 	}
+	written := t.Bytes()
+	if r.Method == http.MethodHead {
+		written = 0 // net/http sends no body
+	}
 	var buf [16]slog.Attr
 	attrs := buf[:0]
 	if id := ctx.id[0]; id != "" {
@@ -74,7 +78,7 @@ func writeLine(l *slog.Logger, r *http.Request, ctx *requestContext, t *response
 		slog.String("method", knownMethod(r.Method)),
 		slog.String("route", r.Pattern),
 		slog.Int("status", status),
-		slog.Int64("bytes", t.Bytes()),
+		slog.Int64("bytes", written),
 		// A number can be summed.
 		slog.Float64("duration_ms", float64(end.Sub(begin).Microseconds())/1000),
 	)

@@ -73,6 +73,7 @@ func TestAccessLog(t *testing.T) {
 		want               line
 	}{
 		{"a body", "GET", "/pets/7?key=secret", line{"method": "GET", "route": "GET /pets/{id}", "status": 200., "bytes": 3., "duration_ms": 1.204}},
+		{"HEAD", "HEAD", "/pets/7", line{"method": "HEAD", "route": "GET /pets/{id}", "status": 200., "bytes": 0., "duration_ms": 1.204}},
 		{
 			"what the handler set, the last of each key", "POST", "/pets",
 			line{"method": "POST", "route": "POST /pets", "status": 201., "bytes": 0., "duration_ms": 0., "outcome": "allowed", "remaining": 7.},

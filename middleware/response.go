@@ -16,7 +16,8 @@ type TrackedResponse interface {
 	// the response has not begun. net/http sends 200 after a handler that wrote
 	// nothing.
 	Status() int
-	// Bytes returns how many bytes of the body were written.
+	// Bytes returns how many bytes of the body were written. net/http sends none of those
+	// that a handler writes in response to HEAD.
 	Bytes() int64
 	// Unwrap is for [http.ResponseController].
 	Unwrap() http.ResponseWriter
