@@ -1,8 +1,10 @@
 package gatehouseecho_test
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -80,3 +82,25 @@ func TestCausesAreLogged(t *testing.T) {
 		t.Errorf("got %s and the log %s", got.body, log.buf.String())
 	}
 }
+
+// Nothing is written to a connection that belongs to the handler.
+func TestErrorAfterHijack(t *testing.T) {
+	e := echo.New()
+	e.HTTPErrorHandler = gatehouseecho.ErrorHandler(errs)
+	e.Use(gatehouseecho.Wrap())
+	e.GET("/", func(c *echo.Context) error {
+		if _, _, err := http.NewResponseController(c.Response()).Hijack(); err != nil {
+			return err
+		}
+		return errors.New("the other side is gone")
+	})
+	w := httptest.NewRecorder()
+	e.ServeHTTP(hijackable{w}, httptest.NewRequest("GET", "/", nil))
+	if w.Body.Len() > 0 || len(w.Header()) > 0 {
+		t.Errorf("the error is written after Hijack: %v %s", w.Header(), w.Body)
+	}
+}
+
+type hijackable struct{ http.ResponseWriter }
+
+func (hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, nil }

@@ -107,9 +107,17 @@ func serveNext(w http.ResponseWriter, r *http.Request) {
 	}
 	c, outer := s.echo, s.echo.Response()
 	c.SetRequest(r)
-	c.SetResponse(echo.NewResponse(w, c.Logger()))
+	tracked := response.Track(w)
+	inner := echo.NewResponse(tracked, c.Logger())
+	c.SetResponse(inner)
 	defer c.SetResponse(outer)
 	s.err = s.next(c)
+	if tracked.Status() == http.StatusSwitchingProtocols { // hijacked, which Echo does not notice
+		inner.Committed = true
+		if res, _ := echo.UnwrapResponse(outer); res != nil {
+			res.Committed = true
+		}
+	}
 	if s.err != nil {
 		c.Echo().HTTPErrorHandler(c, s.err) // writes nothing if the response has begun
 	}
