@@ -35,6 +35,7 @@ func TestFromForwarded(t *testing.T) {
 		{"lines are joined in order", proxy, []string{"for=203.0.113.9", `for="[2001:db8:ffff::2]"`}, "203.0.113.9"},
 		{"empty pairs", proxy, []string{";for=203.0.113.9;;proto=http;"}, "203.0.113.9"},
 		{"comma and semicolon in quotes", proxy, []string{`for=203.0.113.9;host="a, for=8.8.8.8;for=8.8.4.4"`}, "203.0.113.9"},
+		{"tab and other than ASCII in quotes", proxy, []string{"for=203.0.113.9;host=\"\t!\x80ä\xff\""}, "203.0.113.9"},
 		{"client's open quotation mark", proxy, []string{`for=", for=203.0.113.9`}, "203.0.113.9"},
 		{"client's open quotation mark before quotes", proxy, []string{`for=", for="[2001:db8::9]"`}, "2001:db8::9"},
 		{"client's backslash", proxy, []string{`for="\, for=203.0.113.9`}, "203.0.113.9"},
@@ -65,7 +66,8 @@ func TestUnreadableElement(t *testing.T) {
 		"for=203.0.113.9:80", "for=[2001:db8::9]", "for=2001:db8::9", `for="2001:db8::9"`, `for="[2001:db8::9"`,
 		`for="[203.0.113.9]"`, `for="[fe80::9%eth0]"`, `for="203.0.113.9:"`, `for="203.0.113.9:_"`, `for="[2001:db8::9]:80:_x"`, `for="203.0.113.9:80:_x"`, `for="203.0.113.9:_a+"`,
 		`for="203.0.113.9:123456"`, `for="203.0.113.9`, `for=203.0.113.9"`, `for=""`, `for="203.0.113.9"x`, `"for"=203.0.113.9`,
-		`for="203.0.113.9";host="a\"b"`, "for=\"203.0.113.9\";host=\"a\x00b\"", "for=203.0.113.9 x", "for='203.0.113.9'",
+		`for="203.0.113.9";host="a\"b"`, `for="203.0.113.9";host="a\b"`, `for="203.0.113.9";host="a\\b"`, `for="203.0.113.9";host="\""";x="`, "for=\"203.0.113.9\";host=\"a\x00b\"",
+		"for=203.0.113.9;host=\"a\x7fb\"", "for=203.0.113.9 x", "for='203.0.113.9'",
 	} {
 		r := request("10.0.0.1:1", "Forwarded", element)
 		addr, err := source.Resolve(r)
