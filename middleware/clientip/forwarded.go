@@ -29,10 +29,7 @@ func lastForwarded(line string) (entry, rest string, more bool, addr netip.Addr,
 			return entry, line[:i], true, addr, ok
 		}
 	}
-	if quoted {
-		return line, "", false, netip.Addr{}, false
-	}
-	addr, ok = parseElement(trimOWS(line))
+	addr, ok = parseElement(trimOWS(line)) // not ok if a quoted string has no end
 	return line, "", false, addr, ok
 }
 
