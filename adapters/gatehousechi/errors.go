@@ -1,6 +1,7 @@
 package gatehousechi
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -79,10 +80,7 @@ func search(routes chi.Routes, r *http.Request) []string {
 	if routes == nil {
 		return nil
 	}
-	path := r.URL.RawPath
-	if path == "" {
-		path = r.URL.Path
-	}
+	path := cmp.Or(r.URL.RawPath, r.URL.Path, "/") // as chi
 	var found []string
 	for _, method := range methods {
 		if routes.Match(chi.NewRouteContext(), method, path) {

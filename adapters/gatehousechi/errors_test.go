@@ -103,6 +103,8 @@ func TestSetErrors(t *testing.T) {
 			{"PROPFIND", "/pets/a%2Fb", 405, "GET"},
 			{"PROPFIND", "/api/v1/acme/users", 405, "HEAD, PATCH"},
 			{"PROPFIND", "/nowhere", 404, ""},
+			{"POST", "http://pets.example", 405, "GET"}, // an empty path is / (RFC 9110 section 4.2.3)
+			{"PROPFIND", "http://pets.example", 405, "GET"},
 			{"POST", "/own/here", 405, "GET"},
 		} {
 			w := httptest.NewRecorder()
