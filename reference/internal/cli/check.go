@@ -82,6 +82,8 @@ func checkUsage(ctx context.Context, path string) (usageReport, error) {
 	case errors.Is(err, sqlite.ErrInUse):
 		u.File, u.State = path, "in use by a server"
 		return u, nil
+	case sqlite.IsDamaged(err): // it is not a database
+		u.File, u.Problems = path, []string{err.Error()}
 	case err != nil:
 		return u, err
 	}
@@ -151,9 +153,11 @@ func databaseState(r sqlite.Report) string {
 	state := "sound"
 	if n := len(r.Problems); n > 0 {
 		state = plural(n, "problem")
+	} else if r.Schema == 0 {
+		return "empty; petstore creates its tables when it opens it"
 	}
 	state += fmt.Sprintf(", schema %d", r.Schema)
-	if r.Schema < r.Latest {
+	if r.Schema < r.Latest && !r.Damaged {
 		state += fmt.Sprintf("; petstore upgrades it to %d when it opens it, and until then single rows are not checked", r.Latest)
 	}
 	return state

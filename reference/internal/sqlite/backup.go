@@ -32,17 +32,11 @@ func Backup(ctx context.Context, path, to string, o Options) (r Report, err erro
 		return Report{}, err
 	}
 	defer db.Close()
-	_, latest, err := mainSchema.provider(db)
-	if err != nil {
-		return Report{}, err
-	}
 	switch version, err := f.inspect(ctx, db, mainSchema); {
 	case err != nil:
 		return Report{}, err
 	case version == 0:
 		return Report{}, fmt.Errorf("database %s is empty; there is nothing to back up", f.name)
-	case version > latest:
-		return Report{}, f.newer(mainSchema, version, latest)
 	}
 	if to, err = filepath.Abs(to); err != nil {
 		return Report{}, err

@@ -111,7 +111,7 @@ func TestBackupRefuses(t *testing.T) {
 		{"a directory that does not exist", path, filepath.Join(dir, "x", "y"), nil, "cannot write in the directory " + filepath.Join(dir, "x") + ": no such file"},
 		{"no database", path + "x", filepath.Join(dir, "y"), fs.ErrNotExist, path + "x"},
 		{"an empty database", empty, filepath.Join(dir, "y"), nil, "there is nothing to back up"},
-		{"a database without one of its tables", partial, filepath.Join(dir, "y"), nil, partial + " is damaged: table daily_use is missing"},
+		{"a database without one of its tables", partial, filepath.Join(dir, "y"), nil, "table daily_use is missing"},
 	} {
 		_, err := sqlite.Backup(t.Context(), tt.path, tt.to, sqlite.Options{})
 		if err == nil || tt.is != nil && !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.want) {

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // A Report is what [Check] has found in a file.
@@ -12,7 +14,7 @@ type Report struct {
 	File           string
 	Schema, Latest int64            // the version of the schema, and the one that this program knows
 	Rows           map[string]int64 // by table
-	Damaged        bool             // SQLite finds the file damaged, or a table is missing
+	Damaged        bool             // SQLite finds the file damaged, or its schema is not that of this program
 	Problems       []string         // empty: the file is sound
 }
 
@@ -25,8 +27,8 @@ const maxProblems = 20
 // older schema are not examined one by one.
 //
 // The error is about a file that cannot be examined at all: it does not exist (then it
-// wraps [fs.ErrNotExist]), cannot be read, or belongs to another program or a newer
-// version.
+// wraps [fs.ErrNotExist]), cannot be read, is not a SQLite database, or belongs to another
+// program or a newer version.
 func Check(ctx context.Context, path string, o Options) (Report, error) {
 	return check(ctx, path, mainSchema, o)
 }
@@ -86,7 +88,12 @@ func (f file) check(ctx context.Context, db *sql.DB, s schema) (r Report, err er
 	if r.Schema > r.Latest {
 		return r, f.newer(s, r.Schema, r.Latest)
 	}
-	schema := func(ctx context.Context, conn *sql.Conn) error { return r.schema(ctx, conn, s) }
+	schema := func(ctx context.Context, conn *sql.Conn) error {
+		differences, err := s.differences(ctx, conn, r.Schema)
+		r.Problems = append(r.Problems, differences...)
+		r.Damaged = r.Damaged || len(differences) > 0
+		return err
+	}
 	for _, step := range []func(context.Context, *sql.Conn) error{r.integrity, schema, r.references, r.count} {
 		if err := step(ctx, conn); err != nil {
 			return r, r.damage(f.explain("check", err))
@@ -100,10 +107,10 @@ func (f file) check(ctx context.Context, db *sql.DB, s schema) (r Report, err er
 	return r, nil
 }
 
-// damage adds an error to the report if it says that the file is damaged, and otherwise
-// returns it.
+// damage adds an error to the report if it says that the file is a damaged database, and
+// otherwise returns it.
 func (r *Report) damage(err error) error {
-	if !IsDamaged(err) {
+	if !IsDamaged(err) || primary(code(err)) == sqlite3.SQLITE_NOTADB {
 		return err
 	}
 	r.Damaged = true

@@ -3,43 +3,42 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 )
 
-// schema compares the schema of the file with what the migrations make: a table or an
-// index that is missing or different, and a trigger or a view of somebody else. Other
-// tables and indexes do no harm.
-func (r *Report) schema(ctx context.Context, conn *sql.Conn, s schema) error {
-	want, err := s.objects(ctx, r.Schema)
+// errSchema is in the error for a file that has other tables, indexes, triggers or views than
+// the migrations make.
+var errSchema = errors.New("its schema is not the one that petstore makes")
+
+// differences compares the schema of a file, which has a version, with what the migrations
+// make. A trigger can change what a statement does, a table or an index can make it fail or be
+// in the way of an upgrade, so nothing else may be there.
+func (s schema) differences(ctx context.Context, conn *sql.Conn, version int64) (problems []string, err error) {
+	want, err := s.objects(ctx, version)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	got, err := schemaObjects(ctx, conn)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, o := range slices.Sorted(maps.Keys(want)) {
-		text, exists := got[o]
-		switch {
+		switch text, exists := got[o]; {
 		case !exists:
-			r.Problems = append(r.Problems, fmt.Sprintf("%s is missing", o))
+			problems = append(problems, fmt.Sprintf("%s is missing", o))
 		case text != want[o]:
-			r.Problems = append(r.Problems, fmt.Sprintf("%s is not as this program makes it", o))
-		default:
-			continue
+			problems = append(problems, fmt.Sprintf("%s is not as this program makes it", o))
 		}
-		// Without an index the store works, slowly or less strictly.
-		r.Damaged = r.Damaged || strings.HasPrefix(o, "table ")
+		delete(got, o)
 	}
 	for _, o := range slices.Sorted(maps.Keys(got)) {
-		if _, ours := want[o]; !ours && (strings.HasPrefix(o, "trigger ") || strings.HasPrefix(o, "view ")) {
-			r.Problems = append(r.Problems, fmt.Sprintf("%s does not belong to this program", o))
-		}
+		problems = append(problems, fmt.Sprintf("%s does not belong to this program", o))
 	}
-	return nil
+	return problems, nil
 }
 
 // objects returns what a version of the schema consists of.
@@ -72,7 +71,7 @@ func (s schema) objects(ctx context.Context, version int64) (map[string]string, 
 // name.
 func schemaObjects(ctx context.Context, conn *sql.Conn) (map[string]string, error) {
 	rows, err := conn.QueryContext(ctx, `SELECT type || ' ' || name, sql FROM sqlite_schema
-		WHERE name <> 'goose_db_version' AND name NOT LIKE 'sqlite#_%' ESCAPE '#'`)
+		WHERE type IN ('trigger', 'view') OR name <> 'goose_db_version' AND name NOT LIKE 'sqlite#_%' ESCAPE '#'`)
 	if err != nil {
 		return nil, err
 	}

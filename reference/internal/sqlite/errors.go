@@ -33,10 +33,11 @@ func isDuplicate(err error) bool {
 	return c == sqlite3.SQLITE_CONSTRAINT_UNIQUE || c == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
-// IsDamaged reports whether err says that a file is damaged or not a database.
+// IsDamaged reports whether err says that a file is damaged, not a database, or does not
+// have the schema that this program makes.
 func IsDamaged(err error) bool {
 	p := primary(code(err))
-	return p == sqlite3.SQLITE_NOTADB || p == sqlite3.SQLITE_CORRUPT
+	return errors.Is(err, errSchema) || p == sqlite3.SQLITE_NOTADB || p == sqlite3.SQLITE_CORRUPT
 }
 
 // explain returns an error that says what failed, why, and what an operator can do. If

@@ -53,9 +53,6 @@ func (f file) prepare(ctx context.Context, db *sql.DB, s schema, o Options) erro
 	if err != nil {
 		return err
 	}
-	if version > latest {
-		return f.newer(s, version, latest)
-	}
 	if version < latest && o.NoMigrate && s == mainSchema {
 		return f.older(version, latest)
 	}
@@ -80,8 +77,8 @@ func (f file) older(version, latest int64) error {
 	return fmt.Errorf("open database %s: it has schema %d, this version needs %d, and migrate is manual; run petstore migrate", f.name, version, latest)
 }
 
-// inspect returns the version of the schema of the file, 0 if it has none yet. It only
-// reads.
+// inspect returns the version of the schema of the file, 0 if it has none yet. It refuses a
+// newer one, and one that is not as the migrations make it. It only reads.
 func (f file) inspect(ctx context.Context, db *sql.DB, s schema) (version int64, err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -95,7 +92,23 @@ func (f file) inspect(ctx context.Context, db *sql.DB, s schema) (version int64,
 	}
 	defer conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 
-	return f.version(ctx, conn, s)
+	_, latest, err := s.provider(db)
+	if err != nil {
+		return 0, err
+	}
+	if version, err = f.version(ctx, conn, s); err != nil {
+		return 0, err
+	}
+	if version > latest {
+		return 0, f.newer(s, version, latest)
+	}
+	switch differences, err := s.differences(ctx, conn, version); {
+	case err != nil:
+		return 0, f.explain("open", err)
+	case len(differences) > 0:
+		return 0, fmt.Errorf("open database %s: %w: %s; petstore check shows all differences", f.name, errSchema, differences[0])
+	}
+	return version, nil
 }
 
 // version is inspect for a connection in a transaction.
@@ -104,8 +117,7 @@ func (f file) version(ctx context.Context, conn *sql.Conn, s schema) (version in
 	var versioned, foreign bool
 	if err := conn.QueryRowContext(ctx, `
 		SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'goose_db_version'),
-		       EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table'
-		               AND name <> 'goose_db_version' AND name NOT LIKE 'sqlite#_%' ESCAPE '#')`,
+		       EXISTS (SELECT 1 FROM sqlite_schema WHERE name <> 'goose_db_version' AND name NOT LIKE 'sqlite#_%' ESCAPE '#')`,
 	).Scan(&versioned, &foreign); err != nil {
 		return 0, f.explain("open", err)
 	}

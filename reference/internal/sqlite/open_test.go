@@ -44,6 +44,17 @@ func TestOpenRefuses(t *testing.T) {
 			open(t, path, sqlite.Options{}).Close()
 			execute(t, raw(t, path), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)")
 		}, "a newer version of this program wrote it (schema 99, this version knows "},
+		{"a trigger", func(t *testing.T, path string) {
+			open(t, path, sqlite.Options{}).Close()
+			execute(t, raw(t, path), "CREATE TRIGGER spy AFTER INSERT ON pets BEGIN DELETE FROM keys; END")
+		}, "trigger spy does not belong to this program"},
+		{"a trigger in an older version", func(t *testing.T, path string) {
+			open(t, path, sqlite.Options{}).Close()
+			execute(t, raw(t, path), append(toVersion6, "CREATE TRIGGER spy AFTER INSERT ON pets BEGIN DELETE FROM keys; END")...)
+		}, "trigger spy does not belong to this program"},
+		{"a database of another program with a view", func(t *testing.T, path string) {
+			execute(t, raw(t, path), "CREATE VIEW spy AS SELECT 1")
+		}, "it belongs to another program"},
 		{"a damaged file", func(t *testing.T, path string) {
 			open(t, path, sqlite.Options{}).Close()
 			content := readFile(t, path)

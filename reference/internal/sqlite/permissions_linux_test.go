@@ -98,7 +98,7 @@ func TestRestoreKeepsTheOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make a file of somebody else")
 	}
-	for name, content := range map[string][]byte{"a sound file": nil, "a damaged file": bytes.Repeat([]byte("damaged "), 1000)} {
+	for name, content := range map[string][]byte{"a sound file": nil, "a damaged file": bytes.Repeat([]byte("damaged\x00"), 1000)} {
 		path, _ := filled(t)
 		saved := backup(t, path)
 		if content != nil {

@@ -27,7 +27,7 @@ func TestRestoreOfADamagedDatabase(t *testing.T) {
 		"all the rest":   func(b []byte) []byte { return overwrite(b, 4096, len(b)-4096) },
 		"it is cut off":  func(b []byte) []byte { return b[:2*4096+100] },
 		"it is empty":    func(b []byte) []byte { return nil },
-		"it is one byte": func(b []byte) []byte { return []byte{'x'} },
+		"it is one byte": func(b []byte) []byte { return []byte{0} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, key := filled(t)
@@ -76,7 +76,7 @@ func TestADamagedDatabaseIsReplacedAtOnce(t *testing.T) {
 		}
 	}()
 	for n := range 20 {
-		writeFile(t, path, bytes.Repeat([]byte("damaged "), 1000))
+		writeFile(t, path, bytes.Repeat([]byte("damaged\x00"), 1000))
 		if _, err := sqlite.Restore(t.Context(), saved, path, operator, later.Add(time.Duration(n)*time.Second), sqlite.Options{}); err != nil {
 			t.Errorf("Restore = %v", err)
 		}

@@ -39,7 +39,7 @@ func TestRestoreWhileTheDatabaseIsOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("a server counts usage")
-	writeFile(t, path, bytes.Repeat([]byte("damaged "), 1000))
+	writeFile(t, path, bytes.Repeat([]byte("damaged\x00"), 1000))
 	check("a server counts usage for a damaged file")
 	if err := u.Close(); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,10 @@ func TestRestoreRefuses(t *testing.T) {
 		{"an empty backup", make(func(path string) { writeFile(t, path, nil) }), own, "is empty"},
 		{"a backup of a newer version", alter("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)"), own, "a newer version of this program wrote it"},
 		{"a backup of another program", alter("PRAGMA application_id = 7"), own, "it belongs to another program"},
+		{"a backup with a trigger", alter("CREATE TRIGGER spy AFTER INSERT ON pets BEGIN DELETE FROM keys; END"), own, "trigger spy does not belong to this program"},
+		{"a backup with a view in the place of a table", alter("DROP TABLE audit", "CREATE VIEW audit AS SELECT * FROM keys"), own, "index audit_by_time is missing"},
 		{"a database of another program", own, alter("PRAGMA application_id = 7", "PRAGMA user_version = 5"), "it belongs to another program"},
+		{"text as the database", own, make(func(path string) { writeFile(t, path, []byte("root:x:0:0:root:/root:/bin/sh\n")) }), "it is not a SQLite database"},
 		{"a directory as the database", own, func(t *testing.T) string { return t.TempDir() }, "it is not a regular file"},
 		{"no backup", make(func(path string) { os.Remove(path) }), own, "no such file"},
 	} {

@@ -5,9 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"modernc.org/sqlite"
 )
@@ -38,7 +41,7 @@ func lockReplaced(ctx context.Context, f file) (_ *replaced, err error) {
 	switch {
 	case isBusy(err):
 		return nil, inUse(f.name)
-	case err != nil && !IsDamaged(err): // it belongs to another program
+	case err != nil && (!IsDamaged(err) || f.isText()): // it belongs to another program
 		return nil, err
 	}
 	t.hasKeys, t.hasAudit = version >= 2, version >= 4
@@ -58,14 +61,33 @@ func lockReplaced(ctx context.Context, f file) (_ *replaced, err error) {
 	return t, nil
 }
 
-// versionOf returns the version of the schema of the file, and changes nothing.
+// versionOf returns the version of the schema of the file, and changes nothing. The file may
+// be of a newer version or have another schema: it is replaced.
 func (f file) versionOf(ctx context.Context) (int64, error) {
 	db, err := f.connect(1, "query_only(1)")
 	if err != nil {
 		return 0, err
 	}
 	defer db.Close()
-	return f.inspect(ctx, db, mainSchema)
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return 0, f.explain("open", err)
+	}
+	defer conn.Close()
+	return f.version(ctx, conn, mainSchema)
+}
+
+// isText reports whether the file, which is not a database, was not one before either. No
+// connection to it may be open: closing it here would release its locks.
+func (f file) isText() bool {
+	in, err := os.Open(f.path)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	begin := make([]byte, 512)
+	n, _ := io.ReadFull(in, begin)
+	return n > 0 && strings.HasPrefix(http.DetectContentType(begin[:n]), "text/")
 }
 
 // lock moves the log into the file, which takes that no other process has it open, and
