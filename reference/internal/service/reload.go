@@ -25,8 +25,8 @@ type ReloadStatus struct {
 	Restart []string  // settings that differ from those in force until a restart
 }
 
-// A reloader reads the settings again on SIGHUP and when their file changes, and applies
-// them. If that fails, the settings in force stay as they are.
+// A reloader reads the settings again on SIGHUP, when their file changes, and when the files of
+// the certificate cannot be loaded or can be again, and applies them. If that fails, the settings in force stay as they are.
 type reloader struct {
 	source *config.Source
 	hangUp <-chan os.Signal
@@ -36,7 +36,7 @@ type reloader struct {
 
 	// These are used by run alone.
 	current *config.Config // in force
-	waiting *config.Config // refused because its certificate could not be loaded; nil: none is
+	waiting *config.Config // refused because its certificate cannot be loaded; nil: none is
 
 	mu     sync.Mutex
 	status ReloadStatus
@@ -71,6 +71,8 @@ func (r *reloader) run(ctx context.Context) {
 				r.reload("the file has changed")
 			case r.waiting != nil && checkCertificate(r.waiting) == nil:
 				r.reload("the certificate can be loaded")
+			case r.Status().Err == nil && checkCertificate(r.current) != nil:
+				r.reload("the certificate cannot be loaded")
 			}
 		}
 	}

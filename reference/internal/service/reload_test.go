@@ -114,7 +114,8 @@ func TestReloaderLooksAtTheFile(t *testing.T) {
 }
 
 // Settings that were refused because of their certificate are applied as soon as it can be
-// loaded. Until then there is one line in the log.
+// loaded. Until then there is one line in the log. A reload is also refused when the files of
+// the certificate in force cannot be loaded any more.
 func TestReloaderWaitsForTheCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -142,16 +143,20 @@ func TestReloaderWaitsForTheCertificate(t *testing.T) {
 		if err := os.Remove(cert); err != nil {
 			t.Fatal(err)
 		}
-		after(1, 1)
-		put(t, file, withTLS(3, cert))
-		after(1, 2)
-		put(t, file, withTLS(4, first))
-		after(2, 2)
+		after(1, 2) // a mistake in the files of the certificate in force
 		put(t, cert, selfSigned(t))
 		after(2, 2)
+		put(t, file, withTLS(3, cert+"x"))
+		after(2, 3)
+		put(t, file, withTLS(4, first))
+		after(3, 3)
+		put(t, cert+"x", selfSigned(t))
+		after(3, 3)
 		stop()
-		if want := `cause="the certificate can be loaded"`; strings.Count(log.String(), want) != 1 {
-			t.Errorf("the log is\n%s\nwant %s in it once", log, want)
+		for want, times := range map[string]int{`cause="the certificate can be loaded"`: 2, `cause="the certificate cannot be loaded"`: 1} {
+			if strings.Count(log.String(), want) != times {
+				t.Errorf("the log is\n%s\nwant %s in it %d times", log, want, times)
+			}
 		}
 	})
 }
