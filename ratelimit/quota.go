@@ -98,10 +98,15 @@ func ParseQuota(text string) (Quota, error) {
 		q = q.Smooth(n)
 	}
 	if err := q.validate(); err != nil {
-		return Quota{}, fmt.Errorf("ratelimit: quota %q: %w", text, err)
+		return Quota{}, fmt.Errorf("ratelimit: quota %q: %s", text, inText.Replace(err.Error()))
 	}
 	return q, nil
 }
+
+// inText replaces the names that a quota's parts have in Go by those that they have in text.
+var inText = strings.NewReplacer("the burst of Quota.Smooth", "the burst", "Quota.Smooth is", "smooth is",
+	"Quota.Smooth", "a smooth quota", "Quota.Limit", "the limit", "Quota.Window", "the window",
+	": make calendar windows with PerMonth or PerDay and In, and change only their Limit", "")
 
 var errLimitText = fmt.Errorf("the limit must be a whole number from 1 to %d, such as 60 or 1_000_000", int64(MaxLimit))
 

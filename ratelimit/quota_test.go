@@ -37,8 +37,8 @@ func TestParseQuotaRefuses(t *testing.T) {
 		form   = ": must be limit/window, such as 60/minute"
 		limit  = ": the limit must be a whole number from 1 to 4294967295, such as 60 or 1_000_000"
 		window = ": the window must be second, minute, hour, day, month, or a duration such as 30s or 168h"
-		size   = ": Quota.Limit must be from 1 to 4294967295, got "
-		length = ": Quota.Window must be whole seconds from 1s to 8784h, got "
+		size   = ": the limit must be from 1 to 4294967295, got "
+		length = ": the window must be whole seconds from 1s to 8784h, got "
 	)
 	for text, want := range map[string]string{
 		"":                               form,

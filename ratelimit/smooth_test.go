@@ -39,11 +39,11 @@ func TestSmoothText(t *testing.T) {
 		"60/minute smooth -1":     burst,
 		"60/minute smooth ten":    burst,
 		"60/minute smooth 5 ":     burst,
-		"60/minute smooth 0":      ": the burst of Quota.Smooth must be from 1 to the limit of 60, got 0",
-		"60/minute smooth 61":     ": the burst of Quota.Smooth must be from 1 to the limit of 60, got 61",
-		"1000001/second smooth 9": ": Quota.Smooth must be at most 1000000 units a second, got 1000001 in 1s",
-		"60/month smooth 5":       ": Quota.Smooth is for windows of fixed lengths only",
-		"60/day in UTC smooth 5":  ": Quota.Smooth is for windows of fixed lengths only",
+		"60/minute smooth 0":      ": the burst must be from 1 to the limit of 60, got 0",
+		"60/minute smooth 61":     ": the burst must be from 1 to the limit of 60, got 61",
+		"1000001/second smooth 9": ": a smooth quota must be at most 1000000 units a second, got 1000001 in 1s",
+		"60/month smooth 5":       ": smooth is for windows of fixed lengths only",
+		"60/day in UTC smooth 5":  ": smooth is for windows of fixed lengths only",
 	} {
 		_, err := ratelimit.ParseQuota(text)
 		if want := `ratelimit: quota "` + text + `"` + want; err == nil || err.Error() != want {

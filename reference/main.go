@@ -5,6 +5,7 @@
 //	petstore bans         list bans and unban clients of a running server
 //	petstore plans        show the plans in the settings
 //	petstore health       ask a running server whether it works
+//	petstore help         explain a command, as its --help does
 //	petstore openapi      print the OpenAPI document
 //	petstore version      print the version
 //

@@ -33,6 +33,9 @@ func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	}
 	subject, ok := subjectOf(b.Owner, b.Network)
 	switch {
+	case !ok && b.Owner == "" && b.Network != "":
+		return invalidBody(fmt.Sprintf("%q cannot be banned: name one IP address, or its network as in the list of bans, "+
+			"which is an IPv4 /32 or an IPv6 /64; deny in the settings takes larger networks.", b.Network))
 	case !ok:
 		return errNoBanTarget
 	case b.Seconds < 1 || b.Seconds > maxBanSeconds:

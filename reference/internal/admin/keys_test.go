@@ -97,7 +97,7 @@ func TestErrorsOfKeys(t *testing.T) {
 		{"/keys", `{"owner":"o","plan":"free"}`, 400, "invalid_body", "name must have 1 to 255 characters, got none."},
 		{"/keys", `{"name":"n","owner":"a\u0007","plan":"free"}`, 400, "invalid_body", `owner must not have control characters, got "a\a".`},
 		{"/keys", `{"name":"n","owner":"o","plan":"free","expiresIn":"-1h"}`, 400, "invalid_body", "expiresIn must not be negative, got -1h0m0s."},
-		{"/keys", `{"name":"n","owner":"o","plan":"free","expiresIn":"tomorrow"}`, 400, "invalid_body", `The body must be one JSON object of the documented form: "tomorrow" must be a duration such as 720h.`},
+		{"/keys", `{"name":"n","owner":"o","plan":"free","expiresIn":"tomorrow"}`, 400, "invalid_body", `The body must be one JSON object of the documented form: "tomorrow" must be a duration such as 24h or 30d.`},
 		{"/keys", `{"name":"n","owner":"o","plan":"free","secret":"x"}`, 400, "invalid_body", `The body must be one JSON object of the documented form: unknown field "secret".`},
 		{"/keys/" + id + "/rotate", `{"overlap":"-1h"}`, 400, "invalid_body", "overlap must not be negative, got -1h0m0s."},
 		{"/keys/" + id + "/rotate", `{}`, 409, "key_inactive", "Cannot rotate key " + id + ": it is revoked or expired; create another one with petstore keys create."},

@@ -6,11 +6,18 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 )
+
+// healthTimeout bounds a health check. With the start of the command it takes less than two
+// seconds, as the timeout of a health check in Docker or Kubernetes may be.
+const healthTimeout = 1500 * time.Millisecond
+
+var errHealthTimeout = fmt.Errorf("no response within %v; the server may hang", healthTimeout)
 
 // Health returns nil if the process answers GET /healthz. No token is needed.
 func (c Client) Health(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, errHealthTimeout)
 	defer cancel()
 	resp, err := c.send(ctx, http.MethodGet, "/healthz", nil, nil)
 	if err != nil {
@@ -32,7 +39,7 @@ type Readiness struct {
 // Readiness returns what the server checks before it reports that it is ready. No token
 // is needed.
 func (c Client) Readiness(ctx context.Context) (r Readiness, err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, errHealthTimeout)
 	defer cancel()
 	resp, err := c.send(ctx, http.MethodGet, "/readyz", nil, nil)
 	if err != nil {

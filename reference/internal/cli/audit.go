@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/adminapi"
+	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 type auditCmd struct {
-	Since *time.Duration `placeholder:"DURATION" help:"Only entries of this period until now, such as 24h."`
+	Since *keys.Duration `placeholder:"DURATION" help:"Only entries of this period until now, such as 24h or 30d."`
 	Limit int            `default:"100" placeholder:"N" help:"At most this many entries, the newest, up to 10000 (default ${default})."`
 	JSON  bool           `help:"Print JSON."`
 	databaseFlags
@@ -32,9 +33,9 @@ func (c auditCmd) Run(ctx context.Context, o output) error {
 	}
 	if c.Since != nil {
 		if *c.Since < 0 {
-			return usageError{fmt.Errorf("audit: --since must not be negative, got %v", *c.Since)}
+			return usageError{fmt.Errorf("audit: --since must not be negative, got %v", time.Duration(*c.Since))}
 		}
-		q.Since = time.Now().Add(-*c.Since)
+		q.Since = time.Now().Add(-time.Duration(*c.Since))
 	}
 	settings, err := c.load()
 	if err != nil {

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+
+	"github.com/mattn/go-isatty"
 
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 )
 
 type backupCmd struct {
-	File string `arg:"" help:"The file to write. It must not exist."`
+	File string `arg:"" help:"The file to write, which must not exist, or - for standard output."`
 	sqliteFlags
 }
 
@@ -21,6 +25,9 @@ func (backupCmd) Help() string {
 pets, keys (as digests), the audit log, the counted use. It does not have usage and bans,
 which are in a file of their own or in Redis. The file has its name once it is complete,
 checked and synced to the disk, and only its owner can read it.
+
+With - the backup is written to standard output once it is complete; until then it needs room
+in the directory for temporary files, which TMPDIR chooses.
 
 petstore restore uses a backup; petstore check --database FILE examines one.`
 }
@@ -33,7 +40,19 @@ func (c backupCmd) Run(ctx context.Context, o output) error {
 	// What is not complete is deleted when the command is interrupted.
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
-	report, err := sqlite.Backup(ctx, settings.Database, c.File, sqlite.Options{})
+	to := c.File
+	if c.File == "-" {
+		if isatty.IsTerminal(o.out.Fd()) {
+			return usageError{errors.New("backup: standard output is a terminal; redirect it to a file or to another command")}
+		}
+		dir, err := os.MkdirTemp("", "petstore-backup-*")
+		if err != nil {
+			return fmt.Errorf("cannot back up: %w", err)
+		}
+		defer os.RemoveAll(dir)
+		to = filepath.Join(dir, "backup.db")
+	}
+	report, err := sqlite.Backup(ctx, settings.Database, to, sqlite.Options{})
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -43,12 +62,31 @@ func (c backupCmd) Run(ctx context.Context, o output) error {
 	default:
 		return fmt.Errorf("cannot back up: %w", explainMissing(settings.Database, err))
 	}
+	if c.File == "-" {
+		stop() // a signal ends the command, which may wait for a reader
+		if err := moveTo(o.out, to); err != nil {
+			return fmt.Errorf("cannot write the backup: %w", err)
+		}
+	}
 	o.say("Backed up %s to %s: %s, schema %d.", settings.Database, c.File, contents(report), report.Schema)
 	o.say("Usage and bans are not in the backup.")
 	if n := len(report.Problems); n > 0 {
 		o.say("The database has %s; petstore check shows them.", plural(n, "problem"))
 	}
 	return nil
+}
+
+// moveTo copies a file to w. It deletes the file first, where the system can do that, so that
+// nothing is left if the command is killed meanwhile.
+func moveTo(w io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_ = os.RemoveAll(filepath.Dir(path))
+	_, err = io.Copy(w, f)
+	return err
 }
 
 // contents says how much is in a database.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/keys"
 )
 
 type bansCmd struct {
@@ -62,7 +63,7 @@ func (t banTarget) name() string { return t.Owner + t.Network }
 
 type bansBanCmd struct {
 	banTarget
-	For  time.Duration `required:"" placeholder:"DURATION" help:"Length of the ban from now, such as 1h, from 1s to 8784h."`
+	For  keys.Duration `required:"" placeholder:"DURATION" help:"Length of the ban from now, such as 1h or 30d, from 1s to 8784h."`
 	JSON bool          `help:"Print the ban as JSON."`
 	adminFlags
 }
@@ -80,8 +81,9 @@ func (c bansBanCmd) Run(ctx context.Context, o output) error {
 	if err := c.check("ban", " --for 1h"); err != nil {
 		return err
 	}
-	if c.For < time.Second || c.For > longestBan || c.For%time.Second != 0 {
-		return usageError{fmt.Errorf("bans ban: --for must be whole seconds from 1s to %s, got %v", config.ShortDuration(longestBan), c.For)}
+	length := time.Duration(c.For)
+	if length < time.Second || length > longestBan || length%time.Second != 0 {
+		return usageError{fmt.Errorf("bans ban: --for must be whole seconds from 1s to %s, got %v", config.ShortDuration(longestBan), length)}
 	}
 	client, err := c.client()
 	if err != nil {
@@ -91,7 +93,7 @@ func (c bansBanCmd) Run(ctx context.Context, o output) error {
 	if c.Network != "" {
 		ban = client.BanNetwork
 	}
-	b, err := ban(ctx, c.name(), c.For)
+	b, err := ban(ctx, c.name(), length)
 	if err != nil {
 		return explainAdmin(err)
 	}

@@ -73,6 +73,12 @@ func Run(args []string) int {
 		return o.fail(err)
 	}
 	parser.Model.HelpFlag.Help = "Show this help."
+	switch {
+	case len(args) > 0 && args[0] == "help": // petstore help keys create
+		args = append(slices.Clone(args[1:]), "--help")
+	case slices.Equal(args, []string{"--version"}):
+		args = []string{"version"}
+	}
 	command, err := parser.Parse(args)
 	if err != nil {
 		return o.failParse(err, args)

@@ -14,7 +14,7 @@ type keysCreateCmd struct {
 	Plan      string        `required:"" placeholder:"PLAN" help:"Plan of the key, such as free; petstore plans lists them."`
 	Quota     []string      `sep:"none" placeholder:"LIMIT/WINDOW" help:"Quota of the key, such as 5000/minute, up to four. Required for a custom plan, refused for any other."`
 	Limit     []string      `sep:"none" placeholder:"LIMIT/WINDOW" help:"Limit of this key alone, such as 100/minute, up to four. Its requests must fit it in addition to the quotas that all keys of the owner share."`
-	ExpiresIn time.Duration `placeholder:"DURATION" help:"The key is valid for this long from now, such as 720h. Without it the key does not expire."`
+	ExpiresIn keys.Duration `placeholder:"DURATION" help:"The key is valid for this long from now, such as 30d. Without it the key does not expire."`
 	keyFlags
 }
 
@@ -31,7 +31,7 @@ func (c keysCreateCmd) Run(ctx context.Context, o output) error {
 	}
 	n := keys.New{
 		Name: c.Name, Owner: c.Owner, Plan: c.Plan, Quotas: c.Quota, Limits: c.Limit,
-		ExpiresIn: keys.Duration(c.ExpiresIn),
+		ExpiresIn: c.ExpiresIn,
 	}
 	if err := n.Check(plans); err != nil {
 		return keyUsage("create", err)

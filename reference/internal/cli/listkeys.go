@@ -3,13 +3,17 @@ package cli
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 )
 
 type keysListCmd struct {
-	JSON bool `help:"Print JSON."`
+	Owner string  `help:"Only keys of this owner." placeholder:"TEXT"`
+	Plan  string  `help:"Only keys with this plan." placeholder:"PLAN"`
+	State *string `help:"Only keys in this state: active, expired or revoked." enum:"active,expired,revoked" placeholder:"STATE"`
+	JSON  bool    `help:"Print JSON."`
 	keyFlags
 }
 
@@ -20,13 +24,16 @@ func (c keysListCmd) Run(ctx context.Context, o output) error {
 	}
 	return c.manage(ctx, settings, false, func(m keyManager) error {
 		list, err := m.List(ctx)
+		list = slices.DeleteFunc(list, func(k keys.Info) bool {
+			return c.Owner != "" && k.Owner != c.Owner || c.Plan != "" && k.Plan != c.Plan || c.State != nil && k.State != *c.State
+		})
 		switch {
 		case err != nil:
 			return err
 		case c.JSON:
 			return printJSON(o.out, list)
 		case len(list) == 0:
-			o.say("There are no keys.")
+			o.say("No key was found.")
 			return nil
 		default:
 			return printKeys(o.out, list)

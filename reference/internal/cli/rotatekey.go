@@ -2,15 +2,14 @@ package cli
 
 import (
 	"context"
-	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 )
 
 type keysRotateCmd struct {
 	ID        string         `arg:"" help:"ID of the key to replace, as in petstore keys list."`
-	Overlap   time.Duration  `default:"24h" placeholder:"DURATION" help:"The old key stays valid for this long, at most until it expires (default ${default})."`
-	ExpiresIn *time.Duration `placeholder:"DURATION" help:"The new key is valid for this long from now; 0 means that it does not expire. Without it the new key has the lifetime of the old one."`
+	Overlap   keys.Duration  `default:"24h" placeholder:"DURATION" help:"The old key stays valid for this long, at most until it expires (default ${default})."`
+	ExpiresIn *keys.Duration `placeholder:"DURATION" help:"The new key is valid for this long from now; 0 means that it does not expire. Without it the new key has the lifetime of the old one."`
 	keyFlags
 }
 
@@ -21,8 +20,7 @@ the new key goes to standard output. The key is shown only now.`
 }
 
 func (c keysRotateCmd) Run(ctx context.Context, o output) error {
-	overlap := keys.Duration(c.Overlap)
-	r := keys.Replacement{Overlap: &overlap, ExpiresIn: (*keys.Duration)(c.ExpiresIn)}
+	r := keys.Replacement{Overlap: &c.Overlap, ExpiresIn: c.ExpiresIn}
 	if err := r.Check(); err != nil {
 		return keyUsage("rotate", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/reference/internal/duration"
 )
 
 // A decoder sets a Config from the settings file.
@@ -207,11 +208,11 @@ func (d *decoder) whole(n *node, setting string) (int, bool) {
 }
 
 func (d *decoder) duration(n *node, setting string) (time.Duration, bool) {
-	const example = "a duration such as 90s, 1m or 24h"
+	const example = "a duration such as 90s, 24h or 30d"
 	if !d.is(n, setting, text, example) {
 		return 0, false
 	}
-	v, err := time.ParseDuration(n.text)
+	v, err := duration.Parse(n.text)
 	if err != nil {
 		d.add(d.at(n), setting, "must be %s, got %q", example, n.text)
 		return 0, false

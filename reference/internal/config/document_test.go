@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write docs/CONFIGURATION.md")
 
 const documentHead = `# Settings of the pets server
 
-A flag overrides the environment, the environment overrides the settings file, and the file overrides the default. ` + "`--config`" + ` or ` + "`PETSTORE_CONFIG`" + ` names the file, in YAML; without them there is none. A setting with a dot in its name is a member of a group: ` + "`log.level`" + ` is ` + "`log: {level: info}`" + `. [petstore.example.yaml](../reference/petstore.example.yaml) is a file with all settings, and [OPERATING.md](OPERATING.md#settings) says how the server reads them.
+A flag overrides the environment, the environment overrides the settings file, and the file overrides the default. ` + "`--config`" + ` or ` + "`PETSTORE_CONFIG`" + ` names the file, in YAML; without them there is none. A duration is a number with a unit, or several: ` + "`90s`, `1h30m`, `30d`" + `, where a day has 24 hours. A setting with a dot in its name is a member of a group: ` + "`log.level`" + ` is ` + "`log: {level: info}`" + `. [petstore.example.yaml](../reference/petstore.example.yaml) is a file with all settings, and [OPERATING.md](OPERATING.md#settings) says how the server reads them.
 
 A value that can be a secret can also come from a file with one line: ` + "`PETSTORE_ADMIN_TOKEN_FILE`, `PETSTORE_DATABASE_FILE` and `PETSTORE_REDIS_FILE`" + ` name the file with the value of the setting.
 

@@ -89,7 +89,7 @@ first_key: false
 on_redis_failure: closed
 trusted_proxies: [10.0.0.0/8, "2001:db8::1"]
 cors_origins: [https://app.example, "http://localhost:3000"]
-penalty: {strikes: 3, grace: 500ms, decay: 1m}
+penalty: {strikes: 3, grace: 500ms, decay: 1m, max: 2d}
 plans:
   huge: custom
   tiny: [1_000/hour, 5/2s]
@@ -114,7 +114,7 @@ deprecations:
 	want.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")}
 	want.CORSOrigins = []string{"https://app.example", "http://localhost:3000"}
 	p := ratelimit.DefaultPenalty()
-	p.Strikes, p.Grace, p.Decay = 3, 500*time.Millisecond, time.Minute
+	p.Strikes, p.Grace, p.Decay, p.Max = 3, 500*time.Millisecond, time.Minute, 48*time.Hour
 	want.Penalty = p
 	want.Plans = Plans{
 		{name: "huge", penalty: p},

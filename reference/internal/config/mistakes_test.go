@@ -156,10 +156,10 @@ func TestMistakesInTheFile(t *testing.T) {
 			"1:10: penalty: …",
 		}},
 		{"number for a duration", "penalty: {ban: 60}\n", []string{
-			"1:16: penalty.ban: must be a duration such as 90s, 1m or 24h, got a number",
+			"1:16: penalty.ban: must be a duration such as 90s, 24h or 30d, got a number",
 		}},
-		{"duration in days", "penalty: {max: 1d}\n", []string{
-			`1:16: penalty.max: must be a duration such as 90s, 1m or 24h, got "1d"`,
+		{"duration in weeks", "penalty: {max: 1w}\n", []string{
+			`1:16: penalty.max: must be a duration such as 90s, 24h or 30d, got "1w"`,
 		}},
 		{"fraction", "penalty: {strikes: 1.5}\n", []string{
 			"1:20: penalty.strikes: must be a whole number in decimal digits, got 1.5",

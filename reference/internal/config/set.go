@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/duration"
 )
 
 // These functions set one setting from text, whether it comes from the file, the
@@ -99,7 +101,7 @@ func setCount(v *int, text string) error {
 const maxDrainDelay = time.Hour
 
 func (c *Config) setDrainDelay(text string) error {
-	d, err := time.ParseDuration(text)
+	d, err := duration.Parse(text)
 	if err != nil || d < 0 || d > maxDrainDelay {
 		return fmt.Errorf("must be a duration from 0s to 1h such as 10s, got %q", text)
 	}
@@ -111,7 +113,7 @@ func (c *Config) setDrainDelay(text string) error {
 const maxTimeout = time.Hour
 
 func setTimeout(v *time.Duration, text string) error {
-	d, err := time.ParseDuration(text)
+	d, err := duration.Parse(text)
 	if err != nil || d < time.Millisecond || d > maxTimeout {
 		return fmt.Errorf("must be a duration from 1ms to 1h such as 10s, got %q", text)
 	}

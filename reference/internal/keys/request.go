@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/duration"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// A Duration is a [time.Duration] that is text in JSON, such as "720h".
+// A Duration is a [time.Duration] that is text in JSON and in flags, such as "720h" or "30d".
 type Duration time.Duration
 
 // MarshalText implements [encoding.TextMarshaler].
@@ -17,9 +18,9 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (d *Duration) UnmarshalText(text []byte) error {
-	parsed, err := time.ParseDuration(string(text))
+	parsed, err := duration.Parse(string(text))
 	if err != nil {
-		return fmt.Errorf("%q must be a duration such as 720h", text)
+		return fmt.Errorf("%q must be a duration such as 24h or 30d", text)
 	}
 	*d = Duration(parsed)
 	return nil
