@@ -124,7 +124,7 @@ func situations() []situation {
 		{name: "suspended plan", request: list, adjust: func(c *api.Config) {
 			c.Plan = func(string, []string) (*ratelimit.Plan, error) { return ratelimit.SuspendedPlan("unpaid"), nil }
 		}},
-		{name: "idempotency key", request: contract.Request{Method: "POST", Target: "/v1/pets", Body: `{"name":"x","categoryId":1}`, Header: []string{"Content-Type: application/json", "Idempotency-Key: x"}}},
+		{name: "idempotency key", request: contract.Request{Method: "POST", Target: "/v1/pets", Body: `{"name":"x","categoryId":1}`, Header: []string{"Content-Type: application/json", "Idempotency-Key: a b"}}},
 		{name: "idempotency key reused", request: contract.Request{Method: "POST", Target: "/v1/pets", Body: `{"name":"x","categoryId":2}`, Header: []string{"Content-Type: application/json", `Idempotency-Key: "x"`}},
 			prepare: func(t *testing.T, _ *service, c *contract.Client) {
 				c.Post(t, "/v1/pets", `{"name":"x","categoryId":1}`, `Idempotency-Key: "x"`)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"regexp"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -19,10 +20,13 @@ const (
 
 var (
 	errIdempotencyKey = apierror.New(http.StatusBadRequest, codeInvalidIdempotencyKey,
-		fmt.Sprintf("The Idempotency-Key header must be a single string of 1 to %d ASCII characters in double quotes.", maxIdempotencyKey))
+		fmt.Sprintf("The Idempotency-Key header must be a single string of 1 to %d ASCII characters in double quotes, which can be left out around letters, digits and -._~:/+=.", maxIdempotencyKey))
 	errIdempotencyKeyReused = apierror.New(http.StatusUnprocessableEntity, codeIdempotencyKeyReused,
 		"This Idempotency-Key was used within the last 24 hours with a different request body. Send a new key with each new request.")
 )
+
+// bareKey matches a key without quotes, which the draft does not allow and most clients send.
+var bareKey = regexp.MustCompile(`^[0-9A-Za-z._~:/+=-]+$`)
 
 // idempotencyKey returns the value of Idempotency-Key, or "" if the request does not have
 // the field (draft-ietf-httpapi-idempotency-key-header-07 section 2).
@@ -32,6 +36,9 @@ func idempotencyKey(h http.Header) (string, error) {
 		return "", nil
 	}
 	key, ok := parseString(lines[0])
+	if bareKey.MatchString(lines[0]) {
+		key, ok = lines[0], true
+	}
 	if len(lines) > 1 || !ok || key == "" || len(key) > maxIdempotencyKey {
 		return "", errIdempotencyKey
 	}

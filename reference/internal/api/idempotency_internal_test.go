@@ -13,6 +13,9 @@ func TestIdempotencyKey(t *testing.T) {
 	long := strings.Repeat("x", 255)
 	for text, want := range map[string]string{
 		`"8e03978e-40d5-43e8-bc93-6894a57f9324"`: "8e03978e-40d5-43e8-bc93-6894a57f9324",
+		"8e03978e-40d5-43e8-bc93-6894a57f9324":   "8e03978e-40d5-43e8-bc93-6894a57f9324",
+		"order:7/a_b.c~+1==":                     "order:7/a_b.c~+1==",
+		long:                                     long,
 		`"x"`:                                    "x",
 		`" !#[]~"`:                               " !#[]~",
 		`"a\"b\\c"`:                              `a"b\c`,
@@ -24,8 +27,8 @@ func TestIdempotencyKey(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", `"`, `""`, "x", "8e03978e-40d5-43e8-bc93-6894a57f9324", `'x'`, `"x`, `x"`, `"a"b"`, `"a\b"`, `"a\"`, `"\"`, `"a", "b"`, `"a";p=1`, `"a";p="b"`,
-		`"a" `, "\"\x7f\"", "\"\t\"", `"ä"`, `"` + long + `x"`, "?1", ":eA==:", "1", "@1", `("a")`,
+		"", `"`, `""`, `'x'`, "a b", " a", "a,b", "a;p=1", "a\n", "ä", `a\b`, long + "x", `"x`, `x"`, `"a"b"`, `"a\b"`, `"a\"`, `"\"`, `"a", "b"`, `"a";p=1`, `"a";p="b"`,
+		`"a" `, "\"\x7f\"", "\"\t\"", `"ä"`, `"` + long + `x"`, "?1", "@1", `("a")`,
 	} {
 		if got, err := idempotencyKey(http.Header{"Idempotency-Key": {text}}); err == nil {
 			t.Errorf("%q: is taken as %q, want an error", text, got)
@@ -40,7 +43,7 @@ func TestIdempotencyKey(t *testing.T) {
 }
 
 func FuzzIdempotencyKey(f *testing.F) {
-	for _, text := range []string{`"x"`, `"a\"b"`, `"\\"`, `"`, ``} {
+	for _, text := range []string{`"x"`, `"a\"b"`, `"\\"`, `"`, ``, `x`} {
 		f.Add(text)
 	}
 	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
@@ -49,7 +52,7 @@ func FuzzIdempotencyKey(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again := `"` + quote.Replace(key) + `"`; again != text {
+		if again := `"` + quote.Replace(key) + `"`; again != text && key != text {
 			t.Errorf("%q is taken as %q, which is written %q", text, key, again)
 		}
 		if err := store.CheckText(key); err != nil {

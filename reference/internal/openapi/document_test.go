@@ -42,6 +42,16 @@ func operations(doc *openapi3.T) map[string]*openapi3.Operation {
 	return ops
 }
 
+// Generators of clients, such as oapi-codegen, follow only references to whole components.
+func TestReferencesAreToComponents(t *testing.T) {
+	d, _ := load(t, nil)
+	for _, ref := range regexp.MustCompile(`"\$ref": *"([^"]*)"`).FindAllSubmatch(d.JSON(), -1) {
+		if !regexp.MustCompile(`^#/components/[a-zA-Z]+/[\w.-]+$`).Match(ref[1]) {
+			t.Errorf("$ref %s, want one to #/components/KIND/NAME", ref[1])
+		}
+	}
+}
+
 func TestDocumentDeclaresTheInterface(t *testing.T) {
 	_, doc := load(t, map[string]deprecation.Notice{"getPet": leaving})
 	if doc.OpenAPI != "3.1.1" || doc.Info.Version != "1.0.0" {
