@@ -37,6 +37,14 @@ func TestDocsInBrowser(t *testing.T) {
 	p := browsertest.Open(t, "http://"+s.Addr+"/docs")
 	p.WaitText(t, "h1", "Animal Store Service")
 	p.Screenshots(t, "docs-top", "body")
+	// With the keyboard, the form is near: a link leads to the first operation, and its form
+	// comes before its responses.
+	if got := browsertest.Evaluate[int](t, p, `[...document.querySelectorAll("#listPets :is(a[href], summary, input, select, button)")].findIndex((e) => e.matches(".send button"))`); got != 4 {
+		t.Errorf("%d elements come before Send in the first operation, want 4: limit, status, cursor and the command", got)
+	}
+	if got := browsertest.Evaluate[string](t, p, `document.querySelectorAll(".skip")[1].hash`); got != "#listPets" {
+		t.Errorf("the second link leads to %q, want the first operation", got)
+	}
 
 	send(t, p, "listPets", `401 Unauthorized[^$]*No API key was sent[^$]*Enter your API key`)
 	p.Type(t, "#key", s.key(t, "reader", "enterprise", "5/day"))

@@ -107,7 +107,7 @@ func busy() *adminAPI {
 			"/audit": object{"entries": []object{
 				{"id": 3, "at": now.Add(-time.Minute), "actor": "admin", "from": "127.0.0.1", "action": "ban.end", "target": "network:192.0.2.7/32"},
 				{"id": 2, "at": now.Add(-time.Hour), "actor": "cli:ada@host", "action": "key.create", "target": "key_0123456789abcdef", "detail": "owner=\"" + hostile + "\" plan=pro"},
-				{"id": 1, "at": now.Add(-48 * time.Hour), "actor": "cli:ada@host", "action": "key.revoke", "target": "key_fedcba9876543210", "detail": "owner=bob"},
+				{"id": 1, "at": now.Add(-48 * time.Hour), "actor": "cli:ada@host", "action": "key.revoke", "target": "key_fedcba9876543210", "detail": strings.Repeat("quotas=5000/minute,1000000/day ", 8) + "owner=bob"},
 			}},
 		},
 	}
@@ -164,6 +164,10 @@ func TestConsoleShowsWhatHappens(t *testing.T) {
 	}
 	if got := browsertest.Evaluate[string](t, p, `document.querySelector("#chart svg").getAttribute("aria-label")`); !strings.Contains(got, "now 312") {
 		t.Errorf("the chart is called %q, want the rate in it", got)
+	}
+	p.Do(t, chromedp.EmulateViewport(1440, 900))
+	if got := browsertest.Evaluate[int](t, p, `Math.max(...[...document.querySelectorAll("#audit td:not(:last-child) .name")].map((e) => e.getClientRects().length))`); got != 1 {
+		t.Errorf("beside a long detail, an ID or an actor has %d lines, want 1", got)
 	}
 	p.Screenshots(t, "console", "body")
 	p.Screenshots(t, "console-bans", "#bans")

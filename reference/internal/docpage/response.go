@@ -9,8 +9,8 @@ import (
 
 // A Response is one response of an operation.
 type Response struct {
-	Status      string // "200", or "Other" for all that are not listed
-	Phrase      string // "OK"
+	Status      string // "200", or "Other errors" for all that are not listed
+	Phrase      string // "OK"; empty for other errors
 	Class       string // good, warn or bad, for its colour
 	Description string
 	Type        *Type // of the body; nil: it has none
@@ -41,7 +41,7 @@ func (d *document) response(status string, raw json.RawMessage) (Response, error
 	answer := Response{Status: status, Class: "bad", Description: r.Description}
 	switch code, err := strconv.Atoi(status); {
 	case err != nil:
-		answer.Status, answer.Phrase = "Other", "errors"
+		answer.Status = "Other errors"
 	default:
 		answer.Phrase, answer.Class = http.StatusText(code), class(code)
 	}
