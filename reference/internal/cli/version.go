@@ -15,6 +15,6 @@ func (c versionCmd) Run(o output) error {
 	if c.JSON {
 		return printJSON(o.out, info)
 	}
-	fmt.Fprintln(o.out, "petstore "+info.String())
-	return nil
+	_, err := fmt.Fprintln(o.out, "petstore "+info.String())
+	return err
 }

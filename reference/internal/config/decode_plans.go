@@ -76,7 +76,7 @@ var penaltyError = regexp.MustCompile(`^(?:ratelimit: )?(?:plan "": )?(?:penalty
 
 // penaltyMember finds the member that an error about the penalty is about.
 func (d *decoder) penaltyMember(n *node, setting string, err error) (at place, path, what string) {
-	match := penaltyError.FindStringSubmatch(err.Error())
+	match := penaltyError.FindStringSubmatch(strings.ReplaceAll(err.Error(), "from Penalty.Ban", "from penalty.ban"))
 	if match == nil {
 		return d.at(n), setting, err.Error()
 	}

@@ -150,10 +150,10 @@ func TestMistakesInTheFile(t *testing.T) {
 			"1:18: penalty.decay: must be whole seconds from 1s to 8784h, got 0s",
 		}},
 		{"penalty that contradicts itself", "penalty: {ban: 2h, max: 1h}\n", []string{
-			"1:25: penalty.max: …",
+			"1:25: penalty.max: must be whole seconds from penalty.ban (2h) to 8784h, got 1h",
 		}},
 		{"penalty that contradicts the defaults", "penalty: {ban: 25h}\n", []string{
-			"1:10: penalty: …",
+			"1:10: penalty: max must be whole seconds from penalty.ban (25h) to 8784h, got 24h",
 		}},
 		{"number for a duration", "penalty: {ban: 60}\n", []string{
 			"1:16: penalty.ban: must be a duration such as 90s, 24h or 30d, got a number",
