@@ -24,7 +24,7 @@ func now(s *service) {
 
 func send(t *testing.T, p *browsertest.Page, operation, pattern string) string {
 	t.Helper()
-	p.Click(t, "#"+operation+" .send button")
+	p.Click(t, "#"+operation+" .send button:enabled") // not while a request is under way
 	return p.WaitText(t, "#"+operation+" .answer", pattern)
 }
 
