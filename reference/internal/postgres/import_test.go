@@ -67,18 +67,18 @@ func checkEmpty(t *testing.T, s *postgres.Store) {
 }
 
 func TestImportModes(t *testing.T) {
-	for name, of := range map[string]func(url string) string{
-		"defaults":               func(url string) string { return url },
-		"no prepared statements": func(url string) string { return url + "&default_query_exec_mode=exec" },
-		"simple protocol":        func(url string) string { return url + "&default_query_exec_mode=simple_protocol" },
-		"a pooler": func(url string) string {
+	for name, of := range map[string]func(t testing.TB, url string) string{
+		"defaults":               func(_ testing.TB, url string) string { return url },
+		"no prepared statements": func(_ testing.TB, url string) string { return url + "&default_query_exec_mode=exec" },
+		"simple protocol":        func(_ testing.TB, url string) string { return url + "&default_query_exec_mode=simple_protocol" },
+		"a pooler": func(t testing.TB, url string) string {
 			return postgrestest.Pooled(t, url) + "&default_query_exec_mode=exec"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := postgrestest.Database(t)
 			open(t, url, postgres.Options{})
-			checkEmpty(t, open(t, of(url), postgres.Options{NoMigrate: true}))
+			checkEmpty(t, open(t, of(t, url), postgres.Options{NoMigrate: true}))
 		})
 	}
 }

@@ -4,7 +4,6 @@ package postgrestest
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,22 +21,10 @@ func (s *Server) Kill() {
 	// Its processes would notice by themselves, but still answer for a moment. A stopped
 	// server starts no further ones.
 	_ = s.cmd.Process.Signal(syscall.SIGSTOP)
-	for _, child := range backends(s.cmd.Process.Pid) {
-		_ = syscall.Kill(child, syscall.SIGKILL)
+	for pid := range family(s.cmd.Process.Pid) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	s.end(syscall.SIGKILL)
-}
-
-// backends returns the processes whose parent is a process, if the machine can tell.
-func backends(parent int) (pids []int) {
-	out, _ := exec.Command("ps", "-A", "-o", "pid=,ppid=").Output()
-	for line := range strings.Lines(string(out)) {
-		var pid, ppid int
-		if n, _ := fmt.Sscan(line, &pid, &ppid); n == 2 && ppid == parent {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }
 
 // Stop stops the server as an operator does for a restart: it ends all connections
@@ -78,7 +65,11 @@ func (s *Server) Freeze() {
 	s.t.Helper()
 	for range 1000 {
 		s.signalAll(syscall.SIGSTOP)
-		if allStopped(s.cmd.Process.Pid) {
+		stopped := true
+		for _, state := range family(s.cmd.Process.Pid) {
+			stopped = stopped && (state == 'T' || state == 'Z')
+		}
+		if stopped {
 			return
 		}
 		time.Sleep(time.Millisecond)
@@ -86,28 +77,14 @@ func (s *Server) Freeze() {
 	s.t.Fatal("the server does not stop")
 }
 
-// allStopped reports whether a process and those that it started are stopped, if the
-// machine can tell.
-func allStopped(parent int) bool {
-	out, _ := exec.Command("ps", "-A", "-o", "pid=,ppid=,state=").Output()
-	for line := range strings.Lines(string(out)) {
-		var pid, ppid int
-		var state string
-		if n, _ := fmt.Sscan(line, &pid, &ppid, &state); n == 3 && (pid == parent || ppid == parent) && !strings.HasPrefix(state, "T") && !strings.HasPrefix(state, "Z") {
-			return false
-		}
-	}
-	return true
-}
-
 // Thaw continues a frozen server.
 func (s *Server) Thaw() { s.signalAll(syscall.SIGCONT) }
 
 func (s *Server) signalAll(sig syscall.Signal) {
 	s.t.Helper()
-	pid := s.cmd.Process.Pid
-	for _, p := range append([]int{pid}, backends(pid)...) {
-		if err := syscall.Kill(p, sig); err != nil && p == pid {
+	parent := s.cmd.Process.Pid
+	for pid := range family(parent) {
+		if err := syscall.Kill(pid, sig); err != nil && pid == parent {
 			s.t.Fatal(err)
 		}
 	}
