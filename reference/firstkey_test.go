@@ -75,7 +75,10 @@ func TestFirstStartShowsAKeyAndACurlLineThatWorks(t *testing.T) {
 				t.Logf("curl is not here, so the line was only read: %v", err)
 				return
 			}
-			out, err := exec.CommandContext(t.Context(), "sh", "-c", first.curl).Output()
+			shell := exec.CommandContext(t.Context(), "sh", "-c", first.curl)
+			const proxy = "=http://127.0.0.1:1" // at which nothing listens
+			shell.Env = append(os.Environ(), "http_proxy"+proxy, "https_proxy"+proxy, "ALL_PROXY"+proxy)
+			out, err := shell.Output()
 			if err != nil {
 				t.Fatalf("%s\n%v", first.curl, err)
 			}
@@ -167,6 +170,8 @@ func paste(t *testing.T, line string) (status int, body string) {
 	for i := 1; i < len(words); i++ {
 		switch word := words[i]; word {
 		case "-i":
+		case "--noproxy":
+			i++
 		case "-H":
 			i++
 			name, value, _ := strings.Cut(words[i], ": ")
