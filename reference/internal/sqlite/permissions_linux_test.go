@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,11 +14,19 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 )
 
-// asNobody makes a command run without the rights of root.
-func asNobody(cmd *exec.Cmd) {
+// runAsNobody runs a program without the rights of root.
+func runAsNobody(t *testing.T, name, path string) (out []byte, err error) {
+	t.Helper()
+	cmd := program(t, name, path)
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		cmd.Path = copyExecutable(t, cmd.Path)
 	}
+	out, err = cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Skipf("skipped: nothing can run as another user here: %v", err)
+	}
+	return out, err
 }
 
 // sharedDir is a folder that nobody can reach.
@@ -65,11 +72,7 @@ func TestReadOnlyPlaces(t *testing.T) {
 			}
 			t.Cleanup(func() { os.Chmod(dir, 0o755) })
 
-			// A copy of the test binary that nobody can reach, too.
-			cmd := program(t, "open", path)
-			cmd.Path = copyExecutable(t, cmd.Path)
-			asNobody(cmd)
-			out, err := cmd.CombinedOutput()
+			out, err := runAsNobody(t, "open", path)
 			if err == nil {
 				t.Fatalf("Open succeeded, want an error")
 			}
@@ -84,10 +87,12 @@ func TestReadOnlyPlaces(t *testing.T) {
 	}
 }
 
+// copyExecutable makes a copy of the test binary that nobody can reach, too.
 func copyExecutable(t *testing.T, path string) string {
 	t.Helper()
 	copied := filepath.Join(sharedDir(t), "test")
-	if err := os.WriteFile(copied, readFile(t, path), 0o755); err != nil {
+	err := os.WriteFile(copied, readFile(t, path), 0o700)
+	if err := errors.Join(err, os.Chmod(copied, 0o755)); err != nil { // whatever the umask is
 		t.Fatal(err)
 	}
 	return copied
@@ -136,10 +141,7 @@ func TestAUserWhoMayNotWriteLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, works := range map[string]bool{"open": false, "back up": false, "check": true, "check the usage": true} {
-		cmd := program(t, name, path)
-		cmd.Path = copyExecutable(t, cmd.Path)
-		asNobody(cmd)
-		out, err := cmd.CombinedOutput()
+		out, err := runAsNobody(t, name, path)
 		if works != (err == nil) || !works && !strings.Contains(string(out), "it cannot be written; check that this user may write to the file") {
 			t.Errorf("%s: %v: %s, want that it works: %v", name, err, out, works)
 		}
