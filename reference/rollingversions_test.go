@@ -38,7 +38,7 @@ func buildTomorrow(t *testing.T, migration string) (path string) {
 	}
 	writeFile(t, dir, "overlay.json", string(overlay))
 	path = filepath.Join(dir, "petstore")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", path, ".")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-overlay", filepath.Join(dir, "overlay.json"), "-o", path, ".")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

@@ -99,7 +99,7 @@ func newBench(ctx context.Context, o options) (_ *bench, err error) {
 		return nil, err
 	}
 	b.binary = filepath.Join(b.dir, "petstore")
-	if _, err := b.command("..", "go", "build", "-o", b.binary, "./reference"); err != nil {
+	if _, err := b.command("..", "go", "build", "-buildvcs=false", "-o", b.binary, "./reference"); err != nil {
 		b.close()
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func build(t *testing.T, files map[string][]byte) string {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(dir, "run.exe")
-	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-overlay", path, "-o", binary, "./run")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-overlay", path, "-o", binary, "./run")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("package memory does not build with the traced packages: %v\n%s\n"+
 			"What is undefined in atomic or sync must be added to the package of that name here.", err, out)
