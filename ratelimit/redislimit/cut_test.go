@@ -34,8 +34,9 @@ func TestCutReplies(t *testing.T) {
 				t.Errorf("cut after %d bytes: %v, want an error that wraps ErrUnavailable", bytes, err)
 			}
 		}
-		if n := used(t, direct, "a", limit) - before; n != 1 {
-			t.Errorf("cut after %d bytes: one request was charged %d times", bytes, n)
+		// The cut can be in the answer to the engine's question about eviction instead.
+		if n := used(t, direct, "a", limit) - before; n != 1 && (n != 0 || err == nil) {
+			t.Errorf("cut after %d bytes: one request was charged %d times, with the error %v", bytes, n, err)
 		}
 	}
 	if failed < 30 {

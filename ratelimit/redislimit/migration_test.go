@@ -39,7 +39,7 @@ func neighbours(t *testing.T, l *redislimit.Limiter, c *redis.ClusterClient, n i
 
 // within returns a context that a test which works does not see the end of.
 func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
