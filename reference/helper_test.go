@@ -21,7 +21,7 @@ import (
 )
 
 // patience is for how long anything is waited for, before a test fails.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // process is a petstore that serves, as a process of its own.
 type process struct {

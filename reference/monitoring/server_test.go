@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long a test waits before it fails.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // A server is a petstore that serves, as a process of its own.
 type server struct {

@@ -111,4 +111,4 @@ func TestAppendOnlyFile(t *testing.T) {
 	}
 }
 
-const startTimeout = 10 * time.Second
+const startTimeout = time.Minute

@@ -19,7 +19,7 @@ import (
 )
 
 // startTimeout is how long a server may take to start, or a cluster to form.
-const startTimeout = 30 * time.Second
+const startTimeout = time.Minute
 
 // A Server is one redis-server.
 type Server struct {

@@ -105,7 +105,7 @@ func TestADeadlineOfTheCaller(t *testing.T) {
 	s := open(t, url, postgres.Options{Timeout: time.Minute})
 	pet := create(t, s)
 	unlock := lock(t, url, "LOCK TABLE pets IN ACCESS EXCLUSIVE MODE")
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // in which the calls begin
 	defer cancel()
 	done := make(chan error)
 	go func() {

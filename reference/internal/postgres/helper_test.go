@@ -80,7 +80,7 @@ func checkText(t testing.TB, err error, want ...string) {
 // eventually calls do until it returns nil.
 func eventually(t testing.TB, what string, do func() error) {
 	t.Helper()
-	const patience = 60 * time.Second
+	const patience = 2 * time.Minute
 	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		err := do()
 		if err == nil {

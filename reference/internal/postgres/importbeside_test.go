@@ -136,7 +136,7 @@ func waiting(ctx context.Context, url string, n int) error {
 	}
 	defer conn.Close(context.Background())
 	got := 0
-	for begin := time.Now(); time.Since(begin) < 30*time.Second; time.Sleep(20 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(20 * time.Millisecond) {
 		if err := conn.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&got); err != nil || got == n {
 			return err

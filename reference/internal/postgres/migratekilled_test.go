@@ -60,12 +60,14 @@ func TestUpgradesWhoseConnectionsEnd(t *testing.T) {
 		servers.Wait()
 		close(stop)
 		killer.Wait()
-		s, err := postgres.OpenVersion(t.Context(), url, postgres.Options{}, tomorrow(t))
-		if err != nil {
-			t.Fatalf("Open = %v", err)
-		}
-		create(t, s)
-		s.Close()
+		eventually(t, "the database is open", func() error {
+			s, err := postgres.OpenVersion(t.Context(), url, postgres.Options{}, tomorrow(t))
+			if err == nil {
+				createSoon(t, s)
+				s.Close()
+			}
+			return err
+		})
 		if n := query[int](t, url, "SELECT count(*)::int FROM petstore_migrations WHERE version_id > 0"); n != 2 {
 			t.Errorf("%d steps are applied, want 2", n)
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // startTimeout is how long a server may take to start or to follow another.
-const startTimeout = 30 * time.Second
+const startTimeout = 2 * time.Minute
 
 // count numbers the data directories.
 var count atomic.Int64
