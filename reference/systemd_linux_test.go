@@ -1,7 +1,9 @@
 package main_test
 
 import (
+	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,9 +15,9 @@ import (
 // notifications is the socket on which systemd listens to a service.
 type notifications struct{ *net.UnixConn }
 
-func listenAsSystemd(t *testing.T, dir string) (notifications, string) {
+func listenAsSystemd(t *testing.T) (notifications, string) {
 	t.Helper()
-	name := filepath.Join(dir, "notify")
+	name := fmt.Sprint("@petstore-test-", os.Getpid()) // not a path, which may have at most 107 bytes
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +52,7 @@ func (n notifications) any(t *testing.T) string {
 func TestSystemdIsNotified(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	systemd, socket := listenAsSystemd(t, dir)
+	systemd, socket := listenAsSystemd(t)
 	writeFile(t, dir, "petstore.yaml", "")
 	p, err := launch(dir, environment(socket, "WATCHDOG_USEC=100000"), "--config=petstore.yaml")
 	if err != nil {

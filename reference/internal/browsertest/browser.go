@@ -39,7 +39,8 @@ func Open(t testing.TB, address string) *Page {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(browser), chromedp.UserDataDir(t.TempDir()),
-		chromedp.IgnoreCertErrors, // of test servers
+		chromedp.Env("TMPDIR=/tmp"), // the path of a socket has at most 107 bytes
+		chromedp.IgnoreCertErrors,   // of test servers
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium as root does not start otherwise
