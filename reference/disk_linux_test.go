@@ -37,7 +37,7 @@ func newSmallDisk(t *testing.T) smallDisk {
 	if !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EACCES) {
 		t.Fatal(err)
 	}
-	return smallDisk{dir, exec.Command("sh", append([]string{"-c", `ulimit -f 300 && exec petstore "$@"`, "petstore"}, serveArgs(nil)...)...), nil}
+	return smallDisk{dir, exec.Command("/bin/sh", append([]string{"-c", `ulimit -f 300 && exec petstore "$@"`, "petstore"}, serveArgs(nil)...)...), nil}
 }
 
 func TestFullDisk(t *testing.T) {

@@ -75,7 +75,7 @@ func TestFirstStartShowsAKeyAndACurlLineThatWorks(t *testing.T) {
 				t.Logf("curl is not here, so the line was only read: %v", err)
 				return
 			}
-			shell := exec.CommandContext(t.Context(), "sh", "-c", first.curl)
+			shell := exec.CommandContext(t.Context(), "/bin/sh", "-c", first.curl)
 			const proxy = "=http://127.0.0.1:1" // at which nothing listens
 			shell.Env = append(os.Environ(), "http_proxy"+proxy, "https_proxy"+proxy, "ALL_PROXY"+proxy)
 			out, err := shell.Output()

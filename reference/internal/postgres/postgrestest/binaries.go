@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -34,15 +35,20 @@ func version(initdb string) int {
 	return n
 }
 
-// require skips the test, or fails it, if PostgreSQL is not on the machine.
+// runnable is why PostgreSQL cannot run here: it is not on the machine, or root may not
+// become another user.
+var runnable = sync.OnceValue(func() error { return command("postgres", "--version").Run() })
+
+// require skips the test, or fails it, if PostgreSQL cannot run on the machine.
 func require(t testing.TB) {
 	t.Helper()
+	err := runnable()
 	switch {
-	case binaries() != "":
+	case err == nil:
 	case os.Getenv("GATEHOUSE_REQUIRE_SERVERS") == "1":
-		t.Fatal("PostgreSQL is not on this machine, and GATEHOUSE_REQUIRE_SERVERS=1")
+		t.Fatalf("PostgreSQL does not run on this machine, and GATEHOUSE_REQUIRE_SERVERS=1: %v", err)
 	default:
-		t.Skip("skipped: PostgreSQL is not on this machine")
+		t.Skipf("skipped: PostgreSQL does not run on this machine: %v", err)
 	}
 }
 

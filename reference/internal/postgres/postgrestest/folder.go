@@ -3,6 +3,7 @@
 package postgrestest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,12 +41,17 @@ func makeFolder() (f dataFolder, err error) {
 	}
 	// A shared server has no test at whose end it could be removed. The shell reads until
 	// the end of this process closes the pipe. Then the servers may still be stopping.
-	janitor := exec.Command("sh", "-c", `read _; for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$1" && exit; sleep 1; done`, "sh", f.path)
+	janitor := exec.Command("/bin/sh", "-c", `read _; for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$1" && exit; sleep 1; done`, "sh", f.path)
 	if f.alive, err = janitor.StdinPipe(); err != nil {
 		return f, err
 	}
 	janitor.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // survives an interrupt of the test
 	return f, janitor.Start()
+}
+
+// writeFile writes a file that the user of the servers can read, whatever the umask is.
+func writeFile(path, text string) error {
+	return errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, 0o644))
 }
 
 // template returns the data directory of a server that has never run. A copy of it is
@@ -58,7 +64,7 @@ func makeTemplate() (string, error) {
 		return "", err
 	}
 	dir, passwordFile := filepath.Join(base.path, "template"), filepath.Join(base.path, "password")
-	if err := os.WriteFile(passwordFile, []byte(password+"\n"), 0o644); err != nil {
+	if err := writeFile(passwordFile, password+"\n"); err != nil {
 		return "", err
 	}
 	args := []string{

@@ -59,7 +59,7 @@ max_client_conn = 200
 server_login_retry = 1
 auth_type = any
 `, config.Host, config.Port, config.User, config.Password, host, port)
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+	if err := writeFile(file, text); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program, "-q", file)
