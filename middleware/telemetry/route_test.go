@@ -24,7 +24,7 @@ import (
 func traced(t *testing.T, o telemetry.RouteOptions, next http.Handler, r *http.Request) tracetest.SpanStubs {
 	t.Helper()
 	spans := tracetest.NewInMemoryExporter()
-	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans), sdktrace.WithSampler(sdktrace.AlwaysSample()))
 	defer provider.Shutdown(t.Context())
 	h := otelhttp.NewHandler(telemetry.Route(o)(next), "", otelhttp.WithTracerProvider(provider))
 	h.ServeHTTP(httptest.NewRecorder(), r)
@@ -100,7 +100,7 @@ func TestServerErrorsHaveAType(t *testing.T) {
 
 func TestAbortedResponsesAreErrors(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
-	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans), sdktrace.WithSampler(sdktrace.AlwaysSample()))
 	h := otelhttp.NewHandler(telemetry.Route(telemetry.RouteOptions{})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic(http.ErrAbortHandler)
 	})), "", otelhttp.WithTracerProvider(provider))

@@ -36,7 +36,7 @@ func start(t *testing.T, settings string, files map[string][]byte) *server {
 		s.write(t, name, data)
 	}
 	cmd := exec.CommandContext(t.Context(), "petstore", "serve", "--config=petstore.yaml", "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0")
-	cmd.Dir = s.dir
+	cmd.Dir, cmd.Env = s.dir, environment()
 	stderr := filepath.Join(s.dir, "stderr")
 	file, err := os.Create(stderr)
 	if err != nil {
@@ -72,6 +72,11 @@ func start(t *testing.T, settings string, files map[string][]byte) *server {
 	return s
 }
 
+// environment is what the processes of a test see.
+func environment(extra ...string) []string {
+	return append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "GORACE=" + os.Getenv("GORACE")}, extra...)
+}
+
 // write writes a file that the server can read.
 func (s *server) write(t *testing.T, name string, data []byte) {
 	t.Helper()
@@ -84,8 +89,7 @@ func (s *server) write(t *testing.T, name string, data []byte) {
 func (s *server) petstore(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "petstore", args...)
-	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), "PETSTORE_ADMIN_LISTEN="+strings.TrimPrefix(s.admin, "http://"))
+	cmd.Dir, cmd.Env = s.dir, environment("PETSTORE_ADMIN_LISTEN="+strings.TrimPrefix(s.admin, "http://"))
 	var messages strings.Builder
 	cmd.Stderr = &messages
 	out, err := cmd.Output()

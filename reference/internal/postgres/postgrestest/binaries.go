@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -37,7 +38,14 @@ func version(initdb string) int {
 
 // runnable is why PostgreSQL cannot run here: it is not on the machine, or root may not
 // become another user.
-var runnable = sync.OnceValue(func() error { return command("postgres", "--version").Run() })
+var runnable = sync.OnceValue(func() error {
+	for _, v := range os.Environ() { // pgx reads PGSERVICE and others
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "PG") {
+			_ = os.Unsetenv(name)
+		}
+	}
+	return command("postgres", "--version").Run()
+})
 
 // require skips the test, or fails it, if PostgreSQL cannot run on the machine.
 func require(t testing.TB) {
