@@ -28,14 +28,14 @@
 //
 // With a token, every endpoint except /healthz, /readyz and the console requires it as a
 // bearer token (RFC 6750), and /readyz shows the texts of errors only to clients that send it.
-// A network that sends ten wrong tokens within a minute is answered with 429 until
-// the minute ends, whatever token it sends then.
+// After ten wrong tokens in a minute, a network gets 429 for further ones until the minute
+// ends. The right token and health checks are never limited.
 //
 // Without a token, the listener must be on loopback, and requests for another host are
 // refused with 421: a page in a browser on the machine could send them (DNS
 // rebinding).
 //
-// Requests that a browser sends for a page of another origin (Sec-Fetch-Site) are
+// Requests that a browser sends for a page of another origin (Sec-Fetch-Site, Origin) are
 // refused with 403, except that a link can open the console.
 //
 // The log has a line for each request: the address of the client, the method, the route,

@@ -30,7 +30,7 @@ func TestTextsOfErrors(t *testing.T) {
 			message: "The admin listener does not answer requests that a browser sends for a page of another origin."},
 		{name: "another host", method: "GET", target: "/bans", fields: []string{"Host: pets.example"}, status: 421, code: "misdirected_request",
 			message: "Without a token, the admin listener answers only requests for localhost and loopback addresses."},
-		{name: "wrong tokens", method: "GET", target: "/bans", remote: "192.0.2.1:2", guarded: true, fields: []string{withAuth}, status: 429, code: "rate_limit_exceeded",
+		{name: "wrong tokens", method: "GET", target: "/bans", remote: "192.0.2.1:2", guarded: true, fields: []string{"Authorization: Bearer wrong"}, status: 429, code: "rate_limit_exceeded",
 			message: "Your network has sent too many requests with a wrong admin token. Wait as long as Retry-After says."},
 	} {
 		h, remote := open, local
