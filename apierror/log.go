@@ -9,10 +9,6 @@ import (
 
 // logFailure logs err, for which the client gets public.
 func (rs *Responder) logFailure(r *http.Request, public *Error, err error) {
-	if clientGone(r) && errors.Is(err, context.Canceled) {
-		rs.log(r, slog.LevelInfo, "request cancelled by its client", slog.Any("error", err))
-		return
-	}
 	level := slog.LevelInfo
 	if public.Status >= 500 {
 		level = slog.LevelError

@@ -72,14 +72,43 @@ func TestLogWithoutAnError(t *testing.T) {
 	}
 }
 
+// statusWriter expects a status.
+type statusWriter struct {
+	http.ResponseWriter
+	t    *testing.T
+	want int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	if status != w.want {
+		w.t.Errorf("the status is %d, want %d", status, w.want)
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// A request that failed because its client cancelled it has the status 499. What failed for
+// another reason is a fault of the service, also if the client has disconnected.
 func TestGoneClientIsNoError(t *testing.T) {
+	none := func(http.ResponseWriter) {}
+	failed := func(level string, status float64, code, err string) map[string]any {
+		return map[string]any{"level": level, "msg": "request failed", "method": "GET", "route": "", "status": status, "code": code, "error": err}
+	}
 	for _, tt := range []struct {
-		name    string
-		before  func(w http.ResponseWriter)
-		wantMsg string
+		name   string
+		before func(w http.ResponseWriter)
+		err    func(gone error) error
+		status int
+		want   map[string]any
 	}{
-		{"before the response", func(http.ResponseWriter) {}, "request cancelled by its client"},
-		{"in the middle of it", func(w http.ResponseWriter) { _, _ = io.WriteString(w, "[1,") }, "response abandoned by its client"},
+		{"before the response", none, func(gone error) error { return fmt.Errorf("query: %w", gone) }, 499,
+			failed("INFO", 499, "client_closed_request", "query: context canceled")},
+		{"in an error with public text", none, func(gone error) error { return apierror.New(503, "unavailable", "Wait.").Wrap(gone) }, 499,
+			failed("INFO", 499, "client_closed_request", "503 unavailable: Wait: context canceled")},
+		{"in the middle of it", func(w http.ResponseWriter) { _, _ = io.WriteString(w, "[1,") },
+			func(gone error) error { return fmt.Errorf("query: %w", gone) }, 200,
+			map[string]any{"level": "INFO", "msg": "response abandoned by its client", "method": "GET", "route": "", "error": "query: context canceled"}},
+		{"and the service has failed", none, func(error) error { return errors.New("disk full") }, 500,
+			failed("ERROR", 500, "internal", "disk full")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var logs logbook
@@ -89,11 +118,11 @@ func TestGoneClientIsNoError(t *testing.T) {
 				tt.before(w)
 				close(arrived)
 				<-r.Context().Done()
-				return fmt.Errorf("query: %w", r.Context().Err())
+				return tt.err(r.Context().Err())
 			}))
 			srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				defer close(done)
-				h.ServeHTTP(w, r)
+				h.ServeHTTP(&statusWriter{w, t, tt.status}, r)
 			}))
 
 			ctx, cancel := context.WithCancel(t.Context())
@@ -108,10 +137,7 @@ func TestGoneClientIsNoError(t *testing.T) {
 			}
 			<-done
 
-			want := []map[string]any{{
-				"level": "INFO", "msg": tt.wantMsg, "method": "GET", "route": "", "error": "query: context canceled",
-			}}
-			if diff := cmp.Diff(want, logs.lines(t)); diff != "" {
+			if diff := cmp.Diff([]map[string]any{tt.want}, logs.lines(t)); diff != "" {
 				t.Errorf("log (-want +got):\n%s", diff)
 			}
 		})

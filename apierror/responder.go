@@ -42,7 +42,7 @@ import (
 //
 // Causes are logged with request_id, method, route (the pattern of
 // [http.ServeMux]), status, code and error. Errors of the service (5xx) and
-// panics have level Error. Causes of 4xx, and requests that the client abandoned,
+// panics have level Error. Causes of 4xx, and responses that the client abandoned,
 // have level Info. An Error without a cause is not logged. Neither header fields nor
 // the request target are ever logged.
 type Responder struct {
@@ -54,13 +54,19 @@ type Responder struct {
 	RequestID func(ctx context.Context) string
 }
 
+// cancelled is for logs and metrics. The status is that of nginx.
+var cancelled = New(499, "client_closed_request", "The client has cancelled this request.").Preencoded()
+
 var internal = New(http.StatusInternalServerError, CodeInternal, "The service failed to answer this request.").Preencoded()
 
 var errNil = errors.New("apierror: the error to answer with must not be nil")
 
 // Respond answers r with err, in the envelope or as problem details. The client gets
 // the first [*Error] in err's tree, or status 500 and code "internal" if there is
-// none.
+// none. If err wraps [context.Canceled] and the context of r was cancelled, its client has
+// disconnected, which is not a failure of the service: the status is 499 and the code
+// "client_closed_request", for logs and metrics. The only client that can read it has closed
+// its side of an HTTP/1 connection, which net/http takes for a disconnection.
 //
 // If w comes from [Responder.Handle] or [Responder.Recover] and the response
 // has begun, Respond cannot answer. It logs err and aborts the response by
@@ -80,6 +86,9 @@ func (rs *Responder) Public(r *http.Request, err error) *Error {
 	switch e, ok := errors.AsType[*Error](err); {
 	case err == nil:
 		rs.logFailure(r, public, errNil)
+	case clientGone(r) && errors.Is(err, context.Canceled):
+		public = cancelled
+		rs.logFailure(r, public, err)
 	case !ok || e == nil:
 		rs.logFailure(r, public, err)
 	case !e.valid():

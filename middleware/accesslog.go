@@ -27,8 +27,9 @@ import (
 //
 // After these come the attributes that other parts of the service have set with
 // [SetLogAttrs]. The line ends with aborted=true if a panic passed AccessLog, and
-// with abandoned=true if the client disconnected: such a request fails wherever it
-// was, often with 500.
+// with abandoned=true if the client disconnected before the handler returned. The status
+// of such a request is 499 if the handler wrote nothing, or passed the error of the context
+// to an [apierror.Responder]; any other status is what the handler sent.
 //
 // Neither header fields nor the request target are logged, since both can contain
 // secrets. If logger is nil, it is [slog.Default]. Place AccessLog outside [Recover],
@@ -62,7 +63,12 @@ func AccessLog(logger *slog.Logger) Middleware {
 func writeLine(l *slog.Logger, r *http.Request, ctx *requestContext, t *response.Tracker, begin time.Time, aborted bool) {
 	end := time.Now()
 	status := t.Status()
-	if status == 0 && !aborted {
+	abandoned := errors.Is(r.Context().Err(), context.Canceled) // by net/http, when the client disconnects
+	switch {
+	case status != 0 || aborted:
+	case abandoned:
+		status = 499
+	default:
 		status = http.StatusOK // net/http sends it for a handler that wrote nothing
 	}
 	written := t.Bytes()
@@ -86,8 +92,7 @@ func writeLine(l *slog.Logger, r *http.Request, ctx *requestContext, t *response
 	if aborted {
 		attrs = append(attrs, slog.Bool("aborted", true))
 	}
-	// net/http ends the context when the client disconnects.
-	if errors.Is(r.Context().Err(), context.Canceled) {
+	if abandoned {
 		attrs = append(attrs, slog.Bool("abandoned", true))
 	}
 	// Logger.LogAttrs would look up the line of this call, which says nothing.

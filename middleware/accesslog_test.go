@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 )
@@ -126,14 +127,32 @@ func TestAccessLogAroundCopies(t *testing.T) {
 	}
 }
 
-// A request that failed because its client disconnected is told apart from others.
+// A request that its client cancelled is told apart from others: its status is 499 unless
+// the handler sent one, since a failure of the service must not be hidden.
 func TestAccessLogOfAbandonedRequest(t *testing.T) {
 	gone, disconnect := context.WithCancel(t.Context())
 	disconnect()
-	for ctx, want := range map[context.Context]any{t.Context(): nil, gone: true} {
-		got := logLines(t, ok, httptest.NewRequestWithContext(ctx, "GET", "/", nil), nil, nil)
-		if len(got) != 1 || got[0]["abandoned"] != want {
-			t.Errorf("the lines are %v, want one with abandoned %v", got, want)
+	late, end := context.WithDeadline(t.Context(), time.Now())
+	defer end()
+	cancelled := new(apierror.Responder).Handle(func(_ http.ResponseWriter, r *http.Request) error { return r.Context().Err() })
+	for _, tt := range []struct {
+		name      string
+		h         http.Handler
+		ctx       context.Context
+		status    float64
+		abandoned any
+	}{
+		{"an answer", ok, t.Context(), 200, nil},
+		{"an answer that nobody reads", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) }), gone, 200, true},
+		{"nothing", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), gone, 499, true},
+		{"nothing at the deadline of the service", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), late, 200, nil},
+		{"the error of the context", cancelled, gone, 499, true},
+		{"a failure", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }), gone, 500, true},
+		{"a panic", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("x") }), gone, 0, true},
+	} {
+		got := logLines(t, tt.h, httptest.NewRequestWithContext(tt.ctx, "GET", "/", nil), nil, nil)
+		if len(got) != 1 || got[0]["status"] != tt.status || got[0]["abandoned"] != tt.abandoned {
+			t.Errorf("%s: the lines are %v, want one with status %v and abandoned %v", tt.name, got, tt.status, tt.abandoned)
 		}
 	}
 }

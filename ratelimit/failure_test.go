@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,6 +54,47 @@ func TestFailure(t *testing.T) {
 	expect(t, w, 500, "internal", "0")
 	if w.Header().Get("Retry-After") != "" {
 		t.Error("a mistake of the service is answered with Retry-After, though to wait does not mend it")
+	}
+}
+
+// waiting is a shared engine, which decides nothing about a request whose client has
+// cancelled it.
+type waiting struct{}
+
+func (waiting) Take(ctx context.Context, _ string, _ *ratelimit.Plan, _ int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, fmt.Errorf("%w: %w", ratelimit.ErrUnavailable, ctx.Err())
+}
+
+// A request that its client has cancelled before it was decided is neither a failure of the
+// engine nor served uncharged.
+func TestCancelledBeforeTheDecision(t *testing.T) {
+	caller := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60))}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, end := context.WithDeadline(t.Context(), time.Now())
+	defer end()
+	for _, tt := range []struct {
+		name     string
+		ctx      context.Context
+		opts     ratelimit.Options
+		status   int
+		code     string
+		observed bool
+	}{
+		{"closed", gone, ratelimit.Options{}, 499, "client_closed_request", false},
+		{"open", gone, ratelimit.Options{OnFailure: ratelimit.FailOpen}, 499, "client_closed_request", false},
+		{"shadow", gone, ratelimit.Options{Shadow: true}, 200, "", false},
+		{"at the deadline of the service", late, ratelimit.Options{}, 503, "unavailable", true},
+		{"open, at the deadline of the service", late, ratelimit.Options{OnFailure: ratelimit.FailOpen}, 200, "", true},
+	} {
+		observed := false
+		tt.opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed = true }
+		tt.opts.Errors = &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
+		w := httptest.NewRecorder()
+		handler(t, waiting{}, caller, tt.opts, ok).ServeHTTP(w, httptest.NewRequestWithContext(tt.ctx, "GET", "/", nil))
+		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.code) || observed != tt.observed {
+			t.Errorf("%s: %d %s, observed: %v; want %d %s, %v", tt.name, w.Code, w.Body, observed, tt.status, tt.code, tt.observed)
+		}
 	}
 }
 

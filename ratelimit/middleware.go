@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,6 +17,8 @@ import (
 //   - 403 plan_suspended if the plan is a [SuspendedPlan];
 //   - 400 cost_exceeds_limit if the request costs more than a whole quota;
 //   - as Options.OnFailure says if the engine could not decide;
+//   - 499 if the client cancelled the request before the engine decided, which a log and
+//     metrics see;
 //   - 500 if the caller has no plan or no subject, or the cost is below 1;
 //   - as [apierror.Responder.Respond] says if identify returned an error: a public
 //     [apierror.Error] as it is, any other error with 500. Such a request is not counted
@@ -110,11 +113,12 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d, all = g.fallbackDecision(r, c.Subject, plan, cost, err), nil
 	}
 	d.Weighted = g.Cost != nil
-	if g.Observe != nil {
+	cancelled := err != nil && errors.Is(err, context.Canceled) && errors.Is(r.Context().Err(), context.Canceled)
+	if g.Observe != nil && !cancelled {
 		g.Observe(r, c, d, err)
 	}
 	admitted := err == nil && d.Allowed()
-	pass := admitted || g.Shadow || err != nil && g.OnFailure == FailOpen && !errors.Is(err, ErrInvalid)
+	pass := admitted || g.Shadow || err != nil && g.OnFailure == FailOpen && !errors.Is(err, ErrInvalid) && !cancelled
 	if h := w.Header(); !g.Shadow || h[fieldLimit] == nil && h[fieldPolicy] == nil {
 		g.Headers.Set(h, &d)
 		if pass && !d.Allowed() {

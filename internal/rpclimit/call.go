@@ -59,7 +59,8 @@ func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err 
 			c.Subject, c.Plan, c.Kind = c.Also[i-1].Subject, c.Also[i-1].Plan, ratelimit.KindClient
 		}
 	}
-	if g.Observe != nil {
+	ended := err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) // by the client
+	if g.Observe != nil && !ended {
 		g.Observe(ctx, method, c, d, err)
 	}
 	admitted := err == nil && d.Allowed()
@@ -75,7 +76,7 @@ func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err 
 	switch {
 	case admitted || g.passes(err) && err == nil:
 		call.reserve(identified, charges, decisions, admitted)
-	case g.passes(err):
+	case g.passes(err) && (g.Shadow || !ended):
 		identified.Also = nil
 		call.reserve(identified, charges[:1], []ratelimit.Decision{d}, false)
 	case err != nil:

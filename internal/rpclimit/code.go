@@ -41,6 +41,8 @@ func codeOf(status int) Code {
 		return FailedPrecondition
 	case http.StatusTooManyRequests:
 		return ResourceExhausted
+	case 499: // the client closed the request
+		return Canceled
 	case http.StatusNotImplemented:
 		return Unimplemented
 	case http.StatusServiceUnavailable:

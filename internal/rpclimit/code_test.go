@@ -12,7 +12,7 @@ import (
 func TestCodes(t *testing.T) {
 	for status, want := range map[int]Code{
 		400: InvalidArgument, 401: Unauthenticated, 403: PermissionDenied, 404: NotFound, 405: InvalidArgument,
-		409: Aborted, 412: FailedPrecondition, 422: InvalidArgument, 429: ResourceExhausted,
+		409: Aborted, 412: FailedPrecondition, 422: InvalidArgument, 429: ResourceExhausted, 499: Canceled,
 		500: Internal, 501: Unimplemented, 502: Internal, 503: Unavailable, 504: DeadlineExceeded, 599: Internal,
 	} {
 		if got := codeOf(status); got != want {

@@ -134,6 +134,36 @@ func TestWrongDecisions(t *testing.T) {
 	}
 }
 
+// A waitingEngine is a shared engine, which decides nothing about a call that has ended.
+type waitingEngine struct{ wrongEngine }
+
+func (waitingEngine) Take(ctx context.Context, _ string, _ *ratelimit.Plan, _ int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, ctx.Err()
+}
+
+// A call that its client has cancelled before it was decided is neither a failure of the
+// engine nor served uncharged.
+func TestCancelledBeforeTheDecision(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, open := range []ratelimit.OnFailure{ratelimit.FailClosed, ratelimit.FailOpen} {
+		g, err := New("test", waitingEngine{}, true, Options{
+			OnFailure: open,
+			Errors:    &apierror.Responder{Logger: slog.New(slog.DiscardHandler)},
+			Observe: func(_ context.Context, _ string, _ ratelimit.Caller, _ ratelimit.Decision, err error) {
+				t.Errorf("FailOpen: %v, observed %v", open, err)
+			},
+		}, func(error) bool { return false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if call := g.Open(ctx, "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil); call.Denial == nil || call.Denial.Code != Canceled {
+			t.Errorf("FailOpen: %v, denial %+v, want cancelled", open, call.Denial)
+		}
+	}
+}
+
 // A partialEngine makes one of several charges, and does not decide the others.
 type partialEngine struct {
 	wrongEngine

@@ -306,7 +306,7 @@ func TestClientDisconnects(t *testing.T) {
 			if got := s.left(t); got != 9 {
 				t.Errorf("%d left, want 9: an abandoned request stays charged", got)
 			}
-			if log := s.log.String(); !strings.Contains(log, "status=502") || !strings.Contains(log, "abandoned=true") || strings.Contains(log, "level=ERROR") {
+			if log := s.log.String(); !strings.Contains(log, "status=499") || !strings.Contains(log, "abandoned=true") || strings.Contains(log, "level=ERROR") {
 				t.Errorf("log %s, want an abandoned request and no error", log)
 			}
 		})

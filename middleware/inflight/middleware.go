@@ -1,6 +1,7 @@
 package inflight
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -52,6 +53,10 @@ func (l *Limiter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 }
 
 func (l *Limiter) refuse(w http.ResponseWriter, r *http.Request, c Caller, d Decision) {
+	if err := r.Context().Err(); 0 < d.Waited && d.Waited < l.opts.Wait && errors.Is(err, context.Canceled) {
+		l.opts.Errors.Respond(w, r, err) // the client gave up first
+		return
+	}
 	w.Header()["Retry-After"] = l.retryAfter
 	if l.opts.Deny != nil {
 		l.opts.Deny(w, r, c, d)

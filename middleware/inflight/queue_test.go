@@ -51,16 +51,29 @@ func TestQueueIsOfOneSubject(t *testing.T) {
 	})
 }
 
+// cancelledAfter returns a function like [context.WithCancel] whose context is cancelled
+// after a time, as that of a client which disconnects.
+func cancelledAfter(d time.Duration) func(context.Context) (context.Context, context.CancelFunc) {
+	return func(ctx context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(ctx)
+		time.AfterFunc(d, cancel)
+		return ctx, cancel
+	}
+}
+
 func TestWaitEnds(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		limit func(context.Context) (context.Context, context.CancelFunc)
 		after time.Duration
+		code  int
 	}{
-		{"after Wait", context.WithCancel, 100 * time.Millisecond},
+		{"after Wait", context.WithCancel, 100 * time.Millisecond, 429},
 		{"with the context", func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeout(ctx, 30*time.Millisecond)
-		}, 30 * time.Millisecond},
+		}, 30 * time.Millisecond, 429},
+		{"with the client", cancelledAfter(30 * time.Millisecond), 30 * time.Millisecond, 499},
+		{"with the client after Wait", cancelledAfter(100 * time.Millisecond), 100 * time.Millisecond, 429},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -73,8 +86,8 @@ func TestWaitEnds(t *testing.T) {
 				defer cancel()
 				began := time.Now()
 				w := serve(h, request("ann").WithContext(ctx))
-				if waited := time.Since(began); w.Code != 429 || waited != test.after {
-					t.Errorf("answered %d after %v, want 429 after %v", w.Code, waited, test.after)
+				if waited := time.Since(began); w.Code != test.code || waited != test.after {
+					t.Errorf("answered %d after %v, want %d after %v", w.Code, waited, test.code, test.after)
 				}
 				want(t, l, 1, 0, 1, 1)
 

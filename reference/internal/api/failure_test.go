@@ -1,10 +1,13 @@
 package api_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +108,59 @@ func TestStoreFails(t *testing.T) {
 				}
 			}
 			want(t, s.Get(t, "/v1/usage"), 200, "")
+		})
+	}
+}
+
+// waitingLimiter waits until the request has ended, as a shared engine does.
+type waitingLimiter struct {
+	brokenLimiter
+	wait func(ctx context.Context) error
+}
+
+func (l waitingLimiter) Take(ctx context.Context, _ string, _ *ratelimit.Plan, _ int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, l.wait(ctx)
+}
+
+// A request that its client cancels is not a failure of the server, whatever step it had
+// reached: it has the status 499, and no decision is missing.
+func TestClientCancels(t *testing.T) {
+	t.Parallel()
+	for name, adjust := range map[string]func(c *api.Config, wait func(context.Context) error){
+		"in the check of its key": func(c *api.Config, wait func(context.Context) error) { c.Keys = &brokenStore{fail: wait} },
+		"in the limiter":          func(c *api.Config, wait func(context.Context) error) { c.Limiter = waitingLimiter{wait: wait} },
+		"in the operation":        func(c *api.Config, wait func(context.Context) error) { c.Pets = &brokenStore{fail: wait} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log strings.Builder
+			var cancel context.CancelFunc
+			s := start(t, func(c *api.Config) {
+				adjust(c, func(ctx context.Context) error {
+					cancel()
+					<-ctx.Done()
+					return fmt.Errorf("query: %w", ctx.Err())
+				})
+				c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+				c.OnDecision = func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) {
+					if err != nil {
+						t.Errorf("the limiter has failed: %v", err)
+					}
+				}
+			})
+			for _, r := range requests() {
+				log.Reset()
+				var ctx context.Context
+				ctx, cancel = context.WithCancel(t.Context())
+				request := httptest.NewRequestWithContext(ctx, cmp.Or(r.Method, "GET"), r.Target, strings.NewReader(r.Body))
+				request.Header.Set("Authorization", "Bearer "+s.Key)
+				request.Header.Set("Content-Type", "application/json")
+				w := httptest.NewRecorder()
+				s.handler.ServeHTTP(w, request)
+				cancel()
+				if w.Code != 499 || strings.Contains(log.String(), "level=ERROR") || strings.Count(log.String(), "status=499") != 2 {
+					t.Errorf("%s %s: status %d, want 499 in the response, the cause and the line of the request:\n%s", r.Method, r.Target, w.Code, &log)
+				}
+			}
 		})
 	}
 }

@@ -3,6 +3,7 @@ package observe_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -144,6 +145,12 @@ func TestMeasurementsOfRequests(t *testing.T) {
 		sdk.request(t, h, "GET", "http://any-host.example"+target, "Authorization", "Bearer "+key)
 	}
 	sdk.request(t, h, "BREW", "/v1/pets", "Authorization", "Bearer "+key)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	silent := sdk.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), nil)
+	for _, ctx := range []context.Context{gone, t.Context()} {
+		silent.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "PUT", "/", nil))
+	}
 	metrics := sdk.metrics(t)
 	for name := range metrics {
 		if strings.HasPrefix(name, "http.") && name != "http.server.request.duration" {
@@ -168,6 +175,8 @@ func TestMeasurementsOfRequests(t *testing.T) {
 		"http.request.method=GET http.response.status_code=200 http.route=/v1/pets/{petId}": 1,
 		"http.request.method=GET http.response.status_code=500 http.route=/v1/pets/{petId}": 1, // a panic
 		"http.request.method=GET http.response.status_code=404":                             1,
+		"http.request.method=PUT http.response.status_code=200":                             1,
+		"http.request.method=PUT http.response.status_code=499":                             1, // cancelled by its client
 		"http.request.method=_OTHER http.response.status_code=405":                          1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,6 +1,8 @@
 package observe
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -49,7 +51,11 @@ func (o *Observer) measure(next http.Handler) http.Handler {
 		next.ServeHTTP(response, r)
 		took := time.Since(begin).Seconds()
 		status := response.Status()
-		if status == 0 {
+		switch {
+		case status != 0:
+		case errors.Is(r.Context().Err(), context.Canceled):
+			status = 499 // cancelled by its client
+		default:
 			status = http.StatusOK // net/http sends it for a handler that wrote nothing
 		}
 		o.requests.duration.Record(r.Context(), took, o.requests.series.of(request{knownMethod(r.Method), r.Pattern, status})...)

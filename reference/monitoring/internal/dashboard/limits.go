@@ -56,7 +56,7 @@ func limitRows() []row {
 		{"Keys and deprecated operations", []panel{
 			{
 				title: "Authentication", unit: "reqps", width: 12, stack: true, coloured: true,
-				description: "What was found in the Authorization field. invalid: malformed, unknown, expired or revoked. unavailable: the database could not be asked. PetstoreManyWrongKeys fires at 5 invalid per second.",
+				description: "What was found in the Authorization field. invalid: malformed, unknown, expired or revoked. unavailable: the database could not be asked, or the client cancelled the request meanwhile. PetstoreManyWrongKeys fires at 5 invalid per second.",
 				queries:     []query{{sum(result, rate("gatehouse_authentication_requests_total")), "{{gatehouse_result}}"}},
 			},
 			{

@@ -8,7 +8,7 @@ const (
 	route  = "http_route"
 
 	failed  = status + `=~"5.."`
-	served  = status + `!~"401|429"` // neither without a valid key nor over a limit
+	served  = status + `!~"401|403|429|499"` // neither denied nor cancelled by the client
 	in500ms = `le="0.5"`
 )
 
@@ -34,12 +34,12 @@ func trafficRows() []row {
 			},
 			{
 				title: "Failed", unit: "percentunit", stat: true, width: 4, warning: 0.005, critical: 0.02, none: "0 %",
-				description: "Share of the requests that were answered with a 5xx. Answers with 401 and 429 do not count as requests here. PetstoreErrors fires at 2 %.",
+				description: "Share of the requests that were answered with a 5xx. Answers with 401, 403 and 429, and requests that their clients cancelled (499), do not count as requests here. PetstoreErrors fires at 2 %.",
 				queries:     []query{{failing, "failed"}},
 			},
 			{
 				title: "Slower than 0.5 s", unit: "percentunit", stat: true, width: 4, warning: 0.005, critical: 0.01, none: "0 %",
-				description: "Share of the requests that took more than 0.5 s. Answers with 401 and 429 do not count as requests here. PetstoreSlow fires at 1 %.",
+				description: "Share of the requests that took more than 0.5 s. Answers with 401, 403 and 429, and requests that their clients cancelled (499), do not count as requests here. PetstoreSlow fires at 1 %.",
 				queries:     []query{{slow, "slow"}},
 			},
 			{
@@ -56,7 +56,7 @@ func trafficRows() []row {
 		{"Traffic", []panel{
 			{
 				title: "Requests by status", unit: "reqps", width: 12, stack: true, coloured: true,
-				description: "Requests per second. 4xx is without 429, which has a line of its own.",
+				description: "Requests per second. 4xx is without 429, which has a line of its own, and with 499, for requests that their clients cancelled.",
 				queries: []query{
 					{sum("", rate(requests+"_count", status+`=~"2.."`)), "2xx"},
 					{sum("", rate(requests+"_count", status+`=~"3.."`)), "3xx"},
@@ -67,7 +67,7 @@ func trafficRows() []row {
 			},
 			{
 				title: "Failed requests", unit: "percentunit", width: 12, critical: 0.02,
-				description: "Share of the requests that were answered with a 5xx, by server. Answers with 401 and 429 do not count as requests here. At the dashed line PetstoreErrors fires.",
+				description: "Share of the requests that were answered with a 5xx, by server. Answers with 401, 403 and 429, and requests that their clients cancelled (499), do not count as requests here. At the dashed line PetstoreErrors fires.",
 				// A server has no series of a 5xx until a request fails. Without 0 in its place,
 				// the panel of a healthy server would say "No data", like that of a lost one.
 				queries: []query{{"(" + sum("instance", rate(requests+"_count", failed)) + " or 0 * " + sum("instance", rate(requests+"_count")) + ") / " +
@@ -87,12 +87,12 @@ func trafficRows() []row {
 		{"Latency", []panel{
 			{
 				title: "Median by route", unit: "s", width: 12,
-				description: "Half of the requests took at most this long. Answers with 401 and 429 are left out, because they are faster than the rest.",
+				description: "Half of the requests took at most this long. Answers with 401, 403, 429 and 499 are left out, because they are faster than the rest.",
 				queries:     []query{{quantile("0.5", route, requests, served), "{{http_route}}"}},
 			},
 			{
 				title: "99th percentile by route", unit: "s", width: 12, critical: 0.5,
-				description: "99 in 100 requests took at most this long. Answers with 401 and 429 are left out. Above the dashed line for all routes together, PetstoreSlow fires.",
+				description: "99 in 100 requests took at most this long. Answers with 401, 403, 429 and 499 are left out. Above the dashed line for all routes together, PetstoreSlow fires.",
 				queries:     []query{{quantile("0.99", route, requests, served), "{{http_route}}"}},
 			},
 		}},
