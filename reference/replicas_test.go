@@ -59,7 +59,6 @@ database: %q
 redis: redis://%s
 trusted_proxies: [127.0.0.0/8]
 drain_delay: 1s
-log: {sample: 1000000}
 %s`, databaseName, f.redis.addr, settings))
 	f.balancer = startBalancer(t)
 	for range n {

@@ -154,14 +154,14 @@ func TestWhereUsageIsKept(t *testing.T) {
 
 func TestTimeoutsAtTheirBounds(t *testing.T) {
 	for _, file := range []string{
-		"timeouts: {read_header: 15s}", "timeouts: {store: 29999ms}", "timeouts: {idle: 1ms, drain: 1h}", "log: {sample: 1000000}",
+		"timeouts: {read_header: 15s}", "timeouts: {store: 29999ms}", "timeouts: {idle: 1ms, drain: 1h}", "log: {max_size: 1000000}",
 	} {
 		if _, err := fromFile(file); err != nil {
 			t.Errorf("%s: %v, want no error", file, err)
 		}
 	}
 	for _, file := range []string{
-		"timeouts: {read_header: 15001ms}", "timeouts: {store: 30s}", "timeouts: {drain: 1h1ms}", "timeouts: {idle: 999us}", "log: {sample: 1000001}",
+		"timeouts: {read_header: 15001ms}", "timeouts: {store: 30s}", "timeouts: {drain: 1h1ms}", "timeouts: {idle: 999us}", "log: {max_size: 1000001}",
 	} {
 		if _, err := fromFile(file); err == nil {
 			t.Errorf("%s: no error, want one", file)

@@ -74,10 +74,10 @@ type AccessList struct {
 
 // Log is how the server logs.
 type Log struct {
-	Level  slog.Level // lines below it are not written
-	Format string     // auto, text or json
-	File   string     // empty: standard output
-	Sample int        // one in so many of the requests below 400 is logged; at least 1
+	Level   slog.Level // lines below it are not written
+	Format  string     // auto, text or json
+	File    string     // empty: standard output
+	MaxSize int        // of File in MiB; 0: no bound
 }
 
 // The formats of the log. LogAuto is text on a terminal and JSON elsewhere.
@@ -111,7 +111,7 @@ func Default() *Config {
 			ReadHeader: 5 * time.Second, Read: 15 * time.Second, Write: 30 * time.Second, Idle: 2 * time.Minute,
 			Store: 10 * time.Second, Drain: 25 * time.Second,
 		},
-		Log: Log{Level: slog.LevelInfo, Format: LogAuto, Sample: 1},
+		Log: Log{Level: slog.LevelInfo, Format: LogAuto, MaxSize: 1024},
 
 		Deprecations: map[string]deprecation.Options{
 			"getPet": {

@@ -121,11 +121,11 @@ func TestFlagsForKong(t *testing.T) {
 		Config: text("c"), Listen: text("l"), AdminListen: text(""), Database: text("d"),
 		Migrate: text("m"), UsageFile: text("u"), Redis: text("r1,r2"), TLSCert: text("tc"), TLSKey: text("tk"),
 		MaxConnections: text("1"), MaxConnectionsPerNetwork: text("2"), DrainDelay: text("3s"),
-		LogLevel: text("l"), LogFormat: text("f"), LogFile: text("p"), LogSample: text("4"),
+		LogLevel: text("l"), LogFormat: text("f"), LogFile: text("p"), LogMaxSize: text("4"),
 	}
 	got := parse("--config=c", "--listen=l", "--admin-listen=", "--database=d", "--migrate=m", "--usage-file=u", "--redis=r1,r2", "--tls-cert=tc", "--tls-key=tk",
 		"--max-connections=1", "--max-connections-per-network=2", "--drain-delay=3s",
-		"--log-level=l", "--log-format=f", "--log-file=p", "--log-sample=4")
+		"--log-level=l", "--log-format=f", "--log-file=p", "--log-max-size=4")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("flags that were given (-want +got):\n%s", diff)
 	}

@@ -19,10 +19,10 @@ type Flags struct {
 	MaxConnectionsPerNetwork *string `name:"max-connections-per-network" placeholder:"N" help:"Maximum number of connections from an IPv4 address or IPv6 /64; loopback addresses and trusted proxies are exempt. Default 256 ($$PETSTORE_MAX_CONNECTIONS_PER_NETWORK)."`
 	DrainDelay               *string `name:"drain-delay" placeholder:"DURATION" help:"After SIGTERM, keep serving for this long while /readyz answers 503, so that load balancers notice. Default 0s ($$PETSTORE_DRAIN_DELAY)."`
 
-	LogLevel  *string `name:"log-level" placeholder:"LEVEL" help:"Lowest level of the log: debug, info, warn or error. Default info ($$PETSTORE_LOG_LEVEL)."`
-	LogFormat *string `name:"log-format" placeholder:"FORMAT" help:"Format of the log: text, json, or auto for text on a terminal and JSON elsewhere. Default auto ($$PETSTORE_LOG_FORMAT)."`
-	LogFile   *string `name:"log-file" placeholder:"FILE" help:"File for the log instead of standard output; SIGHUP opens it again ($$PETSTORE_LOG_FILE)."`
-	LogSample *string `name:"log-sample" placeholder:"N" help:"Log one in N of the requests that were answered with a status below 400, and all others. Default 1 ($$PETSTORE_LOG_SAMPLE)."`
+	LogLevel   *string `name:"log-level" placeholder:"LEVEL" help:"Lowest level of the log: debug, info, warn or error. Default info ($$PETSTORE_LOG_LEVEL)."`
+	LogFormat  *string `name:"log-format" placeholder:"FORMAT" help:"Format of the log: text, json, or auto for text on a terminal and JSON elsewhere. Default auto ($$PETSTORE_LOG_FORMAT)."`
+	LogFile    *string `name:"log-file" placeholder:"FILE" help:"File for the log instead of standard output, on another disk than the database; SIGHUP opens it again ($$PETSTORE_LOG_FILE)."`
+	LogMaxSize *string `name:"log-max-size" placeholder:"MIB" help:"Largest size of that file, which is then renamed to end in .old; 0 for no bound. Default 1024 ($$PETSTORE_LOG_MAX_SIZE)."`
 }
 
 // variable returns the name in the environment of a setting.

@@ -96,7 +96,7 @@ plans:
 anonymous: [7/minute]
 uncharged: [8/minute]
 timeouts: {read_header: 1s, read: 2s, write: 4m, idle: 5s, store: 3m, drain: 1h}
-log: {level: debug, format: text, file: x.log, sample: 10}
+log: {level: debug, format: text, file: x.log, max_size: 10}
 deny: {networks: [192.0.2.7, 10.0.0.0/8, 10.0.0.0/8], owners: [eve, "1", eve]}
 allow: {networks: ["2001:db8::/32"], owners: [ann]}
 deprecations:

@@ -37,14 +37,14 @@ func (c *Config) setLogFile(text string) error {
 	return nil
 }
 
-// maxSample is more than any server answers in an hour.
-const maxSample = 1_000_000
+// maxLogSize is in MiB.
+const maxLogSize = 1_000_000
 
-func (c *Config) setLogSample(text string) error {
+func (c *Config) setLogMaxSize(text string) error {
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxSample || strconv.Itoa(n) != text {
-		return fmt.Errorf("must be a whole number from 1 to %d, got %q", maxSample, text)
+	if err != nil || n < 0 || n > maxLogSize || strconv.Itoa(n) != text {
+		return fmt.Errorf("must be a whole number of MiB from 0 to %d, got %q", maxLogSize, text)
 	}
-	c.Log.Sample = n
+	c.Log.MaxSize = n
 	return nil
 }

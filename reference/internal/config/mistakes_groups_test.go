@@ -21,11 +21,11 @@ func TestMistakesInGroups(t *testing.T) {
 			"1:25: timeouts.read_header: must be shorter than timeouts.read, which is 15s",
 			"1:37: timeouts.write: must be longer than timeouts.store, which is 10s",
 		}},
-		{"log", "log: {level: INFO, format: xml, file: [], sample: 0}\n", []string{
+		{"log", "log: {level: INFO, format: xml, file: [], max_size: -1}\n", []string{
 			`1:14: log.level: must be debug, info, warn or error, got "INFO"`,
 			`1:28: log.format: must be auto, text or json, got "xml"`,
 			"1:39: log.file: must be text, got a list",
-			`1:51: log.sample: must be a whole number from 1 to 1000000, got "0"`,
+			`1:53: log.max_size: must be a whole number of MiB from 0 to 1000000, got "-1"`,
 		}},
 		{"access lists", "deny: {networks: [10.0.0.0/8, here], owners: [\"\"], keys: [a]}\nallow: [ann]\n", []string{
 			`1:31: deny.networks[1]: "here" must be a network such as 10.0.0.0/8 or an address`,

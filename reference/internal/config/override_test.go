@@ -57,10 +57,10 @@ func TestEveryOutsideSetting(t *testing.T) {
 		"max_connections_per_network": "10",
 		"drain_delay":                 "10s",
 
-		"log.level":  "warn",
-		"log.format": "json",
-		"log.file":   "pets.log",
-		"log.sample": "100",
+		"log.level":    "warn",
+		"log.format":   "json",
+		"log.file":     "pets.log",
+		"log.max_size": "100",
 	}
 	want := Default()
 	want.Listen, want.AdminListen, want.AdminToken = "127.0.0.1:1", "", "0123456789abcdef"
@@ -82,10 +82,10 @@ func TestEveryOutsideSetting(t *testing.T) {
 	flags.MaxConnections, flags.MaxConnectionsPerNetwork = text("max_connections"), text("max_connections_per_network")
 	flags.DrainDelay = text("drain_delay")
 	flags.LogLevel, flags.LogFormat = text("log.level"), text("log.format")
-	flags.LogFile, flags.LogSample = text("log.file"), text("log.sample")
+	flags.LogFile, flags.LogMaxSize = text("log.file"), text("log.max_size")
 	file, log := "", ""
 	for name, v := range value {
-		if !strings.HasPrefix(name, "max_") && name != "log.sample" && name != "first_key" { // only text has quotes
+		if !strings.HasPrefix(name, "max_") && name != "log.max_size" && name != "first_key" { // only text has quotes
 			v = `"` + v + `"`
 		}
 		if member, ok := strings.CutPrefix(name, "log."); ok {

@@ -4,59 +4,136 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"sync/atomic"
+	"strings"
+	"sync"
+	"time"
 )
 
-// requestLine is the message of the lines of [middleware.AccessLog].
-const requestLine = "request"
+// sumPeriod is the time between two lines of one sum.
+const sumPeriod = time.Second
 
-// A sampler passes on one in a number of the lines about requests that went well, and
-// all other lines.
-type sampler struct {
+// maxSums is how many networks and keys have a sum of their own at once. It bounds the
+// lines about denials: to two a second for each.
+const maxSums = 64
+
+// A summing handler bounds the lines that clients can cause without being served. It
+// passes on the first line about a denial, and then one line a second that stands for
+// those since, as its count says. All other lines pass.
+type summing struct {
 	slog.Handler
-	sample *atomic.Int64 // one in so many
-	seen   *atomic.Int64 // lines that may be left out
+	sums *sums
+}
+
+// sums has the sums of a log. It has a timer only while there are denials.
+type sums struct {
+	mu    sync.Mutex
+	open  map[denial]*sum
+	timer *time.Timer // nil: open is empty
+}
+
+// A denial is what the lines of one sum have in common.
+type denial struct {
+	message string
+	status  int64
+	client  string // the network or the ID of the key; "": all that have no sum of their own
+}
+
+type sum struct {
+	next  slog.Handler
+	last  slog.Record
+	count int64 // lines since the one that was passed on
 }
 
 // Handle implements [slog.Handler].
-func (s sampler) Handle(ctx context.Context, r slog.Record) error {
-	if n := s.sample.Load(); n > 1 && wentWell(r) {
-		if s.seen.Add(1)%n != 1 {
-			return nil
-		}
-		r = r.Clone()
-		r.AddAttrs(slog.Int64("sample", n))
+func (h summing) Handle(ctx context.Context, r slog.Record) error {
+	if d, ok := denialOf(r); ok && h.sums.add(d, r, h.Handler) {
+		return nil
 	}
-	return s.Handler.Handle(ctx, r)
+	return h.Handler.Handle(ctx, r)
 }
 
-// wentWell reports whether r is the line of a request that was answered as a whole with
-// a status below 400.
-func wentWell(r slog.Record) bool {
-	if r.Message != requestLine {
-		return false
-	}
-	well := false
+// denialOf reports whether r is about a request that was denied or cancelled, or is a
+// complaint of net/http about a client.
+func denialOf(r slog.Record) (d denial, ok bool) {
+	d.message = r.Message
 	r.Attrs(func(a slog.Attr) bool {
 		switch a.Key {
 		case "status":
-			well = a.Value.Kind() == slog.KindInt64 && a.Value.Int64() < http.StatusBadRequest
-		case "aborted":
-			well = false
+			if a.Value.Kind() == slog.KindInt64 {
+				d.status = a.Value.Int64()
+			}
+			return d.status >= http.StatusBadRequest || r.Level == slog.LevelWarn
+		case "network", "key": // the last one counts
+			d.client = a.Value.String()
+		case "remote":
+			d.client = a.Value.String()
+			d.client = d.client[:max(strings.LastIndexByte(d.client, ':'), 0)]
+		case "message":
+			d.client = a.Value.String()
+			d.client = d.client[:min(len(d.client), 20)] // which net/http has chosen
 		}
 		return true
 	})
-	return well
+	switch d.status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, 499:
+		return d, r.Level < slog.LevelError
+	}
+	return d, r.Level == slog.LevelWarn && (r.Message == "admin request" || r.Message == "http server")
+}
+
+// add counts a line. It returns false for the first one of a sum, which is to be passed on.
+func (s *sums) add(d denial, r slog.Record, next slog.Handler) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer == nil {
+		s.timer = time.AfterFunc(sumPeriod, s.report)
+	}
+	e := s.open[d]
+	if e == nil && len(s.open) >= maxSums {
+		d.client = ""
+		r = slog.NewRecord(r.Time, r.Level, r.Message, 0)
+		r.AddAttrs(slog.Int64("status", d.status))
+		if e = s.open[d]; e == nil {
+			e = new(sum)
+			s.open[d] = e
+		}
+	}
+	if e == nil {
+		s.open[d] = new(sum)
+		return false
+	}
+	e.next, e.last, e.count = next, r.Clone(), e.count+1
+	return true
+}
+
+// report passes on a line for each sum, and ends those that have none.
+func (s *sums) report() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for d, e := range s.open {
+		if e.count == 0 {
+			delete(s.open, d)
+			continue
+		}
+		e.last.AddAttrs(slog.Int64("count", e.count))
+		_ = e.next.Handle(context.Background(), e.last) // never waits, and never fails
+		e.count = 0
+	}
+	if len(s.open) == 0 {
+		s.timer = nil
+		return
+	}
+	s.timer.Reset(sumPeriod)
 }
 
 // WithAttrs implements [slog.Handler].
-func (s sampler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	s.Handler = s.Handler.WithAttrs(attrs)
-	return s
+func (h summing) WithAttrs(attrs []slog.Attr) slog.Handler {
+	h.Handler = h.Handler.WithAttrs(attrs)
+	return h
 }
 
 // WithGroup implements [slog.Handler].
-func (s sampler) WithGroup(name string) slog.Handler {
-	s.Handler = s.Handler.WithGroup(name)
-	return s
+func (h summing) WithGroup(name string) slog.Handler {
+	h.Handler = h.Handler.WithGroup(name)
+	return h
 }

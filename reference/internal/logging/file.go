@@ -15,6 +15,7 @@ import (
 type file struct {
 	name string
 	next atomic.Pointer[os.File] // replaces f before the next write; nil: f stays
+	max  atomic.Int64            // bytes; 0: no bound
 
 	mu    sync.Mutex // held while a write runs
 	f     *os.File
@@ -66,7 +67,27 @@ func (f *file) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.replace()
+	if err := f.makeRoom(len(p)); err != nil {
+		return 0, err
+	}
 	return f.lines.Write(p)
+}
+
+// makeRoom opens another file if n more bytes would exceed the bound. The old one replaces
+// the one before it, so that the log takes at most twice as much. The caller holds f.mu.
+func (f *file) makeRoom(n int) error {
+	info, err := f.f.Stat()
+	if most := f.max.Load(); most == 0 || err != nil || info.Size() == 0 || info.Size()+int64(n) <= most {
+		return nil
+	}
+	if err := os.Rename(f.name, f.name+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := f.reopen(); err != nil { // takes effect below, since f.mu is held
+		return err
+	}
+	f.replace()
+	return nil
 }
 
 // replace closes f.f if there is a next file. The caller holds f.mu.

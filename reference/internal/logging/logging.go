@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -16,8 +15,8 @@ import (
 // A Log is an open log. [Open] returns it. It is safe for concurrent use.
 type Log struct {
 	level  slog.LevelVar
-	sample atomic.Int64 // one in so many requests below 400 is logged
-	file   *file        // nil: standard output
+	file   *file // nil: standard output
+	sums   *sums
 	buffer *buffer
 	logger *slog.Logger
 }
@@ -42,7 +41,8 @@ func Open(c config.Log, stdout *os.File) (*Log, error) {
 		slog.New(newHandler(&b, nil)).Warn("log lines were dropped because the log could not be written", slog.Uint64("lines", lines))
 		return b.Bytes()
 	})
-	l.logger = slog.New(sampler{newHandler(l.buffer, &l.level), &l.sample, new(atomic.Int64)})
+	l.sums = &sums{open: make(map[denial]*sum)}
+	l.logger = slog.New(summing{newHandler(l.buffer, &l.level), l.sums})
 	l.Apply(c)
 	return l, nil
 }
@@ -50,10 +50,12 @@ func Open(c config.Log, stdout *os.File) (*Log, error) {
 // Logger returns the logger.
 func (l *Log) Logger() *slog.Logger { return l.logger }
 
-// Apply sets the level and the sampling. The rest of c has no effect.
+// Apply sets the level and the bound of the file. The rest of c has no effect.
 func (l *Log) Apply(c config.Log) {
 	l.level.Set(c.Level)
-	l.sample.Store(int64(c.Sample))
+	if l.file != nil {
+		l.file.max.Store(int64(c.MaxSize) << 20)
+	}
 }
 
 // Reopen opens the file again, for which another may have its name by now. If it
@@ -74,6 +76,7 @@ func (l *Log) Dropped() uint64 { return l.buffer.Dropped() }
 
 // Close waits for the lines that are not written yet, at most for a time.
 func (l *Log) Close(atMost time.Duration) {
+	l.sums.report()
 	if l.buffer.Close(atMost) && l.file != nil {
 		l.file.close()
 	}

@@ -1,17 +1,15 @@
 package logging
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/reference/internal/config"
 )
@@ -152,68 +150,77 @@ func TestReopenThatFailsKeepsTheFile(t *testing.T) {
 	}
 }
 
-// Of requests that went well one in a number is logged, which the line says. Everything
-// else is logged.
-func TestSampling(t *testing.T) {
-	var b strings.Builder
-	l := new(Log)
-	l.logger = slog.New(sampler{slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
-			return slog.Attr{}
+// A file that would exceed its bound is renamed, also if it was large before or another name
+// has its place, and no line is in two files.
+func TestFileIsBounded(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "log")
+	put := func(name string, size int) {
+		t.Helper()
+		if err := os.WriteFile(name, bytes.Repeat([]byte("x"), size), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		return a
-	}}), &l.sample, new(atomic.Int64)})
-	lines := func() []string {
-		defer b.Reset()
-		return strings.Split(strings.TrimSpace(b.String()), "\n")
 	}
-	request := func(status int, attrs ...any) {
-		l.Logger().Info("request", append([]any{slog.Int("status", status)}, attrs...)...)
+	put(name, 3<<20)
+	put(name+".old", 1)
+	f, err := openFile(name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	l.Apply(config.Log{Sample: 1})
-	request(200)
-	request(200)
-	if diff := cmp.Diff([]string{"msg=request status=200", "msg=request status=200"}, lines()); diff != "" {
-		t.Errorf("without sampling (-want +got):\n%s", diff)
+	defer f.close()
+	f.max.Store(1 << 20)
+	line := bytes.Repeat([]byte("y"), 1<<19)
+	line[len(line)-1] = '\n'
+	sizes := func(when string, want ...int64) {
+		t.Helper()
+		if n, err := f.Write(line); n != len(line) || err != nil {
+			t.Fatalf("%s: Write = %d, %v", when, n, err)
+		}
+		for i, name := range []string{name, name + ".old"} {
+			if info, err := os.Stat(name); err != nil || info.Size() != want[i] {
+				t.Errorf("%s: %s has %d bytes, %v; want %d", when, filepath.Base(name), info.Size(), err, want[i])
+			}
+		}
 	}
-	l.Apply(config.Log{Sample: 3})
-	for range 4 {
-		request(200)
+	sizes("a file that was larger", 1<<19, 3<<20)
+	sizes("at the bound", 1<<20, 3<<20)
+	sizes("beyond it", 1<<19, 1<<20)
+	if err := os.Rename(name, name+".1"); err != nil {
+		t.Fatal(err)
 	}
-	request(404)
-	request(399)
-	request(304)
-	request(301)
-	request(200, slog.Bool("aborted", true))
-	request(500)
-	l.Logger().Info("serving", slog.Int("status", 200))
-	l.logger = l.Logger().With(slog.String("a", "b")).WithGroup("g")
-	request(200)
-	request(200)
-	want := []string{
-		"msg=request status=200 sample=3", "msg=request status=200 sample=3",
-		"msg=request status=404", "msg=request status=301 sample=3",
-		"msg=request status=200 aborted=true", "msg=request status=500", "msg=serving status=200",
+	if _, err := f.Write(line); err != nil {
+		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, lines()); diff != "" {
-		t.Errorf("with sampling (-want +got):\n%s", diff)
+	sizes("the file was renamed by another program", 1<<19, 1<<20)
+	f.max.Store(0)
+	for i := range int64(4) {
+		sizes("without a bound", (i+2)<<19, 1<<20)
 	}
-	request(200)
-	if diff := cmp.Diff([]string{"msg=request a=b g.status=200 g.sample=3"}, lines()); diff != "" {
-		t.Errorf("with sampling and attributes (-want +got):\n%s", diff)
+	if err := errors.Join(os.Remove(name+".old"), os.MkdirAll(name+".old/in", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	f.max.Store(1 << 20)
+	if n, err := f.Write(line); n != 0 || err == nil {
+		t.Errorf("Write beyond the bound, without another file = %d, %v; want an error, so that the lines are counted as dropped", n, err)
 	}
 }
 
-func BenchmarkSampling(b *testing.B) {
-	for _, sample := range []int{1, 100} {
-		b.Run(fmt.Sprintf("sample=%d", sample), func(b *testing.B) {
-			l := new(Log)
-			l.logger = slog.New(sampler{jsonHandler(io.Discard, nil), &l.sample, new(atomic.Int64)})
-			l.Apply(config.Log{Sample: sample})
-			b.ReportAllocs()
-			for b.Loop() {
-				l.Logger().LogAttrs(b.Context(), slog.LevelInfo, "request", slog.Int("status", 200), slog.String("route", "/v1/pets"))
-			}
-		})
+// The setting of the bound is in MiB, and takes effect while the log is open. The end of the
+// log has the sums.
+func TestOpenLogIsBounded(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "log")
+	l := mustOpen(t, config.Log{File: name, MaxSize: 3})
+	if got := l.file.max.Load(); got != 3<<20 {
+		t.Errorf("the bound is %d bytes, want 3 MiB", got)
+	}
+	l.Apply(config.Log{MaxSize: 4})
+	if got := l.file.max.Load(); got != 4<<20 {
+		t.Errorf("the bound is %d bytes after the setting has changed, want 4 MiB", got)
+	}
+	for range 4 {
+		l.Logger().Info("request", slog.Int("status", 429), slog.String("network", "192.0.2.1/32"))
+	}
+	l.Close(time.Second)
+	if got := read(t, name); strings.Count(got, "\n") != 2 || !strings.HasSuffix(got, `"count":3}`+"\n") {
+		t.Errorf("the log of four denials is\n%s\nwant one line, and one that counts three", got)
 	}
 }

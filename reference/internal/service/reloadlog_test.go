@@ -16,14 +16,14 @@ func TestReloadOfTheLog(t *testing.T) {
 	file, logFile := filepath.Join(dir, "petstore.yaml"), filepath.Join(dir, "log")
 	put(t, file, "log: {level: warn}")
 	r, _ := testReloader(t, file, func(*config.Config) error { return nil })
-	log, err := logging.Open(config.Log{Level: r.current.Log.Level, Format: config.LogText, File: logFile, Sample: 1}, os.Stdout)
+	log, err := logging.Open(config.Log{Level: r.current.Log.Level, Format: config.LogText, File: logFile, MaxSize: 1024}, os.Stdout)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.log, r.logger = log, log.Logger()
 
 	r.logger.Info("too low")
-	put(t, file, "log: {level: debug, sample: 7, file: other}")
+	put(t, file, "log: {level: debug, max_size: 7, file: other}")
 	r.reload("test")
 	r.logger.Debug("low")
 	// The file is opened again although the settings are refused.
@@ -32,7 +32,7 @@ func TestReloadOfTheLog(t *testing.T) {
 	}
 	put(t, file, "log: {level: loud}")
 	r.hungUp()
-	put(t, file, "log: {level: error, sample: 7, file: other}")
+	put(t, file, "log: {level: error, max_size: 7, file: other}")
 	r.reload("test")
 	r.logger.Warn("too low again")
 	log.Close(10 * time.Second)
@@ -47,7 +47,7 @@ func TestReloadOfTheLog(t *testing.T) {
 	before, after := read(logFile+".1"), read(logFile)
 	want := []string{
 		"setting=log.level old=warn new=debug", `takes effect after a restart" setting=log.file old="" new=other`,
-		"setting=log.sample old=1 new=7", "reloaded", "msg=low", // in either file, as they are written in the background
+		"setting=log.max_size old=1024 new=7", "reloaded", "msg=low", // in either file, as they are written in the background
 		"refused", "setting=log.level old=debug new=error", "restart", "reloaded",
 	}
 	const sinceReopened = 4
