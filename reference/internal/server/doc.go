@@ -25,6 +25,10 @@
 // exempt. The log says how many connections were closed or refused, at most once a
 // minute.
 //
+// Frames of HTTP/2 that are not requests are bounded only as net/http does it: it closes a
+// connection with many resets or unread answers. PRIORITY and WINDOW_UPDATE have no bound,
+// since each costs a sixth of a request that is refused.
+//
 // # Where a request ends
 //
 // A request with both Content-Length and Transfer-Encoding, or with
