@@ -2,6 +2,7 @@ package ratelimit_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,11 +59,11 @@ func TestFailure(t *testing.T) {
 }
 
 // waiting is a shared engine, which decides nothing about a request whose client has
-// cancelled it.
+// cancelled it, or whose call it has cancelled itself.
 type waiting struct{}
 
 func (waiting) Take(ctx context.Context, _ string, _ *ratelimit.Plan, _ int64) (ratelimit.Decision, error) {
-	return ratelimit.Decision{}, fmt.Errorf("%w: %w", ratelimit.ErrUnavailable, ctx.Err())
+	return ratelimit.Decision{}, fmt.Errorf("%w: %w", ratelimit.ErrUnavailable, cmp.Or(ctx.Err(), context.Canceled))
 }
 
 // A request that its client has cancelled before it was decided is neither a failure of the
@@ -84,6 +85,7 @@ func TestCancelledBeforeTheDecision(t *testing.T) {
 		{"closed", gone, ratelimit.Options{}, 499, "client_closed_request", false},
 		{"open", gone, ratelimit.Options{OnFailure: ratelimit.FailOpen}, 499, "client_closed_request", false},
 		{"shadow", gone, ratelimit.Options{Shadow: true}, 200, "", false},
+		{"by the engine", t.Context(), ratelimit.Options{}, 503, "unavailable", true},
 		{"at the deadline of the service", late, ratelimit.Options{}, 503, "unavailable", true},
 		{"open, at the deadline of the service", late, ratelimit.Options{OnFailure: ratelimit.FailOpen}, 200, "", true},
 	} {

@@ -134,11 +134,14 @@ func TestWrongDecisions(t *testing.T) {
 	}
 }
 
-// A waitingEngine is a shared engine, which decides nothing about a call that has ended.
-type waitingEngine struct{ wrongEngine }
+// A failingEngine does not decide.
+type failingEngine struct {
+	wrongEngine
+	err error
+}
 
-func (waitingEngine) Take(ctx context.Context, _ string, _ *ratelimit.Plan, _ int64) (ratelimit.Decision, error) {
-	return ratelimit.Decision{}, ctx.Err()
+func (e failingEngine) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, e.err
 }
 
 // A call that its client has cancelled before it was decided is neither a failure of the
@@ -147,19 +150,30 @@ func TestCancelledBeforeTheDecision(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, open := range []ratelimit.OnFailure{ratelimit.FailClosed, ratelimit.FailOpen} {
-		g, err := New("test", waitingEngine{}, true, Options{
-			OnFailure: open,
-			Errors:    &apierror.Responder{Logger: slog.New(slog.DiscardHandler)},
-			Observe: func(_ context.Context, _ string, _ ratelimit.Caller, _ ratelimit.Decision, err error) {
-				t.Errorf("FailOpen: %v, observed %v", open, err)
-			},
-		}, func(error) bool { return false })
+	for name, tt := range map[string]struct {
+		err      error
+		opts     Options
+		code     Code // OK: the call is served
+		observed bool
+	}{
+		"closed":            {context.Canceled, Options{}, Canceled, false},
+		"open":              {context.Canceled, Options{OnFailure: ratelimit.FailOpen}, Canceled, false},
+		"shadow":            {context.Canceled, Options{Shadow: true}, OK, false},
+		"the engine failed": {ratelimit.ErrUnavailable, Options{}, Unavailable, true},
+	} {
+		observed := false
+		tt.opts.Errors = &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
+		tt.opts.Observe = func(context.Context, string, ratelimit.Caller, ratelimit.Decision, error) { observed = true }
+		g, err := New("test", failingEngine{err: tt.err}, true, tt.opts, func(error) bool { return false })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if call := g.Open(ctx, "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil); call.Denial == nil || call.Denial.Code != Canceled {
-			t.Errorf("FailOpen: %v, denial %+v, want cancelled", open, call.Denial)
+		got := OK
+		if call := g.Open(ctx, "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil); call.Denial != nil {
+			got = call.Denial.Code
+		}
+		if got != tt.code || observed != tt.observed {
+			t.Errorf("%s: code %d, observed: %v; want %d, %v", name, got, observed, tt.code, tt.observed)
 		}
 	}
 }

@@ -106,6 +106,23 @@ func TestWaitEnds(t *testing.T) {
 	}
 }
 
+// A request that is refused at once is refused, also if its client has disconnected.
+func TestRefusedAfterItsClientHasGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, room := newLimiter(t, 1, inflight.Options{Queue: 1, Wait: time.Minute}), newRoom()
+		defer close(room.leave)
+		for range 2 { // one runs, and one waits
+			go serve(l.Middleware(room), request("ann"))
+		}
+		synctest.Wait()
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if w := serve(l.Middleware(room), request("ann").WithContext(gone)); w.Code != 429 {
+			t.Errorf("answered %d, want 429", w.Code)
+		}
+	})
+}
+
 // A higher limit takes effect for those who wait already, in their order.
 func TestHigherLimitAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

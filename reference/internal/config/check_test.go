@@ -154,7 +154,7 @@ func TestWhereUsageIsKept(t *testing.T) {
 
 func TestTimeoutsAtTheirBounds(t *testing.T) {
 	for _, file := range []string{
-		"timeouts: {read_header: 15s}", "timeouts: {store: 29999ms}", "timeouts: {idle: 1ms, drain: 1h}", "log: {max_size: 1000000}",
+		"timeouts: {read_header: 15s}", "timeouts: {store: 29999ms}", "timeouts: {idle: 1ms, drain: 1h}", "log: {max_size: 1000000}", "log: {max_size: 0}",
 	} {
 		if _, err := fromFile(file); err != nil {
 			t.Errorf("%s: %v, want no error", file, err)

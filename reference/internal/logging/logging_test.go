@@ -191,6 +191,11 @@ func TestFileIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	sizes("the file was renamed by another program", 1<<19, 1<<20)
+	f.max.Store(1)
+	if err := os.Truncate(name, 0); err != nil {
+		t.Fatal(err)
+	}
+	sizes("lines that are larger than the bound", 1<<19, 1<<20)
 	f.max.Store(0)
 	for i := range int64(4) {
 		sizes("without a bound", (i+2)<<19, 1<<20)
