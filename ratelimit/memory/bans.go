@@ -40,6 +40,8 @@ func (l *Limiter) Unban(_ context.Context, subject string) (bool, error) {
 	s := l.lock(subject)
 	defer s.unlock()
 	r, _ := s.record(s.now)
+	s.freeze()
+	defer s.unfreeze()
 	s.drop(recordHash(s.hash))
 	return r.banEnds(s.now) > 0, nil
 }

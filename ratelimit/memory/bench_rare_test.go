@@ -46,8 +46,8 @@ func BenchmarkRare(b *testing.B) {
 	})
 }
 
-// BenchmarkFull measures requests that find no room in a segment full of subjects
-// that are held.
+// BenchmarkFull measures requests at the bound, in a segment full of subjects that are
+// held, or nearly so.
 func BenchmarkFull(b *testing.B) {
 	const subjects = 4000
 	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
@@ -70,6 +70,28 @@ func BenchmarkFull(b *testing.B) {
 		l := full(b)
 		for b.Loop() {
 			if _, err := l.Take(ctx, "new", plan, 1); !errors.Is(err, ratelimit.ErrUnavailable) {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("new in a group", func(b *testing.B) {
+		l := full(b)
+		charges := []ratelimit.Charge{{Subject: "new", Plan: plan, Cost: 1}, {Subject: "7", Plan: roomy, Cost: 1}}
+		decisions := make([]ratelimit.Decision, len(charges))
+		for b.Loop() {
+			if err := l.TakeAll(ctx, charges, decisions); !errors.Is(err, ratelimit.ErrUnavailable) {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("new, one not held", func(b *testing.B) {
+		l, i := full(b), 0
+		if err := l.Reset(ctx, "7"); err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			i++
+			if _, err := l.Take(ctx, fmt.Sprint("new ", i), roomy, 1); err != nil && !errors.Is(err, ratelimit.ErrUnavailable) {
 				b.Fatal(err)
 			}
 		}

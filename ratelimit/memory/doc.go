@@ -21,16 +21,16 @@
 // a keyed hash of its name. Among a million, the chance that any two share their usage is
 // one in eighteen million. Requests drop idle subjects in small steps.
 //
-// When MaxSubjects is reached, the engine takes a sample of subjects. A new subject
-// replaces one without an open window or, if there is none, the one that has used
-// least. The engine never replaces a subject
+// When MaxSubjects is reached, a new subject replaces one of a sample: one without an
+// open window or, if there is none, the one that has used least. The engine looks at
+// 128 places at most, other ones each time, and never replaces a subject
 //
 //   - that is banned,
 //   - that has strikes, until the windows end that were open at the last strike,
 //   - that has used half of the smallest limit, or burst, of a window, rounded down by
 //     less than an eighth, even after a change of plan or a restart.
 //
-// If the engine cannot replace any, a new subject gets an error that wraps
+// If these places have none to replace, a new subject gets an error that wraps
 // [ratelimit.ErrUnavailable], and a strike without room is lost. [Stats] counts both.
 //
 // # Time

@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,8 +18,8 @@ const (
 	// steps back by less than that finds every account as it was.
 	keepExpired = int64(time.Minute)
 
-	sampleSize = 16  // slots compared to find the one that used least
-	maxScanned = 128 // slots looked at for that, if one of them can make room
+	sampleSize = 16             // slots compared to find the one that used least
+	maxLooked  = 4 * blockSlots // slots looked at for that
 )
 
 // A capacity counts the slots that an engine may use.
@@ -52,7 +53,7 @@ func (s *segment) sweep(now int64, steps int) {
 			s.clockHand++
 			continue
 		}
-		m := s.limitAhead(slot, now)
+		m := s.limitAhead(t, s.clockHand, now)
 		if m.isFrozen() || s.expiry(slot, m)+keepExpired > now {
 			s.clockHand++
 			continue
@@ -101,7 +102,8 @@ func (s *segment) narrow() {
 // which is in use. A request would bring them back as well, but a subject that sends
 // none would keep its slot for as long as the clock was ahead. A record keeps its slot
 // until the time that the clock said before.
-func (s *segment) limitAhead(slot slot, now int64) meter {
+func (s *segment) limitAhead(t *table, at uint64, now int64) meter {
+	slot := t.slot(at)
 	m := slot.settled()
 	layout := s.layouts.get(m.layout()) // of a record and of a frozen slot: none
 	for i := range layout.len() {
@@ -113,6 +115,7 @@ func (s *segment) limitAhead(slot slot, now int64) meter {
 		slot.setWord(i, newWindowWord(slot.word(i).began(), w.latestEnd(now)))
 		m = (m | dirty).after(m)
 		slot.setMeter(m)
+		t.release(at, 0)
 	}
 	return m
 }
@@ -151,28 +154,25 @@ func (s *segment) heldUntil(slot slot, m meter, now int64) (until int64) {
 	return min(until*int64(time.Second), s.expiry(slot, m))
 }
 
-var errFull = fmt.Errorf("%w: every subject in the table is banned, has strikes, or has used half of a quota: raise Options.MaxSubjects", ratelimit.ErrUnavailable)
+var errFull = fmt.Errorf("%w: nearly every subject in the table is banned, has strikes, or has used half of a quota: raise Options.MaxSubjects", ratelimit.ErrUnavailable)
 
 // makeRoom reports whether one more slot may be used, and counts it. At the bound
-// it evicts one for that. It never evicts one that is held. If all are held, it
-// refuses, and does not look again before the first of them can be evicted, unless
-// the clock steps back.
+// it evicts one for that. It never evicts one that is held. If it finds none, it
+// refuses.
 func (s *segment) makeRoom(now int64) bool {
 	if s.capacity.claim() {
 		return true
 	}
-	if s.fullUntil > now && s.fullSince <= now {
-		s.capacity.refused.Add(1)
-		return false
+	if now < s.roomTime { // the clock stepped back, and some may be held for less time
+		t := s.table.Load()
+		clear(t.held)
+		t.full = 0
 	}
-	s.fullUntil = 0
+	s.roomTime, s.looked = now, 0
 	for {
-		v, freeAt := s.findVictim(now)
+		v := s.findVictim(now)
 		if !v.found {
 			s.capacity.refused.Add(1)
-			if freeAt < math.MaxInt64 {
-				s.fullUntil, s.fullSince = freeAt, now
-			}
 			return false
 		}
 		if s.evict(v, now) {
@@ -190,43 +190,56 @@ type victim struct {
 }
 
 // findVictim returns a slot that has expired or else, of a sample of those that are
-// not held, the one that used least. If it finds none, it returns when the first of
-// those that it looked at is held no longer.
-func (s *segment) findVictim(now int64) (v victim, freeAt int64) {
+// not held, the one that used least. It passes over blocks in which all are held. It ends
+// in time to look at whole blocks, so that each search that finds none leaves less to look
+// at for the next one.
+func (s *segment) findVictim(now int64) (v victim) {
 	t, seen := s.table.Load(), 0
-	freeAt = math.MaxInt64
-	for scanned := range t.slots {
-		if seen == sampleSize || seen > 0 && scanned >= maxScanned {
-			break
-		}
-		if s.clockHand >= t.slots {
-			s.clockHand = 0
-		}
-		i := s.clockHand
-		s.clockHand++
-		slot := t.slot(i)
-		if slot.hash() == 0 {
-			continue
-		}
-		m := s.limitAhead(slot, now)
-		if m.isFrozen() {
-			continue
-		}
-		if s.expiry(slot, m) <= now {
-			return victim{found: true, at: i, expired: true}, 0
-		}
-		if until := s.heldUntil(slot, m, now); until > now {
-			freeAt = min(freeAt, until)
-			continue
-		}
-		layout := s.layouts.get(m.layout())
-		w := layout.anyWindow(layout.len()-1, slot, m)
-		if used := w.amount(now); !v.found || used < v.used {
-			v = victim{found: true, at: i, used: used}
-		}
-		seen++
+	if t.full > now {
+		return v
 	}
-	return v, freeAt
+	var held int64 // until when all slots of the block are held; 0: not known
+	for passed := uint64(0); passed < t.slots+blockSlots && seen < sampleSize; {
+		i := s.roomHand % t.slots
+		block := i / blockSlots
+		if i%blockSlots == 0 {
+			if t.held[block] > now {
+				s.roomHand, passed = min(i+blockSlots, t.slots), passed+blockSlots
+				continue
+			}
+			if s.looked+blockSlots > maxLooked {
+				break
+			}
+			held = math.MaxInt64
+		}
+		s.roomHand, passed = i+1, passed+1
+		s.looked++
+		if slot := t.slot(i); slot.hash() != 0 {
+			m := s.limitAhead(t, i, now)
+			switch until := s.heldUntil(slot, m, now); {
+			case m.isFrozen(): // noted when it is not any more
+			case s.expiry(slot, m) <= now:
+				return victim{found: true, at: i, expired: true}
+			case until > now:
+				held = min(held, until)
+			default:
+				layout := s.layouts.get(m.layout())
+				w := layout.anyWindow(layout.len()-1, slot, m)
+				if used := w.amount(now); !v.found || used < v.used {
+					v = victim{found: true, at: i, used: used}
+				}
+				held = 0
+				seen++
+			}
+		}
+		if s.roomHand%blockSlots == 0 || s.roomHand == t.slots {
+			t.held[block] = held
+		}
+	}
+	if !v.found {
+		t.full = slices.Min(t.held)
+	}
+	return v
 }
 
 // evict empties the slot of a victim, which then counts as used by another. It

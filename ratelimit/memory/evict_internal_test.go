@@ -13,7 +13,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
-// While a segment remembers that no slot can make room, none can, whatever was
+// While a table remembers that no slot of a block can make room, none can, whatever was
 // done meanwhile: a subject that is unbanned, reset or refunded makes room at once.
 func TestFullIsTrue(t *testing.T) {
 	race.Skip(t)
@@ -77,19 +77,18 @@ func fullStep(l *Limiter, clock *ratelimittest.Clock, r *rand.Rand, subject stri
 	return fmt.Sprintln("take", subject, plan, d.Outcome, err)
 }
 
-// notFull names a slot that could make room, if the only segment says that there
-// is none.
+// notFull names a slot that could make room, if the table says that there is none in its
+// block.
 func (l *Limiter) notFull() string {
 	s, now := &l.segments[0], l.clock.now()
-	if l.capacity.used.Load() < l.capacity.bound || s.fullUntil <= now || s.fullSince > now {
-		return ""
-	}
 	t := s.table.Load()
 	for i := range t.slots {
-		if slot := t.slot(i); slot.hash() != 0 {
-			if until := s.heldUntil(slot, slot.meter(), now); until <= now {
-				return fmt.Sprintf("slot %d is held until %d and the table is full until %d, but it is %d", i, until, s.fullUntil, now)
-			}
+		slot, block := t.slot(i), t.held[i/blockSlots]
+		if slot.hash() == 0 || block <= now || s.roomTime > now {
+			continue
+		}
+		if until := s.heldUntil(slot, slot.meter(), now); until <= now {
+			return fmt.Sprintf("slot %d is held until %d and its block until %d, but it is %d", i, until, block, now)
 		}
 	}
 	return ""

@@ -15,9 +15,10 @@ type segment struct {
 	mu        sync.Mutex
 	layouts   segmentLayouts
 	used      uint64   // slots in use
-	clockHand uint64   // the slot at which the next sweep or search for room begins
-	fullUntil int64    // before that time, in Unix nanoseconds, no slot can make room; 0: not known
-	fullSince int64    // when that was found
+	clockHand uint64   // the slot at which the next sweep begins
+	roomHand  uint64   // the slot at which the next search for room begins
+	roomTime  int64    // of the last search for room
+	looked    int      // how many slots it looked at
 	names     names    // of banned subjects
 	forgotten []uint64 // keys dropped before their time, for Save
 
@@ -97,7 +98,7 @@ func (s *subject) read(slot slot, m meter) {
 func (s *subject) unfreeze() {
 	if slot, found := s.slot(); found {
 		slot.setMeter((s.meter | s.recordFlag()).after(slot.meter()))
-		s.fullUntil = 0 // a search for room has passed it over, or its ban ends earlier now
+		s.noteHeld(s.hash) // its ban may end earlier now
 	}
 }
 
@@ -141,7 +142,6 @@ func (s *subject) unplace() {
 	i, _ := t.find(s.hash)
 	s.removeSlot(t, i, newMeter(0, s.number))
 	s.capacity.used.Add(-1)
-	s.fullUntil = 0
 }
 
 // write writes the account into the room that reserve made.
@@ -150,8 +150,16 @@ func (s *subject) write(flags meter) {
 	s.account.write(slot)
 	m := newMeter(s.account.count, s.number) | flags | s.recordFlag() | s.meter&stored | dirty
 	slot.setMeter(m.after(slot.meter()))
-	if s.fullUntil > 0 { // also if that time is over, since the clock may step back
-		s.fullUntil = min(s.fullUntil, s.heldUntil(slot, slot.meter(), s.now))
+	s.noteHeld(s.hash)
+}
+
+// noteHeld notes until when the slot of a key is held, for searches for room, which pass
+// over a slot that is frozen.
+func (s *subject) noteHeld(key uint64) {
+	t := s.table.Load()
+	i, _ := t.find(key)
+	if t.held[i/blockSlots] > 0 {
+		t.release(i, s.heldUntil(t.slot(i), t.slot(i).meter(), s.now))
 	}
 }
 
@@ -185,6 +193,7 @@ func (s *subject) putRecord(r record, flags meter) error {
 		return err
 	}
 	r.write(slot, slot.freeze()|flags)
+	s.noteHeld(recordHash(s.hash))
 	return nil
 }
 
@@ -233,7 +242,6 @@ func (s *segment) drop(key uint64) {
 		s.noteForgotten(t.slot(i))
 		s.removeSlot(t, i, t.slot(i).freeze())
 		s.capacity.used.Add(-1)
-		s.fullUntil = 0
 	}
 }
 

@@ -12,8 +12,14 @@ import "sync/atomic"
 type table struct {
 	words  []uint64
 	slots  uint64
-	stride uint64 // words in a slot
+	stride uint64  // words in a slot
+	held   []int64 // by block: before that time, in Unix nanoseconds, no slot can make room; 0: not known
+	full   int64   // the first of these times, or an earlier one
 }
+
+// A block is some slots next to each other, of which the table remembers in one number that
+// a search for room need not look at them.
+const blockSlots = 32
 
 // The share of slots in use, in percent. Growing by a quarter keeps it between
 // 64 and 80 while the table fills.
@@ -24,7 +30,7 @@ const (
 )
 
 func newTable(slots, stride uint64) *table {
-	return &table{words: make([]uint64, slots*stride), slots: slots, stride: stride}
+	return &table{words: make([]uint64, slots*stride), slots: slots, stride: stride, held: make([]int64, (slots+blockSlots-1)/blockSlots)}
 }
 
 func (t *table) slot(i uint64) slot { return t.words[i*t.stride : (i+1)*t.stride] }
@@ -90,6 +96,12 @@ func (t *table) distance(i, j uint64) uint64 {
 	return j - i
 }
 
+// release notes until when slot i is held, at most.
+func (t *table) release(i uint64, until int64) {
+	held := &t.held[i/blockSlots]
+	*held, t.full = min(*held, until), min(t.full, until)
+}
+
 // remove empties slot i, and moves back the slots behind it that it displaced.
 func (t *table) remove(i uint64) {
 	for j := t.next(i); ; j = t.next(j) {
@@ -103,6 +115,7 @@ func (t *table) remove(i uint64) {
 			continue
 		}
 		s.copyTo(t.slot(i))
+		t.release(i, t.held[j/blockSlots])
 		i = j
 	}
 	s := t.slot(i)
