@@ -9,26 +9,18 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
-// An encoder makes records of the slots of a segment that is locked. If a smooth quota is
+// encode makes a record of a slot of the segment, which is locked. If a smooth quota is
 // charged meanwhile, the record may have a part of that charge. The slot is then marked as
 // changed again, so that the next Save has all of it.
-type encoder struct {
-	*segment
-	index map[uint64]string // the names of banned subjects; nil until one is needed
-}
-
-func (e *encoder) encode(slot slot, m meter) Record {
-	rec := Record{Key: slot.hash(), Expires: fixedwindow.Seconds(e.expiry(slot, m))}
+func (s *segment) encode(slot slot, m meter) Record {
+	rec := Record{Key: slot.hash(), Expires: fixedwindow.Seconds(s.expiry(slot, m))}
 	if m.isRecord() {
 		var r record
 		r.read(slot, 0)
-		if e.index == nil && r.length > 0 {
-			e.index = e.names.index()
-		}
-		rec.Data = r.encode(e.index[accountHash(rec.Key)])
+		rec.Data = r.encode(s.names.all[accountHash(rec.Key)])
 	} else {
 		var a account
-		a.read(e.layouts.get(m.layout()), slot, m)
+		a.read(s.layouts.get(m.layout()), slot, m)
 		rec.Data = a.encode()
 	}
 	return rec

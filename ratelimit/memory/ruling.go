@@ -63,7 +63,7 @@ func (x *ruling) rule(name string, d *ratelimit.Decision) {
 		x.record.admit()
 	case ratelimit.Limited:
 		d.Settle()
-		x.strike(name, d)
+		x.strike(d)
 	}
 	d.StrikesLeft = strikesLeft(d, &x.record)
 	d.Settle()
@@ -72,6 +72,8 @@ func (x *ruling) rule(name string, d *ratelimit.Decision) {
 		// decision stands, but is no strike.
 		if x.putRecord(x.record, 0) != nil {
 			d.Struck = false
+		} else if d.BanStarted {
+			x.names.keep(x.hash, name)
 		}
 	}
 	if x.found {
@@ -81,7 +83,7 @@ func (x *ruling) rule(name string, d *ratelimit.Decision) {
 }
 
 // strike enters a limited request into the record, which may start a ban.
-func (x *ruling) strike(name string, d *ratelimit.Decision) {
+func (x *ruling) strike(d *ratelimit.Decision) {
 	r := &x.record
 	penalty := d.Plan.Penalty()
 	if penalty.Strikes == 0 {
@@ -91,6 +93,5 @@ func (x *ruling) strike(name string, d *ratelimit.Decision) {
 	d.Struck, d.BanStarted = r.strike(penalty, d.Time, windowStart(d))
 	if d.BanStarted {
 		d.Outcome, d.BanEnds = ratelimit.Banned, r.until
-		x.keepName(name)
 	}
 }

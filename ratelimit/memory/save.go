@@ -97,11 +97,10 @@ func (s *segment) appendChanges(batch []Record) []Record {
 		batch = append(batch, Record{Key: key})
 	}
 	s.forgotten = nil
-	e := encoder{segment: s}
 	t := s.table.Load()
 	for i := range t.slots {
 		if slot := t.slot(i); slot.hash() != 0 && slot.meter().has(dirty) {
-			batch = append(batch, e.encode(slot, slot.mark(stored, dirty)))
+			batch = append(batch, s.encode(slot, slot.mark(stored, dirty)))
 		}
 	}
 	return batch
@@ -112,12 +111,11 @@ func (s *segment) appendChanges(batch []Record) []Record {
 func (s *segment) appendRecords(records []Record, first, last uint64) []Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := encoder{segment: s}
 	t := s.table.Load()
 	for i := range t.slots {
 		slot := t.slot(i)
 		if h := slot.hash(); h != 0 && first <= h && h <= last {
-			records = append(records, e.encode(slot, slot.mark(stored, 0)))
+			records = append(records, s.encode(slot, slot.mark(stored, 0)))
 		}
 	}
 	return records
@@ -223,8 +221,8 @@ func (s *subject) loadRecord(data []byte) error {
 	if err := s.putRecord(r, stored); err != nil {
 		return err
 	}
-	if name != "" { // a ban that is long over has none
-		s.keepName(name)
+	if r.length > 0 {
+		s.names.keep(s.hash, name)
 	}
 	return nil
 }

@@ -14,12 +14,12 @@ type segment struct {
 
 	mu        sync.Mutex
 	layouts   segmentLayouts
-	used      uint64   // slots in use
-	clockHand uint64   // the slot at which the next sweep begins
-	roomHand  uint64   // the slot at which the next search for room begins
-	roomTime  int64    // of the last search for room
-	looked    int      // how many slots it looked at
-	names     names    // of banned subjects
+	used      uint64 // slots in use
+	clockHand uint64 // the slot at which the next sweep begins
+	roomHand  uint64 // the slot at which the next search for room begins
+	roomTime  int64  // of the last search for room
+	looked    int    // how many slots it looked at
+	names     names
 	forgotten []uint64 // keys dropped before their time, for Save
 
 	_ [64]byte // keeps one segment's lock and another's table off one cache line
@@ -193,6 +193,9 @@ func (s *subject) putRecord(r record, flags meter) error {
 		return err
 	}
 	r.write(slot, slot.freeze()|flags)
+	if r.length == 0 { // no ban, or one that is over
+		s.names.drop(s.hash)
+	}
 	s.noteHeld(recordHash(s.hash))
 	return nil
 }
@@ -248,7 +251,9 @@ func (s *segment) drop(key uint64) {
 // removeSlot empties slot i, which is frozen and had the meter m. The slot still
 // counts as used in the capacity.
 func (s *segment) removeSlot(t *table, i uint64, m meter) {
-	if !m.isRecord() {
+	if m.isRecord() {
+		s.names.drop(accountHash(t.slot(i).hash()))
+	} else {
 		s.layouts.remove(m.layout())
 	}
 	t.remove(i)
