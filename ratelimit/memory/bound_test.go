@@ -187,7 +187,7 @@ func TestIdleSubjectsAreDropped(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	for _, opts := range []memory.Options{{MaxSubjects: -1}, {MaxSubjects: 1<<28 + 1}, {Secret: []byte("short")}} {
+	for _, opts := range []memory.Options{{MaxSubjects: -1}, {MaxSubjects: 1<<28 + 1}, {Secret: []byte("short")}, {Secret: make([]byte, 32)}} {
 		if l, err := memory.New(opts); err == nil || l != nil {
 			t.Errorf("%+v: got %v, %v, want an error", opts, l, err)
 		}

@@ -13,31 +13,46 @@ import (
 // charged meanwhile, the record may have a part of that charge. The slot is then marked as
 // changed again, so that the next Save has all of it.
 func (s *segment) encode(slot slot, m meter) Record {
-	rec := Record{Key: slot.hash(), Expires: fixedwindow.Seconds(s.expiry(slot, m))}
+	key := slot.hash()
+	rec := Record{Key: key, Expires: fixedwindow.Seconds(s.expiry(slot, m))}
 	if m.isRecord() {
 		var r record
 		r.read(slot, 0)
-		rec.Data = r.encode(s.names.all[accountHash(rec.Key)])
+		rec.Data = r.encode(s.key.dataHead(key), s.names.all[accountHash(key)])
 	} else {
 		var a account
 		a.read(s.layouts.get(m.layout()), slot, m)
-		rec.Data = a.encode()
+		rec.Data = a.encode(s.key.dataHead(key))
 	}
 	return rec
 }
 
-// The first byte of a Record's Data is its kind. Variable-length integers follow:
-// of an account the length, limit, used and end of each window, as a window has them;
-// of a record its fields, and then the name of the subject if it has a ban.
+// The first byte of a Record's Data is its kind. Two bytes follow that only an engine with
+// the same secret can have made of the key, and then variable-length integers: of an
+// account the length, limit, used and end of each window, as a window has them; of a
+// record its fields, and then the name of the subject if it has a ban.
 const (
-	kindAccount = 3
-	kindRecord  = 4
+	kindAccount = 5
+	kindRecord  = 6
+	headSize    = 3
 )
 
-var errData = errors.New("the data is damaged, or another version saved it")
+var (
+	errData   = errors.New("the data is damaged, or another version saved it")
+	errSecret = errors.New("an engine with another secret saved it: Options.Secret must be what its Secret method returned")
+)
 
-func (a *account) encode() []byte {
-	b := append(make([]byte, 0, 32), kindAccount) // enough for two windows
+// dataHead returns what the Data of a record with the key begins with.
+func (k *hashKey) dataHead(key uint64) []byte {
+	kind := byte(kindAccount)
+	if key != accountHash(key) {
+		kind = kindRecord
+	}
+	b := append(make([]byte, 0, 40), kind) // enough for two windows
+	return binary.LittleEndian.AppendUint16(b, uint16(fold(key^k[1], k[2])))
+}
+
+func (a *account) encode(b []byte) []byte {
 	for _, w := range a.windows() {
 		for _, n := range []int64{int64(w.length / time.Second), w.limit, w.used, w.end} {
 			b = binary.AppendVarint(b, n)
@@ -65,8 +80,7 @@ func decodeAccount(data []byte) (a account, err error) {
 	return a, nil
 }
 
-func (r *record) encode(name string) []byte {
-	b := append(make([]byte, 0, 32+len(name)), kindRecord)
+func (r *record) encode(b []byte, name string) []byte {
 	for _, n := range []int64{r.first, int64(r.strikes), int64(r.level), r.until, r.since, r.length, r.expires} {
 		b = binary.AppendVarint(b, n)
 	}

@@ -1,6 +1,8 @@
 package memory_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,23 +10,67 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
-func TestLoadRefusesDamage(t *testing.T) {
+var testSecret = []byte("a secret that every run shares..")
+
+// savedBan returns the records of a subject that is banned.
+func savedBan(t testing.TB, opts memory.Options) (account, record memory.Record) {
+	t.Helper()
+	l := newLimiter(t, opts)
+	take(t, l, "subject", statePlan)
+	if err := l.Ban(ctx, "subject", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	d := disk{}
+	save(t, l, d)
+	for key, r := range d {
+		if key%2 == 0 {
+			account = r
+		} else {
+			record = r
+		}
+	}
+	return account, record
+}
+
+// withData returns a record with other data: a kind, and what follows the bytes that the
+// secret makes.
+func withData(r memory.Record, data []byte) memory.Record {
+	r.Data = slices.Concat(data[:1], r.Data[1:3], data[1:])
+	return r
+}
+
+// State means nothing to an engine with another secret, which must not list its bans.
+func TestLoadRefusesAnotherSecret(t *testing.T) {
 	clock := ratelimittest.NewClock(noon)
-	expires := noon.Add(time.Hour).Unix()
+	account, record := savedBan(t, memory.Options{Now: clock.Now, Secret: testSecret})
+	for name, r := range map[string]memory.Record{"usage": account, "a ban": record} {
+		l := newLimiter(t, memory.Options{Now: clock.Now, Secret: []byte("a secret that is not the same...")})
+		if err := l.Load([]memory.Record{r}); err == nil || !strings.Contains(err.Error(), "Options.Secret") {
+			t.Errorf("%s that another secret saved: error %v, want one that names Options.Secret", name, err)
+		}
+		if bans, err := l.Bans(ctx); err != nil || len(bans) > 0 || l.Stats().Subjects > 0 {
+			t.Errorf("%s that another secret saved: bans %v, %v, and %d subjects, want none", name, bans, err, l.Stats().Subjects)
+		}
+	}
+}
+
+func TestLoadRefusesDamage(t *testing.T) {
+	opts := memory.Options{Now: ratelimittest.NewClock(noon).Now, Secret: testSecret}
+	account, record := savedBan(t, opts)
 	for name, data := range map[string][]byte{
 		"an unknown kind":     {9, 1, 2, 3},
-		"no windows":          {3},
-		"a window cut short":  {3, 120, 2, 2},
-		"a window of nothing": {3, 0, 2, 2, 2},
-		"a limit of nothing":  {3, 120, 0, 2, 2},
-		"a negative usage":    {3, 120, 2, 1, 2},
-		"two equal windows":   {3, 120, 2, 2, 2, 120, 2, 2, 2},
-		"more than the most":  {3, 120, 2, 128, 128, 128, 128, 32, 2},
-		"a negative end":      {3, 120, 2, 2, 1},
-		"a record's data":     {4, 2, 0, 2, 2, 0, 2, 2},
+		"no windows":          {5},
+		"a window cut short":  {5, 120, 2, 2},
+		"a window of nothing": {5, 0, 2, 2, 2},
+		"a limit of nothing":  {5, 120, 0, 2, 2},
+		"a negative usage":    {5, 120, 2, 1, 2},
+		"two equal windows":   {5, 120, 2, 2, 2, 120, 2, 2, 2},
+		"more than the most":  {5, 120, 2, 128, 128, 128, 128, 32, 2},
+		"a negative end":      {5, 120, 2, 2, 1},
+		"a record's data":     {6, 2, 0, 2, 2, 0, 2, 2},
 	} {
-		l := newLimiter(t, memory.Options{Now: clock.Now})
-		if err := l.Load([]memory.Record{{Key: 78, Data: data, Expires: expires}}); err == nil {
+		l := newLimiter(t, opts)
+		if err := l.Load([]memory.Record{withData(account, data)}); err == nil {
 			t.Errorf("%s was loaded", name)
 		}
 		if held := l.Stats().Subjects; held != 0 {
@@ -32,50 +78,49 @@ func TestLoadRefusesDamage(t *testing.T) {
 		}
 	}
 	for name, data := range map[string][]byte{
-		"a record cut short":        {4, 0, 0, 0},
-		"a record of nonsense":      {4, 1, 1, 1, 1, 1, 1, 1},
-		"strikes beside a ban":      {4, 2, 2, 2, 2, 2, 2, 2},
-		"decay without strikes":     {4, 0, 0, 2, 2, 2, 0, 2},
-		"an account's data":         {3, 120, 2, 2, 2},
-		"an expiry out of range":    {4, 2, 0, 2, 2, 0, 2, 255, 255, 255, 255, 255, 15},
+		"a record cut short":        {6, 0, 0, 0},
+		"a record of nonsense":      {6, 1, 1, 1, 1, 1, 1, 1},
+		"strikes beside a ban":      {6, 2, 2, 2, 2, 2, 2, 2},
+		"decay without strikes":     {6, 0, 0, 2, 2, 2, 0, 2},
+		"an account's data":         {5, 120, 2, 2, 2},
+		"an expiry out of range":    {6, 2, 0, 2, 2, 0, 2, 255, 255, 255, 255, 255, 15},
 		"a record of older version": {2, 0, 0, 0, 0, 0, 0},
 	} {
-		l := newLimiter(t, memory.Options{Now: clock.Now})
-		if err := l.Load([]memory.Record{{Key: 77, Data: data, Expires: expires}}); err == nil {
+		l := newLimiter(t, opts)
+		if err := l.Load([]memory.Record{withData(record, data)}); err == nil {
 			t.Errorf("%s was loaded", name)
 		}
 	}
-	l := newLimiter(t, memory.Options{Now: clock.Now})
+	l := newLimiter(t, opts)
 	if err := l.Load([]memory.Record{{Key: 77, Data: []byte{9}, Expires: noon.Unix() - 60}, {Key: 78}}); err != nil {
 		t.Errorf("what has expired or is gone is passed over, got %v", err)
 	}
 }
 
 func FuzzLoad(f *testing.F) {
-	l := newLimiter(f, memory.Options{Now: func() time.Time { return noon }})
-	for range 14 {
-		take(f, l, "subject", statePlan)
+	opts := memory.Options{Now: func() time.Time { return noon }, MaxSubjects: 4, Secret: testSecret}
+	account, record := savedBan(f, opts)
+	for _, r := range []memory.Record{account, record} {
+		f.Add(slices.Concat(r.Data[:1], r.Data[3:]))
 	}
-	_ = l.Save(func(records []memory.Record) error {
-		for _, r := range records {
-			f.Add(r.Data)
-		}
-		return nil
-	})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		l := newLimiter(t, memory.Options{Now: func() time.Time { return noon }, MaxSubjects: 4})
-		key := uint64(42)
-		if len(data) > 0 && data[0] == 4 {
-			key++ // of strikes and bans
+		if len(data) == 0 {
+			return
 		}
-		if err := l.Load([]memory.Record{{Key: key, Data: data, Expires: noon.Unix() + 1}}); err != nil {
+		l, r := newLimiter(t, opts), account
+		if data[0] == record.Data[0] {
+			r = record
+		}
+		r.Expires = noon.Unix() + 1
+		if err := l.Load([]memory.Record{withData(r, data)}); err != nil {
 			return
 		}
 		// What was taken in is saved as it came, but for the spelling of numbers.
 		var first, second []byte
 		_ = l.Save(func(r []memory.Record) error { first = r[0].Data; return nil })
-		again := newLimiter(t, memory.Options{Now: func() time.Time { return noon }, MaxSubjects: 4})
-		if err := again.Load([]memory.Record{{Key: key, Data: first, Expires: noon.Unix() + 1}}); err != nil {
+		again := newLimiter(t, opts)
+		r.Data = first
+		if err := again.Load([]memory.Record{r}); err != nil {
 			t.Fatalf("%x was loaded and saved as %x, which is refused: %v", data, first, err)
 		}
 		_ = again.Save(func(r []memory.Record) error { second = r[0].Data; return nil })

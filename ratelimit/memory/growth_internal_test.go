@@ -42,7 +42,7 @@ func TestForgottenKeysAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := internalLimiter(t, Options{MaxSubjects: bound + 1})
-			if err := l.Load([]Record{{Key: 2, Data: []byte{kindAccount, 120, 2, 2, 254, 255, 255, 255, 15}, Expires: 1<<32 - 1}}); err != nil {
+			if err := l.Load([]Record{{Key: 2, Data: append(l.key.dataHead(2), 120, 2, 2, 254, 255, 255, 255, 15), Expires: 1<<32 - 1}}); err != nil {
 				t.Fatal(err)
 			}
 			for i := range 200 * bound {
@@ -136,5 +136,20 @@ func TestSlotsBecomeNarrowAgain(t *testing.T) {
 	}
 	if got := strides(); got != firstWindow+2 {
 		t.Errorf("slots have %d words three days later, want %d", got, firstWindow+2)
+	}
+}
+
+// The keys 0 and 1 mean an empty slot and its record: no subject has them. The
+// smallest key of a subject is 2.
+func TestLoadOfTheSmallestKeys(t *testing.T) {
+	l := internalLimiter(t, Options{Now: noonSharp})
+	for key, want := range []int64{0, 0, 1} {
+		data := append(l.key.dataHead(uint64(key)), 120, 2, 2, 254, 255, 255, 255, 15)
+		if err := l.Load([]Record{{Key: uint64(key), Data: data, Expires: 1<<32 - 1}}); err != nil {
+			t.Errorf("key %d: %v", key, err)
+		}
+		if held := l.Stats().Subjects; held != want {
+			t.Errorf("after key %d: %d subjects are held, want %d", key, held, want)
+		}
 	}
 }

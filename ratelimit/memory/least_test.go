@@ -2,9 +2,7 @@ package memory_test
 
 import (
 	"testing"
-	"time"
 
-	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
@@ -43,27 +41,5 @@ func TestThoseThatUsedLeastGiveWay(t *testing.T) {
 	}
 	if s := l.Stats(); s.Subjects != places || s.Evicted != places || s.Refused != 0 {
 		t.Errorf("%+v, want %d subjects and as many evicted", s, places)
-	}
-}
-
-// The keys 0 and 1 mean an empty slot and its record: no subject has them. The
-// smallest key of a subject is 2.
-func TestLoadOfTheSmallestKeys(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
-	l := newLimiter(t, memory.Options{Now: clock.Now})
-	var account []byte
-	take(t, l, "a", ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10)))
-	if err := l.Save(func(r []memory.Record) error { account = r[0].Data; return nil }); err != nil {
-		t.Fatal(err)
-	}
-	again := newLimiter(t, memory.Options{Now: clock.Now})
-	for key, want := range []int64{0, 0, 1} {
-		r := memory.Record{Key: uint64(key), Data: account, Expires: noon.Add(time.Minute).Unix()}
-		if err := again.Load([]memory.Record{r}); err != nil {
-			t.Errorf("key %d: %v", key, err)
-		}
-		if held := again.Stats().Subjects; held != want {
-			t.Errorf("after key %d: %d subjects are held, want %d", key, held, want)
-		}
 	}
 }

@@ -3,8 +3,10 @@ package memory
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +42,9 @@ func (o Options) validate() error {
 	}
 	if n := len(o.Secret); n != 0 && n != secretSize {
 		return fmt.Errorf("memory: Options.Secret must have %d bytes, or none for a new one, got %d", secretSize, n)
+	}
+	if k := newHashKey(o.Secret); slices.Contains(k[:], 0) {
+		return errors.New("memory: Options.Secret must be random, got zeros")
 	}
 	return nil
 }
@@ -88,7 +93,7 @@ func New(opts Options) (*Limiter, error) {
 	l.tables = make([]atomic.Pointer[table], 1<<log)
 	for i := range l.segments {
 		s := &l.segments[i]
-		s.table, s.capacity = &l.tables[i], &l.capacity
+		s.table, s.capacity, s.key = &l.tables[i], &l.capacity, &l.key
 		s.layouts = segmentLayouts{layouts: &l.layouts, accounts: map[int]int{}}
 		s.table.Store(newTable(minSlots, firstWindow+recordWindows))
 	}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
@@ -9,7 +10,7 @@ import (
 )
 
 // A Record is a part of an engine's state, for a row of a database or a line of a
-// file. An engine with another secret loads it, but counts it for no subject.
+// file. An engine with another secret refuses it, since it cannot know the subject.
 //
 // A store keeps the latest record of each key, and deletes the row if its Data is
 // empty. It may also delete a row a minute after Expires: Save does not report
@@ -154,8 +155,8 @@ func (s *segment) forget(key uint64) {
 // key the last one counts, also if it says that the key was forgotten. A record that
 // expired more than a minute ago says the same. Load skips records for which there is
 // no room.
-// Call it before the engine decides anything. An error names a record with damaged
-// data; the records before it have been loaded.
+// Call it before the engine decides anything. An error names a record that has damaged
+// data or that another secret saved; the records before it have been loaded.
 func (l *Limiter) Load(records []Record) error {
 	for len(records) > 0 {
 		n := 1 // records of one segment, which are loaded under one lock
@@ -188,17 +189,19 @@ func (l *Limiter) loadSegment(records []Record) error {
 }
 
 func (s *subject) load(r Record) error {
-	switch isRecord := r.Key != s.hash; {
+	head := s.key.dataHead(r.Key)
+	switch {
 	case len(r.Data) == 0, r.Expires*int64(time.Second)+keepExpired <= s.now:
 		s.drop(r.Key) // an earlier record may have loaded it, also one that expires later
-	case r.Data[0] == kindAccount && !isRecord:
-		return s.loadAccount(r.Data[1:])
-	case r.Data[0] == kindRecord && isRecord:
-		return s.loadRecord(r.Data[1:])
-	default:
+		return nil
+	case len(r.Data) < headSize || r.Data[0] != head[0]:
 		return errData
+	case !bytes.HasPrefix(r.Data, head):
+		return errSecret
+	case r.Key == s.hash:
+		return s.loadAccount(r.Data[headSize:])
 	}
-	return nil
+	return s.loadRecord(r.Data[headSize:])
 }
 
 func (s *subject) loadAccount(data []byte) error {

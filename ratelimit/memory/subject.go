@@ -11,6 +11,7 @@ import (
 type segment struct {
 	table    *atomic.Pointer[table] // one of Limiter.tables
 	capacity *capacity
+	key      *hashKey
 
 	mu        sync.Mutex
 	layouts   segmentLayouts
