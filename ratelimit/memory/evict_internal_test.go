@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -14,7 +15,8 @@ import (
 )
 
 // While a table remembers that no slot of a block can make room, none can, whatever was
-// done meanwhile: a subject that is unbanned, reset or refunded makes room at once.
+// done meanwhile: a subject that is unbanned, reset or refunded makes room at once. No
+// call leaves a slot frozen, and the layouts that slots have are counted.
 func TestFullIsTrue(t *testing.T) {
 	race.Skip(t)
 	penalty := ratelimit.Penalty{Strikes: 1, Decay: 7 * time.Second, Ban: 13 * time.Second, Growth: 2, Max: time.Minute, Forgive: 30 * time.Second}
@@ -34,12 +36,12 @@ func TestFullIsTrue(t *testing.T) {
 		var log []string
 		var past []func() error
 		for range 80 {
-			subject, plan := fmt.Sprint(r.IntN(bound+1)), plans[r.IntN(len(plans))]
-			log = append(log, fullStep(l, clock, r, subject, plan, &past))
+			subject := fmt.Sprint(r.IntN(bound + 1))
+			log = append(log, fullStep(l, clock, r, subject, plans, &past))
 			if held := l.Stats().Subjects; held < 0 || held > int64(bound) {
 				t.Fatalf("%d places are in use, and there are %d", held, bound)
 			}
-			if why := l.notFull(); why != "" {
+			if why := l.wrong(); why != "" {
 				t.Fatalf("history %d: %s after\n%s", seed, why, strings.Join(log, "\n"))
 			}
 		}
@@ -47,9 +49,9 @@ func TestFullIsTrue(t *testing.T) {
 }
 
 // fullStep does one random thing and returns what it was.
-func fullStep(l *Limiter, clock *ratelimittest.Clock, r *rand.Rand, subject string, plan *ratelimit.Plan, past *[]func() error) string {
-	ctx := context.Background()
-	switch n := r.IntN(14); {
+func fullStep(l *Limiter, clock *ratelimittest.Clock, r *rand.Rand, subject string, plans []*ratelimit.Plan, past *[]func() error) string {
+	ctx, plan := context.Background(), plans[r.IntN(len(plans))]
+	switch n := r.IntN(16); {
 	case n < 2:
 		by := time.Duration(r.IntN(20_000)-5000) * time.Millisecond
 		if r.IntN(12) == 0 {
@@ -70,6 +72,10 @@ func fullStep(l *Limiter, clock *ratelimittest.Clock, r *rand.Rand, subject stri
 	case n == 6:
 		return fmt.Sprintln("charge", subject, plan, l.AddUsage(ctx, subject, plan, [ratelimit.MaxQuotas]int64{1, 1}, clock.Now()))
 	}
+	if r.IntN(4) == 0 {
+		charges := []ratelimit.Charge{{Subject: subject, Plan: plan, Cost: 1}, {Subject: "0", Plan: plans[r.IntN(len(plans))], Cost: 1}, {Subject: "new", Plan: plan, Cost: 1}}
+		return fmt.Sprintln("take all", charges, l.TakeAll(ctx, charges, make([]ratelimit.Decision, len(charges))))
+	}
 	d, err := l.Take(ctx, subject, plan, 1)
 	if err == nil && d.Allowed() {
 		*past = append(*past, func() error { return l.Refund(ctx, subject, &d) })
@@ -77,19 +83,32 @@ func fullStep(l *Limiter, clock *ratelimittest.Clock, r *rand.Rand, subject stri
 	return fmt.Sprintln("take", subject, plan, d.Outcome, err)
 }
 
-// notFull names a slot that could make room, if the table says that there is none in its
-// block.
-func (l *Limiter) notFull() string {
+// wrong names what is wrong with the only segment, such as a slot that could make room
+// although the table says that none can in its block.
+func (l *Limiter) wrong() string {
 	s, now := &l.segments[0], l.clock.now()
-	t := s.table.Load()
+	t, layouts := s.table.Load(), map[int]int{}
 	for i := range t.slots {
-		slot, block := t.slot(i), t.held[i/blockSlots]
-		if slot.hash() == 0 || block <= now || s.roomTime > now {
+		slot, held := t.slot(i), max(t.held[i/blockSlots], t.full)
+		m := slot.meter()
+		if slot.hash() == 0 {
+			continue
+		}
+		if !m.isRecord() {
+			layouts[m.layout()]++
+		}
+		if m.isFrozen() {
+			return fmt.Sprintf("slot %d is frozen", i)
+		}
+		if held <= now || s.roomTime > now {
 			continue
 		}
 		if until := s.heldUntil(slot, slot.meter(), now); until <= now {
-			return fmt.Sprintf("slot %d is held until %d and its block until %d, but it is %d", i, until, block, now)
+			return fmt.Sprintf("slot %d is held until %d and its block until %d, but it is %d", i, until, held, now)
 		}
+	}
+	if !maps.Equal(layouts, s.layouts.accounts) {
+		return fmt.Sprintf("accounts have the layouts %v, and %v are counted", layouts, s.layouts.accounts)
 	}
 	return ""
 }

@@ -95,6 +95,12 @@ func TestWithoutAFreeNumber(t *testing.T) {
 			t.Errorf("a window without a number: %+v, %v, want ErrUnavailable", d, err)
 		}
 	}
+	if _, err := l.Take(context.Background(), "a", hour, 1); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("a window without a number: error %v, want ErrUnavailable", err)
+	}
+	if d, err := l.Take(context.Background(), "a", minute, 1); err != nil || d.Allowed() {
+		t.Errorf("after a request that was not decided: %v, %v, want limited as before", d.Outcome, err)
+	}
 	if n := l.Stats().Subjects; n != 1 {
 		t.Errorf("%d subjects are held, want a alone", n)
 	}

@@ -38,7 +38,15 @@ var statePlan = ratelimit.MustPlan("p",
 	ratelimit.Penalty{Strikes: 2, Ban: time.Hour, Growth: 2, Max: 24 * time.Hour, Forgive: 24 * time.Hour},
 	ratelimit.PerMinute(10), ratelimit.PerDay(100))
 
+// Each portion of records that could not be written is written by the next Save, also that
+// a subject was forgotten.
 func TestFailedSaveIsMadeUpFor(t *testing.T) {
+	for portion := range 3 {
+		t.Run(fmt.Sprint(portion), func(t *testing.T) { testFailedSave(t, portion) })
+	}
+}
+
+func testFailedSave(t *testing.T, portion int) {
 	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	d := disk{}
@@ -53,7 +61,7 @@ func TestFailedSaveIsMadeUpFor(t *testing.T) {
 	full := errors.New("disk full")
 	calls := 0
 	err := l.Save(func(records []memory.Record) error {
-		if calls++; calls == 2 {
+		if calls++; calls == portion+1 {
 			return full
 		}
 		return d.write(records)
