@@ -34,7 +34,6 @@ func (s *segment) encode(slot slot, m meter) Record {
 const (
 	kindAccount = 5
 	kindRecord  = 6
-	headSize    = 3
 )
 
 var (

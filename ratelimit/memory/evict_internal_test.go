@@ -103,8 +103,8 @@ func (l *Limiter) wrong() string {
 		if held <= now || s.roomTime > now {
 			continue
 		}
-		if until := s.heldUntil(slot, slot.meter(), now); until <= now {
-			return fmt.Sprintf("slot %d is held until %d and its block until %d, but it is %d", i, until, held, now)
+		if until := s.heldUntil(slot, slot.meter(), now); until < held {
+			return fmt.Sprintf("slot %d is held until %d, and its block until %d", i, until, held)
 		}
 	}
 	if !maps.Equal(layouts, s.layouts.accounts) {

@@ -194,14 +194,14 @@ func (s *subject) load(r Record) error {
 	case len(r.Data) == 0, r.Expires*int64(time.Second)+keepExpired <= s.now:
 		s.drop(r.Key) // an earlier record may have loaded it, also one that expires later
 		return nil
-	case len(r.Data) < headSize || r.Data[0] != head[0]:
+	case r.Data[0] != head[0]:
 		return errData
 	case !bytes.HasPrefix(r.Data, head):
 		return errSecret
 	case r.Key == s.hash:
-		return s.loadAccount(r.Data[headSize:])
+		return s.loadAccount(r.Data[len(head):])
 	}
-	return s.loadRecord(r.Data[headSize:])
+	return s.loadRecord(r.Data[len(head):])
 }
 
 func (s *subject) loadAccount(data []byte) error {
@@ -224,8 +224,6 @@ func (s *subject) loadRecord(data []byte) error {
 	if err := s.putRecord(r, stored); err != nil {
 		return err
 	}
-	if r.length > 0 {
-		s.names.keep(s.hash, name)
-	}
+	s.names.keep(s.hash, name)
 	return nil
 }

@@ -18,7 +18,7 @@ type segment struct {
 	used      uint64 // slots in use
 	clockHand uint64 // the slot at which the next sweep begins
 	roomHand  uint64 // the slot at which the next search for room begins
-	roomTime  int64  // of the last search for room
+	roomTime  int64  // the latest at which it was found until when a slot is held
 	looked    int    // how many slots it looked at
 	names     names
 	forgotten []uint64 // keys dropped before their time, for Save
@@ -161,6 +161,7 @@ func (s *subject) noteHeld(key uint64) {
 	i, _ := t.find(key)
 	if t.held[i/blockSlots] > 0 {
 		t.release(i, s.heldUntil(t.slot(i), t.slot(i).meter(), s.now))
+		s.roomTime = max(s.roomTime, s.now)
 	}
 }
 

@@ -57,6 +57,20 @@ func TestWhatWasCopiedIsFrozen(t *testing.T) {
 	}
 }
 
+// A slot that moves to another block may make room there as soon as before.
+func TestMovedSlotsMakeRoom(t *testing.T) {
+	table := newTable(2*blockSlots, firstWindow+1)
+	for h := uint64(blockSlots-1) << 26; table.slot(blockSlots).hash() == 0; h += 2 { // two at the end of the first block
+		i, _ := table.find(h)
+		table.slot(i).setHash(h)
+	}
+	table.held[0], table.held[1], table.full = 20, 10, 10
+	table.remove(blockSlots - 1)
+	if table.held[0] != 10 || table.held[1] != 10 {
+		t.Errorf("a slot moved from a block that is held until 10 to one until 20: %v", table.held)
+	}
+}
+
 // A slot that was found for a subject may hold another one by now. The fast paths
 // then decide nothing.
 func TestFastPathsLookAtTheHash(t *testing.T) {
