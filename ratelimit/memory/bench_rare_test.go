@@ -3,11 +3,26 @@ package memory_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+var (
+	monthly = ratelimit.MustPlan("monthly", ratelimit.Penalty{}, ratelimit.PerMinute(1<<30), ratelimit.PerMonth(1<<30))
+	turns   = func() (plans [3]*ratelimit.Plan) {
+		for i := range plans {
+			var quotas []ratelimit.Quota
+			for j := range 4 {
+				quotas = append(quotas, ratelimit.Quota{Limit: 1 << 30, Window: time.Duration(1+4*i+j) * time.Hour})
+			}
+			plans[i] = ratelimit.MustPlan("turn", ratelimit.Penalty{}, quotas...)
+		}
+		return plans
+	}()
 )
 
 // BenchmarkRare measures what is not the common case and must not cost many
@@ -28,6 +43,27 @@ func BenchmarkRare(b *testing.B) {
 		plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 		for b.Loop() {
 			if _, err := l.Take(ctx, "a", plan, 1); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("a subject of 1024 bytes", func(b *testing.B) {
+		l, name := newLimiter(b, memory.Options{}), strings.Repeat("n", 1024)
+		for b.Loop() {
+			take(b, l, name, roomy)
+		}
+	})
+	b.Run("twelve windows in turn", func(b *testing.B) {
+		l := newLimiter(b, memory.Options{})
+		for i := 0; b.Loop(); i++ {
+			take(b, l, "a", turns[i%len(turns)])
+		}
+	})
+	b.Run("take and refund, with a month", func(b *testing.B) {
+		l := newLimiter(b, memory.Options{})
+		for b.Loop() {
+			d := take(b, l, "a", monthly)
+			if err := l.Refund(ctx, "a", &d); err != nil {
 				b.Fatal(err)
 			}
 		}
