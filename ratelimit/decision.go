@@ -96,8 +96,10 @@ type Decision struct {
 	// BanEnds is the Unix time in seconds, rounded up, at which the ban ends; 0
 	// without a ban.
 	BanEnds int64
-	// StrikesLeft is how many further limited requests, sent now, start no ban. It
-	// rises as strikes decay. It is negative if the plan's penalty never bans.
+	// StrikesLeft is how many further limited requests start no ban, however fast they
+	// come. One more starts a ban if all of them come after the grace and before a strike
+	// decays. It rises as strikes decay, so that a slow client is never banned. It is
+	// negative if the plan's penalty never bans.
 	StrikesLeft int
 }
 

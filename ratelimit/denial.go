@@ -92,9 +92,9 @@ func limitedError(d *Decision, weighted bool) *apierror.Error {
 	text += " Wait as long as Retry-After says."
 	switch {
 	case d.StrikesLeft == 0:
-		text += " Any further request before then will get you banned."
+		text += " Any further request before then may get you banned."
 	case d.StrikesLeft > 0:
-		text += " More than " + counted(int64(d.StrikesLeft), "further request") + " before then will get you banned."
+		text += " More than " + counted(int64(d.StrikesLeft), "further request") + " before then may get you banned."
 	}
 	var violated []string
 	for i, set := 0, d.refusing(); set>>i > 0; i++ {

@@ -64,19 +64,19 @@ func TestDenialTexts(t *testing.T) {
 		{ratelimit.Penalty{}, ratelimit.PerMonth(2).From(17), nil, "You have reached the limit of 2 requests per month." + wait},
 		{ratelimit.Penalty{}, ratelimit.PerDay(2).In(time.UTC), nil, "You have reached the limit of 2 requests per day." + wait},
 		{strikes(1), ratelimit.PerDay(2), nil, "You have reached the limit of 2 requests per day." + wait +
-			" Any further request before then will get you banned."},
+			" Any further request before then may get you banned."},
 		{strikes(2), ratelimit.PerHour(2), nil, "You have reached the limit of 2 requests per hour." + wait +
-			" More than 1 further request before then will get you banned."},
+			" More than 1 further request before then may get you banned."},
 		{strikes(11), ratelimit.PerSecond(2), nil, "You have reached the limit of 2 requests per second." + wait +
-			" More than 10 further requests before then will get you banned."},
+			" More than 10 further requests before then may get you banned."},
 		{strikes(100), ratelimit.PerDay(2), nil, "You have reached the limit of 2 requests per day." + wait +
-			" More than 99 further requests before then will get you banned."},
+			" More than 99 further requests before then may get you banned."},
 		{ratelimit.Penalty{}, ratelimit.PerMinute(5), []int64{3}, "This request costs 3 units, and 2 of the 5 units per minute are left." + wait},
 		{ratelimit.Penalty{}, ratelimit.PerMinute(5), []int64{4, 5}, "This request costs 5 units, and 1 of the 5 units per minute is left." + wait},
 		{ratelimit.Penalty{}, ratelimit.PerMinute(5), []int64{5, 1}, "This request costs 1 unit, and all 5 units per minute are used up." + wait},
 		{ratelimit.Penalty{}, ratelimit.PerMinute(1), []int64{1}, "This request costs 1 unit, and the 1 unit per minute is used up." + wait},
 		{strikes(3), ratelimit.PerMinute(5), []int64{3}, "This request costs 3 units, and 2 of the 5 units per minute are left." + wait +
-			" More than 2 further requests before then will get you banned."},
+			" More than 2 further requests before then may get you banned."},
 		{ratelimit.Penalty{}, ratelimit.PerMinute(1), []int64{2}, "This request costs 2 units, but your plan allows at most 1 per minute."},
 	} {
 		plan := ratelimit.MustPlan("p", tt.penalty, tt.quota)

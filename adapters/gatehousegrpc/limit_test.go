@@ -84,7 +84,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"limited, with strikes": {
 			ratelimit.Caller{Subject: "a", Plan: banned}, 1, codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED",
-			"You have reached the limit of 1 request per minute. Wait as long as Retry-After says. Any further request before then will get you banned.",
+			"You have reached the limit of 1 request per minute. Wait as long as Retry-After says. Any further request before then may get you banned.",
 			17 * time.Second, "0/1",
 		},
 		"banned": {

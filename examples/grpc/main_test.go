@@ -29,7 +29,7 @@ SERVING, 0 of 2 left
 SERVING, 1 of 2 left
 SERVING, 0 of 2 left
 SERVING, 0 of 5 left
-rpc error: code = ResourceExhausted desc = You have reached the limit of 5 requests per day. Wait as long as Retry-After says. More than 10 further requests before then will get you banned.
+rpc error: code = ResourceExhausted desc = You have reached the limit of 5 requests per day. Wait as long as Retry-After says. More than 10 further requests before then may get you banned.
 retry in 23h59m58s
 `
 		if out.String() != want {

@@ -80,6 +80,36 @@ func testBackoff(e *engineTest) {
 	}
 }
 
+// testWarning has clients with any strikes send as many further requests as are safe, at
+// any pace, and then one more than that in quick succession.
+func testWarning(e *engineTest) {
+	r := rand.New(rand.NewPCG(3, 4))
+	p := strict(penalty())
+	pause := func() { e.advance(time.Duration(r.IntN(2)*r.IntN(15_000)) * time.Millisecond) }
+	for i := range 100 {
+		e.now = start.Truncate(24 * time.Hour).Add(24 * time.Hour)
+		e.engine.Set(e.now)
+		client := fmt.Sprint("client ", i)
+		e.takeN(client, p, 1)
+		d := e.takeN(client, p, 1)
+		for range r.IntN(8) {
+			if pause(); d.StrikesLeft > 0 {
+				d = e.takeN(client, p, 1)
+			}
+		}
+		for range d.StrikesLeft {
+			pause()
+			e.want("no more requests than are safe", e.takeN(client, p, 1), limited, 0)
+		}
+		e.advance(12 * time.Second) // the grace is over, and a strike has decayed
+		d = e.takeN(client, p, 1)
+		for range d.StrikesLeft {
+			e.want("no more than are safe in quick succession", e.takeN(client, p, 1), limited, 0)
+		}
+		e.wantStruck("one more than that", e.takeN(client, p, 1), true, true)
+	}
+}
+
 // neverBanned sends 60 requests of one client, with pauses between them, to an
 // exhausted quota.
 func (e *engineTest) neverBanned(p *ratelimit.Plan, client string, pause func() time.Duration) {

@@ -188,6 +188,10 @@ var promises = []promise{
 		text: "a client that doubles its pauses, or waits for Decay between its requests, is never banned",
 	},
 	{
+		name: "says how many requests are safe", test: testWarning, needsClock: true, excluded: noPenalty,
+		text: "StrikesLeft further requests start no ban at any pace, and one more in quick succession does",
+	},
+	{
 		name: "spares what was in flight", test: testGrace, needsClock: true, excluded: noPenalty,
 		text: "limited requests within Grace of the first one in a window are not strikes",
 	},

@@ -102,7 +102,7 @@ func TestDocsExplainLimits(t *testing.T) {
 	}
 	got := p.WaitText(t, "#listPets .answer", `Limit reached`)
 	for _, want := range []string{
-		"You have reached the limit of 1 request per day.", "More than 10 further requests before then will get you banned.",
+		"You have reached the limit of 1 request per day.", "More than 10 further requests before then may get you banned.",
 		"Try again in ", "The request was not charged.", "How bans work.", "Get the usage",
 	} {
 		if !strings.Contains(got, want) {
