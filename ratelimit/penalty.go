@@ -11,14 +11,16 @@ import (
 //
 // Each limited request is a strike, except those that arrive within Grace of
 // the first limited request in the window: they were in flight when it was
-// answered. The engine forgets one strike for each Decay that passes, and all
-// strikes when it admits a request. A limited request that would be one strike
-// more than Strikes starts a ban. Requests during a ban change nothing.
+// answered. A window has one grace: none begins when a ban ends in it. The engine
+// forgets one strike for each Decay that passes, and all strikes when it admits a
+// request. A limited request that would be one strike more than Strikes starts a ban.
+// Requests during a ban change nothing.
 //
 // A client that waits at least Decay between its requests is therefore never
 // banned. A client that doubles its pauses is never banned if Strikes is at least
-// 2 + log2(Decay/Grace). If its first pause is longer than Grace, that pause counts
-// instead of Grace. [DefaultPenalty] needs 5 strikes for this and has 10.
+// 2 + log2(Decay/Grace). If its first pause is longer than Grace, or the grace of the
+// window is over, that pause counts instead of Grace. [DefaultPenalty] needs 5 strikes
+// for this and has 10.
 //
 // The first ban lasts Ban. Each further one lasts Growth times the one before,
 // at most Max. Each whole Forgive that passes after the end of a ban, without

@@ -158,7 +158,7 @@ func (r *record) strike(p ratelimit.Penalty, now, start int64) (struck, banned b
 
 // ban starts a ban and ends any other.
 func (r *record) ban(length time.Duration, now int64) {
-	r.first, r.strikes, r.since = 0, 0, 0
+	r.strikes, r.since = 0, 0
 	r.until = fixedwindow.SecondsUp(now + int64(length))
 	r.length = r.until - fixedwindow.Seconds(now)
 	r.expires = max(r.expires, r.until)

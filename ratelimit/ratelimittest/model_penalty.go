@@ -94,7 +94,7 @@ func (s *subject) strike(now time.Time, plan *ratelimit.Plan, d ratelimit.Decisi
 }
 
 func (s *subject) startBan(now time.Time, length time.Duration) {
-	s.first, s.strikes = time.Time{}, 0
+	s.strikes = 0
 	s.until = roundUp(now.Add(length))
 	s.length = s.until.Sub(now.Truncate(time.Second))
 	s.expires = laterOf(s.expires, s.until)

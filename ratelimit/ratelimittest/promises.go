@@ -197,7 +197,7 @@ var promises = []promise{
 	},
 	{
 		name: "grants one grace a window", test: testGraceOnce, needsClock: true, excluded: noPenalty,
-		text: "a window has one grace, also if the last ban is forgotten within it",
+		text: "a window has one grace, also if a ban begins or is forgotten within it",
 	},
 	{
 		name: "lengthens and forgives bans", test: testGrowth, needsClock: true, excluded: noPenalty,

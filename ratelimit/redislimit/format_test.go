@@ -57,8 +57,8 @@ func TestFormat(t *testing.T) {
 		"test{229}:owner:charged": heads + "00000001" + "00000001",
 		// Limited since 12:00:30, one strike, which decays from then on.
 		"test{37c}:owner:limited": heads + "00000002" + "00000002" + "019ca9457f30" + "0001" + "00" + "00000000" + "69a42a5e" + "69a4d300",
-		// Banned for the first time, until 12:01:30, for a minute.
-		"test{25b}:owner:banned": heads + "00000002" + "00000002" + "000000000000" + "0000" + "01" + "69a42a9a" + "0000003c" + "69a57c1a",
+		// Limited since then, banned for the first time, until 12:01:30, for a minute.
+		"test{25b}:owner:banned": heads + "00000002" + "00000002" + "019ca9457f30" + "0000" + "01" + "69a42a9a" + "0000003c" + "69a57c1a",
 		"test{25b}":              "owner:banned 1772366490",
 		// A long name, and usage that was counted elsewhere, with its mark.
 		"test{154}#4f09c297640b21097a0fdf5a35d3de5379a50fe1312ebf75e1d2989f9c7b61dc": heads + "00000001" + "00000001",

@@ -672,7 +672,7 @@ end
 -- ban starts a ban, and ends any other. The index is where to look for bans;
 -- whether they are in force, the subjects' values say.
 local function ban(seconds, nanos)
-  first, strikes = 0, 0
+  strikes = 0
   ban_ends = after(nanos) + seconds
   length = ban_ends - now
   expires = max(expires, ban_ends)
