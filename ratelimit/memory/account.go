@@ -17,7 +17,7 @@ const maxWindows = 2 * ratelimit.MaxQuotas
 // fit into registers.
 type window struct {
 	length time.Duration // negative: of a smooth quota
-	limit  int64         // the smallest that it was held against, rounded down by roundLimit
+	limit  int64         // the smallest that it was held against, rounded down by roundLimit; noLimit before a charge
 	used   int64         // units, at most ratelimit.MaxLimit
 	end    int64         // Unix seconds
 }
@@ -57,7 +57,7 @@ func (a *account) read(l *sharedLayout, s slot, m meter) {
 	}
 }
 
-// write puts the windows into a slot that is frozen. A calendar window without usage
+// write puts the windows into a slot that is frozen. A calendar window that has not begun
 // counts as over: the next request may open it with another end, under another plan.
 func (a *account) write(s slot) {
 	for i, w := range a.windows() {
@@ -65,7 +65,7 @@ func (a *account) write(s slot) {
 			s.setWord(i, newWindowWord(uint32(w.used), w.end))
 			continue
 		}
-		if w.used == 0 && fixedwindow.IsCalendar(w.length) {
+		if !w.begun() && fixedwindow.IsCalendar(w.length) {
 			w.end = 0
 		}
 		s.setWord(i, newWindowWord(a.count-uint32(w.used), w.end))
@@ -93,7 +93,7 @@ func (a *account) layout() (l layout) {
 	return l
 }
 
-// expire drops the windows that have ended, and those in which nothing was used.
+// expire drops the windows that have ended, and those that have not begun.
 //
 // After the clock stepped back, windows lie in the future. They go on, so that
 // no quota is granted twice. But none is left more than one window ahead, so that
@@ -112,17 +112,23 @@ func (a *account) expire(now int64) {
 	a.n = kept
 }
 
-// inUse reports whether something was used in a window that is not over.
+// inUse reports whether a window has begun and is not over, or a bucket is not full.
 func (w *window) inUse(now int64) bool {
 	if w.isSmooth() {
 		return w.full() > gcra.At(now)
 	}
-	return w.end*int64(time.Second) > now && w.used > 0
+	return w.end*int64(time.Second) > now && w.begun()
 }
 
+// noLimit is the limit of a window that has not begun: nothing was charged to it. A denied
+// request leaves such windows to the next one.
+const noLimit = ratelimit.MaxLimit + 1
+
+func (w *window) begun() bool { return w.limit < noLimit }
+
 // roll brings the account to the time now and to plan: it drops windows that are
-// over, begins the windows of the plan that are missing, and holds all windows of
-// the plan against its limits.
+// over, opens the windows of the plan that are missing, and holds all windows of
+// the plan that have begun against its limits.
 func (a *account) roll(now int64, plan *ratelimit.Plan) {
 	a.expire(now)
 	for i := range plan.Len() {
@@ -130,18 +136,32 @@ func (a *account) roll(now int64, plan *ratelimit.Plan) {
 			a.rollSmooth(now, plan, i)
 			continue
 		}
-		limit := roundLimit(plan.Limit(i))
 		if w := a.window(plan.Kind(i)); w != nil {
-			w.limit = min(w.limit, limit)
+			w.hold(plan, i)
 			continue
 		}
-		a.begin(plan, window{length: plan.Kind(i), limit: limit, end: plan.WindowEnd(i, now)})
+		a.openWindow(plan, window{length: plan.Kind(i), limit: noLimit, end: plan.WindowEnd(i, now)})
 	}
 }
 
-// begin inserts a window of the plan. If there are too many, it drops one that is not the
+// hold holds a window against the limit of the plan's i-th quota, which is not smooth. It
+// then has begun.
+func (w *window) hold(plan *ratelimit.Plan, i int) {
+	w.limit = min(w.limit, roundLimit(plan.Limit(i)))
+}
+
+// begin begins the windows of the plan, to which a request is charged.
+func (a *account) begin(plan *ratelimit.Plan) {
+	for i := range plan.Len() {
+		if w := a.window(plan.Kind(i)); !w.isSmooth() {
+			w.hold(plan, i)
+		}
+	}
+}
+
+// openWindow inserts a window of the plan. If there are too many, it drops one that is not the
 // plan's.
-func (a *account) begin(plan *ratelimit.Plan, w window) *window {
+func (a *account) openWindow(plan *ratelimit.Plan, w window) *window {
 	if a.n == maxWindows {
 		a.remove(a.replaceable(plan))
 	}

@@ -60,6 +60,7 @@ func (a *account) addUsage(plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int6
 			added = true
 			continue
 		}
+		w.hold(plan, i)
 		w.add(units[i])
 		if !before {
 			w.end = max(w.end, min(end, fixedwindow.LatestEnd(now, w.length)))

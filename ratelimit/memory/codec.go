@@ -65,7 +65,7 @@ func decodeAccount(data []byte) (a account, err error) {
 	for len(data) > 0 || a.n == 0 {
 		var length, limit, used, end int64
 		if data = varints(data, &length, &limit, &used, &end); data == nil || a.n == maxWindows ||
-			length == 0 || length < -longest || length > longest || limit < 1 || limit > ratelimit.MaxLimit ||
+			length == 0 || length < -longest || length > longest || limit < 1 || limit > noLimit ||
 			used < 0 || used > ratelimit.MaxLimit || end < 0 || end > 1<<32-1 || length < 0 && end == 0 && used > 0 {
 			return a, errData
 		}

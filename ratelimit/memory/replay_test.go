@@ -27,7 +27,7 @@ func TestExpiredRecordReplacesAnEarlierOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	day := ratelimit.MustPlan("day", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	day := ratelimit.MustPlan("day", ratelimit.Penalty{}, ratelimit.PerDay(10).Smooth(10))
 	decision := take(t, l, "a", day)
 	save()
 	if err := l.Refund(ctx, "a", &decision); err != nil {

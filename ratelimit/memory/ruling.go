@@ -45,6 +45,7 @@ func (x *ruling) open(d *ratelimit.Decision) {
 		d.Outcome = ratelimit.Banned
 	case fits:
 		d.Outcome = ratelimit.Allowed
+		x.account.begin(d.Plan)
 	default:
 		d.Outcome = ratelimit.Limited
 	}

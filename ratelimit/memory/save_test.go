@@ -120,7 +120,7 @@ func TestSaveWhileChargesGoOn(t *testing.T) {
 func TestSweptSubjectDoesNotComeBack(t *testing.T) {
 	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now, MaxSubjects: 1000})
-	day := ratelimit.MustPlan("day", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	day := ratelimit.MustPlan("day", ratelimit.Penalty{}, ratelimit.PerDay(10).Smooth(10))
 	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10))
 	decision := take(t, l, "a", day)
 	d := disk{}

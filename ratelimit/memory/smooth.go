@@ -78,7 +78,7 @@ func (w *window) latestEnd(now int64) int64 {
 func (a *account) rollSmooth(now int64, plan *ratelimit.Plan, i int) {
 	w, b := a.window(plan.Kind(i)), bucket(plan, i)
 	if w == nil {
-		w = a.begin(plan, window{length: plan.Kind(i), limit: smoothLimit(b)})
+		w = a.openWindow(plan, window{length: plan.Kind(i), limit: smoothLimit(b)})
 	}
 	w.limit = min(w.limit, smoothLimit(b))
 	w.setFull(b.Limited(w.full(), gcra.At(now)), now)

@@ -68,7 +68,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 				return false
 			}
 			if i == quotas || d.Plan.Kind(i) != w.length {
-				// A window of another plan. One that holds nothing is over.
+				// A window of another plan. One that holds nothing may not have begun.
 				if w.used == 0 || !w.fits(d.Cost) {
 					return false
 				}
@@ -186,7 +186,7 @@ func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEn
 			continue // a window of another plan
 		}
 		limit := plan.Limit(i)
-		if d.Cost > limit || limit < w.limit {
+		if d.Cost > limit || limit < w.limit && w.used > 0 {
 			return 0, 0
 		}
 		left := max(limit-w.used, 0)

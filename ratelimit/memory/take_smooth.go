@@ -114,7 +114,7 @@ func (w *window) state(d *ratelimit.Decision, i int, units int64) (roomAt gcra.T
 		return w.smoothState(d, i, units)
 	}
 	limit := d.Plan.Limit(i)
-	if !w.open(d.Time) || d.Cost > limit || limit < w.limit {
+	if !w.open(d.Time) || d.Cost > limit || limit < w.limit && (w.used > 0 || units > 0) {
 		return 0, false
 	}
 	left := max(limit-w.used, 0)

@@ -134,6 +134,12 @@ func testRefundOwnWindows(e *engineTest) {
 		e.Fatal(err)
 	}
 	e.want("the next hour was opened after the charge", e.takeN("a", after, 1), limited, 0)
+	d = e.takeN("b", after, 5)
+	if err := refunder.Refund(context.Background(), "b", &d); err != nil {
+		e.Fatal(err)
+	}
+	e.takeN("b", before, 4)
+	e.want("the hour goes on with nothing used", e.takeN("b", after, 1), allowed, 5)
 }
 
 func testAddUsage(e *engineTest) {

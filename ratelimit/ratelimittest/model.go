@@ -34,9 +34,10 @@ type subject struct {
 }
 
 type usage struct {
-	used int64
-	end  time.Time
-	full *big.Int // of a smooth quota, which has nothing else; see model_smooth.go
+	used  int64
+	end   time.Time
+	begun bool     // something was charged, whether or not it was given back
+	full  *big.Int // of a smooth quota, which has nothing else; see model_smooth.go
 }
 
 func (m *Model) subject(name string) (*subject, time.Time) {
@@ -73,7 +74,7 @@ func (m *Model) take(name string, plan *ratelimit.Plan, cost int64) ratelimit.De
 	case d.Outcome == ratelimit.Banned:
 	case fits:
 		for _, w := range s.windows {
-			w.used = min(w.used+cost, ratelimit.MaxLimit)
+			w.used, w.begun = min(w.used+cost, ratelimit.MaxLimit), true
 		}
 		for _, q := range plan.Quotas() {
 			if q.Burst() > 0 {
@@ -111,7 +112,8 @@ func (m *Model) peek(name string, plan *ratelimit.Plan, cost int64) ratelimit.De
 	s, now := m.subject(name)
 	copied := &subject{windows: map[time.Duration]*usage{}, record: s.record.at(now)}
 	for length, w := range s.windows {
-		copied.windows[length] = &usage{w.used, w.end, w.full}
+		c := *w
+		copied.windows[length] = &c
 	}
 	copied.expire(now)
 	copied.open(now, plan)
@@ -120,8 +122,9 @@ func (m *Model) peek(name string, plan *ratelimit.Plan, cost int64) ratelimit.De
 	return d
 }
 
-// expire drops the windows that have ended, and those without usage, and the buckets that
-// are full. A window in the future is moved back to the latest end that it may have.
+// expire drops the windows that have ended, and those that nothing was charged to, and the
+// buckets that are full. A window in the future is moved back to the latest end that it may
+// have.
 func (s *subject) expire(now time.Time) {
 	for length, w := range s.windows {
 		if w.full != nil {
@@ -133,7 +136,7 @@ func (s *subject) expire(now time.Time) {
 		if latest := latestEnd(now, length); w.end.After(latest) {
 			w.end = latest
 		}
-		if !w.end.After(now) || w.used == 0 {
+		if !w.end.After(now) || !w.begun {
 			delete(s.windows, length)
 		}
 	}

@@ -70,7 +70,7 @@ func (m *Model) AddUsage(_ context.Context, name string, plan *ratelimit.Plan, u
 		if units[i] == 0 || !inside && !end.After(now) {
 			continue
 		}
-		w.used += min(units[i], ratelimit.MaxLimit-w.used)
+		w.used, w.begun = w.used+min(units[i], ratelimit.MaxLimit-w.used), true
 		if latest := latestEnd(now, q.Window); end.After(latest) {
 			end = latest
 		}

@@ -219,7 +219,7 @@ var promises = []promise{
 	{
 		name: "refunds no window but the decision's own", test: testRefundOwnWindows, needsClock: true,
 		excluded: func(g Gaps) bool { return g.OneQuota },
-		text:     "Refund changes only the windows that the decision was charged in",
+		text:     "Refund changes only the windows that the decision was charged in, and they go on counting whatever the plan",
 	},
 	{
 		name: "adds usage that was admitted elsewhere", test: testAddUsage, needsClock: true,

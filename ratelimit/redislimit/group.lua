@@ -239,13 +239,13 @@ end
 
 -- keep and restore set the state of a subject aside, and take it up again.
 local function keep(s)
-  s.n, s.lengths, s.ends, s.used = n, lengths, ends, used
+  s.n, s.lengths, s.ends, s.used, s.opened = n, lengths, ends, used, opened
   s.first, s.strikes, s.level, s.ban_ends, s.since, s.length, s.expires = first, strikes, level, ban_ends, since, length, expires
 end
 
 local function restore(s)
   use(s.plan)
-  n, lengths, ends, used = s.n, s.lengths, s.ends, s.used
+  n, lengths, ends, used, opened = s.n, s.lengths, s.ends, s.used, s.opened
   first, strikes, level, ban_ends, since, length, expires = s.first, s.strikes, s.level, s.ban_ends, s.since, s.length, s.expires
 end
 

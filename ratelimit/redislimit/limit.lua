@@ -47,8 +47,9 @@
 -- where a value is its length 1, and the subject's value as it is now; of an
 -- unban, as it was before.
 --
--- A subject's value has the windows in which something was used, the shortest
--- first, and then a record, if the subject was limited or banned. Of two windows:
+-- A subject's value has the windows that have begun: something was charged to them, also
+-- if it was given back. The shortest comes first. Then comes a record, if the subject was
+-- limited or banned. Of two windows:
 --
 --   0        4     8        12    16     20     24                            45
 --   | length | end | length | end | used | used | record                      |
@@ -445,8 +446,9 @@ local function after(nanos)
   return now - floor(-(micros * 1000 + nanos) / 1000000000)
 end
 
--- The windows of the subject, n of them, in order of their lengths.
-local n, lengths, ends, used
+-- The windows of the subject, n of them, in order of their lengths, and which lengths
+-- open_plan has opened: without a charge these windows do not begin.
+local n, lengths, ends, used, opened
 
 local function open(i, length, ending, units)
   insert(lengths, i, length)
@@ -547,7 +549,7 @@ end
 -- read reads the windows of v that end after the second since, and the buckets that are
 -- not full. If latest is given, windows end no later than latest(length).
 local function read(v, since, latest)
-  n, lengths, ends, used = 0, {}, {}, {}
+  n, lengths, ends, used, opened = 0, {}, {}, {}, {}
   local many = (record_at(v) - 1) / WINDOW
   for i = 1, many do
     local length, ending = number(v, 8 * i - 7), number(v, 8 * i - 3)
@@ -588,6 +590,7 @@ local function open_plan()
         i = find(windows[q])
       end
       open(i, windows[q], windows[q] < SMOOTH and open_end(q) or 0, 0)
+      opened[windows[q]] = true
     end
     local spans = read_spans(q)
     if spans then
@@ -726,12 +729,12 @@ local function strike(requests)
   return 'b', limited
 end
 
--- store writes the windows and the record, if they have changed. Windows in which
--- nothing was used are left out.
+-- store writes the windows that have begun and the record, if they have changed. Buckets
+-- that are full are left out.
 local function store(key, before)
   local v, counters, last = '', '', 0
   for i = 1, n do
-    if used[i] > 0 or lengths[i] >= SMOOTH and ends[i] > 0 then
+    if used[i] > 0 or lengths[i] < SMOOTH and not opened[lengths[i]] or lengths[i] >= SMOOTH and ends[i] > 0 then
       v = v .. four(lengths[i]) .. four(ends[i])
       counters = counters .. four(used[i])
       last = max(last, ends[i])

@@ -20,7 +20,7 @@ type value struct {
 	record
 }
 
-// A window is one in which something was used.
+// A window is one that has begun, or a bucket that is not full.
 type window struct {
 	length time.Duration
 	end    int64 // Unix seconds
