@@ -42,11 +42,11 @@ type account struct {
 
 func (a *account) windows() []window { return a.all[:a.n] }
 
-// passes reports whether the account can be charged at a time, in Unix seconds, without the
-// lock: it has a smooth quota, and no window ends then.
-func (a *account) passes(end int64) bool {
-	ends := func(w window) bool { return !w.isSmooth() && w.end == end }
-	return a.n > 0 && a.all[0].isSmooth() && !slices.ContainsFunc(a.windows(), ends)
+// reaches reports whether the account can be charged at a time, in Unix seconds, without the
+// lock having been taken before: no window has ended by then.
+func (a *account) reaches(at int64) bool {
+	ends := func(w window) bool { return !w.isSmooth() && w.end <= at }
+	return !slices.ContainsFunc(a.windows(), ends)
 }
 
 // read fills the account from a slot that has the meter m.

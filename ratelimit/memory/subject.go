@@ -172,12 +172,11 @@ func (s *subject) record(at int64) (record, bool) { return s.table.Load().record
 // recordFlag returns checkRecord if an admission must read the record. A record that
 // has expired counts as well, since the clock may step back.
 //
-// A record without strikes and bans expires with the last window or bucket of the last
-// denial. At the end of a window the lock is taken, which drops the record. A bucket is
-// charged without the lock, whether or not it was full.
+// An admission under the lock drops a record that has expired. At the end of a window the
+// lock is taken. So only a record that expires before that must be read.
 func (s *subject) recordFlag() meter {
-	r, _ := s.record(0)
-	if r.changesOnAdmission() || r.first > 0 && r.level == 0 && s.account.passes(r.expires) {
+	r, found := s.record(0)
+	if r.changesOnAdmission() || found && s.account.reaches(r.expires) {
 		return checkRecord
 	}
 	return 0

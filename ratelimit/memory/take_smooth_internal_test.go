@@ -104,8 +104,8 @@ func TestAdmissionShowsNoBan(t *testing.T) {
 	}
 }
 
-// After a denial, admissions take no lock if a window ends when the record expires, since
-// that end takes it. They do while the bucket alone keeps the record.
+// After a denial, admissions take no lock if a window ends before the record expires or
+// then, since that end takes it. They do if no window ends before.
 func TestAdmissionsAfterADenialReadTheRecord(t *testing.T) {
 	drops := ratelimit.PerMinute(6).Smooth(2)
 	for name, c := range map[string]struct {
@@ -114,7 +114,7 @@ func TestAdmissionsAfterADenialReadTheRecord(t *testing.T) {
 	}{
 		"a bucket":                    {[]ratelimit.Quota{drops}, true},
 		"a bucket and a longer day":   {[]ratelimit.Quota{drops, ratelimit.PerDay(100)}, false},
-		"a bucket and a shorter hour": {[]ratelimit.Quota{ratelimit.PerDay(3).Smooth(2), ratelimit.PerHour(100)}, true},
+		"a bucket and a shorter hour": {[]ratelimit.Quota{ratelimit.PerDay(3).Smooth(2), ratelimit.PerHour(100)}, false},
 		"windows":                     {[]ratelimit.Quota{ratelimit.PerMinute(2), ratelimit.PerDay(100)}, false},
 	} {
 		l := internalLimiter(t, Options{Now: noonSharp})
