@@ -22,7 +22,8 @@ type UsageAdder interface {
 	//
 	// Added usage is not a request: it is not a strike, starts no ban and clears no
 	// strikes. It is added during a ban as well. No window holds more than
-	// [MaxLimit].
+	// [MaxLimit], which larger numbers of units count as. With 0 units a window stays as
+	// it is. A negative number is an error that wraps [ErrInvalid], and adds nothing.
 	AddUsage(ctx context.Context, subject string, plan *Plan, units [MaxQuotas]int64, at time.Time) error
 }
 

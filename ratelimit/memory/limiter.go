@@ -169,7 +169,7 @@ func (l *Limiter) Refund(_ context.Context, subject string, d *ratelimit.Decisio
 
 // AddUsage implements [ratelimit.UsageAdder].
 func (l *Limiter) AddUsage(_ context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
-	if err := plan.Check(subject, 1); err != nil || plan.Len() == 0 {
+	if err := plan.Check(subject, 1); err != nil {
 		return err
 	}
 	for i, n := range units {
@@ -177,6 +177,9 @@ func (l *Limiter) AddUsage(_ context.Context, subject string, plan *ratelimit.Pl
 			return fmt.Errorf("%w: usage must not be negative, got %d units", ratelimit.ErrInvalid, n)
 		}
 		units[i] = min(n, ratelimit.MaxLimit)
+	}
+	if plan.Len() == 0 {
+		return nil
 	}
 	s := l.lock(subject)
 	defer s.unlock()

@@ -3,6 +3,7 @@ package ratelimittest
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -174,9 +175,16 @@ func testAddUsage(e *engineTest) {
 		e.Errorf("adding usage over the limit left %d strikes, want all %d", d.StrikesLeft, penalty().Strikes)
 	}
 	e.advance(time.Minute)
-	addUsage(ratelimit.MaxLimit, ratelimit.MaxLimit, e.now)
-	addUsage(1<<62, 1<<62, e.now)
+	left("a new minute", e.take(p), 9, 72)
+	addUsage(0, 0, e.now.Add(time.Minute))
+	addUsage(math.MaxInt64, 1<<32, e.now)
 	left("no count goes over the largest", e.take(p), 0, 0)
+	addUsage(1<<62, math.MaxInt64, e.now)
+	d = e.take(p)
+	left("nor if more is added", d, 0, 0)
+	if want := e.now.Truncate(time.Minute).Add(time.Minute).Unix(); d.States[0].Reset != want {
+		e.Errorf("no usage a minute ahead: the window ends at %d, want %d", d.States[0].Reset, want)
+	}
 	e.advance(time.Minute)
 	addUsage(4, 0, e.now.Add(-time.Minute))
 	addUsage(3, 0, e.now.Add(time.Minute))
@@ -205,8 +213,9 @@ func testAddUsage(e *engineTest) {
 		units   int64
 	}{
 		"negative units": {"a", p, -1},
-		"no plan":        {"a", nil, 1},
-		"no subject":     {"", p, 1},
+		"negative units under a plan without quotas": {"a", ratelimit.UnlimitedPlan("all"), -1},
+		"no plan":    {"a", nil, 1},
+		"no subject": {"", p, 1},
 	} {
 		err := adder.AddUsage(context.Background(), c.subject, c.plan, [ratelimit.MaxQuotas]int64{c.units}, e.now)
 		if !errors.Is(err, ratelimit.ErrInvalid) {

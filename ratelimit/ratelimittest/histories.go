@@ -3,6 +3,7 @@ package ratelimittest
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -112,7 +113,8 @@ func (h *history) step() string {
 	case n < 44 && h.addsUsage():
 		var units [ratelimit.MaxQuotas]int64
 		for i := range plan.Len() {
-			units[i] = h.rand.Int64N(plan.Quota(i).Limit + 1)
+			some := h.rand.Int64N(plan.Quota(i).Limit + 1)
+			units[i] = oneOf(h.rand, 0, some, some, some, some, 1<<32, math.MaxInt64)
 		}
 		units[0] = max(units[0], 1) // no units are no usage
 		at := h.clock.Now().Add(time.Duration(h.rand.IntN(40)-25) * time.Second)

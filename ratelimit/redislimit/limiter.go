@@ -187,7 +187,7 @@ func (l *Limiter) AddUsageOnce(ctx context.Context, id, subject string, plan *ra
 	if id == "" {
 		return fmt.Errorf("%w: AddUsageOnce needs an id, got an empty one", ratelimit.ErrInvalid)
 	}
-	if err := plan.Check(subject, 1); err != nil || plan.Len() == 0 {
+	if err := plan.Check(subject, 1); err != nil {
 		return err
 	}
 	for i, n := range units {
@@ -195,6 +195,9 @@ func (l *Limiter) AddUsageOnce(ctx context.Context, id, subject string, plan *ra
 			return fmt.Errorf("%w: added usage must be 0 units or more, got %d", ratelimit.ErrInvalid, n)
 		}
 		units[i] = min(n, ratelimit.MaxLimit)
+	}
+	if plan.Len() == 0 {
+		return nil
 	}
 	second := uint32(min(max(at.Unix(), 0), math.MaxUint32))
 	op := operation{code: opAddUsage, subject: subject, plan: plan, usage: &usage{id, second, units}}
