@@ -21,9 +21,9 @@ import (
 // [Quota.Smooth].
 //
 // Engines count usage, and usage belongs to a subject and a window, never to a
-// plan. A window opens with the first request that needs it. From then on until
-// it ends it counts all that the subject uses under any plan, so that a change
-// of plan never grants a second quota. Up to eight windows of a subject are
+// plan. A window opens with the first request that is charged to it. From then on
+// until it ends it counts all that the subject uses under any plan, also if that
+// request was refunded, so that a change of plan never grants a second quota. Up to eight windows of a subject are
 // counted at once. An open calendar window keeps its end if the billing day or the time
 // zone changes; see [Plan.WindowEnd].
 //
