@@ -3,6 +3,7 @@ package failover_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -45,6 +46,16 @@ func TestAddUsage(t *testing.T) {
 		r.shared.set(nil)
 		r.take("a", daily)
 		r.wantUsed("brought with the next request", r.shared.engine, "a", daily, "8/24h0m0s")
+	})
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		r.lose()
+		for range 2 {
+			if err := add(r, math.MaxInt64); err != nil {
+				r.Error(err)
+			}
+		}
+		r.regain()
+		r.wantUsed("more than a count holds, merged", r.shared.engine, "a", daily, "1000/24h0m0s")
 	})
 	for _, mode := range []failover.Mode{failover.FailOpen, failover.FailClosed} {
 		run(t, mode, failover.Options{}, func(r *rig) {
