@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// healthTimeout bounds a health check. With the start of the command it takes less than two
-// seconds, as the timeout of a health check in Docker or Kubernetes may be.
+// healthTimeout bounds GET /healthz, which the server answers at once. With the start of the
+// command it is less than two seconds, the timeout of some health checks.
 const healthTimeout = 1500 * time.Millisecond
 
 var errHealthTimeout = fmt.Errorf("no response within %v; the server may hang", healthTimeout)
@@ -37,9 +37,9 @@ type Readiness struct {
 }
 
 // Readiness returns what the server checks before it reports that it is ready. No token
-// is needed.
+// is needed. The checks take up to three seconds.
 func (c Client) Readiness(ctx context.Context) (r Readiness, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, errHealthTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	resp, err := c.send(ctx, http.MethodGet, "/readyz", nil, nil)
 	if err != nil {

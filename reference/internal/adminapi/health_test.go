@@ -1,9 +1,13 @@
 package adminapi_test
 
 import (
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 )
@@ -16,12 +20,24 @@ func TestHealthOfAServerThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	client := adminapi.Client{Addr: l.Addr().String()}
 	const want = "no response within 1.5s; the server may hang"
-	if err := client.Health(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+	if err := (adminapi.Client{Addr: l.Addr().String()}).Health(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Health = %v, want %q", err, want)
 	}
-	if _, err := client.Readiness(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("Readiness = %v, want %q", err, want)
+}
+
+// The checks of a server whose database does not answer take longer than a health check,
+// and then say what is wrong.
+func TestReadinessWaitsForTheChecks(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(2 * time.Second)
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, `{"ready":false,"checks":{"database":"no answer"}}`)
+	}))
+	defer s.Close()
+	r, err := adminapi.Client{Addr: s.Listener.Addr().String()}.Readiness(t.Context())
+	if err != nil || r.Ready || r.Checks["database"] != "no answer" {
+		t.Errorf("Readiness = %+v, %v, want what the checks say", r, err)
 	}
 }
