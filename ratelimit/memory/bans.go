@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -44,9 +45,9 @@ func (l *Limiter) Unban(_ context.Context, subject string) (bool, error) {
 	return r.banEnds(s.now) > 0, nil
 }
 
-// Bans implements [ratelimit.Banner]. Names of banned subjects take at most 256 KiB for
-// each segment of Options.MaxSubjects. A name for which there is no room, or that is longer
-// than 1 KiB, is not kept: the ban is in force and not listed, and Unban ends it.
+// Bans implements [ratelimit.Banner]. The names of banned subjects take at most 256 KiB in
+// each segment (see Options.MaxSubjects). A name for which there is no room, or that is
+// longer than 1 KiB, is not kept: the ban is in force and not listed, and Unban ends it.
 func (l *Limiter) Bans(context.Context) ([]ratelimit.Ban, error) {
 	var bans []ratelimit.Ban
 	now := l.clock.now()
@@ -70,4 +71,41 @@ func (s *segment) appendBans(bans []ratelimit.Ban, now int64) []ratelimit.Ban {
 		}
 	}
 	return bans
+}
+
+// names holds the names of banned subjects, by the hashes of their accounts, for lists of
+// bans and Save.
+type names struct {
+	all   map[uint64]string
+	bytes int // of all names
+}
+
+const (
+	longestName = 1 << 10                // bytes
+	mostNames   = 64 * subjectsInSegment // bytes
+)
+
+// keep keeps a name until drop is called. The empty name is that of a subject whose name
+// was not kept when it was saved.
+func (n *names) keep(h uint64, name string) {
+	_, found := n.all[h]
+	if found || name == "" || len(name) > longestName || n.bytes+len(name) > mostNames {
+		return
+	}
+	if n.all == nil {
+		n.all = map[uint64]string{}
+	}
+	n.all[h] = strings.Clone(name) // it may be a part of a longer string
+	n.bytes += len(name)
+}
+
+func (n *names) drop(h uint64) {
+	name, found := n.all[h]
+	if !found {
+		return
+	}
+	n.bytes -= len(name)
+	if delete(n.all, h); len(n.all) == 0 {
+		n.all = nil // a map does not shrink
+	}
 }

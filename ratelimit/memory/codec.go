@@ -27,10 +27,11 @@ func (s *segment) encode(slot slot, m meter) Record {
 	return rec
 }
 
-// The first byte of a Record's Data is its kind. Two bytes follow that only an engine with
-// the same secret can have made of the key, and then variable-length integers: of an
-// account the length, limit, used and end of each window, as a window has them; of a
-// record its fields, and then the name of the subject if it has a ban.
+// The first byte of a Record's Data is its kind. Two bytes follow that depend on the key and
+// the secret, by which an engine with another secret knows the record as not its own. Then
+// come variable-length integers: of an account the length, limit, used and end of each
+// window, as a window has them; of a record its fields, and then the name of the subject
+// if it has a ban.
 const (
 	kindAccount = 5
 	kindRecord  = 6

@@ -190,9 +190,9 @@ type victim struct {
 }
 
 // findVictim returns a slot that has expired or else, of a sample of those that are
-// not held, the one that used least. It passes over blocks in which all are held. It ends
-// in time to look at whole blocks, so that each search that finds none leaves less to look
-// at for the next one.
+// not held, the one that used least. It passes over blocks in which all are held, and ends
+// rather than look at a part of a block, so that each search that finds none leaves fewer
+// blocks to the next one.
 func (s *segment) findVictim(now int64) (v victim) {
 	t, seen := s.table.Load(), 0
 	if t.full > now {
@@ -217,7 +217,7 @@ func (s *segment) findVictim(now int64) (v victim) {
 		if slot := t.slot(i); slot.hash() != 0 {
 			m := s.limitAhead(t, i, now)
 			switch until := s.heldUntil(slot, m, now); {
-			case m.isFrozen(): // noted when it is not any more
+			case m.isFrozen(): // see noteHeld
 			case s.expiry(slot, m) <= now:
 				return victim{found: true, at: i, expired: true}
 			case until > now:

@@ -18,8 +18,8 @@ type segment struct {
 	used      uint64 // slots in use
 	clockHand uint64 // the slot at which the next sweep begins
 	roomHand  uint64 // the slot at which the next search for room begins
-	roomTime  int64  // the latest at which it was found until when a slot is held
-	looked    int    // how many slots it looked at
+	roomTime  int64  // the latest time at which table.held was written
+	looked    int    // how many slots that search has looked at
 	names     names
 	forgotten []uint64 // keys dropped before their time, for Save
 
@@ -154,8 +154,8 @@ func (s *subject) write(flags meter) {
 	s.noteHeld(s.hash)
 }
 
-// noteHeld notes until when the slot of a key is held, for searches for room, which pass
-// over a slot that is frozen.
+// noteHeld notes until when the slot of a key is held. A search for room may have passed
+// over the slot while it was frozen.
 func (s *subject) noteHeld(key uint64) {
 	t := s.table.Load()
 	i, _ := t.find(key)
