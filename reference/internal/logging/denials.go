@@ -24,7 +24,8 @@ type summing struct {
 	sums *sums
 }
 
-// sums has the sums of a log. It has a timer only while there are denials.
+// sums has the sums of a log. It has a timer only while there are denials. The zero value
+// works.
 type sums struct {
 	mu    sync.Mutex
 	open  map[denial]*sum
@@ -86,21 +87,21 @@ func (s *sums) add(d denial, r slog.Record, next slog.Handler) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.timer == nil {
-		s.timer = time.AfterFunc(sumPeriod, s.report)
+		s.open, s.timer = map[denial]*sum{}, time.AfterFunc(sumPeriod, s.report)
 	}
-	e := s.open[d]
-	if e == nil && len(s.open) >= maxSums {
+	e, full := s.open[d], len(s.open) >= maxSums
+	if e == nil && full {
 		d.client = ""
 		r = slog.NewRecord(r.Time, r.Level, r.Message, 0)
 		r.AddAttrs(slog.Int64("status", d.status))
-		if e = s.open[d]; e == nil {
-			e = new(sum)
-			s.open[d] = e
-		}
+		e = s.open[d]
 	}
 	if e == nil {
-		s.open[d] = new(sum)
-		return false
+		e = new(sum)
+		s.open[d] = e
+		if !full {
+			return false
+		}
 	}
 	e.next, e.last, e.count = next, r.Clone(), e.count+1
 	return true

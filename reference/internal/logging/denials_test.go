@@ -20,7 +20,7 @@ type summed struct {
 }
 
 func newSummed() *summed {
-	l := &summed{sums: &sums{open: make(map[denial]*sum)}}
+	l := &summed{sums: new(sums)}
 	l.Logger = slog.New(summing{jsonHandler(&l.b, nil), l.sums})
 	return l
 }
@@ -189,7 +189,7 @@ func TestSumsAtTheEnd(t *testing.T) {
 func BenchmarkRequestLine(b *testing.B) {
 	for _, status := range []int{200, 429} {
 		b.Run(fmt.Sprint(status), func(b *testing.B) {
-			l := slog.New(summing{jsonHandler(io.Discard, nil), &sums{open: make(map[denial]*sum)}})
+			l := slog.New(summing{jsonHandler(io.Discard, nil), new(sums)})
 			b.ReportAllocs()
 			for b.Loop() {
 				l.LogAttrs(b.Context(), slog.LevelInfo, "request", slog.Int("status", status), slog.String("route", "/v1/pets"), slog.String("network", "192.0.2.1/32"))

@@ -41,7 +41,7 @@ func Open(c config.Log, stdout *os.File) (*Log, error) {
 		slog.New(newHandler(&b, nil)).Warn("log lines were dropped because the log could not be written", slog.Uint64("lines", lines))
 		return b.Bytes()
 	})
-	l.sums = &sums{open: make(map[denial]*sum)}
+	l.sums = new(sums)
 	l.logger = slog.New(summing{newHandler(l.buffer, &l.level), l.sums})
 	l.Apply(c)
 	return l, nil
