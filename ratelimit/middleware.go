@@ -17,8 +17,8 @@ import (
 //   - 403 plan_suspended if the plan is a [SuspendedPlan];
 //   - 400 cost_exceeds_limit if the request costs more than a whole quota;
 //   - as Options.OnFailure says if the engine could not decide;
-//   - 499 if the client cancelled the request before the engine decided, which a log and
-//     metrics see;
+//   - 499 if the client cancelled the request before the engine decided, for logs and
+//     metrics;
 //   - 500 if the caller has no plan or no subject, or the cost is below 1;
 //   - as [apierror.Responder.Respond] says if identify returned an error: a public
 //     [apierror.Error] as it is, any other error with 500. Such a request is not counted

@@ -51,9 +51,9 @@ type Options struct {
 	// the connection, and over HTTP/1 if the client had already sent a part of its
 	// next request.
 	//
-	// Nor is a request refunded if reading its body has failed, or if a Read still waited
-	// for the client when the handler returned or closed the body. Answer any other fault
-	// of the client with a 4xx: a 5xx gives the units back.
+	// A request is not refunded either if reading its body has failed, or if a Read still
+	// waited for the client when the handler returned or closed the body. Answer any other
+	// fault of the client with a 4xx: a 5xx gives the units back.
 	Refund bool
 
 	// ChargeIf reports whether a request stays charged, by the status of its response.
@@ -61,8 +61,8 @@ type Options struct {
 	// must be a [Refunder]. Each request is charged before it is served, so that
 	// concurrent ones cannot exceed the limit, and the header fields count it. ChargeIf
 	// is called after the handler has returned. If it returns false, the units are given
-	// back like a refund. Requests that their client abandoned or broke stay charged, as with
-	// Refund.
+	// back like a refund. What Refund says about clients that disconnect and about bodies
+	// holds here too: such requests stay charged.
 	//
 	// The status is the final one, also if the response is still being sent: 200 if the
 	// handler wrote nothing, 101 if it took the connection over. If the handler panicked,
@@ -87,12 +87,13 @@ type Options struct {
 	Shadow bool
 
 	// Observe is called with each decision before the request is served or denied,
-	// but not for exempt requests, nor if the client cancelled before the decision. c is what identify returned; if d is about one of
-	// c.Also, it has the Subject and the Plan of that. If the engine could
-	// not decide, err says why, and d is what the response shows, which need not be a
-	// refusal; d.Plan is nil if c.Plan is not valid. If the request costs more than a
-	// quota of the plan, err wraps [ErrCostExceedsLimit], also in shadow mode. Observe
-	// runs in the goroutine of the request, and must be safe for concurrent use.
+	// but not for exempt requests, nor if the client cancelled before the decision. c is
+	// what identify returned; if d is about one of c.Also, it has the Subject and the Plan
+	// of that. If the engine could not decide, err says why, and d is what the response
+	// shows, which need not be a refusal; d.Plan is nil if c.Plan is not valid. If the
+	// request costs more than a quota of the plan, err wraps [ErrCostExceedsLimit], also in
+	// shadow mode. Observe runs in the goroutine of the request, and must be safe for
+	// concurrent use.
 	Observe func(r *http.Request, c Caller, d Decision, err error)
 
 	// Deny writes the response to a request that is limited, banned or suspended: the

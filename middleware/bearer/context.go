@@ -38,8 +38,8 @@ func (o Outcome) String() string {
 }
 
 // FromContext returns the principal of the request that ctx belongs to, and false if
-// no [Authenticator] for principals of type P has found one. Of several it is that of the
-// innermost. P must be the type that the [VerifyFunc] returns, or an interface that this
+// no [Authenticator] for principals of type P has found one. If several have, it is that of
+// the innermost. P must be the type that the [VerifyFunc] returns, or an interface that this
 // type implements.
 func FromContext[P any](ctx context.Context) (P, bool) {
 	if id, ok := ctx.Value(principalKey[P]{}).(*identity[P]); ok {

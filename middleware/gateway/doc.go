@@ -24,11 +24,11 @@
 //	others, such as Cache-Control and Retry-After   the backend's; those of middlewares if it sends none
 //
 // So a 429 of the backend has its own Retry-After, and says what the client has left of
-// its plan here. Events, informational responses, trailers and upgrades over HTTP/1.1
-// pass. Three do not: trailers of requests, those with the name of a field that a middleware
-// has set, and upgrades to h2c, HTTP or TLS, after which requests would pass no middleware.
-// gRPC passes over an HTTP/2 Transport, but its clients see a 429 as UNAVAILABLE: limit it
-// in the service, with gatehousegrpc.
+// its plan here. Events, informational responses, trailers of responses and upgrades over
+// HTTP/1.1 pass, except trailers with the name of a field that a middleware has set, and
+// upgrades to h2c, HTTP or TLS, after which requests would pass no middleware. gRPC passes
+// over an HTTP/2 Transport, but its clients see a 429 as UNAVAILABLE: limit it in the
+// service, with gatehousegrpc.
 //
 // # Errors
 //

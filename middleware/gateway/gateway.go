@@ -35,10 +35,10 @@ import (
 //	backend, err := gateway.New(&httputil.ReverseProxy{Rewrite: rewrite, Transport: limits}, errs)
 //
 // Of a target that is a URL (RFC 9112 section 3.2.2) Rewrite gets the path and the query in
-// Out. The handler refuses targets without a path to check, such as * and http:x, and
-// the method CONNECT. It also refuses paths with segments . or .., also if they are escaped:
-// [http.ServeMux] takes /public/%2e%2e/admin for a path below /public/, and many backends
-// for /admin. It is safe for concurrent use.
+// Out. Trailers of the request do not pass. The handler refuses targets without a path to
+// check, such as * and http:x, and the method CONNECT. It also refuses paths with segments
+// . or .., also if they are escaped: [http.ServeMux] takes /public/%2e%2e/admin for a path
+// below /public/, and many backends for /admin. It is safe for concurrent use.
 func New(proxy *httputil.ReverseProxy, errs *apierror.Responder) (http.Handler, error) {
 	switch {
 	case proxy == nil:

@@ -30,9 +30,9 @@ type Options struct {
 	Key func(r *http.Request) string
 
 	// MaxWait is how long a request waits at most, over all its attempts and with Jitter.
-	// If the server names a longer wait, the request fails at once, and also if MaxWait
-	// leaves no room for Jitter, or, if that is less, for a tenth of the wait. 0: 2
-	// minutes. Negative: requests never wait.
+	// A request fails at once if the wait that the server names, plus Jitter or a tenth
+	// of that wait, whichever is less, is longer. 0: 2 minutes. Negative: requests never
+	// wait.
 	MaxWait time.Duration
 
 	// Jitter is the longest random time that is added to a wait, so that many clients

@@ -34,7 +34,7 @@
 //	preconditions              304, 412
 //
 // A request that ends in a 5xx is refunded, unless the client disconnected before it
-// was answered.
+// was answered or its body could not be read.
 //
 // GET /v1/usage is not charged and passes bans. Requests that are not charged, those
 // for the site and CORS preflights among them, have a quota of their own

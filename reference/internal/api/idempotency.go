@@ -20,7 +20,7 @@ const (
 
 var (
 	errIdempotencyKey = apierror.New(http.StatusBadRequest, codeInvalidIdempotencyKey,
-		fmt.Sprintf("The Idempotency-Key header must be a single string of 1 to %d ASCII characters in double quotes, which can be left out around letters, digits and -._~:/+=.", maxIdempotencyKey))
+		fmt.Sprintf("The Idempotency-Key header must be a single string of 1 to %d ASCII characters in double quotes. The quotes can be left out if it has only letters, digits and -._~:/+=.", maxIdempotencyKey))
 	errIdempotencyKeyReused = apierror.New(http.StatusUnprocessableEntity, codeIdempotencyKeyReused,
 		"This Idempotency-Key was used within the last 24 hours with a different request body. Send a new key with each new request.")
 )

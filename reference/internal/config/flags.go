@@ -21,8 +21,8 @@ type Flags struct {
 
 	LogLevel   *string `name:"log-level" placeholder:"LEVEL" help:"Lowest level of the log: debug, info, warn or error. Default info ($$PETSTORE_LOG_LEVEL)."`
 	LogFormat  *string `name:"log-format" placeholder:"FORMAT" help:"Format of the log: text, json, or auto for text on a terminal and JSON elsewhere. Default auto ($$PETSTORE_LOG_FORMAT)."`
-	LogFile    *string `name:"log-file" placeholder:"FILE" help:"File for the log instead of standard output, on another disk than the database; SIGHUP opens it again ($$PETSTORE_LOG_FILE)."`
-	LogMaxSize *string `name:"log-max-size" placeholder:"MIB" help:"Largest size of that file, which is then renamed to end in .old; 0 for no bound. Default 1024 ($$PETSTORE_LOG_MAX_SIZE)."`
+	LogFile    *string `name:"log-file" placeholder:"FILE" help:"File for the log instead of standard output. Keep it on another disk than the database. SIGHUP opens it again ($$PETSTORE_LOG_FILE)."`
+	LogMaxSize *string `name:"log-max-size" placeholder:"MIB" help:"Largest size of that file in MiB, at which .old is added to its name; 0 for no bound. Default 1024 ($$PETSTORE_LOG_MAX_SIZE)."`
 }
 
 // variable returns the name in the environment of a setting.

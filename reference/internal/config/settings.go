@@ -194,7 +194,7 @@ var settings = []setting{
 		values: one("log.file", func(c *Config) string { return c.Log.File }),
 		keep:   func(to, from *Config) { to.Log.File = from.Log.File }},
 	{name: "log.max_size", kind: number, set: (*Config).setLogMaxSize,
-		about:  "Largest size of `log.file` in MiB; 0 for no bound. A file that would become larger is renamed to a name that ends in `.old`, which replaces the one before it: both take at most twice as much.",
+		about:  "Largest size of `log.file` in MiB; 0 for no bound. Before the file becomes larger, `.old` is added to its name, and it replaces the previous file of that name: the log takes at most twice as much.",
 		flag:   func(f Flags) *string { return f.LogMaxSize },
 		values: one("log.max_size", func(c *Config) string { return strconv.Itoa(c.Log.MaxSize) })},
 }

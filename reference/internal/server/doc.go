@@ -26,8 +26,8 @@
 // minute.
 //
 // Frames of HTTP/2 that are not requests are bounded only as net/http does it: it closes a
-// connection with many resets or unread answers. PRIORITY and WINDOW_UPDATE have no bound,
-// since each costs a sixth of a request that is refused.
+// connection with many resets or unread answers. Other frames have no bound, since each costs
+// a sixth of a request that is refused.
 //
 // # Where a request ends
 //

@@ -25,8 +25,9 @@ type ReloadStatus struct {
 	Restart []string  // settings that differ from those in force until a restart
 }
 
-// A reloader reads the settings again on SIGHUP, when their file changes, and when the files of
-// the certificate cannot be loaded or can be again, and applies them. If that fails, the settings in force stay as they are.
+// A reloader reads the settings again on SIGHUP, when their file changes, and when the
+// certificate cannot be loaded any more or can be again, and applies them. If that fails, the
+// settings in force stay as they are.
 type reloader struct {
 	source *config.Source
 	hangUp <-chan os.Signal
