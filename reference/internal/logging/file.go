@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -80,7 +81,11 @@ func (f *file) makeRoom(n int) error {
 	if most := f.max.Load(); most == 0 || err != nil || info.Size() == 0 || info.Size()+int64(n) <= most {
 		return nil
 	}
-	if err := os.Rename(f.name, f.name+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	name, err := filepath.EvalSymlinks(f.name)
+	if err == nil {
+		err = os.Rename(name, name+".old")
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := f.reopen(); err != nil { // takes effect below, since f.mu is held

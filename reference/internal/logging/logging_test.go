@@ -209,6 +209,31 @@ func TestFileIsBounded(t *testing.T) {
 	}
 }
 
+// A link stays where it is: both files are on the disk that it leads to.
+func TestFileBehindALinkIsBounded(t *testing.T) {
+	target, link := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	f, err := openFile(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	f.max.Store(1)
+	for _, line := range []string{"1\n", "2\n", "3\n"} {
+		if _, err := f.Write([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, old := read(t, link), read(t, target+".old"); got != "3\n" || old != "2\n" {
+		t.Errorf("the log is %q and the one before it %q, want the last two lines", got, old)
+	}
+	if got, err := os.Readlink(link); got != target {
+		t.Errorf("the link leads to %q, %v; want %s", got, err, target)
+	}
+}
+
 // The setting of the bound is in MiB, and takes effect while the log is open. The end of the
 // log has the sums.
 func TestOpenLogIsBounded(t *testing.T) {
