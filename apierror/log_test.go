@@ -148,8 +148,6 @@ func TestGoneClientIsNoError(t *testing.T) {
 func TestFailuresOfTheService(t *testing.T) {
 	deadline, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
 	for _, tt := range []struct {
 		name  string
 		ctx   context.Context
@@ -159,7 +157,6 @@ func TestFailuresOfTheService(t *testing.T) {
 		{"a deadline", deadline, false, context.DeadlineExceeded},
 		{"a deadline that cancels", deadline, false, context.Canceled},
 		{"a deadline in the middle of the response", deadline, true, context.DeadlineExceeded},
-		{"a failure before the client was gone", gone, false, io.ErrNoProgress},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var logs logbook

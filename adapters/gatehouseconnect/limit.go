@@ -80,9 +80,9 @@ type countedStream struct {
 	received bool // the first message
 }
 
-// Receive is part of [connect.StreamingHandlerConn]. Before the handler of a method that
-// takes one message, connect-go receives that and the end: it ends the stream with
-// unimplemented if the end comes first, or another message.
+// Receive is part of [connect.StreamingHandlerConn]. If a method takes one message,
+// connect-go receives that message and the end before it calls the handler. If the client
+// sends none, or a second one, connect-go ends the stream with unimplemented.
 func (s *countedStream) Receive(m any) error {
 	err := s.StreamingHandlerConn.Receive(m)
 	if s.Spec().StreamType == connect.StreamTypeServer && errors.Is(err, io.EOF) != s.received {

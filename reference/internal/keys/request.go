@@ -10,7 +10,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-// A Duration is a [time.Duration] that is text in JSON and in flags, such as "720h" or "30d".
+// A Duration is a [time.Duration] that is text in JSON and in flags, such as "24h" or "30d".
 type Duration time.Duration
 
 // MarshalText implements [encoding.TextMarshaler].

@@ -71,7 +71,7 @@ func denialOf(r slog.Record) (d denial, ok bool) {
 			d.client = d.client[:max(strings.LastIndexByte(d.client, ':'), 0)]
 		case "message":
 			d.client = a.Value.String()
-			d.client = d.client[:min(len(d.client), 20)] // which net/http has chosen
+			d.client = d.client[:min(len(d.client), 20)] // the text of net/http, before what the client sent
 		}
 		return true
 	})

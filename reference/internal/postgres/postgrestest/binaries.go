@@ -36,9 +36,9 @@ func version(initdb string) int {
 	return n
 }
 
-// runnable is why PostgreSQL cannot run here: it is not on the machine, or root may not
-// become another user.
-var runnable = sync.OnceValue(func() error {
+// tryToRun returns why PostgreSQL cannot run here: it is not on the machine, or root may
+// not become another user.
+var tryToRun = sync.OnceValue(func() error {
 	for _, v := range os.Environ() { // pgx reads PGSERVICE and others
 		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "PG") {
 			_ = os.Unsetenv(name)
@@ -50,7 +50,7 @@ var runnable = sync.OnceValue(func() error {
 // require skips the test, or fails it, if PostgreSQL cannot run on the machine.
 func require(t testing.TB) {
 	t.Helper()
-	err := runnable()
+	err := tryToRun()
 	switch {
 	case err == nil:
 	case os.Getenv("GATEHOUSE_REQUIRE_SERVERS") == "1":
