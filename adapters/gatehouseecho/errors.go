@@ -25,8 +25,8 @@ var (
 //     apierror for the status;
 //   - any other error as 500 internal, without its text, which is logged.
 //
-// If the response has begun, it does nothing, as that of Echo. Echo knows that a connection
-// was hijacked only inside [Wrap]. A nil Responder works.
+// If the response has begun, it does nothing, like Echo's own handler. Echo knows only inside
+// [Wrap] that a connection was hijacked. A nil Responder works.
 func ErrorHandler(rs *apierror.Responder) echo.HTTPErrorHandler {
 	return func(c *echo.Context, err error) {
 		if res, _ := echo.UnwrapResponse(c.Response()); res != nil && res.Committed {

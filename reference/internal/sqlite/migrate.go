@@ -111,7 +111,8 @@ func (f file) inspect(ctx context.Context, db *sql.DB, s schema) (version int64,
 	return version, nil
 }
 
-// version is inspect for a connection in a transaction.
+// version returns the version of the schema, 0 if there is none yet. It refuses a file of
+// another program.
 func (f file) version(ctx context.Context, conn *sql.Conn, s schema) (version int64, err error) {
 	var mark int32
 	var versioned, foreign bool

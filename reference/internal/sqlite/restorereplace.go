@@ -77,8 +77,8 @@ func (f file) versionOf(ctx context.Context) (int64, error) {
 	return f.version(ctx, conn, mainSchema)
 }
 
-// isText reports whether the file, which is not a database, was not one before either. No
-// connection to it may be open: closing it here would release its locks.
+// isText reports whether the file is text, and so was never a database. No connection to it
+// may be open: closing it here would release its locks.
 func (f file) isText() bool {
 	in, err := os.Open(f.path)
 	if err != nil {
