@@ -150,13 +150,12 @@ func TestFailuresOfTheService(t *testing.T) {
 	defer cancel()
 	for _, tt := range []struct {
 		name  string
-		ctx   context.Context
 		begun bool
 		err   error
 	}{
-		{"a deadline", deadline, false, context.DeadlineExceeded},
-		{"a deadline that cancels", deadline, false, context.Canceled},
-		{"a deadline in the middle of the response", deadline, true, context.DeadlineExceeded},
+		{"a deadline", false, context.DeadlineExceeded},
+		{"a deadline that cancels", false, context.Canceled},
+		{"a deadline in the middle of the response", true, context.DeadlineExceeded},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var logs logbook
@@ -172,7 +171,7 @@ func TestFailuresOfTheService(t *testing.T) {
 					_, _ = io.WriteString(w, "[1,")
 				}
 				return tt.err
-			}).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(tt.ctx, http.MethodGet, "/", nil))
+			}).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(deadline, http.MethodGet, "/", nil))
 		})
 	}
 }

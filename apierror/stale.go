@@ -2,6 +2,7 @@ package apierror
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -17,20 +18,14 @@ func dropStale(h http.Header, status int) {
 		canonical := http.CanonicalHeaderKey(name) // net/http also sends names of another case
 		switch {
 		case name == "Content-Range" && hasLength(h[name], status):
-		case isStale(canonical), name != canonical && isWritten(canonical):
+		case isStale(canonical), name != canonical && slices.Contains(written, canonical):
 			delete(h, name)
 		}
 	}
 }
 
-// isWritten reports whether send sets a field, in canonical form.
-func isWritten(name string) bool {
-	switch name {
-	case "Content-Type", "Content-Length", "Cache-Control", "X-Content-Type-Options":
-		return true
-	}
-	return false
-}
+// written are the fields that send sets.
+var written = []string{"Content-Type", "Content-Length", "Cache-Control", "X-Content-Type-Options"}
 
 // kept are the fields of a 429, a 401 or another refusal that is sent before any handler
 // runs, also with the fields of middleware.SecurityHeaders. All of them stay.

@@ -81,8 +81,7 @@ func (t *Tracker) begin(status int) {
 	}
 }
 
-// FullDuplex reports whether full duplex was enabled, further in than
-// the Tracker.
+// FullDuplex reports whether full duplex was enabled through the Tracker.
 func (t *Tracker) FullDuplex() bool { return t.duplex }
 
 // EnableFullDuplex is for [http.ResponseController].

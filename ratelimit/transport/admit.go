@@ -107,7 +107,7 @@ func (c *call) sleep(wait time.Duration) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		room = min(room, time.Until(deadline)-wait)
 	}
-	wait += c.spread(wait, room)
+	wait += rand.N(max(min(c.mostJitter(wait), room), 0) + 1)
 	c.waited += wait
 	if c.onWait != nil {
 		c.onWait(c.request, wait)
@@ -120,11 +120,6 @@ func (c *call) sleep(wait time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// spread returns a random time that is added to wait, at most room.
-func (c *call) spread(wait, room time.Duration) time.Duration {
-	return rand.N(max(min(c.mostJitter(wait), room), 0) + 1)
 }
 
 // mostJitter returns the longest random time that is added to wait.

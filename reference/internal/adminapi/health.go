@@ -13,11 +13,10 @@ import (
 // command it is less than two seconds, the timeout of some health checks.
 const healthTimeout = 1500 * time.Millisecond
 
-var errHealthTimeout = fmt.Errorf("no response within %v; the server may hang", healthTimeout)
-
 // Health returns nil if the process answers GET /healthz. No token is needed.
 func (c Client) Health(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, errHealthTimeout)
+	hangs := fmt.Errorf("no response within %v; the server may hang", healthTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, hangs)
 	defer cancel()
 	resp, err := c.send(ctx, http.MethodGet, "/healthz", nil, nil)
 	if err != nil {
