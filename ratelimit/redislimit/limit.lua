@@ -446,14 +446,15 @@ local function after(nanos)
   return now - floor(-(micros * 1000 + nanos) / 1000000000)
 end
 
--- The windows of the subject, n of them, in order of their lengths, and which lengths
--- open_plan has opened: without a charge these windows do not begin.
+-- The windows of the subject, n of them, in order of their lengths, and which of them
+-- open_plan has opened: without a charge these do not begin.
 local n, lengths, ends, used, opened
 
-local function open(i, length, ending, units)
+local function open(i, length, ending, units, new)
   insert(lengths, i, length)
   insert(ends, i, ending)
   insert(used, i, units)
+  insert(opened, i, new)
   n = n + 1
 end
 
@@ -477,6 +478,7 @@ local function close()
   remove(lengths, first)
   remove(ends, first)
   remove(used, first)
+  remove(opened, first)
   n = n - 1
 end
 
@@ -561,7 +563,7 @@ local function read(v, since, latest)
       local s, f = full_of(ending, units)
       there = later(s, f, now, fraction)
     end
-    if there then open(n + 1, length, ending, units) end
+    if there then open(n + 1, length, ending, units, false) end
   end
 end
 
@@ -589,8 +591,7 @@ local function open_plan()
         close()
         i = find(windows[q])
       end
-      open(i, windows[q], windows[q] < SMOOTH and open_end(q) or 0, 0)
-      opened[windows[q]] = true
+      open(i, windows[q], windows[q] < SMOOTH and open_end(q) or 0, 0, true)
     end
     local spans = read_spans(q)
     if spans then
@@ -734,7 +735,7 @@ end
 local function store(key, before)
   local v, counters, last = '', '', 0
   for i = 1, n do
-    if used[i] > 0 or lengths[i] < SMOOTH and not opened[lengths[i]] or lengths[i] >= SMOOTH and ends[i] > 0 then
+    if used[i] > 0 or lengths[i] < SMOOTH and not opened[i] or lengths[i] >= SMOOTH and ends[i] > 0 then
       v = v .. four(lengths[i]) .. four(ends[i])
       counters = counters .. four(used[i])
       last = max(last, ends[i])
