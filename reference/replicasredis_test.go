@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -68,7 +69,7 @@ func startRedisServer(t *testing.T) *sharedRedis {
 			close(done)
 		}()
 		ended = done
-		c := redis.NewClient(&redis.Options{Addr: r.addr})
+		c := redis.NewClient(&redis.Options{Addr: r.addr, ReadTimeout: time.Minute})
 		defer c.Close()
 		eventually(t, "redis-server answers or ends", func() bool {
 			select {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -80,7 +81,7 @@ func TestThreeProcesses(t *testing.T) {
 // exactProcess is one of the three. For each window it writes how many requests it
 // had admitted, and how many it made.
 func exactProcess(t *testing.T, addr string) {
-	c := redis.NewClient(&redis.Options{Addr: addr})
+	c := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: time.Minute})
 	defer c.Close()
 	l, err := redislimit.New(c, redislimit.Options{})
 	if err != nil {

@@ -60,7 +60,7 @@ func testGroups(t *testing.T, seed uint64, steps int) {
 	}
 	m := miniredis.RunT(t)
 	m.SetTime(start)
-	client := redis.NewClient(&redis.Options{Addr: m.Addr()})
+	client := redis.NewClient(&redis.Options{Addr: m.Addr(), ReadTimeout: time.Minute})
 	defer client.Close()
 	l, err := New(client, Options{})
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 func TestConformanceOfServer(t *testing.T) {
 	s := redistest.Start(t)
 	ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
-		c := redis.NewClient(&redis.Options{Addr: s.Addr})
+		c := redis.NewClient(&redis.Options{Addr: s.Addr, ReadTimeout: time.Minute})
 		t.Cleanup(func() { c.Close() })
 		clock := newScriptClock(t, start)
 		c.AddHook(clock)
@@ -49,7 +49,7 @@ func TestConformanceOfCluster(t *testing.T) {
 
 func TestConformanceOfRing(t *testing.T) {
 	addrs := map[string]string{"one": redistest.Start(t).Addr, "two": redistest.Start(t).Addr}
-	c := redis.NewRing(&redis.RingOptions{Addrs: addrs})
+	c := redis.NewRing(&redis.RingOptions{Addrs: addrs, ReadTimeout: time.Minute})
 	t.Cleanup(func() { c.Close() })
 	ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
 		return ratelimittest.Engine{Limiter: inOrder(newLimiter(t, c))}

@@ -31,7 +31,7 @@ func TestStrikesInABatch(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
+			client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr(), ReadTimeout: time.Minute})
 			defer client.Close()
 			l, err := New(client, Options{})
 			if err != nil {

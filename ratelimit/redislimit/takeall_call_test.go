@@ -164,7 +164,7 @@ func serverAt(t *testing.T, start time.Time) (*Limiter, *miniredis.Miniredis) {
 	t.Helper()
 	m := miniredis.RunT(t)
 	m.SetTime(start)
-	client := redis.NewClient(&redis.Options{Addr: m.Addr()})
+	client := redis.NewClient(&redis.Options{Addr: m.Addr(), ReadTimeout: time.Minute})
 	t.Cleanup(func() { client.Close() })
 	l, err := New(client, Options{})
 	if err != nil {

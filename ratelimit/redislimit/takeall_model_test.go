@@ -30,7 +30,7 @@ func testGroupsOfTakes(t *testing.T, seed uint64, steps int) {
 	start := time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)
 	m := miniredis.RunT(t)
 	m.SetTime(start)
-	client := redis.NewClient(&redis.Options{Addr: m.Addr()})
+	client := redis.NewClient(&redis.Options{Addr: m.Addr(), ReadTimeout: time.Minute})
 	defer client.Close()
 	l, err := New(client, Options{})
 	if err != nil {

@@ -31,7 +31,7 @@ func testGroupsThatShareSubjects(t *testing.T, seed uint64) {
 	start := time.Date(2026, time.March, 30, 23, 59, 0, 0, time.UTC).AddDate(0, 0, int(seed%2))
 	m := miniredis.RunT(t)
 	m.SetTime(start)
-	client := redis.NewClient(&redis.Options{Addr: m.Addr()})
+	client := redis.NewClient(&redis.Options{Addr: m.Addr(), ReadTimeout: time.Minute})
 	defer client.Close()
 	l, err := New(client, Options{})
 	if err != nil {

@@ -22,7 +22,7 @@ func TestTakeAllOfCluster(t *testing.T) {
 
 func TestTakeAllOfRing(t *testing.T) {
 	t.Parallel()
-	c := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": redistest.Start(t).Addr, "two": redistest.Start(t).Addr}})
+	c := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": redistest.Start(t).Addr, "two": redistest.Start(t).Addr}, ReadTimeout: time.Minute})
 	t.Cleanup(func() { c.Close() })
 	testTakeAllInOrder(t, newLimiter(t, c))
 }

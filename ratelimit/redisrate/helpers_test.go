@@ -32,7 +32,7 @@ func newFixture(t *testing.T, opts redisrate.Options) *fixture {
 	f := &fixture{T: t, server: miniredis.RunT(t), clock: ratelimittest.NewClock(start)}
 	f.set(start)
 	f.server.ClockTTL(true)
-	f.client = redis.NewClient(&redis.Options{Addr: f.server.Addr(), MaxRetries: -1, DialerRetries: 1})
+	f.client = redis.NewClient(&redis.Options{Addr: f.server.Addr(), ReadTimeout: time.Minute, MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { f.client.Close() })
 	if opts.Now == nil {
 		opts.Now = f.clock.Now

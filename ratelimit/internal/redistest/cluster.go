@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -162,7 +163,7 @@ func (c *Cluster) Client() *redis.ClusterClient {
 	for _, m := range c.Masters {
 		addrs = append(addrs, m.Addr)
 	}
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs})
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, ReadTimeout: time.Minute})
 	c.t.Cleanup(func() { client.Close() })
 	return client
 }

@@ -97,7 +97,7 @@ func (s *Server) start() error {
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, s.log)
 	}
-	c := redis.NewClient(&redis.Options{Addr: s.Addr})
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, ReadTimeout: time.Minute})
 	defer c.Close()
 	return eventually(func() error {
 		// Another server may have had the port first.
@@ -111,7 +111,7 @@ func (s *Server) start() error {
 
 // Client returns a client of the server, which is closed when the test ends.
 func (s *Server) Client() *redis.Client {
-	c := redis.NewClient(&redis.Options{Addr: s.Addr})
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, ReadTimeout: time.Minute})
 	s.t.Cleanup(func() { c.Close() })
 	return c
 }

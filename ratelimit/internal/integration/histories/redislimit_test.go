@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestMiniredis(t *testing.T) {
-	c := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
+	c := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr(), ReadTimeout: time.Minute})
 	t.Cleanup(func() { c.Close() })
 	for seed := range uint64(4) {
 		histories.Check(t, newRedisEngine(t, c), histories.Options{Seed: seed, Calls: 60})
