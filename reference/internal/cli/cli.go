@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -95,6 +96,9 @@ func Run(args []string) int {
 	return exitDone
 }
 
+// noValue is how kong says that a flag has no value, or another flag in place of one.
+var noValue = regexp.MustCompile(`: expected \w+ value but got ".*" \([^)]+\)(; perhaps try .*)?$`)
+
 // failParse reports arguments that cannot be parsed.
 func (o output) failParse(err error, args []string) int {
 	command := ""
@@ -108,7 +112,7 @@ func (o output) failParse(err error, args []string) int {
 		}
 		command = " " + node.Path()
 	}
-	o.printError(err)
+	o.printError(errors.New(noValue.ReplaceAllString(err.Error(), ": needs a value$1")))
 	o.say("Run \"petstore%s --help\" for the arguments.", command)
 	return exitUsage
 }
