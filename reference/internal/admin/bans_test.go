@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/adminapi"
@@ -106,6 +107,9 @@ func TestClientErrors(t *testing.T) {
 	}{
 		{"a page", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }, "check that it is the admin listener"},
 		{"another API", http.NotFound, "answered 404 Not Found; check that it is the admin listener"},
+		{"another API with the same errors", func(w http.ResponseWriter, r *http.Request) {
+			new(apierror.Responder).Mux(http.NewServeMux()).ServeHTTP(w, r)
+		}, "answered 404 Not Found; check that it is the admin listener"},
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "answered 302 Found"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
 )
 
 // A Client calls the admin listener of a running server.
@@ -92,8 +94,11 @@ func (c Client) read(resp *http.Response, out any) error {
 		return fmt.Errorf("cannot read the response of %s: %w", c.Addr, err)
 	}
 	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated {
-		var refusal struct{ Message string }
-		if json.Unmarshal(data, &refusal) == nil && refusal.Message != "" {
+		var refusal struct {
+			Code    apierror.Code
+			Message string
+		}
+		if json.Unmarshal(data, &refusal) == nil && refusal.Message != "" && refusal.Code != apierror.CodeNotFound {
 			return fmt.Errorf("%s answered %s: %s", c.Addr, resp.Status, refusal.Message)
 		}
 		return fmt.Errorf("%s answered %s; check that it is the admin listener", c.Addr, resp.Status)
