@@ -58,7 +58,7 @@ func (c backupCmd) Run(ctx context.Context, o output) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("cannot back up: %w", context.Cause(ctx))
 	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("cannot write the backup: %w; choose another name, or delete that file", err)
+		return fmt.Errorf("cannot write the backup: %w; choose another name", err)
 	default:
 		return fmt.Errorf("cannot back up: %w", explainMissing(settings.Database, err))
 	}
