@@ -14,7 +14,7 @@ type keysCreateCmd struct {
 	Plan      string        `required:"" placeholder:"PLAN" help:"Plan of the key, such as free; petstore plans lists them."`
 	Quota     []string      `sep:"none" placeholder:"LIMIT/WINDOW" help:"Quota of the key, such as 5000/minute, up to four. Required for a custom plan, refused for any other."`
 	Limit     []string      `sep:"none" placeholder:"LIMIT/WINDOW" help:"Limit of this key alone, such as 100/minute, up to four. Its requests must fit it in addition to the quotas that all keys of the owner share."`
-	ExpiresIn keys.Duration `placeholder:"DURATION" help:"The key is valid for this long from now, such as 30d. Without it the key does not expire."`
+	ExpiresIn keys.Duration `placeholder:"DURATION" help:"The key is valid for this long from now, such as 30d; 0 means that it does not expire, as without the flag."`
 	keyFlags
 }
 
