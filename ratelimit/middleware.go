@@ -19,7 +19,7 @@ import (
 //   - as Options.OnFailure says if the engine could not decide;
 //   - 499 if the client cancelled the request before the engine decided, for logs and
 //     metrics;
-//   - 500 if the caller has no plan or no subject, or the cost is below 1;
+//   - 500 if the caller has no plan, no subject or one twice, or the cost is below 1;
 //   - as [apierror.Responder.Respond] says if identify returned an error: a public
 //     [apierror.Error] as it is, any other error with 500. Such a request is not counted
 //     and not observed. In shadow mode it is served.
