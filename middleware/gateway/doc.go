@@ -39,7 +39,7 @@
 //	unavailable      503  the Transport keeps to a limit of the backend, see New; with Retry-After
 //	gateway_timeout  504  the backend did not answer in time, or a deadline has passed
 //	invalid_body     400  the client did not send its whole body
-//	invalid_request  400  the target is one that New refuses, or the Upgrade field is malformed
+//	invalid_request  400  New refuses the target, method or Upgrade field; 431 if the header is too long
 //
 // An [*apierror.Error] of [middleware.BodyLimit] or ModifyResponse is sent as it is.
 // Errors of the backend pass unchanged. If the client is gone, the log says so.

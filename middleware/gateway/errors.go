@@ -3,10 +3,12 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +20,9 @@ var (
 	gatewayTimeout = apierror.New(http.StatusGatewayTimeout, apierror.CodeGatewayTimeout, "The service behind this gateway did not respond in time.")
 	brokenBody     = apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, "The request body could not be read to its end.")
 	longBody       = apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge, "The request body is too long.")
-	badUpgrade     = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The Upgrade header is malformed.")
+	badMethod      = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The method is malformed.")
+	badUpgrade     = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The Upgrade header is malformed, or not supported here.")
+	longHeader     = apierror.New(http.StatusRequestHeaderFieldsTooLarge, apierror.CodeInvalidRequest, "The header of the request is too long for the service behind this gateway.")
 	limited        = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable, "The service behind this gateway accepts no more requests for now. Wait as long as Retry-After says.")
 	otherTarget    = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The request target must be a path or an HTTP URL. CONNECT is not supported.")
 	dotSegments    = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The path must not contain dot segments such as /../ and /./.")
@@ -61,6 +65,9 @@ func (x *exchange) public(err error) error {
 		}
 		return brokenBody.Wrap(err)
 	}
+	if public := unsent(x.r.Method, err.Error()); public != nil {
+		return public.Wrap(err)
+	}
 	if _, ok := errors.AsType[limitError](err); ok { // may wrap context.DeadlineExceeded
 		return limited.Wrap(err)
 	}
@@ -71,6 +78,21 @@ func (x *exchange) public(err error) error {
 		return gatewayTimeout.Wrap(err)
 	}
 	return badGateway.Wrap(err)
+}
+
+// unsent returns what the client gets if net/http refused to send its request because of
+// err, for which it has no type: nil if it did not. A client chooses the method over HTTP/2
+// freely; the others are about backends that speak HTTP/2.
+func unsent(method, err string) *apierror.Error {
+	switch {
+	case err == fmt.Sprintf("net/http: invalid method %q", method):
+		return badMethod
+	case strings.HasPrefix(err, "http2: invalid Upgrade request header"):
+		return badUpgrade
+	case err == "http2: request header list larger than peer's advertised limit":
+		return longHeader
+	}
+	return nil
 }
 
 // requestBody is a body that knows how reading it has failed.

@@ -194,6 +194,43 @@ func TestRequestsThatFail(t *testing.T) {
 	}
 }
 
+// What the transport refuses to send for its form is not an error of the backend either. A
+// client chooses the method over HTTP/2 freely. A backend that speaks HTTP/2 takes no
+// upgrades, and may limit the header.
+func TestRequestsThatCannotBeSent(t *testing.T) {
+	empty := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	http1, _ := listen(t, empty, false)
+	http2, client := listen(t, empty, true)
+	for _, tt := range []struct {
+		name    string
+		change  func(r *http.Request)
+		backend *httptest.Server
+		status  int
+	}{
+		{"a malformed method", func(r *http.Request) { r.Method = "GE T" }, http1, 400},
+		{"a usual one", func(*http.Request) {}, http2, 200}, // brings the settings of the backend
+		{"an upgrade", func(r *http.Request) { setAll(r.Header, "Connection: Upgrade\nUpgrade: echo") }, http2, 400},
+		{"a long header", func(r *http.Request) { r.Header.Set("X-Long", strings.Repeat("x", 2<<20)) }, http2, 431},
+	} {
+		proxy := toURL(t, tt.backend.URL)
+		proxy.Transport = client.Transport
+		s := newStack(t, proxy, ratelimit.Options{Refund: true})
+		r := httptest.NewRequest("GET", "/", nil)
+		tt.change(r)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if body := w.Body.String(); w.Code != tt.status || w.Code != 200 && !strings.HasPrefix(body, `{"code":"invalid_request",`) {
+			t.Errorf("%s: %d %s, want %d invalid_request", tt.name, w.Code, body, tt.status)
+		}
+		if got := s.left(t); got != 9 {
+			t.Errorf("%s: %d left, want 9: it is not given back", tt.name, got)
+		}
+		if log := s.log.String(); strings.Contains(log, "level=ERROR") {
+			t.Errorf("%s: logged as an error of the service: %s", tt.name, log)
+		}
+	}
+}
+
 func TestIncompleteBody(t *testing.T) {
 	// A client that has disconnected would get no response.
 	h := newGateway(t, to(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), nil)

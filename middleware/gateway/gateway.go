@@ -114,7 +114,7 @@ func (x *exchange) rewrite(p *httputil.ProxyRequest) {
 	if id := middleware.RequestIDFrom(x.r.Context()); id != "" {
 		p.Out.Header["X-Request-Id"] = []string{id}
 	}
-	if carriesRequests(p.Out.Header.Get("Upgrade")) {
+	if !x.r.ProtoAtLeast(1, 1) || carriesRequests(p.Out.Header.Get("Upgrade")) { // RFC 9110 section 7.8
 		for _, name := range []string{"Connection", "Upgrade", "Http2-Settings"} {
 			p.Out.Header.Del(name)
 		}

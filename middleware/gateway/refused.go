@@ -8,7 +8,7 @@ import (
 // toPath leaves of u what a target in origin-form has (RFC 9112 section 3.2.1).
 func toPath(u *url.URL) {
 	u.Scheme, u.User, u.Host = "", nil, ""
-	if !strings.HasPrefix(u.Path, "/") { // http://pets.example, or http.StripPrefix
+	if !strings.HasPrefix(u.EscapedPath(), "/") { // http://pets.example, or http.StripPrefix
 		u.Path = "/" + u.Path
 		if u.RawPath != "" {
 			u.RawPath = "/" + u.RawPath

@@ -10,11 +10,12 @@ import (
 )
 
 // A client that could speak HTTP with the backend through the gateway would pass all
-// middlewares by.
+// middlewares by. HTTP/1.0 has no upgrades (RFC 9110 section 7.8).
 func TestUpgradeToHTTP(t *testing.T) {
 	for upgrade, want := range map[string]string{
 		"h2c": "", "H2C": "", "websocket, h2c": "", "HTTP/2.0": "", "TLS/1.2,HTTP/1.1": "", "h2": "",
 		"websocket": "websocket", "SPDY/3.1": "SPDY/3.1", "echo": "echo", "h2cat": "h2cat",
+		"echo over HTTP/1.0": "",
 	} {
 		t.Run(upgrade, func(t *testing.T) {
 			s := newStack(t, to(t, func(w http.ResponseWriter, r *http.Request) {
@@ -22,7 +23,9 @@ func TestUpgradeToHTTP(t *testing.T) {
 					"\nSaw-Settings: "+r.Header.Get("Http2-Settings"))
 			}), ratelimit.Options{})
 			srv, _ := listen(t, s, false)
-			resp, _ := raw(t, srv, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: "+upgrade+"\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n")
+			upgrade, old := strings.CutSuffix(upgrade, " over HTTP/1.0")
+			version := map[bool]string{true: "1.0", false: "1.1"}[old]
+			resp, _ := raw(t, srv, "GET / HTTP/"+version+"\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: "+upgrade+"\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n")
 			connection, settings := "", ""
 			if want != "" {
 				connection, settings = "Upgrade", "AAMAAABkAAQAAP__"
@@ -57,14 +60,14 @@ func TestTargets(t *testing.T) {
 		"GET x:%2e%2e/admin": refused, "GET mailto:a@b/../x": refused, "GET *": refused,
 		"CONNECT a:443": refused, "CONNECT /a": refused, "CONNECT http://a/": refused,
 		"GET http://u:p@a/%70%2Fq?x": "/%70%2Fq?x", "GET http://a": "/", "GET http://a?x": "/?x", "GET x:/y": "/y",
-		"GET /strip/a%2Fb": "/a%2Fb", "GET /strip/": "/",
+		"GET /strip/a%2Fb": "/a%2Fb", "GET /strip/": "/", "GET /strip/%2Fa": "/%2Fa",
 	} {
 		t.Run(target, func(t *testing.T) {
 			arrived := ""
 			proxy := to(t, func(_ http.ResponseWriter, r *http.Request) { arrived = r.RequestURI })
 			setURL := proxy.Rewrite
 			proxy.Rewrite = func(p *httputil.ProxyRequest) {
-				if u := p.Out.URL; u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") {
+				if u := p.Out.URL; u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") || !strings.HasPrefix(u.RequestURI(), "/") {
 					t.Errorf("Rewrite gets %#v, want a path and a query", u)
 				}
 				setURL(p)
