@@ -44,7 +44,8 @@ type Options struct {
 	// rather than ended by a deadline, when the handler returns. Over HTTP/1 net/http
 	// cancels the context only after the body was read. After a 5xx the middleware
 	// therefore reads the rest of the body, up to 256 KiB. It refunds if the body ends
-	// and the context is not cancelled within 10 ms after that. It does not refund a
+	// and the context is not cancelled within 10 ms after that. It waits as long if a write
+	// has failed, which over HTTP/2 comes before the context is cancelled. It does not refund a
 	// client that waits for 100 Continue and was not asked for its body, nor a handler
 	// that has enabled full duplex and not read the body to its end. In two cases
 	// it does not notice that the client has disconnected: behind a proxy that keeps

@@ -36,7 +36,7 @@ func (g *limitHandler) serveTracked(w http.ResponseWriter, r *http.Request, c Ca
 	}
 	returned := false
 	defer func() {
-		if g.charges(r, t.Status(), returned) || g.abandoned(r, body, t.FullDuplex()) {
+		if g.charges(r, t.Status(), returned) || g.abandoned(r, body, t) {
 			return
 		}
 		g.giveBack(r.Context(), c.Subject, d, all, reserved)
@@ -101,22 +101,21 @@ func (g *limitHandler) giveBack(ctx context.Context, subject string, d Decision,
 
 // abandoned reports whether the client disconnected before the end of the request, as far
 // as net/http can tell, or its body could not be read. A deadline is set by the service.
-// With fullDuplex net/http sends a short response before it reads the rest of the body,
+// With full duplex net/http sends a short response before it reads the rest of the body,
 // and the client may wait for it: a body that the handler has not read counts as abandoned.
-func (g *limitHandler) abandoned(r *http.Request, body *watchedBody, fullDuplex bool) bool {
+// Over HTTP/2 a write fails a moment before net/http cancels the context.
+func (g *limitHandler) abandoned(r *http.Request, body *watchedBody, t *response.Tracker) bool {
 	ctx := r.Context()
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return true
-	}
+	unread := body != nil && body.http1 && (!body.ended.Load() || body.drained.Load())
 	switch {
-	case body == nil:
-		return false
-	case body.broken.Load() || body.reads.Load() > 0:
+	case errors.Is(ctx.Err(), context.Canceled):
 		return true
-	case !body.http1 || body.ended.Load() && !body.drained.Load():
-		return false
-	case fullDuplex || !body.drain():
+	case body != nil && (body.broken.Load() || body.reads.Load() > 0):
 		return true
+	case unread && (t.FullDuplex() || !body.drain()):
+		return true
+	case !unread && !t.Failed():
+		return false
 	}
 	wait := time.NewTimer(g.disconnectWait)
 	defer wait.Stop()

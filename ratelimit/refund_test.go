@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -235,6 +237,63 @@ func TestRefundOfBodies(t *testing.T) {
 				close(body.release)
 			}
 			reader.Wait()
+		}
+	}
+}
+
+// A brokenResponse is one that cannot be written, which cancel follows, if it is not nil.
+type brokenResponse struct {
+	http.ResponseWriter
+	cancel func()
+}
+
+func (b brokenResponse) Write([]byte) (int, error) {
+	if b.cancel != nil {
+		time.AfterFunc(time.Millisecond, b.cancel)
+	}
+	return 0, io.ErrClosedPipe
+}
+
+func (b brokenResponse) FlushError() error {
+	_, err := b.Write(nil)
+	return err
+}
+
+// If the connection of a client breaks, net/http lets writes over HTTP/2 fail before it
+// cancels the context, and a handler may panic or return between.
+func TestRefundAfterAWriteThatFails(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	for name, work := range map[string]func(w http.ResponseWriter) error{
+		"Write":       func(w http.ResponseWriter) error { _, err := w.Write(make([]byte, 1)); return err },
+		"WriteString": func(w http.ResponseWriter) error { _, err := io.WriteString(w, "x"); return err },
+		"ReadFrom": func(w http.ResponseWriter) error {
+			_, err := io.Copy(w, iotest.OneByteReader(strings.NewReader("x")))
+			return err
+		},
+		"Flush": func(w http.ResponseWriter) error { return http.NewResponseController(w).Flush() },
+	} {
+		for _, gone := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				l := refunder{refunds: make(chan context.Context, 1)}
+				h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{Refund: true}, func(w http.ResponseWriter, _ *http.Request) {
+					if work(w) != nil {
+						panic(http.ErrAbortHandler)
+					}
+				})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				w := brokenResponse{ResponseWriter: httptest.NewRecorder()}
+				if gone {
+					w.cancel = cancel
+				}
+				func() {
+					defer func() { _ = recover() }()
+					h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/", nil))
+				}()
+				if got := len(l.refunds) == 1; got == gone {
+					t.Errorf("%s: refunded %v, want %v", name, got, !gone)
+				}
+			})
 		}
 	}
 }

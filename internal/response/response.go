@@ -26,6 +26,7 @@ type Tracker struct {
 	status int
 	bytes  int64
 	duplex bool
+	failed bool
 	editor Editor // nil if none
 }
 
@@ -114,16 +115,14 @@ func (t *Tracker) WriteHeader(status int) {
 func (t *Tracker) Write(p []byte) (int, error) {
 	t.begin(http.StatusOK)
 	n, err := t.rw.Write(p)
-	t.bytes += int64(n)
-	return n, err
+	return n, t.wrote(int64(n), err)
 }
 
 // WriteString saves [io.WriteString] a copy of s.
 func (t *Tracker) WriteString(s string) (int, error) {
 	t.begin(http.StatusOK)
 	n, err := io.WriteString(t.rw, s)
-	t.bytes += int64(n)
-	return n, err
+	return n, t.wrote(int64(n), err)
 }
 
 // ReadFrom lets [io.Copy] use sendfile.
@@ -134,9 +133,18 @@ func (t *Tracker) ReadFrom(src io.Reader) (int64, error) {
 	if n == 0 {
 		t.status = before // src was empty or failed at once, and net/http has written nothing
 	}
-	t.bytes += n
-	return n, err
+	return n, t.wrote(n, err)
 }
+
+// wrote notes the end of a write, and returns err.
+func (t *Tracker) wrote(n int64, err error) error {
+	t.bytes += n
+	t.failed = t.failed || err != nil
+	return err
+}
+
+// Failed reports whether a write or a flush has failed, or the source of ReadFrom.
+func (t *Tracker) Failed() bool { return t.failed }
 
 // Flush implements [http.Flusher].
 func (t *Tracker) Flush() { _ = t.FlushError() }
@@ -147,6 +155,7 @@ func (t *Tracker) FlushError() error {
 	err := http.NewResponseController(t.rw).Flush()
 	if !errors.Is(err, http.ErrNotSupported) {
 		t.begin(http.StatusOK)
+		_ = t.wrote(0, err)
 	}
 	return err
 }
