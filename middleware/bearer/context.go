@@ -1,9 +1,6 @@
 package bearer
 
-import (
-	"context"
-	"reflect"
-)
+import "context"
 
 // An Outcome is what [Authenticator.Identify] found in a request.
 type Outcome uint8
@@ -42,13 +39,13 @@ func (o Outcome) String() string {
 // the innermost. P must be the type that the [VerifyFunc] returns, or an interface that this
 // type implements.
 func FromContext[P any](ctx context.Context) (P, bool) {
+	var none P
+	if any(none) == nil { // P is an interface
+		return implementing[P](ctx)
+	}
 	if id, ok := ctx.Value(principalKey[P]{}).(*identity[P]); ok {
 		return id.principal, true
 	}
-	if reflect.TypeFor[P]().Kind() == reflect.Interface {
-		return implementing[P](ctx)
-	}
-	var none P
 	return none, false
 }
 

@@ -151,6 +151,10 @@ func TestPrincipalByInterface(t *testing.T) {
 		return name
 	}
 	users, strings := newAuth(t, bearer.Options{}), otherType(t)
+	anyNamed, err := bearer.New("any", func(context.Context, string) (named, error) { return user{"bob"}, nil }, bearer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	both := func(outer, inner func(http.Handler) http.Handler) func(http.Handler) http.Handler {
 		return func(next http.Handler) http.Handler { return outer(inner(next)) }
 	}
@@ -163,6 +167,8 @@ func TestPrincipalByInterface(t *testing.T) {
 		"a type that does not":                     {strings.Identify, "Bearer " + goodToken, ""},
 		"inside of a type that does not":           {both(strings.Identify, users.Identify), "Bearer " + goodToken, "found ann"},
 		"outside of a type that does not":          {both(users.Identify, strings.Identify), "Bearer " + goodToken, "found ann"},
+		"inside of the interface itself":           {both(anyNamed.Identify, users.Identify), "Bearer " + goodToken, "found ann"},
+		"outside of the interface itself":          {both(users.Identify, anyNamed.Identify), "Bearer " + goodToken, "found bob"},
 		"no token":                                 {users.Identify, "", ""},
 		"a token that is not valid":                {users.Identify, "Bearer unknown", ""},
 		"no authenticator":                         {func(next http.Handler) http.Handler { return next }, "Bearer " + goodToken, ""},
