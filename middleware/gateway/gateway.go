@@ -103,6 +103,7 @@ type exchange struct {
 	header    http.Header // of the response
 	set       http.Header // what middlewares have set in it
 	restored  bool
+	continued bool // 100 was passed on
 	body      requestBody
 	rewritten bool
 }
@@ -127,10 +128,13 @@ func (x *exchange) rewrite(p *httputil.ProxyRequest) {
 }
 
 // WriteHeader filters informational responses. An HTTP/1.0 client would take one for the
-// response (RFC 9110 section 15.2).
+// response (RFC 9110 section 15.2). As long as the client of an upload waits for 100, reading
+// the body writes that, in another goroutine, and net/http does not keep the two apart.
 func (x *exchange) WriteHeader(status int) {
-	if status < 200 && status != http.StatusSwitchingProtocols {
-		if !x.r.ProtoAtLeast(1, 1) {
+	if status < 200 {
+		x.continued = x.continued || status == http.StatusContinue
+		waits := x.r.ProtoMajor == 1 && x.r.Header.Get("Expect") != "" && !x.continued
+		if waits || !x.r.ProtoAtLeast(1, 1) {
 			return
 		}
 		dropFraming(x.header)

@@ -85,6 +85,32 @@ func TestExpectContinue(t *testing.T) {
 	wantMiddlewares(t, resp.Header)
 }
 
+// While a client waits for 100, net/http may be writing that: nothing else is written.
+func TestInformationalResponsesBeforeContinue(t *testing.T) {
+	s := newStack(t, to(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusProcessing)
+		io.Copy(io.Discard, r.Body) // sends 100
+		w.WriteHeader(http.StatusEarlyHints)
+	}), ratelimit.Options{Refund: true})
+	srv, _ := listen(t, s, false)
+	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+	in := bufio.NewReader(conn)
+	for _, want := range []int{100, 103, 200} {
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil || resp.StatusCode != want {
+			t.Fatalf("%+v, %v, want %d", resp, err, want)
+		}
+		if want == 100 {
+			io.WriteString(conn, "pets")
+		}
+	}
+}
+
 // Each event arrives when the backend sends it: the backend waits for the client to read
 // it.
 func TestEvents(t *testing.T) {
