@@ -22,7 +22,7 @@ func TestInformationalResponses(t *testing.T) {
 			s := newStack(t, to(t, func(w http.ResponseWriter, _ *http.Request) {
 				for _, name := range []string{"a", "b"} {
 					setAll(w.Header(), "Link: <"+name+".css>; rel=preload\nX-Request-Id: b\nX-RateLimit-Limit: 5\nSunset: never\n"+
-						"Alt-Svc: h3=\":8443\"\nConnection: X-Hop\nX-Hop: 1\nKeep-Alive: timeout=5\nUpgrade: h2c\nCache-Control: private")
+						"Alt-Svc: h3=\":8443\"\nConnection: Keep-Alive, X-Hop\nX-Hop: 1\nKeep-Alive: timeout=5\nUpgrade: h2c\nCache-Control: private")
 					w.WriteHeader(http.StatusEarlyHints)
 					clear(w.Header())
 				}
