@@ -47,7 +47,8 @@ type Options struct {
 	// and the context is not cancelled within 10 ms after that. It waits as long if a write
 	// has failed, which over HTTP/2 comes before the context is cancelled. It does not refund a
 	// client that waits for 100 Continue and was not asked for its body, nor a handler
-	// that has enabled full duplex and not read the body to its end. In two cases
+	// that has enabled full duplex and not read the body to its end. If full duplex was
+	// enabled further out, the end of a 5xx waits for that of the body. In two cases
 	// it does not notice that the client has disconnected: behind a proxy that keeps
 	// the connection, and over HTTP/1 if the client had already sent a part of its
 	// next request.

@@ -269,7 +269,7 @@ func TestBackendFailsWithABody(t *testing.T) {
 	}
 }
 
-// http.MaxBytesHandler needs no BodyLimit.
+// The error of http.MaxBytesHandler is understood too.
 func TestMaxBytesHandler(t *testing.T) {
 	h := newGateway(t, to(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), nil)
 	srv, client := listen(t, http.MaxBytesHandler(h, 3), false)

@@ -35,10 +35,16 @@ import (
 //	backend, err := gateway.New(&httputil.ReverseProxy{Rewrite: rewrite, Transport: limits}, errs)
 //
 // Of a target that is a URL (RFC 9112 section 3.2.2) Rewrite gets the path and the query in
-// Out. Trailers of the request do not pass. The handler refuses targets without a path to
+// Out. Trailers of the request do not pass, nor do informational responses that the backend
+// sends before the 100 that a client asks for. The handler refuses targets without a path to
 // check, such as * and http:x, and the method CONNECT. It also refuses paths with segments
 // . or .., also if they are escaped: [http.ServeMux] takes /public/%2e%2e/admin for a path
-// below /public/, and many backends for /admin. It is safe for concurrent use.
+// below /public/, and many backends for /admin. The Transport refuses methods that are
+// malformed, which HTTP/2 lets pass, and for a backend that speaks HTTP/2 upgrades to other
+// protocols than websocket, and longer headers than that accepts.
+//
+// The handler is safe for concurrent use. Limit bodies with [middleware.BodyLimit]:
+// [http.MaxBytesHandler] sets a field of the response while another goroutine may send it.
 func New(proxy *httputil.ReverseProxy, errs *apierror.Responder) (http.Handler, error) {
 	switch {
 	case proxy == nil:
@@ -133,8 +139,7 @@ func (x *exchange) rewrite(p *httputil.ProxyRequest) {
 func (x *exchange) WriteHeader(status int) {
 	if status < 200 {
 		x.continued = x.continued || status == http.StatusContinue
-		waits := x.r.ProtoMajor == 1 && x.r.Header.Get("Expect") != "" && !x.continued
-		if waits || !x.r.ProtoAtLeast(1, 1) {
+		if !x.r.ProtoAtLeast(1, 1) || x.r.Header.Get("Expect") != "" && !x.continued {
 			return
 		}
 		dropFraming(x.header)
