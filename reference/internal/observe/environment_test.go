@@ -15,13 +15,29 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/observe"
 )
 
+// Tests do not see the variables of OpenTelemetry that the shell has.
+func TestMain(m *testing.M) {
+	for _, name := range telemetryVariables() {
+		os.Unsetenv(name)
+	}
+	m.Run()
+}
+
+// telemetryVariables returns the names of those that are set.
+func telemetryVariables() (names []string) {
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "OTEL_") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // setenv sets the variables of OpenTelemetry, and no others of it, for a test.
 func setenv(t *testing.T, variables ...string) {
 	t.Helper()
-	for _, v := range os.Environ() {
-		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "OTEL_") {
-			t.Setenv(name, "")
-		}
+	for _, name := range telemetryVariables() {
+		t.Setenv(name, "")
 	}
 	for _, v := range variables {
 		if name, value, ok := strings.Cut(v, "="); ok {
