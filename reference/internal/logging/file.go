@@ -75,18 +75,24 @@ func (f *file) Write(p []byte) (int, error) {
 }
 
 // makeRoom opens another file if n more bytes would exceed the bound. The old one replaces
-// the one before it, so that the log takes at most twice as much. The caller holds f.mu.
+// the one before it, so that the log takes at most twice as much. Standard output and
+// error have no bound: /dev/stdout leads to the file, whatever its name is by then. The
+// caller holds f.mu.
 func (f *file) makeRoom(n int) error {
 	info, err := f.f.Stat()
-	if most := f.max.Load(); most == 0 || err != nil || info.Size() == 0 || info.Size()+int64(n) <= most {
+	if most := f.max.Load(); most == 0 || err != nil || info.Size() == 0 || info.Size()+int64(n) <= most ||
+		isSame(f.f, os.Stdout) || isSame(f.f, os.Stderr) {
 		return nil
 	}
-	name, err := filepath.EvalSymlinks(f.name)
-	if err == nil {
-		err = os.Rename(name, name+".old")
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	// A file that has the name by now, from another process, is opened and not renamed.
+	if named, err := os.Stat(f.name); err == nil && os.SameFile(named, info) {
+		name, err := filepath.EvalSymlinks(f.name)
+		if err == nil {
+			err = os.Rename(name, name+".old")
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if err := f.reopen(); err != nil { // takes effect below, since f.mu is held
 		return err

@@ -223,6 +223,45 @@ func testFileIsBounded(t *testing.T, link bool) {
 	}
 }
 
+// A process that shares the file with another one does not rename the new one. Standard
+// output, which can be /dev/stdout, has no bound.
+func TestBoundOfASharedFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "log")
+	var files [2]*file
+	for i := range files {
+		f, err := openFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.close()
+		f.max.Store(20)
+		files[i] = f
+	}
+	write := func(f *file, text string) {
+		t.Helper()
+		if _, err := f.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(files[0], "the first 20 octets\n")
+	write(files[0], "one\n")
+	write(files[1], "two\n")
+	if old, now := read(t, name+".old"), read(t, name); old != "the first 20 octets\n" || now != "one\ntwo\n" {
+		t.Errorf("the old file has %q, the new one %q", old, now)
+	}
+
+	for _, standard := range []**os.File{&os.Stdout, &os.Stderr} {
+		func() {
+			defer func(before *os.File) { *standard = before }(*standard)
+			*standard = files[0].f
+			write(files[0], "line of 18 octets\n")
+		}()
+	}
+	if want := "one\ntwo\n" + strings.Repeat("line of 18 octets\n", 2); read(t, name) != want {
+		t.Errorf("standard output has %q, want %q", read(t, name), want)
+	}
+}
+
 // The setting of the bound is in MiB, and takes effect while the log is open. The end of the
 // log has the sums.
 func TestOpenLogIsBounded(t *testing.T) {
