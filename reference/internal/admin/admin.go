@@ -114,7 +114,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	return middleware.Chain(a.errors.Mux(mux),
 		middleware.RequestID, a.logRequests(mux), middleware.Recover(a.errors), middleware.SecurityHeaders,
-		a.ownHost, a.sameOrigin, a.auth.Identify, a.limitGuesses), nil
+		a.auth.Identify, a.dropBodies, a.ownHost, a.sameOrigin, a.limitGuesses), nil
 }
 
 // guard requires the token, if there is one.

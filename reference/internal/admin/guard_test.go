@@ -201,3 +201,41 @@ func TestWrongTokensAreLimited(t *testing.T) {
 	now = now.Add(55 * time.Second)
 	want(10, 401, "/bans", local, wrong)
 }
+
+// deadlines is a response that notes whether the rest of the request is to be read.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	ended bool
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error {
+	d.ended = t.Before(time.Now())
+	return nil
+}
+
+// Bodies that arrive slowly, or never, must not take the few connections of the listener.
+func TestBodiesAreReadOnlyWithTheToken(t *testing.T) {
+	h := newHandler(t, withToken)
+	for _, tt := range []struct {
+		target, body string
+		auth         []string
+		ended        bool
+	}{
+		{"/bans", "{", nil, true},
+		{"/healthz", "{", nil, true},
+		{"/bans", "{", []string{"Bearer wrong"}, true},
+		{"/bans", "{", []string{"Bearer " + token}, false},
+		{"/bans", "", nil, false},
+	} {
+		for _, origin := range []string{"", "https://evil.example"} {
+			r := httptest.NewRequest("POST", tt.target, strings.NewReader(tt.body))
+			r.Header["Authorization"] = tt.auth
+			r.Header.Set("Origin", origin)
+			w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+			h.ServeHTTP(w, r)
+			if closed := w.Header().Get("Connection") == "close"; w.ended != tt.ended || closed != tt.ended {
+				t.Errorf("POST %s, %q of %q from %q: reading ended: %v, connection closed: %v; want %v", tt.target, tt.body, tt.auth, origin, w.ended, closed, tt.ended)
+			}
+		}
+	}
+}

@@ -3,6 +3,7 @@ package admin
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/bearer"
@@ -18,6 +19,18 @@ const maxGuessers = 4096
 
 var errGuessing = apierror.New(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded,
 	"Your network has sent too many requests with a wrong admin token. Wait as long as Retry-After says.")
+
+// dropBodies does not wait for the body of a request without the right token, as net/http does
+// before it answers: slow bodies would keep the few connections from the operator.
+func (a *admin) dropBodies(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.Token != "" && r.ContentLength != 0 && !a.trusted(r) {
+			w.Header().Set("Connection", "close")
+			_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // an error: it waits
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 // limitGuesses refuses wrong tokens of a network that has sent too many. It is placed after
 // the check of the token, so that nobody can lock out the right one, which is too long to
