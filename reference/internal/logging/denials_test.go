@@ -116,7 +116,10 @@ func TestDenialsOfManyClients(t *testing.T) {
 					l.request([]int{401, 429}[i%2], "network", fmt.Sprintf("10.%d.%d.%d/32", second, i/250, i%250))
 				}
 			}
-			if n := len(l.sums.open); n < maxSums || n > maxSums+2 {
+			l.sums.mu.Lock()
+			n := len(l.sums.open)
+			l.sums.mu.Unlock()
+			if n < maxSums || n > maxSums+2 {
 				t.Errorf("%d sums are open, want %d, and at most one for each status", n, maxSums)
 			}
 			time.Sleep(sumPeriod)
