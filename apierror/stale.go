@@ -28,10 +28,12 @@ func dropStale(h http.Header, status int) {
 var written = []string{"Content-Type", "Content-Length", "Cache-Control", "X-Content-Type-Options"}
 
 // kept are the fields of a 429, a 401 or another refusal that is sent before any handler
-// runs, also with the fields of middleware.SecurityHeaders. All of them stay.
+// runs, also with the fields of middleware.SecurityHeaders. All of them stay, or send sets
+// them.
 var kept = [...]string{
 	"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Retry-After", "Vary", "X-Request-Id",
 	"Cache-Control", "X-Content-Type-Options", "Content-Security-Policy", "Referrer-Policy", "Www-Authenticate",
+	"Content-Type", "Content-Length",
 }
 
 // onlyKept reports whether h has only kept fields. Looking these up is much faster than
