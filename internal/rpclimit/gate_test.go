@@ -135,10 +135,7 @@ func TestWrongDecisions(t *testing.T) {
 }
 
 // A failingEngine does not decide.
-type failingEngine struct {
-	wrongEngine
-	err error
-}
+type failingEngine struct{ err error }
 
 func (e failingEngine) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
 	return ratelimit.Decision{}, e.err
