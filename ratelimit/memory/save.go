@@ -130,7 +130,7 @@ func (l *Limiter) markUnsaved(batch []Record) {
 		if i, found := t.find(r.Key); found {
 			slot := t.slot(i)
 			m := slot.freeze()
-			slot.setMeter((m | dirty).after(m))
+			slot.setMeter((m | dirty | stored).after(m)) // the store may have an earlier record
 		} else if r.Data == nil {
 			s.forget(r.Key)
 		}

@@ -75,6 +75,27 @@ func testFailedSave(t *testing.T, portion int) {
 	}
 }
 
+// A subject that comes back while a save of its end fails, and is gone again before the
+// next one, is gone from the disk.
+func TestFailedSaveOfAnEndIsMadeUpFor(t *testing.T) {
+	l := newLimiter(t, memory.Options{})
+	d := disk{}
+	take(t, l, "a", statePlan)
+	save(t, l, d)
+	if err := l.Reset(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Save(func([]memory.Record) error { take(t, l, "a", statePlan); return errors.New("disk full") }); err == nil {
+		t.Fatal("Save returned no error")
+	}
+	if err := l.Reset(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if save(t, l, d); len(d) > 0 {
+		t.Errorf("%d records of a subject that is gone", len(d))
+	}
+}
+
 func TestSaveWhileChargesGoOn(t *testing.T) {
 	l := newLimiter(t, memory.Options{})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1 << 30, Window: ratelimit.MaxWindow})
