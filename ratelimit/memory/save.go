@@ -131,7 +131,7 @@ func (l *Limiter) markUnsaved(batch []Record) {
 			slot := t.slot(i)
 			m := slot.freeze()
 			slot.setMeter((m | dirty | stored).after(m)) // the store may have an earlier record
-		} else if r.Data == nil {
+		} else {
 			s.forget(r.Key)
 		}
 		s.unlock()

@@ -137,8 +137,14 @@ func TestSaveWhileChargesGoOn(t *testing.T) {
 }
 
 // What was saved of a subject may end later than what the engine still had of it
-// when it was dropped.
+// when it was dropped, also if it was dropped while a save of that failed.
 func TestSweptSubjectDoesNotComeBack(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		t.Run(fmt.Sprint(fails), func(t *testing.T) { testSweptSubject(t, fails) })
+	}
+}
+
+func testSweptSubject(t *testing.T, fails bool) {
 	clock := ratelimittest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now, MaxSubjects: 1000})
 	day := ratelimit.MustPlan("day", ratelimit.Penalty{}, ratelimit.PerDay(10).Smooth(10))
@@ -150,9 +156,17 @@ func TestSweptSubjectDoesNotComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	take(t, l, "a", minute)
-	clock.Set(noon.Add(5 * time.Minute))
-	for i := range 100 {
-		take(t, l, fmt.Sprint(i), minute) // sweeps
+	sweep := func([]memory.Record) error {
+		clock.Set(noon.Add(5 * time.Minute))
+		for i := range 100 {
+			take(t, l, fmt.Sprint(i), minute)
+		}
+		return errors.New("disk full")
+	}
+	if !fails {
+		_ = sweep(nil)
+	} else if err := l.Save(sweep); err == nil {
+		t.Fatal("Save returned no error")
 	}
 	save(t, l, d)
 	again := newLimiter(t, memory.Options{Now: clock.Now, Secret: l.Secret()})
