@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
@@ -25,10 +26,14 @@ func TestNamesAreBounded(t *testing.T) {
 			l := internalLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now})
 			name := func(i int) string { return strings.Repeat("n", c.length-8) + fmt.Sprintf("%8d", i) }
 			for i := range subjects {
+				banned := name(i)
 				for range 2 { // the second ban needs no second name
-					if err := l.Ban(ctx, name(i), time.Second); err != nil {
+					if err := l.Ban(ctx, banned, time.Second); err != nil {
 						t.Fatal(err)
 					}
+				}
+				if kept := l.segments[0].names.all[l.key.sum(banned)]; kept != "" && unsafe.StringData(kept) == unsafe.StringData(banned) {
+					t.Fatal("the name is kept with the string that it is a part of")
 				}
 				for range 4 { // of which the last two are banned, and the ban outlives that made by hand
 					clock.Set(noonSharp().Add(2 * time.Second))
