@@ -26,28 +26,39 @@ func Histories(t *testing.T, factory Factory, histories, steps int) {
 
 func runHistories(t *testing.T, factory Factory, gaps Gaps, histories, steps int) {
 	for seed := range histories {
-		start, plans, r := start, historyPlans, rand.New(rand.NewPCG(uint64(seed), 0))
-		switch {
-		case seed%4 == 1 && !gaps.NoSmooth:
-			plans = smoothPlans
-		case seed%4 == 2 && !gaps.NoCalendars:
-			start, plans = calendarStarts[seed/4%len(calendarStarts)], calendarPlans
-		case seed%4 == 3 && !gaps.NoSmooth && !gaps.NoCalendars:
-			start, plans = randomStarts[seed/4%len(randomStarts)], randomPlans(r)
+		finished := false
+		t.Run(fmt.Sprint("history ", seed), func(t *testing.T) { // which then closes the engine
+			runHistory(t, factory, gaps, seed, steps)
+			finished = true
+		})
+		if !finished {
+			return // it failed, or was skipped
 		}
-		clock := NewClock(start)
-		engine := factory(t, start)
-		if engine.Set == nil {
-			t.Skip("skipped: the engine's clock cannot be set")
-		}
-		h := history{
-			rand: r, engine: engine, model: NewModel(clock.Now), clock: clock, latest: start, plans: plans,
-			far: slices.ContainsFunc(plans, (*ratelimit.Plan).Calendar),
-		}
-		for range steps {
-			if diff := h.step(); diff != "" {
-				t.Fatalf("history %d: the engine (+) and the model (-) differ after\n%s\n%s", seed, h.tail(), diff)
-			}
+	}
+}
+
+func runHistory(t *testing.T, factory Factory, gaps Gaps, seed, steps int) {
+	start, plans, r := start, historyPlans, rand.New(rand.NewPCG(uint64(seed), 0))
+	switch {
+	case seed%4 == 1 && !gaps.NoSmooth:
+		plans = smoothPlans
+	case seed%4 == 2 && !gaps.NoCalendars:
+		start, plans = calendarStarts[seed/4%len(calendarStarts)], calendarPlans
+	case seed%4 == 3 && !gaps.NoSmooth && !gaps.NoCalendars:
+		start, plans = randomStarts[seed/4%len(randomStarts)], randomPlans(r)
+	}
+	clock := NewClock(start)
+	engine := factory(t, start)
+	if engine.Set == nil {
+		t.Skip("skipped: the engine's clock cannot be set")
+	}
+	h := history{
+		rand: r, engine: engine, model: NewModel(clock.Now), clock: clock, latest: start, plans: plans,
+		far: slices.ContainsFunc(plans, (*ratelimit.Plan).Calendar),
+	}
+	for range steps {
+		if diff := h.step(); diff != "" {
+			t.Fatalf("the engine (+) and the model (-) differ after\n%s\n%s", h.tail(), diff)
 		}
 	}
 }

@@ -41,6 +41,7 @@ func TestConformanceOfCluster(t *testing.T) {
 	cluster := redistest.StartCluster(t)
 	ratelimittest.Run(t, fewHistories(func(t *testing.T, start time.Time) ratelimittest.Engine {
 		c := cluster.Client()
+		t.Cleanup(func() { c.Close() })
 		clock := newScriptClock(t, start)
 		c.AddHook(clock)
 		return ratelimittest.Engine{Limiter: inOrder(newLimiter(t, c)), Set: clock.Set}
