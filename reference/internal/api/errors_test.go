@@ -146,27 +146,28 @@ func TestTextsOfErrors(t *testing.T) {
 	var text strings.Builder
 	messages := make(map[string][]string) // by code
 	for _, situation := range situations() {
-		s := start(t, situation.adjust)
-		if situation.name == "limiter" {
-			s.Now = time.Now // which the fields of undecided requests are from
-		}
-		quotas := situation.quotas
-		if quotas == nil {
-			quotas = []string{"1000/minute"}
-		}
-		c := s.with(s.key(t, "reader", "enterprise", quotas...))
-		c.Now = s.Now
-		if situation.prepare != nil {
-			situation.prepare(t, s, c)
-		}
-		resp := c.Do(t, situation.request)
-		e, err := resp.Error()
-		if err != nil {
-			t.Errorf("%s: %d: %v", situation.name, resp.StatusCode, err)
-			continue
-		}
-		fmt.Fprintf(&text, "%s: %d %s\n\t%s\n", situation.name, resp.StatusCode, e.Code, e.Message)
-		messages[e.Code] = append(messages[e.Code], e.Message)
+		t.Run(situation.name, func(t *testing.T) {
+			s := start(t, situation.adjust)
+			if situation.name == "limiter" {
+				s.Now = time.Now // which the fields of undecided requests are from
+			}
+			quotas := situation.quotas
+			if quotas == nil {
+				quotas = []string{"1000/minute"}
+			}
+			c := s.with(s.key(t, "reader", "enterprise", quotas...))
+			c.Now = s.Now
+			if situation.prepare != nil {
+				situation.prepare(t, s, c)
+			}
+			resp := c.Do(t, situation.request)
+			e, err := resp.Error()
+			if err != nil {
+				t.Fatalf("%d: %v", resp.StatusCode, err)
+			}
+			fmt.Fprintf(&text, "%s: %d %s\n\t%s\n", situation.name, resp.StatusCode, e.Code, e.Message)
+			messages[e.Code] = append(messages[e.Code], e.Message)
+		})
 	}
 	if *update {
 		if err := os.WriteFile(errorsFile, []byte(text.String()), 0o644); err != nil {

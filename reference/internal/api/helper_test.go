@@ -75,7 +75,7 @@ func start(t testing.TB, adjust func(*api.Config)) *service {
 	}
 	s.document = document.JSON()
 	s.Contract = contractOf(t, s.document)
-	srv, err := server.New(handler, server.Options{MaxConnsPerNetwork: 1000, Logger: c.Logger})
+	srv, err := server.New(handler, server.Options{MaxConns: 64, Logger: c.Logger})
 	if err != nil {
 		t.Fatal(err)
 	}

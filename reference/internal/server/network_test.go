@@ -81,7 +81,7 @@ func TestRefusedConnectionsAreLoggedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log lockedBuffer
 		l := newPipeListener()
-		s, err := server.New(hello, server.Options{MaxConnsPerNetwork: 1, PlainHTTP: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s, err := server.New(hello, server.Options{MaxConns: 50, MaxConnsPerNetwork: 1, PlainHTTP: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}

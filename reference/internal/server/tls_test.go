@@ -59,7 +59,7 @@ func TestTLS(t *testing.T) {
 func TestFailedHandshakesDoNotFillTheLog(t *testing.T) {
 	var log bytes.Buffer // read when the server has ended
 	o := certificate(t)
-	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	o.MaxConns, o.Logger = 50, slog.New(slog.NewTextHandler(&log, nil))
 	s := serve(t, hello, o)
 	c := s.dial(t)
 	if _, err := c.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
