@@ -33,7 +33,7 @@ func (a *admin) dropBodies(next http.Handler) http.Handler {
 }
 
 // limitGuesses refuses wrong tokens of a network that has sent too many. It is placed after
-// the check of the token, so that nobody can lock out the right one, which is too long to
+// the check of the token: wrong tokens never lock out the right one, which is too long to
 // guess. A health check with a wrong token counts, and is answered as one without a token.
 func (a *admin) limitGuesses(next http.Handler) http.Handler {
 	if a.Token == "" {
