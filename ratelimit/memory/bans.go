@@ -21,7 +21,7 @@ func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration) e
 	s := l.lock(subject)
 	defer s.unlock()
 	r, _ := s.record(s.now)
-	r.ban(length, s.now)
+	r.banByHand(length, s.now)
 	s.freeze()
 	defer s.unfreeze()
 	if err := s.putRecord(r, 0); err != nil {

@@ -156,6 +156,17 @@ func (r *record) strike(p ratelimit.Penalty, now, start int64) (struck, banned b
 	return true, true
 }
 
+// banByHand starts a ban that keeps the level of the last one. The record outlives this
+// ban as long as it would have outlived that one: the plan, which says how soon a level is
+// forgiven, is not known here.
+func (r *record) banByHand(length time.Duration, now int64) {
+	afterlife := r.expires - r.until
+	r.ban(length, now)
+	if r.level > 0 {
+		r.expires = max(r.expires, r.until+afterlife)
+	}
+}
+
 // ban starts a ban and ends any other.
 func (r *record) ban(length time.Duration, now int64) {
 	r.strikes, r.since = 0, 0

@@ -138,6 +138,9 @@ func (h *history) step() string {
 		})
 	case n < 46:
 		length := time.Duration(1+h.rand.IntN(30_000)) * time.Millisecond
+		if forgive := plan.Penalty().Forgive; h.rand.IntN(2) == 0 { // beyond the time at which a level is forgiven
+			length = min(length+time.Duration(1+h.rand.IntN(3))*forgive, ratelimit.MaxWindow)
+		}
 		return h.compare("ban for "+length.String(), subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 			return ratelimit.Decision{}, l.(ratelimit.Banner).Ban(ctx, subject, length)
 		})

@@ -93,7 +93,7 @@ func (m *Model) Ban(_ context.Context, name string, length time.Duration) error 
 	defer m.mu.Unlock()
 	s, now := m.subject(name)
 	s.record = s.record.at(now)
-	s.startBan(now, length)
+	s.banByHand(now, length)
 	return nil
 }
 

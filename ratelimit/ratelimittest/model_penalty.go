@@ -93,6 +93,17 @@ func (s *subject) strike(now time.Time, plan *ratelimit.Plan, d ratelimit.Decisi
 	return true, true
 }
 
+// banByHand starts a ban that keeps the level of the last one. The record outlives this
+// ban as long as it would have outlived that one: the plan, which says how soon a level is
+// forgiven, is not known here.
+func (s *subject) banByHand(now time.Time, length time.Duration) {
+	afterlife := s.expires.Sub(s.until)
+	s.startBan(now, length)
+	if s.level > 0 {
+		s.expires = laterOf(s.expires, s.until.Add(afterlife))
+	}
+}
+
 func (s *subject) startBan(now time.Time, length time.Duration) {
 	s.strikes = 0
 	s.until = roundUp(now.Add(length))

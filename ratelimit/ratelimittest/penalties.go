@@ -158,20 +158,47 @@ func testGrace(e *engineTest) {
 	}
 }
 
+// banLength returns the length of the ban that d started now.
+func (e *engineTest) banLength(d ratelimit.Decision) time.Duration {
+	return time.Unix(d.BanEnds, 0).Sub(e.now).Truncate(time.Second)
+}
+
 func testGrowth(e *engineTest) {
 	p := strict(penalty())
-	length := func(d ratelimit.Decision) time.Duration {
-		return time.Unix(d.BanEnds, 0).Sub(e.now).Truncate(time.Second)
-	}
 	for i, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute} {
-		if d := e.provoke(p); d.Outcome != banned || length(d) != want {
-			e.Fatalf("ban %d: got %v for %v, want banned for %v", i+1, d.Outcome, length(d), want)
+		if d := e.provoke(p); d.Outcome != banned || e.banLength(d) != want {
+			e.Fatalf("ban %d: got %v for %v, want banned for %v", i+1, d.Outcome, e.banLength(d), want)
 		}
 		e.advance(time.Hour)
 	}
 	e.advance(9 * time.Hour) // with the hour before, three times the quiet time of three hours
-	if d := e.provoke(p); length(d) != 4*time.Minute {
-		e.Errorf("the ban after three steps were forgiven lasts %v, want 4m", length(d))
+	if d := e.provoke(p); e.banLength(d) != 4*time.Minute {
+		e.Errorf("the ban after three steps were forgiven lasts %v, want 4m", e.banLength(d))
+	}
+}
+
+func testLevelByHand(e *engineTest) {
+	banner, ok := e.engine.Limiter.(ratelimit.Banner)
+	if !ok {
+		e.Skip("skipped: the engine is not a Banner")
+	}
+	p := strict(penalty())
+	e.provoke(p)
+	for i, row := range []struct{ byHand, quiet, want time.Duration }{
+		{48 * time.Hour, 2 * time.Hour, 2 * time.Minute},
+		{48 * time.Hour, 2 * time.Hour, 4 * time.Minute},
+		{30 * time.Second, 2 * time.Hour, 5 * time.Minute}, // shorter than the ban that it replaces
+		{48 * time.Hour, 8 * time.Hour, 4 * time.Minute},   // two of four steps are forgiven, and one is added
+		{48 * time.Hour, 10 * time.Hour, time.Minute},      // all are
+	} {
+		if err := banner.Ban(context.Background(), "a", row.byHand); err != nil {
+			e.Fatal(err)
+		}
+		e.advance(row.byHand + time.Second + row.quiet)
+		if d := e.provoke(p); d.Outcome != banned || e.banLength(d) != row.want {
+			e.Fatalf("ban %d, %v after one by hand for %v: got %v for %v, want banned for %v",
+				i+2, row.quiet, row.byHand, d.Outcome, e.banLength(d), row.want)
+		}
 	}
 }
 

@@ -204,6 +204,10 @@ var promises = []promise{
 		text: "each ban is Growth times as long as the one before, up to Max, and each Forgive without a ban undoes one step",
 	},
 	{
+		name: "keeps the level during a ban by hand", test: testLevelByHand, needsClock: true, excluded: noPenalty,
+		text: "a ban made by hand, however long, keeps the level of later bans, and each Forgive without a ban after its end undoes one step",
+	},
+	{
 		name: "peeks without a trace", test: testPeek,
 		text: "Peek reports the decision that a request would get, charges nothing and is not a strike",
 	},

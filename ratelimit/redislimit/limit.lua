@@ -857,11 +857,16 @@ function operations.a(key, v)
   return answer('a', store(key, v))
 end
 
+-- A ban by hand keeps the level of the last one. The record outlives it as long as it
+-- would have outlived that one: the plan, which says how soon a level is forgiven, is
+-- not known here.
 function operations.b(key, v)
   read(v, 0)
   read_record(v)
   expire()
+  local afterlife = expires - ban_ends
   ban(number(arg, 2), number(arg, 6))
+  if level > 0 then expires = max(expires, ban_ends + afterlife) end
   return answer('a', store(key, v))
 end
 
