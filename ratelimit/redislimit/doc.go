@@ -31,19 +31,21 @@
 //
 // # Clock
 //
-// Time is the clock of the Redis server, to the microsecond. If it steps back, no
-// quota is granted twice: windows that now lie in the future go on, at most one window
-// ahead. A key outlives what it holds by five seconds; the clocks of replicas that may
-// take over should not differ by more. All of this holds for calendar windows too, although
-// Redis knows no time zones: the process sends when those around its own time begin. If
-// the clocks are windows apart, it learns the server's time, and repeats the call.
+// Time is the clock of the Redis server, to the microsecond. A step back by itself grants
+// no quota twice: windows that now lie in the future go on, at most one window ahead. A
+// clock that ran ahead has deleted the keys whose time seemed to be over. A key outlives
+// what it holds by five seconds; the clocks of replicas that may take over should not
+// differ by more. Redis knows no time zones, so the process sends when calendar windows
+// around its own time begin. If the clocks are windows apart, it learns the server's time,
+// and repeats the call.
 //
 // # Durability
 //
-// Redis replicates asynchronously: a replica that takes over may not know the last
-// charges and bans, and a server without persistence forgets all of them at a restart.
-// Both can only admit too much. Every key expires; a subject with two quotas and a
-// name of 45 bytes takes 195 bytes, 225 once it was limited.
+// Redis replicates asynchronously: a replica that takes over may not know the last charges
+// and bans. Without persistence a restart loses all of them. With appendfsync everysec a
+// crash loses up to about two seconds, with always nothing. All of this can only admit too
+// much. Every key expires; a subject with two quotas and a name of 45 bytes takes 195
+// bytes, 225 once it was limited.
 //
 // # Versions
 //

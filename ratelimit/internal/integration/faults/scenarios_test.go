@@ -16,7 +16,7 @@ type scenario struct {
 var scenarios = []scenario{
 	{
 		name: "killed", lasts: true, stage: killed,
-		text: "`SIGKILL` to a server with an append-only file. Then the server is started again with the same file.",
+		text: "`SIGKILL` to a server with an append-only file that waits for no disk (`appendfsync no`). Then the server is started again with the same file.",
 	},
 	{
 		name: "stopped", lasts: true, stage: stopped,
