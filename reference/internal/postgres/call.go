@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -81,6 +82,9 @@ func (s *Store) call(ctx context.Context, doing string, do func(context.Context,
 		}
 		running, cancel := begun(ctx)
 		err = do(running, conn)
+		if err != nil && conn.Conn().IsClosed() && !isOwn(err) && !isLost(err) {
+			err = fmt.Errorf("%w: %w", pgconn.ErrConnClosed, err) // the answer is not one of PostgreSQL
+		}
 		hangs := running.Err() != nil && ctx.Err() == nil
 		cancel()
 		conn.Release()

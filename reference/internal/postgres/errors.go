@@ -57,7 +57,7 @@ func isLost(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return isFatal(e) || strings.HasPrefix(e.Code, "08")
 	}
-	for _, lost := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, driver.ErrBadConn, sql.ErrConnDone} {
+	for _, lost := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, pgconn.ErrConnClosed, driver.ErrBadConn, sql.ErrConnDone} {
 		if errors.Is(err, lost) {
 			return true
 		}

@@ -5,7 +5,11 @@ package postgres_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,17 +77,92 @@ func TestASessionThatIsEndedBeforeItsCommit(t *testing.T) {
 	checkUnavailable(t, err, "the outcome is unknown")
 }
 
-// An answer that cannot be read does not say whether the pet is stored.
+// An answer that cannot be read does not say whether the pet is stored. A call that only
+// reads is repeated with another connection.
 func TestAnAnswerThatCannotBeRead(t *testing.T) {
 	p := through(t, postgrestest.Database(t))
 	s := open(t, p.url, postgres.Options{})
 	for n := range 40 {
-		eventually(t, "a connection is ready", func() error {
-			_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+		var pet store.Pet
+		eventually(t, "a connection is ready", func() (err error) {
+			pet, err = s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
 			return err
 		})
+		p.garble(toClient, n)
+		if got, err := s.Pet(t.Context(), pet.ID); err != nil || got != pet {
+			t.Errorf("Pet, with garbage after %d bytes = %v, %v, want %v", n, got, err, pet)
+		}
 		p.garble(toClient, n)
 		_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
 		checkUnavailable(t, err, "the outcome is unknown")
 	}
+}
+
+// Another server behind the address of the database, or a proxy that breaks its answers, is
+// a database that is not there.
+func TestAServerThatIsNotPostgreSQL(t *testing.T) {
+	const ready = "R\x00\x00\x00\x08\x00\x00\x00\x00Z\x00\x00\x00\x05I" // the session has begun
+	for name, answers := range map[string][]string{
+		"closes":                     {""},
+		"is one of HTTP":             {"HTTP/1.1 400 Bad Request\r\n\r\n"},
+		"answers with another one":   {ready, "HTTP/1.1 400 Bad Request\r\n\r\n"},
+		"has no such message":        {ready, strings.Repeat("\xff", 64)},
+		"breaks a message off":       {ready, "1\x00\x00\x00\x04T\x00\x00"},
+		"has a message of no length": {ready, "1\x00\x00\x00\x00"},
+		"sends the wrong message":    {ready, "G\x00\x00\x00\x07\x00\x00\x00"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := through(t, postgrestest.Database(t))
+			s := open(t, p.url+"&pool_max_conns=1", postgres.Options{})
+			p.redirect(answering(t, answers))
+			for what, call := range map[string]func() error{
+				"Pet":      func() error { _, err := s.Pet(t.Context(), 1); return err },
+				"ListPets": func() error { _, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 1}); return err },
+				"CreatePet": func() error {
+					_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+					return err
+				},
+				"CreatePetIf": func() error {
+					_, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, nil, always)
+					return err
+				},
+			} {
+				if err := call(); !errors.Is(err, store.ErrUnavailable) {
+					t.Errorf("%s = %v, want an error that wraps ErrUnavailable", what, err)
+				}
+			}
+		})
+	}
+}
+
+// answering starts a server that sends one of the answers after each read, and returns its
+// address.
+func answering(t *testing.T, answers []string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				buffer := make([]byte, 64<<10)
+				for _, answer := range answers {
+					if _, err := conn.Read(buffer); err != nil {
+						return
+					}
+					if _, err := io.WriteString(conn, answer); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
 }

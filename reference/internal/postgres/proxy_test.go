@@ -15,15 +15,15 @@ import (
 
 // A proxy stands between a store and its server, and resets a connection where a test says.
 type proxy struct {
-	url    string // of the database, through the proxy
-	server string
+	url string // of the database, through the proxy
 
-	mu    sync.Mutex
-	armed bool
-	way   direction
-	left  int                            // bytes that pass in this direction until the reset
-	then  []byte                         // what the receiver gets before the reset
-	delay func([]byte) (d time.Duration) // of bytes of the client; nil: none
+	mu     sync.Mutex
+	server string
+	armed  bool
+	way    direction
+	left   int                            // bytes that pass in this direction until the reset
+	then   []byte                         // what the receiver gets before the reset
+	delay  func([]byte) (d time.Duration) // of bytes of the client; nil: none
 }
 
 // A direction is that of bytes through a proxy.
@@ -54,7 +54,10 @@ func through(t *testing.T, url string) *proxy {
 			if err != nil {
 				return
 			}
-			server, err := net.Dial("tcp", p.server)
+			p.mu.Lock()
+			addr := p.server
+			p.mu.Unlock()
+			server, err := net.Dial("tcp", addr)
 			if err != nil {
 				client.Close()
 				continue
@@ -79,6 +82,14 @@ func (p *proxy) garble(way direction, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.then = bytes.Repeat([]byte{255}, 64)
+}
+
+// redirect has new connections go to another server, and resets those that there are.
+func (p *proxy) redirect(server string) {
+	p.cut(toServer, 0)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.server = server
 }
 
 // disarm reports whether nothing was reset since cut.
