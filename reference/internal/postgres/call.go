@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxAttempts is how often a call is tried that stored nothing.
+	// maxAttempts is how often a call is tried that stored nothing, but see call.
 	maxAttempts = 3
 
 	// retryPause is between attempts to get a connection from a server that has too many.
@@ -94,7 +94,11 @@ func (s *Store) call(ctx context.Context, doing string, do func(context.Context,
 		if hangs || isStale(err) {
 			s.reset()
 		}
-		if attempt == maxAttempts || !canRepeat(err) {
+		limit := maxAttempts
+		if state(err) == idleSessionTimeout { // as may be that of all connections of the pool
+			limit += int(s.pool.Stat().MaxConns())
+		}
+		if attempt >= limit || !canRepeat(err) {
 			return s.wrap(doing, err)
 		}
 	}
@@ -143,8 +147,8 @@ func outcome(err error) error {
 	if err == nil || errors.Is(err, pgx.ErrTxCommitRollback) {
 		return err
 	}
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.SeverityUnlocalized == "ERROR" {
-		return err // the transaction was rolled back
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && (e.SeverityUnlocalized == "ERROR" || e.Code == idleSessionTimeout) {
+		return err // the transaction was rolled back, or the session had ended before it
 	}
 	return &unknownError{err}
 }

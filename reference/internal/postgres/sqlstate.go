@@ -31,6 +31,7 @@ const (
 	adminShutdown         = "57P01"
 	crashShutdown         = "57P02"
 	cannotConnectNow      = "57P03"
+	idleSessionTimeout    = "57P05"
 )
 
 // state returns the error code of the server, or "".

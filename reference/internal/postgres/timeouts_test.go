@@ -5,6 +5,8 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // limited returns the URL of a database whose statements and pauses have a time limit, which
@@ -24,6 +27,43 @@ func limited(t *testing.T) string {
 	name := query[string](t, url, "SELECT current_database()")
 	postgrestest.Exec(t, url, "ALTER DATABASE "+name+" SET statement_timeout = '400ms'", "ALTER DATABASE "+name+" SET idle_in_transaction_session_timeout = '400ms'")
 	return url
+}
+
+// A server may end sessions that are idle. A call that finds all connections of the pool
+// ended succeeds with a new one, also if another call has just met the same.
+func TestIdleSessionsThatEnd(t *testing.T) {
+	const conns = 8
+	url := postgrestest.Database(t)
+	s := open(t, fmt.Sprintf("%s&pool_max_conns=%d", url, conns), postgres.Options{Timeout: time.Minute})
+	postgrestest.Exec(t, url, "ALTER DATABASE "+query[string](t, url, "SELECT current_database()")+" SET idle_session_timeout = 50")
+	beside := url + "&idle_session_timeout=0"
+	create := func() {
+		if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
+			t.Errorf("CreatePet = %v", err)
+		}
+	}
+	for range 3 {
+		unlock := lock(t, beside, "LOCK TABLE pets IN ACCESS EXCLUSIVE MODE")
+		var wg sync.WaitGroup
+		for range conns {
+			wg.Go(create)
+		}
+		if err := waiting(t.Context(), beside, conns); err != nil {
+			t.Error(err)
+		}
+		unlock()
+		wg.Wait()
+		eventually(t, "the sessions have ended", func() error {
+			if n := query[int](t, beside, "SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'petstore' AND datname = current_database()"); n > 0 {
+				return fmt.Errorf("there are %d", n)
+			}
+			return nil
+		})
+		create()
+	}
+	if n := query[int](t, beside, "SELECT count(*)::int FROM pets"); n != 3*(conns+1) {
+		t.Errorf("%d pets are stored, want %d", n, 3*(conns+1))
+	}
 }
 
 // An import takes as long as it needs.
