@@ -34,13 +34,14 @@ func (a *api) unchargedCaller(r *http.Request) ratelimit.Caller {
 }
 
 // chooseLimit returns a middleware that sends requests through limit. Requests that
-// are not charged pass limitUncharged and then peek instead.
+// are not charged pass limitUncharged and peek instead, both at the same time.
 func (a *api) chooseLimit(limit, limitUncharged middleware.Middleware) middleware.Middleware {
 	return func(next http.Handler) http.Handler {
 		charged := limit(next)
 		notCharged := limitUncharged(a.peek(next, charged))
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if isUncharged(r) {
+				requestInfoOf(r.Context()).look = a.look(r.Context(), a.caller(r))
 				notCharged.ServeHTTP(w, r)
 				return
 			}
@@ -65,12 +66,13 @@ func isUncharged(r *http.Request) bool {
 
 // peek sets the header fields of the caller's plan without charging the request. If
 // the limiter fails, the request goes to charged, which answers as OnLimiterFailure
-// says.
+// says, without asking the limiter.
 func (a *api) peek(next, charged http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := a.caller(r)
-		p, err := a.look(r.Context(), c)
+		c, info := a.caller(r), requestInfoOf(r.Context())
+		p, err := info.look()
 		if err != nil {
+			info.undecided = err
 			charged.ServeHTTP(w, r)
 			return
 		}
@@ -81,7 +83,7 @@ func (a *api) peek(next, charged http.Handler) http.Handler {
 		a.Headers.Set(h, &d)
 		h.Del("Retry-After") // this request is not refused
 		logDecision(r, c, d, uncharged)
-		requestInfoOf(r.Context()).peeked = p
+		info.peeked = p
 		next.ServeHTTP(w, r)
 	})
 }

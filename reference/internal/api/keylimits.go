@@ -1,7 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"runtime/debug"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -30,8 +33,19 @@ type ownerFirst struct {
 	serving bool
 }
 
+// Take implements [ratelimit.Limiter].
+func (l ownerFirst) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if err := requestInfoOf(ctx).undecided; err != nil {
+		return ratelimit.Decision{}, err
+	}
+	return l.Limiter.Take(ctx, subject, plan, cost)
+}
+
 // TakeAll implements [ratelimit.MultiTaker]. The first charge is that of the owner.
 func (l ownerFirst) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	if err := requestInfoOf(ctx).undecided; err != nil {
+		return err
+	}
 	err := l.take(ctx, charges, decisions)
 	if err == nil && decisions[0].Outcome == ratelimit.Banned {
 		for i := 1; i < len(decisions); i++ {
@@ -57,18 +71,38 @@ func (l ownerFirst) take(ctx context.Context, charges []ratelimit.Charge, decisi
 // its key, which has no plan if there are none.
 type peeked struct{ caller, key ratelimit.Decision }
 
-// look peeks at all that a request of c would be charged to.
-func (a *api) look(ctx context.Context, c ratelimit.Caller) (p *peeked, err error) {
-	p = new(peeked)
-	if p.caller, err = a.Limiter.Peek(ctx, c.Subject, c.Plan); err != nil {
-		return nil, err
+// look begins to peek at all that a request of c would be charged to, so that the request
+// waits for a shared engine only once. The function that it returns waits for the answers.
+func (a *api) look(ctx context.Context, c ratelimit.Caller) func() (*peeked, error) {
+	p := new(peeked)
+	caller := a.peekInto(ctx, &p.caller, c.Subject, c.Plan)
+	keys := make([]<-chan error, len(c.Also)) // of one key at most
+	for i, key := range c.Also {
+		keys[i] = a.peekInto(ctx, &p.key, key.Subject, key.Plan)
 	}
-	for _, key := range c.Also {
-		if p.key, err = a.Limiter.Peek(ctx, key.Subject, key.Plan); err != nil {
-			return nil, err
+	return func() (*peeked, error) {
+		err := <-caller
+		for _, key := range keys {
+			err = cmp.Or(err, <-key)
 		}
+		return p, err
 	}
-	return p, nil
+}
+
+// peekInto peeks in another goroutine. The error of a panic is that of an engine that fails.
+func (a *api) peekInto(ctx context.Context, d *ratelimit.Decision, subject string, plan *ratelimit.Plan) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		defer func() {
+			if v := recover(); v != nil {
+				err = fmt.Errorf("peek: panic: %v\n%s", v, debug.Stack())
+			}
+			done <- err
+		}()
+		*d, err = a.Limiter.Peek(ctx, subject, plan)
+	}()
+	return done
 }
 
 // deciding returns the decision that a response shows; see [ownerFirst].
