@@ -44,6 +44,7 @@ var rules = map[string][]string{
 	"ratelimit/failover":             {"internal/nilvalue", "ratelimit"},
 	"ratelimit/internal/fixedwindow": {},
 	"ratelimit/internal/gcra":        {},
+	"ratelimit/internal/partial":     {},
 	"internal/release":               {},
 	"ratelimit/internal/race":        {},
 	"ratelimit/internal/redistest":   goRedis,

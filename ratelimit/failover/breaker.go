@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 )
 
 // A breaker lets many goroutines use one circuit. While the primary works they only
@@ -77,6 +78,9 @@ func (b *breaker) failed(v view, plan *ratelimit.Plan, cause error) (opens bool)
 	b.failures.Add(1)
 	if errors.Is(cause, errTimeout) {
 		b.timeouts.Add(1)
+	}
+	if errors.Is(cause, partial.ErrOutage) {
+		return false // the primary may answer others
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

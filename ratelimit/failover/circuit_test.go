@@ -12,6 +12,7 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 )
 
 func TestCircuitOpensAndCloses(t *testing.T) {
@@ -85,6 +86,30 @@ func TestCircuitOpensByShare(t *testing.T) {
 		r.take("a", daily)
 		r.wantState("32 of 64 calls failed", failover.CircuitOpen)
 	})
+}
+
+// If a part of the primary says that it is away, the others may answer: each request of
+// its subjects is decided by the mode, and the circuit stays closed for the rest.
+func TestPartialOutageLeavesCircuitClosed(t *testing.T) {
+	for _, mode := range []failover.Mode{failover.FailLocal, failover.FailOpen, failover.FailClosed} {
+		run(t, mode, failover.Options{}, func(r *rig) {
+			r.shared.set(func(context.Context) error { return fmt.Errorf("%w: %w", ratelimit.ErrUnavailable, partial.ErrOutage) })
+			const n = 1000
+			for range n {
+				d, err := r.Take(ctx, "a", daily, 1)
+				switch {
+				case mode != failover.FailClosed && (err != nil || !d.Allowed()):
+					r.Fatalf("mode %v: %v, %v, want that the mode admits", mode, d.Outcome, err)
+				case mode == failover.FailClosed && !errors.Is(err, ratelimit.ErrUnavailable):
+					r.Fatalf("mode %v: %v, want an error that wraps ErrUnavailable", mode, err)
+				}
+			}
+			r.wantState("requests of one part failed", failover.CircuitClosed)
+			if s := r.Stats(); s.Failures != n || s.Fallbacks != n || s.Opened != 0 {
+				r.Errorf("mode %v: %+v, want %d failures and fallbacks", mode, s, n)
+			}
+		})
+	}
 }
 
 func TestProbeIsHalfOpen(t *testing.T) {

@@ -2,9 +2,12 @@ package redislimit
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 )
 
 // A batcher sends calls to one master of Redis, those that come together in one
@@ -22,9 +25,14 @@ import (
 // is in flight wait together for the next batch, which is sent when that one is back.
 // Few large batches cost least. More than one is in flight where the round trip is
 // long, or where one is stuck.
+//
+// If a batch times out, and none that was in flight meanwhile was answered, the master
+// hangs. Then one batch at a time is sent, and calls that come meanwhile fail at once:
+// they would only wait for nothing.
 type batcher struct {
 	maxInFlight int
-	send        func([]*group) // returns when the groups are answered, or wait for a slot
+	send        func([]*group) error // returns when the groups are answered, or wait for a slot; an error is a timeout
+	changed     func(hangs error)    // called when the master begins to hang, and with nil when it answers; nil: no call fails at once
 
 	mu        sync.Mutex
 	queue     []*batch // the first one is sent next, the last one takes calls
@@ -32,6 +40,8 @@ type batcher struct {
 	inFlight  int      // batches
 	lastSent  time.Time
 	roundTrip time.Duration // of a batch, smoothed
+	answered  time.Time     // when the last batch came back that did not time out
+	hangs     error         // of the calls that fail at once; nil: the master answers
 }
 
 // spacing is how long a round trip has to be for each further batch in flight.
@@ -45,7 +55,10 @@ const yields = 3
 // do has an operation done, and returns the group that has its answer. It returns
 // the context's error as soon as the context ends.
 func (b *batcher) do(ctx context.Context, op operation, c *call) (*group, error) {
-	g, first := b.enqueue(op, c)
+	g, first, err := b.enqueue(op, c)
+	if err != nil {
+		return nil, err
+	}
 	if ctx.Done() == nil { // the caller waits for the answer in any case
 		if first != nil {
 			b.sendBatch(first)
@@ -70,9 +83,12 @@ func (b *batcher) do(ctx context.Context, op operation, c *call) (*group, error)
 
 // enqueue enters a call. If a batch can be sent now, it is returned, for the caller
 // to send.
-func (b *batcher) enqueue(op operation, c *call) (*group, *batch) {
+func (b *batcher) enqueue(op operation, c *call) (*group, *batch, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.hangs != nil && b.inFlight > 0 {
+		return nil, nil, b.hangs
+	}
 	if n := len(b.queue); n == 0 || len(b.queue[n-1].groups) >= maxGroups {
 		last := b.spare
 		if b.spare = nil; last == nil {
@@ -82,10 +98,10 @@ func (b *batcher) enqueue(op operation, c *call) (*group, *batch) {
 	}
 	g := b.queue[len(b.queue)-1].add(op, c)
 	if !b.maySend() {
-		return g, nil
+		return g, nil, nil
 	}
 	b.inFlight++
-	return g, b.dequeue()
+	return g, b.dequeue(), nil
 }
 
 // maySend reports whether one more batch may be in flight.
@@ -127,7 +143,7 @@ func (b *batcher) waiting() int {
 
 // sendBatch sends a batch, and has the next one sent when it is back.
 func (b *batcher) sendBatch(sent *batch) {
-	b.send(sent.groups)
+	timeout := b.send(sent.groups)
 	roundTrip := time.Since(sent.sentAt)
 	// Let the callers that have their answers call again, so that their calls are in
 	// one batch, and not in parts that take turns.
@@ -135,13 +151,30 @@ func (b *batcher) sendBatch(sent *batch) {
 		runtime.Gosched()
 	}
 	sent.empty()
+	if b.back(sent, roundTrip, timeout) {
+		b.changed(timeout)
+	}
+}
+
+// back records that a batch is back, and has the next one sent. It reports whether the
+// master began or ceased to hang.
+func (b *batcher) back(sent *batch, roundTrip time.Duration, timeout error) (changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.spare = sent
 	b.roundTrip += (roundTrip - b.roundTrip) / 8
+	switch {
+	case timeout == nil:
+		b.answered = sent.sentAt.Add(roundTrip)
+		changed, b.hangs = b.hangs != nil, nil
+	case b.changed != nil && !b.answered.After(sent.sentAt):
+		changed = b.hangs == nil
+		b.hangs = unavailable(fmt.Errorf("%w: %w", partial.ErrOutage, timeout))
+	}
 	if next := b.dequeue(); next != nil {
 		go b.sendBatch(next)
 	} else {
 		b.inFlight--
 	}
+	return changed
 }

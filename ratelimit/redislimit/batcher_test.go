@@ -3,12 +3,16 @@ package redislimit
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 )
 
 // A fakeServer is a batcher whose round trips take as long as the test says.
@@ -18,12 +22,15 @@ type fakeServer struct {
 	sent      [][]string // the subjects of each batch
 	most, now int        // batches in flight at once
 	roundTrip time.Duration
+	timeout   error // of each batch; nil: it is answered
+	changes   []error
 }
 
 func newFakeServer(maxInFlight int, roundTrip time.Duration) *fakeServer {
 	s := &fakeServer{roundTrip: roundTrip}
 	s.batcher.maxInFlight = maxInFlight
-	s.batcher.send = func(groups []*group) {
+	s.batcher.changed = func(hangs error) { s.changes = append(s.changes, hangs) }
+	s.batcher.send = func(groups []*group) error {
 		s.mu.Lock()
 		s.now++
 		s.most = max(s.most, s.now)
@@ -34,22 +41,34 @@ func newFakeServer(maxInFlight int, roundTrip time.Duration) *fakeServer {
 			}
 		}
 		s.sent = append(s.sent, subjects)
-		roundTrip := s.roundTrip
+		roundTrip, timeout := s.roundTrip, s.timeout
 		s.mu.Unlock()
 		time.Sleep(roundTrip) // of the test's clock
 		s.mu.Lock()
 		s.now--
 		s.mu.Unlock()
 		for _, g := range groups {
+			g.err = timeout
 			g.finish()
 		}
+		return timeout
 	}
 	return s
 }
 
+// set sets what happens to the batches that are sent from now on.
+func (s *fakeServer) set(roundTrip time.Duration, timeout error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.roundTrip, s.timeout = roundTrip, timeout
+}
+
 func (s *fakeServer) take(ctx context.Context, subject string) error {
-	_, err := s.do(ctx, operation{code: opTake, subject: subject}, newCall())
-	return err
+	g, err := s.do(ctx, operation{code: opTake, subject: subject}, newCall())
+	if err != nil {
+		return err
+	}
+	return g.err
 }
 
 // batches returns the batches that were sent.
@@ -183,9 +202,7 @@ func TestStuck(t *testing.T) {
 		s := newFakeServer(4, time.Hour)
 		go s.take(t.Context(), "stuck")
 		synctest.Wait()
-		s.mu.Lock()
-		s.roundTrip = time.Microsecond
-		s.mu.Unlock()
+		s.set(time.Microsecond, nil)
 		time.Sleep(time.Millisecond)
 		start := time.Now()
 		if err := s.take(t.Context(), "a"); err != nil || time.Since(start) != time.Microsecond {
@@ -193,6 +210,89 @@ func TestStuck(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 	})
+}
+
+// While a master hangs, one batch at a time waits for it, and other calls fail at once.
+func TestHungMaster(t *testing.T) {
+	const timeout = 200 * time.Millisecond
+	underBoth(t, func(t *testing.T, ctx context.Context) {
+		s := newFakeServer(4, time.Microsecond)
+		take := func(promise string, want error, wait time.Duration) {
+			t.Helper()
+			start := time.Now()
+			if err := s.take(ctx, "a"); !errors.Is(err, want) || time.Since(start) != wait {
+				t.Errorf("%s: %v after %v, want %v after %v", promise, err, time.Since(start), want, wait)
+			}
+		}
+		wantChanges := func(promise string, want ...error) {
+			t.Helper()
+			synctest.Wait()
+			if !slices.Equal(s.changes, want) {
+				t.Errorf("%s: the master hangs: %v, want %v", promise, s.changes, want)
+			}
+		}
+		take("before", nil, time.Microsecond)
+		s.set(timeout, os.ErrDeadlineExceeded)
+		take("the first call that times out", os.ErrDeadlineExceeded, timeout)
+		wantChanges("after a timeout", os.ErrDeadlineExceeded)
+		for range 2 {
+			go take("the one that waits", os.ErrDeadlineExceeded, timeout)
+			synctest.Wait()
+			for range 3 {
+				take("beside one that waits", partial.ErrOutage, 0)
+				take("beside one that waits", ratelimit.ErrUnavailable, 0)
+			}
+			time.Sleep(timeout)
+			wantChanges("after further timeouts", os.ErrDeadlineExceeded)
+		}
+		s.set(timeout, nil)
+		go take("the one that is answered", nil, timeout)
+		synctest.Wait()
+		take("beside one that is about to be answered", partial.ErrOutage, 0)
+		time.Sleep(timeout)
+		wantChanges("after an answer", os.ErrDeadlineExceeded, nil)
+		s.set(time.Microsecond, nil)
+		go take("after an answer", nil, time.Microsecond)
+		take("after an answer", nil, time.Microsecond)
+		time.Sleep(time.Second)
+	})
+}
+
+// A batch that times out while another one is answered does not show that the master
+// hangs. The calls of a client of one server, which has no other masters, never fail at
+// once.
+func TestTimeoutWithoutHungMaster(t *testing.T) {
+	for _, name := range []string{"another batch is answered", "one server"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newFakeServer(4, time.Minute)
+				s.timeout = os.ErrDeadlineExceeded
+				if name == "one server" {
+					s.changed = nil
+				}
+				go s.take(t.Context(), "stuck")
+				time.Sleep(time.Second)
+				if s.set(time.Minute, nil); name != "one server" {
+					s.set(time.Microsecond, nil)
+					_ = s.take(t.Context(), "answered")
+				}
+				time.Sleep(time.Hour)
+				var calls sync.WaitGroup
+				for range 4 {
+					calls.Go(func() {
+						if err := s.take(t.Context(), "a"); err != nil {
+							t.Errorf("after a batch that timed out: %v, want an answer", err)
+						}
+					})
+					synctest.Wait()
+				}
+				calls.Wait()
+				if len(s.changes) > 0 {
+					t.Errorf("the master hangs: %v, want that it does not", s.changes)
+				}
+			})
+		})
+	}
 }
 
 func TestWithdrawnCallsAreNotSent(t *testing.T) {

@@ -99,6 +99,9 @@ func SubjectsOfOneIndex(n int) (subjects []string) {
 	return subjects
 }
 
+// KnowsMasters reports whether each master has a batcher of its own.
+func KnowsMasters(l *Limiter) bool { return l.masters.table.Load() != nil }
+
 // Scripts are the texts of all scripts, by the digest of each.
 var Scripts = map[string]string{
 	limitScript.digest: limitScript.text, smoothScript.digest: smoothScript.text, groupScript.digest: groupScript.text,

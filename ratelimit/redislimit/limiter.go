@@ -37,6 +37,11 @@ import (
 // A key that holds a value that the engine did not write is an error for every
 // operation on its subject. The error names the key, and the key stays as it is.
 //
+// If a call times out at a master of a cluster, and the master answers no other call
+// meanwhile, one batch of calls at a time waits for that master until it answers again.
+// Calls for its subjects that come meanwhile fail at once, and are not charged. They do not
+// open the circuit of package failover.
+//
 // # Retries
 //
 // The engine sends a call again if the server says that nothing was done: with the
@@ -119,7 +124,7 @@ func New(client redis.UniversalClient, opts Options) (*Limiter, error) {
 	}
 	s := newSender(client, newKeys(opts.Prefix), opts)
 	l := &Limiter{sender: s}
-	l.masters = newMasters(s.cluster, s.keys, func() *batcher { return &batcher{maxInFlight: opts.MaxInFlight, send: s.send} })
+	l.masters = newMasters(s.cluster, s.keys, opts.Logger, func() *batcher { return &batcher{maxInFlight: opts.MaxInFlight, send: s.send} })
 	l.calls.New = func() any { return newCall() }
 	return l, nil
 }

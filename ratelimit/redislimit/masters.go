@@ -2,6 +2,7 @@ package redislimit
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,12 +12,14 @@ import (
 
 // masters has a batcher for each master of a cluster, so that a master that does not
 // answer does not delay the subjects of the others. A client of one server has one
-// batcher. If the table is out of date the client still finds the right master, but
+// batcher, and its calls never fail because another batch hangs: package failover opens
+// its circuit instead. If the table is out of date the client still finds the right master, but
 // the batches may be smaller.
 type masters struct {
 	first      *batcher // for all partitions, until the masters are known
 	newBatcher func() *batcher
 	keys       *keys
+	logger     *slog.Logger
 
 	cluster *redis.ClusterClient // nil: there is one batcher
 	table   atomic.Pointer[[partitions]*batcher]
@@ -29,8 +32,8 @@ type masters struct {
 // mastersInterval is the time from one look for the masters to the next.
 const mastersInterval = time.Second
 
-func newMasters(cluster *redis.ClusterClient, k *keys, newBatcher func() *batcher) *masters {
-	return &masters{first: newBatcher(), newBatcher: newBatcher, keys: k, cluster: cluster}
+func newMasters(cluster *redis.ClusterClient, k *keys, logger *slog.Logger, newBatcher func() *batcher) *masters {
+	return &masters{first: newBatcher(), newBatcher: newBatcher, keys: k, logger: logger, cluster: cluster}
 }
 
 // of returns the batcher for a partition.
@@ -72,10 +75,24 @@ func (m *masters) refresh() {
 			byMaster[master] = m.byMaster[master]
 			if byMaster[master] == nil {
 				byMaster[master] = m.newBatcher()
+				byMaster[master].changed = m.logged(master.Options().Addr)
 			}
 		}
 		table[p] = byMaster[master]
 	}
 	m.byMaster = byMaster
 	m.table.Store(table)
+}
+
+// logged returns a function that logs that a master hangs, or answers again. Nothing
+// else says so: the other masters keep the circuit of package failover closed.
+func (m *masters) logged(master string) func(error) {
+	return func(hangs error) {
+		if hangs == nil {
+			m.logger.Info("redislimit: requests for the subjects of the master are decided again", "master", master)
+			return
+		}
+		m.logger.Warn("redislimit: a master of the cluster does not answer: requests for its subjects fail at once, "+
+			"except one at a time; if that goes on, restart the master or promote its replica", "master", master, "error", hangs)
+	}
 }

@@ -26,7 +26,9 @@ type Options struct {
 	Observe func(Batch)
 
 	// Logger gets one warning for each server that evicts keys when its memory is
-	// full, since that grants quotas twice. Nil means [slog.Default].
+	// full, since that grants quotas twice. It also gets a warning when a master of a
+	// cluster does not answer, and a line when requests for its subjects are decided
+	// again. Nil means [slog.Default].
 	Logger *slog.Logger
 }
 

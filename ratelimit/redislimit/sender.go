@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -35,25 +36,41 @@ func newSender(client redis.UniversalClient, k *keys, opts Options) *sender {
 }
 
 // send has the script answer the groups. Groups that wait for a slot of a cluster are
-// answered later.
-func (s *sender) send(groups []*group) {
-	s.awaitSlots(s.exchange(s.pack(groups)))
+// answered later. An error says that the server did not answer in time.
+func (s *sender) send(groups []*group) error {
+	moving, timeout := s.exchange(s.pack(groups))
+	s.awaitSlots(moving)
+	return timeout
 }
 
 // exchange sends commands, and what follows from the replies, until all of their
 // groups are answered, except those of the commands that it returns: each of these
-// has one group, and waits for a slot that moves.
+// has one group, and waits for a slot that moves. An error is that of the last commands,
+// if they timed out.
 //
 // A goroutine of its own sends most batches. send, exchange and roundTrip are small,
 // so that its stack grows once and not twice on the way through the client.
-func (s *sender) exchange(cmds []*command) (moving []*command) {
+func (s *sender) exchange(cmds []*command) (moving []*command, timeout error) {
 	for attempt := 1; len(cmds) > 0; attempt++ {
 		sent := time.Now()
 		s.roundTrip(cmds)
+		timeout = timedOut(cmds)
 		s.observeAll(cmds, sent)
 		cmds, moving = s.receiveAll(cmds, attempt, moving)
 	}
-	return moving
+	return moving, timeout
+}
+
+// timedOut returns the error of commands of which none was answered in time, and nil if
+// one was, or failed otherwise.
+func timedOut(cmds []*command) (err error) {
+	for _, cmd := range cmds {
+		err = cmd.Err()
+		if timeout, ok := errors.AsType[net.Error](err); !ok || !timeout.Timeout() {
+			return nil
+		}
+	}
+	return err
 }
 
 // roundTrip sends commands together.

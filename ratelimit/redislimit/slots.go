@@ -55,7 +55,7 @@ func (s *sender) awaitSlot(g *group, err error) {
 			g.fail(unavailable(err))
 			return
 		}
-		moving := s.exchange([]*command{{groups: []*group{g}}})
+		moving, _ := s.exchange([]*command{{groups: []*group{g}}})
 		if len(moving) == 0 {
 			return
 		}
