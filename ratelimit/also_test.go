@@ -179,11 +179,11 @@ type failsFor struct {
 	subject string
 }
 
-func (f *failsFor) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+func (f *failsFor) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	if subject == f.subject {
 		return ratelimit.ErrUnavailable
 	}
-	return f.Limiter.AddUsage(ctx, subject, plan, units, at)
+	return f.Limiter.Adjust(ctx, subject, d, units, id)
 }
 
 // If one of the charges cannot be settled, the others are, Settle says so, and another
@@ -269,7 +269,7 @@ func TestAlsoWithErrors(t *testing.T) {
 func TestAlsoWhenTheEngineFails(t *testing.T) {
 	for mode, status := range map[ratelimit.OnFailure]int{ratelimit.FailClosed: 503, ratelimit.FailOpen: 200} {
 		var got error
-		h := handler(t, takeAndRefund{broken{ratelimit.ErrUnavailable}, newModel()}, ann(), ratelimit.Options{
+		h := handler(t, takeAndAdjust{broken{ratelimit.ErrUnavailable}, newModel()}, ann(), ratelimit.Options{
 			OnFailure: mode, Refund: true,
 			Observe: func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { got = err },
 		}, ok)

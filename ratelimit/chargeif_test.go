@@ -209,10 +209,10 @@ func TestChargeIfSeesThePattern(t *testing.T) {
 	}
 }
 
-func TestNewRefusesChargeIfWithoutRefunder(t *testing.T) {
+func TestNewRefusesChargeIfWithoutAdjuster(t *testing.T) {
 	_, err := ratelimit.New(broken{errors.New("asked")}, func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil },
 		ratelimit.Options{ChargeIf: func(*http.Request, int) bool { return true }})
-	if err == nil || !strings.Contains(err.Error(), "Options.ChargeIf needs a limiter that is a Refunder") {
+	if err == nil || !strings.Contains(err.Error(), "Options.ChargeIf needs a limiter that is an Adjuster") {
 		t.Errorf("got error %v, want one that names Options.ChargeIf", err)
 	}
 }

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"fmt"
 	"math"
 	"time"
 )
@@ -44,6 +45,15 @@ type State struct {
 	Reset int64
 }
 
+// A Window is one window of a subject.
+type Window struct {
+	Length uint32 // in seconds, of a calendar quota the stand-in, see [Plan.Kind]; 0: there is none
+	End    uint32 // Unix seconds
+}
+
+// maxOthers is the largest number of open windows that are not the plan's.
+const maxOthers = 2*MaxQuotas - 1
+
 // A Decision is what an engine decided about one request. It is a value: it shares
 // nothing but the Plan.
 //
@@ -83,6 +93,9 @@ type Decision struct {
 	// Rounded is by how much the Reset of each smooth quota was rounded up, in units of
 	// 2⁻³² seconds. It is 0 for other quotas.
 	Rounded [MaxQuotas]uint32
+	// Others are the open windows of other plans that an admitted request was charged to as
+	// well, the shortest first; see [Limiter].
+	Others [maxOthers]Window
 	// Applicable is the index of the quota that the headers show. If the request was
 	// admitted, it is the quota with the least remaining and, on a tie, the later
 	// reset. If it was denied, it is the exhausted quota that refuses it the longest: that
@@ -162,6 +175,24 @@ func (d *Decision) Settle() {
 		}
 	}
 	d.settleLeast()
+}
+
+// Adjustment returns how many units [Adjuster] adds to make d cost some units in all: less
+// than 0 to give back, and 0 if there is nothing to do. Engines call it first. An error
+// wraps [ErrInvalid].
+func (d *Decision) Adjustment(subject string, units int64) (int64, error) {
+	switch {
+	case d == nil:
+		return 0, fmt.Errorf("%w: Adjust: no decision", ErrInvalid)
+	case d.Outcome != Allowed:
+		return 0, nil
+	case units < 0 || d.Cost < 0:
+		return 0, fmt.Errorf("%w: Adjust: the units must be 0 or more, got %d for a cost of %d", ErrInvalid, units, d.Cost)
+	}
+	if err := d.Plan.Check(subject, 1); err != nil || d.Plan.Len() == 0 {
+		return 0, err
+	}
+	return min(units, MaxLimit) - min(d.Cost, MaxLimit), nil
 }
 
 // settleLeast makes the quota applicable that has the least remaining.

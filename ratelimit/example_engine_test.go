@@ -78,7 +78,7 @@ func ExampleCharge() {
 
 // A message that could not be sent is given back. In the middleware, Options.Refund does
 // this for requests that end in a 5xx.
-func ExampleRefunder() {
+func ExampleAdjuster() {
 	ctx := context.Background()
 	plan := ratelimit.MustPlan("messages", ratelimit.Penalty{}, ratelimit.PerDay(100))
 	engine, err := memory.New(noon)
@@ -91,8 +91,8 @@ func ExampleRefunder() {
 	}
 	fmt.Println(d.Outcome, d.Remaining(), "left")
 
-	var refunder ratelimit.Refunder = engine // redislimit and failover are Refunders too
-	if err := refunder.Refund(ctx, "user:ann", &d); err != nil {
+	var adjuster ratelimit.Adjuster = engine // redislimit and failover are Adjusters too
+	if err := adjuster.Adjust(ctx, "user:ann", &d, 0, ""); err != nil {
 		panic(err)
 	}
 	now, err := engine.Peek(ctx, "user:ann", plan)
@@ -107,7 +107,7 @@ func ExampleRefunder() {
 
 // An operator gives a customer 300 units of the month back. The plan has only the quotas
 // that get them, here without the limit of the minute.
-func ExampleRefunder_byHand() {
+func ExampleAdjuster_byHand() {
 	ctx := context.Background()
 	plan := ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), ratelimit.PerMinute(400), ratelimit.PerMonth(10_000).From(17))
 	month := ratelimit.MustPlan("pro", ratelimit.Penalty{}, ratelimit.PerMonth(10_000).From(17))
@@ -124,7 +124,7 @@ func ExampleRefunder_byHand() {
 		panic(err)
 	}
 	d.Outcome, d.Cost = ratelimit.Allowed, 300 // also if the customer is limited
-	if err := engine.Refund(ctx, "customer:17", &d); err != nil {
+	if err := engine.Adjust(ctx, "customer:17", &d, 0, ""); err != nil {
 		panic(err)
 	}
 

@@ -77,8 +77,12 @@ func ExampleDecision() {
 	if err != nil {
 		panic(err)
 	}
-	before := [ratelimit.MaxQuotas]int64{59, 400}
-	if err := engine.AddUsage(ctx, "owner:17", free, before, now); err != nil {
+	used := free.Uncounted(0, now)
+	if err := engine.Adjust(ctx, "owner:17", &used, 59, ""); err != nil {
+		panic(err)
+	}
+	used.States[0].Reset = 0 // the other 341 in earlier minutes
+	if err := engine.Adjust(ctx, "owner:17", &used, 341, ""); err != nil {
 		panic(err)
 	}
 	for range 2 {

@@ -69,31 +69,54 @@ type Peeker interface {
 
 // A Resetter forgets a subject: usage, strikes and ban. Engines may implement it.
 type Resetter interface {
+	// Reset forgets subject. An adjustment of a charge that was made before changes the
+	// window that was opened since, see [Adjuster].
 	Reset(ctx context.Context, subject string) error
 }
 
-// A Refunder gives units back. Engines may implement it.
-type Refunder interface {
-	// Refund gives back what d, an Allowed decision for subject, was charged, in
-	// those windows of d that are still open: for each quota of d.Plan the
-	// window that ends at d.States[i].Reset. Windows of other plans, and windows
-	// that were opened later, are not changed. To a smooth quota it gives units back
-	// until that Reset, at which they have come back by themselves. If a decision is
-	// refunded twice, which is a mistake of the caller, usage never falls below zero.
+// An Adjuster changes what a charge costs after it was made: a refund, or a cost that is
+// known only afterwards. Engines may implement it.
+type Adjuster interface {
+	// Adjust makes the charge that d is the decision about cost units in all, 0 or more,
+	// in place of d.Cost. It changes those windows that the charge has reached, whatever
+	// the plan and the clock are by now: for each quota of d.Plan the window that ends at
+	// d.States[i].Reset, unless that is 0, and those in d.Others. What has ended is left as
+	// it is. If d is not Allowed, nothing was charged, and Adjust does nothing. To adjust a
+	// charge again, set d.Cost to the units that it costs now.
+	//
+	// No window holds less than 0 units or more than [MaxLimit]. Units can be added beyond
+	// a limit, and during a ban. An adjustment is not a request: it is not a strike, starts
+	// no ban and clears no strikes.
+	//
+	// If a window is not open here, as after a restart without the state of the engine, or
+	// for a charge that another engine has made, added units open it. They count in the
+	// open window if that ends later, as a calendar window may that began under another
+	// plan. If it ends first, since the clock was ahead or stepped back, the charge is
+	// in it, and added units from after its end move it on, by at most one window.
+	//
+	// A bucket of a smooth quota does not remember its charges. Added units count in full,
+	// but if the bucket is full, they come back from d.Time on. Units that have come back by
+	// themselves are not given back: those that a bucket without other charges would hold
+	// again.
+	//
+	// If the answer of an engine elsewhere is lost, the call can be repeated with the same
+	// arguments. The engine then remembers the id, a random text, for at least a minute and
+	// until the last of the windows has ended, and changes nothing twice. With an empty id
+	// it remembers nothing. An engine in this process loses no answer, and ignores the id.
 	//
 	// To give back units that no decision at hand was charged, as an operator does, pass
 	// what Peek returns, with the Outcome set to Allowed and the Cost to these units. They
 	// are given back to all quotas of its Plan: for the month alone, Peek under a plan of
-	// the month.
-	Refund(ctx context.Context, subject string, d *Decision) error
+	// the month. To add units that were used elsewhere, set the Cost to 0.
+	Adjust(ctx context.Context, subject string, d *Decision, units int64, id string) error
 }
 
 // A Banner bans and unbans subjects by hand. Engines may implement it.
 type Banner interface {
 	// Ban bans subject for the given time from now, rounded up to a whole
 	// second, and replaces any ban in force. It does not raise the level of later
-	// bans. The time without a ban that lowers the level counts from the end of the
-	// last ban, which may be one made by hand. The answer to banned requests gives the
+	// bans. The time without a ban that lowers the level counts anew from the end of each
+	// ban, which may be one made by hand. The answer to banned requests gives the
 	// usual reason for a ban, requests after a limit; Options.Deny can give another.
 	Ban(ctx context.Context, subject string, length time.Duration) error
 	// Unban ends the ban of subject, and forgets its strikes and its level. It reports

@@ -57,10 +57,10 @@ func New(l Limiter, identify func(r *http.Request) (Caller, error), opts Options
 	if err := opts.validate(l); err != nil {
 		return nil, err
 	}
-	refunder, _ := l.(Refunder)
+	adjuster, _ := l.(Adjuster)
 	return func(next http.Handler) http.Handler {
 		return &limitHandler{
-			Options: opts, limiter: l, refunder: refunder, identify: identify, next: next,
+			Options: opts, limiter: l, adjuster: adjuster, identify: identify, next: next,
 			disconnectWait: disconnectWait, watches: opts.Refund || opts.ChargeIf != nil || opts.Context,
 		}
 	}, nil
@@ -69,7 +69,7 @@ func New(l Limiter, identify func(r *http.Request) (Caller, error), opts Options
 type limitHandler struct {
 	Options
 	limiter        Limiter
-	refunder       Refunder
+	adjuster       Adjuster
 	identify       func(*http.Request) (Caller, error)
 	next           http.Handler
 	watches        bool // an option needs more of a request than to serve it

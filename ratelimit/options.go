@@ -36,7 +36,7 @@ type Options struct {
 	Headers HeaderSet
 
 	// Refund gives back the units of a request that ended in a 5xx or in a panic, unless
-	// the handler took the connection over. The limiter must be a [Refunder]. A refund
+	// the handler took the connection over. The limiter must be an [Adjuster]. A refund
 	// has half a second and a context of its own, so that a deadline which ended the
 	// request does not stop it.
 	//
@@ -60,7 +60,7 @@ type Options struct {
 
 	// ChargeIf reports whether a request stays charged, by the status of its response.
 	// With it a service charges only failed sign-ins, or everything but 304. The limiter
-	// must be a [Refunder]. Each request is charged before it is served, so that
+	// must be an [Adjuster]. Each request is charged before it is served, so that
 	// concurrent ones cannot exceed the limit, and the header fields count it. ChargeIf
 	// is called after the handler has returned. If it returns false, the units are given
 	// back like a refund. What Refund says about clients that disconnect and about bodies
@@ -111,11 +111,11 @@ type Options struct {
 }
 
 func (o *Options) validate(l Limiter) error {
-	if _, ok := l.(Refunder); o.Refund && !ok {
-		return fmt.Errorf("ratelimit: Options.Refund needs a limiter that is a Refunder, got %T", l)
+	if _, ok := l.(Adjuster); o.Refund && !ok {
+		return fmt.Errorf("ratelimit: Options.Refund needs a limiter that is an Adjuster, got %T", l)
 	}
-	if _, ok := l.(Refunder); o.ChargeIf != nil && !ok {
-		return fmt.Errorf("ratelimit: Options.ChargeIf needs a limiter that is a Refunder, got %T", l)
+	if _, ok := l.(Adjuster); o.ChargeIf != nil && !ok {
+		return fmt.Errorf("ratelimit: Options.ChargeIf needs a limiter that is an Adjuster, got %T", l)
 	}
 	if o.OnFailure != FailClosed && o.OnFailure != FailOpen {
 		return fmt.Errorf("ratelimit: Options.OnFailure must be FailClosed or FailOpen, got %d", o.OnFailure)

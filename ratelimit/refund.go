@@ -91,11 +91,11 @@ func (g *limitHandler) giveBack(ctx context.Context, subject string, d Decision,
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refundTimeout)
 	defer cancel()
 	if all == nil {
-		_ = g.refunder.Refund(ctx, subject, &d)
+		_ = g.adjuster.Adjust(ctx, subject, &d, 0, "")
 		return
 	}
 	for i := range all.charges {
-		_ = g.refunder.Refund(ctx, all.charges[i].Subject, &all.decisions[i])
+		_ = g.adjuster.Adjust(ctx, all.charges[i].Subject, &all.decisions[i], 0, "")
 	}
 }
 

@@ -26,7 +26,7 @@ type refunder struct {
 	refunds chan context.Context
 }
 
-func (l refunder) Refund(ctx context.Context, _ string, _ *ratelimit.Decision) error {
+func (l refunder) Adjust(ctx context.Context, _ string, _ *ratelimit.Decision, _ int64, _ string) error {
 	l.refunds <- ctx
 	return nil
 }
@@ -341,9 +341,9 @@ type refundFunc struct {
 	look func(ctx context.Context)
 }
 
-func (f refundFunc) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
+func (f refundFunc) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	f.look(ctx)
-	return f.refunder.Refund(ctx, subject, d)
+	return f.refunder.Adjust(ctx, subject, d, units, id)
 }
 
 // The copy of a request with a body does not hide the pattern from outer handlers.

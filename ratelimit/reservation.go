@@ -2,11 +2,11 @@ package ratelimit
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/animalstore/gatehouse/internal/response"
 )
@@ -22,7 +22,6 @@ import (
 // middleware. The methods then do nothing, and Settle returns an error.
 type Reservation struct {
 	limiter  Limiter
-	refunder Refunder // nil: the engine cannot refund
 	caller   Caller
 	deciding int // 0: own, otherwise the number of one of more
 
@@ -38,7 +37,10 @@ type reservedCharge struct {
 	decision Decision
 	counted  bool  // the engine has made it
 	fixed    bool  // it has a cost of its own, which Settle does not change
-	charged  int64 // decision.Cost and what was settled since
+	charged  int64 // what it costs now
+	// id and units are those of an adjustment that may have been made: its answer was lost.
+	id    string
+	units int64
 }
 
 // FromContext returns the reservation of the request that ctx belongs to: that of the
@@ -71,13 +73,14 @@ func (r *Reservation) Caller() Caller {
 }
 
 // Settle sets what the request costs in all to actual units, 0 or more: the difference to
-// what it was charged so far is added to the usage, even beyond a limit, or given back. It
-// counts in the windows in which the request was charged, as far as they are still open.
+// what it was charged so far is added to the usage, even beyond a limit, or given back, in
+// the windows that the request was charged in, as far as they are still open ([Adjuster]).
 // If that exceeds a limit, later requests are denied; the settled one gets no strike.
 //
-// A subject can owe a smooth quota no more than its Limit ([Quota.Smooth]), and units beyond
-// that are dropped. If a later call gives them back all the same, the subject gets back
-// units of its other requests: do not settle at an estimate that is larger.
+// Units of a smooth quota that have come back by themselves are not given back. If requests
+// take long, charge little and settle at more. A subject can owe such a quota no more than
+// its Limit ([Quota.Smooth]), and units beyond that are dropped. If a later call settles
+// lower, they are given back all the same: do not settle at an estimate that is so large.
 //
 // Settle can be called at any time, also after the response, and again: the last call
 // counts. A request that was settled is neither refunded nor given back by
@@ -87,10 +90,9 @@ func (r *Reservation) Caller() Caller {
 //
 // Settle takes half a second at most, and goes on if ctx ends, so that a client cannot
 // avoid the charge by disconnecting. After an error that wraps [ErrUnavailable] the
-// difference may have been counted or not, and Settle can be called again. The error
-// wraps [ErrInvalid] if actual is negative or the Reservation nil, and also
-// [errors.ErrUnsupported] if the engine is not a [UsageAdder], to add, or a [Refunder],
-// to give back.
+// difference may have been counted or not; Settle can be called again, and counts it once.
+// The error wraps [ErrInvalid] if actual is negative or the Reservation nil, and also
+// [errors.ErrUnsupported] if the engine is not an [Adjuster].
 func (r *Reservation) Settle(ctx context.Context, actual int64) error {
 	switch {
 	case r == nil:
@@ -124,55 +126,27 @@ func (r *Reservation) settleTo(ctx context.Context, units int64, all bool) (err 
 	return err
 }
 
+// chargeTo makes a charge cost some units. If the answer to an adjustment before was lost,
+// that is repeated first.
 func (r *Reservation) chargeTo(ctx context.Context, c *reservedCharge, units int64) error {
-	if units > c.charged {
-		return r.add(ctx, c, units-c.charged)
-	}
-	for c.charged > units {
-		if err := r.giveBack(ctx, c, c.charged-units); err != nil {
-			return err
+	adjuster, ok := r.limiter.(Adjuster)
+	for c.id != "" || c.charged != units {
+		if !ok {
+			return fmt.Errorf("%w: Settle: %T is not an Adjuster: %w", ErrInvalid, r.limiter, errors.ErrUnsupported)
 		}
-		if err := ctx.Err(); err != nil && c.charged > units {
-			return fmt.Errorf("ratelimit: settle: %w: %d units are still charged: %w", ErrUnavailable, c.charged, err)
+		if c.id == "" {
+			c.id, c.units = rand.Text(), units
 		}
+		d := c.decision
+		d.Cost = c.charged
+		if err := adjuster.Adjust(ctx, c.subject, &d, c.units, c.id); err != nil {
+			if errors.Is(err, ErrInvalid) {
+				c.id = "" // nothing was done
+			}
+			return settleError(ctx, err)
+		}
+		c.id, c.charged = "", c.units
 	}
-	return nil
-}
-
-func (r *Reservation) add(ctx context.Context, c *reservedCharge, units int64) error {
-	adder, ok := r.limiter.(UsageAdder)
-	if !ok {
-		return fmt.Errorf("%w: Settle: %T is not a UsageAdder: %w", ErrInvalid, r.limiter, errors.ErrUnsupported)
-	}
-	d := &c.decision
-	var all [MaxQuotas]int64
-	for i := range d.Plan.Len() {
-		all[i] = units
-	}
-	if err := adder.AddUsage(ctx, c.subject, d.Plan, all, time.Unix(0, d.Time)); err != nil {
-		return settleError(ctx, err)
-	}
-	c.charged += units
-	return nil
-}
-
-// giveBack gives back so many units, or as many as the engine takes in one call: no more
-// than a request under the plan can cost. Units that Settle has added come first, in calls
-// of their own: package failover may hold them apart from the charge.
-func (r *Reservation) giveBack(ctx context.Context, c *reservedCharge, units int64) error {
-	if r.refunder == nil {
-		return fmt.Errorf("%w: Settle: %T is not a Refunder: %w", ErrInvalid, r.limiter, errors.ErrUnsupported)
-	}
-	part := c.decision
-	part.Cost = min(units, c.most())
-	if added := c.charged - c.decision.Cost; added > 0 {
-		part.Cost = min(part.Cost, added)
-		part.add(added)
-	}
-	if err := r.refunder.Refund(ctx, c.subject, &part); err != nil {
-		return settleError(ctx, err)
-	}
-	c.charged -= part.Cost
 	return nil
 }
 
@@ -193,15 +167,6 @@ func settleError(ctx context.Context, err error) error {
 		return fmt.Errorf("ratelimit: settle: %w: %w", ErrUnavailable, err)
 	}
 	return fmt.Errorf("ratelimit: settle: %w", err)
-}
-
-// most returns the most that a request under the plan can cost.
-func (c *reservedCharge) most() int64 {
-	most := int64(MaxLimit)
-	for _, q := range c.decision.Plan.quotas {
-		most = min(most, q.atOnce())
-	}
-	return most
 }
 
 // refund gives the whole charge back at the end of the request, unless the handler has
@@ -235,7 +200,7 @@ func (g *limitHandler) serveReserved(w http.ResponseWriter, r *http.Request, c C
 }
 
 func (g *limitHandler) reserve(ctx context.Context, c Caller, d Decision, all *charged, counted bool) *reservedContext {
-	reserved := &reservedContext{Context: ctx, reservation: Reservation{limiter: g.limiter, refunder: g.refunder, caller: c}}
+	reserved := &reservedContext{Context: ctx, reservation: Reservation{limiter: g.limiter, caller: c}}
 	res := &reserved.reservation
 	if all == nil {
 		res.own = reservedCharge{subject: c.Subject, decision: d, counted: counted && !d.uncounted(), charged: d.Cost}

@@ -21,20 +21,12 @@ type flaky struct {
 	during  error // of the context of the last change
 }
 
-func (f *flaky) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+func (f *flaky) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	if f.changes++; f.down != nil {
 		return f.down
 	}
 	f.during = ctx.Err()
-	return f.Limiter.AddUsage(ctx, subject, plan, units, at)
-}
-
-func (f *flaky) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
-	if f.changes++; f.down != nil {
-		return f.down
-	}
-	f.during = ctx.Err()
-	return f.Limiter.Refund(ctx, subject, d)
+	return f.Limiter.Adjust(ctx, subject, d, units, id)
 }
 
 // used returns how much of the minute and of the day a subject has used.

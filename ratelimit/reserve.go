@@ -11,7 +11,6 @@ import "context"
 // decisions is empty if none was made, as for an exempt caller.
 func Reserve(ctx context.Context, l Limiter, c Caller, charges []Charge, decisions []Decision, counted bool) context.Context {
 	g := &limitHandler{limiter: l}
-	g.refunder, _ = l.(Refunder)
 	if len(decisions) == 0 {
 		return g.reserve(ctx, c, Decision{}, nil, false)
 	}

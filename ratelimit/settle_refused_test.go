@@ -113,35 +113,6 @@ func (uncounted) TakeAll(_ context.Context, charges []ratelimit.Charge, decision
 	return nil
 }
 
-// Much more than a limit is given back in parts, for half a second at most.
-func TestSettleTakesHalfASecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		at := time.Unix(now, 0)
-		l := engine(t, &at)
-		res := reserve(t, slowRefunder{l}, ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{}, nil)
-		settle(t, res, 1000)
-		begin := time.Now()
-		err := res.Settle(t.Context(), 0)
-		if took := time.Since(begin); !errors.Is(err, ratelimit.ErrUnavailable) || took > time.Second {
-			t.Errorf("got error %v after %v, want one that wraps ErrUnavailable in about half a second", err, took)
-		}
-		for range 9 {
-			err = res.Settle(t.Context(), 0)
-		}
-		if err != nil {
-			t.Errorf("the last of several calls: %v", err)
-		}
-		wantUsed(t, l, "settled", [2]int64{0, 0})
-	})
-}
-
-type slowRefunder struct{ *memory.Limiter }
-
-func (s slowRefunder) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
-	time.Sleep(300 * time.Millisecond)
-	return s.Limiter.Refund(ctx, subject, d)
-}
-
 // An engine that hangs returns the error of its context when the half second is over.
 func TestSettleWithAnEngineThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -158,12 +129,7 @@ func TestSettleWithAnEngineThatHangs(t *testing.T) {
 
 type hung struct{ *memory.Limiter }
 
-func (hung) AddUsage(ctx context.Context, _ string, _ *ratelimit.Plan, _ [ratelimit.MaxQuotas]int64, _ time.Time) error {
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-func (hung) Refund(ctx context.Context, _ string, _ *ratelimit.Decision) error {
+func (hung) Adjust(ctx context.Context, _ string, _ *ratelimit.Decision, _ int64, _ string) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -172,20 +138,16 @@ func TestSettleRefuses(t *testing.T) {
 	at := time.Unix(now, 0)
 	l := engine(t, &at)
 	caller := ratelimit.Caller{Subject: "a", Plan: tokens}
-	type onlyRefund struct {
-		ratelimit.Limiter
-		ratelimit.Refunder
-	}
 	reserved := reserve(t, l, caller, ratelimit.Options{}, nil)
 	for name, c := range map[string]struct {
 		res         *ratelimit.Reservation
 		units       int64
 		unsupported bool
 	}{
-		"no reservation":     {ratelimit.FromContext(t.Context()), 1, false},
-		"negative units":     {reserved, -1, false},
-		"no UsageAdder":      {reserve(t, onlyRefund{l, l}, caller, ratelimit.Options{}, nil), 41, true},
-		"neither of the two": {reserve(t, onlyTake{engine(t, &at)}, caller, ratelimit.Options{}, nil), 39, true},
+		"no reservation":        {ratelimit.FromContext(t.Context()), 1, false},
+		"negative units":        {reserved, -1, false},
+		"not an Adjuster, more": {reserve(t, onlyTake{engine(t, &at)}, caller, ratelimit.Options{}, nil), 41, true},
+		"not an Adjuster, less": {reserve(t, onlyTake{engine(t, &at)}, caller, ratelimit.Options{}, nil), 39, true},
 	} {
 		err := c.res.Settle(t.Context(), c.units)
 		if !errors.Is(err, ratelimit.ErrInvalid) || errors.Is(err, errors.ErrUnsupported) != c.unsupported {

@@ -2,8 +2,8 @@ package ratelimit_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -37,23 +37,9 @@ func TestSettleARequest(t *testing.T) {
 	}
 }
 
-// More than the burst of a smooth quota is given back in parts.
+// Units of a smooth quota that have come back by themselves are not given back: those that
+// the request still costs come back first.
 func TestSettleUnderASmoothQuota(t *testing.T) {
-	at := time.Unix(now, 0)
-	l := engine(t, &at)
-	plan := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(3600).Smooth(50))
-	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{}, nil)
-	for _, units := range []int64{400, 45} {
-		settle(t, res, units)
-	}
-	if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != 5 {
-		t.Errorf("%d of 50 are left, with error %v, want 5", d.Remaining(), err)
-	}
-}
-
-// Units that were added to a smooth quota are given back until they have come back by
-// themselves, which is long after those that were charged at first.
-func TestSettleUnderASmoothQuotaTwice(t *testing.T) {
 	at := time.Unix(now, 0)
 	l := engine(t, &at)
 	plan := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(3600).Smooth(50))
@@ -172,8 +158,8 @@ func TestSettleConcurrently(t *testing.T) {
 	}
 }
 
-// Units beyond what a subject can owe are dropped, and given back all the same: the comment
-// of Settle says so.
+// Units beyond what a subject can owe are dropped. The bucket does not remember them: if the
+// request is then settled lower, up to Limit units are given back, the dropped ones too.
 func TestSettleBeyondWhatCanBeOwed(t *testing.T) {
 	at := time.Unix(now, 0)
 	l := engine(t, &at)
@@ -182,7 +168,7 @@ func TestSettleBeyondWhatCanBeOwed(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{}, nil)
-	for _, test := range []struct{ units, left int64 }{{60, 10}, {40, 30}, {120, 0}, {40, 80}} {
+	for _, test := range []struct{ units, left int64 }{{60, 10}, {40, 30}, {120, 0}, {40, 60}} {
 		settle(t, res, test.units)
 		if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != test.left {
 			t.Errorf("settled at %d: %d of 100 are left, with error %v, want %d", test.units, d.Remaining(), err, test.left)
@@ -190,27 +176,104 @@ func TestSettleBeyondWhatCanBeOwed(t *testing.T) {
 	}
 }
 
-// Units that were added are given back before those of the request, in calls of their own:
-// an engine may hold the two apart.
-func TestSettleGivesBackWhatWasAddedFirst(t *testing.T) {
+// A charge of which almost all has come back is not given back at the cost of later
+// requests: the bucket of 10 admits 10 at once, and not 19.
+func TestRefundOfASmoothQuotaThatCameBack(t *testing.T) {
 	at := time.Unix(now, 0)
-	l := &refundCosts{Limiter: engine(t, &at)}
-	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{}, nil)
-	for _, units := range []int64{63, 50, 7, 0} {
-		settle(t, res, units)
+	l := engine(t, &at)
+	plan := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10))
+	first, err := l.Take(t.Context(), "a", plan, 9)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if want := []int64{13, 10, 33, 7}; !slices.Equal(l.costs, want) {
-		t.Errorf("given back %v, want %v", l.costs, want)
+	at = at.Add(9*time.Second - time.Millisecond)
+	if d, err := l.Take(t.Context(), "a", plan, 9); err != nil || !d.Allowed() {
+		t.Fatalf("the second 9 units: %v, with error %v, want allowed", d.Outcome, err)
+	}
+	if err := l.Adjust(t.Context(), "a", &first, 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != 1 {
+		t.Errorf("%d of 10 are left, with error %v, want the one that neither request has charged", d.Remaining(), err)
 	}
 }
 
-// refundCosts notes how much each refund gives back.
-type refundCosts struct {
+// An adjustment is what an Adjuster was asked for.
+type adjustment struct {
+	subject        string
+	time, from, to int64
+	id             string
+}
+
+// A lossy engine makes each adjustment once, and loses the answers of the first ones, or
+// the calls themselves.
+type lossy struct {
 	*memory.Limiter
-	costs []int64
+	answers, calls int // to lose
+	asked          []adjustment
+	made           map[string]bool
 }
 
-func (r *refundCosts) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
-	r.costs = append(r.costs, d.Cost)
-	return r.Limiter.Refund(ctx, subject, d)
+func (l *lossy) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	l.asked = append(l.asked, adjustment{subject, d.Time, d.Cost, units, id})
+	if l.calls--; l.calls >= 0 {
+		return ratelimit.ErrUnavailable
+	}
+	if !l.made[id] {
+		if err := l.Limiter.Adjust(ctx, subject, d, units, id); err != nil {
+			return err
+		}
+		l.made[id] = true
+	}
+	if l.answers--; l.answers >= 0 {
+		return ratelimit.ErrUnavailable
+	}
+	return nil
+}
+
+// If an answer was lost, the same adjustment is made again before the next one. It counts
+// once, whether the engine had made it or not.
+func TestSettleRepeatsWhatMayBeLost(t *testing.T) {
+	for name, l := range map[string]*lossy{"two answers": {answers: 2}, "two calls": {calls: 2}} {
+		at := time.Unix(now, 0)
+		l.Limiter, l.made = engine(t, &at), map[string]bool{}
+		res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{}, nil)
+		for _, units := range []int64{70, 3} {
+			if err := res.Settle(t.Context(), units); !errors.Is(err, ratelimit.ErrUnavailable) {
+				t.Fatalf("%s are lost: Settle(%d): got error %v, want one that wraps ErrUnavailable", name, units, err)
+			}
+		}
+		settle(t, res, 50)
+		wantUsed(t, l.Limiter, name+" are lost", [2]int64{50, 50})
+		if len(l.asked) != 4 {
+			t.Fatalf("%s are lost: asked for %+v, want one adjustment three times and another one", name, l.asked)
+		}
+		first, last := l.asked[0], l.asked[3]
+		if l.asked[1] != first || l.asked[2] != first || first.id == "" || last.id == "" || last.id == first.id {
+			t.Errorf("%s are lost: asked for %+v, want the first adjustment three times, and another id for the last", name, l.asked)
+		}
+		if first.from != 40 || first.to != 70 || last.from != 70 || last.to != 50 {
+			t.Errorf("%s are lost: asked for %+v, want from 40 to 70 units and then to 50", name, l.asked)
+		}
+	}
+}
+
+// Each Settle is one call, also if it gives back far more than a limit.
+func TestSettleIsOneCall(t *testing.T) {
+	for name, plan := range map[string]*ratelimit.Plan{
+		"a window": tokens, "a small burst": ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(100_000).Smooth(40)),
+	} {
+		at := time.Unix(now, 0)
+		l := &flaky{Limiter: engine(t, &at)}
+		res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{}, nil)
+		for i, units := range []int64{100_000, 30} {
+			settle(t, res, units)
+			if l.changes != i+1 {
+				t.Errorf("%s: %d calls after %d were settled, want one for each", name, l.changes, i+1)
+			}
+		}
+		if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != plan.Quota(0).Burst()-30 && d.Remaining() != plan.Limit(0)-30 {
+			t.Errorf("%s: %d are left, with error %v, want all but 30", name, d.Remaining(), err)
+		}
+	}
 }

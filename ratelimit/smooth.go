@@ -27,7 +27,7 @@ import (
 //
 // Usage belongs to the subject and the Window, also if the rate or the burst changes. It
 // counts requests under plans with a smooth quota of that Window only. A subject can
-// owe at most Limit units, if more than the burst is added ([UsageAdder]), or if the clock
+// owe at most Limit units, if more than the burst is added ([Adjuster]), or if the clock
 // steps back. Every admission clears all strikes, so that only a client that sends several
 // requests for each one admitted is banned; see [Penalty].
 //
@@ -143,20 +143,9 @@ func (d *Decision) settleSmooth() {
 // charged are given back.
 func (d *Decision) uncharge(i int) {
 	s, b, now := &d.States[i], d.Plan.bucket(i), gcra.At(d.Time)
-	full := b.Refunded(gcra.Of(s.Reset, d.Rounded[i]), now, d.Cost)
+	full := b.Adjusted(gcra.Of(s.Reset, d.Rounded[i]), now, now, d.Cost, 0)
 	s.Remaining = b.Left(full, now)
 	s.Reset, d.Rounded[i] = full.RoundUp()
-}
-
-// add moves the Reset of smooth quotas to the time at which units have come back that were
-// added after the decision: engines refund them until then.
-func (d *Decision) add(units int64) {
-	for i := range d.Plan.quotas {
-		if d.Plan.Kind(i) < 0 {
-			full := d.Plan.bucket(i).Charged(gcra.Of(d.States[i].Reset, d.Rounded[i]), units)
-			d.States[i].Reset, d.Rounded[i] = full.RoundUp()
-		}
-	}
 }
 
 // atMost follows the limit and the window in texts.

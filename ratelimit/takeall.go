@@ -25,10 +25,10 @@ import (
 //     decisions are Allowed, beside the denial of another;
 //   - a charge that is given back has cleared the strikes of its subject.
 //
-// An engine that is not a [Refunder] cannot give units back. TakeAll then looks up
+// An engine that is not an [Adjuster] cannot give units back. TakeAll then looks up
 // all charges before it makes them. If a concurrent request takes the last units in
 // between, the charges before the one that is refused stay, and their decisions are
-// Allowed. With an engine that is neither a Refunder nor a Peeker, TakeAll returns an
+// Allowed. With an engine that is neither an Adjuster nor a Peeker, TakeAll returns an
 // error that wraps [ErrInvalid] and [errors.ErrUnsupported], unless there is only one
 // charge.
 func TakeAll(ctx context.Context, l Limiter, charges []Charge, decisions []Decision) error {
@@ -43,7 +43,7 @@ func TakeAll(ctx context.Context, l Limiter, charges []Charge, decisions []Decis
 	}
 	clear(decisions)
 	t := inOrder{ctx: ctx, limiter: l, charges: charges, decisions: decisions}
-	t.refunder, _ = l.(Refunder)
+	t.adjuster, _ = l.(Adjuster)
 	t.peeker, _ = l.(Peeker)
 	err := t.take()
 	if err != nil {
@@ -56,16 +56,16 @@ func TakeAll(ctx context.Context, l Limiter, charges []Charge, decisions []Decis
 type inOrder struct {
 	ctx       context.Context
 	limiter   Limiter
-	refunder  Refunder // nil: the engine cannot
+	adjuster  Adjuster // nil: the engine cannot
 	peeker    Peeker   // nil: the engine cannot
 	charges   []Charge
 	decisions []Decision
 }
 
 func (t *inOrder) take() error {
-	if t.refunder == nil && len(t.charges) > 1 {
+	if t.adjuster == nil && len(t.charges) > 1 {
 		if t.peeker == nil {
-			return fmt.Errorf("%w: %T cannot make several charges: it is neither a Refunder nor a Peeker: %w",
+			return fmt.Errorf("%w: %T cannot make several charges: it is neither an Adjuster nor a Peeker: %w",
 				ErrInvalid, t.limiter, errors.ErrUnsupported)
 		}
 		if refused, err := t.peekFrom(0); refused || err != nil {
@@ -93,11 +93,11 @@ func (t *inOrder) take() error {
 // giveBack gives the first n charges back. The decision about one that stays is still
 // Allowed. If the context of the caller ends first, giveBack goes on in the background.
 func (t *inOrder) giveBack(n int) {
-	if t.refunder == nil || n == 0 {
+	if t.adjuster == nil || n == 0 {
 		return
 	}
 	b := givenBack{
-		refunder: t.refunder, charges: slices.Clone(t.charges[:n]), decisions: slices.Clone(t.decisions[:n]),
+		adjuster: t.adjuster, charges: slices.Clone(t.charges[:n]), decisions: slices.Clone(t.decisions[:n]),
 		done: make(chan struct{}),
 	}
 	go b.run(context.WithoutCancel(t.ctx))
@@ -110,7 +110,7 @@ func (t *inOrder) giveBack(n int) {
 
 // givenBack are charges that are given back.
 type givenBack struct {
-	refunder  Refunder
+	adjuster  Adjuster
 	charges   []Charge
 	decisions []Decision
 	done      chan struct{}
@@ -122,7 +122,7 @@ func (b *givenBack) run(ctx context.Context) {
 	defer cancel()
 	for i := range b.decisions {
 		d := &b.decisions[i]
-		if b.refunder.Refund(ctx, b.charges[i].Subject, d) != nil {
+		if b.adjuster.Adjust(ctx, b.charges[i].Subject, d, 0, "") != nil {
 			continue
 		}
 		for k := range d.Plan.Len() {

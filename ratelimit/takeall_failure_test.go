@@ -29,14 +29,14 @@ func (f failing) Take(ctx context.Context, subject string, plan *ratelimit.Plan,
 	return f.Model.Take(ctx, subject, plan, cost)
 }
 
-func (f failing) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
+func (f failing) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	if !f.refunds {
 		return errBroken
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return f.Model.Refund(ctx, subject, d)
+	return f.Model.Adjust(ctx, subject, d, units, id)
 }
 
 // If the engine fails for one charge, those before it are given back, also if that is
@@ -49,7 +49,7 @@ func testGivesBackAfterErrors(t *testing.T) {
 	m := newModel()
 	l := failing{m, "everyone", true}
 	decisions := make([]ratelimit.Decision, 3)
-	err := ratelimit.TakeAll(ctx, takeAndRefund{l, l}, charges(1), decisions)
+	err := ratelimit.TakeAll(ctx, takeAndAdjust{l, l}, charges(1), decisions)
 	if !errors.Is(err, errBroken) {
 		t.Errorf("got error %v, want that of the engine", err)
 	}
@@ -65,7 +65,7 @@ func testGivesBackAfterErrors(t *testing.T) {
 // hanging is an engine that does not answer to refunds.
 type hanging struct{ *ratelimittest.Model }
 
-func (h hanging) Refund(ctx context.Context, _ string, _ *ratelimit.Decision) error {
+func (h hanging) Adjust(ctx context.Context, _ string, _ *ratelimit.Decision, _ int64, _ string) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -81,7 +81,7 @@ func TestTakeAllDoesNotWaitForRefunds(t *testing.T) {
 		defer cancel()
 		defer time.Sleep(time.Second) // until the refund gives up
 		began, decisions := time.Now(), make([]ratelimit.Decision, 2)
-		if err := ratelimit.TakeAll(ctx, takeAndRefund{m, hanging{m}}, charges(1)[:2], decisions); err != nil {
+		if err := ratelimit.TakeAll(ctx, takeAndAdjust{m, hanging{m}}, charges(1)[:2], decisions); err != nil {
 			t.Fatal(err)
 		}
 		if waited := time.Since(began); waited > 10*time.Millisecond {
@@ -103,7 +103,7 @@ func TestTakeAllGivesBackToSmoothQuotas(t *testing.T) {
 		t.Fatal(err)
 	}
 	decisions := make([]ratelimit.Decision, 2)
-	if err := ratelimit.TakeAll(ctx, takeAndRefund{m, m}, use, decisions); err != nil {
+	if err := ratelimit.TakeAll(ctx, takeAndAdjust{m, m}, use, decisions); err != nil {
 		t.Fatal(err)
 	}
 	want := []outcome{{ratelimit.Spared, 5, "smooth"}, {ratelimit.Limited, 0, "company"}}
@@ -124,7 +124,7 @@ func TestTakeAllTellsOfChargesThatStay(t *testing.T) {
 	}
 	l := failing{m, "", false}
 	decisions := make([]ratelimit.Decision, 2)
-	if err := ratelimit.TakeAll(ctx, takeAndRefund{l, l}, charges(1)[:2], decisions); err != nil {
+	if err := ratelimit.TakeAll(ctx, takeAndAdjust{l, l}, charges(1)[:2], decisions); err != nil {
 		t.Fatal(err)
 	}
 	want := []outcome{{ratelimit.Allowed, 1, "user"}, {ratelimit.Limited, 0, "company"}}

@@ -34,14 +34,14 @@ type (
 		ratelimit.Limiter
 		ratelimit.Peeker
 	}
-	takeAndRefund struct {
+	takeAndAdjust struct {
 		ratelimit.Limiter
-		ratelimit.Refunder
+		ratelimit.Adjuster
 	}
 	allThree struct {
 		ratelimit.Limiter
 		ratelimit.Peeker
-		ratelimit.Refunder
+		ratelimit.Adjuster
 	}
 )
 
@@ -96,7 +96,7 @@ func TestTakeAllInOrder(t *testing.T) {
 		},
 		{
 			name:   "the first refuses an engine that cannot look up",
-			engine: func(m *ratelimittest.Model) ratelimit.Limiter { return takeAndRefund{m, m} },
+			engine: func(m *ratelimittest.Model) ratelimit.Limiter { return takeAndAdjust{m, m} },
 			used:   map[string]int64{"user:ann": 2},
 			cost:   1,
 			want:   []outcome{{limited, 0, "user"}, {}, {}},
@@ -104,7 +104,7 @@ func TestTakeAllInOrder(t *testing.T) {
 		},
 		{
 			name:   "the last refuses: the others get their units back",
-			engine: func(m *ratelimittest.Model) ratelimit.Limiter { return takeAndRefund{m, m} },
+			engine: func(m *ratelimittest.Model) ratelimit.Limiter { return takeAndAdjust{m, m} },
 			used:   map[string]int64{"everyone": 4},
 			cost:   1,
 			want:   []outcome{{spared, 2, "user"}, {spared, 3, "company"}, {limited, 0, "everyone"}},

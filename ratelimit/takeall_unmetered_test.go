@@ -38,7 +38,7 @@ func TestTakeAllWithPlansWithoutQuotas(t *testing.T) {
 	} {
 		model := newModel()
 		for name, l := range map[string]ratelimit.Limiter{
-			"MultiTaker": model, "Peeker and Refunder": allThree{model, model, model}, "Peeker": onlyPeek{model, model},
+			"MultiTaker": model, "Peeker and Adjuster": allThree{model, model, model}, "Peeker": onlyPeek{model, model},
 		} {
 			t.Run(tt.name+", "+name, func(t *testing.T) {
 				for _, subject := range []string{"spent", "company:7", "everyone"} {

@@ -110,7 +110,8 @@ func TestWaitFailsAtOnceInTheQueue(t *testing.T) {
 		a.send(ctx, "2", 1)
 		a.send(t.Context(), "3", 1)
 		// Another process uses the next window.
-		if err := engine.AddUsage(ctx, "job:1", plan, [ratelimit.MaxQuotas]int64{1}, time.Now().Add(time.Minute)); err != nil {
+		elsewhere := plan.Uncounted(0, time.Now().Add(time.Minute))
+		if err := engine.Adjust(ctx, "job:1", &elsewhere, 1, ""); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(4 * time.Minute)

@@ -115,9 +115,9 @@ func TestChargeIfOfAbandonedCalls(t *testing.T) {
 	}
 }
 
-func TestChargeIfNeedsARefunder(t *testing.T) {
+func TestChargeIfNeedsAnAdjuster(t *testing.T) {
 	_, err := gatehouseconnect.New(down{}, caller(ratelimit.Caller{}), gatehouseconnect.Options{ChargeIf: failedSignIns})
-	if err == nil || !strings.Contains(err.Error(), "gatehouseconnect: ratelimit: Options.ChargeIf needs a limiter that is a Refunder") {
+	if err == nil || !strings.Contains(err.Error(), "gatehouseconnect: ratelimit: Options.ChargeIf needs a limiter that is an Adjuster") {
 		t.Errorf("error %v, want one that names Options.ChargeIf", err)
 	}
 }

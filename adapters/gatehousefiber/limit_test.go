@@ -181,7 +181,7 @@ func TestNewRefuses(t *testing.T) {
 		t.Error("no identify is accepted")
 	}
 	if _, err := gatehousefiber.New(&stuck{}, ann, gatehousefiber.Options{Refund: true}); err == nil {
-		t.Error("Refund is accepted without a Refunder")
+		t.Error("Refund is accepted without an Adjuster")
 	}
 }
 

@@ -166,11 +166,11 @@ func TestOptionsAreChecked(t *testing.T) {
 			_, err := gatehousegrpc.Stream(engine, nil, gatehousegrpc.Options{})
 			return err
 		},
-		"gatehousegrpc: ratelimit: Options.Refund needs a limiter that is a Refunder, got struct { ratelimit.Limiter }": func() error {
+		"gatehousegrpc: ratelimit: Options.Refund needs a limiter that is an Adjuster, got struct { ratelimit.Limiter }": func() error {
 			_, err := gatehousegrpc.Unary(struct{ ratelimit.Limiter }{engine}, identify, gatehousegrpc.Options{Refund: true})
 			return err
 		},
-		"gatehousegrpc: ratelimit: Options.ChargeIf needs a limiter that is a Refunder, got struct { ratelimit.Limiter }": func() error {
+		"gatehousegrpc: ratelimit: Options.ChargeIf needs a limiter that is an Adjuster, got struct { ratelimit.Limiter }": func() error {
 			_, err := gatehousegrpc.Stream(struct{ ratelimit.Limiter }{engine}, identify, gatehousegrpc.Options{ChargeIf: failedSignIns})
 			return err
 		},

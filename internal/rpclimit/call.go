@@ -191,7 +191,7 @@ func (c *Call) Message(err error) error {
 func (c *Call) Finish(ctx context.Context, code Code, err error) {
 	end, deadline := ctx.Deadline()
 	switch {
-	case c.made == nil || c.gate.refunder == nil || c.broken.Load():
+	case c.made == nil || c.gate.adjuster == nil || c.broken.Load():
 		return
 	case ctx.Err() != nil || deadline && !time.Now().Before(end):
 		return
@@ -215,7 +215,7 @@ func (c *Call) giveBack(ctx context.Context) {
 	defer cancel()
 	for i := range c.made {
 		if counted(&c.made[i]) {
-			_ = c.gate.refunder.Refund(ctx, c.charges[i].Subject, &c.made[i])
+			_ = c.gate.adjuster.Adjust(ctx, c.charges[i].Subject, &c.made[i], 0, "")
 		}
 	}
 }

@@ -44,7 +44,7 @@ func TestChargeIfOfWhatWasNotCharged(t *testing.T) {
 func TestFinishWithoutAPlan(t *testing.T) {
 	engine := struct {
 		wrongEngine
-		ratelimit.Refunder
+		ratelimit.Adjuster
 	}{wrongEngine: wrongEngine{ratelimit.Decision{Outcome: ratelimit.Allowed}}}
 	g, err := New("test", engine, true, Options{Refund: true}, func(error) bool { return false })
 	if err != nil {
@@ -61,7 +61,7 @@ func (lateEngine) Take(context.Context, string, *ratelimit.Plan, int64) (ratelim
 	return ratelimit.Decision{}, ratelimit.ErrUnavailable
 }
 
-func (e lateEngine) AddUsage(_ context.Context, subject string, _ *ratelimit.Plan, _ [ratelimit.MaxQuotas]int64, _ time.Time) error {
+func (e lateEngine) Adjust(_ context.Context, subject string, _ *ratelimit.Decision, _ int64, _ string) error {
 	e.t.Errorf("%s is charged for a call that was not counted", subject)
 	return nil
 }

@@ -31,7 +31,7 @@ type Gate struct {
 	adapter  string
 	native   func(error) bool
 	limiter  ratelimit.Limiter
-	refunder ratelimit.Refunder // nil: no call is given back
+	adjuster ratelimit.Adjuster // nil: no call is given back
 }
 
 // New returns a Gate. Errors begin with the name of the adapter. native reports whether
@@ -55,7 +55,7 @@ func New(adapter string, l ratelimit.Limiter, identifies bool, opts Options, nat
 	}
 	g := &Gate{Options: opts, adapter: adapter, limiter: l, native: native}
 	if opts.Refund || opts.ChargeIf != nil {
-		g.refunder, _ = l.(ratelimit.Refunder)
+		g.adjuster, _ = l.(ratelimit.Adjuster)
 	}
 	return g, nil
 }

@@ -18,7 +18,7 @@ type constant struct {
 	done bool // it asks for the context's channel
 }
 
-func (c *constant) AddUsage(context.Context, string, *ratelimit.Plan, [ratelimit.MaxQuotas]int64, time.Time) error {
+func (c *constant) Adjust(context.Context, string, *ratelimit.Decision, int64, string) error {
 	return c.err
 }
 

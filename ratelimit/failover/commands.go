@@ -1,7 +1,6 @@
 package failover
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,53 +13,6 @@ import (
 // Reset, Ban or Unban that took effect in this process only: in mode [FailLocal] while
 // the circuit is open.
 var ErrLocalOnly = errors.New("done in this process only; repeat it when the primary is back")
-
-// Refund implements [ratelimit.Refunder], within the budget. Usage that is still in
-// the journal, and was not sent, is taken out of it and given back by the local engine.
-// Other usage is given back by the engine that decides about the subject at the moment.
-func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
-	primary, local, err := both[ratelimit.Refunder](l, "refund")
-	if err != nil {
-		return err
-	}
-	if d == nil {
-		return fmt.Errorf("failover: refund: %w: no decision", ratelimit.ErrInvalid)
-	}
-	if err := d.Plan.Check(subject, d.Cost); err != nil {
-		return fmt.Errorf("failover: refund: %w", err)
-	}
-	if d.Outcome != ratelimit.Allowed || unused(d) {
-		return nil // nothing was charged: it was denied, or admitted by mode FailOpen
-	}
-	open := !l.breaker.look().closed()
-	switch credited := l.journal.credit(subject, d.Plan, d.Cost, d.Time); {
-	case credited, open && l.mode == FailLocal:
-		return local.Refund(ctx, subject, d)
-	case open:
-		return l.refusal(nil)
-	}
-	err = l.command(ctx, l.opts.Budget, func(ctx context.Context) error {
-		if err := l.merger.bring(ctx, subject); err != nil {
-			return err
-		}
-		return primary.Refund(ctx, subject, d)
-	})
-	if errors.Is(err, errBacksOff) {
-		return local.Refund(ctx, subject, d)
-	}
-	return err
-}
-
-// unused reports whether each quota has its whole limit left.
-func unused(d *ratelimit.Decision) bool {
-	for i := range d.Plan.Len() {
-		q := d.Plan.Quota(i)
-		if d.States[i].Remaining < cmp.Or(q.Burst(), q.Limit) {
-			return false
-		}
-	}
-	return true
-}
 
 // Reset implements [ratelimit.Resetter]. It waits for the primary for at most a
 // second, or the budget if that is longer, and so do Ban, Unban and Bans.

@@ -190,7 +190,7 @@ func TestCommandsOfTheOtherModes(t *testing.T) {
 					"Unban":  func() error { _, err := r.Unban(ctx, "a"); return err },
 					"Bans":   func() error { _, err := r.Bans(ctx); return err },
 					"Reset":  func() error { return r.Reset(ctx, "a") },
-					"Refund": func() error { return r.Refund(ctx, "a", &d) },
+					"Adjust": func() error { return r.Adjust(ctx, "a", &d, 0, "") },
 				}
 				for name, command := range commands {
 					if err := command(); !errors.Is(err, ratelimit.ErrUnavailable) || errors.Is(err, failover.ErrLocalOnly) {
@@ -213,19 +213,22 @@ func TestCommandsEnd(t *testing.T) {
 		d := r.take("a", daily)
 		r.shared.set(hangs(nil))
 		for name, command := range map[string]func() error{
-			"Ban":    func() error { return r.Ban(ctx, "a", time.Hour) },
-			"Unban":  func() error { _, err := r.Unban(ctx, "a"); return err },
-			"Bans":   func() error { _, err := r.Bans(ctx); return err },
-			"Reset":  func() error { return r.Reset(ctx, "a") },
-			"Refund": func() error { return r.Refund(ctx, "a", &d) },
+			"Ban":   func() error { return r.Ban(ctx, "a", time.Hour) },
+			"Unban": func() error { _, err := r.Unban(ctx, "a"); return err },
+			"Bans":  func() error { _, err := r.Bans(ctx); return err },
+			"Reset": func() error { return r.Reset(ctx, "a") },
 		} {
 			began := time.Now()
 			if err := command(); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ratelimit.ErrUnavailable) {
 				r.Errorf("%s: got error %v, want one that wraps DeadlineExceeded and ErrUnavailable", name, err)
 			}
-			if waited := time.Since(began); waited > time.Second || name == "Refund" && waited > 50*time.Millisecond {
+			if waited := time.Since(began); waited > time.Second {
 				r.Errorf("%s took %v", name, waited)
 			}
+		}
+		began := time.Now()
+		if r.adjust("a", &d, 0); time.Since(began) != 50*time.Millisecond {
+			r.Errorf("Adjust took %v, want the budget", time.Since(began))
 		}
 		gone, cancel := context.WithCancel(ctx)
 		cancel()

@@ -1,7 +1,7 @@
 package failover
 
 import (
-	"cmp"
+	"crypto/rand"
 	"slices"
 	"time"
 
@@ -10,177 +10,190 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
 )
 
-// An entry is the usage of one subject that the primary does not know of. The lock
+// An entry holds the adjustments of one subject that the primary has not made. The lock
 // of the journal's shard guards it, and merging is a semaphore.
 type entry struct {
 	subject string
 	merging chan struct{} // full while a goroutine merges the entry
-	charges []charge      // one for each combination of windows
+	charges []charge      // in the order in which they are sent
 
 	// Of an entry that the primary refused although it answered a probe:
 	failures int
 	due      time.Time // when it is tried again
 }
 
-// maxCharges is the largest number of charges in an entry. A subject has one, one more
-// if the outcome of a charge is unknown, and one for each plan with other windows.
-const maxCharges = 8
-
-// A charge is what was used under one plan, in each of the windows that the time at
-// lies in.
+// A charge is the sum of adjustments of the same windows, or of one smooth quota. With an
+// id it holds the arguments of a call of the primary. From then on nothing is added: the
+// primary may have made it, and would take another one with this id for a repetition.
 type charge struct {
-	plan  *ratelimit.Plan
-	at    int64 // the latest admission, Unix nanoseconds
-	units [ratelimit.MaxQuotas]int64
-	// begun is when the first of the units of a smooth quota was used, and since is when
-	// they begin to come back: after what the subject owed before. Both are Unix
-	// nanoseconds. Before the charge is in the journal, begun is 0, and since may be.
-	begun, since [ratelimit.MaxQuotas]int64
-	// id is set when the charge is first sent. From then on nothing is added: the
-	// primary may have made the charge, and would take a larger one with this id for
-	// a repetition.
+	d  ratelimit.Decision // names the windows; without an id its Cost is 0
+	at int64              // the latest adjustment, Unix nanoseconds
 	id string
+
+	// units are added, or given back if they are negative. Of a smooth quota and without an
+	// id they are the time in which they come back, in 2⁻³² seconds.
+	units int64
+
+	// smooth is the number of the smooth quota, from 1; 0: these are fixed windows. Its
+	// State in d says when the bucket of the local engine is full.
+	smooth int
 }
 
-// add adds units that were admitted under plan. It reports whether there was room.
-func (e *entry) add(plan *ratelimit.Plan, units, at int64) bool {
-	return e.enter(charge{plan: plan, at: at, units: inEach(plan, units)})
+// split returns the charges that an adjustment comes to: one of each smooth quota, whose
+// States in d are those after the adjustment, and one of the fixed windows.
+func split(d *ratelimit.Decision, units, now int64) (all [ratelimit.MaxQuotas + 1]charge, n int) {
+	fixed := charge{d: *d, at: now, units: min(units, ratelimit.MaxLimit) - min(d.Cost, ratelimit.MaxLimit)}
+	fixed.d.Cost = 0
+	for i := range d.Plan.Len() {
+		if d.Plan.Kind(i) > 0 || d.States[i].Reset == 0 {
+			continue
+		}
+		c := &all[n]
+		*c = charge{d: fixed.d, at: now, smooth: i + 1}
+		clear(c.d.States[:])
+		clear(c.d.Others[:])
+		c.d.States[i] = d.States[i]
+		b, at := c.bucket(), gcra.At(now)
+		was, is := b.Span(d.Cost), b.Span(units)
+		if c.units = int64(is - was); c.units < 0 { // what has come back by itself is not given back
+			away := max(gcra.At(max(d.Time, 0))+gcra.Time(was), at) - at
+			c.units = max(c.units, -int64(away))
+		}
+		fixed.d.States[i].Reset = 0
+		n++
+	}
+	if fixed.expire(now) {
+		all[n] = fixed
+		n++
+	}
+	return all, n
 }
 
-// enter adds a charge. It reports whether there was room.
-func (e *entry) enter(c charge) bool {
-	for i := range e.charges {
-		if o := &e.charges[i]; o.id == "" && c.id == "" && sameWindows(o.plan, c.plan) {
-			o.add(&c)
-			return true
+func (c *charge) bucket() gcra.Bucket { return bucket(c.d.Plan, c.smooth-1) }
+
+// full returns when the bucket of a smooth quota is full.
+func (c *charge) full() gcra.Time {
+	return gcra.Of(c.d.States[c.smooth-1].Reset, c.d.Rounded[c.smooth-1])
+}
+
+// expire removes the windows that have ended. It reports whether one is open.
+func (c *charge) expire(now int64) (open bool) {
+	d, seconds := &c.d, fixedwindow.Seconds(now)
+	for i := range d.Plan.Len() {
+		end := d.States[i].Reset
+		if end != 0 && d.Plan.Kind(i) < 0 { // the primary may know other usage
+			end = d.Plan.WindowEnd(i, c.at)
+		}
+		if end > seconds {
+			open = true
+		} else {
+			d.States[i].Reset = 0
 		}
 	}
-	if len(e.charges) == maxCharges {
-		return false
+	n := 0
+	for _, o := range d.Others {
+		if o.Length > 0 && int64(o.End) > seconds {
+			d.Others[n], open = o, true
+			n++
+		}
 	}
-	for i := range c.since {
-		c.begun[i], c.since[i] = c.at, max(c.since[i], c.at)
+	clear(d.Others[n:])
+	return open
+}
+
+// find returns the charge that c can be added to, nil if there is none.
+func (e *entry) find(c *charge, now int64) *charge {
+	for i := range e.charges {
+		if o := &e.charges[i]; o.id == "" && o.same(c, now) {
+			return o
+		}
 	}
-	e.charges = append(e.charges, c)
+	return nil
+}
+
+// same reports whether two charges are of one smooth quota, or of the same windows as far
+// as these are open.
+func (c *charge) same(o *charge, now int64) bool {
+	if c.smooth > 0 || o.smooth > 0 {
+		return c.smooth > 0 && o.smooth > 0 && c.d.Plan.Quota(c.smooth-1) == o.d.Plan.Quota(o.smooth-1)
+	}
+	seconds := fixedwindow.Seconds(now)
+	return covers(&c.d, &o.d, seconds) && covers(&o.d, &c.d, seconds)
+}
+
+// covers reports whether a names each fixed window of b that is open.
+func covers(a, b *ratelimit.Decision, now int64) bool {
+	for i := range b.Plan.Len() {
+		if end := b.States[i].Reset; end > now && !names(a, b.Plan.Kind(i), end) {
+			return false
+		}
+	}
+	for _, o := range b.Others {
+		if int64(o.End) > now && !names(a, time.Duration(o.Length)*time.Second, int64(o.End)) {
+			return false
+		}
+	}
 	return true
 }
 
-// inEach returns so many units for each quota of a plan.
-func inEach(plan *ratelimit.Plan, units int64) (each [ratelimit.MaxQuotas]int64) {
-	for i := range plan.Len() {
-		each[i] = min(units, ratelimit.MaxLimit)
-	}
-	return each
-}
-
-// comeBack returns since when the units of an admission by the local engine, which d is,
-// come back.
-func comeBack(d *ratelimit.Decision) (since [ratelimit.MaxQuotas]int64) {
+func names(d *ratelimit.Decision, kind time.Duration, end int64) bool {
 	for i := range d.Plan.Len() {
-		if q := d.Plan.Quota(i); q.Burst() > 0 {
-			span := gcra.New(q.Limit, q.Window, q.Burst()).Span(d.Cost)
-			since[i] = (gcra.Of(d.States[i].Reset, d.Rounded[i]) - gcra.Time(span)).Nanos()
-		}
-	}
-	return since
-}
-
-// add adds the units of another charge to each window. Of two different windows of one
-// length the later one counts. Units from before it, entered late or after the clock
-// stepped back, count in it too, so that no usage is lost.
-func (c *charge) add(other *charge) {
-	at := other.at
-	for i := range c.plan.Len() {
-		switch {
-		case c.plan.Kind(i) < 0:
-			if c.owed(i, at) == 0 {
-				c.units[i], c.begun[i], c.since[i] = 0, at, max(other.since[i], at)
-			}
-		case at > c.at && c.plan.WindowEnd(i, at) != c.plan.WindowEnd(i, c.at):
-			c.units[i] = 0
-		}
-		c.units[i] = min(c.units[i]+other.units[i], ratelimit.MaxLimit)
-	}
-	c.at = max(c.at, at)
-}
-
-// owed returns the units of the i-th quota, of a smooth one without those that have come
-// back at a time.
-func (c *charge) owed(i int, at int64) int64 {
-	if c.plan.Kind(i) > 0 {
-		return c.units[i]
-	}
-	q := c.plan.Quota(i)
-	back := gcra.New(q.Limit, q.Window, q.Burst()).Back(time.Duration(max(at-cmp.Or(c.since[i], c.at), 0)))
-	return max(c.units[i]-back, 0)
-}
-
-// allOwed returns the units that are owed at the time of the charge.
-func (c *charge) allOwed() (units [ratelimit.MaxQuotas]int64) {
-	for i := range c.plan.Len() {
-		units[i] = c.owed(i, c.at)
-	}
-	return units
-}
-
-// advance makes a time that of the charge, if all of its windows are still open then. What
-// is owed of smooth quotas is most exact when the charge is sent.
-func (c *charge) advance(now int64) {
-	smooth := false
-	for i := range c.plan.Len() {
-		if c.plan.Kind(i) < 0 {
-			smooth = true
-		} else if c.plan.WindowEnd(i, now) != c.plan.WindowEnd(i, c.at) {
-			return
-		}
-	}
-	if smooth {
-		c.at = max(c.at, now)
-	}
-}
-
-// refunded reports whether nothing is left to charge, and nothing was sent.
-func (c *charge) refunded() bool { return c.id == "" && slices.Max(c.units[:]) == 0 }
-
-// used returns the most units in a window that has not ended.
-func (e *entry) used(now int64) (most int64) {
-	for k := range e.charges {
-		c := &e.charges[k]
-		for i := range c.plan.Len() {
-			if c.plan.WindowEnd(i, c.at) > fixedwindow.Seconds(now) {
-				most = max(most, c.owed(i, now))
-			}
-		}
-	}
-	return most
-}
-
-// credit takes units back from the windows that the time at lies in, and reports
-// whether it did: not if the charge was sent, or one of the windows has fewer.
-func (e *entry) credit(plan *ratelimit.Plan, units, at int64) bool {
-	for k := range e.charges {
-		c := &e.charges[k]
-		if c.id != "" || !sameWindows(c.plan, plan) {
-			continue
-		}
-		left := c.units
-		for i := range plan.Len() {
-			if plan.Kind(i) < 0 && at >= c.begun[i] || plan.WindowEnd(i, c.at) == plan.WindowEnd(i, at) {
-				left[i] -= units
-			}
-		}
-		if left != c.units && slices.Min(left[:]) >= 0 {
-			c.units = left
+		if d.States[i].Reset == end && d.Plan.Kind(i) == kind {
 			return true
 		}
 	}
-	return false
+	return slices.Contains(d.Others[:], ratelimit.Window{Length: uint32(kind / time.Second), End: uint32(end)})
 }
 
-func sameWindows(a, b *ratelimit.Plan) bool {
-	same := a.Len() == b.Len()
-	for i := 0; same && i < a.Len(); i++ {
-		same = a.Kind(i) == b.Kind(i)
+// add adds a charge of the same windows.
+func (c *charge) add(o *charge) {
+	sum, most, at := c.units+o.units, int64(ratelimit.MaxLimit), max(c.d.Time, o.d.Time)
+	if c.smooth == 0 || o.units < 0 || o.full() > c.full() {
+		c.d, c.smooth = o.d, o.smooth
 	}
-	return same
+	if c.smooth > 0 {
+		most = int64(c.bucket().Span(ratelimit.MaxLimit))
+	}
+	c.units, c.d.Time, c.at = min(max(sum, -most), most), at, max(c.at, o.at)
+}
+
+// compact removes what has ended, and what was given back as a whole before it was sent,
+// and adds up the charges that are of the same windows by now.
+func (e *entry) compact(now int64) {
+	all := e.charges
+	e.charges = all[:0]
+	for i := range all {
+		c := all[i]
+		if open := c.expire(now); !open || c.id == "" && c.units == 0 {
+			continue
+		}
+		if c.id != "" {
+			c = all[i] // its arguments stay
+		} else if o := e.find(&c, now); o != nil {
+			o.add(&c)
+			continue
+		}
+		e.charges = append(e.charges, c)
+	}
+	clear(all[len(e.charges):])
+}
+
+// seal makes c a call of the primary. Of a smooth quota it charges no more than the local
+// engine is still owed.
+func (c *charge) seal(now int64) {
+	if c.smooth > 0 {
+		b, at := c.bucket(), gcra.At(now)
+		interval := int64(b.Interval())
+		owed := int64(max(c.full(), at) - at)
+		c.d.Time = now
+		if c.units > 0 {
+			c.units = (min(c.units, owed) + interval - 1) / interval // rounded up
+		} else {
+			c.units = (c.units - interval/2) / interval // to the nearest
+		}
+	}
+	if c.units < 0 {
+		c.d.Cost, c.units = -c.units, 0
+	}
+	c.id = rand.Text()
 }

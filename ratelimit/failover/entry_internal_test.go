@@ -2,100 +2,102 @@ package failover
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-func TestEntry(t *testing.T) {
-	at := func(offset time.Duration) int64 { return began.Add(offset).UnixNano() }
-	other := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerHour(5))
-	tests := []struct {
-		name string
-		do   func(e *entry)
-		want string
-	}{
-		{"usage of one window adds up", func(e *entry) {
-			e.add(plan, 3, at(0))
-			e.add(plan, 4, at(time.Second))
-		}, "[7 7 0 0]"},
-		{"usage that is entered late counts in the later window", func(e *entry) {
-			e.add(plan, 3, at(0))
-			e.add(plan, 4, at(-time.Millisecond))
-		}, "[7 7 0 0]"},
-		{"a later window begins anew", func(e *entry) {
-			e.add(plan, 3, at(0))
-			e.add(plan, 4, at(time.Minute))
-		}, "[4 7 0 0]"},
-		{"after a step back of the clock usage counts in the later window", func(e *entry) {
-			e.add(plan, 3, at(time.Minute))
-			e.add(plan, 4, at(0))
-			e.add(plan, 5, at(time.Second))
-		}, "[12 12 0 0]"},
-		{"nothing is added to a charge that was sent", func(e *entry) {
-			e.add(plan, 3, at(0))
-			e.charges[0].id = "sent"
-			e.add(plan, 4, at(0))
-			e.add(plan, 5, at(0))
-		}, "[3 3 0 0] [9 9 0 0]"},
-		{"a charge that was sent gives no credit", func(e *entry) {
-			e.add(plan, 3, at(0))
-			e.charges[0].id = "sent"
-			if e.credit(plan, 2, at(0)) {
-				e.charges = nil
-			}
-		}, "[3 3 0 0]"},
-		{"no count goes over the largest limit", func(e *entry) {
-			e.add(plan, ratelimit.MaxLimit, at(0))
-			e.add(plan, 4, at(0))
-		}, "[4294967295 4294967295 0 0]"},
-		{"other windows are apart", func(e *entry) {
-			e.add(plan, 3, at(0))
-			e.add(other, 4, at(0))
-			e.add(plan, 5, at(0))
-		}, "[8 8 0 0] [4 0 0 0]"},
-		{"a credit is for its window", func(e *entry) {
-			e.add(plan, 3, at(0))
-			e.add(plan, 4, at(time.Minute))
-			e.credit(plan, 2, at(0))
-		}, "[4 5 0 0]"},
-		{"a credit of more than there is takes nothing", func(e *entry) {
-			e.add(plan, 3, at(0))
-			if e.credit(plan, 5, at(0)) {
-				e.charges = nil
-			}
-		}, "[3 3 0 0]"},
-		{"a credit for windows that have ended takes nothing", func(e *entry) {
-			e.add(plan, 3, at(24*time.Hour))
-			if e.credit(plan, 1, at(0)) {
-				e.charges = nil
-			}
-		}, "[3 3 0 0]"},
+// adjust enters an adjustment of a charge of one unit at a time, after the beginning, under
+// a plan, to some units.
+func (j *journal) adjust(subject string, p *ratelimit.Plan, units int64, at time.Time) error {
+	d := p.Uncounted(0, at)
+	for i := range p.Len() {
+		if p.Kind(i) < 0 { // of an empty bucket that is charged so many units
+			b := bucket(p, i)
+			d.States[i].Reset = at.Unix() + int64(b.Span(max(units, 0))>>32)
+		}
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			e := new(entry)
-			test.do(e)
-			got := ""
-			for _, c := range e.charges {
-				got += fmt.Sprint(" ", c.units)
-			}
-			if got = got[1:]; got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
-			}
-		})
+	if units < 0 {
+		d.Cost, units = -units, 0
 	}
+	all, n := split(&d, units, at.UnixNano())
+	return j.enter(subject, all[:n], at.UnixNano(), nil)
 }
 
-func TestEntryIsBounded(t *testing.T) {
-	e := new(entry)
-	window := func(i int) *ratelimit.Plan {
-		return ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: time.Duration(i+1) * time.Minute})
-	}
-	for i := range 100 {
-		if ok := e.add(window(i), 1, began.UnixNano()); ok != (i < maxCharges) {
-			t.Errorf("combination %d of windows found room: %v", i+1, ok)
+// text is what an entry holds: the units, and the windows that are named.
+func (e *entry) text() string {
+	var lines []string
+	for _, c := range e.charges {
+		text := fmt.Sprint(c.units)
+		if c.smooth > 0 {
+			text = fmt.Sprintf("%.1fs", float64(c.units)/(1<<32))
 		}
+		for i := range c.d.Plan.Len() {
+			if end := c.d.States[i].Reset; end != 0 {
+				text += time.Unix(end, 0).UTC().Format(" 02.15:04:05")
+			}
+		}
+		for _, o := range c.d.Others {
+			if o.Length > 0 {
+				text += time.Unix(int64(o.End), 0).UTC().Format(" +02.15:04:05")
+			}
+		}
+		lines = append(lines, text)
+	}
+	return strings.Join(lines, ", ")
+}
+
+func TestEntry(t *testing.T) {
+	named := func(quotas ...ratelimit.Quota) *ratelimit.Plan {
+		return ratelimit.MustPlan("", ratelimit.Penalty{}, quotas...)
+	}
+	day := named(ratelimit.PerDay(10))
+	smooth := named(ratelimit.PerMinute(60).Smooth(10), ratelimit.PerDay(100))
+	slower := named(ratelimit.PerMinute(30).Smooth(10))
+	type step struct {
+		plan  *ratelimit.Plan
+		units int64
+		after time.Duration
+	}
+	for _, test := range []struct {
+		name  string
+		steps []step
+		want  string
+	}{
+		{"charges of the same windows add up", []step{{plan, 3, 0}, {plan, 4, time.Second}}, "7 01.12:01:00 02.00:00:00"},
+		{"those of minutes that have ended name the day alone",
+			[]step{{plan, 3, 0}, {plan, 4, time.Minute}, {plan, 5, 2 * time.Minute}, {plan, 6, 3 * time.Minute}},
+			"12 02.00:00:00, 6 01.12:04:00 02.00:00:00"},
+		{"and are one with those under a plan of the day", []step{{plan, 3, 0}, {day, 4, time.Minute}}, "7 02.00:00:00"},
+		{"other windows are apart", []step{{plan, 3, 0}, {day, 4, 0}, {plan, 5, 0}}, "8 01.12:01:00 02.00:00:00, 4 02.00:00:00"},
+		{"a day that has ended is removed", []step{{plan, 3, 0}, {day, 4, 24 * time.Hour}}, "4 03.00:00:00"},
+		{"units are given back to their window", []step{{plan, 3, 0}, {plan, -2, time.Second}}, "1 01.12:01:00 02.00:00:00"},
+		{"more than are held", []step{{plan, 3, 0}, {plan, -5, 0}}, "-2 01.12:01:00 02.00:00:00"},
+		{"nothing is left", []step{{plan, 3, 0}, {plan, -3, 0}, {day, 1, 0}}, "1 02.00:00:00"},
+		{"no sum goes over the largest limit", []step{{day, ratelimit.MaxLimit, 0}, {day, 4, 0}}, "4294967295 02.00:00:00"},
+		{"months that end at other times are apart",
+			[]step{{named(ratelimit.PerMonth(9)), 3, 0}, {named(ratelimit.PerMonth(9).From(17)), 4, 0}}, "3 01.00:00:00, 4 17.00:00:00"},
+		{"smooth quotas are apart from windows, and from other rates",
+			[]step{{smooth, 3, 0}, {slower, 2, 0}, {smooth, 4, 0}}, "7.0s 01.12:00:04, 7 02.00:00:00, 4.0s 01.12:00:04"},
+		{"of a smooth quota the latest bucket counts after a refund", []step{{smooth, 5, 0}, {smooth, -3, 0}, {day, 1, 0}}, "2.0s 01.12:00:00, 3 02.00:00:00"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var j journal
+			j.init(100)
+			for _, s := range test.steps {
+				if err := j.adjust("a", s.plan, s.units, began.Add(s.after)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e, _ := j.find("a")
+			if got := e.text(); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			if n := j.charges.Load(); n != int64(len(e.charges)) {
+				t.Errorf("%d charges are counted, want %d", n, len(e.charges))
+			}
+		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
@@ -18,7 +17,7 @@ func (unreachable) Take(context.Context, string, *ratelimit.Plan, int64) (rateli
 	return ratelimit.Decision{}, errors.New("connection refused")
 }
 
-func (unreachable) AddUsage(context.Context, string, *ratelimit.Plan, [ratelimit.MaxQuotas]int64, time.Time) error {
+func (unreachable) Adjust(context.Context, string, *ratelimit.Decision, int64, string) error {
 	return errors.New("connection refused")
 }
 

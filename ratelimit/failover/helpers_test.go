@@ -87,11 +87,11 @@ func (s *shared) Take(ctx context.Context, subject string, plan *ratelimit.Plan,
 	return s.engine.Take(ctx, subject, plan, cost)
 }
 
-func (s *shared) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+func (s *shared) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	if err := s.pass(ctx); err != nil {
 		return err
 	}
-	return s.engine.AddUsage(ctx, subject, plan, units, at)
+	return s.engine.Adjust(ctx, subject, d, units, id)
 }
 
 func (s *shared) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
@@ -106,13 +106,6 @@ func (s *shared) Reset(ctx context.Context, subject string) error {
 		return err
 	}
 	return s.engine.Reset(ctx, subject)
-}
-
-func (s *shared) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
-	if err := s.pass(ctx); err != nil {
-		return err
-	}
-	return s.engine.Refund(ctx, subject, d)
 }
 
 func (s *shared) Ban(ctx context.Context, subject string, length time.Duration) error {
@@ -186,6 +179,15 @@ func (r *rig) takeN(subject string, plan *ratelimit.Plan, cost int64) ratelimit.
 		r.Fatalf("Take(%q, %v, %d): %v", subject, plan, cost, err)
 	}
 	return d
+}
+
+// adjust makes the charge d cost some units, or fails.
+func (r *rig) adjust(subject string, d *ratelimit.Decision, units int64) {
+	r.Helper()
+	if err := r.Adjust(ctx, subject, d, units, ""); err != nil {
+		r.Fatalf("Adjust(%q, from %d to %d): %v", subject, d.Cost, units, err)
+	}
+	d.Cost = units
 }
 
 // lose takes the primary away and opens the circuit, with requests of a subject that

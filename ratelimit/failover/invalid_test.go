@@ -2,7 +2,6 @@ package failover_test
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -16,6 +15,9 @@ import (
 func TestInvalidCalls(t *testing.T) {
 	take := func(subject string, plan *ratelimit.Plan, cost int64) func(*rig) error {
 		return func(r *rig) error { _, err := r.Take(ctx, subject, plan, cost); return err }
+	}
+	adjust := func(subject string, d ratelimit.Decision, units int64) func(*rig) error {
+		return func(r *rig) error { return r.Adjust(ctx, subject, &d, units, "") }
 	}
 	zero := new(ratelimit.Plan)
 	two := ratelimit.MustPlan("two", ratelimit.Penalty{}, ratelimit.PerMinute(5), ratelimit.PerDay(1000))
@@ -37,11 +39,10 @@ func TestInvalidCalls(t *testing.T) {
 		{"Reset without a subject", func(r *rig) error { return r.Reset(ctx, "") }, ratelimit.ErrInvalid},
 		{"Ban without a subject", func(r *rig) error { return r.Ban(ctx, "", time.Hour) }, ratelimit.ErrInvalid},
 		{"Unban without a subject", func(r *rig) error { _, err := r.Unban(ctx, ""); return err }, ratelimit.ErrInvalid},
-		{"Refund without a decision", func(r *rig) error { return r.Refund(ctx, "a", nil) }, ratelimit.ErrInvalid},
-		{"Refund of the decision of an error", func(r *rig) error { return r.Refund(ctx, "a", new(ratelimit.Decision)) }, ratelimit.ErrInvalid},
-		{"Refund without a subject", func(r *rig) error {
-			return r.Refund(ctx, "", &ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: daily, Cost: 1})
-		}, ratelimit.ErrInvalid},
+		{"Adjust without a decision", func(r *rig) error { return r.Adjust(ctx, "a", nil, 0, "") }, ratelimit.ErrInvalid},
+		{"Adjust to less than nothing", adjust("a", ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: daily, Cost: 1}, -1), ratelimit.ErrInvalid},
+		{"Adjust without a plan", adjust("a", ratelimit.Decision{Outcome: ratelimit.Allowed, Cost: 1}, 0), ratelimit.ErrInvalid},
+		{"Adjust without a subject", adjust("", ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: daily, Cost: 1}, 0), ratelimit.ErrInvalid},
 	}
 	for _, mode := range []failover.Mode{failover.FailLocal, failover.FailOpen, failover.FailClosed} {
 		for _, state := range []struct {
@@ -85,10 +86,6 @@ func TestLargeCosts(t *testing.T) {
 					if _, err := r.Take(ctx, "a", largest, cost); !errors.Is(err, ratelimit.ErrInvalid) {
 						t.Errorf("%v: a cost of %d: got error %v, want one that wraps ErrInvalid", mode, cost, err)
 					}
-					d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: largest, Cost: cost, Time: time.Now().UnixNano()}
-					if err := r.Refund(ctx, "a", &d); !errors.Is(err, ratelimit.ErrInvalid) {
-						t.Errorf("%v: a refund of %d: got error %v, want one that wraps ErrInvalid", mode, cost, err)
-					}
 				}
 				r.lose()
 			}
@@ -100,11 +97,10 @@ func TestLargeCosts(t *testing.T) {
 			if d := r.take("a", largest); d.Outcome != ratelimit.Limited {
 				t.Errorf("after the largest limit: got %v, want limited", d.Outcome)
 			}
-			if err := r.Refund(ctx, "a", &d); err != nil {
-				t.Error(err)
-			}
+			r.adjust("a", &d, math.MaxInt64)
+			r.adjust("a", &d, 0)
 			r.regain()
-			r.wantUsed("merged", r.shared.engine, "a", largest, fmt.Sprintf("%d/24h0m0s", int64(ratelimit.MaxLimit-1)))
+			r.wantUsed("merged", r.shared.engine, "a", largest, "0/24h0m0s")
 		})
 	}
 }

@@ -1,10 +1,9 @@
 package failover
 
 import (
-	"crypto/rand"
+	"fmt"
 	"hash/maphash"
-	"math"
-	"slices"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,16 +11,19 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// A journal holds the usage that was admitted while the primary did not decide, by
-// subject, until it is merged. It is bounded: when it is full, a new subject replaces
-// one that has used no more.
+// A journal holds the adjustments that the primary has not made, by subject, until they
+// are merged: requests that were admitted while it did not decide, and what changed the
+// costs of requests. It is bounded: when it is full, nothing is added but to sums that it
+// holds.
 type journal struct {
-	seed   maphash.Seed
-	bound  int          // entries in a shard
-	held   atomic.Int64 // entries
-	lost   atomic.Uint64
-	merged atomic.Uint64
-	shards [journalShards]journalShard
+	seed    maphash.Seed
+	bound   int64
+	charges atomic.Int64
+	held    atomic.Int64 // entries
+	lost    atomic.Uint64
+	warned  atomic.Bool // a loss of this outage was logged
+	merged  atomic.Uint64
+	shards  [journalShards]journalShard
 }
 
 const journalShards, journalSample = 32, 8
@@ -34,7 +36,7 @@ type journalShard struct {
 
 func (j *journal) init(bound int) {
 	j.seed = maphash.MakeSeed()
-	j.bound = (bound + journalShards - 1) / journalShards
+	j.bound = int64(bound)
 }
 
 // lock locks the shard of subject, which the caller unlocks.
@@ -48,19 +50,34 @@ func (j *journal) empty() bool { return j.held.Load() == 0 }
 
 // admit enters what the local engine admitted.
 func (j *journal) admit(subject string, d *ratelimit.Decision) {
-	j.enter(subject, charge{plan: d.Plan, at: d.Time, units: inEach(d.Plan, d.Cost), since: comeBack(d)})
+	now := time.Now().UnixNano()
+	made := *d
+	made.Cost = 0
+	all, n := split(&made, d.Cost, now)
+	if j.enter(subject, all[:n], now, nil) == nil {
+		return
+	}
+	j.lost.Add(1)
+	if !j.warned.Swap(true) {
+		slog.Warn("failover: the journal is full; the primary will not count all requests that are admitted without it", "JournalSize", j.bound)
+	}
 }
 
-// enter enters a charge. One with an id was sent, and may have been made.
-func (j *journal) enter(subject string, c charge) {
+// enter enters charges if they have room, and if here, which is not nil for an
+// adjustment, then makes it in the local engine.
+func (j *journal) enter(subject string, charges []charge, now int64, here func() error) error {
 	s := j.lock(subject)
 	defer s.mu.Unlock()
-	e := s.entries[subject]
-	if e == nil {
-		if len(s.entries) >= j.bound && !j.drop(s, slices.Max(c.units[:]), c.at) {
-			j.lost.Add(1)
-			return
+	if !j.room(s, subject, charges, now) {
+		return fmt.Errorf("failover: %w: the journal is full; Options.JournalSize is %d", ratelimit.ErrUnavailable, j.bound)
+	}
+	if here != nil {
+		if err := here(); err != nil {
+			return err
 		}
+	}
+	e := s.entries[subject]
+	if e == nil && len(charges) > 0 {
 		if s.entries == nil {
 			s.entries = map[string]*entry{}
 		}
@@ -68,50 +85,58 @@ func (j *journal) enter(subject string, c charge) {
 		s.entries[subject] = e
 		j.held.Add(1)
 	}
-	if !e.enter(c) {
-		j.lost.Add(1)
+	for i := range charges {
+		c := &charges[i]
+		if c.id == "" {
+			if o := e.find(c, now); o != nil {
+				o.add(c)
+				continue
+			}
+		}
+		e.charges = append(e.charges, *c)
+		j.charges.Add(1)
 	}
+	return nil
 }
 
-// drop makes room in a full shard: of a sample it drops the entry that has used
-// least, if that is no more than so many units. So a flood of fresh subjects drops
-// only fresh subjects.
-func (j *journal) drop(s *journalShard, units, now int64) bool {
-	var victim *entry
-	least, n := int64(math.MaxInt64), 0
-	for _, e := range s.entries { // begins anywhere
-		if used := e.used(now); used < least {
-			victim, least = e, used
+// room reports whether there is room for charges of a subject. It makes room by removing
+// what has ended.
+func (j *journal) room(s *journalShard, subject string, charges []charge, now int64) bool {
+	e, more := s.entries[subject], int64(0)
+	for i := range charges {
+		if e == nil || charges[i].id != "" || e.find(&charges[i], now) == nil {
+			more++
 		}
-		if n++; least == 0 || n == journalSample {
+	}
+	if more > 0 && e != nil {
+		j.compact(s, e, now)
+	}
+	if more == 0 || j.charges.Load()+more <= j.bound {
+		return true
+	}
+	n := 0
+	for _, e := range s.entries { // begins anywhere
+		j.compact(s, e, now)
+		if n++; n == journalSample {
 			break
 		}
 	}
-	if least > units {
-		return false
-	}
-	if least > 0 {
-		j.lost.Add(1)
-	}
-	j.remove(s, victim)
-	return true
+	return j.charges.Load()+more <= j.bound
 }
 
-// remove removes e, which is in the shard. The shard is locked.
-func (j *journal) remove(s *journalShard, e *entry) {
+// compact removes from e, which is in the shard, what has ended, and e if nothing is
+// left. The shard is locked.
+func (j *journal) compact(s *journalShard, e *entry, now int64) {
+	before := len(e.charges)
+	e.compact(now)
+	j.charges.Add(int64(len(e.charges) - before))
+	if len(e.charges) > 0 {
+		return
+	}
 	if delete(s.entries, e.subject); len(s.entries) == 0 {
 		s.entries = nil // a map never shrinks
 	}
 	j.held.Add(-1)
-}
-
-// credit takes back units that admit entered. It reports whether they were still in
-// the journal, and not yet sent.
-func (j *journal) credit(subject string, plan *ratelimit.Plan, units, at int64) bool {
-	s := j.lock(subject)
-	defer s.mu.Unlock()
-	e := s.entries[subject]
-	return e != nil && e.credit(plan, units, at)
 }
 
 // find returns the entry of subject, nil if there is none, and whether it backs off.
@@ -125,32 +150,33 @@ func (j *journal) find(subject string) (e *entry, backsOff bool) {
 	return e, e != nil && e.failures > 0
 }
 
-// next returns the charge of e to send, with its id. If all are made, it removes the
-// entry. The caller holds e.merging.
+// next returns the call to make for e. If all are made, it removes the entry. The caller
+// holds e.merging.
 func (j *journal) next(e *entry) (c charge, ok bool) {
 	s := j.lock(e.subject)
 	defer s.mu.Unlock()
 	if s.entries[e.subject] != e {
-		return c, false // it was dropped
+		return c, false // it has ended
 	}
-	e.charges = slices.DeleteFunc(e.charges, func(c charge) bool { return c.refunded() })
-	if len(e.charges) == 0 {
-		j.remove(s, e)
+	now := time.Now().UnixNano()
+	if j.compact(s, e, now); len(e.charges) == 0 {
 		j.merged.Add(1)
 		return c, false
 	}
 	if e.charges[0].id == "" {
-		e.charges[0].id = rand.Text()
-		e.charges[0].advance(time.Now().UnixNano())
+		e.charges[0].seal(now)
 	}
 	return e.charges[0], true
 }
 
-// made records that the charge that next returned is made.
-func (j *journal) made(e *entry) {
+// made records that the call that next returned is made.
+func (j *journal) made(e *entry, id string) {
 	s := j.lock(e.subject)
 	defer s.mu.Unlock()
-	e.charges = e.charges[1:]
+	if len(e.charges) > 0 && e.charges[0].id == id {
+		e.charges = e.charges[1:]
+		j.charges.Add(-1)
+	}
 }
 
 // backOff records that the primary refused e. The waits double, from shortest to
@@ -165,8 +191,8 @@ func (j *journal) backOff(e *entry, shortest, longest time.Duration) {
 	now := time.Now()
 	e.failures++
 	e.due = now.Add(min(wait, longest))
-	if s.entries[e.subject] == e && e.used(now.UnixNano()) == 0 {
-		j.remove(s, e)
+	if s.entries[e.subject] == e {
+		j.compact(s, e, now.UnixNano())
 	}
 }
 

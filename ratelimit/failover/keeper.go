@@ -75,6 +75,7 @@ func (k *keeper) run() {
 			rest = k.breaker.backoff()
 			if k.breaker.look().closed() {
 				rest, roused = 0, k.roused
+				k.merger.journal.warned.Store(false)
 			}
 		case k.mergeDue():
 			rest = k.opts.MinBackoff

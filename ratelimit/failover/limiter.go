@@ -44,11 +44,11 @@ func New(primary ratelimit.Limiter, mode Mode, opts Options) (*Limiter, error) {
 	}
 	l := &Limiter{primary: primary, mode: mode, opts: opts}
 	if mode == FailLocal {
-		adder, local, err := opts.engines(primary)
+		adjuster, local, err := opts.engines(primary)
 		if err != nil {
 			return nil, err
 		}
-		l.merger.primary, l.mirror.local = adder, local
+		l.merger.primary, l.mirror.local = adjuster, local
 		l.mirror.banner, _ = local.(ratelimit.Banner)
 	}
 	l.breaker.init(&l.opts)

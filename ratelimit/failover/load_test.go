@@ -116,7 +116,7 @@ func TestCommandsUnderLoad(t *testing.T) {
 					case g < 26:
 						d := r.take(subject, daily)
 						if i%2 == 0 {
-							err = r.Refund(ctx, subject, &d)
+							err = r.Adjust(ctx, subject, &d, 0, "")
 						}
 					case g < 28:
 						err = r.Reset(ctx, subject)

@@ -204,17 +204,24 @@ type adder struct {
 	charges []string
 }
 
-func (c *adder) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+func (c *adder) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, _ string) error {
 	if err := c.pass(ctx); err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.charges = append(c.charges, fmt.Sprintf("%s %s %v %s", subject, plan.Name(), units, at.UTC().Format(time.TimeOnly)))
+	text := fmt.Sprint(subject, " ", units)
+	for i := range d.Plan.Len() {
+		if end := d.States[i].Reset; end != 0 {
+			text += time.Unix(end, 0).UTC().Format(" 15:04")
+		}
+	}
+	c.charges = append(c.charges, text)
 	return nil
 }
 
-func TestMergeSaysWhen(t *testing.T) {
+// The primary is asked to charge the windows that are open when a charge is first sent.
+func TestMergeNamesOpenWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(12 * time.Hour)
 		primary := &adder{shared: newShared(t)}
@@ -241,7 +248,7 @@ func TestMergeSaysWhen(t *testing.T) {
 		primary.set(nil)
 		time.Sleep(time.Hour)
 		// The first charge was sent, without success, before the next ones.
-		want := []string{"a nested [10 10 10 0] 12:00:00", "a nested [50 50 50 0] 12:10:20", "b nested [1 1 1 0] 12:10:20", "later nested [1 1 1 0] 12:10:50"}
+		want := []string{"a 10 13:00 00:00", "a 50 00:00", "b 1 00:00", "later 1 00:00"}
 		primary.mu.Lock()
 		defer primary.mu.Unlock()
 		if diff := cmp.Diff(want, primary.charges, cmp.Transformer("sorted", sorted)); diff != "" {
@@ -264,29 +271,5 @@ func TestCallerLeaves(t *testing.T) {
 			r.Errorf("a decision that the primary made: %v", err)
 		}
 		r.wantUsed("to leave does not give the charge back", r.shared.engine, "a", daily, "1/24h0m0s")
-	})
-}
-
-// An entry that is dropped while its charge is under way is charged once.
-func TestDroppedWhileItMerges(t *testing.T) {
-	pick(t, failover.Options{JournalSize: 1, ConsecutiveFailures: 64, RecentFailures: 64, MinBackoff: 10 * time.Millisecond}, func(r *rig, p *picky) {
-		p.charge = func(ctx context.Context, _ string) error { return slow(40 * time.Millisecond)(ctx) }
-		for i := range 200 {
-			if i%2 == 0 {
-				r.shared.set(down)
-			}
-			r.take(fmt.Sprint(i%70), daily)
-			r.shared.set(nil)
-			time.Sleep(3 * time.Millisecond)
-		}
-		time.Sleep(10 * time.Second)
-		counted := int64(0)
-		for i := range 70 {
-			d, _ := r.shared.engine.Peek(ctx, fmt.Sprint(i), daily)
-			counted += 1000 - d.States[0].Remaining
-		}
-		if s := r.Stats(); s.Lost == 0 || counted > 200 || counted+int64(s.Lost) < 200 || s.Pending != 0 {
-			t.Errorf("of 200 requests the primary counted %d, and %d were lost: %+v", counted, s.Lost, s)
-		}
 	})
 }

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// A merger charges the primary for what the journal holds.
+// A merger has the primary make the adjustments that the journal holds.
 type merger struct {
-	primary ratelimit.UsageAdder // nil unless the mode is FailLocal: the journal is then empty
+	primary ratelimit.Adjuster // nil unless the mode is FailLocal: the journal is then empty
 	journal *journal
 	dropped atomic.Uint64
 }
@@ -37,8 +36,8 @@ func (m *merger) bring(ctx context.Context, subject string) error {
 	return nil
 }
 
-// merge makes the charges of e. A charge that fails stays in the journal, one that the
-// primary finds invalid is dropped.
+// merge makes the charges of e. A charge that fails stays in the journal, and is repeated
+// as it is. One that the primary finds invalid is dropped.
 func (m *merger) merge(ctx context.Context, e *entry) error {
 	select {
 	case e.merging <- struct{}{}:
@@ -51,24 +50,20 @@ func (m *merger) merge(ctx context.Context, e *entry) error {
 		if !ok {
 			return nil
 		}
-		err := send(ctx, m.primary, e.subject, &c)
+		err := m.send(ctx, e.subject, &c)
 		switch {
 		case errors.Is(err, ratelimit.ErrInvalid):
 			m.dropped.Add(1)
 		case err != nil:
 			return err
 		}
-		m.journal.made(e)
+		m.journal.made(e, c.id)
 	}
 }
 
-// send makes a charge at the primary.
-func send(ctx context.Context, primary ratelimit.UsageAdder, subject string, c *charge) (err error) {
+func (m *merger) send(ctx context.Context, subject string, c *charge) (err error) {
 	defer recovered(&err)
-	if once, ok := primary.(ratelimit.OnceUsageAdder); ok {
-		return once.AddUsageOnce(ctx, c.id, subject, c.plan, c.allOwed(), time.Unix(0, c.at))
-	}
-	return primary.AddUsage(ctx, subject, c.plan, c.allOwed(), time.Unix(0, c.at))
+	return m.primary.Adjust(ctx, subject, &c.d, c.units, c.id)
 }
 
 // recovered makes a panic of the primary an error: in the background it ends the process.

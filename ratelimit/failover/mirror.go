@@ -42,8 +42,13 @@ func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decisi
 		return
 	}
 	now := time.Now()
-	if units, at := missing(d, &here, now); units != [ratelimit.MaxQuotas]int64{} {
-		_ = m.local.AddUsage(ctx, subject, d.Plan, units, at)
+	for i := range d.Plan.Len() {
+		missing := here.States[i].Remaining - d.States[i].Remaining
+		if missing > 0 && time.Unix(d.States[i].Reset, 0).After(now) {
+			used := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: d.Plan, Time: d.Time}
+			used.States[i], used.Rounded[i] = d.States[i], d.Rounded[i]
+			_ = m.local.Adjust(ctx, subject, &used, missing, "")
+		}
 	}
 	if d.BanEnds > here.BanEnds && m.banner != nil {
 		// The local engine rounds the end of a ban up to a whole second.
@@ -76,22 +81,4 @@ func matters(d *ratelimit.Decision) bool {
 		}
 	}
 	return false
-}
-
-// missing returns what there says more than here that was used, in the windows that
-// have not ended, and a time that lies in these windows. If the clock of the primary
-// is ahead, one of them may not have begun here.
-func missing(there, here *ratelimit.Decision, now time.Time) (units [ratelimit.MaxQuotas]int64, at time.Time) {
-	at = now
-	for i := range there.Plan.Len() {
-		ends := time.Unix(there.States[i].Reset, 0)
-		if !ends.After(now) {
-			continue
-		}
-		units[i] = max(here.States[i].Remaining-there.States[i].Remaining, 0)
-		if begins := time.Unix(there.Plan.WindowStart(i, there.States[i].Reset), 0); begins.After(at) {
-			at = begins
-		}
-	}
-	return units, at
 }

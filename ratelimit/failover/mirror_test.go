@@ -170,21 +170,21 @@ func TestMirrorAfterAFailure(t *testing.T) {
 	})
 }
 
-// A failing engine is a local one that takes in no usage at times, and otherwise lets
+// A failing engine is a local one that adjusts nothing at times, and otherwise lets
 // other goroutines run before.
 type failing struct {
 	*memory.Limiter
 	fails bool
 }
 
-func (f *failing) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+func (f *failing) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	if f.fails {
 		return ratelimit.ErrUnavailable
 	}
 	for range 10 {
 		runtime.Gosched()
 	}
-	return f.Limiter.AddUsage(ctx, subject, plan, units, at)
+	return f.Limiter.Adjust(ctx, subject, d, units, id)
 }
 
 // Many requests at once of a subject that has used more than half leave what the

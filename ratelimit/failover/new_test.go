@@ -27,8 +27,8 @@ func TestNewRefuses(t *testing.T) {
 		{"local without an engine", primary, failover.FailLocal, failover.Options{}, "Options.Local must be an engine in mode FailLocal, got nil"},
 		{"a local engine that was not set", primary, failover.FailLocal, failover.Options{Local: (*memory.Limiter)(nil)}, "Options.Local must be an engine in mode FailLocal, got nil"},
 		{"one engine twice", local, failover.FailLocal, failover.Options{Local: local}, "Options.Local must be another engine than the primary"},
-		{"a primary that takes in no usage", bare{primary}, failover.FailLocal, failover.Options{Local: local}, "the primary must be a ratelimit.UsageAdder in mode FailLocal, got a failover_test.bare"},
-		{"a local engine that cannot peek", primary, failover.FailLocal, failover.Options{Local: bare{local}}, "Options.Local must be a ratelimit.Peeker and a ratelimit.UsageAdder, got a failover_test.bare"},
+		{"a primary that adjusts nothing", bare{primary}, failover.FailLocal, failover.Options{Local: local}, "the primary must be a ratelimit.Adjuster in mode FailLocal, got a failover_test.bare"},
+		{"a local engine that cannot peek", primary, failover.FailLocal, failover.Options{Local: bare{local}}, "Options.Local must be a ratelimit.Peeker and a ratelimit.Adjuster, got a failover_test.bare"},
 		{"a budget under a millisecond", primary, failover.FailOpen, failover.Options{Budget: time.Microsecond}, "Options.Budget must be from 1ms to 1m0s, got 1µs"},
 		{"a negative budget", primary, failover.FailOpen, failover.Options{Budget: -1}, "Options.Budget must be from 1ms to 1m0s, got -1ns"},
 		{"65 consecutive failures", primary, failover.FailOpen, failover.Options{ConsecutiveFailures: 65}, "Options.ConsecutiveFailures must be from 1 to 64, got 65"},
@@ -50,14 +50,14 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// bare is an engine that can do nothing but Take, and adding one that takes in usage
+// bare is an engine that can do nothing but Take, and adding one that adjusts charges
 // and can peek.
 type (
 	bare   struct{ ratelimit.Limiter }
 	adding struct {
 		ratelimit.Limiter
 		ratelimit.Peeker
-		ratelimit.UsageAdder
+		ratelimit.Adjuster
 	}
 )
 
@@ -82,7 +82,7 @@ func TestCapabilities(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer l.Close()
-			d, err := l.Take(ctx, "a", daily, 1)
+			_, err = l.Take(ctx, "a", daily, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,9 +91,8 @@ func TestCapabilities(t *testing.T) {
 			_, errBans := l.Bans(ctx)
 			for name, err := range map[string]error{
 				"Peek": errPeek, "Unban": errUnban, "Bans": errBans,
-				"Reset":  l.Reset(ctx, "a"),
-				"Refund": l.Refund(ctx, "a", &d),
-				"Ban":    l.Ban(ctx, "a", time.Minute),
+				"Reset": l.Reset(ctx, "a"),
+				"Ban":   l.Ban(ctx, "a", time.Minute),
 			} {
 				can := test.can || name == "Peek" && test.peeks
 				if errors.Is(err, errors.ErrUnsupported) == can || can && err != nil {

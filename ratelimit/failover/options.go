@@ -17,7 +17,7 @@ import (
 type Options struct {
 	// Local is the engine of mode [FailLocal], which requires it; the other modes
 	// ignore it. It is an embedded engine, which answers at once, and it is a
-	// [ratelimit.Peeker] and a [ratelimit.UsageAdder]. Nothing else decides with it. To
+	// [ratelimit.Peeker] and a [ratelimit.Adjuster]. Nothing else decides with it. To
 	// keep what it knows across restarts, save and load it; see package memory.
 	Local ratelimit.Limiter
 
@@ -44,10 +44,12 @@ type Options struct {
 	// "failover:probe", under the quotas of the call that failed last.
 	MinBackoff, MaxBackoff time.Duration
 
-	// JournalSize is the largest number of subjects with usage that mode [FailLocal]
-	// has not merged yet, 1 to 1<<24, rounded up to a multiple of 32; 0 means 1<<16. A
-	// subject takes about 300 bytes and its name. The journal has 32 parts of equal size,
-	// by a hash of the subject. A full part drops the subjects that used least.
+	// JournalSize is the largest number of charges that mode [FailLocal] holds until they
+	// are merged, 1 to 1<<24; 0 means 1<<20. It should be at least the largest number of
+	// subjects of Local. A subject has one charge for each combination of open windows that
+	// it used, one for each smooth quota, and one for each adjustment whose answer was lost;
+	// the first takes about 600 bytes, each other one 250. When the journal is full, requests
+	// are admitted that the primary will not count ([Stats].Lost), and adjustments are refused.
 	JournalSize int
 
 	// OnChange is called after each change of the circuit, in order, from a
@@ -89,7 +91,7 @@ func (o *Options) complete() error {
 		complete("Budget", &o.Budget, 50*time.Millisecond, time.Millisecond, time.Minute),
 		complete("ConsecutiveFailures", &o.ConsecutiveFailures, 10, 1, outcomes),
 		complete("RecentFailures", &o.RecentFailures, outcomes/2, 1, outcomes),
-		complete("JournalSize", &o.JournalSize, 1<<16, 1, 1<<24),
+		complete("JournalSize", &o.JournalSize, 1<<20, 1, 1<<24),
 	)
 }
 
@@ -108,25 +110,25 @@ func complete[T cmp.Ordered](name string, value *T, standard, low, high T) error
 type localEngine interface {
 	ratelimit.Limiter
 	ratelimit.Peeker
-	ratelimit.UsageAdder
+	ratelimit.Adjuster
 }
 
 // engines returns the two engines of mode FailLocal, as what the mode requires of
 // them.
-func (o *Options) engines(primary ratelimit.Limiter) (ratelimit.UsageAdder, localEngine, error) {
+func (o *Options) engines(primary ratelimit.Limiter) (ratelimit.Adjuster, localEngine, error) {
 	if nilvalue.In(o.Local) {
 		return nil, nil, errors.New("failover: Options.Local must be an engine in mode FailLocal, got nil")
 	}
 	if reflect.ValueOf(primary).Comparable() && primary == o.Local {
 		return nil, nil, errors.New("failover: Options.Local must be another engine than the primary, got the same one")
 	}
-	adder, ok := primary.(ratelimit.UsageAdder)
+	adjuster, ok := primary.(ratelimit.Adjuster)
 	if !ok {
-		return nil, nil, fmt.Errorf("failover: the primary must be a ratelimit.UsageAdder in mode FailLocal, got a %T", primary)
+		return nil, nil, fmt.Errorf("failover: the primary must be a ratelimit.Adjuster in mode FailLocal, got a %T", primary)
 	}
 	local, ok := o.Local.(localEngine)
 	if !ok {
-		return nil, nil, fmt.Errorf("failover: Options.Local must be a ratelimit.Peeker and a ratelimit.UsageAdder, got a %T", o.Local)
+		return nil, nil, fmt.Errorf("failover: Options.Local must be a ratelimit.Peeker and a ratelimit.Adjuster, got a %T", o.Local)
 	}
-	return adder, local, nil
+	return adjuster, local, nil
 }

@@ -19,7 +19,7 @@ type picky struct {
 	charge func(ctx context.Context, subject string) error
 }
 
-func (p *picky) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+func (p *picky) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	if err := p.pass(ctx); err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (p *picky) AddUsage(ctx context.Context, subject string, plan *ratelimit.Pl
 	if err := charge(ctx, subject); err != nil {
 		return err
 	}
-	return p.engine.AddUsage(ctx, subject, plan, units, at)
+	return p.engine.Adjust(ctx, subject, d, units, id)
 }
 
 // pick runs a test whose primary is picky.

@@ -25,8 +25,9 @@ func TestSettleInAnOutage(t *testing.T) {
 		"lose reserve regain 70":    70,
 		"lose reserve regain 10":    10,
 		"lose reserve 60 regain 10": 10,
-		// During an outage the primary gets no refund of what it has charged itself.
-		"reserve lose 60 10 regain": 40,
+		"reserve lose 60 10 regain": 10,
+		"reserve lose 10 regain":    10,
+		"reserve lose 10 regain 30": 30,
 	} {
 		t.Run(steps, func(t *testing.T) {
 			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {

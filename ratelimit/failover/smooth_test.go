@@ -66,9 +66,7 @@ func TestOwedAfterAnOutage(t *testing.T) {
 				r.Fatalf("a unit that has come back is %v", d.Outcome)
 			}
 			if time.Since(start) > 30*time.Second {
-				if err := r.Refund(ctx, "a", &d); err != nil {
-					r.Fatal(err)
-				}
+				r.adjust("a", &d, 0)
 			}
 		}
 		time.Sleep(40 * time.Second)
@@ -77,6 +75,25 @@ func TestOwedAfterAnOutage(t *testing.T) {
 		d, err := r.shared.engine.Peek(ctx, "a", smooth)
 		if got := 60 - d.Remaining(); err != nil || got < used-1 || got > used+1 {
 			r.Errorf("after the outage %d units are used, %v, want %d", got, err, used)
+		}
+	})
+}
+
+// What a client uses at once in an outage is owed, less what came back.
+func TestBurstInAnOutage(t *testing.T) {
+	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(60))
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		r.takeN("a", smooth, 40) // so that the local engine knows of it
+		start := time.Now()
+		r.lose()
+		r.takeN("a", smooth, 5)
+		time.Sleep(10 * time.Second)
+		d := r.takeN("a", smooth, 5)
+		r.adjust("a", &d, 15)
+		r.regain()
+		want := 40 + 5 + 15 - int64(time.Since(start)/time.Second)
+		if d, err := r.shared.engine.Peek(ctx, "a", smooth); err != nil || 60-d.Remaining() != want {
+			r.Errorf("after the outage %d units are used, %v, want %d", 60-d.Remaining(), err, want)
 		}
 	})
 }

@@ -18,22 +18,13 @@ func (r *Recorder) Peek(ctx context.Context, subject string, plan *ratelimit.Pla
 	return p.Peek(ctx, subject, plan)
 }
 
-// Refund implements [ratelimit.Refunder]. It is not recorded.
-func (r *Recorder) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
-	f, ok := r.limiter.(ratelimit.Refunder)
-	if err := r.check(ok, "Refunder"); err != nil {
+// Adjust implements [ratelimit.Adjuster]. It is not recorded.
+func (r *Recorder) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	a, ok := r.limiter.(ratelimit.Adjuster)
+	if err := r.check(ok, "Adjuster"); err != nil {
 		return err
 	}
-	return f.Refund(ctx, subject, d)
-}
-
-// AddUsage implements [ratelimit.UsageAdder]. It is not recorded.
-func (r *Recorder) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
-	a, ok := r.limiter.(ratelimit.UsageAdder)
-	if err := r.check(ok, "UsageAdder"); err != nil {
-		return err
-	}
-	return a.AddUsage(ctx, subject, plan, units, at)
+	return a.Adjust(ctx, subject, d, units, id)
 }
 
 // Ban implements [ratelimit.Banner]. It is not recorded.
@@ -75,7 +66,7 @@ func (r *Recorder) Reset(ctx context.Context, subject string) error {
 // check returns the error of a call to a capability.
 func (r *Recorder) check(has bool, capability string) error {
 	if !has {
-		return fmt.Errorf("limittest: %T is not a %s: %w", r.limiter, capability, errors.ErrUnsupported)
+		return fmt.Errorf("limittest: %T does not implement ratelimit.%s: %w", r.limiter, capability, errors.ErrUnsupported)
 	}
 	_, err := r.state()
 	return err

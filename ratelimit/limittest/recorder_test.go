@@ -212,9 +212,8 @@ func TestRecorderOfABareEngine(t *testing.T) {
 	_, unban := r.Unban(ctx, "ann")
 	_, bans := r.Bans(ctx)
 	for name, err := range map[string]error{
-		"Peek": peek, "Refund": r.Refund(ctx, "ann", &d), "Reset": r.Reset(ctx, "ann"),
+		"Peek": peek, "Adjust": r.Adjust(ctx, "ann", &d, 0, ""), "Reset": r.Reset(ctx, "ann"),
 		"Ban": r.Ban(ctx, "ann", time.Hour), "Unban": unban, "Bans": bans,
-		"AddUsage": r.AddUsage(ctx, "ann", plan, [ratelimit.MaxQuotas]int64{1}, noon),
 	} {
 		if !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("%s: %v, want ErrUnsupported", name, err)
@@ -239,7 +238,7 @@ func TestFailedCapabilities(t *testing.T) {
 	_, unban := r.Unban(ctx, "ann")
 	_, bans := r.Bans(ctx)
 	for name, err := range map[string]error{
-		"Refund": r.Refund(ctx, "ann", &d), "Reset": r.Reset(ctx, "ann"),
+		"Adjust": r.Adjust(ctx, "ann", &d, 0, ""), "Reset": r.Reset(ctx, "ann"),
 		"Ban": r.Ban(ctx, "ann", time.Hour), "Unban": unban, "Bans": bans,
 	} {
 		if !errors.Is(err, ratelimit.ErrUnavailable) {

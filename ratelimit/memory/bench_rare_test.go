@@ -63,7 +63,7 @@ func BenchmarkRare(b *testing.B) {
 		l := newLimiter(b, memory.Options{})
 		for b.Loop() {
 			d := take(b, l, "a", monthly)
-			if err := l.Refund(ctx, "a", &d); err != nil {
+			if err := l.Adjust(ctx, "a", &d, 0, ""); err != nil {
 				b.Fatal(err)
 			}
 		}

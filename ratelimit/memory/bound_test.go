@@ -154,13 +154,13 @@ func TestChargeOfNothingTakesNoPlace(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(4), ratelimit.PerHour(4))
 	for used := int64(1); used <= 2; used++ { // of the second unit on, the subject is held
 		take(t, l, "a", plan)
-		for at, units := range map[time.Time][ratelimit.MaxQuotas]int64{
-			noon:                      {},
-			noon.Add(-time.Minute):    {5},
-			noon.Add(-24 * time.Hour): {5, 5},
-		} {
-			if err := l.AddUsage(ctx, "b", plan, units, at); err != nil {
-				t.Errorf("charge of %v at %v: %v", units, at, err)
+		for _, c := range []struct {
+			at    time.Duration
+			units int64
+		}{{0, 0}, {-24 * time.Hour, 5}} {
+			d := plan.Uncounted(0, noon.Add(c.at))
+			if err := l.Adjust(ctx, "b", &d, c.units, ""); err != nil {
+				t.Errorf("charge of %v: %v", c, err)
 			}
 		}
 		if d, err := l.Peek(ctx, "a", plan); err != nil || d.Remaining() != 4-used {

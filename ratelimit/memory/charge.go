@@ -12,9 +12,14 @@ import (
 // that is not the plan's is not charged.
 func (a *account) charge(d *ratelimit.Decision) {
 	a.count += uint32(d.Cost)
+	others := 0
 	for i := range a.windows() {
 		if w := &a.all[i]; !w.isSmooth() {
 			w.add(d.Cost)
+			if quotaOf(d.Plan, w.length) < 0 {
+				d.Others[others] = ratelimit.Window{Length: uint32(w.length / time.Second), End: uint32(w.end)}
+				others++
+			}
 		}
 	}
 	for i := range d.Plan.Len() {
@@ -28,44 +33,42 @@ func (a *account) charge(d *ratelimit.Decision) {
 // add adds units, up to ratelimit.MaxLimit in all.
 func (w *window) add(units int64) { w.used = min(w.used+units, ratelimit.MaxLimit) }
 
-// refund takes back what d was charged, from those of its windows that are still
-// the subject's.
-func (a *account) refund(d *ratelimit.Decision, now int64) {
+// adjust makes the charge d cost so many units more, or less if they are negative.
+func (a *account) adjust(d *ratelimit.Decision, units, now int64) {
 	for i := range d.Plan.Len() {
-		if d.Plan.Kind(i) < 0 {
-			a.refundSmooth(d, i, now)
-		} else if w := a.window(d.Plan.Kind(i)); w != nil && w.end == d.States[i].Reset {
-			w.used -= min(d.Cost, w.used)
+		switch kind, end := d.Plan.Kind(i), d.States[i].Reset; {
+		case end == 0:
+		case kind < 0:
+			a.adjustSmooth(d, i, units, now)
+		default:
+			a.adjustWindow(d, window{kind, roundLimit(d.Plan.Limit(i)), units, end}, now)
+		}
+	}
+	for _, o := range d.Others {
+		if o.Length > 0 {
+			a.adjustWindow(d, window{time.Duration(o.Length) * time.Second, ratelimit.MaxLimit, units, int64(o.End)}, now)
 		}
 	}
 }
 
-// addUsage adds units[i] to the window of the plan's i-th quota, unless the window
-// in which the time at lies is over. It reports whether it added any. Units of the
-// next window move the subject's window there, with what it holds. The account has
-// been rolled to now.
-//
-// A calendar window may have begun under another plan. Units from between its start
-// and its end are its own, whatever the calendar of this plan says.
-func (a *account) addUsage(plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at, now int64) (added bool) {
-	for i := range plan.Len() {
-		w := a.window(plan.Kind(i))
-		end, before := plan.WindowEnd(i, at), at < w.end*int64(time.Second)
-		inside := before && fixedwindow.Seconds(at) >= plan.WindowStart(i, w.end) && !w.isSmooth()
-		if units[i] == 0 || !inside && end*int64(time.Second) <= now {
-			continue
+// adjustWindow adds the units of a charge to the window that ends with it, or gives them
+// back. The account has been expired.
+func (a *account) adjustWindow(d *ratelimit.Decision, charged window, now int64) {
+	w := a.window(charged.length)
+	latest := min(charged.end, fixedwindow.LatestEnd(now, charged.length))
+	switch {
+	case charged.end*int64(time.Second) <= now: // it is over
+	case w == nil && charged.used > 0:
+		charged.used, charged.end = min(charged.used, ratelimit.MaxLimit), latest
+		a.openWindow(d.Plan, charged)
+	case w == nil || w.end > charged.end && !fixedwindow.IsCalendar(w.length): // it was opened later
+	case charged.used > 0:
+		w.add(charged.used)
+		w.limit = min(w.limit, charged.limit)
+		if d.Time >= w.end*int64(time.Second) {
+			w.end = max(w.end, latest)
 		}
-		if w.isSmooth() {
-			a.addSmoothUsage(plan, i, units[i], at, now)
-			added = true
-			continue
-		}
-		w.hold(plan, i)
-		w.add(units[i])
-		if !before {
-			w.end = max(w.end, min(end, fixedwindow.LatestEnd(now, w.length)))
-		}
-		added = true
+	default:
+		w.used -= min(-charged.used, w.used)
 	}
-	return added
 }

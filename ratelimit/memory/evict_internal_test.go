@@ -70,7 +70,8 @@ func fullStep(l *Limiter, clock *ratelimittest.Clock, r *rand.Rand, subject stri
 	case n == 5 && len(*past) > 0:
 		return fmt.Sprintln("refund", (*past)[r.IntN(len(*past))]())
 	case n == 6:
-		return fmt.Sprintln("charge", subject, plan, l.AddUsage(ctx, subject, plan, [ratelimit.MaxQuotas]int64{1, 1}, clock.Now()))
+		d := plan.Uncounted(0, clock.Now())
+		return fmt.Sprintln("charge", subject, plan, l.Adjust(ctx, subject, &d, 1, ""))
 	}
 	if r.IntN(4) == 0 {
 		charges := []ratelimit.Charge{{Subject: subject, Plan: plan, Cost: 1}, {Subject: "0", Plan: plans[r.IntN(len(plans))], Cost: 1}, {Subject: "new", Plan: plan, Cost: 1}}
@@ -78,7 +79,7 @@ func fullStep(l *Limiter, clock *ratelimittest.Clock, r *rand.Rand, subject stri
 	}
 	d, err := l.Take(ctx, subject, plan, 1)
 	if err == nil && d.Allowed() {
-		*past = append(*past, func() error { return l.Refund(ctx, subject, &d) })
+		*past = append(*past, func() error { return l.Adjust(ctx, subject, &d, 0, "") })
 	}
 	return fmt.Sprintln("take", subject, plan, d.Outcome, err)
 }

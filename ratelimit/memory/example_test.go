@@ -34,9 +34,12 @@ func ExampleLimiter_Take() {
 	if err != nil {
 		panic(err)
 	}
-	used := [ratelimit.MaxQuotas]int64{59, 400}
-	if err := engine.AddUsage(ctx, "owner:17", plan, used, now); err != nil {
-		panic(err)
+	for i, used := range []int64{59, 400} {
+		d := plan.Uncounted(0, now)
+		d.States[1-i].Reset = 0 // the other window
+		if err := engine.Adjust(ctx, "owner:17", &d, used, ""); err != nil {
+			panic(err)
+		}
 	}
 	for range 2 {
 		d, err := engine.Take(ctx, "owner:17", plan, 1)

@@ -73,7 +73,7 @@ func TestGroupsAddUp(t *testing.T) {
 					}
 					switch {
 					case admitted && back:
-						if err := l.Refund(ctx, charges[i].Subject, d); err != nil {
+						if err := l.Adjust(ctx, charges[i].Subject, d, 0, ""); err != nil {
 							t.Error(err)
 						}
 					case admitted:

@@ -49,12 +49,13 @@ func TestHeldThrough(t *testing.T) {
 		},
 		"a refund of a request under a larger plan": func(t *testing.T, l *memory.Limiter, subject string) {
 			d := take(t, l, subject, largePlan)
-			if err := l.Refund(ctx, subject, &d); err != nil {
+			if err := l.Adjust(ctx, subject, &d, 0, ""); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"usage that came from elsewhere": func(t *testing.T, l *memory.Limiter, subject string) {
-			if err := l.AddUsage(ctx, subject, largePlan, [ratelimit.MaxQuotas]int64{1, 1}, noon); err != nil {
+			d := largePlan.Uncounted(0, noon)
+			if err := l.Adjust(ctx, subject, &d, 1, ""); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -139,7 +140,7 @@ func TestNotHeldFor(t *testing.T) {
 		},
 		"what was refunded": func(t *testing.T, l *memory.Limiter, _ *ratelimittest.Clock, all []ratelimit.Decision) {
 			for i := range all {
-				if err := l.Refund(ctx, fmt.Sprint(i), &all[i]); err != nil {
+				if err := l.Adjust(ctx, fmt.Sprint(i), &all[i], 0, ""); err != nil {
 					t.Fatal(err)
 				}
 			}

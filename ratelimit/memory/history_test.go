@@ -99,8 +99,8 @@ func (h *history) step() {
 	case n < 34 && len(h.past) > 0:
 		c := h.past[h.rand.IntN(len(h.past))]
 		h.note("refund", c.d.Cost, "of", c.subject, c.d.Plan, c.d.States)
-		h.do(func(m *ratelimittest.Model) { _ = m.Refund(ctx, c.subject, &c.d) })
-		if err := h.engine.Refund(ctx, c.subject, &c.d); err != nil {
+		h.do(func(m *ratelimittest.Model) { _ = m.Adjust(ctx, c.subject, &c.d, 0, "") })
+		if err := h.engine.Adjust(ctx, c.subject, &c.d, 0, ""); err != nil {
 			h.diff = err.Error()
 		}
 		if d, err := h.model.Peek(ctx, c.subject, c.d.Plan); err == nil {

@@ -68,8 +68,7 @@ var _ interface {
 	ratelimit.MultiTaker
 	ratelimit.Peeker
 	ratelimit.Resetter
-	ratelimit.Refunder
-	ratelimit.UsageAdder
+	ratelimit.Adjuster
 	ratelimit.Banner
 } = (*Limiter)(nil)
 
@@ -140,55 +139,25 @@ func (l *Limiter) Reset(_ context.Context, subject string) error {
 	return nil
 }
 
-// Refund implements [ratelimit.Refunder].
-func (l *Limiter) Refund(_ context.Context, subject string, d *ratelimit.Decision) error {
-	if d == nil {
-		return fmt.Errorf("%w: no decision", ratelimit.ErrInvalid)
-	}
-	if d.Outcome != ratelimit.Allowed {
-		return nil
-	}
-	if err := d.Plan.Check(subject, d.Cost); err != nil || d.Plan.Len() == 0 {
+// Adjust implements [ratelimit.Adjuster]. It ignores ctx and id.
+func (l *Limiter) Adjust(_ context.Context, subject string, d *ratelimit.Decision, units int64, _ string) error {
+	added, err := d.Adjustment(subject, units)
+	if added == 0 || err != nil {
 		return err
 	}
 	s := l.lock(subject)
 	defer s.unlock()
 	s.freeze()
-	if !s.found {
-		return nil
-	}
 	s.account.expire(s.now)
-	s.account.refund(d, s.now)
-	if s.account.n == 0 { // all of its windows are over
+	s.account.adjust(d, added, s.now)
+	switch {
+	case s.account.n > 0:
+		return s.put(0)
+	case s.found: // all of its windows are over
 		s.unfreeze()
 		s.drop(s.hash)
-		return nil
 	}
-	return s.put(0)
-}
-
-// AddUsage implements [ratelimit.UsageAdder].
-func (l *Limiter) AddUsage(_ context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
-	if err := plan.Check(subject, 1); err != nil {
-		return err
-	}
-	for i, n := range units {
-		if n < 0 {
-			return fmt.Errorf("%w: usage must not be negative, got %d units", ratelimit.ErrInvalid, n)
-		}
-		units[i] = min(n, ratelimit.MaxLimit)
-	}
-	if plan.Len() == 0 {
-		return nil
-	}
-	s := l.lock(subject)
-	defer s.unlock()
-	s.freeze()
-	s.account.roll(s.now, plan)
-	if added := s.account.addUsage(plan, units, nanoseconds(at), s.now); !added && !s.found {
-		return nil
-	}
-	return s.put(0)
+	return nil
 }
 
 // Stats tell how full the table is.

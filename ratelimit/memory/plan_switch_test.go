@@ -37,7 +37,7 @@ func TestPlanSwitchBesideACharge(t *testing.T) {
 	name := func(i int) string { return fmt.Sprint(i) }
 	for i := range subjects {
 		d := take(t, l, name(i), plans[0])
-		if err := l.Refund(ctx, name(i), &d); err != nil {
+		if err := l.Adjust(ctx, name(i), &d, 0, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

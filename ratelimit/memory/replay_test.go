@@ -30,7 +30,7 @@ func TestExpiredRecordReplacesAnEarlierOne(t *testing.T) {
 	day := ratelimit.MustPlan("day", ratelimit.Penalty{}, ratelimit.PerDay(10).Smooth(10))
 	decision := take(t, l, "a", day)
 	save()
-	if err := l.Refund(ctx, "a", &decision); err != nil {
+	if err := l.Adjust(ctx, "a", &decision, 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	take(t, l, "a", ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10)))
@@ -76,7 +76,7 @@ func TestRestartsChangeNothing(t *testing.T) {
 			case 0, 1, 2:
 				for range []int{1, 1, 2, 13}[random.IntN(4)] {
 					decision, before := take(t, l, name, plan), refund
-					refund = func() { before(); _ = l.Refund(ctx, name, &decision) }
+					refund = func() { before(); _ = l.Adjust(ctx, name, &decision, 0, "") }
 				}
 			case 3:
 				refund()

@@ -152,7 +152,7 @@ func testSweptSubject(t *testing.T, fails bool) {
 	decision := take(t, l, "a", day)
 	d := disk{}
 	save(t, l, d)
-	if err := l.Refund(ctx, "a", &decision); err != nil {
+	if err := l.Adjust(ctx, "a", &decision, 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	take(t, l, "a", minute)

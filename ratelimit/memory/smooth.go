@@ -99,16 +99,16 @@ func (a *account) chargeSmooth(d *ratelimit.Decision, i int) {
 	d.States[i].Reset, d.Rounded[i] = w.end, uint32(w.used)
 }
 
-// refundSmooth gives back what the i-th quota of the decision was charged.
-func (a *account) refundSmooth(d *ratelimit.Decision, i int, now int64) {
+// adjustSmooth makes the charge d cost so many units more of its i-th quota, or less.
+func (a *account) adjustSmooth(d *ratelimit.Decision, i int, units, now int64) {
 	w, b := a.window(d.Plan.Kind(i)), bucket(d.Plan, i)
-	if w != nil && d.States[i].Reset*int64(time.Second) > now {
-		w.setFull(b.Refunded(w.full(), gcra.At(now), d.Cost), now)
+	if w == nil {
+		if units < 0 {
+			return
+		}
+		w = a.openWindow(d.Plan, window{length: d.Plan.Kind(i), limit: smoothLimit(b)})
 	}
-}
-
-// addSmoothUsage adds units of a time to the plan's i-th quota, which is smooth.
-func (a *account) addSmoothUsage(plan *ratelimit.Plan, i int, units, at, now int64) {
-	w, b := a.window(plan.Kind(i)), bucket(plan, i)
-	w.setFull(b.Added(w.full(), gcra.At(now), units, fixedwindow.Seconds(at)), now)
+	w.limit = min(w.limit, smoothLimit(b))
+	at := gcra.At(max(d.Time, 0))
+	w.setFull(b.Adjusted(w.full(), gcra.At(now), at, d.Cost, d.Cost+units), now)
 }

@@ -59,7 +59,8 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 		var least, latest int64 // of the applicable quota
 		i, quotas := 0, d.Plan.Len()
 		layout := l.layouts.get(m.layout()) // of a frozen slot: none
-		for k := range layout.len() {
+		windows := layout.len()
+		for k := range windows {
 			if !slot.has(k) {
 				return false
 			}
@@ -89,6 +90,9 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 		if i < quotas {
 			return false // a window of the plan has not begun
 		}
+		if windows > quotas {
+			layout.others(slot, m, d)
+		}
 		after := m.charged(d.Cost)
 		if hold != nil {
 			*hold, after = m, m.held()
@@ -99,6 +103,20 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 				d.StrikesLeft = -1
 			}
 			return true
+		}
+		if windows > quotas {
+			clear(d.Others[:])
+		}
+	}
+}
+
+// others puts the windows of other plans, which the charge d reaches too, into it.
+func (s *sharedLayout) others(slot slot, m meter, d *ratelimit.Decision) {
+	n := 0
+	for k := range min(s.len(), len(slot)-firstWindow) {
+		if w := s.window(k, slot, m); !w.isSmooth() && quotaOf(d.Plan, w.length) < 0 && n < len(d.Others) {
+			d.Others[n] = ratelimit.Window{Length: uint32(w.length / time.Second), End: uint32(w.end)}
+			n++
 		}
 	}
 }

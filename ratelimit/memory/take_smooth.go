@@ -50,8 +50,12 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *
 }
 
 // charge puts the buckets of d, which is allowed, into a slot that is held and had the
-// meter m. It returns the meter with which the charge ends.
+// meter m, and the windows of other plans into d. It returns the meter with which the
+// charge ends.
 func (s *sharedLayout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
+	if s.len() > d.Plan.Len() {
+		s.others(slot, m, d)
+	}
 	for k := range s.len() {
 		length := s.length(k)
 		if length > 0 {

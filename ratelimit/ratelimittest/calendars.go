@@ -150,65 +150,6 @@ func testCalendarClockBack(e *engineTest) {
 	}
 }
 
-func testCalendarRefund(e *engineTest) {
-	refunder, ok := e.engine.Limiter.(ratelimit.Refunder)
-	if !ok {
-		e.Skip("skipped: the engine is not a Refunder")
-	}
-	refund := func(d ratelimit.Decision) {
-		e.Helper()
-		if err := refunder.Refund(context.Background(), "a", &d); err != nil {
-			e.Fatal(err)
-		}
-	}
-	month, billing := plan(ratelimit.PerMonth(5)), plan(ratelimit.PerMonth(5).From(17))
-	before := e.takeN("a", month, 3)
-	after := e.takeN("a", billing, 1)
-	refund(before)
-	e.want("a charge before the change of the billing day is given back", e.takeN("a", billing, 1), allowed, 3)
-	refund(after)
-	e.want("a charge after it too", e.takeN("a", month, 1), allowed, 3)
-	e.set(date(2026, time.April, 1, 0, 0))
-	e.want("in April", e.takeN("a", billing, 1), allowed, 4)
-	refund(before)
-	e.want("what March was charged is not given to April", e.takeN("a", billing, 1), allowed, 3)
-}
-
-func testCalendarAddUsage(e *engineTest) {
-	adder, ok := e.engine.Limiter.(ratelimit.UsageAdder)
-	if !ok {
-		e.Skip("skipped: the engine is not a UsageAdder")
-	}
-	month, billing := plan(ratelimit.PerMonth(100)), plan(ratelimit.PerMonth(100).From(17))
-	addUsage := func(p *ratelimit.Plan, units int64, at time.Time) {
-		e.Helper()
-		if err := adder.AddUsage(context.Background(), "a", p, [ratelimit.MaxQuotas]int64{units}, at); err != nil {
-			e.Fatal(err)
-		}
-	}
-	want := func(step string, d ratelimit.Decision, remaining int64, reset time.Time) {
-		e.Helper()
-		e.want(step, d, allowed, remaining)
-		if d.Reset() != reset.Unix() {
-			e.Errorf("%s: the window ends at %v, want %v", step, time.Unix(d.Reset(), 0).UTC(), reset)
-		}
-	}
-	april := date(2026, time.April, 1, 0, 0)
-	addUsage(month, 10, e.now)
-	want("a subject never seen", e.take(month), 89, april)
-	addUsage(month, 10, date(2026, time.February, 28, 23, 59))
-	want("the month of the usage is over", e.take(month), 88, april)
-	e.set(date(2026, time.March, 20, 0, 0))
-	addUsage(billing, 10, date(2026, time.March, 19, 0, 0))
-	want("usage under another calendar counts in the month that is open", e.take(billing), 77, april)
-	addUsage(billing, 10, date(2026, time.March, 10, 0, 0))
-	want("also usage from before the billing day", e.take(billing), 66, april)
-	addUsage(billing, 10, date(2026, time.April, 2, 0, 0))
-	want("usage from the next window moves the window there", e.take(billing), 55, date(2026, time.April, 17, 0, 0))
-	addUsage(month, 10, date(2027, time.April, 2, 0, 0))
-	want("but not more than two windows ahead", e.take(month), 44, e.now.Add(2*ratelimit.PerMonth(1).Window))
-}
-
 func testNoCalendars(e *engineTest) {
 	for _, q := range []ratelimit.Quota{ratelimit.PerMonth(5), ratelimit.PerDay(5).In(time.UTC)} {
 		if d, err := e.engine.Take(context.Background(), "a", plan(q), 1); !errors.Is(err, ratelimit.ErrInvalid) {

@@ -61,11 +61,8 @@ func testNoSubject(e *engineTest) {
 	if l, ok := e.engine.Limiter.(ratelimit.Resetter); ok {
 		refused("Reset", l.Reset(ctx, ""))
 	}
-	if l, ok := e.engine.Limiter.(ratelimit.Refunder); ok {
-		refused("Refund", l.Refund(ctx, "", &d))
-	}
-	if l, ok := e.engine.Limiter.(ratelimit.UsageAdder); ok {
-		refused("AddUsage", l.AddUsage(ctx, "", p, [ratelimit.MaxQuotas]int64{1}, time.Unix(0, d.Time)))
+	if l, ok := e.engine.Limiter.(ratelimit.Adjuster); ok {
+		refused("Adjust", l.Adjust(ctx, "", &d, 0, ""))
 	}
 	if l, ok := e.engine.Limiter.(ratelimit.Banner); ok {
 		refused("Ban", l.Ban(ctx, "", time.Second))

@@ -73,7 +73,7 @@ type history struct {
 	far    bool // some windows are calendar windows, which are long
 	log    []string
 
-	// admitted are the last decisions that admitted a request, for refunds.
+	// admitted are some decisions that admitted requests, to adjust them.
 	admitted []admitted
 
 	// ends are the ends of windows and bans in the last decisions, in Unix seconds.
@@ -87,6 +87,15 @@ type history struct {
 type admitted struct {
 	subject       string
 	model, engine ratelimit.Decision
+}
+
+// keep keeps a decision: of the earlier ones a random sample, the older the fewer.
+func (h *history) keep(a admitted) {
+	if len(h.admitted) < 16 {
+		h.admitted = append(h.admitted, a)
+		return
+	}
+	h.admitted[h.rand.IntN(len(h.admitted))] = a
 }
 
 // step does one random thing to the engine and to the model. It returns how
@@ -110,32 +119,10 @@ func (h *history) step() string {
 		return h.compare("reset", subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 			return ratelimit.Decision{}, l.(ratelimit.Resetter).Reset(ctx, subject)
 		})
-	case n < 42 && len(h.admitted) > 0:
-		a := h.admitted[h.rand.IntN(len(h.admitted))]
-		cost := oneOf(h.rand, a.model.Cost, a.model.Cost, h.cost(a.model.Plan)) // or a part of it, or more
-		return h.compare("refund", a.subject, a.model.Plan, cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
-			d := a.engine
-			if l == ratelimit.Limiter(h.model) {
-				d = a.model
-			}
-			d.Cost = cost
-			return ratelimit.Decision{}, l.(ratelimit.Refunder).Refund(ctx, a.subject, &d)
-		})
-	case n < 44 && h.addsUsage():
-		var units [ratelimit.MaxQuotas]int64
-		for i := range plan.Len() {
-			some := h.rand.Int64N(plan.Quota(i).Limit + 1)
-			units[i] = oneOf(h.rand, 0, some, some, some, some, 1<<32, math.MaxInt64)
-		}
-		units[0] = max(units[0], 1) // no units are no usage
-		at := h.clock.Now().Add(time.Duration(h.rand.IntN(40)-25) * time.Second)
-		if plan.Calendar() && h.rand.IntN(2) == 0 {
-			at = h.clock.Now().Add(time.Duration(h.rand.IntN(60*24)-40*24) * time.Hour)
-		}
-		what := fmt.Sprint("add usage ", units, " at ", at.Format(time.DateTime))
-		return h.compare(what, subject, plan, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
-			return ratelimit.Decision{}, l.(ratelimit.UsageAdder).AddUsage(ctx, subject, plan, units, at)
-		})
+	case n < 43 && len(h.admitted) > 0:
+		return h.adjust(ctx)
+	case n < 44:
+		return h.chargeElsewhere(ctx, subject, plan)
 	case n < 46:
 		length := time.Duration(1+h.rand.IntN(30_000)) * time.Millisecond
 		if forgive := plan.Penalty().Forgive; h.rand.IntN(2) == 0 { // beyond the time at which a level is forgiven
@@ -158,7 +145,7 @@ func (h *history) step() string {
 		h.log = append(h.log, "restart")
 		h.engine.Limiter = h.engine.Restart()
 		return ""
-	case n < 60 && h.takesAll():
+	case n < 60:
 		return h.compareGroup(ctx)
 	}
 	cost := h.cost(plan)
@@ -180,10 +167,55 @@ func (h *history) cost(plan *ratelimit.Plan) int64 {
 	return min(1+h.rand.Int64N(2), most)
 }
 
-// addsUsage reports whether the engine is a UsageAdder.
-func (h *history) addsUsage() bool {
-	_, ok := h.engine.Limiter.(ratelimit.UsageAdder)
-	return ok
+// adjust makes an earlier request cost other units: mostly nothing, less or more.
+func (h *history) adjust(ctx context.Context) string {
+	a := &h.admitted[h.rand.IntN(len(h.admitted))]
+	cost := a.model.Cost
+	units := oneOf(h.rand, 0, 0, h.rand.Int64N(cost+1), cost+h.cost(a.model.Plan), 10*cost, 1<<32, math.MaxInt64)
+	what, id := fmt.Sprint("adjust to ", units, ", from"), h.id()
+	diff := h.compare(what, a.subject, a.model.Plan, cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+		if l == ratelimit.Limiter(h.model) {
+			return ratelimit.Decision{}, h.model.Adjust(ctx, a.subject, &a.model, units, id)
+		}
+		return ratelimit.Decision{}, h.adjustEngine(ctx, a.subject, &a.engine, units, id)
+	})
+	if h.rand.IntN(8) > 0 { // otherwise it is adjusted again from the same cost, which is a mistake
+		a.model.Cost, a.engine.Cost = min(units, ratelimit.MaxLimit), min(units, ratelimit.MaxLimit)
+	}
+	return diff
+}
+
+// chargeElsewhere adds the units of a charge that another engine has made, by its own clock.
+func (h *history) chargeElsewhere(ctx context.Context, subject string, plan *ratelimit.Plan) string {
+	at := h.clock.Now().Add(time.Duration(h.rand.IntN(40)-25) * time.Second)
+	if plan.Calendar() && h.rand.IntN(2) == 0 {
+		at = h.clock.Now().Add(time.Duration(h.rand.IntN(60*24)-40*24) * time.Hour)
+	}
+	d := plan.Uncounted(0, at)
+	for i := range plan.Len() {
+		if h.rand.IntN(4) == 0 {
+			d.States[i].Reset = 0
+		}
+	}
+	units := oneOf(h.rand, h.cost(plan), h.cost(plan), 1+h.rand.Int64N(plan.Limit(0)), math.MaxInt64)
+	what, id := fmt.Sprint("charged ", units, " elsewhere at ", at.Format(time.DateTime), " to windows ", d.States), h.id()
+	return h.compare(what, subject, plan, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+		if l == ratelimit.Limiter(h.model) {
+			return ratelimit.Decision{}, h.model.Adjust(ctx, subject, &d, units, id)
+		}
+		return ratelimit.Decision{}, h.adjustEngine(ctx, subject, &d, units, id)
+	})
+}
+
+func (h *history) id() string { return fmt.Sprint(h.rand.Uint64()) }
+
+// adjustEngine makes an adjustment, and sometimes repeats it, as if the answer was lost.
+func (h *history) adjustEngine(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	err := h.engine.Limiter.(ratelimit.Adjuster).Adjust(ctx, subject, d, units, id)
+	if h.rand.IntN(3) == 0 && h.engine.Remembers && err == nil {
+		err = h.engine.Limiter.(ratelimit.Adjuster).Adjust(ctx, subject, d, units, id)
+	}
+	return err
 }
 
 // move sets both clocks: mostly forwards, by a little or by much, sometimes back by
@@ -236,8 +268,7 @@ func (h *history) compare(what, subject string, plan *ratelimit.Plan, cost int64
 		h.ends = h.ends[max(len(h.ends)-8, 0):]
 	}
 	if what == "take" && want.Allowed() {
-		h.admitted = append(h.admitted, admitted{subject, want, got})
-		h.admitted = h.admitted[max(len(h.admitted)-12, 0):]
+		h.keep(admitted{subject, want, got})
 	}
 	if want.RetryAfter > 0 {
 		h.fits = h.clock.Now().Add(want.RetryAfter)

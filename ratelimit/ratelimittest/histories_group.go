@@ -9,12 +9,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// takesAll reports whether the engine is a MultiTaker.
-func (h *history) takesAll() bool {
-	_, ok := h.engine.Limiter.(ratelimit.MultiTaker)
-	return ok
-}
-
 // compareGroup charges some of the subjects together.
 func (h *history) compareGroup(ctx context.Context) string {
 	charges := make([]ratelimit.Charge, 1+h.rand.IntN(3))
@@ -29,14 +23,21 @@ func (h *history) compareGroup(ctx context.Context) string {
 	}
 	h.log = append(h.log, text)
 	want, got := make([]ratelimit.Decision, len(charges)), make([]ratelimit.Decision, len(charges))
-	wantErr, err := h.model.TakeAll(ctx, charges, want), h.engine.Limiter.(ratelimit.MultiTaker).TakeAll(ctx, charges, got)
+	var model ratelimit.Limiter = h.model
+	if _, ok := h.engine.Limiter.(ratelimit.MultiTaker); !ok { // one charge after the other
+		model = struct {
+			ratelimit.Limiter
+			ratelimit.Peeker
+			ratelimit.Adjuster
+		}{h.model, h.model, h.model}
+	}
+	wantErr, err := ratelimit.TakeAll(ctx, model, charges, want), ratelimit.TakeAll(ctx, h.engine.Limiter, charges, got)
 	if (err == nil) != (wantErr == nil) {
 		return fmt.Sprintf("error: model %v, engine %v", wantErr, err)
 	}
 	for i := range want {
 		if want[i].Allowed() {
-			h.admitted = append(h.admitted, admitted{charges[i].Subject, want[i], got[i]})
-			h.admitted = h.admitted[max(len(h.admitted)-12, 0):]
+			h.keep(admitted{charges[i].Subject, want[i], got[i]})
 		}
 		h.ends = append(h.ends, want[i].Reset())
 		h.ends = h.ends[max(len(h.ends)-8, 0):]

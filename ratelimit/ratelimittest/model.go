@@ -83,7 +83,7 @@ func (m *Model) take(name string, plan *ratelimit.Plan, cost int64) ratelimit.De
 		}
 		s.strikes, s.length = 0, 0
 		d, _ = s.preview(now, plan, cost)
-		d.Outcome = ratelimit.Allowed
+		d.Outcome, d.Others = ratelimit.Allowed, s.others(plan)
 	default:
 		struck, banned := s.strike(now, plan, d)
 		if banned {
@@ -147,18 +147,37 @@ func (s *subject) open(now time.Time, plan *ratelimit.Plan) {
 	for i, q := range plan.Quotas() {
 		kind := plan.Kind(i)
 		if s.windows[kind] == nil {
-			if len(s.windows) == maxWindows {
-				s.dropOther(plan)
-			}
-			s.windows[kind] = &usage{end: endOf(now, plan, i)}
+			w := &usage{end: endOf(now, plan, i)}
 			if q.Burst() > 0 {
-				s.windows[kind] = &usage{full: new(big.Int)}
+				w = &usage{full: new(big.Int)}
 			}
+			s.insert(plan, kind, w)
 		}
 		if q.Burst() > 0 {
 			s.charge(s.bucket(now, q), 0) // cut to what the subject can owe under this plan
 		}
 	}
+}
+
+// insert opens a window. If there are too many, it drops one that is not the plan's.
+func (s *subject) insert(plan *ratelimit.Plan, kind time.Duration, w *usage) *usage {
+	if len(s.windows) == maxWindows {
+		s.dropOther(plan)
+	}
+	s.windows[kind] = w
+	return w
+}
+
+// others returns the windows that are not the plan's, and count what it is charged.
+func (s *subject) others(plan *ratelimit.Plan) (others [2*ratelimit.MaxQuotas - 1]ratelimit.Window) {
+	n := 0
+	for _, kind := range slices.Sorted(maps.Keys(s.windows)) {
+		if kind > 0 && !slices.ContainsFunc(plan.Quotas(), func(q ratelimit.Quota) bool { return q.Burst() == 0 && q.Window == kind }) {
+			others[n] = ratelimit.Window{Length: uint32(kind / time.Second), End: uint32(s.windows[kind].end.Unix())}
+			n++
+		}
+	}
+	return others
 }
 
 // dropOther drops a window that is not the plan's: the one that ends first and, of two

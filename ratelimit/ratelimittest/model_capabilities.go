@@ -3,10 +3,10 @@ package ratelimittest
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 var errNoSubject = fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
@@ -22,15 +22,10 @@ func (m *Model) Reset(_ context.Context, name string) error {
 	return nil
 }
 
-// Refund implements [ratelimit.Refunder].
-func (m *Model) Refund(_ context.Context, name string, d *ratelimit.Decision) error {
-	if d == nil {
-		return fmt.Errorf("%w: no decision", ratelimit.ErrInvalid)
-	}
-	if d.Outcome != ratelimit.Allowed {
-		return nil
-	}
-	if err := d.Plan.Check(name, d.Cost); err != nil {
+// Adjust implements [ratelimit.Adjuster].
+func (m *Model) Adjust(_ context.Context, name string, d *ratelimit.Decision, units int64, _ string) error {
+	added, err := d.Adjustment(name, units)
+	if added == 0 || err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -38,47 +33,40 @@ func (m *Model) Refund(_ context.Context, name string, d *ratelimit.Decision) er
 	s, now := m.subject(name)
 	s.expire(now)
 	for i, q := range d.Plan.Quotas() {
-		if q.Burst() > 0 {
-			s.refundSmooth(now, q, d.Cost, d.States[i].Reset)
-		} else if w := s.windows[q.Window]; w != nil && w.end.Unix() == d.States[i].Reset {
-			w.used = max(w.used-d.Cost, 0)
+		switch end := d.States[i].Reset; {
+		case end == 0:
+		case q.Burst() > 0:
+			s.adjustSmooth(now, q, d, units)
+		default:
+			s.adjust(now, d, q.Window, end, added)
+		}
+	}
+	for _, o := range d.Others {
+		if o.Length > 0 {
+			s.adjust(now, d, time.Duration(o.Length)*time.Second, int64(o.End), added)
 		}
 	}
 	return nil
 }
 
-// AddUsage implements [ratelimit.UsageAdder].
-func (m *Model) AddUsage(_ context.Context, name string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
-	if err := plan.Check(name, 1); err != nil {
-		return err
+// adjust adds the units of a charge to the window that ends with it, or gives them back.
+func (s *subject) adjust(now time.Time, d *ratelimit.Decision, length time.Duration, end, units int64) {
+	w, ends, latest := s.windows[length], time.Unix(end, 0), latestEnd(now, length)
+	if !ends.After(now) {
+		return // it is over
 	}
-	if slices.Min(units[:]) < 0 {
-		return fmt.Errorf("%w: usage of %v", ratelimit.ErrInvalid, units)
+	if w != nil && w.end.After(ends) && !fixedwindow.IsCalendar(length) {
+		return // it was opened later
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, now := m.subject(name)
-	s.expire(now)
-	s.open(now, plan)
-	for i, q := range plan.Quotas() {
-		if q.Burst() > 0 {
-			s.addSmooth(now, at, q, units[i])
-			continue
-		}
-		w, end := s.windows[q.Window], endOf(at, plan, i)
-		inside := at.Before(w.end) && !at.Before(startOf(w.end, plan, i)) // also if it began under another plan
-		if units[i] == 0 || !inside && !end.After(now) {
-			continue
-		}
-		w.used, w.begun = w.used+min(units[i], ratelimit.MaxLimit-w.used), true
-		if latest := latestEnd(now, q.Window); end.After(latest) {
-			end = latest
-		}
-		if !at.Before(w.end) {
-			w.end = laterOf(w.end, end)
-		}
+	if w == nil && units > 0 {
+		w = s.insert(d.Plan, length, &usage{end: earlierOf(ends, latest)})
 	}
-	return nil
+	if units > 0 && !time.Unix(0, d.Time).Before(w.end) {
+		w.end = laterOf(w.end, earlierOf(ends, latest))
+	}
+	if w != nil {
+		w.used, w.begun = min(max(w.used+units, 0), ratelimit.MaxLimit), true
+	}
 }
 
 // Ban implements [ratelimit.Banner].

@@ -41,10 +41,14 @@ func (b *bucket) left() int64 {
 	return max(left.Div(left, b.interval).Int64(), 0)
 }
 
-// charge makes the bucket be full later, or earlier if there are less than 0 units. The
-// subject owes at most the limit, and at least nothing.
+// charge makes the bucket be full later.
 func (s *subject) charge(b bucket, units int64) {
-	full := new(big.Int).Add(b.full, b.span(units))
+	s.set(b, new(big.Int).Add(b.full, b.span(units)))
+}
+
+// set sets when the bucket is full. The subject owes at most the limit, and at least
+// nothing.
+func (s *subject) set(b bucket, full *big.Int) {
 	full = smallest(full, new(big.Int).Add(b.now, b.span(b.quota.Limit)))
 	if full.Cmp(b.now) <= 0 {
 		full = new(big.Int)
@@ -52,25 +56,29 @@ func (s *subject) charge(b bucket, units int64) {
 	s.windows[-b.quota.Window] = &usage{full: full}
 }
 
-// refundSmooth gives back what a decision charged, unless its bucket is full since.
-func (s *subject) refundSmooth(now time.Time, q ratelimit.Quota, units, reset int64) {
-	if s.windows[-q.Window] != nil && time.Unix(reset, 0).After(now) {
-		s.charge(s.bucket(now, q), -units)
+// adjustSmooth makes a charge cost other units of a smooth quota. Those that are given back
+// are the last of the charge, and what a bucket without other charges has back by now is
+// not among them.
+func (s *subject) adjustSmooth(now time.Time, q ratelimit.Quota, d *ratelimit.Decision, units int64) {
+	b, at := s.bucket(now, q), fractions(time.Unix(0, max(d.Time, 0)))
+	was, is := b.span(min(d.Cost, q.Limit)), b.span(min(units, q.Limit))
+	if is.Cmp(was) > 0 && b.full.Cmp(b.now) == 0 {
+		b.full = smallest(at, b.now) // they have begun to come back
 	}
-}
-
-// addSmooth adds units that were used in the second of a time, unless that was more than
-// a window ago.
-func (s *subject) addSmooth(now, at time.Time, q ratelimit.Quota, units int64) {
-	at = time.Unix(max(at.Unix(), 0)+1, 0) // rounded up
-	if units == 0 || !at.Add(q.Window).After(now) {
-		return
+	if is.Cmp(was) < 0 {
+		away := new(big.Int).Add(at, was)
+		if away.Sub(away, b.now).Sign() < 0 {
+			away.SetInt64(0)
+		}
+		was = smallest(was, new(big.Int).Add(is, away))
 	}
-	b := s.bucket(now, q)
-	if b.full.Cmp(b.now) == 0 && at.Before(now) { // the units have begun to come back
-		b.full = fractions(at)
+	if s.windows[-q.Window] == nil {
+		if is.Cmp(was) <= 0 {
+			return
+		}
+		s.insert(d.Plan, -q.Window, nil)
 	}
-	s.charge(b, min(units, q.Limit))
+	s.set(b, new(big.Int).Add(b.full, is.Sub(is, was)))
 }
 
 // fractions is the time in 2⁻³² seconds since 1970, rounded down.

@@ -95,16 +95,6 @@ var promises = []promise{
 		text:     "a clock that steps back over the end of a month grants no second quota, and locks a client out for two windows at most",
 	},
 	{
-		name: "refunds calendar windows", test: testCalendarRefund, needsClock: true,
-		excluded: func(g Gaps) bool { return g.NoCalendars },
-		text:     "Refund gives back what a month was charged as long as it is open, also under another calendar",
-	},
-	{
-		name: "adds usage to calendar windows", test: testCalendarAddUsage, needsClock: true,
-		excluded: func(g Gaps) bool { return g.NoCalendars },
-		text:     "AddUsage adds units to the open month if their time lies in it, moves it only if it does not reach that time, and drops what is over",
-	},
-	{
 		name: "refuses calendar windows that it cannot count in", test: testNoCalendars,
 		excluded: func(g Gaps) bool { return !g.NoCalendars },
 		text:     "a plan with calendar windows is an error that wraps ErrInvalid",
@@ -133,16 +123,6 @@ var promises = []promise{
 		name: "grants no burst twice when the clock steps back", test: testSmoothClockBack, needsClock: true,
 		excluded: func(g Gaps) bool { return g.NoSmooth || g.OneQuota },
 		text:     "a clock that steps back grants no second burst, and locks a client out for one window at most",
-	},
-	{
-		name: "refunds smooth quotas", test: testSmoothRefund, needsClock: true,
-		excluded: func(g Gaps) bool { return g.NoSmooth },
-		text:     "Refund gives back what a smooth quota was charged, unless it has come back by itself",
-	},
-	{
-		name: "adds usage to smooth quotas", test: testSmoothAddUsage, needsClock: true,
-		excluded: func(g Gaps) bool { return g.NoSmooth },
-		text:     "AddUsage adds units to a smooth quota that have not come back since, up to the limit",
 	},
 	{
 		name: "charges smooth quotas of several subjects or none", test: testSmoothTakeAll, needsClock: true,
@@ -215,22 +195,6 @@ var promises = []promise{
 		name: "resets", test: testReset,
 		text: "Reset forgets one subject and no other",
 	},
-	{
-		name: "refunds", test: testRefund, needsClock: true,
-		excluded: func(g Gaps) bool { return g.OneQuota },
-		text:     "Refund gives back what a decision was charged, and never more than was used",
-	},
-	{
-		name: "refunds no window but the decision's own", test: testRefundOwnWindows, needsClock: true,
-		excluded: func(g Gaps) bool { return g.OneQuota },
-		text:     "Refund changes only the windows that the decision was charged in, and they go on counting whatever the plan",
-	},
-	{
-		name: "adds usage that was admitted elsewhere", test: testAddUsage, needsClock: true,
-		excluded: func(g Gaps) bool { return g.OneQuota },
-		text:     "AddUsage adds units to the windows of their time, and is not a strike",
-	},
-	settles, settlesSmoothly, refundsByHand,
 	{
 		name: "charges several subjects or none", test: testTakeAll,
 		excluded: func(g Gaps) bool { return g.OneQuota || g.UnitCostOnly },

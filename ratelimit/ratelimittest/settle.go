@@ -7,19 +7,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-var (
-	settles = promise{
-		name: "settles", test: testSettle, needsClock: true,
-		excluded: func(g Gaps) bool { return g.OneQuota || g.UnitCostOnly || g.RollingWindows },
-		text:     "a settled request costs what the last call said, in those windows it was charged in that are open",
-	}
-	settlesSmoothly = promise{
-		name: "settles smooth quotas", test: testSmoothSettle, needsClock: true,
-		excluded: func(g Gaps) bool { return g.NoSmooth },
-		text:     "a request settled under a smooth quota costs what the last call said, less what has come back",
-	}
-)
-
 // reserve takes cost units for a subject and returns the reservation.
 func (e *engineTest) reserve(subject string, p *ratelimit.Plan, cost int64) *ratelimit.Reservation {
 	e.Helper()
@@ -41,17 +28,8 @@ func (e *engineTest) settle(r *ratelimit.Reservation, units int64) {
 	}
 }
 
-// canSettle reports whether the engine can do what Settle needs.
-func (e *engineTest) canSettle() bool {
-	_, adds := e.engine.Limiter.(ratelimit.UsageAdder)
-	_, refunds := e.engine.Limiter.(ratelimit.Refunder)
-	return adds && refunds
-}
-
 func testSettle(e *engineTest) {
-	if !e.canSettle() {
-		e.Skip("skipped: the engine is not a UsageAdder and a Refunder")
-	}
+	e.adjuster()
 	p := plan(ratelimit.PerMinute(100), ratelimit.PerDay(1000))
 	if !e.gaps.NoCalendars {
 		p = plan(ratelimit.PerMinute(100), ratelimit.PerMonth(1000).From(17).In(zone("Europe/Berlin")))
@@ -89,9 +67,7 @@ func testSettle(e *engineTest) {
 }
 
 func testSmoothSettle(e *engineTest) {
-	if !e.canSettle() {
-		e.Skip("skipped: the engine is not a UsageAdder and a Refunder")
-	}
+	e.adjuster()
 	p := plan(ratelimit.PerHour(3600).Smooth(50)) // one unit a second
 	r := e.reserve("a", p, 40)
 	e.settle(r, 10)

@@ -2,6 +2,7 @@ package ratelimittest
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,6 +23,10 @@ type Engine struct {
 	// Restart returns an engine that continues from the state which this one
 	// saves now. Nil means that the engine cannot be restarted.
 	Restart func() ratelimit.Limiter
+
+	// Remembers says that the engine remembers the ids of adjustments; see
+	// [ratelimit.Adjuster].
+	Remembers bool
 }
 
 // A Factory returns an engine without subjects for one test. If its clock can be set, it
@@ -54,7 +59,7 @@ var start = time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)
 // failed test says which promise the engine broke. Under the race detector, which makes
 // tests slow, Run compares the engine with the model in fewer [Histories].
 func Run(t *testing.T, factory Factory, gaps Gaps) {
-	for _, promise := range promises {
+	for _, promise := range slices.Concat(promises, adjustments) {
 		t.Run(promise.name, func(t *testing.T) {
 			if promise.excluded != nil && promise.excluded(gaps) {
 				t.Skip("skipped: the engine declares that it cannot do this")

@@ -12,7 +12,7 @@ import (
 // testUnmetered tests the plans that have no quotas.
 func testUnmetered(e *engineTest) {
 	ctx, p := context.Background(), plan(ratelimit.PerDay(100))
-	first := e.take(p)
+	e.take(p)
 	for _, c := range []struct {
 		plan    *ratelimit.Plan
 		outcome ratelimit.Outcome
@@ -41,16 +41,14 @@ func testUnmetered(e *engineTest) {
 		for _, cost := range []int64{1, 1000, math.MaxInt64} {
 			d, err := e.engine.Take(ctx, "a", c.plan, cost)
 			decided("Take", cost, d, err)
-			if l, ok := e.engine.Limiter.(ratelimit.Refunder); ok {
-				nothing("Refund", l.Refund(ctx, "a", &d))
+			if l, ok := e.engine.Limiter.(ratelimit.Adjuster); ok {
+				nothing("Adjust", l.Adjust(ctx, "a", &d, 0, ""))
+				nothing("Adjust", l.Adjust(ctx, "a", &d, 7, ""))
 			}
 		}
 		if l, ok := e.engine.Limiter.(ratelimit.Peeker); ok {
 			d, err := l.Peek(ctx, "a", c.plan)
 			decided("Peek", 1, d, err)
-		}
-		if l, ok := e.engine.Limiter.(ratelimit.UsageAdder); ok {
-			nothing("AddUsage", l.AddUsage(ctx, "a", c.plan, [ratelimit.MaxQuotas]int64{7, 7, 7, 7}, time.Unix(0, first.Time)))
 		}
 		for name, call := range map[string]struct {
 			subject string

@@ -53,7 +53,7 @@ func everything(l *redislimit.Limiter) error {
 		if err != nil {
 			return fmt.Errorf("Take: %w", err)
 		}
-		if err := l.Refund(ctx, subject, &d); err != nil {
+		if err := l.Adjust(ctx, subject, &d, 0, ""); err != nil {
 			return fmt.Errorf("Refund: %w", err)
 		}
 		for range 5 { // until it is banned
@@ -64,8 +64,8 @@ func everything(l *redislimit.Limiter) error {
 		if d.Outcome != ratelimit.Banned {
 			return fmt.Errorf("%s: %v, want that it is banned", subject, d.Outcome)
 		}
-		if err := l.AddUsage(ctx, subject, plan, [ratelimit.MaxQuotas]int64{1}, time.Now()); err != nil {
-			return fmt.Errorf("AddUsage: %w", err)
+		if err := addUsage(l, "id", subject, plan, [ratelimit.MaxQuotas]int64{1}, time.Now()); err != nil {
+			return fmt.Errorf("Adjust with an id: %w", err)
 		}
 		if err := l.Ban(ctx, subject, time.Hour); err != nil {
 			return fmt.Errorf("Ban: %w", err)

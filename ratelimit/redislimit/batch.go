@@ -14,22 +14,31 @@ type operation struct {
 	subject string
 	plan    *ratelimit.Plan
 	cost    int64
-	length  time.Duration               // of a ban
-	charged [ratelimit.MaxQuotas]uint32 // of a refund: the ends of the windows to give back in, Unix seconds
-	usage   *usage                      // of opAddUsage
-	takes   *takes                      // of opTakeAll, instead of what is about one subject
+	length  time.Duration // of a ban
+	change  *change       // of opAdd and opGiveBack, instead of plan and cost
+	takes   *takes        // of opTakeAll, instead of what is about one subject
 }
 
-// usage is what was admitted elsewhere.
-type usage struct {
-	id    string // Redis adds the units once for each id
-	at    uint32 // when they were admitted, Unix seconds
-	units [ratelimit.MaxQuotas]int64
+// A change is one of what a charge costs.
+type change struct {
+	charge ratelimit.Decision
+	units  int64  // to add, negative: to give back
+	id     string // Redis makes the change once for each id; empty: it does not remember it
+}
+
+// adjustment returns the operation that adds units to a charge or, if they are negative,
+// gives them back.
+func adjustment(subject string, charge *ratelimit.Decision, units int64, id string) operation {
+	op := operation{code: opAdd, subject: subject, change: &change{*charge, units, id}}
+	if units < 0 {
+		op.code = opGiveBack
+	}
+	return op
 }
 
 // shared reports whether callers with equal operations can share an answer.
 func (op *operation) shared() bool {
-	return op.code == opTake || op.code == opPeek || op.code == opRefund || op.code == opTakeAll
+	return op.code == opTake || op.code == opPeek || op.code == opTakeAll
 }
 
 // equal reports whether two operations do the same.

@@ -62,14 +62,13 @@ func testCalendarOfServer(t *testing.T, month *ratelimit.Plan, take func(*redisl
 			t.Errorf("%s: the script was called %d times, want %d", step.name, calls, step.calls)
 		}
 	}
-	before := sent.Load()
 	m.SetTime(time.Date(2001, time.February, 28, 23, 59, 59, 0, time.UTC))
-	if err := l.AddUsage(ctx, "b", month, [ratelimit.MaxQuotas]int64{1, 5}, time.Date(2001, time.February, 3, 0, 0, 0, 0, time.UTC)); err != nil {
+	if err := addUsage(l, "", "b", month, [ratelimit.MaxQuotas]int64{1, 5}, time.Date(2001, time.February, 3, 0, 0, 0, 0, time.UTC)); err != nil {
 		t.Fatal(err)
 	}
 	d, err := l.Peek(ctx, "b", month)
-	if err != nil || d.States[1].Remaining != 995 || sent.Load()-before != 3 {
-		t.Errorf("added usage, far from this process's clock: %+v, %v after %d calls, want 995 left after 3", d.States[1], err, sent.Load()-before)
+	if err != nil || d.States[1].Remaining != 995 {
+		t.Errorf("added usage, far from this process's clock: %+v, %v, want 995 left", d.States[1], err)
 	}
 }
 
@@ -115,11 +114,11 @@ func TestCalendarUsageIsRepeatedLate(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := model.AddUsage(ctx, "a", month, units, at); err != nil {
+			if err := addUsage(model, "", "a", month, units, at); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := l.AddUsageOnce(ctx, "once", "a", month, units, at); err != nil {
+		if err := addUsage(l, "once", "a", month, units, at); err != nil {
 			t.Fatal(err)
 		}
 		want, err := model.Peek(ctx, "a", month)

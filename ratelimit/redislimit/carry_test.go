@@ -22,7 +22,7 @@ func TestUsageCarries(t *testing.T) {
 	for _, minute := range before {
 		for _, day := range before {
 			subject := fmt.Sprint(minute, " and ", day)
-			if err := l.AddUsage(ctx, subject, plan, [ratelimit.MaxQuotas]int64{minute, day}, now); err != nil {
+			if err := addUsage(l, "", subject, plan, [ratelimit.MaxQuotas]int64{minute, day}, now); err != nil {
 				t.Fatal(err)
 			}
 			for i := range int64(3) {

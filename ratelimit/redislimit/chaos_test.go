@@ -50,7 +50,7 @@ func (a *account) request(l ratelimit.Limiter, r *rand.Rand) {
 	if r.IntN(4) > 0 {
 		return
 	}
-	if err := l.(ratelimit.Refunder).Refund(budget, a.subject, &d); err != nil {
+	if err := l.(ratelimit.Adjuster).Adjust(budget, a.subject, &d, 0, ""); err != nil {
 		a.perhaps.Add(1)
 	} else {
 		a.refunded.Add(1)

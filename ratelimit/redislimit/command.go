@@ -53,7 +53,7 @@ func (s *sender) pack(groups []*group) []*command {
 			together.groups = append(together.groups, g)
 			continue
 		}
-		if g.index != indexNotNeeded || g.code == opAddUsage {
+		if g.index != indexNotNeeded || g.change != nil {
 			cmds = append(cmds, &command{groups: []*group{g}})
 			continue
 		}

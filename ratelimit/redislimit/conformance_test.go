@@ -13,7 +13,7 @@ func TestConformance(t *testing.T) {
 	newEngine := func(t *testing.T, start time.Time) ratelimittest.Engine {
 		m, c := mini(t)
 		m.SetTime(start)
-		return ratelimittest.Engine{Limiter: newLimiter(t, c), Set: m.SetTime}
+		return ratelimittest.Engine{Limiter: newLimiter(t, c), Set: m.SetTime, Remembers: true}
 	}
 	if _, err := exec.LookPath("redis-server"); err == nil {
 		newEngine = fewHistories(newEngine) // miniredis takes four times as long

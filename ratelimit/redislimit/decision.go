@@ -1,6 +1,8 @@
 package redislimit
 
 import (
+	"time"
+
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
@@ -51,6 +53,9 @@ func (a *answer) decision(plan *ratelimit.Plan, cost int64, place int32) (d rate
 		d.StrikesLeft = -1
 	}
 	v.states(&d, later)
+	if d.Outcome == ratelimit.Allowed {
+		v.others(&d)
+	}
 	d.Settle()
 	return d, nil
 }
@@ -78,27 +83,37 @@ func (a *answer) view(plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
 	return d, nil
 }
 
-// refund returns the operation that gives back what each granted request of a take
-// was charged.
-func (a *answer) refund(take *operation) (operation, error) {
+// refund returns the operation that gives back what so many granted requests of a take
+// were charged.
+func (a *answer) refund(take *operation, requests int32) (operation, error) {
 	v, err := a.value()
 	if err != nil {
 		return operation{}, err
 	}
-	d := ratelimit.Decision{Plan: take.plan, Cost: take.cost, Time: a.time}
+	d := ratelimit.Decision{Plan: take.plan, Cost: min(take.cost*int64(requests), ratelimit.MaxLimit), Time: a.time}
 	v.states(&d, 0)
-	return refundOf(take.subject, &d), nil
+	v.others(&d)
+	return adjustment(take.subject, &d, -d.Cost, ""), nil
 }
 
-// refundOf returns the operation that gives back what the decision was charged.
-func refundOf(subject string, d *ratelimit.Decision) operation {
-	op := operation{code: opRefund, subject: subject, plan: d.Plan, cost: d.Cost}
-	for i := range d.Plan.Len() {
-		if end := d.States[i].Reset; end == int64(uint32(end)) {
-			op.charged[i] = uint32(end)
+// others puts the windows of other plans that a request was charged to into d.
+func (v *value) others(d *ratelimit.Decision) {
+	n := 0
+	for _, w := range v.windows[:v.n] {
+		if w.length > 0 && !has(d.Plan, w.length) {
+			d.Others[n] = ratelimit.Window{Length: seconds(w.length), End: uint32(w.end)}
+			n++
 		}
 	}
-	return op
+}
+
+func has(plan *ratelimit.Plan, kind time.Duration) bool {
+	for i := range plan.Len() {
+		if plan.Kind(i) == kind {
+			return true
+		}
+	}
+	return false
 }
 
 // states puts what each quota has left into d, and reports whether d.Cost fits

@@ -79,14 +79,18 @@ func Example_move() {
 }
 
 // moveUsage adds what subject has used to another engine.
-func moveUsage(ctx context.Context, from ratelimit.Peeker, to ratelimit.OnceUsageAdder, id, subject string, plan *ratelimit.Plan) error {
+func moveUsage(ctx context.Context, from ratelimit.Peeker, to ratelimit.Adjuster, id, subject string, plan *ratelimit.Plan) error {
 	d, err := from.Peek(ctx, subject, plan)
 	if err != nil {
 		return err
 	}
-	var used [ratelimit.MaxQuotas]int64
 	for i, q := range plan.Quotas() {
-		used[i] = cmp.Or(q.Burst(), q.Limit) - d.States[i].Remaining
+		moved := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan, Time: d.Time}
+		moved.States[i] = d.States[i] // this quota alone
+		used := cmp.Or(q.Burst(), q.Limit) - d.States[i].Remaining
+		if err := to.Adjust(ctx, subject, &moved, used, fmt.Sprint(id, " ", i)); err != nil {
+			return err
+		}
 	}
-	return to.AddUsageOnce(ctx, id, subject, plan, used, time.Unix(0, d.Time))
+	return nil
 }

@@ -42,9 +42,9 @@ func Example() {
 	// limited: 0 of 2 left, retry after 30s
 }
 
-// Usage that was admitted elsewhere is charged once, however often the charge is
-// repeated because its answer was lost.
-func ExampleLimiter_AddUsageOnce() {
+// A request is charged an estimate, and settled when its cost is known: once, however often
+// the call is repeated because its answer was lost.
+func ExampleLimiter_Adjust() {
 	server, err := miniredis.Run()
 	if err != nil {
 		log.Fatal(err)
@@ -60,17 +60,19 @@ func ExampleLimiter_AddUsageOnce() {
 		log.Fatal(err)
 	}
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
-	units := [ratelimit.MaxQuotas]int64{15, 40} // in this minute, and in this day
-	id := rand.Text()
-	for range 2 {
-		if err := limiter.AddUsageOnce(context.Background(), id, "alice", plan, units, noon); err != nil {
-			log.Fatal(err)
-		}
-	}
-	d, err := limiter.Peek(context.Background(), "alice", plan)
+	d, err := limiter.Take(context.Background(), "alice", plan, 10)
 	if err != nil {
 		log.Fatal(err)
 	}
+	id := rand.Text()
+	for range 2 {
+		if err := limiter.Adjust(context.Background(), "alice", &d, 15, id); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if d, err = limiter.Peek(context.Background(), "alice", plan); err != nil {
+		log.Fatal(err)
+	}
 	fmt.Println(d.States[0].Remaining, "left in the minute,", d.States[1].Remaining, "in the day")
-	// Output: 45 left in the minute, 960 in the day
+	// Output: 45 left in the minute, 985 in the day
 }

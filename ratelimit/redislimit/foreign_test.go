@@ -43,9 +43,9 @@ func testForeignValues(t *testing.T, c redis.UniversalClient) {
 			return l.TakeAll(ctx, charges, make([]ratelimit.Decision, 2))
 		},
 		"Peek":   func(l *redislimit.Limiter) error { return second(l.Peek(ctx, "a", strict)) },
-		"Refund": func(l *redislimit.Limiter) error { return l.Refund(ctx, "a", &d) },
-		"AddUsage": func(l *redislimit.Limiter) error {
-			return l.AddUsage(ctx, "a", strict, [ratelimit.MaxQuotas]int64{1}, time.Now())
+		"Adjust": func(l *redislimit.Limiter) error { return l.Adjust(ctx, "a", &d, 0, "") },
+		"Adjust with an id": func(l *redislimit.Limiter) error {
+			return l.Adjust(ctx, "a", &d, 7, "id")
 		},
 		"Ban":   func(l *redislimit.Limiter) error { return l.Ban(ctx, "a", time.Minute) },
 		"Unban": func(l *redislimit.Limiter) error { return second(l.Unban(ctx, "a")) },

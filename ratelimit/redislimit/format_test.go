@@ -39,7 +39,7 @@ func TestFormat(t *testing.T) {
 	take("owner:limited", 3)
 	take("owner:banned", 4)
 	take("owner:"+strings.Repeat("long", 32), 1)
-	if err := l.AddUsageOnce(ctx, "id", "owner:merged", plan, [ratelimit.MaxQuotas]int64{1, 300}, now); err != nil {
+	if err := addUsage(l, "id", "owner:merged", plan, [ratelimit.MaxQuotas]int64{1, 300}, now); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
@@ -60,10 +60,11 @@ func TestFormat(t *testing.T) {
 		// Limited since then, banned for the first time, until 12:01:30, for a minute.
 		"test{25b}:owner:banned": heads + "00000002" + "00000002" + "019ca9457f30" + "0000" + "01" + "69a42a9a" + "0000003c" + "69a57c1a",
 		"test{25b}":              "owner:banned 1772366490",
-		// A long name, and usage that was counted elsewhere, with its mark.
+		// A long name, and usage that was counted elsewhere, with a mark for each window.
 		"test{154}#4f09c297640b21097a0fdf5a35d3de5379a50fe1312ebf75e1d2989f9c7b61dc": heads + "00000001" + "00000001",
 		"test{165}:owner:merged":                     heads + "00000001" + "0000012c",
-		"test{165}!f3eeb9afc9b6fc20bc221c7811bc7893": "",
+		"test{165}!66c6c03b70cc21e88f92309b6360072a": "",
+		"test{165}!1015153e0907dd13009c1f8b879a2adb": "",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what is stored (-want +got):\n%s", diff)

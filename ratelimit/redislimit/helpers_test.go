@@ -2,6 +2,7 @@ package redislimit_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -147,4 +148,25 @@ func newLimiterOf(t testing.TB, client redis.UniversalClient, other *redislimit.
 		t.Fatal(err)
 	}
 	return l
+}
+
+// addUsage adds units to the windows of a plan that a time lies in, each with an id of its
+// own, if there is one.
+func addUsage(l ratelimit.Adjuster, id, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+	for i := range plan.Len() {
+		d := plan.Uncounted(0, at)
+		for k := range plan.Len() {
+			if k != i {
+				d.States[k].Reset = 0
+			}
+		}
+		window := id
+		if id != "" {
+			window += fmt.Sprint(" ", i)
+		}
+		if err := l.Adjust(ctx, subject, &d, units[i], window); err != nil {
+			return err
+		}
+	}
+	return nil
 }

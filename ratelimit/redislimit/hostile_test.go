@@ -132,7 +132,7 @@ func TestSubjectsOfAnyBytes(t *testing.T) {
 				t.Fatalf("%.20q: %v, %v", subject, d.Outcome, err)
 			}
 		}
-		if err := l.AddUsageOnce(ctx, subject, subject, plan, [ratelimit.MaxQuotas]int64{1}, time.Now()); err != nil {
+		if err := addUsage(l, subject, subject, plan, [ratelimit.MaxQuotas]int64{1}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -259,9 +259,9 @@ func TestContextsThatHaveEnded(t *testing.T) {
 		for what, do := range map[string]func(ctx context.Context) error{
 			"Take":   func(ctx context.Context) error { return second(l.Take(ctx, "a", plan, 1)) },
 			"Peek":   func(ctx context.Context) error { return second(l.Peek(ctx, "a", plan)) },
-			"Refund": func(ctx context.Context) error { return l.Refund(ctx, "a", &d) },
+			"Refund": func(ctx context.Context) error { return l.Adjust(ctx, "a", &d, 0, "") },
 			"Charge": func(ctx context.Context) error {
-				return l.AddUsage(ctx, "a", plan, [ratelimit.MaxQuotas]int64{1}, time.Now())
+				return l.Adjust(ctx, "a", &d, 7, "id")
 			},
 			"Ban":   func(ctx context.Context) error { return l.Ban(ctx, "a", time.Minute) },
 			"Unban": func(ctx context.Context) error { return second(l.Unban(ctx, "a")) },

@@ -57,7 +57,7 @@ func TestEveryKeyExpires(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := l.Refund(ctx, "refunded "+subject, &d); err != nil {
+			if err := l.Adjust(ctx, "refunded "+subject, &d, 0, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -68,7 +68,7 @@ func TestEveryKeyExpires(t *testing.T) {
 	if _, err := l.Peek(ctx, "peeked", plan); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.AddUsage(ctx, "charged", plan, [ratelimit.MaxQuotas]int64{1, 1}, start); err != nil {
+	if err := addUsage(l, "id", "charged", plan, [ratelimit.MaxQuotas]int64{1, 1}, start); err != nil {
 		t.Fatal(err)
 	}
 	keys := m.Keys()

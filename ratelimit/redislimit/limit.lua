@@ -1,8 +1,8 @@
 -- Does one operation on each of some subjects, all of them in one atomic step.
 --
 -- KEYS     One key for each subject; no two are equal. If ARGV[3] is given, there
---          is one subject, and a second key: the index of bans, or the mark of
---          usage that is added.
+--          is one subject, and a second key: the index of bans, or the mark of a
+--          change that is made once.
 -- ARGV[1]  The operation, one letter, and what it needs, in binary:
 --            t  take       cost 4, quotas 1, for each quota window 4 (seconds) and
 --                          limit 4, the shortest window first; then the penalty:
@@ -13,23 +13,22 @@
 --                          limit, and the burst are back
 --            T  take       the same, if a quota is smooth; smooth.lua decides most of these
 --            p  peek       the same
---            r  refund     the same, with the ends of the charged windows, 4 each,
---                          instead of the penalty and the boundaries
---            a  add usage  the same, with the second in which it was admitted 4,
---                          and the units for each quota 4, instead of the penalty;
---                          after the boundaries of each calendar quota the end of
---                          its window in which the usage was admitted 4; the first
---                          span of a smooth quota is that of its units; the cost is
---                          not used
+--            a  add        units 4, quotas 1, for each quota window 4 and the end of
+--                          the window that was charged 4, 0 if none was; then the second
+--                          of the charge 4, the number of the other windows that were
+--                          charged 1, and window 4 and end 4 of each; then for each
+--                          smooth quota three spans of time 8: until the units and the
+--                          limit are back, and since when added units come back
+--            r  give back  the same, but the last span is until when a bucket without
+--                          other charges owes some of this one
 --            b  ban        whole seconds 4, and nanoseconds 4
 --            u  unban
 --            x  reset
 --            s  show
--- ARGV[2]  For a take or a refund: how many requests each subject makes, 2 each.
---          Empty: one.
+-- ARGV[2]  For a take: how many requests each subject makes, 2 each. Empty: one.
 -- ARGV[3]  For a ban, an unban, a reset, and a take that was answered "i": the
---          name of the subject in the index. To add usage: not empty. For a take
---          that cannot have the index: empty; it then starts no ban.
+--          name of the subject in the index. For a change that is marked: not empty.
+--          For a take that cannot have the index: empty; it then starts no ban.
 --
 -- The reply is the server's time, seconds and microseconds in decimal with a
 -- space after each, and for each subject a letter and what comes with it:
@@ -359,7 +358,7 @@ local MAX_WINDOWS = 8        -- of one subject
 local MAX_U32 = 4294967295
 local INDEX_AFTERLIFE = 3600 -- seconds that an ended ban stays in the index
 local MARK_LASTS = 60        -- seconds that a mark lasts at least
-local CLOCKS_APART = 86400   -- seconds that usage may come from the future, to be added once
+local CLOCKS_APART = 86400   -- seconds that a charge may come from the future, to be changed once
 local SMOOTH = 2147483648    -- what the length of a smooth quota is more than its window
 local SECOND = 4294967296    -- of 2^-32 seconds
 
@@ -398,10 +397,8 @@ local function is_calendar(length)
   return length == DAY or length == MONTH
 end
 
--- read_boundaries reads those of the calendar windows that follow in arg at p, and of
--- added usage the ends of those in which it was admitted. It reports whether the
--- server's time lies in the first three windows of each.
-local admitted_ends = {}
+-- read_boundaries reads those of the calendar windows that follow in arg at p. It reports
+-- whether the server's time lies in the first three windows of each.
 local spans_at -- where in arg the spans of smooth quotas are
 local function read_boundaries(p)
   boundaries, spans_at = {}, p
@@ -410,7 +407,6 @@ local function read_boundaries(p)
       local five = {}
       for i = 1, 5 do five[i] = number(arg, p + 4 * i - 4) end
       boundaries[q], p = five, p + 20
-      if op == 'a' then admitted_ends[q], p = number(arg, p), p + 4 end
       spans_at = p
       if now < five[1] or now >= five[4] then return false end
     end
@@ -582,17 +578,19 @@ local function read_open(v)
   read(v, now, ahead)
 end
 
+-- make opens a window, and returns where it is.
+local function make(length, ending, new)
+  if n == MAX_WINDOWS then close() end
+  local i = find(length)
+  open(i, length, ending, 0, new)
+  return i
+end
+
 -- open_plan opens the windows of the plan that are missing.
 local function open_plan()
   for q = 1, quotas do
     local i, there = find(windows[q])
-    if not there then
-      if n == MAX_WINDOWS then
-        close()
-        i = find(windows[q])
-      end
-      open(i, windows[q], windows[q] < SMOOTH and open_end(q) or 0, 0, true)
-    end
+    if not there then make(windows[q], windows[q] < SMOOTH and open_end(q) or 0, true) end
     local spans = read_spans(q)
     if spans then
       i = find(windows[q])
@@ -795,67 +793,71 @@ function operations.p(key, v)
   return answer('a', store(nil, v))
 end
 
--- Only the windows that were charged are given back to, and smooth quotas until what was
--- charged has come back.
-function operations.r(key, v, requests)
-  read_open(v)
-  read_record(v)
-  spans_at = rest + 4 * quotas
-  for q = 1, quotas do
-    local i, there = find(windows[q])
-    local spans = read_spans(q)
-    if spans then
-      if there and number(arg, rest + 4 * q - 4) > now then
-        set_full(i, spans, full(i)) -- no more than can be owed
-        local s, f = full(i)
-        local less_s, less_f = times(requests, spans[1], spans[2])
-        set_full(i, spans, minus(s, f, less_s, less_f))
-      end
-    elseif there and ends[i] == number(arg, rest + 4 * q - 4) then
-      used[i] = max(used[i] - cost * requests, 0)
-    end
+-- mark reports whether a change has no mark yet, and marks it until its windows have ended.
+local function mark(others)
+  local last = now + MARK_LASTS
+  local function lasts(length, ending)
+    local latest = now + length - SMOOTH
+    if length < SMOOTH then latest = min(ending, max(ahead(length), now + CLOCKS_APART)) end
+    last = max(last, latest + AFTERLIFE)
   end
-  return answer('a', store(key, v))
+  for q = 1, quotas do
+    if limits[q] > 0 then lasts(windows[q], limits[q]) end
+  end
+  for i = 1, others do lasts(number(arg, rest + 8 * i - 3), number(arg, rest + 8 * i + 1)) end
+  return call('SET', KEYS[2], '', 'NX', 'EXAT', last)
 end
 
--- What was admitted elsewhere is added whether or not it fits, unless there is a
--- mark of it. Usage in the next window moves the window there. The mark lasts until
--- the usage would count in no window any more: a calendar window that opened by another
--- calendar counts it for as long as any can that the usage lies in.
-function operations.a(key, v)
-  local admitted, marked = number(arg, rest), now + MARK_LASTS
-  local function admitted_end(q)
-    if windows[q] >= SMOOTH then return admitted + 1 + windows[q] - SMOOTH end
-    return admitted_ends[q] or fixed_end(admitted, windows[q])
-  end
-  for q = 1, quotas do
-    if number(arg, rest + 4 * q) > 0 then
-      local latest, last = max(ahead(windows[q]), now + CLOCKS_APART), admitted_end(q)
-      if is_calendar(windows[q]) then last = max(last, admitted + windows[q]) end
-      marked = max(marked, min(last, latest) + AFTERLIFE)
-    end
-  end
-  if not call('SET', KEYS[2], '', 'NX', 'EXAT', marked) then return answer('a', v) end
+-- change changes the cost of a charge in the windows that it has reached: those with the
+-- ends that they had then, or earlier ones if the clock stepped back. Units that are added
+-- open a window, and a charge from after its end moves it.
+local function change(key, v)
+  local second, others = number(arg, rest), byte(arg, rest + 4)
+  spans_at = rest + 5 + 8 * others
+  if name and not mark(others) then return answer('a', v) end
   read_open(v)
-  open_plan()
   read_record(v)
-  for q = 1, quotas do
-    local units, ending, i = number(arg, rest + 4 * q), admitted_end(q), find(windows[q])
-    local before, spans = admitted < ends[i], read_spans(q)
-    if spans then
-      if units > 0 and ending > now then
-        local s, f = full(i)
-        -- Of a full bucket, the units have come back from then on.
-        if ends[i] == 0 and not later(admitted + 1, 0, now, fraction) then s, f = admitted + 1, 0 end
-        set_full(i, spans, plus(s, f, spans[1], spans[2]))
-      end
-    elseif units > 0 and (ending > now or before and admitted >= start_of(q, ends[i])) then
-      used[i] = min(used[i] + units, MAX_U32)
-      if not before then ends[i] = max(ends[i], min(ending, ahead(windows[q]))) end
+  local function at(length, ending)
+    local i, there = find(length)
+    if ending <= now or there and ends[i] > ending and not is_calendar(length) then return end
+    if op == 'r' then
+      if there then used[i] = max(used[i] - cost, 0) end
+      return
     end
+    ending = min(ending, ahead(length))
+    if not there then
+      i = make(length, ending, false)
+    elseif second >= ends[i] then
+      ends[i] = max(ends[i], ending)
+    end
+    used[i] = min(used[i] + cost, MAX_U32)
   end
+  local function at_bucket(length, spans)
+    local i, there = find(length)
+    if not there and op == 'r' then return end
+    if not there then i = make(length, 0, false) end
+    set_full(i, spans, full(i)) -- no more than can be owed
+    local s, f = full(i)
+    local more_s, more_f = spans[1], spans[2]
+    if op == 'r' then
+      local owed_s, owed_f = minus(spans[5], spans[6], now, fraction)
+      if owed_s < 0 then owed_s, owed_f = 0, 0 end
+      if later(more_s, more_f, owed_s, owed_f) then more_s, more_f = owed_s, owed_f end
+      s, f = minus(s, f, more_s, more_f)
+    else
+      if not later(s, f, now, fraction) and later(s, f, spans[5], spans[6]) then s, f = spans[5], spans[6] end
+      s, f = plus(s, f, more_s, more_f)
+    end
+    set_full(i, spans, s, f)
+  end
+  for q = 1, quotas do
+    local spans = read_spans(q)
+    if limits[q] > 0 and spans then at_bucket(windows[q], spans) elseif limits[q] > 0 then at(windows[q], limits[q]) end
+  end
+  for i = 1, others do at(number(arg, rest + 8 * i - 3), number(arg, rest + 8 * i + 1)) end
   return answer('a', store(key, v))
 end
+operations.a, operations.r = change, change
 
 -- A ban by hand keeps the level of the last one. The record outlives it as long as it
 -- would have outlived that one: the plan, which says how soon a level is forgiven, is
@@ -901,7 +903,6 @@ local function ours(key, v)
 end
 
 if op == 't' or op == 'p' then apart = not read_boundaries(rest + 23) end
-if op == 'a' then apart = not read_boundaries(rest + 4 + 4 * quotas) end
 if apart then
   for s = 1, subjects do out[2 * s + 3], out[2 * s + 4] = 'c', '' end
   return table.concat(out)

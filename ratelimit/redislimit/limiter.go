@@ -2,13 +2,10 @@ package redislimit
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -48,7 +45,7 @@ import (
 // text of the script to a server that does not know it (after SCRIPT FLUSH, a restart
 // or a failover), and slot by slot to a server in cluster mode. While a cluster moves
 // a slot, a request that would start a ban is limited instead, and the first one after
-// the move starts it. Ban, Unban, Reset, AddUsage and AddUsageOnce need a second key:
+// the move starts it. Ban, Unban, Reset, and Adjust with an id need a second key:
 // the engine repeats them until the slot has moved, for five seconds at most.
 type Limiter struct {
 	masters *masters
@@ -61,8 +58,7 @@ var _ interface {
 	ratelimit.MultiTaker
 	ratelimit.Peeker
 	ratelimit.Resetter
-	ratelimit.Refunder
-	ratelimit.OnceUsageAdder
+	ratelimit.Adjuster
 	ratelimit.Banner
 } = (*Limiter)(nil)
 
@@ -153,65 +149,31 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	return g.view(plan)
 }
 
-// Refund implements [ratelimit.Refunder].
-func (l *Limiter) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
-	if d == nil {
-		return fmt.Errorf("%w: Refund needs a decision, got nil", ratelimit.ErrInvalid)
-	}
-	if d.Outcome != ratelimit.Allowed {
-		return nil
-	}
-	if err := d.Plan.Check(subject, d.Cost); err != nil || d.Plan.Len() == 0 {
+// adjustAttempts is how often an adjustment is sent at most.
+const adjustAttempts = 4
+
+// Adjust implements [ratelimit.Adjuster]. With an id it sends the call again if the answer
+// is lost, until ctx ends. Redis remembers the id, in a key of about 190 bytes, for a minute,
+// or until the last window of the charge has ended; of a smooth quota for its Window. If
+// the charge is ahead of the server's clock by more than a day and a window, it remembers
+// it for no longer than that.
+func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	added, err := d.Adjustment(subject, units)
+	if added == 0 || err != nil {
 		return err
 	}
-	_, _, err := l.do(ctx, refundOf(subject, d))
+	op := adjustment(subject, d, added, id)
+	for range adjustAttempts {
+		if _, _, err = l.do(ctx, op); err == nil || id == "" || !errors.Is(err, ratelimit.ErrUnavailable) {
+			return err
+		}
+	}
 	return err
 }
 
 // Reset implements [ratelimit.Resetter].
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	_, _, err := l.do(ctx, operation{code: opReset, subject: subject})
-	return err
-}
-
-// AddUsage implements [ratelimit.UsageAdder] by a call of AddUsageOnce with a random
-// id. If the answer is lost, AddUsage sends the call again until ctx ends. After an
-// error the units may have been added, once.
-func (l *Limiter) AddUsage(ctx context.Context, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
-	return l.AddUsageOnce(ctx, rand.Text(), subject, plan, units, at)
-}
-
-// usageAttempts is how often usage is sent at most.
-const usageAttempts = 4
-
-// AddUsageOnce implements [ratelimit.OnceUsageAdder]. Redis remembers the id for one
-// minute, or until the last window that at lies in and that gets units has ended, if
-// that is later. A repetition after that adds nothing. This holds if at is less than
-// a day ahead of the server's clock.
-func (l *Limiter) AddUsageOnce(ctx context.Context, id, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
-	if id == "" {
-		return fmt.Errorf("%w: AddUsageOnce needs an id, got an empty one", ratelimit.ErrInvalid)
-	}
-	if err := plan.Check(subject, 1); err != nil {
-		return err
-	}
-	for i, n := range units {
-		if n < 0 {
-			return fmt.Errorf("%w: added usage must be 0 units or more, got %d", ratelimit.ErrInvalid, n)
-		}
-		units[i] = min(n, ratelimit.MaxLimit)
-	}
-	if plan.Len() == 0 {
-		return nil
-	}
-	second := uint32(min(max(at.Unix(), 0), math.MaxUint32))
-	op := operation{code: opAddUsage, subject: subject, plan: plan, usage: &usage{id, second, units}}
-	var err error
-	for range usageAttempts {
-		if _, _, err = l.do(ctx, op); err == nil || !errors.Is(err, ratelimit.ErrUnavailable) {
-			return err
-		}
-	}
 	return err
 }
 

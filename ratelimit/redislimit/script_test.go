@@ -14,7 +14,7 @@ import (
 type counter interface {
 	ratelimit.Limiter
 	ratelimit.Peeker
-	ratelimit.UsageAdder
+	ratelimit.Adjuster
 	ratelimit.Banner
 	ratelimit.MultiTaker
 }
@@ -43,10 +43,10 @@ func peek(at time.Duration, plan *ratelimit.Plan) step {
 	return step{at, func(l counter, _ time.Time) (ratelimit.Decision, error) { return l.Peek(ctx, "a", plan) }}
 }
 
-// addUsage adds usage from another process, whose clock is ahead.
-func addUsage(at time.Duration, plan *ratelimit.Plan, units int64, ahead time.Duration) step {
+// usageOf adds usage from another process, whose clock is ahead.
+func usageOf(at time.Duration, plan *ratelimit.Plan, units int64, ahead time.Duration) step {
 	return step{at, func(l counter, now time.Time) (ratelimit.Decision, error) {
-		return ratelimit.Decision{}, l.AddUsage(ctx, "a", plan, [ratelimit.MaxQuotas]int64{units}, now.Add(ahead))
+		return ratelimit.Decision{}, addUsage(l, "", "a", plan, [ratelimit.MaxQuotas]int64{units}, now.Add(ahead))
 	}}
 }
 
@@ -103,10 +103,10 @@ func TestBoundariesAgreeWithModel(t *testing.T) {
 		},
 		"strikes end so if the usage of another process fills the next window": {
 			take(10*sec, minute), take(11*sec, minute), take(12*sec, minute),
-			addUsage(13*sec, minute, 1, 50*sec), take(60*sec+250*ms, minute),
+			usageOf(13*sec, minute, 1, 50*sec), take(60*sec+250*ms, minute),
 		},
 		"a record lasts as long as a window that a change of plan brought": {
-			take(2*sec, ten), take(5*sec, ten), addUsage(6*sec, patientMinute, 1, 0), take(7*sec, tenAndMinute), take(12*sec, tenAndMinute),
+			take(2*sec, ten), take(5*sec, ten), usageOf(6*sec, patientMinute, 1, 0), take(7*sec, tenAndMinute), take(12*sec, tenAndMinute),
 		},
 		"each day of a month has a grace of its own": {
 			take(1*sec, localDay), take(2*sec, localDay), take(9*sec, localDay),

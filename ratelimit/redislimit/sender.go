@@ -206,10 +206,8 @@ func (g *group) refunds(requests int32) (cmds []*command) {
 	if g.code == opTakeAll {
 		return g.refundsOfTakes(requests)
 	}
-	if op, err := g.refund(&g.operation); err == nil {
-		refund := newGroup(op)
-		refund.requests = requests
-		cmds = append(cmds, &command{groups: []*group{refund}})
+	if op, err := g.refund(&g.operation, requests); err == nil {
+		cmds = append(cmds, &command{groups: []*group{newGroup(op)}})
 	}
 	return cmds
 }

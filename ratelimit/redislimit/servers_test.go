@@ -24,7 +24,7 @@ func TestConformanceOfServer(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		clock := newScriptClock(t, start)
 		c.AddHook(clock)
-		return ratelimittest.Engine{Limiter: newLimiter(t, c), Set: clock.Set}
+		return ratelimittest.Engine{Limiter: newLimiter(t, c), Set: clock.Set, Remembers: true}
 	}, ratelimittest.Gaps{})
 }
 
@@ -44,7 +44,7 @@ func TestConformanceOfCluster(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		clock := newScriptClock(t, start)
 		c.AddHook(clock)
-		return ratelimittest.Engine{Limiter: inOrder(newLimiter(t, c)), Set: clock.Set}
+		return ratelimittest.Engine{Limiter: inOrder(newLimiter(t, c)), Set: clock.Set, Remembers: true}
 	}), ratelimittest.Gaps{})
 }
 
@@ -64,10 +64,9 @@ func inOrder(l *redislimit.Limiter) ratelimit.Limiter {
 		ratelimit.Limiter
 		ratelimit.Peeker
 		ratelimit.Resetter
-		ratelimit.Refunder
-		ratelimit.OnceUsageAdder
+		ratelimit.Adjuster
 		ratelimit.Banner
-	}{l, l, l, l, l, l}
+	}{l, l, l, l, l}
 }
 
 // A server in cluster mode refuses subjects of several slots in one call. A client

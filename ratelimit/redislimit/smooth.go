@@ -37,17 +37,37 @@ func bucket(plan *ratelimit.Plan, i int) gcra.Bucket {
 // back.
 func (op *operation) appendSpans(b []byte) []byte {
 	for i := range op.plan.Len() {
-		if op.plan.Kind(i) > 0 {
+		if op.plan.Kind(i) < 0 {
+			q := bucket(op.plan, i)
+			b = appendU64(b, q.Span(op.cost), q.Span(op.plan.Limit(i)), q.Full())
+		}
+	}
+	return b
+}
+
+// appendSpans is the same for a change: how long its units and the limit take to come back,
+// and instead of the burst since when added units come back, or until when a bucket without
+// other charges owes some of the charge.
+func (c *change) appendSpans(b []byte) []byte {
+	d := &c.charge
+	for i := range d.Plan.Len() {
+		if d.Plan.Kind(i) > 0 {
 			continue
 		}
-		units := op.cost
-		if op.code == opAddUsage {
-			units = op.usage.units[i]
+		q, at := bucket(d.Plan, i), uint64(gcra.At(max(d.Time, 0)))
+		was, is, limit := q.Span(d.Cost), q.Span(d.Cost+c.units), q.Span(d.Plan.Limit(i))
+		if c.units > 0 {
+			b = appendU64(b, is-was, limit, at)
+		} else {
+			b = appendU64(b, was-is, limit, at+was)
 		}
-		q := bucket(op.plan, i)
-		for _, span := range []uint64{q.Span(units), q.Span(op.plan.Quota(i).Limit), q.Full()} {
-			b = binary.BigEndian.AppendUint64(b, span)
-		}
+	}
+	return b
+}
+
+func appendU64(b []byte, numbers ...uint64) []byte {
+	for _, n := range numbers {
+		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	return b
 }
@@ -62,7 +82,7 @@ func (v *value) smoothState(d *ratelimit.Decision, i int, unused int64) {
 			full = max(gcra.Of(w.end, uint32(w.used)), now)
 		}
 	}
-	full = b.Refunded(full, now, unused)
+	full = b.Adjusted(full, now, now, unused, 0)
 	d.States[i].Remaining = b.Left(full, now)
 	d.States[i].Reset, d.Rounded[i] = full.RoundUp()
 }

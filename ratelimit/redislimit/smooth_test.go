@@ -59,7 +59,7 @@ func TestSmoothBatches(t *testing.T) {
 				t.Fatalf("%v: requests were admitted with %v left, want 0 to %d", plan, left, burst-1)
 			}
 		}
-		all(func(i int) error { return l.Refund(ctx, "a", &decisions[i]) })
+		all(func(i int) error { return l.Adjust(ctx, "a", &decisions[i], 0, "") })
 		if d, err := l.Take(ctx, "a", plan, burst); err != nil || !d.Allowed() {
 			t.Errorf("%v: after refunds the whole burst is %v, %v, want allowed", plan, d.Outcome, err)
 		}
@@ -86,7 +86,7 @@ func TestSmoothFormat(t *testing.T) {
 		t.Errorf("got %x, %v, want %x", got, err, want)
 	}
 	m.SetTime(start.Add(3 * time.Second))
-	if err := l.AddUsage(ctx, "a", plan, [ratelimit.MaxQuotas]int64{1}, start); err != nil {
+	if err := addUsage(l, "", "a", plan, [ratelimit.MaxQuotas]int64{1}, start); err != nil {
 		t.Fatal(err)
 	}
 	if d, err := l.Peek(ctx, "a", plan); err != nil || d.Remaining() != 10 {

@@ -31,7 +31,7 @@ func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decis
 	type inOrder struct { // is not a MultiTaker
 		ratelimit.Limiter
 		ratelimit.Peeker
-		ratelimit.Refunder
+		ratelimit.Adjuster
 	}
 	return ratelimit.TakeAll(ctx, inOrder{l, l, l}, charges, decisions)
 }
@@ -121,10 +121,8 @@ func (g *group) readTakes(b string) (rest string, err error) {
 func (g *group) refundsOfTakes(requests int32) (cmds []*command) {
 	for i, c := range g.takes.charges {
 		take := operation{code: opTake, subject: c.Subject, plan: c.Plan, cost: c.Cost}
-		if op, err := g.takes.answers[i].refund(&take); err == nil {
-			refund := newGroup(op)
-			refund.requests = requests
-			cmds = append(cmds, &command{groups: []*group{refund}})
+		if op, err := g.takes.answers[i].refund(&take, requests); err == nil {
+			cmds = append(cmds, &command{groups: []*group{newGroup(op)}})
 		}
 	}
 	return cmds

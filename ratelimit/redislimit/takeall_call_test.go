@@ -67,7 +67,8 @@ func TestSparedSubjectWithExpiredRecord(t *testing.T) {
 		}
 	}
 	// Another process, whose clock is ahead, opens the next window.
-	if err := l.AddUsage(ctx, "a", plan, [ratelimit.MaxQuotas]int64{1}, start.Add(61*time.Second)); err != nil {
+	ahead := plan.Uncounted(0, start.Add(61*time.Second))
+	if err := l.Adjust(ctx, "a", &ahead, 1, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Ban(ctx, "b", time.Hour); err != nil {

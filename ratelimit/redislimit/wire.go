@@ -17,8 +17,8 @@ const (
 	opTake       = 't'
 	opTakeSmooth = 'T' // what an opTake is sent as
 	opPeek       = 'p'
-	opRefund     = 'r'
-	opAddUsage   = 'a'
+	opAdd        = 'a' // units to a charge
+	opGiveBack   = 'r'
 	opBan        = 'b'
 	opUnban      = 'u'
 	opReset      = 'x'
@@ -40,8 +40,8 @@ func (cmd *command) args(k *keys, now int64) []any {
 		return append(args, "1", k.subject(first.partition, first.subject), op, cmd.counts(), "")
 	case first.index == indexGiven:
 		return append(args, "2", k.subject(first.partition, first.subject), k.index(first.partition), op, cmd.counts(), first.subject)
-	case first.code == opAddUsage:
-		return append(args, "2", k.subject(first.partition, first.subject), k.mark(first.partition, first.subject, first.usage.id),
+	case first.change != nil && first.change.id != "":
+		return append(args, "2", k.subject(first.partition, first.subject), k.mark(first.partition, first.subject, first.change.id),
 			op, "", first.subject)
 	}
 	args = append(args, strconv.Itoa(len(cmd.groups)))
@@ -76,26 +76,15 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 	switch op.code {
 	case opBan:
 		return u32(u32(b, seconds(op.length)), uint32(op.length%time.Second))
-	case opTake, opPeek, opRefund, opAddUsage:
+	case opAdd, opGiveBack:
+		return op.change.appendTo(b)
+	case opTake, opPeek:
 	default:
 		return b
 	}
 	b = append(u32(b, uint32(op.cost)), byte(op.plan.Len()))
 	for i := range op.plan.Len() {
 		b = u32(u32(b, lengthOf(op.plan.Kind(i))), uint32(op.plan.Quota(i).Limit))
-	}
-	switch op.code {
-	case opRefund:
-		for i := range op.plan.Len() {
-			b = u32(b, op.charged[i])
-		}
-		return op.appendSpans(b)
-	case opAddUsage:
-		b = u32(b, op.usage.at)
-		for i := range op.plan.Len() {
-			b = u32(b, uint32(op.usage.units[i]))
-		}
-		return op.appendBoundaries(b, now)
 	}
 	p := op.plan.Penalty()
 	b = binary.BigEndian.AppendUint16(b, uint16(p.Strikes))
@@ -105,23 +94,40 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 	return op.appendBoundaries(b, now)
 }
 
-// appendBoundaries appends where the calendar windows around now begin and end, and for
-// added usage the ends of those in which it was admitted.
+// appendBoundaries appends where the calendar windows around now begin and end.
 func (op *operation) appendBoundaries(b []byte, now int64) []byte {
 	for i := range op.plan.Len() {
 		if !op.plan.Quota(i).Calendar() {
 			continue
 		}
 		for _, boundary := range op.plan.Boundaries(i, now) {
-			b = binary.BigEndian.AppendUint32(b, uint32(min(max(boundary, 0), math.MaxUint32)))
-		}
-		if op.code == opAddUsage {
-			end := op.plan.WindowEnd(i, int64(op.usage.at)*int64(time.Second))
-			b = binary.BigEndian.AppendUint32(b, uint32(min(end, math.MaxUint32)))
+			b = binary.BigEndian.AppendUint32(b, clamp(boundary))
 		}
 	}
 	return op.appendSpans(b)
 }
+
+// appendTo appends the change and the charge.
+func (c *change) appendTo(b []byte) []byte {
+	u32, d := binary.BigEndian.AppendUint32, &c.charge
+	b = append(u32(b, uint32(max(c.units, -c.units))), byte(d.Plan.Len()))
+	for i := range d.Plan.Len() {
+		b = u32(u32(b, lengthOf(d.Plan.Kind(i))), clamp(d.States[i].Reset))
+	}
+	b = u32(b, clamp(d.Time/int64(time.Second)))
+	others := len(b)
+	b = append(b, 0)
+	for _, o := range d.Others {
+		if o.Length > 0 {
+			b = u32(u32(b, o.Length), o.End)
+			b[others]++
+		}
+	}
+	return c.appendSpans(b)
+}
+
+// clamp returns a time in Unix seconds, or the nearest one that the script can read.
+func clamp(t int64) uint32 { return uint32(min(max(t, 0), math.MaxUint32)) }
 
 func seconds(d time.Duration) uint32 { return uint32(d / time.Second) }
 

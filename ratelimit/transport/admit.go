@@ -169,13 +169,13 @@ func (c *call) waitForTurn() (ratelimit.Decision, error) {
 // giveBack gives back the unit of a request that was not sent, as far as its windows are
 // open. Nil: there is none.
 func (c *call) giveBack(turn *ratelimit.Decision) {
-	if turn == nil || c.refunder == nil {
+	if turn == nil || c.adjuster == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.request.Context()), refundTimeout)
 	defer cancel()
 	// If this fails, the unit stays charged, and the client sends less than it may.
-	_ = c.refunder.Refund(ctx, c.subject(), turn)
+	_ = c.adjuster.Adjust(ctx, c.subject(), turn, 0, "")
 }
 
 // subject is what Options.Plan is counted for. The prefix keeps it apart from the

@@ -160,7 +160,7 @@ func TestPlanInAPause(t *testing.T) {
 			slow := &slowLimiter{Limiter: engine}
 			limiter := ratelimit.Limiter(slow)
 			if test.keeps {
-				limiter = struct{ ratelimit.Limiter }{slow} // is not a Refunder
+				limiter = struct{ ratelimit.Limiter }{slow} // is not an Adjuster
 			}
 			s := newScript("200 X-RateLimit-Remaining: 0\nX-RateLimit-Reset: " + test.pause)
 			base := roundTripper(func(r *http.Request) (*http.Response, error) {

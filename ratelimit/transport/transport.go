@@ -19,7 +19,7 @@ type Transport struct {
 	plan     *ratelimit.Plan // nil: none
 	limiter  ratelimit.Limiter
 	waiter   *ratelimit.Waiter
-	refunder ratelimit.Refunder // nil: the limiter is none
+	adjuster ratelimit.Adjuster // nil: the limiter is none
 	onWait   func(*http.Request, time.Duration)
 
 	pauses  pauses
@@ -52,7 +52,7 @@ func New(opts Options) (*Transport, error) {
 	if t.plan != nil {
 		t.limiter = opts.Limiter
 		t.waiter = ratelimit.NewWaiter(opts.Limiter)
-		t.refunder, _ = opts.Limiter.(ratelimit.Refunder)
+		t.adjuster, _ = opts.Limiter.(ratelimit.Adjuster)
 	}
 	return t, nil
 }

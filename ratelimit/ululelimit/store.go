@@ -35,7 +35,7 @@ type StoreOptions struct {
 // what the engine returned.
 //
 // Peek, Reset and an Increment by a negative count or by zero need engines that
-// are a [ratelimit.Peeker], a [ratelimit.Resetter] and a [ratelimit.Refunder];
+// are a [ratelimit.Peeker], a [ratelimit.Resetter] and a [ratelimit.Adjuster];
 // otherwise they return an error that wraps [errors.ErrUnsupported].
 //
 // # What differs from ulule's own stores
@@ -64,14 +64,14 @@ type Store struct {
 	engine   ratelimit.Limiter
 	peeker   ratelimit.Peeker   // nil: the engine cannot
 	resetter ratelimit.Resetter // nil: the engine cannot
-	refunder ratelimit.Refunder // nil: the engine cannot
+	adjuster ratelimit.Adjuster // nil: the engine cannot
 	plans    plans
 }
 
 var _ limiter.Store = (*Store)(nil)
 
 // NewStore returns a store that counts in engine. It uses the engine's
-// [ratelimit.Peeker], [ratelimit.Resetter] and [ratelimit.Refunder], if it has them.
+// [ratelimit.Peeker], [ratelimit.Resetter] and [ratelimit.Adjuster], if it has them.
 func NewStore(engine ratelimit.Limiter, opts StoreOptions) (*Store, error) {
 	if nilvalue.In(engine) {
 		return nil, errors.New("ululelimit: NewStore needs an engine, got nil")
@@ -79,7 +79,7 @@ func NewStore(engine ratelimit.Limiter, opts StoreOptions) (*Store, error) {
 	s := &Store{engine: engine}
 	s.peeker, _ = engine.(ratelimit.Peeker)
 	s.resetter, _ = engine.(ratelimit.Resetter)
-	s.refunder, _ = engine.(ratelimit.Refunder)
+	s.adjuster, _ = engine.(ratelimit.Adjuster)
 	if err := s.plans.init(opts.Prefix, opts.Penalty); err != nil {
 		return nil, fmt.Errorf("ululelimit: StoreOptions.Penalty: %w", err)
 	}
@@ -153,8 +153,8 @@ func (s *Store) charge(ctx context.Context, subject string, plan *ratelimit.Plan
 }
 
 func (s *Store) refund(ctx context.Context, subject string, plan *ratelimit.Plan, count int64) (ratelimit.Decision, error) {
-	if s.refunder == nil {
-		return ratelimit.Decision{}, s.lacks("Refunder")
+	if s.adjuster == nil {
+		return ratelimit.Decision{}, s.lacks("Adjuster")
 	}
 	d, err := s.peek(ctx, subject, plan)
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *Store) refund(ctx context.Context, subject string, plan *ratelimit.Plan
 	}
 	// The units were charged in the present window, by the engine's clock.
 	d.Outcome, d.Cost = ratelimit.Allowed, -max(count, -plan.Quota(0).Limit)
-	if err := s.refunder.Refund(ctx, subject, &d); err != nil {
+	if err := s.adjuster.Adjust(ctx, subject, &d, 0, ""); err != nil {
 		return d, err
 	}
 	return s.peek(ctx, subject, plan)

@@ -28,7 +28,7 @@ func TestEngineWithTakeAlone(t *testing.T) {
 		_, lessErr := s.Increment(ctx, "a", -1, perMinute)
 		for name, err := range map[string]error{
 			"Peek: ratelimit.Peeker": peekErr, "Reset: ratelimit.Resetter": resetErr,
-			"Increment by 0: ratelimit.Peeker": zeroErr, "Increment by -1: ratelimit.Refunder": lessErr,
+			"Increment by 0: ratelimit.Peeker": zeroErr, "Increment by -1: ratelimit.Adjuster": lessErr,
 		} {
 			_, capability, _ := strings.Cut(name, ": ")
 			if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), capability) {
@@ -73,7 +73,7 @@ func (e *spy) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (r
 	return e.Take(ctx, subject, plan, 1)
 }
 
-func (e *spy) Refund(_ context.Context, _ string, d *ratelimit.Decision) error {
+func (e *spy) Adjust(_ context.Context, _ string, d *ratelimit.Decision, _ int64, _ string) error {
 	if !d.Allowed() {
 		return errors.New("not allowed")
 	}

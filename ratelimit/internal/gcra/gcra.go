@@ -63,9 +63,6 @@ func (b Bucket) Interval() uint64 { return b.interval }
 // the limit.
 func (b Bucket) Span(units int64) uint64 { return uint64(min(units, b.limit)) * b.interval }
 
-// Back returns how many units come back in a time.
-func (b Bucket) Back(d time.Duration) int64 { return int64(uint64(At(int64(d))) / b.interval) }
-
 // Full returns how long an empty bucket takes to be full, in 2⁻³² seconds.
 func (b Bucket) Full() uint64 { return b.Span(b.burst) }
 
@@ -88,20 +85,20 @@ func (b Bucket) Left(full, now Time) int64 {
 // used, given the time before. That is not before now.
 func (b Bucket) Charged(full Time, units int64) Time { return full + Time(b.Span(units)) }
 
-// Refunded returns the time at which the bucket is full after units are given back.
-func (b Bucket) Refunded(full, now Time, units int64) Time {
-	full = b.Limited(full, now)
-	return full - min(Time(b.Span(units)), full-now)
-}
-
-// Added returns the time at which the bucket is full after units are added that were used
-// elsewhere at a time, which counts in whole seconds, rounded up, and not beyond now.
-// Those that have come back since do not count.
-func (b Bucket) Added(full, now Time, units, at int64) Time {
-	if full <= now {
-		full = min(Time(uint64(at+1)*second), now)
+// Adjusted returns the time at which the bucket is full after a charge that was made at a
+// time costs other units than before. More units come back from then on if the bucket is
+// full now. Of fewer, those are given back that a bucket without other charges would not
+// have back by now: with those that stay charged coming back first.
+func (b Bucket) Adjusted(full, now, at Time, before, after int64) Time {
+	was, is := Time(b.Span(before)), Time(b.Span(after))
+	if is > was {
+		if full <= now {
+			full = min(at, now)
+		}
+		return b.Limited(full+is-was, now)
 	}
-	return b.Limited(full+Time(b.Span(units)), now)
+	full = b.Limited(full, now)
+	return full - min(was-is, max(at+was, now)-now, full-now)
 }
 
 // Fits returns the time from which on the bucket has so many units, given the time at

@@ -83,14 +83,19 @@ func TestLimits(t *testing.T) {
 		t.Errorf("a subject owes until %d, want at most a window: %d", got, most)
 	}
 	for name, c := range map[string]struct{ got, want Time }{
-		"a refund never reaches beyond now":      {b.Refunded(now+5*second, now, 10), now},
-		"a refund moves the time back":           {b.Refunded(now+5*second, now, 2), now + 3*second},
-		"nor before 1970":                        {b.Refunded(4*second, 3*second, 10), 3 * second},
-		"added usage is owed":                    {b.Added(now+5*second, now, 20, start/1e9), now + 25*second},
-		"at most a window":                       {b.Added(now+5*second, now, 1<<40, start/1e9), most},
-		"what came back since is not":            {b.Added(now-1, now, 5, start/1e9-30), now},
-		"what did not come back since is":        {b.Added(0, now, 5, start/1e9-3), Time(uint64(start/1e9+3) * second)},
-		"a clock that is ahead counts as now":    {b.Added(0, now, 5, start/1e9+1000), now + 5*second},
+		"a refund never reaches beyond now":      {b.Adjusted(now+5*second, now, now, 10, 0), now},
+		"a refund moves the time back":           {b.Adjusted(now+5*second, now, now, 2, 0), now + 3*second},
+		"nor before 1970":                        {b.Adjusted(4*second, 3*second, 3*second, 10, 0), 3 * second},
+		"what came back is not given back":       {b.Adjusted(now+9*second, now, now-7*second, 9, 0), now + 7*second},
+		"nor if all did":                         {b.Adjusted(now+9*second, now, now-9*second, 9, 0), now + 9*second},
+		"what stays charged comes back first":    {b.Adjusted(now+9*second, now, now-3*second, 9, 4), now + 4*second},
+		"a refund owes at most a window":         {b.Adjusted(now+3600*second, now, now, 10, 0), most - 10*second},
+		"more units are owed":                    {b.Adjusted(now+5*second, now, now, 0, 20), now + 25*second},
+		"at most a window":                       {b.Adjusted(now+5*second, now, now, 0, 1<<40), most},
+		"those beside other charges in full":     {b.Adjusted(now+5*second, now, now-30*second, 0, 5), now + 10*second},
+		"of a full bucket less what came back":   {b.Adjusted(0, now, now-3*second, 0, 5), now + 2*second},
+		"nothing if all did":                     {b.Adjusted(now-1, now, now-30*second, 0, 5), now},
+		"a clock that is ahead counts as now":    {b.Adjusted(0, now, now+1000*second, 0, 5), now + 5*second},
 		"an empty bucket has a unit in a second": {b.Fits(now+10*second, 1), now + second},
 		"a full bucket had it before 1970":       {b.Fits(3*second, 1), 0},
 	} {

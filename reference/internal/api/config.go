@@ -20,12 +20,12 @@ import (
 const KeyPrefix = "pet_live_"
 
 // A Limiter is an engine that can also decide about several subjects at once, report the
-// usage of a subject, and refund a request.
+// usage of a subject, and adjust a charge.
 type Limiter interface {
 	ratelimit.Limiter
 	ratelimit.MultiTaker
 	ratelimit.Peeker
-	ratelimit.Refunder
+	ratelimit.Adjuster
 }
 
 // Config configures the handler of [New]. The first five fields are required, the

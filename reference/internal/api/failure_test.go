@@ -63,7 +63,7 @@ func (brokenLimiter) Peek(context.Context, string, *ratelimit.Plan) (ratelimit.D
 	return ratelimit.Decision{}, fmt.Errorf("%w: the wire is cut", ratelimit.ErrUnavailable)
 }
 
-func (brokenLimiter) Refund(context.Context, string, *ratelimit.Decision) error {
+func (brokenLimiter) Adjust(context.Context, string, *ratelimit.Decision, int64, string) error {
 	return fmt.Errorf("%w: the wire is cut", ratelimit.ErrUnavailable)
 }
 

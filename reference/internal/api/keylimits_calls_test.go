@@ -46,9 +46,9 @@ func (l *calledLimiter) TakeAll(ctx context.Context, charges []ratelimit.Charge,
 	return l.Limiter.TakeAll(ctx, charges, decisions)
 }
 
-func (l *calledLimiter) Refund(ctx context.Context, subject string, d *ratelimit.Decision) error {
+func (l *calledLimiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	l.refunds.Add(1)
-	return l.Limiter.Refund(ctx, subject, d)
+	return l.Limiter.Adjust(ctx, subject, d, units, id)
 }
 
 // Key and owner are charged at one instant: no request sees a unit that is about to be

@@ -41,9 +41,7 @@ var capabilities = map[string]func(l ratelimit.Limiter, g ratelimittest.Gaps) bo
 	"strikes and bans":                            func(_ ratelimit.Limiter, g ratelimittest.Gaps) bool { return !g.NoPenalties },
 	"bans by hand (Banner)":                       is[ratelimit.Banner],
 	"several charges at one instant (MultiTaker)": is[ratelimit.MultiTaker],
-	"refunds (Refunder)":                          is[ratelimit.Refunder],
-	"adding usage (UsageAdder)":                   is[ratelimit.UsageAdder],
-	"the same, safe to repeat (OnceUsageAdder)":   is[ratelimit.OnceUsageAdder],
+	"refunds and settling (Adjuster)":             is[ratelimit.Adjuster],
 	"looking up (Peeker)":                         is[ratelimit.Peeker],
 	"forgetting a subject (Resetter)":             is[ratelimit.Resetter],
 }

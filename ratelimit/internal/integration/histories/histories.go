@@ -24,7 +24,7 @@ type Engine interface {
 	ratelimit.Limiter
 	ratelimit.Peeker
 	ratelimit.Resetter
-	ratelimit.Refunder
+	ratelimit.Adjuster
 	ratelimit.Banner
 }
 
@@ -87,7 +87,6 @@ type history struct {
 // call does the calls of one caller.
 func (h *history) call(t testing.TB, caller int) {
 	r := rand.New(rand.NewPCG(h.Seed, uint64(caller)))
-	charger, _ := h.engine.(ratelimit.UsageAdder)
 	var admitted []admission // what can be refunded
 	for range h.Calls {
 		in := input{subject: string(rune('a' + r.IntN(h.Subjects))), op: take, cost: 1}
@@ -107,7 +106,7 @@ func (h *history) call(t testing.TB, caller int) {
 			last := admitted[len(admitted)-1]
 			admitted = admitted[:len(admitted)-1]
 			in = input{subject: last.subject, op: refund, cost: last.d.Cost, d: last.d}
-		case n < 40 && charger != nil:
+		case n < 40:
 			in.op = charge
 		case n < 50:
 			in.cost = 2
@@ -168,10 +167,10 @@ func (h *history) do(in input) (out output, d ratelimit.Decision) {
 	case peek:
 		d, out.err = h.engine.Peek(ctx, in.subject, plan)
 	case refund:
-		out.err = h.engine.Refund(ctx, in.subject, in.d)
+		out.err = h.engine.Adjust(ctx, in.subject, in.d, 0, "")
 	case charge:
-		units := [ratelimit.MaxQuotas]int64{in.cost, in.cost}
-		out.err = h.engine.(ratelimit.UsageAdder).AddUsage(ctx, in.subject, plan, units, time.Now())
+		elsewhere := plan.Uncounted(0, time.Now())
+		out.err = h.engine.Adjust(ctx, in.subject, &elsewhere, in.cost, "")
 	case reset:
 		out.err = h.engine.Reset(ctx, in.subject)
 	case ban:

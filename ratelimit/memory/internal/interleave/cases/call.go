@@ -16,8 +16,7 @@ type limiter interface {
 	ratelimit.MultiTaker
 	ratelimit.Peeker
 	ratelimit.Resetter
-	ratelimit.Refunder
-	ratelimit.UsageAdder
+	ratelimit.Adjuster
 	ratelimit.Banner
 }
 
@@ -142,13 +141,10 @@ func (c call) do(l limiter, given map[string]ratelimit.Decision) (a answer) {
 		err = l.Reset(ctx, c.subject)
 	case "refund":
 		d := given[c.subject]
-		err = l.Refund(ctx, c.subject, &d)
+		err = l.Adjust(ctx, c.subject, &d, 0, "")
 	case "charge":
-		var units [ratelimit.MaxQuotas]int64
-		for i := range c.plan.Len() {
-			units[i] = c.n
-		}
-		err = l.AddUsage(ctx, c.subject, c.plan, units, start)
+		d := c.plan.Uncounted(0, start)
+		err = l.Adjust(ctx, c.subject, &d, c.n, "")
 	case "ban":
 		err = l.Ban(ctx, c.subject, c.length)
 	case "unban":

@@ -1,0 +1,112 @@
+package failover
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
+)
+
+// Adjust implements [ratelimit.Adjuster], within the budget. It does nothing if mode
+// [FailOpen] admitted the request, since that was counted nowhere.
+//
+// In mode [FailLocal], if the primary does not answer, or the circuit is open, the local
+// engine makes the adjustment, and the primary makes it later. If the answer of the primary
+// was lost, it is repeated with the same id, and made once. Adjust fails with an error that
+// wraps [ratelimit.ErrUnavailable] if there is no room for that. The other modes return such
+// an error in place of that.
+func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	primary, _, err := both[ratelimit.Adjuster](l, "adjust")
+	if err != nil {
+		return err
+	}
+	added, err := d.Adjustment(subject, units)
+	switch {
+	case err != nil:
+		return fmt.Errorf("failover: %w", err)
+	case added == 0, d.Cost > 0 && unused(d):
+		return nil
+	}
+	sent := false
+	if l.breaker.look().closed() {
+		id = cmp.Or(id, rand.Text())
+		failed, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
+			if err := l.merger.bring(ctx, subject); err != nil {
+				return err
+			}
+			sent = true
+			return primary.Adjust(ctx, subject, d, units, id)
+		})
+		if !failed {
+			return err
+		}
+		if l.mode != FailLocal {
+			return l.refusal(err)
+		}
+	} else if l.mode != FailLocal {
+		return l.refusal(nil)
+	}
+	if !sent {
+		id = ""
+	}
+	return l.adjustHere(ctx, subject, d, units, id)
+}
+
+// adjustHere has the local engine make an adjustment. The primary gets it later. An id
+// says that it may have made it.
+func (l *Limiter) adjustHere(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	now := time.Now().UnixNano()
+	charges := []charge{{d: *d, at: now, units: units, id: id}}
+	if id == "" {
+		after, err := l.mirror.after(ctx, subject, d, units, now)
+		if err != nil {
+			return err
+		}
+		all, n := split(&after, units, now)
+		charges = all[:n]
+	}
+	err := l.journal.enter(subject, charges, now, func() error {
+		return l.mirror.local.Adjust(ctx, subject, d, units, "")
+	})
+	if err == nil {
+		l.keeper.start()
+	}
+	return err
+}
+
+// after returns d with the buckets as they will be in the local engine after the adjustment.
+func (m *mirror) after(ctx context.Context, subject string, d *ratelimit.Decision, units, now int64) (ratelimit.Decision, error) {
+	after := *d
+	if !d.Plan.Smooth() {
+		return after, nil
+	}
+	here, err := m.local.Peek(ctx, subject, d.Plan)
+	for i := range d.Plan.Len() {
+		if d.Plan.Kind(i) < 0 && d.States[i].Reset != 0 && err == nil {
+			full := gcra.Of(here.States[i].Reset, here.Rounded[i])
+			full = bucket(d.Plan, i).Adjusted(full, gcra.At(now), gcra.At(max(d.Time, 0)), d.Cost, units)
+			after.States[i].Reset, after.Rounded[i] = full.RoundUp()
+		}
+	}
+	return after, err
+}
+
+func bucket(plan *ratelimit.Plan, i int) gcra.Bucket {
+	interval, burst := plan.Bucket(i)
+	return gcra.WithInterval(interval, plan.Limit(i), burst)
+}
+
+// unused reports whether each quota has its whole limit left.
+func unused(d *ratelimit.Decision) bool {
+	for i := range d.Plan.Len() {
+		q := d.Plan.Quota(i)
+		if d.States[i].Remaining < cmp.Or(q.Burst(), q.Limit) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,402 @@
+package failover_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+)
+
+// A once is a primary that makes adjustments with an id once, and loses some answers.
+type once struct {
+	*picky
+	made  map[string]string // what was asked, by id
+	loses func(n int) bool  // the answer to the n-th adjustment
+	n     int
+}
+
+var errLost = errors.New("connection reset")
+
+func (o *once) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	if err := o.pass(ctx); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	asked := fmt.Sprint(subject, d, units)
+	switch before, again := o.made[id]; {
+	case id == "":
+		panic("an adjustment without an id cannot be repeated")
+	case again && before != asked:
+		panic("an id was used for " + before + " and for " + asked)
+	case !again:
+		o.made[id] = asked
+		if err := o.engine.Adjust(ctx, subject, d, units, id); err != nil {
+			return err
+		}
+	}
+	if o.n++; o.loses(o.n) {
+		return errLost
+	}
+	return nil
+}
+
+// remembering runs a test whose primary is a once.
+func remembering(t *testing.T, opts failover.Options, loses func(n int) bool, test func(*rig, *once)) {
+	t.Helper()
+	run(t, failover.FailLocal, opts, func(r *rig) {
+		o := &once{picky: &picky{shared: r.shared}, made: map[string]string{}, loses: loses}
+		opts.Local = r.local
+		l, err := failover.New(o, failover.FailLocal, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		r.Limiter = l
+		test(r, o)
+	})
+}
+
+func first(n int) func(int) bool { return func(i int) bool { return i <= n } }
+
+// A charge whose answer was lost is repeated as it was, with its id, and what came since
+// has another one.
+func TestMergeIsMadeOnce(t *testing.T) {
+	for name, loses := range map[string]func(n int) bool{
+		"the first answer is lost":      first(1),
+		"every second answer is lost":   func(n int) bool { return n%2 == 1 },
+		"nine answers are lost":         first(9),
+		"answers are lost for a minute": first(60),
+	} {
+		t.Run(name, func(t *testing.T) {
+			remembering(t, failover.Options{}, loses, func(r *rig, _ *once) {
+				hourly := ratelimit.MustPlan("hourly", ratelimit.Penalty{}, ratelimit.PerHour(1000), ratelimit.PerDay(1000))
+				r.lose()
+				for range 400 {
+					r.take("a", daily)
+				}
+				r.shared.set(nil)
+				for r.Circuit() != failover.CircuitClosed {
+					time.Sleep(time.Millisecond)
+				}
+				for i := range 10 {
+					r.take("a", []*ratelimit.Plan{daily, hourly}[i%2])
+					time.Sleep(7 * time.Millisecond)
+				}
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				if s := r.Stats(); s.Pending != 0 {
+					r.Fatalf("ten minutes later %d subjects are in the journal", s.Pending)
+				}
+				r.wantUsed("410 were admitted", r.shared.engine, "a", daily, "410/24h0m0s")
+			})
+		})
+	}
+}
+
+// A primary hangs while the subject goes on: what was admitted before and after the
+// charge of unknown outcome is charged once.
+func TestChargesOfUnknownOutcome(t *testing.T) {
+	remembering(t, failover.Options{ConsecutiveFailures: 30}, first(0), func(r *rig, _ *once) {
+		r.shared.set(hangs(nil))
+		for range 20 {
+			r.take("a", daily)
+		}
+		r.shared.set(nil)
+		time.Sleep(time.Minute)
+		r.wantUsed("20 were admitted", r.shared.engine, "a", daily, "20/24h0m0s")
+		if s := r.Stats(); s.Lost != 0 || s.Pending != 0 {
+			r.Errorf("a minute later: %+v, want nothing lost and nothing pending", s)
+		}
+	})
+}
+
+// Adjustments whose answers are lost are made once: each that returns no error.
+func TestAdjustmentsWithLostAnswers(t *testing.T) {
+	oneProcessor(t)
+	for _, test := range []struct {
+		units int64
+		want  string
+	}{{10, "640/24h0m0s"}, {0, "0/24h0m0s"}} {
+		remembering(t, failover.Options{}, first(200), func(r *rig, _ *once) {
+			var decisions [64]ratelimit.Decision
+			for i := range decisions {
+				decisions[i] = r.take("a", daily)
+			}
+			var wg sync.WaitGroup
+			for i := range decisions {
+				wg.Go(func() {
+					if err := r.Adjust(ctx, "a", &decisions[i], test.units, fmt.Sprint("id ", i)); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			r.shared.set(nil)
+			time.Sleep(30 * time.Minute)
+			r.wantUsed(fmt.Sprintf("64 requests were settled at %d", test.units), r.shared.engine, "a", daily, test.want)
+			if s := r.Stats(); s.Pending != 0 || s.Lost != 0 {
+				r.Errorf("%+v, want nothing pending and nothing lost", s)
+			}
+		})
+	}
+}
+
+// An adjustment is made where the requests of the subject are counted, and at the primary
+// when it is back. Nothing else is changed.
+func TestAdjustInAnOutage(t *testing.T) {
+	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(100), ratelimit.PerDay(1000))
+	month := ratelimit.MustPlan("month", ratelimit.Penalty{}, ratelimit.PerMonth(1000))
+	billing := ratelimit.MustPlan("billing", ratelimit.Penalty{}, ratelimit.PerMonth(1000).From(17))
+	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(6).Smooth(6), ratelimit.PerDay(1000))
+	for _, test := range []struct {
+		name string
+		plan *ratelimit.Plan // of what the primary has counted in the end
+		want string
+		run  func(r *rig)
+	}{
+		{"decided and refunded there", daily, "0/24h0m0s", func(r *rig) {
+			d := r.takeN("a", daily, 10)
+			r.adjust("a", &d, 0)
+		}},
+		{"decided and refunded here", daily, "7/24h0m0s", func(r *rig) {
+			r.lose()
+			r.takeN("a", daily, 7)
+			d := r.takeN("a", daily, 20)
+			r.adjust("a", &d, 0)
+			r.wantUsed("here", r.local, "a", daily, "7/24h0m0s")
+		}},
+		{"decided here, merged, then refunded", daily, "7/24h0m0s", func(r *rig) {
+			r.lose()
+			r.takeN("a", daily, 7)
+			d := r.takeN("a", daily, 30)
+			r.regain()
+			r.adjust("a", &d, 0)
+		}},
+		{"decided here, merged with the request before, then settled down", daily, "12/24h0m0s", func(r *rig) {
+			r.shared.set(down)
+			d := r.takeN("a", daily, 30)
+			r.shared.set(nil)
+			r.takeN("a", daily, 7)
+			r.lose()
+			r.adjust("a", &d, 5)
+		}},
+		{"refunded before it is merged", daily, "0/24h0m0s", func(r *rig) {
+			r.shared.set(down)
+			d := r.takeN("a", daily, 10)
+			r.shared.set(nil)
+			r.adjust("a", &d, 0)
+		}},
+		{"decided there, refunded in the outage with what was used in it", daily, "2/24h0m0s", func(r *rig) {
+			d := r.takeN("a", daily, 10)
+			r.lose()
+			r.takeN("a", daily, 2)
+			r.adjust("a", &d, 0)
+		}},
+		{"a denial", daily, "5/24h0m0s", func(r *rig) {
+			r.takeN("a", daily, 5)
+			r.lose()
+			d := ratelimit.Decision{Outcome: ratelimit.Limited, Plan: daily, Cost: 5, Time: time.Now().UnixNano()}
+			r.adjust("a", &d, 0)
+		}},
+		{"settled up and down after a change of the plan", minute, "0/1m0s 41/24h0m0s", func(r *rig) {
+			r.takeN("a", daily, 1)
+			r.lose()
+			d := r.takeN("a", minute, 10)
+			r.takeN("a", daily, 20)
+			r.adjust("a", &d, 50)
+			r.adjust("a", &d, 20)
+			time.Sleep(time.Minute)
+		}},
+		{"settled after the minute has ended, and the next one has begun", minute, "3/1m0s 53/24h0m0s", func(r *rig) {
+			r.lose()
+			d := r.takeN("a", minute, 10)
+			time.Sleep(50 * time.Second)
+			r.takeN("a", minute, 3)
+			r.adjust("a", &d, 50)
+		}},
+		{"and down", minute, "3/1m0s 4/24h0m0s", func(r *rig) {
+			r.lose()
+			d := r.takeN("a", minute, 10)
+			time.Sleep(50 * time.Second)
+			r.takeN("a", minute, 3)
+			r.adjust("a", &d, 1)
+		}},
+		{"settled two days later", minute, "0/1m0s 0/24h0m0s", func(r *rig) {
+			r.lose()
+			d := r.takeN("a", minute, 10)
+			time.Sleep(48 * time.Hour)
+			r.adjust("a", &d, 50)
+		}},
+		{"the billing day changes", billing, "125/768h0m1s", func(r *rig) {
+			r.takeN("a", month, 25)
+			r.lose()
+			r.takeN("a", billing, 60)
+			r.takeN("a", month, 40)
+		}},
+		{"counted elsewhere", daily, "17/24h0m0s", func(r *rig) {
+			r.takeN("a", daily, 10)
+			r.lose()
+			d := daily.Uncounted(0, time.Now())
+			r.adjust("a", &d, 7)
+		}},
+		{"more than a count holds", daily, "3/24h0m0s", func(r *rig) {
+			r.lose()
+			d := r.take("a", daily)
+			r.adjust("a", &d, math.MaxInt64)
+			r.adjust("a", &d, 3)
+		}},
+		{"units of a smooth quota that have come back are not given back", smooth, "2/1m0s 3/24h0m0s", func(r *rig) {
+			d := r.takeN("a", smooth, 3)
+			r.takeN("a", smooth, 3)
+			r.lose()
+			time.Sleep(35 * time.Second)
+			r.adjust("a", &d, 0)
+		}},
+		{"those that have not are", smooth, "2/1m0s 3/24h0m0s", func(r *rig) {
+			r.takeN("a", smooth, 3)
+			d := r.takeN("a", smooth, 3)
+			r.lose()
+			time.Sleep(15 * time.Second)
+			r.adjust("a", &d, 0)
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+				test.run(r)
+				r.regain()
+				r.wantUsed("at the primary", r.shared.engine, "a", test.plan, test.want)
+			})
+		})
+	}
+}
+
+// A refund of usage that is being charged waits for the charge, so that it finds what
+// it gives back.
+func TestAdjustDuringACharge(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		after time.Duration // from the request to the refund
+	}{{"the charge is under way", 110 * time.Millisecond}, {"the charge failed", 5 * time.Second}} {
+		t.Run(test.name, func(t *testing.T) {
+			pick(t, failover.Options{}, func(r *rig, p *picky) {
+				p.charge = func(ctx context.Context, _ string) error { return slow(30 * time.Millisecond)(ctx) }
+				r.shared.set(down)
+				d := r.takeN("a", daily, 5)
+				if test.after < time.Second {
+					r.shared.set(nil)
+				}
+				time.Sleep(test.after)
+				synctest.Wait()
+				r.shared.set(nil)
+				r.adjust("a", &d, 0)
+				r.regain()
+				r.wantUsed("refunded", r.shared.engine, "a", daily, "0/24h0m0s")
+			})
+		})
+	}
+}
+
+// While the primary refuses the usage of a subject, the local engine decides about it,
+// and adjusts it.
+func TestAdjustOfASubjectThatWaits(t *testing.T) {
+	pick(t, failover.Options{}, func(r *rig, p *picky) {
+		r.shared.set(down)
+		d := r.takeN("bad", daily, 5)
+		r.shared.set(nil)
+		time.Sleep(time.Second)
+		r.adjust("bad", &d, 2)
+		r.wantUsed("by the engine that decides", r.local, "bad", daily, "2/24h0m0s")
+	})
+}
+
+// Modes without a local engine say that the adjustment may not be made.
+func TestAdjustInTheOtherModes(t *testing.T) {
+	for _, mode := range []failover.Mode{failover.FailOpen, failover.FailClosed} {
+		run(t, mode, failover.Options{}, func(r *rig) {
+			d := r.takeN("a", daily, 10)
+			r.shared.set(down)
+			if err := r.Adjust(ctx, "a", &d, 17, ""); !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, errDown) {
+				r.Errorf("%v, a primary that fails: got error %v, want one that wraps ErrUnavailable and the cause", mode, err)
+			}
+			r.lose()
+			if err := r.Adjust(ctx, "a", &d, 17, ""); !errors.Is(err, ratelimit.ErrUnavailable) {
+				r.Errorf("%v, the circuit is open: got error %v, want one that wraps ErrUnavailable", mode, err)
+			}
+			r.wantUsed("not adjusted", r.shared.engine, "a", daily, "10/24h0m0s")
+		})
+	}
+	for _, plan := range []*ratelimit.Plan{daily, monthly} { // the second has a smooth quota
+		run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
+			r.takeN("a", plan, 10)
+			before := used(r, r.shared.engine, "a", plan)
+			r.lose()
+			d := r.take("a", plan)
+			r.adjust("a", &d, 0)
+			r.shared.set(nil)
+			d.Cost = 1
+			r.regain()
+			r.adjust("a", &d, 0)
+			r.wantUsed("a request that was never counted is not given back", r.shared.engine, "a", plan, before)
+		})
+	}
+}
+
+// What has no room in the journal is refused, and changes nothing.
+func TestAdjustWithoutRoom(t *testing.T) {
+	run(t, failover.FailLocal, failover.Options{JournalSize: 3}, func(r *rig) {
+		a, b := r.takeN("a", daily, 10), r.takeN("b", daily, 10)
+		r.lose() // with another subject
+		r.adjust("a", &a, 20)
+		err := r.Adjust(ctx, "b", &b, 20, "")
+		if !errors.Is(err, ratelimit.ErrUnavailable) || !strings.Contains(err.Error(), "Options.JournalSize is 3") {
+			r.Errorf("got error %v, want one that wraps ErrUnavailable and names the option", err)
+		}
+		r.wantUsed("refused", r.local, "b", daily, "0/24h0m0s")
+		r.adjust("a", &a, 30)
+		r.regain()
+		r.wantUsed("adjusted", r.shared.engine, "a", daily, "30/24h0m0s")
+		r.wantUsed("refused", r.shared.engine, "b", daily, "10/24h0m0s")
+	})
+}
+
+// A local engine that fails refuses an adjustment, and the primary does not get it.
+func TestAdjustWithoutALocalEngine(t *testing.T) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		l, err := failover.New(r.shared, failover.FailLocal, failover.Options{Local: &failing{Limiter: r.local, fails: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		r.Limiter = l
+		d := r.takeN("a", daily, 10)
+		r.lose()
+		if err := r.Adjust(ctx, "a", &d, 20, ""); !errors.Is(err, ratelimit.ErrUnavailable) {
+			r.Errorf("got error %v, want one that wraps ErrUnavailable", err)
+		}
+		r.regain()
+		r.wantUsed("not adjusted", r.shared.engine, "a", daily, "10/24h0m0s")
+	})
+}
+
+// A caller whose context has ended gets its error, and nothing is counted.
+func TestAdjustAfterTheContextEnded(t *testing.T) {
+	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		d := r.takeN("a", daily, 1)
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		if err := r.Adjust(ended, "a", &d, 7, ""); !errors.Is(err, context.Canceled) {
+			r.Errorf("got error %v, want that of the context", err)
+		}
+		r.wantUsed("at the primary", r.shared.engine, "a", daily, "1/24h0m0s")
+		r.wantUsed("here", r.local, "a", daily, "0/24h0m0s")
+	})
+}
