@@ -1,0 +1,130 @@
+package failover_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+)
+
+var historyPlans = [...]*ratelimit.Plan{
+	ratelimit.MustPlan("minute and day", ratelimit.Penalty{}, ratelimit.PerMinute(300), ratelimit.PerDay(10_000)),
+	ratelimit.MustPlan("hour and day", ratelimit.Penalty{}, ratelimit.PerHour(5000), ratelimit.PerDay(10_000)),
+	ratelimit.MustPlan("minute and hour", ratelimit.Penalty{}, ratelimit.PerMinute(300), ratelimit.PerHour(5000)),
+	ratelimit.MustPlan("month", ratelimit.Penalty{}, ratelimit.PerHour(5000), ratelimit.PerMonth(20_000)),
+	ratelimit.MustPlan("billing", ratelimit.Penalty{}, ratelimit.PerMinute(300), ratelimit.PerMonth(20_000).From(17)),
+	ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(360).Smooth(60), ratelimit.PerDay(10_000)),
+}
+
+// Through outages and lost answers the primary counts all that was admitted, and each
+// adjustment, once, in the windows that were charged, and of a smooth quota
+// all but half of the burst: after each outage it agrees with a
+// model that was told at once.
+func TestHistoriesThroughOutages(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint("history ", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			lossy := false
+			loses := func(int) bool { return lossy && random.IntN(3) == 0 }
+			opts := failover.Options{MaxBackoff: 2 * time.Second, OnChange: func(failover.Change) {}}
+			remembering(t, opts, loses, func(r *rig, _ *once) {
+				h := &outages{rig: r, random: random, model: ratelimittest.NewModel(time.Now)}
+				for range 12 {
+					lossy = true
+					h.steps(random.IntN(20))
+					if random.IntN(3) > 0 {
+						h.lose()
+					} else {
+						h.shared.set(down) // which no request has noticed
+					}
+					h.steps(random.IntN(40))
+					lossy = false
+					h.log("regain")
+					h.regain()
+					if h.compare(); t.Failed() {
+						t.Fatalf("after\n%s", strings.Join(h.lines[max(len(h.lines)-60, 0):], "\n"))
+					}
+				}
+			})
+		})
+	}
+}
+
+// outages is a history of calls of the rig, and of a model.
+type outages struct {
+	*rig
+	random   *rand.Rand
+	model    *ratelimittest.Model
+	admitted []admission
+	lines    []string
+}
+
+type admission struct {
+	subject string
+	d       ratelimit.Decision
+}
+
+func (h *outages) log(args ...any) {
+	h.lines = append(h.lines, time.Now().UTC().Format("02 15:04:05.000 ")+fmt.Sprint(args...))
+}
+
+func (h *outages) steps(n int) {
+	for range n {
+		switch n := h.random.IntN(10); {
+		case n < 2:
+			time.Sleep(time.Duration(h.random.IntN(20_000)) * time.Millisecond)
+		case n < 3 && h.random.IntN(6) == 0:
+			time.Sleep(time.Duration(h.random.IntN(200)) * time.Minute)
+		case n < 6 && len(h.admitted) > 0:
+			h.settle(&h.admitted[max(len(h.admitted)-1-h.random.IntN(12), 0)])
+		default:
+			subject, plan := string(rune('a'+h.random.IntN(2))), historyPlans[h.random.IntN(len(historyPlans))]
+			d := h.takeN(subject, plan, 1+h.random.Int64N(9))
+			h.log(d.Outcome, " ", subject, " ", d.Cost, " ", plan.Name())
+			if d.Allowed() {
+				h.admitted = append(h.admitted, admission{subject, d})
+				d.Cost = 0
+				h.tell(subject, &d, h.admitted[len(h.admitted)-1].d.Cost)
+			}
+		}
+	}
+}
+
+func (h *outages) settle(a *admission) {
+	units := h.random.Int64N(20) * h.random.Int64N(2)
+	h.log("settle ", a.subject, " ", a.d.Cost, " ", a.d.Plan.Name(), " at ", units)
+	h.tell(a.subject, &a.d, units)
+	h.adjust(a.subject, &a.d, units)
+}
+
+func (h *outages) tell(subject string, d *ratelimit.Decision, units int64) {
+	if err := h.model.Adjust(ctx, subject, d, units, ""); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *outages) compare() {
+	for _, subject := range []string{"a", "b"} {
+		for _, plan := range historyPlans {
+			got, err := h.shared.engine.Peek(ctx, subject, plan)
+			if err != nil {
+				h.Fatal(err)
+			}
+			want, _ := h.model.Peek(ctx, subject, plan)
+			for i := range plan.Len() {
+				more := got.States[i].Remaining - want.States[i].Remaining
+				if plan.Kind(i) < 0 && -30 < more && more < 30 {
+					continue // the local engine did not know of less than half of the burst
+				}
+				if more != 0 {
+					h.Errorf("%s has %d of %v left at the primary, want %d", subject, got.States[i].Remaining, plan.Quota(i), want.States[i].Remaining)
+				}
+			}
+		}
+	}
+}
