@@ -66,16 +66,18 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 	if d, err := plan.Decide(subject, cost); err != nil || d.Outcome != 0 {
 		return d, err
 	}
-	return l.decide(ctx, subject, plan, cost, func(ctx context.Context) (ratelimit.Decision, error) {
-		return l.primary.Take(ctx, subject, plan, cost)
-	}, func() (ratelimit.Decision, error) {
-		d, err := l.mirror.local.Take(ctx, subject, plan, cost)
-		if err == nil && d.Allowed() {
-			l.journal.admit(subject, &d)
+	var d [1]ratelimit.Decision
+	err := l.decide(ctx, []ratelimit.Charge{{Subject: subject, Plan: plan, Cost: cost}}, d[:], func(ctx context.Context) (err error) {
+		d[0], err = l.primary.Take(ctx, subject, plan, cost)
+		return err
+	}, func() (err error) {
+		if d[0], err = l.mirror.local.Take(ctx, subject, plan, cost); err == nil && d[0].Allowed() {
+			l.journal.admit(subject, &d[0])
 			l.keeper.start()
 		}
-		return d, err
+		return err
 	})
+	return d[0], err
 }
 
 // Peek implements [ratelimit.Peeker], with the budget and the mode of Take.
@@ -87,46 +89,87 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	if d, err := plan.Decide(subject, 1); err != nil || d.Outcome != 0 {
 		return d, err
 	}
-	return l.decide(ctx, subject, plan, 1, func(ctx context.Context) (ratelimit.Decision, error) {
-		return primary.Peek(ctx, subject, plan)
-	}, func() (ratelimit.Decision, error) {
-		return local.Peek(ctx, subject, plan)
+	var d [1]ratelimit.Decision
+	err = l.decide(ctx, []ratelimit.Charge{{Subject: subject, Plan: plan, Cost: 1}}, d[:], func(ctx context.Context) (err error) {
+		d[0], err = primary.Peek(ctx, subject, plan)
+		return err
+	}, func() (err error) {
+		d[0], err = local.Peek(ctx, subject, plan)
+		return err
+	})
+	return d[0], err
+}
+
+// TakeAll implements [ratelimit.MultiTaker], with the budget and the mode of Take. All
+// charges are decided by the primary, or all by the mode. An engine that is not a
+// MultiTaker itself is asked as [ratelimit.TakeAll] says; if the budget ends meanwhile,
+// what it has charged is given back in the background.
+func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	if err := ratelimit.CheckAll(charges, decisions); err != nil {
+		return err
+	}
+	return l.decide(ctx, charges, decisions, func(ctx context.Context) error {
+		return ratelimit.TakeAll(ctx, l.primary, charges, decisions)
+	}, func() error {
+		err := ratelimit.TakeAll(ctx, l.mirror.local, charges, decisions)
+		if err != nil || !decisions[ratelimit.Deciding(decisions)].Allowed() {
+			return err
+		}
+		for i, c := range charges {
+			l.journal.admit(c.Subject, &decisions[i])
+		}
+		l.keeper.start()
+		return nil
 	})
 }
 
-// decide has the primary decide, once it knows all usage of the subject. If it does
-// not answer, the mode decides. TakeAll does the same.
-func (l *Limiter) decide(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64,
-	there func(context.Context) (ratelimit.Decision, error), here func() (ratelimit.Decision, error)) (d ratelimit.Decision, err error) {
+// decide has the primary decide, once it knows all usage of the subjects. If it does
+// not answer, the mode decides. After an error the decisions are zero.
+func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision,
+	there func(context.Context) error, here func() error) (err error) {
+	defer func() {
+		if err != nil {
+			clear(decisions)
+		}
+	}()
+	var cause error
 	if v := l.breaker.look(); v.closed() {
 		generation := l.mirror.generation.Load()
-		var failed bool
-		failed, err = within(ctx, l.opts.Budget, func(ctx context.Context) (err error) {
-			if err = l.merger.bring(ctx, subject); err == nil {
-				d, err = there(ctx)
+		failed, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
+			for i := range charges {
+				if err := l.merger.bring(ctx, charges[i].Subject); err != nil {
+					return err
+				}
 			}
-			return err
+			return there(ctx)
 		})
 		switch {
 		case err == nil:
 			l.breaker.succeeded(v)
-			l.mirror.update(ctx, subject, &d, generation)
-			return d, nil
+			for i := range charges {
+				l.mirror.update(ctx, charges[i].Subject, &decisions[i], generation)
+			}
+			return nil
 		case !failed:
-			return ratelimit.Decision{}, err
+			return err
 		case errors.Is(err, errBacksOff): // the primary may answer others
-		case l.breaker.failed(v, plan, err):
+		case l.breaker.failed(v, charges[0].Plan, err):
 			l.keeper.rouse()
 		}
+		cause = err
 	}
 	l.fallbacks.Add(1)
 	switch l.mode {
 	case FailLocal:
 		return here()
 	case FailOpen:
-		return plan.Uncounted(cost, time.Now()), nil
+		now := time.Now()
+		for i, c := range charges {
+			decisions[i] = c.Plan.Uncounted(c.Cost, now)
+		}
+		return nil
 	}
-	return ratelimit.Decision{}, l.refusal(err)
+	return l.refusal(cause)
 }
 
 var errTimeout = errors.New("no answer in time")
