@@ -37,6 +37,6 @@
 // If the context of the caller ends first, its error is returned, and is not a failure
 // of the primary. Nor is an error that wraps ErrInvalid. When ratelimit/redislimit says
 // that one master of a cluster does not answer, the mode decides that request, and the
-// circuit stays closed for the others. A panic of the primary in
-// AddUsage, AddUsageOnce or a probe is a failure; any other panic reaches the caller.
+// circuit stays closed for the others. A panic of the primary in Adjust for the journal, or
+// in a probe, is a failure; any other panic reaches the caller.
 package failover

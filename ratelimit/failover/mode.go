@@ -8,7 +8,7 @@ type Mode uint8
 
 const (
 	// FailLocal: an embedded engine, [Options.Local], decides under the same plans.
-	// The primary must be a [ratelimit.UsageAdder].
+	// The primary must be a [ratelimit.Adjuster].
 	//
 	// Each process decides alone. If it has seen the primary deny a subject, or the
 	// subject use half of a quota there, the local engine knows the usage and the ban.
@@ -19,12 +19,11 @@ const (
 	// until the window or the ban ends.
 	//
 	// What the local engine admits is charged to the primary when it is back, in the
-	// windows that have not ended: in the background, or before the next request of
-	// the subject. A charge that fails is repeated with the same id, and is made once
-	// if the primary is a [ratelimit.OnceUsageAdder]. If the primary refuses the usage
-	// of one subject, that subject alone waits, and is decided here. Strikes and bans
-	// of the local engine are not merged. If the process ends first, its journal is
-	// lost.
+	// windows that were charged here and have not ended: in the background, or before the
+	// next request of the subject. So is what adjusts the cost of a request meanwhile. A
+	// charge that fails is repeated with the same id. If the primary refuses the charges of
+	// one subject, that subject alone waits, and is decided here. Strikes and bans of the
+	// local engine are not merged. If the process ends first, its journal is lost.
 	//
 	// The clocks of this machine and of the primary should agree to within a small
 	// part of the shortest window: usage is not charged where its window has ended by

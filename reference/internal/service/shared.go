@@ -40,7 +40,9 @@ func (s *state) openShared(ctx context.Context, c *config.Config) (*shared, erro
 	}
 	s.embedded = local
 	log := &circuitLog{logger: s.logger, mode: c.OnFailure}
-	limiter, err := failover.New(primary, c.OnFailure, failover.Options{Local: local, Budget: s.redisBudget, OnChange: log.changed})
+	limiter, err := failover.New(primary, c.OnFailure, failover.Options{
+		Local: local, JournalSize: int(local.Stats().Bound), Budget: s.redisBudget, OnChange: log.changed,
+	})
 	if err != nil {
 		return nil, err
 	}
