@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,13 +30,14 @@ func TestHistoriesThroughOutages(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("history ", seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
-			lossy := false
-			loses := func(int) bool { return lossy && random.IntN(3) == 0 }
+			var lossy atomic.Bool
+			answers := rand.New(rand.NewPCG(seed, 1))
+			loses := func(int) bool { return lossy.Load() && answers.IntN(3) == 0 }
 			opts := failover.Options{MaxBackoff: 2 * time.Second, OnChange: func(failover.Change) {}}
 			remembering(t, opts, loses, func(r *rig, _ *once) {
 				h := &outages{rig: r, random: random, model: ratelimittest.NewModel(time.Now)}
 				for range 12 {
-					lossy = true
+					lossy.Store(true)
 					h.steps(random.IntN(20))
 					if random.IntN(3) > 0 {
 						h.lose()
@@ -43,7 +45,7 @@ func TestHistoriesThroughOutages(t *testing.T) {
 						h.shared.set(down) // which no request has noticed
 					}
 					h.steps(random.IntN(40))
-					lossy = false
+					lossy.Store(false)
 					h.log("regain")
 					h.regain()
 					if h.compare(); t.Failed() {

@@ -59,7 +59,7 @@ func (j *journal) admit(subject string, d *ratelimit.Decision) {
 	}
 	j.lost.Add(1)
 	if !j.warned.Swap(true) {
-		slog.Warn("failover: the journal is full; the primary will not count all requests that are admitted without it", "JournalSize", j.bound)
+		slog.Warn("failover: the journal is full; the primary will not count all requests that are admitted without it; raise Options.JournalSize", "JournalSize", j.bound)
 	}
 }
 

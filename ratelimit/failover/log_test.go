@@ -2,6 +2,7 @@ package failover_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -36,5 +37,32 @@ func TestOutageIsLogged(t *testing.T) {
 			!strings.HasSuffix(lines[1], `level=INFO msg="failover: the primary answers again" mode=`+name) {
 			t.Errorf("mode %v: the log has\n%s\nwant a warning when the outage begins and a line when it ends", mode, &log)
 		}
+	}
+}
+
+// Requests that the journal has no room for are admitted and counted, and the first one of
+// each outage is logged.
+func TestFullJournalIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	opts := failover.Options{JournalSize: 10, OnChange: func(failover.Change) {}}
+	run(t, failover.FailLocal, opts, func(r *rig) {
+		for range 2 {
+			r.lose()
+			for i := range 30 {
+				if d := r.take(fmt.Sprint(i), daily); !d.Allowed() {
+					r.Errorf("a request without room in the journal is %v", d.Outcome)
+				}
+			}
+			r.regain()
+		}
+		if n := r.Stats().Lost; n < 40 || n > 50 {
+			r.Errorf("%d requests were lost, want 60 but for those that 10 charges hold twice", n)
+		}
+	})
+	if n := strings.Count(log.String(), `msg="failover: the journal is full; the primary will not count all requests that are admitted without it; raise Options.JournalSize" JournalSize=10`); n != 2 {
+		t.Errorf("the log has %d warnings, want one for each of 2 outages:\n%s", n, &log)
 	}
 }
