@@ -178,8 +178,8 @@ func (e *entry) compact(now int64) {
 	clear(all[len(e.charges):])
 }
 
-// seal makes c a call of the primary. Of a smooth quota it charges no more than the local
-// engine is still owed.
+// seal makes c a call of the primary. Of a smooth quota it charges no more than the
+// subject still owes the local engine.
 func (c *charge) seal(now int64) {
 	if c.smooth > 0 {
 		b, at := c.bucket(), gcra.At(now)

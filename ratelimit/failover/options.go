@@ -47,9 +47,10 @@ type Options struct {
 	// JournalSize is the largest number of charges that mode [FailLocal] holds until they
 	// are merged, 1 to 1<<24; 0 means 1<<20. It should be at least the largest number of
 	// subjects of Local. A subject has one charge for each combination of open windows that
-	// it used, one for each smooth quota, and one for each adjustment whose answer was lost;
-	// the first takes about 600 bytes, each other one 250. When the journal is full, requests
-	// are admitted that the primary will not count ([Stats].Lost), and adjustments are refused.
+	// it used, one for each smooth quota, and one for each call whose answer was lost. The
+	// first takes about 600 bytes and the name, each other one 250. When the journal is full,
+	// requests are admitted that the primary will not count, see [Stats], and adjustments are
+	// refused.
 	JournalSize int
 
 	// OnChange is called after each change of the circuit, in order, from a
