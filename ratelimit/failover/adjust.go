@@ -16,9 +16,9 @@ import (
 //
 // In mode [FailLocal], if the primary does not answer, or the circuit is open, the local
 // engine makes the adjustment, and the primary makes it later. If the answer of the primary
-// was lost, it is repeated with the same id, and made once. Adjust fails with an error that
-// wraps [ratelimit.ErrUnavailable] if there is no room for that. The other modes return such
-// an error in place of that.
+// was lost, it is repeated with the same id, and made once. If the local engine or the
+// journal has no room, nothing is adjusted, and the error wraps [ratelimit.ErrUnavailable].
+// The other modes return such an error if the primary does not make the adjustment.
 func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	primary, _, err := both[ratelimit.Adjuster](l, "adjust")
 	if err != nil {

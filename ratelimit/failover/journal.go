@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -114,14 +115,25 @@ func (j *journal) room(s *journalShard, subject string, charges []charge, now in
 	if more == 0 || j.charges.Load()+more <= j.bound {
 		return true
 	}
+	j.sweep(s, now)
+	for try := 0; try < 3 && j.charges.Load()+more > j.bound; try++ {
+		if o := &j.shards[rand.IntN(journalShards)]; o.mu.TryLock() { // s itself is locked, and another goroutine may lock two as well
+			j.sweep(o, now)
+			o.mu.Unlock()
+		}
+	}
+	return j.charges.Load()+more <= j.bound
+}
+
+// sweep removes what has ended from a sample of the entries of a shard, which is locked.
+func (j *journal) sweep(s *journalShard, now int64) {
 	n := 0
 	for _, e := range s.entries { // begins anywhere
 		j.compact(s, e, now)
 		if n++; n == journalSample {
-			break
+			return
 		}
 	}
-	return j.charges.Load()+more <= j.bound
 }
 
 // compact removes from e, which is in the shard, what has ended, and e if nothing is
