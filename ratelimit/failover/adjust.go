@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 //
 // In mode [FailLocal], if the primary does not answer, or the circuit is open, the local
 // engine makes the adjustment, and the primary makes it later. If the answer of the primary
-// was lost, it is repeated with the same id, and made once. If the local engine or the
+// was lost, or ctx has ended before it came, it is repeated with the same id, and made once. If the local engine or the
 // journal has no room, nothing is adjusted, and the error wraps [ratelimit.ErrUnavailable].
 // The other modes return such an error if the primary does not make the adjustment.
 func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
@@ -41,11 +42,13 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 			sent = true
 			return primary.Adjust(ctx, subject, d, units, id)
 		})
-		if !failed {
+		switch {
+		case err == nil || errors.Is(err, ratelimit.ErrInvalid):
 			return err
-		}
-		if l.mode != FailLocal {
+		case failed && l.mode != FailLocal:
 			return l.refusal(err)
+		case !failed && !(sent && l.mode == FailLocal):
+			return err // the context has ended
 		}
 	} else if l.mode != FailLocal {
 		return l.refusal(nil)
@@ -53,7 +56,7 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 	if !sent {
 		id = ""
 	}
-	return l.adjustHere(ctx, subject, d, units, id)
+	return l.adjustHere(context.WithoutCancel(ctx), subject, d, units, id)
 }
 
 // adjustHere has the local engine make an adjustment. The primary gets it later. An id

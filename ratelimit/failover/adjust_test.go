@@ -399,4 +399,17 @@ func TestAdjustAfterTheContextEnded(t *testing.T) {
 		r.wantUsed("at the primary", r.shared.engine, "a", daily, "1/24h0m0s")
 		r.wantUsed("here", r.local, "a", daily, "0/24h0m0s")
 	})
+	// Once it was sent, it may have been made, and is kept.
+	remembering(t, failover.Options{Budget: time.Second}, first(0), func(r *rig, _ *once) {
+		d := r.take("a", daily)
+		r.shared.set(hangs(nil))
+		ends, cancel := context.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		if err := r.Adjust(ends, "a", &d, 7, "id"); err != nil {
+			r.Errorf("a context that ends before the primary answers: %v", err)
+		}
+		r.shared.set(nil)
+		time.Sleep(time.Minute)
+		r.wantUsed("at the primary", r.shared.engine, "a", daily, "7/24h0m0s")
+	})
 }
