@@ -139,7 +139,7 @@ func (w *walk) show(names []string) error {
 		b.add(operation{code: opShow, subject: name}, calls[i])
 	}
 	b.seal()
-	w.send(b.groups)
+	_ = w.send(b.groups) // the groups have the errors
 	for i, g := range b.groups {
 		<-calls[i].ready
 		if g.err != nil {
