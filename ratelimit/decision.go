@@ -51,9 +51,6 @@ type Window struct {
 	End    uint32 // Unix seconds
 }
 
-// maxOthers is the largest number of open windows that are not the plan's.
-const maxOthers = 2*MaxQuotas - 1
-
 // A Decision is what an engine decided about one request. It is a value: it shares
 // nothing but the Plan.
 //
@@ -94,8 +91,8 @@ type Decision struct {
 	// 2⁻³² seconds. It is 0 for other quotas.
 	Rounded [MaxQuotas]uint32
 	// Others are the open windows of other plans that an admitted request was charged to as
-	// well, the shortest first; see [Limiter].
-	Others [maxOthers]Window
+	// well, the shortest first. Engines that are an [Adjuster] set it.
+	Others [7]Window
 	// Applicable is the index of the quota that the headers show. If the request was
 	// admitted, it is the quota with the least remaining and, on a tie, the later
 	// reset. If it was denied, it is the exhausted quota that refuses it the longest: that
@@ -177,9 +174,9 @@ func (d *Decision) Settle() {
 	d.settleLeast()
 }
 
-// Adjustment returns how many units [Adjuster] adds to make d cost some units in all: less
-// than 0 to give back, and 0 if there is nothing to do. Engines call it first. An error
-// wraps [ErrInvalid].
+// Adjustment checks the arguments of [Adjuster], and returns by how many units the cost
+// changes: less than 0 to give back, and 0 if there is nothing to do. Engines call it first.
+// An error wraps [ErrInvalid].
 func (d *Decision) Adjustment(subject string, units int64) (int64, error) {
 	switch {
 	case d == nil:

@@ -74,8 +74,8 @@ type Resetter interface {
 	Reset(ctx context.Context, subject string) error
 }
 
-// An Adjuster changes what a charge costs after it was made: a refund, or a cost that is
-// known only afterwards. Engines may implement it.
+// An Adjuster changes what a charge costs after it was made: to refund it, to settle a cost
+// that is known only afterwards, or by hand. Engines may implement it.
 type Adjuster interface {
 	// Adjust makes the charge that d is the decision about cost units in all, 0 or more,
 	// in place of d.Cost. It changes those windows that the charge has reached, whatever
@@ -88,26 +88,32 @@ type Adjuster interface {
 	// a limit, and during a ban. An adjustment is not a request: it is not a strike, starts
 	// no ban and clears no strikes.
 	//
-	// If a window is not open here, as after a restart without the state of the engine, or
-	// for a charge that another engine has made, added units open it. They count in the
-	// open window if that ends later, as a calendar window may that began under another
-	// plan. If it ends first, since the clock was ahead or stepped back, the charge is
-	// in it, and added units from after its end move it on, by at most one window.
+	// If a window of the charge is not open here, as after a restart without the state of
+	// the engine, or for a charge that another engine has made, added units open it. If a
+	// window of its kind is open that ends at another time:
+	//
+	//   - A fixed window that ends later was opened after the charge, and is not changed.
+	//   - A calendar window that ends later began under another plan, and counts the charge.
+	//   - A window that ends earlier counts the charge: a clock was ahead, or stepped back.
+	//     If d.Time is not before its end, added units also move its end to that of the
+	//     charge, by at most one window.
 	//
 	// A bucket of a smooth quota does not remember its charges. Added units count in full,
 	// but if the bucket is full, they come back from d.Time on. Units that have come back by
 	// themselves are not given back: those that a bucket without other charges would hold
 	// again.
 	//
-	// If the answer of an engine elsewhere is lost, the call can be repeated with the same
-	// arguments. The engine then remembers the id, a random text, for at least a minute and
-	// until the last of the windows has ended, and changes nothing twice. With an empty id
+	// If the answer of an engine elsewhere is lost, repeat the call with the same arguments.
+	// With an id, a random text, such an engine changes nothing twice: it remembers the id
+	// for at least a minute, and until the last of the windows has ended. With an empty id
 	// it remembers nothing. An engine in this process loses no answer, and ignores the id.
 	//
 	// To give back units that no decision at hand was charged, as an operator does, pass
 	// what Peek returns, with the Outcome set to Allowed and the Cost to these units. They
 	// are given back to all quotas of its Plan: for the month alone, Peek under a plan of
-	// the month. To add units that were used elsewhere, set the Cost to 0.
+	// the month. To add units that were used elsewhere, set the Outcome to Allowed and the
+	// Cost to 0; [Plan.Uncounted] returns such a decision. To add other numbers to each
+	// quota, make one call for each, with the Reset of the others set to 0.
 	Adjust(ctx context.Context, subject string, d *Decision, units int64, id string) error
 }
 

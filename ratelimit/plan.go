@@ -170,8 +170,8 @@ func (p *Plan) String() string {
 
 // Check reports whether a request of subject that costs cost units can be
 // decided under the plan. An error wraps [ErrInvalid], and [ErrCostExceedsLimit] if the
-// cost is over one of the limits. Engines call it for refunds and added usage, and
-// Decide for requests.
+// cost is over one of the limits. Engines call Decide for requests, and
+// [Decision.Adjustment] for adjustments.
 func (p *Plan) Check(subject string, cost int64) error {
 	if p != nil && subject != "" && cost >= 1 && cost <= p.most {
 		return nil

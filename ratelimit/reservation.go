@@ -77,10 +77,10 @@ func (r *Reservation) Caller() Caller {
 // the windows that the request was charged in, as far as they are still open ([Adjuster]).
 // If that exceeds a limit, later requests are denied; the settled one gets no strike.
 //
-// Units of a smooth quota that have come back by themselves are not given back. If requests
-// take long, charge little and settle at more. A subject can owe such a quota no more than
-// its Limit ([Quota.Smooth]), and units beyond that are dropped. If a later call settles
-// lower, they are given back all the same: do not settle at an estimate that is so large.
+// Under a smooth quota, charge a slow request a low estimate and settle at more: units that
+// have come back by themselves meanwhile are not given back. A subject can owe such a quota
+// no more than its Limit ([Quota.Smooth]), and units beyond that are dropped. If a later
+// call settles lower, they are given back all the same: never settle at more than the Limit.
 //
 // Settle can be called at any time, also after the response, and again: the last call
 // counts. A request that was settled is neither refunded nor given back by

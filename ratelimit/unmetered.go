@@ -27,8 +27,7 @@ func UnlimitedPlan(name string) *Plan { return &Plan{name: name, most: math.MaxI
 //		return d, err
 //	}
 //
-// Such a decision has no States and no Time. Engines have nothing to refund to its plan,
-// and no usage to add.
+// Such a decision has no States and no Time, and there is nothing to adjust.
 func (p *Plan) Decide(subject string, cost int64) (Decision, error) {
 	if err := p.Check(subject, cost); err != nil || len(p.quotas) > 0 {
 		return Decision{}, err

@@ -17,9 +17,12 @@ import (
 //
 // In mode [FailLocal], if the primary does not answer, or the circuit is open, the local
 // engine makes the adjustment, and the primary makes it later. If the answer of the primary
-// was lost, or ctx has ended before it came, it is repeated with the same id, and made once. If the local engine or the
-// journal has no room, nothing is adjusted, and the error wraps [ratelimit.ErrUnavailable].
-// The other modes return such an error if the primary does not make the adjustment.
+// was lost, or ctx has ended before it came, the call is repeated with the same id, and made
+// once. If the local engine or the journal has no room, nothing is adjusted, and the error
+// wraps [ratelimit.ErrUnavailable]. The other modes return such an error if the primary does
+// not make the adjustment.
+//
+// The primary alone remembers ids. In mode FailLocal do not repeat a call that returned nil.
 func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	primary, _, err := both[ratelimit.Adjuster](l, "adjust")
 	if err != nil {

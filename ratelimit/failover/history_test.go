@@ -23,9 +23,8 @@ var historyPlans = [...]*ratelimit.Plan{
 }
 
 // Through outages and lost answers the primary counts all that was admitted, and each
-// adjustment, once, in the windows that were charged, and of a smooth quota
-// all but half of the burst: after each outage it agrees with a
-// model that was told at once.
+// adjustment, once, in the windows that were charged. After each outage it agrees with a
+// model that was told at once. Of a smooth quota they may differ by half of the burst.
 func TestHistoriesThroughOutages(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("history ", seed), func(t *testing.T) {

@@ -20,7 +20,7 @@ const (
 	//
 	// What the local engine admits is charged to the primary when it is back, in the
 	// windows that were charged here and have not ended: in the background, or before the
-	// next request of the subject. So is what adjusts the cost of a request meanwhile. A
+	// next request of the subject. Adjustments made meanwhile are sent to the primary too. A
 	// charge that fails is repeated with the same id. If the primary refuses the charges of
 	// one subject, that subject alone waits, and is decided here. Strikes and bans of the
 	// local engine are not merged. If the process ends first, its journal is lost.

@@ -17,13 +17,13 @@ var adjustments = []promise{
 	},
 	{
 		name: "adjusts the windows of a charge and no others", test: testAdjustOwnWindows, needsClock: true,
-		excluded: func(g Gaps) bool { return g.OneQuota || g.UnitCostOnly || g.RollingWindows },
+		excluded: func(g Gaps) bool { return g.OneQuota || g.UnitCostOnly || g.RollingWindows || g.UsagePerPlan },
 		text: "Adjust changes all windows that the charge has reached and that are open, those of other plans too, " +
 			"and none that was opened later",
 	},
 	{
 		name: "charges a refused group to no window", test: testRefusedGroup,
-		excluded: func(g Gaps) bool { return g.OneQuota || g.UnitCostOnly || g.RollingWindows },
+		excluded: func(g Gaps) bool { return g.OneQuota || g.UnitCostOnly || g.RollingWindows || g.UsagePerPlan },
 		text:     "TakeAll of a group that is refused changes no usage, also under another plan than before, and if one charge follows the other",
 	},
 	{
@@ -40,6 +40,10 @@ var adjustments = []promise{
 		name: "counts charges that another engine has made", test: testAdjustElsewhere, needsClock: true,
 		excluded: func(g Gaps) bool { return g.OneQuota },
 		text:     "Adjust from a cost of 0 adds units to windows that are open, opens those that are not, and is not a strike",
+	},
+	{
+		name: "counts an id once", test: testAdjustOnce,
+		text: "Adjust with an id that was used for the subject changes nothing, and without an id each call counts",
 	},
 	{
 		name: "gives units back by hand", test: testRefundByHand, needsClock: true,
@@ -317,6 +321,25 @@ func testAdjustElsewhere(e *engineTest) {
 		e.adjust("a", d, 4)
 	}
 	left("no window ends then", e.take(p), 6, 96)
+}
+
+func testAdjustOnce(e *engineTest) {
+	adjuster := e.adjuster()
+	if !e.engine.Remembers {
+		e.Skip("skipped: the engine remembers no ids")
+	}
+	p := plan(ratelimit.Quota{Limit: 1000, Window: ratelimit.MaxWindow})
+	d := p.Uncounted(0, time.Unix(0, e.take(p).Time))
+	for _, id := range []string{"one", "one", "two", "one", "two", "", ""} {
+		if err := adjuster.Adjust(context.Background(), "a", &d, 10, id); err != nil {
+			e.Fatal(err)
+		}
+	}
+	if err := adjuster.Adjust(context.Background(), "b", &d, 10, "one"); err != nil {
+		e.Fatal(err)
+	}
+	e.want("two ids, and two calls without one", e.takeN("a", p, 1), allowed, 958)
+	e.want("another subject has ids of its own", e.takeN("b", p, 1), allowed, 989)
 }
 
 // testRefundByHand gives back units that no decision at hand was charged, as an operator

@@ -73,7 +73,7 @@ func TestAdjustIsOneCommand(t *testing.T) {
 
 // A charge that is repeated, however late, counts once: its mark outlives the last
 // window in which it counts, and then the charge lies in the past.
-func TestChargeOnceIsRepeatedLate(t *testing.T) {
+func TestAdjustIsRepeatedLate(t *testing.T) {
 	start := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
 	quotas := []ratelimit.Quota{
 		{Limit: 1000, Window: time.Second}, ratelimit.PerMinute(1000), ratelimit.PerHour(1000), ratelimit.PerDay(1000),

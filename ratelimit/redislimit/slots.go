@@ -11,7 +11,7 @@ import (
 // one that does not (TRYAGAIN), and has done nothing then. Commands about several
 // subjects are sent again for one subject at a time, which always works. A take that
 // would start a ban cannot have the index then: the request is limited, and a later
-// one starts the ban. A ban, an unban, a reset and usage that is added wait until one
+// one starts the ban. A ban, an unban, a reset and an adjustment with an id wait until one
 // master has both keys.
 
 // slotMoves reports whether err says that nothing was done because a slot moves. The
