@@ -94,18 +94,19 @@ type Adjuster interface {
 	//
 	//   - A fixed window that ends later was opened after the charge, and is not changed.
 	//   - A calendar window that ends later began under another plan, and counts the charge.
+	//     One that ends so much later that it follows the charge's gives no units back.
 	//   - A window that ends earlier counts the charge: a clock was ahead, or stepped back.
 	//     If d.Time is not before its end, added units also move its end to that of the
 	//     charge, by at most one window.
 	//
-	// A bucket of a smooth quota does not remember its charges. Added units count in full,
-	// but if the bucket is full, they come back from d.Time on. Units that have come back by
-	// themselves are not given back: those that a bucket without other charges would hold
-	// again.
+	// A bucket of a smooth quota does not remember its charges. Added units are charged now.
+	// Units that have come back by themselves are not given back: those that a bucket without
+	// other charges would hold again.
 	//
 	// If the answer of an engine elsewhere is lost, repeat the call with the same arguments.
 	// With an id, a random text, such an engine changes nothing twice: it remembers the id
-	// for at least a minute, and until the last of the windows has ended. With an empty id
+	// for at least a minute, and until the last of the windows has ended, of a smooth quota
+	// for its Window. With an empty id
 	// it remembers nothing. An engine in this process loses no answer, and ignores the id.
 	//
 	// To give back units that no decision at hand was charged, as an operator does, pass

@@ -90,7 +90,8 @@ func (r *Reservation) Caller() Caller {
 //
 // Settle takes half a second at most, and goes on if ctx ends, so that a client cannot
 // avoid the charge by disconnecting. After an error that wraps [ErrUnavailable] the
-// difference may have been counted or not; Settle can be called again, and counts it once.
+// difference may have been counted or not; Settle can be called again, and counts it once,
+// under a smooth quota within its Window.
 // The error wraps [ErrInvalid] if actual is negative or the Reservation nil, and also
 // [errors.ErrUnsupported] if the engine is not an [Adjuster].
 func (r *Reservation) Settle(ctx context.Context, actual int64) error {

@@ -132,7 +132,7 @@ func (b *givenBack) run(ctx context.Context) {
 				d.States[k].Remaining = min(d.States[k].Remaining+d.Cost, d.Plan.quotas[k].Limit)
 			}
 		}
-		d.Outcome = Spared
+		d.Outcome, d.Others = Spared, [len(d.Others)]Window{}
 		d.Settle()
 	}
 }

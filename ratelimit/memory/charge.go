@@ -51,6 +51,15 @@ func (a *account) adjust(d *ratelimit.Decision, units, now int64) {
 	}
 }
 
+// openedLater reports whether w was opened after a charge. Calendar windows that are open
+// at once can end at different times, and units are added where that is in doubt.
+func openedLater(w, charged *window) bool {
+	if fixedwindow.IsCalendar(w.length) {
+		return charged.used < 0 && w.end-charged.end >= fixedwindow.Apart(w.length)
+	}
+	return w.end > charged.end
+}
+
 // adjustWindow adds the units of a charge to the window that ends with it, or gives them
 // back. The account has been expired.
 func (a *account) adjustWindow(d *ratelimit.Decision, charged window, now int64) {
@@ -61,7 +70,7 @@ func (a *account) adjustWindow(d *ratelimit.Decision, charged window, now int64)
 	case w == nil && charged.used > 0:
 		charged.used, charged.end = min(charged.used, ratelimit.MaxLimit), latest
 		a.openWindow(d.Plan, charged)
-	case w == nil || w.end > charged.end && !fixedwindow.IsCalendar(w.length): // it was opened later
+	case w == nil || openedLater(w, &charged):
 	case charged.used > 0:
 		w.add(charged.used)
 		w.limit = min(w.limit, charged.limit)

@@ -109,6 +109,6 @@ func (a *account) adjustSmooth(d *ratelimit.Decision, i int, units, now int64) {
 		w = a.openWindow(d.Plan, window{length: d.Plan.Kind(i), limit: smoothLimit(b)})
 	}
 	w.limit = min(w.limit, smoothLimit(b))
-	at := gcra.At(max(d.Time, 0))
-	w.setFull(b.Adjusted(w.full(), gcra.At(now), at, d.Cost, d.Cost+units), now)
+	at, cost := gcra.At(max(d.Time, 0)), min(d.Cost, ratelimit.MaxLimit)
+	w.setFull(b.Adjusted(w.full(), gcra.At(now), at, cost, cost+units), now)
 }

@@ -208,6 +208,16 @@ func testCalendarAdjust(e *engineTest) {
 	e.adjust("a", &before, 0)
 	e.used("nor is it given back to April", "a", billing, 9)
 
+	// A day that follows the charge's holds nothing of it, also if the clock steps back.
+	day := plan(ratelimit.PerDay(1000).In(time.UTC))
+	e.set(date(2026, time.April, 1, 23, 59))
+	d := e.takeN("d", day, 7)
+	e.advance(2 * time.Minute)
+	e.takeN("d", day, 9)
+	e.advance(-2 * time.Minute)
+	e.adjust("d", &d, 0)
+	e.used("a refund before midnight, of a day that has begun", "d", day, 9)
+
 	// Another engine has counted by another calendar.
 	elsewhere := e.takeN("b", month, 10) // until 1 May
 	e.takeN("c", billing, 10)            // until 17 April
@@ -261,7 +271,7 @@ func testSmoothAdjust(e *engineTest) {
 	d = e.takeN("d", p, 1)
 	e.advance(8 * sec)
 	e.adjust("d", &d, 11)
-	e.wantSmooth("of a full bucket they come back from the charge on", e.takeN("d", p, 8), allowed, 0, 10*sec, 0)
+	e.wantSmooth("of a full bucket they are charged now", e.takeN("d", p, 1), limited, 0, 10*sec, sec)
 }
 
 func testAdjustElsewhere(e *engineTest) {

@@ -55,8 +55,11 @@ func (s *subject) adjust(now time.Time, d *ratelimit.Decision, length time.Durat
 	if !ends.After(now) {
 		return // it is over
 	}
-	if w != nil && w.end.After(ends) && !fixedwindow.IsCalendar(length) {
+	if w != nil && !fixedwindow.IsCalendar(length) && w.end.After(ends) {
 		return // it was opened later
+	}
+	if w != nil && units < 0 && fixedwindow.IsCalendar(length) && w.end.Unix()-end >= fixedwindow.Apart(length) {
+		return // so was this month or day
 	}
 	if w == nil && units > 0 {
 		w = s.insert(d.Plan, length, &usage{end: earlierOf(ends, latest)})

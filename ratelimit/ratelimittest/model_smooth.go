@@ -62,9 +62,6 @@ func (s *subject) set(b bucket, full *big.Int) {
 func (s *subject) adjustSmooth(now time.Time, q ratelimit.Quota, d *ratelimit.Decision, units int64) {
 	b, at := s.bucket(now, q), fractions(time.Unix(0, max(d.Time, 0)))
 	was, is := b.span(min(d.Cost, q.Limit)), b.span(min(units, q.Limit))
-	if is.Cmp(was) > 0 && b.full.Cmp(b.now) == 0 {
-		b.full = smallest(at, b.now) // they have begun to come back
-	}
 	if is.Cmp(was) < 0 {
 		away := new(big.Int).Add(at, was)
 		if away.Sub(away, b.now).Sign() < 0 {

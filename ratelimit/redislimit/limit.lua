@@ -17,10 +17,10 @@
 --                          the window that was charged 4, 0 if none was; then the second
 --                          of the charge 4, the number of the other windows that were
 --                          charged 1, and window 4 and end 4 of each; then for each
---                          smooth quota three spans of time 8: until the units and the
---                          limit are back, and since when added units come back
---            r  give back  the same, but the last span is until when a bucket without
---                          other charges owes some of this one
+--                          smooth quota three times 8: how long the units and the limit
+--                          take to come back, and until when a bucket without other
+--                          charges owes some of this one
+--            r  give back  the same
 --            b  ban        whole seconds 4, and nanoseconds 4
 --            u  unban
 --            x  reset
@@ -808,6 +808,14 @@ local function mark(others)
   return call('SET', KEYS[2], '', 'NX', 'EXAT', last)
 end
 
+-- opened_later reports whether a window of a kind was opened after the charge, whose window
+-- ends earlier. Calendar windows that are open at once can end at different times, and add
+-- what is in doubt; those that follow each other are at least so long apart.
+local function opened_later(length, ending, charged)
+  if not is_calendar(length) then return ending > charged end
+  return op == 'r' and ending - charged >= (length == DAY and 72000 or 2419200)
+end
+
 -- change changes the cost of a charge in the windows that it has reached: those with the
 -- ends that they had then, or earlier ones if the clock stepped back. Units that are added
 -- open a window, and a charge from after its end moves it.
@@ -819,7 +827,7 @@ local function change(key, v)
   read_record(v)
   local function at(length, ending)
     local i, there = find(length)
-    if ending <= now or there and ends[i] > ending and not is_calendar(length) then return end
+    if ending <= now or there and opened_later(length, ends[i], ending) then return end
     if op == 'r' then
       if there then used[i] = max(used[i] - cost, 0) end
       return
@@ -845,7 +853,6 @@ local function change(key, v)
       if later(more_s, more_f, owed_s, owed_f) then more_s, more_f = owed_s, owed_f end
       s, f = minus(s, f, more_s, more_f)
     else
-      if not later(s, f, now, fraction) and later(s, f, spans[5], spans[6]) then s, f = spans[5], spans[6] end
       s, f = plus(s, f, more_s, more_f)
     end
     set_full(i, spans, s, f)

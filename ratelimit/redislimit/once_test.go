@@ -136,3 +136,30 @@ func TestMarksOfTwoSubjects(t *testing.T) {
 		}
 	}
 }
+
+// A change is remembered until the windows of other plans have ended, too.
+func TestMarkLastsAsTheWindowsOfOtherPlans(t *testing.T) {
+	m, c := mini(t)
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	m.SetTime(now)
+	l := newLimiter(t, c)
+	day, minute := ratelimit.MustPlan("day", ratelimit.Penalty{}, ratelimit.PerDay(1000)), ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(1000))
+	if _, err := l.Take(ctx, "a", day, 1); err != nil {
+		t.Fatal(err)
+	}
+	d, err := l.Take(ctx, "a", minute, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := l.Adjust(ctx, "a", &d, 8, "id"); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(3 * time.Minute)
+		m.SetTime(now)
+		m.FastForward(3 * time.Minute)
+	}
+	if d, err = l.Peek(ctx, "a", day); err != nil || d.Remaining() != 991 {
+		t.Errorf("%d of the day are left, with error %v, want 991: a request and another one of 8", d.Remaining(), err)
+	}
+}

@@ -46,21 +46,17 @@ func (op *operation) appendSpans(b []byte) []byte {
 }
 
 // appendSpans is the same for a change: how long its units and the limit take to come back,
-// and instead of the burst since when added units come back, or until when a bucket without
-// other charges owes some of the charge.
+// and instead of the burst until when a bucket without other charges owes some of the
+// charge, which matters if units are given back.
 func (c *change) appendSpans(b []byte) []byte {
 	d := &c.charge
 	for i := range d.Plan.Len() {
 		if d.Plan.Kind(i) > 0 {
 			continue
 		}
-		q, at := bucket(d.Plan, i), uint64(gcra.At(max(d.Time, 0)))
-		was, is, limit := q.Span(d.Cost), q.Span(d.Cost+c.units), q.Span(d.Plan.Limit(i))
-		if c.units > 0 {
-			b = appendU64(b, is-was, limit, at)
-		} else {
-			b = appendU64(b, was-is, limit, at+was)
-		}
+		q, cost := bucket(d.Plan, i), min(d.Cost, ratelimit.MaxLimit)
+		was, is := q.Span(cost), q.Span(cost+c.units)
+		b = appendU64(b, max(was, is)-min(was, is), q.Span(d.Plan.Limit(i)), uint64(gcra.At(max(d.Time, 0)))+was)
 	}
 	return b
 }

@@ -77,7 +77,8 @@ func TestSmoothFormat(t *testing.T) {
 	m.SetTime(start)
 	l := newLimiter(t, c)
 	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10))
-	if _, err := l.Take(ctx, "a", plan, 3); err != nil {
+	charged, err := l.Take(ctx, "a", plan, 3)
+	if err != nil {
 		t.Fatal(err)
 	}
 	end := uint32(start.Unix()) + 4 // 33.25 seconds
@@ -86,10 +87,10 @@ func TestSmoothFormat(t *testing.T) {
 		t.Errorf("got %x, %v, want %x", got, err, want)
 	}
 	m.SetTime(start.Add(3 * time.Second))
-	if err := addUsage(l, "", "a", plan, [ratelimit.MaxQuotas]int64{1}, start); err != nil {
+	if err := l.Adjust(ctx, "a", &charged, 2, ""); err != nil {
 		t.Fatal(err)
 	}
-	if d, err := l.Peek(ctx, "a", plan); err != nil || d.Remaining() != 10 {
-		t.Errorf("got %d left, %v, want the burst", d.Remaining(), err)
+	if keys := m.Keys(); len(keys) > 0 {
+		t.Errorf("a full bucket leaves %q", keys)
 	}
 }

@@ -118,7 +118,7 @@ func (c *change) appendTo(b []byte) []byte {
 	others := len(b)
 	b = append(b, 0)
 	for _, o := range d.Others {
-		if o.Length > 0 {
+		if o.Length > 0 && o.Length < smoothLength {
 			b = u32(u32(b, o.Length), o.End)
 			b[others]++
 		}

@@ -13,6 +13,16 @@ const (
 // IsCalendar reports whether a length stands in for that of calendar windows.
 func IsCalendar(length time.Duration) bool { return length == Day || length == Month }
 
+// Apart returns how many seconds at least lie between the ends of two calendar windows of a
+// kind that follow each other. The ends of two that are open at once, by different
+// calendars, are mostly less apart.
+func Apart(length time.Duration) int64 {
+	if length == Day {
+		return 20 * 60 * 60
+	}
+	return 28 * 24 * 60 * 60
+}
+
 // A Calendar says where calendar windows begin: at the first instant of each day in a
 // zone or, if From is positive, of that day of each month, or of its last day if it has
 // fewer. Where one window begins, the one before ends.

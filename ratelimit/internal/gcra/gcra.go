@@ -86,18 +86,15 @@ func (b Bucket) Left(full, now Time) int64 {
 func (b Bucket) Charged(full Time, units int64) Time { return full + Time(b.Span(units)) }
 
 // Adjusted returns the time at which the bucket is full after a charge that was made at a
-// time costs other units than before. More units come back from then on if the bucket is
-// full now. Of fewer, those are given back that a bucket without other charges would not
-// have back by now: with those that stay charged coming back first.
+// time costs other units than before. More units are charged now. Of fewer, those are given
+// back that a bucket without other charges would not have back by now: with those that stay
+// charged coming back first.
 func (b Bucket) Adjusted(full, now, at Time, before, after int64) Time {
 	was, is := Time(b.Span(before)), Time(b.Span(after))
+	full = b.Limited(full, now)
 	if is > was {
-		if full <= now {
-			full = min(at, now)
-		}
 		return b.Limited(full+is-was, now)
 	}
-	full = b.Limited(full, now)
 	return full - min(was-is, max(at+was, now)-now, full-now)
 }
 
