@@ -1,6 +1,7 @@
 package failover_test
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -12,6 +13,9 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
+
+// histories is set to 20000 for the long run of random histories.
+var histories = flag.Int("histories", 40, "random histories in TestHistoriesThroughOutages")
 
 var historyPlans = [...]*ratelimit.Plan{
 	ratelimit.MustPlan("minute and day", ratelimit.Penalty{}, ratelimit.PerMinute(300), ratelimit.PerDay(10_000)),
@@ -26,11 +30,11 @@ var historyPlans = [...]*ratelimit.Plan{
 // adjustment, once, in the windows that were charged. After each outage it agrees with a
 // model that was told at once. Of a smooth quota they may differ by half of the burst.
 func TestHistoriesThroughOutages(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range *histories {
 		t.Run(fmt.Sprint("history ", seed), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 0))
+			random := rand.New(rand.NewPCG(uint64(seed), 0))
 			var lossy atomic.Bool
-			answers := rand.New(rand.NewPCG(seed, 1))
+			answers := rand.New(rand.NewPCG(uint64(seed), 1))
 			loses := func(int) bool { return lossy.Load() && answers.IntN(3) == 0 }
 			opts := failover.Options{MaxBackoff: 2 * time.Second, OnChange: func(failover.Change) {}}
 			remembering(t, opts, loses, func(r *rig, _ *once) {

@@ -3,6 +3,7 @@
 package redislimit_test
 
 import (
+	"flag"
 	"fmt"
 	"sync"
 	"testing"
@@ -18,14 +19,24 @@ import (
 
 // The interpreter and the numbers of a real server, with a clock that can be set.
 func TestConformanceOfServer(t *testing.T) {
-	s := redistest.Start(t)
-	ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
+	ratelimittest.Run(t, onServer(redistest.Start(t)), ratelimittest.Gaps{})
+}
+
+// histories is set to 50000 for the long run of random histories.
+var histories = flag.Int("histories", 10, "random histories on a server in TestHistoriesOfServer")
+
+func TestHistoriesOfServer(t *testing.T) {
+	ratelimittest.Histories(t, onServer(redistest.Start(t)), *histories, 400)
+}
+
+func onServer(s *redistest.Server) ratelimittest.Factory {
+	return func(t *testing.T, start time.Time) ratelimittest.Engine {
 		c := redis.NewClient(&redis.Options{Addr: s.Addr, ReadTimeout: time.Minute})
 		t.Cleanup(func() { c.Close() })
 		clock := newScriptClock(t, start)
 		c.AddHook(clock)
 		return ratelimittest.Engine{Limiter: newLimiter(t, c), Set: clock.Set, Remembers: true}
-	}, ratelimittest.Gaps{})
+	}
 }
 
 // A server as it is, with its own clock.
