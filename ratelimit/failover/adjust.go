@@ -32,7 +32,7 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 	switch {
 	case err != nil:
 		return fmt.Errorf("failover: %w", err)
-	case added == 0, d.Cost > 0 && unused(d):
+	case added == 0, l.mode == FailOpen && d.Cost > 0 && unused(d):
 		return nil
 	}
 	sent := false
