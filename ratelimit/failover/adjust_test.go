@@ -157,6 +157,7 @@ func TestAdjustInAnOutage(t *testing.T) {
 	month := ratelimit.MustPlan("month", ratelimit.Penalty{}, ratelimit.PerMonth(1000))
 	billing := ratelimit.MustPlan("billing", ratelimit.Penalty{}, ratelimit.PerMonth(1000).From(17))
 	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(6).Smooth(6), ratelimit.PerDay(1000))
+	slow := ratelimit.MustPlan("slow", ratelimit.Penalty{}, ratelimit.PerHour(60).Smooth(60), ratelimit.PerDay(1000))
 	for _, test := range []struct {
 		name string
 		plan *ratelimit.Plan // of what the primary has counted in the end
@@ -261,12 +262,19 @@ func TestAdjustInAnOutage(t *testing.T) {
 			time.Sleep(35 * time.Second)
 			r.adjust("a", &d, 0)
 		}},
-		{"those that have not are", smooth, "2/1m0s 3/24h0m0s", func(r *rig) {
-			r.takeN("a", smooth, 3)
-			d := r.takeN("a", smooth, 3)
+		{"those that have not are", slow, "30/1h0m0s 30/24h0m0s", func(r *rig) {
+			r.takeN("a", slow, 30)
+			d := r.takeN("a", slow, 30)
 			r.lose()
-			time.Sleep(15 * time.Second)
+			time.Sleep(15 * time.Minute)
 			r.adjust("a", &d, 0)
+		}},
+		{"units given back long ago are not taken from later ones", smooth, "6/1m0s 6/24h0m0s", func(r *rig) {
+			d := r.takeN("a", smooth, 6)
+			r.lose()
+			r.adjust("a", &d, 0)
+			time.Sleep(3 * time.Minute)
+			r.takeN("a", smooth, 6)
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

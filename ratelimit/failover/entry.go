@@ -145,8 +145,18 @@ func names(d *ratelimit.Decision, kind time.Duration, end int64) bool {
 	return slices.Contains(d.Others[:], ratelimit.Window{Length: uint32(kind / time.Second), End: uint32(end)})
 }
 
+// fade shortens what a smooth quota is given back by the time that has passed: so much has
+// come back by itself, and must not be taken from later charges.
+func (c *charge) fade(now int64) {
+	if c.smooth > 0 && c.id == "" && c.units < 0 {
+		c.units = min(c.units+int64(gcra.At(now)-gcra.At(min(c.at, now))), 0)
+		c.at = max(c.at, now)
+	}
+}
+
 // add adds a charge of the same windows.
 func (c *charge) add(o *charge) {
+	c.fade(o.at)
 	sum, most, at := c.units+o.units, int64(ratelimit.MaxLimit), max(c.d.Time, o.d.Time)
 	if c.smooth == 0 || o.units < 0 || o.full() > c.full() {
 		c.d, c.smooth = o.d, o.smooth
@@ -164,6 +174,7 @@ func (e *entry) compact(now int64) {
 	e.charges = all[:0]
 	for i := range all {
 		c := all[i]
+		c.fade(now)
 		if open := c.expire(now); !open || c.id == "" && c.units == 0 {
 			continue
 		}
