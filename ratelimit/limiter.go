@@ -106,8 +106,8 @@ type Adjuster interface {
 	// If the answer of an engine elsewhere is lost, repeat the call with the same arguments.
 	// With an id, a random text, such an engine changes nothing twice: it remembers the id
 	// for at least a minute, and until the last of the windows has ended, of a smooth quota
-	// for its Window. With an empty id
-	// it remembers nothing. An engine in this process loses no answer, and ignores the id.
+	// for its Window. With an empty id it remembers nothing. An engine in this process loses
+	// no answer, and ignores the id.
 	//
 	// To give back units that no decision at hand was charged, as an operator does, pass
 	// what Peek returns, with the Outcome set to Allowed and the Cost to these units. They
