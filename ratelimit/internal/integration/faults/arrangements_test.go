@@ -4,11 +4,13 @@ package faults_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
@@ -29,10 +31,12 @@ var arrangements = []arrangement{
 }
 
 // A primary is the engine in Redis. It counts the requests that reach it while the
-// caller waits for the answer.
+// caller waits for the answer, and notes for each subject what became of them.
 type primary struct {
 	*redislimit.Limiter
-	calls atomic.Int64
+	load   *load
+	calls  atomic.Int64
+	atOnce atomic.Int64 // requests that failed because others wait for the master
 }
 
 // probe is the subject of failover's own requests.
@@ -42,7 +46,21 @@ func (p *primary) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 	if subject != probe && ctx.Err() == nil {
 		p.calls.Add(1)
 	}
-	return p.Limiter.Take(ctx, subject, plan, cost)
+	phase := p.load.phase.Load()
+	d, err := p.Limiter.Take(ctx, subject, plan, cost)
+	if errors.Is(err, partial.ErrOutage) {
+		p.atOnce.Add(1)
+	}
+	for _, s := range p.load.subjects {
+		switch {
+		case s.name != subject:
+		case err != nil:
+			s.refused.Add(1)
+		default:
+			s.decided.Store(phase)
+		}
+	}
+	return d, err
 }
 
 // A guard is a failover.Limiter, and what its circuit has done.

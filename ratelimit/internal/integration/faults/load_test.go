@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,7 +51,6 @@ type load struct {
 // A caller is one goroutine of the load, and what it has seen.
 type caller struct {
 	begun   atomic.Int64 // requests
-	decided atomic.Int32 // the last phase in which one was admitted or denied
 	tallies [phases]tally
 }
 
@@ -106,7 +106,6 @@ func (l *load) request(ctx context.Context, c *caller, s *subject) {
 		s.denied.Add(1)
 	}
 	if err == nil {
-		c.decided.Store(phase)
 		l.answers[phase].Add(1)
 	}
 	l.ended[phase].Add(1)
@@ -129,15 +128,13 @@ func (l *load) turned() func() bool {
 	}
 }
 
-// decided reports whether every caller was admitted or denied in this phase.
+// decided reports whether Redis has decided for every subject in this phase, except those
+// whose master hangs.
 func (l *load) decided() bool {
 	phase := l.phase.Load()
-	for i := range l.callers {
-		if l.callers[i].decided.Load() != phase {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l.subjects, func(s *subject) bool {
+		return s.decided.Load() != phase && !(s.hangs && phase == fault)
+	})
 }
 
 // total is what all callers have seen in a phase, once they have stopped.

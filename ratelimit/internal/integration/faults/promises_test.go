@@ -12,6 +12,7 @@ type count struct {
 	admitted, failed  int64
 	denied, uncounted int64
 	counted           int64 // what Redis says in the end
+	spared            bool  // the fault is another master's, and its own has decided in time
 }
 
 // A promise is about each subject. What a fault makes Redis forget is not held
@@ -58,6 +59,12 @@ var (
 	answered = promise{
 		"no request fails",
 		func(c count) bool { return c.failed == 0 },
+	}
+	elsewhere = promise{
+		"subjects of the other masters are decided by Redis alone",
+		func(c count) bool {
+			return !c.spared || c.failed == 0 && c.uncounted == 0 && c.admitted <= c.limit && c.admitted == c.counted
+		},
 	}
 	deniedAtLimit = promise{
 		"no request is denied below the limit",

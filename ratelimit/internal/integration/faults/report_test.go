@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -95,7 +96,7 @@ func (s *section) write(b *strings.Builder) {
 
 func (s *section) promised(a *arrangement) string {
 	var texts []string
-	for _, p := range a.promises {
+	for _, p := range slices.Concat(a.promises, s.scenario.promises) {
 		texts = append(texts, p.text)
 	}
 	text := strings.Join(texts, "; ")

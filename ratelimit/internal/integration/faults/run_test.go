@@ -4,6 +4,7 @@ package faults_test
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ type run struct {
 	primary     *primary
 	guard       *guard // nil without one
 	load        *load
+	log         book  // of the engine
 	hasty       int64 // requests before the fault that Redis may not have counted yet
 }
 
@@ -36,23 +38,24 @@ func newRun(t *testing.T, s scenario, a arrangement) *run {
 	ctx, cancel := context.WithTimeout(t.Context(), patience+*schedules)
 	t.Cleanup(cancel)
 	r := &run{t: t, ctx: ctx, scenario: s, arrangement: a, stage: s.stage(t)}
-	r.engine = newEngine(t, r.stage.beside)
-	r.primary = &primary{Limiter: newEngine(t, r.stage.client)}
+	r.load = &load{subjects: newSubjects()}
+	r.engine = newEngine(t, r.stage.beside, redislimit.Options{})
+	r.primary = &primary{load: r.load, Limiter: newEngine(t, r.stage.client, redislimit.Options{Logger: slog.New(slog.NewTextHandler(&r.log, nil))})}
 	r.guard = newGuard(t, a.mode, r.primary)
 	r.await("the first answer", func() bool { // the client connects, and the server learns the script
 		_, err := r.primary.Peek(ctx, probe, lasting(1))
 		return err == nil
 	})
-	r.load = &load{subjects: newSubjects(), take: r.primary.Take}
+	r.load.take = r.primary.Take
 	if r.guard != nil {
 		r.load.take = r.guard.Take
 	}
 	return r
 }
 
-func newEngine(t *testing.T, client *redis.Client) *redislimit.Limiter {
+func newEngine(t *testing.T, client redis.UniversalClient, opts redislimit.Options) *redislimit.Limiter {
 	t.Helper()
-	l, err := redislimit.New(client, redislimit.Options{})
+	l, err := redislimit.New(client, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +73,7 @@ func (r *run) play() outcome {
 	if r.scenario.lasts {
 		r.awaitFault()
 		r.begin(recovery)
-		r.stage.heal()
+		r.stage.heal(r)
 	} else {
 		r.begin(recovery)
 	}
@@ -97,7 +100,7 @@ func (r *run) recover() outcome {
 // awaitFault waits until the fault was felt. While the circuit is open the primary is
 // called for no request.
 func (r *run) awaitFault() {
-	if r.guard == nil {
+	if r.guard == nil || r.stage.felt != nil {
 		r.await("the fault to be felt", r.felt)
 		return
 	}
@@ -113,6 +116,9 @@ func (r *run) awaitFault() {
 // felt reports whether as many requests have met the fault as are wanted, and a
 // probe of the primary too, if it lasts.
 func (r *run) felt() bool {
+	if r.stage.felt != nil {
+		return r.load.ended[fault].Load() >= faultRequests && r.stage.felt(r)
+	}
 	if r.guard == nil {
 		return r.load.ended[fault].Load() >= waitingRequests
 	}

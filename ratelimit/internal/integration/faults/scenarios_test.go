@@ -9,8 +9,10 @@ type scenario struct {
 	name  string
 	text  string // for the document
 	loss  string // what is forgotten; "": nothing
-	lasts bool   // Redis decides nothing until the fault is mended
+	lasts bool   // Redis, or one master, decides nothing until the fault is mended
 	stage func(t *testing.T) stage
+
+	promises []promise // besides those of the arrangement
 }
 
 var scenarios = []scenario{
@@ -21,6 +23,10 @@ var scenarios = []scenario{
 	{
 		name: "stopped", lasts: true, stage: stopped,
 		text: "`SIGSTOP`: connections stay open, the kernel accepts new ones, and nothing is answered. Then `SIGCONT`: the server executes the commands that it received meanwhile.",
+	},
+	{
+		name: "one master stopped", lasts: true, stage: oneStopped, promises: []promise{elsewhere},
+		text: "`SIGSTOP` to one of three masters of a cluster without replicas, with `cluster-require-full-coverage no`, until the others have marked it as failed. Then `SIGCONT`.",
 	},
 	{
 		name: "restarted empty", stage: emptied,

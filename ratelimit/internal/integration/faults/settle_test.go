@@ -62,7 +62,7 @@ func TestSettle(t *testing.T) {
 				func() {},
 				func() { r.stage.hurt(r) },
 				func() { r.await("the circuit to open", r.opened) },
-				func() { r.stage.heal(); r.await("the recovery", r.guard.recovered) },
+				func() { r.stage.heal(r); r.await("the recovery", r.guard.recovered) },
 			} {
 				begin()
 				for i, c := range settling {

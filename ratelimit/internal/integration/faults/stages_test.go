@@ -13,10 +13,11 @@ import (
 
 // A stage is the server of one run, and what is done to it.
 type stage struct {
-	client *redis.Client // of the engine
-	beside *redis.Client // of the test, to read what was counted
-	hurt   func(*run)    // returns when the fault has come, or is over unless it lasts
-	heal   func()        // of a fault that lasts
+	client redis.UniversalClient // of the engine
+	beside redis.UniversalClient // of the test, to read what was counted
+	hurt   func(*run)            // returns when the fault has come, or is over unless it lasts
+	felt   func(*run) bool       // of a fault that leaves the circuit closed: whether it has lasted long enough
+	heal   func(*run)            // of a fault that lasts
 }
 
 // timeout is that of the engine's client, as package redislimit advises.
@@ -35,7 +36,7 @@ func killed(t *testing.T) stage {
 	return stage{
 		client: newClient(t, s.Addr), beside: s.Client(),
 		hurt: func(*run) { s.Kill() },
-		heal: s.Restart,
+		heal: func(*run) { s.Restart() },
 	}
 }
 
@@ -44,7 +45,7 @@ func stopped(t *testing.T) stage {
 	return stage{
 		client: newClient(t, s.Addr), beside: s.Client(),
 		hurt: func(*run) { s.Stop() },
-		heal: s.Cont,
+		heal: func(*run) { s.Cont() },
 	}
 }
 
@@ -108,7 +109,7 @@ func slow(t *testing.T) stage {
 	return stage{
 		client: newClient(t, proxy.Addr), beside: s.Client(),
 		hurt: func(*run) { proxy.Slow(120 * time.Millisecond) },
-		heal: func() { proxy.Slow(0) },
+		heal: func(*run) { proxy.Slow(0) },
 	}
 }
 
@@ -122,7 +123,7 @@ func full(t *testing.T) stage {
 				t.Fatal(err)
 			}
 		},
-		heal: func() {
+		heal: func(*run) {
 			if err := other.Del(t.Context(), "another's").Err(); err != nil {
 				t.Fatal(err)
 			}

@@ -39,9 +39,12 @@ type subject struct {
 
 	admitted, denied, failed atomic.Int64
 	uncounted                atomic.Int64 // of those admitted: counted nowhere, says the decision
+	refused                  atomic.Int64 // requests that Redis was asked for, and did not decide
+	decided                  atomic.Int32 // the last phase in which Redis decided one
 
 	before int64 // admitted before the fault
 	lost   int64 // of what Redis had counted: what the fault makes it forget, at most
+	hangs  bool  // its master hangs during the fault, and others do not
 }
 
 // newSubjects returns the limited ones, and after them one for each caller, which
@@ -70,7 +73,7 @@ func (s *subject) count(counted int64) count {
 	return count{
 		subject: s.name, limit: s.limit(), before: s.before, lost: s.lost,
 		admitted: s.admitted.Load(), denied: s.denied.Load(), failed: s.failed.Load(), uncounted: s.uncounted.Load(),
-		counted: counted,
+		counted: counted, spared: !s.hangs && s.refused.Load() == 0,
 	}
 }
 

@@ -1,0 +1,103 @@
+//go:build unix
+
+package faults_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
+)
+
+// oneStopped stops the master of a cluster that has the last of the limited subjects, until
+// the other masters have marked it as failed.
+func oneStopped(t *testing.T) stage {
+	cluster := redistest.StartCluster(t, "--cluster-require-full-coverage", "no")
+	opts := &redis.ClusterOptions{DialTimeout: timeout, ReadTimeout: timeout, DialerRetries: 1, MaxRetries: -1}
+	beside := map[*redistest.Server]*redis.Client{}
+	for _, m := range cluster.Masters {
+		opts.Addrs = append(opts.Addrs, m.Addr)
+		beside[m] = m.Client()
+	}
+	client := redis.NewClusterClient(opts)
+	t.Cleanup(func() { client.Close() })
+	var hung *redistest.Server
+	return stage{
+		client: client, beside: cluster.Client(),
+		hurt: func(r *run) {
+			found := map[string]*redistest.Server{}
+			for _, s := range r.load.subjects {
+				r.await("usage of "+s.name, func() bool {
+					for m, c := range beside {
+						for _, key := range c.Keys(r.ctx, "*").Val() {
+							_, subject, _ := strings.Cut(key, ":")
+							found[subject] = m
+						}
+					}
+					return found[s.name] != nil
+				})
+			}
+			hung = found[limited[len(limited)-1].name]
+			for _, s := range r.load.subjects {
+				s.hangs = found[s.name] == hung
+			}
+			hung.Stop()
+			r.await("a warning", func() bool { return r.log.has("a master of the cluster does not answer", hung.Addr) })
+			for _, s := range r.load.subjects {
+				s.decided.Store(healthy)
+			}
+		},
+		felt: func(r *run) bool {
+			for m, c := range beside {
+				if m != hung && strings.Contains(c.ClusterInfo(r.ctx).Val(), "cluster_slots_fail:0\r") {
+					return false
+				}
+			}
+			return r.atOnce() >= waitingRequests && r.load.decided()
+		},
+		heal: func(r *run) {
+			hung.Cont()
+			r.await("a line that the master answers", func() bool {
+				return r.log.has("requests for the subjects of the master are decided again", hung.Addr)
+			})
+		},
+	}
+}
+
+// atOnce returns how many requests Redis did not decide, and did not delay. Mode local does
+// not ask Redis about a subject with usage that is not merged.
+func (r *run) atOnce() int64 {
+	if r.arrangement.mode != failover.FailLocal {
+		return r.primary.atOnce.Load()
+	}
+	s := r.guard.Stats()
+	return int64(s.Fallbacks - s.Timeouts)
+}
+
+// A book is a log that can be read while it is written.
+type book struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *book) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// has reports whether a line about a master has a text.
+func (b *book) has(text, master string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for line := range strings.Lines(b.text.String()) {
+		if strings.Contains(line, text) && strings.Contains(line, "master="+master) {
+			return true
+		}
+	}
+	return false
+}
