@@ -12,7 +12,6 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
-	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 )
 
 func TestCircuitOpensAndCloses(t *testing.T) {
@@ -93,7 +92,7 @@ func TestCircuitOpensByShare(t *testing.T) {
 func TestPartialOutageLeavesCircuitClosed(t *testing.T) {
 	for _, mode := range []failover.Mode{failover.FailLocal, failover.FailOpen, failover.FailClosed} {
 		run(t, mode, failover.Options{}, func(r *rig) {
-			r.shared.set(func(context.Context) error { return fmt.Errorf("%w: %w", ratelimit.ErrUnavailable, partial.ErrOutage) })
+			r.losePart()
 			const n = 1000
 			for range n {
 				d, err := r.Take(ctx, "a", daily, 1)

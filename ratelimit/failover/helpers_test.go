@@ -13,6 +13,7 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
@@ -201,6 +202,11 @@ func (r *rig) lose() {
 		}
 		r.Take(ctx, "another", daily, 1)
 	}
+}
+
+// losePart takes away a part of the primary, which leaves the circuit closed.
+func (r *rig) losePart() {
+	r.shared.set(func(context.Context) error { return fmt.Errorf("%w: %w", ratelimit.ErrUnavailable, partial.ErrOutage) })
 }
 
 // regain brings the primary back, and waits until the circuit is closed and

@@ -103,6 +103,7 @@ func (k *keeper) retire() bool {
 	if !k.merger.journal.empty() {
 		return false
 	}
+	k.merger.journal.warned.Store(false) // the outage of a part, which opened no circuit, is over too
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.running.Store(false)
