@@ -26,12 +26,12 @@ import (
 // Few large batches cost least. More than one is in flight where the round trip is
 // long, or where one is stuck.
 //
-// If a batch times out, and none that was in flight meanwhile was answered, the master
-// hangs. Then one batch at a time is sent, and calls that come meanwhile fail at once:
-// they would only wait for nothing.
+// If a master does not decide a batch, nor one that was in flight meanwhile, it hangs, or is
+// gone. Then one batch at a time is sent, and calls that come meanwhile fail at once: they
+// would only wait for nothing.
 type batcher struct {
 	maxInFlight int
-	send        func([]*group) error // returns when the groups are answered, or wait for a slot; an error is a timeout
+	send        func([]*group) error // returns when the groups are answered, or wait for a slot; an error says that the master cannot decide
 	changed     func(hangs error)    // called when the master begins to hang, and with nil when it answers; nil: no call fails at once
 
 	mu        sync.Mutex
@@ -40,7 +40,7 @@ type batcher struct {
 	inFlight  int      // batches
 	lastSent  time.Time
 	roundTrip time.Duration // of a batch, smoothed
-	answered  time.Time     // when the last batch came back that did not time out
+	answered  time.Time     // when the last batch came back without such an error
 	hangs     error         // of the calls that fail at once; nil: the master answers
 }
 
@@ -143,7 +143,7 @@ func (b *batcher) waiting() int {
 
 // sendBatch sends a batch, and has the next one sent when it is back.
 func (b *batcher) sendBatch(sent *batch) {
-	timeout := b.send(sent.groups)
+	away := b.send(sent.groups)
 	roundTrip := time.Since(sent.sentAt)
 	// Let the callers that have their answers call again, so that their calls are in
 	// one batch, and not in parts that take turns.
@@ -151,25 +151,25 @@ func (b *batcher) sendBatch(sent *batch) {
 		runtime.Gosched()
 	}
 	sent.empty()
-	if b.back(sent, roundTrip, timeout) {
-		b.changed(timeout)
+	if b.back(sent, roundTrip, away) {
+		b.changed(away)
 	}
 }
 
 // back records that a batch is back, and has the next one sent. It reports whether the
 // master began or ceased to hang.
-func (b *batcher) back(sent *batch, roundTrip time.Duration, timeout error) (changed bool) {
+func (b *batcher) back(sent *batch, roundTrip time.Duration, away error) (changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.spare = sent
 	b.roundTrip += (roundTrip - b.roundTrip) / 8
 	switch {
-	case timeout == nil:
+	case away == nil:
 		b.answered = sent.sentAt.Add(roundTrip)
 		changed, b.hangs = b.hangs != nil, nil
 	case b.changed != nil && !b.answered.After(sent.sentAt):
 		changed = b.hangs == nil
-		b.hangs = unavailable(fmt.Errorf("%w: %w", partial.ErrOutage, timeout))
+		b.hangs = unavailable(fmt.Errorf("%w: %w", partial.ErrOutage, away))
 	}
 	if next := b.dequeue(); next != nil {
 		go b.sendBatch(next)

@@ -34,10 +34,10 @@ import (
 // A key that holds a value that the engine did not write is an error for every
 // operation on its subject. The error names the key, and the key stays as it is.
 //
-// If a call times out at a master of a cluster, and the master answers no other call
-// meanwhile, one batch of calls at a time waits for that master until it answers again.
-// Calls for its subjects that come meanwhile fail at once, and are not charged. They do not
-// open the circuit of package failover.
+// If a master of a cluster does not answer, cannot be reached, or says that it is down or
+// loading, one batch of calls at a time is sent to it until it answers again. Calls for its
+// subjects that come meanwhile fail at once, and are not charged. While another master
+// answers, only timeouts at the budget of package failover count for its circuit.
 //
 // # Retries
 //

@@ -33,15 +33,16 @@ func eventually(t *testing.T, what string, holds func() bool) {
 }
 
 // Of two masters one stops answering. The log says so, requests for its subjects fail at
-// once while one of them waits, and those for the other subjects are decided.
+// once while one of them waits, and those for the other subjects are decided. Later it is
+// gone, and then the other one too.
 func TestHungMasterOfCluster(t *testing.T) {
 	one, two := miniredis.RunT(t), miniredis.RunT(t)
-	proxy := redistest.StartProxy(t, one.Addr())
+	proxy, addr := redistest.StartProxy(t, one.Addr()), two.Addr()
 	client := redis.NewClusterClient(&redis.ClusterOptions{
 		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
 			return []redis.ClusterSlot{
 				{Start: 0, End: 8191, Nodes: []redis.ClusterNode{{Addr: proxy.Addr}}},
-				{Start: 8192, End: 16383, Nodes: []redis.ClusterNode{{Addr: two.Addr()}}},
+				{Start: 8192, End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}},
 			}, nil
 		},
 		ReadTimeout: 300 * time.Millisecond, DialerRetries: 1, MaxRetries: -1,
@@ -99,5 +100,15 @@ func TestHungMasterOfCluster(t *testing.T) {
 	eventually(t, "a decision about a subject of the master that hung", decided(stuck))
 	eventually(t, "a line that the master answers", func() bool {
 		return strings.Contains(log.String(), `level=INFO msg="redislimit: requests for the subjects of the master are decided again" master=`) && strings.Count(log.String(), port) >= 2
+	})
+
+	one.Close()
+	eventually(t, "an error of one master, while the other answers", func() bool {
+		return take(other) == nil && errors.Is(take(stuck), partial.ErrOutage)
+	})
+	two.Close()
+	eventually(t, "an error of the whole cluster", func() bool {
+		err := take(stuck)
+		return errors.Is(err, ratelimit.ErrUnavailable) && !errors.Is(err, partial.ErrOutage)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 )
 
 // A sender has the script answer groups, in commands of the client.
@@ -24,6 +24,7 @@ type sender struct {
 
 	ahead    atomic.Int64 // how far the server's clock is ahead of this one, nanoseconds; 0 unless calendar windows showed it
 	oneSlot  atomic.Bool  // all subjects of a command must be in one slot
+	answered atomic.Int64 // when a master of the cluster last answered, Unix nanoseconds
 	reloaded atomic.Int64 // when the masters were last reloaded, Unix nanoseconds
 }
 
@@ -36,41 +37,49 @@ func newSender(client redis.UniversalClient, k *keys, opts Options) *sender {
 }
 
 // send has the script answer the groups. Groups that wait for a slot of a cluster are
-// answered later. An error says that the server did not answer in time.
+// answered later. An error says that the server cannot decide.
 func (s *sender) send(groups []*group) error {
-	moving, timeout := s.exchange(s.pack(groups))
+	moving, away := s.exchange(s.pack(groups))
 	s.awaitSlots(moving)
-	return timeout
+	return away
 }
 
 // exchange sends commands, and what follows from the replies, until all of their
 // groups are answered, except those of the commands that it returns: each of these
 // has one group, and waits for a slot that moves. An error is that of the last commands,
-// if they timed out.
+// if their server cannot decide.
 //
 // A goroutine of its own sends most batches. send, exchange and roundTrip are small,
 // so that its stack grows once and not twice on the way through the client.
-func (s *sender) exchange(cmds []*command) (moving []*command, timeout error) {
+func (s *sender) exchange(cmds []*command) (moving []*command, away error) {
 	for attempt := 1; len(cmds) > 0; attempt++ {
 		sent := time.Now()
 		s.roundTrip(cmds)
-		timeout = timedOut(cmds)
+		away = allAway(cmds)
 		s.observeAll(cmds, sent)
 		cmds, moving = s.receiveAll(cmds, attempt, moving)
 	}
-	return moving, timeout
+	return moving, away
 }
 
-// timedOut returns the error of commands of which none was answered in time, and nil if
-// one was, or failed otherwise.
-func timedOut(cmds []*command) (err error) {
+// allAway returns the error of commands whose server cannot decide, and nil if one was
+// answered, or failed otherwise.
+func allAway(cmds []*command) (err error) {
 	for _, cmd := range cmds {
-		err = cmd.Err()
-		if timeout, ok := errors.AsType[net.Error](err); !ok || !timeout.Timeout() {
+		if err = cmd.Err(); !away(err) {
 			return nil
 		}
 	}
 	return err
+}
+
+// away reports whether an error says that the server cannot decide, while other masters
+// may: it does not answer, cannot be reached, or has just been started again.
+func away(err error) bool {
+	if reply, ok := errors.AsType[redis.Error](err); ok {
+		return redis.HasErrorPrefix(reply, "CLUSTERDOWN") || redis.HasErrorPrefix(reply, "LOADING")
+	}
+	return err != nil
 }
 
 // roundTrip sends commands together.
@@ -136,6 +145,9 @@ const attempts = 6
 func (s *sender) receive(cmd *command, attempt int) (again []*command, wait bool) {
 	err := cmd.Err()
 	if err == nil {
+		if s.cluster != nil {
+			s.answered.Store(time.Now().UnixNano())
+		}
 		s.eviction.start()
 		if err = cmd.read(cmd.Val()); err == nil {
 			if cmd.groups[0].letter != clocksApart {
@@ -172,6 +184,9 @@ func (s *sender) receive(cmd *command, attempt int) (again []*command, wait bool
 			// The client would ask for the masters by itself once a minute, and when a
 			// server redirects it, which a dead server does not.
 			s.cluster.ReloadState(context.Background())
+		}
+		if s.cluster != nil && away(cmd.Err()) && time.Now().UnixNano()-s.answered.Load() < int64(mastersInterval) {
+			err = fmt.Errorf("%w: %w", partial.ErrOutage, err) // another master answers
 		}
 		cmd.fail(err)
 	}

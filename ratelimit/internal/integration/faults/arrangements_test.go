@@ -36,7 +36,7 @@ type primary struct {
 	*redislimit.Limiter
 	load   *load
 	calls  atomic.Int64
-	atOnce atomic.Int64 // requests that failed because others wait for the master
+	partly atomic.Int64 // requests that failed because one master is away
 }
 
 // probe is the subject of failover's own requests.
@@ -49,7 +49,7 @@ func (p *primary) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 	phase := p.load.phase.Load()
 	d, err := p.Limiter.Take(ctx, subject, plan, cost)
 	if errors.Is(err, partial.ErrOutage) {
-		p.atOnce.Add(1)
+		p.partly.Add(1)
 	}
 	for _, s := range p.load.subjects {
 		switch {

@@ -13,10 +13,18 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 )
 
-// oneStopped stops the master of a cluster that has the last of the limited subjects, until
-// the other masters have marked it as failed.
 func oneStopped(t *testing.T) stage {
-	cluster := redistest.StartCluster(t, "--cluster-require-full-coverage", "no")
+	return oneOfThree(t, (*redistest.Server).Stop, (*redistest.Server).Cont)
+}
+
+func oneKilled(t *testing.T) stage {
+	return oneOfThree(t, (*redistest.Server).Kill, (*redistest.Server).Restart)
+}
+
+// oneOfThree hurts the master of a cluster that has the last of the limited subjects, until
+// the other masters have marked it as failed.
+func oneOfThree(t *testing.T, hurt, heal func(*redistest.Server)) stage {
+	cluster := redistest.StartCluster(t, "--cluster-require-full-coverage", "no", "--appendonly", "yes", "--appendfsync", "no")
 	opts := &redis.ClusterOptions{DialTimeout: timeout, ReadTimeout: timeout, DialerRetries: 1, MaxRetries: -1}
 	beside := map[*redistest.Server]*redis.Client{}
 	for _, m := range cluster.Masters {
@@ -25,7 +33,7 @@ func oneStopped(t *testing.T) stage {
 	}
 	client := redis.NewClusterClient(opts)
 	t.Cleanup(func() { client.Close() })
-	var hung *redistest.Server
+	var away *redistest.Server
 	return stage{
 		client: client, beside: cluster.Client(),
 		hurt: func(r *run) {
@@ -41,28 +49,28 @@ func oneStopped(t *testing.T) stage {
 					return found[s.name] != nil
 				})
 			}
-			hung = found[limited[len(limited)-1].name]
+			away = found[limited[len(limited)-1].name]
 			for _, s := range r.load.subjects {
-				s.hangs = found[s.name] == hung
+				s.away = found[s.name] == away
 			}
-			hung.Stop()
-			r.await("a warning", func() bool { return r.log.has("a master of the cluster does not answer", hung.Addr) })
+			hurt(away)
+			r.await("a warning", func() bool { return r.log.has("a master of the cluster does not answer", away.Addr) })
 			for _, s := range r.load.subjects {
 				s.decided.Store(healthy)
 			}
 		},
 		felt: func(r *run) bool {
 			for m, c := range beside {
-				if m != hung && strings.Contains(c.ClusterInfo(r.ctx).Val(), "cluster_slots_fail:0\r") {
+				if m != away && strings.Contains(c.ClusterInfo(r.ctx).Val(), "cluster_slots_fail:0\r") {
 					return false
 				}
 			}
 			return r.atOnce() >= waitingRequests && r.load.decided()
 		},
 		heal: func(r *run) {
-			hung.Cont()
+			heal(away)
 			r.await("a line that the master answers", func() bool {
-				return r.log.has("requests for the subjects of the master are decided again", hung.Addr)
+				return r.log.has("requests for the subjects of the master are decided again", away.Addr)
 			})
 		},
 	}
@@ -72,7 +80,7 @@ func oneStopped(t *testing.T) stage {
 // not ask Redis about a subject with usage that is not merged.
 func (r *run) atOnce() int64 {
 	if r.arrangement.mode != failover.FailLocal {
-		return r.primary.atOnce.Load()
+		return r.primary.partly.Load()
 	}
 	s := r.guard.Stats()
 	return int64(s.Fallbacks - s.Timeouts)

@@ -129,11 +129,11 @@ func (l *load) turned() func() bool {
 }
 
 // decided reports whether Redis has decided for every subject in this phase, except those
-// whose master hangs.
+// whose master is away.
 func (l *load) decided() bool {
 	phase := l.phase.Load()
 	return !slices.ContainsFunc(l.subjects, func(s *subject) bool {
-		return s.decided.Load() != phase && !(s.hangs && phase == fault)
+		return s.decided.Load() != phase && !(s.away && phase == fault)
 	})
 }
 

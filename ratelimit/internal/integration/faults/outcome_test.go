@@ -61,7 +61,7 @@ func (r *run) hold() (o outcome) {
 // fault.
 func (r *run) busy() bool {
 	return r.guard != nil && r.guard.Stats().Opened > 0 &&
-		slices.ContainsFunc(r.load.subjects, func(s *subject) bool { return !s.hangs && s.refused.Load() > 0 })
+		slices.ContainsFunc(r.load.subjects, func(s *subject) bool { return !s.away && s.refused.Load() > 0 })
 }
 
 // holdOpen compares what the callers took for counted nowhere with what the

@@ -29,6 +29,10 @@ var scenarios = []scenario{
 		text: "`SIGSTOP` to one of three masters of a cluster without replicas, with `cluster-require-full-coverage no`, until the others have marked it as failed. Then `SIGCONT`.",
 	},
 	{
+		name: "one master killed", lasts: true, stage: oneKilled, promises: []promise{elsewhere},
+		text: "The same with `SIGKILL`. Then the master is started again with its append-only file.",
+	},
+	{
 		name: "restarted empty", stage: emptied,
 		text: "`SIGKILL` to a server that keeps nothing on disk. An empty one is started at the same address at once.",
 		loss: "Usage counted before is lost, so that each subject has its whole limit again.",

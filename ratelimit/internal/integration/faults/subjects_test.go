@@ -44,7 +44,7 @@ type subject struct {
 
 	before int64 // admitted before the fault
 	lost   int64 // of what Redis had counted: what the fault makes it forget, at most
-	hangs  bool  // its master hangs during the fault, and others do not
+	away   bool  // its master decides nothing during the fault, while others do
 }
 
 // newSubjects returns the limited ones, and after them one for each caller, which
@@ -73,7 +73,7 @@ func (s *subject) count(counted int64) count {
 	return count{
 		subject: s.name, limit: s.limit(), before: s.before, lost: s.lost,
 		admitted: s.admitted.Load(), denied: s.denied.Load(), failed: s.failed.Load(), uncounted: s.uncounted.Load(),
-		counted: counted, spared: !s.hangs && s.refused.Load() == 0,
+		counted: counted, spared: !s.away && s.refused.Load() == 0,
 	}
 }
 
