@@ -30,7 +30,7 @@ var scenarios = []scenario{
 	},
 	{
 		name: "one master killed", lasts: true, stage: oneKilled, promises: []promise{elsewhere},
-		text: "The same with `SIGKILL`. Then the master is started again with its append-only file.",
+		text: "`SIGKILL` to one of three masters of such a cluster, until the others have marked it as failed. Then the master is started again with its append-only file.",
 	},
 	{
 		name: "restarted empty", stage: emptied,
