@@ -36,6 +36,12 @@ var mutants = []struct {
 		finds: "two takes, one unit left",
 	},
 	{
+		name:  "a charge that keeps the other windows of a try that failed",
+		old:   "if windows > quotas {\n\t\t\tclear(d.Others[:])",
+		new:   "if windows > quotas {",
+		finds: "a take with a window of another plan beside a reset",
+	},
+	{
 		name:  "a slot that is not frozen when its table grows",
 		old:   "m := from.freeze()",
 		new:   "m := from.meter()",

@@ -69,6 +69,12 @@ func takes() []Case {
 			after:   final("a", two, wide),
 		},
 		{
+			Name:    "a take with a window of another plan beside a reset",
+			setUp:   do(take("a", two)),
+			threads: threads(do(take("a", day)), do(reset("a"), take("a", day))),
+			after:   final("a", day),
+		},
+		{
 			Name:    "two plan switches",
 			Large:   true,
 			setUp:   do(take("a", two)),
