@@ -68,14 +68,14 @@ func (a *account) adjustWindow(d *ratelimit.Decision, charged window, now int64)
 	switch {
 	case charged.end*int64(time.Second) <= now: // it is over
 	case w == nil && charged.used > 0:
-		charged.used, charged.end = min(charged.used, ratelimit.MaxLimit), latest
+		charged.end = latest
 		a.openWindow(d.Plan, charged)
 	case w == nil || openedLater(w, &charged):
 	case charged.used > 0:
 		w.add(charged.used)
 		w.limit = min(w.limit, charged.limit)
 		if d.Time >= w.end*int64(time.Second) {
-			w.end = max(w.end, latest)
+			w.end = latest
 		}
 	default:
 		w.used -= min(-charged.used, w.used)

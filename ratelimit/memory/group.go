@@ -79,7 +79,7 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 			m.meter = l.layouts.get(m.meter.layout()).charge(m.slot(), m.meter, d)
 		} else if admitted {
 			m.meter = m.meter.charged(d.Cost)
-		} else if d.Others[0].Length > 0 {
+		} else {
 			clear(d.Others[:])
 		}
 		m.slot().setMeter(m.meter)

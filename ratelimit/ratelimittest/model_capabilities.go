@@ -65,7 +65,7 @@ func (s *subject) adjust(now time.Time, d *ratelimit.Decision, length time.Durat
 		w = s.insert(d.Plan, length, &usage{end: earlierOf(ends, latest)})
 	}
 	if units > 0 && !time.Unix(0, d.Time).Before(w.end) {
-		w.end = laterOf(w.end, earlierOf(ends, latest))
+		w.end = earlierOf(ends, latest)
 	}
 	if w != nil {
 		w.used, w.begun = min(max(w.used+units, 0), ratelimit.MaxLimit), true

@@ -123,7 +123,7 @@ func (g *group) finish() (late int32) {
 		next, place := c.next, c.place // the caller may reuse the call
 		if c.state.move(sent, answered) {
 			c.ready <- struct{}{}
-		} else if c.state.Load() == expired && (g.code == opTake || g.code == opTakeAll) && g.err == nil && place < g.granted {
+		} else if c.state.Load() == expired && (g.code == opTake || g.code == opTakeAll) && place < g.granted {
 			late++
 		}
 		c = next

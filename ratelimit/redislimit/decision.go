@@ -90,7 +90,7 @@ func (a *answer) refund(take *operation, requests int32) (operation, error) {
 	if err != nil {
 		return operation{}, err
 	}
-	d := ratelimit.Decision{Plan: take.plan, Cost: min(take.cost*int64(requests), ratelimit.MaxLimit), Time: a.time}
+	d := ratelimit.Decision{Plan: take.plan, Cost: take.cost * int64(requests), Time: a.time}
 	v.states(&d, 0)
 	v.others(&d)
 	return adjustment(take.subject, &d, -d.Cost, ""), nil

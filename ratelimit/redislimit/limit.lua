@@ -836,7 +836,7 @@ local function change(key, v)
     if not there then
       i = make(length, ending, false)
     elseif second >= ends[i] then
-      ends[i] = max(ends[i], ending)
+      ends[i] = ending
     end
     used[i] = min(used[i] + cost, MAX_U32)
   end

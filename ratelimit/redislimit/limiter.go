@@ -164,7 +164,7 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 	}
 	op := adjustment(subject, d, added, id)
 	for range adjustAttempts {
-		if _, _, err = l.do(ctx, op); err == nil || id == "" || !errors.Is(err, ratelimit.ErrUnavailable) {
+		if _, _, err = l.do(ctx, op); err == nil || id == "" {
 			return err
 		}
 	}
