@@ -179,13 +179,24 @@ func testRefusedGroup(e *engineTest) {
 	e.takeN("a", day, 60)
 	e.takeN("a", hour, 5)
 	e.takeN("full", none, 1)
-	for range 30 {
+	type inOrder struct { // is not a MultiTaker
+		ratelimit.Limiter
+		ratelimit.Adjuster
+	}
+	for i := range 30 {
+		var l ratelimit.Limiter = inOrder{e.engine.Limiter, e.adjuster()}
+		if i%2 == 0 {
+			l = e.engine.Limiter
+		}
 		decisions := make([]ratelimit.Decision, 2)
 		charges := []ratelimit.Charge{{Subject: "a", Plan: hour, Cost: 3}, {Subject: "full", Plan: none, Cost: 1}}
-		if err := ratelimit.TakeAll(context.Background(), e.engine.Limiter, charges, decisions); err != nil {
+		if err := ratelimit.TakeAll(context.Background(), l, charges, decisions); err != nil {
 			e.Fatal(err)
 		}
 		e.want("a group that is refused", decisions[0], ratelimit.Spared, 995)
+		if d := decisions[0]; d.Others != (ratelimit.Decision{}).Others {
+			e.Errorf("a group that is refused was charged to %v", d.Others)
+		}
 	}
 	e.used("after refused groups", "a", hour, 5)
 	e.used("after refused groups", "a", day, 65)
@@ -249,6 +260,11 @@ func testSmoothAdjust(e *engineTest) {
 	e.adjust("a", &late, 0)
 	e.want("the last one is", e.takeN("a", p, 10), allowed, 0)
 
+	late.Time = time.Date(1920, time.January, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+	late.Cost = 10
+	e.adjust("a", &late, 0)
+	e.want("what was charged before 1970 has come back", e.takeN("a", p, 1), limited, 0)
+
 	d = e.takeN("b", p, 9)
 	e.advance(9*sec - time.Millisecond)
 	e.takeN("b", p, 9)
@@ -263,11 +279,18 @@ func testSmoothAdjust(e *engineTest) {
 	e.wantSmooth("of 8 units 5 have come back", e.takeN("c", p, 7), allowed, 0, 10*sec, 0)
 	e.adjust("c", &d, ratelimit.MaxLimit)
 	e.wantSmooth("a subject owes at most the limit", e.takeN("c", p, 1), limited, 0, 60*sec, 51*sec)
+	d.Cost = math.MaxInt64
+	e.adjust("c", &d, 8)
+	e.wantSmooth("from the largest cost to 8 units", e.takeN("c", p, 2), allowed, 0, 10*sec, 0)
 	e.advance(2 * time.Minute)
 	e.adjust("c", &d, 0)
 	e.takeN("c", p, 10)
 	e.adjust("c", &d, 100)
 	e.wantSmooth("units added later count in full beside others", e.takeN("c", p, 1), limited, 0, 60*sec, 51*sec)
+	d = p.Uncounted(0, e.now)
+	d.States[0].Reset, d.Others[0] = 0, ratelimit.Window{Length: 1<<31 + 60, End: math.MaxUint32}
+	e.adjust("e", &d, 5)
+	e.want("no fixed window is so long", e.takeN("e", p, 10), allowed, 0)
 	d = e.takeN("d", p, 1)
 	e.advance(8 * sec)
 	e.adjust("d", &d, 11)
@@ -305,11 +328,12 @@ func testAdjustElsewhere(e *engineTest) {
 	}
 	e.advance(time.Minute)
 	e.adjust("a", charged(e.now), 3)
-	e.adjust("a", charged(e.now.Add(time.Minute)), 4)
+	next := e.now.Truncate(time.Minute).Add(time.Minute)
+	e.adjust("a", charged(next), 4)
 	d = e.take(p)
-	left("the charge is a minute ahead", d, 2, 69)
-	if want := p.WindowEnd(0, e.now.Add(time.Minute).UnixNano()); d.States[0].Reset != want {
-		e.Errorf("the charge is a minute ahead: the window ends at %d, want %d", d.States[0].Reset, want)
+	left("the charge is ahead, in the next minute", d, 2, 69)
+	if want := next.Add(time.Minute).Unix(); d.States[0].Reset != want {
+		e.Errorf("the charge is ahead, in the next minute: the window ends at %d, want %d", d.States[0].Reset, want)
 	}
 	e.adjust("a", charged(e.now.Add(time.Hour)), 1)
 	if d = e.take(p); d.States[0].Reset > e.now.Add(2*time.Minute).Unix() {
