@@ -131,6 +131,47 @@ func TestHeldByUsageUnderAnotherPlan(t *testing.T) {
 	}
 }
 
+// A subject of which an adjustment has used up a quota is held, and measured by the limits
+// of the plan that was adjusted.
+func TestHeldByAnAdjustment(t *testing.T) {
+	smooth := func(limit, burst int64) *ratelimit.Plan {
+		return ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(limit).Smooth(burst))
+	}
+	for name, c := range map[string]struct {
+		before *ratelimit.Plan // of a request
+		plan   *ratelimit.Plan // of the charge
+		at     time.Duration   // of it
+		flood  time.Duration
+	}{
+		"windows that were not open":          {nil, heldPlan, 0, 0},
+		"windows that a larger plan opened":   {largePlan, heldPlan, 0, 0},
+		"a window that was moved":             {minutePlan, minutePlan, 30 * time.Second, 31 * time.Second},
+		"a full bucket":                       {nil, smooth(60, 10), 0, 0},
+		"a bucket that a larger plan charged": {smooth(600, 500), smooth(60, 10), 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := ratelimittest.NewClock(noon)
+			l := newLimiter(t, memory.Options{MaxSubjects: 500, Now: clock.Now})
+			for i := range 100 {
+				if c.before != nil {
+					take(t, l, fmt.Sprint(i), c.before)
+				}
+				d := c.plan.Uncounted(0, noon.Add(c.at))
+				if err := l.Adjust(ctx, fmt.Sprint(i), &d, 10, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			clock.Set(noon.Add(c.flood))
+			flood(t, l, 5000)
+			for i := range 100 {
+				if d := take(t, l, fmt.Sprint(i), c.plan); d.Allowed() {
+					t.Fatalf("subject %d, which had used up its quota, was admitted again", i)
+				}
+			}
+		})
+	}
+}
+
 // No subject is held for longer than there is a reason to.
 func TestNotHeldFor(t *testing.T) {
 	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10), ratelimit.PerDay(1000))
@@ -144,6 +185,15 @@ func TestNotHeldFor(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+		},
+		"a window of a plan that is not known": func(t *testing.T, l *memory.Limiter, clock *ratelimittest.Clock, all []ratelimit.Decision) {
+			for i := range all {
+				all[i].Others[0] = ratelimit.Window{Length: 3600, End: uint32(noon.Truncate(time.Hour).Add(time.Hour).Unix())}
+				if err := l.Adjust(ctx, fmt.Sprint(i), &all[i], 3, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			clock.Set(noon.Add(time.Minute))
 		},
 	} {
 		for _, restart := range []bool{false, true} {
