@@ -38,12 +38,20 @@ func TakeWithEverybody(l *Limiter, plan *ratelimit.Plan) func(subjects []string)
 	}
 }
 
-// TakeAllTooLate has charges made for a caller that has waited until its deadline.
-func TakeAllTooLate(l *Limiter, charges []ratelimit.Charge) {
-	b, c := new(batch), newCall()
-	b.add(operation{code: opTakeAll, subject: charges[0].Subject, takes: newTakes(charges)}, c)
+// TakeTooLate has equal charges made in one batch: for a caller that waits for them, and for
+// three that have waited until their deadline.
+func TakeTooLate(l *Limiter, charges ...ratelimit.Charge) {
+	c := charges[0]
+	op := operation{code: opTake, subject: c.Subject, plan: c.Plan, cost: c.Cost}
+	if len(charges) > 1 {
+		op = operation{code: opTakeAll, subject: c.Subject, takes: newTakes(charges)}
+	}
+	b := new(batch)
+	b.join(op, 4)
 	b.seal()
-	c.leave(context.DeadlineExceeded)
+	for late := b.groups[0].first.next; late != nil; late = late.next {
+		late.leave(context.DeadlineExceeded)
+	}
 	l.sender.send(b.groups)
 }
 

@@ -2,6 +2,7 @@ package redislimit_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -57,17 +58,29 @@ func (n *scriptCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redi
 	return next
 }
 
-// An adjustment that is answered is not sent again.
-func TestAdjustIsOneCommand(t *testing.T) {
-	_, c := mini(t)
-	sent := new(scriptCounter)
-	c.AddHook(sent)
-	l := newLimiter(t, c)
-	if err := addUsage(l, "id", "a", lasting(5), [ratelimit.MaxQuotas]int64{1}, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	if n := sent.Load(); n != 1 {
-		t.Errorf("Adjust called the script %d times, want once", n)
+// An adjustment that is not answered is sent again only if it has an id.
+func TestAdjustIsSentAgain(t *testing.T) {
+	for _, test := range []struct {
+		name, id string
+		lost     bool // the answer
+		sent     int64
+	}{
+		{"answered", "id", false, 1},
+		{"answered, without an id", "", false, 1},
+		{"lost", "id", true, 4},
+		{"lost, without an id", "", true, 1},
+	} {
+		m, c := mini(t)
+		sent := new(scriptCounter)
+		c.AddHook(sent)
+		l := newLimiter(t, c)
+		if test.lost {
+			m.SetError("lost")
+		}
+		err := addUsage(l, test.id, "a", lasting(5), [ratelimit.MaxQuotas]int64{1}, time.Now())
+		if n := sent.Load(); n != test.sent || errors.Is(err, ratelimit.ErrUnavailable) != test.lost {
+			t.Errorf("%s: Adjust called the script %d times and returned %v, want %d times", test.name, n, err, test.sent)
+		}
 	}
 }
 
@@ -137,29 +150,49 @@ func TestMarksOfTwoSubjects(t *testing.T) {
 	}
 }
 
-// A change is remembered until the windows of other plans have ended, too.
-func TestMarkLastsAsTheWindowsOfOtherPlans(t *testing.T) {
-	m, c := mini(t)
-	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-	m.SetTime(now)
-	l := newLimiter(t, c)
-	day, minute := ratelimit.MustPlan("day", ratelimit.Penalty{}, ratelimit.PerDay(1000)), ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(1000))
-	if _, err := l.Take(ctx, "a", day, 1); err != nil {
-		t.Fatal(err)
+// A change is remembered for a minute, and until the last of its windows has ended, those of
+// other plans too, but for no longer than a day and a window.
+func TestMarkLasts(t *testing.T) {
+	now := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
+	plan := func(quotas ...ratelimit.Quota) *ratelimit.Plan {
+		return ratelimit.MustPlan("", ratelimit.Penalty{}, quotas...)
 	}
-	d, err := l.Take(ctx, "a", minute, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := l.Adjust(ctx, "a", &d, 8, "id"); err != nil {
+	second, both := plan(ratelimit.Quota{Limit: 9, Window: time.Second}), plan(ratelimit.PerMinute(9), ratelimit.PerDay(9))
+	midnight, none := now.Truncate(24*time.Hour).Add(24*time.Hour), ratelimit.Window{}
+	for _, test := range []struct {
+		name      string
+		plan      *ratelimit.Plan
+		at        time.Time
+		uncharged int              // a quota, from 1
+		other     ratelimit.Window // of another plan
+		until     time.Time
+	}{
+		{"a short window", second, now, 0, none, now.Add(time.Minute)},
+		{"the last window", both, now, 0, none, midnight},
+		{"a window that was not charged", both, now, 2, none, now.Add(time.Minute)},
+		{"a window of another plan", second, now, 0, ratelimit.Window{Length: 86_400, End: uint32(midnight.Unix())}, midnight},
+		{"a window of another plan, without a length", second, now, 0, ratelimit.Window{End: uint32(midnight.Unix())}, now.Add(time.Minute)},
+		{"a smooth quota", plan(ratelimit.PerHour(9).Smooth(1)), now, 0, none, now.Add(time.Hour)},
+		{"a smooth quota that was not charged", plan(ratelimit.PerMinute(9), ratelimit.PerHour(9).Smooth(1)), now, 2, none, now.Add(time.Minute)},
+		{"clocks hours apart", second, now.Add(5 * time.Hour), 0, none, now.Add(5*time.Hour + time.Second)},
+		{"clocks years apart", second, now.AddDate(50, 0, 0), 0, none, now.Add(24 * time.Hour)},
+		{"clocks years apart, a long window", both, now.AddDate(50, 0, 0), 0, none, midnight.Add(24 * time.Hour)},
+	} {
+		m, c := mini(t)
+		m.SetTime(now)
+		d := test.plan.Uncounted(0, test.at)
+		if d.Others[0] = test.other; test.uncharged > 0 {
+			d.States[test.uncharged-1].Reset = 0
+		}
+		if err := newLimiter(t, c).Adjust(ctx, "a", &d, 8, "id"); err != nil {
 			t.Fatal(err)
 		}
-		now = now.Add(3 * time.Minute)
-		m.SetTime(now)
-		m.FastForward(3 * time.Minute)
-	}
-	if d, err = l.Peek(ctx, "a", day); err != nil || d.Remaining() != 991 {
-		t.Errorf("%d of the day are left, with error %v, want 991: a request and another one of 8", d.Remaining(), err)
+		mark := c.Keys(ctx, "*!*").Val()
+		if len(mark) != 1 {
+			t.Fatalf("%s: the marks are %q, want one", test.name, mark)
+		}
+		if end := now.Add(m.TTL(mark[0])); end.Before(test.until) || end.After(test.until.Add(10*time.Second)) {
+			t.Errorf("%s: the mark lasts until %v, want %v or a little longer", test.name, end, test.until)
+		}
 	}
 }
