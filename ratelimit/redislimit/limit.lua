@@ -443,7 +443,7 @@ local function after(nanos)
 end
 
 -- The windows of the subject, n of them, in order of their lengths, and which of them
--- open_plan has opened: without a charge these do not begin.
+-- are new: without a charge these do not begin.
 local n, lengths, ends, used, opened
 
 local function open(i, length, ending, units, new)
@@ -579,10 +579,10 @@ local function read_open(v)
 end
 
 -- make opens a window, and returns where it is.
-local function make(length, ending, new)
+local function make(length, ending)
   if n == MAX_WINDOWS then close() end
   local i = find(length)
-  open(i, length, ending, 0, new)
+  open(i, length, ending, 0, true)
   return i
 end
 
@@ -590,7 +590,7 @@ end
 local function open_plan()
   for q = 1, quotas do
     local i, there = find(windows[q])
-    if not there then make(windows[q], windows[q] < SMOOTH and open_end(q) or 0, true) end
+    if not there then make(windows[q], windows[q] < SMOOTH and open_end(q) or 0) end
     local spans = read_spans(q)
     if spans then
       i = find(windows[q])
@@ -834,7 +834,7 @@ local function change(key, v)
     end
     ending = min(ending, ahead(length))
     if not there then
-      i = make(length, ending, false)
+      i = make(length, ending)
     elseif second >= ends[i] then
       ends[i] = ending
     end
@@ -843,7 +843,7 @@ local function change(key, v)
   local function at_bucket(length, spans)
     local i, there = find(length)
     if not there and op == 'r' then return end
-    if not there then i = make(length, 0, false) end
+    if not there then i = make(length, 0) end
     set_full(i, spans, full(i)) -- no more than can be owed
     local s, f = full(i)
     local more_s, more_f = spans[1], spans[2]
