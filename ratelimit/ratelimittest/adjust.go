@@ -219,16 +219,6 @@ func testCalendarAdjust(e *engineTest) {
 	e.adjust("a", &before, 0)
 	e.used("nor is it given back to April", "a", billing, 9)
 
-	// A day that follows the charge's holds nothing of it, also if the clock steps back.
-	day := plan(ratelimit.PerDay(1000).In(time.UTC))
-	e.set(date(2026, time.April, 1, 23, 59))
-	d := e.takeN("d", day, 7)
-	e.advance(2 * time.Minute)
-	e.takeN("d", day, 9)
-	e.advance(-2 * time.Minute)
-	e.adjust("d", &d, 0)
-	e.used("a refund before midnight, of a day that has begun", "d", day, 9)
-
 	// Another engine has counted by another calendar.
 	elsewhere := e.takeN("b", month, 10) // until 1 May
 	e.takeN("c", billing, 10)            // until 17 April
@@ -239,6 +229,40 @@ func testCalendarAdjust(e *engineTest) {
 	e.used("which keeps its end", "c", billing, 30)
 	e.set(date(2026, time.April, 17, 0, 0))
 	e.used("which keeps its end", "c", billing, 0)
+
+	// A day or month that follows the charge's holds nothing of it, also if the clock steps
+	// back. These end as soon after each other as any.
+	for _, c := range []struct {
+		last       time.Time
+		plan, next *ratelimit.Plan
+	}{
+		{date(2026, time.June, 1, 23, 59), plan(ratelimit.PerDay(1000).In(time.UTC)), plan(ratelimit.PerDay(1000).In(zone("Asia/Dubai")))},
+		{date(2027, time.January, 31, 23, 59), month, month},
+	} {
+		subject := c.last.String()
+		e.set(c.last)
+		d := e.takeN(subject, c.plan, 7)
+		e.advance(2 * time.Minute)
+		e.takeN(subject, c.next, 9)
+		e.advance(-2 * time.Minute)
+		e.adjust(subject, &d, 0)
+		e.used("a refund before the midnight after which the window begins", subject, c.plan, 9)
+		e.adjust(subject, &d, 4)
+		e.used("units that are added then", subject, c.plan, 13)
+	}
+
+	// One that ends later, but not so much later, counts what another engine was charged.
+	e.set(date(2027, time.June, 1, 0, 30))
+	for subject, plans := range map[string][2]*ratelimit.Plan{
+		"e": {plan(ratelimit.PerDay(1000).In(zone("Asia/Dubai"))), plan(ratelimit.PerDay(1000).In(zone("America/Noronha")))},
+		"f": {plan(ratelimit.PerMonth(1000).From(28)), plan(ratelimit.PerMonth(1000).From(2))},
+	} {
+		e.takeN(subject, plans[0], 9)
+		d := plans[1].Uncounted(0, e.now)
+		d.Cost = 4
+		e.adjust(subject, &d, 0)
+		e.used("a refund in the window that ends first", subject, plans[0], 5)
+	}
 }
 
 func testSmoothAdjust(e *engineTest) {
@@ -287,6 +311,11 @@ func testSmoothAdjust(e *engineTest) {
 	e.takeN("c", p, 10)
 	e.adjust("c", &d, 100)
 	e.wantSmooth("units added later count in full beside others", e.takeN("c", p, 1), limited, 0, 60*sec, 51*sec)
+	d = e.takeN("f", p, 1)
+	e.adjust("f", &d, 60)
+	e.advance(-10 * sec)
+	e.adjust("f", &d, 50)
+	e.wantSmooth("given back of the limit after the clock stepped back", e.takeN("f", p, 1), limited, 0, 50*sec, 41*sec)
 	d = p.Uncounted(0, e.now)
 	d.States[0].Reset, d.Others[0] = 0, ratelimit.Window{Length: 1<<31 + 60, End: math.MaxUint32}
 	e.adjust("e", &d, 5)
