@@ -22,6 +22,9 @@ import (
 // wraps [ratelimit.ErrUnavailable]. The other modes return such an error if the primary does
 // not make the adjustment.
 //
+// When the primary has added units in mode FailLocal, it is asked with Peek what the subject
+// has used, so that the local engine knows it too.
+//
 // The primary alone remembers ids. In mode FailLocal do not repeat a call that returned nil.
 func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	primary, _, err := both[ratelimit.Adjuster](l, "adjust")
@@ -46,6 +49,9 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 			return primary.Adjust(ctx, subject, d, units, id)
 		})
 		switch {
+		case err == nil && added > 0 && l.mode == FailLocal:
+			_, _ = l.Peek(ctx, subject, d.Plan) // which mirrors the answer
+			return nil
 		case err == nil || errors.Is(err, ratelimit.ErrInvalid):
 			return err
 		case failed && l.mode != FailLocal:

@@ -29,6 +29,24 @@ func TestMirror(t *testing.T) {
 				r.Errorf("got %v, want limited", d.Outcome)
 			}
 		}},
+		{"what was charged low there and settled high is used up here", func(r *rig) {
+			a, b := r.take("a", daily), r.take("a", daily)
+			r.adjust("a", &a, 300)
+			r.wantUsed("less than half", r.local, "a", daily, "0/24h0m0s")
+			r.adjust("a", &b, 300)
+			r.lose()
+			r.take("a", daily)
+			r.wantUsed("with one more", r.local, "a", daily, "601/24h0m0s")
+		}},
+		{"a refund there leaves what is known here", func(r *rig) {
+			d := r.takeN("a", daily, 600)
+			calls := r.shared.calls.Load()
+			r.adjust("a", &d, 0)
+			if n := r.shared.calls.Load() - calls; n != 1 {
+				r.Errorf("the primary was called %d times, want once", n)
+			}
+			r.wantUsed("here", r.local, "a", daily, "600/24h0m0s")
+		}},
 		{"each window has its own", func(r *rig) {
 			r.takeN("a", ten, 4)
 			time.Sleep(time.Minute)

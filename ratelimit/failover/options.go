@@ -50,7 +50,7 @@ type Options struct {
 	// it used, one for each smooth quota, and one for each call whose answer was lost. The
 	// first takes about 600 bytes and the name, each other one 250. When the journal is full,
 	// requests are admitted that the primary will not count, see [Stats], and adjustments are
-	// refused.
+	// refused. A refund of such a request takes units of other requests of the subject.
 	JournalSize int
 
 	// OnChange is called after each change of the circuit, in order, from a
