@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
 )
 
 // Adjust implements [ratelimit.Adjuster], within the budget. It does nothing if mode
@@ -42,7 +41,7 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 	if l.breaker.look().closed() {
 		id = cmp.Or(id, rand.Text())
 		failed, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
-			if err := l.merger.bring(ctx, subject); err != nil {
+			if err := l.journal.bring(ctx, subject); err != nil {
 				return err
 			}
 			sent = true
@@ -71,45 +70,23 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 // adjustHere has the local engine make an adjustment. The primary gets it later. An id
 // says that it may have made it.
 func (l *Limiter) adjustHere(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
-	now := time.Now().UnixNano()
-	charges := []charge{{d: *d, at: now, units: units, id: id}}
-	if id == "" {
-		after, err := l.mirror.after(ctx, subject, d, units, now)
-		if err != nil {
+	after, local := *d, l.mirror.local
+	err := l.journal.enter(subject, &after, units, id, time.Now().UnixNano(), func() error {
+		if err := local.Adjust(ctx, subject, d, units, ""); err != nil || id != "" || !d.Plan.Smooth() {
 			return err
 		}
-		all, n := split(&after, units, now)
-		charges = all[:n]
-	}
-	err := l.journal.enter(subject, charges, now, func() error {
-		return l.mirror.local.Adjust(ctx, subject, d, units, "")
+		here, err := local.Peek(ctx, subject, d.Plan)
+		for i := range d.Plan.Len() {
+			if d.Plan.Kind(i) < 0 && d.States[i].Reset != 0 && err == nil {
+				after.States[i], after.Rounded[i] = here.States[i], here.Rounded[i]
+			}
+		}
+		return nil
 	})
 	if err == nil {
 		l.keeper.start()
 	}
 	return err
-}
-
-// after returns d with the buckets as they will be in the local engine after the adjustment.
-func (m *mirror) after(ctx context.Context, subject string, d *ratelimit.Decision, units, now int64) (ratelimit.Decision, error) {
-	after := *d
-	if !d.Plan.Smooth() {
-		return after, nil
-	}
-	here, err := m.local.Peek(ctx, subject, d.Plan)
-	for i := range d.Plan.Len() {
-		if d.Plan.Kind(i) < 0 && d.States[i].Reset != 0 && err == nil {
-			full := gcra.Of(here.States[i].Reset, here.Rounded[i])
-			full = bucket(d.Plan, i).Adjusted(full, gcra.At(now), gcra.At(max(d.Time, 0)), d.Cost, units)
-			after.States[i].Reset, after.Rounded[i] = full.RoundUp()
-		}
-	}
-	return after, err
-}
-
-func bucket(plan *ratelimit.Plan, i int) gcra.Bucket {
-	interval, burst := plan.Bucket(i)
-	return gcra.WithInterval(interval, plan.Limit(i), burst)
 }
 
 // unused reports whether each quota has its whole limit left.

@@ -25,7 +25,7 @@ func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	reset := func(ctx context.Context, engine ratelimit.Resetter) error { return engine.Reset(ctx, subject) }
 	return change(ctx, l, "reset", subject, func(ctx context.Context, primary ratelimit.Resetter) error {
 		if e, _ := l.journal.find(subject); e != nil {
-			if err := l.merger.merge(ctx, e); err != nil { // merged later, it would undo the reset
+			if err := l.journal.merge(ctx, e); err != nil { // merged later, it would undo the reset
 				return err
 			}
 		}

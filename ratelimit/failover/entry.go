@@ -2,6 +2,7 @@ package failover
 
 import (
 	"crypto/rand"
+	"iter"
 	"slices"
 	"time"
 
@@ -39,37 +40,45 @@ type charge struct {
 	smooth int
 }
 
-// split returns the charges that an adjustment comes to: one of each smooth quota, whose
-// States in d are those after the adjustment, and one of the fixed windows.
-func split(d *ratelimit.Decision, units, now int64) (all [ratelimit.MaxQuotas + 1]charge, n int) {
-	fixed := charge{d: *d, at: now, units: min(units, ratelimit.MaxLimit) - min(d.Cost, ratelimit.MaxLimit)}
-	fixed.d.Cost = 0
-	for i := range d.Plan.Len() {
-		if d.Plan.Kind(i) > 0 || d.States[i].Reset == 0 {
-			continue
+// charges yields what an adjustment comes to: with an id itself, otherwise a charge of each
+// smooth quota, whose States in d are those after the adjustment, and one of the fixed windows.
+func charges(d *ratelimit.Decision, units int64, id string, now int64) iter.Seq[*charge] {
+	return func(yield func(*charge) bool) {
+		c := charge{d: *d, at: now, units: units, id: id}
+		if id == "" {
+			c.units = min(units, ratelimit.MaxLimit) - min(d.Cost, ratelimit.MaxLimit)
+			c.d.Cost = 0
 		}
-		c := &all[n]
-		*c = charge{d: fixed.d, at: now, smooth: i + 1}
-		clear(c.d.States[:])
-		clear(c.d.Others[:])
-		c.d.States[i] = d.States[i]
-		b, at := c.bucket(), gcra.At(now)
-		was, is := b.Span(d.Cost), b.Span(units)
-		if c.units = int64(is - was); c.units < 0 { // what has come back by itself is not given back
-			away := max(gcra.At(max(d.Time, 0))+gcra.Time(was), at) - at
-			c.units = max(c.units, -int64(away))
+		if id == "" && d.Plan.Smooth() {
+			for i := range d.Plan.Len() {
+				if d.Plan.Kind(i) < 0 && d.States[i].Reset != 0 {
+					c.d.States[i].Reset = 0
+					yield(smoothCharge(d, i, units, now))
+				}
+			}
 		}
-		fixed.d.States[i].Reset = 0
-		n++
+		if id != "" || !d.Plan.Smooth() || c.expire(now) {
+			yield(&c)
+		}
 	}
-	if fixed.expire(now) {
-		all[n] = fixed
-		n++
-	}
-	return all, n
 }
 
-func (c *charge) bucket() gcra.Bucket { return bucket(c.d.Plan, c.smooth-1) }
+// smoothCharge returns the part of an adjustment that is of a smooth quota.
+func smoothCharge(d *ratelimit.Decision, i int, units, now int64) *charge {
+	c := &charge{d: ratelimit.Decision{Outcome: d.Outcome, Plan: d.Plan, Time: d.Time}, at: now, smooth: i + 1}
+	c.d.States[i], c.d.Rounded[i] = d.States[i], d.Rounded[i]
+	b, at := c.bucket(), gcra.At(now)
+	was, is := b.Span(d.Cost), b.Span(units)
+	if c.units = int64(is - was); c.units < 0 { // what has come back by itself is not given back
+		c.units = max(c.units, -int64(max(gcra.At(max(d.Time, 0))+gcra.Time(was), at)-at))
+	}
+	return c
+}
+
+func (c *charge) bucket() gcra.Bucket {
+	interval, burst := c.d.Plan.Bucket(c.smooth - 1)
+	return gcra.WithInterval(interval, c.d.Plan.Limit(c.smooth-1), burst)
+}
 
 // full returns when the bucket of a smooth quota is full.
 func (c *charge) full() gcra.Time {
@@ -104,7 +113,7 @@ func (c *charge) expire(now int64) (open bool) {
 // find returns the charge that c can be added to, nil if there is none.
 func (e *entry) find(c *charge, now int64) *charge {
 	for i := range e.charges {
-		if o := &e.charges[i]; o.id == "" && o.same(c, now) {
+		if o := &e.charges[i]; o.id == "" && c.id == "" && o.same(c, now) {
 			return o
 		}
 	}

@@ -15,15 +15,14 @@ func (j *journal) adjust(subject string, p *ratelimit.Plan, units int64, at time
 	d := p.Uncounted(0, at)
 	for i := range p.Len() {
 		if p.Kind(i) < 0 { // of an empty bucket that is charged so many units
-			b := bucket(p, i)
+			b := (&charge{d: d, smooth: i + 1}).bucket()
 			d.States[i].Reset = at.Unix() + int64(b.Span(max(units, 0))>>32)
 		}
 	}
 	if units < 0 {
 		d.Cost, units = -units, 0
 	}
-	all, n := split(&d, units, at.UnixNano())
-	return j.enter(subject, all[:n], at.UnixNano(), nil)
+	return j.enter(subject, &d, units, "", at.UnixNano(), nil)
 }
 
 // text is what an entry holds: the units, and the windows that are named.

@@ -1,6 +1,8 @@
 package failover
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"log/slog"
@@ -17,6 +19,7 @@ import (
 // costs of requests. It is bounded: when it is full, nothing is added but to sums that it
 // holds.
 type journal struct {
+	primary ratelimit.Adjuster // nil unless the mode is FailLocal: the journal is then empty
 	seed    maphash.Seed
 	bound   int64
 	charges atomic.Int64
@@ -24,6 +27,7 @@ type journal struct {
 	lost    atomic.Uint64
 	warned  atomic.Bool // a loss of this outage was logged
 	merged  atomic.Uint64
+	dropped atomic.Uint64
 	shards  [journalShards]journalShard
 }
 
@@ -51,20 +55,10 @@ func (j *journal) empty() bool { return j.held.Load() == 0 }
 
 // admit enters what the local engine admitted.
 func (j *journal) admit(subject string, d *ratelimit.Decision) {
-	now := time.Now().UnixNano()
-	if d.Plan.Smooth() {
-		made := *d
-		made.Cost = 0
-		all, n := split(&made, d.Cost, now)
-		if j.enter(subject, all[:n], now, nil) == nil {
-			return
-		}
-	} else { // the most common case; split takes longer
-		one := [1]charge{{d: *d, at: now, units: d.Cost}}
-		one[0].d.Cost = 0
-		if j.enter(subject, one[:], now, nil) == nil {
-			return
-		}
+	made := *d
+	made.Cost = 0
+	if j.enter(subject, &made, d.Cost, "", time.Now().UnixNano(), nil) == nil {
+		return
 	}
 	j.lost.Add(1)
 	if !j.warned.Swap(true) {
@@ -72,12 +66,18 @@ func (j *journal) admit(subject string, d *ratelimit.Decision) {
 	}
 }
 
-// enter enters charges if they have room, and if here, which is not nil for an
-// adjustment, then makes it in the local engine.
-func (j *journal) enter(subject string, charges []charge, now int64, here func() error) error {
+// enter enters an adjustment if it has room, and if here, which is not nil unless the local
+// engine has made it, then makes it there. An id says that the primary may have made it.
+func (j *journal) enter(subject string, d *ratelimit.Decision, units int64, id string, now int64, here func() error) error {
 	s := j.lock(subject)
 	defer s.mu.Unlock()
-	if !j.room(s, subject, charges, now) {
+	e, more := s.entries[subject], int64(0)
+	for c := range charges(d, units, id, now) {
+		if e == nil || e.find(c, now) == nil {
+			more++
+		}
+	}
+	if more > 0 && !j.room(s, e, more, now) {
 		return fmt.Errorf("failover: %w: the journal is full; Options.JournalSize is %d", ratelimit.ErrUnavailable, j.bound)
 	}
 	if here != nil {
@@ -85,22 +85,11 @@ func (j *journal) enter(subject string, charges []charge, now int64, here func()
 			return err
 		}
 	}
-	e := s.entries[subject]
-	if e == nil && len(charges) > 0 {
-		if s.entries == nil {
-			s.entries = map[string]*entry{}
-		}
-		e = &entry{subject: subject, merging: make(chan struct{}, 1)}
-		s.entries[subject] = e
-		j.held.Add(1)
-	}
-	for i := range charges {
-		c := &charges[i]
-		if c.id == "" {
-			if o := e.find(c, now); o != nil {
-				o.add(c)
-				continue
-			}
+	for c := range charges(d, units, id, now) {
+		e := j.entry(s, subject)
+		if o := e.find(c, now); o != nil {
+			o.add(c)
+			continue
 		}
 		e.charges = append(e.charges, *c)
 		j.charges.Add(1)
@@ -108,22 +97,29 @@ func (j *journal) enter(subject string, charges []charge, now int64, here func()
 	return nil
 }
 
-// room reports whether there is room for charges of a subject. It makes room by removing
-// what has ended.
-func (j *journal) room(s *journalShard, subject string, charges []charge, now int64) bool {
-	e, more := s.entries[subject], int64(0)
-	for i := range charges {
-		if e == nil || charges[i].id != "" || e.find(&charges[i], now) == nil {
-			more++
+// entry returns the entry of subject in its shard, which is locked.
+func (j *journal) entry(s *journalShard, subject string) *entry {
+	e := s.entries[subject]
+	if e == nil {
+		if s.entries == nil {
+			s.entries = map[string]*entry{}
 		}
+		e = &entry{subject: subject, merging: make(chan struct{}, 1)}
+		s.entries[subject] = e
+		j.held.Add(1)
 	}
-	if more > 0 && e != nil {
+	return e
+}
+
+// room reports whether there is room for more charges of e, which may be nil. It makes room
+// by removing what has ended.
+func (j *journal) room(s *journalShard, e *entry, more, now int64) bool {
+	if e != nil {
 		j.compact(s, e, now)
 	}
-	if more == 0 || j.charges.Load()+more <= j.bound {
-		return true
+	if j.charges.Load()+more > j.bound {
+		j.sweep(s, now)
 	}
-	j.sweep(s, now)
 	for try := 0; try < 3 && j.charges.Load()+more > j.bound; try++ {
 		if o := &j.shards[rand.IntN(journalShards)]; o.mu.TryLock() { // s itself is locked, and another goroutine may lock two as well
 			j.sweep(o, now)
@@ -229,4 +225,77 @@ func (j *journal) all(wanted func(*entry) bool) (all []*entry) {
 		s.mu.Unlock()
 	}
 	return all
+}
+
+// errBacksOff says that the primary does not know all of the subject's usage, and
+// refuses it.
+var errBacksOff = errors.New("failover: usage of the subject is not merged")
+
+// bring merges what the journal holds of subject. A request brings the usage of its
+// subject before the primary decides, so that an outage grants no second quota.
+func (j *journal) bring(ctx context.Context, subject string) error {
+	e, backsOff := j.find(subject)
+	for ; e != nil; e, backsOff = j.find(subject) {
+		if backsOff {
+			return errBacksOff
+		}
+		if err := j.merge(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merge makes the charges of e. A charge that fails stays in the journal, and is repeated
+// as it is. One that the primary finds invalid is dropped.
+func (j *journal) merge(ctx context.Context, e *entry) error {
+	select {
+	case e.merging <- struct{}{}:
+		defer func() { <-e.merging }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for {
+		c, ok := j.next(e)
+		if !ok {
+			return nil
+		}
+		err := j.send(ctx, e.subject, &c)
+		switch {
+		case errors.Is(err, ratelimit.ErrInvalid):
+			j.dropped.Add(1)
+		case err != nil:
+			return err
+		}
+		j.made(e, c.id)
+	}
+}
+
+func (j *journal) send(ctx context.Context, subject string, c *charge) (err error) {
+	defer recovered(&err)
+	return j.primary.Adjust(ctx, subject, &c.d, c.units, c.id)
+}
+
+// recovered makes a panic of the primary an error: in the background it ends the process.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("failover: the primary panicked: %v", p)
+	}
+}
+
+// mergeAll merges what the journal holds, until the context ends. It merges some
+// entries at once, so that a few which hang do not keep it from the others, and tries
+// each several times.
+func (j *journal) mergeAll(ctx context.Context) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 32)
+	for _, e := range j.all(func(*entry) bool { return true }) {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			for try := 0; try < 3 && j.merge(ctx, e) != nil; try++ {
+			}
+		})
+	}
+	wg.Wait()
 }

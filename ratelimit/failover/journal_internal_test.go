@@ -25,12 +25,12 @@ func TestJournalIsBounded(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		plan *ratelimit.Plan
+		id   string
 		room bool
-	}{"the same windows": {plan, true}, "other windows": {other, false}} {
+	}{"the same windows": {plan, "", true}, "other windows": {other, "", false}, "a call that the primary may have made": {plan, "id", false}} {
 		made := false
 		d := test.plan.Uncounted(0, began)
-		all, n := split(&d, 1, began.UnixNano())
-		err := j.enter("7", all[:n], began.UnixNano(), func() error { made = true; return nil })
+		err := j.enter("7", &d, 1, test.id, began.UnixNano(), func() error { made = true; return nil })
 		if room := err == nil; room != test.room || made != test.room || err != nil && !errors.Is(err, ratelimit.ErrUnavailable) {
 			t.Errorf("%s: got error %v, and the local engine was called: %v, want room: %v", name, err, made, test.room)
 		}
@@ -103,8 +103,8 @@ func TestJournalMapsShrink(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m := merger{primary: taker{}, journal: &j}
-	m.mergeAll(context.Background())
+	j.primary = taker{}
+	j.mergeAll(context.Background())
 	for i := range j.shards {
 		if s := &j.shards[i]; s.entries != nil {
 			t.Errorf("shard %d still has a map of %d entries", i, len(s.entries))

@@ -13,10 +13,7 @@ import (
 // A keeper is the goroutine that probes the primary and merges the journal. It runs
 // only while the circuit is open or the journal is not empty.
 type keeper struct {
-	primary  ratelimit.Limiter
-	breaker  *breaker
-	merger   *merger
-	opts     *Options
+	l        *Limiter
 	patience time.Duration // of a merge
 
 	mu      sync.Mutex // guards closed, and a change of running to true
@@ -29,7 +26,7 @@ type keeper struct {
 }
 
 func (k *keeper) init(l *Limiter) {
-	k.primary, k.breaker, k.merger, k.opts = l.primary, &l.breaker, &l.merger, &l.opts
+	k.l = l
 	k.patience = max(time.Second, l.opts.Budget)
 	k.roused = make(chan struct{}, 1)
 	k.ctx, k.stop = context.WithCancel(context.Background())
@@ -57,30 +54,30 @@ func (k *keeper) rouse() {
 }
 
 func (k *keeper) run() {
-	rest, roused := k.opts.MinBackoff, k.roused
+	rest, roused := k.l.opts.MinBackoff, k.roused
 	for {
-		if c := k.breaker.opening.Swap(nil); c != nil {
-			k.opts.OnChange(*c)
-			rest, roused = k.breaker.backoff(), nil
+		if c := k.l.breaker.opening.Swap(nil); c != nil {
+			k.l.opts.OnChange(*c)
+			rest, roused = k.l.breaker.backoff(), nil
 		}
 		if k.retire() || !k.sleep(rest, roused) {
 			return
 		}
-		closed := k.breaker.look().closed()
+		closed := k.l.breaker.look().closed()
 		switch {
-		case k.breaker.opening.Load() != nil:
+		case k.l.breaker.opening.Load() != nil:
 		case !closed:
-			k.opts.OnChange(k.breaker.probing())
-			k.opts.OnChange(k.breaker.probed(k.probe()))
-			rest = k.breaker.backoff()
-			if k.breaker.look().closed() {
+			k.l.opts.OnChange(k.l.breaker.probing())
+			k.l.opts.OnChange(k.l.breaker.probed(k.probe()))
+			rest = k.l.breaker.backoff()
+			if k.l.breaker.look().closed() {
 				rest, roused = 0, k.roused
-				k.merger.journal.warned.Store(false)
+				k.l.journal.warned.Store(false)
 			}
 		case k.mergeDue():
-			rest = k.opts.MinBackoff
+			rest = k.l.opts.MinBackoff
 		default:
-			rest = min(2*max(rest, k.opts.MinBackoff/2), k.opts.MaxBackoff)
+			rest = min(2*max(rest, k.l.opts.MinBackoff/2), k.l.opts.MaxBackoff)
 		}
 	}
 }
@@ -100,14 +97,14 @@ func (k *keeper) sleep(d time.Duration, roused <-chan struct{}) bool {
 // retire reports whether the keeper ends. A goroutine that made work before this
 // saw the keeper running; one that makes work after it starts another keeper.
 func (k *keeper) retire() bool {
-	if !k.merger.journal.empty() {
+	if !k.l.journal.empty() {
 		return false
 	}
-	k.merger.journal.warned.Store(false) // the outage of a part, which opened no circuit, is over too
+	k.l.journal.warned.Store(false) // the outage of a part, which opened no circuit, is over too
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.running.Store(false)
-	more := !k.closed && !(k.merger.journal.empty() && k.breaker.look().closed())
+	more := !k.closed && !(k.l.journal.empty() && k.l.breaker.look().closed())
 	k.running.Store(more)
 	return !more
 }
@@ -115,9 +112,9 @@ func (k *keeper) retire() bool {
 // probe asks the primary for a decision, as a request does, since a store may answer
 // and yet be unable to write.
 func (k *keeper) probe() error {
-	_, err := within(k.ctx, k.opts.Budget, func(ctx context.Context) (err error) {
+	_, err := within(k.ctx, k.l.opts.Budget, func(ctx context.Context) (err error) {
 		defer recovered(&err)
-		_, err = k.primary.Take(ctx, "failover:probe", k.breaker.plan.Load().WithoutPenalty(), 1)
+		_, err = k.l.primary.Take(ctx, "failover:probe", k.l.breaker.plan.Load().WithoutPenalty(), 1)
 		return err
 	})
 	if errors.Is(err, ratelimit.ErrInvalid) {
@@ -136,12 +133,12 @@ func (k *keeper) mergeDue() (merged bool) {
 	fresh := func(e *entry) bool { return e.failures == 0 }
 	retried := func(e *entry) bool { return e.failures > 0 && !time.Now().Before(e.due) }
 	for _, wanted := range [...]func(*entry) bool{fresh, retried} {
-		for _, e := range k.merger.journal.all(wanted) {
-			if k.ctx.Err() != nil || !k.breaker.look().closed() {
+		for _, e := range k.l.journal.all(wanted) {
+			if k.ctx.Err() != nil || !k.l.breaker.look().closed() {
 				return merged
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), k.patience)
-			err := k.merger.merge(ctx, e)
+			err := k.l.journal.merge(ctx, e)
 			cancel()
 			switch {
 			case err == nil:
@@ -149,7 +146,7 @@ func (k *keeper) mergeDue() (merged bool) {
 			case k.probe() != nil:
 				return merged // the primary does not answer
 			default:
-				k.merger.journal.backOff(e, k.opts.MinBackoff, k.opts.MaxBackoff)
+				k.l.journal.backOff(e, k.l.opts.MinBackoff, k.l.opts.MaxBackoff)
 			}
 		}
 	}
@@ -163,9 +160,9 @@ func (k *keeper) close() {
 	k.mu.Unlock()
 	k.stop()
 	k.ended.Wait()
-	if k.breaker.look().closed() {
+	if k.l.breaker.look().closed() {
 		ctx, cancel := context.WithTimeout(context.Background(), k.patience)
 		defer cancel()
-		k.merger.mergeAll(ctx)
+		k.l.journal.mergeAll(ctx)
 	}
 }

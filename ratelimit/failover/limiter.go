@@ -22,7 +22,6 @@ type Limiter struct {
 
 	breaker   breaker
 	journal   journal
-	merger    merger
 	mirror    mirror
 	keeper    keeper
 	fallbacks atomic.Uint64
@@ -48,12 +47,11 @@ func New(primary ratelimit.Limiter, mode Mode, opts Options) (*Limiter, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.merger.primary, l.mirror.local = adjuster, local
+		l.journal.primary, l.mirror.local = adjuster, local
 		l.mirror.banner, _ = local.(ratelimit.Banner)
 	}
 	l.breaker.init(&l.opts)
 	l.journal.init(opts.JournalSize)
-	l.merger.journal = &l.journal
 	l.keeper.init(l)
 	return l, nil
 }
@@ -137,7 +135,7 @@ func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisi
 		generation := l.mirror.generation.Load()
 		failed, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
 			for i := range charges {
-				if err := l.merger.bring(ctx, charges[i].Subject); err != nil {
+				if err := l.journal.bring(ctx, charges[i].Subject); err != nil {
 					return err
 				}
 			}
@@ -226,3 +224,36 @@ func (l *Limiter) Close() error {
 		return fmt.Errorf("failover: Close: usage of %d subjects is not merged", n)
 	}
 }
+
+// Stats count what the primary and the mode did. All but Pending only grow.
+type Stats struct {
+	Fallbacks uint64 // decisions that the primary did not make
+	Failures  uint64 // calls of the primary for a decision that failed
+	Timeouts  uint64 // those of them that did not answer within the budget
+	Opened    uint64 // times the circuit opened; failed probes are not counted
+	Merged    uint64 // subjects merged into the primary
+	Lost      uint64 // admitted requests that the journal had no room for; see Options.JournalSize
+	Dropped   uint64 // charges in the journal that the primary found invalid
+	Pending   int64  // subjects in the journal
+}
+
+// Stats returns the present numbers.
+func (l *Limiter) Stats() Stats {
+	return Stats{
+		Fallbacks: l.fallbacks.Load(),
+		Failures:  l.breaker.failures.Load(),
+		Timeouts:  l.breaker.timeouts.Load(),
+		Opened:    l.breaker.opened.Load(),
+		Merged:    l.journal.merged.Load(),
+		Lost:      l.journal.lost.Load(),
+		Dropped:   l.journal.dropped.Load(),
+		Pending:   l.journal.held.Load(),
+	}
+}
+
+// Circuit returns the state of the circuit: if it is closed the primary decides,
+// otherwise the mode. The readiness of a service may depend on it.
+func (l *Limiter) Circuit() Circuit { return l.breaker.look().state() }
+
+// Mode returns the mode, which decides while the circuit is not closed.
+func (l *Limiter) Mode() Mode { return l.mode }
