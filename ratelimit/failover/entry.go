@@ -18,9 +18,9 @@ type entry struct {
 	merging chan struct{} // full while a goroutine merges the entry
 	charges []charge      // in the order in which they are sent
 
-	// Of an entry that the primary refused although it answered a probe:
-	failures int
-	due      time.Time // when it is tried again
+	// Of an entry that the primary refused although it answered a probe; otherwise 0:
+	wait time.Duration // before it is tried again
+	due  time.Time     // when it is
 }
 
 // A charge is the sum of adjustments of the same windows, or of one smooth quota. With an
@@ -57,7 +57,7 @@ func charges(d *ratelimit.Decision, units int64, id string, now int64) iter.Seq[
 				}
 			}
 		}
-		if id != "" || !d.Plan.Smooth() || c.expire(now) {
+		if id != "" || c.expire(now) {
 			yield(&c)
 		}
 	}
@@ -111,34 +111,32 @@ func (c *charge) expire(now int64) (open bool) {
 }
 
 // find returns the charge that c can be added to, nil if there is none.
-func (e *entry) find(c *charge, now int64) *charge {
+func (e *entry) find(c *charge) *charge {
 	for i := range e.charges {
-		if o := &e.charges[i]; o.id == "" && c.id == "" && o.same(c, now) {
+		if o := &e.charges[i]; o.id == "" && c.id == "" && o.same(c) {
 			return o
 		}
 	}
 	return nil
 }
 
-// same reports whether two charges are of one smooth quota, or of the same windows as far
-// as these are open.
-func (c *charge) same(o *charge, now int64) bool {
+// same reports whether two charges are of one smooth quota, or of the same windows.
+func (c *charge) same(o *charge) bool {
 	if c.smooth > 0 || o.smooth > 0 {
 		return c.smooth > 0 && o.smooth > 0 && c.d.Plan.Quota(c.smooth-1) == o.d.Plan.Quota(o.smooth-1)
 	}
-	seconds := fixedwindow.Seconds(now)
-	return covers(&c.d, &o.d, seconds) && covers(&o.d, &c.d, seconds)
+	return covers(&c.d, &o.d) && covers(&o.d, &c.d)
 }
 
-// covers reports whether a names each fixed window of b that is open.
-func covers(a, b *ratelimit.Decision, now int64) bool {
+// covers reports whether a names each window of b.
+func covers(a, b *ratelimit.Decision) bool {
 	for i := range b.Plan.Len() {
-		if end := b.States[i].Reset; end > now && !names(a, b.Plan.Kind(i), end) {
+		if end := b.States[i].Reset; end != 0 && !names(a, b.Plan.Kind(i), end) {
 			return false
 		}
 	}
 	for _, o := range b.Others {
-		if int64(o.End) > now && !names(a, time.Duration(o.Length)*time.Second, int64(o.End)) {
+		if o.Length > 0 && !names(a, time.Duration(o.Length)*time.Second, int64(o.End)) {
 			return false
 		}
 	}
@@ -167,11 +165,11 @@ func (c *charge) fade(now int64) {
 func (c *charge) add(o *charge) {
 	c.fade(o.at)
 	sum, most, at := c.units+o.units, int64(ratelimit.MaxLimit), max(c.d.Time, o.d.Time)
-	if c.smooth == 0 || o.units < 0 || o.full() > c.full() {
-		c.d, c.smooth = o.d, o.smooth
-	}
 	if c.smooth > 0 {
 		most = int64(c.bucket().Span(ratelimit.MaxLimit))
+		if o.units < 0 || o.full() > c.full() {
+			c.d, c.smooth = o.d, o.smooth
+		}
 	}
 	c.units, c.d.Time, c.at = min(max(sum, -most), most), at, max(c.at, o.at)
 }
@@ -189,7 +187,7 @@ func (e *entry) compact(now int64) {
 		}
 		if c.id != "" {
 			c = all[i] // its arguments stay
-		} else if o := e.find(&c, now); o != nil {
+		} else if o := e.find(&c); o != nil {
 			o.add(&c)
 			continue
 		}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,13 +73,16 @@ func (j *journal) admit(subject string, d *ratelimit.Decision) {
 func (j *journal) enter(subject string, d *ratelimit.Decision, units int64, id string, now int64, here func() error) error {
 	s := j.lock(subject)
 	defer s.mu.Unlock()
+	if e := s.entries[subject]; e != nil {
+		j.compact(s, e, now)
+	}
 	e, more := s.entries[subject], int64(0)
 	for c := range charges(d, units, id, now) {
-		if e == nil || e.find(c, now) == nil {
+		if e == nil || e.find(c) == nil {
 			more++
 		}
 	}
-	if more > 0 && !j.room(s, e, more, now) {
+	if more > 0 && !j.room(s, more, now) {
 		return fmt.Errorf("failover: %w: the journal is full; Options.JournalSize is %d", ratelimit.ErrUnavailable, j.bound)
 	}
 	if here != nil {
@@ -87,7 +92,7 @@ func (j *journal) enter(subject string, d *ratelimit.Decision, units int64, id s
 	}
 	for c := range charges(d, units, id, now) {
 		e := j.entry(s, subject)
-		if o := e.find(c, now); o != nil {
+		if o := e.find(c); o != nil {
 			o.add(c)
 			continue
 		}
@@ -111,12 +116,9 @@ func (j *journal) entry(s *journalShard, subject string) *entry {
 	return e
 }
 
-// room reports whether there is room for more charges of e, which may be nil. It makes room
-// by removing what has ended.
-func (j *journal) room(s *journalShard, e *entry, more, now int64) bool {
-	if e != nil {
-		j.compact(s, e, now)
-	}
+// room reports whether there is room for more charges. It makes room by removing what has
+// ended.
+func (j *journal) room(s *journalShard, more, now int64) bool {
 	if j.charges.Load()+more > j.bound {
 		j.sweep(s, now)
 	}
@@ -163,7 +165,7 @@ func (j *journal) find(subject string) (e *entry, backsOff bool) {
 	s := j.lock(subject)
 	defer s.mu.Unlock()
 	e = s.entries[subject]
-	return e, e != nil && e.failures > 0
+	return e, e != nil && e.wait > 0
 }
 
 // next returns the call to make for e. If all are made, it removes the entry. The caller
@@ -200,30 +202,23 @@ func (j *journal) made(e *entry, id string) {
 func (j *journal) backOff(e *entry, shortest, longest time.Duration) {
 	s := j.lock(e.subject)
 	defer s.mu.Unlock()
-	wait := shortest
-	for i := 0; i < e.failures && wait < longest; i++ {
-		wait *= 2
-	}
 	now := time.Now()
-	e.failures++
-	e.due = now.Add(min(wait, longest))
+	e.wait = min(max(2*e.wait, shortest), longest)
+	e.due = now.Add(e.wait)
 	if s.entries[e.subject] == e {
 		j.compact(s, e, now.UnixNano())
 	}
 }
 
-// all returns the entries that are wanted.
-func (j *journal) all(wanted func(*entry) bool) (all []*entry) {
+// all returns the entries, those that are due first at first.
+func (j *journal) all() (all []*entry) {
 	for i := range j.shards {
 		s := &j.shards[i]
 		s.mu.Lock()
-		for _, e := range s.entries {
-			if wanted(e) {
-				all = append(all, e)
-			}
-		}
+		all = slices.AppendSeq(all, maps.Values(s.entries))
 		s.mu.Unlock()
 	}
+	slices.SortFunc(all, func(a, b *entry) int { return a.due.Compare(b.due) })
 	return all
 }
 
@@ -289,7 +284,7 @@ func recovered(err *error) {
 func (j *journal) mergeAll(ctx context.Context) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 32)
-	for _, e := range j.all(func(*entry) bool { return true }) {
+	for _, e := range j.all() {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()

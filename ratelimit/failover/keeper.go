@@ -3,6 +3,7 @@ package failover
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -130,39 +131,50 @@ func (k *keeper) probe() error {
 // reports whether it merged any. It ends when the circuit opens, since OnChange and the
 // next probe wait for it. No charge is interrupted: its outcome would then be unknown.
 func (k *keeper) mergeDue() (merged bool) {
-	fresh := func(e *entry) bool { return e.failures == 0 }
-	retried := func(e *entry) bool { return e.failures > 0 && !time.Now().Before(e.due) }
-	for _, wanted := range [...]func(*entry) bool{fresh, retried} {
-		for _, e := range k.l.journal.all(wanted) {
-			if k.ctx.Err() != nil || !k.l.breaker.look().closed() {
-				return merged
-			}
-			ctx, cancel := context.WithTimeout(context.Background(), k.patience)
-			err := k.l.journal.merge(ctx, e)
-			cancel()
-			switch {
-			case err == nil:
-				merged = true
-			case k.probe() != nil:
-				return merged // the primary does not answer
-			default:
-				k.l.journal.backOff(e, k.l.opts.MinBackoff, k.l.opts.MaxBackoff)
-			}
+	for _, e := range k.l.journal.all() {
+		if k.ctx.Err() != nil || !k.l.breaker.look().closed() || time.Now().Before(e.due) {
+			break
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), k.patience)
+		err := k.l.journal.merge(ctx, e)
+		cancel()
+		switch {
+		case err == nil:
+			merged = true
+		case k.probe() != nil:
+			return merged // the primary does not answer
+		default:
+			k.l.journal.backOff(e, k.l.opts.MinBackoff, k.l.opts.MaxBackoff)
 		}
 	}
 	return merged
 }
 
-// close ends the goroutine. If the circuit is closed, it then merges what is left.
-func (k *keeper) close() {
+// Close ends the goroutine that probes and merges, if it runs. If the circuit is
+// closed it then merges what is left. It takes at most two seconds, or two budgets if
+// they are longer, and waits for a call of OnChange that has begun. An error says how
+// many subjects are not merged.
+//
+// Requests can still be decided, but a circuit that is open or opens then stays open,
+// and OnChange is called no more.
+func (l *Limiter) Close() error {
+	k := &l.keeper
 	k.mu.Lock()
 	k.closed = true
 	k.mu.Unlock()
 	k.stop()
 	k.ended.Wait()
-	if k.l.breaker.look().closed() {
+	if l.breaker.look().closed() {
 		ctx, cancel := context.WithTimeout(context.Background(), k.patience)
 		defer cancel()
-		k.l.journal.mergeAll(ctx)
+		l.journal.mergeAll(ctx)
+	}
+	switch n := l.journal.held.Load(); n {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("failover: Close: usage of 1 subject is not merged")
+	default:
+		return fmt.Errorf("failover: Close: usage of %d subjects is not merged", n)
 	}
 }

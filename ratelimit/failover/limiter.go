@@ -32,8 +32,8 @@ func New(primary ratelimit.Limiter, mode Mode, opts Options) (*Limiter, error) {
 	if nilvalue.In(primary) {
 		return nil, errors.New("failover: the primary must be an engine, got nil")
 	}
-	if !mode.valid() {
-		return nil, fmt.Errorf("failover: the mode must be FailLocal, FailOpen or FailClosed, got %v", mode)
+	if _, err := mode.MarshalText(); err != nil {
+		return nil, err
 	}
 	if err := opts.complete(); err != nil {
 		return nil, err
@@ -204,25 +204,6 @@ func (l *Limiter) refusal(cause error) error {
 		return fmt.Errorf("failover: %w", cause)
 	}
 	return fmt.Errorf("failover: %w: %w", ratelimit.ErrUnavailable, cause)
-}
-
-// Close ends the goroutine that probes and merges, if it runs. If the circuit is
-// closed it then merges what is left. It takes at most two seconds, or two budgets if
-// they are longer, and waits for a call of OnChange that has begun. An error says how
-// many subjects are not merged.
-//
-// Requests can still be decided, but a circuit that is open or opens then stays open,
-// and OnChange is called no more.
-func (l *Limiter) Close() error {
-	l.keeper.close()
-	switch n := l.journal.held.Load(); n {
-	case 0:
-		return nil
-	case 1:
-		return errors.New("failover: Close: usage of 1 subject is not merged")
-	default:
-		return fmt.Errorf("failover: Close: usage of %d subjects is not merged", n)
-	}
 }
 
 // Stats count what the primary and the mode did. All but Pending only grow.
