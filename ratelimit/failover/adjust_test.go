@@ -249,6 +249,12 @@ func TestAdjustInAnOutage(t *testing.T) {
 			d := daily.Uncounted(0, time.Now())
 			r.adjust("a", &d, 7)
 		}},
+		{"counted under a plan whose window has ended", daily, "610/24h0m0s", func(r *rig) {
+			r.takeN("a", daily, 600)
+			r.lose()
+			r.takeN("a", ratelimit.MustPlan("brief", ratelimit.Penalty{}, ratelimit.PerMinute(100)), 10)
+			time.Sleep(time.Minute)
+		}},
 		{"more than a count holds", daily, "3/24h0m0s", func(r *rig) {
 			r.lose()
 			d := r.take("a", daily)
@@ -314,15 +320,21 @@ func TestAdjustDuringACharge(t *testing.T) {
 }
 
 // While the primary refuses the usage of a subject, the local engine decides about it,
-// and adjusts it.
+// and adjusts it. The primary gets one sum when it no longer refuses.
 func TestAdjustOfASubjectThatWaits(t *testing.T) {
-	pick(t, failover.Options{}, func(r *rig, p *picky) {
+	pick(t, failover.Options{JournalSize: 2}, func(r *rig, p *picky) {
 		r.shared.set(down)
 		d := r.takeN("bad", daily, 5)
 		r.shared.set(nil)
 		time.Sleep(time.Second)
+		r.adjust("bad", &d, 9)
+		p.mu.Lock()
+		p.charge = func(context.Context, string) error { return nil }
+		p.mu.Unlock()
 		r.adjust("bad", &d, 2)
 		r.wantUsed("by the engine that decides", r.local, "bad", daily, "2/24h0m0s")
+		r.regain()
+		r.wantUsed("by the primary", r.shared.engine, "bad", daily, "2/24h0m0s")
 	})
 }
 
@@ -340,6 +352,21 @@ func TestAdjustInTheOtherModes(t *testing.T) {
 				r.Errorf("%v, the circuit is open: got error %v, want one that wraps ErrUnavailable", mode, err)
 			}
 			r.wantUsed("not adjusted", r.shared.engine, "a", daily, "10/24h0m0s")
+		})
+		run(t, mode, failover.Options{}, func(r *rig) {
+			o := &once{picky: &picky{shared: r.shared}, made: map[string]string{}, loses: first(1)}
+			l, err := failover.New(o, mode, failover.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			elsewhere := daily.Uncounted(0, time.Now())
+			for call, want := range []error{errLost, nil, nil} {
+				if err := l.Adjust(ctx, "a", &elsewhere, 7, "id"); !errors.Is(err, want) {
+					r.Errorf("%v, call %d: got error %v, want %v", mode, call+1, err, want)
+				}
+			}
+			r.wantUsed("repeated with its id", r.shared.engine, "a", daily, "7/24h0m0s")
 		})
 	}
 	for _, plan := range []*ratelimit.Plan{daily, monthly} { // the second has a smooth quota

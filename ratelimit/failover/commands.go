@@ -199,9 +199,7 @@ func (l *Limiter) adjustHere(ctx context.Context, subject string, d *ratelimit.D
 		}
 		return nil
 	})
-	if err == nil {
-		l.keeper.start()
-	}
+	l.keeper.start()
 	return err
 }
 

@@ -48,8 +48,6 @@ func charges(d *ratelimit.Decision, units int64, id string, now int64) iter.Seq[
 		if id == "" {
 			c.units = min(units, ratelimit.MaxLimit) - min(d.Cost, ratelimit.MaxLimit)
 			c.d.Cost = 0
-		}
-		if id == "" && d.Plan.Smooth() {
 			for i := range d.Plan.Len() {
 				if d.Plan.Kind(i) < 0 && d.States[i].Reset != 0 {
 					c.d.States[i].Reset = 0
@@ -69,9 +67,8 @@ func smoothCharge(d *ratelimit.Decision, i int, units, now int64) *charge {
 	c.d.States[i], c.d.Rounded[i] = d.States[i], d.Rounded[i]
 	b, at := c.bucket(), gcra.At(now)
 	was, is := b.Span(d.Cost), b.Span(units)
-	if c.units = int64(is - was); c.units < 0 { // what has come back by itself is not given back
-		c.units = max(c.units, -int64(max(gcra.At(max(d.Time, 0))+gcra.Time(was), at)-at))
-	}
+	away := max(gcra.At(max(d.Time, 0))+gcra.Time(was), at) - at // what has come back by itself is not given back
+	c.units = max(int64(is-was), -int64(away))
 	return c
 }
 
@@ -101,7 +98,7 @@ func (c *charge) expire(now int64) (open bool) {
 	}
 	n := 0
 	for _, o := range d.Others {
-		if o.Length > 0 && int64(o.End) > seconds {
+		if int64(o.End) > seconds {
 			d.Others[n], open = o, true
 			n++
 		}

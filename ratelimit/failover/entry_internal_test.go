@@ -10,9 +10,12 @@ import (
 )
 
 // adjust enters an adjustment of a charge of one unit at a time, after the beginning, under
-// a plan, to some units.
-func (j *journal) adjust(subject string, p *ratelimit.Plan, units int64, at time.Time) error {
+// a plan, to some units. It has also reached the windows of other plans.
+func (j *journal) adjust(subject string, p *ratelimit.Plan, units int64, at time.Time, others ...*ratelimit.Plan) error {
 	d := p.Uncounted(0, at)
+	for i, o := range others {
+		d.Others[i] = ratelimit.Window{Length: uint32(o.Kind(0) / time.Second), End: uint32(o.WindowEnd(0, at.UnixNano()))}
+	}
 	for i := range p.Len() {
 		if p.Kind(i) < 0 { // of an empty bucket that is charged so many units
 			b := (&charge{d: d, smooth: i + 1}).bucket()
@@ -55,11 +58,13 @@ func TestEntry(t *testing.T) {
 	day := named(ratelimit.PerDay(10))
 	smooth := named(ratelimit.PerMinute(60).Smooth(10), ratelimit.PerDay(100))
 	slower := named(ratelimit.PerMinute(30).Smooth(10))
+	minute, hour := named(ratelimit.PerMinute(10)), named(ratelimit.PerHour(10))
 	type step struct {
 		plan  *ratelimit.Plan
 		units int64
 		after time.Duration
 	}
+	others := map[*ratelimit.Plan][]*ratelimit.Plan{minute: {day}, hour: {minute, day}}
 	for _, test := range []struct {
 		name  string
 		steps []step
@@ -79,14 +84,22 @@ func TestEntry(t *testing.T) {
 		{"months that end at other times are apart",
 			[]step{{named(ratelimit.PerMonth(9)), 3, 0}, {named(ratelimit.PerMonth(9).From(17)), 4, 0}}, "3 01.00:00:00, 4 17.00:00:00"},
 		{"smooth quotas are apart from windows, and from other rates",
-			[]step{{smooth, 3, 0}, {slower, 2, 0}, {smooth, 4, 0}}, "7.0s 01.12:00:04, 7 02.00:00:00, 4.0s 01.12:00:04"},
+			[]step{{smooth, 3, 0}, {smooth, 4, 0}, {slower, 2, 0}}, "7.0s 01.12:00:04, 7 02.00:00:00, 4.0s 01.12:00:04"},
 		{"of a smooth quota the latest bucket counts after a refund", []step{{smooth, 5, 0}, {smooth, -3, 0}, {day, 1, 0}}, "2.0s 01.12:00:00, 3 02.00:00:00"},
+		{"what is given back to a smooth quota fades once, and never grows",
+			[]step{{smooth, -8, 0}, {day, 1, 2 * time.Second}, {day, 1, 4 * time.Second}, {day, 1, time.Second}}, "-4.0s 01.12:00:00, -5 02.00:00:00"},
+		{"and is over then", []step{{smooth, -8, 0}, {day, 1, 10 * time.Second}}, "-7 02.00:00:00"},
+		{"windows of other plans count as the plan's own", []step{{minute, 3, 0}, {plan, 4, 0}}, "7 01.12:01:00 +02.00:00:00"},
+		{"and end as these do", []step{{hour, 3, 0}, {hour, 4, time.Minute}, {hour, 5, time.Hour}, {day, 6, time.Hour}},
+			"13 +02.00:00:00, 5 01.14:00:00 +01.13:01:00 +02.00:00:00"},
+		{"also without one of the plan's own", []step{{minute, 3, 0}, {minute, 4, time.Minute}}, "3 +02.00:00:00, 4 01.12:02:00 +02.00:00:00"},
+		{"one more is another charge", []step{{hour, 3, 0}, {plan, 4, 0}, {minute, 5, 0}}, "3 01.13:00:00 +01.12:01:00 +02.00:00:00, 9 01.12:01:00 02.00:00:00"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var j journal
 			j.init(100)
 			for _, s := range test.steps {
-				if err := j.adjust("a", s.plan, s.units, began.Add(s.after)); err != nil {
+				if err := j.adjust("a", s.plan, s.units, began.Add(s.after), others[s.plan]...); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -98,5 +111,25 @@ func TestEntry(t *testing.T) {
 				t.Errorf("%d charges are counted, want %d", n, len(e.charges))
 			}
 		})
+	}
+}
+
+// If the clock steps back between two admissions, the later time counts.
+func TestEntryKeepsTheLatestTime(t *testing.T) {
+	smooth := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10))
+	for _, p := range []*ratelimit.Plan{plan, smooth} {
+		for _, order := range [][2]time.Duration{{0, time.Second}, {time.Second, 0}} {
+			var j journal
+			j.init(100)
+			for _, after := range order {
+				if err := j.adjust("a", p, 1, began.Add(after)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e, _ := j.find("a")
+			if c, want := e.charges[0], began.Add(time.Second).UnixNano(); c.d.Time != want || c.at != want {
+				t.Errorf("charges under %v, %v after the beginning: the sum has the times %d and %d, want %d", p, order, c.d.Time, c.at, want)
+			}
+		}
 	}
 }

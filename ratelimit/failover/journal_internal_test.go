@@ -57,6 +57,39 @@ func TestJournalDropsWhatHasEnded(t *testing.T) {
 	}
 }
 
+// A journal that is full finds what has ended in the shard of the new subject, also if all
+// others are busy, and in others.
+func TestJournalMakesRoom(t *testing.T) {
+	for name, own := range map[string]bool{"in its own shard": true, "in another": false} {
+		var j journal
+		j.init(100)
+		shard := j.lock("new")
+		shard.mu.Unlock()
+		for i := 0; j.held.Load() < 100; i++ {
+			subject := fmt.Sprint(i)
+			s := j.lock(subject)
+			s.mu.Unlock()
+			if (s == shard) == own {
+				if err := j.adjust(subject, plan, 1, began); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for i := range j.shards {
+			if s := &j.shards[i]; own && s != shard {
+				s.mu.Lock()
+			}
+		}
+		found := false
+		for range 10 { // others are chosen at random
+			found = found || j.adjust("new", plan, 1, began.Add(24*time.Hour)) == nil
+		}
+		if !found {
+			t.Errorf("what has ended %s leaves no room", name)
+		}
+	}
+}
+
 // What comes while a charge is sent is a charge of its own, and stays when the first
 // one is made.
 func TestJournalDuringAMerge(t *testing.T) {
@@ -91,6 +124,31 @@ func TestJournalDuringAMerge(t *testing.T) {
 		add(6)
 		if c, ok := j.next(e); ok {
 			t.Errorf("an entry that was merged: got %+v, want nothing: the subject has a new entry", c)
+		}
+	})
+}
+
+// If the window of a charge ends while it is sent, the answer does not remove another one.
+func TestJournalAfterTheEndOfAWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var j journal
+		j.init(1024)
+		minute := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(100))
+		if err := j.adjust("a", minute, 3, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if err := j.adjust("a", plan, 4, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		e, _ := j.find("a")
+		sent, _ := j.next(e)
+		time.Sleep(time.Minute)
+		if err := j.adjust("a", plan, 5, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		j.made(e, sent.id)
+		if got, want := e.text(), "4 02.00:00:00, 5 01.00:02:00 02.00:00:00"; got != want || j.charges.Load() != 2 {
+			t.Errorf("%s are left, and %d are counted, want %s", got, j.charges.Load(), want)
 		}
 	})
 }

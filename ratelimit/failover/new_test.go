@@ -82,7 +82,7 @@ func TestCapabilities(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer l.Close()
-			_, err = l.Take(ctx, "a", daily, 1)
+			d, err := l.Take(ctx, "a", daily, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,10 +91,11 @@ func TestCapabilities(t *testing.T) {
 			_, errBans := l.Bans(ctx)
 			for name, err := range map[string]error{
 				"Peek": errPeek, "Unban": errUnban, "Bans": errBans,
-				"Reset": l.Reset(ctx, "a"),
-				"Ban":   l.Ban(ctx, "a", time.Minute),
+				"Reset":  l.Reset(ctx, "a"),
+				"Adjust": l.Adjust(ctx, "a", &d, 2, ""),
+				"Ban":    l.Ban(ctx, "a", time.Minute),
 			} {
-				can := test.can || name == "Peek" && test.peeks
+				can := test.can || test.peeks && (name == "Peek" || name == "Adjust")
 				if errors.Is(err, errors.ErrUnsupported) == can || can && err != nil {
 					t.Errorf("%s: got error %v, want support: %v", name, err, can)
 				}
