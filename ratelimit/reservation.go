@@ -104,7 +104,7 @@ func (r *Reservation) Settle(ctx context.Context, actual int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.settled = true
-	return r.settleTo(ctx, min(actual, MaxLimit), false)
+	return r.settleTo(ctx, actual, false)
 }
 
 // settleTo changes what the charges cost that cost as much as the request, or all. r.mu

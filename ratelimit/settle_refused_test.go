@@ -134,6 +134,23 @@ func (hung) Adjust(ctx context.Context, _ string, _ *ratelimit.Decision, _ int64
 	return ctx.Err()
 }
 
+// An adjustment that the engine finds invalid was not made, and is not repeated.
+func TestSettleAfterAnInvalidCall(t *testing.T) {
+	at := time.Unix(now, 0)
+	l := &flaky{Limiter: engine(t, &at)}
+	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{}, nil)
+	l.down = ratelimit.ErrInvalid
+	if err := res.Settle(t.Context(), 70); !errors.Is(err, ratelimit.ErrInvalid) || errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("got error %v, want one that wraps ErrInvalid alone", err)
+	}
+	l.down, l.changes = nil, 0
+	settle(t, res, 3)
+	wantUsed(t, l.Limiter, "settled again", [2]int64{3, 3})
+	if l.changes != 1 {
+		t.Errorf("the engine was called %d times, want once", l.changes)
+	}
+}
+
 func TestSettleRefuses(t *testing.T) {
 	at := time.Unix(now, 0)
 	l := engine(t, &at)
