@@ -119,8 +119,8 @@ func (e *entry) find(c *charge) *charge {
 
 // same reports whether two charges are of one smooth quota, or of the same windows.
 func (c *charge) same(o *charge) bool {
-	if c.smooth > 0 || o.smooth > 0 {
-		return c.smooth > 0 && o.smooth > 0 && c.d.Plan.Quota(c.smooth-1) == o.d.Plan.Quota(o.smooth-1)
+	if c.smooth > 0 && o.smooth > 0 {
+		return c.d.Plan.Quota(c.smooth-1) == o.d.Plan.Quota(o.smooth-1)
 	}
 	return covers(&c.d, &o.d) && covers(&o.d, &c.d)
 }
