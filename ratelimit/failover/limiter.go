@@ -48,7 +48,6 @@ func New(primary ratelimit.Limiter, mode Mode, opts Options) (*Limiter, error) {
 			return nil, err
 		}
 		l.journal.primary, l.mirror.local = adjuster, local
-		l.mirror.banner, _ = local.(ratelimit.Banner)
 	}
 	l.breaker.init(&l.opts)
 	l.journal.init(opts.JournalSize)

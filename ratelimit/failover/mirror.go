@@ -14,8 +14,7 @@ import (
 // subject that is denied, or has used half of a quota, is charged to the local engine
 // at once. An outage then grants these subjects no second quota, and ends no ban.
 type mirror struct {
-	local  localEngine      // nil unless the mode is FailLocal
-	banner ratelimit.Banner // the local engine, nil if it is not one
+	local localEngine // nil unless the mode is FailLocal
 
 	// generation counts the commands. An answer of the primary that a command
 	// overtook is not mirrored: it has the generation from before the command.
@@ -50,10 +49,10 @@ func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decisi
 			_ = m.local.Adjust(ctx, subject, &used, missing, "")
 		}
 	}
-	if d.BanEnds > here.BanEnds && m.banner != nil {
+	if banner, ok := m.local.(ratelimit.Banner); ok && d.BanEnds > here.BanEnds {
 		// The local engine rounds the end of a ban up to a whole second.
 		if left := time.Unix(d.BanEnds, 0).Sub(now); left > 0 {
-			_ = m.banner.Ban(ctx, subject, min(max(left-time.Second/2, 1), ratelimit.MaxWindow))
+			_ = banner.Ban(ctx, subject, min(max(left-time.Second/2, 1), ratelimit.MaxWindow))
 		}
 	}
 }
