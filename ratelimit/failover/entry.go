@@ -160,7 +160,6 @@ func (c *charge) fade(now int64) {
 
 // add adds a charge of the same windows.
 func (c *charge) add(o *charge) {
-	c.fade(o.at)
 	sum, most, at := c.units+o.units, int64(ratelimit.MaxLimit), max(c.d.Time, o.d.Time)
 	if c.smooth > 0 {
 		most = int64(c.bucket().Span(ratelimit.MaxLimit))

@@ -92,6 +92,8 @@ func TestEntry(t *testing.T) {
 		{"windows of other plans count as the plan's own", []step{{minute, 3, 0}, {plan, 4, 0}}, "7 01.12:01:00 +02.00:00:00"},
 		{"and end as these do", []step{{hour, 3, 0}, {hour, 4, time.Minute}, {hour, 5, time.Hour}, {day, 6, time.Hour}},
 			"13 +02.00:00:00, 5 01.14:00:00 +01.13:01:00 +02.00:00:00"},
+		{"at once", []step{{hour, 3, 0}, {day, 4, time.Minute}}, "3 01.13:00:00 +02.00:00:00, 4 02.00:00:00"},
+		{"of a smooth quota the bucket that is full later counts", []step{{smooth, 5, 0}, {smooth, 3, 0}}, "8.0s 01.12:00:05, 8 02.00:00:00"},
 		{"also without one of the plan's own", []step{{minute, 3, 0}, {minute, 4, time.Minute}}, "3 +02.00:00:00, 4 01.12:02:00 +02.00:00:00"},
 		{"one more is another charge", []step{{hour, 3, 0}, {plan, 4, 0}, {minute, 5, 0}}, "3 01.13:00:00 +01.12:01:00 +02.00:00:00, 9 01.12:01:00 02.00:00:00"},
 	} {
