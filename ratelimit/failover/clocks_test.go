@@ -94,3 +94,40 @@ func TestMergeIntoAPrimaryWithAnotherClock(t *testing.T) {
 		})
 	}
 }
+
+// A mirrored ban is as long here as there, and the requests during it do not move its end.
+func TestBanOfAPrimaryWithAnotherClock(t *testing.T) {
+	for _, ahead := range []time.Duration{-2 * time.Hour, -90*time.Second - 250*time.Millisecond, 0, 90*time.Second + 250*time.Millisecond, 2 * time.Hour} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+				engine, err := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(ahead) }})
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.shared.set(nil)
+				r.shared.engine = engine
+				if err := engine.Ban(ctx, "a", time.Minute); err != nil {
+					t.Fatal(err)
+				}
+				var ends int64
+				for range 20 {
+					r.take("a", daily)
+					d, err := r.local.Peek(ctx, "a", daily)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if ends == 0 {
+						ends = d.BanEnds
+					}
+					if left := time.Until(time.Unix(d.BanEnds, 0)); d.Outcome != ratelimit.Banned || left > 61*time.Second || d.BanEnds != ends {
+						t.Fatalf("the local engine says %v for %v, until %d before %d; want the minute of the primary", d.Outcome, left, ends, d.BanEnds)
+					}
+					time.Sleep(123 * time.Millisecond)
+				}
+				if left := time.Until(time.Unix(ends, 0)); left < 56*time.Second {
+					t.Errorf("the ban ends in %v, want what is left of a minute", left)
+				}
+			})
+		})
+	}
+}

@@ -49,11 +49,12 @@ func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decisi
 			_ = m.local.Adjust(ctx, subject, &used, missing, "")
 		}
 	}
-	if banner, ok := m.local.(ratelimit.Banner); ok && d.BanEnds > here.BanEnds {
-		// The local engine rounds the end of a ban up to a whole second.
-		if left := time.Unix(d.BanEnds, 0).Sub(now); left > 0 {
-			_ = banner.Ban(ctx, subject, min(max(left-time.Second/2, 1), ratelimit.MaxWindow))
-		}
+	// What is left of a ban is the same by both clocks. The local engine rounds its end up to
+	// a whole second.
+	left := time.Unix(d.BanEnds, 0).Sub(time.Unix(0, d.Time)) - time.Second/2
+	banner, ok := m.local.(ratelimit.Banner)
+	if ok && left > -time.Second/2 && now.Add(left).After(time.Unix(here.BanEnds, 0)) {
+		_ = banner.Ban(ctx, subject, min(max(left, 1), ratelimit.MaxWindow))
 	}
 }
 
