@@ -82,6 +82,9 @@ func (s *Store) call(ctx context.Context, doing string, do func(context.Context,
 		}
 		running, cancel := begun(ctx)
 		err = do(running, conn)
+		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "" { // PostgreSQL sends none without a code
+			_ = conn.Conn().Close(running)
+		}
 		if err != nil && conn.Conn().IsClosed() && !isOwn(err) && !isLost(err) {
 			err = fmt.Errorf("%w: %w", pgconn.ErrConnClosed, err) // the answer is not one of PostgreSQL
 		}

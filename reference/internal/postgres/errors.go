@@ -52,10 +52,11 @@ func IsUnknown(err error) bool {
 	return unknown
 }
 
-// isLost reports whether err is the loss of a connection, or the announcement of one.
+// isLost reports whether err is the loss of a connection, or the announcement of one, as is
+// an error without a code, after which nothing can be read.
 func isLost(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return isFatal(e) || strings.HasPrefix(e.Code, "08")
+		return e.Code == "" || isFatal(e) || strings.HasPrefix(e.Code, "08")
 	}
 	for _, lost := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, pgconn.ErrConnClosed, driver.ErrBadConn, sql.ErrConnDone} {
 		if errors.Is(err, lost) {

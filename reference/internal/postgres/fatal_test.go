@@ -110,6 +110,8 @@ func TestAServerThatIsNotPostgreSQL(t *testing.T) {
 		"breaks a message off":       {ready, "1\x00\x00\x00\x04T\x00\x00"},
 		"has a message of no length": {ready, "1\x00\x00\x00\x00"},
 		"sends the wrong message":    {ready, "G\x00\x00\x00\x07\x00\x00\x00"},
+		"has an error of nothing":    {ready, "E\x00\x00\x00\x05\x00Z\x00\x00\x00\x05I"},
+		"has an error without code":  {ready, "E\x00\x00\x00\x09Mhi\x00\x00Z\x00\x00\x00\x05I"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := through(t, postgrestest.Database(t))
