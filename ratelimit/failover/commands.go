@@ -138,7 +138,7 @@ func both[C any](l *Limiter, what string) (primary, local C, err error) {
 // not make the adjustment.
 //
 // When the primary has added units in mode FailLocal, it is asked with Peek what the subject
-// has used, so that the local engine knows it too.
+// has used, so that the local engine knows it too. That may take a second budget.
 //
 // The primary alone remembers ids. In mode FailLocal do not repeat a call that returned nil.
 func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {

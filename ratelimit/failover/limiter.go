@@ -212,7 +212,7 @@ type Stats struct {
 	Timeouts  uint64 // those of them that did not answer within the budget
 	Opened    uint64 // times the circuit opened; failed probes are not counted
 	Merged    uint64 // subjects merged into the primary
-	Lost      uint64 // admitted requests that the journal had no room for; see Options.JournalSize
+	Lost      uint64 // charges of admitted requests that the journal had no room for; see Options.JournalSize
 	Dropped   uint64 // charges in the journal that the primary found invalid
 	Pending   int64  // subjects in the journal
 }
