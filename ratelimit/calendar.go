@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 )
 
 // PerMonth returns the quota of limit units a month, from 00:00 UTC on its first day.

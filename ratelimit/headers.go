@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 )
 
 // The header fields of a decision, in the canonical form of [http.Header], in which

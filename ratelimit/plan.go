@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/gcra"
 )
 
 // A Plan is a name, the quotas that must all hold, and the penalty for subjects

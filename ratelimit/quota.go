@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 )
 
 // The largest values that engines work with.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
+	"github.com/animalstore/gatehouse/internal/gcra"
 )
 
 // Smooth returns the quota without windows: of Limit units in each Window, at most burst

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 )
 
 // Engines ask a plan where the windows of its quotas begin and end.

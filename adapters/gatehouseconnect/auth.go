@@ -6,8 +6,8 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/animalstore/gatehouse/adapters/internal/rpclimit"
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/internal/rpclimit"
 )
 
 // An Authenticator finds the principal of a call by the Authorization field of its

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/animalstore/gatehouse/internal/rpclimit"
+	"github.com/animalstore/gatehouse/adapters/internal/rpclimit"
 )
 
 // isConnectError reports whether err has a code. Code 0 does not count: clients of gRPC

@@ -9,7 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	"github.com/animalstore/gatehouse/internal/rpclimit"
+	"github.com/animalstore/gatehouse/adapters/internal/rpclimit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
+	"github.com/animalstore/gatehouse/adapters/internal/rpclimit"
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/internal/rpclimit"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 )
 

@@ -3,8 +3,8 @@ package gatehousegrpc
 import (
 	"context"
 
+	"github.com/animalstore/gatehouse/adapters/internal/rpclimit"
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/internal/rpclimit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 

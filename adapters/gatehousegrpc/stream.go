@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/animalstore/gatehouse/internal/rpclimit"
+	"github.com/animalstore/gatehouse/adapters/internal/rpclimit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 

@@ -13,48 +13,50 @@ const module = "github.com/animalstore/gatehouse"
 
 // rules lists, for each package, the packages of Gatehouse that it may import,
 // without the module path, and the modules of others that it may depend on,
-// directly or not. The standard library is always allowed, and so are the internal
-// packages of a package's own directory, and of the directories that it may import.
+// directly or not. The standard library and the packages of internal are always
+// allowed, and so are the internal packages of a package's own directory, and of the
+// directories that it may import.
 var rules = map[string][]string{
-	"adapters/gatehousechi":          {"apierror", "github.com/go-chi/chi/v5"},
-	"adapters/gatehouseconnect":      slices.Concat(protobuf, []string{"internal/rpclimit", "apierror", "middleware/clientip", "ratelimit", "connectrpc.com/connect"}),
-	"adapters/gatehouseecho":         {"apierror", "internal/response", "middleware", "github.com/labstack/echo/v5"},
-	"adapters/gatehousefiber":        slices.Concat(fiber, []string{"apierror", "middleware/clientip", "ratelimit"}),
-	"adapters/gatehousegin":          slices.Concat(gin, []string{"apierror", "internal/response", "middleware"}),
-	"adapters/gatehousegrpc":         slices.Concat(protobuf, []string{"internal/nilvalue", "internal/rpclimit", "apierror", "middleware/clientip", "ratelimit", "google.golang.org/grpc", "golang.org/x"}),
-	"apierror":                       {"internal/response"},
-	"deprecation":                    {"apierror", "internal/response"},
-	"internal/compatibility":         {},
-	"internal/mutate":                {},
-	"internal/nilvalue":              {},
-	"internal/plans":                 {},
-	"internal/response":              {},
-	"internal/rpclimit":              {"apierror", "internal/nilvalue", "ratelimit"},
-	"internal/wire":                  {},
-	"middleware":                     {"apierror", "internal/response"},
-	"middleware/apikey":              {"internal/nilvalue", "middleware/bearer", "ratelimit"},
-	"middleware/bearer":              {"apierror", "internal/response"},
-	"middleware/clientip":            {},
-	"middleware/gateway":             {"apierror", "internal/nilvalue", "internal/response", "middleware"},
-	"middleware/inflight":            {"apierror"},
-	"middleware/jsonbody":            {"apierror", "github.com/santhosh-tekuri/jsonschema/v5"},
-	"middleware/limit":               {"middleware/clientip", "ratelimit", "ratelimit/memory"},
-	"middleware/telemetry":           slices.Concat(openTelemetry, []string{"apierror", "internal/nilvalue", "middleware", "middleware/apikey", "middleware/bearer", "middleware/inflight", "ratelimit", "ratelimit/failover", "ratelimit/memory"}),
-	"ratelimit":                      {"apierror", "internal/nilvalue", "internal/response"},
-	"ratelimit/failover":             {"internal/nilvalue", "ratelimit"},
-	"ratelimit/internal/fixedwindow": {},
-	"ratelimit/internal/gcra":        {},
-	"ratelimit/internal/partial":     {},
-	"internal/release":               {},
-	"ratelimit/internal/race":        {},
-	"ratelimit/internal/redistest":   goRedis,
-	"ratelimit/limittest":            {"internal/nilvalue", "ratelimit"},
-	"ratelimit/memory":               {"ratelimit"},
-	"ratelimit/ratelimittest":        {"ratelimit", "ratelimit/limittest", "github.com/google/go-cmp"},
-	"ratelimit/redislimit":           slices.Concat(goRedis, []string{"internal/nilvalue", "ratelimit"}),
-	"ratelimit/redisrate":            slices.Concat(goRedis, []string{"ratelimit", "github.com/go-redis/redis_rate/v10"}),
-	"ratelimit/transport":            {"apierror", "deprecation", "internal/nilvalue", "ratelimit"},
-	"ratelimit/ululelimit":           {"internal/nilvalue", "ratelimit", "github.com/ulule/limiter/v3", "github.com/pkg/errors"},
+	"adapters/gatehousechi":        {"apierror", "github.com/go-chi/chi/v5"},
+	"adapters/gatehouseconnect":    slices.Concat(protobuf, []string{"adapters/internal/rpclimit", "apierror", "middleware/clientip", "ratelimit", "connectrpc.com/connect"}),
+	"adapters/gatehouseecho":       {"apierror", "middleware", "github.com/labstack/echo/v5"},
+	"adapters/gatehousefiber":      slices.Concat(fiber, []string{"apierror", "middleware/clientip", "ratelimit"}),
+	"adapters/gatehousegin":        slices.Concat(gin, []string{"apierror", "middleware"}),
+	"adapters/gatehousegrpc":       slices.Concat(protobuf, []string{"adapters/internal/rpclimit", "apierror", "middleware/clientip", "ratelimit", "google.golang.org/grpc", "golang.org/x"}),
+	"adapters/internal/rpclimit":   {"apierror", "ratelimit"},
+	"apierror":                     {},
+	"deprecation":                  {"apierror"},
+	"internal/compatibility":       {},
+	"internal/fixedwindow":         {},
+	"internal/gcra":                {},
+	"internal/mutate":              {},
+	"internal/nilvalue":            {},
+	"internal/plans":               {},
+	"internal/race":                {},
+	"internal/release":             {},
+	"internal/response":            {},
+	"internal/testenv":             {},
+	"internal/wire":                {},
+	"middleware":                   {"apierror"},
+	"middleware/apikey":            {"middleware/bearer", "ratelimit"},
+	"middleware/bearer":            {"apierror"},
+	"middleware/clientip":          {},
+	"middleware/gateway":           {"apierror", "middleware"},
+	"middleware/inflight":          {"apierror"},
+	"middleware/jsonbody":          {"apierror", "github.com/santhosh-tekuri/jsonschema/v5"},
+	"middleware/limit":             {"middleware/clientip", "ratelimit", "ratelimit/memory"},
+	"middleware/telemetry":         slices.Concat(openTelemetry, []string{"apierror", "middleware", "middleware/apikey", "middleware/bearer", "middleware/inflight", "ratelimit", "ratelimit/failover", "ratelimit/memory"}),
+	"ratelimit":                    {"apierror"},
+	"ratelimit/failover":           {"ratelimit"},
+	"ratelimit/internal/partial":   {},
+	"ratelimit/internal/redistest": goRedis,
+	"ratelimit/limittest":          {"ratelimit"},
+	"ratelimit/memory":             {"ratelimit"},
+	"ratelimit/ratelimittest":      {"ratelimit", "ratelimit/limittest", "github.com/google/go-cmp"},
+	"ratelimit/redislimit":         slices.Concat(goRedis, []string{"ratelimit"}),
+	"ratelimit/redisrate":          slices.Concat(goRedis, []string{"ratelimit", "github.com/go-redis/redis_rate/v10"}),
+	"ratelimit/transport":          {"apierror", "deprecation", "ratelimit"},
+	"ratelimit/ululelimit":         {"ratelimit", "github.com/ulule/limiter/v3", "github.com/pkg/errors"},
 }
 
 // goRedis is go-redis and the modules that it depends on.
@@ -87,7 +89,30 @@ var gin = []string{
 // No rule allows a package to import one of them.
 var unruled = []string{
 	"benchmarks", "examples", "reference", "internal/architecture",
-	"ratelimit/internal/integration", "ratelimit/memory/internal/interleave",
+	"ratelimit/internal/integration", "internal/interleave",
+}
+
+// floors are the top directories of what is released, the lowest first.
+var floors = []string{"internal", "apierror", "deprecation", "ratelimit", "middleware", "adapters"}
+
+// No package imports one of a higher floor. The programs and tests in internal and in
+// ratelimit/internal, which nothing imports, may.
+func TestFloors(t *testing.T) {
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.path, module+"/")
+		top, _, _ := strings.Cut(name, "/")
+		floor := slices.Index(floors, top)
+		if floor < 0 || slices.ContainsFunc(unruled, func(dir string) bool { return within(name, dir) }) {
+			continue
+		}
+		for _, i := range p.imports {
+			own, ours := strings.CutPrefix(i, module+"/")
+			above, _, _ := strings.Cut(own, "/")
+			if ours && slices.Index(floors, above) > floor {
+				t.Errorf("%s must not import %s, which stands above it", name, own)
+			}
+		}
+	}
 }
 
 func TestImports(t *testing.T) {
@@ -106,7 +131,7 @@ func TestImports(t *testing.T) {
 		for _, i := range p.imports {
 			own, ours := strings.CutPrefix(i, module+"/")
 			owner, _, _ := strings.Cut(own, "/internal/")
-			if ours && owner != name && !slices.Contains(allowed, own) && !slices.Contains(allowed, owner) {
+			if ours && owner != name && !within(own, "internal") && !slices.Contains(allowed, own) && !slices.Contains(allowed, owner) {
 				t.Errorf("%s must not import %s", name, own)
 			}
 		}

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
 )
 
 // An entry holds the adjustments of one subject that the primary has not made. The lock

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
 )
 
 // A Recorder is a Limiter that asks another one, and records the calls of Take and

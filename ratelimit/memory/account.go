@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
 )
 
 // maxWindows is how many windows of one subject are counted at once: those of

@@ -3,8 +3,8 @@ package memory
 import (
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 // charge adds d.Cost, which fits into the windows of the plan, to every window.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 // encode makes a record of a slot of the segment, which is locked. If a smooth quota is

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 

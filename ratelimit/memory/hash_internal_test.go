@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/animalstore/gatehouse/ratelimit/internal/race"
+	"github.com/animalstore/gatehouse/internal/race"
 )
 
 // Strings that differ by little, in bytes and in length, are what a weak hash

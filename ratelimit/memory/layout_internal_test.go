@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/race"
 )
 
 func noonSharp() time.Time { return time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC) }

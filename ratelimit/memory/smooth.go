@@ -3,9 +3,9 @@ package memory
 import (
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
 )
 
 // The state of a smooth quota is the time at which its bucket is full. It is kept where

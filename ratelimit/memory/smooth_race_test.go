@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 

@@ -3,8 +3,8 @@ package memory
 import (
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 // A record holds the strikes and the last ban of a subject that kept sending

@@ -1,8 +1,8 @@
 package memory
 
 import (
+	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
 )
 
 // takeSmooth is admitSmooth for a request about one subject. If a quota refuses it for so

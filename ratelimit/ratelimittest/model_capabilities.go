@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 var errNoSubject = fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)

@@ -3,8 +3,8 @@ package ratelimittest
 import (
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 // endOf returns the end of the window of the i-th quota that t is in.

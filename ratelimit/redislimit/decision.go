@@ -3,8 +3,8 @@ package redislimit
 import (
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
 )
 
 // decision works out what became of the request at a place among those of the

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/gcra"
 )
 
 // smoothLength is what the length of a smooth quota is more than its window.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/animalstore/gatehouse/ratelimit/memory/internal/interleave/sched"
+	"github.com/animalstore/gatehouse/internal/interleave/sched"
 )
 
 // The operations on a place, each one step. The scheduler lets one thread run at

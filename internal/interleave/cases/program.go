@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/interleave/atomic"
+	"github.com/animalstore/gatehouse/internal/interleave/sched"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/memory/internal/interleave/atomic"
-	"github.com/animalstore/gatehouse/ratelimit/memory/internal/interleave/sched"
 )
 
 // start is where the clock stands when a case begins: before the end of a window

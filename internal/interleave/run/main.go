@@ -3,6 +3,6 @@
 // those of the standard library there is nothing to schedule.
 package main
 
-import "github.com/animalstore/gatehouse/ratelimit/memory/internal/interleave/cases"
+import "github.com/animalstore/gatehouse/internal/interleave/cases"
 
 func main() { cases.Main() }

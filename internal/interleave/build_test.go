@@ -13,20 +13,23 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/animalstore/gatehouse/ratelimit/memory/internal/interleave/sync" // a change of it makes go test run again
+	_ "github.com/animalstore/gatehouse/internal/interleave/sync" // a change of it makes go test run again
 )
 
 // engine is the folder of package memory.
-const engine = "../.."
+const engine = "../../ratelimit/memory"
 
-// memory is where its import path begins.
-const memory = "github.com/animalstore/gatehouse/ratelimit/memory"
+// The import paths of package memory, and of this folder.
+const (
+	memory = "github.com/animalstore/gatehouse/ratelimit/memory"
+	here   = "github.com/animalstore/gatehouse/internal/interleave"
+)
 
 // traced are the packages that stand in for those of the standard library.
 var traced = map[string]string{
-	"sync":        memory + "/internal/interleave/sync",
-	"sync/atomic": memory + "/internal/interleave/atomic",
-	"runtime":     memory + "/internal/interleave/runtime",
+	"sync":        here + "/sync",
+	"sync/atomic": here + "/atomic",
+	"runtime":     here + "/runtime",
 }
 
 // sources returns the text of the package in a folder, by file name.

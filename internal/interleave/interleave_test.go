@@ -5,12 +5,12 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/animalstore/gatehouse/ratelimit/memory/internal/interleave/cases"
+	"github.com/animalstore/gatehouse/internal/interleave/cases"
+	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
 var (
 	preemptions = flag.Int("preemptions", 2, "how many preemptions a schedule has at most")
-	long        = flag.Bool("long", false, "one preemption more, and larger cases with the usual number of preemptions")
 	schedule    = flag.String("schedule", "", "the one `schedule` to run of the case that -run chooses")
 	folder      = flag.String("engine", engine, "the `folder` with the sources of package memory")
 )
@@ -21,9 +21,9 @@ func TestSchedules(t *testing.T) {
 	for _, c := range cases.All() {
 		most := *preemptions
 		switch {
-		case c.Large && !*long:
+		case c.Large && !testenv.IsLong():
 			continue
-		case *long && !c.Large:
+		case testenv.IsLong() && !c.Large:
 			most++
 		}
 		t.Run(c.Name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/animalstore/gatehouse/ratelimit/memory/internal/interleave/sched"
+	"github.com/animalstore/gatehouse/internal/interleave/sched"
 )
 
 // Main is the command that runs one case. It exits with status 1 if a schedule
@@ -65,7 +65,7 @@ func (c *Case) run(preemptions int, schedule sched.Schedule) (failed bool, err e
 		fmt.Println("this schedule does not fail")
 		return false, nil
 	}
-	fmt.Printf("%s\nto run this schedule again:\n  go test ./ratelimit/memory/internal/interleave -run 'TestSchedules/%s$' -v -schedule '%s'\n",
+	fmt.Printf("%s\nto run this schedule again:\n  go test ./internal/interleave -run 'TestSchedules/%s$' -v -schedule '%s'\n",
 		failure.Text, strings.ReplaceAll(c.Name, " ", "_"), failure.Schedule)
 	return true, nil
 }

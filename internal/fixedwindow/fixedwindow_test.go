@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/ratelimit/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 )
 
 func Example() {
