@@ -100,7 +100,7 @@ func openLimiter(redisURL, file string) (ratelimit.Limiter, func() error, error)
 		return nil, nil, err
 	}
 	// While Redis does not answer, this process limits by itself with the same plans.
-	limiter, err := failover.New(shared, failover.FailLocal, failover.Options{
+	limiter, err := failover.New(shared, failover.Options{
 		Local: local,
 		OnChange: func(c failover.Change) { // each probe changes the circuit too
 			switch {

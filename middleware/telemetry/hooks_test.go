@@ -101,7 +101,7 @@ func TestEnginesAreObserved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := failover.New(answering{err: ratelimit.ErrUnavailable}, failover.FailOpen, failover.Options{ConsecutiveFailures: 1})
+	engine, err := failover.New(answering{err: ratelimit.ErrUnavailable}, failover.Options{ConsecutiveFailures: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

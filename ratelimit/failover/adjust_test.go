@@ -52,10 +52,10 @@ func (o *once) Adjust(ctx context.Context, subject string, d *ratelimit.Decision
 // remembering runs a test whose primary is a once.
 func remembering(t *testing.T, opts failover.Options, loses func(n int) bool, test func(*rig, *once)) {
 	t.Helper()
-	run(t, failover.FailLocal, opts, func(r *rig) {
+	run(t, withLocal, opts, func(r *rig) {
 		o := &once{picky: &picky{shared: r.shared}, made: map[string]string{}, loses: loses}
 		opts.Local = r.local
-		l, err := failover.New(o, failover.FailLocal, opts)
+		l, err := failover.New(o, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +284,7 @@ func TestAdjustInAnOutage(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+			run(t, withLocal, failover.Options{}, func(r *rig) {
 				test.run(r)
 				r.regain()
 				r.wantUsed("at the primary", r.shared.engine, "a", test.plan, test.want)
@@ -338,56 +338,40 @@ func TestAdjustOfASubjectThatWaits(t *testing.T) {
 	})
 }
 
-// Modes without a local engine say that the adjustment may not be made.
-func TestAdjustInTheOtherModes(t *testing.T) {
-	for _, mode := range []failover.Mode{failover.FailOpen, failover.FailClosed} {
-		run(t, mode, failover.Options{}, func(r *rig) {
-			d := r.takeN("a", daily, 10)
-			r.shared.set(down)
-			if err := r.Adjust(ctx, "a", &d, 17, ""); !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, errDown) {
-				r.Errorf("%v, a primary that fails: got error %v, want one that wraps ErrUnavailable and the cause", mode, err)
+// Without a local engine the error says that the adjustment may not be made.
+func TestAdjustAlone(t *testing.T) {
+	run(t, alone, failover.Options{}, func(r *rig) {
+		d := r.takeN("a", daily, 10)
+		r.shared.set(down)
+		if err := r.Adjust(ctx, "a", &d, 17, ""); !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, errDown) {
+			r.Errorf("a primary that fails: got error %v, want one that wraps ErrUnavailable and the cause", err)
+		}
+		r.lose()
+		if err := r.Adjust(ctx, "a", &d, 17, ""); !errors.Is(err, ratelimit.ErrUnavailable) {
+			r.Errorf("the circuit is open: got error %v, want one that wraps ErrUnavailable", err)
+		}
+		r.wantUsed("not adjusted", r.shared.engine, "a", daily, "10/24h0m0s")
+	})
+	run(t, alone, failover.Options{}, func(r *rig) {
+		o := &once{picky: &picky{shared: r.shared}, made: map[string]string{}, loses: first(1)}
+		l, err := failover.New(o, failover.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		elsewhere := daily.Uncounted(0, time.Now())
+		for call, want := range []error{errLost, nil, nil} {
+			if err := l.Adjust(ctx, "a", &elsewhere, 7, "id"); !errors.Is(err, want) {
+				r.Errorf("call %d: got error %v, want %v", call+1, err, want)
 			}
-			r.lose()
-			if err := r.Adjust(ctx, "a", &d, 17, ""); !errors.Is(err, ratelimit.ErrUnavailable) {
-				r.Errorf("%v, the circuit is open: got error %v, want one that wraps ErrUnavailable", mode, err)
-			}
-			r.wantUsed("not adjusted", r.shared.engine, "a", daily, "10/24h0m0s")
-		})
-		run(t, mode, failover.Options{}, func(r *rig) {
-			o := &once{picky: &picky{shared: r.shared}, made: map[string]string{}, loses: first(1)}
-			l, err := failover.New(o, mode, failover.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
-			elsewhere := daily.Uncounted(0, time.Now())
-			for call, want := range []error{errLost, nil, nil} {
-				if err := l.Adjust(ctx, "a", &elsewhere, 7, "id"); !errors.Is(err, want) {
-					r.Errorf("%v, call %d: got error %v, want %v", mode, call+1, err, want)
-				}
-			}
-			r.wantUsed("repeated with its id", r.shared.engine, "a", daily, "7/24h0m0s")
-		})
-	}
-	for _, plan := range []*ratelimit.Plan{daily, monthly} { // the second has a smooth quota
-		run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
-			r.takeN("a", plan, 10)
-			before := used(r, r.shared.engine, "a", plan)
-			r.lose()
-			d := r.take("a", plan)
-			r.adjust("a", &d, 0)
-			r.shared.set(nil)
-			d.Cost = 1
-			r.regain()
-			r.adjust("a", &d, 0)
-			r.wantUsed("a request that was never counted is not given back", r.shared.engine, "a", plan, before)
-		})
-	}
+		}
+		r.wantUsed("repeated with its id", r.shared.engine, "a", daily, "7/24h0m0s")
+	})
 }
 
 // What has no room in the journal is refused, and changes nothing.
 func TestAdjustWithoutRoom(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{JournalSize: 3}, func(r *rig) {
+	run(t, withLocal, failover.Options{JournalSize: 3}, func(r *rig) {
 		a, b := r.takeN("a", daily, 10), r.takeN("b", daily, 10)
 		r.lose() // with another subject
 		r.adjust("a", &a, 20)
@@ -405,8 +389,8 @@ func TestAdjustWithoutRoom(t *testing.T) {
 
 // A local engine that fails refuses an adjustment, and the primary does not get it.
 func TestAdjustWithoutALocalEngine(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
-		l, err := failover.New(r.shared, failover.FailLocal, failover.Options{Local: &failing{Limiter: r.local, fails: true}})
+	run(t, withLocal, failover.Options{}, func(r *rig) {
+		l, err := failover.New(r.shared, failover.Options{Local: &failing{Limiter: r.local, fails: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -424,7 +408,7 @@ func TestAdjustWithoutALocalEngine(t *testing.T) {
 
 // A caller whose context has ended gets its error, and nothing is counted.
 func TestAdjustAfterTheContextEnded(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		d := r.takeN("a", daily, 1)
 		ended, cancel := context.WithCancel(ctx)
 		cancel()

@@ -44,11 +44,15 @@ func decision(heavy bool) ratelimit.Decision {
 // cases are the paths of a request. Benchmarks of the paths through the primary report
 // what a Limiter adds to its time.
 func cases(tb testing.TB) map[string]func() {
-	limiter := func(primary ratelimit.Limiter, mode failover.Mode) *failover.Limiter {
-		l, err := failover.New(primary, mode, failover.Options{
-			Local: newEngine(tb), ConsecutiveFailures: 1, MinBackoff: time.Hour,
+	limiter := func(primary ratelimit.Limiter, mode fallback) *failover.Limiter {
+		opts := failover.Options{
+			ConsecutiveFailures: 1, MinBackoff: time.Hour,
 			Budget: time.Minute, // a machine that is busy is no fault
-		})
+		}
+		if mode == withLocal {
+			opts.Local = newEngine(tb)
+		}
+		l, err := failover.New(primary, opts)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -64,7 +68,7 @@ func cases(tb testing.TB) map[string]func() {
 			}
 		}
 	}
-	open := func(mode failover.Mode) *failover.Limiter {
+	open := func(mode fallback) *failover.Limiter {
 		l := limiter(&constant{err: errDown}, mode)
 		take(l, true)()
 		if l.Circuit() != failover.CircuitOpen {
@@ -76,7 +80,7 @@ func cases(tb testing.TB) map[string]func() {
 	// calls a primary that answers with d or err.
 	remembered := func(d ratelimit.Decision, err error) *failover.Limiter {
 		primary := &constant{d: decision(true)}
-		l := limiter(primary, failover.FailLocal)
+		l := limiter(primary, withLocal)
 		if _, err := l.Take(request, "another", roomy, 1); err != nil {
 			tb.Fatal(err)
 		}
@@ -85,14 +89,13 @@ func cases(tb testing.TB) map[string]func() {
 		return l
 	}
 	return map[string]func(){
-		"closed circuit":                       take(limiter(&constant{d: decision(false)}, failover.FailLocal), false),
-		"closed circuit, more than half used":  take(limiter(&constant{d: decision(true)}, failover.FailLocal), false),
+		"closed circuit":                       take(limiter(&constant{d: decision(false)}, withLocal), false),
+		"closed circuit, more than half used":  take(limiter(&constant{d: decision(true)}, withLocal), false),
 		"closed circuit, another used half":    take(remembered(decision(false), nil), false),
-		"closed circuit, context is waited on": take(limiter(&constant{d: decision(false), done: true}, failover.FailLocal), false),
-		"open circuit, local":                  take(open(failover.FailLocal), false),
+		"closed circuit, context is waited on": take(limiter(&constant{d: decision(false), done: true}, withLocal), false),
+		"open circuit, local":                  take(open(withLocal), false),
 		"open circuit, another used half":      take(remembered(ratelimit.Decision{}, errDown), false),
-		"open circuit, open":                   take(open(failover.FailOpen), false),
-		"open circuit, closed":                 take(open(failover.FailClosed), true),
+		"open circuit, alone":                  take(open(alone), true),
 	}
 }
 
@@ -108,8 +111,7 @@ func TestAllocations(t *testing.T) {
 		{"closed circuit, context is waited on", 5}, // and its channel
 		{"open circuit, local", 0},
 		{"open circuit, another used half", 0},
-		{"open circuit, open", 0},
-		{"open circuit, closed", 0},
+		{"open circuit, alone", 0},
 	} {
 		if got := testing.AllocsPerRun(1000, take[test.name]); got > test.want {
 			t.Errorf("%s: %v allocations a decision, want at most %v", test.name, got, test.want)

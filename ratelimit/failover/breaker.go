@@ -136,8 +136,8 @@ type Circuit uint8
 
 const (
 	CircuitClosed   Circuit = iota // the primary decides
-	CircuitHalfOpen                // the primary is being probed, and the mode decides
-	CircuitOpen                    // the primary is not called, and the mode decides
+	CircuitHalfOpen                // the primary is being probed, and the local engine decides
+	CircuitOpen                    // the primary is not called, and the local engine decides
 )
 
 // String returns "closed", "half-open" or "open".

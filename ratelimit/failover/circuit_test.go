@@ -22,19 +22,19 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 		defer mu.Unlock()
 		changes = append(changes, fmt.Sprintf("%v to %v, %v", c.From, c.To, errors.Is(c.Cause, errDown)))
 	}}
-	run(t, failover.FailOpen, opts, func(r *rig) {
-		r.take("a", daily)
+	run(t, alone, opts, func(r *rig) {
+		r.try("a", daily)
 		r.shared.set(down)
 		for range 2 {
-			r.take("a", daily)
+			r.try("a", daily)
 			r.wantState("two failures", failover.CircuitClosed)
 		}
-		r.take("a", daily)
+		r.try("a", daily)
 		r.wantState("three failures", failover.CircuitOpen)
 
 		calls := r.shared.calls.Load()
 		for range 1000 {
-			r.take("a", daily)
+			r.try("a", daily)
 		}
 		if n := r.shared.calls.Load() - calls; n != 0 {
 			r.Errorf("while the circuit was open the primary was called %d times, want 0", n)
@@ -70,7 +70,7 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 }
 
 func TestCircuitOpensByShare(t *testing.T) {
-	run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
+	run(t, alone, failover.Options{}, func(r *rig) {
 		calls := 0
 		r.shared.set(func(context.Context) error {
 			if calls++; calls%2 == 0 {
@@ -79,40 +79,40 @@ func TestCircuitOpensByShare(t *testing.T) {
 			return nil
 		})
 		for range 63 {
-			r.take("a", daily)
+			r.try("a", daily)
 		}
 		r.wantState("31 of 63 calls failed", failover.CircuitClosed)
-		r.take("a", daily)
+		r.try("a", daily)
 		r.wantState("32 of 64 calls failed", failover.CircuitOpen)
 	})
 }
 
 // If a part of the primary says that it is away, the others may answer: each request of
-// its subjects is decided by the mode, and the circuit stays closed for the rest.
+// its subjects is decided by the local engine, and the circuit stays closed for the rest.
 func TestPartialOutageLeavesCircuitClosed(t *testing.T) {
-	for _, mode := range []failover.Mode{failover.FailLocal, failover.FailOpen, failover.FailClosed} {
+	for _, mode := range []fallback{withLocal, alone} {
 		run(t, mode, failover.Options{}, func(r *rig) {
 			r.losePart()
 			const n = 1000
 			for range n {
 				d, err := r.Take(ctx, "a", daily, 1)
 				switch {
-				case mode != failover.FailClosed && (err != nil || !d.Allowed()):
-					r.Fatalf("mode %v: %v, %v, want that the mode admits", mode, d.Outcome, err)
-				case mode == failover.FailClosed && !errors.Is(err, ratelimit.ErrUnavailable):
-					r.Fatalf("mode %v: %v, want an error that wraps ErrUnavailable", mode, err)
+				case mode == withLocal && (err != nil || !d.Allowed()):
+					r.Fatalf("%v: %v, %v, want that the local engine admits", mode, d.Outcome, err)
+				case mode == alone && !errors.Is(err, ratelimit.ErrUnavailable):
+					r.Fatalf("%v: %v, want an error that wraps ErrUnavailable", mode, err)
 				}
 			}
 			r.wantState("requests of one part failed", failover.CircuitClosed)
 			if s := r.Stats(); s.Failures != n || s.Fallbacks != n || s.Opened != 0 {
-				r.Errorf("mode %v: %+v, want %d failures and fallbacks", mode, s, n)
+				r.Errorf("%v: %+v, want %d failures and fallbacks", mode, s, n)
 			}
 		})
 	}
 }
 
 func TestProbeIsHalfOpen(t *testing.T) {
-	run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
+	run(t, alone, failover.Options{}, func(r *rig) {
 		r.lose()
 		r.shared.set(slow(40 * time.Millisecond))
 		calls := r.shared.calls.Load()
@@ -121,7 +121,7 @@ func TestProbeIsHalfOpen(t *testing.T) {
 		}
 		r.wantState("while the primary is probed", failover.CircuitHalfOpen)
 		for range 10 {
-			r.take("a", daily)
+			r.try("a", daily)
 		}
 		if n := r.shared.calls.Load() - calls; n != 1 {
 			r.Errorf("while it was probed the primary was called %d times, want once: requests do not wait for it", n)
@@ -144,7 +144,7 @@ func TestProbeIsHalfOpen(t *testing.T) {
 
 // A primary that answers probes and fails requests is asked ever more seldom.
 func TestFlapping(t *testing.T) {
-	run(t, failover.FailOpen, failover.Options{MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second}, func(r *rig) {
+	run(t, alone, failover.Options{MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second}, func(r *rig) {
 		calls := 0
 		r.shared.set(func(context.Context) error {
 			if calls++; r.Circuit() == failover.CircuitHalfOpen {
@@ -153,7 +153,7 @@ func TestFlapping(t *testing.T) {
 			return errDown
 		})
 		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
-			r.take("a", daily)
+			r.try("a", daily)
 		}
 		if n := r.Stats().Opened; n < 10 || n > 30 {
 			r.Errorf("in a minute the circuit opened %d times, want 10 to 30", n)
@@ -163,7 +163,7 @@ func TestFlapping(t *testing.T) {
 
 // A primary that finds the probe invalid has answered.
 func TestProbeIsRefused(t *testing.T) {
-	run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
+	run(t, alone, failover.Options{}, func(r *rig) {
 		r.lose()
 		r.shared.set(func(context.Context) error { return ratelimit.ErrInvalid })
 		time.Sleep(time.Second)
@@ -179,7 +179,7 @@ func TestOnChangeIsPrompt(t *testing.T) {
 			t.Errorf("told at %v of a change at %v", told, c.Time)
 		}
 	}}
-	run(t, failover.FailLocal, opts, func(r *rig) {
+	run(t, withLocal, opts, func(r *rig) {
 		r.shared.set(down)
 		r.take("a", daily)
 		time.Sleep(time.Second)
@@ -205,7 +205,7 @@ func TestOpeningEndsAMerge(t *testing.T) {
 			probed = c.Time
 		}
 	}}
-	run(t, failover.FailLocal, opts, func(r *rig) {
+	run(t, withLocal, opts, func(r *rig) {
 		r.shared.set(slow(900 * time.Millisecond))
 		var wg sync.WaitGroup
 		for i := range 50 { // at once: one failure, and 50 subjects to merge
@@ -235,10 +235,10 @@ func TestProbeTimesOut(t *testing.T) {
 			causes = append(causes, c.Cause.Error())
 		}
 	}}
-	run(t, failover.FailOpen, opts, func(r *rig) {
+	run(t, alone, opts, func(r *rig) {
 		r.shared.set(hangs(nil))
 		for range 10 {
-			r.take("a", daily)
+			r.try("a", daily)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -255,11 +255,11 @@ func TestProbeTimesOut(t *testing.T) {
 
 // Outcomes of calls that began before the outage say nothing afterwards.
 func TestOutcomesOfThePast(t *testing.T) {
-	run(t, failover.FailOpen, failover.Options{ConsecutiveFailures: 3, Budget: 10 * time.Second}, func(r *rig) {
+	run(t, alone, failover.Options{ConsecutiveFailures: 3, Budget: 10 * time.Second}, func(r *rig) {
 		var wg sync.WaitGroup
 		r.shared.set(func(context.Context) error { time.Sleep(9 * time.Second); return errDown })
 		for range 10 {
-			wg.Go(func() { r.take("old", daily) })
+			wg.Go(func() { r.try("old", daily) })
 		}
 		synctest.Wait()
 		r.lose()
@@ -271,7 +271,7 @@ func TestOutcomesOfThePast(t *testing.T) {
 }
 
 func TestPeekCounts(t *testing.T) {
-	run(t, failover.FailClosed, failover.Options{ConsecutiveFailures: 3}, func(r *rig) {
+	run(t, alone, failover.Options{ConsecutiveFailures: 3}, func(r *rig) {
 		r.shared.set(down)
 		for range 3 {
 			if _, err := r.Peek(ctx, "a", daily); !errors.Is(err, ratelimit.ErrUnavailable) {

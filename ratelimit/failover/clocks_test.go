@@ -32,7 +32,7 @@ func TestPrimaryWithAClockAhead(t *testing.T) {
 					t.Fatal(err)
 				}
 				primary, local := &shared{engine: engine}, newEngine(t)
-				l, err := failover.New(primary, failover.FailLocal, failover.Options{Local: local, MinBackoff: time.Hour})
+				l, err := failover.New(primary, failover.Options{Local: local, MinBackoff: time.Hour})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -74,7 +74,7 @@ func TestMergeIntoAPrimaryWithAnotherClock(t *testing.T) {
 					t.Fatal(err)
 				}
 				primary := &shared{engine: engine}
-				l, err := failover.New(primary, failover.FailLocal, failover.Options{Local: newEngine(t)})
+				l, err := failover.New(primary, failover.Options{Local: newEngine(t)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -99,7 +99,7 @@ func TestMergeIntoAPrimaryWithAnotherClock(t *testing.T) {
 func TestBanOfAPrimaryWithAnotherClock(t *testing.T) {
 	for _, ahead := range []time.Duration{-2 * time.Hour, -90*time.Second - 250*time.Millisecond, 0, 90*time.Second + 250*time.Millisecond, 2 * time.Hour} {
 		t.Run(ahead.String(), func(t *testing.T) {
-			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+			run(t, withLocal, failover.Options{}, func(r *rig) {
 				engine, err := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(ahead) }})
 				if err != nil {
 					t.Fatal(err)

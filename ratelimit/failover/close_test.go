@@ -17,7 +17,7 @@ import (
 
 // Close that interrupts a probe leaves an error that no caller takes for its own.
 func TestCloseDuringAProbe(t *testing.T) {
-	run(t, failover.FailClosed, failover.Options{Budget: time.Second}, func(r *rig) {
+	run(t, alone, failover.Options{Budget: time.Second}, func(r *rig) {
 		r.lose()
 		r.shared.set(hangs(nil))
 		time.Sleep(200 * time.Millisecond)
@@ -50,7 +50,7 @@ func TestOnChangeCallsTheLimiter(t *testing.T) {
 		time.Sleep(time.Minute)
 		inside.Add(-1)
 	}}
-	run(t, failover.FailLocal, opts, func(r *rig) {
+	run(t, withLocal, opts, func(r *rig) {
 		l = r.Limiter
 		r.lose()
 		synctest.Wait()
@@ -76,7 +76,7 @@ func TestOnChangeCallsTheLimiter(t *testing.T) {
 func TestCloseUnderLoad(t *testing.T) {
 	oneProcessor(t)
 	for seed := range 20 {
-		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		run(t, withLocal, failover.Options{}, func(r *rig) {
 			var calls atomic.Int64
 			r.shared.set(func(ctx context.Context) error {
 				if i := calls.Add(1); i%3 == 0 || i/100%2 == 1 {
@@ -123,7 +123,7 @@ func TestCloseUnderLoad(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	t.Run("nothing to do", func(t *testing.T) {
-		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		run(t, withLocal, failover.Options{}, func(r *rig) {
 			r.take("a", daily)
 			for range 2 {
 				if err := r.Close(); err != nil {
@@ -134,7 +134,7 @@ func TestClose(t *testing.T) {
 		})
 	})
 	t.Run("ends the probing", func(t *testing.T) {
-		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		run(t, withLocal, failover.Options{}, func(r *rig) {
 			r.lose()
 			calls := r.shared.calls.Load()
 			if err := r.Close(); err == nil || !strings.Contains(err.Error(), "usage of 1 subject is not merged") {
@@ -148,7 +148,7 @@ func TestClose(t *testing.T) {
 		})
 	})
 	t.Run("merges first", func(t *testing.T) {
-		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		run(t, withLocal, failover.Options{}, func(r *rig) {
 			r.shared.set(down)
 			for i := range 5 {
 				r.take(fmt.Sprint(i), daily)
@@ -163,7 +163,7 @@ func TestClose(t *testing.T) {
 		})
 	})
 	t.Run("lets a merging come to its end", func(t *testing.T) {
-		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		run(t, withLocal, failover.Options{}, func(r *rig) {
 			r.shared.set(down)
 			r.take("a", daily)
 			r.take("b", daily)
@@ -178,7 +178,7 @@ func TestClose(t *testing.T) {
 		})
 	})
 	t.Run("never waits for long", func(t *testing.T) {
-		run(t, failover.FailLocal, failover.Options{ConsecutiveFailures: 64}, func(r *rig) {
+		run(t, withLocal, failover.Options{ConsecutiveFailures: 64}, func(r *rig) {
 			r.shared.set(hangs(nil))
 			for i := range 5 {
 				r.take(fmt.Sprint(i), daily)
@@ -193,7 +193,7 @@ func TestClose(t *testing.T) {
 		})
 	})
 	t.Run("during a probe", func(t *testing.T) {
-		run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
+		run(t, alone, failover.Options{}, func(r *rig) {
 			r.lose()
 			r.shared.set(hangs(nil))
 			for r.Circuit() == failover.CircuitOpen {

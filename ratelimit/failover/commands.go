@@ -12,15 +12,15 @@ import (
 )
 
 // ErrLocalOnly is wrapped, together with [ratelimit.ErrUnavailable], by the error of a
-// Reset, Ban or Unban that took effect in this process only: in mode [FailLocal] while
+// Reset, Ban or Unban that took effect in this process only: with [Options.Local] while
 // the circuit is open.
 var ErrLocalOnly = errors.New("done in this process only; repeat it when the primary is back")
 
 // Reset implements [ratelimit.Resetter]. It waits for the primary for at most a
 // second, or the budget if that is longer, and so do Ban, Unban and Bans.
 //
-// While the circuit is open, the error of Reset, Ban and Unban wraps [ErrLocalOnly] in
-// mode [FailLocal], and [ratelimit.ErrUnavailable] alone, with no effect, in the others.
+// While the circuit is open, the error of Reset, Ban and Unban wraps [ErrLocalOnly] if
+// there is a local engine, and otherwise [ratelimit.ErrUnavailable] alone, with no effect.
 // Concurrent commands about one subject may take effect in another order here than at
 // the primary: repeat the last one.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
@@ -58,7 +58,7 @@ func (l *Limiter) Unban(ctx context.Context, subject string) (unbanned bool, err
 }
 
 // Bans implements [ratelimit.Banner]. While the circuit is open it returns the bans
-// that this process knows of, in mode [FailLocal], and otherwise an error that wraps
+// that this process knows of, or without a local engine an error that wraps
 // [ratelimit.ErrUnavailable].
 func (l *Limiter) Bans(ctx context.Context) (bans []ratelimit.Ban, err error) {
 	primary, local, err := both[ratelimit.Banner](l, "list bans")
@@ -66,7 +66,7 @@ func (l *Limiter) Bans(ctx context.Context) (bans []ratelimit.Ban, err error) {
 		return nil, err
 	}
 	if !l.breaker.look().closed() {
-		if l.mode == FailLocal {
+		if l.mirror.local != nil {
 			return local.Bans(ctx)
 		}
 		return nil, l.refusal(nil)
@@ -89,12 +89,12 @@ func change[C any](ctx context.Context, l *Limiter, what, subject string, there,
 	switch {
 	case subject == "":
 		return fmt.Errorf("failover: %s: %w: no subject", what, ratelimit.ErrInvalid)
-	case open && l.mode != FailLocal:
+	case open && l.mirror.local == nil:
 		return l.refusal(nil)
 	case !open:
 		err = l.command(ctx, l.keeper.patience, func(ctx context.Context) error { return there(ctx, primary) })
 	}
-	if err != nil || l.mode != FailLocal {
+	if err != nil || l.mirror.local == nil {
 		return err
 	}
 	err = l.mirror.override(func() error { return here(ctx, local) })
@@ -114,11 +114,11 @@ func (l *Limiter) command(ctx context.Context, limit time.Duration, do func(cont
 	return err
 }
 
-// both returns the primary and, in mode FailLocal, the local engine with a
+// both returns the primary and the local engine, if there is one, with a
 // capability. If one lacks it the error wraps [errors.ErrUnsupported].
 func both[C any](l *Limiter, what string) (primary, local C, err error) {
 	primary, ok := l.primary.(C)
-	if ok && l.mode == FailLocal {
+	if ok && l.mirror.local != nil {
 		local, ok = l.opts.Local.(C)
 	}
 	if !ok {
@@ -127,30 +127,29 @@ func both[C any](l *Limiter, what string) (primary, local C, err error) {
 	return primary, local, err
 }
 
-// Adjust implements [ratelimit.Adjuster], within the budget. It does nothing if mode
-// [FailOpen] admitted the request, since that was counted nowhere.
+// Adjust implements [ratelimit.Adjuster], within the budget. Without [Options.Local] the
+// error wraps [ratelimit.ErrUnavailable] if the primary does not make the adjustment.
 //
-// In mode [FailLocal], if the primary does not answer, or the circuit is open, the local
-// engine makes the adjustment, and the primary makes it later. If the answer of the primary
-// was lost, or ctx has ended before it came, the call is repeated with the same id, and made
-// once. If the local engine or the journal has no room, nothing is adjusted, and the error
-// wraps [ratelimit.ErrUnavailable]. The other modes return such an error if the primary does
-// not make the adjustment.
+// With it, if the primary does not answer, or the circuit is open, the local engine makes
+// the adjustment, and the primary makes it later. If the answer of the primary was lost, or
+// ctx has ended before it came, the call is repeated with the same id, and made once. If the
+// local engine or the journal has no room, nothing is adjusted, and the error wraps
+// [ratelimit.ErrUnavailable]. When the primary has added units, it is asked with Peek what
+// the subject has used, so that the local engine knows it too. That may take a second
+// budget.
 //
-// When the primary has added units in mode FailLocal, it is asked with Peek what the subject
-// has used, so that the local engine knows it too. That may take a second budget.
-//
-// The primary alone remembers ids. In mode FailLocal do not repeat a call that returned nil.
+// The primary alone remembers ids: with a local engine do not repeat a call that returned
+// nil.
 func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	primary, _, err := both[ratelimit.Adjuster](l, "adjust")
 	if err != nil {
 		return err
 	}
 	added, err := d.Adjustment(subject, units)
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("failover: %w", err)
-	case added == 0, l.mode == FailOpen && d.Cost > 0 && unused(d):
+	}
+	if added == 0 {
 		return nil
 	}
 	sent := false
@@ -164,17 +163,17 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 			return primary.Adjust(ctx, subject, d, units, id)
 		})
 		switch {
-		case err == nil && added > 0 && l.mode == FailLocal:
+		case err == nil && added > 0 && l.mirror.local != nil:
 			_, _ = l.Peek(ctx, subject, d.Plan) // which mirrors the answer
 			return nil
 		case err == nil || errors.Is(err, ratelimit.ErrInvalid):
 			return err
-		case failed && l.mode != FailLocal:
+		case failed && l.mirror.local == nil:
 			return l.refusal(err)
-		case !failed && !(sent && l.mode == FailLocal):
+		case !failed && !(sent && l.mirror.local != nil):
 			return err // the context has ended
 		}
-	} else if l.mode != FailLocal {
+	} else if l.mirror.local == nil {
 		return l.refusal(nil)
 	}
 	if !sent {
@@ -201,15 +200,4 @@ func (l *Limiter) adjustHere(ctx context.Context, subject string, d *ratelimit.D
 	})
 	l.keeper.start()
 	return err
-}
-
-// unused reports whether each quota has its whole limit left.
-func unused(d *ratelimit.Decision) bool {
-	for i := range d.Plan.Len() {
-		q := d.Plan.Quota(i)
-		if d.States[i].Remaining < cmp.Or(q.Burst(), q.Limit) {
-			return false
-		}
-	}
-	return true
 }

@@ -98,13 +98,13 @@ func TestCommandsDuringAnOutage(t *testing.T) {
 			}
 		}},
 	} {
-		t.Run(test.name, func(t *testing.T) { run(t, failover.FailLocal, failover.Options{}, test.run) })
+		t.Run(test.name, func(t *testing.T) { run(t, withLocal, failover.Options{}, test.run) })
 	}
 }
 
 // With the circuit closed, a reset merges what the journal holds before it.
 func TestResetMergesFirst(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		r.shared.set(down)
 		r.takeN("a", daily, 100)
 		if err := r.Reset(ctx, "a"); !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, errDown) {
@@ -129,12 +129,12 @@ func TestAnswerFromBeforeACommand(t *testing.T) {
 		"a shorter Ban": func(r *rig) error { return r.Ban(ctx, "a", time.Second) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+			run(t, withLocal, failover.Options{}, func(r *rig) {
 				if err := r.shared.engine.Ban(ctx, "a", time.Hour); err != nil {
 					r.Fatal(err)
 				}
 				p := &lagging{shared: r.shared}
-				l, err := failover.New(p, failover.FailLocal, failover.Options{Local: r.local})
+				l, err := failover.New(p, failover.Options{Local: r.local})
 				if err != nil {
 					r.Fatal(err)
 				}
@@ -173,43 +173,39 @@ func (l *lagging) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 	return d, err
 }
 
-func TestCommandsOfTheOtherModes(t *testing.T) {
-	for _, mode := range []failover.Mode{failover.FailOpen, failover.FailClosed} {
-		t.Run(mode.String(), func(t *testing.T) {
-			run(t, mode, failover.Options{}, func(r *rig) {
-				d := r.takeN("a", daily, 10)
-				if err := r.Ban(ctx, "b", time.Hour); err != nil {
-					r.Error(err)
-				}
-				if unbanned, err := r.Unban(ctx, "b"); !unbanned || err != nil {
-					r.Errorf("Unban: got %v, %v", unbanned, err)
-				}
-				r.lose()
-				commands := map[string]func() error{
-					"Ban":    func() error { return r.Ban(ctx, "a", time.Hour) },
-					"Unban":  func() error { _, err := r.Unban(ctx, "a"); return err },
-					"Bans":   func() error { _, err := r.Bans(ctx); return err },
-					"Reset":  func() error { return r.Reset(ctx, "a") },
-					"Adjust": func() error { return r.Adjust(ctx, "a", &d, 0, "") },
-				}
-				for name, command := range commands {
-					if err := command(); !errors.Is(err, ratelimit.ErrUnavailable) || errors.Is(err, failover.ErrLocalOnly) {
-						r.Errorf("%s while the circuit is open: got error %v, want one that wraps ErrUnavailable and not ErrLocalOnly", name, err)
-					}
-				}
-				r.regain()
-				for name, command := range commands {
-					if err := command(); err != nil {
-						r.Errorf("%s after the outage: %v", name, err)
-					}
-				}
-			})
-		})
-	}
+func TestCommandsAlone(t *testing.T) {
+	run(t, alone, failover.Options{}, func(r *rig) {
+		d := r.takeN("a", daily, 10)
+		if err := r.Ban(ctx, "b", time.Hour); err != nil {
+			r.Error(err)
+		}
+		if unbanned, err := r.Unban(ctx, "b"); !unbanned || err != nil {
+			r.Errorf("Unban: got %v, %v", unbanned, err)
+		}
+		r.lose()
+		commands := map[string]func() error{
+			"Ban":    func() error { return r.Ban(ctx, "a", time.Hour) },
+			"Unban":  func() error { _, err := r.Unban(ctx, "a"); return err },
+			"Bans":   func() error { _, err := r.Bans(ctx); return err },
+			"Reset":  func() error { return r.Reset(ctx, "a") },
+			"Adjust": func() error { return r.Adjust(ctx, "a", &d, 0, "") },
+		}
+		for name, command := range commands {
+			if err := command(); !errors.Is(err, ratelimit.ErrUnavailable) || errors.Is(err, failover.ErrLocalOnly) {
+				r.Errorf("%s while the circuit is open: got error %v, want one that wraps ErrUnavailable and not ErrLocalOnly", name, err)
+			}
+		}
+		r.regain()
+		for name, command := range commands {
+			if err := command(); err != nil {
+				r.Errorf("%s after the outage: %v", name, err)
+			}
+		}
+	})
 }
 
 func TestCommandsEnd(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		d := r.take("a", daily)
 		r.shared.set(hangs(nil))
 		for name, command := range map[string]func() error{
@@ -240,7 +236,7 @@ func TestCommandsEnd(t *testing.T) {
 
 // Merging and resetting together take no longer than a command may.
 func TestResetIsBounded(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		r.shared.set(down)
 		r.take("a", daily)
 		r.shared.set(slow(900 * time.Millisecond))

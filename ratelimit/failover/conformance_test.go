@@ -21,8 +21,8 @@ func TestConformance(t *testing.T) {
 		}
 		return l, clock
 	}
-	limiter := func(t *testing.T, primary ratelimit.Limiter, mode failover.Mode, opts failover.Options) *failover.Limiter {
-		l, err := failover.New(primary, mode, opts)
+	limiter := func(t *testing.T, primary ratelimit.Limiter, mode fallback, opts failover.Options) *failover.Limiter {
+		l, err := failover.New(primary, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestConformance(t *testing.T) {
 		ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
 			primary, clock := engine(t, start)
 			// A machine that is busy is no fault.
-			l := limiter(t, primary, failover.FailLocal, failover.Options{Local: newEngine(t), Budget: time.Minute})
+			l := limiter(t, primary, withLocal, failover.Options{Local: newEngine(t), Budget: time.Minute})
 			return ratelimittest.Engine{Limiter: l, Set: clock.Set}
 		}, ratelimittest.Gaps{})
 	})
@@ -42,7 +42,7 @@ func TestConformance(t *testing.T) {
 			local, clock := engine(t, start)
 			primary := newShared(t)
 			primary.set(down)
-			l := limiter(t, primary, failover.FailLocal, failover.Options{Local: local, ConsecutiveFailures: 1, MinBackoff: time.Hour})
+			l := limiter(t, primary, withLocal, failover.Options{Local: local, ConsecutiveFailures: 1, MinBackoff: time.Hour})
 			if _, err := l.Take(t.Context(), "another", daily, 1); err != nil {
 				t.Fatal(err)
 			}

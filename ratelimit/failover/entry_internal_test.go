@@ -98,8 +98,7 @@ func TestEntry(t *testing.T) {
 		{"one more is another charge", []step{{hour, 3, 0}, {plan, 4, 0}, {minute, 5, 0}}, "3 01.13:00:00 +01.12:01:00 +02.00:00:00, 9 01.12:01:00 02.00:00:00"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var j journal
-			j.init(100)
+			j := journal{bound: 100}
 			for _, s := range test.steps {
 				if err := j.adjust("a", s.plan, s.units, began.Add(s.after), others[s.plan]...); err != nil {
 					t.Fatal(err)
@@ -109,7 +108,7 @@ func TestEntry(t *testing.T) {
 			if got := e.text(); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
-			if n := j.charges.Load(); n != int64(len(e.charges)) {
+			if n := j.charges; n != len(e.charges) {
 				t.Errorf("%d charges are counted, want %d", n, len(e.charges))
 			}
 		})
@@ -121,8 +120,7 @@ func TestEntryKeepsTheLatestTime(t *testing.T) {
 	smooth := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10))
 	for _, p := range []*ratelimit.Plan{plan, smooth} {
 		for _, order := range [][2]time.Duration{{0, time.Second}, {time.Second, 0}} {
-			var j journal
-			j.init(100)
+			j := journal{bound: 100}
 			for _, after := range order {
 				if err := j.adjust("a", p, 1, began.Add(after)); err != nil {
 					t.Fatal(err)

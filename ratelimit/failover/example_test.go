@@ -27,7 +27,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	limiter, err := failover.New(unreachable{}, failover.FailLocal, failover.Options{Local: embedded, ConsecutiveFailures: 2})
+	limiter, err := failover.New(unreachable{}, failover.Options{Local: embedded, ConsecutiveFailures: 2})
 	if err != nil {
 		panic(err)
 	}
@@ -49,7 +49,7 @@ func Example() {
 // A service reports which engine decides, in a log, a metric or its readiness.
 func ExampleOptions_onChange() {
 	changed := make(chan failover.Change)
-	limiter, err := failover.New(unreachable{}, failover.FailClosed, failover.Options{
+	limiter, err := failover.New(unreachable{}, failover.Options{
 		ConsecutiveFailures: 1,
 		OnChange:            func(c failover.Change) { changed <- c },
 	})
@@ -59,8 +59,8 @@ func ExampleOptions_onChange() {
 	_, err = limiter.Take(context.Background(), "owner:17", ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(2)), 1)
 	c := <-changed
 	fmt.Println(errors.Is(err, ratelimit.ErrUnavailable))
-	fmt.Printf("circuit %v, mode %v: %v\n", c.To, limiter.Mode(), c.Cause)
+	fmt.Printf("circuit %v: %v\n", c.To, c.Cause)
 	// Output:
 	// true
-	// circuit open, mode closed: connection refused
+	// circuit open: connection refused
 }

@@ -138,17 +138,29 @@ type rig struct {
 	local  *memory.Limiter
 }
 
+// A fallback says whether a Limiter has a local engine.
+type fallback bool
+
+const withLocal, alone fallback = true, false
+
+func (f fallback) String() string {
+	if f {
+		return "with a local engine"
+	}
+	return "alone"
+}
+
 // run runs a test with a Limiter in a bubble of its own time, which begins at
 // half past a minute, an hour and a day: 2000-01-01T12:30:30Z.
-func run(t *testing.T, mode failover.Mode, opts failover.Options, test func(*rig)) {
+func run(t *testing.T, mode fallback, opts failover.Options, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(12*time.Hour + 30*time.Minute + 30*time.Second)
 		r := &rig{T: t, shared: newShared(t), local: newEngine(t)}
-		if mode == failover.FailLocal {
+		if mode == withLocal {
 			opts.Local = r.local
 		}
-		l, err := failover.New(r.shared, mode, opts)
+		l, err := failover.New(r.shared, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,6 +178,9 @@ func oneProcessor(t *testing.T) {
 }
 
 var daily = ratelimit.MustPlan("daily", ratelimit.Penalty{}, ratelimit.PerDay(1000))
+
+// try takes one unit, whatever the answer.
+func (r *rig) try(subject string, plan *ratelimit.Plan) { _, _ = r.Take(ctx, subject, plan, 1) }
 
 // take takes one unit, or fails.
 func (r *rig) take(subject string, plan *ratelimit.Plan) ratelimit.Decision {
@@ -200,7 +215,7 @@ func (r *rig) lose() {
 		if i == 64 {
 			r.Fatal("64 failures did not open the circuit")
 		}
-		r.Take(ctx, "another", daily, 1)
+		r.try("another", daily)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
-// A call that is wrong in itself is an error in every mode, with the primary and
+// A call that is wrong in itself is an error with every fallback, with the primary and
 // without it. It is not a failure of the primary, and nothing keeps it.
 func TestInvalidCalls(t *testing.T) {
 	take := func(subject string, plan *ratelimit.Plan, cost int64) func(*rig) error {
@@ -44,7 +44,7 @@ func TestInvalidCalls(t *testing.T) {
 		{"Adjust without a plan", adjust("a", ratelimit.Decision{Outcome: ratelimit.Allowed, Cost: 1}, 0), ratelimit.ErrInvalid},
 		{"Adjust without a subject", adjust("", ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: daily, Cost: 1}, 0), ratelimit.ErrInvalid},
 	}
-	for _, mode := range []failover.Mode{failover.FailLocal, failover.FailOpen, failover.FailClosed} {
+	for _, mode := range []fallback{withLocal, alone} {
 		for _, state := range []struct {
 			name  string
 			begin func(*rig)
@@ -79,7 +79,7 @@ func TestInvalidCalls(t *testing.T) {
 // Costs at the ends of their range neither wrap nor grant anything.
 func TestLargeCosts(t *testing.T) {
 	largest := ratelimit.MustPlan("largest", ratelimit.Penalty{}, ratelimit.PerDay(ratelimit.MaxLimit))
-	for _, mode := range []failover.Mode{failover.FailLocal, failover.FailOpen, failover.FailClosed} {
+	for _, mode := range []fallback{withLocal, alone} {
 		run(t, mode, failover.Options{}, func(r *rig) {
 			for range 2 {
 				for _, cost := range []int64{math.MinInt64, -1, 0, ratelimit.MaxLimit + 1, math.MaxInt64} {
@@ -89,7 +89,7 @@ func TestLargeCosts(t *testing.T) {
 				}
 				r.lose()
 			}
-			if mode != failover.FailLocal {
+			if mode != withLocal {
 				return
 			}
 			r.takeN("a", largest, ratelimit.MaxLimit-1)
@@ -107,7 +107,7 @@ func TestLargeCosts(t *testing.T) {
 
 // A ban without a length is invalid, whether or not an engine could tell.
 func TestLengthsOfBans(t *testing.T) {
-	for _, mode := range []failover.Mode{failover.FailLocal, failover.FailOpen, failover.FailClosed} {
+	for _, mode := range []fallback{withLocal, alone} {
 		run(t, mode, failover.Options{}, func(r *rig) {
 			r.lose()
 			for _, length := range []time.Duration{-1, 0, ratelimit.MaxWindow + 1} {

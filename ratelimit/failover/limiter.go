@@ -1,9 +1,11 @@
 package failover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,12 +14,11 @@ import (
 )
 
 // A Limiter asks a shared engine, the primary, for each decision. If the primary does
-// not decide, the mode does. It is made by [New], and may be used by any number
+// not decide, [Options.Local] does. It is made by [New], and may be used by any number
 // of goroutines. It has a goroutine of its own only while the circuit is open or the
 // journal is not empty; [Limiter.Close] ends it.
 type Limiter struct {
 	primary ratelimit.Limiter
-	mode    Mode
 	opts    Options
 
 	breaker   breaker
@@ -28,36 +29,30 @@ type Limiter struct {
 }
 
 // New returns a Limiter whose circuit is closed. It does not call the primary.
-func New(primary ratelimit.Limiter, mode Mode, opts Options) (*Limiter, error) {
+func New(primary ratelimit.Limiter, opts Options) (*Limiter, error) {
 	if nilvalue.In(primary) {
 		return nil, errors.New("failover: the primary must be an engine, got nil")
-	}
-	if _, err := mode.MarshalText(); err != nil {
-		return nil, err
 	}
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}
 	if opts.OnChange == nil {
-		opts.OnChange = logged(mode)
+		opts.OnChange = logged
 	}
-	l := &Limiter{primary: primary, mode: mode, opts: opts}
-	if mode == FailLocal {
-		adjuster, local, err := opts.engines(primary)
-		if err != nil {
-			return nil, err
-		}
-		l.journal.primary, l.mirror.local = adjuster, local
+	adjuster, local, err := opts.engines(primary)
+	if err != nil {
+		return nil, err
 	}
+	l := &Limiter{primary: primary, opts: opts}
+	l.journal.primary, l.journal.bound, l.mirror.local = adjuster, opts.JournalSize, local
 	l.breaker.init(&l.opts)
-	l.journal.init(opts.JournalSize)
 	l.keeper.init(l)
 	return l, nil
 }
 
 // Take implements [ratelimit.Limiter]. If the primary does not decide within the
-// budget, the mode does: an error is then the local engine's, or that of mode
-// [FailClosed]. If ctx ends first, Take returns its error, and the request may have
+// budget, [Options.Local] does. Without it, and if it fails as well, the error wraps
+// [ratelimit.ErrUnavailable]. If ctx ends first, Take returns its error, and the request may have
 // been charged.
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	if d, err := plan.Decide(subject, cost); err != nil || d.Outcome != 0 {
@@ -77,7 +72,7 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 	return d[0], err
 }
 
-// Peek implements [ratelimit.Peeker], with the budget and the mode of Take.
+// Peek implements [ratelimit.Peeker], with the budget and the fallback of Take.
 func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
 	primary, local, err := both[ratelimit.Peeker](l, "peek")
 	if err != nil {
@@ -97,8 +92,8 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	return d[0], err
 }
 
-// TakeAll implements [ratelimit.MultiTaker], with the budget and the mode of Take. All
-// charges are decided by the primary, or all by the mode. An engine that is not a
+// TakeAll implements [ratelimit.MultiTaker], with the budget and the fallback of Take.
+// All charges are decided by the primary, or all by [Options.Local]. An engine that is not a
 // MultiTaker itself is asked as [ratelimit.TakeAll] says; if the budget ends meanwhile,
 // what it has charged is given back in the background.
 func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
@@ -121,7 +116,7 @@ func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decis
 }
 
 // decide has the primary decide, once it knows all usage of the subjects. If it does
-// not answer, the mode decides. After an error the decisions are zero.
+// not answer, the local engine decides. After an error the decisions are zero.
 func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision,
 	there func(context.Context) error, here func() error) (err error) {
 	defer func() {
@@ -156,17 +151,10 @@ func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisi
 		cause = err
 	}
 	l.fallbacks.Add(1)
-	switch l.mode {
-	case FailLocal:
-		return here()
-	case FailOpen:
-		now := time.Now()
-		for i, c := range charges {
-			decisions[i] = c.Plan.Uncounted(c.Cost, now)
-		}
-		return nil
+	if l.mirror.local == nil {
+		return l.refusal(cause)
 	}
-	return l.refusal(cause)
+	return here()
 }
 
 var errTimeout = errors.New("no answer in time")
@@ -205,7 +193,7 @@ func (l *Limiter) refusal(cause error) error {
 	return fmt.Errorf("failover: %w: %w", ratelimit.ErrUnavailable, cause)
 }
 
-// Stats count what the primary and the mode did. All but Pending only grow.
+// Stats count what the primary and the local engine did. All but Pending only grow.
 type Stats struct {
 	Fallbacks uint64 // decisions that the primary did not make
 	Failures  uint64 // calls of the primary for a decision that failed
@@ -232,8 +220,78 @@ func (l *Limiter) Stats() Stats {
 }
 
 // Circuit returns the state of the circuit: if it is closed the primary decides,
-// otherwise the mode. The readiness of a service may depend on it.
+// otherwise [Options.Local], if there is one. The readiness of a service may depend on it.
 func (l *Limiter) Circuit() Circuit { return l.breaker.look().state() }
 
-// Mode returns the mode, which decides while the circuit is not closed.
-func (l *Limiter) Mode() Mode { return l.mode }
+// A mirror keeps the local engine up to date: what the primary has decided about a
+// subject that is denied, or has used half of a quota, is charged to the local engine
+// at once. An outage then grants these subjects no second quota, and ends no ban.
+type mirror struct {
+	local localEngine // nil: there is none
+
+	// generation counts the commands. An answer of the primary that a command
+	// overtook is not mirrored: it has the generation from before the command.
+	generation atomic.Uint64
+	// mu is one lock for all subjects: the primary decides less often than an
+	// embedded engine answers.
+	mu sync.Mutex
+}
+
+// update brings the local engine to what d says, a decision of the primary, which
+// was asked in the given generation. If the local engine fails, the next decision
+// brings it there.
+func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decision, generation uint64) {
+	if m.local == nil || !matters(d) {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.generation.Load() != generation {
+		return
+	}
+	here, err := m.local.Peek(ctx, subject, d.Plan)
+	if err != nil {
+		return
+	}
+	now := time.Now()
+	for i := range d.Plan.Len() {
+		missing := here.States[i].Remaining - d.States[i].Remaining
+		if missing > 0 && time.Unix(d.States[i].Reset, 0).After(now) {
+			used := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: d.Plan, Time: d.Time}
+			used.States[i], used.Rounded[i] = d.States[i], d.Rounded[i]
+			_ = m.local.Adjust(ctx, subject, &used, missing, "")
+		}
+	}
+	// What is left of a ban is the same by both clocks. The local engine rounds its end up to
+	// a whole second.
+	left := time.Unix(d.BanEnds, 0).Sub(time.Unix(0, d.Time)) - time.Second/2
+	banner, ok := m.local.(ratelimit.Banner)
+	if ok && left > -time.Second/2 && now.Add(left).After(time.Unix(here.BanEnds, 0)) {
+		_ = banner.Ban(ctx, subject, min(max(left, 1), ratelimit.MaxWindow))
+	}
+}
+
+// override does what a command asks of the local engine. What the primary answered
+// before is not mirrored after it.
+func (m *mirror) override(command func() error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.generation.Add(1)
+	return command()
+}
+
+func matters(d *ratelimit.Decision) bool {
+	switch d.Outcome {
+	case 0:
+		return false // of one of several charges, if the primary could not look it up
+	case ratelimit.Limited, ratelimit.Banned:
+		return true
+	}
+	for i := range d.Plan.Len() {
+		q := d.Plan.Quota(i)
+		if d.States[i].Remaining*2 <= cmp.Or(q.Burst(), q.Limit) {
+			return true
+		}
+	}
+	return false
+}

@@ -7,14 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-func TestModes(t *testing.T) {
+func TestFallback(t *testing.T) {
 	for _, outage := range []struct {
 		name  string
 		begin func(*rig)
@@ -23,7 +21,7 @@ func TestModes(t *testing.T) {
 		{"the circuit is open", (*rig).lose},
 	} {
 		t.Run("local, "+outage.name, func(t *testing.T) {
-			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+			run(t, withLocal, failover.Options{}, func(r *rig) {
 				outage.begin(r)
 				p := ratelimit.MustPlan("two", ratelimit.Penalty{}, ratelimit.PerDay(2))
 				for i, want := range []ratelimit.Outcome{ratelimit.Allowed, ratelimit.Allowed, ratelimit.Limited} {
@@ -33,28 +31,8 @@ func TestModes(t *testing.T) {
 				}
 			})
 		})
-		t.Run("open, "+outage.name, func(t *testing.T) {
-			run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
-				outage.begin(r)
-				p := ratelimit.MustPlan("two", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2), ratelimit.PerDay(5))
-				now := time.Now()
-				want := ratelimit.Decision{
-					Outcome: ratelimit.Allowed, Plan: p, Cost: 2, Time: now.UnixNano(), StrikesLeft: 10,
-					States: [ratelimit.MaxQuotas]ratelimit.State{
-						{Remaining: 2, Reset: now.Truncate(time.Minute).Add(time.Minute).Unix()},
-						{Remaining: 5, Reset: now.Truncate(24 * time.Hour).Add(24 * time.Hour).Unix()},
-					},
-				}
-				for range 9 {
-					got := r.takeN("a", p, 2)
-					if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })); diff != "" {
-						r.Fatalf("every request is admitted and counted nowhere (-want +got):\n%s", diff)
-					}
-				}
-			})
-		})
-		t.Run("closed, "+outage.name, func(t *testing.T) {
-			run(t, failover.FailClosed, failover.Options{}, func(r *rig) {
+		t.Run("alone, "+outage.name, func(t *testing.T) {
+			run(t, alone, failover.Options{}, func(r *rig) {
 				outage.begin(r)
 				_, err := r.Take(ctx, "a", daily, 1)
 				if !errors.Is(err, ratelimit.ErrUnavailable) || !errors.Is(err, errDown) {
@@ -63,8 +41,8 @@ func TestModes(t *testing.T) {
 			})
 		})
 	}
-	for _, mode := range []failover.Mode{failover.FailLocal, failover.FailOpen, failover.FailClosed} {
-		t.Run("a wrong call, mode "+mode.String(), func(t *testing.T) {
+	for _, mode := range []fallback{withLocal, alone} {
+		t.Run("a wrong call, "+mode.String(), func(t *testing.T) {
 			run(t, mode, failover.Options{}, func(r *rig) {
 				r.lose()
 				for _, cost := range []int64{0, 1001} {
@@ -81,7 +59,7 @@ func TestModes(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	for _, mode := range []failover.Mode{failover.FailLocal, failover.FailOpen, failover.FailClosed} {
+	for _, mode := range []fallback{withLocal, alone} {
 		t.Run(mode.String(), func(t *testing.T) {
 			run(t, mode, failover.Options{Budget: 20 * time.Millisecond}, func(r *rig) {
 				r.shared.set(hangs(nil))
@@ -91,7 +69,7 @@ func TestBudget(t *testing.T) {
 					if waited := time.Since(began); waited != 20*time.Millisecond {
 						r.Errorf("waited %v, want the budget of 20ms", waited)
 					}
-					if failed := err != nil; failed != (mode == failover.FailClosed) {
+					if failed := err != nil; failed != (mode == alone) {
 						r.Errorf("got error %v", err)
 					}
 				}
@@ -105,7 +83,7 @@ func TestBudget(t *testing.T) {
 
 // An error of the primary that comes before the end of the budget is no timeout.
 func TestTimeoutOfThePrimary(t *testing.T) {
-	run(t, failover.FailClosed, failover.Options{}, func(r *rig) {
+	run(t, alone, failover.Options{}, func(r *rig) {
 		r.shared.set(func(context.Context) error { return context.DeadlineExceeded })
 		if _, err := r.Take(ctx, "a", daily, 1); !errors.Is(err, ratelimit.ErrUnavailable) {
 			r.Errorf("got error %v, want one that wraps ErrUnavailable", err)
@@ -118,7 +96,7 @@ func TestTimeoutOfThePrimary(t *testing.T) {
 
 func TestContextOfTheCall(t *testing.T) {
 	type key struct{}
-	run(t, failover.FailOpen, failover.Options{}, func(r *rig) {
+	run(t, alone, failover.Options{}, func(r *rig) {
 		var kept, derived context.Context
 		var deadline time.Time
 		var cancels []context.CancelFunc
@@ -209,7 +187,7 @@ func TestNoFailureOfThePrimary(t *testing.T) {
 		}, errDown},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			run(t, failover.FailLocal, failover.Options{ConsecutiveFailures: 1}, func(r *rig) {
+			run(t, withLocal, failover.Options{ConsecutiveFailures: 1}, func(r *rig) {
 				for range 3 {
 					if err := test.take(r); err == nil || test.want != nil && !errors.Is(err, test.want) {
 						r.Fatalf("got error %v, want %v", err, test.want)
@@ -224,7 +202,7 @@ func TestNoFailureOfThePrimary(t *testing.T) {
 }
 
 func TestCallerHasLeft(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
 		if _, err := r.Take(gone, "a", daily, 1); !errors.Is(err, context.Canceled) {
@@ -239,8 +217,8 @@ func TestCallerHasLeft(t *testing.T) {
 
 // A local engine without room is an error, which is not charged later.
 func TestLocalEngineIsFull(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
-		l, err := failover.New(r.shared, failover.FailLocal, failover.Options{Local: full{r.local}})
+	run(t, withLocal, failover.Options{}, func(r *rig) {
+		l, err := failover.New(r.shared, failover.Options{Local: full{r.local}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func TestNothingLostNothingTwice(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+			run(t, withLocal, failover.Options{}, func(r *rig) {
 				var calls, admitted atomic.Int64
 				r.shared.set(func(ctx context.Context) error { return test.fault(ctx, calls.Add(1)) })
 				plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerDay(1_000_000))
@@ -95,7 +95,7 @@ func TestNothingLostNothingTwice(t *testing.T) {
 // loses answers: no call ends in an unknown error, and nothing is left behind.
 func TestCommandsUnderLoad(t *testing.T) {
 	oneProcessor(t)
-	run(t, failover.FailLocal, failover.Options{OnChange: func(failover.Change) { time.Sleep(20 * time.Millisecond) }}, func(r *rig) {
+	run(t, withLocal, failover.Options{OnChange: func(failover.Change) { time.Sleep(20 * time.Millisecond) }}, func(r *rig) {
 		var calls atomic.Int64
 		r.shared.set(func(ctx context.Context) error {
 			switch i := calls.Add(1); {

@@ -16,7 +16,7 @@ import (
 // service with a wrong password for Redis would otherwise limit alone, or not at all, and
 // nobody would know.
 func TestOutageIsLogged(t *testing.T) {
-	for mode, name := range map[failover.Mode]string{failover.FailLocal: "local", failover.FailOpen: "open", failover.FailClosed: "closed"} {
+	for _, mode := range []fallback{withLocal, alone} {
 		var log bytes.Buffer
 		before := slog.Default()
 		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
@@ -33,9 +33,9 @@ func TestOutageIsLogged(t *testing.T) {
 		slog.SetDefault(before)
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 		if len(lines) != 2 ||
-			!strings.HasSuffix(lines[0], `level=WARN msg="failover: the primary fails" mode=`+name+` error="connection refused"`) ||
-			!strings.HasSuffix(lines[1], `level=INFO msg="failover: the primary answers again" mode=`+name) {
-			t.Errorf("mode %v: the log has\n%s\nwant a warning when the outage begins and a line when it ends", mode, &log)
+			!strings.HasSuffix(lines[0], `level=WARN msg="failover: the primary fails" error="connection refused"`) ||
+			!strings.HasSuffix(lines[1], `level=INFO msg="failover: the primary answers again"`) {
+			t.Errorf("%v: the log has\n%s\nwant a warning when the outage begins and a line when it ends", mode, &log)
 		}
 	}
 }
@@ -48,7 +48,7 @@ func TestFullJournalIsLogged(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	defer slog.SetDefault(before)
 	opts := failover.Options{JournalSize: 10, OnChange: func(failover.Change) {}}
-	run(t, failover.FailLocal, opts, func(r *rig) {
+	run(t, withLocal, opts, func(r *rig) {
 		for _, lose := range []func(){r.lose, r.lose, r.losePart, r.losePart} {
 			lose()
 			for i := range 30 {

@@ -17,7 +17,7 @@ import (
 var nested = ratelimit.MustPlan("nested", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerHour(500), ratelimit.PerDay(1000))
 
 func TestOutageIsNoSecondQuota(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		for range 400 {
 			r.take("a", daily)
 		}
@@ -34,7 +34,7 @@ func TestOutageIsNoSecondQuota(t *testing.T) {
 }
 
 func TestMergeCountsByWindow(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		for range 3 {
 			r.take("a", nested)
 		}
@@ -53,7 +53,7 @@ func TestMergeCountsByWindow(t *testing.T) {
 		r.regain()
 		r.wantUsed("each window has what was used in it", r.shared.engine, "a", nested, "40/1m0s 40/1h0m0s 93/24h0m0s")
 	})
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		r.lose()
 		for range 20 {
 			r.take("a", nested)
@@ -65,7 +65,7 @@ func TestMergeCountsByWindow(t *testing.T) {
 }
 
 func TestMergeAfterPlanChange(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		hourly := ratelimit.MustPlan("hourly", ratelimit.Penalty{}, ratelimit.PerHour(100), ratelimit.PerDay(1000))
 		again := ratelimit.MustPlan("nested, reloaded", ratelimit.Penalty{}, nested.Quotas()...)
 		r.lose()
@@ -93,7 +93,7 @@ func TestMergeAfterPlanChange(t *testing.T) {
 // What the journal holds of a subject is merged before its next request is
 // decided, even if it is far from its turn.
 func TestMergeBeforeTheNextRequest(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		five := ratelimit.MustPlan("five", ratelimit.Penalty{}, ratelimit.PerDay(5))
 		r.lose()
 		const subjects = 300
@@ -136,7 +136,7 @@ func TestMergeBeforeTheNextRequest(t *testing.T) {
 }
 
 func TestMergeGoesOnAfterAFailure(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		r.lose()
 		const subjects = 200
 		for i := range subjects {
@@ -161,7 +161,7 @@ func TestMergeGoesOnAfterAFailure(t *testing.T) {
 
 // A merge that hangs delays requests of the subject by no more than the budget.
 func TestMergeHangs(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{ConsecutiveFailures: 64}, func(r *rig) {
+	run(t, withLocal, failover.Options{ConsecutiveFailures: 64}, func(r *rig) {
 		r.shared.set(down)
 		r.take("a", daily)
 		r.shared.set(hangs(nil))
@@ -177,7 +177,7 @@ func TestMergeHangs(t *testing.T) {
 }
 
 func TestMergeStrikesNobody(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		hasty := ratelimit.MustPlan("hasty", ratelimit.Penalty{
 			Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour,
 		}, ratelimit.PerDay(10))
@@ -225,7 +225,7 @@ func TestMergeNamesOpenWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(12 * time.Hour)
 		primary := &adder{shared: newShared(t)}
-		l, err := failover.New(primary, failover.FailLocal, failover.Options{Local: newEngine(t), MinBackoff: time.Hour})
+		l, err := failover.New(primary, failover.Options{Local: newEngine(t), MinBackoff: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,10 +259,10 @@ func TestMergeNamesOpenWindows(t *testing.T) {
 
 // A request of a caller that left is charged, if the primary charges it.
 func TestCallerLeaves(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		leaving, cancel := context.WithCancel(ctx)
 		p := &lagging{shared: r.shared, during: cancel}
-		l, err := failover.New(p, failover.FailLocal, failover.Options{Local: r.local})
+		l, err := failover.New(p, failover.Options{Local: r.local})
 		if err != nil {
 			r.Fatal(err)
 		}

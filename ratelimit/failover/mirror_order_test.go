@@ -114,7 +114,7 @@ func TestMirrorOfAnswersOutOfOrder(t *testing.T) {
 					primary.answers = append(primary.answers, a.decision(time.Now()))
 				}
 				local := newEngine(t)
-				l, err := failover.New(primary, failover.FailLocal, failover.Options{Local: local})
+				l, err := failover.New(primary, failover.Options{Local: local})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -140,13 +140,13 @@ func TestMirror(t *testing.T) {
 			r.wantUsed("600 there and one here", r.shared.engine, "a", daily, "601/24h0m0s")
 		}},
 	} {
-		t.Run(test.name, func(t *testing.T) { run(t, failover.FailLocal, failover.Options{}, test.run) })
+		t.Run(test.name, func(t *testing.T) { run(t, withLocal, failover.Options{}, test.run) })
 	}
 }
 
 // A restart during an outage is no second quota if the local engine is saved and loaded.
 func TestMirrorOutlivesARestart(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		r.takeN("a", daily, 600)
 		r.lose()
 		r.takeN("a", daily, 100)
@@ -157,7 +157,7 @@ func TestMirrorOutlivesARestart(t *testing.T) {
 		if err := r.local.Save(after.Load); err != nil {
 			r.Fatal(err)
 		}
-		restarted, err := failover.New(r.shared, failover.FailLocal, failover.Options{Local: after})
+		restarted, err := failover.New(r.shared, failover.Options{Local: after})
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -171,9 +171,9 @@ func TestMirrorOutlivesARestart(t *testing.T) {
 
 // A local engine that fails is brought up to date by the next decision.
 func TestMirrorAfterAFailure(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		local := &failing{Limiter: r.local}
-		l, err := failover.New(r.shared, failover.FailLocal, failover.Options{Local: local})
+		l, err := failover.New(r.shared, failover.Options{Local: local})
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -208,8 +208,8 @@ func (f *failing) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 // Many requests at once of a subject that has used more than half leave what the
 // primary has counted, not more.
 func TestMirrorOfConcurrentAnswers(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
-		l, err := failover.New(r.shared, failover.FailLocal, failover.Options{Local: &failing{Limiter: r.local}})
+	run(t, withLocal, failover.Options{}, func(r *rig) {
+		l, err := failover.New(r.shared, failover.Options{Local: &failing{Limiter: r.local}})
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -233,12 +233,12 @@ func TestMirrorOfConcurrentAnswers(t *testing.T) {
 // A ban is mirrored with its end, although the local engine reads its clock later and
 // rounds up, and the requests during the ban do not move it.
 func TestMirrorKeepsTheEndOfABan(t *testing.T) {
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		later, err := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(time.Millisecond) }})
 		if err != nil {
 			r.Fatal(err)
 		}
-		l, err := failover.New(r.shared, failover.FailLocal, failover.Options{Local: later})
+		l, err := failover.New(r.shared, failover.Options{Local: later})
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -263,7 +263,7 @@ func TestMirrorDuringALocalBan(t *testing.T) {
 	hasty := ratelimit.MustPlan("hasty", ratelimit.Penalty{
 		Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour,
 	}, ratelimit.PerSecond(5), ratelimit.PerDay(100))
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		r.lose()
 		for r.take("a", hasty).Outcome != ratelimit.Banned {
 		}

@@ -16,36 +16,32 @@ func TestNewRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		primary ratelimit.Limiter
-		mode    failover.Mode
 		opts    failover.Options
 		want    string // what the error names
 	}{
-		{"no primary", nil, failover.FailOpen, failover.Options{}, "the primary must be an engine, got nil"},
-		{"a primary that was not set", (*memory.Limiter)(nil), failover.FailOpen, failover.Options{}, "the primary must be an engine, got nil"},
-		{"no mode", primary, 0, failover.Options{Local: local}, "the mode must be FailLocal, FailOpen or FailClosed, got Mode(0)"},
-		{"an unknown mode", primary, 9, failover.Options{Local: local}, "got Mode(9)"},
-		{"local without an engine", primary, failover.FailLocal, failover.Options{}, "Options.Local must be an engine in mode FailLocal, got nil"},
-		{"a local engine that was not set", primary, failover.FailLocal, failover.Options{Local: (*memory.Limiter)(nil)}, "Options.Local must be an engine in mode FailLocal, got nil"},
-		{"one engine twice", local, failover.FailLocal, failover.Options{Local: local}, "Options.Local must be another engine than the primary"},
-		{"a primary that adjusts nothing", bare{primary}, failover.FailLocal, failover.Options{Local: local}, "the primary must be a ratelimit.Adjuster in mode FailLocal, got a failover_test.bare"},
-		{"a local engine that cannot peek", primary, failover.FailLocal, failover.Options{Local: bare{local}}, "Options.Local must be a ratelimit.Peeker and a ratelimit.Adjuster, got a failover_test.bare"},
-		{"a budget under a millisecond", primary, failover.FailOpen, failover.Options{Budget: time.Microsecond}, "Options.Budget must be from 1ms to 1m0s, got 1µs"},
-		{"a negative budget", primary, failover.FailOpen, failover.Options{Budget: -1}, "Options.Budget must be from 1ms to 1m0s, got -1ns"},
-		{"65 consecutive failures", primary, failover.FailOpen, failover.Options{ConsecutiveFailures: 65}, "Options.ConsecutiveFailures must be from 1 to 64, got 65"},
-		{"negative recent failures", primary, failover.FailOpen, failover.Options{RecentFailures: -1}, "Options.RecentFailures must be from 1 to 64, got -1"},
-		{"no backoff", primary, failover.FailOpen, failover.Options{MinBackoff: 1}, "Options.MinBackoff must be from 1ms to 1h0m0s, got 1ns"},
-		{"the longest backoff is shorter", primary, failover.FailOpen, failover.Options{MinBackoff: time.Second, MaxBackoff: time.Millisecond}, "Options.MaxBackoff must be from 1s to 1h0m0s, got 1ms"},
-		{"a backoff of hours", primary, failover.FailOpen, failover.Options{MaxBackoff: 2 * time.Hour}, "Options.MaxBackoff must be from 100ms to 1h0m0s, got 2h0m0s"},
-		{"a negative journal", primary, failover.FailOpen, failover.Options{JournalSize: -1}, "Options.JournalSize must be from 1 to 16777216, got -1"},
+		{"no primary", nil, failover.Options{}, "the primary must be an engine, got nil"},
+		{"a primary that was not set", (*memory.Limiter)(nil), failover.Options{}, "the primary must be an engine, got nil"},
+		{"a local engine that was not set", primary, failover.Options{Local: (*memory.Limiter)(nil)}, "Options.Local must be an engine or nil, got a nil *memory.Limiter"},
+		{"one engine twice", local, failover.Options{Local: local}, "Options.Local must be another engine than the primary"},
+		{"a primary that adjusts nothing", bare{primary}, failover.Options{Local: local}, "with Options.Local the primary must be a ratelimit.Adjuster, got a failover_test.bare"},
+		{"a local engine that cannot peek", primary, failover.Options{Local: bare{local}}, "Options.Local must be a ratelimit.Peeker and a ratelimit.Adjuster, got a failover_test.bare"},
+		{"a budget under a millisecond", primary, failover.Options{Budget: time.Microsecond}, "Options.Budget must be from 1ms to 1m0s, got 1µs"},
+		{"a negative budget", primary, failover.Options{Budget: -1}, "Options.Budget must be from 1ms to 1m0s, got -1ns"},
+		{"65 consecutive failures", primary, failover.Options{ConsecutiveFailures: 65}, "Options.ConsecutiveFailures must be from 1 to 64, got 65"},
+		{"negative recent failures", primary, failover.Options{RecentFailures: -1}, "Options.RecentFailures must be from 1 to 64, got -1"},
+		{"no backoff", primary, failover.Options{MinBackoff: 1}, "Options.MinBackoff must be from 1ms to 1h0m0s, got 1ns"},
+		{"the longest backoff is shorter", primary, failover.Options{MinBackoff: time.Second, MaxBackoff: time.Millisecond}, "Options.MaxBackoff must be from 1s to 1h0m0s, got 1ms"},
+		{"a backoff of hours", primary, failover.Options{MaxBackoff: 2 * time.Hour}, "Options.MaxBackoff must be from 100ms to 1h0m0s, got 2h0m0s"},
+		{"a negative journal", primary, failover.Options{JournalSize: -1}, "Options.JournalSize must be from 1 to 16777216, got -1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := failover.New(test.primary, test.mode, test.opts)
+			_, err := failover.New(test.primary, test.opts)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v, want one that names %q", err, test.want)
 			}
 		})
 	}
-	if _, err := failover.New(primary, failover.FailLocal, failover.Options{Local: local, MinBackoff: time.Minute}); err != nil {
+	if _, err := failover.New(primary, failover.Options{Local: local, MinBackoff: time.Minute}); err != nil {
 		t.Errorf("a shortest backoff over the default of the longest one was refused: %v", err)
 	}
 }
@@ -67,17 +63,16 @@ func TestCapabilities(t *testing.T) {
 	for _, test := range []struct {
 		name           string
 		primary, local ratelimit.Limiter
-		mode           failover.Mode
 		peeks, can     bool
 	}{
-		{"both can", full, newEngine(t), failover.FailLocal, true, true},
-		{"the primary cannot", few, newEngine(t), failover.FailLocal, true, false},
-		{"the local engine cannot", newEngine(t), few, failover.FailLocal, true, false},
-		{"the primary can and there is no other", full, nil, failover.FailOpen, true, true},
-		{"the primary cannot and there is no other", bare{full}, nil, failover.FailClosed, false, false},
+		{"both can", full, newEngine(t), true, true},
+		{"the primary cannot", few, newEngine(t), true, false},
+		{"the local engine cannot", newEngine(t), few, true, false},
+		{"the primary can and there is no other", full, nil, true, true},
+		{"the primary cannot and there is no other", bare{full}, nil, false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l, err := failover.New(test.primary, test.mode, failover.Options{Local: test.local, Budget: time.Minute})
+			l, err := failover.New(test.primary, failover.Options{Local: test.local, Budget: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}

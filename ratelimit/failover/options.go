@@ -12,13 +12,16 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// A Mode says what decides while the primary does not. The zero Mode is not valid:
-// the choice must be stated.
-type Mode uint8
-
-const (
-	// FailLocal: an embedded engine, [Options.Local], decides under the same plans.
-	// The primary must be a [ratelimit.Adjuster].
+// Options are optional settings of a [Limiter]. The zero value works.
+type Options struct {
+	// Local is the engine that decides, under the same plans, while the primary does not.
+	// Nil means that nothing does: Take then returns an error that wraps
+	// [ratelimit.ErrUnavailable].
+	//
+	// Local is an embedded engine, which answers at once, and it is a [ratelimit.Peeker]
+	// and a [ratelimit.Adjuster]. The primary must be an Adjuster too. Nothing else decides
+	// with Local. To keep what it knows across restarts, save and load it; see package
+	// memory.
 	//
 	// Each process decides alone. If it has seen the primary deny a subject, or the
 	// subject use half of a quota there, the local engine knows the usage and the ban.
@@ -38,52 +41,6 @@ const (
 	// The clocks of this machine and of the primary should agree to within a small
 	// part of the shortest window: usage is not charged where its window has ended by
 	// the other clock, and is charged early where its window has not begun.
-	FailLocal Mode = iota + 1
-	// FailOpen: every request is admitted, and counted nowhere.
-	FailOpen
-	// FailClosed: no request is decided. The error wraps [ratelimit.ErrUnavailable],
-	// which the middleware of package ratelimit answers with 503 and Retry-After.
-	FailClosed
-)
-
-var modes = [...]string{FailLocal: "local", FailOpen: "open", FailClosed: "closed"}
-
-func (m Mode) valid() bool { return m >= FailLocal && m <= FailClosed }
-
-// String returns "local", "open" or "closed".
-func (m Mode) String() string {
-	if !m.valid() {
-		return fmt.Sprintf("Mode(%d)", uint8(m))
-	}
-	return modes[m]
-}
-
-// MarshalText returns the text of String. A mode that is not valid is an error.
-func (m Mode) MarshalText() ([]byte, error) {
-	if !m.valid() {
-		return nil, fmt.Errorf("failover: the mode must be FailLocal, FailOpen or FailClosed, got %v", m)
-	}
-	return []byte(m.String()), nil
-}
-
-// UnmarshalText reads what MarshalText wrote.
-func (m *Mode) UnmarshalText(text []byte) error {
-	for i := FailLocal; i <= FailClosed; i++ {
-		if modes[i] == string(text) {
-			*m = i
-			return nil
-		}
-	}
-	return fmt.Errorf("failover: the mode must be local, open or closed, got %q", text)
-}
-
-// Options are the settings of a [Limiter]. The zero value works with the modes
-// [FailOpen] and [FailClosed].
-type Options struct {
-	// Local is the engine of mode [FailLocal], which requires it; the other modes
-	// ignore it. It is an embedded engine, which answers at once, and it is a
-	// [ratelimit.Peeker] and a [ratelimit.Adjuster]. Nothing else decides with it. To
-	// keep what it knows across restarts, save and load it; see package memory.
 	Local ratelimit.Limiter
 
 	// Budget is how long a decision waits for the primary, 1ms to 1m; 0 means
@@ -103,14 +60,14 @@ type Options struct {
 	// 1h; 0 means 100ms. The wait doubles with each probe that fails, up to
 	// MaxBackoff, which is MinBackoff to 1h; 0 means 5s, or MinBackoff if that is
 	// longer. Each wait is shortened at random by up to half, so that servers that
-	// lost the primary together do not return together. In mode [FailLocal] the first
-	// probe waits for a merge that began before the circuit opened: up to two seconds,
+	// lost the primary together do not return together. With Local the first probe waits
+	// for a merge that began before the circuit opened: up to two seconds,
 	// or two budgets if they are longer. A probe takes one unit for the subject
 	// "failover:probe", under the quotas of the call that failed last.
 	MinBackoff, MaxBackoff time.Duration
 
-	// JournalSize is the largest number of charges that mode [FailLocal] holds until they
-	// are merged, 1 to 1<<24; 0 means 1<<20. It should be at least the largest number of
+	// JournalSize is the largest number of charges by Local that are held until they are
+	// merged, 1 to 1<<24; 0 means 1<<20. It should be at least the largest number of
 	// subjects of Local. A subject has one charge for each combination of open windows that
 	// it used, one for each smooth quota, and one for each call whose answer was lost. The
 	// first takes about 600 bytes and the name, each other one 250. When the journal is full,
@@ -136,14 +93,12 @@ type Change struct {
 
 // logged is OnChange by default. A service with a wrong password for its store would
 // otherwise never learn that it limits alone, or not at all.
-func logged(mode Mode) func(Change) {
-	return func(c Change) {
-		switch {
-		case c.From == CircuitClosed:
-			slog.Warn("failover: the primary fails", "mode", mode.String(), "error", c.Cause)
-		case c.To == CircuitClosed:
-			slog.Info("failover: the primary answers again", "mode", mode.String())
-		}
+func logged(c Change) {
+	switch {
+	case c.From == CircuitClosed:
+		slog.Warn("failover: the primary fails", "error", c.Cause)
+	case c.To == CircuitClosed:
+		slog.Info("failover: the primary answers again")
 	}
 }
 
@@ -172,25 +127,28 @@ func complete[T cmp.Ordered](name string, value *T, standard, low, high T) error
 	return nil
 }
 
-// A localEngine is what mode FailLocal requires of Options.Local.
+// A localEngine is what Options.Local must be.
 type localEngine interface {
 	ratelimit.Limiter
 	ratelimit.Peeker
 	ratelimit.Adjuster
 }
 
-// engines returns the two engines of mode FailLocal, as what the mode requires of
-// them.
+// engines returns the primary and Options.Local as what each must be, or nils without
+// Local.
 func (o *Options) engines(primary ratelimit.Limiter) (ratelimit.Adjuster, localEngine, error) {
+	if o.Local == nil {
+		return nil, nil, nil
+	}
 	if nilvalue.In(o.Local) {
-		return nil, nil, errors.New("failover: Options.Local must be an engine in mode FailLocal, got nil")
+		return nil, nil, fmt.Errorf("failover: Options.Local must be an engine or nil, got a nil %T", o.Local)
 	}
 	if reflect.ValueOf(primary).Comparable() && primary == o.Local {
 		return nil, nil, errors.New("failover: Options.Local must be another engine than the primary, got the same one")
 	}
 	adjuster, ok := primary.(ratelimit.Adjuster)
 	if !ok {
-		return nil, nil, fmt.Errorf("failover: the primary must be a ratelimit.Adjuster in mode FailLocal, got a %T", primary)
+		return nil, nil, fmt.Errorf("failover: with Options.Local the primary must be a ratelimit.Adjuster, got a %T", primary)
 	}
 	local, ok := o.Local.(localEngine)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 // that are under way, and does not open the circuit.
 func TestStallLeavesTheCircuitClosed(t *testing.T) {
 	oneProcessor(t)
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		var stall atomic.Int64 // when it ends, Unix nanoseconds
 		r.shared.set(func(ctx context.Context) error {
 			return slow(time.Until(time.Unix(0, stall.Load())))(ctx)
@@ -48,7 +48,7 @@ func TestStallLeavesTheCircuitClosed(t *testing.T) {
 // would take that come one after the other, and not longer.
 func TestHangOpensTheCircuit(t *testing.T) {
 	oneProcessor(t)
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		r.shared.set(hangs(nil))
 		began := time.Now()
 		var callers sync.WaitGroup

@@ -19,7 +19,7 @@ func TestPanicInTheBackground(t *testing.T) {
 			cause = c.Cause
 		}
 	}}
-	run(t, failover.FailLocal, opts, func(r *rig) {
+	run(t, withLocal, opts, func(r *rig) {
 		r.lose()
 		r.shared.set(panics)
 		time.Sleep(10 * time.Second)
@@ -30,7 +30,7 @@ func TestPanicInTheBackground(t *testing.T) {
 		}
 		r.regain()
 	})
-	run(t, failover.FailLocal, opts, func(r *rig) {
+	run(t, withLocal, opts, func(r *rig) {
 		r.shared.set(down)
 		r.take("a", daily)
 		r.shared.set(panics)

@@ -35,7 +35,7 @@ func (p *picky) Adjust(ctx context.Context, subject string, d *ratelimit.Decisio
 // pick runs a test whose primary is picky.
 func pick(t *testing.T, opts failover.Options, test func(*rig, *picky)) {
 	t.Helper()
-	run(t, failover.FailLocal, opts, func(r *rig) {
+	run(t, withLocal, opts, func(r *rig) {
 		p := &picky{shared: r.shared, charge: func(_ context.Context, subject string) error {
 			if strings.HasPrefix(subject, "bad") {
 				return errDown
@@ -43,7 +43,7 @@ func pick(t *testing.T, opts failover.Options, test func(*rig, *picky)) {
 			return nil
 		}}
 		opts.Local = r.local
-		l, err := failover.New(p, failover.FailLocal, opts)
+		l, err := failover.New(p, opts)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func TestSettleInAnOutage(t *testing.T) {
 		"reserve lose 10 regain 30": 30,
 	} {
 		t.Run(steps, func(t *testing.T) {
-			run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+			run(t, withLocal, failover.Options{}, func(r *rig) {
 				var reserved *ratelimit.Reservation
 				for step := range strings.FieldsSeq(steps) {
 					switch step {

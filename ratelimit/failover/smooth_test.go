@@ -14,7 +14,7 @@ import (
 func TestOutageGrantsNoSecondBurst(t *testing.T) {
 	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(60))
 	for _, together := range []bool{false, true} {
-		run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+		run(t, withLocal, failover.Options{}, func(r *rig) {
 			start, admitted := time.Now(), int64(0)
 			use := func() {
 				for {
@@ -55,7 +55,7 @@ func TestOutageGrantsNoSecondBurst(t *testing.T) {
 // client stops long before the primary returns. What is refunded is not owed.
 func TestOwedAfterAnOutage(t *testing.T) {
 	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(60))
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		start := time.Now()
 		r.takeN("a", smooth, 60)
 		r.lose()
@@ -82,7 +82,7 @@ func TestOwedAfterAnOutage(t *testing.T) {
 // What a client uses at once in an outage is owed, less what came back.
 func TestBurstInAnOutage(t *testing.T) {
 	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(60))
-	run(t, failover.FailLocal, failover.Options{}, func(r *rig) {
+	run(t, withLocal, failover.Options{}, func(r *rig) {
 		r.takeN("a", smooth, 40) // so that the local engine knows of it
 		start := time.Now()
 		r.lose()

@@ -57,7 +57,7 @@ const (
 func TestTakeAllThroughAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		primary, local := newShared(t), newEngine(t)
-		l, err := failover.New(primary, failover.FailLocal, failover.Options{Local: local, ConsecutiveFailures: 1})
+		l, err := failover.New(primary, failover.Options{Local: local, ConsecutiveFailures: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestTakeAllThroughAnOutage(t *testing.T) {
 // A MultiTaker decides about all at once, and its refusals are mirrored.
 func TestTakeAllOfAMultiTaker(t *testing.T) {
 	primary, local := newEngine(t), newEngine(t)
-	l, err := failover.New(primary, failover.FailLocal, failover.Options{Local: local, Budget: time.Minute})
+	l, err := failover.New(primary, failover.Options{Local: local, Budget: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,33 +109,16 @@ func TestTakeAllOfAMultiTaker(t *testing.T) {
 	}
 }
 
-func TestTakeAllInOtherModes(t *testing.T) {
-	for _, mode := range []failover.Mode{failover.FailOpen, failover.FailClosed} {
-		t.Run(mode.String(), func(t *testing.T) {
-			primary := newShared(t)
-			primary.set(down)
-			l, err := failover.New(primary, mode, failover.Options{ConsecutiveFailures: 1, MinBackoff: time.Hour})
-			if err != nil {
-				t.Fatal(err)
+func TestTakeAllAlone(t *testing.T) {
+	run(t, alone, failover.Options{ConsecutiveFailures: 1, MinBackoff: time.Hour}, func(r *rig) {
+		r.shared.set(down)
+		for range 2 { // the circuit is closed, and then open
+			var decisions [2]ratelimit.Decision
+			if err := r.TakeAll(ctx, bothCharges("ann"), decisions[:]); !errors.Is(err, ratelimit.ErrUnavailable) {
+				t.Errorf("got error %v, want one that wraps ErrUnavailable", err)
 			}
-			defer l.Close()
-			for range 2 { // the circuit is closed, and then open
-				var decisions [2]ratelimit.Decision
-				err = l.TakeAll(ctx, bothCharges("ann"), decisions[:])
-				if mode == failover.FailClosed {
-					if !errors.Is(err, ratelimit.ErrUnavailable) {
-						t.Errorf("got error %v, want one that wraps ErrUnavailable", err)
-					}
-					continue
-				}
-				for i, d := range decisions {
-					if !d.Allowed() || d.Remaining() != d.Limit() || err != nil {
-						t.Errorf("charge %d: got %v with %d left and error %v, want it admitted uncounted", i+1, d.Outcome, d.Remaining(), err)
-					}
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // halfway is a primary that is not a MultiTaker, and does not answer about everybody.
@@ -156,7 +139,7 @@ func (h halfway) Take(ctx context.Context, subject string, plan *ratelimit.Plan,
 func TestTakeAllGivesBackAtTheEndOfTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		primary, local := halfway{newEngine(t)}, newEngine(t)
-		l, err := failover.New(primary, failover.FailLocal, failover.Options{Local: local})
+		l, err := failover.New(primary, failover.Options{Local: local})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +163,7 @@ func TestTakeAllGivesBackAtTheEndOfTheBudget(t *testing.T) {
 
 func TestTakeAllOfInvalidCharges(t *testing.T) {
 	primary := newShared(t)
-	l, err := failover.New(primary, failover.FailOpen, failover.Options{})
+	l, err := failover.New(primary, failover.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
 // A Config holds the settings. [Source.Load] returns it. It must not be changed after that,
@@ -42,7 +41,7 @@ type Config struct {
 	Anonymous *ratelimit.Plan   // plan of a network, for callers without a valid key
 	Uncharged *ratelimit.Plan   // plan of requests that are not charged; never bans
 	Penalty   ratelimit.Penalty // penalty of Plans and Anonymous
-	OnFailure failover.Mode     // what happens to requests while Redis does not answer
+	OnFailure string            // "local", "open" or "closed": what happens to requests while Redis does not answer
 
 	DraftHeaders   bool           // RateLimit and RateLimit-Policy beside X-RateLimit-*
 	TrustedProxies []netip.Prefix // X-Forwarded-For from these is trusted
@@ -102,7 +101,7 @@ func Default() *Config {
 		Migrate:     MigrateAuto,
 		FirstKey:    true,
 		Penalty:     ratelimit.DefaultPenalty(),
-		OnFailure:   failover.FailLocal,
+		OnFailure:   "local",
 
 		MaxConnections:           8192,
 		MaxConnectionsPerNetwork: 256,

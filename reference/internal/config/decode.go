@@ -147,7 +147,9 @@ func (d *decoder) onRedisFailure(n *node, setting string) {
 	if !d.is(n, setting, text, "local, open or closed") {
 		return
 	}
-	if err := d.c.OnFailure.UnmarshalText([]byte(n.text)); err != nil {
+	switch d.c.OnFailure = n.text; n.text {
+	case "local", "open", "closed":
+	default:
 		d.add(d.at(n), setting, "must be local, open or closed, got %q", n.text)
 	}
 }

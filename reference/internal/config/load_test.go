@@ -16,7 +16,6 @@ import (
 
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
 func TestDefaults(t *testing.T) {
@@ -27,7 +26,7 @@ func TestDefaults(t *testing.T) {
 	type settings struct {
 		Listen, AdminListen, Database, Anonymous string
 		Plans                                    []string
-		Failure                                  failover.Mode
+		Failure                                  string
 	}
 	got := settings{c.Listen, c.AdminListen, c.Database, c.Anonymous.String(), nil, c.OnFailure}
 	for _, p := range c.Plans {
@@ -43,7 +42,7 @@ func TestDefaults(t *testing.T) {
 			"free [60/minute 1000/day]", "pro [300/minute 10000/day]",
 			"business [1000/minute 100000/day]", "enterprise custom",
 		},
-		failover.FailLocal,
+		"local",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -110,7 +109,7 @@ deprecations:
   createPet: {since: 2026-02-01}
 `)
 	want := Default()
-	want.DraftHeaders, want.FirstKey, want.OnFailure = true, false, failover.FailClosed
+	want.DraftHeaders, want.FirstKey, want.OnFailure = true, false, "closed"
 	want.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")}
 	want.CORSOrigins = []string{"https://app.example", "http://localhost:3000"}
 	p := ratelimit.DefaultPenalty()

@@ -122,7 +122,7 @@ var settings = []setting{
 		keep:   func(to, from *Config) { to.Redis = from.Redis }},
 	{name: "on_redis_failure",
 		about:  "What happens to requests while Redis does not answer: `local` (each server limits by itself), `open` (they are not limited) or `closed` (they get 503).",
-		values: one("on_redis_failure", func(c *Config) string { return c.OnFailure.String() }),
+		values: one("on_redis_failure", func(c *Config) string { return c.OnFailure }),
 		keep:   func(to, from *Config) { to.OnFailure = from.OnFailure }},
 	{name: "plans",
 		about:  "The plans that a key can have, each with up to four quotas such as `60/minute`, `60/minute smooth 10`, `10000/month from 17` or `1000/day in Europe/Berlin`, or `custom` if each key has its own, `suspended` to refuse every request, or `unlimited`. The file replaces all of them.",

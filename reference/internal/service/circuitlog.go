@@ -16,7 +16,7 @@ const redisLogPeriod = time.Minute
 // same fault is written once in each redisLogPeriod.
 type circuitLog struct {
 	logger *slog.Logger
-	mode   failover.Mode
+	mode   string // on_redis_failure
 
 	mu      sync.Mutex
 	fault   string    // the last one that was written; "" if Redis answered after it
@@ -45,5 +45,5 @@ func (l *circuitLog) failed(cause error) {
 	}
 	l.fault, l.written = fault.what, now
 	l.logger.Error("Redis cannot be used: "+fault.what, slog.String("do", fault.do),
-		slog.String("limits", l.mode.String()), slog.Any("error", cause))
+		slog.String("limits", l.mode), slog.Any("error", cause))
 }

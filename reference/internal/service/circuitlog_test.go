@@ -17,7 +17,7 @@ import (
 func TestCircuitLogRepeatsOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
-		log := &circuitLog{logger: slog.New(slog.NewTextHandler(&b, nil)), mode: failover.FailLocal}
+		log := &circuitLog{logger: slog.New(slog.NewTextHandler(&b, nil)), mode: "local"}
 		lines := func(part string) int { return strings.Count(b.String(), part) }
 		gone, slow := errors.New("gone"), context.DeadlineExceeded
 		outage := func(cause error) {

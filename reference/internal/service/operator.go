@@ -48,7 +48,7 @@ func (s *state) engine() adminapi.Engine {
 		stats := s.shared.Stats()
 		e.Kind = "redis"
 		e.Redis = &adminapi.Redis{
-			Mode: s.shared.Mode().String(), Circuit: s.shared.Circuit().String(),
+			Mode: s.shared.mode, Circuit: s.shared.Circuit().String(),
 			Fallbacks: stats.Fallbacks, Failures: stats.Failures, Timeouts: stats.Timeouts,
 			Opened: stats.Opened, Pending: stats.Pending, Lost: stats.Lost,
 		}

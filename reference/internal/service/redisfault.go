@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
 // redisPermissions are the permissions of package redislimit for keys with the prefix
@@ -68,6 +66,6 @@ func saysRedis(err error, word string) bool {
 }
 
 // failing returns the error for readiness while Redis fails with err.
-func failing(err error, mode failover.Mode) error {
-	return errors.New(diagnose(err).String() + "; until then on_redis_failure: " + mode.String() + " is in force")
+func failing(err error, mode string) error {
+	return errors.New(diagnose(err).String() + "; until then on_redis_failure: " + mode + " is in force")
 }

@@ -40,14 +40,16 @@ func (s *state) openShared(ctx context.Context, c *config.Config) (*shared, erro
 	}
 	s.embedded = local
 	log := &circuitLog{logger: s.logger, mode: c.OnFailure}
-	limiter, err := failover.New(primary, c.OnFailure, failover.Options{
-		Local: local, JournalSize: int(local.Stats().Bound), Budget: s.redisBudget, OnChange: log.changed,
-	})
+	opts := failover.Options{JournalSize: int(local.Stats().Bound), Budget: s.redisBudget, OnChange: log.changed}
+	if c.OnFailure == "local" {
+		opts.Local = local
+	}
+	limiter, err := failover.New(primary, opts)
 	if err != nil {
 		return nil, err
 	}
 	s.closers = append(s.closers, unmerged{limiter})
-	sh := &shared{limiter, primary, s.redisBudget}
+	sh := &shared{limiter, primary, s.redisBudget, c.OnFailure}
 	if err := sh.probe(ctx); err != nil {
 		log.failed(err)
 	}
@@ -103,6 +105,7 @@ type shared struct {
 	*failover.Limiter
 	primary *redislimit.Limiter
 	budget  time.Duration // of a probe
+	mode    string        // on_redis_failure
 }
 
 // probeSubject is the subject with which package failover probes the primary too.
@@ -124,10 +127,10 @@ func (s *shared) probe(ctx context.Context) error {
 // any request has failed.
 func (s *shared) err(ctx context.Context) error {
 	if err := s.probe(ctx); err != nil {
-		return failing(err, s.Mode())
+		return failing(err, s.mode)
 	}
 	if s.Circuit() != failover.CircuitClosed {
-		return fmt.Errorf("limits are about to be shared through Redis again; until then on_redis_failure: %v is in force", s.Mode())
+		return fmt.Errorf("limits are about to be shared through Redis again; until then on_redis_failure: %v is in force", s.mode)
 	}
 	return nil
 }

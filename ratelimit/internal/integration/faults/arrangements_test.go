@@ -19,15 +19,15 @@ import (
 // promises them.
 type arrangement struct {
 	name     string
-	mode     failover.Mode // 0: nothing but the engine
+	failover bool
+	local    bool // failover has a local engine
 	promises []promise
 }
 
 var arrangements = []arrangement{
-	{"redislimit alone", 0, []promise{withinLimit, counted, countedOnce, deniedAtLimit}},
-	{"failover local", failover.FailLocal, []promise{answered, withinLocalLimit, counted, deniedAtLimit}},
-	{"failover closed", failover.FailClosed, []promise{withinLimit, counted, countedOnce, deniedAtLimit}},
-	{"failover open", failover.FailOpen, []promise{answered, withinLimitOrOpen, countedOrOpen, deniedAtLimit}},
+	{"redislimit alone", false, false, []promise{withinLimit, counted, countedOnce, deniedAtLimit}},
+	{"failover local", true, true, []promise{answered, withinLocalLimit, counted, deniedAtLimit}},
+	{"failover alone", true, false, []promise{withinLimit, counted, countedOnce, deniedAtLimit}},
 }
 
 // A primary is the engine in Redis. It counts the requests that reach it while the
@@ -69,10 +69,10 @@ type guard struct {
 	refused atomic.Int64 // probes that failed
 }
 
-// newGuard puts a guard in front of the primary, nil for the mode 0.
-func newGuard(t *testing.T, mode failover.Mode, p *primary) *guard {
+// newGuard puts a guard in front of the primary, or returns nil.
+func newGuard(t *testing.T, a arrangement, p *primary) *guard {
 	t.Helper()
-	if mode == 0 {
+	if !a.failover {
 		return nil
 	}
 	g := new(guard)
@@ -81,7 +81,7 @@ func newGuard(t *testing.T, mode failover.Mode, p *primary) *guard {
 			g.refused.Add(1)
 		}
 	}}
-	if mode == failover.FailLocal {
+	if a.local {
 		local, err := memory.New(memory.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func newGuard(t *testing.T, mode failover.Mode, p *primary) *guard {
 		opts.Local = local
 	}
 	var err error
-	if g.Limiter, err = failover.New(p, mode, opts); err != nil {
+	if g.Limiter, err = failover.New(p, opts); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { g.Close() })

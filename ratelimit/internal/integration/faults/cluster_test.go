@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 )
 
@@ -76,10 +75,10 @@ func oneOfThree(t *testing.T, hurt, heal func(*redistest.Server)) stage {
 	}
 }
 
-// atOnce returns how many requests Redis did not decide, and did not delay. Mode local does
-// not ask Redis about a subject with usage that is not merged.
+// atOnce returns how many requests Redis did not decide, and did not delay. With a
+// local engine, Redis is not asked about a subject with usage that is not merged.
 func (r *run) atOnce() int64 {
-	if r.arrangement.mode != failover.FailLocal {
+	if !r.arrangement.local {
 		return r.primary.partly.Load()
 	}
 	s := r.guard.Stats()

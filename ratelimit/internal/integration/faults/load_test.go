@@ -98,9 +98,6 @@ func (l *load) request(ctx context.Context, c *caller, s *subject) {
 	case d.Allowed():
 		t.admitted++
 		s.admitted.Add(1)
-		if d.Remaining() == d.Limit() {
-			s.uncounted.Add(1) // of a request that was counted there is one less
-		}
 	default:
 		t.denied++
 		s.denied.Add(1)

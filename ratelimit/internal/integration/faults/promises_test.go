@@ -4,15 +4,15 @@ package faults_test
 
 // A count is what one subject's requests came to.
 type count struct {
-	subject           string
-	limit             int64
-	before            int64 // admitted before the fault
-	hasty             int64 // of those, how many Redis may not have counted yet
-	lost              int64 // of what Redis had counted, forgotten at most
-	admitted, failed  int64
-	denied, uncounted int64
-	counted           int64 // what Redis says in the end
-	spared            bool  // the fault is another master's, and its own has decided in time
+	subject          string
+	limit            int64
+	before           int64 // admitted before the fault
+	hasty            int64 // of those, how many Redis may not have counted yet
+	lost             int64 // of what Redis had counted, forgotten at most
+	admitted, failed int64
+	denied           int64
+	counted          int64 // what Redis says in the end
+	spared           bool  // the fault is another master's, and its own has decided in time
 }
 
 // A promise is about each subject. What a fault makes Redis forget is not held
@@ -26,10 +26,6 @@ var (
 	withinLimit = promise{
 		"no subject above the limit",
 		func(c count) bool { return c.admitted <= c.limit+c.lost },
-	}
-	withinLimitOrOpen = promise{
-		"Redis admits no subject above the limit",
-		func(c count) bool { return c.admitted-c.uncounted <= c.limit+c.lost },
 	}
 	withinLocalLimit = promise{
 		"a subject that had used up its limit is denied, one that had used half gets the rest (and at most one more for each caller), others get less than 1.5 limits",
@@ -48,10 +44,6 @@ var (
 		"all admitted requests are counted",
 		func(c count) bool { return c.counted >= c.admitted-c.lost },
 	}
-	countedOrOpen = promise{
-		"all requests that Redis admitted are counted",
-		func(c count) bool { return c.counted >= c.admitted-c.uncounted-c.lost },
-	}
 	countedOnce = promise{
 		"a request that got an error is counted at most once",
 		func(c count) bool { return c.counted <= c.admitted+c.failed },
@@ -63,7 +55,7 @@ var (
 	elsewhere = promise{
 		"subjects of the other masters are decided by Redis alone",
 		func(c count) bool {
-			return !c.spared || c.failed == 0 && c.uncounted == 0 && c.admitted <= c.limit && c.admitted == c.counted
+			return !c.spared || c.failed == 0 && c.admitted <= c.limit && c.admitted == c.counted
 		},
 	}
 	deniedAtLimit = promise{

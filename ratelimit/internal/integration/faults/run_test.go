@@ -41,7 +41,7 @@ func newRun(t *testing.T, s scenario, a arrangement) *run {
 	r.load = &load{subjects: newSubjects()}
 	r.engine = newEngine(t, r.stage.beside, redislimit.Options{})
 	r.primary = &primary{load: r.load, Limiter: newEngine(t, r.stage.client, redislimit.Options{Logger: slog.New(slog.NewTextHandler(&r.log, nil))})}
-	r.guard = newGuard(t, a.mode, r.primary)
+	r.guard = newGuard(t, a, r.primary)
 	r.await("the first answer", func() bool { // the client connects, and the server learns the script
 		_, err := r.primary.Peek(ctx, probe, lasting(1))
 		return err == nil

@@ -12,19 +12,19 @@ import (
 )
 
 var (
-	schedules = flag.Duration("schedules", 0, "how long the server is killed and stopped at random in front of each mode; 0: not at all")
+	schedules = flag.Duration("schedules", 0, "how long the server is killed and stopped at random behind each arrangement; 0: not at all")
 	seed      = flag.Uint64("seed", 1, "what the schedules begin with")
 )
 
 // The server is killed and started again, or stopped and continued, at random
-// times. In the end every mode has kept its promises, and the books balance:
+// times. In the end every arrangement has kept its promises, and the books balance:
 // Redis has counted too much for at most as many requests as had no answer.
 func TestSchedules(t *testing.T) {
 	if *schedules == 0 {
 		t.Skip("random schedules are run with -schedules 2m")
 	}
 	for _, a := range arrangements {
-		if a.mode == 0 {
+		if !a.failover {
 			continue
 		}
 		t.Run(a.name, func(t *testing.T) {

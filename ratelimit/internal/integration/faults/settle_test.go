@@ -18,44 +18,36 @@ import (
 // reserves a request, settles it at so many units, or fails to (!): the engine does not
 // answer then, and Settle can be called again.
 var settling = []struct {
-	mode    failover.Mode
+	local   bool // failover has a local engine
 	healthy string
 	killed  string // the circuit is still closed
 	open    string // the circuit is open
 	back    string // the server answers, and the circuit is closed
 	want    int64  // what Redis has counted in the end
-	because string // of this; "": it is the last number
 }{
-	{failover.FailLocal, "reserve", "60", "", "", 60, ""},
-	{failover.FailLocal, "reserve", "", "60", "", 60, ""},
-	{failover.FailLocal, "reserve", "", "60 45", "", 45, ""},
-	{failover.FailLocal, "reserve 60", "", "", "20", 20, ""},
-	{failover.FailLocal, "reserve", "20", "", "20", 20, ""},
-	{failover.FailLocal, "reserve", "60", "", "20", 20, ""},
-	{failover.FailLocal, "", "reserve", "60", "", 60, ""},
-	{failover.FailLocal, "", "reserve", "", "25", 25, ""},
-	{failover.FailLocal, "", "", "reserve 60", "25", 25, ""},
-	{failover.FailLocal, "", "", "reserve 10", "", 10, ""},
-	{failover.FailLocal, "", "", "reserve", "70", 70, ""},
-	{failover.FailLocal, "reserve", "", "20", "", 20, ""},
-	{failover.FailLocal, "reserve", "60", "45", "", 45, ""},
+	{true, "reserve", "60", "", "", 60},
+	{true, "reserve", "", "60", "", 60},
+	{true, "reserve", "", "60 45", "", 45},
+	{true, "reserve 60", "", "", "20", 20},
+	{true, "reserve", "20", "", "20", 20},
+	{true, "reserve", "60", "", "20", 20},
+	{true, "", "reserve", "60", "", 60},
+	{true, "", "reserve", "", "25", 25},
+	{true, "", "", "reserve 60", "25", 25},
+	{true, "", "", "reserve 10", "", 10},
+	{true, "", "", "reserve", "70", 70},
+	{true, "reserve", "", "20", "", 20},
+	{true, "reserve", "60", "45", "", 45},
 
-	{failover.FailClosed, "reserve", "!60", "!60", "60", 60, ""},
-	{failover.FailClosed, "reserve", "!20", "!20", "20", 20, ""},
-	{failover.FailClosed, "reserve 60", "", "!20", "20", 20, ""},
-
-	{failover.FailOpen, "reserve", "!60", "", "60", 60, ""},
-	{failover.FailOpen, "reserve", "!20", "!20", "20", 20, ""},
-	{failover.FailOpen, "reserve", "", "!60", "60", 60, ""},
-	{failover.FailOpen, "", "", "reserve 60", "", 0, "the request is counted nowhere"},
-	{failover.FailOpen, "", "", "reserve", "60 10 60", 0, "the request is counted nowhere"},
-	{failover.FailOpen, "", "reserve", "", "60", 0, "the request is counted nowhere"},
+	{false, "reserve", "!60", "!60", "60", 60},
+	{false, "reserve", "!20", "!20", "20", 20},
+	{false, "reserve 60", "", "!20", "20", 20},
 }
 
 func TestSettle(t *testing.T) {
-	for _, mode := range []failover.Mode{failover.FailLocal, failover.FailClosed, failover.FailOpen} {
-		t.Run(mode.String(), func(t *testing.T) {
-			r := newRun(t, scenario{stage: killed}, arrangement{mode: mode})
+	for _, local := range []bool{true, false} {
+		t.Run(fmt.Sprint("local engine: ", local), func(t *testing.T) {
+			r := newRun(t, scenario{stage: killed}, arrangement{failover: true, local: local})
 			plan := lasting(1000)
 			reserved := make([]*ratelimit.Reservation, len(settling))
 			for phase, begin := range []func(){
@@ -66,7 +58,7 @@ func TestSettle(t *testing.T) {
 			} {
 				begin()
 				for i, c := range settling {
-					if c.mode != mode {
+					if c.local != local {
 						continue
 					}
 					steps := [...]string{c.healthy, c.killed, c.open, c.back}[phase]
@@ -81,7 +73,7 @@ func TestSettle(t *testing.T) {
 			}
 			r.await("the journal to be merged", func() bool { return r.guard.Stats().Pending == 0 })
 			for i, c := range settling {
-				if c.mode != mode {
+				if c.local != local {
 					continue
 				}
 				d, err := r.engine.Peek(r.ctx, subjectOf(i), plan)
@@ -89,8 +81,8 @@ func TestSettle(t *testing.T) {
 					t.Fatal(err)
 				}
 				if used := d.Limit() - d.Remaining(); used != c.want {
-					t.Errorf("%q, killed %q, open %q, back %q: Redis has counted %d, want %d (%s)",
-						c.healthy, c.killed, c.open, c.back, used, c.want, c.because)
+					t.Errorf("%q, killed %q, open %q, back %q: Redis has counted %d, want %d",
+						c.healthy, c.killed, c.open, c.back, used, c.want)
 				}
 			}
 		})

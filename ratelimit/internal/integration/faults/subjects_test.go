@@ -38,7 +38,6 @@ type subject struct {
 	plan *ratelimit.Plan
 
 	admitted, denied, failed atomic.Int64
-	uncounted                atomic.Int64 // of those admitted: counted nowhere, says the decision
 	refused                  atomic.Int64 // requests that Redis was asked for, and did not decide
 	decided                  atomic.Int32 // the last phase in which Redis decided one
 
@@ -72,7 +71,7 @@ func choose(subjects []*subject, caller, n int) *subject {
 func (s *subject) count(counted int64) count {
 	return count{
 		subject: s.name, limit: s.limit(), before: s.before, lost: s.lost,
-		admitted: s.admitted.Load(), denied: s.denied.Load(), failed: s.failed.Load(), uncounted: s.uncounted.Load(),
+		admitted: s.admitted.Load(), denied: s.denied.Load(), failed: s.failed.Load(),
 		counted: counted, spared: !s.away && s.refused.Load() == 0,
 	}
 }

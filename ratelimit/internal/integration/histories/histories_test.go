@@ -35,7 +35,7 @@ func TestMemory(t *testing.T) {
 func TestFailover(t *testing.T) {
 	for seed := range uint64(10) {
 		for _, gone := range []bool{false, true} {
-			l, err := failover.New(&primary{newEngine(t), gone}, failover.FailLocal, failover.Options{
+			l, err := failover.New(&primary{newEngine(t), gone}, failover.Options{
 				Local: newEngine(t), ConsecutiveFailures: 1, MinBackoff: time.Hour,
 				Budget: time.Minute, // a machine that is busy is no fault
 			})

@@ -120,7 +120,7 @@ func TestFailoverBansThroughOutages(t *testing.T) {
 	outages := uint64(0)
 	for seed := range uint64(12) {
 		f := &flapping{Limiter: newEngine(t)}
-		l, err := failover.New(f, failover.FailLocal, failover.Options{
+		l, err := failover.New(f, failover.Options{
 			Local: newEngine(t), ConsecutiveFailures: 1, MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond,
 			Budget: time.Minute, // a machine that is busy is no fault
 		})
