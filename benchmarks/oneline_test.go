@@ -20,7 +20,7 @@ var oneLines = []struct {
 	new  func(tb testing.TB, minute int) func(http.Handler) http.Handler
 }{
 	{"gatehouse", func(_ testing.TB, minute int) func(http.Handler) http.Handler {
-		return limit.ByIP(limit.PerMinute(int64(minute)))
+		return limit.ByIP(ratelimit.PerMinute(int64(minute)))
 	}},
 	{"constructors", func(tb testing.TB, minute int) func(http.Handler) http.Handler {
 		p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(int64(minute)))
@@ -44,20 +44,5 @@ func BenchmarkByIP(b *testing.B) {
 				s.serve(b, h, r)
 			})
 		}
-	}
-}
-
-// BenchmarkByHeader is one request through a limit by the value of a field: in gatehouse
-// also by the network that sent it, so that invented values do not escape the limit.
-func BenchmarkByHeader(b *testing.B) {
-	s := scene{name: "allowed", minute: roomy}
-	for _, line := range []struct {
-		peer  string
-		limit func(http.Handler) http.Handler
-	}{
-		{"gatehouse", limit.ByHeader(keyField, limit.PerMinute(roomy))},
-		{"httprate", httprate.LimitBy(roomy, minuteWindow, keyOrError)},
-	} {
-		b.Run("case="+s.name+"/peer="+line.peer, func(b *testing.B) { s.serve(b, line.limit(ok), newRequest()) })
 	}
 }

@@ -10,11 +10,12 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehousechi"
 	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 func ExampleSetErrors() {
 	r := chi.NewRouter()
-	r.Use(limit.ByIP(limit.PerMinute(60)))
+	r.Use(limit.ByIP(ratelimit.PerMinute(60)))
 	gatehousechi.SetErrors(r, nil)
 	r.Route("/pets", func(r chi.Router) {
 		r.Get("/{id}", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, chi.URLParam(r, "id")) })

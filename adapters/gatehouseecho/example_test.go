@@ -9,12 +9,13 @@ import (
 	"github.com/animalstore/gatehouse/adapters/gatehouseecho"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 func Example() {
 	e := echo.New()
 	e.HTTPErrorHandler = gatehouseecho.ErrorHandler(nil)
-	e.Use(gatehouseecho.Wrap(middleware.Recover(nil), middleware.SecurityHeaders, limit.ByIP(limit.PerHour(2))))
+	e.Use(gatehouseecho.Wrap(middleware.Recover(nil), middleware.SecurityHeaders, limit.ByIP(ratelimit.PerHour(2))))
 	e.GET("/pets/:id", func(c *echo.Context) error { return c.String(200, "pet "+c.Param("id")) })
 
 	for range 3 {

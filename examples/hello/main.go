@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 func main() {
@@ -23,5 +24,5 @@ func newHandler() http.Handler {
 	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "hello")
 	})
-	return limit.ByIP(limit.PerMinute(5))(hello) // behind a proxy: limit.Behind("10.0.0.0/8").ByIP
+	return limit.ByIP(ratelimit.PerMinute(5))(hello) // behind a proxy: limit.Behind("10.0.0.0/8").ByIP
 }

@@ -27,9 +27,9 @@ func newRouter() http.Handler {
 	r := chi.NewRouter()
 	r.Use(authenticate)
 
-	guests := ratelimit.MustPlan("guests", ratelimit.Penalty{}, limit.PerMinute(60))
-	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), limit.PerMinute(60), limit.PerDay(1_000))
-	pro := ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), limit.PerMinute(600), limit.PerDay(50_000))
+	guests := ratelimit.MustPlan("guests", ratelimit.Penalty{}, ratelimit.PerMinute(60))
+	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1_000))
+	pro := ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), ratelimit.PerMinute(600), ratelimit.PerDay(50_000))
 	plans := map[string]*ratelimit.Plan{"": guests, "free": free, "pro": pro}
 	r.Use(limit.ByPlan(func(r *http.Request) (string, *ratelimit.Plan) {
 		user := userOf(r)

@@ -18,14 +18,12 @@ var limits = func() (rows []wrapped) {
 	userAndPlan := func(*http.Request) (string, *ratelimit.Plan) { return "ann", plan }
 	clients := limit.Clients{}
 	for name, newMiddleware := range map[string]func() func(http.Handler) http.Handler{
-		"limit.ByIP":             func() func(http.Handler) http.Handler { return limit.ByIP(day) },
-		"limit.ByHeader":         func() func(http.Handler) http.Handler { return limit.ByHeader("X-Api-Key", day) },
-		"limit.ByUser":           func() func(http.Handler) http.Handler { return limit.ByUser(user, day) },
-		"limit.ByPlan":           func() func(http.Handler) http.Handler { return limit.ByPlan(userAndPlan) },
-		"limit.Clients.ByIP":     func() func(http.Handler) http.Handler { return clients.ByIP(day) },
-		"limit.Clients.ByHeader": func() func(http.Handler) http.Handler { return clients.ByHeader("X-Api-Key", day) },
-		"limit.Clients.ByUser":   func() func(http.Handler) http.Handler { return clients.ByUser(user, day) },
-		"limit.Clients.ByPlan":   func() func(http.Handler) http.Handler { return clients.ByPlan(userAndPlan) },
+		"limit.ByIP":           func() func(http.Handler) http.Handler { return limit.ByIP(day) },
+		"limit.ByUser":         func() func(http.Handler) http.Handler { return limit.ByUser(user, day) },
+		"limit.ByPlan":         func() func(http.Handler) http.Handler { return limit.ByPlan(userAndPlan) },
+		"limit.Clients.ByIP":   func() func(http.Handler) http.Handler { return clients.ByIP(day) },
+		"limit.Clients.ByUser": func() func(http.Handler) http.Handler { return clients.ByUser(user, day) },
+		"limit.Clients.ByPlan": func() func(http.Handler) http.Handler { return clients.ByPlan(userAndPlan) },
 	} {
 		rows = append(rows, wrapped{name, limited, plain(func(next http.Handler) http.Handler { return newMiddleware()(next) })})
 	}

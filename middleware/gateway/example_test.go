@@ -11,6 +11,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/gateway"
 	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 func Example() {
@@ -37,7 +38,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	handler := middleware.Chain(backend, middleware.RequestID, limit.ByIP(limit.PerMinute(60)))
+	handler := middleware.Chain(backend, middleware.RequestID, limit.ByIP(ratelimit.PerMinute(60)))
 
 	r := httptest.NewRequest("GET", "/pets", nil)
 	r.Header.Set("X-Request-Id", "r-17")

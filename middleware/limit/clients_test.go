@@ -29,10 +29,6 @@ func TestBehindOtherLimits(t *testing.T) {
 	users.want(200, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.1")
 	users.want(200, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.2")
 	users.want(429, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.2")
-	values := around(t, behind.ByHeader("X-Api-Key", perYear(1)))
-	values.want(200, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.1", "X-Api-Key", "a")
-	values.want(200, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.1")
-	values.want(200, "10.0.0.1:1", "X-Forwarded-For", "198.51.100.2")
 }
 
 func TestClientsWithASource(t *testing.T) {

@@ -1,10 +1,9 @@
 // Package limit has rate limits of one line each, for services that need no more yet:
 //
-//	r.Use(limit.ByIP(limit.PerMinute(100)))                              // the client's network
-//	r.Use(limit.ByHeader("X-Api-Key", limit.PerMinute(60)))              // a key that nothing has verified
-//	r.Use(limit.ByUser(userOf, limit.PerMinute(60), limit.PerDay(1000))) // a user, after authentication
-//	r.Use(limit.ByPlan(planOf))                                          // users with different plans, and bans
-//	r.Use(limit.Behind("10.0.0.0/8").ByIP(limit.PerMinute(100)))         // behind reverse proxies
+//	r.Use(limit.ByIP(ratelimit.PerMinute(100)))                                  // the client's network
+//	r.Use(limit.ByUser(userOf, ratelimit.PerMinute(60), ratelimit.PerDay(1000))) // a user, after authentication
+//	r.Use(limit.ByPlan(planOf))                                                  // users with different plans, and bans
+//	r.Use(limit.Behind("10.0.0.0/8").ByIP(ratelimit.PerMinute(100)))             // behind reverse proxies
 //
 // Each function returns a net/http middleware. It sets X-RateLimit-Limit, -Remaining and
 // -Reset on every response, and answers a request beyond a quota with 429 and Retry-After.

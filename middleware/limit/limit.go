@@ -8,22 +8,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-// PerSecond returns the quota of n requests a second.
-func PerSecond(n int64) ratelimit.Quota { return ratelimit.PerSecond(n) }
-
-// PerMinute returns the quota of n requests a minute, which begins at second 0.
-func PerMinute(n int64) ratelimit.Quota { return ratelimit.PerMinute(n) }
-
-// PerHour returns the quota of n requests an hour.
-func PerHour(n int64) ratelimit.Quota { return ratelimit.PerHour(n) }
-
-// PerDay returns the quota of n requests a day, from 00:00 to 24:00 UTC.
-func PerDay(n int64) ratelimit.Quota { return ratelimit.PerDay(n) }
-
-// PerMonth returns the quota of n requests a calendar month, which begins on the first day
-// at 00:00 UTC. PerMonth(n).From(17) begins on another day, such as that of an invoice.
-func PerMonth(n int64) ratelimit.Quota { return ratelimit.PerMonth(n) }
-
 // ByIP limits each client by the address of its connection: an IPv4 address, or an IPv6
 // /64 network, since any subscriber has at least 2^64 addresses of IPv6. Behind a reverse
 // proxy all clients have the proxy's address; use [Behind]. ByIP reads no header, which

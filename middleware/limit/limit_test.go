@@ -17,7 +17,7 @@ import (
 
 func TestByIP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // begins at midnight
-		s := around(t, limit.ByIP(limit.PerMinute(2), limit.PerDay(3)))
+		s := around(t, limit.ByIP(ratelimit.PerMinute(2), ratelimit.PerDay(3)))
 		first := s.send("192.0.2.1:1")
 		if first.Code != 200 || first.Header().Get("X-RateLimit-Limit") != "2" || first.Header().Get("X-RateLimit-Remaining") != "1" {
 			t.Errorf("first request: %d %v, want 200 with 1 of 2 remaining", first.Code, first.Header())
@@ -48,7 +48,7 @@ func TestIPv6CountsByNetwork(t *testing.T) {
 // A client must not get a ban that the service did not ask for.
 func TestQuotasAloneNeverBan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := around(t, limit.ByIP(limit.PerMinute(1)))
+		s := around(t, limit.ByIP(ratelimit.PerMinute(1)))
 		s.want(200, "192.0.2.1:1")
 		for range 59 {
 			s.want(429, "192.0.2.1:1")
@@ -92,7 +92,7 @@ func TestByPlan(t *testing.T) {
 
 func TestByPlanBans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), limit.PerMinute(1))
+		free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1))
 		s := around(t, limit.ByPlan(func(*http.Request) (string, *ratelimit.Plan) { return "", free }))
 		s.want(200, "192.0.2.1:1")
 		s.want(429, "192.0.2.1:1")
@@ -176,18 +176,11 @@ func TestWrongArgumentsPanic(t *testing.T) {
 		want string
 	}{
 		{"no quota", func() { limit.ByIP(none...) }, "limit.ByIP: "},
-		{"limit 0", func() { limit.ByIP(limit.PerMinute(0)) }, "Quota.Limit must be from 1 to 4294967295, got 0"},
-		{"two minutes", func() { limit.ByUser(userField, limit.PerMinute(1), limit.PerMinute(2)) }, "limit.ByUser: "},
-		{"no user", func() { limit.ByUser(nil, limit.PerMinute(1)) }, "limit.ByUser: the function that returns the user must not be nil"},
+		{"limit 0", func() { limit.ByIP(ratelimit.PerMinute(0)) }, "Quota.Limit must be from 1 to 4294967295, got 0"},
+		{"two minutes", func() { limit.ByUser(userField, ratelimit.PerMinute(1), ratelimit.PerMinute(2)) }, "limit.ByUser: "},
+		{"no user", func() { limit.ByUser(nil, ratelimit.PerMinute(1)) }, "limit.ByUser: the function that returns the user must not be nil"},
 		{"no plan", func() { limit.ByPlan(nil) }, "limit.ByPlan: the function"},
 		{"no plan for an engine", func() { limit.Identify(nil) }, "limit.Identify: the function"},
-		{"no name", func() { limit.ByHeader("", limit.PerMinute(1)) }, `limit.ByHeader: "" is not the name of a header field`},
-		{"a name with a space", func() { limit.ByHeader("X Key", limit.PerMinute(1)) }, `"X Key" is not the name`},
-		{"no quota for a header", func() { limit.ByHeader("X-Api-Key") }, "limit.ByHeader: "},
-		{"Host", func() { limit.ByHeader("host", limit.PerMinute(1)) }, "net/http removes the field Host"},
-		{"Trailer", func() { limit.ByHeader("Trailer", limit.PerMinute(1)) }, "net/http removes the field Trailer"},
-		{"X-Forwarded-For", func() { limit.ByHeader("x-forwarded-for", limit.PerMinute(1)) }, "use limit.Behind"},
-		{"X-Real-IP", func() { limit.ByHeader("X-Real-IP", limit.PerMinute(1)) }, "clientip.FromHeader"},
 		{"no proxies", func() { limit.Behind() }, "limit.Behind: clientip: trusted proxies: "},
 		{"not a network", func() { limit.Behind("10.0.0.0/8", "proxy") }, `"proxy" must be a network such as 10.0.0.0/8`},
 		{"every address", func() { limit.Behind("0.0.0.0/0") }, "0.0.0.0/0"},
@@ -209,5 +202,5 @@ func TestWrongArgumentsPanic(t *testing.T) {
 			c.call()
 		})
 	}
-	limit.Clients{Source: clientip.FromRemoteAddr()}.ByIP(limit.PerSecond(1), limit.PerHour(2))
+	limit.Clients{Source: clientip.FromRemoteAddr()}.ByIP(ratelimit.PerSecond(1), ratelimit.PerHour(2))
 }
