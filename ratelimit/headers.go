@@ -15,7 +15,6 @@ const (
 	fieldLimit      = "X-Ratelimit-Limit"
 	fieldRemaining  = "X-Ratelimit-Remaining"
 	fieldReset      = "X-Ratelimit-Reset"
-	fieldUsed       = "X-Ratelimit-Used"
 	fieldRetryAfter = "Retry-After"
 	fieldPolicy     = "Ratelimit-Policy"
 	fieldDraft      = "Ratelimit"
@@ -27,14 +26,12 @@ const (
 // client that waits that long is admitted, unless something else uses the quota
 // meanwhile. SetHeaders does nothing if d has no Plan, as with an error, or if the plan is
 // unlimited. If the plan is suspended, it sets only Limit and Remaining, to 0, and removes
-// Reset. It removes X-RateLimit-Used, which a middleware further out may have set for
-// another quota.
+// Reset.
 func (d *Decision) SetHeaders(h http.Header) {
 	if d.Plan == nil || len(d.Plan.quotas) == 0 {
 		if d.Outcome == Suspended {
 			h[fieldLimit], h[fieldRemaining] = []string{"0"}, []string{"0"}
 			delete(h, fieldReset) // of a middleware further out
-			delete(h, fieldUsed)
 		}
 		return
 	}
@@ -55,13 +52,9 @@ func (d *Decision) SetHeaders(h http.Header) {
 	if kept != "" {
 		v[2] = kept
 	}
-	before := len(h)
 	h[fieldLimit] = v[0:1:1]
 	h[fieldRemaining] = v[1:2:2]
 	h[fieldReset] = v[2:3:3]
-	if len(h) < before+3 { // a middleware further out has set them
-		delete(h, fieldUsed)
-	}
 	if !d.Allowed() {
 		v[3] = s[reset:]
 		h[fieldRetryAfter] = v[3:4:4]

@@ -11,15 +11,14 @@ import (
 type HeaderSet uint8
 
 const (
-	XRateLimit     HeaderSet = 1              // X-RateLimit-Limit, -Remaining and -Reset: [Decision.SetHeaders]
-	XRateLimitUsed HeaderSet = XRateLimit | 2 // also X-RateLimit-Used, Limit less Remaining, as GitHub's API has it: during a ban the whole Limit
-	DraftRateLimit HeaderSet = 4              // RateLimit and RateLimit-Policy: [Decision.SetDraftHeaders]
-	NoHeaders      HeaderSet = 8              // none of them; not combined with others
+	XRateLimit     HeaderSet = 1 // X-RateLimit-Limit, -Remaining and -Reset: [Decision.SetHeaders]
+	DraftRateLimit HeaderSet = 2 // RateLimit and RateLimit-Policy: [Decision.SetDraftHeaders]
+	NoHeaders      HeaderSet = 4 // none of them; not combined with others
 )
 
 func (s HeaderSet) validate() error {
-	if s > NoHeaders || s&XRateLimitUsed == XRateLimitUsed&^XRateLimit {
-		return fmt.Errorf("ratelimit: Options.Headers must be NoHeaders, or XRateLimit, XRateLimitUsed and DraftRateLimit combined, got %d", s)
+	if s > NoHeaders {
+		return fmt.Errorf("ratelimit: Options.Headers must be NoHeaders, or XRateLimit and DraftRateLimit combined, got %d", s)
 	}
 	return nil
 }
@@ -32,12 +31,6 @@ func (s HeaderSet) Set(h http.Header, d *Decision) {
 		d.SetHeaders(h)
 	} else {
 		d.setRetryAfter(h)
-	}
-	if s <= XRateLimit || d.Plan == nil {
-		return
-	}
-	if s&XRateLimitUsed == XRateLimitUsed && len(d.Plan.quotas) > 0 {
-		h[fieldUsed] = []string{strconv.FormatInt(d.Limit()-d.Remaining(), 10)} // after SetHeaders, which removes it
 	}
 	if s&DraftRateLimit != 0 {
 		d.SetDraftHeaders(h)

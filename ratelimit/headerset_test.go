@@ -41,18 +41,11 @@ func TestHeaderSets(t *testing.T) {
 	}{
 		"the zero set": {0, x("1", minute), x("0", minute), slices.Concat(wait("30"), x("0", minute)), slices.Concat(wait("120"), x("0", ban))},
 		"XRateLimit":   {ratelimit.XRateLimit, x("1", minute), x("0", minute), slices.Concat(wait("30"), x("0", minute)), slices.Concat(wait("120"), x("0", ban))},
-		"XRateLimitUsed": {ratelimit.XRateLimitUsed,
-			append(x("1", minute), "X-Ratelimit-Used: 1"), append(x("0", minute), "X-Ratelimit-Used: 2"),
-			append(slices.Concat(wait("30"), x("0", minute)), "X-Ratelimit-Used: 2"), append(slices.Concat(wait("120"), x("0", ban)), "X-Ratelimit-Used: 2")},
 		"DraftRateLimit": {ratelimit.DraftRateLimit, draft("r=1;t=30"), draft("r=0;t=30"),
 			slices.Concat(draft("r=0;t=30"), wait("30")), slices.Concat(draft("r=0;t=120"), wait("120"))},
 		"XRateLimit and DraftRateLimit": {ratelimit.XRateLimit | ratelimit.DraftRateLimit,
 			slices.Concat(draft("r=1;t=30"), x("1", minute)), slices.Concat(draft("r=0;t=30"), x("0", minute)),
 			slices.Concat(draft("r=0;t=30"), wait("30"), x("0", minute)), slices.Concat(draft("r=0;t=120"), wait("120"), x("0", ban))},
-		"XRateLimitUsed and DraftRateLimit": {ratelimit.XRateLimitUsed | ratelimit.DraftRateLimit,
-			append(slices.Concat(draft("r=1;t=30"), x("1", minute)), "X-Ratelimit-Used: 1"), append(slices.Concat(draft("r=0;t=30"), x("0", minute)), "X-Ratelimit-Used: 2"),
-			append(slices.Concat(draft("r=0;t=30"), wait("30"), x("0", minute)), "X-Ratelimit-Used: 2"),
-			append(slices.Concat(draft("r=0;t=120"), wait("120"), x("0", ban)), "X-Ratelimit-Used: 2")},
 		"NoHeaders": {ratelimit.NoHeaders, nil, nil, wait("30"), wait("120")},
 	} {
 		h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{Headers: c.set}, ok)
@@ -74,23 +67,21 @@ func TestHeaderSetsOfTwoMiddlewares(t *testing.T) {
 		set   ratelimit.HeaderSet
 		want  []string
 	}{
-		"without Used": {ratelimit.MustPlan("inner", ratelimit.Penalty{}, ratelimit.PerHour(7)), 0,
+		"another window": {ratelimit.MustPlan("inner", ratelimit.Penalty{}, ratelimit.PerHour(7)), 0,
 			[]string{"X-Ratelimit-Limit: 7", "X-Ratelimit-Remaining: 6", "X-Ratelimit-Reset: 1800003600"}},
-		"with Used": {ratelimit.MustPlan("inner", ratelimit.Penalty{}, ratelimit.PerHour(7)), ratelimit.XRateLimitUsed,
-			[]string{"X-Ratelimit-Limit: 7", "X-Ratelimit-Remaining: 6", "X-Ratelimit-Reset: 1800003600", "X-Ratelimit-Used: 1"}},
-		"suspended": {ratelimit.SuspendedPlan("inner"), ratelimit.XRateLimitUsed,
+		"suspended": {ratelimit.SuspendedPlan("inner"), 0,
 			[]string{"X-Ratelimit-Limit: 0", "X-Ratelimit-Remaining: 0"}},
 		"unlimited": {ratelimit.UnlimitedPlan("inner"), 0,
-			[]string{"X-Ratelimit-Limit: 60", "X-Ratelimit-Remaining: 20", "X-Ratelimit-Reset: 1800000060", "X-Ratelimit-Used: 40"}},
+			[]string{"X-Ratelimit-Limit: 60", "X-Ratelimit-Remaining: 20", "X-Ratelimit-Reset: 1800000060"}},
 		"the draft": {ratelimit.MustPlan("inner", ratelimit.Penalty{}, ratelimit.PerHour(7)), ratelimit.DraftRateLimit,
 			[]string{`Ratelimit-Policy: "hour";q=7;w=3600`, `Ratelimit: "hour";r=6;t=3600`,
-				"X-Ratelimit-Limit: 60", "X-Ratelimit-Remaining: 20", "X-Ratelimit-Reset: 1800000060", "X-Ratelimit-Used: 40"}},
+				"X-Ratelimit-Limit: 60", "X-Ratelimit-Remaining: 20", "X-Ratelimit-Reset: 1800000060"}},
 		"no headers": {ratelimit.MustPlan("inner", ratelimit.Penalty{}, ratelimit.PerHour(7)), ratelimit.NoHeaders,
-			[]string{"X-Ratelimit-Limit: 60", "X-Ratelimit-Remaining: 20", "X-Ratelimit-Reset: 1800000060", "X-Ratelimit-Used: 40"}},
+			[]string{"X-Ratelimit-Limit: 60", "X-Ratelimit-Remaining: 20", "X-Ratelimit-Reset: 1800000060"}},
 	} {
 		inner := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: c.inner}, ratelimit.Options{Headers: c.set}, ok)
 		h := handler(t, engine(t, &at), ratelimit.Caller{Subject: "a", Plan: outer},
-			ratelimit.Options{Headers: ratelimit.XRateLimitUsed, Cost: func(*http.Request) int64 { return 40 }}, inner.ServeHTTP)
+			ratelimit.Options{Cost: func(*http.Request) int64 { return 40 }}, inner.ServeHTTP)
 		if diff := cmp.Diff(c.want, rateFields(get(h).Header())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -100,7 +91,7 @@ func TestHeaderSetsOfTwoMiddlewares(t *testing.T) {
 // A denial without a decision of the engine has Retry-After in every set too.
 func TestHeaderSetsWhileTheEngineIsDown(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(2))
-	for _, set := range []ratelimit.HeaderSet{0, ratelimit.XRateLimitUsed, ratelimit.DraftRateLimit, ratelimit.NoHeaders} {
+	for _, set := range []ratelimit.HeaderSet{0, ratelimit.DraftRateLimit, ratelimit.NoHeaders} {
 		h := handler(t, broken{ratelimit.ErrUnavailable}, ratelimit.Caller{Subject: "a", Plan: plan}, ratelimit.Options{Headers: set}, ok)
 		if w := get(h); w.Code != 503 || w.Header().Get("Retry-After") != "1" {
 			t.Errorf("set %d: got %d with Retry-After %q, want 503 with 1", set, w.Code, w.Header().Get("Retry-After"))
@@ -108,10 +99,9 @@ func TestHeaderSetsWhileTheEngineIsDown(t *testing.T) {
 	}
 }
 
-// NoHeaders next to a set with headers is a contradiction, and X-RateLimit-Used alone
-// says nothing.
+// NoHeaders next to a set with headers is a contradiction.
 func TestNewRefusesHeaderSets(t *testing.T) {
-	for _, set := range []ratelimit.HeaderSet{ratelimit.NoHeaders | ratelimit.XRateLimit, ratelimit.NoHeaders << 1, ratelimit.XRateLimitUsed &^ ratelimit.XRateLimit} {
+	for _, set := range []ratelimit.HeaderSet{ratelimit.NoHeaders | ratelimit.XRateLimit, ratelimit.NoHeaders << 1} {
 		_, err := ratelimit.New(careless{}, func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }, ratelimit.Options{Headers: set})
 		if err == nil || !strings.Contains(err.Error(), "Options.Headers") {
 			t.Errorf("set %d: got error %v, want one that names Options.Headers", set, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const everyHeader = ratelimit.XRateLimitUsed | ratelimit.DraftRateLimit
+const everyHeader = ratelimit.XRateLimit | ratelimit.DraftRateLimit
 
 // A suspended caller gets 403, is not told to retry, and is never struck or banned.
 func TestSuspendedPlan(t *testing.T) {

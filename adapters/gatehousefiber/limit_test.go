@@ -79,7 +79,7 @@ func send(t *testing.T, a *fiber.App, method, path string) (*http.Response, stri
 }
 
 func TestLimit(t *testing.T) {
-	a := app(t, engine(t), gatehousefiber.Options{Refund: true, Headers: ratelimit.XRateLimitUsed})
+	a := app(t, engine(t), gatehousefiber.Options{Refund: true, Headers: ratelimit.XRateLimit | ratelimit.DraftRateLimit})
 	for _, test := range []struct {
 		path      string
 		status    int
@@ -103,8 +103,8 @@ func TestLimit(t *testing.T) {
 		if res.StatusCode == 429 && (res.Header.Get("Retry-After") != "60" || res.Header.Get("Content-Type") != "application/json" || res.Header.Get("Vary") != "Accept") {
 			t.Errorf("the refusal has the fields %v", res.Header)
 		}
-		if res.Header.Get("X-RateLimit-Used") == "" {
-			t.Errorf("%s: there is no X-RateLimit-Used", test.path)
+		if res.Header.Get("RateLimit") == "" {
+			t.Errorf("%s: there is no RateLimit", test.path)
 		}
 	}
 	if res, body := send(t, a, "HEAD", "/ok"); res.StatusCode != 429 || body != "" {

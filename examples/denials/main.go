@@ -41,7 +41,7 @@ func newHandler() (http.Handler, error) {
 	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: plan}, nil
 	}, ratelimit.Options{
-		Headers: ratelimit.XRateLimitUsed, // or ratelimit.DraftRateLimit, or ratelimit.NoHeaders
+		Headers: ratelimit.XRateLimit, // or ratelimit.DraftRateLimit, both with |, or ratelimit.NoHeaders
 		Deny:    deny,
 	})
 	if err != nil {

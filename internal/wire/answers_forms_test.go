@@ -12,13 +12,6 @@ var forms = part{
 	text:  "A service selects the fields with `Options.Headers`. A client selects the form of errors with Accept. With `Options.Deny` a service writes a body of its own.",
 	answers: []answer{
 		{
-			name: "used", title: "X-RateLimit-Used",
-			text: "`XRateLimitUsed` adds the units used of that limit, as GitHub's API has it; during a ban, the whole limit.",
-			handler: func(t *testing.T) http.Handler {
-				return limited(t, free, 17, ratelimit.Options{Headers: ratelimit.XRateLimitUsed})
-			},
-		},
-		{
 			name: "draft_allowed", title: "Fields of the draft",
 			text: "`DraftRateLimit` sends RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11) for all quotas: `q` units in `w` seconds, of which `r` are left for `t` seconds. A calendar window, here a month, has no `w`. The draft may still change.",
 			handler: func(t *testing.T) http.Handler {

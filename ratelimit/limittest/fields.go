@@ -34,7 +34,6 @@ type Fields struct {
 // CheckHeaders fails the test if the header of a response does not have Retry-After and
 // the fields of want.Headers as want says, each once, as whole numbers:
 //
-//   - X-RateLimit-Used is what Limit and Remaining leave.
 //   - In RateLimit and RateLimit-Policy, one quota has Limit and Remaining. Of a smooth
 //     quota only Remaining is compared, since these fields do not have its burst. Times
 //     are not compared.
@@ -74,9 +73,6 @@ func wrong(h http.Header, want Fields) (errs []error) {
 	if got != want {
 		errs = append(errs, fmt.Errorf("%v, want %v", got, want))
 	}
-	if set&ratelimit.XRateLimitUsed == ratelimit.XRateLimitUsed {
-		errs = append(errs, wrongUsed(h, want))
-	}
 	if set&ratelimit.DraftRateLimit != 0 {
 		errs = append(errs, wrongDraft(h, want))
 	}
@@ -103,23 +99,11 @@ func wrongReset(h http.Header, got *Fields, want Fields) error {
 	return nil
 }
 
-// wrongUsed returns what is wrong with X-RateLimit-Used.
-func wrongUsed(h http.Header, want Fields) error {
-	var used []string
-	if want.Limit > 0 {
-		used = []string{strconv.FormatInt(want.Limit-want.Remaining, 10)}
-	}
-	if got := lines(h, "X-RateLimit-Used"); !slices.Equal(got, used) {
-		return fmt.Errorf("X-RateLimit-Used: %q, want %q", got, used)
-	}
-	return nil
-}
-
 // unwanted returns which fields a header has, of those that no service with
 // [ratelimit.NoHeaders] sends.
 func unwanted(h http.Header) error {
 	for _, name := range []string{
-		"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Used", "RateLimit", "RateLimit-Policy",
+		"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy",
 	} {
 		if got := lines(h, name); got != nil {
 			return fmt.Errorf("%s: %q, want none with ratelimit.NoHeaders", name, got)

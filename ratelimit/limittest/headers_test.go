@@ -10,14 +10,13 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/limittest"
 )
 
-const draftAndX = ratelimit.XRateLimitUsed | ratelimit.DraftRateLimit
+const draftAndX = ratelimit.XRateLimit | ratelimit.DraftRateLimit
 
 // CheckHeaders reads what a HeaderSet writes, whichever it is, and misses it in what
 // another one writes.
 func TestCheckHeadersOfEverySet(t *testing.T) {
 	sets := []ratelimit.HeaderSet{
-		0, ratelimit.XRateLimit, ratelimit.XRateLimitUsed, ratelimit.DraftRateLimit,
-		ratelimit.XRateLimit | ratelimit.DraftRateLimit, draftAndX, ratelimit.NoHeaders,
+		0, ratelimit.XRateLimit, ratelimit.DraftRateLimit, draftAndX, ratelimit.NoHeaders,
 	}
 	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
 	fixed := ratelimit.MustPlan("fixed", penalty, ratelimit.PerMinute(2), ratelimit.PerDay(50))
@@ -77,15 +76,13 @@ func TestCheckHeadersOfEverySet(t *testing.T) {
 // The fields that a set must have.
 var fieldsOf = map[ratelimit.HeaderSet][]string{
 	0:                        {"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"},
-	ratelimit.XRateLimitUsed: {"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Ratelimit-Used"},
+	ratelimit.XRateLimit:     {"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"},
 	ratelimit.DraftRateLimit: {"Ratelimit", "Ratelimit-Policy"},
-	draftAndX:                {"X-Ratelimit-Limit", "X-Ratelimit-Used", "Ratelimit", "Ratelimit-Policy"},
+	draftAndX:                {"X-Ratelimit-Limit", "Ratelimit", "Ratelimit-Policy"},
 }
 
 func TestCheckHeadersOfOtherSets(t *testing.T) {
 	x := http.Header{"X-Ratelimit-Limit": {"60"}, "X-Ratelimit-Remaining": {"59"}, "X-Ratelimit-Reset": {"1772366460"}}
-	used := x.Clone()
-	used.Set("X-RateLimit-Used", "2")
 	draft := func(policy, state string) http.Header {
 		return http.Header{"Ratelimit-Policy": {policy}, "Ratelimit": {state}}
 	}
@@ -102,9 +99,6 @@ func TestCheckHeadersOfOtherSets(t *testing.T) {
 		want   limittest.Fields
 		fails  string // part of the text; "": it does not fail
 	}{
-		{"used is something else", used, fields(ratelimit.XRateLimitUsed), `X-RateLimit-Used: ["2"], want ["1"]`},
-		{"used is not looked for", used, fields(0), ""},
-		{"used without a limit", http.Header{"X-Ratelimit-Used": {"2"}}, limittest.Fields{Headers: ratelimit.XRateLimitUsed}, `X-RateLimit-Used: ["2"], want []`},
 		{"the draft", both, fields(ratelimit.DraftRateLimit), ""},
 		{"of both quotas the other", both, limittest.Fields{Limit: 1000, Remaining: 998, Headers: ratelimit.DraftRateLimit}, ""},
 		{"the limit of one and the rest of the other", both, limittest.Fields{Limit: 60, Remaining: 998, Headers: ratelimit.DraftRateLimit}, "want a quota with 998 of 60 left"},

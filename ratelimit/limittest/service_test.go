@@ -74,7 +74,7 @@ func TestLimit(t *testing.T) {
 
 func TestLimitWithSynctest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // begins at midnight, UTC
-		service := limit.ByIP(limit.PerMinute(1))(http.NotFoundHandler()) // inside the bubble
+		service := limit.ByIP(ratelimit.PerMinute(1))(http.NotFoundHandler()) // inside the bubble
 		get(service, "/")
 		w := get(service, "/")
 		limittest.CheckHeaders(t, w.Header(), limittest.Fields{Limit: 1, RetryAfter: time.Minute})

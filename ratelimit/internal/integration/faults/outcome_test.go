@@ -5,7 +5,6 @@ package faults_test
 import (
 	"fmt"
 	"slices"
-
 )
 
 // An outcome is what a run came to.
