@@ -28,9 +28,8 @@ type Caller struct {
 	// charges costs one allocation more, with three or more it costs three.
 	Also []Charge
 
-	// Kind says what the subject is. It decides how a ban is answered. [KindExempt] says
-	// that the caller is not limited at all. A ban of one of Also is answered as one of
-	// KindClient.
+	// Kind says what the subject is. It decides how a ban is answered. A ban of one of Also
+	// is answered as one of KindClient.
 	Kind Kind
 }
 
@@ -43,9 +42,4 @@ const (
 	KindClient  Kind = iota // any client: client_banned
 	KindAPIKey              // the owner of an API key: api_key_banned
 	KindNetwork             // the network of a client without a valid API key: client_banned, with a text that says so
-
-	// KindExempt says that the request is not limited: it is not counted and not
-	// observed, its response has no X-RateLimit headers, and the other fields of the
-	// Caller are ignored. Handlers further in may still refuse it.
-	KindExempt
 )

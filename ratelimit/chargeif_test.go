@@ -123,7 +123,7 @@ func TestChargeIfOfWhatWasNotCharged(t *testing.T) {
 		ChargeIf:  func(*http.Request, int) bool { t.Error("ChargeIf was asked"); return false },
 	}
 	for name, c := range map[string]ratelimit.Caller{
-		"exempt": {Kind: ratelimit.KindExempt}, "unlimited": {Subject: "a", Plan: ratelimit.UnlimitedPlan("u")}, "suspended": {Subject: "a", Plan: ratelimit.SuspendedPlan("s")},
+		"unlimited": {Subject: "a", Plan: ratelimit.UnlimitedPlan("u")}, "suspended": {Subject: "a", Plan: ratelimit.SuspendedPlan("s")},
 		"an engine that is down": {Subject: "down", Plan: tokens},
 	} {
 		l := downFor{refunder{refunds: make(chan context.Context, 1)}}

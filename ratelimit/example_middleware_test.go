@@ -26,15 +26,16 @@ func show(h http.Handler, path string) {
 }
 
 // Health checks and the like are not counted.
-func ExampleCaller_exempt() {
+func ExampleUnlimitedPlan() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
+	unlimited := ratelimit.UnlimitedPlan("unlimited")
 	engine, err := memory.New(noon)
 	if err != nil {
 		panic(err)
 	}
 	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		if r.URL.Path == "/healthz" {
-			return ratelimit.Caller{Kind: ratelimit.KindExempt}, nil
+			return ratelimit.Caller{Subject: "health", Plan: unlimited}, nil
 		}
 		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
 	}, ratelimit.Options{})
@@ -153,9 +154,6 @@ func ExampleOptions_shadow() {
 	refused := 0
 	try, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		c, err := identify(r)
-		if c.Plan != free {
-			return ratelimit.Caller{Kind: ratelimit.KindExempt}, err
-		}
 		// A subject of its own: with "owner:17" each request would be charged twice.
 		c.Subject, c.Plan = "trial:"+c.Subject, smaller
 		return c, err

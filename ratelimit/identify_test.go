@@ -35,9 +35,9 @@ func TestIdentifyFails(t *testing.T) {
 			var log bytes.Buffer
 			tt.opts.Errors = &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}
 			tt.opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { t.Error("Observe was called") }
-			// An exempt caller beside an error is not admitted.
+			// A caller beside an error is not admitted.
 			mw, err := ratelimit.New(broken{errors.New("asked")}, func(*http.Request) (ratelimit.Caller, error) {
-				return ratelimit.Caller{Kind: ratelimit.KindExempt}, tt.err
+				return ratelimit.Caller{Subject: "a", Plan: ratelimit.UnlimitedPlan("")}, tt.err
 			}, tt.opts)
 			if err != nil {
 				t.Fatal(err)

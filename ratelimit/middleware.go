@@ -82,7 +82,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil && !g.Shadow:
 		g.Errors.Respond(w, r, fmt.Errorf("ratelimit: identify: %w", err))
 		return
-	case err != nil || c.Kind == KindExempt:
+	case err != nil:
 		g.serve(w, r, c, Decision{}, nil, false)
 		return
 	}

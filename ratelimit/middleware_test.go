@@ -109,14 +109,6 @@ func TestFieldsOnEveryResponse(t *testing.T) {
 	}
 }
 
-func TestExempt(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(1))
-	for _, c := range []ratelimit.Caller{{Kind: ratelimit.KindExempt}, {Kind: ratelimit.KindExempt, Subject: "a", Plan: plan}} {
-		h := handler(t, broken{errors.New("asked")}, c, ratelimit.Options{}, ok)
-		expect(t, get(h), 200, "", "")
-	}
-}
-
 func TestCost(t *testing.T) {
 	at := time.Unix(now, 0)
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))

@@ -89,7 +89,7 @@ type Options struct {
 	Shadow bool
 
 	// Observe is called with each decision before the request is served or denied,
-	// but not for exempt requests, nor if the client cancelled before the decision. c is
+	// but not if the client cancelled before the decision. c is
 	// what identify returned; if d is about one of c.Also, it has the Subject and the Plan
 	// of that. If the engine could not decide, err says why, and d is what the response
 	// shows, which need not be a refusal; d.Plan is nil if c.Plan is not valid. If the

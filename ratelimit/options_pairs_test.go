@@ -17,7 +17,7 @@ type combination struct {
 	refund, context, shadow, deny, cost bool
 
 	chargeIf string // "", "never", "always" or "only 4xx"
-	caller   string // "plain", "also", "exempt", "unlimited", "suspended" or "limited"
+	caller   string // "plain", "also", "unlimited", "suspended" or "limited"
 	begins   int    // the status that the handler writes; 0: none
 	panics   bool   // afterwards
 	settles  int64  // before; -1: not
@@ -29,7 +29,7 @@ func randomCombination(r *rand.Rand) combination {
 	return combination{
 		refund: half(), context: half(), shadow: half(), deny: half(), cost: half(),
 		chargeIf: pick("", "never", "always", "only 4xx"),
-		caller:   pick("plain", "also", "also", "exempt", "unlimited", "suspended", "limited"),
+		caller:   pick("plain", "also", "also", "unlimited", "suspended", "limited"),
 		begins:   []int{0, 103, 200, 304, 404, 500, 503}[r.IntN(7)],
 		panics:   r.IntN(3) == 0, settles: []int64{-1, -1, 0, 1, 40, 250}[r.IntN(6)],
 	}
@@ -96,8 +96,6 @@ func (c *combination) status() int {
 func (c *combination) callerOf() ratelimit.Caller {
 	caller := ratelimit.Caller{Subject: "a", Plan: tokens}
 	switch c.caller {
-	case "exempt":
-		caller.Kind = ratelimit.KindExempt
 	case "unlimited":
 		caller.Plan = ratelimit.UnlimitedPlan("")
 	case "suspended":
@@ -203,7 +201,7 @@ func TestOptionsTogether(t *testing.T) {
 		if want := c.status(); status != want {
 			t.Fatalf("%s: the status is %d, want %d", text, status, want)
 		}
-		if want := c.caller != "exempt"; (observed == 1) != want || observed > 1 {
+		if observed != 1 {
 			t.Fatalf("%s: observed %d times", text, observed)
 		}
 		if wants := c.served() && c.settles >= 0 && !c.context; (settled != nil) != wants {

@@ -51,7 +51,7 @@ func FromContext(ctx context.Context) *Reservation {
 }
 
 // Decision returns the decision as it was made, which Settle does not change. It is the
-// zero Decision if none was made: for an exempt caller, or without the middleware. If
+// zero Decision if none was made: if identify failed in shadow mode, or without the middleware. If
 // the engine failed, it is what the header fields show.
 func (r *Reservation) Decision() Decision {
 	if r == nil {
@@ -85,7 +85,7 @@ func (r *Reservation) Caller() Caller {
 // Settle can be called at any time, also after the response, and again: the last call
 // counts. A request that was settled is neither refunded nor given back by
 // Options.ChargeIf. Settle does nothing if the request was not charged: it was denied in
-// shadow mode, its caller is exempt, or unlimited without [Caller.Also], or it was let pass
+// shadow mode, its caller is unlimited without [Caller.Also], or it was let pass
 // because the engine failed.
 //
 // Settle takes half a second at most, and goes on if ctx ends, so that a client cannot

@@ -8,7 +8,7 @@ import "context"
 // whether an engine made the charges, which it did if it returned only Allowed decisions.
 // If it is false, [Reservation.Settle] does nothing.
 //
-// decisions is empty if none was made, as for an exempt caller.
+// decisions is empty if none was made, as if identify failed in shadow mode.
 func Reserve(ctx context.Context, l Limiter, c Caller, charges []Charge, decisions []Decision, counted bool) context.Context {
 	g := &limitHandler{limiter: l}
 	if len(decisions) == 0 {

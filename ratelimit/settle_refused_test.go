@@ -44,7 +44,6 @@ func TestSettleOfWhatWasNotCharged(t *testing.T) {
 		down    bool
 		outcome ratelimit.Outcome
 	}{
-		"exempt":                  {ratelimit.Caller{Kind: ratelimit.KindExempt}, ratelimit.Options{}, false, 0},
 		"unlimited":               {ratelimit.Caller{Subject: "a", Plan: ratelimit.UnlimitedPlan("u")}, ratelimit.Options{}, false, ratelimit.Allowed},
 		"suspended, in shadow":    {ratelimit.Caller{Subject: "a", Plan: ratelimit.SuspendedPlan("s")}, ratelimit.Options{Shadow: true}, false, ratelimit.Suspended},
 		"limited, in shadow":      {ratelimit.Caller{Subject: "b", Plan: spent}, ratelimit.Options{Shadow: true}, false, ratelimit.Limited},
@@ -53,7 +52,6 @@ func TestSettleOfWhatWasNotCharged(t *testing.T) {
 		"a failure, in shadow":    {ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{Shadow: true}, true, ratelimit.Allowed},
 		"admitted uncounted":      {ratelimit.Caller{Subject: "a", Plan: tokens}, ratelimit.Options{}, false, ratelimit.Allowed},
 		"admitted uncounted, two": {ratelimit.Caller{Subject: "a", Plan: tokens, Also: []ratelimit.Charge{{Subject: "all", Plan: tokens}}}, ratelimit.Options{}, false, ratelimit.Allowed},
-		"exempt, with a refund":   {ratelimit.Caller{Kind: ratelimit.KindExempt}, ratelimit.Options{Refund: true}, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &flaky{Limiter: engine(t, &at)}

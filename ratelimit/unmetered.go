@@ -14,8 +14,7 @@ func SuspendedPlan(name string) *Plan {
 }
 
 // UnlimitedPlan returns a plan without quotas that admits every request, also during a ban,
-// and counts none. Responses have none of the header fields. Unlike the requests of an
-// exempt [Caller], its requests are observed.
+// and counts none, such as health checks. Responses have none of the header fields.
 func UnlimitedPlan(name string) *Plan { return &Plan{name: name, most: math.MaxInt64, always: Allowed} }
 
 // Decide returns the decision on a request if the plan alone makes it, like the plans

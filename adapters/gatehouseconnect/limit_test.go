@@ -73,7 +73,6 @@ func TestRefusals(t *testing.T) {
 			"Your plan is suspended and allows no requests. Contact the operator of this service.", 0, "0/0",
 		},
 		"unlimited": {ratelimit.Caller{Subject: "a", Plan: ratelimit.UnlimitedPlan("staff")}, 3, 0, "", "", 0, "/"},
-		"exempt":    {ratelimit.Caller{Kind: ratelimit.KindExempt}, 3, 0, "", "", 0, "/"},
 		"no plan":   {ratelimit.Caller{Subject: "a"}, 0, connect.CodeInternal, "INTERNAL", internal, 0, "/"},
 		"one of several": {
 			ratelimit.Caller{Subject: "a", Plan: two, Also: []ratelimit.Charge{{Subject: "all", Plan: banned}}},

@@ -58,8 +58,8 @@ func StreamIdentify(a Authenticator) grpc.StreamServerInterceptor {
 //	gatehousegrpc.UnaryRequire(auth, "/grpc.health.v1.Health/")
 //	gatehousegrpc.StreamRequire(auth, "/grpc.health.v1.Health/", "/grpc.reflection.v1.ServerReflection/")
 //
-// For methods that are not to be counted either, Identify returns a caller of
-// ratelimit.KindExempt.
+// For methods that are not to be counted either, identify returns a caller with a
+// [ratelimit.UnlimitedPlan].
 func UnaryRequire(a Authenticator, open ...string) grpc.UnaryServerInterceptor {
 	rpclimit.MustHave(a, "gatehousegrpc: UnaryRequire")
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {

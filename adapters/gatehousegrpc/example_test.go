@@ -15,13 +15,14 @@ import (
 // A server that allows each network 60 calls a minute.
 func Example() {
 	plan := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
+	unlimited := ratelimit.UnlimitedPlan("unlimited")
 	engine, err := memory.New(memory.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	identify := func(ctx context.Context, method string) (ratelimit.Caller, error) {
 		if method == "/grpc.health.v1.Health/Check" {
-			return ratelimit.Caller{Kind: ratelimit.KindExempt}, nil
+			return ratelimit.Caller{Subject: "health", Plan: unlimited}, nil
 		}
 		network := clientip.NetworkSubject(gatehousegrpc.PeerAddr(ctx))
 		return ratelimit.Caller{Subject: network, Plan: plan, Kind: ratelimit.KindNetwork}, nil

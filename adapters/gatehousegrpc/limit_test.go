@@ -97,7 +97,6 @@ func TestRefusals(t *testing.T) {
 			"Your plan is suspended and allows no requests. Contact the operator of this service.", 0, "0/0",
 		},
 		"unlimited":  {ratelimit.Caller{Subject: "a", Plan: ratelimit.UnlimitedPlan("staff")}, 9, codes.OK, "", "", 0, "/"},
-		"exempt":     {ratelimit.Caller{Kind: ratelimit.KindExempt}, 9, codes.OK, "", "", 0, "/"},
 		"no plan":    {ratelimit.Caller{Subject: "a"}, 0, codes.Internal, "INTERNAL", "The service failed to answer this request.", 0, "/"},
 		"no subject": {ratelimit.Caller{Plan: two}, 0, codes.Internal, "INTERNAL", "The service failed to answer this request.", 0, "/"},
 		"one of several": {

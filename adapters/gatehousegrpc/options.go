@@ -56,7 +56,7 @@ type Options struct {
 	Shadow bool
 
 	// Observe is called with each decision before the call is served or refused, but
-	// not for exempt callers: see [ratelimit.Options]. It must be safe for concurrent use.
+	// see [ratelimit.Options]. It must be safe for concurrent use.
 	// Metrics: CallDecision of package telemetry.
 	Observe func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision, err error)
 

@@ -46,7 +46,6 @@ func TestReservations(t *testing.T) {
 	}{
 		"counted":          {nil, ratelimit.Caller{Subject: "ann", Plan: two}, ratelimit.Allowed},
 		"unlimited":        {nil, ratelimit.Caller{Subject: "ann", Plan: ratelimit.UnlimitedPlan("staff")}, ratelimit.Allowed},
-		"exempt":           {nil, ratelimit.Caller{Kind: ratelimit.KindExempt}, 0},
 		"engine is down":   {down{}, ratelimit.Caller{Subject: "ann", Plan: two}, ratelimit.Allowed},
 		"several, is down": {down{}, ratelimit.Caller{Subject: "ann", Plan: two, Also: []ratelimit.Charge{{Subject: "all", Plan: ratelimit.UnlimitedPlan("all")}}}, ratelimit.Allowed},
 	} {

@@ -56,7 +56,7 @@ var limits = part{
 		},
 		{
 			name: "unlimited", title: "Unlimited plan",
-			text: "Responses have none of the fields. The same holds for a caller that is exempt.",
+			text: "Responses have none of the fields.",
 			handler: func(t *testing.T) http.Handler {
 				return limited(t, ratelimit.UnlimitedPlan("partner"), 0, ratelimit.Options{})
 			},

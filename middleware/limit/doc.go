@@ -35,7 +35,7 @@
 //   - the engine: limits shared by processes (redislimit), usage that survives a restart
 //     (memory.Limiter.Save), bans made by hand (Ban, Unban);
 //   - the function, around that of Identify or alone: several subjects for one request, an
-//     error as the answer, exempt callers, an API key's own plan (apikey);
+//     error as the answer, an API key's own plan (apikey);
 //   - the options: costs, refunds, metrics, shadow mode, other header fields, responses of
 //     your own.
 package limit

@@ -16,7 +16,7 @@ import (
 )
 
 // Fields are what the header fields of a response tell its client. A field that is absent
-// is 0: the zero value is a response to an exempt caller, or under a plan without quotas.
+// is 0: the zero value is a response under a plan without quotas.
 type Fields struct {
 	Limit      int64         // X-RateLimit-Limit
 	Remaining  int64         // X-RateLimit-Remaining

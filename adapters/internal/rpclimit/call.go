@@ -37,7 +37,7 @@ func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err 
 	case err != nil && !g.Shadow:
 		call.Denial = g.notIdentified(ctx, method, err)
 		return call
-	case err != nil || c.Kind == ratelimit.KindExempt:
+	case err != nil:
 		call.reserve(c, nil, nil, false)
 		return call
 	}

@@ -22,7 +22,6 @@ func TestChargeIfOfWhatWasNotCharged(t *testing.T) {
 		"charged":               {ratelimit.Caller{Subject: "ann", Plan: plan}, nil, 0, 1},
 		"one of two charged":    {ratelimit.Caller{Subject: "ann", Plan: staff, Also: []ratelimit.Charge{{Subject: "all", Plan: plan}}}, nil, 0, 1},
 		"unlimited":             {ratelimit.Caller{Subject: "ann", Plan: staff}, nil, 0, 0},
-		"exempt":                {ratelimit.Caller{Kind: ratelimit.KindExempt}, nil, 0, 0},
 		"denied in shadow mode": {ratelimit.Caller{Subject: "ann", Plan: plan}, nil, 1, 0},
 		"identify fails":        {ratelimit.Caller{}, errors.New("no"), 0, 0},
 	} {
