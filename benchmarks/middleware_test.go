@@ -20,6 +20,7 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -87,11 +88,11 @@ func gatehouseStack(tb testing.TB, minute, day int) func(http.Handler) http.Hand
 }
 
 func newLimit(tb testing.TB, l ratelimit.Limiter, identify func(*http.Request) (ratelimit.Caller, error)) func(http.Handler) http.Handler {
-	limit, err := ratelimit.New(l, identify, ratelimit.Options{})
+	limited, err := limit.New(l, identify, limit.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return limit
+	return limited
 }
 
 func sethvargoMiddleware(tb testing.TB, limit int, window time.Duration) func(http.Handler) http.Handler {
@@ -230,11 +231,11 @@ func newGate(tb testing.TB, p *ratelimit.Plan) (http.Handler, *http.Request) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	limit := newLimit(tb, newMemory(tb, memory.Options{}), func(r *http.Request) (ratelimit.Caller, error) {
+	limited := newLimit(tb, newMemory(tb, memory.Options{}), func(r *http.Request) (ratelimit.Caller, error) {
 		p, _ := bearer.FromContext[apikey.Principal](r.Context())
 		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan}, nil
 	})
-	h := auth.Identify(limit(auth.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h := auth.Identify(limited(auth.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok && p.KeyID == principal.KeyID {
 			w.WriteHeader(http.StatusOK)
 			return

@@ -167,6 +167,18 @@ func parseCalendar(text string) (q Quota, err error) {
 	return q, nil
 }
 
+// windows returns where the windows of a calendar quota begin.
+func (c calendar) windows(length time.Duration) fixedwindow.Calendar {
+	w := fixedwindow.Calendar{In: c.in}
+	if c.in == nil {
+		w.In = time.UTC
+	}
+	if length == fixedwindow.Month {
+		w.From = max(int(c.from), 1)
+	}
+	return w
+}
+
 // zones holds the locations that quotas are in, by name, so that quotas with the same
 // zone are equal. There are some hundred.
 var zones sync.Map // of *zone

@@ -8,7 +8,9 @@ import (
 	"time"
 	_ "time/tzdata"
 
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 func location(t *testing.T, name string) *time.Location {
@@ -177,32 +179,32 @@ func TestPlanBoundaries(t *testing.T) {
 	}
 	for i := range want {
 		var got [5]string
-		b := p.Boundaries(i, at.UnixNano())
+		b := engine.Of(p).Boundaries(i, at.UnixNano())
 		for k := range b {
 			got[k] = time.Unix(b[k], 0).UTC().Format("01-02 15:04")
 		}
 		if got != want[i] {
-			t.Errorf("%v: boundaries %q, want %q", p.Quota(i), got, want[i])
+			t.Errorf("%v: boundaries %q, want %q", engine.Of(p).Quota(i), got, want[i])
 		}
 		for k := 1; k < 5; k++ { // in any order, so that nothing but the last answer is kept
 			for _, now := range []int64{b[k-1] * 1e9, b[k]*1e9 - 1} {
-				if end := p.WindowEnd(i, now); end != b[k] {
-					t.Errorf("%v: the window at %v ends at %v, want %v", p.Quota(i), now, end, b[k])
+				if end := engine.Of(p).WindowEnd(i, now); end != b[k] {
+					t.Errorf("%v: the window at %v ends at %v, want %v", engine.Of(p).Quota(i), now, end, b[k])
 				}
 			}
-			if start := p.WindowStart(i, b[k]); start != b[k-1] {
-				t.Errorf("%v: the window that ends at %v began at %v, want %v", p.Quota(i), b[k], start, b[k-1])
+			if start := engine.Of(p).WindowStart(i, b[k]); start != b[k-1] {
+				t.Errorf("%v: the window that ends at %v began at %v, want %v", engine.Of(p).Quota(i), b[k], start, b[k-1])
 			}
 		}
-		if start, want := p.WindowStart(i, b[2]+30), b[2]+30-int64(p.Quota(i).Window/time.Second); start != want {
-			t.Errorf("%v: a window of another plan began at %v, want %v", p.Quota(i), start, want)
+		if start, want := engine.Of(p).WindowStart(i, b[2]+30), b[2]+30-int64(engine.Of(p).Quota(i).Window/time.Second); start != want {
+			t.Errorf("%v: a window of another plan began at %v, want %v", engine.Of(p).Quota(i), start, want)
 		}
 	}
 }
 
 func TestUncountedCalendar(t *testing.T) {
 	p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMonth(7))
-	d := p.Uncounted(1, time.Date(2028, time.February, 29, 23, 59, 59, 999, time.UTC))
+	d := engine.Uncounted(p, 1, time.Date(2028, time.February, 29, 23, 59, 59, 999, time.UTC))
 	if want := time.Date(2028, time.March, 1, 0, 0, 0, 0, time.UTC).Unix(); d.Reset() != want {
 		t.Errorf("the month ends at %v, want %v", d.Reset(), want)
 	}
@@ -212,9 +214,9 @@ func TestUncountedCalendar(t *testing.T) {
 func TestCalendarFields(t *testing.T) {
 	p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerDay(20), ratelimit.PerDay(10).In(location(t, "Asia/Tokyo")),
 		ratelimit.PerMonth(100).From(17))
-	d := p.Uncounted(1, time.Date(2026, time.March, 29, 12, 0, 0, 0, time.UTC))
+	d := engine.Uncounted(p, 1, time.Date(2026, time.March, 29, 12, 0, 0, 0, time.UTC))
 	h := http.Header{}
-	d.SetDraftHeaders(h)
+	limit.DraftRateLimit.Set(h, &d)
 	for field, want := range map[string]string{
 		"Ratelimit-Policy": `"day";q=20;w=86400, "local-day";q=10, "month";q=100`,
 		"Ratelimit":        `"day";r=20;t=43200, "local-day";r=10;t=10800, "month";r=100;t=1598400`,

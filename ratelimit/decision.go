@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"fmt"
 	"math"
 	"time"
 )
@@ -47,7 +46,7 @@ type State struct {
 
 // A Window is one window of a subject.
 type Window struct {
-	Length uint32 // in seconds, of a calendar quota the stand-in, see [Plan.Kind]; 0: there is none
+	Length uint32 // in seconds, of a calendar quota the stand-in, see [Quota]; 0: there is none
 	End    uint32 // Unix seconds
 }
 
@@ -82,10 +81,10 @@ type Decision struct {
 	Plan     *Plan // nil if nothing was decided
 	Cost     int64 // units that the request costs
 	// Time is the engine's clock when it decided, in Unix nanoseconds; 0 if the plan
-	// decided alone, see [Plan.Decide].
+	// decided alone, see [SuspendedPlan].
 	Time int64
 	// States holds a State for each of the plan's quotas, in their order; what
-	// is beyond Plan.Len is zero.
+	// is beyond them is zero.
 	States [MaxQuotas]State
 	// Rounded is by how much the Reset of each smooth quota was rounded up, in units of
 	// 2⁻³² seconds. It is 0 for other quotas.
@@ -119,10 +118,10 @@ func (d *Decision) Allowed() bool { return d.Outcome == Allowed }
 // Limit returns the limit of the applicable quota, of a smooth one the burst:
 // X-RateLimit-Limit. Limit, Remaining and Reset are 0 if the plan has no quotas.
 func (d *Decision) Limit() int64 {
-	if len(d.Plan.quotas) == 0 {
+	if d.Plan.inner().Len() == 0 {
 		return 0
 	}
-	return d.Plan.quotas[d.Applicable].atOnce()
+	return d.Plan.inner().Quota(d.Applicable).AtOnce()
 }
 
 // Remaining returns what is left of the applicable quota, and 0 during a ban:
@@ -143,62 +142,4 @@ func (d *Decision) Reset() int64 {
 // RetryAfterSeconds returns RetryAfter in whole seconds, rounded up.
 func (d *Decision) RetryAfterSeconds() int64 {
 	return int64((min(d.RetryAfter, math.MaxInt64-time.Second) + time.Second - 1) / time.Second)
-}
-
-// Settle sets Applicable and RetryAfter from the other fields of a decision. Engines
-// call it. A quota with less than Cost remaining refuses requests until its Reset, a
-// smooth one until Cost is back, and a ban until BanEnds.
-func (d *Decision) Settle() {
-	n := d.Plan.Len()
-	d.RetryAfter = 0
-	if n == 0 {
-		return
-	}
-	if d.Outcome != Allowed && d.Outcome != Spared {
-		if d.Plan.smooth {
-			d.settleSmooth()
-			return
-		}
-		refusing, until := -1, int64(0)
-		for i := range n {
-			if s := &d.States[i]; s.Remaining < d.Cost && s.Reset > until {
-				refusing, until = i, s.Reset
-			}
-		}
-		d.RetryAfter = max(time.Duration(max(until, d.BanEnds)*int64(time.Second)-d.Time), 1)
-		if refusing >= 0 {
-			d.Applicable = refusing
-			return
-		}
-	}
-	d.settleLeast()
-}
-
-// Adjustment checks the arguments of [Adjuster], and returns by how many units the cost
-// changes: less than 0 to give back, and 0 if there is nothing to do. Engines call it first.
-// An error wraps [ErrInvalid].
-func (d *Decision) Adjustment(subject string, units int64) (int64, error) {
-	switch {
-	case d == nil:
-		return 0, fmt.Errorf("%w: Adjust: no decision", ErrInvalid)
-	case d.Outcome != Allowed:
-		return 0, nil
-	case units < 0 || d.Cost < 0:
-		return 0, fmt.Errorf("%w: Adjust: the units must be 0 or more, got %d for a cost of %d", ErrInvalid, units, d.Cost)
-	}
-	if err := d.Plan.Check(subject, 1); err != nil || d.Plan.Len() == 0 {
-		return 0, err
-	}
-	return min(units, MaxLimit) - min(d.Cost, MaxLimit), nil
-}
-
-// settleLeast makes the quota applicable that has the least remaining.
-func (d *Decision) settleLeast() {
-	d.Applicable = 0
-	for i := 1; i < d.Plan.Len(); i++ {
-		s, a := &d.States[i], &d.States[d.Applicable]
-		if s.Remaining < a.Remaining || s.Remaining == a.Remaining && s.Reset > a.Reset {
-			d.Applicable = i
-		}
-	}
 }

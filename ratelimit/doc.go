@@ -1,14 +1,11 @@
-// Package ratelimit limits how much each client of a service may use. It holds the
-// vocabulary that all engines share, and the net/http middleware:
+// Package ratelimit has the words of rate limiting: plans with quotas and a penalty, the
+// callers that are limited under them, and the decision about a request:
 //
 //	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(),
 //		ratelimit.PerMinute(60), ratelimit.PerDay(1000))
-//	engine, err := memory.New(memory.Options{})
-//	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
-//		return ratelimit.Caller{Subject: "owner:" + ownerOf(r), Plan: free}, nil
-//	}, ratelimit.Options{})
-//	http.ListenAndServe(addr, limit(api))
+//	limiter, err := memory.New(memory.Options{})
+//	d, err := limiter.Take(ctx, "owner:17", free, 1)
 //
-// [Limiter.Take] decides a request. Start with package memory; redislimit shares limits
-// between processes, and failover guards it against outages.
+// Package middleware/limit limits HTTP handlers in these words. Of the engines, start with
+// package memory; redislimit shares limits between processes.
 package ratelimit

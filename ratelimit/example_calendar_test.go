@@ -7,6 +7,7 @@ import (
 	_ "time/tzdata" // so that it works where the system has no time zones
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
@@ -18,20 +19,20 @@ func ExamplePerMonth() {
 		panic(err)
 	}
 	now := time.Date(2027, time.February, 27, 12, 0, 0, 0, berlin)
-	engine, err := memory.New(memory.Options{Now: func() time.Time { return now }})
+	limiter, err := memory.New(memory.Options{Now: func() time.Time { return now }})
 	if err != nil {
 		panic(err)
 	}
 	plan := ratelimit.MustPlan("subscription", ratelimit.Penalty{},
 		ratelimit.PerDay(1000).In(berlin), ratelimit.PerMonth(10_000).From(31).In(berlin))
 	for range 2 {
-		d, err := engine.Take(context.Background(), "customer:17", plan, 1)
+		d, err := limiter.Take(context.Background(), "customer:17", plan, 1)
 		if err != nil {
 			panic(err)
 		}
-		for i := range plan.Len() {
+		for i := range engine.Of(plan).Len() {
 			state := d.States[i]
-			fmt.Println(plan.Quota(i), "has", state.Remaining, "left until", time.Unix(state.Reset, 0).In(berlin).Format(time.DateTime))
+			fmt.Println(engine.Of(plan).Quota(i), "has", state.Remaining, "left until", time.Unix(state.Reset, 0).In(berlin).Format(time.DateTime))
 		}
 		now = now.AddDate(0, 0, 1)
 	}

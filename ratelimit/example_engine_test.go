@@ -9,6 +9,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
+var noon = at(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
+
 // An operator bans a user for two hours, and unbans it again.
 func ExampleBanner() {
 	ctx := context.Background()

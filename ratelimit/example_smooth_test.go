@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/limittest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // A smooth quota admits its burst at once, and then one request a second. The fixed
 // windows beside it bound the day.
 func ExampleQuota_Smooth() {
-	clock := limittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
+	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
 	engine, err := memory.New(memory.Options{Now: clock.Now})
 	if err != nil {
 		panic(err)

@@ -10,7 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
@@ -22,18 +24,18 @@ func Example() {
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(),
 		ratelimit.PerMinute(2), ratelimit.PerDay(1000))
 
-	engine, err := memory.New(at(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC)))
+	embedded, err := memory.New(at(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC)))
 	if err != nil {
 		panic(err)
 	}
-	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(embedded, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "owner:17", Plan: free}, nil
-	}, ratelimit.Options{})
+	}, limit.Options{})
 	if err != nil {
 		panic(err)
 	}
 
-	server := httptest.NewServer(limit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(limited(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, "hello")
 	})))
 	defer server.Close()
@@ -73,20 +75,20 @@ func ExampleDecision() {
 	ctx, now := context.Background(), time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC)
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(),
 		ratelimit.PerMinute(60), ratelimit.PerDay(1000))
-	engine, err := memory.New(at(now))
+	embedded, err := memory.New(at(now))
 	if err != nil {
 		panic(err)
 	}
-	used := free.Uncounted(0, now)
-	if err := engine.Adjust(ctx, "owner:17", &used, 59, ""); err != nil {
+	used := engine.Uncounted(free, 0, now)
+	if err := embedded.Adjust(ctx, "owner:17", &used, 59, ""); err != nil {
 		panic(err)
 	}
 	used.States[0].Reset = 0 // the other 341 in earlier minutes
-	if err := engine.Adjust(ctx, "owner:17", &used, 341, ""); err != nil {
+	if err := embedded.Adjust(ctx, "owner:17", &used, 341, ""); err != nil {
 		panic(err)
 	}
 	for range 2 {
-		d, err := engine.Take(ctx, "owner:17", free, 1)
+		d, err := embedded.Take(ctx, "owner:17", free, 1)
 		if err != nil {
 			panic(err)
 		}
@@ -94,10 +96,10 @@ func ExampleDecision() {
 		for i, q := range free.Quotas() {
 			fmt.Println("  States:", d.States[i].Remaining, "of", q, "until", time.Unix(d.States[i].Reset, 0).UTC().Format("02 15:04:05"))
 		}
-		fmt.Println("  Applicable:", free.Quota(d.Applicable))
+		fmt.Println("  Applicable:", engine.Of(free).Quota(d.Applicable))
 		fmt.Println("  RetryAfter:", d.RetryAfter)
 		h := http.Header{}
-		d.SetHeaders(h)
+		limit.XRateLimit.Set(h, &d)
 		for _, name := range slices.Sorted(maps.Keys(h)) {
 			fmt.Printf("  %s: %s\n", name, h.Get(name))
 		}
@@ -125,12 +127,12 @@ func ExampleDecision() {
 // A limiter counts anything, not only HTTP requests.
 func ExampleLimiter() {
 	plan := ratelimit.MustPlan("exports", ratelimit.Penalty{}, ratelimit.PerHour(100))
-	engine, err := memory.New(at(time.Date(2026, time.March, 1, 12, 20, 0, 0, time.UTC)))
+	embedded, err := memory.New(at(time.Date(2026, time.March, 1, 12, 20, 0, 0, time.UTC)))
 	if err != nil {
 		panic(err)
 	}
 	for _, rows := range []int64{70, 40, 30} {
-		d, err := engine.Take(context.Background(), "team:ops", plan, rows)
+		d, err := embedded.Take(context.Background(), "team:ops", plan, rows)
 		if err != nil {
 			panic(err)
 		}
@@ -162,11 +164,11 @@ func ExampleParseQuota() {
 // before the deadline.
 func ExampleWaiter() {
 	plan := ratelimit.MustPlan("exports", ratelimit.Penalty{}, ratelimit.PerMinute(2))
-	engine, err := memory.New(at(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC)))
+	embedded, err := memory.New(at(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC)))
 	if err != nil {
 		panic(err)
 	}
-	waiter := ratelimit.NewWaiter(engine)
+	waiter := ratelimit.NewWaiter(embedded)
 
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -3,15 +3,16 @@ package ratelimit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/plan"
 )
 
 // A Limiter decides requests. Package memory is exact, bounded and has no
 // dependencies. Package redislimit makes the same decisions in Redis, for any number
 // of processes, and package failover goes in front of it. Packages redisrate and
 // ululelimit adapt other libraries, and say what these cannot do. All are safe for
-// concurrent use. Engines written elsewhere are tested with package ratelimittest.
+// concurrent use. Engines written elsewhere are tested with package enginetest.
 //
 // # Windows
 //
@@ -25,7 +26,7 @@ import (
 // until it ends it counts all that the subject uses under any plan, also if that
 // request was refunded, so that a change of plan never grants a second quota. Up to eight windows of a subject are
 // counted at once. An open calendar window keeps its end if the billing day or the time
-// zone changes; see [Plan.WindowEnd].
+// zone changes.
 //
 // # Clocks that jump
 //
@@ -47,11 +48,11 @@ var (
 	// ErrInvalid is wrapped by the errors of invalid calls: no plan, no subject,
 	// a cost below 1 or over a limit. Such a call is an error in every failure
 	// mode, never an admission.
-	ErrInvalid = errors.New("ratelimit: invalid call")
+	ErrInvalid = plan.ErrInvalid
 
 	// ErrCostExceedsLimit wraps ErrInvalid: the request costs more than a quota
 	// of the plan allows in a whole window, so that it can never be admitted.
-	ErrCostExceedsLimit = fmt.Errorf("%w: cost exceeds limit", ErrInvalid)
+	ErrCostExceedsLimit = plan.ErrCostExceedsLimit
 
 	// ErrUnavailable is wrapped by the errors of an engine that failed: its store
 	// does not answer, or it has no room for another subject.
@@ -113,7 +114,7 @@ type Adjuster interface {
 	// what Peek returns, with the Outcome set to Allowed and the Cost to these units. They
 	// are given back to all quotas of its Plan: for the month alone, Peek under a plan of
 	// the month. To add units that were used elsewhere, set the Outcome to Allowed and the
-	// Cost to 0; [Plan.Uncounted] returns such a decision. To add other numbers to each
+	// Cost to 0; Uncounted of package engine returns such a decision. To add other numbers to each
 	// quota, make one call for each, with the Reset of the others set to 0.
 	Adjust(ctx context.Context, subject string, d *Decision, units int64, id string) error
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 func TestNewPlanRefuses(t *testing.T) {
@@ -24,10 +25,10 @@ func TestNewPlanRefuses(t *testing.T) {
 		quotas  []ratelimit.Quota
 		want    string
 	}{
-		{ratelimit.Penalty{}, nil, "0 quotas given; a plan must have 1 to 4"},
+		{ratelimit.Penalty{}, nil, "a plan must have 1 to 4 quotas, got 0"},
 		{
 			ratelimit.Penalty{}, []ratelimit.Quota{minute, day, ratelimit.PerHour(1), ratelimit.PerSecond(1), {Limit: 1, Window: 2 * time.Second}},
-			"5 quotas given; a plan must have 1 to 4",
+			"a plan must have 1 to 4 quotas, got 5",
 		},
 		{ratelimit.Penalty{}, []ratelimit.Quota{minute, {Window: time.Hour}}, "quota 2: Quota.Limit must be from 1 to 4294967295, got 0"},
 		{
@@ -100,7 +101,7 @@ func TestPlanOrdersQuotas(t *testing.T) {
 		t.Errorf("quotas in order of their windows, and a copy of what was passed (-want +got):\n%s", diff)
 	}
 	p.Quotas()[0].Limit = 1
-	if got := p.Quota(0); got != want[0] {
+	if got := engine.Of(p).Quota(0); got != want[0] {
 		t.Errorf("a plan was changed through Quotas: %v", got)
 	}
 	if got := p.String(); got != "free [60/minute 1000/day]" {
@@ -111,7 +112,7 @@ func TestPlanOrdersQuotas(t *testing.T) {
 func TestPlanCheck(t *testing.T) {
 	p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(5), ratelimit.PerDay(10))
 	for cost, ok := range map[int64]bool{-1: false, 0: false, 1: true, 5: true, 6: false, 11: false} {
-		err := p.Check("a", cost)
+		_, err := engine.Decide("a", p, cost)
 		if (err == nil) != ok || err != nil && !errors.Is(err, ratelimit.ErrInvalid) {
 			t.Errorf("Check of cost %d: %v", cost, err)
 		}
@@ -119,10 +120,10 @@ func TestPlanCheck(t *testing.T) {
 			t.Errorf("Check of cost %d: %v, want ErrCostExceedsLimit for what is over a limit and nothing else", cost, err)
 		}
 	}
-	if err := (*ratelimit.Plan)(nil).Check("a", 1); !errors.Is(err, ratelimit.ErrInvalid) {
+	if _, err := engine.Decide("a", (*ratelimit.Plan)(nil), 1); !errors.Is(err, ratelimit.ErrInvalid) {
 		t.Errorf("no plan: %v", err)
 	}
-	if err := p.Check("", 1); !errors.Is(err, ratelimit.ErrInvalid) {
+	if _, err := engine.Decide("", p, 1); !errors.Is(err, ratelimit.ErrInvalid) {
 		t.Errorf("no subject: %v", err)
 	}
 }
@@ -190,15 +191,15 @@ func TestDecay(t *testing.T) {
 		{7, 1000, 5_000_000_000, 10, 1, 5_000_000_000},
 		{12, 1000, 1000, 0, 13, 1000}, // the plan had a larger penalty before
 	} {
-		if got := p.StrikesLeft(test.strikes, test.since, test.now); got != test.left {
+		if got := engine.Penalty(p).StrikesLeft(test.strikes, test.since, test.now); got != test.left {
 			t.Errorf("%d strikes since %d, at %d: %d left, want %d", test.strikes, test.since, test.now, got, test.left)
 		}
-		if after, since := p.Strike(test.strikes, test.since, test.now); after != test.after || since != test.sinceAfter {
+		if after, since := engine.Penalty(p).Strike(test.strikes, test.since, test.now); after != test.after || since != test.sinceAfter {
 			t.Errorf("%d strikes since %d, one more at %d: %d since %d, want %d since %d",
 				test.strikes, test.since, test.now, after, since, test.after, test.sinceAfter)
 		}
 	}
-	if got := (ratelimit.Penalty{}).StrikesLeft(3, 0, 0); got != -1 {
+	if got := engine.Penalty((ratelimit.Penalty{})).StrikesLeft(3, 0, 0); got != -1 {
 		t.Errorf("a penalty that never bans: %d strikes left, want -1", got)
 	}
 }
@@ -209,12 +210,12 @@ func TestBanLength(t *testing.T) {
 		-1: time.Minute, 0: time.Minute, 1: time.Minute, 2: 2 * time.Minute, 5: 16 * time.Minute,
 		11: 1024 * time.Minute, 12: 24 * time.Hour, 255: 24 * time.Hour, 1 << 30: 24 * time.Hour,
 	} {
-		if got := p.BanLength(level); got != want {
+		if got := engine.Penalty(p).BanLength(level); got != want {
 			t.Errorf("ban of level %d: %v, want %v", level, got, want)
 		}
 	}
 	p.Growth = 1
-	if got := p.BanLength(255); got != time.Minute {
+	if got := engine.Penalty(p).BanLength(255); got != time.Minute {
 		t.Errorf("without growth: %v, want 1m", got)
 	}
 }
@@ -236,7 +237,7 @@ func TestLevel(t *testing.T) {
 		{3, -time.Hour, 4},
 		{255, 0, 255},
 	} {
-		if got := p.Level(test.last, test.quiet); got != test.want {
+		if got := engine.Penalty(p).Level(test.last, test.quiet); got != test.want {
 			t.Errorf("a ban %v after one of level %d: level %d, want %d", test.quiet, test.last, got, test.want)
 		}
 	}

@@ -4,19 +4,22 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/gcra"
+	"github.com/animalstore/gatehouse/internal/plan"
 )
 
 // The largest values that engines work with.
 const (
 	MaxLimit   = 1<<32 - 1            // units in one window
 	MaxWindow  = 366 * 24 * time.Hour // length of one window
-	MaxQuotas  = 4                    // quotas of one plan
-	MaxCharges = 8                    // charges that are decided together
+	MaxQuotas  = plan.Most            // quotas of one plan
+	MaxCharges = plan.MostCharges     // charges that are decided together
 )
 
 // A Quota allows Limit units in each Window. Windows are fixed: they do not move with the
@@ -147,23 +150,7 @@ func (q Quota) Equal(other Quota) bool { return q == other }
 
 // String returns the text form, which [ParseQuota] reads back.
 func (q Quota) String() string {
-	return strconv.FormatInt(q.Limit, 10) + "/" + q.windowName() + q.calendar.suffix() + q.smoothSuffix()
-}
-
-// windowName is the word for the window, or its duration in seconds.
-func (q Quota) windowName() string {
-	switch q.Window {
-	case fixedwindow.Month:
-		return "month"
-	case fixedwindow.Day:
-		return "day"
-	}
-	for _, n := range namedWindows {
-		if q.Window == n.window {
-			return n.word
-		}
-	}
-	return strconv.FormatInt(int64(q.Window/time.Second), 10) + "s"
+	return strconv.FormatInt(q.Limit, 10) + "/" + fixedwindow.Name(q.Window) + q.calendar.suffix() + q.smoothSuffix()
 }
 
 // MarshalText returns the text form. A quota that is not valid, or is in a location
@@ -227,7 +214,82 @@ func (q Quota) windowText() string {
 	case q.Window == fixedwindow.Day:
 		return "day in a zone"
 	case q.Calendar():
-		return q.windowName()
+		return "month"
 	}
 	return durationText(q.Window)
+}
+
+// Smooth returns the quota without windows: of Limit units in each Window, at most burst
+// can be used at once, from 1 to Limit, and the others only as they come back, at even
+// intervals. It is a token bucket that holds burst units, or the generic cell rate
+// algorithm (GCRA):
+//
+//	PerMinute(60).Smooth(10) // one unit a second, and ten at once after ten seconds without any
+//
+// So no burst at a boundary of two windows can pass, and clients that all wait for a limit
+// do not all come back at one instant. A decision shows the burst as the limit, what is
+// in the bucket as remaining, and the time at which it is full as the reset; RetryAfter
+// is exact to the microsecond. Within the length of one Window at most Limit plus burst
+// units can be used. To bound a longer time too, combine a smooth quota with fixed windows
+// in a plan.
+//
+// Usage belongs to the subject and the Window, also if the rate or the burst changes. It
+// counts requests under plans with a smooth quota of that Window only. A subject can
+// owe at most Limit units, if more than the burst is added ([Adjuster]), or if the clock
+// steps back. Every admission clears all strikes, so that only a client that sends several
+// requests for each one admitted is banned; see [Penalty].
+//
+// The rate is at most a million units a second. Smooth is for windows of fixed lengths.
+// [NewPlan] refuses other quotas with it, and other bursts.
+func (q Quota) Smooth(burst int64) Quota {
+	if q.burst = burst; burst < 1 {
+		q.burst = max(burst, -math.MaxInt64) - 1 // negative, so that 0 is refused too
+	}
+	return q
+}
+
+// Burst returns the largest number of units of a smooth quota that can be used at once,
+// and 0 if the quota is not smooth.
+func (q Quota) Burst() int64 { return max(q.burst, 0) }
+
+// kind tells windows apart: the Window, of a smooth quota with a minus sign.
+func (q *Quota) kind() time.Duration {
+	if q.burst > 0 {
+		return -q.Window
+	}
+	return q.Window
+}
+
+func (q *Quota) validateSmooth() error {
+	switch {
+	case q.burst == 0:
+		return nil
+	case q.Calendar():
+		return errors.New("Quota.Smooth is for windows of fixed lengths only")
+	case q.burst < 0 || q.burst > q.Limit:
+		return fmt.Errorf("the burst of Quota.Smooth must be from 1 to the limit of %d, got %d", q.Limit, q.given())
+	case q.Limit > gcra.MaxRate*int64(q.Window/time.Second):
+		return fmt.Errorf("Quota.Smooth must be at most %d units a second, got %d in %s", gcra.MaxRate, q.Limit, durationText(q.Window))
+	}
+	return nil
+}
+
+// smoothWord comes before the burst in the text form.
+const smoothWord = " smooth"
+
+var errBurstText = errors.New("the burst must be a whole number from 1 to the limit, such as 60/minute smooth 10")
+
+func (q *Quota) smoothSuffix() string {
+	if q.burst == 0 {
+		return ""
+	}
+	return smoothWord + " " + strconv.FormatInt(q.given(), 10)
+}
+
+// given is the burst that Smooth got, also one that is out of range.
+func (q *Quota) given() int64 {
+	if q.burst < 0 {
+		return q.burst + 1
+	}
+	return q.burst
 }

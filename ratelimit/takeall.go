@@ -4,159 +4,136 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+
+	"github.com/animalstore/gatehouse/internal/plan"
 )
 
+// A Charge is one of several that a request is counted for, such as those of a user,
+// of the user's organisation and of everybody. It has the arguments of [Limiter.Take].
+type Charge struct {
+	Subject string
+	Plan    *Plan
+	Cost    int64 // units, 1 to the smallest limit of the plan; in [Caller.Also] also 0
+}
+
 // TakeAll makes all charges, or none if one of them is refused, and sets decisions[i]
-// to the decision about charges[i]; [Deciding] finds the one to show. An engine that
-// is a [MultiTaker] decides about them at one instant, and its documentation says
-// what it promises.
+// to the decision about charges[i]; [Deciding] finds the one to show. If all are made,
+// every decision is [Allowed]. Otherwise the decisions of the refused ones are [Limited],
+// [Banned] or [Suspended], and those may be strikes; the others are [Spared]: they show
+// what the subject has left, or are zero if the engine was not asked. Put subjects that
+// many requests share last.
 //
-// With another engine TakeAll makes the charges in order. If one is refused, those
-// before it are given back, and what those after it have left is only looked up
-// ([Peeker]), so that they get no strike; if the engine cannot look it up, their
-// decisions stay zero. Put subjects that many requests share last. Then
+// The engines of packages memory and redislimit decide at one instant. Those of redisrate
+// and ululelimit make the charges in order, and say what follows from that. An engine
+// without a TakeAll of its own can make one charge only: the error for more wraps
+// [ErrInvalid] and [errors.ErrUnsupported].
 //
-//   - a concurrent request may be refused because of units that are about to be given
-//     back, which takes one call of the engine for each charge;
-//   - if giving units back fails, or the process ends before, they stay charged until
-//     their windows end: never more than the request costs. If ctx ends meanwhile,
-//     TakeAll returns, and goes on giving back in the background. In both cases their
-//     decisions are Allowed, beside the denial of another;
-//   - a charge that is given back has cleared the strikes of its subject.
-//
-// An engine that is not an [Adjuster] cannot give units back. TakeAll then looks up
-// all charges before it makes them. If a concurrent request takes the last units in
-// between, the charges before the one that is refused stay, and their decisions are
-// Allowed. With an engine that is neither an Adjuster nor a Peeker, TakeAll returns an
-// error that wraps [ErrInvalid] and [errors.ErrUnsupported], unless there is only one
-// charge.
+// Errors are those of [Limiter.Take], for all charges together. It is also an error that
+// wraps [ErrInvalid] if a subject is named twice: usage belongs to a subject and a window,
+// so that it would be counted twice. Give the subject one plan with more quotas, or name
+// two subjects, such as "owner:17" and "owner:17:search".
 func TakeAll(ctx context.Context, l Limiter, charges []Charge, decisions []Decision) error {
-	if slices.ContainsFunc(charges, Charge.unmetered) {
-		return takeMetered(ctx, l, charges, decisions)
+	for i := range charges {
+		if charges[i].Plan != nil && charges[i].Plan.inner().Always() != plan.Metered {
+			return takeMetered(ctx, l, charges, decisions)
+		}
 	}
-	if m, ok := l.(MultiTaker); ok {
+	return take(ctx, l, charges, decisions)
+}
+
+// A multiTaker is the MultiTaker of package engine.
+type multiTaker interface {
+	TakeAll(ctx context.Context, charges []Charge, decisions []Decision) error
+}
+
+// take is TakeAll for plans with quotas.
+func take(ctx context.Context, l Limiter, charges []Charge, decisions []Decision) (err error) {
+	if m, ok := l.(multiTaker); ok {
 		return m.TakeAll(ctx, charges, decisions)
 	}
-	if err := CheckAll(charges, decisions); err != nil {
+	if err := plan.CheckCharges(len(charges), len(decisions)); err != nil {
 		return err
 	}
-	clear(decisions)
-	t := inOrder{ctx: ctx, limiter: l, charges: charges, decisions: decisions}
-	t.adjuster, _ = l.(Adjuster)
-	t.peeker, _ = l.(Peeker)
-	err := t.take()
-	if err != nil {
-		clear(decisions)
+	if len(charges) > 1 {
+		return fmt.Errorf("%w: %T has no TakeAll, and can make one charge only: %w", ErrInvalid, l, errors.ErrUnsupported)
 	}
+	c := charges[0]
+	decisions[0], err = l.Take(ctx, c.Subject, c.Plan, c.Cost)
 	return err
 }
 
-// inOrder makes charges one after the other.
-type inOrder struct {
-	ctx       context.Context
-	limiter   Limiter
-	adjuster  Adjuster // nil: the engine cannot
-	peeker    Peeker   // nil: the engine cannot
-	charges   []Charge
-	decisions []Decision
-}
-
-func (t *inOrder) take() error {
-	if t.adjuster == nil && len(t.charges) > 1 {
-		if t.peeker == nil {
-			return fmt.Errorf("%w: %T cannot make several charges: it is neither an Adjuster nor a Peeker: %w",
-				ErrInvalid, t.limiter, errors.ErrUnsupported)
+// takeMetered is TakeAll if some plans have no quotas. The engine decides about the other
+// charges, and only if no plan is suspended.
+func takeMetered(ctx context.Context, l Limiter, charges []Charge, decisions []Decision) error {
+	if err := plan.CheckCharges(len(charges), len(decisions)); err != nil {
+		return err
+	}
+	var metered []Charge
+	var places []int // of the metered charges
+	suspended := false
+	for i, c := range charges {
+		d, err := c.Plan.decide(c.Subject, c.Cost)
+		if err != nil {
+			clear(decisions)
+			return fmt.Errorf("charge %d: %w", i+1, err)
 		}
-		if refused, err := t.peekFrom(0); refused || err != nil {
+		if decisions[i] = d; d.Outcome == 0 {
+			metered, places = append(metered, c), append(places, i)
+		}
+		suspended = suspended || d.Outcome == Suspended
+	}
+	if len(metered) > 0 && !suspended {
+		taken := make([]Decision, len(metered))
+		if err := take(ctx, l, metered, taken); err != nil {
+			clear(decisions)
 			return err
+		}
+		for i, place := range places {
+			decisions[place] = taken[i]
+			suspended = suspended || taken[i].Outcome.denied()
 		}
 	}
-	for i, c := range t.charges {
-		d, err := t.limiter.Take(t.ctx, c.Subject, c.Plan, c.Cost)
-		t.decisions[i] = d
-		if err == nil && d.Allowed() {
-			continue
+	for i := range decisions {
+		if p := charges[i].Plan.inner(); suspended && p.Always() == plan.Unlimited {
+			decisions[i].Outcome = Spared
 		}
-		t.giveBack(i)
-		if err != nil {
-			return err
-		}
-		if t.peeker != nil {
-			_, _ = t.peekFrom(i + 1) // the request is denied in any case
-		}
-		return nil
 	}
 	return nil
 }
 
-// giveBack gives the first n charges back. The decision about one that stays is still
-// Allowed. If the context of the caller ends first, giveBack goes on in the background.
-func (t *inOrder) giveBack(n int) {
-	if t.adjuster == nil || n == 0 {
-		return
+// Deciding returns the index of the decision that matters most, which the header
+// fields and the answer to a denied request show. If any is a denial, it is the
+// denial with the longest RetryAfter, or one that is [Suspended], which has no end. If
+// all are allowed, it is the one with the least remaining and, on a tie, the later reset,
+// and an unlimited one only if all are unlimited. Of equal ones it is the first. Deciding
+// returns -1 if there are no decisions.
+func Deciding(decisions []Decision) int {
+	most := -1
+	for i := range decisions {
+		if most < 0 || mattersMore(&decisions[i], &decisions[most]) {
+			most = i
+		}
 	}
-	b := givenBack{
-		adjuster: t.adjuster, charges: slices.Clone(t.charges[:n]), decisions: slices.Clone(t.decisions[:n]),
-		done: make(chan struct{}),
-	}
-	go b.run(context.WithoutCancel(t.ctx))
-	select {
-	case <-b.done:
-		copy(t.decisions, b.decisions)
-	case <-t.ctx.Done():
-	}
+	return most
 }
 
-// givenBack are charges that are given back.
-type givenBack struct {
-	adjuster  Adjuster
-	charges   []Charge
-	decisions []Decision
-	done      chan struct{}
+func mattersMore(a, b *Decision) bool {
+	switch {
+	case a.Outcome.denied() != b.Outcome.denied():
+		return a.Outcome.denied()
+	case (a.Outcome == Suspended) != (b.Outcome == Suspended):
+		return a.Outcome == Suspended
+	case a.Outcome.denied():
+		return a.RetryAfter > b.RetryAfter
+	case a.Plan == nil || b.Plan == nil: // no engine has decided
+		return a.Plan != nil && b.Plan == nil
+	case a.Plan.inner().Len() == 0 || b.Plan.inner().Len() == 0: // an unlimited plan has nothing to show
+		return a.Plan.inner().Len() > 0 && b.Plan.inner().Len() == 0
+	case a.Remaining() != b.Remaining():
+		return a.Remaining() < b.Remaining()
+	}
+	return a.Reset() > b.Reset()
 }
 
-func (b *givenBack) run(ctx context.Context) {
-	defer close(b.done)
-	ctx, cancel := context.WithTimeout(ctx, refundTimeout)
-	defer cancel()
-	for i := range b.decisions {
-		d := &b.decisions[i]
-		if b.adjuster.Adjust(ctx, b.charges[i].Subject, d, 0, "") != nil {
-			continue
-		}
-		for k := range d.Plan.Len() {
-			if d.Plan.kinds[k] < 0 {
-				d.uncharge(k)
-			} else {
-				d.States[k].Remaining = min(d.States[k].Remaining+d.Cost, d.Plan.quotas[k].Limit)
-			}
-		}
-		d.Outcome, d.Others = Spared, [len(d.Others)]Window{}
-		d.Settle()
-	}
-}
-
-// peekFrom looks the charges from the n-th on up. It reports whether one of them would
-// be refused.
-func (t *inOrder) peekFrom(n int) (refused bool, err error) {
-	for i := n; i < len(t.charges); i++ {
-		c, d := t.charges[i], &t.decisions[i]
-		if *d, err = t.peeker.Peek(t.ctx, c.Subject, c.Plan); err != nil {
-			*d = Decision{}
-			return refused, err
-		}
-		if d.Outcome == Allowed {
-			d.Outcome = Spared
-		}
-		if d.Cost != c.Cost { // a peek is about one unit
-			d.Cost = c.Cost
-			if d.Outcome == Spared && d.refusing() != 0 {
-				d.Outcome = Limited
-			}
-			d.Settle()
-		}
-		refused = refused || d.Outcome.denied()
-	}
-	return refused, nil
-}
+// denied reports whether the request was refused because of this subject.
+func (o Outcome) denied() bool { return o == Limited || o == Banned || o == Suspended }

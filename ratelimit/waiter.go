@@ -71,7 +71,7 @@ func (w *Waiter) Wait(ctx context.Context, subject string, plan *Plan, cost int6
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}
-	if d, err := plan.Decide(subject, cost); err != nil || d.Outcome != 0 {
+	if d, err := plan.decide(subject, cost); err != nil || d.Outcome != 0 {
 		if err == nil && !d.Allowed() {
 			err = hopeless(&d, time.Time{})
 		}

@@ -9,23 +9,24 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 func TestWaitCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := newCounting(t)
-		waiter := ratelimit.NewWaiter(engine)
+		limiter := newCounting(t)
+		waiter := ratelimit.NewWaiter(limiter)
 		a := newArrivals(waiter, perSecond(4))
 		a.send(t.Context(), "full", 4)
 		ctx, cancel := context.WithCancel(t.Context())
 		a.send(ctx, "first", 4)
 		a.send(ctx, "second", 4)
 		a.send(t.Context(), "third", 4)
-		calls := engine.calls.Load()
+		calls := limiter.calls.Load()
 		cancel()
 		synctest.Wait()
-		if got := engine.calls.Load() - calls; got != 1 {
-			t.Errorf("%d calls of the engine after two requests were cancelled, want 1, by the request that is first now", got)
+		if got := limiter.calls.Load() - calls; got != 1 {
+			t.Errorf("%d calls of the limiter after two requests were cancelled, want 1, by the request that is first now", got)
 		}
 		a.expectUnordered(t, "first context canceled at 0s", "full admitted at 0s", "second context canceled at 0s")
 		time.Sleep(time.Minute)
@@ -51,11 +52,11 @@ func TestWaitCancelledRequestMakesRoom(t *testing.T) {
 }
 
 func TestWaitContextAlreadyEnded(t *testing.T) {
-	engine := newCounting(t)
+	limiter := newCounting(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := ratelimit.NewWaiter(engine).Wait(ctx, "job:1", perSecond(1), 1); !errors.Is(err, context.Canceled) || engine.calls.Load() != 0 {
-		t.Errorf("Wait: %v after %d calls of the engine, want context.Canceled after none", err, engine.calls.Load())
+	if _, err := ratelimit.NewWaiter(limiter).Wait(ctx, "job:1", perSecond(1), 1); !errors.Is(err, context.Canceled) || limiter.calls.Load() != 0 {
+		t.Errorf("Wait: %v after %d calls of the limiter, want context.Canceled after none", err, limiter.calls.Load())
 	}
 }
 
@@ -100,9 +101,9 @@ func TestWaitFailsAtOnceIfTheDeadlineIsTooEarly(t *testing.T) {
 // can wait.
 func TestWaitFailsAtOnceInTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := newCounting(t)
+		limiter := newCounting(t)
 		plan := ratelimit.MustPlan("jobs", ratelimit.Penalty{}, ratelimit.PerMinute(1))
-		a := newArrivals(ratelimit.NewWaiter(engine), plan)
+		a := newArrivals(ratelimit.NewWaiter(limiter), plan)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
 		defer cancel()
 		a.send(t.Context(), "0", 1)
@@ -110,8 +111,8 @@ func TestWaitFailsAtOnceInTheQueue(t *testing.T) {
 		a.send(ctx, "2", 1)
 		a.send(t.Context(), "3", 1)
 		// Another process uses the next window.
-		elsewhere := plan.Uncounted(0, time.Now().Add(time.Minute))
-		if err := engine.Adjust(ctx, "job:1", &elsewhere, 1, ""); err != nil {
+		elsewhere := engine.Uncounted(plan, 0, time.Now().Add(time.Minute))
+		if err := limiter.Adjust(ctx, "job:1", &elsewhere, 1, ""); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(4 * time.Minute)
@@ -125,16 +126,16 @@ func TestWaitFailsAtOnceInTheQueue(t *testing.T) {
 // deadlines of the others: the denial was that of a request that is gone.
 func TestWaitForgetsTheDenialOfACancelledRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := newCounting(t)
+		limiter := newCounting(t)
 		plan := ratelimit.MustPlan("jobs", ratelimit.Penalty{}, ratelimit.PerMinute(2))
-		a := newArrivals(ratelimit.NewWaiter(engine), plan)
+		a := newArrivals(ratelimit.NewWaiter(limiter), plan)
 		large, cancel := context.WithCancel(t.Context())
 		soon, cancelSoon := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancelSoon()
 		a.send(t.Context(), "half", 1)
 		a.send(large, "large", 2)
 		a.send(t.Context(), "small", 1)
-		engine.fail(func(context.Context) error { time.Sleep(time.Second); return nil })
+		limiter.fail(func(context.Context) error { time.Sleep(time.Second); return nil })
 		cancel()
 		synctest.Wait()
 		a.send(soon, "soon", 1)
@@ -168,14 +169,14 @@ func TestWaitReturnsHowLongItWouldHaveWaited(t *testing.T) {
 // If the engine returns because the context of one request ended, the others wait on.
 func TestWaitDeadlineDuringTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := newCounting(t)
-		a := newArrivals(ratelimit.NewWaiter(engine), perSecond(1))
+		limiter := newCounting(t)
+		a := newArrivals(ratelimit.NewWaiter(limiter), perSecond(1))
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		a.send(t.Context(), "0", 1)
 		a.send(ctx, "1", 1)
 		a.send(t.Context(), "2", 1)
-		engine.fail(func(ctx context.Context) error {
+		limiter.fail(func(ctx context.Context) error {
 			if _, hangs := ctx.Deadline(); hangs {
 				<-ctx.Done()
 			}

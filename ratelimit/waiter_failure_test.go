@@ -10,22 +10,23 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 func TestWaitWhenTheEngineFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := newCounting(t)
-		waiter := ratelimit.NewWaiter(engine)
+		limiter := newCounting(t)
+		waiter := ratelimit.NewWaiter(limiter)
 		a := newArrivals(waiter, perSecond(1))
 		for i := range 4 {
 			a.send(t.Context(), fmt.Sprint(i), 1)
 		}
-		engine.fail(func(context.Context) error { return ratelimit.ErrUnavailable })
+		limiter.fail(func(context.Context) error { return ratelimit.ErrUnavailable })
 		time.Sleep(time.Minute)
 		a.expectUnordered(t, "0 admitted at 0s", "1 ratelimit: unavailable at 1s", "2 ratelimit: unavailable at 1s", "3 ratelimit: unavailable at 1s")
-		if got := engine.calls.Load(); got != 3 {
-			t.Errorf("%d calls of the engine, want 3: two that were decided, and one that failed for all", got)
+		if got := limiter.calls.Load(); got != 3 {
+			t.Errorf("%d calls of the limiter, want 3: two that were decided, and one that failed for all", got)
 		}
 	})
 }
@@ -33,8 +34,8 @@ func TestWaitWhenTheEngineFails(t *testing.T) {
 // A request that waited gets the denial it waited for, also if the engine fails then.
 func TestWaitReturnsTheDenialIfTheEngineFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := newCounting(t)
-		waiter, plan := ratelimit.NewWaiter(engine), ratelimit.MustPlan("jobs", ratelimit.Penalty{}, ratelimit.PerMinute(1))
+		limiter := newCounting(t)
+		waiter, plan := ratelimit.NewWaiter(limiter), ratelimit.MustPlan("jobs", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 		if _, err := waiter.Wait(t.Context(), "job:1", plan, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +49,7 @@ func TestWaitReturnsTheDenialIfTheEngineFails(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		engine.fail(func(context.Context) error { return ratelimit.ErrUnavailable })
+		limiter.fail(func(context.Context) error { return ratelimit.ErrUnavailable })
 		done.Wait()
 	})
 }
@@ -112,14 +113,14 @@ func TestWaitForNothing(t *testing.T) {
 
 func TestWaitIsNotAStrike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := newCounting(t)
+		limiter := newCounting(t)
 		penalty := ratelimit.DefaultPenalty()
 		penalty.Strikes, penalty.Grace = 1, 0
 		plan := ratelimit.MustPlan("jobs", penalty, ratelimit.PerMinute(1))
-		if _, err := engine.Take(t.Context(), "job:1", plan, 1); err != nil {
+		if _, err := limiter.Take(t.Context(), "job:1", plan, 1); err != nil {
 			t.Fatal(err)
 		}
-		waiter := ratelimit.NewWaiter(engine)
+		waiter := ratelimit.NewWaiter(limiter)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		for range 5 {
@@ -127,7 +128,7 @@ func TestWaitIsNotAStrike(t *testing.T) {
 				t.Fatalf("the outcome is %v, want limited", d.Outcome)
 			}
 		}
-		if d, err := engine.Peek(t.Context(), "job:1", plan); err != nil || d.StrikesLeft != 1 {
+		if d, err := limiter.Peek(t.Context(), "job:1", plan); err != nil || d.StrikesLeft != 1 {
 			t.Errorf("%d strikes left, %v; want 1, since no wait was a strike", d.StrikesLeft, err)
 		}
 	})
@@ -135,17 +136,17 @@ func TestWaitIsNotAStrike(t *testing.T) {
 
 func TestWaitNoticesAnUnbanWithinAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := newCounting(t)
-		if err := engine.Ban(t.Context(), "job:1", time.Hour); err != nil {
+		limiter := newCounting(t)
+		if err := limiter.Ban(t.Context(), "job:1", time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		a := newArrivals(ratelimit.NewWaiter(engine), perSecond(1))
+		a := newArrivals(ratelimit.NewWaiter(limiter), perSecond(1))
 		a.send(t.Context(), "0", 1)
 		time.Sleep(10*time.Minute + time.Second)
-		if got := engine.calls.Load(); got != 11 {
-			t.Errorf("%d calls of the engine in ten minutes of the ban, want 11", got)
+		if got := limiter.calls.Load(); got != 11 {
+			t.Errorf("%d calls of the limiter in ten minutes of the ban, want 11", got)
 		}
-		if _, err := engine.Unban(t.Context(), "job:1"); err != nil {
+		if _, err := limiter.Unban(t.Context(), "job:1"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
@@ -156,8 +157,8 @@ func TestWaitNoticesAnUnbanWithinAMinute(t *testing.T) {
 // An engine that panics in one request does not leave the others behind it waiting.
 func TestWaitPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := newCounting(t)
-		waiter, plan := ratelimit.NewWaiter(engine), perSecond(1)
+		limiter := newCounting(t)
+		waiter, plan := ratelimit.NewWaiter(limiter), perSecond(1)
 		a := newArrivals(waiter, plan)
 		a.send(t.Context(), "0", 1)
 		type panics struct{}
@@ -167,7 +168,7 @@ func TestWaitPanic(t *testing.T) {
 			t.Error("Wait returned, want a panic")
 		}()
 		synctest.Wait()
-		engine.fail(func(ctx context.Context) error {
+		limiter.fail(func(ctx context.Context) error {
 			if ctx.Value(panics{}) != nil {
 				panic("engine")
 			}
@@ -206,7 +207,7 @@ func TestWaitDoesNotCallInABusyLoop(t *testing.T) {
 type hasty struct{ denials int }
 
 func (l *hasty) Take(_ context.Context, _ string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	d := plan.Uncounted(cost, time.Now())
+	d := engine.Uncounted(plan, cost, time.Now())
 	if l.denials--; l.denials >= 0 {
 		d.Outcome, d.RetryAfter = ratelimit.Limited, 1
 	}

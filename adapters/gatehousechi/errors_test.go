@@ -16,6 +16,7 @@ import (
 	"github.com/animalstore/gatehouse/adapters/gatehousechi"
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -150,15 +151,15 @@ func TestMiddlewaresOfTheRouter(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(100))
-	limit, err := ratelimit.New(engine, func(*http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(engine, func(*http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "user:ann", Plan: plan}, nil
-	}, ratelimit.Options{Refund: true})
+	}, limit.Options{Refund: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
 	r := chi.NewRouter()
-	r.Use(middleware.AccessLog(slog.New(slog.NewJSONHandler(&log, nil))), middleware.Recover(errs), limit)
+	r.Use(middleware.AccessLog(slog.New(slog.NewJSONHandler(&log, nil))), middleware.Recover(errs), limited)
 	gatehousechi.SetErrors(r, errs)
 	r.Route("/pets", func(r chi.Router) {
 		r.Get("/{id}", ok)

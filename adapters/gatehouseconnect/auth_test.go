@@ -70,12 +70,12 @@ func TestBearer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			everyClient(t, func(t *testing.T, cl client) {
 				auth := newAuth(t)
-				limited := limit(t, newClock().engine(t), identify, gatehouseconnect.Options{})
-				required := append(limited, gatehouseconnect.NewRequire(auth))
+				limiting := limited(t, newClock().engine(t), identify, gatehouseconnect.Options{})
+				required := append(limiting, gatehouseconnect.NewRequire(auth))
 				cl.header = http.Header{"Authorization": c.authorization}
 				for where, url := range map[string]string{
 					"interceptor": start(t, whoami, append([]connect.Interceptor{gatehouseconnect.NewIdentify(auth)},
-						append(limit(t, newClock().engine(t), identify, gatehouseconnect.Options{}), gatehouseconnect.NewRequire(auth))...)),
+						append(limited(t, newClock().engine(t), identify, gatehouseconnect.Options{}), gatehouseconnect.NewRequire(auth))...)),
 					"middleware": start(t, whoami, required, auth.Identify),
 				} {
 					a := cl.call(t.Context(), url)

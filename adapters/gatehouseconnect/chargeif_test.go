@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -48,7 +49,7 @@ func TestChargeIf(t *testing.T) {
 					if method != cl.method || !c.panics && !errors.Is(err, c.err) || connect.CodeOf(err) != connect.CodeOf(c.err) {
 						t.Errorf("ChargeIf gets %s, %v; want %v", method, err, c.err)
 					}
-					if opts.Context && ratelimit.FromContext(ctx) == nil {
+					if opts.Context && limit.FromContext(ctx) == nil {
 						t.Error("the context of ChargeIf has no reservation")
 					}
 					return failedSignIns(ctx, method, err)
@@ -63,7 +64,7 @@ func TestChargeIf(t *testing.T) {
 					return c.err
 				}
 				charged := ratelimit.Caller{Subject: "ann", Plan: two, Also: []ratelimit.Charge{{Subject: "all", Plan: two}}}
-				a := cl.call(t.Context(), start(t, handler, limit(t, engine, caller(charged), opts)))
+				a := cl.call(t.Context(), start(t, handler, limited(t, engine, caller(charged), opts)))
 				if !c.panics && !opts.Shadow && a.field("X-RateLimit-Remaining") != "1" {
 					t.Errorf("fields %v", a.fields)
 				}
@@ -103,7 +104,7 @@ func TestChargeIfOfAbandonedCalls(t *testing.T) {
 							}
 						})
 					}
-					url := start(t, handler, limit(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{ChargeIf: failedSignIns}), after)
+					url := start(t, handler, limited(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{ChargeIf: failedSignIns}), after)
 					c.call(ctx, url) // a success may arrive at the deadline
 					return ended
 				})
@@ -117,7 +118,7 @@ func TestChargeIfOfAbandonedCalls(t *testing.T) {
 
 func TestChargeIfNeedsAnAdjuster(t *testing.T) {
 	_, err := gatehouseconnect.New(down{}, caller(ratelimit.Caller{}), gatehouseconnect.Options{ChargeIf: failedSignIns})
-	if err == nil || !strings.Contains(err.Error(), "gatehouseconnect: ratelimit: Options.ChargeIf needs a limiter that is an Adjuster") {
+	if err == nil || !strings.Contains(err.Error(), "gatehouseconnect: limit: Options.ChargeIf needs a limiter that is an Adjuster") {
 		t.Errorf("error %v, want one that names Options.ChargeIf", err)
 	}
 }

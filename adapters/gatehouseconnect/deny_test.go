@@ -13,6 +13,7 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -48,7 +49,7 @@ func TestDeny(t *testing.T) {
 				served, denied := 0, 0
 				handler := func(context.Context, string) error { served++; return nil }
 				opts := gatehouseconnect.Options{
-					Errors: errs, Headers: ratelimit.XRateLimit | ratelimit.DraftRateLimit,
+					Errors: errs, Headers: limit.XRateLimit | limit.DraftRateLimit,
 					Deny: func(_ context.Context, call gatehouseconnect.Call, who ratelimit.Caller, d ratelimit.Decision) error {
 						denied++
 						if call.Spec.Procedure != cl.method || call.Header.Get("Accept-Language") != "de" {
@@ -61,7 +62,7 @@ func TestDeny(t *testing.T) {
 					},
 				}
 				cl.header = http.Header{"Accept-Language": {"de"}}
-				url := start(t, handler, limit(t, newClock().engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: two}), opts))
+				url := start(t, handler, limited(t, newClock().engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: two}), opts))
 				for range 2 {
 					expect(t, cl.call(t.Context(), url), 0, "")
 				}
@@ -120,7 +121,7 @@ func TestDenyIsCalledForDenials(t *testing.T) {
 				if l == nil {
 					l = newClock().engine(t)
 				}
-				url := start(t, same, limit(t, l, c.identify, opts))
+				url := start(t, same, limited(t, l, c.identify, opts))
 				for range 2 {
 					cl.call(t.Context(), url)
 				}

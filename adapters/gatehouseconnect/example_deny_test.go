@@ -12,6 +12,7 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -27,12 +28,12 @@ func ExampleOptions_deny() {
 	identify := func(context.Context, gatehouseconnect.Call) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
 	}
-	limit, err := gatehouseconnect.New(engine, identify, gatehouseconnect.Options{
+	limited, err := gatehouseconnect.New(engine, identify, gatehouseconnect.Options{
 		Deny: func(_ context.Context, call gatehouseconnect.Call, c ratelimit.Caller, d ratelimit.Decision) error {
 			if d.Outcome != ratelimit.Limited || !strings.HasPrefix(call.Header.Get("Accept-Language"), "de") {
 				return nil // the default
 			}
-			e := d.Error(c)
+			e := limit.Denial(c, &d)
 			return apierror.New(e.Status, e.Code, "Für heute ist es genug.")
 		},
 	})
@@ -40,7 +41,7 @@ func ExampleOptions_deny() {
 		log.Fatal(err)
 	}
 	say := func(_ context.Context, name *text) (*text, error) { return name, nil }
-	handler := connect.NewUnaryHandlerSimple("/hello.v1.Hello/Say", say, connect.WithInterceptors(limit))
+	handler := connect.NewUnaryHandlerSimple("/hello.v1.Hello/Say", say, connect.WithInterceptors(limited))
 
 	for range 2 {
 		r := httptest.NewRequest(http.MethodPost, "/hello.v1.Hello/Say", strings.NewReader(`"bob"`))

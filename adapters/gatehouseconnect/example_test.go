@@ -26,12 +26,12 @@ func Example() {
 	identify := func(_ context.Context, call gatehouseconnect.Call) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(call.Addr()), Plan: plan, Kind: ratelimit.KindNetwork}, nil
 	}
-	limit, err := gatehouseconnect.New(engine, identify, gatehouseconnect.Options{})
+	limited, err := gatehouseconnect.New(engine, identify, gatehouseconnect.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	say := func(_ context.Context, name *text) (*text, error) { return name, nil }
-	handler := connect.NewUnaryHandlerSimple("/hello.v1.Hello/Say", say, connect.WithInterceptors(limit))
+	handler := connect.NewUnaryHandlerSimple("/hello.v1.Hello/Say", say, connect.WithInterceptors(limited))
 
 	for range 2 {
 		r := httptest.NewRequest(http.MethodPost, "/hello.v1.Hello/Say", strings.NewReader(`"bob"`))

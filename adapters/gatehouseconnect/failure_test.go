@@ -14,6 +14,7 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -29,12 +30,12 @@ func TestEngineUnavailable(t *testing.T) {
 	everyClient(t, func(t *testing.T, c client) {
 		errs, logs := logged()
 		ann := caller(ratelimit.Caller{Subject: "ann", Plan: two})
-		a := c.call(t.Context(), start(t, same, limit(t, down{}, ann, gatehouseconnect.Options{Errors: errs})))
+		a := c.call(t.Context(), start(t, same, limited(t, down{}, ann, gatehouseconnect.Options{Errors: errs})))
 		expect(t, a, connect.CodeUnavailable, "The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
 		if a.retryDelay() != time.Second || a.field("Retry-After") != "1" || !strings.Contains(logs(), "10.0.0.7") {
 			t.Errorf("RetryInfo %v, fields %v, log %q", a.retryDelay(), a.fields, logs())
 		}
-		a = c.call(t.Context(), start(t, same, limit(t, down{}, ann, gatehouseconnect.Options{OnFailure: ratelimit.FailOpen})))
+		a = c.call(t.Context(), start(t, same, limited(t, down{}, ann, gatehouseconnect.Options{OnFailure: limit.FailOpen})))
 		expect(t, a, 0, "")
 		if a.field("X-RateLimit-Remaining") != "2" {
 			t.Errorf("served with header %v", a.fields)
@@ -65,7 +66,7 @@ func TestIdentifyFails(t *testing.T) {
 					return ratelimit.Caller{}, c.err
 				}
 				cl.header = http.Header{"X-Tenant": {"acme"}}
-				a := cl.call(t.Context(), start(t, same, limit(t, newClock().engine(t), identify, gatehouseconnect.Options{Errors: errs})))
+				a := cl.call(t.Context(), start(t, same, limited(t, newClock().engine(t), identify, gatehouseconnect.Options{Errors: errs})))
 				expect(t, a, c.code, c.message)
 				if c.code == connect.CodeInternal && !strings.Contains(logs(), "secret-host") {
 					t.Errorf("the log has %q", logs())
@@ -104,7 +105,7 @@ func TestRefund(t *testing.T) {
 					}
 					return c.err
 				}
-				a := cl.call(t.Context(), start(t, handler, limit(t, engine, caller(charged), gatehouseconnect.Options{Refund: true})))
+				a := cl.call(t.Context(), start(t, handler, limited(t, engine, caller(charged), gatehouseconnect.Options{Refund: true})))
 				if !c.panics && a.field("X-RateLimit-Remaining") != "1" {
 					t.Errorf("fields %v", a.fields)
 				}
@@ -163,7 +164,7 @@ func TestAbandonedCallsStayCharged(t *testing.T) {
 							}
 						})
 					}
-					url := start(t, handler, limit(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{Refund: true}), after)
+					url := start(t, handler, limited(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{Refund: true}), after)
 					if a := c.call(ctx, url); a.err == nil {
 						t.Error("the client sees a success")
 					}
@@ -197,7 +198,7 @@ func TestFaultsOfTheClientStayCharged(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s, h2c %t", name, protocol, h2c), func(t *testing.T) {
 					engine, ann := newClock().engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: two})
 					post := func(opts gatehouseconnect.Options) {
-						r, err := http.NewRequest(http.MethodPost, start(t, same, limit(t, engine, ann, opts))+c.method, strings.NewReader(c.body))
+						r, err := http.NewRequest(http.MethodPost, start(t, same, limited(t, engine, ann, opts))+c.method, strings.NewReader(c.body))
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -249,7 +250,7 @@ func TestRefundOfBrokenStreams(t *testing.T) {
 		"cannot send":    {conn{send: broken}, 1},
 	} {
 		engine := newClock().engine(t)
-		i := limit(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{Refund: true})[0]
+		i := limited(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{Refund: true})[0]
 		handler := i.WrapStreamingHandler(func(_ context.Context, s connect.StreamingHandlerConn) error {
 			if s.Receive(nil) != c.conn.receive || s.Send(nil) != c.conn.send {
 				t.Errorf("%s: the handler gets other errors", name)

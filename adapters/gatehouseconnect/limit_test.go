@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -24,7 +25,7 @@ var two = ratelimit.MustPlan("two", ratelimit.Penalty{}, ratelimit.PerMinute(2),
 func TestLimited(t *testing.T) {
 	everyClient(t, func(t *testing.T, c client) {
 		at := newClock()
-		url := start(t, same, limit(t, at.engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{}))
+		url := start(t, same, limited(t, at.engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{}))
 		for _, left := range []string{"1", "0"} {
 			a := c.call(t.Context(), url)
 			expect(t, a, 0, "")
@@ -82,7 +83,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			everyClient(t, func(t *testing.T, cl client) {
 				errs, logs := logged()
-				url := start(t, same, limit(t, newClock().engine(t), caller(c.caller), gatehouseconnect.Options{Errors: errs}))
+				url := start(t, same, limited(t, newClock().engine(t), caller(c.caller), gatehouseconnect.Options{Errors: errs}))
 				for range c.before {
 					cl.call(t.Context(), url)
 				}
@@ -112,7 +113,7 @@ func TestRefusals(t *testing.T) {
 // Unary calls of the Connect protocol have the status and the fields of HTTP.
 func TestConnectUnaryIsHTTP(t *testing.T) {
 	one := ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerMinute(1))
-	url := start(t, same, limit(t, newClock().engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: one}), gatehouseconnect.Options{}))
+	url := start(t, same, limited(t, newClock().engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: one}), gatehouseconnect.Options{}))
 	for _, status := range []int{200, 429} {
 		resp, err := http.Post(url+unaryMethod, "application/json", strings.NewReader(`"hello"`))
 		if err != nil {
@@ -131,9 +132,9 @@ func TestConnectUnaryIsHTTP(t *testing.T) {
 // What the package's page says of the middleware around a Connect handler.
 func TestMiddlewareInPlaceOfInterceptor(t *testing.T) {
 	everyClient(t, func(t *testing.T, c client) {
-		around, err := ratelimit.New(newClock().engine(t), func(*http.Request) (ratelimit.Caller, error) {
+		around, err := limit.New(newClock().engine(t), func(*http.Request) (ratelimit.Caller, error) {
 			return ratelimit.Caller{Subject: "ann", Plan: two}, nil
-		}, ratelimit.Options{})
+		}, limit.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,10 +169,10 @@ func TestCostAndShadow(t *testing.T) {
 			},
 		}
 		ann := caller(ratelimit.Caller{Subject: "ann", Plan: two})
-		a := c.call(t.Context(), start(t, same, limit(t, newClock().engine(t), ann, opts)))
+		a := c.call(t.Context(), start(t, same, limited(t, newClock().engine(t), ann, opts)))
 		expect(t, a, connect.CodeInvalidArgument, "This call costs 3 units, but your plan allows at most 2/minute.")
 		opts.Shadow = true
-		a = c.call(t.Context(), start(t, same, limit(t, newClock().engine(t), ann, opts)))
+		a = c.call(t.Context(), start(t, same, limited(t, newClock().engine(t), ann, opts)))
 		expect(t, a, 0, "")
 		if want := c.method + " ann undecided"; len(seen) != 2 || seen[0] != want || seen[1] != want {
 			t.Errorf("observed %v, want twice %s", seen, want)

@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -16,13 +17,13 @@ func TestSettle(t *testing.T) {
 	everyClient(t, func(t *testing.T, c client) {
 		engine, hundred := newClock().engine(t), ratelimit.MustPlan("hundred", ratelimit.Penalty{}, ratelimit.PerMinute(100))
 		handler := func(ctx context.Context, _ string) error {
-			if err := ratelimit.FromContext(ctx).Settle(ctx, 7); err != nil {
+			if err := limit.FromContext(ctx).Settle(ctx, 7); err != nil {
 				t.Error(err)
 			}
 			return errors.New("after the work")
 		}
 		ann := caller(ratelimit.Caller{Subject: "ann", Plan: hundred})
-		a := c.call(t.Context(), start(t, handler, limit(t, engine, ann, gatehouseconnect.Options{Context: true, Refund: true})))
+		a := c.call(t.Context(), start(t, handler, limited(t, engine, ann, gatehouseconnect.Options{Context: true, Refund: true})))
 		expect(t, a, connect.CodeUnknown, "after the work")
 		if n := used(t, engine, "ann", hundred); n != 7 {
 			t.Errorf("%d units used, want 7", n)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -26,7 +27,7 @@ var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 // limiter returns a middleware that allows ann 3 requests a minute. The fourth bans her
 // if her penalty says so.
-func limiter(t *testing.T, o ratelimit.Options) middleware.Middleware {
+func limiter(t *testing.T, o limit.Options) middleware.Middleware {
 	t.Helper()
 	engine, err := memory.New(memory.Options{Now: func() time.Time { return noon }})
 	if err != nil {
@@ -35,13 +36,13 @@ func limiter(t *testing.T, o ratelimit.Options) middleware.Middleware {
 	ban := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
 	plan := ratelimit.MustPlan("small", ban, ratelimit.PerMinute(3))
 	o.Errors = errs
-	limit, err := ratelimit.New(engine, func(*http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(engine, func(*http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "user:ann", Plan: plan}, nil
 	}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return limit
+	return limited
 }
 
 // A logbook holds the lines of an access log.

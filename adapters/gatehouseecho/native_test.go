@@ -9,7 +9,7 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseecho"
 	"github.com/animalstore/gatehouse/middleware"
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/middleware/limit"
 )
 
 // The package comment says what echo.WrapMiddleware loses. If this test fails, that has
@@ -27,7 +27,7 @@ func TestWrapMiddlewareOfEcho(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := echo.New()
-			e.Use(test.wrap(limiter(t, ratelimit.Options{Refund: true})))
+			e.Use(test.wrap(limiter(t, limit.Options{Refund: true})))
 			e.GET("/", func(*echo.Context) error { return errors.New("sorry") })
 			send := serve(t, e)
 			send("GET", "/", "")

@@ -18,13 +18,13 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseecho"
 	"github.com/animalstore/gatehouse/middleware"
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/middleware/limit"
 )
 
 // stack returns a chain that wraps ResponseWriter and request several times.
 func stack(t *testing.T, log *logbook) echo.MiddlewareFunc {
 	return gatehouseecho.Wrap(middleware.RequestID, middleware.AccessLog(log.logger()), middleware.Recover(errs),
-		limiter(t, ratelimit.Options{Refund: true, Context: true}), middleware.BodyLimit(1<<20, errs))
+		limiter(t, limit.Options{Refund: true, Context: true}), middleware.BodyLimit(1<<20, errs))
 }
 
 // start serves the router with HTTP/1.1, or with HTTP/2.

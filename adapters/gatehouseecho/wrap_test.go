@@ -18,7 +18,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/clientip"
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/middleware/limit"
 )
 
 var recovery = echomiddleware.Recover()
@@ -54,7 +54,7 @@ func withEnds(use ...echo.MiddlewareFunc) *echo.Echo {
 // A request is charged, limited and banned, and given back if it fails in any of the ways
 // that Echo has, with the recovery of either side.
 func TestRateLimit(t *testing.T) {
-	refund := ratelimit.Options{Refund: true}
+	refund := limit.Options{Refund: true}
 	for name, router := range map[string]*echo.Echo{
 		"Recover around the limit": withEnds(gatehouseecho.Wrap(middleware.Recover(errs), limiter(t, refund))),
 		"Recover inside the limit": withEnds(gatehouseecho.Wrap(limiter(t, refund), middleware.Recover(errs))),
@@ -94,13 +94,13 @@ func TestRateLimit(t *testing.T) {
 
 // ChargeIf sees the status of an error, and a handler of Echo settles.
 func TestChargeIfAndSettle(t *testing.T) {
-	router := withEnds(gatehouseecho.Wrap(limiter(t, ratelimit.Options{
+	router := withEnds(gatehouseecho.Wrap(limiter(t, limit.Options{
 		Context:  true,
 		ChargeIf: func(_ *http.Request, status int) bool { return status != 404 },
 	})))
 	router.GET("/settle", func(c *echo.Context) error {
 		ctx := c.Request().Context()
-		return ratelimit.FromContext(ctx).Settle(ctx, 2)
+		return limit.FromContext(ctx).Settle(ctx, 2)
 	})
 	send := serve(t, router)
 	for _, want := range []struct{ path, remaining string }{
@@ -160,7 +160,7 @@ func TestEachMiddleware(t *testing.T) {
 	removed := deprecation.MustNew(deprecation.Options{Since: noon.AddDate(-2, 0, 0), Sunset: noon.AddDate(-1, 0, 0), Successor: "/v2", Errors: errs})
 	source := clientip.FromRemoteAddr()
 
-	router := withEnds(gatehouseecho.Wrap(middleware.RequestID, middleware.SecurityHeaders, auth.Identify, limiter(t, ratelimit.Options{}), auth.Require,
+	router := withEnds(gatehouseecho.Wrap(middleware.RequestID, middleware.SecurityHeaders, auth.Identify, limiter(t, limit.Options{}), auth.Require,
 		middleware.BodyLimit(4, errs)))
 	router.POST("/pets/:id", func(c *echo.Context) error {
 		user, _ := bearer.FromContext[string](c.Request().Context())

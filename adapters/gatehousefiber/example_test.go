@@ -20,7 +20,7 @@ func Example() {
 	}
 	source := clientip.FromRemoteAddr() // behind proxies: clientip.FromXForwardedFor
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerHour(2))
-	limit, err := gatehousefiber.New(engine, func(c fiber.Ctx) (ratelimit.Caller, error) {
+	limited, err := gatehousefiber.New(engine, func(c fiber.Ctx) (ratelimit.Caller, error) {
 		addr := gatehousefiber.ClientAddr(c, source)
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(addr), Plan: free}, nil
 	}, gatehousefiber.Options{})
@@ -29,7 +29,7 @@ func Example() {
 		return
 	}
 	app := fiber.New()
-	app.Use(limit)
+	app.Use(limited)
 	app.Get("/pets/:id", func(c fiber.Ctx) error { return c.SendString("pet " + c.Params("id")) })
 
 	for range 3 {

@@ -10,29 +10,30 @@ import (
 
 	"github.com/gofiber/fiber/v3"
 
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 // New returns a handler for Fiber that counts each request for the caller that identify
-// returns, and answers as ratelimit.New does. Subjects are copied, so that they may be
+// returns, and answers as limit.New does. Subjects are copied, so that they may be
 // strings of Fiber, which are valid only during the request.
 //
 // If identify returns a *fiber.Error, such as fiber.ErrUnauthorized, or an error that
 // wraps one, the error handler of the app answers it; other errors are answered as
-// ratelimit.New says. If a handler returns an error, New calls the error handler of the
+// limit.New says. If a handler returns an error, New calls the error handler of the
 // app, so that it sees the status, and returns nil.
 func New(l ratelimit.Limiter, identify func(c fiber.Ctx) (ratelimit.Caller, error), opts Options) (fiber.Handler, error) {
 	if identify == nil {
 		return nil, errors.New("gatehousefiber: New: identify must not be nil")
 	}
-	limit, err := ratelimit.New(l, func(r *http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(l, func(r *http.Request) (ratelimit.Caller, error) {
 		call := callOf(r)
 		return call.caller, call.err
 	}, opts.forHTTP())
 	if err != nil {
 		return nil, err
 	}
-	h := limit(serveNext(opts.Context))
+	h := limited(serveNext(opts.Context))
 	return func(c fiber.Ctx) error {
 		caller, err := identify(c)
 		switch e, ok := errors.AsType[*fiber.Error](err); {

@@ -19,6 +19,7 @@ import (
 	"github.com/animalstore/gatehouse/adapters/gatehousefiber"
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -47,12 +48,12 @@ func ann(c fiber.Ctx) (ratelimit.Caller, error) {
 func app(t *testing.T, l ratelimit.Limiter, o gatehousefiber.Options) *fiber.App {
 	t.Helper()
 	o.Errors = errs
-	limit, err := gatehousefiber.New(l, ann, o)
+	limited, err := gatehousefiber.New(l, ann, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := fiber.New()
-	a.Use(fiberrecover.New(), limit)
+	a.Use(fiberrecover.New(), limited)
 	a.Get("/ok", func(c fiber.Ctx) error { c.Vary("Origin"); return c.SendString("ok") })
 	a.Get("/status", func(c fiber.Ctx) error { return c.SendStatus(503) })
 	a.Get("/error", func(fiber.Ctx) error { return errors.New("sorry") })
@@ -79,7 +80,7 @@ func send(t *testing.T, a *fiber.App, method, path string) (*http.Response, stri
 }
 
 func TestLimit(t *testing.T) {
-	a := app(t, engine(t), gatehousefiber.Options{Refund: true, Headers: ratelimit.XRateLimit | ratelimit.DraftRateLimit})
+	a := app(t, engine(t), gatehousefiber.Options{Refund: true, Headers: limit.XRateLimit | limit.DraftRateLimit})
 	for _, test := range []struct {
 		path      string
 		status    int
@@ -165,7 +166,7 @@ func TestEngineUnavailable(t *testing.T) {
 	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || !strings.Contains(body, "unavailable") || observed != 1 {
 		t.Errorf("got %d %s, observed %d times", res.StatusCode, body, observed)
 	}
-	open := app(t, &l, gatehousefiber.Options{OnFailure: ratelimit.FailOpen})
+	open := app(t, &l, gatehousefiber.Options{OnFailure: limit.FailOpen})
 	if res, _ := send(t, open, "GET", "/ok"); res.StatusCode != 200 {
 		t.Errorf("FailOpen: %d", res.StatusCode)
 	}

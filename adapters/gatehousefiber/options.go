@@ -7,20 +7,21 @@ import (
 	"github.com/gofiber/fiber/v3"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 // Options are optional settings of [New]. The zero value works. Each field means what the
-// field of ratelimit.Options with the same name means, which is described in more detail.
+// field of limit.Options with the same name means, which is described in more detail.
 type Options struct {
 	// Cost returns how many units a request costs, at least 1. Nil means 1.
 	Cost func(c fiber.Ctx) int64
 
 	// OnFailure is what to do when the engine cannot decide.
-	OnFailure ratelimit.OnFailure
+	OnFailure limit.OnFailure
 
 	// Headers are the header fields that tell clients what they have left.
-	Headers ratelimit.HeaderSet
+	Headers limit.HeaderSet
 
 	// Refund gives back the units of a request that ended in a 5xx or in a panic. The
 	// limiter must be a ratelimit.Adjuster. Fiber does not say whether the client has
@@ -35,7 +36,7 @@ type Options struct {
 	ChargeIf func(c fiber.Ctx, status int) bool
 
 	// Context makes the decision reachable for the handlers, for usage and for settling
-	// a cost that is known only afterwards: ratelimit.FromContext(c.Context()). A body
+	// a cost that is known only afterwards: limit.FromContext(c.Context()). A body
 	// that is streamed is sent when c must no longer be used; keep the reservation for
 	// it.
 	Context bool
@@ -58,9 +59,9 @@ type Options struct {
 	Errors *apierror.Responder
 }
 
-// forHTTP returns these options for ratelimit.New.
-func (o Options) forHTTP() ratelimit.Options {
-	h := ratelimit.Options{
+// forHTTP returns these options for limit.New.
+func (o Options) forHTTP() limit.Options {
+	h := limit.Options{
 		OnFailure: o.OnFailure, Headers: o.Headers, Refund: o.Refund, Context: o.Context, Shadow: o.Shadow, Errors: o.Errors,
 	}
 	if o.Cost != nil {
@@ -78,7 +79,7 @@ func (o Options) forHTTP() ratelimit.Options {
 		h.Deny = func(w http.ResponseWriter, r *http.Request, caller ratelimit.Caller, d ratelimit.Decision) {
 			call := callOf(r)
 			setHeader(call.c, w.Header())
-			call.c.Status(d.Error(caller).Status)
+			call.c.Status(limit.Denial(caller, &d).Status)
 			err := o.Deny(call.c, caller, d)
 			if e, ok := errors.AsType[*fiber.Error](err); !ok || e != nil {
 				call.denyErr = err

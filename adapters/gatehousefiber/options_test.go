@@ -13,6 +13,7 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehousefiber"
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -22,7 +23,7 @@ func TestStringsOfFiberAreCopied(t *testing.T) {
 	var l stuck
 	shared := []ratelimit.Charge{{Plan: plan}}
 	var sent string
-	limit, err := gatehousefiber.New(&l, func(c fiber.Ctx) (ratelimit.Caller, error) {
+	limited, err := gatehousefiber.New(&l, func(c fiber.Ctx) (ratelimit.Caller, error) {
 		sent = c.Get("User")
 		shared[0].Subject = sent
 		return ratelimit.Caller{Subject: sent, Plan: plan, Also: shared}, nil
@@ -31,7 +32,7 @@ func TestStringsOfFiberAreCopied(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := fiber.New()
-	a.Use(limit)
+	a.Use(limited)
 	users := []string{"ann", "bob", "eve"}
 	for _, user := range users {
 		r := httptest.NewRequest("GET", "/", nil)
@@ -63,7 +64,7 @@ func TestIdentifyFails(t *testing.T) {
 		{(*fiber.Error)(nil), false, `500 {"code":"internal","message":"The service failed to answer this request.","status":500}` + "\n"},
 		{fiber.ErrUnauthorized, true, "200 ok"},
 	} {
-		limit, err := gatehousefiber.New(engine(t), func(fiber.Ctx) (ratelimit.Caller, error) {
+		limited, err := gatehousefiber.New(engine(t), func(fiber.Ctx) (ratelimit.Caller, error) {
 			return ratelimit.Caller{}, test.err
 		}, gatehousefiber.Options{Errors: errs, Shadow: test.shadow})
 		if err != nil {
@@ -76,7 +77,7 @@ func TestIdentifyFails(t *testing.T) {
 			}
 			return c.Status(status).SendString("the app says: " + err.Error())
 		}})
-		a.Use(limit)
+		a.Use(limited)
 		a.Get("/", func(c fiber.Ctx) error { return c.SendString("ok") })
 		if res, body := send(t, a, "GET", "/"); fmt.Sprintf("%d %s", res.StatusCode, body) != test.want {
 			t.Errorf("identify returns an error: %d %s, want %s", res.StatusCode, body, test.want)
@@ -89,11 +90,11 @@ func TestSettle(t *testing.T) {
 	l := engine(t)
 	a := app(t, l, gatehousefiber.Options{Context: true, Refund: true})
 	a.Get("/settle", func(c fiber.Ctx) error {
-		return ratelimit.FromContext(c.Context()).Settle(c.Context(), 2)
+		return limit.FromContext(c.Context()).Settle(c.Context(), 2)
 	})
 	settled := make(chan error, 1)
 	a.Get("/stream", func(c fiber.Ctx) error {
-		reserved := ratelimit.FromContext(c.Context())
+		reserved := limit.FromContext(c.Context())
 		return c.SendStreamWriter(func(w *bufio.Writer) {
 			_, _ = io.WriteString(w, "ok")
 			settled <- reserved.Settle(context.Background(), 0)
@@ -199,12 +200,12 @@ func TestNestedLimitsAndCosts(t *testing.T) {
 
 // If the error handler of the app fails, the answer is a 500, which is given back.
 func TestErrorHandlerFails(t *testing.T) {
-	limit, err := gatehousefiber.New(engine(t), ann, gatehousefiber.Options{Refund: true})
+	limited, err := gatehousefiber.New(engine(t), ann, gatehousefiber.Options{Refund: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := fiber.New(fiber.Config{ErrorHandler: func(_ fiber.Ctx, err error) error { return err }})
-	a.Use(limit)
+	a.Use(limited)
 	a.Get("/", func(fiber.Ctx) error { return fiber.ErrTeapot })
 	for range 2 {
 		if res, _ := send(t, a, "GET", "/"); res.StatusCode != 500 || res.Header.Get("X-RateLimit-Remaining") != "2" {

@@ -11,7 +11,7 @@ import (
 	"github.com/animalstore/gatehouse/adapters/gatehousegin"
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/middleware/limit"
 )
 
 // The last error of the handlers is answered if they have written nothing, the log has its
@@ -20,7 +20,7 @@ func TestErrorHandler(t *testing.T) {
 	gone := apierror.New(http.StatusGone, "pet_sold", "This pet was sold.")
 	var log logbook
 	router := gin.New()
-	router.Use(gatehousegin.Wrap(middleware.AccessLog(log.logger()), limiter(t, ratelimit.Options{Refund: true})),
+	router.Use(gatehousegin.Wrap(middleware.AccessLog(log.logger()), limiter(t, limit.Options{Refund: true})),
 		gatehousegin.ErrorHandler(errs))
 	router.GET("/none", func(*gin.Context) {})
 	router.GET("/secret", func(c *gin.Context) { _ = c.Error(errors.New("secret")) })

@@ -8,7 +8,7 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegin"
 	"github.com/animalstore/gatehouse/middleware"
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/middleware/limit"
 )
 
 // before runs a middleware before the handlers.
@@ -45,7 +45,7 @@ func TestWaysWithoutThisPackage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			served := 0
 			router := gin.New()
-			router.Use(test.wrap(limiter(t, ratelimit.Options{})))
+			router.Use(test.wrap(limiter(t, limit.Options{})))
 			router.GET("/", func(c *gin.Context) { served++ })
 			send := serve(t, router)
 			for range 3 + 2 {
@@ -56,7 +56,7 @@ func TestWaysWithoutThisPackage(t *testing.T) {
 			}
 
 			router = gin.New()
-			router.Use(test.wrap(limiter(t, ratelimit.Options{Refund: true})))
+			router.Use(test.wrap(limiter(t, limit.Options{Refund: true})))
 			router.GET("/", func(c *gin.Context) { c.String(500, "sorry") })
 			send = serve(t, router)
 			send("GET", "/", "")

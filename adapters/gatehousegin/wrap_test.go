@@ -14,7 +14,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/clientip"
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/middleware/limit"
 )
 
 // recovery is gin.Recovery without its log.
@@ -45,7 +45,7 @@ func withEnds(use ...gin.HandlerFunc) *gin.Engine {
 // A request is charged, limited and banned, and given back if it fails in any of the ways
 // that Gin has, with the recovery of either side.
 func TestRateLimit(t *testing.T) {
-	refund := ratelimit.Options{Refund: true}
+	refund := limit.Options{Refund: true}
 	for name, router := range map[string]*gin.Engine{
 		"Recover around the limit": withEnds(gatehousegin.Wrap(middleware.Recover(errs), limiter(t, refund))),
 		"Recover inside the limit": withEnds(gatehousegin.Wrap(limiter(t, refund), middleware.Recover(errs))),
@@ -99,13 +99,13 @@ func TestRefusalsAbort(t *testing.T) {
 
 // ChargeIf sees the status of Gin, and a handler of Gin settles.
 func TestChargeIfAndSettle(t *testing.T) {
-	router := withEnds(gatehousegin.Wrap(limiter(t, ratelimit.Options{
+	router := withEnds(gatehousegin.Wrap(limiter(t, limit.Options{
 		Context:  true,
 		ChargeIf: func(_ *http.Request, status int) bool { return status != 404 },
 	})))
 	router.GET("/settle", func(c *gin.Context) {
 		ctx := c.Request.Context()
-		if err := ratelimit.FromContext(ctx).Settle(ctx, 2); err != nil {
+		if err := limit.FromContext(ctx).Settle(ctx, 2); err != nil {
 			t.Error(err)
 		}
 	})
@@ -168,7 +168,7 @@ func TestEachMiddleware(t *testing.T) {
 	source := clientip.FromRemoteAddr()
 
 	router := gin.New()
-	router.Use(gatehousegin.Wrap(middleware.RequestID, middleware.SecurityHeaders, auth.Identify, limiter(t, ratelimit.Options{}), auth.Require,
+	router.Use(gatehousegin.Wrap(middleware.RequestID, middleware.SecurityHeaders, auth.Identify, limiter(t, limit.Options{}), auth.Require,
 		middleware.BodyLimit(4, errs)))
 	router.POST("/pets/:id", gatehousegin.Wrap(old.Enforce), func(c *gin.Context) {
 		user, _ := bearer.FromContext[string](c.Request.Context())

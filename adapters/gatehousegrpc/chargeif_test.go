@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -45,7 +46,7 @@ func TestChargeIf(t *testing.T) {
 						if status.Code(err) != c.code || c.err != nil && !errors.Is(err, c.err) || method != unaryMethod && method != streamMethod {
 							t.Errorf("ChargeIf gets %s, %v; want %v, %v", method, err, c.code, c.err)
 						}
-						if opts.Context && ratelimit.FromContext(ctx) == nil {
+						if opts.Context && limit.FromContext(ctx) == nil {
 							t.Error("the context of ChargeIf has no reservation")
 						}
 						return failedSignIns(ctx, method, err)
@@ -114,7 +115,7 @@ func TestChargeIfBesideRefundAndSettle(t *testing.T) {
 				engine := newClock().engine(t)
 				handler := func(ctx context.Context, _ string) (string, error) {
 					if c.settle >= 0 {
-						if err := ratelimit.FromContext(ctx).Settle(ctx, c.settle); err != nil {
+						if err := limit.FromContext(ctx).Settle(ctx, c.settle); err != nil {
 							t.Error(err)
 						}
 					}

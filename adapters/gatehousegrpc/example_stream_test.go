@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -39,7 +40,7 @@ func ExampleOptions_context() {
 	identify := func(context.Context, string) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "user:ann", Plan: plan}, nil
 	}
-	limit, err := gatehousegrpc.Stream(engine, identify, gatehousegrpc.Options{
+	limiting, err := gatehousegrpc.Stream(engine, identify, gatehousegrpc.Options{
 		Cost:    func(context.Context, string) int64 { return 10 },
 		Context: true,
 	})
@@ -49,13 +50,13 @@ func ExampleOptions_context() {
 	settle := func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		counted := &sending{ServerStream: ss}
 		defer func() {
-			if err := ratelimit.FromContext(ss.Context()).Settle(ss.Context(), counted.messages); err != nil {
+			if err := limit.FromContext(ss.Context()).Settle(ss.Context(), counted.messages); err != nil {
 				log.Print(err)
 			}
 		}()
 		return handler(srv, counted)
 	}
-	server := grpc.NewServer(grpc.ChainStreamInterceptor(limit, settle))
+	server := grpc.NewServer(grpc.ChainStreamInterceptor(limiting, settle))
 	watched := health.NewServer()
 	grpc_health_v1.RegisterHealthServer(server, watched)
 

@@ -22,6 +22,7 @@ import (
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
@@ -225,11 +226,11 @@ func (c *clock) advance(d time.Duration) { c.now.Add(int64(d)) }
 
 func (c *clock) engine(t *testing.T) *memory.Limiter {
 	t.Helper()
-	engine, err := memory.New(memory.Options{Now: func() time.Time { return time.Unix(0, c.now.Load()) }})
+	embedded, err := memory.New(memory.Options{Now: func() time.Time { return time.Unix(0, c.now.Load()) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine
+	return embedded
 }
 
 // used returns how many units of its first quota a subject has used.
@@ -239,7 +240,7 @@ func used(t *testing.T, p ratelimit.Peeker, subject string, plan *ratelimit.Plan
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plan.Quota(0).Limit - d.States[0].Remaining
+	return engine.Of(plan).Limit(0) - d.States[0].Remaining
 }
 
 // logged returns a Responder and what it has logged.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/internal/rpclimit"
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -15,11 +16,11 @@ type Options struct {
 	Cost func(ctx context.Context, method string) int64
 
 	// OnFailure is what to do when the engine cannot decide.
-	OnFailure ratelimit.OnFailure
+	OnFailure limit.OnFailure
 
-	// Headers are the fields in the metadata. 0 means [ratelimit.XRateLimit]. Whatever
+	// Headers are the fields in the metadata. 0 means [limit.XRateLimit]. Whatever
 	// Headers is, a call that is limited or banned has retry-after.
-	Headers ratelimit.HeaderSet
+	Headers limit.HeaderSet
 
 	// Refund gives back the units of a call that ended in a panic or with a status
 	// that is the fault of the server: UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED,
@@ -48,7 +49,7 @@ type Options struct {
 
 	// Context makes the decision reachable from the context of the call, for usage, logs
 	// and metrics, and for settling a cost that is known only afterwards, such as that of
-	// the messages of a stream; see [ratelimit.FromContext].
+	// the messages of a stream; see [limit.FromContext].
 	Context bool
 
 	// Shadow refuses nothing: calls are decided, charged and observed, and all are
@@ -56,7 +57,7 @@ type Options struct {
 	Shadow bool
 
 	// Observe is called with each decision before the call is served or refused, but
-	// see [ratelimit.Options]. It must be safe for concurrent use.
+	// see [limit.Options]. It must be safe for concurrent use.
 	// Metrics: CallDecision of package telemetry.
 	Observe func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision, err error)
 

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -20,7 +21,7 @@ func TestSettle(t *testing.T) {
 		engine := newClock().engine(t)
 		charged := ratelimit.Caller{Subject: "ann", Plan: hundred, Also: []ratelimit.Charge{{Subject: "all", Plan: two}, {Subject: "calls", Plan: two, Cost: 1}}}
 		handler := func(ctx context.Context, _ string) (string, error) {
-			r := ratelimit.FromContext(ctx)
+			r := limit.FromContext(ctx)
 			if d := r.Decision(); d.Plan != two || d.States[0].Remaining != 1 || r.Caller().Subject != "all" {
 				t.Errorf("the handler finds %+v for %s", d, r.Caller().Subject)
 			}
@@ -52,13 +53,13 @@ func TestReservations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
 				engine := newClock().engine(t)
-				opts := gatehousegrpc.Options{Context: true, Refund: true, OnFailure: ratelimit.FailOpen}
+				opts := gatehousegrpc.Options{Context: true, Refund: true, OnFailure: limit.FailOpen}
 				l := ratelimit.Limiter(engine)
 				if c.limiter != nil {
 					l, opts.Refund = c.limiter, false
 				}
 				handler := func(ctx context.Context, _ string) (string, error) {
-					if r := ratelimit.FromContext(ctx); r == nil || r.Decision().Outcome != c.outcome {
+					if r := limit.FromContext(ctx); r == nil || r.Decision().Outcome != c.outcome {
 						t.Errorf("the handler finds %v", r)
 					}
 					return "", status.Error(codes.Internal, "bug")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -30,16 +31,16 @@ func newHandler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		user, _, _ := r.BasicAuth() // a service would check the password
 		return ratelimit.Caller{Subject: "user:" + user, Plan: plan}, nil
-	}, ratelimit.Options{})
+	}, limit.Options{})
 	if err != nil {
 		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/bans/", operatorOnly(bans(engine)))
-	mux.Handle("/", limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })))
+	mux.Handle("/", limited(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })))
 	return mux, nil
 }
 

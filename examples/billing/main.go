@@ -14,6 +14,7 @@ import (
 	_ "time/tzdata" // for systems without time zones
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -61,15 +62,15 @@ func newHandler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := ratelimit.New(engine, identify, ratelimit.Options{})
+	limited, err := limit.New(engine, identify, limit.Options{})
 	if err != nil {
 		return nil, err
 	}
 	errs := &apierror.Responder{}
 	mux := http.NewServeMux()
-	mux.Handle("GET /report", limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "a report") })))
+	mux.Handle("GET /report", limited(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "a report") })))
 
-	// The page is outside the limit, so that customers can see what they have used when
+	// The page is outside the limited, so that customers can see what they have used when
 	// nothing is left. Peek charges nothing.
 	mux.Handle("GET /usage", errs.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		caller, err := identify(r)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/transport"
@@ -38,13 +39,13 @@ func newHandler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := ratelimit.New(engine, func(*http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(engine, func(*http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "user:ann", Plan: plan}, nil
-	}, ratelimit.Options{})
+	}, limit.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })), nil
+	return limited(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })), nil
 }
 
 // call sends requests to url until the limit of the day is reached, and prints what

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -38,16 +39,16 @@ func newHandler() (http.Handler, error) {
 		return nil, err
 	}
 	source := clientip.FromRemoteAddr()
-	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: plan}, nil
-	}, ratelimit.Options{
-		Headers: ratelimit.XRateLimit, // or ratelimit.DraftRateLimit, both with |, or ratelimit.NoHeaders
+	}, limit.Options{
+		Headers: limit.XRateLimit, // or limit.DraftRateLimit, both with |, or limit.NoHeaders
 		Deny:    deny,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })), nil
+	return limited(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })), nil
 }
 
 // problem is how all errors of this service look.

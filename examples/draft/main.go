@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -32,13 +33,13 @@ func newHandler() (http.Handler, error) {
 		return nil, err
 	}
 	source := clientip.FromRemoteAddr()
-	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: plan}, nil
-	}, ratelimit.Options{
-		Headers: ratelimit.XRateLimit | ratelimit.DraftRateLimit, // both, until all clients know the draft
+	}, limit.Options{
+		Headers: limit.XRateLimit | limit.DraftRateLimit, // both, until all clients know the draft
 	})
 	if err != nil {
 		return nil, err
 	}
-	return limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })), nil
+	return limited(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })), nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -62,12 +63,12 @@ func newRouter(logger *slog.Logger) (http.Handler, error) {
 		return nil, err
 	}
 	source := clientip.FromRemoteAddr()
-	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		if user, ok := bearer.FromContext[string](r.Context()); ok {
 			return ratelimit.Caller{Subject: "user:" + user, Plan: free, Kind: ratelimit.KindAPIKey}, nil
 		}
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
-	}, ratelimit.Options{Refund: true, Errors: errs})
+	}, limit.Options{Refund: true, Errors: errs})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func newRouter(logger *slog.Logger) (http.Handler, error) {
 	e.HTTPErrorHandler = gatehouseecho.ErrorHandler(errs)
 	e.Use(gatehouseecho.Wrap(
 		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), middleware.SecurityHeaders,
-		auth.Identify, limit, auth.Require,
+		auth.Identify, limited, auth.Require,
 	))
 	e.GET("/pets/:id", func(c *echo.Context) error {
 		user, _ := bearer.FromContext[string](c.Request().Context())

@@ -22,6 +22,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/gateway"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -68,7 +69,7 @@ func newHandler(format *apikey.Format, store apikey.Store, pets, orders *url.URL
 	verifier, err1 := apikey.NewVerifier(format, store, apikey.Options{})
 	auth, err2 := bearer.New("demo", verifier.Verify, bearer.Options{Errors: errs})
 	engine, err3 := memory.New(memory.Options{})
-	limit, err4 := ratelimit.New(engine, identify, ratelimit.Options{Refund: true, Errors: errs})
+	limited, err4 := limit.New(engine, identify, limit.Options{Refund: true, Errors: errs})
 	toPets, err5 := forward(pets)
 	toOrders, err6 := forward(orders)
 	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
@@ -80,7 +81,7 @@ func newHandler(format *apikey.Format, store apikey.Store, pets, orders *url.URL
 	mux.Handle("/basket/", basket.Enforce(toOrders))
 	return middleware.Chain(errs.Mux(mux),
 		middleware.RequestID, middleware.AccessLog(nil), middleware.Recover(errs), middleware.SecurityHeaders,
-		auth.Identify, limit, auth.Require, middleware.BodyLimit(1<<20, errs)), nil
+		auth.Identify, limited, auth.Require, middleware.BodyLimit(1<<20, errs)), nil
 }
 
 func identify(r *http.Request) (ratelimit.Caller, error) {

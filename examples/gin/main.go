@@ -20,6 +20,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -60,12 +61,12 @@ func newRouter(logger *slog.Logger) (http.Handler, error) {
 		return nil, err
 	}
 	source := clientip.FromRemoteAddr()
-	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		if user, ok := bearer.FromContext[string](r.Context()); ok {
 			return ratelimit.Caller{Subject: "user:" + user, Plan: free, Kind: ratelimit.KindAPIKey}, nil
 		}
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
-	}, ratelimit.Options{Refund: true, Errors: errs})
+	}, limit.Options{Refund: true, Errors: errs})
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func newRouter(logger *slog.Logger) (http.Handler, error) {
 	r := gin.New()
 	r.Use(gatehousegin.Wrap(
 		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), middleware.SecurityHeaders,
-		auth.Identify, limit, auth.Require,
+		auth.Identify, limited, auth.Require,
 	), gatehousegin.ErrorHandler(errs))
 	gatehousegin.SetErrors(r, errs)
 	r.GET("/pets/:id", func(c *gin.Context) {

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/test/bufconn"
 
-	"github.com/animalstore/gatehouse/ratelimit/limittest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 func TestGRPC(t *testing.T) {
@@ -48,7 +48,7 @@ func TestFields(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		limittest.CheckHeaders(t, http.Header(metadata.Join(header, trailer)), limittest.Fields{Limit: 2, Remaining: 1})
+		ratelimittest.CheckHeaders(t, http.Header(metadata.Join(header, trailer)), ratelimittest.Fields{Limit: 2, Remaining: 1})
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -84,12 +85,12 @@ func newHandler(format *apikey.Format, store apikey.Store) (http.Handler, error)
 	// for the network. So a client that tries keys does not use the quota of an owner.
 	guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 	source := clientip.FromRemoteAddr()
-	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
 			return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}, nil
 		}
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
-	}, ratelimit.Options{Errors: errs})
+	}, limit.Options{Errors: errs})
 	if err != nil {
 		return nil, err
 	}
@@ -101,14 +102,14 @@ func newHandler(format *apikey.Format, store apikey.Store) (http.Handler, error)
 		return err
 	}))
 
-	// The order matters: limit needs the principal that Identify adds, and also counts
+	// The order matters: limited needs the principal that Identify adds, and also counts
 	// requests that Require refuses. So a 401 and a 404 have the X-RateLimit fields too.
 	return middleware.Chain(errs.Mux(mux),
 		middleware.RequestID,
 		middleware.Recover(errs),
 		middleware.SecurityHeaders,
 		auth.Identify,
-		limit,
+		limited,
 		auth.Require,
 	), nil
 }

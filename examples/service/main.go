@@ -29,6 +29,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -190,12 +191,12 @@ func newHandler(limiter ratelimit.Limiter, plan *ratelimit.Plan) (http.Handler, 
 		return nil, secret, err
 	}
 	guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
-	limit, err := ratelimit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
 			return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}, nil
 		}
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
-	}, ratelimit.Options{Errors: errs})
+	}, limit.Options{Errors: errs})
 	if err != nil {
 		return nil, secret, err
 	}
@@ -206,5 +207,5 @@ func newHandler(limiter ratelimit.Limiter, plan *ratelimit.Plan) (http.Handler, 
 	})
 	return middleware.Chain(errs.Mux(mux),
 		middleware.RequestID, middleware.AccessLog(nil), middleware.Recover(errs), middleware.SecurityHeaders,
-		auth.Identify, limit, auth.Require), secret, nil
+		auth.Identify, limited, auth.Require), secret, nil
 }

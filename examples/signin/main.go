@@ -17,6 +17,7 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -48,16 +49,16 @@ func newHandler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := ratelimit.New(engine, identify, ratelimit.Options{
+	limited, err := limit.New(engine, identify, limit.Options{
 		ChargeIf: func(_ *http.Request, status int) bool { return status == http.StatusUnauthorized },
-		Headers:  ratelimit.NoHeaders, // they would say how often others have tried the name
+		Headers:  limit.NoHeaders, // they would say how often others have tried the name
 	})
 	if err != nil {
 		return nil, err
 	}
 	errs := &apierror.Responder{}
 	mux := http.NewServeMux()
-	mux.Handle("POST /signin", middleware.Chain(errs.Handle(signIn), middleware.BodyLimit(4<<10, errs), limit))
+	mux.Handle("POST /signin", middleware.Chain(errs.Handle(signIn), middleware.BodyLimit(4<<10, errs), limited))
 	return errs.Mux(mux), nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -72,12 +73,12 @@ func newHandler(keys *store) (http.Handler, error) {
 		return nil, err
 	}
 	source := clientip.FromRemoteAddr()
-	limit, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		if a, ok := bearer.FromContext[account](r.Context()); ok {
 			return ratelimit.Caller{Subject: a.Subject, Plan: a.Plan, Kind: ratelimit.KindAPIKey}, nil
 		}
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
-	}, ratelimit.Options{Errors: errs})
+	}, limit.Options{Errors: errs})
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func newHandler(keys *store) (http.Handler, error) {
 		middleware.Recover(errs),
 		middleware.SecurityHeaders,
 		auth.Identify,
-		limit,
+		limited,
 		auth.Require,
 	), nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -42,14 +43,14 @@ func newHandler(opts memory.Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := ratelimit.New(engine, identify, ratelimit.Options{})
+	limited, err := limit.New(engine, identify, limit.Options{})
 	if err != nil {
 		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /search", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "nothing found") })
 	mux.HandleFunc("GET /items", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "no items") })
-	return limit(mux), nil
+	return limited(mux), nil
 }
 
 // identify takes the word of the client for its name, such as ann@acme. A service would

@@ -18,6 +18,7 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/middleware/telemetry"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -65,9 +66,9 @@ func newHandler() (http.Handler, error) {
 		return nil, err
 	}
 	plan := ratelimit.MustPlan("guests", ratelimit.Penalty{}, ratelimit.PerMinute(5)) // many clients can share a network: no bans
-	limit, err := ratelimit.New(measured{engine, t}, func(r *http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(measured{engine, t}, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: plan}, nil
-	}, ratelimit.Options{Observe: t.Decision})
+	}, limit.Options{Observe: t.Decision})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func newHandler() (http.Handler, error) {
 		Pattern: func(r *http.Request) string { _, pattern := api.Handler(r); return pattern },
 	})
 	observed := otelhttp.NewHandler(
-		middleware.Chain(api, route, middleware.Recover(nil), t.Panics, limit), "",
+		middleware.Chain(api, route, middleware.Recover(nil), t.Panics, limited), "",
 		otelhttp.WithMeterProvider(meters),
 		// Otherwise the Host field of each request would be an attribute, and clients
 		// could make any number of series. Without the port here, the port of that

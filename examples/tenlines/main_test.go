@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/examples/internal/readme"
-	"github.com/animalstore/gatehouse/ratelimit/limittest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // get returns the response to a request of user, or without a user if that is "".
@@ -29,7 +29,7 @@ func TestPlans(t *testing.T) {
 		h := newRouter()
 		for user, limit := range map[string]int64{"ann": 60, "bob": 600, "": 60} {
 			w := get(h, user)
-			limittest.CheckHeaders(t, w.Header(), limittest.Fields{Limit: limit, Remaining: limit - 1})
+			ratelimittest.CheckHeaders(t, w.Header(), ratelimittest.Fields{Limit: limit, Remaining: limit - 1})
 			if want := fmt.Sprintf("the pets of %s\n", user); w.Code != 200 || w.Body.String() != want {
 				t.Errorf("GET of %q: %d %q, want 200 %q", user, w.Code, w.Body, want)
 			}
@@ -57,7 +57,7 @@ func TestBans(t *testing.T) {
 				get(h, c.user)
 			}
 			w := get(h, c.user)
-			limittest.CheckHeaders(t, w.Header(), limittest.Fields{Limit: 60, RetryAfter: c.wait})
+			ratelimittest.CheckHeaders(t, w.Header(), ratelimittest.Fields{Limit: 60, RetryAfter: c.wait})
 			if w.Code != 429 || !strings.Contains(w.Body.String(), c.code) {
 				t.Errorf("12 requests of %q after the grace: %d %s, want %s", c.user, w.Code, w.Body, c.code)
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -43,7 +44,7 @@ func newHandler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := ratelimit.New(engine, identify, ratelimit.Options{Cost: estimate, Context: true, Refund: true})
+	limited, err := limit.New(engine, identify, limit.Options{Cost: estimate, Context: true, Refund: true})
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func newHandler() (http.Handler, error) {
 			return
 		}
 		tokens := answer(w, string(question))
-		reservation := ratelimit.FromContext(r.Context())
+		reservation := limit.FromContext(r.Context())
 		if err := reservation.Settle(r.Context(), tokens); err != nil {
 			log.Printf("%d tokens of %s: %v", tokens, reservation.Caller().Subject, err)
 		}
@@ -64,7 +65,7 @@ func newHandler() (http.Handler, error) {
 			fmt.Fprintf(w, "%d tokens; %d left this minute, %d today\n", tokens, left.States[0].Remaining, left.States[1].Remaining)
 		}
 	})
-	return middleware.Chain(mux, middleware.BodyLimit(longestQuestion, errs), limit), nil
+	return middleware.Chain(mux, middleware.BodyLimit(longestQuestion, errs), limited), nil
 }
 
 // identify takes the word of the client for its name. A service would check a key first.

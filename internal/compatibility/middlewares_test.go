@@ -14,6 +14,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/inflight"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -94,11 +95,11 @@ var middlewares = slices.Concat(limits, []wrapped{
 		return a.Identify(a.Require(next))
 	}},
 	{"bearer.Authenticator.Protect", nil, func(t *testing.T, next http.Handler) http.Handler { return authenticator(t).Protect(next) }},
-	{"ratelimit.New", limited, newLimit(ratelimit.Options{})},
-	{"ratelimit.New with Refund", limited, newLimit(ratelimit.Options{Refund: true})},
-	{"ratelimit.New with Context", limited, newLimit(ratelimit.Options{Context: true})},
-	{"ratelimit.New with ChargeIf", limited, newLimit(ratelimit.Options{ChargeIf: func(*http.Request, int) bool { return false }})},
-	{"ratelimit.New with Shadow", limited, newLimit(ratelimit.Options{Shadow: true})},
+	{"limit.New", limited, newLimit(limit.Options{})},
+	{"limit.New with Refund", limited, newLimit(limit.Options{Refund: true})},
+	{"limit.New with Context", limited, newLimit(limit.Options{Context: true})},
+	{"limit.New with ChargeIf", limited, newLimit(limit.Options{ChargeIf: func(*http.Request, int) bool { return false }})},
+	{"limit.New with Shadow", limited, newLimit(limit.Options{Shadow: true})},
 	{"inflight.Limiter.Middleware", nil, func(t *testing.T, next http.Handler) http.Handler {
 		l, err := inflight.NewProcess(100, inflight.Options{Errors: responder})
 		if err != nil {
@@ -124,7 +125,7 @@ func everything(t *testing.T, next http.Handler) http.Handler {
 		declaration.Headers,
 		a.Identify,
 		func(next http.Handler) http.Handler {
-			return newLimit(ratelimit.Options{Refund: true, Context: true})(t, next)
+			return newLimit(limit.Options{Refund: true, Context: true})(t, next)
 		},
 		a.Require,
 		middleware.BodyLimit(16<<20, responder),
@@ -169,7 +170,7 @@ func authenticator(t *testing.T) *bearer.Authenticator[string] {
 	return a
 }
 
-func newLimit(o ratelimit.Options) func(*testing.T, http.Handler) http.Handler {
+func newLimit(o limit.Options) func(*testing.T, http.Handler) http.Handler {
 	o.Errors = responder
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(1000))
 	return func(t *testing.T, next http.Handler) http.Handler {
@@ -178,7 +179,7 @@ func newLimit(o ratelimit.Options) func(*testing.T, http.Handler) http.Handler {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := ratelimit.New(l, func(*http.Request) (ratelimit.Caller, error) {
+		m, err := limit.New(l, func(*http.Request) (ratelimit.Caller, error) {
 			return ratelimit.Caller{Subject: "ann", Plan: plan}, nil
 		}, o)
 		if err != nil {

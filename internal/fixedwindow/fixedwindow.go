@@ -8,7 +8,10 @@
 // seconds. Lengths are whole seconds. No time is before 1970. The functions are pure.
 package fixedwindow
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // End returns when the window that now lies in ends. The length is not [Day] or [Month].
 func End(now int64, length time.Duration) int64 {
@@ -30,3 +33,32 @@ func Seconds(t int64) int64 { return t / int64(time.Second) }
 
 // SecondsUp returns t in seconds, rounded up.
 func SecondsUp(t int64) int64 { return (t + int64(time.Second) - 1) / int64(time.Second) }
+
+// Units returns a length in the largest unit that divides it: 15 and "minute", 1 and
+// "month".
+func Units(length time.Duration) (n int64, unit string) {
+	switch length {
+	case Month:
+		return 1, "month"
+	case Day:
+		return 1, "day"
+	}
+	n, unit = int64(length/time.Second), "second"
+	for _, larger := range []struct {
+		seconds int64
+		unit    string
+	}{{60, "minute"}, {3600, "hour"}, {86400, "day"}} {
+		if seconds := int64(length / time.Second); seconds%larger.seconds == 0 {
+			n, unit = seconds/larger.seconds, larger.unit
+		}
+	}
+	return n, unit
+}
+
+// Name returns the word for a length, or the length in seconds: "minute", "900s".
+func Name(length time.Duration) string {
+	if n, unit := Units(length); n == 1 {
+		return unit
+	}
+	return strconv.FormatInt(int64(length/time.Second), 10) + "s"
+}

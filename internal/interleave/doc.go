@@ -32,7 +32,7 @@
 // final state: the usage of the subjects, the decisions on their next requests, the
 // list of bans and, in cases with Save, whether an engine that loads what was saved
 // has the same state. Then it looks for an order of the calls in which
-// ratelimittest.Model gives the same answers. Calls that did not overlap keep their
+// enginetest.Model gives the same answers. Calls that did not overlap keep their
 // order.
 //
 // The engine may differ from the model in two ways, which its documentation names.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/limittest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // A client returns how long it waits after the decision on its n-th request.
@@ -63,7 +63,7 @@ func live(t *testing.T, c client, penalty ratelimit.Penalty) (total day) {
 	t.Helper()
 	plan := ratelimit.MustPlan("free", penalty, ratelimit.PerMinute(60), ratelimit.PerDay(10_000))
 	start := time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC)
-	clock := limittest.NewClock(start)
+	clock := ratelimittest.NewClock(start)
 	engine, err := memory.New(memory.Options{Now: clock.Now})
 	if err != nil {
 		t.Fatal(err)

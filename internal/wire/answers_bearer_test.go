@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -26,7 +27,7 @@ var authentication = part{
 			handler: func(t *testing.T) http.Handler {
 				network := ratelimit.Caller{Subject: "network:192.0.2.1/32", Plan: free, Kind: ratelimit.KindNetwork}
 				auth := authenticator(t, bearer.ErrInvalid)
-				return auth.Identify(limiter(t, newEngine(t), network, ratelimit.Options{})(auth.Require(pets)))
+				return auth.Identify(limiter(t, newEngine(t), network, limit.Options{})(auth.Require(pets)))
 			},
 		},
 		{

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -15,28 +16,28 @@ var forms = part{
 			name: "draft_allowed", title: "Fields of the draft",
 			text: "`DraftRateLimit` sends RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11) for all quotas: `q` units in `w` seconds, of which `r` are left for `t` seconds. A calendar window, here a month, has no `w`. The draft may still change.",
 			handler: func(t *testing.T) http.Handler {
-				return limited(t, monthly, 17, ratelimit.Options{Headers: ratelimit.DraftRateLimit})
+				return limited(t, monthly, 17, limit.Options{Headers: limit.DraftRateLimit})
 			},
 		},
 		{
 			name: "draft_limited", title: "Fields of the draft, limited",
 			text: "All quotas appear. Retry-After says how long to wait, whatever the fields.",
 			handler: func(t *testing.T) http.Handler {
-				return limited(t, monthly, 60, ratelimit.Options{Headers: ratelimit.DraftRateLimit})
+				return limited(t, monthly, 60, limit.Options{Headers: limit.DraftRateLimit})
 			},
 		},
 		{
 			name: "no_fields", title: "No fields",
 			text: "With `NoHeaders` only a refused request has a field: Retry-After.",
 			handler: func(t *testing.T) http.Handler {
-				return limited(t, free, 60, ratelimit.Options{Headers: ratelimit.NoHeaders})
+				return limited(t, free, 60, limit.Options{Headers: limit.NoHeaders})
 			},
 		},
 		{
 			name: "problem_limited", title: "Problem details, limited",
 			text:    "A client that prefers `application/problem+json` gets the same error as problem details (RFC 9457). `violated-policies` names the exhausted quotas as RateLimit-Policy does.",
 			request: withField("Accept: application/problem+json"),
-			handler: func(t *testing.T) http.Handler { return limited(t, free, 60, ratelimit.Options{}) },
+			handler: func(t *testing.T) http.Handler { return limited(t, free, 60, limit.Options{}) },
 		},
 		{
 			name: "problem_banned", title: "Problem details, banned",
@@ -48,7 +49,7 @@ var forms = part{
 			name: "head_limited", title: "HEAD",
 			text:    "The header section of GET and no body. Without the body a client cannot tell a ban from a limit, and need not: Retry-After covers both.",
 			request: "HEAD /v1/pets HTTP/1.1\nHost: api.example.com\n\n",
-			handler: func(t *testing.T) http.Handler { return limited(t, free, 60, ratelimit.Options{}) },
+			handler: func(t *testing.T) http.Handler { return limited(t, free, 60, limit.Options{}) },
 		},
 	},
 }

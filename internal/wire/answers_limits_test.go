@@ -4,8 +4,9 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/limittest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 var limits = part{
@@ -15,12 +16,12 @@ var limits = part{
 		{
 			name: "allowed", title: "Allowed",
 			text:    "Every response, errors included, says how much is left of the quota with the least remaining. A client that sends at most Remaining requests until Reset is not limited, unless others share its quota.",
-			handler: func(t *testing.T) http.Handler { return limited(t, free, 0, ratelimit.Options{}) },
+			handler: func(t *testing.T) http.Handler { return limited(t, free, 0, limit.Options{}) },
 		},
 		{
 			name: "limited", title: "Limited",
 			text:    "The first request beyond a quota. It was not charged. Wait as long as Retry-After says, then send it again. Further requests in the next two seconds are not strikes, since they may have been in flight.",
-			handler: func(t *testing.T) http.Handler { return limited(t, free, 60, ratelimit.Options{}) },
+			handler: func(t *testing.T) http.Handler { return limited(t, free, 60, limit.Options{}) },
 		},
 		{
 			name: "limited_strikes", title: "Limited, with strikes",
@@ -51,45 +52,45 @@ var limits = part{
 			name: "suspended", title: "Suspended plan",
 			text: "The plan allows no requests. There is no Retry-After: a retry does not help until the operator changes the plan.",
 			handler: func(t *testing.T) http.Handler {
-				return limited(t, ratelimit.SuspendedPlan("debtor"), 0, ratelimit.Options{})
+				return limited(t, ratelimit.SuspendedPlan("debtor"), 0, limit.Options{})
 			},
 		},
 		{
 			name: "unlimited", title: "Unlimited plan",
 			text: "Responses have none of the fields.",
 			handler: func(t *testing.T) http.Handler {
-				return limited(t, ratelimit.UnlimitedPlan("partner"), 0, ratelimit.Options{})
+				return limited(t, ratelimit.UnlimitedPlan("partner"), 0, limit.Options{})
 			},
 		},
 		{
 			name: "limited_cost", title: "Limited by cost",
 			text: "Requests of this service differ in cost, so the text counts units. A cheaper request may still be admitted: Remaining says up to which cost, if the other quotas have as much.",
 			handler: func(t *testing.T) http.Handler {
-				return limited(t, free, 50, ratelimit.Options{Cost: costs(25)})
+				return limited(t, free, 50, limit.Options{Cost: costs(25)})
 			},
 		},
 		{
 			name: "cost_exceeds_limit", title: "Cost exceeds limit",
 			text: "The request costs more than a whole window allows. It was not charged, and there is no Retry-After: send a smaller request.",
 			handler: func(t *testing.T) http.Handler {
-				return limited(t, free, 50, ratelimit.Options{Cost: costs(100)})
+				return limited(t, free, 50, limit.Options{Cost: costs(100)})
 			},
 		},
 		{
 			name: "unavailable_closed", title: "Engine unavailable, closed",
 			text:    "The engine, such as Redis, cannot decide, and the service refuses requests meanwhile (`FailClosed`, the default). The fields are those of an exhausted quota, so that clients that only read them wait too. Retry, with growing pauses.",
-			handler: func(t *testing.T) http.Handler { return failing(t, ratelimit.FailClosed) },
+			handler: func(t *testing.T) http.Handler { return failing(t, limit.FailClosed) },
 		},
 		{
 			name: "unavailable_open", title: "Engine unavailable, open",
 			text:    "The service admits requests meanwhile (`FailOpen`). The fields are those of an unused quota.",
-			handler: func(t *testing.T) http.Handler { return failing(t, ratelimit.FailOpen) },
+			handler: func(t *testing.T) http.Handler { return failing(t, limit.FailOpen) },
 		},
 		{
 			name: "shadow", title: "Shadow mode",
 			text: "The service tries a plan before it enforces it (`Options.Shadow`). Requests beyond the limit are served, with Remaining 0 and without Retry-After.",
 			handler: func(t *testing.T) http.Handler {
-				return limited(t, free, 60, ratelimit.Options{Shadow: true})
+				return limited(t, free, 60, limit.Options{Shadow: true})
 			},
 		},
 	},
@@ -100,8 +101,8 @@ func costs(units int64) func(*http.Request) int64 {
 }
 
 // failing returns pets behind a limiter whose engine does not answer.
-func failing(t *testing.T, f ratelimit.OnFailure) http.Handler {
-	engine := limittest.NewRecorder(newEngine(t))
+func failing(t *testing.T, f limit.OnFailure) http.Handler {
+	engine := ratelimittest.NewRecorder(newEngine(t))
 	engine.Fail()
-	return counted(t, engine, owner(free), ratelimit.Options{OnFailure: f})
+	return counted(t, engine, owner(free), limit.Options{OnFailure: f})
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -15,7 +16,7 @@ var quotas = part{
 			name: "several_quotas", title: "Several quotas",
 			text: "The plan is 60 requests per minute and 50 per day, and the day is used up. Of several exhausted quotas the fields describe the one that refuses the request for the longest time, and Retry-After covers all of them.",
 			handler: func(t *testing.T) http.Handler {
-				return limited(t, ratelimit.MustPlan("small", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(50)), 50, ratelimit.Options{})
+				return limited(t, ratelimit.MustPlan("small", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(50)), 50, limit.Options{})
 			},
 		},
 		{
@@ -28,21 +29,21 @@ var quotas = part{
 				return counted(t, engine, ratelimit.Caller{
 					Subject: "user:ann", Plan: free,
 					Also: []ratelimit.Charge{{Subject: "organisation:7", Plan: organisation}},
-				}, ratelimit.Options{})
+				}, limit.Options{})
 			},
 		},
 		{
 			name: "calendar", title: "Calendar month",
 			text: "The plan is 1,000 requests per month, from the 17th. The window ends on 17 March at 00:00 UTC. A client should not hold requests back for so long, but report the limit.",
 			handler: func(t *testing.T) http.Handler {
-				return limited(t, ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMonth(1000).From(17)), 1000, ratelimit.Options{})
+				return limited(t, ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMonth(1000).From(17)), 1000, limit.Options{})
 			},
 		},
 		{
 			name: "smooth", title: "Smooth quota",
 			text: "The plan is 60 requests per minute, at most 10 at once. Limit is the burst, and Reset the time at which the whole burst is available again. The next unit comes back earlier: Retry-After says when.",
 			handler: func(t *testing.T) http.Handler {
-				return limited(t, ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60).Smooth(10)), 10, ratelimit.Options{})
+				return limited(t, ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60).Smooth(10)), 10, limit.Options{})
 			},
 		},
 	},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -46,7 +47,7 @@ func owner(plan *ratelimit.Plan) ratelimit.Caller {
 }
 
 // limited returns pets behind a limiter for an owner that has used some units.
-func limited(t *testing.T, plan *ratelimit.Plan, used int64, opts ratelimit.Options) http.Handler {
+func limited(t *testing.T, plan *ratelimit.Plan, used int64, opts limit.Options) http.Handler {
 	engine := newEngine(t)
 	use(t, engine, "owner:ann", plan, used)
 	return counted(t, engine, owner(plan), opts)
@@ -62,15 +63,15 @@ func use(t *testing.T, l ratelimit.Limiter, subject string, plan *ratelimit.Plan
 }
 
 // counted returns pets behind a limiter for one caller.
-func counted(t *testing.T, l ratelimit.Limiter, c ratelimit.Caller, opts ratelimit.Options) http.Handler {
+func counted(t *testing.T, l ratelimit.Limiter, c ratelimit.Caller, opts limit.Options) http.Handler {
 	return limiter(t, l, c, opts)(pets)
 }
 
 // limiter returns a limiter for one caller.
-func limiter(t *testing.T, l ratelimit.Limiter, c ratelimit.Caller, opts ratelimit.Options) func(http.Handler) http.Handler {
+func limiter(t *testing.T, l ratelimit.Limiter, c ratelimit.Caller, opts limit.Options) func(http.Handler) http.Handler {
 	opts.Errors = quiet
 	identify := func(*http.Request) (ratelimit.Caller, error) { return c, nil }
-	return must[func(http.Handler) http.Handler](t)(ratelimit.New(l, identify, opts))
+	return must[func(http.Handler) http.Handler](t)(limit.New(l, identify, opts))
 }
 
 // struck returns pets behind a limiter for a caller of a kind that has sent so many
@@ -78,7 +79,7 @@ func limiter(t *testing.T, l ratelimit.Limiter, c ratelimit.Caller, opts ratelim
 func struck(t *testing.T, kind ratelimit.Kind, strikes int) http.Handler {
 	c := owner(free)
 	c.Kind = kind
-	h := counted(t, newEngine(t), c, ratelimit.Options{})
+	h := counted(t, newEngine(t), c, limit.Options{})
 	spend(h, 61)
 	time.Sleep(3 * time.Second)
 	spend(h, strikes)

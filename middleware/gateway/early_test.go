@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/middleware/limit"
 )
 
 // The transport still reads the body of a request while the response of the backend is
@@ -20,7 +20,7 @@ func TestBackendAnswersBeforeTheBodyEnds(t *testing.T) {
 				w.WriteHeader(http.StatusOK) // Go's client stops sending a body over HTTP/2 after another status
 				_ = http.NewResponseController(w).Flush()
 				_, _ = io.Copy(io.Discard, r.Body)
-			}), ratelimit.Options{Refund: true, Context: true})
+			}), limit.Options{Refund: true, Context: true})
 			srv, client := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_ = http.NewResponseController(w).EnableFullDuplex()
 				s.ServeHTTP(w, r)

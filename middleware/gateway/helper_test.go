@@ -18,6 +18,7 @@ import (
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/gateway"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -83,7 +84,7 @@ type stack struct {
 
 var plan = ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.Quota{Limit: 10, Window: ratelimit.MaxWindow})
 
-func newStack(t *testing.T, proxy *httputil.ReverseProxy, o ratelimit.Options) *stack {
+func newStack(t *testing.T, proxy *httputil.ReverseProxy, o limit.Options) *stack {
 	t.Helper()
 	s := &stack{log: new(lines)}
 	logger := slog.New(slog.NewTextHandler(s.log, nil))
@@ -93,7 +94,7 @@ func newStack(t *testing.T, proxy *httputil.ReverseProxy, o ratelimit.Options) *
 		t.Fatal(err)
 	}
 	o.Errors = errs
-	limit, err := ratelimit.New(s.limiter, func(*http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(s.limiter, func(*http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "ann", Plan: plan}, nil
 	}, o)
 	if err != nil {
@@ -106,7 +107,7 @@ func newStack(t *testing.T, proxy *httputil.ReverseProxy, o ratelimit.Options) *
 	})
 	s.Handler = middleware.Chain(newGateway(t, proxy, errs), s.count,
 		middleware.RequestID, middleware.AccessLog(logger), middleware.Recover(errs), middleware.SecurityHeaders,
-		retired.Headers, limit, middleware.BodyLimit(1<<20, errs))
+		retired.Headers, limited, middleware.BodyLimit(1<<20, errs))
 	return s
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit/transport"
 )
 
@@ -28,7 +28,7 @@ func TestLimitsOfTheBackend(t *testing.T) {
 	if proxy.Transport, err = transport.New(transport.Options{MaxWait: -1}); err != nil {
 		t.Fatal(err)
 	}
-	s := newStack(t, proxy, ratelimit.Options{Refund: true})
+	s := newStack(t, proxy, limit.Options{Refund: true})
 	srv, client := listen(t, s, false)
 	for range 3 {
 		resp, body := send(t, client, "GET", srv.URL, nil)
@@ -72,7 +72,7 @@ func TestRetryAfterOfTheTransport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			proxy := &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}, Transport: failing(tt.err)}
-			srv, client := listen(t, newStack(t, proxy, ratelimit.Options{}), false)
+			srv, client := listen(t, newStack(t, proxy, limit.Options{}), false)
 			resp, body := send(t, client, "GET", srv.URL, nil)
 			if resp.StatusCode != tt.status || resp.Header.Get("Retry-After") != tt.retryAfter || strings.Contains(body, "secret") {
 				t.Errorf("%d, Retry-After: %q, %s; want %d, %q", resp.StatusCode, resp.Header.Get("Retry-After"), body, tt.status, tt.retryAfter)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/middleware/limit"
 )
 
 // A client that could speak HTTP with the backend through the gateway would pass all
@@ -21,7 +21,7 @@ func TestUpgradeToHTTP(t *testing.T) {
 			s := newStack(t, to(t, func(w http.ResponseWriter, r *http.Request) {
 				setAll(w.Header(), "Saw-Upgrade: "+r.Header.Get("Upgrade")+"\nSaw-Connection: "+r.Header.Get("Connection")+
 					"\nSaw-Settings: "+r.Header.Get("Http2-Settings"))
-			}), ratelimit.Options{})
+			}), limit.Options{})
 			srv, _ := listen(t, s, false)
 			upgrade, old := strings.CutSuffix(upgrade, " over HTTP/1.0")
 			version := map[bool]string{true: "1.0", false: "1.1"}[old]
@@ -72,7 +72,7 @@ func TestTargets(t *testing.T) {
 				}
 				setURL(p)
 			}
-			var h http.Handler = newStack(t, proxy, ratelimit.Options{})
+			var h http.Handler = newStack(t, proxy, limit.Options{})
 			if strings.HasPrefix(target, "GET /strip/") {
 				h = http.StripPrefix("/strip/", h)
 			}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/middleware/limit"
 )
 
 // An informational response has fields of the backend alone, but none of the kinds that
@@ -26,7 +26,7 @@ func TestInformationalResponses(t *testing.T) {
 					w.WriteHeader(http.StatusEarlyHints)
 					clear(w.Header())
 				}
-			}), ratelimit.Options{Refund: true})
+			}), limit.Options{Refund: true})
 			srv, client := listen(t, s, http2)
 			var hints []string
 			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
@@ -76,7 +76,7 @@ func wantMiddlewares(t *testing.T, h http.Header) {
 func TestExpectContinue(t *testing.T) {
 	s := newStack(t, to(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(w, r.Body)
-	}), ratelimit.Options{Refund: true})
+	}), limit.Options{Refund: true})
 	srv, client := listen(t, s, false)
 	resp, body := send(t, client, "POST", srv.URL, strings.NewReader("pets"), "Expect", "100-continue")
 	if resp.StatusCode != 200 || body != "pets" {
@@ -91,7 +91,7 @@ func TestInformationalResponsesBeforeContinue(t *testing.T) {
 		w.WriteHeader(http.StatusProcessing)
 		io.Copy(io.Discard, r.Body) // sends 100
 		w.WriteHeader(http.StatusEarlyHints)
-	}), ratelimit.Options{Refund: true})
+	}), limit.Options{Refund: true})
 	srv, _ := listen(t, s, false)
 	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
 	if err != nil {
@@ -124,7 +124,7 @@ func TestEvents(t *testing.T) {
 					w.(http.Flusher).Flush()
 					<-read
 				}
-			}), ratelimit.Options{Refund: true})
+			}), limit.Options{Refund: true})
 			srv, client := listen(t, s, http2)
 			resp, err := client.Get(srv.URL)
 			if err != nil {
@@ -154,7 +154,7 @@ func TestTrailers(t *testing.T) {
 				io.WriteString(w, "pets")
 				w.Header().Set("X-Rows", "17")
 				w.Header().Set(http.TrailerPrefix+"X-Late", "1")
-			}), ratelimit.Options{Refund: true})
+			}), limit.Options{Refund: true})
 			srv, client := listen(t, s, http2)
 			resp, body := send(t, client, "GET", srv.URL, nil)
 			if body != "pets" || resp.Trailer.Get("X-Rows") != "17" || resp.Trailer.Get("X-Late") != "1" {
@@ -177,7 +177,7 @@ func TestUpgrade(t *testing.T) {
 		defer conn.Close()
 		line, _ := rw.ReadString('\n')
 		io.WriteString(conn, strings.ToUpper(line))
-	}), ratelimit.Options{Refund: true})
+	}), limit.Options{Refund: true})
 	srv, _ := listen(t, s, false)
 	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/middleware/limit"
 )
 
 // sends is a backend that answers every request with these bytes.
@@ -45,7 +45,7 @@ func TestImpossibleStatus(t *testing.T) {
 		proxy.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: status, Header: make(http.Header), Body: http.NoBody}, nil
 		})
-		srv, client := listen(t, newStack(t, proxy, ratelimit.Options{Refund: true}), false)
+		srv, client := listen(t, newStack(t, proxy, limit.Options{Refund: true}), false)
 		resp, body := send(t, client, "GET", srv.URL, nil)
 		if resp.StatusCode != want || want == 502 && !strings.HasPrefix(body, `{"code":"bad_gateway",`) {
 			t.Errorf("status %d: %d %s, want %d", status, resp.StatusCode, body, want)
@@ -59,7 +59,7 @@ func TestTrailersOfTheClient(t *testing.T) {
 	srv, _ := listen(t, newStack(t, to(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		fmt.Fprint(w, r.Trailer)
-	}), ratelimit.Options{}), false)
+	}), limit.Options{}), false)
 	for _, announcement := range []string{"Trailer: X-Sum\r\n", ""} {
 		_, body := raw(t, srv, "POST / HTTP/1.1\r\nHost: x\r\n"+announcement+"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX-Sum: 1\r\n\r\n")
 		if body != "map[]" {
@@ -81,7 +81,7 @@ func TestTrailersOfTheBackend(t *testing.T) {
 		for protocol, http2 := range protocols {
 			t.Run(name+"/"+protocol, func(t *testing.T) {
 				response := "HTTP/1.1 200 OK\r\n" + announcement + "Transfer-Encoding: chunked\r\n\r\n4\r\npets\r\n0\r\n" + fields + framing + "\r\n"
-				s := newStack(t, toURL(t, sends(t, response)), ratelimit.Options{})
+				s := newStack(t, toURL(t, sends(t, response)), limit.Options{})
 				srv, client := listen(t, s, http2)
 				resp, body := send(t, client, "GET", srv.URL, nil)
 				if got, want := text(resp.Trailer), "Server-Timing: db;dur=5\nX-Rows: 17"; body != "pets" || got != want {

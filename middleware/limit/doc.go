@@ -1,4 +1,4 @@
-// Package limit has rate limits of one line each, for services that need no more yet:
+// Package limit limits the requests to HTTP handlers. One line each is enough to begin:
 //
 //	r.Use(limit.ByIP(ratelimit.PerMinute(100)))                                  // the client's network
 //	r.Use(limit.ByUser(userOf, ratelimit.PerMinute(60), ratelimit.PerDay(1000))) // a user, after authentication
@@ -8,27 +8,19 @@
 // Each function returns a net/http middleware. It sets X-RateLimit-Limit, -Remaining and
 // -Reset on every response, and answers a request beyond a quota with 429 and Retry-After.
 // A request is charged to all quotas or, if it is denied, to none. Bans are part of plans.
-//
-// The arguments are part of the program, so the functions return no error: they panic, and
-// say what is wrong. They allow what [ratelimit.NewPlan] allows: one to four quotas, each
-// with a window of its own.
+// The arguments are part of the program, so these functions panic if they are wrong.
 //
 // Each call makes an engine of its own (package memory: a million subjects at most, about
-// 44 bytes each). Requests through two calls are counted separately. To count several
-// routes together, use the result of one call for all of them; a request that passes it
-// twice is charged twice. If one limit is inside another, the header fields are those of the
-// inner one, and a request that the inner one refuses stays charged to the outer one; for
-// one decision about both, grow into Caller.Also. Each process counts for itself: behind n
-// servers a client may use n times as much.
+// 44 bytes each). To count several routes together, use the result of one call for all of
+// them; a request that passes it twice is charged twice. Each process counts for itself.
 //
 // # How to grow
 //
-// Everything else is in package ratelimit, whose constructors return errors. ByPlan(planOf)
-// is short for
+// ByPlan(planOf) is short for
 //
 //	engine, err := memory.New(memory.Options{})
 //	...
-//	byPlan, err := ratelimit.New(engine, limit.Identify(planOf), ratelimit.Options{})
+//	byPlan, err := limit.New(engine, limit.Identify(planOf), limit.Options{})
 //
 // Write these lines instead, and then change the part that you need to:
 //
@@ -36,6 +28,6 @@
 //     (memory.Limiter.Save), bans made by hand (Ban, Unban);
 //   - the function, around that of Identify or alone: several subjects for one request, an
 //     error as the answer, an API key's own plan (apikey);
-//   - the options: costs, refunds, metrics, shadow mode, other header fields, responses of
+//   - the [Options]: costs, refunds, metrics, shadow mode, other header fields, responses of
 //     your own.
 package limit

@@ -21,11 +21,11 @@ func Example_grow() {
 		panic(err)
 	}
 	identify := limit.Identify(func(r *http.Request) (string, *ratelimit.Plan) { return userOf(r), free })
-	byPlan, err := ratelimit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+	byPlan, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		c, err := identify(r)
 		c.Also = []ratelimit.Charge{{Subject: "everybody", Plan: everybody}}
 		return c, err
-	}, ratelimit.Options{
+	}, limit.Options{
 		Cost: func(r *http.Request) int64 {
 			if r.Method == "GET" {
 				return 1
@@ -40,8 +40,8 @@ func Example_grow() {
 		panic(err)
 	}
 	handler := authenticate(byPlan(api))
-	get(handler, "Authorization", "Basic YW5uOnNlY3JldA==") // ann
-	get(handler)
+	request(handler, "Authorization", "Basic YW5uOnNlY3JldA==") // ann
+	request(handler)
 	unbanned, err := engine.Unban(context.Background(), "user:ann")
 	fmt.Println("ann was banned:", unbanned, err)
 	// Output:

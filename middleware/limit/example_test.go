@@ -10,8 +10,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// get sends a request with header lines given as name, value, and prints the response.
-func get(h http.Handler, header ...string) {
+// request sends a request with header lines given as name, value, and prints the response.
+func request(h http.Handler, header ...string) {
 	r := httptest.NewRequest("GET", "/", nil)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
@@ -25,9 +25,9 @@ var api = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fp
 
 func ExampleByIP() {
 	handler := limit.ByIP(ratelimit.PerDay(2))(api)
-	get(handler)
-	get(handler)
-	get(handler)
+	request(handler)
+	request(handler)
+	request(handler)
 	// Output:
 	// 200 limit 2 remaining 1
 	// 200 limit 2 remaining 0
@@ -37,7 +37,7 @@ func ExampleByIP() {
 // The proxies of the service have addresses in 10.0.0.0/8 and send X-Forwarded-For.
 func ExampleBehind() {
 	handler := limit.Behind("10.0.0.0/8").ByIP(ratelimit.PerDay(2))(api)
-	get(handler)
+	request(handler)
 	// Output: 200 limit 2 remaining 1
 }
 
@@ -56,9 +56,9 @@ func userOf(r *http.Request) string { return r.Context().Value(userKey{}).(strin
 
 func ExampleByUser() {
 	handler := authenticate(limit.ByUser(userOf, ratelimit.PerDay(1))(api))
-	get(handler, "Authorization", "Basic YW5uOnNlY3JldA==") // ann
-	get(handler, "Authorization", "Basic YW5uOnNlY3JldA==")
-	get(handler) // no user: the network counts
+	request(handler, "Authorization", "Basic YW5uOnNlY3JldA==") // ann
+	request(handler, "Authorization", "Basic YW5uOnNlY3JldA==")
+	request(handler) // no user: the network counts
 	// Output:
 	// 200 limit 1 remaining 0
 	// 429 limit 1 remaining 0
@@ -81,9 +81,9 @@ func ExampleByPlan() {
 		}
 	}
 	handler := authenticate(limit.ByPlan(planOf)(api))
-	get(handler)
-	get(handler, "Authorization", "Basic YW5uOnNlY3JldA==") // ann
-	get(handler, "Authorization", "Basic Ym9iOnNlY3JldA==") // bob
+	request(handler)
+	request(handler, "Authorization", "Basic YW5uOnNlY3JldA==") // ann
+	request(handler, "Authorization", "Basic Ym9iOnNlY3JldA==") // bob
 	// Output:
 	// 200 limit 10 remaining 9
 	// 200 limit 60 remaining 59

@@ -39,7 +39,7 @@ func ByPlan(planOf func(*http.Request) (user string, plan *ratelimit.Plan)) func
 	return Clients{}.ByPlan(planOf)
 }
 
-// Identify returns the function with which [ByPlan] calls [ratelimit.New], for services that
+// Identify returns the function with which [ByPlan] calls [limit.New], for services that
 // need more than ByPlan: an engine or options of their own, or a function around it that
 // adds to the Caller. The subject of a user is "user:" and the name, that of a client without
 // a user is clientip.NetworkSubject. It panics if planOf is nil.
@@ -101,9 +101,9 @@ func newMiddleware(identify func(*http.Request) (ratelimit.Caller, error)) func(
 	if err != nil {
 		panic(err)
 	}
-	limit, err := ratelimit.New(engine, identify, ratelimit.Options{})
+	middleware, err := New(engine, identify, Options{})
 	if err != nil {
 		panic(err)
 	}
-	return limit
+	return middleware
 }

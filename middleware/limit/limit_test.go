@@ -12,7 +12,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/limittest"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 func TestByIP(t *testing.T) {
@@ -156,7 +156,7 @@ func TestLimitInsideAnother(t *testing.T) {
 	s := around(t, func(h http.Handler) http.Handler { return outer(inner(h)) })
 	for left := 1; left >= 0; left-- {
 		w := s.send("192.0.2.1:1", "User", "ann")
-		limittest.CheckHeaders(t, w.Header(), limittest.Fields{Limit: 2, Remaining: int64(left)})
+		ratelimittest.CheckHeaders(t, w.Header(), ratelimittest.Fields{Limit: 2, Remaining: int64(left)})
 	}
 	s.want(429, "192.0.2.1:1", "User", "ann")
 	for range 7 { // the three requests of ann are charged to the network

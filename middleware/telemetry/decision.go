@@ -11,6 +11,7 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // The attributes.
@@ -65,7 +66,7 @@ func (d *decisions) observe(_ context.Context, o metric.Observer) error {
 }
 
 // Decision counts a decision, and puts its outcome, the plan and the ID of the API key
-// on the span of the request. It is for [ratelimit.Options] Observe. In shadow mode it
+// on the span of the request. It is for [limit.Options] Observe. In shadow mode it
 // counts the decisions, although no request is refused.
 func (t *Telemetry) Decision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
 	t.CallDecision(r.Context(), "", c, d, err)
@@ -103,11 +104,11 @@ func (d *decisions) count(plan *planSeries, decision *ratelimit.Decision) {
 	case decision.Outcome == ratelimit.Suspended:
 		plan.alone.suspended.n.Add(1)
 		return
-	case decision.Plan.Len() == 0:
+	case engine.Of(decision.Plan).Len() == 0:
 		plan.alone.allowed.n.Add(1)
 		return
 	}
-	w := d.plans.window(plan, decision.Plan.Kind(decision.Applicable))
+	w := d.plans.window(plan, engine.Of(decision.Plan).Kind(decision.Applicable))
 	switch decision.Outcome {
 	case ratelimit.Allowed:
 		w.allowed.n.Add(1)

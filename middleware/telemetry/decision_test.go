@@ -14,6 +14,7 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/telemetry"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 var free = ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(1000))
@@ -60,7 +61,7 @@ func TestDecisionsAreCounted(t *testing.T) {
 		observe(c, caller, d, nil)
 	}
 	for _, plan := range []*ratelimit.Plan{ratelimit.UnlimitedPlan("tester"), ratelimit.SuspendedPlan("debtor"), ratelimit.SuspendedPlan("debtor")} {
-		d, err := plan.Decide("owner:ann", 1)
+		d, err := engine.Decide("owner:ann", plan, 1)
 		observe(c, ratelimit.Caller{Subject: "owner:ann", Plan: plan}, d, err)
 	}
 	observe(c, caller, ratelimit.Decision{Plan: free}, errors.New("the engine failed"))

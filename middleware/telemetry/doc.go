@@ -6,7 +6,7 @@
 //
 //	t, err := telemetry.New(telemetry.Options{})
 //	...
-//	limit, err := ratelimit.New(limiter, identify, ratelimit.Options{Observe: t.Decision})
+//	limit, err := limit.New(limiter, identify, limit.Options{Observe: t.Decision})
 //	...
 //	api = middleware.Chain(api, middleware.Recover(nil), t.Panics, auth.Identify, t.Authentication, limit, auth.Require)
 //	route := telemetry.Route(telemetry.RouteOptions{ClientAddress: client.Addr})

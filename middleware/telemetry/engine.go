@@ -12,8 +12,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
-// engine measures decisions.
-type engine struct {
+// An engineMeter measures decisions.
+type engineMeter struct {
 	duration metric.Float64Histogram
 	results  [ratelimit.Suspended + 1][]metric.RecordOption // by outcome
 }
@@ -88,7 +88,7 @@ func (t *Telemetry) TakeAll(ctx context.Context, l ratelimit.Limiter, charges []
 	return err
 }
 
-func (e *engine) record(ctx context.Context, begin time.Time, d ratelimit.Decision, err error) {
+func (e *engineMeter) record(ctx context.Context, begin time.Time, d ratelimit.Decision, err error) {
 	outcome := d.Outcome
 	if err != nil || int(outcome) >= len(e.results) {
 		outcome = 0

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/middleware/telemetry"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -31,16 +32,16 @@ func Example() {
 	}
 	client := clientip.FromRemoteAddr()
 	plan := ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerDay(2))
-	limit, err := ratelimit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
+	limited, err := limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(client.Addr(r)), Plan: plan, Kind: ratelimit.KindNetwork}, nil
-	}, ratelimit.Options{Observe: t.Decision})
+	}, limit.Options{Observe: t.Decision})
 	if err != nil {
 		log.Fatal(err)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /", func(http.ResponseWriter, *http.Request) {})
 	route := telemetry.Route(telemetry.RouteOptions{ClientAddress: client.Addr})
-	handler := otelhttp.NewHandler(route(limit(mux)), "", otelhttp.WithServerName("localhost:8080"))
+	handler := otelhttp.NewHandler(route(limited(mux)), "", otelhttp.WithServerName("localhost:8080"))
 
 	for range 3 {
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // Windows that are counted apart have different names.
@@ -18,7 +19,7 @@ func TestWindowNames(t *testing.T) {
 		"local-day":     ratelimit.PerDay(1).In(time.UTC),
 		"month":         ratelimit.PerMonth(1),
 	} {
-		if got := windowName(ratelimit.MustPlan("", ratelimit.Penalty{}, q).Kind(0)); got != want {
+		if got := windowName(engine.Of(ratelimit.MustPlan("", ratelimit.Penalty{}, q)).Kind(0)); got != want {
 			t.Errorf("%v: the window is named %q, want %q", q, got, want)
 		}
 	}

@@ -37,7 +37,7 @@ type Telemetry struct {
 	decisions      decisions
 	authentication [outcomes]count
 	deprecated     deprecated
-	engine         engine
+	engine         engineMeter
 	redis          redis
 	unbanned       count
 	panics         count

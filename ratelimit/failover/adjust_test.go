@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
@@ -246,7 +247,7 @@ func TestAdjustInAnOutage(t *testing.T) {
 		{"counted elsewhere", daily, "17/24h0m0s", func(r *rig) {
 			r.takeN("a", daily, 10)
 			r.lose()
-			d := daily.Uncounted(0, time.Now())
+			d := engine.Uncounted(daily, 0, time.Now())
 			r.adjust("a", &d, 7)
 		}},
 		{"counted under a plan whose window has ended", daily, "610/24h0m0s", func(r *rig) {
@@ -359,7 +360,7 @@ func TestAdjustAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		elsewhere := daily.Uncounted(0, time.Now())
+		elsewhere := engine.Uncounted(daily, 0, time.Now())
 		for call, want := range []error{errLost, nil, nil} {
 			if err := l.Adjust(ctx, "a", &elsewhere, 7, "id"); !errors.Is(err, want) {
 				r.Errorf("call %d: got error %v, want %v", call+1, err, want)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
@@ -32,7 +33,7 @@ func (c *constant) Take(ctx context.Context, _ string, _ *ratelimit.Plan, _ int6
 // decision is what the primary says; heavy: more than half is used.
 func decision(heavy bool) ratelimit.Decision {
 	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: roomy, Cost: 1}
-	for i := range roomy.Len() {
+	for i := range engine.Of(roomy).Len() {
 		d.States[i] = ratelimit.State{Remaining: ratelimit.MaxLimit - 1, Reset: 1 << 33}
 		if heavy {
 			d.States[i].Remaining = 1

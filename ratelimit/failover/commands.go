@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // ErrLocalOnly is wrapped, together with [ratelimit.ErrUnavailable], by the error of a
@@ -145,7 +146,7 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 	if err != nil {
 		return err
 	}
-	added, err := d.Adjustment(subject, units)
+	added, err := engine.Adjustment(subject, d, units)
 	if err != nil {
 		return fmt.Errorf("failover: %w", err)
 	}
@@ -187,12 +188,12 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 func (l *Limiter) adjustHere(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	after, local := *d, l.mirror.local
 	err := l.journal.enter(subject, &after, units, id, time.Now().UnixNano(), func() error {
-		if err := local.Adjust(ctx, subject, d, units, ""); err != nil || id != "" || !d.Plan.Smooth() {
+		if err := local.Adjust(ctx, subject, d, units, ""); err != nil || id != "" || !engine.Of(d.Plan).Smooth() {
 			return err
 		}
 		here, err := local.Peek(ctx, subject, d.Plan)
-		for i := range d.Plan.Len() {
-			if d.Plan.Kind(i) < 0 && d.States[i].Reset != 0 && err == nil {
+		for i := range engine.Of(d.Plan).Len() {
+			if engine.Of(d.Plan).Kind(i) < 0 && d.States[i].Reset != 0 && err == nil {
 				after.States[i], after.Rounded[i] = here.States[i], here.Rounded[i]
 			}
 		}

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 func TestConformance(t *testing.T) {
-	engine := func(t *testing.T, start time.Time) (*memory.Limiter, *ratelimittest.Clock) {
-		clock := ratelimittest.NewClock(start)
+	engine := func(t *testing.T, start time.Time) (*memory.Limiter, *enginetest.Clock) {
+		clock := enginetest.NewClock(start)
 		l, err := memory.New(memory.Options{Now: clock.Now})
 		if err != nil {
 			t.Fatal(err)
@@ -30,15 +30,15 @@ func TestConformance(t *testing.T) {
 		return l
 	}
 	t.Run("the primary decides", func(t *testing.T) {
-		ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
+		enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
 			primary, clock := engine(t, start)
 			// A machine that is busy is no fault.
 			l := limiter(t, primary, withLocal, failover.Options{Local: newEngine(t), Budget: time.Minute})
-			return ratelimittest.Engine{Limiter: l, Set: clock.Set}
-		}, ratelimittest.Gaps{})
+			return enginetest.Engine{Limiter: l, Set: clock.Set}
+		}, enginetest.Gaps{})
 	})
 	t.Run("the local engine decides", func(t *testing.T) {
-		ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
+		enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
 			local, clock := engine(t, start)
 			primary := newShared(t)
 			primary.set(down)
@@ -49,8 +49,8 @@ func TestConformance(t *testing.T) {
 			if l.Circuit() != failover.CircuitOpen {
 				t.Fatal("the circuit is not open")
 			}
-			return ratelimittest.Engine{Limiter: here{l}, Set: clock.Set}
-		}, ratelimittest.Gaps{})
+			return enginetest.Engine{Limiter: here{l}, Set: clock.Set}
+		}, enginetest.Gaps{})
 	})
 }
 

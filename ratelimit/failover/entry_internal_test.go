@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // adjust enters an adjustment of a charge of one unit at a time, after the beginning, under
 // a plan, to some units. It has also reached the windows of other plans.
 func (j *journal) adjust(subject string, p *ratelimit.Plan, units int64, at time.Time, others ...*ratelimit.Plan) error {
-	d := p.Uncounted(0, at)
+	d := engine.Uncounted(p, 0, at)
 	for i, o := range others {
-		d.Others[i] = ratelimit.Window{Length: uint32(o.Kind(0) / time.Second), End: uint32(o.WindowEnd(0, at.UnixNano()))}
+		d.Others[i] = ratelimit.Window{Length: uint32(engine.Of(o).Kind(0) / time.Second), End: uint32(engine.Of(o).WindowEnd(0, at.UnixNano()))}
 	}
-	for i := range p.Len() {
-		if p.Kind(i) < 0 { // of an empty bucket that is charged so many units
+	for i := range engine.Of(p).Len() {
+		if engine.Of(p).Kind(i) < 0 { // of an empty bucket that is charged so many units
 			b := (&charge{d: d, smooth: i + 1}).bucket()
 			d.States[i].Reset = at.Unix() + int64(b.Span(max(units, 0))>>32)
 		}
@@ -36,7 +37,7 @@ func (e *entry) text() string {
 		if c.smooth > 0 {
 			text = fmt.Sprintf("%.1fs", float64(c.units)/(1<<32))
 		}
-		for i := range c.d.Plan.Len() {
+		for i := range engine.Of(c.d.Plan).Len() {
 			if end := c.d.States[i].Reset; end != 0 {
 				text += time.Unix(end, 0).UTC().Format(" 02.15:04:05")
 			}

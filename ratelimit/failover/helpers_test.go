@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -86,6 +87,11 @@ func (s *shared) Take(ctx context.Context, subject string, plan *ratelimit.Plan,
 		return d, err
 	}
 	return s.engine.Take(ctx, subject, plan, cost)
+}
+
+// TakeAll makes each charge with a call of Take.
+func (s *shared) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	return engine.TakeInOrder(ctx, s, charges, decisions)
 }
 
 func (s *shared) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
@@ -237,15 +243,15 @@ func (r *rig) regain() {
 }
 
 // used returns what the engine has counted for each quota of the plan.
-func used(t testing.TB, engine *memory.Limiter, subject string, plan *ratelimit.Plan) string {
+func used(t testing.TB, limiter *memory.Limiter, subject string, plan *ratelimit.Plan) string {
 	t.Helper()
-	d, err := engine.Peek(ctx, subject, plan)
+	d, err := limiter.Peek(ctx, subject, plan)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := ""
-	for i := range plan.Len() {
-		text += fmt.Sprintf("%d/%v ", plan.Quota(i).Limit-d.States[i].Remaining, plan.Quota(i).Window)
+	for i := range engine.Of(plan).Len() {
+		text += fmt.Sprintf("%d/%v ", engine.Of(plan).Limit(i)-d.States[i].Remaining, engine.Of(plan).Quota(i).Window)
 	}
 	return text[:len(text)-1]
 }

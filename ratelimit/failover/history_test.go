@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // histories is set to 20000 for the long run of random histories.
@@ -38,7 +39,7 @@ func TestHistoriesThroughOutages(t *testing.T) {
 			loses := func(int) bool { return lossy.Load() && answers.IntN(3) == 0 }
 			opts := failover.Options{MaxBackoff: 2 * time.Second, OnChange: func(failover.Change) {}}
 			remembering(t, opts, loses, func(r *rig, _ *once) {
-				h := &outages{rig: r, random: random, model: ratelimittest.NewModel(time.Now)}
+				h := &outages{rig: r, random: random, model: enginetest.NewModel(time.Now)}
 				for range 12 {
 					lossy.Store(true)
 					h.steps(random.IntN(20))
@@ -64,7 +65,7 @@ func TestHistoriesThroughOutages(t *testing.T) {
 type outages struct {
 	*rig
 	random   *rand.Rand
-	model    *ratelimittest.Model
+	model    *enginetest.Model
 	admitted []admission
 	lines    []string
 }
@@ -121,13 +122,13 @@ func (h *outages) compare() {
 				h.Fatal(err)
 			}
 			want, _ := h.model.Peek(ctx, subject, plan)
-			for i := range plan.Len() {
+			for i := range engine.Of(plan).Len() {
 				more := got.States[i].Remaining - want.States[i].Remaining
-				if plan.Kind(i) < 0 && -30 < more && more < 30 {
+				if engine.Of(plan).Kind(i) < 0 && -30 < more && more < 30 {
 					continue // the local engine did not know of less than half of the burst
 				}
 				if more != 0 {
-					h.Errorf("%s has %d of %v left at the primary, want %d", subject, got.States[i].Remaining, plan.Quota(i), want.States[i].Remaining)
+					h.Errorf("%s has %d of %v left at the primary, want %d", subject, got.States[i].Remaining, engine.Of(plan).Quota(i), want.States[i].Remaining)
 				}
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // A journal holds the adjustments that the primary has not made, by subject, until they
@@ -300,8 +301,8 @@ func charges(d *ratelimit.Decision, units int64, id string, now int64) iter.Seq[
 		if id == "" {
 			c.units = min(units, ratelimit.MaxLimit) - min(d.Cost, ratelimit.MaxLimit)
 			c.d.Cost = 0
-			for i := range d.Plan.Len() {
-				if d.Plan.Kind(i) < 0 && d.States[i].Reset != 0 {
+			for i := range engine.Of(d.Plan).Len() {
+				if engine.Of(d.Plan).Kind(i) < 0 && d.States[i].Reset != 0 {
 					c.d.States[i].Reset = 0
 					yield(smoothCharge(d, i, units, now))
 				}
@@ -325,8 +326,8 @@ func smoothCharge(d *ratelimit.Decision, i int, units, now int64) *charge {
 }
 
 func (c *charge) bucket() gcra.Bucket {
-	interval, burst := c.d.Plan.Bucket(c.smooth - 1)
-	return gcra.WithInterval(interval, c.d.Plan.Limit(c.smooth-1), burst)
+	interval, burst := engine.Of(c.d.Plan).Bucket(c.smooth - 1)
+	return gcra.WithInterval(interval, engine.Of(c.d.Plan).Limit(c.smooth-1), burst)
 }
 
 // full returns when the bucket of a smooth quota is full.
@@ -337,10 +338,10 @@ func (c *charge) full() gcra.Time {
 // expire removes the windows that have ended. It reports whether one is open.
 func (c *charge) expire(now int64) (open bool) {
 	d, seconds := &c.d, fixedwindow.Seconds(now)
-	for i := range d.Plan.Len() {
+	for i := range engine.Of(d.Plan).Len() {
 		end := d.States[i].Reset
-		if end != 0 && d.Plan.Kind(i) < 0 { // the primary may know other usage
-			end = d.Plan.WindowEnd(i, c.at)
+		if end != 0 && engine.Of(d.Plan).Kind(i) < 0 { // the primary may know other usage
+			end = engine.Of(d.Plan).WindowEnd(i, c.at)
 		}
 		if end > seconds {
 			open = true
@@ -372,15 +373,15 @@ func (e *entry) find(c *charge) *charge {
 // same reports whether two charges are of one smooth quota, or of the same windows.
 func (c *charge) same(o *charge) bool {
 	if c.smooth > 0 && o.smooth > 0 {
-		return c.d.Plan.Quota(c.smooth-1) == o.d.Plan.Quota(o.smooth-1)
+		return engine.Of(c.d.Plan).Quota(c.smooth-1) == engine.Of(o.d.Plan).Quota(o.smooth-1)
 	}
 	return covers(&c.d, &o.d) && covers(&o.d, &c.d)
 }
 
 // covers reports whether a names each window of b.
 func covers(a, b *ratelimit.Decision) bool {
-	for i := range b.Plan.Len() {
-		if end := b.States[i].Reset; end != 0 && !names(a, b.Plan.Kind(i), end) {
+	for i := range engine.Of(b.Plan).Len() {
+		if end := b.States[i].Reset; end != 0 && !names(a, engine.Of(b.Plan).Kind(i), end) {
 			return false
 		}
 	}
@@ -393,8 +394,8 @@ func covers(a, b *ratelimit.Decision) bool {
 }
 
 func names(d *ratelimit.Decision, kind time.Duration, end int64) bool {
-	for i := range d.Plan.Len() {
-		if d.States[i].Reset == end && d.Plan.Kind(i) == kind {
+	for i := range engine.Of(d.Plan).Len() {
+		if d.States[i].Reset == end && engine.Of(d.Plan).Kind(i) == kind {
 			return true
 		}
 	}

@@ -1,7 +1,6 @@
 package failover
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // A Limiter asks a shared engine, the primary, for each decision. If the primary does
@@ -55,7 +55,7 @@ func New(primary ratelimit.Limiter, opts Options) (*Limiter, error) {
 // [ratelimit.ErrUnavailable]. If ctx ends first, Take returns its error, and the request may have
 // been charged.
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if d, err := plan.Decide(subject, cost); err != nil || d.Outcome != 0 {
+	if d, err := engine.Decide(subject, plan, cost); err != nil || d.Outcome != 0 {
 		return d, err
 	}
 	var d [1]ratelimit.Decision
@@ -78,7 +78,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
-	if d, err := plan.Decide(subject, 1); err != nil || d.Outcome != 0 {
+	if d, err := engine.Decide(subject, plan, 1); err != nil || d.Outcome != 0 {
 		return d, err
 	}
 	var d [1]ratelimit.Decision
@@ -92,12 +92,12 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	return d[0], err
 }
 
-// TakeAll implements [ratelimit.MultiTaker], with the budget and the fallback of Take.
+// TakeAll implements [engine.MultiTaker], with the budget and the fallback of Take.
 // All charges are decided by the primary, or all by [Options.Local]. An engine that is not a
 // MultiTaker itself is asked as [ratelimit.TakeAll] says; if the budget ends meanwhile,
 // what it has charged is given back in the background.
 func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	if err := ratelimit.CheckAll(charges, decisions); err != nil {
+	if err := engine.CheckAll(charges, decisions); err != nil {
 		return err
 	}
 	return l.decide(ctx, charges, decisions, func(ctx context.Context) error {
@@ -254,7 +254,7 @@ func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decisi
 		return
 	}
 	now := time.Now()
-	for i := range d.Plan.Len() {
+	for i := range engine.Of(d.Plan).Len() {
 		missing := here.States[i].Remaining - d.States[i].Remaining
 		if missing > 0 && time.Unix(d.States[i].Reset, 0).After(now) {
 			used := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: d.Plan, Time: d.Time}
@@ -287,9 +287,9 @@ func matters(d *ratelimit.Decision) bool {
 	case ratelimit.Limited, ratelimit.Banned:
 		return true
 	}
-	for i := range d.Plan.Len() {
-		q := d.Plan.Quota(i)
-		if d.States[i].Remaining*2 <= cmp.Or(q.Burst(), q.Limit) {
+	p := engine.Of(d.Plan)
+	for i := range p.Len() {
+		if d.States[i].Remaining*2 <= p.AtOnce(i) {
 			return true
 		}
 	}

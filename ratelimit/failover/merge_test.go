@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
@@ -211,7 +212,7 @@ func (c *adder) Adjust(ctx context.Context, subject string, d *ratelimit.Decisio
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	text := fmt.Sprint(subject, " ", units)
-	for i := range d.Plan.Len() {
+	for i := range engine.Of(d.Plan).Len() {
 		if end := d.States[i].Reset; end != 0 {
 			text += time.Unix(end, 0).UTC().Format(" 15:04")
 		}

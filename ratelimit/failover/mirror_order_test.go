@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
@@ -41,13 +42,13 @@ func (a answer) decision(began time.Time) ratelimit.Decision {
 	at := began.Add(a.at)
 	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: a.plan, Cost: 1, Time: at.UnixNano(), StrikesLeft: -1}
 	for i, n := range a.used {
-		q := a.plan.Quota(i)
+		q := engine.Of(a.plan).Quota(i)
 		d.States[i] = ratelimit.State{Remaining: q.Limit - n, Reset: at.Truncate(q.Window).Add(q.Window).Unix()}
 	}
 	if a.banned > 0 {
 		d.Outcome, d.BanEnds = ratelimit.Banned, at.Add(a.banned).Unix()
 	}
-	d.Settle()
+	engine.Complete(&d)
 	return d
 }
 

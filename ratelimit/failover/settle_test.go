@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
@@ -31,7 +33,7 @@ func TestSettleInAnOutage(t *testing.T) {
 	} {
 		t.Run(steps, func(t *testing.T) {
 			run(t, withLocal, failover.Options{}, func(r *rig) {
-				var reserved *ratelimit.Reservation
+				var reserved *limit.Reservation
 				for step := range strings.FieldsSeq(steps) {
 					switch step {
 					case "lose":
@@ -40,7 +42,7 @@ func TestSettleInAnOutage(t *testing.T) {
 						r.regain()
 					case "reserve":
 						d := r.takeN("a", monthly, 40)
-						reserved = ratelimit.FromContext(ratelimit.Reserve(ctx, r, ratelimit.Caller{Subject: "a", Plan: monthly},
+						reserved = limit.FromContext(limit.Reserve(ctx, r, ratelimit.Caller{Subject: "a", Plan: monthly},
 							[]ratelimit.Charge{{Subject: "a", Plan: monthly, Cost: 40}}, []ratelimit.Decision{d}, true))
 					default:
 						units, _ := strconv.ParseInt(step, 10, 64)
@@ -50,7 +52,7 @@ func TestSettleInAnOutage(t *testing.T) {
 					}
 				}
 				r.wantUsed("at the primary", r.shared.engine, "a", monthly,
-					fmt.Sprintf("%d/%v %d/%v", want, monthly.Quota(0).Window, want, monthly.Quota(1).Window))
+					fmt.Sprintf("%d/%v %d/%v", want, engine.Of(monthly).Quota(0).Window, want, engine.Of(monthly).Quota(1).Window))
 			})
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -77,7 +78,7 @@ func TestTakeAllThroughAnOutage(t *testing.T) {
 		primary.set(nil)
 		time.Sleep(time.Minute)
 		for subject, plan := range map[string]*ratelimit.Plan{"ann": ofUser, "bob": ofUser, "everybody": ofEverbody} {
-			want := plan.Quota(0).Limit - map[string]int64{"ann": 2, "bob": 2, "everybody": 4}[subject]
+			want := engine.Of(plan).Limit(0) - map[string]int64{"ann": 2, "bob": 2, "everybody": 4}[subject]
 			if n := left(t, primary.engine, subject, plan); n != want {
 				t.Errorf("after the outage %s has %d left at the primary, want %d", subject, n, want)
 			}
@@ -121,10 +122,12 @@ func TestTakeAllAlone(t *testing.T) {
 	})
 }
 
-// halfway is a primary that is not a MultiTaker, and does not answer about everybody.
+// halfway is a primary that makes charges in order, and does not answer about everybody.
 type halfway struct{ *memory.Limiter }
 
-func (h halfway) TakeAll() {} // not that of a MultiTaker
+func (h halfway) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	return engine.TakeInOrder(ctx, h, charges, decisions)
+}
 
 func (h halfway) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	if subject == "everybody" {

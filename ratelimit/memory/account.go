@@ -7,6 +7,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // maxWindows is how many windows of one subject are counted at once: those of
@@ -131,29 +132,29 @@ func (w *window) begun() bool { return w.limit < noLimit }
 // the plan that have begun against its limits.
 func (a *account) roll(now int64, plan *ratelimit.Plan) {
 	a.expire(now)
-	for i := range plan.Len() {
-		if plan.Kind(i) < 0 {
+	for i := range engine.Of(plan).Len() {
+		if engine.Of(plan).Kind(i) < 0 {
 			a.rollSmooth(now, plan, i)
 			continue
 		}
-		if w := a.window(plan.Kind(i)); w != nil {
+		if w := a.window(engine.Of(plan).Kind(i)); w != nil {
 			w.hold(plan, i)
 			continue
 		}
-		a.openWindow(plan, window{length: plan.Kind(i), limit: noLimit, end: plan.WindowEnd(i, now)})
+		a.openWindow(plan, window{length: engine.Of(plan).Kind(i), limit: noLimit, end: engine.Of(plan).WindowEnd(i, now)})
 	}
 }
 
 // hold holds a window against the limit of the plan's i-th quota, which is not smooth. It
 // then has begun.
 func (w *window) hold(plan *ratelimit.Plan, i int) {
-	w.limit = min(w.limit, roundLimit(plan.Limit(i)))
+	w.limit = min(w.limit, roundLimit(engine.Of(plan).Limit(i)))
 }
 
 // begin begins the windows of the plan, to which a request is charged.
 func (a *account) begin(plan *ratelimit.Plan) {
-	for i := range plan.Len() {
-		if w := a.window(plan.Kind(i)); !w.isSmooth() {
+	for i := range engine.Of(plan).Len() {
+		if w := a.window(engine.Of(plan).Kind(i)); !w.isSmooth() {
 			w.hold(plan, i)
 		}
 	}
@@ -202,8 +203,8 @@ func (a *account) replaceable(plan *ratelimit.Plan) int {
 
 // quotaOf returns the index of the quota of a plan that has the kind, or -1.
 func quotaOf(plan *ratelimit.Plan, kind time.Duration) int {
-	for i := range plan.Len() {
-		if plan.Kind(i) == kind {
+	for i := range engine.Of(plan).Len() {
+		if engine.Of(plan).Kind(i) == kind {
 			return i
 		}
 	}
@@ -224,12 +225,12 @@ func (a *account) window(length time.Duration) *window {
 // d.Cost fits into all of them. The account has been rolled.
 func (a *account) states(d *ratelimit.Decision) (fits bool) {
 	fits = true
-	for i := range d.Plan.Len() {
-		w := a.window(d.Plan.Kind(i))
+	for i := range engine.Of(d.Plan).Len() {
+		w := a.window(engine.Of(d.Plan).Kind(i))
 		if w.isSmooth() {
 			a.smoothState(d, i)
 		} else {
-			d.States[i] = ratelimit.State{Remaining: max(d.Plan.Limit(i)-w.used, 0), Reset: w.end}
+			d.States[i] = ratelimit.State{Remaining: max(engine.Of(d.Plan).Limit(i)-w.used, 0), Reset: w.end}
 		}
 		fits = fits && d.States[i].Remaining >= d.Cost
 	}

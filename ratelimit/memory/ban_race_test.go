@@ -9,15 +9,15 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // Once a request met a ban by hand, so does every later one, though Ban has not
 // returned yet.
 func TestBanIsSeenByAllFromThenOn(t *testing.T) {
 	subjects := race.Fewer(100_000)
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerDay(1_000_000))
 	for i := range subjects {

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 // The names of banned subjects take little memory, however long and however many they
@@ -22,7 +22,7 @@ func TestNamesAreBounded(t *testing.T) {
 	plan := ratelimit.MustPlan("p", strict, ratelimit.PerMinute(1))
 	for _, c := range []struct{ length, listed int }{{40, subjects}, {longestName, mostNames / longestName}, {longestName + 1, 0}, {1 << 16, 0}} {
 		t.Run(fmt.Sprint(c.length), func(t *testing.T) {
-			clock := ratelimittest.NewClock(noonSharp())
+			clock := enginetest.NewClock(noonSharp())
 			l := internalLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now})
 			name := func(i int) string { return strings.Repeat("n", c.length-8) + fmt.Sprintf("%8d", i) }
 			for i := range subjects {

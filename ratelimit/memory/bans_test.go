@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // A list of bans names every subject, also one whose ban was over for a while
@@ -19,13 +19,13 @@ func TestBansHaveNames(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		for name, after := range map[string]struct {
 			wait  time.Duration
-			again func(*testing.T, *memory.Limiter, *ratelimittest.Clock)
+			again func(*testing.T, *memory.Limiter, *enginetest.Clock)
 		}{
-			"a clock that steps back": {2 * time.Second, func(_ *testing.T, _ *memory.Limiter, clock *ratelimittest.Clock) { clock.Set(noon) }},
-			"another ban":             {2 * time.Minute, func(t *testing.T, l *memory.Limiter, _ *ratelimittest.Clock) { ban(t, l, "alice", time.Hour) }},
+			"a clock that steps back": {2 * time.Second, func(_ *testing.T, _ *memory.Limiter, clock *enginetest.Clock) { clock.Set(noon) }},
+			"another ban":             {2 * time.Minute, func(t *testing.T, l *memory.Limiter, _ *enginetest.Clock) { ban(t, l, "alice", time.Hour) }},
 		} {
 			t.Run(fmt.Sprint(name, ", restart: ", restart), func(t *testing.T) {
-				clock := ratelimittest.NewClock(noon)
+				clock := enginetest.NewClock(noon)
 				opts := memory.Options{MaxSubjects: 1000, Now: clock.Now}
 				l := newLimiter(t, opts)
 				banByStrikes(t, l, "alice") // whose record outlives the ban

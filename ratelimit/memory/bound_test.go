@@ -11,8 +11,9 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 var ctx = context.Background()
@@ -39,7 +40,7 @@ func take(t testing.TB, l *memory.Limiter, subject string, plan *ratelimit.Plan)
 
 func TestFloodForgetsNobodyWhoCounts(t *testing.T) {
 	race.Skip(t)
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{MaxSubjects: 10_000, Now: clock.Now})
 	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
 	plan := ratelimit.MustPlan("p", penalty, ratelimit.PerMinute(10), ratelimit.PerDay(100))
@@ -90,7 +91,7 @@ func TestFloodForgetsNobodyWhoCounts(t *testing.T) {
 // kept, and twenty of a thousand give way.
 func TestFloodOfLargerUsage(t *testing.T) {
 	race.Skip(t)
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{MaxSubjects: 1000, Now: clock.Now})
 	small := ratelimit.MustPlan("small", ratelimit.Penalty{}, ratelimit.PerHour(3), ratelimit.PerDay(1000))
 	large := ratelimit.MustPlan("large", ratelimit.Penalty{}, ratelimit.PerHour(1000), ratelimit.PerDay(10_000))
@@ -111,7 +112,7 @@ func TestFloodOfLargerUsage(t *testing.T) {
 }
 
 func TestFullOfThoseWhoCount(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{MaxSubjects: 100, Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 	for i := range 100 {
@@ -133,7 +134,7 @@ func TestFullOfThoseWhoCount(t *testing.T) {
 // A place that is free once a ban is over is free for a new subject, also if the
 // ban was a longer one when the table was found to be full.
 func TestFullUntilTheShorterBanIsOver(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{MaxSubjects: 2, Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
 	take(t, l, "a", plan)
@@ -149,7 +150,7 @@ func TestFullUntilTheShorterBanIsOver(t *testing.T) {
 // A charge of nothing, or of windows that are over, takes no place from others,
 // and needs none.
 func TestChargeOfNothingTakesNoPlace(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{MaxSubjects: 1, Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(4), ratelimit.PerHour(4))
 	for used := int64(1); used <= 2; used++ { // of the second unit on, the subject is held
@@ -158,7 +159,7 @@ func TestChargeOfNothingTakesNoPlace(t *testing.T) {
 			at    time.Duration
 			units int64
 		}{{0, 0}, {-24 * time.Hour, 5}} {
-			d := plan.Uncounted(0, noon.Add(c.at))
+			d := engine.Uncounted(plan, 0, noon.Add(c.at))
 			if err := l.Adjust(ctx, "b", &d, c.units, ""); err != nil {
 				t.Errorf("charge of %v: %v", c, err)
 			}
@@ -171,7 +172,7 @@ func TestChargeOfNothingTakesNoPlace(t *testing.T) {
 
 func TestIdleSubjectsAreDropped(t *testing.T) {
 	race.Skip(t)
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(10))
 	for i := range 30_000 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // charge adds d.Cost, which fits into the windows of the plan, to every window.
@@ -22,9 +23,9 @@ func (a *account) charge(d *ratelimit.Decision) {
 			}
 		}
 	}
-	for i := range d.Plan.Len() {
+	for i := range engine.Of(d.Plan).Len() {
 		d.States[i].Remaining -= d.Cost
-		if d.Plan.Kind(i) < 0 {
+		if engine.Of(d.Plan).Kind(i) < 0 {
 			a.chargeSmooth(d, i)
 		}
 	}
@@ -35,13 +36,13 @@ func (w *window) add(units int64) { w.used = min(w.used+units, ratelimit.MaxLimi
 
 // adjust makes the charge d cost so many units more, or less if they are negative.
 func (a *account) adjust(d *ratelimit.Decision, units, now int64) {
-	for i := range d.Plan.Len() {
-		switch kind, end := d.Plan.Kind(i), d.States[i].Reset; {
+	for i := range engine.Of(d.Plan).Len() {
+		switch kind, end := engine.Of(d.Plan).Kind(i), d.States[i].Reset; {
 		case end == 0:
 		case kind < 0:
 			a.adjustSmooth(d, i, units, now)
 		default:
-			a.adjustWindow(d, window{kind, roundLimit(d.Plan.Limit(i)), units, end}, now)
+			a.adjustWindow(d, window{kind, roundLimit(engine.Of(d.Plan).Limit(i)), units, end}, now)
 		}
 	}
 	for _, o := range d.Others {

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 var testSecret = []byte("a secret that every run shares..")
@@ -41,7 +41,7 @@ func withData(r memory.Record, data []byte) memory.Record {
 
 // State means nothing to an engine with another secret, which must not list its bans.
 func TestLoadRefusesAnotherSecret(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	account, record := savedBan(t, memory.Options{Now: clock.Now, Secret: testSecret})
 	for name, r := range map[string]memory.Record{"usage": account, "a ban": record} {
 		l := newLimiter(t, memory.Options{Now: clock.Now, Secret: []byte("a secret that is not the same...")})
@@ -55,7 +55,7 @@ func TestLoadRefusesAnotherSecret(t *testing.T) {
 }
 
 func TestLoadRefusesDamage(t *testing.T) {
-	opts := memory.Options{Now: ratelimittest.NewClock(noon).Now, Secret: testSecret}
+	opts := memory.Options{Now: enginetest.NewClock(noon).Now, Secret: testSecret}
 	account, record := savedBan(t, opts)
 	for name, data := range map[string][]byte{
 		"an unknown kind":     {9, 1, 2, 3},

@@ -11,7 +11,8 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 // While a table remembers that no slot of a block can make room, none can, whatever was
@@ -30,7 +31,7 @@ func TestFullIsTrue(t *testing.T) {
 	}
 	for seed := range 2000 {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
-		clock := ratelimittest.NewClock(noonSharp())
+		clock := enginetest.NewClock(noonSharp())
 		bound := 1 + r.IntN(5)
 		l := internalLimiter(t, Options{MaxSubjects: bound, Now: clock.Now})
 		var log []string
@@ -49,7 +50,7 @@ func TestFullIsTrue(t *testing.T) {
 }
 
 // fullStep does one random thing and returns what it was.
-func fullStep(l *Limiter, clock *ratelimittest.Clock, r *rand.Rand, subject string, plans []*ratelimit.Plan, past *[]func() error) string {
+func fullStep(l *Limiter, clock *enginetest.Clock, r *rand.Rand, subject string, plans []*ratelimit.Plan, past *[]func() error) string {
 	ctx, plan := context.Background(), plans[r.IntN(len(plans))]
 	switch n := r.IntN(16); {
 	case n < 2:
@@ -70,7 +71,7 @@ func fullStep(l *Limiter, clock *ratelimittest.Clock, r *rand.Rand, subject stri
 	case n == 5 && len(*past) > 0:
 		return fmt.Sprintln("refund", (*past)[r.IntN(len(*past))]())
 	case n == 6:
-		d := plan.Uncounted(0, clock.Now())
+		d := engine.Uncounted(plan, 0, clock.Now())
 		return fmt.Sprintln("charge", subject, plan, l.Adjust(ctx, subject, &d, 1, ""))
 	}
 	if r.IntN(4) == 0 {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 var minutePlan = ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10))
@@ -16,7 +16,7 @@ var minutePlan = ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.Per
 // Evicted counts subjects that were forgotten before their time. A subject whose
 // windows are over is not one of them.
 func TestEvictedCountsOnlyThoseThatWereStillCounted(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now, MaxSubjects: 1})
 	take(t, l, "a", minutePlan)
 	clock.Set(noon.Add(30 * time.Second)) // the minute ends
@@ -38,7 +38,7 @@ func TestSaveTellsWhichSubjectsGaveWay(t *testing.T) {
 	} {
 		for change, more := range map[string]int{"unchanged since the save": 0, "changed since the save": 1} {
 			t.Run(name+", "+change, func(t *testing.T) {
-				clock := ratelimittest.NewClock(noon)
+				clock := enginetest.NewClock(noon)
 				l := newLimiter(t, memory.Options{Now: clock.Now, MaxSubjects: 1})
 				d := disk{}
 				take(t, l, "a", minutePlan)
@@ -66,7 +66,7 @@ func TestSaveTellsWhichSubjectsGaveWay(t *testing.T) {
 // Save does not report that a subject has expired, also if another one has its
 // place.
 func TestSaveDoesNotReportExpiredSubjects(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now, MaxSubjects: 1})
 	take(t, l, "a", minutePlan)
 	save(t, l, disk{})
@@ -85,7 +85,7 @@ func TestSaveDoesNotReportExpiredSubjects(t *testing.T) {
 
 // Nor does it report that a subject was dropped because it had expired.
 func TestSaveDoesNotReportIdleSubjects(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now, MaxSubjects: 1000})
 	take(t, l, "a", minutePlan)
 	save(t, l, disk{})
@@ -111,7 +111,7 @@ func TestSaveDoesNotReportIdleSubjects(t *testing.T) {
 
 // A ban takes one place. Requests during it take no other.
 func TestRequestsDuringABanTakeNoPlace(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	if err := l.Ban(ctx, "a", time.Hour); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestRequestsDuringABanTakeNoPlace(t *testing.T) {
 // A ban that is loaded is in force, also for a subject whose account is loaded
 // after it, or is there already.
 func TestLoadedBanIsInForce(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	take(t, l, "a", statePlan)
 	if err := l.Ban(ctx, "a", time.Hour); err != nil {
@@ -163,7 +163,7 @@ func TestLoadedBanIsInForce(t *testing.T) {
 // refused. A ban for which there is no place is an error. Neither changes the
 // account.
 func TestNoPlaceForARecord(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{MaxSubjects: 1, Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{
 		Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour,

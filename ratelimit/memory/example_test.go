@@ -6,18 +6,19 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 func Example() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
-	engine, err := memory.New(memory.Options{
+	limiter, err := memory.New(memory.Options{
 		Now: func() time.Time { return time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC) },
 	})
 	if err != nil {
 		panic(err)
 	}
-	d, err := engine.Take(context.Background(), "owner:17", plan, 1)
+	d, err := limiter.Take(context.Background(), "owner:17", plan, 1)
 	if err != nil {
 		panic(err)
 	}
@@ -30,19 +31,19 @@ func ExampleLimiter_Take() {
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(1000))
 	ctx := context.Background()
 	now := time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC)
-	engine, err := memory.New(memory.Options{Now: func() time.Time { return now }})
+	limiter, err := memory.New(memory.Options{Now: func() time.Time { return now }})
 	if err != nil {
 		panic(err)
 	}
 	for i, used := range []int64{59, 400} {
-		d := plan.Uncounted(0, now)
+		d := engine.Uncounted(plan, 0, now)
 		d.States[1-i].Reset = 0 // the other window
-		if err := engine.Adjust(ctx, "owner:17", &d, used, ""); err != nil {
+		if err := limiter.Adjust(ctx, "owner:17", &d, used, ""); err != nil {
 			panic(err)
 		}
 	}
 	for range 2 {
-		d, err := engine.Take(ctx, "owner:17", plan, 1)
+		d, err := limiter.Take(ctx, "owner:17", plan, 1)
 		if err != nil {
 			panic(err)
 		}

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // A ban that an admission has found forgiven stays forgiven if the clock steps back: the
@@ -18,8 +18,8 @@ func TestForgivenBanStaysForgiven(t *testing.T) {
 		ratelimit.MustPlan("smooth", penalty, seconds(60, 60).Smooth(4)),
 		ratelimit.MustPlan("two", penalty, seconds(4, 60), seconds(1000, 120)),
 	} {
-		clock := ratelimittest.NewClock(noon)
-		l, model := newLimiter(t, memory.Options{Now: clock.Now}), ratelimittest.NewModel(clock.Now)
+		clock := enginetest.NewClock(noon)
+		l, model := newLimiter(t, memory.Options{Now: clock.Now}), enginetest.NewModel(clock.Now)
 		for i, step := range []struct {
 			at   time.Duration
 			cost int64

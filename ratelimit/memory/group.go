@@ -5,21 +5,22 @@ import (
 	"iter"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// TakeAll implements [ratelimit.MultiTaker]: all charges are made at one instant, or
+// TakeAll implements [engine.MultiTaker]: all charges are made at one instant, or
 // none. Like Take it ignores ctx. It is fastest if the subject that most requests
 // share is the last one.
 func (l *Limiter) TakeAll(_ context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
 	if len(charges) > ratelimit.MaxCharges || len(charges) != len(decisions) {
-		return ratelimit.CheckAll(charges, decisions)
+		return engine.CheckAll(charges, decisions)
 	}
 	var all [ratelimit.MaxCharges]member
 	group, now, known := all[:len(charges)], l.clock.coarse(), len(charges) > 0
 	for i := range group {
 		c, m, d := &charges[i], &group[i], &decisions[i]
-		if c.Plan == nil || c.Plan.Len() == 0 || c.Cost < 1 || c.Subject == "" {
-			return ratelimit.CheckAll(charges, decisions)
+		if c.Plan == nil || engine.Of(c.Plan).Len() == 0 || c.Cost < 1 || c.Subject == "" {
+			return engine.CheckAll(charges, decisions)
 		}
 		*d = ratelimit.Decision{Plan: c.Plan, Cost: c.Cost, Time: now}
 		m.hash = l.key.sum(c.Subject)
@@ -36,7 +37,7 @@ func (l *Limiter) TakeAll(_ context.Context, charges []ratelimit.Charge, decisio
 			return nil
 		}
 	}
-	if err := ratelimit.CheckAll(charges, decisions); err != nil {
+	if err := engine.CheckAll(charges, decisions); err != nil {
 		return err
 	}
 	return l.decideAll(group, charges, decisions)
@@ -66,7 +67,7 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 			hold = nil
 		}
 		d := &decisions[n]
-		if admitted = l.admit(m.slot(), m.hash, d, hold); !admitted && d.Plan.Smooth() {
+		if admitted = l.admit(m.slot(), m.hash, d, hold); !admitted && engine.Of(d.Plan).Smooth() {
 			admitted, refusedUntil = l.admitSmooth(m.slot(), m.hash, d, hold)
 		}
 	}
@@ -75,7 +76,7 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 	}
 	for i := range min(n, last) {
 		m := &group[i]
-		if d := &decisions[i]; admitted && d.Plan.Smooth() {
+		if d := &decisions[i]; admitted && engine.Of(d.Plan).Smooth() {
 			m.meter = l.layouts.get(m.meter.layout()).charge(m.slot(), m.meter, d)
 		} else if admitted {
 			m.meter = m.meter.charged(d.Cost)
@@ -205,7 +206,7 @@ func (l *Limiter) segmentsOf(group []member) iter.Seq[*segment] {
 // spare ends a ruling that changes nothing.
 func (x *ruling) spare(d *ratelimit.Decision) {
 	d.StrikesLeft = strikesLeft(d, &x.record)
-	d.Settle()
+	engine.Complete(d)
 	if x.found {
 		x.unfreeze()
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 // A group is decided without a lock if it is admitted in windows that are open, or
@@ -36,9 +37,9 @@ func TestGroupsTakeNoLock(t *testing.T) {
 			plan := ratelimit.MustPlan("p", c.penalty, ratelimit.PerMinute(c.limit), ratelimit.PerDay(100))
 			charges := []ratelimit.Charge{{Subject: "a", Plan: plan, Cost: 1}, {Subject: "everybody", Plan: everybody, Cost: 1}}
 			decisions, want := make([]ratelimit.Decision, 2), make([]ratelimit.Decision, 2)
-			l, model := internalLimiter(t, Options{Now: ratelimittest.NewClock(now).Now}), ratelimittest.NewModel(ratelimittest.NewClock(now).Now)
+			l, model := internalLimiter(t, Options{Now: enginetest.NewClock(now).Now}), enginetest.NewModel(enginetest.NewClock(now).Now)
 			for range 3 {
-				for _, l := range []ratelimit.MultiTaker{l, model} {
+				for _, l := range []engine.MultiTaker{l, model} {
 					if err := l.TakeAll(context.Background(), charges, decisions); err != nil {
 						t.Fatal(err)
 					}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
@@ -93,7 +94,7 @@ func TestGroupsAddUp(t *testing.T) {
 		if got := limit - d.States[0].Remaining; got != want {
 			t.Errorf("subject %d has used %d units of the window, want the %d that were admitted", i, got, want)
 		}
-		interval, _ := all.Bucket(1)
+		interval, _ := engine.Of(all).Bucket(1)
 		if got := (gcra.Of(d.States[1].Reset, d.Rounded[1]) - gcra.At(d.Time)) / gcra.Time(interval); int64(got) != want {
 			t.Errorf("subject %d owes %d units, want the %d that were admitted", i, got, want)
 		}

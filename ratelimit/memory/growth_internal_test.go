@@ -10,7 +10,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 func internalLimiter(t testing.TB, opts Options) *Limiter {
@@ -70,7 +70,7 @@ func TestForgottenKeysAreBounded(t *testing.T) {
 // Combinations of windows come and go with the accounts that have them.
 func TestLayoutsAreReplaced(t *testing.T) {
 	race.Skip(t)
-	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC))
+	clock := enginetest.NewClock(time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC))
 	l := internalLimiter(t, Options{Now: clock.Now, MaxSubjects: 10_000})
 	var plans []*ratelimit.Plan
 	for i := range 16 {
@@ -104,7 +104,7 @@ func TestLayoutsAreReplaced(t *testing.T) {
 // they are gone, the slots are narrow again.
 func TestSlotsBecomeNarrowAgain(t *testing.T) {
 	race.Skip(t)
-	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC))
+	clock := enginetest.NewClock(time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC))
 	l := internalLimiter(t, Options{Now: clock.Now, MaxSubjects: 100_000})
 	two := ratelimit.MustPlan("two", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(1000))
 	var wide [2]*ratelimit.Plan

@@ -10,8 +10,9 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 var (
@@ -54,7 +55,7 @@ func TestHeldThrough(t *testing.T) {
 			}
 		},
 		"usage that came from elsewhere": func(t *testing.T, l *memory.Limiter, subject string) {
-			d := largePlan.Uncounted(0, noon)
+			d := engine.Uncounted(largePlan, 0, noon)
 			if err := l.Adjust(ctx, subject, &d, 1, ""); err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +64,7 @@ func TestHeldThrough(t *testing.T) {
 	} {
 		for _, restart := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", restart: ", restart), func(t *testing.T) {
-				clock := ratelimittest.NewClock(noon)
+				clock := enginetest.NewClock(noon)
 				opts := memory.Options{MaxSubjects: 500, Now: clock.Now}
 				l := newLimiter(t, opts)
 				for i := range 100 {
@@ -96,7 +97,7 @@ func TestHeldThrough(t *testing.T) {
 
 // A downgrade measures what was used by the smaller limit.
 func TestHeldAfterADowngrade(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{MaxSubjects: 500, Now: clock.Now})
 	for i := range 100 {
 		for range 10 {
@@ -115,7 +116,7 @@ func TestHeldAfterADowngrade(t *testing.T) {
 // A usage is measured by the limits that it had to obey, also when it grows
 // under another plan.
 func TestHeldByUsageUnderAnotherPlan(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{MaxSubjects: 500, Now: clock.Now})
 	for i := range 100 {
 		take(t, l, fmt.Sprint(i), heldPlan)
@@ -150,13 +151,13 @@ func TestHeldByAnAdjustment(t *testing.T) {
 		"a bucket that a larger plan charged": {smooth(600, 500), smooth(60, 10), 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clock := ratelimittest.NewClock(noon)
+			clock := enginetest.NewClock(noon)
 			l := newLimiter(t, memory.Options{MaxSubjects: 500, Now: clock.Now})
 			for i := range 100 {
 				if c.before != nil {
 					take(t, l, fmt.Sprint(i), c.before)
 				}
-				d := c.plan.Uncounted(0, noon.Add(c.at))
+				d := engine.Uncounted(c.plan, 0, noon.Add(c.at))
 				if err := l.Adjust(ctx, fmt.Sprint(i), &d, 10, ""); err != nil {
 					t.Fatal(err)
 				}
@@ -175,18 +176,18 @@ func TestHeldByAnAdjustment(t *testing.T) {
 // No subject is held for longer than there is a reason to.
 func TestNotHeldFor(t *testing.T) {
 	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10), ratelimit.PerDay(1000))
-	for name, end := range map[string]func(t *testing.T, l *memory.Limiter, clock *ratelimittest.Clock, all []ratelimit.Decision){
-		"a minute that is over": func(_ *testing.T, _ *memory.Limiter, clock *ratelimittest.Clock, _ []ratelimit.Decision) {
+	for name, end := range map[string]func(t *testing.T, l *memory.Limiter, clock *enginetest.Clock, all []ratelimit.Decision){
+		"a minute that is over": func(_ *testing.T, _ *memory.Limiter, clock *enginetest.Clock, _ []ratelimit.Decision) {
 			clock.Set(noon.Add(time.Minute))
 		},
-		"what was refunded": func(t *testing.T, l *memory.Limiter, _ *ratelimittest.Clock, all []ratelimit.Decision) {
+		"what was refunded": func(t *testing.T, l *memory.Limiter, _ *enginetest.Clock, all []ratelimit.Decision) {
 			for i := range all {
 				if err := l.Adjust(ctx, fmt.Sprint(i), &all[i], 0, ""); err != nil {
 					t.Fatal(err)
 				}
 			}
 		},
-		"a window of a plan that is not known": func(t *testing.T, l *memory.Limiter, clock *ratelimittest.Clock, all []ratelimit.Decision) {
+		"a window of a plan that is not known": func(t *testing.T, l *memory.Limiter, clock *enginetest.Clock, all []ratelimit.Decision) {
 			for i := range all {
 				all[i].Others[0] = ratelimit.Window{Length: 3600, End: uint32(noon.Truncate(time.Hour).Add(time.Hour).Unix())}
 				if err := l.Adjust(ctx, fmt.Sprint(i), &all[i], 3, ""); err != nil {
@@ -198,7 +199,7 @@ func TestNotHeldFor(t *testing.T) {
 	} {
 		for _, restart := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", restart: ", restart), func(t *testing.T) {
-				clock := ratelimittest.NewClock(noon)
+				clock := enginetest.NewClock(noon)
 				opts := memory.Options{MaxSubjects: 200, Now: clock.Now}
 				l := newLimiter(t, opts)
 				var all []ratelimit.Decision

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // move sets the clock: mostly forwards, sometimes back by less than a minute.
@@ -28,7 +29,7 @@ func (h *history) move() {
 		h.oldest = oldest
 	}
 	h.note("clock", now.Format("15:04:05.000"))
-	h.do(func(*ratelimittest.Model) { h.clock.Set(now) })
+	h.do(func(*enginetest.Model) { h.clock.Set(now) })
 }
 
 func (h *history) restart() {
@@ -44,7 +45,7 @@ func (h *history) restart() {
 }
 
 func (h *history) reset(subject string) {
-	h.do(func(m *ratelimittest.Model) { _ = m.Reset(ctx, subject) })
+	h.do(func(m *enginetest.Model) { _ = m.Reset(ctx, subject) })
 	if err := h.engine.Reset(ctx, subject); err != nil {
 		h.diff = err.Error()
 	}
@@ -55,8 +56,8 @@ func (h *history) reset(subject string) {
 // is used, and all windows that are over: they may begin anew.
 func (h *history) emptied(subject string, d ratelimit.Decision) {
 	maps.DeleteFunc(h.limits[subject], func(_ time.Duration, m measure) bool { return m.end <= h.clock.Now().Unix() })
-	for i := range d.Plan.Len() {
-		if q := d.Plan.Quota(i); d.States[i].Remaining == q.Limit {
+	for i := range engine.Of(d.Plan).Len() {
+		if q := engine.Of(d.Plan).Quota(i); d.States[i].Remaining == q.Limit {
 			delete(h.limits[subject], q.Window)
 		}
 	}
@@ -71,8 +72,8 @@ func (h *history) took(subject string, d ratelimit.Decision) {
 	if h.limits[subject] == nil {
 		h.limits[subject] = map[time.Duration]measure{}
 	}
-	for i := range d.Plan.Len() {
-		q, end := d.Plan.Quota(i), d.States[i].Reset
+	for i := range engine.Of(d.Plan).Len() {
+		q, end := engine.Of(d.Plan).Quota(i), d.States[i].Reset
 		m := h.limits[subject][q.Window]
 		if m.end != end {
 			m = measure{end, q.Limit}
@@ -94,8 +95,8 @@ func (h *history) held(subject string) bool {
 		if d.Outcome == ratelimit.Banned || d.StrikesLeft >= 0 && d.StrikesLeft < plan.Penalty().Strikes {
 			return true
 		}
-		for i := range plan.Len() {
-			q := plan.Quota(i)
+		for i := range engine.Of(plan).Len() {
+			q := engine.Of(plan).Quota(i)
 			m, measured := h.limits[subject][q.Window]
 			if measured && m.end == d.States[i].Reset && (q.Limit-d.States[i].Remaining)*2 >= m.limit {
 				return true

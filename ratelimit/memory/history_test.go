@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // Random histories of what is the engine's own: floods of new subjects at the
@@ -49,12 +49,12 @@ var historyPlans = func() []*ratelimit.Plan {
 type history struct {
 	t      *testing.T
 	rand   *rand.Rand
-	clock  *ratelimittest.Clock
+	clock  *enginetest.Clock
 	oldest time.Time // the clock does not step back further
 	engine *memory.Limiter
 	disk   disk
-	model  *ratelimittest.Model
-	done   []func(*ratelimittest.Model) // all that was done to the model, clock included
+	model  *enginetest.Model
+	done   []func(*enginetest.Model) // all that was done to the model, clock included
 	limits map[string]map[time.Duration]measure
 	past   []charged
 	floods int
@@ -73,10 +73,10 @@ type measure struct{ end, limit int64 }
 
 func newHistory(t *testing.T, seed int) *history {
 	h := &history{
-		t: t, rand: rand.New(rand.NewPCG(uint64(seed), 1)), clock: ratelimittest.NewClock(noon), oldest: noon,
+		t: t, rand: rand.New(rand.NewPCG(uint64(seed), 1)), clock: enginetest.NewClock(noon), oldest: noon,
 		disk: disk{}, limits: map[string]map[time.Duration]measure{},
 	}
-	h.model = ratelimittest.NewModel(h.clock.Now)
+	h.model = enginetest.NewModel(h.clock.Now)
 	var secret []byte // of the seed, since it decides where slots lie
 	for range 4 {
 		secret = binary.LittleEndian.AppendUint64(secret, h.rand.Uint64())
@@ -99,7 +99,7 @@ func (h *history) step() {
 	case n < 34 && len(h.past) > 0:
 		c := h.past[h.rand.IntN(len(h.past))]
 		h.note("refund", c.d.Cost, "of", c.subject, c.d.Plan, c.d.States)
-		h.do(func(m *ratelimittest.Model) { _ = m.Adjust(ctx, c.subject, &c.d, 0, "") })
+		h.do(func(m *enginetest.Model) { _ = m.Adjust(ctx, c.subject, &c.d, 0, "") })
 		if err := h.engine.Adjust(ctx, c.subject, &c.d, 0, ""); err != nil {
 			h.diff = err.Error()
 		}
@@ -108,7 +108,7 @@ func (h *history) step() {
 		}
 	case n < 36:
 		h.note("ban", subject)
-		h.do(func(m *ratelimittest.Model) { _ = m.Ban(ctx, subject, 5*time.Second) })
+		h.do(func(m *enginetest.Model) { _ = m.Ban(ctx, subject, 5*time.Second) })
 		if err := h.engine.Ban(ctx, subject, 5*time.Second); err != nil {
 			h.diff = err.Error()
 		}
@@ -143,13 +143,13 @@ func diffDecisions(want, got ratelimit.Decision) string {
 func (h *history) note(what ...any) { h.log = append(h.log, strings.TrimSpace(fmt.Sprintln(what...))) }
 
 // do does something to the model.
-func (h *history) do(f func(*ratelimittest.Model)) {
+func (h *history) do(f func(*enginetest.Model)) {
 	f(h.model)
 	h.done = append(h.done, f)
 }
 
 func (h *history) takeModel(subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision) {
-	h.do(func(m *ratelimittest.Model) { d = take1(h.t, m, subject, plan, cost) })
+	h.do(func(m *enginetest.Model) { d = take1(h.t, m, subject, plan, cost) })
 	return d
 }
 
@@ -167,7 +167,7 @@ func (h *history) beside(subject string, a, b *ratelimit.Plan, cost int64) {
 	if h.diff != "" {
 		now := h.clock.Now()
 		h.clock.Set(noon)
-		h.model, h.done = ratelimittest.NewModel(h.clock.Now), h.done[:before]
+		h.model, h.done = enginetest.NewModel(h.clock.Now), h.done[:before]
 		for _, f := range h.done {
 			f(h.model)
 		}

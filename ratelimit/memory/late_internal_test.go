@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 // A denial that ends within a second is the one by the exact time, although the time on
@@ -45,8 +45,8 @@ func TestLateTimeDelaysNoRetry(t *testing.T) {
 	} {
 		for _, group := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", in a group"}[group], func(t *testing.T) {
-				clock := ratelimittest.NewClock(start)
-				l, model := internalLimiter(t, Options{Now: clock.Now}), ratelimittest.NewModel(clock.Now)
+				clock := enginetest.NewClock(start)
+				l, model := internalLimiter(t, Options{Now: clock.Now}), enginetest.NewModel(clock.Now)
 				take := func(cost int64) (want, got []ratelimit.Decision) {
 					t.Helper()
 					charges := []ratelimit.Charge{{Subject: "a", Plan: c.plan, Cost: cost}}
@@ -90,7 +90,7 @@ const ms = time.Millisecond
 // A group that a late time refuses for less than a second is decided by the exact time.
 func TestLateTimeRefusesNoGroup(t *testing.T) {
 	for _, quota := range []ratelimit.Quota{ratelimit.PerMinute(1), ratelimit.PerMinute(60).Smooth(1)} {
-		clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 59, 0, time.UTC))
+		clock := enginetest.NewClock(time.Date(2026, time.March, 1, 12, 0, 59, 0, time.UTC))
 		l := internalLimiter(t, Options{Now: clock.Now})
 		plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, quota)
 		charges := []ratelimit.Charge{{Subject: "a", Plan: plan, Cost: 1}, {Subject: "b", Plan: plan, Cost: 1}}

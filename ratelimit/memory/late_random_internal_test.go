@@ -11,7 +11,8 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 // Random requests and groups, on an engine with a late time on the fast path, get what the
@@ -35,8 +36,8 @@ type lateHistory struct {
 	t             *testing.T
 	rand          *rand.Rand
 	engine        *Limiter
-	model         *ratelimittest.Model
-	clock, models *ratelimittest.Clock
+	model         *enginetest.Model
+	clock, models *enginetest.Clock
 	exact, late   time.Time
 	retry         time.Time // when the last request that was limited is to come back
 	plans         []*ratelimit.Plan
@@ -48,9 +49,9 @@ func newLateHistory(t *testing.T, seed int) *lateHistory {
 	start := time.Date(2026, time.February, 28, 23, 59, 50, 0, time.UTC)
 	h := &lateHistory{
 		t: t, rand: rand.New(rand.NewPCG(uint64(seed), 3)), exact: start,
-		clock: ratelimittest.NewClock(start), models: ratelimittest.NewClock(start),
+		clock: enginetest.NewClock(start), models: enginetest.NewClock(start),
 	}
-	h.engine, h.model = internalLimiter(t, Options{Now: h.clock.Now}), ratelimittest.NewModel(h.models.Now)
+	h.engine, h.model = internalLimiter(t, Options{Now: h.clock.Now}), enginetest.NewModel(h.models.Now)
 	for len(h.plans) < 3 {
 		quotas := make([]ratelimit.Quota, 1+h.rand.IntN(3))
 		for i := range quotas {
@@ -109,7 +110,7 @@ func (h *lateHistory) take() string {
 			return err.Error()
 		}
 		admitted = admitted && d.Allowed()
-		for k := range c.Plan.Len() {
+		for k := range engine.Of(c.Plan).Len() {
 			admitted = admitted && d.States[k].Remaining >= c.Cost
 		}
 	}

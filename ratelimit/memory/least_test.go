@@ -3,13 +3,13 @@ package memory_test
 import (
 	"testing"
 
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // A new subject takes the place of the one that has used least.
 func TestThoseThatUsedLeastGiveWay(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	const places = 10
 	l := newLimiter(t, memory.Options{MaxSubjects: places, Now: clock.Now})
 	use := func(subject string, units int64) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // Options are optional settings.
@@ -65,7 +66,7 @@ type Limiter struct {
 
 var _ interface {
 	ratelimit.Limiter
-	ratelimit.MultiTaker
+	engine.MultiTaker
 	ratelimit.Peeker
 	ratelimit.Resetter
 	ratelimit.Adjuster
@@ -103,7 +104,7 @@ var errNoSubject = fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
 
 // Peek implements [ratelimit.Peeker].
 func (l *Limiter) Peek(_ context.Context, subject string, plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
-	if d, err := plan.Decide(subject, 1); err != nil || d.Outcome != 0 {
+	if d, err := engine.Decide(subject, plan, 1); err != nil || d.Outcome != 0 {
 		return d, err
 	}
 	s := l.lock(subject)
@@ -123,7 +124,7 @@ func (l *Limiter) Peek(_ context.Context, subject string, plan *ratelimit.Plan) 
 		d.Outcome = ratelimit.Limited
 	}
 	d.StrikesLeft = strikesLeft(&d, &r)
-	d.Settle()
+	engine.Complete(&d)
 	return d, nil
 }
 
@@ -141,7 +142,7 @@ func (l *Limiter) Reset(_ context.Context, subject string) error {
 
 // Adjust implements [ratelimit.Adjuster]. It ignores ctx and id.
 func (l *Limiter) Adjust(_ context.Context, subject string, d *ratelimit.Decision, units int64, _ string) error {
-	added, err := d.Adjustment(subject, units)
+	added, err := engine.Adjustment(subject, d, units)
 	if added == 0 || err != nil {
 		return err
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 func TestStateOutlivesTheEngine(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	d := disk{}
 	for i := range 3000 {
@@ -74,7 +74,7 @@ func TestStateOutlivesTheEngine(t *testing.T) {
 }
 
 func TestLoadedBanThatIsEndedIsForgotten(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	d := disk{}
 	if err := l.Ban(ctx, "a", time.Hour); err != nil {
@@ -97,7 +97,7 @@ func TestLoadedBanThatIsEndedIsForgotten(t *testing.T) {
 // A file that every Save adds its records to says, read from its beginning, what
 // the last state was.
 func TestLoadReplaysWhatEverySaveWrote(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	var file []memory.Record
 	step := func(what func() error) {
@@ -137,7 +137,7 @@ func TestLoadReplaysWhatEverySaveWrote(t *testing.T) {
 
 // A caller that keeps only the file of the last run writes all of it anew.
 func TestFirstSavePassesOnWhatWasLoaded(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	take(t, l, "a", statePlan)
 	if err := l.Ban(ctx, "b", time.Hour); err != nil {

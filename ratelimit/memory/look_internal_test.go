@@ -10,7 +10,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 // At the bound a decision looks at few places, however many subjects are held and wherever
@@ -22,7 +22,7 @@ func TestFewPlacesAreLookedAt(t *testing.T) {
 	for free := range 3 {
 		for _, group := range []bool{false, true} {
 			t.Run(fmt.Sprint(free, " not held, group: ", group), func(t *testing.T) {
-				clock, random := ratelimittest.NewClock(noonSharp()), rand.New(rand.NewPCG(uint64(free), 1))
+				clock, random := enginetest.NewClock(noonSharp()), rand.New(rand.NewPCG(uint64(free), 1))
 				l := internalLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now, Secret: []byte("a secret that every run shares..")})
 				s := &l.segments[0]
 				for i := range subjectsInSegment - free {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 func seconds(limit int64, n int) ratelimit.Quota {
@@ -21,7 +21,7 @@ func seconds(limit int64, n int) ratelimit.Quota {
 // A window that holds nothing, after a refund, goes on beside those of another plan, for
 // which the slot must have room, whether or not a charge comes before the switch.
 func TestPlanSwitchBesideACharge(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	quotas := func(from int) (q []ratelimit.Quota) {
 		for i := range ratelimit.MaxQuotas {
 			q = append(q, seconds(1<<30, 100*(from+i)))
@@ -65,7 +65,7 @@ func TestPlanSwitchBesideACharge(t *testing.T) {
 
 // A cost that no window can hold is refused before it is added to anything.
 func TestEnormousCost(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	large := ratelimit.MustPlan("large", ratelimit.Penalty{}, ratelimit.PerDay(10))
 	small := ratelimit.MustPlan("small", ratelimit.Penalty{}, ratelimit.PerDay(3))
@@ -88,7 +88,7 @@ func TestEnormousCost(t *testing.T) {
 // An account in the middle of a plan switch counts all of its windows without
 // the lock, and drops the other plan's when they are over.
 func TestPlansThatShareAWindow(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	one := ratelimit.MustPlan("one", ratelimit.Penalty{}, seconds(100, 60), seconds(1000, 86400))
 	two := ratelimit.MustPlan("two", ratelimit.Penalty{}, seconds(100, 3600), seconds(2000, 86400))

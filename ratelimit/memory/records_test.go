@@ -8,14 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // All that Records returns, by parts of the keys, is what every Save so far has written.
 func TestRecordsAreWhatWasSaved(t *testing.T) {
 	for _, size := range []int{100, 5000, 100_000} { // one segment, two, many
-		clock := ratelimittest.NewClock(noon)
+		clock := enginetest.NewClock(noon)
 		l := newLimiter(t, memory.Options{Now: clock.Now, MaxSubjects: size})
 		d := disk{}
 		for i := range 90 {
@@ -46,7 +46,7 @@ func TestRecordsAreWhatWasSaved(t *testing.T) {
 // What Records has returned may be stored, so that its end must be reported; and what
 // has changed since the last Save must still be saved, after what was forgotten.
 func TestRecordsLeaveChangesForSave(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	take(t, l, "a", statePlan)
 	if err := l.Ban(ctx, "b", time.Hour); err != nil {

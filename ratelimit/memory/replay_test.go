@@ -12,13 +12,13 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // What was saved last counts, even if it has expired and what was saved before has not.
 func TestExpiredRecordReplacesAnEarlierOne(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	var file []memory.Record
 	save := func() {
@@ -57,7 +57,7 @@ func TestRestartsChangeNothing(t *testing.T) {
 	subjects := []string{"a", "b", "c"}
 	for seed := range uint64(1000) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		clock := ratelimittest.NewClock(noon)
+		clock := enginetest.NewClock(noon)
 		l := newLimiter(t, memory.Options{Now: clock.Now})
 		last := disk{}
 		var all []memory.Record

@@ -1,6 +1,10 @@
 package memory
 
-import "github.com/animalstore/gatehouse/ratelimit"
+import (
+	"github.com/animalstore/gatehouse/ratelimit"
+
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+)
 
 // decide decides, under the lock and by the exact time, whatever the fast paths
 // leave open. It fills d.
@@ -63,11 +67,11 @@ func (x *ruling) rule(name string, d *ratelimit.Decision) {
 		x.account.charge(d)
 		x.record.admit()
 	case ratelimit.Limited:
-		d.Settle()
+		engine.Complete(d)
 		x.strike(d)
 	}
 	d.StrikesLeft = strikesLeft(d, &x.record)
-	d.Settle()
+	engine.Complete(d)
 	if x.record != x.before || x.hasRecord && x.record.empty() {
 		// Without room the record is not kept, which makeRoom has counted. The
 		// decision stands, but is no strike.

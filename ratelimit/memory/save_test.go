@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 // A disk is where tests save to.
@@ -47,7 +47,7 @@ func TestFailedSaveIsMadeUpFor(t *testing.T) {
 }
 
 func testFailedSave(t *testing.T, portion int) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	d := disk{}
 	take(t, l, "gone", statePlan)
@@ -145,7 +145,7 @@ func TestSweptSubjectDoesNotComeBack(t *testing.T) {
 }
 
 func testSweptSubject(t *testing.T, fails bool) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now, MaxSubjects: 1000})
 	day := ratelimit.MustPlan("day", ratelimit.Penalty{}, ratelimit.PerDay(10).Smooth(10))
 	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10))
@@ -179,7 +179,7 @@ func testSweptSubject(t *testing.T, fails bool) {
 }
 
 func TestMarkSavedIsASaveOfNothing(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	d := disk{}
 	for i := range 100 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
@@ -77,7 +78,7 @@ func TestSmoothChargesFollowEachOther(t *testing.T) {
 	charged := slices.Concat(all[:]...)
 	t.Log(len(charged), l.Stats())
 	quota := func(d *ratelimit.Decision) (i int) { // of the hour
-		for d.Plan.Kind(i) != -time.Hour {
+		for engine.Of(d.Plan).Kind(i) != -time.Hour {
 			i++
 		}
 		return i
@@ -87,8 +88,8 @@ func TestSmoothChargesFollowEachOther(t *testing.T) {
 	before := full(&begin)
 	for i := range charged {
 		d := &charged[i]
-		interval, burst := d.Plan.Bucket(quota(d))
-		want := gcra.WithInterval(interval, d.Plan.Limit(quota(d)), burst).Charged(max(before, gcra.At(d.Time)), d.Cost)
+		interval, burst := engine.Of(d.Plan).Bucket(quota(d))
+		want := gcra.WithInterval(interval, engine.Of(d.Plan).Limit(quota(d)), burst).Charged(max(before, gcra.At(d.Time)), d.Cost)
 		if full(d) != want {
 			t.Fatalf("the charge %d of %d is not made where the one before ended: the bucket is full at %d, want %d", i, len(charged), full(d), want)
 		}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 var smoothPlan = ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(600).Smooth(100))
@@ -17,7 +17,7 @@ var smoothPlan = ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.Per
 // first.
 func TestSmoothIsHeld(t *testing.T) {
 	for _, restart := range []bool{false, true} {
-		clock := ratelimittest.NewClock(noon)
+		clock := enginetest.NewClock(noon)
 		opts := memory.Options{MaxSubjects: 500, Now: clock.Now}
 		l := newLimiter(t, opts)
 		charge := func(subject string, cost int64) ratelimit.Decision {
@@ -59,7 +59,7 @@ func TestSmoothIsHeld(t *testing.T) {
 
 // A subject whose burst was lowered is held once it has used half of the lower one.
 func TestSmoothIsHeldByTheLowestBurst(t *testing.T) {
-	l := newLimiter(t, memory.Options{MaxSubjects: 100, Now: ratelimittest.NewClock(noon).Now})
+	l := newLimiter(t, memory.Options{MaxSubjects: 100, Now: enginetest.NewClock(noon).Now})
 	lower := ratelimit.MustPlan("lower", ratelimit.Penalty{}, ratelimit.PerHour(600).Smooth(40))
 	for range 20 {
 		take(t, l, "a", smoothPlan)
@@ -78,7 +78,7 @@ func TestSmoothIsHeldByTheLowestBurst(t *testing.T) {
 // A plan with fixed windows takes the fast path again once the bucket of an earlier plan
 // is full, and its usage is as if there had been none.
 func TestFixedAfterSmooth(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	fixed := ratelimit.MustPlan("fixed", ratelimit.Penalty{}, ratelimit.PerHour(10))
 	take(t, l, "a", smoothPlan)
@@ -95,7 +95,7 @@ func TestFixedAfterSmooth(t *testing.T) {
 
 // A clock that is not set yet begins in 1970, less than a bucket takes to fill after it.
 func TestSmoothAfter1970(t *testing.T) {
-	clock := ratelimittest.NewClock(time.Unix(0, 0))
+	clock := enginetest.NewClock(time.Unix(0, 0))
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	slow := ratelimit.MustPlan("slow", ratelimit.Penalty{}, ratelimit.PerDay(24).Smooth(3))
 	for left := int64(2); left >= 0; left-- {
@@ -111,7 +111,7 @@ func TestSmoothAfter1970(t *testing.T) {
 
 // The grace holds although the window of a smooth quota begins before 1970.
 func TestSmoothGraceAfter1970(t *testing.T) {
-	clock := ratelimittest.NewClock(time.Unix(0, 0))
+	clock := enginetest.NewClock(time.Unix(0, 0))
 	l := newLimiter(t, memory.Options{Now: clock.Now})
 	penalty := ratelimit.DefaultPenalty()
 	penalty.Grace = 2 * time.Second
@@ -132,7 +132,7 @@ func TestSmoothGraceAfter1970(t *testing.T) {
 // A grace of a smooth quota is over once its bucket was full, also if no admission since
 // took the lock and the clock steps back.
 func TestSmoothGraceEndsWithTheBucket(t *testing.T) {
-	clock := ratelimittest.NewClock(noon)
+	clock := enginetest.NewClock(noon)
 	penalty := ratelimit.DefaultPenalty()
 	penalty.Grace = time.Second
 	plan := ratelimit.MustPlan("", penalty, ratelimit.PerMinute(6).Smooth(1))

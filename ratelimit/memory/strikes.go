@@ -5,6 +5,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // A record holds the strikes and the last ban of a subject that kept sending
@@ -144,14 +145,14 @@ func (r *record) strike(p ratelimit.Penalty, now, start int64) (struck, banned b
 	if r.withinGrace(now, start, p.Grace) {
 		return false, false
 	}
-	r.strikes, r.since = p.Strike(r.strikes, r.since, fixedwindow.Seconds(now))
+	r.strikes, r.since = engine.Penalty(p).Strike(r.strikes, r.since, fixedwindow.Seconds(now))
 	r.length = 0
 	if r.strikes <= p.Strikes {
 		return true, false
 	}
-	level := p.Level(r.level, time.Duration(now-r.until*int64(time.Second)))
+	level := engine.Penalty(p).Level(r.level, time.Duration(now-r.until*int64(time.Second)))
 	r.level = level
-	r.ban(p.BanLength(level), now)
+	r.ban(engine.Penalty(p).BanLength(level), now)
 	r.expires = max(r.expires, r.until+int64(level)*int64(p.Forgive/time.Second))
 	return true, true
 }
@@ -177,7 +178,7 @@ func (r *record) ban(length time.Duration, now int64) {
 
 // strikesLeft returns what a decision says of strikes.
 func strikesLeft(d *ratelimit.Decision, r *record) int {
-	allowed := d.Plan.Strikes()
+	allowed := engine.Of(d.Plan).Strikes()
 	switch {
 	case allowed == 0:
 		return -1
@@ -186,5 +187,5 @@ func strikesLeft(d *ratelimit.Decision, r *record) int {
 	case r.strikes == 0:
 		return allowed
 	}
-	return d.Plan.Penalty().StrikesLeft(r.strikes, r.since, fixedwindow.Seconds(d.Time))
+	return engine.Penalty(d.Plan.Penalty()).StrikesLeft(r.strikes, r.since, fixedwindow.Seconds(d.Time))
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 // The longest of all calls is one that changes the size of a table. What it moves
@@ -38,7 +38,7 @@ func TestTablesStaySmall(t *testing.T) {
 // A table gives memory back when its subjects are gone: at least four slots of ten
 // are in use, or the table is one of the smallest.
 func TestTablesShrink(t *testing.T) {
-	clock := ratelimittest.NewClock(noonSharp())
+	clock := enginetest.NewClock(noonSharp())
 	l := internalLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60))
 	s := &l.segments[0]

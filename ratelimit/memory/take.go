@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // Take implements [ratelimit.Limiter]. It never waits for anything but other
 // calls of Take, and ignores ctx.
 func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
-	if plan == nil || plan.Len() == 0 || cost < 1 || subject == "" {
-		return plan.Decide(subject, cost)
+	if plan == nil || engine.Of(plan).Len() == 0 || cost < 1 || subject == "" {
+		return engine.Decide(subject, plan, cost)
 	}
 	d.Plan, d.Cost, d.Time = plan, cost, l.clock.coarse()
 	h := l.key.sum(subject)
@@ -22,7 +23,7 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 			return d, nil
 		}
 		exact := false // d.Time is not late
-		if plan.Smooth() {
+		if engine.Of(plan).Smooth() {
 			var admitted bool
 			if admitted, exact = l.takeSmooth(slot, h, &d); admitted {
 				return d, nil
@@ -37,7 +38,7 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 			return d, nil
 		}
 	}
-	if err = plan.Check(subject, cost); err == nil {
+	if _, err = engine.Decide(subject, plan, cost); err == nil {
 		err = l.decide(h, subject, &d)
 	}
 	if err != nil {
@@ -57,7 +58,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 			return false
 		}
 		var least, latest int64 // of the applicable quota
-		i, quotas := 0, d.Plan.Len()
+		i, quotas := 0, engine.Of(d.Plan).Len()
 		layout := l.layouts.get(m.layout()) // of a frozen slot: none
 		windows := layout.len()
 		for k := range windows {
@@ -68,14 +69,14 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 			if !w.open(d.Time) {
 				return false
 			}
-			if i == quotas || d.Plan.Kind(i) != w.length {
+			if i == quotas || engine.Of(d.Plan).Kind(i) != w.length {
 				// A window of another plan. One that holds nothing may not have begun.
 				if w.used == 0 || !w.fits(d.Cost) {
 					return false
 				}
 				continue
 			}
-			limit := d.Plan.Limit(i)
+			limit := engine.Of(d.Plan).Limit(i)
 			left := limit - w.used
 			if left < d.Cost || limit < w.limit {
 				return false
@@ -99,7 +100,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 		}
 		if slot.swap(m, after) {
 			d.Outcome = ratelimit.Allowed
-			if d.StrikesLeft = d.Plan.Strikes(); d.StrikesLeft == 0 {
+			if d.StrikesLeft = engine.Of(d.Plan).Strikes(); d.StrikesLeft == 0 {
 				d.StrikesLeft = -1
 			}
 			return true
@@ -157,7 +158,7 @@ func (l *Limiter) look(t *table, at uint64, slot slot, h uint64, d *ratelimit.De
 		}
 	}
 	var r record
-	punishes := d.Plan.Strikes() > 0
+	punishes := engine.Of(d.Plan).Strikes() > 0
 	if (punishes && refusedUntil > 0 || m.has(checkRecord)) && !t.peekRecord(at, h, d.Time, &r) {
 		return unclear // without a record, the request may be a strike
 	}
@@ -171,12 +172,12 @@ func (l *Limiter) look(t *table, at uint64, slot slot, h uint64, d *ratelimit.De
 		}
 	case refusedUntil == 0:
 		d.Outcome, v = ratelimit.Spared, spared
-	case punishes && !(r.expires >= lastEnd && r.withinGrace(d.Time, windowStart(d), d.Plan.Grace())):
+	case punishes && !(r.expires >= lastEnd && r.withinGrace(d.Time, windowStart(d), engine.Of(d.Plan).Grace())):
 		v = unclear // a strike
 	}
 	d.RetryAfter = time.Duration(max(refusedUntil, d.BanEnds*int64(time.Second)) - d.Time)
 	if refusedUntil == 0 {
-		d.Settle() // no quota refuses the request
+		engine.Complete(d) // no quota refuses the request
 	}
 	d.StrikesLeft = strikesLeft(d, &r)
 	if slot.meter() != m {
@@ -200,10 +201,10 @@ func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEn
 			return 0, 0
 		}
 		lastEnd = max(lastEnd, w.end)
-		if i == plan.Len() || plan.Kind(i) != w.length {
+		if i == engine.Of(plan).Len() || engine.Of(plan).Kind(i) != w.length {
 			continue // a window of another plan
 		}
-		limit := plan.Limit(i)
+		limit := engine.Of(plan).Limit(i)
 		if d.Cost > limit || limit < w.limit && w.used > 0 {
 			return 0, 0
 		}
@@ -214,7 +215,7 @@ func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEn
 		d.States[i] = ratelimit.State{Remaining: left, Reset: w.end}
 		i++
 	}
-	if i < plan.Len() {
+	if i < engine.Of(plan).Len() {
 		return 0, 0
 	}
 	return lastEnd, refusedUntil * int64(time.Second)
@@ -223,5 +224,5 @@ func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEn
 // windowStart returns when the window of the applicable quota began, in Unix
 // seconds.
 func windowStart(d *ratelimit.Decision) int64 {
-	return d.Plan.WindowStart(d.Applicable, d.States[d.Applicable].Reset)
+	return engine.Of(d.Plan).WindowStart(d.Applicable, d.States[d.Applicable].Reset)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 // A flood of requests that are refused and change nothing is answered without the
@@ -30,7 +30,7 @@ func TestFloodTakesNoLock(t *testing.T) {
 		"a strike":         {strict, ratelimit.Limited, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := internalLimiter(t, Options{Now: ratelimittest.NewClock(now).Now})
+			l := internalLimiter(t, Options{Now: enginetest.NewClock(now).Now})
 			plan := ratelimit.MustPlan("p", c.penalty, ratelimit.PerMinute(1), ratelimit.PerDay(100))
 			for range 3 {
 				internalTake(t, l, "a", plan, 1)

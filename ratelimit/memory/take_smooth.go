@@ -3,6 +3,7 @@ package memory
 import (
 	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // takeSmooth is admitSmooth for a request about one subject. If a quota refuses it for so
@@ -41,10 +42,10 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *
 			slot.setMeter(layout.charge(slot, m, d))
 		}
 		d.Outcome, d.BanEnds = ratelimit.Allowed, 0 // of a ban that ended since look
-		if d.StrikesLeft = d.Plan.Strikes(); d.StrikesLeft == 0 {
+		if d.StrikesLeft = engine.Of(d.Plan).Strikes(); d.StrikesLeft == 0 {
 			d.StrikesLeft = -1
 		}
-		d.Settle()
+		engine.Complete(d)
 		return true, 0
 	}
 }
@@ -53,7 +54,7 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *
 // meter m, and the windows of other plans into d. It returns the meter with which the
 // charge ends.
 func (s *sharedLayout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
-	if s.len() > d.Plan.Len() {
+	if s.len() > engine.Of(d.Plan).Len() {
 		s.others(slot, m, d)
 	}
 	for k := range s.len() {
@@ -96,7 +97,7 @@ func (s *sharedLayout) smoothStates(slot slot, m meter, d *ratelimit.Decision, u
 		lastEnd = max(lastEnd, d.States[i].Reset)
 		quotas++
 	}
-	if quotas < d.Plan.Len() {
+	if quotas < engine.Of(d.Plan).Len() {
 		return 0, 0
 	}
 	return lastEnd, until.Nanos()
@@ -117,7 +118,7 @@ func (w *window) state(d *ratelimit.Decision, i int, units int64) (roomAt gcra.T
 	if w.isSmooth() {
 		return w.smoothState(d, i, units)
 	}
-	limit := d.Plan.Limit(i)
+	limit := engine.Of(d.Plan).Limit(i)
 	if !w.open(d.Time) || d.Cost > limit || limit < w.limit && (w.used > 0 || units > 0) {
 		return 0, false
 	}

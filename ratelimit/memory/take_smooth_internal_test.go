@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 // Requests of a subject with a bucket are answered without the lock if they are admitted
@@ -48,7 +48,7 @@ func TestSmoothTakesNoLock(t *testing.T) {
 		"a strike":                        {nil, plan(strict, drops, day), 2, ratelimit.Limited, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, model := internalLimiter(t, Options{Now: ratelimittest.NewClock(now).Now}), ratelimittest.NewModel(ratelimittest.NewClock(now).Now)
+			l, model := internalLimiter(t, Options{Now: enginetest.NewClock(now).Now}), enginetest.NewModel(enginetest.NewClock(now).Now)
 			for range c.units {
 				for _, l := range []ratelimit.Limiter{l, model} {
 					for _, plan := range []*ratelimit.Plan{c.before, c.plan} {

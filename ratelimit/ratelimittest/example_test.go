@@ -1,35 +1,49 @@
 package ratelimittest_test
 
 import (
-	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"time"
 
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
-// The model shows what an engine must do.
-func ExampleModel() {
-	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC))
-	model := ratelimittest.NewModel(clock.Now)
-	plan := ratelimit.MustPlan("small", ratelimit.Penalty{}, ratelimit.PerMinute(2))
-	for range 3 {
-		d, err := model.Take(context.Background(), "owner:17", plan, 1)
-		if err != nil {
-			panic(err)
-		}
-		fmt.Println(d.Outcome, d.Remaining(), d.RetryAfter)
-	}
-	clock.Set(clock.Now().Add(17 * time.Second))
-	d, err := model.Take(context.Background(), "owner:17", plan, 1)
+// A test moves the clock, causes an outage, and reads what the service has asked for.
+func Example() {
+	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
+	engine, err := memory.New(memory.Options{Now: clock.Now})
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(d.Outcome, d.Remaining(), d.RetryAfter)
+	recorder := ratelimittest.NewRecorder(engine)
+	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(1))
+	limited, err := limit.New(recorder, func(*http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: "user:ann", Plan: plan}, nil
+	}, limit.Options{})
+	if err != nil {
+		panic(err)
+	}
+	service := limited(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	send := func() {
+		w := httptest.NewRecorder()
+		service.ServeHTTP(w, httptest.NewRequest("GET", "/pets", nil))
+		fmt.Println(w.Code)
+	}
+	send()
+	send()
+	clock.Advance(time.Minute) // the next window
+	send()
+	recorder.Fail() // an outage of the engine
+	send()
+	fmt.Println(len(recorder.Calls()), "calls, the first for", recorder.Calls()[0].Subject)
 	// Output:
-	// allowed 1 0s
-	// allowed 0 0s
-	// limited 0 17s
-	// allowed 1 0s
+	// 200
+	// 429
+	// 200
+	// 503
+	// 4 calls, the first for user:ann
 }

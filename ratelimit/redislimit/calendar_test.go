@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -98,8 +98,8 @@ func TestCalendarUsageIsRepeatedLate(t *testing.T) {
 	month := ratelimit.MustPlan("month", ratelimit.Penalty{}, ratelimit.PerMonth(100))
 	m, c := mini(t)
 	l := newLimiter(t, c)
-	clock := ratelimittest.NewClock(start)
-	model := ratelimittest.NewModel(clock.Now)
+	clock := enginetest.NewClock(start)
+	model := enginetest.NewModel(clock.Now)
 	units := [ratelimit.MaxQuotas]int64{10}
 	at := start.Add(time.Hour)
 	last := time.Duration(0)

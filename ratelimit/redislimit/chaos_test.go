@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 )
 
@@ -131,7 +132,7 @@ func TestChaos(t *testing.T) {
 	}
 	for _, a := range accounts {
 		admitted, unknown, refunded, perhaps := a.admitted.Load(), a.unknown.Load(), a.refunded.Load(), a.perhaps.Load()
-		limit := a.plan.Quota(0).Limit
+		limit := engine.Of(a.plan).Limit(0)
 		charged := used(t, beside, a.subject, limit)
 		t.Logf("%s: admitted %d, unknown %d, refunded %d, perhaps %d, charged %d", a.subject, admitted, unknown, refunded, perhaps, charged)
 		if low, high := admitted-refunded-perhaps, admitted+unknown-refunded; charged < low || charged > high {
@@ -163,7 +164,7 @@ func TestTwoVersionsOfAPlan(t *testing.T) {
 				}
 				if d.Allowed() {
 					admitted[version].Add(1)
-					if used := d.Plan.Quota(0).Limit - d.States[0].Remaining; version == 0 && used > small {
+					if used := engine.Of(d.Plan).Limit(0) - d.States[0].Remaining; version == 0 && used > small {
 						under[version].Add(1)
 					}
 				}

@@ -6,26 +6,26 @@ import (
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 func TestConformance(t *testing.T) {
-	newEngine := func(t *testing.T, start time.Time) ratelimittest.Engine {
+	newEngine := func(t *testing.T, start time.Time) enginetest.Engine {
 		m, c := mini(t)
 		m.SetTime(start)
-		return ratelimittest.Engine{Limiter: newLimiter(t, c), Set: m.SetTime, Remembers: true}
+		return enginetest.Engine{Limiter: newLimiter(t, c), Set: m.SetTime, Remembers: true}
 	}
 	if _, err := exec.LookPath("redis-server"); err == nil {
 		newEngine = fewHistories(newEngine) // miniredis takes four times as long
 	}
-	ratelimittest.Run(t, newEngine, ratelimittest.Gaps{})
+	enginetest.Run(t, newEngine, enginetest.Gaps{})
 }
 
 // fewHistories ends the random histories after a part of them, where
 // [TestConformanceOfServer] goes through all.
-func fewHistories(newEngine ratelimittest.Factory) ratelimittest.Factory {
+func fewHistories(newEngine enginetest.Factory) enginetest.Factory {
 	histories := 0
-	return func(t *testing.T, start time.Time) ratelimittest.Engine {
+	return func(t *testing.T, start time.Time) enginetest.Engine {
 		t.Helper()
 		if strings.Contains(t.Name(), "/agrees_with_the_model/") {
 			if histories++; histories > 30 {

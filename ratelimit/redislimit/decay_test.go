@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 // Strikes decay on the server as in the model, to the second: on the very second,
@@ -13,8 +13,8 @@ import (
 // back.
 func TestDecayAgreesWithModel(t *testing.T) {
 	m, c := mini(t)
-	clock := ratelimittest.NewClock(time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC))
-	l, model := newLimiter(t, c), ratelimittest.NewModel(clock.Now)
+	clock := enginetest.NewClock(time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC))
+	l, model := newLimiter(t, c), enginetest.NewModel(clock.Now)
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{
 		Strikes: 20, Decay: 10 * time.Second, Ban: time.Minute, Growth: 2, Max: time.Hour, Forgive: time.Hour,
 	}, ratelimit.PerDay(1))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // decision works out what became of the request at a place among those of the
@@ -32,13 +33,13 @@ func (a *answer) decision(plan *ratelimit.Plan, cost int64, place int32) (d rate
 			d.Struck = true
 			strikes -= int(a.granted + a.limited - 1 - place)
 		}
-		d.StrikesLeft = penalty.StrikesLeft(strikes, since, fixedwindow.Seconds(a.time))
+		d.StrikesLeft = engine.Penalty(penalty).StrikesLeft(strikes, since, fixedwindow.Seconds(a.time))
 	case a.letter == banDeferred:
 		d.Outcome = ratelimit.Limited
 		d.StrikesLeft = 0
 	case a.letter == notMade:
 		d.Outcome = ratelimit.Spared
-		d.StrikesLeft = penalty.StrikesLeft(v.strikes, v.since, fixedwindow.Seconds(a.time))
+		d.StrikesLeft = engine.Penalty(penalty).StrikesLeft(v.strikes, v.since, fixedwindow.Seconds(a.time))
 	default:
 		d.Outcome = ratelimit.Banned
 		d.BanStarted = a.letter == banStarted && place == a.granted+a.limited
@@ -56,7 +57,7 @@ func (a *answer) decision(plan *ratelimit.Plan, cost int64, place int32) (d rate
 	if d.Outcome == ratelimit.Allowed {
 		v.others(&d)
 	}
-	d.Settle()
+	engine.Complete(&d)
 	return d, nil
 }
 
@@ -69,7 +70,7 @@ func (a *answer) view(plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
 	d = ratelimit.Decision{Plan: plan, Cost: 1, Time: a.time}
 	fits := v.states(&d, 0)
 	d.BanEnds = v.banEnds(a.time)
-	d.StrikesLeft = plan.Penalty().StrikesLeft(v.strikes, v.since, fixedwindow.Seconds(a.time))
+	d.StrikesLeft = engine.Penalty(plan.Penalty()).StrikesLeft(v.strikes, v.since, fixedwindow.Seconds(a.time))
 	switch {
 	case d.BanEnds > 0:
 		d.Outcome = ratelimit.Banned
@@ -79,7 +80,7 @@ func (a *answer) view(plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
 	default:
 		d.Outcome = ratelimit.Limited
 	}
-	d.Settle()
+	engine.Complete(&d)
 	return d, nil
 }
 
@@ -108,8 +109,8 @@ func (v *value) others(d *ratelimit.Decision) {
 }
 
 func has(plan *ratelimit.Plan, kind time.Duration) bool {
-	for i := range plan.Len() {
-		if plan.Kind(i) == kind {
+	for i := range engine.Of(plan).Len() {
+		if engine.Of(plan).Kind(i) == kind {
 			return true
 		}
 	}
@@ -121,20 +122,21 @@ func has(plan *ratelimit.Plan, kind time.Duration) bool {
 func (v *value) states(d *ratelimit.Decision, unused int64) (fits bool) {
 	fits = true
 	i := 0
-	for q := range d.Plan.Len() {
-		if d.Plan.Kind(q) < 0 {
+	p := engine.Of(d.Plan)
+	for q := range p.Len() {
+		window, limit := p.Kind(q), p.Limit(q)
+		if window < 0 {
 			v.smoothState(d, q, unused)
 			fits = fits && d.States[q].Remaining >= d.Cost
 			continue
 		}
-		quota := d.Plan.Quota(q)
-		for i < v.n && v.windows[i].length < quota.Window {
+		for i < v.n && v.windows[i].length < window {
 			i++
 		}
-		state := ratelimit.State{Remaining: quota.Limit, Reset: d.Plan.WindowEnd(q, d.Time)}
-		if i < v.n && v.windows[i].length == quota.Window {
+		state := ratelimit.State{Remaining: limit, Reset: p.WindowEnd(q, d.Time)}
+		if i < v.n && v.windows[i].length == window {
 			w := v.windows[i]
-			state = ratelimit.State{Remaining: max(quota.Limit-w.used+unused, 0), Reset: w.end}
+			state = ratelimit.State{Remaining: max(limit-w.used+unused, 0), Reset: w.end}
 		}
 		d.States[q] = state
 		fits = fits && state.Remaining >= d.Cost

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // newOnMini returns an engine on a miniredis.
@@ -81,7 +82,7 @@ func used(t *testing.T, l *Limiter, subject string, plan *ratelimit.Plan) int64 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plan.Quota(0).Limit - d.States[0].Remaining
+	return engine.Of(plan).Limit(0) - d.States[0].Remaining
 }
 
 // More callers take from one subject at once than a group holds: their calls are in

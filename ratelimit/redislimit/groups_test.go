@@ -15,7 +15,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 var groupPlans = func() []*ratelimit.Plan {
@@ -67,8 +67,8 @@ func testGroups(t *testing.T, seed uint64, steps int) {
 		t.Fatal(err)
 	}
 	settle(t, l, start)
-	clock := ratelimittest.NewClock(start)
-	model := ratelimittest.NewModel(clock.Now)
+	clock := enginetest.NewClock(start)
+	model := enginetest.NewModel(clock.Now)
 	r := rand.New(rand.NewPCG(seed, 1))
 	var log []string
 	for range steps {

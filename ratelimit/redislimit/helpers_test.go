@@ -16,7 +16,8 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -68,7 +69,7 @@ func used(t testing.TB, l *redislimit.Limiter, subject string, limit int64) int6
 // it from there. Keys last for ever, because the server's own clock, which
 // expires them, is another one.
 type scriptClock struct {
-	*ratelimittest.Clock
+	*enginetest.Clock
 	instead map[string]string // of each script's text, and of its digest
 }
 
@@ -79,7 +80,7 @@ func newScriptClock(t testing.TB, start time.Time) *scriptClock {
 		instead[text] = withClock(t, text)
 		instead[digest] = redis.NewScript(instead[text]).Hash()
 	}
-	return &scriptClock{ratelimittest.NewClock(start), instead}
+	return &scriptClock{enginetest.NewClock(start), instead}
 }
 
 // withClock returns a script that takes its time from its last two arguments.
@@ -153,9 +154,9 @@ func newLimiterOf(t testing.TB, client redis.UniversalClient, other *redislimit.
 // addUsage adds units to the windows of a plan that a time lies in, each with an id of its
 // own, if there is one.
 func addUsage(l ratelimit.Adjuster, id, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
-	for i := range plan.Len() {
-		d := plan.Uncounted(0, at)
-		for k := range plan.Len() {
+	for i := range engine.Of(plan).Len() {
+		d := engine.Uncounted(plan, 0, at)
+		for k := range engine.Of(plan).Len() {
 			if k != i {
 				d.States[k].Reset = 0
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // A Limiter decides in Redis, for all processes that use the same Redis and prefix. It
@@ -55,7 +56,7 @@ type Limiter struct {
 
 var _ interface {
 	ratelimit.Limiter
-	ratelimit.MultiTaker
+	engine.MultiTaker
 	ratelimit.Peeker
 	ratelimit.Resetter
 	ratelimit.Adjuster
@@ -127,7 +128,7 @@ func New(client redis.UniversalClient, opts Options) (*Limiter, error) {
 
 // Take implements [ratelimit.Limiter].
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
-	if d, err := plan.Decide(subject, cost); err != nil || d.Outcome != 0 {
+	if d, err := engine.Decide(subject, plan, cost); err != nil || d.Outcome != 0 {
 		return d, err
 	}
 	g, place, err := l.do(ctx, operation{code: opTake, subject: subject, plan: plan, cost: cost})
@@ -139,7 +140,7 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 
 // Peek implements [ratelimit.Peeker].
 func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
-	if d, err := plan.Decide(subject, 1); err != nil || d.Outcome != 0 {
+	if d, err := engine.Decide(subject, plan, 1); err != nil || d.Outcome != 0 {
 		return d, err
 	}
 	g, _, err := l.do(ctx, operation{code: opPeek, subject: subject, plan: plan, cost: 1})
@@ -158,7 +159,7 @@ const adjustAttempts = 4
 // the charge is ahead of the server's clock by more than a day and a window, it remembers
 // it for no longer than that.
 func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
-	added, err := d.Adjustment(subject, units)
+	added, err := engine.Adjustment(subject, d, units)
 	if added == 0 || err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -112,10 +113,10 @@ func TestAdjustIsRepeatedLate(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if n := plan.Quota(2).Limit - d.States[2].Remaining; n > 0 && now.Sub(start) > 6*time.Hour {
+				if n := engine.Of(plan).Limit(2) - d.States[2].Remaining; n > 0 && now.Sub(start) > 6*time.Hour {
 					t.Errorf("clocks %v apart, %v after a charge it is made once more", ahead, now.Sub(start))
 				}
-				for i, state := range d.States[:plan.Len()] {
+				for i, state := range d.States[:engine.Of(plan).Len()] {
 					if n := quotas[i].Limit - state.Remaining; n > units[i] {
 						t.Errorf("clocks %v apart, %v after a charge of %d units that is repeated: %d are used of %v", ahead, now.Sub(start), units[i], n, quotas[i])
 					}
@@ -180,7 +181,7 @@ func TestMarkLasts(t *testing.T) {
 	} {
 		m, c := mini(t)
 		m.SetTime(now)
-		d := test.plan.Uncounted(0, test.at)
+		d := engine.Uncounted(test.plan, 0, test.at)
 		if d.Others[0] = test.other; test.uncharged > 0 {
 			d.States[test.uncharged-1].Reset = 0
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -37,8 +37,8 @@ func TestPartOneDecides(t *testing.T) {
 			start := time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)
 			m, c := mini(t)
 			m.SetTime(start)
-			clock := ratelimittest.NewClock(start)
-			l, model := newLimiter(t, c), ratelimittest.NewModel(clock.Now)
+			clock := enginetest.NewClock(start)
+			l, model := newLimiter(t, c), enginetest.NewModel(clock.Now)
 			for _, e := range []counter{l, model} {
 				if _, err := e.Take(ctx, "to learn the time", others[1], 1); err != nil {
 					t.Fatal(err)

@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 // A counter is what the engine and the model have in common.
@@ -16,7 +17,7 @@ type counter interface {
 	ratelimit.Peeker
 	ratelimit.Adjuster
 	ratelimit.Banner
-	ratelimit.MultiTaker
+	engine.MultiTaker
 }
 
 // A step has a subject do something at a time after the start.
@@ -143,8 +144,8 @@ func TestBoundariesAgreeWithModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			start := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 			m, c := mini(t)
-			clock := ratelimittest.NewClock(start)
-			l, model := newLimiter(t, c), ratelimittest.NewModel(clock.Now)
+			clock := enginetest.NewClock(start)
+			l, model := newLimiter(t, c), enginetest.NewModel(clock.Now)
 			for i, step := range steps {
 				now := start.Add(step.at)
 				clock.Set(now)

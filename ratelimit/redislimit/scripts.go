@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"strings"
+
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 //go:embed limit.lua
@@ -67,7 +69,7 @@ func (cmd *command) script() *script {
 	switch first := cmd.groups[0]; {
 	case first.code == opTakeAll:
 		return &groupScript
-	case first.code == opTake && first.index == indexNotNeeded && first.plan.Smooth():
+	case first.code == opTake && first.index == indexNotNeeded && engine.Of(first.plan).Smooth():
 		return &smoothScript
 	}
 	return &limitScript

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 )
 
@@ -113,9 +114,9 @@ func (s *sender) serverTime(cmd *command) int64 {
 // calendar reports whether the group's operation is about calendar windows.
 func (g *group) calendar() bool {
 	if g.code == opTakeAll {
-		return slices.ContainsFunc(g.takes.charges, func(c ratelimit.Charge) bool { return c.Plan.Calendar() })
+		return slices.ContainsFunc(g.takes.charges, func(c ratelimit.Charge) bool { return engine.Of(c.Plan).Calendar() })
 	}
-	return g.plan != nil && g.plan.Calendar()
+	return g.plan != nil && engine.Of(g.plan).Calendar()
 }
 
 // receiveAll answers the groups of commands that were sent. It returns what is to be

@@ -11,73 +11,59 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
-	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
 // The interpreter and the numbers of a real server, with a clock that can be set.
 func TestConformanceOfServer(t *testing.T) {
-	ratelimittest.Run(t, onServer(redistest.Start(t)), ratelimittest.Gaps{})
+	enginetest.Run(t, onServer(redistest.Start(t)), enginetest.Gaps{})
 }
 
 // histories is set to 50000 for the long run of random histories.
 var histories = flag.Int("histories", 10, "random histories on a server in TestHistoriesOfServer")
 
 func TestHistoriesOfServer(t *testing.T) {
-	ratelimittest.Histories(t, onServer(redistest.Start(t)), *histories, 400)
+	enginetest.Histories(t, onServer(redistest.Start(t)), *histories, 400)
 }
 
-func onServer(s *redistest.Server) ratelimittest.Factory {
-	return func(t *testing.T, start time.Time) ratelimittest.Engine {
+func onServer(s *redistest.Server) enginetest.Factory {
+	return func(t *testing.T, start time.Time) enginetest.Engine {
 		c := redis.NewClient(&redis.Options{Addr: s.Addr, ReadTimeout: time.Minute})
 		t.Cleanup(func() { c.Close() })
 		clock := newScriptClock(t, start)
 		c.AddHook(clock)
-		return ratelimittest.Engine{Limiter: newLimiter(t, c), Set: clock.Set, Remembers: true}
+		return enginetest.Engine{Limiter: newLimiter(t, c), Set: clock.Set, Remembers: true}
 	}
 }
 
 // A server as it is, with its own clock.
 func TestConformanceOfServersClock(t *testing.T) {
 	c := redistest.Start(t).Client()
-	ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
-		return ratelimittest.Engine{Limiter: newLimiter(t, c)}
-	}, ratelimittest.Gaps{})
+	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
+		return enginetest.Engine{Limiter: newLimiter(t, c)}
+	}, enginetest.Gaps{})
 }
 
 func TestConformanceOfCluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t)
-	ratelimittest.Run(t, fewHistories(func(t *testing.T, start time.Time) ratelimittest.Engine {
+	enginetest.Run(t, fewHistories(func(t *testing.T, start time.Time) enginetest.Engine {
 		c := cluster.Client()
 		t.Cleanup(func() { c.Close() })
 		clock := newScriptClock(t, start)
 		c.AddHook(clock)
-		return ratelimittest.Engine{Limiter: inOrder(newLimiter(t, c)), Set: clock.Set, Remembers: true}
-	}), ratelimittest.Gaps{})
+		return enginetest.Engine{Limiter: newLimiter(t, c), Set: clock.Set, Remembers: true}
+	}), enginetest.Gaps{InOrder: true})
 }
 
 func TestConformanceOfRing(t *testing.T) {
 	addrs := map[string]string{"one": redistest.Start(t).Addr, "two": redistest.Start(t).Addr}
 	c := redis.NewRing(&redis.RingOptions{Addrs: addrs, ReadTimeout: time.Minute})
 	t.Cleanup(func() { c.Close() })
-	ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
-		return ratelimittest.Engine{Limiter: inOrder(newLimiter(t, c))}
-	}, ratelimittest.Gaps{})
-}
-
-// inOrder returns an engine that is not a MultiTaker: on several servers TakeAll does
-// not decide at one instant.
-func inOrder(l *redislimit.Limiter) ratelimit.Limiter {
-	return struct {
-		ratelimit.Limiter
-		ratelimit.Peeker
-		ratelimit.Resetter
-		ratelimit.Adjuster
-		ratelimit.Banner
-	}{l, l, l, l, l}
+	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
+		return enginetest.Engine{Limiter: newLimiter(t, c)}
+	}, enginetest.Gaps{InOrder: true})
 }
 
 // A server in cluster mode refuses subjects of several slots in one call. A client

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -26,7 +27,7 @@ func TestSmoothBatches(t *testing.T) {
 		// The quotient of the script, in floating point, is a little less than eleven.
 		ratelimit.MustPlan("eleven a year", ratelimit.Penalty{}, ratelimit.Quota{Limit: 11, Window: ratelimit.MaxWindow}.Smooth(11)),
 	} {
-		burst := plan.Quota(0).Burst()
+		burst := engine.Of(plan).Quota(0).Burst()
 		decisions := make([]ratelimit.Decision, callers)
 		all := func(do func(i int) error) {
 			t.Helper()
@@ -44,7 +45,7 @@ func TestSmoothBatches(t *testing.T) {
 			decisions[i], err = l.Take(ctx, "a", plan, 1)
 			return err
 		})
-		unit := plan.Quota(0).Window / time.Duration(plan.Quota(0).Limit)
+		unit := engine.Of(plan).Quota(0).Window / time.Duration(engine.Of(plan).Limit(0))
 		var left []int64
 		for _, d := range decisions {
 			if d.Allowed() {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -24,8 +24,8 @@ func TestSparedSubjectShowsNothingThatIsOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, c := mini(t)
-			clock := ratelimittest.NewClock(start)
-			l, model := newLimiter(t, c), ratelimittest.NewModel(clock.Now)
+			clock := enginetest.NewClock(start)
+			l, model := newLimiter(t, c), enginetest.NewModel(clock.Now)
 			at := func(after time.Duration) {
 				m.SetTime(start.Add(after))
 				clock.Set(start.Add(after))

@@ -7,20 +7,21 @@ import (
 	"slices"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// TakeAll implements [ratelimit.MultiTaker]. On one server it is one call of a script,
+// TakeAll implements [engine.MultiTaker]. On one server it is one call of a script,
 // which makes all charges at one instant, or none. Groups of charges that come together
 // share a call, as those of Take do, and equal ones one decision.
 //
 // The subjects of a cluster or a ring lie on different servers. There TakeAll makes one
 // charge after the other and gives back those before one that is refused, in one round
-// trip each, with the bounds that [ratelimit.TakeAll] states: the decisions have times of
+// trip each, with the bounds that [engine.TakeInOrder] states: the decisions have times of
 // their own, a concurrent request may be refused because of units that are about to be
 // given back, and only the first subject that refuses gets a strike. Put subjects that
 // many requests share last.
 func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	if err := ratelimit.CheckAll(charges, decisions); err != nil {
+	if err := engine.CheckAll(charges, decisions); err != nil {
 		return err
 	}
 	if !l.sender.oneSlot.Load() {
@@ -28,12 +29,7 @@ func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decis
 			return err
 		}
 	}
-	type inOrder struct { // is not a MultiTaker
-		ratelimit.Limiter
-		ratelimit.Peeker
-		ratelimit.Adjuster
-	}
-	return ratelimit.TakeAll(ctx, inOrder{l, l, l}, charges, decisions)
+	return engine.TakeInOrder(ctx, l, charges, decisions)
 }
 
 // errSeveralSlots says that a server is in cluster mode, and that subjects lie in

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // A key that groups of one call write one after the other lasts as long as the windows
@@ -67,7 +68,7 @@ func TestSparedSubjectWithExpiredRecord(t *testing.T) {
 		}
 	}
 	// Another process, whose clock is ahead, opens the next window.
-	ahead := plan.Uncounted(0, start.Add(61*time.Second))
+	ahead := engine.Uncounted(plan, 0, start.Add(61*time.Second))
 	if err := l.Adjust(ctx, "a", &ahead, 1, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 // Groups of charges that many callers make at once are answered as if they had asked the
@@ -37,8 +37,8 @@ func testGroupsOfTakes(t *testing.T, seed uint64, steps int) {
 		t.Fatal(err)
 	}
 	settle(t, l, start)
-	clock := ratelimittest.NewClock(start)
-	model := ratelimittest.NewModel(clock.Now)
+	clock := enginetest.NewClock(start)
+	model := enginetest.NewModel(clock.Now)
 	r := rand.New(rand.NewPCG(seed, 2))
 	plans := [2]*ratelimit.Plan{groupPlans[r.IntN(len(groupPlans))], groupPlans[r.IntN(len(groupPlans))]}
 	var log []string

@@ -15,7 +15,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 // Groups of takes that share calls of the script, and subjects, are answered as if they
@@ -37,16 +37,16 @@ func testGroupsThatShareSubjects(t *testing.T, seed uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clock := ratelimittest.NewClock(start)
+	clock := enginetest.NewClock(start)
 	r := rand.New(rand.NewPCG(seed, 2))
-	type past []func(*ratelimittest.Model) // all that was done, clock included
-	pasts := []past{nil}                   // those that explain all answers
+	type past []func(*enginetest.Model) // all that was done, clock included
+	pasts := []past{nil}                // those that explain all answers
 	var log []string
 	for range 20 {
 		now := clock.Now().Add(time.Duration(r.IntN(4000)-500) * time.Millisecond)
 		m.SetTime(now)
 		for i, p := range pasts {
-			pasts[i] = append(p[:len(p):len(p)], func(*ratelimittest.Model) { clock.Set(now) })
+			pasts[i] = append(p[:len(p):len(p)], func(*enginetest.Model) { clock.Set(now) })
 		}
 		clock.Set(now)
 		b := new(batch)
@@ -71,7 +71,7 @@ func testGroupsThatShareSubjects(t *testing.T, seed uint64) {
 		var diff string
 		for _, p := range pasts {
 			for order := range permutations(len(groups)) {
-				model := ratelimittest.NewModel(clock.Now)
+				model := enginetest.NewModel(clock.Now)
 				for _, f := range p {
 					f(model)
 				}
@@ -80,7 +80,7 @@ func testGroupsThatShareSubjects(t *testing.T, seed uint64) {
 					if diff = groups[i].diff(t, model); diff != "" {
 						break
 					}
-					next = append(next, func(m *ratelimittest.Model) { groups[i].ask(m) })
+					next = append(next, func(m *enginetest.Model) { groups[i].ask(m) })
 				}
 				if diff == "" {
 					explaining = append(explaining, next)
@@ -97,7 +97,7 @@ func testGroupsThatShareSubjects(t *testing.T, seed uint64) {
 }
 
 // ask has the model decide about the requests of a group of takes, one after the other.
-func (g *group) ask(m *ratelimittest.Model) (decisions []ratelimit.Decision) {
+func (g *group) ask(m *enginetest.Model) (decisions []ratelimit.Decision) {
 	for range g.requests {
 		one := make([]ratelimit.Decision, len(g.takes.charges))
 		_ = m.TakeAll(context.Background(), g.takes.charges, one)
@@ -107,7 +107,7 @@ func (g *group) ask(m *ratelimittest.Model) (decisions []ratelimit.Decision) {
 }
 
 // diff has the model decide, and returns how the answers of the engine differ.
-func (g *group) diff(t *testing.T, m *ratelimittest.Model) string {
+func (g *group) diff(t *testing.T, m *enginetest.Model) string {
 	t.Helper()
 	var got []ratelimit.Decision
 	for place := range g.requests {

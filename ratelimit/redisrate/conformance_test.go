@@ -7,18 +7,18 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redisrate"
 )
 
 // gaps are what the documentation of Limiter says that GCRA cannot do.
-var gaps = ratelimittest.Gaps{OneQuota: true, RollingWindows: true, UsagePerPlan: true, NoCalendars: true, NoSmooth: true, NoPenalties: true}
+var gaps = enginetest.Gaps{OneQuota: true, InOrder: true, RollingWindows: true, UsagePerPlan: true, NoCalendars: true, NoSmooth: true, NoPenalties: true}
 
 func TestConformance(t *testing.T) {
-	ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
+	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
 		f := newFixture(t, redisrate.Options{})
 		f.set(start)
-		return ratelimittest.Engine{
+		return enginetest.Engine{
 			Limiter: engine{&running{f: f}, f.Limiter, f.Limiter},
 			Set:     f.set,
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // tick is the resolution of a Redis server's clock. The sums of redis_rate, in
@@ -15,7 +16,7 @@ const tick = time.Microsecond
 // are back. That is the one number of redis_rate to rely on: its Remaining is a
 // floating point number rounded down, and is 0 with every denial.
 func decision(plan *ratelimit.Plan, cost int64, now time.Time, used time.Duration, allowed bool) ratelimit.Decision {
-	q := plan.Quota(0)
+	q := engine.Of(plan).Quota(0)
 	state := ratelimit.State{
 		Remaining: remaining(q, used),
 		Reset:     now.Add(used + time.Second - 1).Unix(),

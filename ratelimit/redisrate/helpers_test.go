@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redisrate"
 )
 
@@ -24,12 +24,12 @@ type fixture struct {
 	*redisrate.Limiter
 	server *miniredis.Miniredis
 	client *redis.Client
-	clock  *ratelimittest.Clock
+	clock  *enginetest.Clock
 }
 
 func newFixture(t *testing.T, opts redisrate.Options) *fixture {
 	t.Helper()
-	f := &fixture{T: t, server: miniredis.RunT(t), clock: ratelimittest.NewClock(start)}
+	f := &fixture{T: t, server: miniredis.RunT(t), clock: enginetest.NewClock(start)}
 	f.set(start)
 	f.server.ClockTTL(true)
 	f.client = redis.NewClient(&redis.Options{Addr: f.server.Addr(), ReadTimeout: time.Minute, MaxRetries: -1, DialerRetries: 1})

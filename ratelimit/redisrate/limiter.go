@@ -10,6 +10,7 @@ import (
 	"github.com/go-redis/redis_rate/v10"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // MaxRate is how many units a second a quota may allow at most.
@@ -97,7 +98,7 @@ func New(limiter *redis_rate.Limiter, opts Options) (*Limiter, error) {
 // decided under plan. Call it for each plan when the service starts; otherwise Take
 // returns the same error.
 func (l *Limiter) Check(plan *ratelimit.Plan) error {
-	if d, err := plan.Decide("any", 1); err != nil || d.Outcome != 0 {
+	if d, err := engine.Decide("any", plan, 1); err != nil || d.Outcome != 0 {
 		return err
 	}
 	_, err := l.keyspace(plan)
@@ -105,16 +106,16 @@ func (l *Limiter) Check(plan *ratelimit.Plan) error {
 }
 
 func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
-	if plan.Len() > 1 {
-		return nil, fmt.Errorf("%w: redisrate needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, plan.Len(), plan)
+	if engine.Of(plan).Len() > 1 {
+		return nil, fmt.Errorf("%w: redisrate needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, engine.Of(plan).Len(), plan)
 	}
-	if plan.Smooth() {
-		return nil, fmt.Errorf("%w: redisrate cannot count smooth quotas exactly, got %v; use package redislimit", ratelimit.ErrInvalid, plan.Quota(0))
+	if engine.Of(plan).Smooth() {
+		return nil, fmt.Errorf("%w: redisrate cannot count smooth quotas exactly, got %v; use package redislimit", ratelimit.ErrInvalid, engine.Of(plan).Quota(0))
 	}
-	if plan.Calendar() {
-		return nil, fmt.Errorf("%w: redisrate cannot count in calendar windows, got %v", ratelimit.ErrInvalid, plan.Quota(0))
+	if engine.Of(plan).Calendar() {
+		return nil, fmt.Errorf("%w: redisrate cannot count in calendar windows, got %v", ratelimit.ErrInvalid, engine.Of(plan).Quota(0))
 	}
-	q := plan.Quota(0)
+	q := engine.Of(plan).Quota(0)
 	if q.Limit > MaxRate*int64(q.Window/time.Second) {
 		return nil, fmt.Errorf("%w: redisrate needs a quota of at most %d units a second, got %v", ratelimit.ErrInvalid, MaxRate, q)
 	}
@@ -132,7 +133,7 @@ func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
 // Take implements [ratelimit.Limiter]. Errors of Redis and of ctx wrap
 // [ratelimit.ErrUnavailable]. After one of them the request may have been charged.
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if d, err := plan.Decide(subject, cost); err != nil || d.Outcome != 0 {
+	if d, err := engine.Decide(subject, plan, cost); err != nil || d.Outcome != 0 {
 		return d, err
 	}
 	k, err := l.keyspace(plan)
@@ -148,7 +149,7 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 
 // Peek implements [ratelimit.Peeker].
 func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	if d, err := plan.Decide(subject, 1); err != nil || d.Outcome != 0 {
+	if d, err := engine.Decide(subject, plan, 1); err != nil || d.Outcome != 0 {
 		return d, err
 	}
 	k, err := l.keyspace(plan)
@@ -160,7 +161,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	if err != nil {
 		return ratelimit.Decision{}, unavailable("peek", err)
 	}
-	free := remaining(plan.Quota(0), result.ResetAfter) > 0
+	free := remaining(engine.Of(plan).Quota(0), result.ResetAfter) > 0
 	return decision(plan, 1, l.now(), result.ResetAfter, free), nil
 }
 
@@ -181,10 +182,16 @@ func (l *Limiter) Reset(ctx context.Context, subject string) error {
 // limit is the plan's quota in the terms of redis_rate. The burst is the limit:
 // a subject that has used nothing may use all of it at once.
 func limit(plan *ratelimit.Plan) redis_rate.Limit {
-	q := plan.Quota(0)
+	q := engine.Of(plan).Quota(0)
 	return redis_rate.Limit{Rate: int(q.Limit), Burst: int(q.Limit), Period: q.Window}
 }
 
 func unavailable(doing string, err error) error {
 	return fmt.Errorf("redisrate: %s: %w: %w", doing, ratelimit.ErrUnavailable, err)
+}
+
+// TakeAll implements [engine.MultiTaker] with one call for each charge, in order, within
+// the bounds that [engine.TakeInOrder] states.
+func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	return engine.TakeInOrder(ctx, l, charges, decisions)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 	"github.com/animalstore/gatehouse/ratelimit/redisrate"
 )
 
@@ -22,7 +22,7 @@ var allWindows = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.
 
 func TestServer(t *testing.T) {
 	client := redistest.Start(t).Client()
-	ratelimittest.Run(t, func(t *testing.T, _ time.Time) ratelimittest.Engine {
+	enginetest.Run(t, func(t *testing.T, _ time.Time) enginetest.Engine {
 		if err := client.FlushAll(context.Background()).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func TestServer(t *testing.T) {
 
 func TestCluster(t *testing.T) {
 	client := redistest.StartCluster(t).Client()
-	ratelimittest.Run(t, func(t *testing.T, _ time.Time) ratelimittest.Engine {
+	enginetest.Run(t, func(t *testing.T, _ time.Time) enginetest.Engine {
 		err := client.ForEachMaster(context.Background(), func(ctx context.Context, master *redis.Client) error {
 			return master.FlushAll(ctx).Err()
 		})
@@ -43,13 +43,13 @@ func TestCluster(t *testing.T) {
 	}, gaps)
 }
 
-func onServer(t *testing.T, rate *redis_rate.Limiter) ratelimittest.Engine {
+func onServer(t *testing.T, rate *redis_rate.Limiter) enginetest.Engine {
 	t.Helper()
 	l, err := redisrate.New(rate, redisrate.Options{Windows: allWindows})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ratelimittest.Engine{Limiter: l}
+	return enginetest.Engine{Limiter: l}
 }
 
 // On a server the clock moves by itself, and Remaining is exact all the same.

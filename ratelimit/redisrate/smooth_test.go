@@ -8,7 +8,7 @@ import (
 	"github.com/go-redis/redis_rate/v10"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redisrate"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestRedisRateDriftsFromSmoothQuotas(t *testing.T) {
 	const requests, burst = 500, 10
 	f := newFixture(t, redisrate.Options{})
-	model, p := ratelimittest.NewModel(f.clock.Now), plan(ratelimit.PerSecond(1000).Smooth(burst))
+	model, p := enginetest.NewModel(f.clock.Now), plan(ratelimit.PerSecond(1000).Smooth(burst))
 	rate, limit := redis_rate.NewLimiter(f.client), redis_rate.Limit{Rate: 1000, Burst: burst, Period: time.Second}
 	var exact, got time.Duration // until the bucket is full
 	use := func(units int64) {

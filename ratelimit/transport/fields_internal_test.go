@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -177,8 +178,8 @@ func TestReadLimitsOfGatehouse(t *testing.T) {
 			t.Fatal(err)
 		}
 		x, draft := http.Header{}, http.Header{}
-		d.SetHeaders(x)
-		d.SetDraftHeaders(draft)
+		limit.XRateLimit.Set(x, &d)
+		limit.DraftRateLimit.Set(draft, &d)
 		for _, h := range []http.Header{x, draft} {
 			if got := readLimits(h, noon.Add(43*time.Second)); got != want {
 				t.Errorf("request %d: %v is read as %+v, want %+v", i, h, got, want)

@@ -11,6 +11,7 @@ import (
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // defaultMaxWait is long enough for a window of a minute and most of a second one.
@@ -69,7 +70,7 @@ func (o *Options) validate() error {
 		return errors.New("transport: Options.Plan needs Options.Limiter, which counts it")
 	case o.Plan == nil && o.Limiter != nil:
 		return errors.New("transport: Options.Limiter needs Options.Plan")
-	case o.Plan != nil && o.Plan.Len() == 0:
+	case o.Plan != nil && engine.Of(o.Plan).Len() == 0:
 		return errors.New("transport: Options.Plan must have quotas")
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/transport"
@@ -241,9 +242,9 @@ func TestAgainstGatehouse(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			var refused, banned atomic.Int64
 			plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
-			limit, err := ratelimit.New(newEngine(t), func(*http.Request) (ratelimit.Caller, error) {
+			limited, err := limit.New(newEngine(t), func(*http.Request) (ratelimit.Caller, error) {
 				return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
-			}, ratelimit.Options{Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
+			}, limit.Options{Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
 				switch d.Outcome {
 				case ratelimit.Limited:
 					refused.Add(1)
@@ -257,7 +258,7 @@ func TestAgainstGatehouse(t *testing.T) {
 			if opts.Plan != nil {
 				opts.Limiter = newEngine(t)
 			}
-			opts.Base, opts.MaxWait = handlerTransport{limit(http.NotFoundHandler())}, time.Hour
+			opts.Base, opts.MaxWait = handlerTransport{limited(http.NotFoundHandler())}, time.Hour
 			rt, err := transport.New(opts)
 			if err != nil {
 				t.Fatal(err)

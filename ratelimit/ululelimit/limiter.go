@@ -10,6 +10,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // Options of a [Limiter]. The zero value works.
@@ -93,7 +94,7 @@ func New(store limiter.Store, opts Options) (*Limiter, error) {
 // decided under plan. Call it for each plan when the service starts; otherwise Take
 // returns the same error.
 func (l *Limiter) Check(plan *ratelimit.Plan) error {
-	if d, err := plan.Decide("any", 1); err != nil || d.Outcome != 0 {
+	if d, err := engine.Decide("any", plan, 1); err != nil || d.Outcome != 0 {
 		return err
 	}
 	_, err := l.keyspace(plan)
@@ -103,14 +104,14 @@ func (l *Limiter) Check(plan *ratelimit.Plan) error {
 // Take implements [ratelimit.Limiter], except that it charges denied requests. Errors
 // of the store wrap [ratelimit.ErrUnavailable].
 func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	if d, err := plan.Decide(subject, cost); err != nil || d.Outcome != 0 {
+	if d, err := engine.Decide(subject, plan, cost); err != nil || d.Outcome != 0 {
 		return d, err
 	}
 	k, err := l.keyspace(plan)
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
-	state, err := l.store.Increment(ctx, k.key(subject), cost, rate(plan.Quota(0)))
+	state, err := l.store.Increment(ctx, k.key(subject), cost, rate(engine.Of(plan).Quota(0)))
 	if err != nil {
 		return ratelimit.Decision{}, unavailable("take", err)
 	}
@@ -119,14 +120,14 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 
 // Peek implements [ratelimit.Peeker].
 func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	if d, err := plan.Decide(subject, 1); err != nil || d.Outcome != 0 {
+	if d, err := engine.Decide(subject, plan, 1); err != nil || d.Outcome != 0 {
 		return d, err
 	}
 	k, err := l.keyspace(plan)
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
-	state, err := l.store.Peek(ctx, k.key(subject), rate(plan.Quota(0)))
+	state, err := l.store.Peek(ctx, k.key(subject), rate(engine.Of(plan).Quota(0)))
 	if err != nil {
 		return ratelimit.Decision{}, unavailable("peek", err)
 	}
@@ -153,16 +154,16 @@ func unavailable(doing string, err error) error {
 }
 
 func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
-	if plan.Len() > 1 {
-		return nil, fmt.Errorf("%w: ululelimit needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, plan.Len(), plan)
+	if engine.Of(plan).Len() > 1 {
+		return nil, fmt.Errorf("%w: ululelimit needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, engine.Of(plan).Len(), plan)
 	}
-	if plan.Smooth() {
-		return nil, fmt.Errorf("%w: ululelimit cannot count smooth quotas, got %v", ratelimit.ErrInvalid, plan.Quota(0))
+	if engine.Of(plan).Smooth() {
+		return nil, fmt.Errorf("%w: ululelimit cannot count smooth quotas, got %v", ratelimit.ErrInvalid, engine.Of(plan).Quota(0))
 	}
-	if plan.Calendar() {
-		return nil, fmt.Errorf("%w: ululelimit cannot count in calendar windows, got %v", ratelimit.ErrInvalid, plan.Quota(0))
+	if engine.Of(plan).Calendar() {
+		return nil, fmt.Errorf("%w: ululelimit cannot count in calendar windows, got %v", ratelimit.ErrInvalid, engine.Of(plan).Quota(0))
 	}
-	q := plan.Quota(0)
+	q := engine.Of(plan).Quota(0)
 	for i := range l.keyspaces {
 		if l.keyspaces[i].window == q.Window {
 			return &l.keyspaces[i], nil
@@ -184,7 +185,7 @@ func decision(plan *ratelimit.Plan, cost int64, state limiter.Context, allowed b
 		Time:        time.Now().UnixNano(),
 		StrikesLeft: -1,
 	}
-	most := plan.Quota(0).Limit
+	most := engine.Of(plan).Limit(0)
 	if !allowed {
 		d.Outcome = ratelimit.Limited
 		most = cost - 1
@@ -194,10 +195,16 @@ func decision(plan *ratelimit.Plan, cost int64, state limiter.Context, allowed b
 		// The store rounds down to a second.
 		Reset: state.Reset + 1,
 	}
-	d.Settle()
+	engine.Complete(&d)
 	if !allowed {
 		// A store in Redis counts in milliseconds, and may be wrong by one.
 		d.RetryAfter += time.Millisecond
 	}
 	return d
+}
+
+// TakeAll implements [engine.MultiTaker] with one call for each charge, in order, within
+// the bounds that [engine.TakeInOrder] states.
+func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	return engine.TakeInOrder(ctx, l, charges, decisions)
 }

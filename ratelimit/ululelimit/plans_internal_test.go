@@ -7,6 +7,7 @@ import (
 	"github.com/ulule/limiter/v3"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 func TestPlansAreBounded(t *testing.T) {
@@ -20,7 +21,7 @@ func TestPlansAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := plan.Quota(0).Limit; got != limit+1 {
+		if got := engine.Of(plan.Plan).Limit(0); got != limit+1 {
 			t.Fatalf("the plan of limit %d has %d, want one more", limit, got)
 		}
 		if again, _ := p.of(rate); again != plan {

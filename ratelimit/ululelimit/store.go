@@ -10,6 +10,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // StoreOptions are options of a [Store]. The zero value works.
@@ -72,14 +73,14 @@ var _ limiter.Store = (*Store)(nil)
 
 // NewStore returns a store that counts in engine. It uses the engine's
 // [ratelimit.Peeker], [ratelimit.Resetter] and [ratelimit.Adjuster], if it has them.
-func NewStore(engine ratelimit.Limiter, opts StoreOptions) (*Store, error) {
-	if nilvalue.In(engine) {
+func NewStore(embedded ratelimit.Limiter, opts StoreOptions) (*Store, error) {
+	if nilvalue.In(embedded) {
 		return nil, errors.New("ululelimit: NewStore needs an engine, got nil")
 	}
-	s := &Store{engine: engine}
-	s.peeker, _ = engine.(ratelimit.Peeker)
-	s.resetter, _ = engine.(ratelimit.Resetter)
-	s.adjuster, _ = engine.(ratelimit.Adjuster)
+	s := &Store{engine: embedded}
+	s.peeker, _ = embedded.(ratelimit.Peeker)
+	s.resetter, _ = embedded.(ratelimit.Resetter)
+	s.adjuster, _ = embedded.(ratelimit.Adjuster)
 	if err := s.plans.init(opts.Prefix, opts.Penalty); err != nil {
 		return nil, fmt.Errorf("ululelimit: StoreOptions.Penalty: %w", err)
 	}
@@ -139,7 +140,7 @@ func (s *Store) Reset(ctx context.Context, key string, rate limiter.Rate) (limit
 
 // charge takes count units, or as many as are left.
 func (s *Store) charge(ctx context.Context, subject string, plan *ratelimit.Plan, count int64) (ratelimit.Decision, error) {
-	cost := min(count, plan.Quota(0).Limit)
+	cost := min(count, engine.Of(plan).Limit(0))
 	for {
 		d, err := s.engine.Take(ctx, subject, plan, cost)
 		left := d.States[0].Remaining
@@ -161,7 +162,7 @@ func (s *Store) refund(ctx context.Context, subject string, plan *ratelimit.Plan
 		return d, err
 	}
 	// The units were charged in the present window, by the engine's clock.
-	d.Outcome, d.Cost = ratelimit.Allowed, -max(count, -plan.Quota(0).Limit)
+	d.Outcome, d.Cost = ratelimit.Allowed, -max(count, -engine.Of(plan).Limit(0))
 	if err := s.adjuster.Adjust(ctx, subject, &d, 0, ""); err != nil {
 		return d, err
 	}
@@ -187,7 +188,7 @@ func (s *Store) reset(ctx context.Context, subject string, plan *ratelimit.Plan)
 	}
 	// Without a Peeker the end of the present window is unknown. It is not later than
 	// the end of a window that begins now.
-	q := plan.Quota(0)
+	q := engine.Of(plan).Quota(0)
 	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan}
 	d.States[0] = ratelimit.State{Remaining: q.Limit, Reset: time.Now().Add(q.Window + time.Second - 1).Unix()}
 	return d, nil

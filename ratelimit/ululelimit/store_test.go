@@ -16,8 +16,8 @@ import (
 	"github.com/ulule/limiter/v3/drivers/store/tests"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
 )
 
@@ -27,7 +27,7 @@ var perMinute = limiter.Rate{Limit: 3, Period: time.Minute}
 // window ends in the middle.
 func TestUlule(t *testing.T) {
 	onMemory := func(t *testing.T) ratelimit.Limiter { return newMemory(t) }
-	onModel := func(*testing.T) ratelimit.Limiter { return ratelimittest.NewModel(time.Now) }
+	onModel := func(*testing.T) ratelimit.Limiter { return enginetest.NewModel(time.Now) }
 	for _, test := range []struct {
 		name   string
 		run    func(*testing.T, limiter.Store)

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // refundTimeout bounds a refund, which is made before the end of the call.
@@ -89,12 +91,12 @@ func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err 
 
 // counted reports whether the engine has counted the charge that d admits, which it does
 // not under an unlimited plan.
-func counted(d *ratelimit.Decision) bool { return d.Plan != nil && d.Plan.Len() > 0 }
+func counted(d *ratelimit.Decision) bool { return d.Plan != nil && engine.Of(d.Plan).Len() > 0 }
 
 // reserve adds the reservation to the context, if Options.Context is set.
 func (c *Call) reserve(caller ratelimit.Caller, charges []ratelimit.Charge, decisions []ratelimit.Decision, counted bool) {
 	if c.gate.Options.Context {
-		c.Context = ratelimit.Reserve(c.Context, c.gate.limiter, caller, charges, decisions, counted)
+		c.Context = limit.Reserve(c.Context, c.gate.limiter, caller, charges, decisions, counted)
 	}
 }
 
@@ -116,7 +118,7 @@ func (g *Gate) charges(c ratelimit.Caller, cost int64) []ratelimit.Charge {
 func (g *Gate) take(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) (d ratelimit.Decision, err error) {
 	if own := charges[0]; len(charges) > 1 {
 		err = ratelimit.TakeAll(ctx, g.limiter, charges, decisions)
-	} else if decisions[0], err = own.Plan.Decide(own.Subject, own.Cost); err == nil && decisions[0].Outcome == 0 {
+	} else if decisions[0], err = engine.Decide(own.Subject, own.Plan, own.Cost); err == nil && decisions[0].Outcome == 0 {
 		decisions[0], err = g.limiter.Take(ctx, own.Subject, own.Plan, own.Cost)
 	}
 	if err == nil {
@@ -125,10 +127,10 @@ func (g *Gate) take(ctx context.Context, charges []ratelimit.Charge, decisions [
 	if err == nil || errors.Is(err, ratelimit.ErrInvalid) {
 		return d, err
 	}
-	d = charges[0].Plan.Uncounted(charges[0].Cost, time.Now())
-	if !g.passes(err) && d.Plan.Len() > 0 {
+	d = engine.Uncounted(charges[0].Plan, charges[0].Cost, time.Now())
+	if !g.passes(err) && engine.Of(d.Plan).Len() > 0 {
 		d.Outcome, d.RetryAfter, d.StrikesLeft, d.Applicable = ratelimit.Limited, retryUndecided, -1, 0
-		for i := range d.Plan.Len() {
+		for i := range engine.Of(d.Plan).Len() {
 			d.States[i].Remaining = 0
 		}
 	}
@@ -152,7 +154,7 @@ func (g *Gate) wrong(decisions []ratelimit.Decision) error {
 // passes reports whether a call is served although it was denied, or could not be
 // decided because of err.
 func (g *Gate) passes(err error) bool {
-	return g.Shadow || err != nil && g.OnFailure == ratelimit.FailOpen && !errors.Is(err, ratelimit.ErrInvalid)
+	return g.Shadow || err != nil && g.OnFailure == limit.FailOpen && !errors.Is(err, ratelimit.ErrInvalid)
 }
 
 // notIdentified returns the answer to a call that identify returned an error for.
@@ -208,7 +210,7 @@ func (c *Call) Finish(ctx context.Context, code Code, err error) {
 // decided.
 func (c *Call) giveBack(ctx context.Context) {
 	if c.gate.Options.Context {
-		ratelimit.FromContext(c.Context).GiveBack(ctx)
+		limit.FromContext(c.Context).GiveBack(ctx)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refundTimeout)

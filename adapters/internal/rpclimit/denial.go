@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // Domain is the domain of google.rpc.ErrorInfo in errors of Gatehouse.
@@ -55,20 +57,20 @@ func FromError(e *apierror.Error) *Denial {
 func answerable(d *ratelimit.Decision) bool {
 	switch d.Outcome {
 	case ratelimit.Limited, ratelimit.Banned:
-		return d.Plan != nil && d.RetryAfter > 0 && d.Applicable >= 0 && d.Applicable < d.Plan.Len()
+		return d.Plan != nil && d.RetryAfter > 0 && d.Applicable >= 0 && d.Applicable < engine.Of(d.Plan).Len()
 	}
 	return d.Outcome == ratelimit.Suspended
 }
 
 // denied returns the denial of a decision that is answerable.
 func denied(c ratelimit.Caller, d *ratelimit.Decision) *Denial {
-	e := d.Error(c)
+	e := limit.Denial(c, d)
 	denial := FromError(e)
 	denial.RetryAfter = milliseconds(d.RetryAfter)
 	names := e.Problem.ViolatedPolicies
-	for i := 0; len(names) > 0 && i < d.Plan.Len(); i++ {
+	for i := 0; len(names) > 0 && i < engine.Of(d.Plan).Len(); i++ {
 		if d.States[i].Remaining < d.Cost {
-			q := d.Plan.Quota(i)
+			q := engine.Of(d.Plan).Quota(i)
 			denial.Violations = append(denial.Violations, Violation{ID: names[0], Description: q.String(), Limit: q.Limit})
 			names = names[1:]
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -67,13 +68,13 @@ func (e lateEngine) Adjust(_ context.Context, subject string, _ *ratelimit.Decis
 
 // Settle does nothing if the engine failed and Options let the call pass.
 func TestSettleOfWhatWasNotCounted(t *testing.T) {
-	g, err := New("test", lateEngine{t}, true, Options{Context: true, OnFailure: ratelimit.FailOpen}, func(error) bool { return false })
+	g, err := New("test", lateEngine{t}, true, Options{Context: true, OnFailure: limit.FailOpen}, func(error) bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
 	call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
-	if err := ratelimit.FromContext(call.Context).Settle(t.Context(), 5); err != nil {
+	if err := limit.FromContext(call.Context).Settle(t.Context(), 5); err != nil {
 		t.Error(err)
 	}
 }

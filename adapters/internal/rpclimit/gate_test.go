@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -114,7 +115,7 @@ func TestWrongDecisions(t *testing.T) {
 				},
 				Observe: func(_ context.Context, _ string, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err },
 			}
-			for _, opts.OnFailure = range []ratelimit.OnFailure{ratelimit.FailClosed, ratelimit.FailOpen} {
+			for _, opts.OnFailure = range []limit.OnFailure{limit.FailClosed, limit.FailOpen} {
 				g, err := New("test", wrongEngine{d}, true, opts, func(error) bool { return false })
 				if err != nil {
 					t.Fatal(err)
@@ -123,7 +124,7 @@ func TestWrongDecisions(t *testing.T) {
 				if !errors.Is(observed, ratelimit.ErrUnavailable) {
 					t.Errorf("observed %v, want an error that wraps ErrUnavailable", observed)
 				}
-				switch open := opts.OnFailure == ratelimit.FailOpen; {
+				switch open := opts.OnFailure == limit.FailOpen; {
 				case open != (call.Denial == nil):
 					t.Errorf("FailOpen: %t, denial %+v", open, call.Denial)
 				case !open && (call.Denial.Code != Unavailable || call.Denial.RetryAfter != time.Second || call.Fields.Get("Retry-After") != "1"):
@@ -154,7 +155,7 @@ func TestCancelledBeforeTheDecision(t *testing.T) {
 		observed bool
 	}{
 		"closed":            {context.Canceled, Options{}, Canceled, false},
-		"open":              {context.Canceled, Options{OnFailure: ratelimit.FailOpen}, Canceled, false},
+		"open":              {context.Canceled, Options{OnFailure: limit.FailOpen}, Canceled, false},
 		"shadow":            {context.Canceled, Options{Shadow: true}, OK, false},
 		"the engine failed": {ratelimit.ErrUnavailable, Options{}, Unavailable, true},
 	} {
@@ -221,7 +222,7 @@ func TestReservationIsWeighted(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
 	g := newGate(t, Options{Context: true, Cost: func(context.Context, string) int64 { return 1 }})
 	call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
-	if d := ratelimit.FromContext(call.Context).Decision(); !d.Weighted {
+	if d := limit.FromContext(call.Context).Decision(); !d.Weighted {
 		t.Errorf("decision %+v", d)
 	}
 }

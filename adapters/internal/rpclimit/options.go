@@ -8,14 +8,15 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 // Options are those of the adapters, which document them.
 type Options struct {
 	Cost      func(ctx context.Context, method string) int64
-	OnFailure ratelimit.OnFailure
-	Headers   ratelimit.HeaderSet
+	OnFailure limit.OnFailure
+	Headers   limit.HeaderSet
 	Refund    bool
 	ChargeIf  func(ctx context.Context, method string, err error) bool
 	Context   bool
@@ -46,11 +47,11 @@ func New(adapter string, l ratelimit.Limiter, identifies bool, opts Options, nat
 	}
 	// The options that both have are checked by the middleware.
 	nobody := func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }
-	same := ratelimit.Options{OnFailure: opts.OnFailure, Headers: opts.Headers, Refund: opts.Refund}
+	same := limit.Options{OnFailure: opts.OnFailure, Headers: opts.Headers, Refund: opts.Refund}
 	if opts.ChargeIf != nil {
 		same.ChargeIf = func(*http.Request, int) bool { return true }
 	}
-	if _, err := ratelimit.New(l, nobody, same); err != nil {
+	if _, err := limit.New(l, nobody, same); err != nil {
 		return nil, fmt.Errorf("%s: %w", adapter, err)
 	}
 	g := &Gate{Options: opts, adapter: adapter, limiter: l, native: native}

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // A limiter is what calls are made on: the engine, or the model.
 type limiter interface {
 	ratelimit.Limiter
-	ratelimit.MultiTaker
+	engine.MultiTaker
 	ratelimit.Peeker
 	ratelimit.Resetter
 	ratelimit.Adjuster
@@ -100,7 +101,7 @@ func (a answer) String() string {
 		return answer{d: a.d}.String() + "; " + answer{d: a.more[0]}.String() + "; " + answer{d: a.more[1]}.String()
 	case a.d.Plan != nil:
 		text := fmt.Sprintf("%v, remaining", a.d.Outcome)
-		for i := range a.d.Plan.Len() {
+		for i := range engine.Of(a.d.Plan).Len() {
 			text += fmt.Sprintf(" %d to %s", a.d.States[i].Remaining, unix(a.d.States[i].Reset))
 		}
 		text += fmt.Sprintf(", %d strikes left, at %s", a.d.StrikesLeft, time.Unix(0, a.d.Time).UTC().Format("15:04:05.000"))
@@ -143,7 +144,7 @@ func (c call) do(l limiter, given map[string]ratelimit.Decision) (a answer) {
 		d := given[c.subject]
 		err = l.Adjust(ctx, c.subject, &d, 0, "")
 	case "charge":
-		d := c.plan.Uncounted(0, start)
+		d := engine.Uncounted(c.plan, 0, start)
 		err = l.Adjust(ctx, c.subject, &d, c.n, "")
 	case "ban":
 		err = l.Ban(ctx, c.subject, c.length)

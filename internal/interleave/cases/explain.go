@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 // A turn is one call in an order that might explain a history: the time at which
@@ -121,7 +122,7 @@ func (e *explainer) mayFollow(i int) bool {
 // answer to the last one is the engine's, as those before are known to be.
 func (e *explainer) agrees() bool {
 	now := start
-	model := ratelimittest.NewModel(func() time.Time { return now })
+	model := enginetest.NewModel(func() time.Time { return now })
 	given := e.c.prepare(model, func(c call) { now = now.Add(c.advance()) })
 	var got answer
 	var evicted uint64
@@ -150,13 +151,13 @@ func (e *explainer) agrees() bool {
 
 // evictable reports whether a subject of the plan large may be forgotten for
 // another.
-func evictable(m *ratelimittest.Model, subject string) bool {
+func evictable(m *enginetest.Model, subject string) bool {
 	d, err := m.Peek(context.Background(), subject, large)
 	if err != nil || d.Outcome == ratelimit.Banned || d.StrikesLeft != large.Penalty().Strikes {
 		return false
 	}
-	for i := range large.Len() {
-		if d.States[i].Remaining*2 <= large.Quota(i).Limit {
+	for i := range engine.Of(large).Len() {
+		if d.States[i].Remaining*2 <= engine.Of(large).Limit(i) {
 			return false
 		}
 	}
@@ -165,7 +166,7 @@ func evictable(m *ratelimittest.Model, subject string) bool {
 
 // full reports whether the engine rightly had no place for the subject of a call:
 // none of those that might have been forgotten for it could be.
-func full(m *ratelimittest.Model, c call, a answer) bool {
+func full(m *enginetest.Model, c call, a answer) bool {
 	return len(c.evicts) > 0 && strings.HasPrefix(a.err, ratelimit.ErrUnavailable.Error()) &&
 		!slices.ContainsFunc(c.evicts, func(subject string) bool { return evictable(m, subject) })
 }

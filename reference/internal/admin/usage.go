@@ -12,6 +12,7 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -116,7 +117,7 @@ func engineError(err error) error {
 // addPlan adds the decision of a peek for a plan.
 func addPlan(u *adminapi.Usage, d *ratelimit.Decision) {
 	p := adminapi.PlanUsage{Plan: d.Plan.Name(), Quotas: quotasOf(d)}
-	p.Suspended, p.Unlimited = d.Outcome == ratelimit.Suspended, d.Allowed() && d.Plan.Len() == 0
+	p.Suspended, p.Unlimited = d.Outcome == ratelimit.Suspended, d.Allowed() && engine.Of(d.Plan).Len() == 0
 	if d.StrikesLeft >= 0 {
 		p.StrikesLeft = &d.StrikesLeft
 	}
@@ -135,10 +136,10 @@ func calendarText(q ratelimit.Quota) (text string) {
 }
 
 func quotasOf(d *ratelimit.Decision) []adminapi.QuotaUsage {
-	quotas := make([]adminapi.QuotaUsage, d.Plan.Len())
+	quotas := make([]adminapi.QuotaUsage, engine.Of(d.Plan).Len())
 	for i, q := range d.Plan.Quotas() {
 		quotas[i] = adminapi.QuotaUsage{
-			Limit: q.Limit, WindowSeconds: d.States[i].Reset - d.Plan.WindowStart(i, d.States[i].Reset), Calendar: calendarText(q),
+			Limit: q.Limit, WindowSeconds: d.States[i].Reset - engine.Of(d.Plan).WindowStart(i, d.States[i].Reset), Calendar: calendarText(q),
 			Burst: q.Burst(), Remaining: d.States[i].Remaining, Reset: d.States[i].Reset,
 		}
 		if q.Burst() > 0 { // there are no windows

@@ -9,6 +9,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 const codeAccessDenied apierror.Code = "access_denied"
@@ -53,7 +54,7 @@ func (a *api) checkOwner(next http.Handler) http.Handler {
 // refuse answers without asking the limiter, which may be another machine. The header
 // fields show the plan with nothing used, because such requests are not counted.
 func (a *api) refuse(w http.ResponseWriter, r *http.Request, plan *ratelimit.Plan, err error) {
-	d := plan.Uncounted(1, a.Now())
+	d := engine.Uncounted(plan, 1, a.Now())
 	a.Headers.Set(w.Header(), &d)
 	middleware.SetLogAttrs(r.Context(),
 		slog.String("plan", plan.Name()), slog.String("outcome", denied), slog.String("list", "deny"))

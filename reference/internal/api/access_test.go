@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
@@ -228,7 +229,7 @@ func TestAccessListsAreChecked(t *testing.T) {
 
 func TestDeniedWithDraftHeaders(t *testing.T) {
 	t.Parallel()
-	s := startAccess(t, api.AccessList{Networks: networks("127.0.0.0/8")}, api.AccessList{}, func(c *api.Config) { c.Headers = ratelimit.XRateLimit | ratelimit.DraftRateLimit })
+	s := startAccess(t, api.AccessList{Networks: networks("127.0.0.0/8")}, api.AccessList{}, func(c *api.Config) { c.Headers = limit.XRateLimit | limit.DraftRateLimit })
 	resp := s.Get(t, "/v1/pets")
 	want(t, resp, 403, "access_denied")
 	if resp.Header.Get("RateLimit") == "" || resp.Header.Get("RateLimit-Policy") == "" {

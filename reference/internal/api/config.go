@@ -10,8 +10,10 @@ import (
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/middleware/telemetry"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -23,7 +25,7 @@ const KeyPrefix = "pet_live_"
 // usage of a subject, and adjust a charge.
 type Limiter interface {
 	ratelimit.Limiter
-	ratelimit.MultiTaker
+	engine.MultiTaker
 	ratelimit.Peeker
 	ratelimit.Adjuster
 }
@@ -76,17 +78,17 @@ type Config struct {
 	Telemetry *telemetry.Telemetry
 
 	// Headers are the header fields that tell clients what they have left.
-	Headers ratelimit.HeaderSet
+	Headers limit.HeaderSet
 
 	// OnDecision is called with each decision on a request that is charged, after it was
-	// made and before the request is served or refused; see [ratelimit.Options].Observe
+	// made and before the request is served or refused; see [limit.Options].Observe
 	// for its arguments. A client in Allow is served whatever the decision is. Requests
 	// that are not charged are left out. It must be safe for concurrent use, and return
 	// quickly.
 	OnDecision func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
 
 	// OnLimiterFailure says how to answer requests that the limiter cannot decide.
-	OnLimiterFailure ratelimit.OnFailure
+	OnLimiterFailure limit.OnFailure
 
 	// Origins are the web origins from which pages may call the API, each as
 	// browsers send it (RFC 6454 section 6.2): "https://app.example". None: CORS is

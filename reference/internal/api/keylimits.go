@@ -41,7 +41,7 @@ func (l ownerFirst) Take(ctx context.Context, subject string, plan *ratelimit.Pl
 	return l.Limiter.Take(ctx, subject, plan, cost)
 }
 
-// TakeAll implements [ratelimit.MultiTaker]. The first charge is that of the owner.
+// TakeAll implements [engine.MultiTaker]. The first charge is that of the owner.
 func (l ownerFirst) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
 	if err := requestInfoOf(ctx).undecided; err != nil {
 		return err

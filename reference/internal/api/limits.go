@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/animalstore/gatehouse/middleware"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -12,7 +13,7 @@ import (
 func (a *api) limits() (charged, notCharged middleware.Middleware, err error) {
 	var both [2]struct{ charged, notCharged middleware.Middleware }
 	for i, shadow := range []bool{false, true} {
-		both[i].charged, err = ratelimit.New(ownerFirst{a.Limiter, shadow}, known(a.caller), ratelimit.Options{
+		both[i].charged, err = limit.New(ownerFirst{a.Limiter, shadow}, known(a.caller), limit.Options{
 			OnFailure: a.OnLimiterFailure,
 			Headers:   a.Headers,
 			Refund:    true,
@@ -23,8 +24,8 @@ func (a *api) limits() (charged, notCharged middleware.Middleware, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		both[i].notCharged, err = ratelimit.New(a.Limiter, known(a.unchargedCaller), ratelimit.Options{
-			OnFailure: ratelimit.FailOpen, // peek, which follows, answers 503 where that is necessary
+		both[i].notCharged, err = limit.New(a.Limiter, known(a.unchargedCaller), limit.Options{
+			OnFailure: limit.FailOpen, // peek, which follows, answers 503 where that is necessary
 			Headers:   a.Headers,
 			Shadow:    shadow,
 			Observe:   observeUncharged,
@@ -38,7 +39,7 @@ func (a *api) limits() (charged, notCharged middleware.Middleware, err error) {
 }
 
 // known adapts a function that always knows the caller of a request to
-// [ratelimit.New].
+// [limit.New].
 func known(caller func(*http.Request) ratelimit.Caller) func(*http.Request) (ratelimit.Caller, error) {
 	return func(r *http.Request) (ratelimit.Caller, error) { return caller(r), nil }
 }

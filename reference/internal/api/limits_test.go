@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
@@ -193,7 +194,7 @@ func TestAPlanThatChangesKeepsItsUsage(t *testing.T) {
 
 func TestDraftHeaders(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *api.Config) { c.Headers = ratelimit.XRateLimit | ratelimit.DraftRateLimit })
+	s := start(t, func(c *api.Config) { c.Headers = limit.XRateLimit | limit.DraftRateLimit })
 	c := s.with(s.key(t, "modern", "free"))
 	for _, target := range []string{"/v1/pets", "/v1/usage"} {
 		resp := c.Get(t, target)

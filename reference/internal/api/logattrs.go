@@ -11,6 +11,7 @@ import (
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // logInfo adds the route and the network to the log line of a request. The network is
@@ -40,7 +41,7 @@ const (
 func logDecision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, outcome string) {
 	var buf [4]slog.Attr
 	attrs := append(buf[:0], slog.String("plan", c.Plan.Name()), slog.String("outcome", outcome))
-	if outcome != undecided && d.Plan.Len() > 0 {
+	if outcome != undecided && engine.Of(d.Plan).Len() > 0 {
 		attrs = append(attrs, slog.Int64("remaining", d.Remaining()))
 	}
 	if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 type usage struct {
@@ -71,12 +72,12 @@ func calendarText(q ratelimit.Quota) (text string) {
 }
 
 func quotasOf(d *ratelimit.Decision) []quotaUsage {
-	quotas := make([]quotaUsage, d.Plan.Len())
+	quotas := make([]quotaUsage, engine.Of(d.Plan).Len())
 	for i := range quotas {
-		q := d.Plan.Quota(i)
+		q := engine.Of(d.Plan).Quota(i)
 		quotas[i] = quotaUsage{
 			Limit:         q.Limit,
-			WindowSeconds: d.States[i].Reset - d.Plan.WindowStart(i, d.States[i].Reset),
+			WindowSeconds: d.States[i].Reset - engine.Of(d.Plan).WindowStart(i, d.States[i].Reset),
 			Calendar:      calendarText(q),
 			Burst:         q.Burst(),
 			Remaining:     d.States[i].Remaining,

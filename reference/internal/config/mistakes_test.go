@@ -112,7 +112,7 @@ func TestMistakesInTheFile(t *testing.T) {
 			"1:23: anonymous[1]: a second quota …",
 		}},
 		{"too many quotas", "anonymous: [1/1s, 1/2s, 1/3s, 1/4s, 1/5s]\n", []string{
-			"1:37: anonymous[4]: 5 quotas…",
+			"1:37: anonymous[4]: a plan must have 1 to 4 quotas, got 5",
 		}},
 		{"no quota", "plans: {free: []}\n", []string{
 			"1:15: plans.free: must be a list of quotas such as [60/minute, 1000/day], or custom, suspended or unlimited, got an empty list",

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // anonymous is the name of the plan of callers without a valid key. A key cannot
@@ -38,7 +39,7 @@ func (p Plan) Word() string {
 	if p.Custom() {
 		return "custom"
 	}
-	switch d, _ := p.plan.Decide("any", 1); d.Outcome {
+	switch d, _ := engine.Decide("any", p.plan, 1); d.Outcome {
 	case ratelimit.Suspended:
 		return "suspended"
 	case ratelimit.Allowed:

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/animalstore/gatehouse/middleware/clientip"
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 )
@@ -18,13 +18,13 @@ func (s *state) newHandler(c *config.Config) (http.Handler, error) {
 			return nil, err
 		}
 	}
-	headers := ratelimit.XRateLimit
+	headers := limit.XRateLimit
 	if c.DraftHeaders {
-		headers |= ratelimit.DraftRateLimit
+		headers |= limit.DraftRateLimit
 	}
-	onFailure := ratelimit.FailClosed
+	onFailure := limit.FailClosed
 	if c.OnFailure == "open" {
-		onFailure = ratelimit.FailOpen
+		onFailure = limit.FailOpen
 	}
 	handler, err := api.New(api.Config{
 		Pets:             s.store,

@@ -122,7 +122,7 @@ func (l observedLimiter) Take(ctx context.Context, subject string, plan *ratelim
 	return l.observer.Take(ctx, l.limiter, subject, plan, cost)
 }
 
-// TakeAll implements [ratelimit.MultiTaker].
+// TakeAll implements [engine.MultiTaker].
 func (l observedLimiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
 	return l.observer.TakeAll(ctx, l.limiter, charges, decisions)
 }

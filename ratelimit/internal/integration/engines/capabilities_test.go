@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 	"github.com/animalstore/gatehouse/ratelimit/redisrate"
 	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
@@ -31,22 +31,22 @@ var engines = []struct {
 }
 
 // capabilities are the rows that say yes or no.
-var capabilities = map[string]func(l ratelimit.Limiter, g ratelimittest.Gaps) bool{
-	"plans of several quotas":                     func(_ ratelimit.Limiter, g ratelimittest.Gaps) bool { return !g.OneQuota },
-	"windows aligned to UTC":                      func(_ ratelimit.Limiter, g ratelimittest.Gaps) bool { return !g.RollingWindows },
-	"calendar windows":                            func(_ ratelimit.Limiter, g ratelimittest.Gaps) bool { return !g.NoCalendars },
-	"smooth quotas":                               func(_ ratelimit.Limiter, g ratelimittest.Gaps) bool { return !g.NoSmooth },
-	"a denial is not charged":                     func(_ ratelimit.Limiter, g ratelimittest.Gaps) bool { return !g.ChargesDenials },
-	"usage stays if the plan changes":             func(_ ratelimit.Limiter, g ratelimittest.Gaps) bool { return !g.UsagePerPlan },
-	"strikes and bans":                            func(_ ratelimit.Limiter, g ratelimittest.Gaps) bool { return !g.NoPenalties },
-	"bans by hand (Banner)":                       is[ratelimit.Banner],
-	"several charges at one instant (MultiTaker)": is[ratelimit.MultiTaker],
-	"refunds and settling (Adjuster)":             is[ratelimit.Adjuster],
-	"looking up (Peeker)":                         is[ratelimit.Peeker],
-	"forgetting a subject (Resetter)":             is[ratelimit.Resetter],
+var capabilities = map[string]func(l ratelimit.Limiter, g enginetest.Gaps) bool{
+	"plans of several quotas":         func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.OneQuota },
+	"windows aligned to UTC":          func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.RollingWindows },
+	"calendar windows":                func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.NoCalendars },
+	"smooth quotas":                   func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.NoSmooth },
+	"a denial is not charged":         func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.ChargesDenials },
+	"usage stays if the plan changes": func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.UsagePerPlan },
+	"strikes and bans":                func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.NoPenalties },
+	"bans by hand (Banner)":           is[ratelimit.Banner],
+	"several charges at one instant":  func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.InOrder },
+	"refunds and settling (Adjuster)": is[ratelimit.Adjuster],
+	"looking up (Peeker)":             is[ratelimit.Peeker],
+	"forgetting a subject (Resetter)": is[ratelimit.Resetter],
 }
 
-func is[Capability any](l ratelimit.Limiter, _ ratelimittest.Gaps) bool {
+func is[Capability any](l ratelimit.Limiter, _ enginetest.Gaps) bool {
 	_, ok := l.(Capability)
 	return ok
 }
@@ -74,7 +74,7 @@ func TestCapabilities(t *testing.T) {
 
 // declared returns the gaps that the conformance tests in a folder declare. All of them
 // must be the same.
-func declared(t *testing.T, folder string) (gaps ratelimittest.Gaps) {
+func declared(t *testing.T, folder string) (gaps enginetest.Gaps) {
 	t.Helper()
 	files, err := filepath.Glob(folder + "/*_test.go")
 	if err != nil {
@@ -94,12 +94,14 @@ func declared(t *testing.T, folder string) (gaps ratelimittest.Gaps) {
 			if s, ok := literal.Type.(*ast.SelectorExpr); !ok || s.Sel.Name != "Gaps" {
 				return true
 			}
-			var g ratelimittest.Gaps
+			var g enginetest.Gaps
 			for _, field := range literal.Elts { // each is Name: true
 				name := field.(*ast.KeyValueExpr).Key.(*ast.Ident).Name
 				reflect.ValueOf(&g).Elem().FieldByName(name).SetBool(true)
 			}
-			if found++; found > 1 && g != gaps {
+			found++
+			g.InOrder = g.InOrder && (found == 1 || gaps.InOrder) // redislimit has it on several servers only
+			if gaps.InOrder = g.InOrder; found > 1 && g != gaps {
 				t.Errorf("%s: the conformance tests declare %+v and %+v", folder, gaps, g)
 			}
 			gaps = g
@@ -107,7 +109,7 @@ func declared(t *testing.T, folder string) (gaps ratelimittest.Gaps) {
 		})
 	}
 	if found == 0 {
-		t.Fatalf("%s: no test declares ratelimittest.Gaps", folder)
+		t.Fatalf("%s: no test declares enginetest.Gaps", folder)
 	}
 	return gaps
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
@@ -49,7 +50,7 @@ func TestSettle(t *testing.T) {
 		t.Run(fmt.Sprint("local engine: ", local), func(t *testing.T) {
 			r := newRun(t, scenario{stage: killed}, arrangement{failover: true, local: local})
 			plan := lasting(1000)
-			reserved := make([]*ratelimit.Reservation, len(settling))
+			reserved := make([]*limit.Reservation, len(settling))
 			for phase, begin := range []func(){
 				func() {},
 				func() { r.stage.hurt(r) },
@@ -92,19 +93,19 @@ func TestSettle(t *testing.T) {
 func subjectOf(i int) string { return fmt.Sprint("settled:", i) }
 
 // reserve charges 40 units, as the middleware does with Options.Context.
-func (r *run) reserve(subject string, plan *ratelimit.Plan) *ratelimit.Reservation {
+func (r *run) reserve(subject string, plan *ratelimit.Plan) *limit.Reservation {
 	r.t.Helper()
 	d, err := r.guard.Take(r.ctx, subject, plan, 40)
 	if err != nil || !d.Allowed() {
 		r.t.Fatalf("%s is %v: %v", subject, d.Outcome, err)
 	}
 	charges := []ratelimit.Charge{{Subject: subject, Plan: plan, Cost: 40}}
-	return ratelimit.FromContext(ratelimit.Reserve(r.ctx, r.guard, ratelimit.Caller{Subject: subject, Plan: plan},
+	return limit.FromContext(limit.Reserve(r.ctx, r.guard, ratelimit.Caller{Subject: subject, Plan: plan},
 		charges, []ratelimit.Decision{d}, true))
 }
 
 // settle settles a request at so many units, or fails to if the step begins with "!".
-func (r *run) settle(reserved *ratelimit.Reservation, step string) {
+func (r *run) settle(reserved *limit.Reservation, step string) {
 	r.t.Helper()
 	number, fails := strings.CutPrefix(step, "!")
 	units, err := strconv.ParseInt(number, 10, 64)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // How many requests a phase has at least. The fault lasts until there are as many
@@ -76,7 +77,7 @@ func (s *subject) count(counted int64) count {
 	}
 }
 
-func (s *subject) limit() int64 { return s.plan.Quota(0).Limit }
+func (s *subject) limit() int64 { return engine.Of(s.plan).Limit(0) }
 
 // lasting is a plan with a window that does not end during a test.
 func lasting(limit int64) *ratelimit.Plan {

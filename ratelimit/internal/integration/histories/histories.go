@@ -17,6 +17,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // An Engine is what histories are made on.
@@ -41,9 +42,9 @@ type Options struct {
 
 // Check makes a history of random calls and fails the test if no order explains
 // it. The engine has none of the subjects "a", "b" and so on.
-func Check(t testing.TB, engine Engine, o Options) {
+func Check(t testing.TB, limiter Engine, o Options) {
 	t.Helper()
-	h := history{Options: o, engine: engine, start: time.Now()}
+	h := history{Options: o, engine: limiter, start: time.Now()}
 	h.Callers, h.Calls, h.Subjects = cmp.Or(o.Callers, 8), cmp.Or(o.Calls, 200), cmp.Or(o.Subjects, 2)
 	var wg sync.WaitGroup
 	for caller := range h.Callers {
@@ -169,7 +170,7 @@ func (h *history) do(in input) (out output, d ratelimit.Decision) {
 	case refund:
 		out.err = h.engine.Adjust(ctx, in.subject, in.d, 0, "")
 	case charge:
-		elsewhere := plan.Uncounted(0, time.Now())
+		elsewhere := engine.Uncounted(plan, 0, time.Now())
 		out.err = h.engine.Adjust(ctx, in.subject, &elsewhere, in.cost, "")
 	case reset:
 		out.err = h.engine.Reset(ctx, in.subject)
@@ -180,7 +181,7 @@ func (h *history) do(in input) (out output, d ratelimit.Decision) {
 	}
 	out.outcome, out.strikesLeft = d.Outcome, d.StrikesLeft
 	out.struck, out.banStarted = d.Struck, d.BanStarted
-	for i := range plan.Len() {
+	for i := range engine.Of(plan).Len() {
 		out.remaining[i] = d.States[i].Remaining
 	}
 	return out, d

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/internal/integration/histories"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
 func TestModel(t *testing.T) {
 	for seed := range uint64(10) {
-		histories.Check(t, ratelimittest.NewModel(time.Now), histories.Options{Seed: seed})
+		histories.Check(t, enginetest.NewModel(time.Now), histories.Options{Seed: seed})
 	}
 }
 
@@ -72,9 +72,9 @@ func (p *primary) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 // A check that finds nothing wrong with a wrong engine is worth nothing.
 func TestFindsWhatIsWrong(t *testing.T) {
 	for name, engine := range map[string]histories.Engine{
-		"a peek that lags behind":  &stale{Model: ratelimittest.NewModel(time.Now)},
-		"a charge that is lost":    &lossy{Model: ratelimittest.NewModel(time.Now)},
-		"a charge that is doubled": &double{Model: ratelimittest.NewModel(time.Now)},
+		"a peek that lags behind":  &stale{Model: enginetest.NewModel(time.Now)},
+		"a charge that is lost":    &lossy{Model: enginetest.NewModel(time.Now)},
+		"a charge that is doubled": &double{Model: enginetest.NewModel(time.Now)},
 	} {
 		probe := &recorder{TB: t}
 		histories.Check(probe, engine, histories.Options{Callers: 4, Calls: 100})
@@ -93,7 +93,7 @@ type recorder struct {
 func (r *recorder) Errorf(string, ...any) { r.failed = true }
 
 type stale struct {
-	*ratelimittest.Model
+	*enginetest.Model
 	mu   sync.Mutex
 	last ratelimit.Decision
 }
@@ -108,7 +108,7 @@ func (s *stale) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) 
 	return s.last, err
 }
 
-type lossy struct{ *ratelimittest.Model }
+type lossy struct{ *enginetest.Model }
 
 func (l *lossy) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	if rand.IntN(10) == 0 {
@@ -117,7 +117,7 @@ func (l *lossy) Take(ctx context.Context, subject string, plan *ratelimit.Plan, 
 	return l.Model.Take(ctx, subject, plan, cost)
 }
 
-type double struct{ *ratelimittest.Model }
+type double struct{ *enginetest.Model }
 
 func (d *double) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	if rand.IntN(10) == 0 {

@@ -6,6 +6,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // plan is the one of every call. Its windows and bans do not end during a test,
@@ -59,8 +60,8 @@ func (s state) step(in input) (state, output) {
 	tolerated := plan.Penalty().Strikes
 	var out output
 	fits := true
-	for i := range plan.Len() {
-		fits = fits && s.used+in.cost <= plan.Quota(i).Limit
+	for i := range engine.Of(plan).Len() {
+		fits = fits && s.used+in.cost <= engine.Of(plan).Limit(i)
 	}
 	switch {
 	case in.op == reset:
@@ -95,8 +96,8 @@ func (s state) step(in input) (state, output) {
 		s.strikes++
 		out.outcome, out.struck, out.strikesLeft = ratelimit.Limited, true, tolerated-s.strikes
 	}
-	for i := range plan.Len() {
-		out.remaining[i] = max(plan.Quota(i).Limit-s.used, 0)
+	for i := range engine.Of(plan).Len() {
+		out.remaining[i] = max(engine.Of(plan).Limit(i)-s.used, 0)
 	}
 	return s, out
 }

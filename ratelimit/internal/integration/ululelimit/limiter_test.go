@@ -7,25 +7,25 @@ import (
 	"github.com/ulule/limiter/v3"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
 )
 
 // gaps are what the documentation of Limiter says that a ulule store cannot do.
 // Usage outlives a change of the limit, but not one of the window; see
 // [TestUsageOutlivesTheLimit].
-var gaps = ratelimittest.Gaps{OneQuota: true, RollingWindows: true, ChargesDenials: true, UsagePerPlan: true, NoCalendars: true, NoSmooth: true, NoPenalties: true}
+var gaps = enginetest.Gaps{OneQuota: true, InOrder: true, RollingWindows: true, ChargesDenials: true, UsagePerPlan: true, NoCalendars: true, NoSmooth: true, NoPenalties: true}
 
 func TestConformance(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
-		ratelimittest.Run(t, func(t *testing.T, _ time.Time) ratelimittest.Engine {
-			return ratelimittest.Engine{Limiter: newEngine(t, inMemory())}
+		enginetest.Run(t, func(t *testing.T, _ time.Time) enginetest.Engine {
+			return enginetest.Engine{Limiter: newEngine(t, inMemory())}
 		}, gaps)
 	})
 	t.Run("redis", func(t *testing.T) {
-		ratelimittest.Run(t, func(t *testing.T, start time.Time) ratelimittest.Engine {
+		enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
 			store, set := inRedis(t, start)
-			return ratelimittest.Engine{Limiter: newEngine(t, store), Set: set}
+			return enginetest.Engine{Limiter: newEngine(t, store), Set: set}
 		}, gaps)
 	})
 }

@@ -12,14 +12,14 @@ import (
 	uluredis "github.com/ulule/limiter/v3/drivers/store/redis"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
-	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
 )
 
 func TestServer(t *testing.T) {
 	client := redistest.Start(t).Client()
-	ratelimittest.Run(t, func(t *testing.T, _ time.Time) ratelimittest.Engine {
+	enginetest.Run(t, func(t *testing.T, _ time.Time) enginetest.Engine {
 		if err := client.FlushAll(ctx).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +27,7 @@ func TestServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return ratelimittest.Engine{Limiter: newEngine(t, store)}
+		return enginetest.Engine{Limiter: newEngine(t, store)}
 	}, gaps)
 }
 

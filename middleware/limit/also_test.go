@@ -1,0 +1,309 @@
+package limit_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// The plans of a caller that is counted for three subjects.
+var (
+	annsPlan  = ratelimit.MustPlan("ann's", ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}, ratelimit.PerMinute(3))
+	teamPlan  = ratelimit.MustPlan("team's", ratelimit.Penalty{}, ratelimit.PerHour(10))
+	worldPlan = ratelimit.MustPlan("world's", ratelimit.Penalty{}, ratelimit.PerDay(20))
+)
+
+func ann() ratelimit.Caller {
+	return ratelimit.Caller{Subject: "user:ann", Plan: annsPlan, Kind: ratelimit.KindAPIKey, Also: []ratelimit.Charge{
+		{Subject: "team:7", Plan: teamPlan}, {Subject: "world", Plan: worldPlan, Cost: 2},
+	}}
+}
+
+// wantLeft fails unless the three subjects have so many units left.
+func wantLeft(t *testing.T, l *memory.Limiter, step string, want ...int64) {
+	t.Helper()
+	var got []int64
+	for _, c := range append([]ratelimit.Charge{{Subject: "user:ann", Plan: annsPlan}}, ann().Also...) {
+		d, err := l.Peek(t.Context(), c.Subject, c.Plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, d.States[0].Remaining)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: units left of ann, the team and the world (-want +got):\n%s", step, diff)
+	}
+}
+
+// use uses units of one subject.
+func use(t *testing.T, l ratelimit.Limiter, c ratelimit.Charge) {
+	t.Helper()
+	if d, err := l.Take(t.Context(), c.Subject, c.Plan, c.Cost); err != nil || !d.Allowed() {
+		t.Fatal(d.Outcome, err)
+	}
+}
+
+// One request is charged to all subjects or to none, and answered once, with the fields
+// of the one that matters most.
+func TestAlso(t *testing.T) {
+	at := time.Unix(now, 0)
+	l := newEngine(t, &at)
+	type seen struct {
+		Subject, Plan string
+		Kind          ratelimit.Kind
+		Outcome       ratelimit.Outcome
+	}
+	var observed []seen
+	h := handler(t, l, ann(), limit.Options{Observe: func(_ *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
+		if err != nil || c.Plan != d.Plan {
+			t.Errorf("observed the plan %v and a decision about %v, with error %v", c.Plan, d.Plan, err)
+		}
+		observed = append(observed, seen{c.Subject, c.Plan.Name(), c.Kind, d.Outcome})
+	}}, ok)
+	expect(t, get(h), 200, "", "2")
+	wantLeft(t, l, "one request", 2, 9, 18)
+	use(t, l, ratelimit.Charge{Subject: "team:7", Plan: teamPlan, Cost: 8})
+	w := get(h)
+	expect(t, w, 200, "", "0")
+	if limit := w.Header().Get("X-RateLimit-Limit"); limit != "10" {
+		t.Errorf("X-RateLimit-Limit is %s, want the team's 10, of which least is left", limit)
+	}
+	w = get(h)
+	expect(t, w, 429, "rate_limit_exceeded", "0")
+	if fields := w.Header().Values("Retry-After"); len(fields) != 1 || fields[0] == "0" {
+		t.Errorf("Retry-After is %v, want the seconds until the team's hour ends", fields)
+	}
+	wantLeft(t, l, "the team is limited", 1, 0, 16)
+	at = at.Add(time.Hour)
+	for _, left := range []string{"2", "1", "0"} {
+		expect(t, get(h), 200, "", left)
+	}
+	expect(t, get(h), 429, "rate_limit_exceeded", "0")
+	expect(t, get(h), 429, "api_key_banned", "0")
+	wantLeft(t, l, "ann is banned", 0, 7, 10)
+	want := []seen{
+		{"user:ann", "ann's", ratelimit.KindAPIKey, ratelimit.Allowed},
+		{"team:7", "team's", ratelimit.KindClient, ratelimit.Allowed},
+		{"team:7", "team's", ratelimit.KindClient, ratelimit.Limited},
+		{"user:ann", "ann's", ratelimit.KindAPIKey, ratelimit.Allowed},
+		{"user:ann", "ann's", ratelimit.KindAPIKey, ratelimit.Allowed},
+		{"user:ann", "ann's", ratelimit.KindAPIKey, ratelimit.Allowed},
+		{"user:ann", "ann's", ratelimit.KindAPIKey, ratelimit.Limited},
+		{"user:ann", "ann's", ratelimit.KindAPIKey, ratelimit.Banned},
+	}
+	if diff := cmp.Diff(want, observed); diff != "" {
+		t.Errorf("observed (-want +got):\n%s", diff)
+	}
+}
+
+// left returns what a subject has left.
+func left(t *testing.T, l *memory.Limiter, subject string, plan *ratelimit.Plan) int64 {
+	t.Helper()
+	d, err := l.Peek(t.Context(), subject, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Remaining()
+}
+
+// A request that is given back is given back to all subjects.
+func TestAlsoGivesBackToAll(t *testing.T) {
+	only2xx := func(_ *http.Request, status int) bool { return status < 300 }
+	for name, c := range map[string]struct {
+		opts   limit.Options
+		status int
+		back   bool
+	}{
+		"a refund":                    {limit.Options{Refund: true}, 500, true},
+		"no refund":                   {limit.Options{Refund: true}, 404, false},
+		"a refund, with the context":  {limit.Options{Refund: true, Context: true}, 500, true},
+		"not charged":                 {limit.Options{ChargeIf: only2xx}, 304, true},
+		"charged":                     {limit.Options{ChargeIf: only2xx}, 200, false},
+		"not charged, in the context": {limit.Options{ChargeIf: only2xx, Context: true}, 304, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := time.Unix(now, 0)
+			l := newEngine(t, &at)
+			h := handler(t, l, ann(), c.opts, func(w http.ResponseWriter, _ *http.Request) {
+				wantLeft(t, l, "while it is served", 2, 9, 18)
+				w.WriteHeader(c.status)
+			})
+			get(h)
+			if c.back {
+				wantLeft(t, l, "afterwards", 3, 10, 20)
+			} else {
+				wantLeft(t, l, "afterwards", 2, 9, 18)
+			}
+		})
+	}
+}
+
+// Settle changes the charges that cost what the request costs, and no others. The
+// decision in the context is the one that the response shows.
+func TestAlsoSettles(t *testing.T) {
+	at := time.Unix(now, 0)
+	l := newEngine(t, &at)
+	use(t, l, ratelimit.Charge{Subject: "team:7", Plan: teamPlan, Cost: 8})
+	for i, step := range []struct {
+		units int64
+		left  [3]int64
+	}{{2, [3]int64{1, 0, 18}}, {0, [3]int64{1, 0, 18}}} {
+		h := handler(t, l, ann(), limit.Options{Context: true, Refund: true}, func(w http.ResponseWriter, r *http.Request) {
+			res := limit.FromContext(r.Context())
+			if d := res.Decision(); d.Plan != teamPlan || res.Caller().Subject != "team:7" {
+				t.Errorf("step %d: the decision is about %s under %v, want the team", i, res.Caller().Subject, d.Plan)
+			}
+			settle(t, res, step.units)
+			w.WriteHeader(500) // a settled request is not refunded
+		})
+		if i == 0 {
+			get(h)
+			wantLeft(t, l, "settled to two units", step.left[:]...)
+		} else if w := get(h); w.Code != 429 {
+			t.Errorf("got %d, want that the team is limited", w.Code)
+		}
+	}
+}
+
+// A failsFor engine cannot change the usage of one subject.
+type failsFor struct {
+	*memory.Limiter
+	subject string
+}
+
+func (f *failsFor) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	if subject == f.subject {
+		return ratelimit.ErrUnavailable
+	}
+	return f.Limiter.Adjust(ctx, subject, d, units, id)
+}
+
+// If one of the charges cannot be settled, the others are, Settle says so, and another
+// call settles the rest. One with a cost of its own is not settled.
+func TestAlsoSettlesInParts(t *testing.T) {
+	for _, failing := range []string{"a", "b", "c"} {
+		at := time.Unix(now, 0)
+		l := &failsFor{newEngine(t, &at), failing}
+		caller := ratelimit.Caller{Subject: "a", Plan: tokens, Also: []ratelimit.Charge{
+			{Subject: "b", Plan: tokens}, {Subject: "c", Plan: tokens}, {Subject: "own cost", Plan: tokens, Cost: 5}}}
+		res := reserve(t, l, caller, limit.Options{}, nil)
+		if err := res.Settle(t.Context(), 70); !errors.Is(err, ratelimit.ErrUnavailable) {
+			t.Errorf("%s fails: got error %v, want one that wraps ErrUnavailable", failing, err)
+		}
+		want := map[string]int64{"a": 70, "b": 70, "c": 70, failing: 40}
+		for subject, n := range want {
+			if got := used(t, l.Limiter, subject)[0]; got != n {
+				t.Errorf("%s fails: %s has used %d, want %d", failing, subject, got, n)
+			}
+		}
+		l.subject = ""
+		settle(t, res, 70)
+		for subject := range want {
+			if got := used(t, l.Limiter, subject)[0]; got != 70 {
+				t.Errorf("%s failed once: %s has used %d, want 70", failing, subject, got)
+			}
+		}
+		if got := used(t, l.Limiter, "own cost")[0]; got != 5 {
+			t.Errorf("a charge with a cost of its own has used %d, want the 5", got)
+		}
+	}
+}
+
+// Shadow mode refuses nothing, and gives no strikes.
+func TestAlsoInShadowMode(t *testing.T) {
+	at := time.Unix(now, 0)
+	l := newEngine(t, &at)
+	h := handler(t, l, ann(), limit.Options{Shadow: true, Refund: true}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+	use(t, l, ratelimit.Charge{Subject: "user:ann", Plan: annsPlan, Cost: 3})
+	for range 5 {
+		if w := get(h); w.Code != 500 || w.Header().Get("Retry-After") != "" || w.Header().Get("X-RateLimit-Remaining") != "0" {
+			t.Errorf("got %d with %v, want that the request is served with the fields of ann's plan", w.Code, w.Header())
+		}
+	}
+	wantLeft(t, l, "after shadow mode", 0, 10, 20)
+	if d, err := l.Peek(t.Context(), "user:ann", annsPlan); err != nil || d.StrikesLeft != 1 {
+		t.Errorf("%d strikes are left, with error %v, want all", d.StrikesLeft, err)
+	}
+}
+
+// What is wrong with one charge is wrong with the request.
+func TestAlsoWithErrors(t *testing.T) {
+	at := time.Unix(now, 0)
+	suspended := ratelimit.SuspendedPlan("suspended")
+	for name, c := range map[string]struct {
+		also   ratelimit.Charge
+		cost   int64
+		status int
+		code   string
+		left   string // X-RateLimit-Remaining
+	}{
+		"no plan":             {ratelimit.Charge{Subject: "b"}, 1, 500, "internal", "0"},
+		"no subject":          {ratelimit.Charge{Plan: teamPlan}, 1, 500, "internal", "0"},
+		"the same subject":    {ratelimit.Charge{Subject: "user:ann", Plan: teamPlan}, 1, 500, "internal", "0"},
+		"a cost of its own":   {ratelimit.Charge{Subject: "b", Plan: teamPlan, Cost: 11}, 1, 400, "cost_exceeds_limit", "10"},
+		"the request's cost":  {ratelimit.Charge{Subject: "b", Plan: ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerDay(1))}, 2, 400, "cost_exceeds_limit", "1"},
+		"a suspended subject": {ratelimit.Charge{Subject: "b", Plan: suspended}, 1, 403, "plan_suspended", "0"},
+		"an unlimited one":    {ratelimit.Charge{Subject: "b", Plan: ratelimit.UnlimitedPlan("")}, 1, 200, "", "2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newEngine(t, &at)
+			caller := ratelimit.Caller{Subject: "user:ann", Plan: annsPlan, Also: []ratelimit.Charge{c.also}}
+			h := handler(t, l, caller, limit.Options{Cost: func(*http.Request) int64 { return c.cost }}, ok)
+			expect(t, get(h), c.status, c.code, c.left)
+			if n := left(t, l, "user:ann", annsPlan); c.status != 200 && n != 3 {
+				t.Errorf("ann has %d left, want all 3", n)
+			}
+		})
+	}
+}
+
+// A brokenAll fails about several charges too.
+type brokenAll struct{ broken }
+
+func (b brokenAll) TakeAll(context.Context, []ratelimit.Charge, []ratelimit.Decision) error {
+	return b.err
+}
+
+func (b brokenAll) Adjust(context.Context, string, *ratelimit.Decision, int64, string) error {
+	return b.err
+}
+
+// If the engine fails, OnFailure says what happens.
+func TestAlsoWhenTheEngineFails(t *testing.T) {
+	for mode, status := range map[limit.OnFailure]int{limit.FailClosed: 503, limit.FailOpen: 200} {
+		var got error
+		h := handler(t, brokenAll{broken{ratelimit.ErrUnavailable}}, ann(), limit.Options{
+			OnFailure: mode, Refund: true,
+			Observe: func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { got = err },
+		}, ok)
+		if w := get(h); w.Code != status || !errors.Is(got, ratelimit.ErrUnavailable) {
+			t.Errorf("mode %d: got %d, and observed error %v, want %d and one that wraps ErrUnavailable", mode, w.Code, got, status)
+		}
+	}
+}
+
+// The service's own denial gets the subject that is refused.
+func TestAlsoDeny(t *testing.T) {
+	at := time.Unix(now, 0)
+	l := newEngine(t, &at)
+	use(t, l, ratelimit.Charge{Subject: "world", Plan: worldPlan, Cost: 20})
+	var denied ratelimit.Caller
+	h := handler(t, l, ann(), limit.Options{Deny: func(w http.ResponseWriter, _ *http.Request, c ratelimit.Caller, d ratelimit.Decision) {
+		denied = c
+		w.WriteHeader(limit.Denial(c, &d).Status)
+	}}, ok)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	if w.Code != 429 || denied.Subject != "world" || denied.Plan != worldPlan {
+		t.Errorf("got %d for %q under %v, want 429 for the world", w.Code, denied.Subject, denied.Plan)
+	}
+}

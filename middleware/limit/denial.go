@@ -1,0 +1,195 @@
+package limit
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+)
+
+// The problem types of draft-ietf-httpapi-ratelimit-headers-11 sections 5.1 and
+// 5.3.
+const (
+	typeQuotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+	typeAbnormalUsage = "https://iana.org/assignments/http-problem-types#abnormal-usage-detected"
+)
+
+// Denial returns the error that the middleware answers a request of c with if d says that
+// it is limited, banned or suspended, for services that write the answer themselves
+// (Options.Deny) or have no middleware: its Code, Status and Message are those of the
+// response. It returns nil for any other decision, and for a limited one without a Plan.
+// If requests differ in cost, the text of a limited request counts units, otherwise
+// requests.
+func Denial(c ratelimit.Caller, d *ratelimit.Decision) *apierror.Error {
+	weighted := d.Weighted || d.Cost != 1
+	switch {
+	case d.Outcome == ratelimit.Suspended:
+		return planSuspended
+	case d.Outcome == ratelimit.Banned && c.Kind == ratelimit.KindNetwork:
+		return networkBanned
+	case d.Outcome == ratelimit.Banned && c.Kind == ratelimit.KindAPIKey:
+		return keyBanned
+	case d.Outcome == ratelimit.Banned:
+		return clientBanned
+	case d.Outcome != ratelimit.Limited || d.Plan == nil:
+		return nil
+	case weighted || d.StrikesLeft > maxCachedStrikes:
+		return limitedError(d, weighted)
+	}
+	t := textsOf(d.Plan)
+	if t == nil {
+		return limitedError(d, false)
+	}
+	return t.denial(d)
+}
+
+// answerable reports whether a decision of an engine that is not Allowed is a denial that
+// a client can be told: an engine written elsewhere may return another.
+func answerable(d *ratelimit.Decision) bool {
+	switch d.Outcome {
+	case ratelimit.Limited, ratelimit.Banned:
+		return d.Plan != nil && d.RetryAfter > 0 && d.Applicable >= 0 && d.Applicable < engine.Of(d.Plan).Len()
+	}
+	return d.Outcome == ratelimit.Suspended
+}
+
+// refusing returns the quotas with less left than the request costs, as bits.
+func refusing(d *ratelimit.Decision) (set uint) {
+	for i := range engine.Of(d.Plan).Len() {
+		if d.States[i].Remaining < d.Cost {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+func limitedError(d *ratelimit.Decision, weighted bool) *apierror.Error {
+	text := limitReachedText(d)
+	if weighted {
+		text = unitsLeftText(d)
+	}
+	text += " Wait as long as Retry-After says."
+	switch {
+	case d.StrikesLeft == 0:
+		text += " Any further request before then may get you banned."
+	case d.StrikesLeft > 0:
+		text += " More than " + counted(int64(d.StrikesLeft), "further request") + " before then may get you banned."
+	}
+	var violated []string
+	for i, set := 0, refusing(d); set>>i > 0; i++ {
+		if set>>i&1 == 1 {
+			violated = append(violated, policyName(engine.Of(d.Plan).Quota(i)))
+		}
+	}
+	return apierror.New(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded, text).
+		WithProblem(apierror.Problem{Type: typeQuotaExceeded, Title: "Quota Exceeded", ViolatedPolicies: violated})
+}
+
+// limitReachedText is for requests that cost one unit each.
+func limitReachedText(d *ratelimit.Decision) string {
+	q := engine.Of(d.Plan).Quota(d.Applicable)
+	return "You have reached the limit of " + counted(q.Limit, "request") + " per " + perWindow(q) + atMost(q) + "."
+}
+
+// unitsLeftText is for requests that differ in cost, so that some of the limit may
+// be left.
+func unitsLeftText(d *ratelimit.Decision) string {
+	q, left := engine.Of(d.Plan).Quota(d.Applicable), d.States[d.Applicable].Remaining
+	text := "This request costs " + counted(d.Cost, "unit") + ", and "
+	switch {
+	case q.Burst() > 0:
+		return text + smoothLeftText(q, left)
+	case left == 0 && q.Limit == 1:
+		return text + "the 1 unit per " + perWindow(q) + " is used up."
+	case left == 0:
+		return text + "all " + counted(q.Limit, "unit") + " per " + perWindow(q) + " are used up."
+	case left == 1:
+		return text + "1 of the " + counted(q.Limit, "unit") + " per " + perWindow(q) + " is left."
+	default:
+		return text + strconv.FormatInt(left, 10) + " of the " + counted(q.Limit, "unit") + " per " + perWindow(q) + " are left."
+	}
+}
+
+// costExceedsLimit is the error for a request that costs more than a whole quota of
+// the plan.
+func costExceedsLimit(d *ratelimit.Decision) *apierror.Error {
+	for _, q := range d.Plan.Quotas() {
+		if d.Cost > atOnce(q) {
+			return apierror.New(http.StatusBadRequest, apierror.CodeCostExceedsLimit,
+				"This request costs "+counted(d.Cost, "unit")+", but your plan allows at most "+
+					strconv.FormatInt(atOnce(q), 10)+perWindowOrAtOnce(q)+".")
+		}
+	}
+	// The engine has lower limits than the plan.
+	return apierror.New(http.StatusBadRequest, apierror.CodeCostExceedsLimit,
+		"This request costs "+counted(d.Cost, "unit")+", which is more than this service can count.")
+}
+
+var (
+	abnormalUsage = apierror.Problem{Type: typeAbnormalUsage, Title: "Abnormal Usage Detected"}
+
+	keyBanned = apierror.New(http.StatusTooManyRequests, apierror.CodeAPIKeyBanned,
+		"This API key is temporarily banned because it kept sending requests after reaching its limit. "+
+			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Preencoded()
+	clientBanned = apierror.New(http.StatusTooManyRequests, apierror.CodeClientBanned,
+		"You are temporarily banned because you kept sending requests after reaching your limit. "+
+			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Preencoded()
+	networkBanned = apierror.New(http.StatusTooManyRequests, apierror.CodeClientBanned,
+		"Your network is temporarily banned from sending requests without a valid API key "+
+			"because it kept sending them after reaching its limit. "+
+			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Preencoded()
+	planSuspended = apierror.New(http.StatusForbidden, apierror.CodePlanSuspended,
+		"Your plan is suspended and allows no requests. Contact the operator of this service.").Preencoded()
+	unavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
+		"The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
+)
+
+// counted returns "1 request", "2 requests".
+func counted(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.FormatInt(n, 10) + " " + noun
+}
+
+// perWindow is the window as it follows "per": "minute", "15 minutes".
+func perWindow(q ratelimit.Quota) string {
+	n, unit := fixedwindow.Units(q.Window)
+	if n == 1 {
+		return unit
+	}
+	return counted(n, unit)
+}
+
+// atOnce is the largest number of units that can be used at once.
+func atOnce(q ratelimit.Quota) int64 { return cmp.Or(q.Burst(), q.Limit) }
+
+// atMost follows the limit and the window in texts.
+func atMost(q ratelimit.Quota) string {
+	if q.Burst() == 0 {
+		return ""
+	}
+	return ", at most " + strconv.FormatInt(q.Burst(), 10) + " at once"
+}
+
+// smoothLeftText is the rest of unitsLeftText.
+func smoothLeftText(q ratelimit.Quota, left int64) string {
+	verb := " are"
+	if left == 1 {
+		verb = " is"
+	}
+	return strconv.FormatInt(left, 10) + verb + " left now of the limit of " +
+		counted(q.Limit, "unit") + " per " + perWindow(q) + atMost(q) + "."
+}
+
+// perWindowOrAtOnce follows the largest cost.
+func perWindowOrAtOnce(q ratelimit.Quota) string {
+	if q.Burst() > 0 {
+		return " at once"
+	}
+	return " per " + perWindow(q)
+}

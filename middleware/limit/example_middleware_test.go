@@ -1,0 +1,214 @@
+package limit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// at returns the options of an engine whose clock stands at t.
+func at(t time.Time) memory.Options { return memory.Options{Now: func() time.Time { return t }} }
+
+var noon = at(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
+
+func hello(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") }
+
+// show sends a request to h and prints the response.
+func show(h http.Handler, path string) {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	fmt.Printf("%s: %d, remaining %q\n", path, w.Code, w.Header().Get("X-RateLimit-Remaining"))
+}
+
+// Health checks and the like are not counted.
+func ExampleUnlimitedPlan() {
+	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
+	unlimited := ratelimit.UnlimitedPlan("unlimited")
+	engine, err := memory.New(noon)
+	if err != nil {
+		panic(err)
+	}
+	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		if r.URL.Path == "/healthz" {
+			return ratelimit.Caller{Subject: "health", Plan: unlimited}, nil
+		}
+		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
+	}, limit.Options{})
+	if err != nil {
+		panic(err)
+	}
+	api := limited(http.HandlerFunc(hello))
+	show(api, "/notes")
+	show(api, "/healthz")
+	show(api, "/notes")
+	// Output:
+	// /notes: 200, remaining "59"
+	// /healthz: 200, remaining ""
+	// /notes: 200, remaining "58"
+}
+
+// An export costs as much as twenty other requests.
+func ExampleOptions_cost() {
+	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(30))
+	engine, err := memory.New(noon)
+	if err != nil {
+		panic(err)
+	}
+	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
+	}, limit.Options{
+		Cost: func(r *http.Request) int64 {
+			switch r.URL.Path { // no ServeMux has matched the request yet
+			case "/export":
+				return 20
+			case "/archive":
+				return 50 // more than the plan allows in any minute
+			}
+			return 1
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	api := limited(http.HandlerFunc(hello))
+	show(api, "/export")
+	show(api, "/export")
+	show(api, "/notes")
+	show(api, "/archive")
+	// Output:
+	// /export: 200, remaining "10"
+	// /export: 429, remaining "10"
+	// /notes: 200, remaining "9"
+	// /archive: 400, remaining "9"
+}
+
+// A service counts what becomes of its requests.
+func ExampleOptions_observe() {
+	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
+	engine, err := memory.New(noon)
+	if err != nil {
+		panic(err)
+	}
+	requests := map[string]int{} // a counter with labels; one that is safe for concurrent use
+	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
+	}, limit.Options{
+		Cost: func(r *http.Request) int64 {
+			if r.URL.Path == "/export" {
+				return 20
+			}
+			return 1
+		},
+		Observe: func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
+			switch {
+			case errors.Is(err, ratelimit.ErrInvalid): // as answered with 400 or 500
+				requests["invalid"]++
+			case err != nil: // no decision: Options.OnFailure
+				requests["undecided"]++
+			default:
+				requests[c.Plan.Name()+" "+d.Outcome.String()]++
+			}
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	api := limited(http.HandlerFunc(hello))
+	for _, path := range []string{"/notes", "/notes", "/notes", "/export"} {
+		show(api, path)
+	}
+	for _, label := range slices.Sorted(maps.Keys(requests)) {
+		fmt.Println(label, requests[label])
+	}
+	// Output:
+	// /notes: 200, remaining "1"
+	// /notes: 200, remaining "0"
+	// /notes: 429, remaining "0"
+	// /export: 400, remaining "0"
+	// free allowed 2
+	// free limited 1
+	// invalid 1
+}
+
+// A smaller plan is tried before it is in force: it refuses nothing, and says how
+// many requests it would refuse.
+func ExampleOptions_shadow() {
+	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
+	smaller := ratelimit.MustPlan("free-2027", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
+	engine, err := memory.New(noon)
+	if err != nil {
+		panic(err)
+	}
+	identify := func(r *http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: "owner:17", Plan: free}, nil
+	}
+	limited, err := limit.New(engine, identify, limit.Options{})
+	if err != nil {
+		panic(err)
+	}
+	refused := 0
+	try, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		c, err := identify(r)
+		// A subject of its own: with "owner:17" each request would be charged twice.
+		c.Subject, c.Plan = "trial:"+c.Subject, smaller
+		return c, err
+	}, limit.Options{
+		Shadow: true,
+		Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, err error) {
+			// A request that costs more than the plan allows is an error.
+			if errors.Is(err, ratelimit.ErrCostExceedsLimit) || err == nil && !d.Allowed() {
+				refused++
+			}
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	api := limited(try(http.HandlerFunc(hello))) // inside, it sees only what is admitted
+	for range 4 {
+		show(api, "/notes")
+	}
+	fmt.Println("the smaller plan would refuse", refused)
+	// Output:
+	// /notes: 200, remaining "59"
+	// /notes: 200, remaining "58"
+	// /notes: 200, remaining "57"
+	// /notes: 200, remaining "56"
+	// the smaller plan would refuse 2
+}
+
+// A page on which callers see their usage asks without being charged.
+func ExamplePeeker() {
+	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
+	engine, err := memory.New(noon)
+	if err != nil {
+		panic(err)
+	}
+	if _, err := engine.Take(context.Background(), "owner:17", plan, 20); err != nil {
+		panic(err)
+	}
+	var limiter ratelimit.Limiter = engine
+	peeker, ok := limiter.(ratelimit.Peeker) // not every engine is one
+	if !ok {
+		return
+	}
+	d, err := peeker.Peek(context.Background(), "owner:17", plan)
+	if err != nil {
+		panic(err)
+	}
+	for i, q := range plan.Quotas() {
+		fmt.Printf("%v: %d left until %v\n", q, d.States[i].Remaining, time.Unix(d.States[i].Reset, 0).UTC().Format(time.TimeOnly))
+	}
+	// Output:
+	// 60/minute: 40 left until 12:01:00
+	// 1000/day: 980 left until 00:00:00
+}

@@ -1,0 +1,10 @@
+package limit
+
+import (
+	"net/http"
+	"time"
+)
+
+// SetDisconnectWait changes how long a handler made by New waits for net/http to
+// notice that the client is gone.
+func SetDisconnectWait(h http.Handler, d time.Duration) { h.(*limitHandler).disconnectWait = d }

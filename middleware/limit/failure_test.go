@@ -1,0 +1,253 @@
+package limit_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// broken is an engine that cannot decide.
+type broken struct{ err error }
+
+func (b broken) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, b.err
+}
+
+func TestFailure(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(100))
+	down := broken{errors.Join(ratelimit.ErrUnavailable, errors.New("secret address"))}
+	caller := ratelimit.Caller{Subject: "a", Plan: plan}
+
+	var log bytes.Buffer
+	rs := &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	w := get(handler(t, down, caller, limit.Options{Errors: rs}, ok))
+	expect(t, w, 503, "unavailable", "0")
+	if w.Header().Get("Retry-After") != "1" || w.Header().Get("X-RateLimit-Limit") != "60" {
+		t.Errorf("closed: the fields are %v", w.Header())
+	}
+	if strings.Contains(w.Body.String(), "secret") || !strings.Contains(log.String(), "secret address") {
+		t.Errorf("the cause belongs into the log (%s) and not into the body (%s)", &log, w.Body)
+	}
+
+	w = get(handler(t, down, caller, limit.Options{OnFailure: limit.FailOpen}, ok))
+	expect(t, w, 200, "", "60")
+	if reset, _ := strconv.ParseInt(w.Header().Get("X-RateLimit-Reset"), 10, 64); reset <= time.Now().Unix() || reset > time.Now().Unix()+60 {
+		t.Errorf("open: reset is %d, want the end of this minute", reset)
+	}
+	if w.Header().Get("Retry-After") != "" {
+		t.Error("open: an admitted request has Retry-After")
+	}
+
+	w = get(handler(t, broken{ratelimit.ErrInvalid}, caller, limit.Options{}, ok))
+	expect(t, w, 500, "internal", "0")
+	if w.Header().Get("Retry-After") != "" {
+		t.Error("a mistake of the service is answered with Retry-After, though to wait does not mend it")
+	}
+}
+
+// waiting is a shared engine, which decides nothing about a request whose client has
+// cancelled it, or whose call it has cancelled itself.
+type waiting struct{}
+
+func (waiting) Take(ctx context.Context, _ string, _ *ratelimit.Plan, _ int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, fmt.Errorf("%w: %w", ratelimit.ErrUnavailable, cmp.Or(ctx.Err(), context.Canceled))
+}
+
+// A request that its client has cancelled before it was decided is neither a failure of the
+// engine nor served uncharged.
+func TestCancelledBeforeTheDecision(t *testing.T) {
+	caller := ratelimit.Caller{Subject: "a", Plan: ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60))}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, end := context.WithDeadline(t.Context(), time.Now())
+	defer end()
+	for _, tt := range []struct {
+		name     string
+		ctx      context.Context
+		opts     limit.Options
+		status   int
+		code     string
+		observed bool
+	}{
+		{"closed", gone, limit.Options{}, 499, "client_closed_request", false},
+		{"open", gone, limit.Options{OnFailure: limit.FailOpen}, 499, "client_closed_request", false},
+		{"shadow", gone, limit.Options{Shadow: true}, 200, "", false},
+		{"by the engine", t.Context(), limit.Options{}, 503, "unavailable", true},
+		{"at the deadline of the service", late, limit.Options{}, 503, "unavailable", true},
+		{"open, at the deadline of the service", late, limit.Options{OnFailure: limit.FailOpen}, 200, "", true},
+	} {
+		observed := false
+		tt.opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed = true }
+		tt.opts.Errors = &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
+		w := httptest.NewRecorder()
+		handler(t, waiting{}, caller, tt.opts, ok).ServeHTTP(w, httptest.NewRequestWithContext(tt.ctx, "GET", "/", nil))
+		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.code) || observed != tt.observed {
+			t.Errorf("%s: %d %s, observed: %v; want %d %s, %v", tt.name, w.Code, w.Body, observed, tt.status, tt.code, tt.observed)
+		}
+	}
+}
+
+// careless is an engine that admits everything.
+type careless struct{}
+
+func (careless) Take(_ context.Context, _ string, p *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	return ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: p, Cost: cost}, nil
+}
+
+// A call that is wrong in itself is never admitted, whatever the engine and the
+// failure mode, but in shadow mode.
+func TestInvalidCalls(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(100))
+	now := time.Unix(now, 0)
+	for _, tt := range []struct {
+		name   string
+		caller ratelimit.Caller
+		cost   int64
+		status int
+		code   string
+		is     error
+	}{
+		{"no plan", ratelimit.Caller{Subject: "a"}, 1, 500, "internal", ratelimit.ErrInvalid},
+		{"a plan without quotas", ratelimit.Caller{Subject: "a", Plan: new(ratelimit.Plan)}, 1, 500, "internal", ratelimit.ErrInvalid},
+		{"no subject", ratelimit.Caller{Plan: plan}, 1, 500, "internal", ratelimit.ErrInvalid},
+		{"cost 0", ratelimit.Caller{Subject: "a", Plan: plan}, 0, 500, "internal", ratelimit.ErrInvalid},
+		{"negative cost", ratelimit.Caller{Subject: "a", Plan: plan}, -1, 500, "internal", ratelimit.ErrInvalid},
+		{"cost over a limit", ratelimit.Caller{Subject: "a", Plan: plan}, 61, 400, "cost_exceeds_limit", ratelimit.ErrCostExceedsLimit},
+		{"cost over all limits", ratelimit.Caller{Subject: "a", Plan: plan}, 1 << 62, 400, "cost_exceeds_limit", ratelimit.ErrCostExceedsLimit},
+	} {
+		for engineName, l := range map[string]ratelimit.Limiter{
+			"memory": newEngine(t, &now), "careless": careless{}, "broken": broken{ratelimit.ErrUnavailable},
+		} {
+			for _, opts := range []limit.Options{
+				{OnFailure: limit.FailClosed}, {OnFailure: limit.FailOpen}, {Shadow: true}, {OnFailure: limit.FailOpen, Shadow: true},
+			} {
+				t.Run(fmt.Sprintf("%s, %s, on failure %d, shadow %t", tt.name, engineName, opts.OnFailure, opts.Shadow), func(t *testing.T) {
+					var observed error
+					opts.Cost = func(*http.Request) int64 { return tt.cost }
+					opts.Observe = func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err }
+					opts.Headers = limit.XRateLimit | limit.DraftRateLimit
+					w := get(handler(t, l, tt.caller, opts, ok))
+					var body struct{ Code string }
+					_ = json.Unmarshal(w.Body.Bytes(), &body)
+					status, code := tt.status, tt.code
+					if opts.Shadow {
+						status, code = 200, ""
+					}
+					if w.Code != status || body.Code != code {
+						t.Errorf("got %d %q, want %d %q", w.Code, body.Code, status, code)
+					}
+					if !errors.Is(observed, tt.is) {
+						t.Errorf("observed the error %v, want one that wraps %v", observed, tt.is)
+					}
+					if w.Header().Get("Retry-After") != "" {
+						t.Error("the response has Retry-After, though a retry does not help")
+					}
+					want := tt.caller.Plan == plan
+					for _, field := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Ratelimit", "Ratelimit-Policy"} {
+						if got := w.Header()[field]; (got != nil) != want {
+							t.Errorf("%s is %q, want a value: %t", field, got, want)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// A wrongEngine returns a decision that no engine may return.
+type wrongEngine struct{ d ratelimit.Decision }
+
+func (e wrongEngine) Take(context.Context, string, *ratelimit.Plan, int64) (ratelimit.Decision, error) {
+	return e.d, nil
+}
+
+// What is neither an admission nor a denial that a client can be told is a failure of the
+// engine.
+func TestWrongDecisions(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(100))
+	for name, d := range map[string]ratelimit.Decision{
+		"none":                        {},
+		"no outcome":                  {Plan: plan, Cost: 1},
+		"spared":                      {Outcome: ratelimit.Spared, Plan: plan, Cost: 1},
+		"unknown":                     {Outcome: 77, Plan: plan, Cost: 1},
+		"limited without a plan":      {Outcome: ratelimit.Limited, RetryAfter: 1},
+		"banned without a plan":       {Outcome: ratelimit.Banned, RetryAfter: 1},
+		"limited by no quota":         {Outcome: ratelimit.Limited, Plan: plan, Applicable: 2, Cost: 1, RetryAfter: 1},
+		"limited by a negative quota": {Outcome: ratelimit.Limited, Plan: plan, Applicable: -1, Cost: 1, RetryAfter: 1},
+		"limited until now":           {Outcome: ratelimit.Limited, Plan: plan, Cost: 1},
+		"banned until before now":     {Outcome: ratelimit.Banned, Plan: plan, Cost: 1, RetryAfter: -time.Second},
+	} {
+		var observed error
+		opts := limit.Options{Observe: func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err }}
+		caller := ratelimit.Caller{Subject: "a", Plan: plan}
+		w := get(handler(t, wrongEngine{d}, caller, opts, ok))
+		if w.Code != 503 || w.Header().Get("Retry-After") != "1" || !errors.Is(observed, ratelimit.ErrUnavailable) {
+			t.Errorf("%s: got %d with Retry-After %q, observed %v, want 503 with 1 and an error that wraps ErrUnavailable",
+				name, w.Code, w.Header().Get("Retry-After"), observed)
+		}
+		opts.OnFailure = limit.FailOpen
+		if w := get(handler(t, wrongEngine{d}, caller, opts, ok)); w.Code != 200 {
+			t.Errorf("%s, fail open: got %d, want 200", name, w.Code)
+		}
+	}
+}
+
+// The client learns what its request costs and what its plan allows, and the log
+// has it as a mistake of the client. The fields say what is left.
+func TestCostExceedsLimit(t *testing.T) {
+	at := time.Unix(now, 0)
+	var log bytes.Buffer
+	cost := int64(1)
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(100))
+	h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{
+		Cost:   func(*http.Request) int64 { return cost },
+		Errors: &apierror.Responder{Logger: slog.New(slog.NewTextHandler(&log, nil))},
+	}, ok)
+	get(h)
+	cost = 120
+	w := get(h)
+	expect(t, w, 400, "cost_exceeds_limit", "59")
+	if want := "This request costs 120 units, but your plan allows at most 60 per minute."; !strings.Contains(w.Body.String(), want) {
+		t.Errorf("body %s, want %q", w.Body, want)
+	}
+	if got := log.String(); !strings.Contains(got, "level=INFO") || !strings.Contains(got, "cost 120, limit 60/minute") {
+		t.Errorf("log %q, want the cost and the limit at level INFO", got)
+	}
+}
+
+// A partialEngine makes one of several charges, and does not decide the others.
+type partialEngine struct {
+	wrongEngine
+	made int
+}
+
+func (e partialEngine) TakeAll(_ context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	decisions[e.made] = ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: charges[e.made].Plan, Cost: 1}
+	return nil
+}
+
+// A request is admitted only if all of its charges are.
+func TestChargesThatAreNotDecided(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
+	caller := ratelimit.Caller{Subject: "a", Plan: plan, Also: []ratelimit.Charge{{Subject: "b", Plan: plan}}}
+	for made := range 2 {
+		w := get(handler(t, partialEngine{made: made}, caller, limit.Options{}, ok))
+		if w.Code != 503 || w.Header().Get("Retry-After") != "1" {
+			t.Errorf("charge %d alone was made: %d with Retry-After %q, want 503 with 1", made+1, w.Code, w.Header().Get("Retry-After"))
+		}
+	}
+}

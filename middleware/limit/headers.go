@@ -1,0 +1,152 @@
+package limit
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+)
+
+// The header fields of a decision, in the canonical form of [http.Header], in which
+// they can be set without a copy of the name.
+const (
+	fieldLimit      = "X-Ratelimit-Limit"
+	fieldRemaining  = "X-Ratelimit-Remaining"
+	fieldReset      = "X-Ratelimit-Reset"
+	fieldRetryAfter = "Retry-After"
+	fieldPolicy     = "Ratelimit-Policy"
+	fieldDraft      = "Ratelimit"
+)
+
+// setX sets the fields of XRateLimit.
+func setX(h http.Header, d *ratelimit.Decision) {
+	if !metered(d.Plan) {
+		if d.Outcome == ratelimit.Suspended {
+			h[fieldLimit], h[fieldRemaining] = []string{"0"}, []string{"0"}
+			delete(h, fieldReset) // of a middleware further out
+		}
+		return
+	}
+	// One array holds the values and one string the digits, so that four fields
+	// cost two allocations. The slices are capped, so that appending to one does
+	// not write into the next.
+	v := new([4]string)
+	var digits [84]byte
+	b := strconv.AppendInt(digits[:0], d.Remaining(), 10)
+	remaining := len(b)
+	t := textsOf(d.Plan)
+	b, keptReset := t.appendReset(b, d)
+	reset := len(b)
+	b, keptLimit := t.appendLimit(b, d)
+	limit := len(b)
+	if !d.Allowed() {
+		b = strconv.AppendInt(b, d.RetryAfterSeconds(), 10)
+	}
+	s := string(b)
+	v[0], v[1], v[2] = cmp.Or(keptLimit, s[reset:limit]), s[:remaining], cmp.Or(keptReset, s[remaining:reset])
+	h[fieldLimit] = v[0:1:1]
+	h[fieldRemaining] = v[1:2:2]
+	h[fieldReset] = v[2:3:3]
+	if !d.Allowed() {
+		v[3] = s[limit:]
+		h[fieldRetryAfter] = v[3:4:4]
+	}
+}
+
+// setDraft sets the fields of DraftRateLimit.
+func setDraft(h http.Header, d *ratelimit.Decision) {
+	if !metered(d.Plan) {
+		return
+	}
+	t := textsOf(d.Plan)
+	if t == nil {
+		t = newTexts(d.Plan)
+	}
+	h[fieldPolicy] = []string{t.policy}
+	var buf [160]byte
+	b := buf[:0]
+	for i := range engine.Of(d.Plan).Len() {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		left, reset := d.States[i].Remaining, d.States[i].Reset
+		if d.Outcome == ratelimit.Banned {
+			left, reset = 0, max(reset, d.BanEnds)
+		}
+		b = append(b, '"')
+		b = append(b, t.names[i]...)
+		b = append(b, `";r=`...)
+		b = strconv.AppendInt(b, left, 10)
+		b = append(b, ";t="...)
+		b = strconv.AppendInt(b, secondsUntil(reset, d.Time), 10)
+	}
+	h[fieldDraft] = []string{string(b)}
+}
+
+// policyName is the name of the quota in the draft's fields. A plan may have both kinds
+// of days, and fixed windows and a smooth quota of one length.
+func policyName(q ratelimit.Quota) string {
+	switch {
+	case q.Window == fixedwindow.Day:
+		return "local-day"
+	case q.Burst() > 0:
+		return "smooth-" + fixedwindow.Name(q.Window)
+	}
+	return fixedwindow.Name(q.Window)
+}
+
+// secondsUntil returns the whole seconds, rounded up, from now in Unix
+// nanoseconds to t in Unix seconds; 0 if t is past.
+func secondsUntil(t, now int64) int64 {
+	return max(t-now/int64(time.Second), 0)
+}
+
+// A HeaderSet selects header fields that tell a client what it has left. Sets are
+// combined with |. The zero HeaderSet is [XRateLimit].
+type HeaderSet uint8
+
+const (
+	// XRateLimit is X-RateLimit-Limit, -Remaining and -Reset, all three of the applicable
+	// quota. Reset is Unix time in seconds. If the plan is suspended, there are only Limit
+	// and Remaining, which are 0.
+	XRateLimit HeaderSet = 1
+
+	// DraftRateLimit is RateLimit-Policy and RateLimit, as
+	// draft-ietf-httpapi-ratelimit-headers-11 sections 3 and 4 define them: a List of
+	// Strings, one for each quota, with the quota q and the window w in seconds, and
+	// with what remains, r, for the next t seconds. A calendar window has no w, since its
+	// length varies. Of a smooth quota r is what can be used at once, and t the time until
+	// that is the whole burst. The draft may still change.
+	DraftRateLimit HeaderSet = 2
+
+	// NoHeaders is none of them. It is not combined with others.
+	NoHeaders HeaderSet = 4
+)
+
+func (s HeaderSet) validate() error {
+	if s > NoHeaders {
+		return fmt.Errorf("limit: Options.Headers must be NoHeaders, or XRateLimit and DraftRateLimit combined, got %d", s)
+	}
+	return nil
+}
+
+// Set sets the fields of s in h, and Retry-After (RFC 9110 section 10.2.3) if the request
+// was denied: in seconds, rounded up, so that a client that waits that long is admitted,
+// unless something else uses the quota meanwhile. It does nothing if d has no Plan, or an
+// unlimited one.
+func (s HeaderSet) Set(h http.Header, d *ratelimit.Decision) {
+	switch {
+	case s == 0 || s&XRateLimit != 0:
+		setX(h, d)
+	case d.Plan != nil && d.RetryAfter > 0:
+		h[fieldRetryAfter] = []string{strconv.FormatInt(d.RetryAfterSeconds(), 10)}
+	}
+	if s&DraftRateLimit != 0 {
+		setDraft(h, d)
+	}
+}

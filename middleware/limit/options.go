@@ -1,0 +1,128 @@
+package limit
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// OnFailure says what happens to a request that the engine cannot decide. It
+// does not apply to errors that wrap [ratelimit.ErrInvalid].
+type OnFailure int
+
+const (
+	FailClosed OnFailure = iota // the request is answered with 503 and Retry-After
+	FailOpen                    // the request is admitted
+)
+
+// Options are optional settings of the middleware. The zero value works.
+type Options struct {
+	// Cost returns how many units a request costs, at least 1. Nil means 1. Every
+	// plan must allow the largest cost in each of its quotas: a request that costs
+	// more is answered with 400. If the middleware is around an
+	// [http.ServeMux], the mux has not matched the request when Cost is called:
+	// r.Pattern and the path values are empty. If the cost depends on the body, parse the
+	// body in a middleware outside, and keep the result in the context.
+	Cost func(r *http.Request) int64
+
+	// OnFailure is what to do when the engine cannot decide. With FailOpen only Observe
+	// gets the error; a log that says when an outage begins comes from package failover.
+	OnFailure OnFailure
+
+	// Headers are the header fields that tell clients what they have left. 0 means
+	// [XRateLimit]. Whatever Headers is, a request that is limited or banned is answered
+	// with Retry-After.
+	Headers HeaderSet
+
+	// Refund gives back the units of a request that ended in a 5xx or in a panic, unless
+	// the handler took the connection over. The limiter must be a [ratelimit.Adjuster]. A refund
+	// has half a second and a context of its own, so that a deadline which ended the
+	// request does not stop it.
+	//
+	// Requests abandoned by the client are not refunded: their context is cancelled,
+	// rather than ended by a deadline, when the handler returns. Over HTTP/1 net/http
+	// cancels the context only after the body was read. After a 5xx the middleware
+	// therefore reads the rest of the body, up to 256 KiB. It refunds if the body ends
+	// and the context is not cancelled within 10 ms after that. It waits as long if a write
+	// has failed, which over HTTP/2 comes before the context is cancelled. It does not refund a
+	// client that waits for 100 Continue and was not asked for its body, nor a handler
+	// that has enabled full duplex and not read the body to its end. If full duplex was
+	// enabled further out, the end of a 5xx waits for that of the body. In two cases
+	// it does not notice that the client has disconnected: behind a proxy that keeps
+	// the connection, and over HTTP/1 if the client had already sent a part of its
+	// next request.
+	//
+	// A request is not refunded either if reading its body has failed, or if a Read still
+	// waited for the client when the handler returned or closed the body. Answer any other
+	// fault of the client with a 4xx: a 5xx gives the units back.
+	Refund bool
+
+	// ChargeIf reports whether a request stays charged, by the status of its response.
+	// With it a service charges only failed sign-ins, or everything but 304. The limiter
+	// must be a [ratelimit.Adjuster]. Each request is charged before it is served, so that
+	// concurrent ones cannot exceed the limit, and the header fields count it. ChargeIf
+	// is called after the handler has returned. If it returns false, the units are given
+	// back like a refund. What Refund says about clients that disconnect and about bodies
+	// holds here too: such requests stay charged.
+	//
+	// The status is the final one, also if the response is still being sent: 200 if the
+	// handler wrote nothing, 101 if it took the connection over. If the handler panicked,
+	// it is what was sent before, and 500 if that was nothing. ChargeIf is not called for
+	// a request that Refund gives back.
+	ChargeIf func(r *http.Request, status int) bool
+
+	// Context makes the decision reachable from the context of the request, for usage,
+	// logs and metrics, and for settling a cost that is known only afterwards; see
+	// [FromContext]. Each request is then copied, at a cost of two allocations.
+	Context bool
+
+	// Shadow refuses nothing. Decisions are made, charged and observed, and every
+	// request is served, also if the engine fails or the call is invalid. No request
+	// is a strike, and no ban starts. The headers (except Retry-After) are set, unless
+	// a middleware of this package further out has set some.
+	//
+	// To try a new plan beside the one in force, add a second middleware in shadow
+	// mode. It needs an engine of its own, or subjects of its own such as
+	// "trial:owner:17". Otherwise each request would be charged twice, since usage
+	// belongs to a subject and not to a plan.
+	Shadow bool
+
+	// Observe is called with each decision before the request is served or denied,
+	// but not if the client cancelled before the decision. c is
+	// what identify returned; if d is about one of c.Also, it has the Subject and the Plan
+	// of that. If the engine could not decide, err says why, and d is what the response
+	// shows, which need not be a refusal; d.Plan is nil if c.Plan is not valid. If the
+	// request costs more than a quota of the plan, err wraps [ratelimit.ErrCostExceedsLimit], also in
+	// shadow mode. Observe runs in the goroutine of the request, and must be safe for
+	// concurrent use.
+	Observe func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
+
+	// Deny writes the response to a request that is limited, banned or suspended: the
+	// service's own body, status and language. The header fields are already set,
+	// Retry-After included. What it would write by default is Denial(c, &d). c is the
+	// one that Observe gets. Requests that could not be decided are still answered by
+	// Errors. Nil means the default.
+	Deny func(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, d ratelimit.Decision)
+
+	// Errors writes all responses to refused requests that Deny does not write. Nil
+	// works.
+	Errors *apierror.Responder
+}
+
+func (o *Options) validate(l ratelimit.Limiter) error {
+	if _, ok := l.(ratelimit.Adjuster); o.Refund && !ok {
+		return fmt.Errorf("limit: Options.Refund needs a limiter that is an Adjuster, got %T", l)
+	}
+	if _, ok := l.(ratelimit.Adjuster); o.ChargeIf != nil && !ok {
+		return fmt.Errorf("limit: Options.ChargeIf needs a limiter that is an Adjuster, got %T", l)
+	}
+	if o.OnFailure != FailClosed && o.OnFailure != FailOpen {
+		return fmt.Errorf("limit: Options.OnFailure must be FailClosed or FailOpen, got %d", o.OnFailure)
+	}
+	if err := o.Headers.validate(); err != nil {
+		return err
+	}
+	return nil
+}

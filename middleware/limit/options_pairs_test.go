@@ -1,0 +1,212 @@
+package limit_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// A combination is a set of options, a caller and what its handler does.
+type combination struct {
+	refund, context, shadow, deny, cost bool
+
+	chargeIf string // "", "never", "always" or "only 4xx"
+	caller   string // "plain", "also", "unlimited", "suspended" or "limited"
+	begins   int    // the status that the handler writes; 0: none
+	panics   bool   // afterwards
+	settles  int64  // before; -1: not
+}
+
+func randomCombination(r *rand.Rand) combination {
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	half := func() bool { return r.IntN(2) == 0 }
+	return combination{
+		refund: half(), context: half(), shadow: half(), deny: half(), cost: half(),
+		chargeIf: pick("", "never", "always", "only 4xx"),
+		caller:   pick("plain", "also", "also", "unlimited", "suspended", "limited"),
+		begins:   []int{0, 103, 200, 304, 404, 500, 503}[r.IntN(7)],
+		panics:   r.IntN(3) == 0, settles: []int64{-1, -1, 0, 1, 40, 250}[r.IntN(6)],
+	}
+}
+
+func (c *combination) charges(status int) bool {
+	return c.chargeIf == "always" || c.chargeIf == "only 4xx" && status/100 == 4
+}
+
+// usage returns what the request adds to the usage of a, b and c.
+func (c *combination) usage() (used [3]int64) {
+	status := c.begins
+	if status < 200 { // 103 is not the final one
+		status = 0
+	}
+	failed := c.panics || status >= 500
+	switch {
+	case status == 0 && c.panics:
+		status = 500
+	case status == 0:
+		status = 200
+	}
+	cost := int64(1)
+	if c.cost {
+		cost = 3
+	}
+	switch {
+	case c.caller != "plain" && c.caller != "also":
+		return used
+	case c.context && c.settles >= 0:
+		cost = c.settles
+	case c.refund && failed, c.chargeIf != "" && !c.charges(status):
+		return used
+	}
+	used[0] = cost
+	if c.caller == "also" {
+		used[1], used[2] = cost, 2 // c has a cost of its own
+	}
+	return used
+}
+
+// served reports whether the handler is called.
+func (c *combination) served() bool {
+	return c.shadow || c.caller != "limited" && c.caller != "suspended"
+}
+
+// status returns that of the response, 0 if the handler panics before it has one.
+func (c *combination) status() int {
+	switch {
+	case !c.served() && c.deny:
+		return http.StatusTeapot
+	case c.served() && c.begins >= 200:
+		return c.begins
+	case c.served() && c.panics:
+		return 0
+	case c.served():
+		return http.StatusOK
+	case c.caller == "suspended":
+		return http.StatusForbidden
+	}
+	return http.StatusTooManyRequests
+}
+
+func (c *combination) callerOf() ratelimit.Caller {
+	caller := ratelimit.Caller{Subject: "a", Plan: tokens}
+	switch c.caller {
+	case "unlimited":
+		caller.Plan = ratelimit.UnlimitedPlan("")
+	case "suspended":
+		caller.Plan = ratelimit.SuspendedPlan("")
+	case "limited":
+		caller.Subject = "spent"
+	case "also":
+		caller.Also = []ratelimit.Charge{{Subject: "b", Plan: tokens}, {Subject: "c", Plan: tokens, Cost: 2}}
+	}
+	return caller
+}
+
+// run sends a request with l and returns the status, how often it was observed, and the
+// error of Settle.
+func (c *combination) run(t *testing.T, l ratelimit.Limiter) (status, observed int, settled error) {
+	opts := limit.Options{Refund: c.refund, Context: c.context, Shadow: c.shadow}
+	opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed++ }
+	if c.cost {
+		opts.Cost = func(*http.Request) int64 { return 3 }
+	}
+	if c.chargeIf != "" {
+		opts.ChargeIf = func(_ *http.Request, status int) bool { return c.charges(status) }
+	}
+	if c.deny {
+		opts.Deny = func(w http.ResponseWriter, _ *http.Request, _ ratelimit.Caller, d ratelimit.Decision) {
+			w.WriteHeader(http.StatusTeapot)
+		}
+	}
+	h := handler(t, l, c.callerOf(), opts, func(w http.ResponseWriter, r *http.Request) {
+		if c.settles >= 0 {
+			settled = limit.FromContext(r.Context()).Settle(r.Context(), c.settles)
+		}
+		if c.begins > 0 {
+			w.WriteHeader(c.begins)
+		}
+		if c.panics {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	w := &statusOnly{header: http.Header{}}
+	func() {
+		defer func() {
+			if p := recover(); p != nil && p != http.ErrAbortHandler {
+				panic(p)
+			}
+		}()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		if w.status == 0 {
+			w.status = http.StatusOK
+		}
+	}()
+	return w.status, observed, settled
+}
+
+// statusOnly is a ResponseWriter that, unlike a ResponseRecorder, knows of responses that
+// have not begun.
+type statusOnly struct {
+	header http.Header
+	status int
+}
+
+func (w *statusOnly) Header() http.Header         { return w.header }
+func (w *statusOnly) Write(p []byte) (int, error) { w.WriteHeader(http.StatusOK); return len(p), nil }
+func (w *statusOnly) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+}
+
+// Whatever the options are together, a request is charged what the documentation of each
+// says, and answered once.
+func TestOptionsTogether(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	at := time.Unix(now, 0)
+	l, err := memory.New(memory.Options{Now: func() time.Time { return at }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(ratelimit.MaxLimit))
+	for range 20_000 {
+		c := randomCombination(r)
+		for _, subject := range []string{"a", "b", "c", "spent"} {
+			if err := l.Reset(t.Context(), subject); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := l.Take(t.Context(), "spent", tokens, 100); err != nil {
+			t.Fatal(err)
+		}
+		status, observed, settled := c.run(t, l)
+		var used [3]int64
+		for i, subject := range []string{"a", "b", "c"} {
+			d, err := l.Peek(t.Context(), subject, wide)
+			if err != nil {
+				t.Fatal(err)
+			}
+			used[i] = ratelimit.MaxLimit - d.States[0].Remaining
+		}
+		text := fmt.Sprintf("%+v", c)
+		if want := c.usage(); used != want {
+			t.Fatalf("%s: used %v, want %v", text, used, want)
+		}
+		if want := c.status(); status != want {
+			t.Fatalf("%s: the status is %d, want %d", text, status, want)
+		}
+		if observed != 1 {
+			t.Fatalf("%s: observed %d times", text, observed)
+		}
+		if wants := c.served() && c.settles >= 0 && !c.context; (settled != nil) != wants {
+			t.Fatalf("%s: Settle returns %v, want an error: %t", text, settled, wants)
+		}
+	}
+}

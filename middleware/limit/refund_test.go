@@ -1,0 +1,364 @@
+package limit_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// refunder is an engine that admits everything and passes on each refund's
+// context.
+type refunder struct {
+	careless
+	refunds chan context.Context
+}
+
+func (l refunder) Adjust(ctx context.Context, _ string, _ *ratelimit.Decision, _ int64, _ string) error {
+	l.refunds <- ctx
+	return nil
+}
+
+// exchange sends request over a connection of its own to a server whose handler
+// calls work and then answers 503. It reports whether the units were given back.
+// If hangUp is set, the client goes away before the handler goes on.
+func exchange(t *testing.T, request string, hangUp bool, work func(w http.ResponseWriter, r *http.Request)) bool {
+	t.Helper()
+	return exchangeWith(t, limit.Options{Refund: true}, request, hangUp, func(w http.ResponseWriter, r *http.Request) {
+		work(w, r)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+}
+
+// exchangeWith does that with other options. The handler only calls work.
+func exchangeWith(t *testing.T, opts limit.Options, request string, hangUp bool, work func(w http.ResponseWriter, r *http.Request)) bool {
+	t.Helper()
+	l := refunder{refunds: make(chan context.Context, 1)}
+	started, gone, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, opts, func(w http.ResponseWriter, r *http.Request) {
+		close(started)
+		<-gone
+		work(w, r)
+	})
+	wait := time.Nanosecond // no client disconnects
+	if hangUp {
+		wait = time.Minute // until net/http notices
+	}
+	limit.SetDisconnectWait(h, wait)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		h.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	go func() { _, _ = io.WriteString(conn, request) }()
+	<-started
+	if hangUp {
+		_ = conn.Close()
+		close(gone)
+	} else {
+		close(gone)
+		if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
+			t.Errorf("no response: %v", err)
+		}
+	}
+	<-ended
+	return len(l.refunds) == 1
+}
+
+const (
+	bodyless  = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+	withBody  = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
+	inChunks  = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+	truncated = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\nhello"
+	badChunk  = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nx\r\n\r\n"
+	badField  = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nx\r\n\r\n"
+	expecting = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
+)
+
+var large = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n" + strings.Repeat("x", 300_000)
+
+// A client that stays gets its units back.
+func TestRefundToClientsThatStay(t *testing.T) {
+	nothing := func(http.ResponseWriter, *http.Request) {}
+	read := func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) }
+	duplex := func(w http.ResponseWriter, _ *http.Request) { _ = http.NewResponseController(w).EnableFullDuplex() }
+	for _, tt := range []struct {
+		name, request string
+		work          func(http.ResponseWriter, *http.Request)
+		want          bool
+	}{
+		{"no body", bodyless, nothing, true},
+		{"unread body", withBody, nothing, true},
+		{"unread chunks", inChunks, nothing, true},
+		{"read body", withBody, read, true},
+		{"read chunks", inChunks, read, true},
+		{"read and closed body", withBody, func(w http.ResponseWriter, r *http.Request) { read(w, r); _ = r.Body.Close() }, true},
+		{"body closed unread", withBody, func(_ http.ResponseWriter, r *http.Request) { _ = r.Body.Close() }, true},
+		{"flushed response, unread body", withBody, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(503)
+			_ = http.NewResponseController(w).Flush()
+		}, true},
+		{"read large body", large, read, true},
+		{"unread large body", large, nothing, false},
+		{"body that awaits 100 Continue", expecting, nothing, false},
+		{"malformed chunk", badChunk, read, false},
+		{"malformed trailer", badField, read, false},
+		{"full duplex, read body", withBody, func(w http.ResponseWriter, r *http.Request) { read(w, r); duplex(w, r) }, true},
+		{"full duplex, unread body", truncated, duplex, false},
+	} {
+		if got := exchange(t, tt.request, false, tt.work); got != tt.want {
+			t.Errorf("%s: refunded %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A client that goes away before the response pays.
+func TestNoRefundForHangingUp(t *testing.T) {
+	nothing := func(http.ResponseWriter, *http.Request) {}
+	read := func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) }
+	untilGone := func(w http.ResponseWriter, r *http.Request) { read(w, r); <-r.Context().Done() }
+	for _, tt := range []struct {
+		name, request string
+		work          func(http.ResponseWriter, *http.Request)
+	}{
+		{"no body", bodyless, untilGone},
+		{"read body", withBody, untilGone},
+		{"unread body", withBody, nothing},
+		{"unread chunks", inChunks, nothing},
+		{"truncated body", truncated, nothing},
+		{"truncated body, read as far as it is", truncated, read},
+		{"truncated body, a part read", truncated, func(_ http.ResponseWriter, r *http.Request) { _, _ = r.Body.Read(make([]byte, 1)) }},
+		{"body closed unread", withBody, func(_ http.ResponseWriter, r *http.Request) { _ = r.Body.Close() }},
+		{"truncated body, closed unread", truncated, func(_ http.ResponseWriter, r *http.Request) { _ = r.Body.Close() }},
+		{"unread large body", large, nothing},
+		{"body that awaits 100 Continue", expecting, nothing},
+	} {
+		if exchange(t, tt.request, true, tt.work) {
+			t.Errorf("%s: the client hung up and was refunded", tt.name)
+		}
+	}
+}
+
+// A slowBody is a body whose first Read waits, if there is something to wait for, until it
+// is closed or released. It ends with an error.
+type slowBody struct {
+	err              error
+	reading, release chan struct{} // nil: no Read waits
+	reads            atomic.Int32
+	closed           atomic.Bool
+}
+
+func (b *slowBody) Read([]byte) (int, error) {
+	if b.reads.Add(1) == 1 && b.reading != nil {
+		close(b.reading)
+		<-b.release
+	}
+	if b.closed.Load() {
+		return 0, errors.New("body closed by handler")
+	}
+	return 0, b.err
+}
+
+func (b *slowBody) Close() error {
+	b.closed.Store(true)
+	if b.release != nil {
+		close(b.release)
+	}
+	return nil
+}
+
+// A body that fails, or that the service waits for in vain, is not its fault. That it
+// was closed is not a fault of the client. Over HTTP/2 no more of it is read.
+func TestRefundOfBodies(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	read := func(body io.ReadCloser) { _, _ = body.Read(make([]byte, 1)) }
+	leave := func(io.ReadCloser) {}
+	failed := errors.New("the length is not the declared one")
+	for name, c := range map[string]struct {
+		err   error // of reading the body
+		wait  bool  // a goroutine of the handler reads it meanwhile
+		work  func(body io.ReadCloser)
+		want  bool
+		reads int32 // over HTTP/2
+	}{
+		"read":                   {io.EOF, false, read, true, 1},
+		"not read":               {io.EOF, false, leave, true, 0},
+		"broken":                 {failed, false, read, false, 1},
+		"closed by net/http":     {http.ErrBodyReadAfterClose, false, read, true, 1},
+		"closed, then read":      {io.EOF, false, func(body io.ReadCloser) { _ = body.Close(); read(body) }, true, 1},
+		"waited for":             {io.EOF, true, leave, false, 1},
+		"waited for, and closed": {io.EOF, true, func(body io.ReadCloser) { _ = body.Close() }, false, 1},
+	} {
+		for major := 1; major <= 2; major++ {
+			l, body := refunder{refunds: make(chan context.Context, 1)}, &slowBody{err: c.err}
+			if c.wait {
+				body.reading, body.release = make(chan struct{}), make(chan struct{})
+			}
+			var reader sync.WaitGroup
+			h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Refund: true}, func(w http.ResponseWriter, r *http.Request) {
+				if c.wait {
+					reader.Go(func() { read(r.Body) })
+					<-body.reading
+				}
+				if c.work(r.Body); body.closed.Load() {
+					reader.Wait()
+				}
+				w.WriteHeader(http.StatusGatewayTimeout)
+			})
+			r := httptest.NewRequest("POST", "/", nil)
+			r.Body, r.ProtoMajor = body, major
+			h.ServeHTTP(httptest.NewRecorder(), r)
+			if got := len(l.refunds) == 1; got != c.want {
+				t.Errorf("%s, HTTP/%d: refunded %v, want %v", name, major, got, c.want)
+			}
+			if n := body.reads.Load(); major == 2 && n != c.reads {
+				t.Errorf("%s: read %d times, want %d", name, n, c.reads)
+			}
+			if c.wait && !body.closed.Load() {
+				close(body.release)
+			}
+			reader.Wait()
+		}
+	}
+}
+
+// A brokenResponse is one that cannot be written, which cancel follows, if it is not nil.
+type brokenResponse struct {
+	http.ResponseWriter
+	cancel func()
+}
+
+func (b brokenResponse) Write([]byte) (int, error) {
+	if b.cancel != nil {
+		time.AfterFunc(time.Millisecond, b.cancel)
+	}
+	return 0, io.ErrClosedPipe
+}
+
+func (b brokenResponse) FlushError() error {
+	_, err := b.Write(nil)
+	return err
+}
+
+// If the connection of a client breaks, net/http lets writes over HTTP/2 fail before it
+// cancels the context, and a handler may panic or return between.
+func TestRefundAfterAWriteThatFails(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	for name, work := range map[string]func(w http.ResponseWriter) error{
+		"Write":       func(w http.ResponseWriter) error { _, err := w.Write(make([]byte, 1)); return err },
+		"WriteString": func(w http.ResponseWriter) error { _, err := io.WriteString(w, "x"); return err },
+		"ReadFrom": func(w http.ResponseWriter) error {
+			_, err := io.Copy(w, iotest.OneByteReader(strings.NewReader("x")))
+			return err
+		},
+		"Flush": func(w http.ResponseWriter) error { return http.NewResponseController(w).Flush() },
+	} {
+		for _, gone := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				l := refunder{refunds: make(chan context.Context, 1)}
+				h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Refund: true}, func(w http.ResponseWriter, _ *http.Request) {
+					if work(w) != nil {
+						panic(http.ErrAbortHandler)
+					}
+				})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				w := brokenResponse{ResponseWriter: httptest.NewRecorder()}
+				if gone {
+					w.cancel = cancel
+				}
+				func() {
+					defer func() { _ = recover() }()
+					h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/", nil))
+				}()
+				if got := len(l.refunds) == 1; got == gone {
+					t.Errorf("%s: refunded %v, want %v", name, got, !gone)
+				}
+			})
+		}
+	}
+}
+
+// A response of http.TimeoutHandler further in is one of the handler.
+func TestRefundAfterATimeout(t *testing.T) {
+	l := refunder{refunds: make(chan context.Context, 1)}
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	over := make(chan struct{}) // if the handler ended with its deadline, it might be answered with 200
+	defer close(over)
+	slow := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over })
+	h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Refund: true},
+		http.TimeoutHandler(slow, time.Millisecond, "late").ServeHTTP)
+	if w := get(h); w.Code != 503 || w.Header().Get("X-RateLimit-Limit") != "10" || len(l.refunds) != 1 {
+		t.Errorf("got %d with the limit %q and %d refunds, want 503 with 10 and one", w.Code, w.Header().Get("X-RateLimit-Limit"), len(l.refunds))
+	}
+}
+
+// The service's own deadline is not the client's fault, and does not stop the
+// refund.
+func TestRefundAfterTheServicesDeadline(t *testing.T) {
+	l := refunder{refunds: make(chan context.Context, 1)}
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	var during error
+	h := handler(t, refundFunc{l, func(ctx context.Context) { during = ctx.Err() }}, ratelimit.Caller{Subject: "a", Plan: plan},
+		limit.Options{Refund: true}, func(w http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			w.WriteHeader(http.StatusGatewayTimeout)
+		})
+	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil).WithContext(ctx))
+	if len(l.refunds) != 1 {
+		t.Fatal("a request that the service's deadline ended was not refunded")
+	}
+	if during != nil {
+		t.Errorf("the refund's context has ended: %v", during)
+	}
+	if _, bounded := (<-l.refunds).Deadline(); !bounded {
+		t.Error("the refund's context has no deadline of its own")
+	}
+}
+
+// refundFunc calls look during a refund.
+type refundFunc struct {
+	refunder
+	look func(ctx context.Context)
+}
+
+func (f refundFunc) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	f.look(ctx)
+	return f.refunder.Adjust(ctx, subject, d, units, id)
+}
+
+// The copy of a request with a body does not hide the pattern from outer handlers.
+func TestRefundKeepsThePattern(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/pets", ok)
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
+	h := handler(t, refunder{refunds: make(chan context.Context, 1)}, ratelimit.Caller{Subject: "a", Plan: plan},
+		limit.Options{Refund: true}, mux.ServeHTTP)
+	r := httptest.NewRequest("POST", "/v1/pets", strings.NewReader("{}"))
+	h.ServeHTTP(httptest.NewRecorder(), r)
+	if r.Pattern != "POST /v1/pets" {
+		t.Errorf("the pattern outside is %q", r.Pattern)
+	}
+}

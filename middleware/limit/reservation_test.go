@@ -1,0 +1,144 @@
+package limit_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+var tokens = ratelimit.MustPlan("tokens", ratelimit.DefaultPenalty(), ratelimit.PerMinute(100), ratelimit.PerDay(1000))
+
+// A flaky engine fails while down is set. It counts the calls that change usage.
+type flaky struct {
+	*memory.Limiter
+	down    error
+	changes int
+	during  error // of the context of the last change
+}
+
+func (f *flaky) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	if f.changes++; f.down != nil {
+		return f.down
+	}
+	f.during = ctx.Err()
+	return f.Limiter.Adjust(ctx, subject, d, units, id)
+}
+
+// used returns how much of the minute and of the day a subject has used.
+func used(t *testing.T, l *memory.Limiter, subject string) [2]int64 {
+	t.Helper()
+	wide := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(ratelimit.MaxLimit))
+	d, err := l.Peek(t.Context(), subject, wide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return [2]int64{ratelimit.MaxLimit - d.States[0].Remaining, ratelimit.MaxLimit - d.States[1].Remaining}
+}
+
+func wantUsed(t *testing.T, l *memory.Limiter, what string, want [2]int64) {
+	t.Helper()
+	if got := used(t, l, "a"); got != want {
+		t.Errorf("%s: used %v, want %v", what, got, want)
+	}
+}
+
+// reserve sends a request that reserves 40 units and returns its reservation. work is
+// done by the handler.
+func reserve(t *testing.T, l ratelimit.Limiter, c ratelimit.Caller, opts limit.Options, work func(http.ResponseWriter, *limit.Reservation)) (res *limit.Reservation) {
+	t.Helper()
+	opts.Context = true
+	opts.Cost = func(*http.Request) int64 { return 40 }
+	served := false
+	h := handler(t, l, c, opts, func(w http.ResponseWriter, r *http.Request) {
+		served = true
+		res = limit.FromContext(r.Context())
+		if work != nil {
+			work(w, res)
+		}
+	})
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	if !served || res == nil {
+		t.Fatalf("served is %t with reservation %v, want that the handler finds one", served, res)
+	}
+	return res
+}
+
+func settle(t *testing.T, res *limit.Reservation, units int64) {
+	t.Helper()
+	if err := res.Settle(t.Context(), units); err != nil {
+		t.Errorf("Settle(%d): %v", units, err)
+	}
+}
+
+// What else is in the context of the request stays there.
+func TestContextKeepsOtherValues(t *testing.T) {
+	type userKey struct{}
+	at := time.Unix(now, 0)
+	for _, opts := range []limit.Options{{Context: true}, {Context: true, Refund: true}} {
+		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, func(_ http.ResponseWriter, r *http.Request) {
+			if user := r.Context().Value(userKey{}); user != "ann" {
+				t.Errorf("the handler finds the user %v, want ann", user)
+			}
+		})
+		r := httptest.NewRequest("GET", "/", nil)
+		h.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithValue(r.Context(), userKey{}, "ann")))
+	}
+}
+
+// Without the option the context has nothing, and the request is not copied.
+func TestContextIsAnOption(t *testing.T) {
+	at := time.Unix(now, 0)
+	var outer *http.Request
+	h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{}, func(_ http.ResponseWriter, r *http.Request) {
+		if r != outer || limit.FromContext(r.Context()) != nil {
+			t.Error("the request is a copy, or has a reservation")
+		}
+	})
+	outer = httptest.NewRequest("GET", "/", nil)
+	h.ServeHTTP(httptest.NewRecorder(), outer)
+	h = handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{Refund: true}, func(_ http.ResponseWriter, r *http.Request) {
+		if r != outer || limit.FromContext(r.Context()) != nil {
+			t.Error("with Refund alone the request is a copy, or has a reservation")
+		}
+	})
+	h.ServeHTTP(httptest.NewRecorder(), outer)
+}
+
+// A decision about several charges says, as one about one does, that requests differ in cost.
+func TestContextOfSeveralChargesIsWeighted(t *testing.T) {
+	at := time.Unix(now, 0)
+	caller := ratelimit.Caller{Subject: "a", Plan: tokens, Also: []ratelimit.Charge{{Subject: "b", Plan: tokens}}}
+	for _, weighted := range []bool{false, true} {
+		opts := limit.Options{Context: true}
+		if weighted {
+			opts.Cost = func(*http.Request) int64 { return 1 }
+		}
+		h := handler(t, newEngine(t, &at), caller, opts, func(_ http.ResponseWriter, r *http.Request) {
+			if d := limit.FromContext(r.Context()).Decision(); d.Weighted != weighted {
+				t.Errorf("with Options.Cost (%t) Weighted is %t", weighted, d.Weighted)
+			}
+		})
+		get(h)
+	}
+}
+
+// The copy of the request does not hide the pattern from outer handlers.
+func TestContextKeepsThePattern(t *testing.T) {
+	at := time.Unix(now, 0)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/pets", ok)
+	for _, opts := range []limit.Options{{Context: true}, {Context: true, Refund: true}} {
+		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, mux.ServeHTTP)
+		r := httptest.NewRequest("GET", "/v1/pets", nil)
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		if r.Pattern != "GET /v1/pets" {
+			t.Errorf("the pattern outside is %q", r.Pattern)
+		}
+	}
+}

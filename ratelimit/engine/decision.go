@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/gcra"
+	"github.com/animalstore/gatehouse/internal/plan"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// Decide returns the decision on a request if the plan alone makes it, like the plans
+// that [ratelimit.SuspendedPlan] and [ratelimit.UnlimitedPlan] return, or an error that
+// wraps [ratelimit.ErrInvalid] if the call is invalid. Otherwise it returns a Decision with no
+// Outcome, and the engine decides. The Take and Peek of every engine begin with it:
+//
+//	if d, err := engine.Decide(subject, plan, cost); err != nil || d.Outcome != 0 {
+//		return d, err
+//	}
+//
+// Such a decision has no States and no Time, and there is nothing to adjust.
+func Decide(subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if err := inner(plan).Check(subject, cost); err != nil || inner(plan).Len() > 0 {
+		return ratelimit.Decision{}, err
+	}
+	return alone(plan, cost), nil
+}
+
+// alone returns the decision of a plan without quotas.
+func alone(p *ratelimit.Plan, cost int64) ratelimit.Decision {
+	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: p, Cost: cost, StrikesLeft: -1}
+	if inner(p).Always() == plan.Suspended {
+		d.Outcome = ratelimit.Suspended
+	}
+	return d
+}
+
+// Complete sets Applicable and RetryAfter from the other fields of a decision. A quota with less than Cost remaining refuses requests until its Reset, a
+// smooth one until Cost is back, and a ban until BanEnds.
+func Complete(d *ratelimit.Decision) {
+	p := inner(d.Plan)
+	n := p.Len()
+	d.RetryAfter = 0
+	if n == 0 {
+		return
+	}
+	if d.Outcome != ratelimit.Allowed && d.Outcome != ratelimit.Spared {
+		if p.Smooth() {
+			completeSmooth(d, p)
+			return
+		}
+		refusing, until := -1, int64(0)
+		for i := range n {
+			if s := &d.States[i]; s.Remaining < d.Cost && s.Reset > until {
+				refusing, until = i, s.Reset
+			}
+		}
+		d.RetryAfter = max(time.Duration(max(until, d.BanEnds)*int64(time.Second)-d.Time), 1)
+		if refusing >= 0 {
+			d.Applicable = refusing
+			return
+		}
+	}
+	showLeast(d)
+}
+
+// Adjustment checks the arguments of [ratelimit.Adjuster], and returns by how many units
+// the cost changes: less than 0 to give back, and 0 if there is nothing to do. An Adjust
+// begins with it. An error wraps [ratelimit.ErrInvalid].
+func Adjustment(subject string, d *ratelimit.Decision, units int64) (int64, error) {
+	switch {
+	case d == nil:
+		return 0, fmt.Errorf("%w: Adjust: no decision", ratelimit.ErrInvalid)
+	case d.Outcome != ratelimit.Allowed:
+		return 0, nil
+	case units < 0 || d.Cost < 0:
+		return 0, fmt.Errorf("%w: Adjust: the units must be 0 or more, got %d for a cost of %d", ratelimit.ErrInvalid, units, d.Cost)
+	}
+	if err := inner(d.Plan).Check(subject, 1); err != nil || inner(d.Plan).Len() == 0 {
+		return 0, err
+	}
+	return min(units, ratelimit.MaxLimit) - min(d.Cost, ratelimit.MaxLimit), nil
+}
+
+// showLeast makes the quota applicable that has the least remaining.
+func showLeast(d *ratelimit.Decision) {
+	d.Applicable = 0
+	for i := 1; i < inner(d.Plan).Len(); i++ {
+		s, a := &d.States[i], &d.States[d.Applicable]
+		if s.Remaining < a.Remaining || s.Remaining == a.Remaining && s.Reset > a.Reset {
+			d.Applicable = i
+		}
+	}
+}
+
+// completeSmooth is Complete for plans with smooth quotas, which do not refuse until their
+// reset, but until enough units have come back.
+func completeSmooth(d *ratelimit.Decision, p *plan.Plan) {
+	refusing, until := -1, gcra.Time(0)
+	for i := range p.Len() {
+		s := &d.States[i]
+		if s.Remaining >= d.Cost {
+			continue
+		}
+		t := gcra.Of(s.Reset, d.Rounded[i])
+		if p.Kind(i) < 0 {
+			t = p.Bucket(i).Fits(t, d.Cost)
+		}
+		if t > until {
+			refusing, until = i, t
+		}
+	}
+	if d.BanEnds > 0 {
+		until = max(until, gcra.Of(d.BanEnds, 0))
+	}
+	d.RetryAfter = max(time.Duration(until.Nanos()-d.Time), 1)
+	if refusing >= 0 {
+		d.Applicable = refusing
+	} else {
+		showLeast(d)
+	}
+}
+
+// Uncounted returns the decision on a request that is admitted at the time now without
+// being counted: every quota has its whole limit left. A plan without quotas decides as
+// always. To add units that were used elsewhere, adjust such a decision with the Cost 0.
+func Uncounted(plan *ratelimit.Plan, cost int64, now time.Time) ratelimit.Decision {
+	p := inner(plan)
+	if p.Len() == 0 {
+		return alone(plan, cost)
+	}
+	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan, Cost: cost, Time: now.UnixNano(), StrikesLeft: -1}
+	if p.Strikes() > 0 {
+		d.StrikesLeft = p.Strikes()
+	}
+	for i := range p.Len() {
+		d.States[i] = ratelimit.State{Remaining: p.Quota(i).AtOnce(), Reset: p.WindowEnd(i, d.Time)}
+		if p.Kind(i) < 0 { // the bucket is full
+			d.States[i].Reset = fixedwindow.SecondsUp(d.Time)
+		}
+	}
+	Complete(&d)
+	return d
+}

@@ -1,0 +1,76 @@
+package engine_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+)
+
+const now = 1_800_000_000
+
+// decision returns a settled decision at now and a quarter of a second.
+func decision(outcome ratelimit.Outcome, cost int64, states ...ratelimit.State) ratelimit.Decision {
+	quotas := []ratelimit.Quota{ratelimit.PerMinute(60), ratelimit.PerHour(500), ratelimit.PerDay(1000)}
+	d := ratelimit.Decision{
+		Outcome: outcome, Cost: cost, Time: now*1e9 + 250e6,
+		Plan: ratelimit.MustPlan("p", ratelimit.Penalty{}, quotas[:len(states)]...),
+	}
+	copy(d.States[:], states)
+	engine.Complete(&d)
+	return d
+}
+
+func TestComplete(t *testing.T) {
+	type states = []ratelimit.State
+	for _, test := range []struct {
+		name       string
+		d          ratelimit.Decision
+		applicable int
+		retryAfter time.Duration
+	}{
+		{"allowed: the least remaining", decision(ratelimit.Allowed, 1, states{{Remaining: 7, Reset: now + 5}, {Remaining: 3, Reset: now + 50}, {Remaining: 9, Reset: now + 500}}...), 1, 0},
+		{"allowed, tie: the later reset", decision(ratelimit.Allowed, 1, states{{Remaining: 3, Reset: now + 5}, {Remaining: 3, Reset: now + 500}, {Remaining: 3, Reset: now + 50}}...), 1, 0},
+		{"limited: the one that refuses", decision(ratelimit.Limited, 1, states{{Remaining: 7, Reset: now + 5}, {Remaining: 0, Reset: now + 50}, {Remaining: 9, Reset: now + 500}}...), 1, 49_750 * time.Millisecond},
+		{"limited by two: the later reset", decision(ratelimit.Limited, 1, states{{Remaining: 0, Reset: now + 5}, {Remaining: 0, Reset: now + 50}, {Remaining: 9, Reset: now + 500}}...), 1, 49_750 * time.Millisecond},
+		{"limited by cost: not the least remaining", decision(ratelimit.Limited, 5, states{{Remaining: 1, Reset: now + 5}, {Remaining: 4, Reset: now + 50}, {Remaining: 9, Reset: now + 500}}...), 1, 49_750 * time.Millisecond},
+		{"limited at the very end", decision(ratelimit.Limited, 1, states{{Remaining: 0, Reset: now}}...), 0, 1},
+	} {
+		if test.d.Applicable != test.applicable || test.d.RetryAfter != test.retryAfter {
+			t.Errorf("%s: got quota %d and %v, want quota %d and %v",
+				test.name, test.d.Applicable, test.d.RetryAfter, test.applicable, test.retryAfter)
+		}
+	}
+}
+
+func TestBannedDecision(t *testing.T) {
+	d := decision(ratelimit.Banned, 1, ratelimit.State{Remaining: 7, Reset: now + 5}, ratelimit.State{Remaining: 9, Reset: now + 50})
+	d.BanEnds = now + 20
+	engine.Complete(&d)
+	if d.Remaining() != 0 || d.Reset() != now+20 || d.RetryAfterSeconds() != 20 {
+		t.Errorf("during a ban: %d remaining, reset %d, retry after %d; want 0, the end of the ban, 20",
+			d.Remaining(), d.Reset(), d.RetryAfterSeconds())
+	}
+	d.States[1].Remaining = 0
+	engine.Complete(&d)
+	if d.Reset() != now+50 || d.RetryAfterSeconds() != 50 {
+		t.Errorf("a used up quota that outlasts the ban: reset %d, retry after %d; want 50 seconds for both", d.Reset()-now, d.RetryAfterSeconds())
+	}
+	d.RetryAfter = math.MaxInt64 // of an engine written elsewhere
+	if got := d.RetryAfterSeconds(); got != math.MaxInt64/int64(time.Second) {
+		t.Errorf("RetryAfterSeconds is %d for the longest wait, want 9223372036", got)
+	}
+}
+
+// A decision that is settled again, after its outcome changed, keeps nothing of
+// what it was.
+func TestCompleteAgain(t *testing.T) {
+	d := decision(ratelimit.Limited, 1, ratelimit.State{Remaining: 7, Reset: now + 5}, ratelimit.State{Remaining: 0, Reset: now + 50})
+	d.Outcome, d.States[1].Remaining = ratelimit.Allowed, 9
+	engine.Complete(&d)
+	if d.Applicable != 0 || d.RetryAfter != 0 {
+		t.Errorf("got quota %d and %v, want quota 0 and no wait", d.Applicable, d.RetryAfter)
+	}
+}

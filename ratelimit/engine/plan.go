@@ -1,0 +1,104 @@
+// Package engine has what only authors of engines call. An engine is a
+// [ratelimit.Limiter] that counts usage itself:
+//
+//	func (e *Engine) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+//		if d, err := engine.Decide(subject, plan, cost); err != nil || d.Outcome != 0 {
+//			return d, err
+//		}
+//		d := ratelimit.Decision{Plan: plan, Cost: cost, Time: now.UnixNano()}
+//		p := engine.Of(plan)
+//		for i := range p.Len() {
+//			// The window of p.Kind(i) that ends at p.WindowEnd(i, d.Time): fill d.States[i].
+//		}
+//		// Set d.Outcome, charge all windows or none, and then
+//		engine.Complete(&d)
+//		return d, nil
+//	}
+//
+// Package ratelimit/ratelimittest tests engines.
+package engine
+
+import (
+	"time"
+
+	"github.com/animalstore/gatehouse/internal/plan"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// A Plan is a [ratelimit.Plan] with what engines need of it for each request. Quotas are
+// in order, the shortest window first, and i is the number of one, from 0.
+type Plan plan.Plan
+
+// Of returns the numbers of a plan, which is not nil, without a copy.
+func Of(p *ratelimit.Plan) *Plan { return (*Plan)(p) }
+
+func inner(p *ratelimit.Plan) *plan.Plan { return (*plan.Plan)(p) }
+
+func (p *Plan) inner() *plan.Plan { return (*plan.Plan)(p) }
+
+// Len returns the number of quotas, 0 if the plan is suspended or unlimited.
+func (p *Plan) Len() int { return p.inner().Len() }
+
+// Limit returns the Limit of the i-th quota.
+func (p *Plan) Limit(i int) int64 { return p.inner().Limit(i) }
+
+// AtOnce returns the largest number of units of the i-th quota that can be used at once:
+// the burst of a smooth quota, the Limit of any other.
+func (p *Plan) AtOnce(i int) int64 { return p.inner().Quota(i).AtOnce() }
+
+// Quota returns the i-th quota.
+func (p *Plan) Quota(i int) ratelimit.Quota {
+	return p.inner().Source().(interface{ Quota(i int) ratelimit.Quota }).Quota(i)
+}
+
+// Kind returns what tells the windows of a subject apart: usage belongs to a subject and
+// a kind of window. It is the Window of the i-th quota, for a calendar quota the stand-in,
+// and for a smooth quota the Window with a minus sign.
+func (p *Plan) Kind(i int) time.Duration { return p.inner().Kind(i) }
+
+// Strikes returns the Strikes of the penalty, 0 if it never bans.
+func (p *Plan) Strikes() int { return p.inner().Strikes() }
+
+// Grace returns the Grace of the penalty.
+func (p *Plan) Grace() time.Duration { return p.inner().Grace() }
+
+// Smooth reports whether a quota of the plan is smooth. Engines that cannot count smooth
+// quotas refuse such plans with an error that wraps [ratelimit.ErrInvalid].
+func (p *Plan) Smooth() bool { return p.inner().Smooth() }
+
+// Calendar reports whether a quota of the plan has a calendar window. Engines that cannot
+// count in calendar windows refuse such plans with an error that wraps
+// [ratelimit.ErrInvalid].
+func (p *Plan) Calendar() bool { return p.inner().Calendar() }
+
+// Bucket returns how long one unit of the i-th quota, which is smooth, takes to come back,
+// and the burst. The interval is the Window divided by the Limit, in 2⁻³² seconds, rounded
+// up. Engines must not round it differently. Both are 0 if the quota is not smooth.
+func (p *Plan) Bucket(i int) (interval uint64, burst int64) {
+	return p.inner().Interval(i), p.inner().Quota(i).Burst
+}
+
+// WindowEnd returns when the window of the i-th quota ends that now lies in, in Unix
+// seconds. The time now is in Unix nanoseconds, and not before 1970.
+//
+// A window ends then if it opens now. One of a calendar quota that is open already keeps
+// its end, if the subject had another plan or zone when it opened.
+//
+// A smooth quota has no windows. What is used of it now counts until the end that
+// WindowEnd returns, one Window later, unless it has come back before.
+func (p *Plan) WindowEnd(i int, now int64) int64 { return p.inner().WindowEnd(i, now) }
+
+// WindowStart returns when the window of the i-th quota that ends at a time began. Both
+// are in Unix seconds. If the calendar of the quota has no such window, because it
+// opened under another plan, WindowStart returns the earliest time that its kind can
+// have begun at.
+//
+// For the grace of a penalty, the window of a smooth quota is the Window before its
+// Reset, and two seconds, so that it has always begun.
+func (p *Plan) WindowStart(i int, end int64) int64 { return p.inner().WindowStart(i, end) }
+
+// Boundaries returns times at which windows of the i-th quota begin and end, in Unix
+// seconds: those of four windows that follow each other. The time now, in Unix
+// nanoseconds, lies in the second of them. Engines elsewhere, with another clock, can
+// find the window that they are in among these.
+func (p *Plan) Boundaries(i int, now int64) [5]int64 { return p.inner().Boundaries(i, now) }

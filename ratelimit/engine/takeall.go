@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/animalstore/gatehouse/internal/gcra"
+	"github.com/animalstore/gatehouse/internal/plan"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// A MultiTaker decides about several charges at one instant. Engines may implement
+// it. Users call [ratelimit.TakeAll], which decides about plans without quotas itself.
+type MultiTaker interface {
+	// TakeAll makes all charges, or none if one of them is refused, and sets
+	// decisions[i] to the decision about charges[i]. If all are made, every decision
+	// is [ratelimit.Allowed]. Otherwise the decisions of the refused ones are [ratelimit.Limited] or
+	// [ratelimit.Banned], and those may be strikes; the others are [ratelimit.Spared]: they show what
+	// the subject has left, nothing was charged, and nothing else was changed. All
+	// decisions have the same Time.
+	//
+	// Errors are those of Take, for all charges together, and leave the decisions
+	// undefined. It is also an error that wraps [ratelimit.ErrInvalid] if a subject is named
+	// twice: usage belongs to a subject and a window, so that it would be counted
+	// twice. Give the subject one plan with more quotas, or name two subjects, such as
+	// "owner:17" and "owner:17:search".
+	TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error
+}
+
+// CheckAll reports whether the charges can be decided together, and whether there is
+// room for as many decisions. Engines that are a [MultiTaker] call it first. Errors
+// wrap [ratelimit.ErrInvalid], and [ratelimit.ErrCostExceedsLimit] if a cost is over a limit.
+func CheckAll(charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	if err := plan.CheckCharges(len(charges), len(decisions)); err != nil {
+		return err
+	}
+	for i := range charges {
+		c := &charges[i]
+		if err := inner(c.Plan).Check(c.Subject, c.Cost); err != nil {
+			return fmt.Errorf("charge %d: %w", i+1, err)
+		}
+		if inner(c.Plan).Len() == 0 {
+			return fmt.Errorf("%w: the plan of charge %d has no quotas; call ratelimit.TakeAll, which decides it", ratelimit.ErrInvalid, i+1)
+		}
+		for k := range i {
+			if charges[k].Subject == c.Subject {
+				return fmt.Errorf("%w: charges %d and %d have the same subject, which would be counted twice", ratelimit.ErrInvalid, k+1, i+1)
+			}
+		}
+	}
+	return nil
+}
+
+// TakeInOrder makes the charges in order, for engines that cannot decide about them at one
+// instant. Their TakeAll calls it, and their documentation says so. If one is refused, those
+// before it are given back, and what those after it have left is only looked up
+// ([ratelimit.Peeker]), so that they get no strike; if the engine cannot look it up, their
+// decisions stay zero. Then
+//
+//   - a concurrent request may be refused because of units that are about to be given
+//     back, which takes one call of the engine for each charge;
+//   - if giving units back fails, or the process ends before, they stay charged until
+//     their windows end: never more than the request costs. If ctx ends meanwhile,
+//     TakeInOrder returns, and goes on giving back in the background. In both cases their
+//     decisions are Allowed, beside the denial of another;
+//   - a charge that is given back has cleared the strikes of its subject.
+//
+// An engine that is not a [ratelimit.Adjuster] cannot give units back. TakeInOrder then looks
+// up all charges before it makes them. If a concurrent request takes the last units in
+// between, the charges before the one that is refused stay, and their decisions are
+// Allowed. With an engine that is neither an Adjuster nor a Peeker, it returns an error
+// that wraps [ratelimit.ErrInvalid] and [errors.ErrUnsupported], unless there is only one
+// charge.
+func TakeInOrder(ctx context.Context, l ratelimit.Limiter, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	if err := CheckAll(charges, decisions); err != nil {
+		return err
+	}
+	clear(decisions)
+	t := inOrder{ctx: ctx, limiter: l, charges: charges, decisions: decisions}
+	t.adjuster, _ = l.(ratelimit.Adjuster)
+	t.peeker, _ = l.(ratelimit.Peeker)
+	err := t.take()
+	if err != nil {
+		clear(decisions)
+	}
+	return err
+}
+
+// giveBackTimeout bounds how long charges are given back.
+const giveBackTimeout = 500 * time.Millisecond
+
+// inOrder makes charges one after the other.
+type inOrder struct {
+	ctx       context.Context
+	limiter   ratelimit.Limiter
+	adjuster  ratelimit.Adjuster // nil: the engine cannot
+	peeker    ratelimit.Peeker   // nil: the engine cannot
+	charges   []ratelimit.Charge
+	decisions []ratelimit.Decision
+}
+
+func (t *inOrder) take() error {
+	if t.adjuster == nil && len(t.charges) > 1 {
+		if t.peeker == nil {
+			return fmt.Errorf("%w: %T cannot make several charges: it is neither an Adjuster nor a Peeker: %w",
+				ratelimit.ErrInvalid, t.limiter, errors.ErrUnsupported)
+		}
+		if refused, err := t.peekFrom(0); refused || err != nil {
+			return err
+		}
+	}
+	for i, c := range t.charges {
+		d, err := t.limiter.Take(t.ctx, c.Subject, c.Plan, c.Cost)
+		t.decisions[i] = d
+		if err == nil && d.Allowed() {
+			continue
+		}
+		t.giveBack(i)
+		if err != nil {
+			return err
+		}
+		if t.peeker != nil {
+			_, _ = t.peekFrom(i + 1) // the request is denied in any case
+		}
+		return nil
+	}
+	return nil
+}
+
+// giveBack gives the first n charges back. The decision about one that stays is still
+// Allowed. If the context of the caller ends first, giveBack goes on in the background.
+func (t *inOrder) giveBack(n int) {
+	if t.adjuster == nil || n == 0 {
+		return
+	}
+	b := givenBack{
+		adjuster: t.adjuster, charges: slices.Clone(t.charges[:n]), decisions: slices.Clone(t.decisions[:n]),
+		done: make(chan struct{}),
+	}
+	go b.run(context.WithoutCancel(t.ctx))
+	select {
+	case <-b.done:
+		copy(t.decisions, b.decisions)
+	case <-t.ctx.Done():
+	}
+}
+
+// givenBack are charges that are given back.
+type givenBack struct {
+	adjuster  ratelimit.Adjuster
+	charges   []ratelimit.Charge
+	decisions []ratelimit.Decision
+	done      chan struct{}
+}
+
+func (b *givenBack) run(ctx context.Context) {
+	defer close(b.done)
+	ctx, cancel := context.WithTimeout(ctx, giveBackTimeout)
+	defer cancel()
+	for i := range b.decisions {
+		d := &b.decisions[i]
+		if b.adjuster.Adjust(ctx, b.charges[i].Subject, d, 0, "") != nil {
+			continue
+		}
+		p := inner(d.Plan)
+		for k := range p.Len() {
+			if p.Kind(k) < 0 {
+				uncharge(d, k)
+			} else {
+				d.States[k].Remaining = min(d.States[k].Remaining+d.Cost, p.Limit(k))
+			}
+		}
+		d.Outcome, d.Others = ratelimit.Spared, [len(d.Others)]ratelimit.Window{}
+		Complete(d)
+	}
+}
+
+// peekFrom looks the charges from the n-th on up. It reports whether one of them would
+// be refused.
+func (t *inOrder) peekFrom(n int) (refused bool, err error) {
+	for i := n; i < len(t.charges); i++ {
+		c, d := t.charges[i], &t.decisions[i]
+		if *d, err = t.peeker.Peek(t.ctx, c.Subject, c.Plan); err != nil {
+			*d = ratelimit.Decision{}
+			return refused, err
+		}
+		if d.Outcome == ratelimit.Allowed {
+			d.Outcome = ratelimit.Spared
+		}
+		if d.Cost != c.Cost { // a peek is about one unit
+			d.Cost = c.Cost
+			if d.Outcome == ratelimit.Spared && refuses(d) {
+				d.Outcome = ratelimit.Limited
+			}
+			Complete(d)
+		}
+		refused = refused || d.Outcome != ratelimit.Spared
+	}
+	return refused, nil
+}
+
+// refuses reports whether a quota has less left than the request costs.
+func refuses(d *ratelimit.Decision) bool {
+	for i := range inner(d.Plan).Len() {
+		if d.States[i].Remaining < d.Cost {
+			return true
+		}
+	}
+	return false
+}
+
+// uncharge sets what is left of the i-th quota, which is smooth, once the units that it was
+// charged are given back.
+func uncharge(d *ratelimit.Decision, i int) {
+	s, b, now := &d.States[i], inner(d.Plan).Bucket(i), gcra.At(d.Time)
+	full := b.Adjusted(gcra.Of(s.Reset, d.Rounded[i]), now, now, d.Cost, 0)
+	s.Remaining = b.Left(full, now)
+	s.Reset, d.Rounded[i] = full.RoundUp()
+}

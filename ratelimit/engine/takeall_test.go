@@ -1,0 +1,239 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+)
+
+var (
+	user     = ratelimit.MustPlan("user", ratelimit.Penalty{}, ratelimit.PerMinute(2))
+	company  = ratelimit.MustPlan("company", ratelimit.Penalty{}, ratelimit.PerMinute(3), ratelimit.PerDay(100))
+	everyone = ratelimit.MustPlan("everyone", ratelimit.Penalty{}, ratelimit.PerHour(4))
+)
+
+// charges are those of a request by ann.
+func charges(cost int64) []ratelimit.Charge {
+	return []ratelimit.Charge{
+		{Subject: "user:ann", Plan: user, Cost: cost},
+		{Subject: "company:7", Plan: company, Cost: cost},
+		{Subject: "everyone", Plan: everyone, Cost: cost},
+	}
+}
+
+// The methods that engines without TakeAll have.
+type (
+	onlyTake struct{ ratelimit.Limiter }
+	onlyPeek struct {
+		ratelimit.Limiter
+		ratelimit.Peeker
+	}
+	takeAndAdjust struct {
+		ratelimit.Limiter
+		ratelimit.Adjuster
+	}
+	allThree struct {
+		ratelimit.Limiter
+		ratelimit.Peeker
+		ratelimit.Adjuster
+	}
+)
+
+func newModel() *enginetest.Model {
+	return enginetest.NewModel(func() time.Time { return time.Unix(now, 0) })
+}
+
+// outcome is what a test compares of a decision.
+type outcome struct {
+	Outcome ratelimit.Outcome
+	Left    int64 // of the applicable quota
+	Plan    string
+}
+
+func outcomes(decisions []ratelimit.Decision) (all []outcome) {
+	for i := range decisions {
+		if d := &decisions[i]; d.Plan != nil {
+			all = append(all, outcome{d.Outcome, d.Remaining(), d.Plan.Name()})
+		} else {
+			all = append(all, outcome{})
+		}
+	}
+	return all
+}
+
+// Engines that cannot charge all at once are asked one charge after the other.
+func TestTakeAllInOrder(t *testing.T) {
+	ctx := context.Background()
+	const allowed, limited, spared = ratelimit.Allowed, ratelimit.Limited, ratelimit.Spared
+	for _, test := range []struct {
+		name    string
+		limiter func(*enginetest.Model) ratelimit.Limiter
+		used    map[string]int64 // before
+		cost    int64
+		want    []outcome
+		left    []int64 // of user, company and everyone, afterwards
+	}{
+		{
+			name:    "all have room",
+			limiter: func(m *enginetest.Model) ratelimit.Limiter { return allThree{m, m, m} },
+			cost:    1,
+			want:    []outcome{{allowed, 1, "user"}, {allowed, 2, "company"}, {allowed, 3, "everyone"}},
+			left:    []int64{1, 2, 3},
+		},
+		{
+			name:    "the first refuses: the others are looked up",
+			limiter: func(m *enginetest.Model) ratelimit.Limiter { return allThree{m, m, m} },
+			used:    map[string]int64{"user:ann": 2, "everyone": 4},
+			cost:    1,
+			want:    []outcome{{limited, 0, "user"}, {spared, 3, "company"}, {limited, 0, "everyone"}},
+			left:    []int64{0, 3, 0},
+		},
+		{
+			name:    "the first refuses an engine that cannot look up",
+			limiter: func(m *enginetest.Model) ratelimit.Limiter { return takeAndAdjust{m, m} },
+			used:    map[string]int64{"user:ann": 2},
+			cost:    1,
+			want:    []outcome{{limited, 0, "user"}, {}, {}},
+			left:    []int64{0, 3, 4},
+		},
+		{
+			name:    "the last refuses: the others get their units back",
+			limiter: func(m *enginetest.Model) ratelimit.Limiter { return takeAndAdjust{m, m} },
+			used:    map[string]int64{"everyone": 4},
+			cost:    1,
+			want:    []outcome{{spared, 2, "user"}, {spared, 3, "company"}, {limited, 0, "everyone"}},
+			left:    []int64{2, 3, 0},
+		},
+		{
+			name:    "the cost does not fit into what is left",
+			limiter: func(m *enginetest.Model) ratelimit.Limiter { return allThree{m, m, m} },
+			used:    map[string]int64{"user:ann": 1, "everyone": 3},
+			cost:    2,
+			want:    []outcome{{limited, 1, "user"}, {spared, 3, "company"}, {limited, 1, "everyone"}},
+			left:    []int64{1, 3, 1},
+		},
+		{
+			name:    "no refunds: all are looked up first",
+			limiter: func(m *enginetest.Model) ratelimit.Limiter { return onlyPeek{m, m} },
+			used:    map[string]int64{"everyone": 4},
+			cost:    1,
+			want:    []outcome{{spared, 2, "user"}, {spared, 3, "company"}, {limited, 0, "everyone"}},
+			left:    []int64{2, 3, 0},
+		},
+		{
+			name:    "no refunds, and all have room",
+			limiter: func(m *enginetest.Model) ratelimit.Limiter { return onlyPeek{m, m} },
+			cost:    2,
+			want:    []outcome{{allowed, 0, "user"}, {allowed, 1, "company"}, {allowed, 2, "everyone"}},
+			left:    []int64{0, 1, 2},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := newModel()
+			for i, c := range charges(1) {
+				if n := test.used[c.Subject]; n > 0 {
+					if _, err := m.Take(ctx, c.Subject, c.Plan, n); err != nil {
+						t.Fatal(i, err)
+					}
+				}
+			}
+			decisions := make([]ratelimit.Decision, 3)
+			if err := engine.TakeInOrder(ctx, test.limiter(m), charges(test.cost), decisions); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, outcomes(decisions)); diff != "" {
+				t.Errorf("decisions (-want +got):\n%s", diff)
+			}
+			for i, c := range charges(1) {
+				d, err := m.Peek(ctx, c.Subject, c.Plan)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d.Remaining() != test.left[i] {
+					t.Errorf("%s has %d left afterwards, want %d", c.Subject, d.Remaining(), test.left[i])
+				}
+			}
+		})
+	}
+}
+
+func TestTakeAllWithoutCapabilities(t *testing.T) {
+	ctx, m := context.Background(), newModel()
+	err := engine.TakeInOrder(ctx, onlyTake{m}, charges(1), make([]ratelimit.Decision, 3))
+	if !errors.Is(err, ratelimit.ErrInvalid) || !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("three charges: got error %v, want one that wraps ErrInvalid and errors.ErrUnsupported", err)
+	}
+	one := make([]ratelimit.Decision, 1)
+	if err := engine.TakeInOrder(ctx, onlyTake{m}, charges(1)[:1], one); err != nil || !one[0].Allowed() {
+		t.Errorf("one charge: got %v and error %v, want an admission", one[0].Outcome, err)
+	}
+}
+
+func TestDeciding(t *testing.T) {
+	state := func(left, reset int64) ratelimit.State { return ratelimit.State{Remaining: left, Reset: now + reset} }
+	allowed := func(left, reset int64) ratelimit.Decision {
+		return decision(ratelimit.Allowed, 1, state(left, reset))
+	}
+	spared := func(left, reset int64) ratelimit.Decision {
+		return decision(ratelimit.Spared, 1, state(left, reset))
+	}
+	limited := func(reset int64) ratelimit.Decision { return decision(ratelimit.Limited, 1, state(0, reset)) }
+	type decisions = []ratelimit.Decision
+	for _, test := range []struct {
+		name string
+		all  decisions
+		want int
+	}{
+		{"none", nil, -1},
+		{"one", decisions{allowed(3, 5)}, 0},
+		{"the least remaining", decisions{allowed(3, 50), allowed(2, 5), allowed(9, 500)}, 1},
+		{"on a tie the later reset", decisions{allowed(3, 5), allowed(3, 50), allowed(3, 7)}, 1},
+		{"of equal ones the first", decisions{allowed(3, 5), allowed(3, 5)}, 0},
+		{"a denial before less remaining", decisions{spared(0, 500), limited(5)}, 1},
+		{"the longest denial", decisions{limited(5), spared(1, 500), limited(50), limited(7)}, 2},
+		{"of equal denials the first", decisions{spared(1, 500), limited(50), limited(50)}, 1},
+		{"undecided ones are the last", decisions{{}, limited(5), {}}, 1},
+		{"undecided beside allowed", decisions{{}, allowed(3, 5)}, 1},
+	} {
+		if got := ratelimit.Deciding(test.all); got != test.want {
+			t.Errorf("%s: got %d, want %d", test.name, got, test.want)
+		}
+	}
+}
+
+func TestCheckAll(t *testing.T) {
+	valid := charges(1)
+	nine := make([]ratelimit.Charge, ratelimit.MaxCharges+1)
+	for i := range nine {
+		nine[i] = ratelimit.Charge{Subject: string(rune('a' + i)), Plan: user, Cost: 1}
+	}
+	for _, test := range []struct {
+		name    string
+		charges []ratelimit.Charge
+		room    int
+		want    error
+	}{
+		{"valid", valid, 3, nil},
+		{"the most", nine[1:], ratelimit.MaxCharges, nil},
+		{"none", nil, 0, ratelimit.ErrInvalid},
+		{"too many", nine, len(nine), ratelimit.ErrInvalid},
+		{"no room for decisions", valid, 2, ratelimit.ErrInvalid},
+		{"a subject twice", []ratelimit.Charge{valid[0], valid[1], valid[0]}, 3, ratelimit.ErrInvalid},
+		{"a subject twice, under different windows", []ratelimit.Charge{valid[0], {Subject: "user:ann", Plan: everyone, Cost: 1}}, 2, ratelimit.ErrInvalid},
+		{"no plan", []ratelimit.Charge{valid[0], {Subject: "b", Cost: 1}}, 2, ratelimit.ErrInvalid},
+		{"no subject", []ratelimit.Charge{valid[0], {Plan: user, Cost: 1}}, 2, ratelimit.ErrInvalid},
+		{"no cost", []ratelimit.Charge{valid[0], {Subject: "b", Plan: user}}, 2, ratelimit.ErrInvalid},
+		{"a cost over a limit", []ratelimit.Charge{valid[0], {Subject: "b", Plan: user, Cost: 3}}, 2, ratelimit.ErrCostExceedsLimit},
+	} {
+		if err := engine.CheckAll(test.charges, make([]ratelimit.Decision, test.room)); !errors.Is(err, test.want) {
+			t.Errorf("%s: got error %v, want one that wraps %v", test.name, err, test.want)
+		}
+	}
+}

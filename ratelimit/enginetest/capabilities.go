@@ -1,0 +1,78 @@
+package enginetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+func testPeek(e *engineTest) {
+	peeker, ok := e.engine.Limiter.(ratelimit.Peeker)
+	if !ok {
+		e.Skip("skipped: the engine is not a Peeker")
+	}
+	p := strict(penalty())
+	if e.gaps.OneQuota {
+		p = ratelimit.MustPlan("strict", penalty(), ratelimit.PerHour(1))
+	}
+	peek := func() ratelimit.Decision {
+		e.Helper()
+		d, err := peeker.Peek(context.Background(), "a", p)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.check(&d)
+		return d
+	}
+	e.want("before anything", peek(), allowed, 1)
+	e.want("a peek charges nothing", peek(), allowed, 1)
+	e.take(p)
+	for range 20 {
+		d := peek()
+		e.want("a peek at a used up quota is no strike", d, limited, 0)
+		e.wantStruck("a peek at a used up quota", d, false, false)
+	}
+	if e.gaps.NoPenalties {
+		return
+	}
+	d := e.take(p)
+	if d.StrikesLeft < 2 {
+		e.Errorf("after 20 peeks %d strikes are left, want at least 2", d.StrikesLeft)
+	}
+	if e.engine.Set == nil {
+		return
+	}
+	e.advance(3 * time.Second) // the grace is over
+	for d.StrikesLeft > 0 {
+		d = e.take(p)
+	}
+	d = peek()
+	e.want("a peek does not foresee a ban", d, limited, 0)
+	if d.StrikesLeft != 0 {
+		e.Errorf("before the ban a peek sees %d strikes left, want 0", d.StrikesLeft)
+	}
+	e.wantStruck("a peek before the ban", d, false, false)
+	e.want("the request that a peek foretold with no strikes left", e.take(p), banned, 0)
+	d = peek()
+	e.want("a peek sees a ban in force", d, banned, 0)
+	e.wantStruck("a peek during the ban", d, false, false)
+}
+
+func testReset(e *engineTest) {
+	resetter, ok := e.engine.Limiter.(ratelimit.Resetter)
+	if !ok {
+		e.Skip("skipped: the engine is not a Resetter")
+	}
+	p := plan(ratelimit.PerDay(1))
+	e.take(p)
+	e.takeN("b", p, 1)
+	if err := resetter.Reset(context.Background(), "a"); err != nil {
+		e.Fatal(err)
+	}
+	e.want("after the reset", e.take(p), allowed, 0)
+	e.want("another subject", e.takeN("b", p, 1), limited, 0)
+	if err := resetter.Reset(context.Background(), "never seen"); err != nil {
+		e.Errorf("reset of a subject that was never seen: %v", err)
+	}
+}

@@ -1,0 +1,19 @@
+// Package enginetest tests what every rate limiting engine promises. An engine
+// written anywhere can run it:
+//
+//	func TestConformance(t *testing.T) {
+//		enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
+//			clock := enginetest.NewClock(start)
+//			limiter, err := memory.New(memory.Options{Now: clock.Now})
+//			if err != nil {
+//				t.Fatal(err)
+//			}
+//			return enginetest.Engine{Limiter: limiter, Set: clock.Set}
+//		}, enginetest.Gaps{})
+//	}
+//
+// [Gaps] declares what an engine cannot do; every other promise is tested. The
+// capabilities beside Take (peeking, refunds, bans) are tested if the engine has them.
+// [Histories] compares an engine, decision by decision, with [Model], a limiter that is
+// slow and obviously right.
+package enginetest

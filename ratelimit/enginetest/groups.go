@@ -1,0 +1,184 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+)
+
+// multiTaker returns the engine, which the test needs to be a MultiTaker that decides at
+// one instant.
+func (e *engineTest) multiTaker() engine.MultiTaker {
+	m, ok := e.engine.Limiter.(engine.MultiTaker)
+	if !ok || e.gaps.InOrder {
+		e.Skip("skipped: the engine does not decide about several charges at one instant")
+	}
+	return m
+}
+
+// takeAll makes the charges, and returns the decisions.
+func (e *engineTest) takeAll(charges ...ratelimit.Charge) []ratelimit.Decision {
+	e.Helper()
+	decisions := make([]ratelimit.Decision, len(charges))
+	for i := range decisions { // what was there before must not matter
+		decisions[i] = ratelimit.Decision{Outcome: banned, Struck: true, BanStarted: true, Applicable: 3, RetryAfter: 1, BanEnds: 1, StrikesLeft: 99}
+	}
+	if err := e.multiTaker().TakeAll(context.Background(), charges, decisions); err != nil {
+		e.Fatalf("TakeAll: %v", err)
+	}
+	for i := range decisions {
+		d := &decisions[i]
+		if d.Plan != charges[i].Plan || d.Cost != charges[i].Cost || d.Time != decisions[0].Time {
+			e.Errorf("decision %d has the plan %v, the cost %d and the time %d; want %v, %d, and the time of the first, %d",
+				i+1, d.Plan, d.Cost, d.Time, charges[i].Plan, charges[i].Cost, decisions[0].Time)
+		}
+		if d.Outcome == ratelimit.Spared {
+			if d.RetryAfter != 0 || d.Struck || d.BanStarted || d.BanEnds != 0 {
+				e.Errorf("a spared charge must not be denied: got %+v", *d)
+			}
+			continue
+		}
+		e.check(d)
+	}
+	return decisions
+}
+
+func (e *engineTest) wantAll(step string, decisions []ratelimit.Decision, outcome []ratelimit.Outcome, remaining []int64) {
+	e.Helper()
+	for i, d := range decisions {
+		e.want(fmt.Sprint(step, ", charge ", i+1), d, outcome[i], remaining[i])
+	}
+}
+
+func testTakeAll(e *engineTest) {
+	user, org, all := plan(ratelimit.PerDay(5)), plan(ratelimit.PerHour(100), ratelimit.PerDay(7)), plan(ratelimit.PerDay(1000))
+	group := func(name string, cost int64) []ratelimit.Charge {
+		return []ratelimit.Charge{{Subject: name, Plan: user, Cost: cost}, {Subject: "org", Plan: org, Cost: cost}, {Subject: "all", Plan: all, Cost: 2 * cost}}
+	}
+	type outcomes = []ratelimit.Outcome
+	const spared = ratelimit.Spared
+	e.wantAll("subjects never seen", e.takeAll(group("ann", 3)...), outcomes{allowed, allowed, allowed}, []int64{2, 4, 994})
+	e.wantAll("one has no room", e.takeAll(group("ann", 3)...), outcomes{limited, spared, spared}, []int64{2, 4, 994})
+	e.wantAll("another has none", e.takeAll(group("bob", 5)...), outcomes{spared, limited, spared}, []int64{5, 4, 994})
+	e.wantAll("the others had nothing taken", e.takeAll(group("bob", 3)...), outcomes{allowed, allowed, allowed}, []int64{2, 1, 988})
+	e.wantAll("two have no room", e.takeAll(group("ann", 4)...), outcomes{limited, limited, spared}, []int64{2, 1, 988})
+	e.wantAll("one charge", e.takeAll(group("ann", 1)[:1]...), outcomes{allowed}, []int64{1})
+	e.want("a spared subject has all it had", e.takeN("all", all, 1), allowed, 987)
+	e.want("a subject that was only spared has used nothing", e.takeN("org", org, 1), allowed, 0)
+}
+
+func testTakeAllStrikes(e *engineTest) {
+	struck := strict(penalty())
+	roomy := ratelimit.MustPlan("roomy", penalty(), ratelimit.PerMinute(5), ratelimit.PerHour(100))
+	group := func() []ratelimit.Decision {
+		e.Helper()
+		return e.takeAll(ratelimit.Charge{Subject: "b", Plan: roomy, Cost: 1}, ratelimit.Charge{Subject: "a", Plan: struck, Cost: 1})
+	}
+	if d := group(); !d[0].Allowed() || !d[1].Allowed() {
+		e.Fatalf("the first group is %v and %v, want it allowed", d[0].Outcome, d[1].Outcome)
+	}
+	e.advance(engine.Of(roomy).Quota(0).Window) // of the quota that is not used up
+	group()
+	e.advance(penalty().Grace)
+	for left := penalty().Strikes - 1; left >= 0; left-- {
+		d := group()
+		e.want("a strike", d[1], limited, 0)
+		e.wantStruck("a strike", d[1], true, false)
+		if d[1].StrikesLeft != left || d[0].StrikesLeft != penalty().Strikes {
+			e.Fatalf("%d and %d strikes are left, want %d for the one that refuses, and all for the other", d[1].StrikesLeft, d[0].StrikesLeft, left)
+		}
+	}
+	d := group()
+	e.want("one strike too many", d[1], banned, 0)
+	e.wantStruck("one strike too many", d[1], true, true)
+	d = group()
+	e.want("during the ban", d[1], banned, 0)
+	if d[0].Outcome != ratelimit.Spared || d[0].States[0].Remaining != 5 {
+		e.Errorf("a subject beside a banned one is %v with %d left, want spared with all 5", d[0].Outcome, d[0].States[0].Remaining)
+	}
+	if ratelimit.Deciding(d) != 1 {
+		e.Errorf("the deciding one is %d, want the banned one", ratelimit.Deciding(d))
+	}
+}
+
+func testWrongGroups(e *engineTest) {
+	m, p := e.multiTaker(), plan(ratelimit.PerDay(10))
+	good := ratelimit.Charge{Subject: "a", Plan: p, Cost: 1}
+	for _, call := range []struct {
+		name    string
+		charges []ratelimit.Charge
+		want    error
+	}{
+		{"none", nil, ratelimit.ErrInvalid},
+		{"no plan", []ratelimit.Charge{good, {Subject: "b", Cost: 1}}, ratelimit.ErrInvalid},
+		{"a plan without quotas", []ratelimit.Charge{good, {Subject: "b", Plan: new(ratelimit.Plan), Cost: 1}}, ratelimit.ErrInvalid},
+		{"no subject", []ratelimit.Charge{good, {Plan: p, Cost: 1}}, ratelimit.ErrInvalid},
+		{"no cost", []ratelimit.Charge{good, {Subject: "b", Plan: p}}, ratelimit.ErrInvalid},
+		{"a negative cost", []ratelimit.Charge{good, {Subject: "b", Plan: p, Cost: -1}}, ratelimit.ErrInvalid},
+		{"a cost over the limit", []ratelimit.Charge{good, {Subject: "b", Plan: p, Cost: 11}}, ratelimit.ErrCostExceedsLimit},
+		{"a subject twice", []ratelimit.Charge{good, {Subject: "b", Plan: p, Cost: 1}, good}, ratelimit.ErrInvalid},
+		{"too many", make([]ratelimit.Charge, ratelimit.MaxCharges+1), ratelimit.ErrInvalid},
+	} {
+		err := m.TakeAll(context.Background(), call.charges, make([]ratelimit.Decision, len(call.charges)))
+		if !errors.Is(err, call.want) || !errors.Is(err, ratelimit.ErrInvalid) {
+			e.Errorf("%s: got error %v, want one that wraps %q", call.name, err, call.want)
+		}
+	}
+	if err := m.TakeAll(context.Background(), []ratelimit.Charge{good}, nil); !errors.Is(err, ratelimit.ErrInvalid) {
+		e.Errorf("no room for the decision: got error %v, want one that wraps ErrInvalid", err)
+	}
+	e.want("wrong groups charge nothing", e.take(p), allowed, 9)
+}
+
+// testConcurrentGroups has callers that share two subjects, which they name in
+// different orders, and have one each of their own.
+func testConcurrentGroups(e *engineTest) {
+	const callers, each, limit = 16, 50, 333
+	m := e.multiTaker()
+	window := ratelimit.MaxWindow // so that it does not end in the middle
+	all := plan(ratelimit.Quota{Limit: limit, Window: window})
+	own := plan(ratelimit.Quota{Limit: 1000, Window: window})
+	var admitted [callers]atomic.Int64
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			charges := []ratelimit.Charge{{Subject: fmt.Sprint("caller ", i), Plan: own, Cost: 1}, {Subject: "all", Plan: all, Cost: 1}, {Subject: "most", Plan: own, Cost: 1}}
+			charges[i%3], charges[0] = charges[0], charges[i%3]
+			decisions := make([]ratelimit.Decision, len(charges))
+			for range each {
+				if err := m.TakeAll(context.Background(), charges, decisions); err != nil {
+					e.Error(err)
+					return
+				}
+				n := 0
+				for k := range decisions {
+					if decisions[k].Allowed() {
+						n++
+					}
+				}
+				if n == len(charges) {
+					admitted[i].Add(1)
+				} else if n > 0 {
+					e.Errorf("%d of %d charges were made, want all or none", n, len(charges))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	var sum int64
+	for i := range callers {
+		n := admitted[i].Load()
+		sum += n
+		e.want(fmt.Sprintf("caller %d, of whom %d groups were admitted", i, n), e.takeN(fmt.Sprint("caller ", i), own, 1), allowed, 1000-n-1)
+	}
+	if sum != limit {
+		e.Errorf("of %d concurrent groups against a limit of %d, %d were admitted, want the limit", callers*each, limit, sum)
+	}
+	e.want("the other subject of all groups", e.takeN("most", own, 1), allowed, 1000-limit-1)
+	e.want("the subject that refused", e.takeN("all", all, 1), limited, 0)
+}

@@ -1,0 +1,298 @@
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+)
+
+// Histories runs random histories, of the given number of steps each, on an engine and
+// on the model, and fails on the first decision that differs. The same number always
+// gives the same history, so that a failure can be repeated. Of four histories that follow
+// each other, one is about fixed windows, one about smooth quotas, one about calendar
+// windows, and one about plans of random quotas.
+func Histories(t *testing.T, factory Factory, histories, steps int) {
+	runHistories(t, factory, Gaps{}, histories, steps)
+}
+
+func runHistories(t *testing.T, factory Factory, gaps Gaps, histories, steps int) {
+	for seed := range histories {
+		finished := false
+		t.Run(fmt.Sprint("history ", seed), func(t *testing.T) { // which then closes the engine
+			runHistory(t, factory, gaps, seed, steps)
+			finished = true
+		})
+		if !finished {
+			return // it failed, or was skipped
+		}
+	}
+}
+
+func runHistory(t *testing.T, factory Factory, gaps Gaps, seed, steps int) {
+	start, plans, r := start, historyPlans, rand.New(rand.NewPCG(uint64(seed), 0))
+	switch {
+	case seed%4 == 1 && !gaps.NoSmooth:
+		plans = smoothPlans
+	case seed%4 == 2 && !gaps.NoCalendars:
+		start, plans = calendarStarts[seed/4%len(calendarStarts)], calendarPlans
+	case seed%4 == 3 && !gaps.NoSmooth && !gaps.NoCalendars:
+		start, plans = randomStarts[seed/4%len(randomStarts)], randomPlans(r)
+	}
+	clock := NewClock(start)
+	tested := factory(t, start)
+	if tested.Set == nil {
+		t.Skip("skipped: the engine's clock cannot be set")
+	}
+	h := history{
+		rand: r, engine: tested, model: NewModel(clock.Now), clock: clock, latest: start, plans: plans,
+		inOrder: gaps.InOrder,
+		far:     slices.ContainsFunc(plans, func(p *ratelimit.Plan) bool { return engine.Of(p).Calendar() }),
+	}
+	for range steps {
+		if diff := h.step(); diff != "" {
+			t.Fatalf("the engine (+) and the model (-) differ after\n%s\n%s", h.tail(), diff)
+		}
+	}
+}
+
+type history struct {
+	rand    *rand.Rand
+	engine  Engine
+	model   *Model
+	clock   *Clock
+	latest  time.Time
+	plans   []*ratelimit.Plan
+	inOrder bool // several charges are made one after the other
+	far     bool // some windows are calendar windows, which are long
+	log     []string
+
+	// admitted are some decisions that admitted requests, to adjust them.
+	admitted []admitted
+
+	// ends are the ends of windows and bans in the last decisions, in Unix seconds.
+	ends []int64
+
+	// fits is when the last request that was limited will fit.
+	fits time.Time
+}
+
+// admitted is a decision for subject, by the model and by the engine.
+type admitted struct {
+	subject       string
+	model, engine ratelimit.Decision
+}
+
+// keep keeps a decision: of the earlier ones a random sample, the older the fewer.
+func (h *history) keep(a admitted) {
+	if len(h.admitted) < 16 {
+		h.admitted = append(h.admitted, a)
+		return
+	}
+	h.admitted[h.rand.IntN(len(h.admitted))] = a
+}
+
+// step does one random thing to the engine and to the model. It returns how
+// they differ.
+func (h *history) step() string {
+	ctx := context.Background()
+	subject := string(rune('a' + h.rand.IntN(3)))
+	plan := h.plans[h.rand.IntN(len(h.plans))]
+	if h.rand.IntN(3) > 0 {
+		plan = h.plans[h.rand.IntN(2)] // mostly the same windows
+	}
+	switch n := h.rand.IntN(100); {
+	case n < 30:
+		h.move()
+		return ""
+	case n < 36:
+		return h.compare("peek", subject, plan, 1, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+			return l.(ratelimit.Peeker).Peek(ctx, subject, plan)
+		})
+	case n < 38:
+		return h.compare("reset", subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+			return ratelimit.Decision{}, l.(ratelimit.Resetter).Reset(ctx, subject)
+		})
+	case n < 43 && len(h.admitted) > 0:
+		return h.adjust(ctx)
+	case n < 44:
+		return h.chargeElsewhere(ctx, subject, plan)
+	case n < 46:
+		length := time.Duration(1+h.rand.IntN(30_000)) * time.Millisecond
+		if forgive := plan.Penalty().Forgive; h.rand.IntN(2) == 0 { // beyond the time at which a level is forgiven
+			length = min(length+time.Duration(1+h.rand.IntN(3))*forgive, ratelimit.MaxWindow)
+		}
+		return h.compare("ban for "+length.String(), subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+			return ratelimit.Decision{}, l.(ratelimit.Banner).Ban(ctx, subject, length)
+		})
+	case n < 48:
+		return h.compare("unban", subject, nil, 0, func(l ratelimit.Limiter) (d ratelimit.Decision, err error) {
+			unbanned, err := l.(ratelimit.Banner).Unban(ctx, subject)
+			if unbanned {
+				d.Outcome = ratelimit.Banned
+			}
+			return d, err
+		})
+	case n < 50:
+		return h.compareBans(ctx)
+	case n < 51 && h.engine.Restart != nil:
+		h.log = append(h.log, "restart")
+		h.engine.Limiter = h.engine.Restart()
+		return ""
+	case n < 60:
+		return h.compareGroup(ctx)
+	}
+	cost := h.cost(plan)
+	return h.compare("take", subject, plan, cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+		return l.Take(ctx, subject, plan, cost)
+	})
+}
+
+// cost returns what a request under a plan costs: one unit or two or, if the limits are
+// large, often much more.
+func (h *history) cost(plan *ratelimit.Plan) int64 {
+	most := mostOf(plan)
+	switch {
+	case h.rand.IntN(16) == 0:
+		return most
+	case most > 100 && h.rand.IntN(2) == 0:
+		return 1 + h.rand.Int64N(most)
+	}
+	return min(1+h.rand.Int64N(2), most)
+}
+
+// adjust makes an earlier request cost other units: mostly nothing, less or more.
+func (h *history) adjust(ctx context.Context) string {
+	a := &h.admitted[h.rand.IntN(len(h.admitted))]
+	cost := a.model.Cost
+	units := oneOf(h.rand, 0, 0, h.rand.Int64N(cost+1), cost+h.cost(a.model.Plan), 10*cost, 1<<32, math.MaxInt64)
+	what, id := fmt.Sprint("adjust to ", units, ", from"), h.id()
+	diff := h.compare(what, a.subject, a.model.Plan, cost, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+		if l == ratelimit.Limiter(h.model) {
+			return ratelimit.Decision{}, h.model.Adjust(ctx, a.subject, &a.model, units, id)
+		}
+		return ratelimit.Decision{}, h.adjustEngine(ctx, a.subject, &a.engine, units, id)
+	})
+	if h.rand.IntN(8) > 0 { // otherwise it is adjusted again from the same cost, which is a mistake
+		a.model.Cost, a.engine.Cost = min(units, ratelimit.MaxLimit), min(units, ratelimit.MaxLimit)
+	}
+	return diff
+}
+
+// chargeElsewhere adds the units of a charge that another engine has made, by its own clock.
+func (h *history) chargeElsewhere(ctx context.Context, subject string, plan *ratelimit.Plan) string {
+	at := h.clock.Now().Add(time.Duration(h.rand.IntN(40)-25) * time.Second)
+	if engine.Of(plan).Calendar() && h.rand.IntN(2) == 0 {
+		at = h.clock.Now().Add(time.Duration(h.rand.IntN(60*24)-40*24) * time.Hour)
+	}
+	d := engine.Uncounted(plan, 0, at)
+	for i := range engine.Of(plan).Len() {
+		if h.rand.IntN(4) == 0 {
+			d.States[i].Reset = 0
+		}
+	}
+	units := oneOf(h.rand, h.cost(plan), h.cost(plan), 1+h.rand.Int64N(engine.Of(plan).Limit(0)), math.MaxInt64)
+	what, id := fmt.Sprint("charged ", units, " elsewhere at ", at.Format(time.DateTime), " to windows ", d.States), h.id()
+	return h.compare(what, subject, plan, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+		if l == ratelimit.Limiter(h.model) {
+			return ratelimit.Decision{}, h.model.Adjust(ctx, subject, &d, units, id)
+		}
+		return ratelimit.Decision{}, h.adjustEngine(ctx, subject, &d, units, id)
+	})
+}
+
+func (h *history) id() string { return fmt.Sprint(h.rand.Uint64()) }
+
+// adjustEngine makes an adjustment, and sometimes repeats it, as if the answer was lost.
+func (h *history) adjustEngine(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
+	err := h.engine.Limiter.(ratelimit.Adjuster).Adjust(ctx, subject, d, units, id)
+	if h.rand.IntN(3) == 0 && h.engine.Remembers && err == nil {
+		err = h.engine.Limiter.(ratelimit.Adjuster).Adjust(ctx, subject, d, units, id)
+	}
+	return err
+}
+
+// move sets both clocks: mostly forwards, by a little or by much, sometimes back by
+// less than a minute, and often to the moment at which a window or a ban ends.
+func (h *history) move() {
+	now := h.clock.Now()
+	switch h.rand.IntN(12) {
+	case 0:
+		now = now.Add(time.Duration(h.rand.IntN(100)) * time.Second)
+	case 1:
+		now = now.Add(-time.Duration(h.rand.IntN(20_000)) * time.Millisecond)
+	case 2:
+		now = now.Add(time.Duration(h.rand.IntN(20)) * time.Hour / 10)
+	case 3: // strikes decay by whole seconds, and the grace is two seconds
+		now = now.Add(time.Duration(h.rand.IntN(6)) * time.Second)
+	case 4:
+		now = now.Truncate(time.Second).Add(time.Duration(1+h.rand.IntN(10)) * time.Second)
+	case 5, 6:
+		if h.fits.After(now) && h.fits.Sub(now) < time.Hour && h.rand.IntN(2) == 0 {
+			now = h.fits.Add(time.Duration(h.rand.IntN(3)-1) * time.Microsecond)
+		} else if len(h.ends) > 0 {
+			end := time.Unix(h.ends[h.rand.IntN(len(h.ends))], 0).UTC()
+			if end.Sub(now) < time.Hour || h.far && end.Sub(now) < 2000*time.Hour && h.rand.IntN(3) == 0 {
+				now = end.Add(time.Duration(h.rand.IntN(3)-1) * time.Millisecond)
+			}
+		}
+	default:
+		now = now.Add(time.Duration(h.rand.IntN(3000)) * time.Millisecond)
+	}
+	if oldest := h.latest.Add(-50 * time.Second); now.Before(oldest) {
+		now = oldest
+	}
+	if now.After(h.latest) {
+		h.latest = now
+	}
+	h.clock.Set(now)
+	h.engine.Set(now)
+	h.log = append(h.log, "clock "+now.Format("2006-01-02 15:04:05.000"))
+}
+
+func (h *history) compare(what, subject string, plan *ratelimit.Plan, cost int64, do func(ratelimit.Limiter) (ratelimit.Decision, error)) string {
+	h.log = append(h.log, fmt.Sprint(what, " ", subject, " ", cost, " ", plan))
+	want, wantErr := do(h.model)
+	got, err := do(h.engine.Limiter)
+	if (err == nil) != (wantErr == nil) {
+		return fmt.Sprintf("error: model %v, engine %v", wantErr, err)
+	}
+	if want.Plan != nil {
+		h.ends = append(h.ends, want.States[h.rand.IntN(engine.Of(want.Plan).Len())].Reset, want.Reset())
+		h.ends = h.ends[max(len(h.ends)-8, 0):]
+	}
+	if what == "take" && want.Allowed() {
+		h.keep(admitted{subject, want, got})
+	}
+	if want.RetryAfter > 0 {
+		h.fits = h.clock.Now().Add(want.RetryAfter)
+	}
+	if want == got { // far sooner than Diff
+		return ""
+	}
+	return cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b }))
+}
+
+func (h *history) compareBans(ctx context.Context) string {
+	h.log = append(h.log, "list bans")
+	want, _ := h.model.Bans(ctx)
+	got, err := h.engine.Limiter.(ratelimit.Banner).Bans(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	for _, bans := range [][]ratelimit.Ban{want, got} {
+		slices.SortFunc(bans, func(a, b ratelimit.Ban) int { return strings.Compare(a.Subject, b.Subject) })
+	}
+	return cmp.Diff(want, got)
+}
+
+func (h *history) tail() string { return strings.Join(h.log[max(len(h.log)-25, 0):], "\n") }

@@ -1,0 +1,111 @@
+package enginetest
+
+import (
+	"cmp"
+	"math/big"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// The model keeps of a smooth quota when its bucket is full again, as a number of 2⁻³²
+// seconds since 1970, or 0 if it is. A unit comes back in a whole number of them.
+
+// A bucket is a smooth quota at one time.
+type bucket struct {
+	now, full *big.Int
+	interval  *big.Int // until one unit is back
+	quota     ratelimit.Quota
+}
+
+func (s *subject) bucket(now time.Time, q ratelimit.Quota) bucket {
+	b := bucket{now: fractions(now), quota: q}
+	limit := big.NewInt(q.Limit)
+	b.interval = new(big.Int).Lsh(big.NewInt(int64(q.Window/time.Second)), 32)
+	b.interval.Add(b.interval, new(big.Int).Sub(limit, big.NewInt(1))).Div(b.interval, limit) // rounded up
+	b.full = b.now
+	if w := s.windows[-q.Window]; w != nil && w.full.Cmp(b.now) > 0 {
+		// No subject owes more than the limit.
+		b.full = smallest(w.full, new(big.Int).Add(b.now, b.span(q.Limit)))
+	}
+	return b
+}
+
+// span is how long units take to come back.
+func (b *bucket) span(units int64) *big.Int { return new(big.Int).Mul(big.NewInt(units), b.interval) }
+
+// left is what is in the bucket.
+func (b *bucket) left() int64 {
+	owed := new(big.Int).Sub(b.full, b.now)
+	left := new(big.Int).Sub(b.span(b.quota.Burst()), owed)
+	return max(left.Div(left, b.interval).Int64(), 0)
+}
+
+// charge makes the bucket be full later.
+func (s *subject) charge(b bucket, units int64) {
+	s.set(b, new(big.Int).Add(b.full, b.span(units)))
+}
+
+// set sets when the bucket is full. The subject owes at most the limit, and at least
+// nothing.
+func (s *subject) set(b bucket, full *big.Int) {
+	full = smallest(full, new(big.Int).Add(b.now, b.span(b.quota.Limit)))
+	if full.Cmp(b.now) <= 0 {
+		full = new(big.Int)
+	}
+	s.windows[-b.quota.Window] = &usage{full: full}
+}
+
+// adjustSmooth makes a charge cost other units of a smooth quota. Those that are given back
+// are the last of the charge, and what a bucket without other charges has back by now is
+// not among them.
+func (s *subject) adjustSmooth(now time.Time, q ratelimit.Quota, d *ratelimit.Decision, units int64) {
+	b, at := s.bucket(now, q), fractions(time.Unix(0, max(d.Time, 0)))
+	was, is := b.span(min(d.Cost, q.Limit)), b.span(min(units, q.Limit))
+	if is.Cmp(was) < 0 {
+		away := new(big.Int).Add(at, was)
+		if away.Sub(away, b.now).Sign() < 0 {
+			away.SetInt64(0)
+		}
+		was = smallest(was, new(big.Int).Add(is, away))
+	}
+	if s.windows[-q.Window] == nil {
+		if is.Cmp(was) <= 0 {
+			return
+		}
+		s.insert(d.Plan, -q.Window, nil)
+	}
+	s.set(b, new(big.Int).Add(b.full, is.Sub(is, was)))
+}
+
+// fractions is the time in 2⁻³² seconds since 1970, rounded down.
+func fractions(t time.Time) *big.Int {
+	n := new(big.Int).Add(new(big.Int).Mul(big.NewInt(t.Unix()), big.NewInt(1e9)), big.NewInt(int64(t.Nanosecond())))
+	return n.Lsh(n, 32).Div(n, big.NewInt(1e9))
+}
+
+// ends returns when a window ends, or a bucket is full, in Unix seconds, rounded up, and
+// by how many 2⁻³² seconds.
+func (u *usage) ends() (seconds int64, rounded uint32) {
+	if u.full == nil {
+		return u.end.Unix(), 0
+	}
+	up := new(big.Int).Neg(u.full)
+	up.Rsh(up, 32).Neg(up)
+	return up.Int64(), uint32(new(big.Int).Sub(new(big.Int).Lsh(up, 32), u.full).Uint64())
+}
+
+func smallest(a, b *big.Int) *big.Int {
+	if a.Cmp(b) < 0 {
+		return a
+	}
+	return b
+}
+
+// byKind orders windows: the shortest first, and smooth quotas last.
+func byKind(a, b time.Duration) int {
+	if (a < 0) != (b < 0) {
+		return cmp.Compare(b, a)
+	}
+	return cmp.Compare(max(a, -a), max(b, -b))
+}

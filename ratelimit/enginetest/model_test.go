@@ -1,0 +1,16 @@
+package enginetest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+)
+
+// The model passes the suite like every engine.
+func TestModel(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
+		clock := enginetest.NewClock(start)
+		return enginetest.Engine{Limiter: enginetest.NewModel(clock.Now), Set: clock.Set}
+	}, enginetest.Gaps{})
+}

@@ -1,0 +1,243 @@
+package enginetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// strict allows one request an hour.
+func strict(p ratelimit.Penalty) *ratelimit.Plan {
+	return ratelimit.MustPlan("strict", p, ratelimit.PerHour(1), ratelimit.PerDay(1000))
+}
+
+func penalty() ratelimit.Penalty {
+	return ratelimit.Penalty{
+		Strikes: 3, Grace: 2 * time.Second,
+		Ban: time.Minute, Growth: 2, Max: 5 * time.Minute, Forgive: 3 * time.Hour,
+	}
+}
+
+// provoke uses up the hour and goes on until a ban starts. It returns the
+// decision that started it.
+func (e *engineTest) provoke(p *ratelimit.Plan) ratelimit.Decision {
+	e.Helper()
+	for e.take(p).Outcome == allowed {
+	}
+	e.advance(3 * time.Second)
+	for range 3 {
+		if d := e.take(p); d.Outcome != limited {
+			e.Fatalf("a strike that must not start a ban: got %v, want limited", d.Outcome)
+		}
+	}
+	return e.take(p)
+}
+
+func testBan(e *engineTest) {
+	p := strict(penalty())
+	e.take(p)
+	for i, want := range []int{3, 2, 1, 0} {
+		if d := e.take(p); d.Outcome != limited || d.StrikesLeft != want {
+			e.Fatalf("limited request %d: got %v with %d strikes left, want limited with %d", i+1, d.Outcome, d.StrikesLeft, want)
+		}
+		e.advance(2 * time.Second)
+	}
+	d := e.take(p)
+	e.want("one strike too many", d, banned, 0)
+	ends := e.now.Add(time.Minute + time.Second - 1).Truncate(time.Second)
+	if d.BanEnds != ends.Unix() {
+		e.Errorf("the ban ends at %d, want %d", d.BanEnds, ends.Unix())
+	}
+	if hour := time.Unix(d.States[0].Reset, 0).Sub(e.now); d.RetryAfter != hour {
+		e.Errorf("RetryAfter is %v, want %v: the hour outlasts the ban", d.RetryAfter, hour)
+	}
+	e.advance(50 * time.Second)
+	for range 5 {
+		if again := e.take(p); again.BanEnds != d.BanEnds {
+			e.Fatalf("a request during the ban moved its end from %d to %d", d.BanEnds, again.BanEnds)
+		}
+	}
+	e.engine.Set(ends.Add(-time.Millisecond))
+	e.want("just before the ban ends", e.take(p), banned, 0)
+	e.engine.Set(ends)
+	e.want("when the ban ends the quota is still used up", e.take(p), limited, 0)
+}
+
+func testBanClockBack(e *engineTest) {
+	p := strict(penalty())
+	for _, step := range []time.Duration{time.Second, 30 * time.Second, time.Hour, 25 * time.Hour} {
+		d := e.provoke(p)
+		e.advance(10 * time.Second)
+		e.want("during the ban", e.take(p), banned, 0)
+		e.advance(-step)
+		length := time.Unix(d.BanEnds, 0).Sub(e.now.Add(step - 10*time.Second)) // as it began
+		d = e.take(p)
+		e.want("after the clock stepped back", d, banned, 0)
+		left := time.Unix(d.BanEnds, 0).Sub(e.now)
+		if left > length+time.Second {
+			e.Errorf("back by %v: the ban of %v now lasts %v more, want at most its own length", step, length, left)
+		}
+		for range 3 {
+			e.advance(left / 4)
+			if again := e.take(p); again.BanEnds != d.BanEnds {
+				e.Fatalf("back by %v: the end of the ban moves from %d to %d", step, d.BanEnds, again.BanEnds)
+			}
+		}
+		e.engine.Set(time.Unix(d.BanEnds, 0))
+		e.now = time.Unix(d.BanEnds, 0)
+		if d := e.take(p); d.Outcome == banned {
+			e.Errorf("back by %v: the ban goes on after its end", step)
+		}
+		e.advance(48 * time.Hour)
+	}
+}
+
+// testBanStaysOver steps the clock back into a ban that was over when a later request
+// was a strike.
+func testBanStaysOver(e *engineTest) {
+	p := strict(penalty())
+	d := e.provoke(p)
+	e.now = time.Unix(d.BanEnds, 0)
+	e.advance(time.Second)
+	if d := e.take(p); d.Outcome != limited || d.StrikesLeft != 2 {
+		e.Fatalf("the first strike after the ban: got %v with %d strikes left, want limited with 2", d.Outcome, d.StrikesLeft)
+	}
+	e.advance(-30 * time.Second)
+	e.want("the clock stepped back into the ban", e.take(p), limited, 0)
+}
+
+// testGraceOnce has a ban that is forgotten, with its record, in the middle of a window.
+func testGraceOnce(e *engineTest) {
+	p := strict(penalty())
+	e.now = time.Date(2026, time.March, 1, 23, 50, 0, 0, time.UTC)
+	e.engine.Set(e.now)
+	e.provoke(p) // at 23:50:03, for a minute, which is forgiven three hours later
+	e.now = time.Date(2026, time.March, 2, 2, 50, 0, 0, time.UTC)
+	e.engine.Set(e.now)
+	e.want("the day and the hour are new", e.take(p), allowed, 0)
+	if d := e.take(p); d.Outcome != limited || d.StrikesLeft != 3 {
+		e.Fatalf("the grace begins: got %v with %d strikes left, want limited with 3", d.Outcome, d.StrikesLeft)
+	}
+	e.advance(2 * time.Minute)
+	if d := e.take(p); d.Outcome != limited || d.StrikesLeft != 2 {
+		e.Errorf("two minutes after the grace: got %v with %d strikes left, want limited with 2", d.Outcome, d.StrikesLeft)
+	}
+}
+
+func testAdmissionClears(e *engineTest) {
+	p := strict(penalty())
+	for range 4 {
+		e.take(p)
+		for range 3 {
+			e.advance(3 * time.Second)
+			if d := e.take(p); d.Outcome == banned {
+				e.Fatal("a client with as many strikes as are allowed is banned")
+			}
+		}
+		e.advance(time.Hour)
+		if d := e.take(p); !d.Allowed() || d.StrikesLeft != 3 {
+			e.Fatalf("an admitted request left %d strikes, want all 3", d.StrikesLeft)
+		}
+	}
+}
+
+func testGrace(e *engineTest) {
+	p := strict(penalty())
+	e.take(p)
+	for range 50 {
+		e.want("in flight when the first was limited", e.take(p), limited, 0)
+	}
+	e.advance(1999 * time.Millisecond)
+	if d := e.take(p); d.StrikesLeft != 3 {
+		e.Errorf("within the grace: %d strikes left, want 3", d.StrikesLeft)
+	}
+	e.advance(time.Millisecond)
+	if d := e.take(p); d.StrikesLeft != 2 {
+		e.Errorf("after the grace: %d strikes left, want 2", d.StrikesLeft)
+	}
+}
+
+// banLength returns the length of the ban that d started now.
+func (e *engineTest) banLength(d ratelimit.Decision) time.Duration {
+	return time.Unix(d.BanEnds, 0).Sub(e.now).Truncate(time.Second)
+}
+
+func testGrowth(e *engineTest) {
+	p := strict(penalty())
+	for i, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute} {
+		if d := e.provoke(p); d.Outcome != banned || e.banLength(d) != want {
+			e.Fatalf("ban %d: got %v for %v, want banned for %v", i+1, d.Outcome, e.banLength(d), want)
+		}
+		e.advance(time.Hour)
+	}
+	e.advance(9 * time.Hour) // with the hour before, three times the quiet time of three hours
+	if d := e.provoke(p); e.banLength(d) != 4*time.Minute {
+		e.Errorf("the ban after three steps were forgiven lasts %v, want 4m", e.banLength(d))
+	}
+}
+
+func testLevelByHand(e *engineTest) {
+	banner, ok := e.engine.Limiter.(ratelimit.Banner)
+	if !ok {
+		e.Skip("skipped: the engine is not a Banner")
+	}
+	p := strict(penalty())
+	e.provoke(p)
+	for i, row := range []struct{ byHand, quiet, want time.Duration }{
+		{48 * time.Hour, 2 * time.Hour, 2 * time.Minute},
+		{48 * time.Hour, 2 * time.Hour, 4 * time.Minute},
+		{30 * time.Second, 2 * time.Hour, 5 * time.Minute}, // shorter than the ban that it replaces
+		{48 * time.Hour, 8 * time.Hour, 4 * time.Minute},   // two of four steps are forgiven, and one is added
+		{48 * time.Hour, 10 * time.Hour, time.Minute},      // all are
+	} {
+		if err := banner.Ban(context.Background(), "a", row.byHand); err != nil {
+			e.Fatal(err)
+		}
+		e.advance(row.byHand + time.Second + row.quiet)
+		if d := e.provoke(p); d.Outcome != banned || e.banLength(d) != row.want {
+			e.Fatalf("ban %d, %v after one by hand for %v: got %v for %v, want banned for %v",
+				i+2, row.quiet, row.byHand, d.Outcome, e.banLength(d), row.want)
+		}
+	}
+}
+
+func testBanByHand(e *engineTest) {
+	banner, ok := e.engine.Limiter.(ratelimit.Banner)
+	if !ok {
+		e.Skip("skipped: the engine is not a Banner")
+	}
+	ctx := context.Background()
+	p := plan(ratelimit.PerDay(10))
+	e.take(p)
+	for _, name := range []string{"a", "never seen"} {
+		if err := banner.Ban(ctx, name, time.Hour); err != nil {
+			e.Fatal(err)
+		}
+		e.want("banned by hand", e.takeN(name, p, 1), banned, 0)
+	}
+	bans, err := banner.Bans(ctx)
+	if err != nil || len(bans) != 2 {
+		e.Fatalf("Bans: got %v, %v, want two", bans, err)
+	}
+	for _, ban := range bans {
+		if ban.Subject != "a" && ban.Subject != "never seen" || ban.Level != 0 {
+			e.Errorf("Bans: got %+v, want the two subjects with level 0", ban)
+		}
+	}
+	if unbanned, err := banner.Unban(ctx, "a"); err != nil || !unbanned {
+		e.Errorf("Unban: got %v, %v, want true", unbanned, err)
+	}
+	if unbanned, err := banner.Unban(ctx, "a"); err != nil || unbanned {
+		e.Errorf("Unban again: got %v, %v, want false", unbanned, err)
+	}
+	e.want("after the subject was unbanned the usage is as before", e.take(p), allowed, 8)
+	if bans, _ := banner.Bans(ctx); len(bans) != 1 {
+		e.Errorf("Bans after one was unbanned: got %v, want one", bans)
+	}
+	for _, length := range []time.Duration{0, -time.Second, ratelimit.MaxWindow + 1} {
+		if err := banner.Ban(ctx, "b", length); err == nil {
+			e.Errorf("Ban accepts a length of %v, want an error", length)
+		}
+	}
+}

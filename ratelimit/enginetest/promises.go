@@ -1,0 +1,221 @@
+package enginetest
+
+// A promise is what an engine promises, and its test.
+type promise struct {
+	name       string
+	text       string          // a sentence, for failures
+	needsClock bool            // the clock of the engine must be settable
+	excluded   func(Gaps) bool // whether an engine with these gaps does not make it
+	test       func(*engineTest)
+}
+
+var promises = []promise{
+	{
+		name: "counts down", test: testCountsDown,
+		text: "each admitted request leaves as much less as it costs",
+	},
+	{
+		name: "admits exactly the limit", test: testExactLimit,
+		text: "requests up to the limit are admitted, and further ones are limited",
+	},
+	{
+		name: "keeps subjects apart", test: testSubjectsApart,
+		text: "each subject has usage of its own, whatever its name",
+	},
+	{
+		name: "refuses wrong calls", test: testWrongCalls,
+		text: "Take with a wrong plan, subject or cost is an error that wraps ErrInvalid, and charges nothing",
+	},
+	{
+		name: "refuses calls without a subject", test: testNoSubject,
+		text: "every call without a subject is an error that wraps ErrInvalid",
+	},
+	{
+		name: "does not count plans without quotas", test: testUnmetered,
+		text: "a plan without quotas decides alone, and changes no usage",
+	},
+	{
+		name: "admits exactly the limit to concurrent callers", test: testConcurrent,
+		text: "concurrent requests are admitted up to the limit exactly",
+	},
+	{
+		name: "charges every quota or none", test: testAllOrNone,
+		excluded: func(g Gaps) bool { return g.OneQuota || g.ChargesDenials },
+		text:     "a denied request is charged to no quota",
+	},
+	{
+		name: "charges the cost or nothing", test: testCost,
+		excluded: func(g Gaps) bool { return g.UnitCostOnly || g.ChargesDenials },
+		text:     "a request is charged its whole cost, or denied and charged nothing",
+	},
+	{
+		name: "shows the quota that binds", test: testApplicable, needsClock: true,
+		excluded: func(g Gaps) bool { return g.OneQuota || g.RollingWindows },
+		text: "the applicable quota is the one with the least remaining, on a tie with the later reset; " +
+			"after a denial it is the exhausted one with the latest reset",
+	},
+	{
+		name: "supports four quotas", test: testFourQuotas,
+		excluded: func(g Gaps) bool { return g.OneQuota },
+		text:     "a plan can have four quotas, and all of them hold",
+	},
+	{
+		name: "aligns windows to the calendar", test: testAligned, needsClock: true,
+		excluded: func(g Gaps) bool { return g.RollingWindows },
+		text:     "windows are aligned to the UTC clock: a minute ends at second 0",
+	},
+	{
+		name: "admits a client that waited", test: testRetryAfter, needsClock: true,
+		text: "a client that waits for Retry-After is admitted",
+	},
+	{
+		name: "keeps usage when the plan changes", test: testPlanChange,
+		excluded: func(g Gaps) bool { return g.UsagePerPlan || g.OneQuota },
+		text:     "when the plan of a subject changes, the subject keeps its usage and has the new limits at once",
+	},
+	{
+		name: "grants nothing twice when the clock steps back", test: testClockBack, needsClock: true,
+		excluded: func(g Gaps) bool { return g.RollingWindows || g.ChargesDenials || g.OneQuota },
+		text:     "a clock that steps back grants no second quota, and locks a client out for two windows at most",
+	},
+	{
+		name: "counts in calendar windows", test: testCalendars, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoCalendars },
+		text:     "months and days in zones end when they do there, whatever their lengths",
+	},
+	{
+		name: "keeps the end of a calendar window", test: testCalendarChanges, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoCalendars },
+		text: "an open month or day keeps its usage and its end when the billing day or the zone of a subject changes, " +
+			"and the next one ends by the new calendar",
+	},
+	{
+		name: "grants no calendar window twice when the clock steps back", test: testCalendarClockBack, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoCalendars },
+		text:     "a clock that steps back over the end of a month grants no second quota, and locks a client out for two windows at most",
+	},
+	{
+		name: "refuses calendar windows that it cannot count in", test: testNoCalendars,
+		excluded: func(g Gaps) bool { return !g.NoCalendars },
+		text:     "a plan with calendar windows is an error that wraps ErrInvalid",
+	},
+	{
+		name: "counts smoothly", test: testSmooth, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoSmooth },
+		text:     "a smooth quota admits its burst at once, and then each unit when it is back, to the microsecond",
+	},
+	{
+		name: "admits exactly the burst to concurrent callers", test: testSmoothConcurrent,
+		excluded: func(g Gaps) bool { return g.NoSmooth },
+		text:     "concurrent requests are admitted up to the burst of a smooth quota exactly",
+	},
+	{
+		name: "counts smoothly beside fixed windows", test: testSmoothAndFixed, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoSmooth || g.OneQuota },
+		text:     "all quotas of a plan are charged or none, and a smooth quota and a fixed window of one length are counted apart",
+	},
+	{
+		name: "keeps smooth usage when the plan changes", test: testSmoothPlanChange, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoSmooth },
+		text:     "when the rate or the burst of a smooth quota changes, the time at which it is unused stays",
+	},
+	{
+		name: "grants no burst twice when the clock steps back", test: testSmoothClockBack, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoSmooth || g.OneQuota },
+		text:     "a clock that steps back grants no second burst, and locks a client out for one window at most",
+	},
+	{
+		name: "charges smooth quotas of several subjects or none", test: testSmoothTakeAll, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoSmooth || g.OneQuota },
+		text:     "TakeAll makes all charges, or none if a smooth quota refuses one",
+	},
+	{
+		name: "refuses smooth quotas that it cannot count", test: testNoSmooth,
+		excluded: func(g Gaps) bool { return !g.NoSmooth },
+		text:     "a plan with a smooth quota is an error that wraps ErrInvalid",
+	},
+	{
+		name: "counts strikes of smooth quotas", test: testSmoothStrikes, needsClock: true,
+		excluded: func(g Gaps) bool { return g.NoSmooth || g.NoPenalties },
+		text:     "the grace of a smooth quota begins with the first limited request of a window, and an admission clears its strikes",
+	},
+	{
+		name: "bans a client that does not wait", test: testBan, needsClock: true, excluded: noPenalty,
+		text: "a client that collects more strikes than the penalty allows is banned, for the length of the ban exactly",
+	},
+	{
+		name: "says which requests are strikes", test: testStruck, needsClock: true, excluded: noPenalty,
+		text: "a decision says whether its request was a strike, and whether it started a ban",
+	},
+	{
+		name: "lengthens no ban when the clock steps back", test: testBanClockBack, needsClock: true, excluded: noPenalty,
+		text: "a clock that steps back makes no ban longer",
+	},
+	{
+		name: "keeps a ban over when the clock steps back", test: testBanStaysOver, needsClock: true, excluded: noPenalty,
+		text: "a ban that was over does not return when the clock steps back",
+	},
+	{
+		name: "clears strikes with an admission", test: testAdmissionClears, needsClock: true, excluded: noPenalty,
+		text: "an admitted request clears the strikes",
+	},
+	{
+		name: "forgets strikes with time", test: testDecay, needsClock: true, excluded: noPenalty,
+		text: "one strike is forgotten for each Decay",
+	},
+	{
+		name: "never bans a client that backs off", test: testBackoff, needsClock: true, excluded: noPenalty,
+		text: "a client that doubles its pauses, or waits for Decay between its requests, is never banned",
+	},
+	{
+		name: "says how many requests are safe", test: testWarning, needsClock: true, excluded: noPenalty,
+		text: "StrikesLeft further requests start no ban at any pace, and one more in quick succession does",
+	},
+	{
+		name: "spares what was in flight", test: testGrace, needsClock: true, excluded: noPenalty,
+		text: "limited requests within Grace of the first one in a window are not strikes",
+	},
+	{
+		name: "grants one grace a window", test: testGraceOnce, needsClock: true, excluded: noPenalty,
+		text: "a window has one grace, also if a ban begins or is forgotten within it",
+	},
+	{
+		name: "lengthens and forgives bans", test: testGrowth, needsClock: true, excluded: noPenalty,
+		text: "each ban is Growth times as long as the one before, up to Max, and each Forgive without a ban undoes one step",
+	},
+	{
+		name: "keeps the level during a ban by hand", test: testLevelByHand, needsClock: true, excluded: noPenalty,
+		text: "a ban made by hand, however long, keeps the level of later bans, and each Forgive without a ban after its end undoes one step",
+	},
+	{
+		name: "peeks without a trace", test: testPeek,
+		text: "Peek reports the decision that a request would get, charges nothing and is not a strike",
+	},
+	{
+		name: "resets", test: testReset,
+		text: "Reset forgets one subject and no other",
+	},
+	{
+		name: "charges several subjects or none", test: testTakeAll,
+		excluded: func(g Gaps) bool { return g.OneQuota || g.UnitCostOnly },
+		text:     "TakeAll makes all charges, or none if one is refused",
+	},
+	{
+		name: "strikes only the subjects that refuse", test: testTakeAllStrikes, needsClock: true, excluded: noPenalty,
+		text: "a denied TakeAll is a strike for the subjects that are limited, and changes nothing for the others",
+	},
+	{
+		name: "refuses wrong groups of charges", test: testWrongGroups,
+		text: "TakeAll with a wrong charge, or with a subject twice, is an error that wraps ErrInvalid, and charges nothing",
+	},
+	{
+		name: "admits exactly the limit to concurrent groups", test: testConcurrentGroups,
+		text: "concurrent groups that share a subject are admitted up to its limit exactly, and a refused group is charged to no subject",
+	},
+	{
+		name: "bans and unbans by hand", test: testBanByHand,
+		text: "Ban and Unban act at once, and Bans lists the bans in force",
+	},
+}
+
+func noPenalty(g Gaps) bool { return g.NoPenalties }

@@ -1,0 +1,170 @@
+package ratelimittest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/animalstore/gatehouse/internal/gcra"
+	"github.com/animalstore/gatehouse/internal/nilvalue"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+)
+
+// A Recorder is a Limiter that asks another one, and records the calls of Take and
+// TakeAll. It can also fail or refuse on demand. It is made by [NewRecorder], and is safe
+// for concurrent use. It does not record invalid calls, nor those of plans without quotas,
+// which decide alone.
+//
+// It has every capability that the middleware uses, and those of [ratelimit.Banner] and
+// [ratelimit.Resetter]. One that the other limiter does not have is an error that wraps
+// [errors.ErrUnsupported].
+type Recorder struct {
+	limiter ratelimit.Limiter
+
+	mu     sync.Mutex
+	calls  []Call
+	forced ratelimit.Outcome // of every request; 0: the limiter decides
+	failed bool
+}
+
+// A Call is a request that a [Recorder] was asked about, and the answer. A request with
+// several charges has one Call for each.
+type Call struct {
+	Subject  string
+	Plan     *ratelimit.Plan
+	Cost     int64
+	Decision ratelimit.Decision // undefined if Err is not nil
+	Err      error
+}
+
+// NewRecorder returns a Recorder that asks l. It panics if l is nil or a nil pointer.
+func NewRecorder(l ratelimit.Limiter) *Recorder {
+	if nilvalue.In(l) {
+		panic("ratelimittest: NewRecorder: the limiter must not be nil")
+	}
+	return &Recorder{limiter: l}
+}
+
+// Calls returns the calls since the Recorder was made, in order.
+func (r *Recorder) Calls() []Call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.calls)
+}
+
+// Fail makes every call fail with an error that wraps [ratelimit.ErrUnavailable], as in an
+// outage of Redis, until [Recorder.Resume].
+func (r *Recorder) Fail() { r.force(0, true) }
+
+// Deny makes every request denied until [Recorder.Resume], without a charge: as if the
+// quota with the shortest window were exhausted ([ratelimit.Limited]), or during a ban
+// that lasts as long as the first one of the plan, one minute if it has none
+// ([ratelimit.Banned]). It panics with any other outcome: requests are suspended by their
+// plan, a [ratelimit.SuspendedPlan]. Of a request with several charges each is denied,
+// and the response shows the one with the longest wait ([ratelimit.Deciding]).
+func (r *Recorder) Deny(outcome ratelimit.Outcome) {
+	if outcome != ratelimit.Limited && outcome != ratelimit.Banned {
+		panic(fmt.Sprintf("ratelimittest: Deny: the outcome must be Limited or Banned, got %v", outcome))
+	}
+	r.force(outcome, false)
+}
+
+// Resume ends what Fail or Deny began.
+func (r *Recorder) Resume() { r.force(0, false) }
+
+func (r *Recorder) force(outcome ratelimit.Outcome, fail bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forced, r.failed = outcome, fail
+}
+
+var errFailed = fmt.Errorf("ratelimittest: Recorder.Fail was called: %w", ratelimit.ErrUnavailable)
+
+// state returns what every request is answered with.
+func (r *Recorder) state() (forced ratelimit.Outcome, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed {
+		err = errFailed
+	}
+	return r.forced, err
+}
+
+// Take implements [ratelimit.Limiter].
+func (r *Recorder) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if d, err := engine.Decide(subject, plan, cost); err != nil || d.Outcome != 0 {
+		return d, err
+	}
+	charges := []ratelimit.Charge{{Subject: subject, Plan: plan, Cost: cost}}
+	decisions := make([]ratelimit.Decision, 1)
+	err := r.decide(ctx, charges, decisions, func() (err error) {
+		decisions[0], err = r.limiter.Take(ctx, subject, plan, cost)
+		return err
+	})
+	return decisions[0], err
+}
+
+// TakeAll implements [engine.MultiTaker].
+func (r *Recorder) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	if err := engine.CheckAll(charges, decisions); err != nil {
+		return err
+	}
+	return r.decide(ctx, charges, decisions, func() error {
+		return ratelimit.TakeAll(ctx, r.limiter, charges, decisions)
+	})
+}
+
+// decide sets the decisions about the charges, and records them.
+func (r *Recorder) decide(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision, ask func() error) error {
+	forced, err := r.state()
+	switch {
+	case err != nil:
+	case forced != 0:
+		for i, c := range charges {
+			if decisions[i], err = r.deny(ctx, c, forced); err != nil {
+				break
+			}
+		}
+	default:
+		err = ask()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, c := range charges {
+		r.calls = append(r.calls, Call{c.Subject, c.Plan, c.Cost, decisions[i], err})
+	}
+	return err
+}
+
+// deny returns a denial of c.
+func (r *Recorder) deny(ctx context.Context, c ratelimit.Charge, outcome ratelimit.Outcome) (ratelimit.Decision, error) {
+	d := engine.Uncounted(c.Plan, c.Cost, time.Now())
+	if peeker, ok := r.limiter.(ratelimit.Peeker); ok {
+		var err error
+		if d, err = peeker.Peek(ctx, c.Subject, c.Plan); err != nil {
+			return d, err
+		}
+		d.Cost = c.Cost
+	}
+	d.Outcome, d.BanEnds = outcome, 0
+	if outcome == ratelimit.Banned {
+		d.BanEnds = later(d.Time, cmp.Or(c.Plan.Penalty().Ban, time.Minute))
+	} else {
+		d.States[0].Remaining = 0
+		if q := engine.Of(c.Plan).Quota(0); q.Burst() > 0 { // its reset is the time at which it is unused
+			full := gcra.New(q.Limit, q.Window, q.Burst()).Charged(gcra.At(d.Time), q.Burst())
+			d.States[0].Reset, d.Rounded[0] = full.RoundUp()
+		}
+	}
+	engine.Complete(&d)
+	return d, nil
+}
+
+// later returns the time d after now, in Unix seconds, rounded up.
+func later(now int64, d time.Duration) int64 {
+	return time.Unix(0, now).Add(d + time.Second - 1).Unix()
+}

@@ -1,0 +1,263 @@
+package ratelimittest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
+)
+
+// A Recorder changes nothing: it keeps the promises of the engine inside it.
+func TestRecorderConforms(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
+		clock := ratelimittest.NewClock(start)
+		embedded := newEngine(t, clock)
+		return enginetest.Engine{
+			Limiter: ratelimittest.NewRecorder(embedded),
+			Set:     func(to time.Time) { clock.Advance(to.Sub(clock.Now())) },
+		}
+	}, enginetest.Gaps{})
+}
+
+func newEngine(t *testing.T, clock *ratelimittest.Clock) *memory.Limiter {
+	t.Helper()
+	embedded, err := memory.New(memory.Options{Now: clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return embedded
+}
+
+// noon is the beginning of a minute and not of a day.
+var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+var plan = ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2), ratelimit.PerDay(100))
+
+func TestCalls(t *testing.T) {
+	r, ctx := ratelimittest.NewRecorder(newEngine(t, ratelimittest.NewClock(noon))), t.Context()
+	day := ratelimit.MustPlan("all", ratelimit.Penalty{}, ratelimit.PerDay(1))
+	take := func(subject string, cost int64, want ratelimit.Outcome) {
+		t.Helper()
+		if d, err := r.Take(ctx, subject, plan, cost); err != nil || d.Outcome != want {
+			t.Errorf("Take of %s for %d: %v, %v, want %v", subject, cost, d.Outcome, err, want)
+		}
+	}
+	takeAll := func(want ...ratelimit.Outcome) {
+		t.Helper()
+		decisions := make([]ratelimit.Decision, 2)
+		err := r.TakeAll(ctx, []ratelimit.Charge{{Subject: "bob", Plan: plan, Cost: 1}, {Subject: "all", Plan: day, Cost: 1}}, decisions)
+		if got := []ratelimit.Outcome{decisions[0].Outcome, decisions[1].Outcome}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("TakeAll: %v, %v, want %v", got, err, want)
+		}
+	}
+	take("ann", 2, ratelimit.Allowed)
+	take("ann", 1, ratelimit.Limited)
+	takeAll(ratelimit.Allowed, ratelimit.Allowed)
+	takeAll(ratelimit.Spared, ratelimit.Limited)
+	r.Fail()
+	if _, err := r.Take(ctx, "ann", plan, 1); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("Take after Fail: %v, want ErrUnavailable", err)
+	}
+	if d, err := r.Take(ctx, "ann", nil, 1); !errors.Is(err, ratelimit.ErrInvalid) || d.Outcome != 0 {
+		t.Errorf("Take without a plan: %v, want ErrInvalid", err)
+	}
+	if d, err := r.Take(ctx, "ann", ratelimit.SuspendedPlan(""), 1); err != nil || d.Outcome != ratelimit.Suspended {
+		t.Errorf("Take with a suspended plan: %v, %v, want suspended", d.Outcome, err)
+	}
+	type call struct {
+		subject string
+		plan    *ratelimit.Plan
+		cost    int64
+		outcome ratelimit.Outcome
+		failed  bool
+	}
+	want := []call{
+		{"ann", plan, 2, ratelimit.Allowed, false}, {"ann", plan, 1, ratelimit.Limited, false},
+		{"bob", plan, 1, ratelimit.Allowed, false}, {"all", day, 1, ratelimit.Allowed, false},
+		{"bob", plan, 1, ratelimit.Spared, false}, {"all", day, 1, ratelimit.Limited, false},
+		{"ann", plan, 1, 0, true},
+	}
+	var got []call
+	for _, c := range r.Calls() {
+		got = append(got, call{c.Subject, c.Plan, c.Cost, c.Decision.Outcome, c.Err != nil})
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("Calls:\n%v, want\n%v", got, want)
+	}
+}
+
+func TestDeny(t *testing.T) {
+	clock := ratelimittest.NewClock(noon.Add(43500 * time.Millisecond))
+	r, ctx := ratelimittest.NewRecorder(newEngine(t, clock)), t.Context()
+	free := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerHour(100))
+	charges := []ratelimit.Charge{{Subject: "ann", Plan: plan, Cost: 1}, {Subject: "bob", Plan: free, Cost: 1}}
+	decisions := make([]ratelimit.Decision, 2)
+	for _, c := range []struct {
+		outcome ratelimit.Outcome
+		retry   []time.Duration // of ann, whose minute ends in 16.5 s, and of bob, whose plan has no penalty
+	}{
+		{ratelimit.Limited, []time.Duration{16500 * time.Millisecond, 59*time.Minute + 16500*time.Millisecond}},
+		{ratelimit.Banned, []time.Duration{60500 * time.Millisecond, 60500 * time.Millisecond}}, // until a whole second
+	} {
+		r.Deny(c.outcome)
+		if err := r.TakeAll(ctx, charges, decisions); err != nil {
+			t.Fatal(err)
+		}
+		for i, d := range decisions {
+			one, err := r.Take(ctx, charges[i].Subject, charges[i].Plan, 1)
+			if d != one || err != nil || d.Outcome != c.outcome || d.RetryAfter != c.retry[i] || d.Remaining() != 0 || d.Applicable != 0 || limit.Denial(ratelimit.Caller{}, &d) == nil {
+				t.Errorf("%v: TakeAll decides %+v, and Take %+v, %v; want a denial for %v", c.outcome, d, one, err, c.retry[i])
+			}
+		}
+	}
+	if d, err := r.Take(ctx, "ann", plan, 2); err != nil || d.Cost != 2 {
+		t.Errorf("a denial of 2 units: %+v, %v, want the cost of the request", d, err)
+	}
+	r.Resume()
+	if d, err := r.Take(ctx, "ann", plan, 1); err != nil || !d.Allowed() || d.Remaining() != 1 {
+		t.Errorf("after Resume: %+v, %v, want the first request to be charged", d, err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("Deny(Allowed) must panic")
+		}
+	}()
+	r.Deny(ratelimit.Allowed)
+}
+
+// A smooth quota that is exhausted has an empty bucket.
+func TestDenySmooth(t *testing.T) {
+	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(30).Smooth(10))
+	clock := ratelimittest.NewClock(noon)
+	r := ratelimittest.NewRecorder(newEngine(t, clock))
+	for _, full := range []time.Duration{20 * time.Second, 21 * time.Second} { // rounded up
+		r.Deny(ratelimit.Limited)
+		d, err := r.Take(t.Context(), "ann", smooth, 1)
+		if err != nil || d.Remaining() != 0 || d.RetryAfter != 2*time.Second || d.Reset() != noon.Add(full).Unix() {
+			t.Errorf("%+v, %v, want a denial for 2s, and a full bucket after %v", d, err, full)
+		}
+		r.Resume()
+		if _, err := r.Take(t.Context(), "ann", smooth, 1); err != nil {
+			t.Error(err)
+		}
+		clock.Advance(250 * time.Millisecond)
+	}
+}
+
+// What a test forgot is said where it was forgotten.
+func TestNewRecorderWithoutLimiter(t *testing.T) {
+	for _, l := range []ratelimit.Limiter{nil, (*memory.Limiter)(nil)} {
+		func() {
+			defer func() {
+				if p, _ := recover().(string); !strings.Contains(p, "must not be nil") {
+					t.Errorf("NewRecorder of a nil %T panics with %q", l, p)
+				}
+			}()
+			ratelimittest.NewRecorder(l)
+		}()
+	}
+}
+
+// A denial on demand needs an engine that answers.
+func TestDenyOfAnEngineThatFails(t *testing.T) {
+	inner := ratelimittest.NewRecorder(newEngine(t, ratelimittest.NewClock(noon)))
+	inner.Fail()
+	r := ratelimittest.NewRecorder(inner)
+	r.Deny(ratelimit.Limited)
+	if _, err := r.Take(t.Context(), "ann", plan, 1); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("got error %v, want that of the engine", err)
+	}
+	charges := []ratelimit.Charge{{Subject: "ann", Plan: plan, Cost: 1}, {Subject: "bob", Plan: ratelimit.UnlimitedPlan(""), Cost: 1}}
+	if err := ratelimit.TakeAll(t.Context(), r, charges, make([]ratelimit.Decision, 2)); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("several charges: got error %v, want that of the engine", err)
+	}
+}
+
+// A denial on demand does not depend on what the engine knows of the subject.
+func TestDenyOfABannedSubject(t *testing.T) {
+	embedded := newEngine(t, ratelimittest.NewClock(noon))
+	r, ctx := ratelimittest.NewRecorder(embedded), t.Context()
+	if err := embedded.Ban(ctx, "ann", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	for outcome, want := range map[ratelimit.Outcome]time.Duration{ratelimit.Limited: time.Minute, ratelimit.Banned: time.Minute} {
+		r.Deny(outcome)
+		if d, err := r.Take(ctx, "ann", plan, 1); err != nil || d.Outcome != outcome || d.RetryAfter != want {
+			t.Errorf("Deny(%v): %+v, %v, want %v for %v", outcome, d, err, outcome, want)
+		}
+	}
+}
+
+// bare is an engine without any capability.
+type bare struct{}
+
+func (bare) Take(_ context.Context, _ string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	return engine.Uncounted(plan, cost, noon), nil
+}
+
+func TestRecorderOfABareEngine(t *testing.T) {
+	r, ctx := ratelimittest.NewRecorder(bare{}), t.Context()
+	d, err := r.Take(ctx, "ann", plan, 1)
+	if err != nil || !d.Allowed() {
+		t.Fatalf("Take: %+v, %v", d, err)
+	}
+	_, peek := r.Peek(ctx, "ann", plan)
+	_, unban := r.Unban(ctx, "ann")
+	_, bans := r.Bans(ctx)
+	for name, err := range map[string]error{
+		"Peek": peek, "Adjust": r.Adjust(ctx, "ann", &d, 0, ""), "Reset": r.Reset(ctx, "ann"),
+		"Ban": r.Ban(ctx, "ann", time.Hour), "Unban": unban, "Bans": bans,
+	} {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("%s: %v, want ErrUnsupported", name, err)
+		}
+	}
+	r.Deny(ratelimit.Limited)
+	if d, err := r.Take(ctx, "ann", plan, 1); err != nil || d.Outcome != ratelimit.Limited || d.RetryAfter <= 0 {
+		t.Errorf("Take after Deny: %+v, %v, want limited", d, err)
+	}
+}
+
+func TestFailedCapabilities(t *testing.T) {
+	r, ctx := ratelimittest.NewRecorder(newEngine(t, ratelimittest.NewClock(noon))), t.Context()
+	d, err := r.Take(ctx, "ann", plan, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Fail()
+	if _, err := r.Peek(ctx, "ann", plan); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("Peek after Fail: %v, want ErrUnavailable", err)
+	}
+	_, unban := r.Unban(ctx, "ann")
+	_, bans := r.Bans(ctx)
+	for name, err := range map[string]error{
+		"Adjust": r.Adjust(ctx, "ann", &d, 0, ""), "Reset": r.Reset(ctx, "ann"),
+		"Ban": r.Ban(ctx, "ann", time.Hour), "Unban": unban, "Bans": bans,
+	} {
+		if !errors.Is(err, ratelimit.ErrUnavailable) {
+			t.Errorf("%s after Fail: %v, want ErrUnavailable", name, err)
+		}
+	}
+	outer := ratelimittest.NewRecorder(r)
+	outer.Deny(ratelimit.Limited)
+	if _, err := outer.Take(ctx, "ann", plan, 1); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("Take after Deny of a limiter that fails: %v, want ErrUnavailable", err)
+	}
+	charges := []ratelimit.Charge{{Subject: "ann", Plan: plan, Cost: 1}, {Subject: "bob", Plan: plan, Cost: 1}}
+	if err := outer.TakeAll(ctx, charges, make([]ratelimit.Decision, 2)); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("TakeAll after Deny of a limiter that fails: %v, want ErrUnavailable", err)
+	}
+	r.Resume()
+	if d, err := r.Peek(ctx, "ann", plan); err != nil || d.Remaining() != 1 {
+		t.Errorf("Peek after Resume: %+v, %v, want 1 left: the failed refund gave nothing back", d, err)
+	}
+}
