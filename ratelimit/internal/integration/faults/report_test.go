@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 )
@@ -79,31 +78,16 @@ func (s *section) write(b *strings.Builder) {
 	if s.scenario.loss != "" {
 		b.WriteString(" " + s.scenario.loss)
 	}
-	b.WriteString("\n\n| | promised | over a limit | not counted | counted too much |\n|---|---|---:|---:|---:|\n")
+	for _, p := range s.scenario.promises {
+		b.WriteString(" Promised as well: " + p.text + ".")
+	}
+	b.WriteString("\n\n| | over a limit | not counted | counted too much | sent during the fault | failed | median, ms | p99, ms | worst, ms |\n")
+	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, r := range s.rows {
-		o := &r.outcome
-		fmt.Fprintf(b, "| %s | %s | %d | %d | %d |\n", r.arrangement.name, s.promised(&r.arrangement), o.over(), o.missing(), o.excess())
+		o, t := &r.outcome, &r.outcome.phases[fault]
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %s | %s | %s |\n", r.arrangement.name, o.over(), o.missing(), o.excess(),
+			t.sent(), t.failed, millis(t.percentile(50)), millis(t.percentile(99)), millis(t.percentile(100)))
 	}
-	b.WriteString("\n| | | sent | admitted | denied | failed | median, ms | p99, ms | worst, ms |\n|---|---|---:|---:|---:|---:|---:|---:|---:|\n")
-	for _, r := range s.rows {
-		for phase, name := range phaseNames {
-			t := &r.outcome.phases[phase]
-			fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %d | %s | %s | %s |\n", r.arrangement.name, name,
-				t.sent(), t.admitted, t.denied, t.failed, millis(t.percentile(50)), millis(t.percentile(99)), millis(t.percentile(100)))
-		}
-	}
-}
-
-func (s *section) promised(a *arrangement) string {
-	var texts []string
-	for _, p := range slices.Concat(a.promises, s.scenario.promises) {
-		texts = append(texts, p.text)
-	}
-	text := strings.Join(texts, "; ")
-	if s.scenario.loss != "" {
-		text += "; except for usage that Redis lost"
-	}
-	return text
 }
 
 // millis writes milliseconds, with more digits the fewer they are.
