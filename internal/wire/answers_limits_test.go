@@ -11,7 +11,7 @@ import (
 
 var limits = part{
 	title: "Rate limits",
-	text:  "Package `ratelimit`. Unless the answer says otherwise, the plan is 60 requests per minute and 1,000 per day, with the default penalty, and the caller has an API key.",
+	text:  "Package `middleware/limit`. Unless the answer says otherwise, the plan is 60 requests per minute and 1,000 per day, with the default penalty, and the caller has an API key.",
 	answers: []answer{
 		{
 			name: "allowed", title: "Allowed",

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -18,11 +19,11 @@ var parts = []part{limits, quotas, forms, inProgress, authentication, requests, 
 // pageHead begins docs/WIRE.md. It has places for plainRequest and the index.
 const pageHead = `# The wire
 
-What the middlewares send, byte for byte, for people who write clients and proxies. Every response below was received over HTTP/1.1 by a test, which writes this page: ` + "`go test ./internal/wire -update`" + `. If the code sends something else, the test fails.
+What the middlewares send, for people who write clients and proxies. Every response below was received over HTTP/1.1 by a test, which writes this page: ` + "`go test ./internal/wire -update`" + `. If the code sends something else, the test fails. [internal/wire/testdata](../internal/wire/testdata) has each response byte for byte; this page leaves out Date, Content-Length, and what every error has: Cache-Control: no-store, so that no cache keeps it, X-Content-Type-Options: nosniff, Vary: Accept, and Content-Type: application/json where nothing else is shown.
 
 The time is always 2026-03-01 12:00:43 UTC or a little later. Where no request is shown, it is
 %s
-Lines of the header section end in CR LF, and an empty line ends the section. The body of an error is one line that ends in LF, which Content-Length counts. Every error has ` + "`Cache-Control: no-store`" + `, so that no cache keeps it, and ` + "`X-Content-Type-Options: nosniff`" + `.
+Lines of the header section end in CR LF, and an empty line ends the section. The body of an error is one line that ends in LF.
 
 What varies, and what to rely on:
 
@@ -49,11 +50,17 @@ func page(received map[string]string) []byte {
 			if a.request != "" {
 				b.WriteString(block(a.request))
 			}
-			b.WriteString(block(received[a.name]))
+			b.WriteString(block(shown(received[a.name])))
 		}
 	}
 	return []byte(b.String())
 }
+
+// common are the lines that the page leaves out.
+var common = regexp.MustCompile(`(?m)^(Date: .*|Content-Length: .*|Cache-Control: no-store|X-Content-Type-Options: nosniff|Vary: Accept|Content-Type: application/json)\r\n`)
+
+// shown returns what the page shows of a response.
+func shown(response string) string { return common.ReplaceAllString(response, "") }
 
 // block returns a message as a block of code.
 func block(message string) string {
