@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 
 # The pets server: one static binary, and the certificates of public authorities for TLS
-# to PostgreSQL and Redis. docs/DEPLOYING.md says how to build and run it.
+# to PostgreSQL and Redis. reference/docs/DEPLOYING.md says how to build and run it.
 
 ARG GO_VERSION=1.26.8
 

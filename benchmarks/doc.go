@@ -6,7 +6,7 @@
 //	go test .                                        what the peers do differently
 //	go run ./cmd/ratios -help                        the tables of docs/BENCHMARKS.md
 //	go generate .                                    rewrite them (25 minutes)
-//	go run ./cmd/server -help                        the tables of docs/SERVER_BENCHMARKS.md
+//	go run ./cmd/server -help                        the tables of reference/docs/SERVER_BENCHMARKS.md
 //
 // # The workload
 //

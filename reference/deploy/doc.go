@@ -5,7 +5,7 @@
 //	kubernetes/   replicas on PostgreSQL and Redis that run elsewhere
 //	systemd/      a unit
 //
-// The Dockerfile and .goreleaser.yaml are at the root of the repository. docs/DEPLOYING.md
+// The Dockerfile and .goreleaser.yaml are at the root of the repository. reference/docs/DEPLOYING.md
 // says how to use all of them. The package is a module of its own because the tests need
 // the types of Kubernetes and the schema of Compose files.
 package deploy

@@ -16,7 +16,7 @@ const (
 	uid    = 65532            // of the image
 	health = "/healthz"       // whether the process answers
 	ready  = "/readyz"        // whether it should get requests
-	saves  = 15 * time.Second // for the last saves, as docs/OPERATING.md says
+	saves  = 15 * time.Second // for the last saves, as reference/docs/OPERATING.md says
 )
 
 func read(t *testing.T, name string) string {

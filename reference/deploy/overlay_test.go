@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// An overlay is what those of docs/DEPLOYING.md use of a kustomization.
+// An overlay is what those of reference/docs/DEPLOYING.md use of a kustomization.
 type overlay struct {
 	APIVersion         string   `json:"apiVersion"`
 	Kind               string   `json:"kind"`
@@ -26,10 +26,10 @@ type overlay struct {
 	} `json:"patches"`
 }
 
-// The overlays of docs/DEPLOYING.md change what they name. An overlay of a folder sees the
+// The overlays of reference/docs/DEPLOYING.md change what they name. An overlay of a folder sees the
 // names after that folder has replaced them: kustomize ignores an image with another name.
 func TestOverlaysInTheDocumentation(t *testing.T) {
-	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(read(t, root+"/docs/DEPLOYING.md"), -1)
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(read(t, root+"/reference/docs/DEPLOYING.md"), -1)
 	bases := make(map[string]bool)
 	for _, block := range blocks {
 		if !strings.Contains(block[1], "kind: Kustomization") {
@@ -58,7 +58,7 @@ func TestOverlaysInTheDocumentation(t *testing.T) {
 	}
 	for _, base := range []string{"kubernetes", "kubernetes/migrate"} {
 		if !bases[base] {
-			t.Errorf("docs/DEPLOYING.md has no overlay of %s", base)
+			t.Errorf("reference/docs/DEPLOYING.md has no overlay of %s", base)
 		}
 	}
 }

@@ -2,7 +2,7 @@
 // and Grafana: alert rules, their tests, a dashboard, and the list of all metrics.
 // README.md says how to set them up.
 //
-// Its tests hold the rules, the dashboard and the operating guide, docs/OPERATING.md,
+// Its tests hold the rules, the dashboard and the operating guide, reference/docs/OPERATING.md,
 // together. They run servers, and compare every metric, label and value that the rules
 // and the dashboard ask for with what the servers expose. This renews the dashboard and
 // the list of metrics:

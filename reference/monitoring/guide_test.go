@@ -9,22 +9,22 @@ import (
 	"testing"
 )
 
-const guideURL = "https://github.com/animalstore/gatehouse/blob/main/docs/OPERATING.md#"
+const guideURL = "https://github.com/animalstore/gatehouse/blob/main/reference/docs/ALERTS.md#"
 
 func readDoc(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile("../../docs/" + name)
+	data, err := os.ReadFile("../docs/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(data)
 }
 
-// Every alert says how urgent it is, and leads to its section in the operating guide,
+// Every alert says how urgent it is, and leads to its section of the page of alerts,
 // which says what it means, what it does to clients, where to look and what to do.
 func TestEveryAlertHasASection(t *testing.T) {
 	sections := map[string]string{}
-	for part := range strings.SplitSeq(readDoc(t, "OPERATING.md"), "\n### ") {
+	for part := range strings.SplitSeq(readDoc(t, "ALERTS.md"), "\n### ") {
 		title, text, _ := strings.Cut(part, "\n")
 		text, _, _ = strings.Cut(text, "\n## ")
 		sections[title] = text
@@ -43,13 +43,13 @@ func TestEveryAlertHasASection(t *testing.T) {
 		}
 		for _, part := range []string{"**Meaning.**", "**Impact.**", "**Check.**", "**Fix.**"} {
 			if !strings.Contains(sections[a.Alert], part) {
-				t.Errorf("docs/OPERATING.md has no section ### %s with %s", a.Alert, part)
+				t.Errorf("reference/docs/ALERTS.md has no section ### %s with %s", a.Alert, part)
 			}
 		}
 	}
 	for title := range sections {
 		if strings.HasPrefix(title, "Petstore") && !alerts[title] {
-			t.Errorf("docs/OPERATING.md has a section about %s, which is not an alert", title)
+			t.Errorf("reference/docs/ALERTS.md has a section about %s, which is not an alert", title)
 		}
 	}
 }
@@ -69,21 +69,21 @@ func TestGuideNamesPanels(t *testing.T) {
 	for _, p := range readPanels(t) {
 		known = append(known, p.Title)
 	}
-	for _, doc := range []string{"BENCHMARKS.md", "FAULTS.md"} {
+	for _, doc := range []string{"../../docs/BENCHMARKS.md", "../../docs/FAULTS.md"} {
 		for _, m := range headings.FindAllStringSubmatch(readDoc(t, doc), -1) {
 			known = append(known, m[1])
 		}
 	}
-	for _, m := range italics.FindAllStringSubmatch(readDoc(t, "OPERATING.md"), -1) {
+	for _, m := range italics.FindAllStringSubmatch(readDoc(t, "ALERTS.md"), -1) {
 		if !slices.Contains(known, m[1]) {
-			t.Errorf("docs/OPERATING.md names *%s*, which is neither a panel of the dashboard nor a heading", m[1])
+			t.Errorf("reference/docs/ALERTS.md names *%s*, which is neither a panel of the dashboard nor a heading", m[1])
 		}
 	}
 }
 
 // Every command in the documents of the server exists, and has the flags that they give it.
 func TestDocumentedCommandsExist(t *testing.T) {
-	for _, doc := range []string{"OPERATING.md", "ADMIN.md", "../reference/README.md"} {
+	for _, doc := range []string{"OPERATING.md", "ALERTS.md", "POSTGRESQL.md", "ADMIN.md", "../README.md"} {
 		t.Run(doc, func(t *testing.T) { commandsExist(t, doc) })
 	}
 }

@@ -3,7 +3,7 @@
 //
 //	go run ./cmd/server                     print the tables
 //	go run ./cmd/server -only requests      print those of one section
-//	go run ./cmd/server -long -write ../docs/SERVER_BENCHMARKS.md
+//	go run ./cmd/server -long -write ../reference/docs/SERVER_BENCHMARKS.md
 //	                                        everything, and renew the document (40 minutes)
 //	go run ./cmd/server -quick              check that all of it works (measures nothing)
 //

@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write docs/CONFIGURATION.md")
+var update = flag.Bool("update", false, "write reference/docs/CONFIGURATION.md")
 
 const documentHead = `# Settings of the pets server
 
-A flag overrides the environment, the environment overrides the settings file, and the file overrides the default. ` + "`--config`" + ` or ` + "`PETSTORE_CONFIG`" + ` names the file, in YAML; without them there is none. A duration is a number with a unit, or several: ` + "`90s`, `1h30m`, `30d`" + `, where a day has 24 hours. A setting with a dot in its name is a member of a group: ` + "`log.level`" + ` is ` + "`log: {level: info}`" + `. [petstore.example.yaml](../reference/petstore.example.yaml) is a file with all settings, and [OPERATING.md](OPERATING.md#settings) says how the server reads them.
+A flag overrides the environment, the environment overrides the settings file, and the file overrides the default. ` + "`--config`" + ` or ` + "`PETSTORE_CONFIG`" + ` names the file, in YAML; without them there is none. A duration is a number with a unit, or several: ` + "`90s`, `1h30m`, `30d`" + `, where a day has 24 hours. A setting with a dot in its name is a member of a group: ` + "`log.level`" + ` is ` + "`log: {level: info}`" + `. [petstore.example.yaml](../petstore.example.yaml) is a file with all settings, and [OPERATING.md](OPERATING.md#settings) says how the server reads them.
 
 A value that can be a secret can also come from a file with one line: ` + "`PETSTORE_ADMIN_TOKEN_FILE`, `PETSTORE_DATABASE_FILE` and `PETSTORE_REDIS_FILE`" + ` name the file with the value of the setting.
 
@@ -25,9 +25,9 @@ While the server runs, it applies a change of the file by itself, and on SIGHUP,
 This page is written from the code: ` + "`go test ./reference/internal/config -update`" + `.
 `
 
-// docs/CONFIGURATION.md has each setting as the code has it.
+// reference/docs/CONFIGURATION.md has each setting as the code has it.
 func TestSettingsAreDocumented(t *testing.T) {
-	path := filepath.Join("..", "..", "..", "docs", "CONFIGURATION.md")
+	path := filepath.Join("..", "..", "docs", "CONFIGURATION.md")
 	var b strings.Builder
 	b.WriteString(documentHead)
 	table(&b, "Settings that change without a restart", func(s setting) bool { return s.keep == nil })
@@ -43,7 +43,7 @@ func TestSettingsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("docs/CONFIGURATION.md is not what go test -update writes (-want +got):\n%s", diff)
+		t.Errorf("reference/docs/CONFIGURATION.md is not what go test -update writes (-want +got):\n%s", diff)
 	}
 }
 

@@ -61,7 +61,7 @@ func meantVariable(name string, variables []string) string {
 		} else if i := slices.IndexFunc(near, shorter); i >= 0 {
 			meant = near[i]
 		} else if editDistance(name, meant) > len(word)/2 {
-			return " docs/CONFIGURATION.md lists all"
+			return " reference/docs/CONFIGURATION.md lists all"
 		}
 	}
 	if setting := fileOnlySetting(meant); setting != "" {

@@ -18,14 +18,14 @@ func TestUnknownVariablesAreRefused(t *testing.T) {
 				"PETSTORE_PLANS: plans can only be set in the settings file, which --config or PETSTORE_CONFIG names\n" +
 				"PETSTORE_TRUSTED_PROXIES: trusted_proxies can only be set in the settings file, which --config or PETSTORE_CONFIG names"},
 		{"nearly a setting of the file alone", []string{"PETSTORE_PLAN=x"}, "PETSTORE_PLAN: unknown variable; did you mean plans in the settings file?"},
-		{"the prefix alone", []string{"PETSTORE_=x"}, "PETSTORE_: unknown variable; docs/CONFIGURATION.md lists all"},
+		{"the prefix alone", []string{"PETSTORE_=x"}, "PETSTORE_: unknown variable; reference/docs/CONFIGURATION.md lists all"},
 		{"more words than a setting", []string{"PETSTORE_DATABASE_URL=x", "PETSTORE_REDIS_URL=x"},
 			"PETSTORE_DATABASE_URL: unknown variable; did you mean PETSTORE_DATABASE?\n" +
 				"PETSTORE_REDIS_URL: unknown variable; did you mean PETSTORE_REDIS?"},
 		{"fewer words than a setting", []string{"PETSTORE_TOKEN=x"}, "PETSTORE_TOKEN: unknown variable; did you mean PETSTORE_ADMIN_TOKEN?"},
 		{"like no setting", []string{"PETSTORE_DB=x", "PETSTORE_FOO=x"},
-			"PETSTORE_DB: unknown variable; docs/CONFIGURATION.md lists all\n" +
-				"PETSTORE_FOO: unknown variable; docs/CONFIGURATION.md lists all"},
+			"PETSTORE_DB: unknown variable; reference/docs/CONFIGURATION.md lists all\n" +
+				"PETSTORE_FOO: unknown variable; reference/docs/CONFIGURATION.md lists all"},
 		{"Kubernetes", []string{
 			"PETSTORE_SERVICE_HOST=10.0.0.1", "PETSTORE_SERVICE_PORT=80", "PETSTORE_SERVICE_PORT_HTTP=80", "PETSTORE_PORT=tcp://10.0.0.1:80",
 			"PETSTORE_PORT_80_TCP=x", "PETSTORE_PORT_80_TCP_ADDR=x", "PETSTORE_REDIS_PORT_6379_TCP_PROTO=x", "PETSTORE_REDIS_SERVICE_HOST=x",

@@ -9,7 +9,7 @@ import (
 // the file, after the group that it is in: "penalty.strikes".
 type setting struct {
 	name  string
-	about string // for docs/CONFIGURATION.md
+	about string // for reference/docs/CONFIGURATION.md
 
 	kind    kind                               // in the file
 	set     func(c *Config, text string) error // nil: the decoder has a function for it

@@ -138,7 +138,7 @@ func TestASchemaMustExist(t *testing.T) {
 	checkText(t, err, "no schema of the search_path", "create it")
 }
 
-// What docs/OPERATING.md grants is enough for a server that does not migrate.
+// What reference/docs/POSTGRESQL.md grants is enough for a server that does not migrate.
 func TestAUserWithFewRights(t *testing.T) {
 	url := postgrestest.Database(t)
 	if _, _, err := postgres.Migrate(t.Context(), url); err != nil {

@@ -18,7 +18,7 @@ var source = object{"type": "prometheus", "uid": "${datasource}"}
 func JSON() ([]byte, error) {
 	data, err := json.MarshalIndent(object{
 		"title":         "petstore",
-		"description":   "The pets server: traffic, limits, engine, Redis, database and process. docs/OPERATING.md says what to do about what it shows.",
+		"description":   "The pets server: traffic, limits, engine, Redis, database and process. reference/docs/OPERATING.md says what to do about what it shows.",
 		"tags":          []string{"petstore", "gatehouse"},
 		"schemaVersion": 39,
 		"editable":      true,
@@ -31,7 +31,7 @@ func JSON() ([]byte, error) {
 		"links": []object{{
 			"title": "Operating guide", "type": "link", "icon": "doc", "tooltip": "", "tags": []string{},
 			"targetBlank": true, "asDropdown": false, "includeVars": false, "keepTime": false,
-			"url": "https://github.com/animalstore/gatehouse/blob/main/docs/OPERATING.md",
+			"url": "https://github.com/animalstore/gatehouse/blob/main/reference/docs/OPERATING.md",
 		}},
 		"panels": panels(),
 	}, "", "  ")
