@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -66,7 +67,7 @@ func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *rateli
 func (all *charged) tooExpensive(err error) int {
 	if errors.Is(err, ratelimit.ErrCostExceedsLimit) {
 		for i, c := range all.charges {
-			if _, err := engine.Decide(c.Subject, c.Plan, c.Cost); errors.Is(err, ratelimit.ErrCostExceedsLimit) {
+			if errors.Is(check(c.Plan, c.Subject, c.Cost), ratelimit.ErrCostExceedsLimit) {
 				return i
 			}
 		}
@@ -86,6 +87,11 @@ func showing(c ratelimit.Caller, i int) ratelimit.Caller {
 func (all *charged) reserved(i int, counted bool) reservedCharge {
 	c, d := all.charges[i], all.decisions[i]
 	return reservedCharge{subject: c.Subject, decision: d, counted: counted && metered(d.Plan), charged: d.Cost}
+}
+
+// check reports whether a request can be decided.
+func check(p *ratelimit.Plan, subject string, cost int64) error {
+	return (*plan.Plan)(p).Check(subject, cost)
 }
 
 // metered reports whether an engine counts usage under a plan, which may be nil.

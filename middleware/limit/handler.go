@@ -98,12 +98,13 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var d ratelimit.Decision
 	var all *charged // nil: the caller has one charge
 	// Engines check as well, but an engine that does not must not admit an invalid call.
-	switch d, err = engine.Decide(c.Subject, plan, cost); {
+	switch err = check(plan, c.Subject, cost); {
 	case err != nil:
 		d = g.fallbackDecision(r, c.Subject, plan, cost, err)
 	case len(c.Also) > 0:
 		c, d, all, err = g.takeAll(r, c, plan, cost)
-	case d.Outcome != 0: // the plan decides alone
+	case !metered(plan):
+		d, err = engine.Decide(c.Subject, plan, cost) // the plan alone
 	default:
 		if d, err = g.limiter.Take(r.Context(), c.Subject, plan, cost); err != nil {
 			d = g.fallbackDecision(r, c.Subject, plan, cost, err)

@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -48,7 +47,13 @@ func setX(h http.Header, d *ratelimit.Decision) {
 		b = strconv.AppendInt(b, d.RetryAfterSeconds(), 10)
 	}
 	s := string(b)
-	v[0], v[1], v[2] = cmp.Or(keptLimit, s[reset:limit]), s[:remaining], cmp.Or(keptReset, s[remaining:reset])
+	v[0], v[1], v[2] = keptLimit, s[:remaining], keptReset
+	if keptLimit == "" {
+		v[0] = s[reset:limit]
+	}
+	if keptReset == "" {
+		v[2] = s[remaining:reset]
+	}
 	h[fieldLimit] = v[0:1:1]
 	h[fieldRemaining] = v[1:2:2]
 	h[fieldReset] = v[2:3:3]
