@@ -1,5 +1,6 @@
 # The common tasks. Most of them need only Go.
 
+SHELL = bash
 VERSION ?=
 PKG ?= ./ratelimit/memory
 SAMPLE ?= 100
@@ -13,17 +14,25 @@ help: ## print this list
 test: ## all tests
 	go test work
 
-.PHONY: race
 # Without this, each process waits for a second before it ends.
-race: export GORACE = atexit_sleep_ms=0
+race test-long: export GORACE = atexit_sleep_ms=0
 # SQLite is a translation from C. Its own memory is not of interest, and watching it
 # costs a third of the time of its tests.
-race: unwatched = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
+raced = go test -race -shuffle=on -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 # Packages whose tests run in one goroutine, or run other commands, which go builds
 # without the race detector.
-race: alone = /internal/(architecture|fixedwindow|gcra|interleave|interleave/sched|plans|release)$$
-race: ## all tests under the race detector, in random order, except where nothing is concurrent
-	go test -race -shuffle=on $(unwatched) $$(go list work | grep -vE '$(alone)')
+alone = /internal/(architecture|fixedwindow|gcra|interleave|interleave/sched|plans|release)$$
+# Packages with tests that only -long runs.
+long = go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' work | awk '/internal\/testenv/ {print $$1}'
+
+.PHONY: race
+race: ## tests under the race detector, in random order, except where nothing is concurrent, and those of test-long
+	$(raced) $$(go list work | grep -vE '$(alone)' | grep -vxFf <($(long)))
+
+.PHONY: test-long
+test-long: ## all tests of the packages in which some take long, under the race detector
+	$(raced) -long $$($(long) | grep -vE '$(alone)')
+	go test -long $$($(long) | grep -E '$(alone)')
 
 .PHONY: test-32bit
 test-32bit: ## tests where integers have 32 bits (amd64 runs them)

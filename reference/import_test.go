@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
 
@@ -138,6 +139,7 @@ func (w *waitingImport) copies(t *testing.T) int {
 // An import that ends in the middle has imported nothing. If it was not killed, it has
 // deleted its copy of the file.
 func TestImportThatEndsInTheMiddle(t *testing.T) {
+	testenv.Long(t, "imports many pets and ends them")
 	for _, end := range []struct {
 		signal syscall.Signal
 		code   int

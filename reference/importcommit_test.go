@@ -10,12 +10,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
 
 // An import that is interrupted while PostgreSQL commits does not know the outcome, unless
 // PostgreSQL still tells it, and says so.
 func TestImportInterruptedWhileItCommits(t *testing.T) {
+	testenv.Long(t, "imports many pets")
 	t.Parallel()
 	dir := t.TempDir()
 	roomyKey(t, dir, "ann")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
 
@@ -20,6 +21,7 @@ const manyUncharged = "uncharged: [1000000/minute]"
 // A crash of PostgreSQL and one of the server lose no pet that was acknowledged. The
 // server recovers by itself.
 func TestPostgresKilledUnderLoad(t *testing.T) {
+	testenv.Long(t, "kills a server under load")
 	t.Parallel()
 	s := postgrestest.Start(t, "fsync=on")
 	dir, config := onPostgres(t, s.URL("postgres"), manyUncharged)
@@ -156,6 +158,7 @@ func takeConnections(t *testing.T, s *postgrestest.Server) (release func()) {
 // When a synchronous standby replaces the primary, no pet is lost, and the server finds
 // the new primary by itself.
 func TestPostgresFailover(t *testing.T) {
+	testenv.Long(t, "promotes a standby")
 	t.Parallel()
 	primary := postgrestest.Start(t)
 	standby := primary.StartStandby()
@@ -185,6 +188,7 @@ func TestPostgresFailover(t *testing.T) {
 
 // PostgreSQL accepts what it is sent and answers nothing.
 func TestPostgresHangs(t *testing.T) {
+	testenv.Long(t, "waits for timeouts")
 	t.Parallel()
 	s := postgrestest.Start(t)
 	dir, config := onPostgres(t, s.URL("postgres"), "timeouts: {store: 500ms}")

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	_ "modernc.org/sqlite" // registers the driver
+
+	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
 // refused runs a command that must fail with the exit code 1, and returns what it
@@ -36,6 +38,7 @@ func refused(t *testing.T, cmd *exec.Cmd) string {
 }
 
 func TestALockedDatabaseIsWaitedForAndThenRefused(t *testing.T) {
+	testenv.Long(t, "waits for a lock")
 	t.Parallel()
 	dir := t.TempDir()
 	petstore(t, dir, "keys", "create", "--name=n", "--owner=o", "--plan=free")

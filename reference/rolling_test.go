@@ -7,11 +7,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
 // Each replica is restarted under load. No request fails, no pet, no use and no count is
 // lost, and no quota is exceeded.
 func TestRollingRestart(t *testing.T) {
+	testenv.Long(t, "restarts every server in turn")
 	onEachDatabase(t, func(t *testing.T, database string) {
 		f := newFleet(t, 3, database, "")
 		reader := f.roomyKey(t, "reader")

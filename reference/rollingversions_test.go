@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
 
@@ -48,6 +49,7 @@ func buildTomorrow(t *testing.T, migration string) (path string) {
 // Replicas of two versions serve side by side while they are replaced one after the other.
 // The first new one upgrades the schema, and an older one can still be started then.
 func TestTwoVersionsSideBySide(t *testing.T) {
+	testenv.Long(t, "runs two versions beside each other")
 	t.Parallel()
 	url := postgrestest.Database(t)
 	f := newFleet(t, 3, url, "")

@@ -2,20 +2,18 @@ package main_test
 
 import (
 	"database/sql"
-	"flag"
 	"fmt"
 	"net/http"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/persist"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 )
-
-var long = flag.Bool("long", false, "benchmarks of the start with a million pets, and subjects")
 
 // BenchmarkStart measures a start as a client sees it: from the start of the process to
 // the first 200 of /readyz and of the API, with a usage file of many subjects. It also
@@ -32,7 +30,7 @@ func BenchmarkStart(b *testing.B) {
 		{1_000_000, 100_000, 1_000_000, true},
 	} {
 		b.Run(fmt.Sprintf("pets=%d/keys=%d/subjects=%d", size.pets, size.keys, size.subjects), func(b *testing.B) {
-			if size.long && !*long {
+			if size.long && !testenv.IsLong() {
 				b.Skip("it takes long; run with -long")
 			}
 			dir := b.TempDir()

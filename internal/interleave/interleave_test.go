@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/internal/interleave/cases"
-	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
 var (
+	deep        = flag.Bool("deep", false, "one preemption more, and larger cases with the usual number of preemptions")
 	preemptions = flag.Int("preemptions", 2, "how many preemptions a schedule has at most")
 	schedule    = flag.String("schedule", "", "the one `schedule` to run of the case that -run chooses")
 	folder      = flag.String("engine", engine, "the `folder` with the sources of package memory")
@@ -21,9 +21,9 @@ func TestSchedules(t *testing.T) {
 	for _, c := range cases.All() {
 		most := *preemptions
 		switch {
-		case c.Large && !testenv.IsLong():
+		case c.Large && !*deep:
 			continue
-		case testenv.IsLong() && !c.Large:
+		case *deep && !c.Large:
 			most++
 		}
 		t.Run(c.Name, func(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"maps"
 	"testing"
+
+	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
 // mutants are mistakes in package memory, each of which a case must find.
@@ -140,6 +142,7 @@ var mutants = []struct {
 }
 
 func TestFindsMutants(t *testing.T) {
+	testenv.Long(t, "builds the engine once for each mutant")
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()

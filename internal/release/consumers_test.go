@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
 var update = flag.Bool("update", false, "write testdata/consumers.txt instead of comparing it")
@@ -27,6 +29,7 @@ const header = `# The modules that a service has in its module graph (go list -m
 // Released modules can be installed, they compile, and they bring no module that
 // is not written down.
 func TestConsumers(t *testing.T) {
+	testenv.Long(t, "installs every module from a release")
 	repo := scratch(t)
 	if _, _, err := release(repo, version); err != nil {
 		t.Fatal(err)

@@ -8,8 +8,7 @@
 //
 //	go test ./reference -long
 //
-// Tests that take long, and of which a shorter one tests the same promise, run only with
-// it. What a machine lacks skips a test, with the reason. If the environment has
+// Tests that take long run only with it. What a machine lacks skips a test, with the reason. If the environment has
 // GATEHOUSE_REQUIRE_SERVERS=1, it fails the test instead.
 package testenv
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -168,6 +169,7 @@ func needed(where, command string) bool {
 }
 
 func TestAccessListWhileASlotMoves(t *testing.T) {
+	testenv.Long(t, "moves a slot of a cluster")
 	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	rule := documentedUser(t)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -24,6 +25,7 @@ func TestSentinelFailover(t *testing.T) {
 }
 
 func TestClusterFailover(t *testing.T) {
+	testenv.Long(t, "promotes a replica of a cluster")
 	t.Parallel()
 	cluster := redistest.StartClusterWithReplicas(t)
 	c := cluster.Client()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -24,6 +25,7 @@ import (
 // has done nothing: the books are as before, and the command works once the slot has
 // moved. A take needs one key and has no error.
 func TestSlotStaysHalfMoved(t *testing.T) {
+	testenv.Long(t, "moves a slot of a cluster")
 	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	l := newLimiter(t, cluster.Client())

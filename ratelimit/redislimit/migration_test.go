@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -181,6 +182,7 @@ func TestABanWaitsForItsSlotAndItsRequestDoesNot(t *testing.T) {
 // A slot moves around under load: no call fails, nothing is charged twice or for
 // nothing, and no subject gets more than its limit.
 func TestSlotsMoveUnderLoad(t *testing.T) {
+	testenv.Long(t, "moves slots of a cluster")
 	t.Parallel()
 	const limit, callers, rounds = 20, 16, 6
 	cluster := redistest.StartCluster(t)

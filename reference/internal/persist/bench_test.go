@@ -1,20 +1,18 @@
 package persist_test
 
 import (
-	"flag"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/persist"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 )
-
-var long = flag.Bool("long", false, "BenchmarkStart and BenchmarkSave with ten million subjects")
 
 // A saved is an engine whose state is in a file, as a server leaves it in which each
 // subject sends a request now and then.
@@ -33,7 +31,7 @@ var benchPlan = ratelimit.MustPlan("test", ratelimit.Penalty{}, ratelimit.PerMin
 
 func newSaved(b *testing.B, n int) *saved {
 	b.Helper()
-	if n > 1_000_000 && !*long {
+	if n > 1_000_000 && !testenv.IsLong() {
 		b.Skip("it takes long; run with -long")
 	}
 	s := &saved{path: filepath.Join(b.TempDir(), "usage"), n: n}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -47,6 +48,7 @@ func TestStoppedUnderWrites(t *testing.T) {
 
 // With a synchronous standby, no acknowledged pet is lost when the primary is.
 func TestFailoverUnderWrites(t *testing.T) {
+	testenv.Long(t, "promotes a standby")
 	t.Parallel()
 	primary := postgrestest.Start(t)
 	primary.Exec("postgres", "CREATE DATABASE pets")

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -20,6 +21,7 @@ const short = 300 * time.Millisecond
 
 // A server that is frozen keeps its connections and answers nothing.
 func TestAFrozenServer(t *testing.T) {
+	testenv.Long(t, "freezes a server")
 	t.Parallel()
 	server := postgrestest.Start(t)
 	pet := create(t, open(t, server.URL("postgres"), postgres.Options{}))
@@ -52,6 +54,7 @@ func TestAFrozenServer(t *testing.T) {
 // A primary that hangs, such as one whose machine has lost its network, is replaced by a
 // standby.
 func TestFailoverFromAFrozenServer(t *testing.T) {
+	testenv.Long(t, "freezes a server with a standby")
 	t.Parallel()
 	primary := postgrestest.Start(t)
 	standby := primary.StartStandby()
@@ -68,6 +71,7 @@ func TestFailoverFromAFrozenServer(t *testing.T) {
 
 // An address at which something listens and never answers.
 func TestAnAddressThatNeverAnswers(t *testing.T) {
+	testenv.Long(t, "waits for timeouts")
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
@@ -36,6 +37,7 @@ func connect(t *testing.T, s *postgres.Store, conns int) {
 // If the idle connections hang, as after the loss of a network, one call finds that out, and
 // not one for each connection.
 func TestIdleConnectionsThatHang(t *testing.T) {
+	testenv.Long(t, "waits for timeouts")
 	url := postgrestest.Database(t)
 	s := open(t, url+"&pool_max_conns=8&pool_ping_timeout=1m", postgres.Options{Timeout: 3 * time.Second})
 	connect(t, s, 8)
@@ -55,6 +57,7 @@ func TestIdleConnectionsThatHang(t *testing.T) {
 
 // Connections that hang in calls do not count as connections of the pool for long.
 func TestConnectionsThatHangInCalls(t *testing.T) {
+	testenv.Long(t, "waits for timeouts")
 	url := postgrestest.Database(t)
 	s := openSoon(t, url+"&pool_max_conns=2&connect_timeout=1", postgres.Options{Timeout: time.Second})
 	connect(t, s, 2)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -20,6 +21,7 @@ import (
 // the one that has the lock. A server whose start fails for that reason may try again, and
 // each step is applied once.
 func TestUpgradesWhoseConnectionsEnd(t *testing.T) {
+	testenv.Long(t, "cuts a connection at each step of an upgrade")
 	for range 8 {
 		url := postgrestest.Database(t)
 		conn, err := pgx.Connect(t.Context(), url)

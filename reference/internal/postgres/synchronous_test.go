@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -17,6 +18,7 @@ import (
 // wait was canceled. What a caller learns when it repeats the call must be on the standby
 // nevertheless, since a failover would lose it.
 func TestARepeatedCallWaitsForTheStandby(t *testing.T) {
+	testenv.Long(t, "waits for a standby")
 	t.Parallel()
 	primary := postgrestest.Start(t)
 	admin := store.Actor{Name: "admin"}
@@ -77,6 +79,7 @@ func unconfirmed(t *testing.T, name string, call func() error) {
 // If an operator cancels the wait of a commit for the standby, the server says that the
 // commit is done, and warns that the standby may not have it.
 func TestACanceledWaitForTheStandbyIsNoAnswer(t *testing.T) {
+	testenv.Long(t, "waits for a standby")
 	t.Parallel()
 	primary := postgrestest.Start(t)
 	s := open(t, primary.URL("postgres"), postgres.Options{Timeout: time.Minute})

@@ -2,17 +2,15 @@ package sqlite
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
-
-var long = flag.Bool("long", false, "run the benchmarks with a million pets")
 
 // Each page is found through an index and is in order there, so that it costs the same
 // however many pets there are. See [BenchmarkListPets].
@@ -65,7 +63,7 @@ func (s *Store) fill(ctx context.Context, n int) error {
 // the flag -long, a million.
 func BenchmarkListPets(b *testing.B) {
 	sizes := []int{100}
-	if *long {
+	if testenv.IsLong() {
 		sizes = append(sizes, 1_000_000)
 	}
 	for _, n := range sizes {
