@@ -31,8 +31,8 @@ race: ## tests under the race detector, in random order, except where nothing is
 
 .PHONY: test-long
 test-long: ## all tests of the packages in which some take long, under the race detector
-	$(raced) -long $$($(long) | grep -vE '$(alone)')
-	go test -long $$($(long) | grep -E '$(alone)')
+	$(raced) $$($(long) | grep -vE '$(alone)') -long
+	go test $$($(long) | grep -E '$(alone)') -long
 
 .PHONY: test-32bit
 test-32bit: ## tests where integers have 32 bits (amd64 runs them)
