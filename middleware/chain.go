@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/response"
 )
 
 // Middleware returns a handler that does something before or after next, or answers
@@ -27,4 +28,28 @@ func Chain(h http.Handler, m ...Middleware) http.Handler {
 // further in panics. It is [apierror.Responder.Recover], which is documented in detail.
 func Recover(rs *apierror.Responder) Middleware {
 	return rs.Recover
+}
+
+// A TrackedResponse is a ResponseWriter that knows what became of the response. It
+// supports [http.ResponseController], [http.Flusher], [http.Hijacker], [http.Pusher] and
+// [io.ReaderFrom] as far as the ResponseWriter below does.
+type TrackedResponse interface {
+	http.ResponseWriter
+
+	// Status returns the final status, 101 if the connection was hijacked, or 0 if
+	// the response has not begun. net/http sends 200 after a handler that wrote
+	// nothing.
+	Status() int
+	// Bytes returns how many bytes of the body were written. net/http sends none of those
+	// that a handler writes in response to HEAD.
+	Bytes() int64
+	// Unwrap is for [http.ResponseController].
+	Unwrap() http.ResponseWriter
+}
+
+// TrackResponse returns w itself if it tracks its response already, as the
+// ResponseWriter of [AccessLog] and [Recover] does, and a TrackedResponse around w
+// otherwise.
+func TrackResponse(w http.ResponseWriter) TrackedResponse {
+	return response.Track(w)
 }

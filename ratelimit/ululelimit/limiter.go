@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/ulule/limiter/v3"
@@ -208,3 +209,16 @@ func decision(plan *ratelimit.Plan, cost int64, state limiter.Context, allowed b
 func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
 	return engine.TakeInOrder(ctx, l, charges, decisions)
 }
+
+// A keyspace names the keys of one window: "60:owner:17". Whatever bytes subjects have,
+// the keys of two windows differ.
+type keyspace struct {
+	window time.Duration
+	head   string
+}
+
+func newKeyspace(prefix string, window time.Duration) keyspace {
+	return keyspace{window, prefix + strconv.FormatInt(int64(window/time.Second), 10) + ":"}
+}
+
+func (k *keyspace) key(subject string) string { return k.head + subject }

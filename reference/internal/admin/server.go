@@ -2,7 +2,10 @@ package admin
 
 import (
 	"context"
+	"net"
 	"net/http"
+	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
@@ -58,4 +61,63 @@ func (a *admin) serving(h func(w http.ResponseWriter, r *http.Request, s *Server
 		}
 		return h(w, r, s)
 	})
+}
+
+var errOtherHost = apierror.New(http.StatusMisdirectedRequest, "misdirected_request",
+	"Without a token, the admin listener answers only requests for localhost and loopback addresses.")
+
+// ownHost refuses requests that name a host other than this machine, unless a token
+// protects the listener.
+func (a *admin) ownHost(next http.Handler) http.Handler {
+	if a.Token != "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isLoopback(r.Host) {
+			a.errors.Respond(w, r, errOtherHost)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isLoopback reports whether a Host field names this machine. An attacker can give any
+// other name than localhost the address of this machine (RFC 6761 section 6.3 rules
+// that out for localhost).
+func isLoopback(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+var errCrossSite = apierror.New(http.StatusForbidden, "cross_site_request",
+	"The admin listener does not answer requests that a browser sends for a page of another origin.")
+
+// sameOrigin refuses requests that a browser sends for a page of another origin. Such a
+// page can send them without the knowledge of the operator, by a link, an image or a
+// form. Browsers say so in Sec-Fetch-Site, older ones in Origin, which pages cannot set.
+// Other clients send neither.
+func (a *admin) sameOrigin(next http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Check lets every GET pass, but here some of them take a profile.
+		err := protection.Check(&http.Request{Method: http.MethodPost, Host: r.Host, Header: r.Header})
+		if err != nil && !opensConsole(r) {
+			a.errors.Respond(w, r, errCrossSite)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// opensConsole reports whether a browser opens the console for a link on another page. The
+// console holds no data, and the requests that it sends are of its own origin.
+func opensConsole(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }

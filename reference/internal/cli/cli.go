@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,9 +13,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"text/tabwriter"
+	"time"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/build"
 	"github.com/animalstore/gatehouse/reference/internal/service"
 )
 
@@ -140,4 +148,67 @@ func (o output) printError(err error) {
 	for line := range strings.Lines(err.Error()) {
 		o.say("petstore: %s", escape(strings.TrimSuffix(line, "\n")))
 	}
+}
+
+// table prints columns of text.
+type table struct {
+	w   *tabwriter.Writer
+	out *bufio.Writer // tabwriter writes each cell by itself
+}
+
+func newTable(w io.Writer, columns ...string) table {
+	out := bufio.NewWriter(w)
+	t := table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0), out}
+	t.row(columns...)
+	return t
+}
+
+func (t table) row(cells ...string) {
+	for i, cell := range cells {
+		cells[i] = showable(cell)
+	}
+	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
+}
+
+func (t table) flush() error { return cmp.Or(t.w.Flush(), t.out.Flush()) }
+
+// showTime formats a time for people, to the second.
+func showTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+type versionCmd struct {
+	JSON bool `help:"Print JSON."`
+}
+
+func (c versionCmd) Run(o output) error {
+	info := build.Read()
+	if c.JSON {
+		return printJSON(o.out, info)
+	}
+	_, err := fmt.Fprintln(o.out, "petstore "+info.String())
+	return err
+}
+
+type openapiCmd struct{ configFlag }
+
+// Help is shown by --help.
+func (openapiCmd) Help() string {
+	return "The settings determine which operations the document marks as deprecated."
+}
+
+func (c openapiCmd) Run(o output) error {
+	settings, err := c.load()
+	if err != nil {
+		return err
+	}
+	document, err := api.Document(settings.Deprecations)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer // indented for people and for diff
+	if err := json.Indent(&b, document.JSON(), "", "  "); err != nil {
+		return err
+	}
+	b.WriteByte('\n')
+	_, err = b.WriteTo(o.out)
+	return err
 }

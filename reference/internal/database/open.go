@@ -2,6 +2,9 @@ package database
 
 import (
 	"context"
+	"errors"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
@@ -89,3 +92,120 @@ func (o Options) sqlite() sqlite.Options {
 	}
 	return options
 }
+
+// host is the pattern of one host in a URL, with or without a port. It may be empty: then
+// the host is in PGHOST, in the query, or the default.
+const host = `(?:[\w.~%-]*|\[[\w:.%]+\])(?::\d*)?`
+
+// postgresURL is the pattern of a URL of PostgreSQL. Its groups are the user, the password,
+// the hosts, the path and the query. No part of a password can end up in another group: a
+// character that would end the password too early leaves an @ where the pattern allows
+// none.
+var postgresURL = regexp.MustCompile(`^postgres(?:ql)?://(?:([^:@/?#\s]*)(?::([^/?#\s]*))?@)?(` + host + `(?:,` + host + `)*)(/[^/@?#\s]*)?(\?[^@#\s]*)?$`)
+
+// keyword is how a connection string of libpq in its other form begins.
+var keyword = regexp.MustCompile(`(?:^|\s)(?:host|hostaddr|port|dbname|user|password|service|passfile)\s*=`)
+
+// IsPostgres reports whether name is a URL of PostgreSQL. Any other name is that of a
+// SQLite file.
+func IsPostgres(name string) bool {
+	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
+}
+
+// Check returns an error if name is neither the name of a file nor a URL of PostgreSQL.
+// The error follows the name of the setting, and does not repeat name, which can have a
+// password.
+func Check(name string) error {
+	switch {
+	case name == "":
+		return errors.New("must be a SQLite file such as petstore.db, or a postgres:// URL, got nothing")
+	case strings.ContainsRune(name, 0):
+		return errors.New("must not contain NUL")
+	case IsPostgres(name) && !postgresURL.MatchString(name):
+		return errors.New("must be a URL such as postgres://user:password@host:5432/database; " +
+			"in the user, the password and the values after ? write other characters than letters, digits and - . _ ~ percent-encoded, such as %40 for @")
+	case IsPostgres(name):
+		return nil
+	case strings.Contains(name, "://"):
+		return errors.New("must be a SQLite file such as petstore.db, or a postgres:// URL, got another URL")
+	case keyword.MatchString(name):
+		return errors.New("must be a SQLite file such as petstore.db, or a postgres:// URL, got keywords and values")
+	}
+	return nil
+}
+
+// Redacted returns name for logs and messages. Of a URL it has the user, the hosts and the
+// database, and neither the password nor what comes after a question mark.
+func Redacted(name string) string {
+	if !IsPostgres(name) {
+		return name
+	}
+	scheme, _, _ := strings.Cut(name, "://")
+	m := postgresURL.FindStringSubmatch(name)
+	if m == nil {
+		return scheme + "://[redacted]"
+	}
+	user := m[1]
+	if user != "" {
+		user += "@"
+	}
+	return scheme + "://" + user + m[3] + m[4]
+}
+
+// HasPassword reports whether name is a URL with a password.
+func HasPassword(name string) bool {
+	m := postgresURL.FindStringSubmatch(name)
+	return m != nil && (m[2] != "" || strings.Contains(m[5], "password="))
+}
+
+// UsagePath returns the default path of the file with the usage of the embedded limiter:
+// beside a SQLite file, and "" for PostgreSQL, which has no place for one.
+func UsagePath(name string) string {
+	if IsPostgres(name) {
+		return ""
+	}
+	return sqlite.UsagePath(name)
+}
+
+// Pool says how the connections to PostgreSQL are used.
+type Pool = postgres.Stats
+
+// PoolOf returns a function that reports the connections of a database that [Open]
+// returned, or nil if it has none because it is a SQLite file. The function is safe for
+// concurrent use.
+func PoolOf(db store.Store) func() Pool {
+	if p, ok := db.(*postgres.Store); ok {
+		return p.Stats
+	}
+	return nil
+}
+
+// Imported says what [Import] has copied.
+type Imported struct{ Pets, Keys int64 }
+
+// Import copies everything in a SQLite file into the PostgreSQL database with this name,
+// all or nothing. It creates or upgrades the tables as [Open] does. The file is a backup, or
+// that of a server that has stopped, and is not changed; see [sqlite.Export]. The error
+// wraps [postgres.ErrNotEmpty] if the database has content, and [fs.ErrNotExist] if there is
+// no file.
+func Import(ctx context.Context, name, file string, by store.Actor, at time.Time, o Options) (n Imported, err error) {
+	if !IsPostgres(name) {
+		return n, errors.New("import: the database must be PostgreSQL")
+	}
+	if err := postgres.Check(name); err != nil {
+		return n, &NameError{err}
+	}
+	to, err := postgres.Open(ctx, name, o.postgres(name))
+	if err != nil {
+		return n, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	err = sqlite.Export(ctx, file, sqlite.Options{BusyTimeout: importWait}, func(x store.Export) (err error) {
+		n.Pets, n.Keys, err = to.Import(ctx, x, by, at)
+		return err
+	})
+	return n, err
+}
+
+// importWait is how long an import waits for other commands that have the file open.
+const importWait = 2 * time.Second

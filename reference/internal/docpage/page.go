@@ -1,12 +1,18 @@
 package docpage
 
 import (
+	"bytes"
 	"cmp"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
+	"path"
 	"slices"
 	"strings"
+
+	"github.com/animalstore/gatehouse/reference/internal/webpage"
 )
 
 // A Page is the content of the page, in the order in which it is read.
@@ -169,4 +175,62 @@ func (d *document) schemas(all ordered) ([]Schema, error) {
 		chapters = append(chapters, Schema{m.Name, s.Description, rows})
 	}
 	return chapters, nil
+}
+
+//go:embed files
+var files embed.FS
+
+//go:embed page.html
+var source string
+
+// New returns the page for an OpenAPI document and the files that it uses, with the
+// page first. at is its path, such as "/docs"; the other files are below it.
+func New(document []byte, at string) ([]webpage.File, error) {
+	p, err := newPage(document)
+	if err != nil {
+		return nil, fmt.Errorf("docpage: %w", err)
+	}
+	p.Dir = path.Base(at)
+	t, err := template.New("page").Parse(source)
+	if err != nil {
+		return nil, fmt.Errorf("docpage: %w", err)
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, p); err != nil {
+		return nil, fmt.Errorf("docpage: %w", err)
+	}
+	others, err := webpage.Files(at, files)
+	if err != nil {
+		return nil, fmt.Errorf("docpage: %w", err)
+	}
+	return append([]webpage.File{webpage.HTML(at, b.Bytes())}, others...), nil
+}
+
+// ordered is a JSON object that keeps the order of its members, since that is the order
+// in which the author wants them read.
+type ordered []member
+
+type member struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (o *ordered) UnmarshalJSON(object []byte) error {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errors.Join(errors.New("not an object"), err)
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		m := member{Name: name.(string)} // the Decoder accepts only strings as names
+		if err := d.Decode(&m.Value); err != nil {
+			return err
+		}
+		*o = append(*o, m)
+	}
+	return nil
 }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -132,4 +136,21 @@ func number(b bool) int64 {
 func (o *Observer) register(f metric.Callback, instruments ...metric.Observable) error {
 	_, err := o.meter.RegisterCallback(f, instruments...)
 	return err
+}
+
+// scrapes are how many requests for metrics may run at once.
+const scrapes = 4
+
+// scrapeTimeout bounds one request for metrics.
+const scrapeTimeout = 10 * time.Second
+
+// Metrics returns the handler of /metrics, in the formats of Prometheus.
+func (o *Observer) Metrics() http.Handler {
+	return promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{
+		ErrorLog:            slog.NewLogLogger(o.logger.Handler(), slog.LevelWarn),
+		ErrorHandling:       promhttp.ContinueOnError, // a part is better than nothing
+		MaxRequestsInFlight: scrapes,
+		Timeout:             scrapeTimeout,
+		EnableOpenMetrics:   true, // has exemplars
+	})
 }

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -10,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/animalstore/gatehouse/reference/internal/database"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -95,4 +97,185 @@ func errorType(err error) string {
 		}
 	}
 	return "_OTHER"
+}
+
+// Store returns a store that measures each call of s, and gives it a span if the
+// request is traced. Close is not measured, nor is the PetsVersion of a
+// [store.PetsVersioner], which takes less time than a measurement.
+func (o *Observer) Store(s store.Store) store.Store {
+	if v, ok := s.(store.PetsVersioner); ok {
+		return struct {
+			measured
+			store.PetsVersioner
+		}{measured{s, o}, v}
+	}
+	return measured{s, o}
+}
+
+type measured struct {
+	store.Store
+	o *Observer
+}
+
+func (m measured) CreatePet(ctx context.Context, p store.NewPet) (_ store.Pet, err error) {
+	c, ctx := m.o.begin(ctx, "CreatePet")
+	defer c.end(&err)
+	return m.Store.CreatePet(ctx, p)
+}
+
+func (m measured) CreatePetOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey) (_ store.Pet, replayed bool, err error) {
+	c, ctx := m.o.begin(ctx, "CreatePetOnce")
+	defer c.end(&err)
+	return m.Store.CreatePetOnce(ctx, p, k)
+}
+
+func (m measured) CreatePetIf(ctx context.Context, p store.NewPet, k *store.IdempotencyKey, condition store.Condition) (_ store.Pet, replayed bool, err error) {
+	c, ctx := m.o.begin(ctx, "CreatePetIf")
+	defer c.end(&err)
+	return m.Store.CreatePetIf(ctx, p, k, condition)
+}
+
+func (m measured) Pet(ctx context.Context, id int64) (_ store.Pet, err error) {
+	c, ctx := m.o.begin(ctx, "Pet")
+	defer c.end(&err)
+	return m.Store.Pet(ctx, id)
+}
+
+func (m measured) ListPets(ctx context.Context, q store.ListQuery) (_ []store.Pet, more bool, err error) {
+	c, ctx := m.o.begin(ctx, "ListPets")
+	defer c.end(&err)
+	return m.Store.ListPets(ctx, q)
+}
+
+func (m measured) KeyByDigest(ctx context.Context, d store.Digest) (_ store.Key, err error) {
+	c, ctx := m.o.begin(ctx, "KeyByDigest")
+	defer c.end(&err)
+	return m.Store.KeyByDigest(ctx, d)
+}
+
+func (m measured) CreateKey(ctx context.Context, k store.NewKey, by store.Actor) (_ store.Key, err error) {
+	c, ctx := m.o.begin(ctx, "CreateKey")
+	defer c.end(&err)
+	return m.Store.CreateKey(ctx, k, by)
+}
+
+func (m measured) CreateFirstKey(ctx context.Context, k store.NewKey, by store.Actor) (_ store.Key, err error) {
+	c, ctx := m.o.begin(ctx, "CreateFirstKey")
+	defer c.end(&err)
+	return m.Store.CreateFirstKey(ctx, k, by)
+}
+
+func (m measured) Key(ctx context.Context, id string) (_ store.Key, err error) {
+	c, ctx := m.o.begin(ctx, "Key")
+	defer c.end(&err)
+	return m.Store.Key(ctx, id)
+}
+
+func (m measured) ListKeys(ctx context.Context) (_ []store.Key, err error) {
+	c, ctx := m.o.begin(ctx, "ListKeys")
+	defer c.end(&err)
+	return m.Store.ListKeys(ctx)
+}
+
+func (m measured) RevokeKey(ctx context.Context, id string, at time.Time, by store.Actor) (_ store.Key, err error) {
+	c, ctx := m.o.begin(ctx, "RevokeKey")
+	defer c.end(&err)
+	return m.Store.RevokeKey(ctx, id, at, by)
+}
+
+func (m measured) RotateKey(ctx context.Context, id string, r store.Rotation, by store.Actor) (_ store.Key, err error) {
+	c, ctx := m.o.begin(ctx, "RotateKey")
+	defer c.end(&err)
+	return m.Store.RotateKey(ctx, id, r, by)
+}
+
+func (m measured) AddAudit(ctx context.Context, e store.AuditEntry) (err error) {
+	c, ctx := m.o.begin(ctx, "AddAudit")
+	defer c.end(&err)
+	return m.Store.AddAudit(ctx, e)
+}
+
+func (m measured) ListAudit(ctx context.Context, q store.AuditQuery) (_ []store.AuditEntry, err error) {
+	c, ctx := m.o.begin(ctx, "ListAudit")
+	defer c.end(&err)
+	return m.Store.ListAudit(ctx, q)
+}
+
+func (m measured) AddDailyUse(ctx context.Context, uses ...store.DailyUse) (err error) {
+	c, ctx := m.o.begin(ctx, "AddDailyUse")
+	defer c.end(&err)
+	return m.Store.AddDailyUse(ctx, uses...)
+}
+
+func (m measured) ListDailyUse(ctx context.Context, owner string, since time.Time) (_ []store.DailyUse, err error) {
+	c, ctx := m.o.begin(ctx, "ListDailyUse")
+	defer c.end(&err)
+	return m.Store.ListDailyUse(ctx, owner, since)
+}
+
+func (m measured) PruneDailyUse(ctx context.Context, before time.Time) (err error) {
+	c, ctx := m.o.begin(ctx, "PruneDailyUse")
+	defer c.end(&err)
+	return m.Store.PruneDailyUse(ctx, before)
+}
+
+func (m measured) AddDeprecatedUse(ctx context.Context, uses ...store.DeprecatedUse) (err error) {
+	c, ctx := m.o.begin(ctx, "AddDeprecatedUse")
+	defer c.end(&err)
+	return m.Store.AddDeprecatedUse(ctx, uses...)
+}
+
+func (m measured) ListDeprecatedUse(ctx context.Context, since time.Time) (_ []store.DeprecatedUse, err error) {
+	c, ctx := m.o.begin(ctx, "ListDeprecatedUse")
+	defer c.end(&err)
+	return m.Store.ListDeprecatedUse(ctx, since)
+}
+
+func (m measured) Ping(ctx context.Context) (err error) {
+	c, ctx := m.o.begin(ctx, "Ping")
+	defer c.end(&err)
+	return m.Store.Ping(ctx)
+}
+
+// ObservePool reports how the connections to PostgreSQL are used. The function is called
+// when metrics are collected, must be safe for concurrent use, and may be nil: then
+// there is no pool, and nothing is reported. Call it once.
+//
+// The semantic conventions of OpenTelemetry have db.client.connection.count and others
+// for this, which are not stable.
+func (o *Observer) ObservePool(pool func() database.Pool) error {
+	if pool == nil {
+		return nil
+	}
+	var errs []error
+	gauge := func(name, description string) metric.Int64ObservableGauge {
+		g, err := o.meter.Int64ObservableGauge("petstore.database.connections."+name, metric.WithUnit("{connection}"), metric.WithDescription(description))
+		errs = append(errs, err)
+		return g
+	}
+	counter := func(name, description string) metric.Int64ObservableCounter {
+		c, err := o.meter.Int64ObservableCounter("petstore.database."+name, metric.WithUnit("{call}"), metric.WithDescription(description))
+		errs = append(errs, err)
+		return c
+	}
+	used := gauge("used", "Connections to PostgreSQL with a running call")
+	idle := gauge("idle", "Connections to PostgreSQL without a running call")
+	most := gauge("max", "Maximum number of connections to PostgreSQL (pool_max_conns)")
+	waits := counter("waits", "Calls of the database that waited for a connection and got one")
+	timeouts := counter("wait_timeouts", "Calls of the database that got no connection in time")
+	waited, err := o.meter.Float64ObservableCounter("petstore.database.wait_time", metric.WithUnit("s"),
+		metric.WithDescription("Time that calls of the database waited for a connection"))
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return fmt.Errorf("observe: %w", err)
+	}
+	return o.register(func(_ context.Context, to metric.Observer) error {
+		p := pool()
+		to.ObserveInt64(used, p.Used)
+		to.ObserveInt64(idle, p.Idle)
+		to.ObserveInt64(most, p.Max)
+		to.ObserveInt64(waits, p.Waits)
+		to.ObserveInt64(timeouts, p.WaitTimeouts)
+		to.ObserveFloat64(waited, p.Waited.Seconds())
+		return nil
+	}, used, idle, most, waits, timeouts, waited)
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -85,3 +86,42 @@ func (s *Store) Ping(ctx context.Context) error {
 		return nil
 	})
 }
+
+// Stats say how the connections of a store are used.
+type Stats struct {
+	Used, Idle, Max int64         // connections
+	Waits           int64         // calls that waited for a connection and got one
+	WaitTimeouts    int64         // calls that got no connection, since their time was over
+	Waited          time.Duration // how long the calls in Waits waited together
+}
+
+// Stats returns how the connections are used now, and have been since Open.
+func (s *Store) Stats() Stats {
+	p := s.pool.Stat()
+	return Stats{
+		Used: int64(p.AcquiredConns()), Idle: int64(p.IdleConns()), Max: int64(p.MaxConns()),
+		Waits: p.EmptyAcquireCount(), WaitTimeouts: p.CanceledAcquireCount(), Waited: p.EmptyAcquireWaitTime(),
+	}
+}
+
+// toMicroseconds returns a time with the precision that timestamptz has, in UTC.
+func toMicroseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+// orNull returns nil, which is stored as NULL, for the zero time.
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// orZero is the inverse of orNull.
+func orZero(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// dayOf returns the UTC day that t is in.
+func dayOf(t time.Time) pgtype.Date { return pgtype.Date{Time: store.Day(t), Valid: true} }

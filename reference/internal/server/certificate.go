@@ -2,11 +2,16 @@ package server
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -120,4 +125,84 @@ func (s stamps) equal(o stamps) bool {
 		}
 	}
 	return true
+}
+
+// maxPEM is the size of the largest file of a certificate in bytes.
+const maxPEM = 1 << 20
+
+// LoadCertificate reads a certificate chain and its private key from PEM files. It never
+// waits: a file that is not a regular one, such as a pipe, is an error. That would
+// otherwise keep a handshake, a reload and the end of the server waiting for ever.
+func LoadCertificate(certFile, keyFile string) (tls.Certificate, error) {
+	chain, err := readRegular(certFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := readRegular(keyFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(chain, key)
+}
+
+func readRegular(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("open %s: %w", name, errNotRegular)
+	case info.Size() > maxPEM:
+		return nil, fmt.Errorf("read %s: the file is larger than 1 MiB", name)
+	}
+	return io.ReadAll(io.LimitReader(f, maxPEM))
+}
+
+var errNotRegular = errors.New("it is not a regular file")
+
+var errNilHandler = errors.New("server: the handler must not be nil")
+
+// Reload replaces the handler and the options while the server serves. Running requests
+// end with the old handler. OnReady, PlainHTTP, Logger and the timeouts of reading,
+// writing and idling stay as they are. Connections over a lower limit are closed, once
+// they are idle, when the next connection arrives.
+//
+// If Reload returns an error, nothing has changed. Besides a wrong option, that is TLS
+// that is turned on or off, and a certificate that cannot be loaded, which it also checks
+// if its files are the same.
+func (s *Server) Reload(handler http.Handler, o Options) error {
+	if handler == nil {
+		return errNilHandler
+	}
+	if err := o.validate(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.options
+	if (o.CertFile == "") != (before.CertFile == "") {
+		return errors.New("server: TLS cannot be turned on or off while the server runs")
+	}
+	o.OnReady, o.PlainHTTP, o.Logger = before.OnReady, before.PlainHTTP, before.Logger
+	o.ReadHeaderTimeout, o.ReadTimeout = before.ReadHeaderTimeout, before.ReadTimeout
+	o.WriteTimeout, o.IdleTimeout = before.WriteTimeout, before.IdleTimeout
+	o = o.withDefaults()
+	if s.limited != nil {
+		if err := o.checkExposure(s.limited.Addr()); err != nil {
+			return err
+		}
+	}
+	if err := s.take(handler, o); err != nil {
+		return err
+	}
+	if s.limited != nil && (o.MaxConns != before.MaxConns || o.MaxConnsPerNetwork != before.MaxConnsPerNetwork ||
+		!slices.Equal(o.TrustedProxies, before.TrustedProxies)) {
+		s.limited.setLimits(o.limits())
+	}
+	return nil
 }

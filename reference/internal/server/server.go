@@ -1,9 +1,11 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -202,4 +204,49 @@ func (o Options) checkExposure(addr net.Addr) error {
 	}
 	return fmt.Errorf("server: plain HTTP on %v would send API keys unencrypted; "+
 		"set a certificate and its key, or trusted proxies, or listen on a loopback address", addr)
+}
+
+// Stats are the connections of a server. Open and Idle are those of now, the others
+// only grow.
+type Stats struct {
+	Open    int   // open connections
+	Idle    int   // those of them without a running request
+	Refused int64 // connections closed at once because their network has too many
+	Evicted int64 // idle connections closed to make room for new ones
+	Waited  int64 // connections that waited because every open one had a running request
+}
+
+// Stats returns the present numbers. They are zero before Serve.
+func (s *Server) Stats() Stats {
+	s.mu.Lock()
+	l := s.limited
+	s.mu.Unlock()
+	if l == nil {
+		return Stats{}
+	}
+	stats := Stats{Refused: l.refused.total.Load(), Evicted: l.evicted.total.Load(), Waited: l.waiting.total.Load()}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	stats.Open, stats.Idle = l.open, l.idle.len
+	return stats
+}
+
+// newErrorLog returns a log for net/http that writes to logger.
+func newErrorLog(logger *slog.Logger) *log.Logger {
+	return log.New(errorLog{logger}, "", 0)
+}
+
+type errorLog struct{ logger *slog.Logger }
+
+// Write logs one message. Failed TLS handshakes are at level Debug: scanners cause them
+// all day. A client that speaks HTTP/1 after it agreed on HTTP/2 greets with its target, which
+// is left out: it can have a secret.
+func (l errorLog) Write(message []byte) (int, error) {
+	level := slog.LevelWarn
+	if bytes.HasPrefix(message, []byte("http: TLS handshake error")) {
+		level = slog.LevelDebug
+	}
+	text, _, _ := bytes.Cut(bytes.TrimSpace(message), []byte(": bogus greeting"))
+	l.logger.Log(context.Background(), level, "http server", slog.String("message", string(text)))
+	return len(message), nil
 }

@@ -4,10 +4,17 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/reference/internal/logging"
 )
 
 // redisPermissions are the permissions of package redislimit for keys with the prefix
@@ -68,4 +75,59 @@ func saysRedis(err error, word string) bool {
 // failing returns the error for readiness while Redis fails with err.
 func failing(err error, mode string) error {
 	return errors.New(diagnose(err).String() + "; until then on_redis_failure: " + mode + " is in force")
+}
+
+// redisLogPeriod is the time between two lines about the same fault of Redis.
+const redisLogPeriod = time.Minute
+
+// circuitLog writes to the log when Redis cannot be used, and when it answers again.
+// During an outage the circuit opens again after each probe, every few seconds, so the
+// same fault is written once in each redisLogPeriod.
+type circuitLog struct {
+	logger *slog.Logger
+	mode   string // on_redis_failure
+
+	mu      sync.Mutex
+	fault   string    // the last one that was written; "" if Redis answered after it
+	written time.Time // when
+}
+
+// changed is for [failover.Options] OnChange.
+func (l *circuitLog) changed(change failover.Change) {
+	switch {
+	case change.To == failover.CircuitOpen && change.Cause != nil:
+		l.failed(change.Cause)
+	case change.To == failover.CircuitClosed:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.fault = ""
+		l.logger.Info("Redis answers again", slog.String("limits", "shared"))
+	}
+}
+
+func (l *circuitLog) failed(cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fault, now := diagnose(cause), time.Now()
+	if fault.what == l.fault && now.Sub(l.written) < redisLogPeriod {
+		return
+	}
+	l.fault, l.written = fault.what, now
+	l.logger.Error("Redis cannot be used: "+fault.what, slog.String("do", fault.do),
+		slog.String("limits", l.mode), slog.Any("error", cause))
+}
+
+// redisLog writes messages of go-redis to the log, at most one in a minute: while Redis
+// cannot be reached there is one for each attempt to connect. go-redis has one logger
+// for the process.
+type redisLog struct {
+	logger *slog.Logger
+	limit  logging.Minutely
+}
+
+// Printf is for [redis.SetLogger].
+func (l *redisLog) Printf(ctx context.Context, format string, args ...any) {
+	if dropped, ok := l.limit.Pass(); ok {
+		l.logger.WarnContext(ctx, "Redis client", slog.String("message", fmt.Sprintf(format, args...)), slog.Int("dropped", dropped))
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/admin"
@@ -219,4 +220,58 @@ func logStart(o Options, c *config.Config, l *listeners) {
 		attrs = append(attrs, slog.String("admin", "http://"+l.admin.Addr().String()))
 	}
 	o.Logger.Info("serving", append(attrs, o.Build.LogAttrs()...)...)
+}
+
+// checkCertificate checks the certificate before anything is opened, so that the error
+// can name the setting.
+func checkCertificate(c *config.Config) error {
+	if !c.TLS() {
+		return nil
+	}
+	if _, err := server.LoadCertificate(c.TLSCert, c.TLSKey); err != nil {
+		return c.Errorf("tls_cert", "%w; set tls_cert to a PEM file with the certificate chain, and tls_key to one with its private key", err)
+	}
+	return nil
+}
+
+// A SettingError is an error about a setting that a retry cannot fix.
+type SettingError struct{ Err error }
+
+func (e SettingError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e SettingError) Unwrap() error { return e.Err }
+
+// heapReserve is how much the heap of a server may grow between two collections, beyond
+// the doubling that the garbage collector allows.
+const heapReserve = 64 << 20
+
+// reserveHeap makes garbage collections of a small heap rarer: with the few megabytes
+// that a server needs, there are dozens in a second under load, each of which scans
+// every stack. The collector runs when the heap has doubled, so it gets a large object
+// that is never used. The system provides no memory for pages that are not written, and
+// the collector does not read an object without pointers. The function that it returns
+// releases the object.
+//
+// It does nothing if the operator has tuned the collector with GOGC or GOMEMLIMIT.
+func reserveHeap() (release func()) {
+	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
+		if os.Getenv(name) != "" {
+			return func() {}
+		}
+	}
+	reserve := make([]byte, heapReserve)
+	return func() { runtime.KeepAlive(reserve) }
+}
+
+// logUpgrade logs that the database is upgraded, and where a copy of the older one is
+// kept.
+func (o Options) logUpgrade(u database.Upgrade) {
+	from, to := slog.Int64("from", u.From), slog.Int64("to", u.To)
+	if u.Copy == "" {
+		o.Logger.Info("upgrading the database", slog.String("database", u.Database), from, to)
+		return
+	}
+	o.Logger.Info("upgrading the database; a copy of the older one is kept",
+		slog.String("file", u.Database), from, to, slog.String("copy", u.Copy))
 }
