@@ -2,12 +2,18 @@ package admin
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"math"
 	"net/http"
+	"slices"
 	"time"
 
+	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/console"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 	"github.com/animalstore/gatehouse/reference/internal/webpage"
 )
 
@@ -40,4 +46,62 @@ func staticFile(f webpage.File) http.Handler {
 		h.Set("ETag", etag)
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.Body))
 	})
+}
+
+// recentDays is how many days PerDay is the average of.
+const recentDays = 7
+
+// listDeprecations lists the deprecated operations, also those without use, by the sunset.
+func (a *admin) listDeprecations(w http.ResponseWriter, r *http.Request, s *Server) error {
+	now := a.Now()
+	uses, err := s.Store.ListDeprecatedUse(r.Context(), store.Day(now).AddDate(0, 0, 1-recentDays))
+	if err != nil {
+		return storeError(err)
+	}
+	byID := map[string]*adminapi.Deprecation{}
+	for id, o := range s.Deprecations {
+		byID[id] = newDeprecation(id, o, now)
+	}
+	for _, u := range uses {
+		d := byID[u.Operation]
+		if d == nil {
+			d = &adminapi.Deprecation{Operation: u.Operation}
+			byID[u.Operation] = d
+		}
+		d.Owners = append(d.Owners, adminapi.DeprecatedUse{
+			Owner: u.Owner, Requests: u.Count, Last: u.Last, PerDay: float64(u.Recent) / recentDays,
+		})
+	}
+	answer := adminapi.DeprecationList{Deprecations: make([]adminapi.Deprecation, 0, len(byID))}
+	for _, d := range byID {
+		answer.Deprecations = append(answer.Deprecations, *d)
+	}
+	slices.SortFunc(answer.Deprecations, compareDeprecations)
+	return writeJSON(w, http.StatusOK, answer)
+}
+
+func newDeprecation(id string, o deprecation.Options, now time.Time) *adminapi.Deprecation {
+	d := &adminapi.Deprecation{Operation: id, Successor: o.Successor, Owners: []adminapi.DeprecatedUse{}}
+	if !o.Since.IsZero() {
+		d.Since = &o.Since
+	}
+	if !o.Sunset.IsZero() {
+		days := max(int(math.Ceil(o.Sunset.Sub(now).Hours()/24)), 0)
+		d.Sunset, d.DaysLeft = &o.Sunset, &days
+	}
+	return d
+}
+
+// compareDeprecations orders by the sunset, the soonest first and those without one last,
+// then by operation.
+func compareDeprecations(x, y adminapi.Deprecation) int {
+	switch {
+	case x.Sunset == nil && y.Sunset != nil:
+		return 1
+	case x.Sunset != nil && y.Sunset == nil:
+		return -1
+	case x.Sunset != nil && !x.Sunset.Equal(*y.Sunset):
+		return x.Sunset.Compare(*y.Sunset)
+	}
+	return cmp.Compare(x.Operation, y.Operation)
 }

@@ -1,8 +1,14 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/config"
@@ -39,4 +45,88 @@ func explainAdmin(err error) error {
 	default:
 		return err
 	}
+}
+
+type deprecationsCmd struct {
+	JSON bool `help:"Print JSON."`
+	adminFlags
+}
+
+// Help is shown by --help.
+func (deprecationsCmd) Help() string {
+	return `A DAY is the number of requests a day in the last seven days. The owners with requests
+there are those to write to before the sunset, when the operation is removed.`
+}
+
+func (c deprecationsCmd) Run(ctx context.Context, o output) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	list, err := client.Deprecations(ctx)
+	switch {
+	case err != nil:
+		return explainAdmin(err)
+	case c.JSON:
+		return printJSON(o.out, list)
+	case len(list) == 0:
+		o.say("No operation is deprecated.")
+		return nil
+	}
+	return printDeprecations(o.out, list)
+}
+
+func printDeprecations(w io.Writer, list []adminapi.Deprecation) error {
+	t := newTable(w, "OPERATION", "SUNSET", "DAYS LEFT", "OWNER", "REQUESTS", "A DAY", "LAST")
+	for _, d := range list {
+		sunset, days := "-", "-"
+		if d.Sunset != nil {
+			sunset, days = d.Sunset.UTC().Format(time.DateOnly), strconv.Itoa(*d.DaysLeft)
+		}
+		if len(d.Owners) == 0 {
+			t.row(d.Operation, sunset, days, "-", "0", "0.0", "-")
+		}
+		for _, u := range d.Owners {
+			t.row(d.Operation, sunset, days, u.Owner, strconv.FormatInt(u.Requests, 10),
+				strconv.FormatFloat(u.PerDay, 'f', 1, 64), showTime(u.Last))
+		}
+	}
+	return t.flush()
+}
+
+type healthCmd struct {
+	adminFlags
+	Ready bool `help:"Ask whether the server is ready for requests, instead of whether the process answers."`
+}
+
+// Help is shown by --help.
+func (healthCmd) Help() string {
+	return `The exit code is 0 if the server answers, and with --ready if it is ready; otherwise 1.
+A health check that restarts the server must not have --ready, because a restart does
+not repair a database.`
+}
+
+func (c healthCmd) Run(ctx context.Context, o output) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	if !c.Ready {
+		if err := client.Health(ctx); err != nil {
+			return explainAdmin(err)
+		}
+		fmt.Fprintln(o.out, "ok")
+		return nil
+	}
+	r, err := client.Readiness(ctx)
+	if err != nil {
+		return explainAdmin(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Checks)) {
+		fmt.Fprintf(o.out, "%s: %s\n", name, escape(r.Checks[name]))
+	}
+	if !r.Ready {
+		return errors.New("the server is not ready")
+	}
+	return nil
 }

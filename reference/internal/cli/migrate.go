@@ -2,9 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
+	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/database"
+	"github.com/animalstore/gatehouse/reference/internal/postgres"
 )
 
 type migrateCmd struct{ databaseFlags }
@@ -42,5 +46,71 @@ func (c migrateCmd) Run(ctx context.Context, o output) error {
 	default:
 		o.say("Upgraded database %s from schema %d to %d.", name, from, to)
 	}
+	return nil
+}
+
+type importCmd struct {
+	File string `arg:"" help:"The SQLite file: a backup, or that of a server that has stopped. It is not changed."`
+	postgresFlags
+}
+
+// postgresFlags are for a command that is only for PostgreSQL.
+type postgresFlags struct {
+	configFlag
+	Database *string `placeholder:"URL" help:"The PostgreSQL database, a postgres:// URL; a password is safer in the variable ($$PETSTORE_DATABASE)."`
+}
+
+// Help is shown by --help.
+func (importCmd) Help() string {
+	return `Moves a server from SQLite to PostgreSQL. Stop it first, so that nothing is written to the
+file afterwards. The database of the settings must be PostgreSQL and empty. The command
+creates its tables, unless the settings have migrate: manual: then run petstore migrate
+first. Import before the first server starts on it, because that creates a key.
+
+Pets keep their IDs, and keys work as before, so that clients need no change. The audit log,
+the counts of use and idempotency keys are copied too, and the audit log gets an entry for
+the import. Usage and bans are not in the file: those in Redis stay, and so do those in a usage
+file if usage_file names it. If you change from a usage file to Redis, they begin anew.
+
+Everything is copied in one transaction, or nothing. The file is checked first, and upgraded
+in a copy if it is of an older version. That copy needs room in the directory for temporary
+files; TMPDIR chooses another. The user of PostgreSQL must own the tables.`
+}
+
+const importNeedsPostgres = "petstore import copies a SQLite file into PostgreSQL, so the database must be a postgres:// URL; to replace a SQLite file use petstore restore"
+
+func (c importCmd) Run(ctx context.Context, o output) error {
+	settings, err := databaseFlags(c.postgresFlags).load()
+	if err != nil {
+		return err
+	}
+	if !database.IsPostgres(settings.Database) {
+		return usageError{settings.Errorf("database", "%s", importNeedsPostgres)}
+	}
+	if database.IsPostgres(c.File) {
+		return usageError{errors.New("petstore import copies a SQLite file, got a URL; set the PostgreSQL database with --database or PETSTORE_DATABASE")}
+	}
+	// The copy of the file is deleted when the command is interrupted.
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
+	n, err := database.Import(ctx, settings.Database, c.File, actor(), time.Now(), database.Options{
+		NoMigrate: settings.Migrate == config.MigrateManual, OnUpgrade: sayUpgrade,
+	})
+	switch {
+	case err == nil:
+	// An unknown outcome is not hidden by the signal that came meanwhile.
+	case ctx.Err() != nil && !postgres.IsUnknown(err):
+		return fmt.Errorf("cannot import: %w", context.Cause(ctx))
+	default:
+		if mistake, ok := errors.AsType[usageError](explainName(settings, err)); ok {
+			return mistake
+		}
+		if isMissingFile(c.File) {
+			return fmt.Errorf("cannot import: file %s does not exist", c.File)
+		}
+		return fmt.Errorf("cannot import: %w", err)
+	}
+	o.say("Imported %s into %s: %s, %s.", escape(c.File), database.Redacted(settings.Database), plural(n.Pets, "pet"), plural(n.Keys, "key"))
+	o.say("Usage and bans are not imported: those in Redis stay, and so do those in a usage file if usage_file names it.")
 	return nil
 }

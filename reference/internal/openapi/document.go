@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/animalstore/gatehouse/deprecation"
 )
@@ -70,4 +73,142 @@ func limitOf(document []byte) (Range, error) {
 		return Range{}, errors.New("the parameter limit has no bounds, or a default outside of them")
 	}
 	return limit, nil
+}
+
+// members is a JSON object that keeps the order of its members, for people that read
+// the document.
+type members []member
+
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+func membersOf(object json.RawMessage) (members, error) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, errors.Join(errors.New("not an object"), err)
+	}
+	var ms members
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		m := member{name: name.(string)} // the Decoder accepts only strings as names
+		if err := d.Decode(&m.value); err != nil {
+			return nil, err
+		}
+		ms = append(ms, m)
+	}
+	return ms, nil
+}
+
+func (ms members) encode() (json.RawMessage, error) {
+	b := []byte{'{'}
+	for i, m := range ms {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		name, err := json.Marshal(m.name)
+		if err != nil {
+			return nil, err
+		}
+		b = append(b, name...)
+		b = append(b, ':')
+		b = append(b, m.value...)
+	}
+	return append(b, '}'), nil
+}
+
+type edit func(value json.RawMessage) (json.RawMessage, error)
+
+// editEach returns object with each member edited.
+func editEach(object json.RawMessage, e edit) (json.RawMessage, error) {
+	return editWhere(object, func(string) bool { return true }, e)
+}
+
+// editMember returns object with one member edited, which must be there.
+func editMember(object json.RawMessage, name string, e edit) (json.RawMessage, error) {
+	found := false
+	edited, err := editWhere(object, func(n string) bool { found = found || n == name; return n == name }, e)
+	if err == nil && !found {
+		err = fmt.Errorf("%s: missing", name)
+	}
+	return edited, err
+}
+
+func editWhere(object json.RawMessage, where func(name string) bool, e edit) (json.RawMessage, error) {
+	ms, err := membersOf(object)
+	if err != nil {
+		return nil, err
+	}
+	for i, m := range ms {
+		if !where(m.name) {
+			continue
+		}
+		if ms[i].value, err = e(m.value); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	return ms.encode()
+}
+
+// mark returns the document with exactly the operations marked that have a notice.
+func mark(document []byte, notices map[string]deprecation.Notice) ([]byte, error) {
+	unknown := maps.Clone(notices)
+	marked, err := editMember(document, "paths", func(paths json.RawMessage) (json.RawMessage, error) {
+		return editEach(paths, func(item json.RawMessage) (json.RawMessage, error) {
+			return editEach(item, func(operation json.RawMessage) (json.RawMessage, error) {
+				var o struct{ OperationID string }
+				if err := json.Unmarshal(operation, &o); err != nil {
+					return nil, err
+				}
+				notice, deprecated := notices[o.OperationID]
+				delete(unknown, o.OperationID)
+				return markOperation(operation, notice, deprecated)
+			})
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(unknown) > 0 {
+		return nil, fmt.Errorf("unknown operations %q", slices.Sorted(maps.Keys(unknown)))
+	}
+	return marked, nil
+}
+
+// markOperation sets or removes the members about the deprecation of an operation.
+// OpenAPI defines only deprecated. Tools that compare documents for breaking changes
+// know x-sunset.
+func markOperation(operation json.RawMessage, n deprecation.Notice, deprecated bool) (json.RawMessage, error) {
+	o, err := membersOf(operation)
+	if err != nil {
+		return nil, err
+	}
+	if deprecated && n.Since.IsZero() {
+		return nil, errors.New("a notice does not say since when the operation is deprecated")
+	}
+	for _, m := range []struct {
+		name  string
+		value any
+		set   bool
+	}{
+		{"deprecated", true, deprecated},
+		{"x-deprecated-since", n.Since.UTC().Format(time.DateOnly), deprecated},
+		{"x-sunset", n.Sunset.UTC().Format(time.DateOnly), deprecated && !n.Sunset.IsZero()},
+		{"x-successor", n.Successor, deprecated && n.Successor != ""},
+	} {
+		o = slices.DeleteFunc(o, func(have member) bool { return have.name == m.name })
+		if !m.set {
+			continue
+		}
+		value, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
+		}
+		o = append(o, member{m.name, value})
+	}
+	return o.encode()
 }

@@ -1,12 +1,20 @@
 package service
 
 import (
+	"context"
 	"net/http"
+	"strings"
+	"time"
 
+	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
+	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // newHandler returns the handler of the API with these settings.
@@ -50,4 +58,71 @@ func (s *state) newHandler(c *config.Config) (http.Handler, error) {
 		return nil, err
 	}
 	return s.observer.Handler(handler, client.Addr), nil
+}
+
+// server returns what the admin listener shows and changes, or nil until the server
+// serves.
+func (p *startup) server() *admin.Server {
+	r := p.running.Load()
+	if r == nil {
+		return nil
+	}
+	c := r.settings.Load()
+	return &admin.Server{
+		Limiter: r.limiter, Activity: r.activity,
+		Store: r.store, Plan: c.Plans.Of, Deprecations: c.Deprecations,
+		DailyUse: func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error) {
+			return r.daily.List(ctx, r.store, owner, since)
+		},
+		Report: func() adminapi.Report {
+			return adminapi.Report{
+				Engine:      r.engine(),
+				Connections: map[string]adminapi.Connections{"api": adminapi.Connections(r.pets.Stats()), "admin": adminapi.Connections(p.operator.Stats())},
+				Settings:    reportSettings(r.reloads.Status()),
+			}
+		},
+	}
+}
+
+// engine returns the numbers of the engine.
+func (s *state) engine() adminapi.Engine {
+	local := s.embedded.Stats()
+	e := adminapi.Engine{
+		Kind:     "memory",
+		Subjects: local.Subjects, Capacity: local.Bound, Evicted: local.Evicted, Refused: local.Refused,
+	}
+	if s.shared != nil {
+		stats := s.shared.Stats()
+		e.Kind = "redis"
+		e.Redis = &adminapi.Redis{
+			Mode: s.shared.mode, Circuit: s.shared.Circuit().String(),
+			Fallbacks: stats.Fallbacks, Failures: stats.Failures, Timeouts: stats.Timeouts,
+			Opened: stats.Opened, Pending: stats.Pending, Lost: stats.Lost,
+		}
+	}
+	return e
+}
+
+func reportSettings(s ReloadStatus) adminapi.Settings {
+	report := adminapi.Settings{Applied: s.Applied, Refused: s.Refused, Restart: s.Restart}
+	if !s.Last.IsZero() {
+		report.Last = &s.Last
+	}
+	if s.Err != nil {
+		report.Error = inOneLine(s.Err)
+	}
+	return report
+}
+
+// countDecision counts a decision on a charged request for operators.
+func (s *state) countDecision(_ *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
+	outcome := d.Outcome
+	if err != nil {
+		outcome = 0 // d is only what the header fields show
+	}
+	network := c.Kind == ratelimit.KindNetwork
+	s.activity.Count(c.Subject, network, outcome)
+	if owner, ok := strings.CutPrefix(c.Subject, apikey.OwnerSubject("")); ok && !network && err == nil {
+		s.daily.Count(owner, d.Allowed())
+	}
 }
