@@ -4,8 +4,6 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -50,31 +48,6 @@ func TestFields(t *testing.T) {
 		}
 		ratelimittest.CheckHeaders(t, http.Header(metadata.Join(header, trailer)), ratelimittest.Fields{Limit: 2, Remaining: 1})
 	})
-}
-
-// The test of gRPC in docs/TESTING.md is the one above.
-func TestPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/TESTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile("main_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := 0
-	for _, b := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
-		if !strings.Contains(b[1], "grpc.") {
-			continue
-		}
-		found++
-		if !strings.Contains(string(source), b[1]) {
-			t.Errorf("docs/TESTING.md: main_test.go does not have\n%s", b[1])
-		}
-	}
-	if found != 1 {
-		t.Errorf("docs/TESTING.md has %d tests of gRPC, want 1", found)
-	}
 }
 
 // dial returns a client of a server without a network, and an API key.
