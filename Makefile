@@ -6,6 +6,10 @@ PKG ?= ./ratelimit/memory
 SAMPLE ?= 100
 FUZZTIME ?= 30s
 
+# The development tools, which go install builds outside of the workspace.
+GOLANGCI_LINT = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
+
 .PHONY: help
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,7 +51,7 @@ lint: .bin/golangci-lint ## gofmt, go vet and golangci-lint
 
 .PHONY: tidy
 tidy: ## check that go mod tidy would change nothing
-	@for dir in $$(go list -m -f '{{.Dir}}') tools; do \
+	@for dir in $$(go list -m -f '{{.Dir}}'); do \
 		(cd $$dir && GOWORK=off go mod tidy -diff) || { echo "go mod tidy would change $$dir/go.mod or go.sum"; exit 1; }; \
 	done
 
@@ -80,5 +84,9 @@ release-check: ## release a copy of the repository and install each module from 
 release: ## commit and tag VERSION (v0.x.y) here; see RELEASE.md
 	go run ./internal/release $(VERSION)
 
-.bin/golangci-lint: tools/go.mod tools/go.sum
-	cd tools && GOWORK=off go build -o ../.bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+.bin/golangci-lint .bin/govulncheck: Makefile
+.bin/golangci-lint: tool = $(GOLANGCI_LINT)
+.bin/govulncheck: tool = $(GOVULNCHECK)
+.bin/%:
+	GOBIN=$(CURDIR)/.bin go install $(tool)
+	@touch $@

@@ -33,7 +33,7 @@
 // side by side:
 //
 //	go test -run '^$' -bench Take -count 6 > new.txt
-//	benchstat -col /peer new.txt
+//	go run golang.org/x/perf/cmd/benchstat@latest -col /peer new.txt
 //
 // # What needs more
 //
