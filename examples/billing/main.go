@@ -1,8 +1,15 @@
 // Billing is a service with a monthly quota that begins on each customer's billing day, a
-// daily one in the customer's time zone, and a smooth one against bursts. A page shows
-// customers what they have used.
+// daily one in the customer's time zone, and a smooth one against bursts. A page, which is
+// outside the limit, shows customers what they have used.
 //
 //	go run ./examples/billing
+//	for i in 1 2 3 4; do curl -u ann: http://127.0.0.1:8081/report; done
+//	curl -u ann: http://127.0.0.1:8081/usage
+//
+// Ann is billed on the 17th in Berlin, bob on the 31st in Auckland, or on the last day of a
+// shorter month; eve has not paid, and joe has no limit. When a customer's day, zone or plan
+// changes, give the customer another plan with the same subject: usage stays, and the month
+// that has begun keeps its end.
 package main
 
 import (

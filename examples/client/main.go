@@ -1,4 +1,6 @@
-// Client is a service with limits, and a client that keeps to them.
+// Client is a service that allows 3 requests per second and 7 per day, and a client that
+// keeps to these limits. Package transport waits for the next second, but not for the next
+// day: the call fails with a LimitError.
 //
 //	go run ./examples/client
 package main

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/animalstore/gatehouse/examples/internal/readme"
 )
 
 // handlerTransport calls a handler without a network, in the time of the test.
@@ -38,15 +35,5 @@ func TestClient(t *testing.T) {
 		if out.String() != want {
 			t.Errorf("the client prints\n%s\nwant\n%s", &out, want)
 		}
-	})
-}
-
-func TestReadme(t *testing.T) {
-	readme.Program(t, func(out io.Writer) error {
-		api, err := newHandler()
-		if err != nil {
-			return err
-		}
-		return call(out, handlerTransport{api}, "http://api.example.com")
 	})
 }

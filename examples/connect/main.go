@@ -2,6 +2,14 @@
 // It answers the Connect, gRPC and gRPC-Web protocols, over HTTP/1.1 and h2c.
 //
 //	go run ./examples/connect
+//
+// It prints KEY=…; paste this line into a second terminal, and then
+//
+//	for i in 1 2 3; do curl -i -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \
+//	    -d '"bob"' http://127.0.0.1:8081/hello.v1.Hello/Say; done
+//
+// Interceptors do what needs the form of a Connect error: the key and the limit. Middlewares
+// do what is the same for all requests.
 package main
 
 import (
@@ -17,6 +25,7 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/examples/internal/demo"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
@@ -47,7 +56,10 @@ func say(ctx context.Context, name *wrapperspb.StringValue) (*wrapperspb.StringV
 	return wrapperspb.String("hello " + name.Value + ", from " + p.Owner), nil
 }
 
-var guests = ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
+var (
+	free   = ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2), ratelimit.PerDay(1000))
+	guests = ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
+)
 
 // identify counts a call for the owner of its key, and without a valid key for its network.
 func identify(ctx context.Context, call gatehouseconnect.Call) (ratelimit.Caller, error) {
@@ -59,7 +71,11 @@ func identify(ctx context.Context, call gatehouseconnect.Call) (ratelimit.Caller
 
 func newHandler() (_ http.Handler, key string, err error) {
 	errs := &apierror.Responder{RequestID: middleware.RequestIDFrom}
-	auth, key, err := newAuth(errs)
+	verifier, key, err := demo.OneKey("ann", free)
+	if err != nil {
+		return nil, "", err
+	}
+	auth, err := bearer.New("demo", verifier.Verify, bearer.Options{Errors: errs})
 	if err != nil {
 		return nil, "", err
 	}

@@ -1,4 +1,6 @@
-// Deprecated is a service with one deprecated operation, and a client that notices.
+// Deprecated is a service with one deprecated operation, and a client that reads the fields
+// of its responses. The service logs the callers of the operation. From the sunset on it
+// answers 410.
 //
 //	go run ./examples/deprecated
 package main

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/animalstore/gatehouse/examples/internal/readme"
 )
 
 func TestDeprecated(t *testing.T) {
@@ -22,6 +20,8 @@ func TestDeprecated(t *testing.T) {
 	}
 }
 
+func beforeSunset() time.Time { return time.Date(2026, time.December, 1, 0, 0, 0, 0, time.UTC) }
+
 // handlerTransport calls a handler without a network.
 type handlerTransport struct{ http.Handler }
 
@@ -33,8 +33,13 @@ func (h handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-func TestReadme(t *testing.T) {
-	readme.Program(t, func(out io.Writer) error {
-		return call(out, handlerTransport{newHandler(time.Now)}, "http://127.0.0.1:17/v1/pets/17")
-	})
+func TestClient(t *testing.T) {
+	var out strings.Builder
+	if err := call(&out, handlerTransport{newHandler(beforeSunset)}, "http://127.0.0.1:17/v1/pets/17"); err != nil {
+		t.Fatal(err)
+	}
+	const want = "200 OK, deprecated since 2025-12-05, removed on 2030-12-05, replaced by http://127.0.0.1:17/v1/pets?status=available\n"
+	if out.String() != want {
+		t.Errorf("the client prints %q, want %q", &out, want)
+	}
 }

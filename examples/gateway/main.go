@@ -3,13 +3,22 @@
 // these.
 //
 //	go run ./examples/gateway
+//
+// It prints KEY=…; paste this line into a second terminal, and then
+//
+//	curl -i -H "Authorization: Bearer $KEY" http://127.0.0.1:8081/basket/
+//	curl -H "Authorization: Bearer $KEY" http://127.0.0.1:8081/pets/rex
+//
+// The services get X-Owner in place of the key. Clients do not get the X-RateLimit-Limit and
+// X-Request-Id of the services, and get their Cache-Control. If a service is down, the
+// client gets 502 bad_gateway, which is not charged.
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -17,6 +26,7 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/examples/internal/demo"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
@@ -40,39 +50,26 @@ var (
 )
 
 func main() {
-	format, err := apikey.NewFormat("demo_")
+	verifier, key, err := demo.OneKey("ann", free)
 	if err != nil {
 		log.Fatal(err)
 	}
-	secret := format.Generate()
-	store := keys{secret.Digest(): {Principal: apikey.Principal{KeyID: apikey.NewKeyID(), Owner: "ann", Plan: free}}}
-	handler, err := newHandler(format, store, startService("pets"), startService("orders"))
+	handler, err := newHandler(verifier.Verify, startService("pets"), startService("orders"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("KEY=%s\n", secret.Reveal())
+	fmt.Printf("KEY=%s\n", key)
 	server := &http.Server{Addr: "127.0.0.1:8081", Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	log.Fatal(server.ListenAndServe())
 }
 
-// keys has the record of each key by its digest. A real gateway has a database.
-type keys map[apikey.Digest]apikey.Record
-
-func (k keys) Lookup(_ context.Context, d apikey.Digest) (apikey.Record, error) {
-	if record, ok := k[d]; ok {
-		return record, nil
-	}
-	return apikey.Record{}, apikey.ErrUnknown
-}
-
-func newHandler(format *apikey.Format, store apikey.Store, pets, orders *url.URL) (http.Handler, error) {
-	verifier, err1 := apikey.NewVerifier(format, store, apikey.Options{})
-	auth, err2 := bearer.New("demo", verifier.Verify, bearer.Options{Errors: errs})
-	engine, err3 := memory.New(memory.Options{})
-	limited, err4 := limit.New(engine, identify, limit.Options{Refund: true, Errors: errs})
-	toPets, err5 := forward(pets)
-	toOrders, err6 := forward(orders)
-	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
+func newHandler(verify bearer.VerifyFunc[apikey.Principal], pets, orders *url.URL) (http.Handler, error) {
+	auth, err1 := bearer.New("demo", verify, bearer.Options{Errors: errs})
+	engine, err2 := memory.New(memory.Options{})
+	limited, err3 := limit.New(engine, identify, limit.Options{Refund: true, Errors: errs})
+	toPets, err4 := forward(pets)
+	toOrders, err5 := forward(orders)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return nil, err
 	}
 	mux := http.NewServeMux()
@@ -102,4 +99,26 @@ func forward(target *url.URL) (http.Handler, error) {
 		p.Out.Header.Del("Authorization")
 		p.Out.Header.Set("X-Owner", principal.Owner)
 	}}, errs)
+}
+
+// newService returns a service that the gateway forwards requests to. It trusts X-Owner,
+// and sets header fields of its own.
+func newService(name string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=60")
+		w.Header().Set("X-RateLimit-Limit", "1000000") // clients of the gateway do not get this one
+		w.Header().Set("X-Request-Id", "42")           // nor this one
+		fmt.Fprintf(w, "%s of %s: %s\n", name, r.Header.Get("X-Owner"), r.URL.Path)
+	})
+}
+
+// startService serves on a free port.
+func startService(name string) *url.URL {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := &http.Server{Handler: newService(name), ReadHeaderTimeout: 5 * time.Second}
+	go func() { log.Fatal(server.Serve(l)) }()
+	return &url.URL{Scheme: "http", Host: l.Addr().String()}
 }

@@ -3,10 +3,11 @@
 //
 //	go run ./examples/gin
 //	curl -i -H 'Authorization: Bearer token-of-ann' http://127.0.0.1:8081/pets/17
+//
+// Also try /broken, whose 500 is given back, PUT /pets/17, and five requests in a minute.
 package main
 
 import (
-	"context"
 	"log"
 	"log/slog"
 	"net/http"
@@ -17,22 +18,12 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegin"
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/examples/internal/demo"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/bearer"
-	"github.com/animalstore/gatehouse/middleware/clientip"
-	"github.com/animalstore/gatehouse/middleware/limit"
-	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
-var (
-	free   = ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(3), ratelimit.PerDay(1000))
-	guests = ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
-
-	users = map[string]string{"token-of-ann": "ann"} // by key; package apikey keeps digests instead
-
-	errNoPet = apierror.New(http.StatusNotFound, "pet_not_found", "There is no pet with this identifier.")
-)
+var errNoPet = apierror.New(http.StatusNotFound, "pet_not_found", "There is no pet with this identifier.")
 
 func main() {
 	h, err := newRouter(slog.New(slog.NewTextHandler(os.Stderr, nil)))
@@ -46,27 +37,7 @@ func main() {
 
 func newRouter(logger *slog.Logger) (http.Handler, error) {
 	errs := &apierror.Responder{Logger: logger, RequestID: middleware.RequestIDFrom}
-	auth, err := bearer.New("pets", func(_ context.Context, token string) (string, error) {
-		user, ok := users[token]
-		if !ok {
-			return "", bearer.ErrInvalid
-		}
-		return user, nil
-	}, bearer.Options{Errors: errs})
-	if err != nil {
-		return nil, err
-	}
-	engine, err := memory.New(memory.Options{})
-	if err != nil {
-		return nil, err
-	}
-	source := clientip.FromRemoteAddr()
-	limited, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
-		if user, ok := bearer.FromContext[string](r.Context()); ok {
-			return ratelimit.Caller{Subject: "user:" + user, Plan: free, Kind: ratelimit.KindAPIKey}, nil
-		}
-		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
-	}, limit.Options{Refund: true, Errors: errs})
+	auth, limited, err := demo.NewGate(errs)
 	if err != nil {
 		return nil, err
 	}

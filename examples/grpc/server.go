@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/examples/internal/demo"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/clientip"
@@ -20,26 +21,9 @@ var (
 	guests = ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 )
 
-// keys has the record of each key by its digest.
-type keys map[apikey.Digest]apikey.Record
-
-func (k keys) Lookup(_ context.Context, d apikey.Digest) (apikey.Record, error) {
-	record, ok := k[d]
-	if !ok {
-		return apikey.Record{}, apikey.ErrUnknown
-	}
-	return record, nil
-}
-
 // newServer returns a server and the key of ann.
 func newServer() (*grpc.Server, string, error) {
-	format, err := apikey.NewFormat("demo_")
-	if err != nil {
-		return nil, "", err
-	}
-	secret := format.Generate()
-	store := keys{secret.Digest(): {Principal: apikey.Principal{KeyID: apikey.NewKeyID(), Owner: "ann", Plan: free}}}
-	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})
+	verifier, key, err := demo.OneKey("ann", free)
 	if err != nil {
 		return nil, "", err
 	}
@@ -65,7 +49,7 @@ func newServer() (*grpc.Server, string, error) {
 	// In place of a service of its own. Other servers let health checks pass without a key
 	// and without a limit: go doc gatehousegrpc.UnaryRequire says how.
 	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
-	return server, secret.Reveal(), nil
+	return server, key, nil
 }
 
 // identify counts a call for the owner of its key, and without a valid key for its network.

@@ -3,6 +3,9 @@
 //
 //	go run ./examples/keys
 //	curl -i -H 'Authorization: Bearer demo_…' http://127.0.0.1:8081/whoami
+//
+// Requests without a valid key are counted for the network, so that a client that tries keys
+// does not use the quota of an owner.
 package main
 
 import (

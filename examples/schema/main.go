@@ -2,6 +2,12 @@
 // and answers every error in one envelope.
 //
 //	go run ./examples/schema
+//	curl -H 'Content-Type: application/json' -d '{"name":"Rex","kind":"dog","age":3}' http://127.0.0.1:8081/pets
+//	curl -H 'Content-Type: application/json' -d '{"name":"","Kind":"dog","age":1.5}' http://127.0.0.1:8081/pets
+//
+// jsonbody.New refuses a type that cannot hold what the schema allows, and fields that the
+// schema does not describe. A client that prefers application/problem+json gets each mistake
+// with its place.
 package main
 
 import (

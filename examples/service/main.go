@@ -3,6 +3,11 @@
 //
 //	go run ./examples/service
 //	go run ./examples/service -redis redis://127.0.0.1:6379
+//
+// It prints a curl line with an API key. Without a key, clients get 401 and are counted for
+// their network. While Redis does not answer, each server limits by itself, and the log says
+// so. What is in the file is not moved to Redis; docs/ENGINES.md says how a service does
+// that.
 package main
 
 import (
@@ -25,6 +30,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/examples/internal/demo"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
@@ -60,11 +66,11 @@ func run(ctx context.Context, l net.Listener, redisURL, file string, plan *ratel
 	}
 	defer func() { err = errors.Join(err, closeLimiter()) }()
 
-	handler, secret, err := newHandler(limiter, plan)
+	handler, key, err := newHandler(limiter, plan)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "curl -i -H 'Authorization: Bearer %s' http://%s/hello\n", secret.Reveal(), l.Addr())
+	fmt.Fprintf(out, "curl -i -H 'Authorization: Bearer %s' http://%s/hello\n", key, l.Addr())
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
@@ -163,32 +169,16 @@ func save(l *memory.Limiter, file string) error {
 	return os.Rename(file+".new", file)
 }
 
-// keys has the record of each key by its digest. A real service has a database.
-type keys map[apikey.Digest]apikey.Record
-
-func (k keys) Lookup(_ context.Context, d apikey.Digest) (apikey.Record, error) {
-	if record, ok := k[d]; ok {
-		return record, nil
-	}
-	return apikey.Record{}, apikey.ErrUnknown
-}
-
 // newHandler returns one operation behind keys and limits, and a key of plan.
-func newHandler(limiter ratelimit.Limiter, plan *ratelimit.Plan) (http.Handler, apikey.Secret, error) {
+func newHandler(limiter ratelimit.Limiter, plan *ratelimit.Plan) (_ http.Handler, key string, err error) {
 	errs := &apierror.Responder{RequestID: middleware.RequestIDFrom}
-	format, err := apikey.NewFormat("demo_")
+	verifier, key, err := demo.OneKey("demo", plan)
 	if err != nil {
-		return nil, apikey.Secret{}, err
-	}
-	secret := format.Generate()
-	store := keys{secret.Digest(): {Principal: apikey.Principal{KeyID: apikey.NewKeyID(), Owner: "demo", Plan: plan}}}
-	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})
-	if err != nil {
-		return nil, secret, err
+		return nil, "", err
 	}
 	auth, err := bearer.New("demo", verifier.Verify, bearer.Options{Errors: errs})
 	if err != nil {
-		return nil, secret, err
+		return nil, "", err
 	}
 	guests := ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60))
 	limited, err := limit.New(limiter, func(r *http.Request) (ratelimit.Caller, error) {
@@ -198,7 +188,7 @@ func newHandler(limiter ratelimit.Limiter, plan *ratelimit.Plan) (http.Handler, 
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
 	}, limit.Options{Errors: errs})
 	if err != nil {
-		return nil, secret, err
+		return nil, "", err
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /hello", func(w http.ResponseWriter, r *http.Request) {
@@ -207,5 +197,5 @@ func newHandler(limiter ratelimit.Limiter, plan *ratelimit.Plan) (http.Handler, 
 	})
 	return middleware.Chain(errs.Mux(mux),
 		middleware.RequestID, middleware.AccessLog(nil), middleware.Recover(errs), middleware.SecurityHeaders,
-		auth.Identify, limited, auth.Require), secret, nil
+		auth.Identify, limited, auth.Require), key, nil
 }

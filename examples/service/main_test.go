@@ -10,9 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/animalstore/gatehouse/examples/internal/readme"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // plan has one window, which does not end during a test.
@@ -98,17 +96,4 @@ func TestRedisMustBeAURL(t *testing.T) {
 			t.Errorf("run with -redis %s = %v, want an error that shows a URL", text, err)
 		}
 	}
-}
-
-func TestReadme(t *testing.T) {
-	vars := []string{"KEY"}
-	readme.Server(t, func() (http.Handler, error) {
-		limiter, err := memory.New(memory.Options{})
-		if err != nil {
-			return nil, err
-		}
-		h, secret, err := newHandler(limiter, free)
-		vars[0] += "=" + secret.Reveal()
-		return h, err
-	}, vars...)
 }

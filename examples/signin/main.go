@@ -2,6 +2,12 @@
 // together. Sign-ins that succeed are not counted.
 //
 //	go run ./examples/signin
+//	for i in 1 2 3 4; do curl -d 'name=ann&password=12345' http://127.0.0.1:8081/signin; done
+//
+// Each sign-in is charged first, and one that succeeds gets it back, so that concurrent
+// guesses cannot exceed the limit. Guesses of others can use up the limit of an account, and
+// its owner then has to wait too: keep that window short, and never ban an account. Hashing
+// takes time; package middleware/inflight limits how much of it runs at once.
 package main
 
 import (

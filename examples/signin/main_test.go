@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/animalstore/gatehouse/examples/internal/readme"
+	"github.com/animalstore/gatehouse/examples/internal/script"
 )
 
-func TestReadme(t *testing.T) { readme.Server(t, newHandler) }
+func TestScript(t *testing.T) { script.Run(t, newHandler) }

@@ -1,8 +1,13 @@
 // Sqlkeys is a service with its API keys in SQLite: keys with scopes, live keys and test
-// keys, and keys that their owners revoke. Store.go has the SQL, pets.go what the keys
-// give access to.
+// keys, and keys that their owners revoke. Store.go has the SQL, which is what another
+// database needs; pets.go has what the keys give access to.
 //
 //	go run ./examples/sqlkeys
+//	curl -H "Authorization: Bearer $LIVE" http://127.0.0.1:8081/pets
+//	curl -X DELETE -H "Authorization: Bearer $TEST" http://127.0.0.1:8081/key
+//
+// The principal, account, embeds apikey.Principal and adds scopes. A key is looked up once in
+// 30 seconds: the process that revokes a key refuses it at once, others within 30 seconds.
 package main
 
 import (

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -89,44 +85,6 @@ func TestSQLKeys(t *testing.T) {
 		step{"the live key after a restart", "GET", "/pets", live, 200, "the pets of ann in the live data\n"},
 		step{"the revoked key after a restart", "GET", "/pets", test, 401, invalid},
 	)
-}
-
-var curl = regexp.MustCompile(`^    \$ curl (?:-X (\w+) )?-H "Authorization: Bearer \$(LIVE|TEST)" http://127.0.0.1:8081(\S+)$`)
-
-// The commands in the README print what it shows.
-func TestReadme(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys, send := open(t, filepath.Join(t.TempDir(), "keys.db"))
-	key := map[string]string{
-		"LIVE": issue(t, keys, keys.live, "pets:read pets:write", time.Time{}),
-		"TEST": issue(t, keys, keys.test, "pets:read", time.Time{}),
-	}
-	commands := 0
-	lines := strings.Split(string(readme), "\n")
-	for i, line := range lines {
-		m := curl.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		commands++
-		var want string
-		for _, out := range lines[i+1:] {
-			text, ok := strings.CutPrefix(out, "    ")
-			if !ok || strings.HasPrefix(text, "$") {
-				break
-			}
-			want += text + "\n"
-		}
-		if _, body := send(cmp.Or(m[1], "GET"), m[3], key[m[2]]); body != want {
-			t.Errorf("%s prints %q, the README shows %q", strings.TrimSpace(line), body, want)
-		}
-	}
-	if commands != 5 {
-		t.Errorf("%d commands were found in the README, want 5", commands)
-	}
 }
 
 // A request is counted under the plan of its key.

@@ -29,7 +29,7 @@ var (
 )
 
 func main() {
-	handler, err := newHandler(memory.Options{})
+	handler, err := newHandler()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -38,8 +38,8 @@ func main() {
 	log.Fatal(server.ListenAndServe())
 }
 
-func newHandler(opts memory.Options) (http.Handler, error) {
-	engine, err := memory.New(opts)
+func newHandler() (http.Handler, error) {
+	engine, err := memory.New(memory.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@
 // the limiter decided for each plan, how long a decision takes, and how full it is.
 //
 //	go run ./examples/telemetry
+//	curl -s http://127.0.0.1:8081/metrics | grep gatehouse
 package main
 
 import (

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/animalstore/gatehouse/examples/internal/readme"
 )
 
 func TestTelemetry(t *testing.T) {
@@ -48,5 +46,3 @@ func TestTelemetry(t *testing.T) {
 		t.Log(metrics)
 	}
 }
-
-func TestReadme(t *testing.T) { readme.Server(t, newHandler) }

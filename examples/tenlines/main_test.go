@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/animalstore/gatehouse/examples/internal/readme"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
 
@@ -67,8 +66,4 @@ func TestBans(t *testing.T) {
 			t.Errorf("GET of another user: %d, want 200", w.Code)
 		}
 	})
-}
-
-func TestReadme(t *testing.T) {
-	readme.Server(t, func() (http.Handler, error) { return newRouter(), nil })
 }

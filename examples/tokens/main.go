@@ -1,8 +1,19 @@
-// Tokens is a service that limits its users by the tokens of a language model. A
-// question reserves what its answer can cost at most, and what it did not cost is given
-// back.
+// Tokens is a service in front of a language model, with limits that count tokens. It
+// reserves what a question can cost at most, and settles what it did cost.
 //
 //	go run ./examples/tokens
+//	curl -i -u ann: -d 'why the sky is blue' http://127.0.0.1:8081/ask
+//
+// A question is refused unless its largest cost fits, so that concurrent questions cannot
+// exceed the limit together. X-RateLimit-Remaining is written before the answer, with all that
+// is reserved. Settle gives the rest back or, if the cost was higher, charges the difference,
+// even beyond the limit. It works after a disconnect too. In a stream, call it in a defer, or
+// again and again while the answer is written: the last call counts. If it fails because Redis
+// does not answer, it can be called again.
+//
+// If the body names the cost, such as max_tokens, parse it in a middleware outside of limit,
+// which keeps it in the context. To limit requests beside tokens, add one more of Caller.Also,
+// with a plan of requests and a Cost of 1: Settle does not change it.
 package main
 
 import (

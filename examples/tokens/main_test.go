@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/animalstore/gatehouse/examples/internal/readme"
+	"github.com/animalstore/gatehouse/examples/internal/script"
 )
 
-func TestReadme(t *testing.T) { readme.Server(t, newHandler) }
+func TestScript(t *testing.T) { script.Run(t, newHandler) }
 
 // A question that is too long is refused also if the client did not say how long it is.
 func TestLongQuestion(t *testing.T) {

@@ -1,0 +1,74 @@
+// Package demo has what several examples need and none of them is about: API keys in a map,
+// and the gate of the services on chi, Echo and Gin.
+package demo
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+// Keys has the record of each key by its digest. A real service has a database.
+type Keys map[apikey.Digest]apikey.Record
+
+// Lookup finds the record of a key. It is what a Verifier asks.
+func (k Keys) Lookup(_ context.Context, d apikey.Digest) (apikey.Record, error) {
+	record, ok := k[d]
+	if !ok {
+		return apikey.Record{}, apikey.ErrUnknown
+	}
+	return record, nil
+}
+
+// OneKey returns a verifier that knows one key of owner under plan, and that key.
+func OneKey(owner string, plan *ratelimit.Plan) (*apikey.Verifier[apikey.Principal], string, error) {
+	format, err := apikey.NewFormat("demo_")
+	if err != nil {
+		return nil, "", err
+	}
+	secret := format.Generate()
+	keys := Keys{secret.Digest(): {Principal: apikey.Principal{KeyID: apikey.NewKeyID(), Owner: owner, Plan: plan}}}
+	verifier, err := apikey.NewVerifier(format, keys, apikey.Options{})
+	return verifier, secret.Reveal(), err
+}
+
+var (
+	free   = ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(3), ratelimit.PerDay(1000))
+	guests = ratelimit.MustPlan("guests", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
+
+	users = map[string]string{"token-of-ann": "ann"} // by token; package apikey keeps digests instead
+)
+
+// NewGate returns the authentication and the limit of a service, in which ann's token is
+// token-of-ann. Requests that end in a 5xx are not charged.
+func NewGate(errs *apierror.Responder) (auth *bearer.Authenticator[string], limited func(http.Handler) http.Handler, err error) {
+	auth, err = bearer.New("pets", func(_ context.Context, token string) (string, error) {
+		user, ok := users[token]
+		if !ok {
+			return "", bearer.ErrInvalid
+		}
+		return user, nil
+	}, bearer.Options{Errors: errs})
+	if err != nil {
+		return nil, nil, err
+	}
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	source := clientip.FromRemoteAddr()
+	limited, err = limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		if user, ok := bearer.FromContext[string](r.Context()); ok {
+			return ratelimit.Caller{Subject: "user:" + user, Plan: free, Kind: ratelimit.KindAPIKey}, nil
+		}
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
+	}, limit.Options{Refund: true, Errors: errs})
+	return auth, limited, err
+}
