@@ -26,8 +26,8 @@ raced = go test -race -shuffle=on -gcflags=modernc.org/sqlite/lib=-race=false -g
 # Packages whose tests run in one goroutine, or run other commands, which go builds
 # without the race detector.
 alone = /internal/(architecture|fixedwindow|gcra|interleave|interleave/sched|plans|release)$$
-# Packages with tests that only -long runs.
-long = go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' work | awk '/internal\/testenv/ {print $$1}'
+# Packages with tests that only -long or the build tag long runs.
+long = go list -tags long -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' work | awk '/internal\/testenv/ {print $$1}'
 
 .PHONY: race
 race: ## tests under the race detector, in random order, except where nothing is concurrent, and those of test-long
@@ -35,8 +35,8 @@ race: ## tests under the race detector, in random order, except where nothing is
 
 .PHONY: test-long
 test-long: ## all tests of the packages in which some take long, under the race detector
-	$(raced) $$($(long) | grep -vE '$(alone)') -long
-	go test $$($(long) | grep -E '$(alone)') -long
+	$(raced) -tags long $$($(long) | grep -vE '$(alone)') -long
+	go test -tags long $$($(long) | grep -E '$(alone)') -long
 
 .PHONY: test-32bit
 test-32bit: ## tests where integers have 32 bits (amd64 runs them)
@@ -46,7 +46,7 @@ test-32bit: ## tests where integers have 32 bits (amd64 runs them)
 lint: .bin/golangci-lint ## gofmt, go vet and golangci-lint
 	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); \
 		[ -z "$$unformatted" ] || { echo "gofmt -w would change:"; echo "$$unformatted"; exit 1; }
-	go vet work
+	go vet -tags long work
 	.bin/golangci-lint run $$(go list -m -f '{{.Dir}}/...')
 
 .PHONY: tidy

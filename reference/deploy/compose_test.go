@@ -1,3 +1,5 @@
+//go:build long
+
 package deploy_test
 
 import (
@@ -177,6 +179,38 @@ func TestMakeSecrets(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, "secrets"))
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder of the secrets has mode %v, %v; want that only its owner enters it", info.Mode(), err)
+	}
+}
+
+// In compose.yaml, each file is where another one expects it.
+func TestMonitoringIsMounted(t *testing.T) {
+	p := project(t)
+	for service, files := range map[string]map[string]string{ // file here by file in the container
+		"prometheus": {
+			"/etc/prometheus/prometheus.yaml": "compose/prometheus/prometheus.yaml",
+			"/etc/prometheus/alerts.yaml":     "../monitoring/alerts.yaml",
+		},
+		"grafana": {
+			"/etc/grafana/provisioning/datasources": "compose/grafana/datasources",
+			"/etc/grafana/provisioning/dashboards":  "compose/grafana/dashboards",
+			"/etc/grafana/dashboards/petstore.json": "../monitoring/dashboard.json",
+		},
+	} {
+		got := make(map[string]string)
+		for _, v := range p.Services[service].Volumes {
+			got[v.Target] = v.Source
+		}
+		for target, source := range files {
+			if got[target] != absolute(t, source) {
+				t.Errorf("%s has %q at %s, want %s", service, got[target], target, source)
+			}
+		}
+	}
+	if !strings.Contains(read(t, "compose/grafana/dashboards/petstore.yaml"), "path: /etc/grafana/dashboards\n") {
+		t.Error("Grafana does not load /etc/grafana/dashboards")
+	}
+	if !strings.Contains(read(t, "compose/grafana/datasources/prometheus.yaml"), "url: http://prometheus:9090\n") {
+		t.Error("Grafana does not ask prometheus:9090")
 	}
 }
 

@@ -6,6 +6,6 @@
 //	systemd/      a unit
 //
 // The Dockerfile and .goreleaser.yaml are at the root of the repository. reference/docs/DEPLOYING.md
-// says how to use all of them. The package is a module of its own because the tests need
-// the types of Kubernetes and the schema of Compose files.
+// says how to use all of them. The tests that need the types of Kubernetes, the schema of
+// Compose files or the patterns of Docker run with -tags long.
 package deploy

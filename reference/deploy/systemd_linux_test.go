@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 )
 
@@ -56,13 +57,7 @@ func TestTheUnitFitsTheServer(t *testing.T) {
 
 // systemd-analyze knows each directive, and finds the service well confined.
 func TestSystemdAcceptsTheUnit(t *testing.T) {
-	analyze, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		if os.Getenv("GATEHOUSE_REQUIRE_SERVERS") == "1" {
-			t.Fatal(err)
-		}
-		t.Skipf("skipped: %v; it comes with systemd", err)
-	}
+	analyze := testenv.Tool(t, "systemd-analyze")
 	text := strings.Replace(read(t, unit), "ExecStart=petstore", "ExecStart="+os.Args[0], 1)
 	out, err := exec.Command(analyze, "--version").Output()
 	if err != nil {

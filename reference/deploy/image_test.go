@@ -1,20 +1,14 @@
 package deploy_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"go/version"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/moby/patternmatcher"
-	"github.com/moby/patternmatcher/ignorefile"
+	"github.com/goccy/go-yaml"
 )
 
 // An instruction is one of a Dockerfile, with its continuation lines.
@@ -136,75 +130,71 @@ func goDirective(t *testing.T) string {
 	return m[1]
 }
 
-// .dockerignore keeps nothing back that the build needs.
-func TestTheBuildContext(t *testing.T) {
-	f, err := os.Open(root + "/.dockerignore")
-	if err != nil {
-		t.Fatal(err)
+// release is what the tests read of .goreleaser.yaml. The command goreleaser check knows
+// the rest.
+type release struct {
+	Builds []struct {
+		Dir, Main string
+		Env       []string
+		Flags     []string
+		Ldflags   []string
+		Goos      []string
+		Goarch    []string
 	}
-	defer f.Close()
-	patterns, err := ignorefile.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
+	Archives []struct {
+		Files []struct{ Src, Dst string }
 	}
-	ignored, err := patternmatcher.New(patterns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := buildFiles(t)
-	if len(files) < 200 {
-		t.Errorf("the server is built from %d files, want all of them", len(files))
-	}
-	for _, file := range files {
-		if match, err := ignored.MatchesOrParentMatches(file); err != nil || match {
-			t.Errorf("%s: ignored %t, %v; the build needs it", file, match, err)
-		}
+	Nfpms []struct {
+		Bindir   string
+		Contents []struct{ Src, Dst string }
 	}
 }
 
-// buildFiles returns the files of the repository that the server is built from.
-func buildFiles(t *testing.T) (files []string) {
-	t.Helper()
-	cmd := exec.Command("go", "list", "-C", "..", "-deps", "-json=Dir,GoFiles,EmbedFiles,Module", ".")
-	// In the workspace: the module cache may have no other versions, and no network either.
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
+// A release has the same binary as the image, and all files that it names.
+func TestTheRelease(t *testing.T) {
+	var r release
+	if err := yaml.Unmarshal([]byte(read(t, root+"/.goreleaser.yaml")), &r); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	b := r.Builds[0]
+	missing(t, root+"/"+b.Dir+"/main.go")
+	build := dockerfile(t)[1]
+	env, command := strings.Join(args(build, "ENV"), " "), strings.Join(args(build, "RUN"), " ")
+	for _, v := range b.Env {
+		if !strings.Contains(env, v) {
+			t.Errorf("a release is built with %s, the image with %s", v, env)
+		}
+	}
+	for _, flag := range append(b.Flags, b.Ldflags[0]) {
+		if !strings.Contains(command, flag) {
+			t.Errorf("a release is built with %s, the image with %s", flag, command)
+		}
+	}
+	checkLinkerVariables(t, strings.Join(b.Ldflags, " "))
+	if !slices.Equal(b.Goos, []string{"linux", "darwin", "windows"}) || !slices.Equal(b.Goarch, []string{"amd64", "arm64"}) {
+		t.Errorf("a release is built for %q on %q", b.Goos, b.Goarch)
+	}
+	for _, f := range append(r.Archives[0].Files, r.Nfpms[0].Contents...) {
+		missing(t, root+"/"+f.Src)
+	}
+}
+
+// A package installs the settings where the unit reads them.
+func TestThePackage(t *testing.T) {
+	var r release
+	if err := yaml.Unmarshal([]byte(read(t, root+"/.goreleaser.yaml")), &r); err != nil {
 		t.Fatal(err)
 	}
-	top, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
+	unit := read(t, "systemd/petstore.service")
+	var installed []string
+	for _, f := range r.Nfpms[0].Contents {
+		installed = append(installed, f.Dst)
 	}
-	add := func(dir string, names ...string) {
-		if rel, err := filepath.Rel(top, dir); err == nil && !strings.HasPrefix(rel, "..") {
-			for _, name := range names {
-				files = append(files, filepath.ToSlash(filepath.Join(rel, name)))
-			}
-		}
+	if settings := "/etc/petstore/petstore.yaml"; !slices.Contains(installed, settings) || !strings.Contains(unit, "--config "+settings) {
+		t.Errorf("the package installs %q, and the unit starts something else", installed)
 	}
-	for d := json.NewDecoder(out); ; {
-		var p struct {
-			Dir                 string
-			GoFiles, EmbedFiles []string
-			Module              *struct{ Dir, GoMod string }
-		}
-		if err := d.Decode(&p); err == io.EOF {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		add(p.Dir, p.GoFiles...)
-		add(p.Dir, p.EmbedFiles...)
-		if p.Module != nil {
-			add(p.Module.Dir, "go.mod")
-		}
+	// systemd looks for a command without a folder in /usr/local/bin, then in /usr/bin.
+	if r.Nfpms[0].Bindir != "/usr/bin" || !strings.Contains(unit, "\nExecStart=petstore ") {
+		t.Errorf("the package installs the binary in %s, and the unit starts another", r.Nfpms[0].Bindir)
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	return append(files, "reference/go.sum")
 }
