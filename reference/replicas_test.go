@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/database"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -112,9 +112,9 @@ func (f *fleet) roomyKey(t *testing.T, owner string) string {
 }
 
 // state returns what the admin listener of a replica says of it.
-func state(t *testing.T, p *process) adminapi.State {
+func state(t *testing.T, p *process) admin.State {
 	t.Helper()
-	var s adminapi.State
+	var s admin.State
 	mustAsk(t, 200, "GET", p.admin+"/state", "", "").into(t, &s)
 	return s
 }
@@ -152,7 +152,7 @@ func (f *fleet) stop(t *testing.T, i int) {
 		if err != nil {
 			break
 		}
-		var s adminapi.State
+		var s admin.State
 		if json.Unmarshal(a.body, &s) == nil && s.Report != nil {
 			decided = s.Engine.Redis.Fallbacks
 		}

@@ -8,14 +8,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
 )
 
 // strictly bans at the first request too many.
 const strictly = "penalty: {strikes: 1, grace: 0s, ban: 1h, growth: 1, max: 1h, forgive: 1h}\n"
 
 // bansOf returns the bans that a replica lists.
-func (f *fleet) bansOf(t *testing.T, p *process) (bans []adminapi.Ban) {
+func (f *fleet) bansOf(t *testing.T, p *process) (bans []admin.Ban) {
 	t.Helper()
 	list := f.petstore(t, "bans", "list", "--json", adminListen(p))
 	if err := json.Unmarshal([]byte(list), &bans); err != nil {

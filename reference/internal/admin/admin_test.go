@@ -17,7 +17,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/activity"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	settings "github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
@@ -53,7 +52,7 @@ func config(t testing.TB, engine *memory.Limiter) admin.Config {
 	db := newStore(t, "ada", "bob")
 	server := &admin.Server{
 		Limiter: engine, Activity: activity.New(time.Now), Store: db, Plan: plans.Of, DailyUse: db.ListDailyUse,
-		Report: func() adminapi.Report { return adminapi.Report{Engine: adminapi.Engine{Kind: "memory"}} },
+		Report: func() admin.Report { return admin.Report{Engine: admin.Engine{Kind: "memory"}} },
 	}
 	return admin.Config{
 		Server:  func() *admin.Server { return server },
@@ -83,8 +82,8 @@ var plans = settings.Default().Plans
 
 func withToken(c *admin.Config) { c.Token = token }
 
-func client(s *httptest.Server, token string) adminapi.Client {
-	return adminapi.Client{Addr: strings.TrimPrefix(s.URL, "http://"), Token: token}
+func client(s *httptest.Server, token string) admin.Client {
+	return admin.Client{Addr: strings.TrimPrefix(s.URL, "http://"), Token: token}
 }
 
 // request sends a request with a Host and an Authorization field, if they are not

@@ -13,7 +13,6 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -67,9 +66,9 @@ func (a *admin) listAudit(w http.ResponseWriter, r *http.Request, s *Server) err
 	if err != nil {
 		return storeError(err)
 	}
-	answer := adminapi.AuditLog{Entries: make([]adminapi.AuditEntry, len(entries))}
+	answer := AuditLog{Entries: make([]AuditEntry, len(entries))}
 	for i, e := range entries {
-		answer.Entries[i] = adminapi.AuditEntry(e)
+		answer.Entries[i] = AuditEntry(e)
 	}
 	return writeJSON(w, http.StatusOK, answer)
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -29,7 +28,7 @@ var (
 
 // ban bans a subject, and replaces a ban that is in force. The answer is the new ban.
 func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
-	var b adminapi.NewBan
+	var b NewBan
 	if err := readJSON(w, r, &b); err != nil {
 		return err
 	}
@@ -104,7 +103,7 @@ func (a *admin) unban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	default:
 		e.outcome = "was not banned"
 	}
-	return writeJSON(w, http.StatusOK, adminapi.Unbanned{Unbanned: was})
+	return writeJSON(w, http.StatusOK, Unbanned{Unbanned: was})
 }
 
 // subjectOfQuery returns the subject that a query of exactly one parameter names.
@@ -151,7 +150,7 @@ func (a *admin) listBans(w http.ResponseWriter, r *http.Request, s *Server) erro
 	slices.SortFunc(inForce, func(x, y ratelimit.Ban) int {
 		return cmp.Or(y.Ends.Compare(x.Ends), cmp.Compare(x.Subject, y.Subject))
 	})
-	answer := adminapi.BanList{Bans: make([]adminapi.Ban, len(inForce))}
+	answer := BanList{Bans: make([]Ban, len(inForce))}
 	for i, b := range inForce {
 		answer.Bans[i] = showBan(b)
 	}
@@ -161,8 +160,8 @@ func (a *admin) listBans(w http.ResponseWriter, r *http.Request, s *Server) erro
 // networkPrefix begins the subject of a network; see [clientip.NetworkSubject].
 const networkPrefix = "network:"
 
-func showBan(b ratelimit.Ban) adminapi.Ban {
-	ban := adminapi.Ban{Ends: b.Ends.UTC(), Level: b.Level}
+func showBan(b ratelimit.Ban) Ban {
+	ban := Ban{Ends: b.Ends.UTC(), Level: b.Level}
 	if owner, ok := strings.CutPrefix(b.Subject, apikey.OwnerSubject("")); ok {
 		ban.Owner = owner
 	} else {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 )
 
 // post sends a body to a handler.
@@ -44,7 +43,7 @@ func TestClientBans(t *testing.T) {
 		t.Fatalf("BanNetwork = %v", err)
 	}
 	for _, b := range []struct {
-		ban    adminapi.Ban
+		ban    admin.Ban
 		length time.Duration
 	}{{owner, 2 * time.Hour}, {network, 3 * time.Hour}} {
 		if end := begin.Add(b.length); b.ban.Ends.Before(end) || b.ban.Ends.After(time.Now().Add(b.length+time.Second)) || b.ban.Ends.Nanosecond() != 0 {
@@ -55,7 +54,7 @@ func TestClientBans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []adminapi.Ban{{Network: "2001:db8::/64"}, {Owner: "ada"}}
+	want := []admin.Ban{{Network: "2001:db8::/64"}, {Owner: "ada"}}
 	for i := range bans {
 		if left := time.Until(bans[i].Ends); left < time.Hour {
 			t.Errorf("%v ends in %v, want the length that was given", bans[i], left)

@@ -15,7 +15,7 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
 )
 
 func ban(t testing.TB, engine *memory.Limiter, subjects ...string) {
@@ -47,7 +47,7 @@ func TestClientListsAndLifts(t *testing.T) {
 		}
 		bans[i].Ends = time.Time{}
 	}
-	want := []adminapi.Ban{{Network: "2001:db8:0:1::/64"}, {Network: "192.0.2.1/32"}, {Owner: owner}}
+	want := []admin.Ban{{Network: "2001:db8:0:1::/64"}, {Network: "192.0.2.1/32"}, {Owner: owner}}
 	if diff := cmp.Diff(want, bans); diff != "" {
 		t.Errorf("Bans, those that end last first (-want +got):\n%s", diff)
 	}
@@ -93,10 +93,10 @@ func TestLiftRefusesWhatIsUnclear(t *testing.T) {
 
 func TestClientErrors(t *testing.T) {
 	guarded, _ := start(t, withToken)
-	if _, err := client(guarded, "").Bans(t.Context()); !errors.Is(err, adminapi.ErrToken) {
+	if _, err := client(guarded, "").Bans(t.Context()); !errors.Is(err, admin.ErrToken) {
 		t.Errorf("Bans without a token = %v, want ErrToken", err)
 	}
-	if _, err := client(guarded, "another-token-of-some-length").UnbanOwner(t.Context(), "ada"); !errors.Is(err, adminapi.ErrToken) {
+	if _, err := client(guarded, "another-token-of-some-length").UnbanOwner(t.Context(), "ada"); !errors.Is(err, admin.ErrToken) {
 		t.Errorf("UnbanOwner with another token = %v, want ErrToken", err)
 	}
 
@@ -124,7 +124,7 @@ func TestClientErrors(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	_, err := client(closed, token).Bans(t.Context())
-	if !errors.Is(err, adminapi.ErrNoAnswer) || strings.Contains(err.Error(), token) {
+	if !errors.Is(err, admin.ErrNoAnswer) || strings.Contains(err.Error(), token) {
 		t.Errorf("Bans of no server = %v, want ErrNoAnswer", err)
 	}
 	if _, ok := errors.AsType[*url.Error](err); ok {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/deprecation"
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/console"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 	"github.com/animalstore/gatehouse/reference/internal/webpage"
@@ -58,21 +57,21 @@ func (a *admin) listDeprecations(w http.ResponseWriter, r *http.Request, s *Serv
 	if err != nil {
 		return storeError(err)
 	}
-	byID := map[string]*adminapi.Deprecation{}
+	byID := map[string]*Deprecation{}
 	for id, o := range s.Deprecations {
 		byID[id] = newDeprecation(id, o, now)
 	}
 	for _, u := range uses {
 		d := byID[u.Operation]
 		if d == nil {
-			d = &adminapi.Deprecation{Operation: u.Operation}
+			d = &Deprecation{Operation: u.Operation}
 			byID[u.Operation] = d
 		}
-		d.Owners = append(d.Owners, adminapi.DeprecatedUse{
+		d.Owners = append(d.Owners, DeprecatedUse{
 			Owner: u.Owner, Requests: u.Count, Last: u.Last, PerDay: float64(u.Recent) / recentDays,
 		})
 	}
-	answer := adminapi.DeprecationList{Deprecations: make([]adminapi.Deprecation, 0, len(byID))}
+	answer := DeprecationList{Deprecations: make([]Deprecation, 0, len(byID))}
 	for _, d := range byID {
 		answer.Deprecations = append(answer.Deprecations, *d)
 	}
@@ -80,8 +79,8 @@ func (a *admin) listDeprecations(w http.ResponseWriter, r *http.Request, s *Serv
 	return writeJSON(w, http.StatusOK, answer)
 }
 
-func newDeprecation(id string, o deprecation.Options, now time.Time) *adminapi.Deprecation {
-	d := &adminapi.Deprecation{Operation: id, Successor: o.Successor, Owners: []adminapi.DeprecatedUse{}}
+func newDeprecation(id string, o deprecation.Options, now time.Time) *Deprecation {
+	d := &Deprecation{Operation: id, Successor: o.Successor, Owners: []DeprecatedUse{}}
 	if !o.Since.IsZero() {
 		d.Since = &o.Since
 	}
@@ -94,7 +93,7 @@ func newDeprecation(id string, o deprecation.Options, now time.Time) *adminapi.D
 
 // compareDeprecations orders by the sunset, the soonest first and those without one last,
 // then by operation.
-func compareDeprecations(x, y adminapi.Deprecation) int {
+func compareDeprecations(x, y Deprecation) int {
 	switch {
 	case x.Sunset == nil && y.Sunset != nil:
 		return 1

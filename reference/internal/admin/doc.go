@@ -1,5 +1,5 @@
-// Package admin is the http.Handler of the admin listener: what an operator sees of a
-// running server, and changes.
+// Package admin is the admin listener, with which an operator sees what a running server
+// does, and changes it: the http.Handler, its bodies in JSON, and a [Client].
 //
 //	handler, err := admin.New(admin.Config{Server: running, Checks: checks, Token: token})
 //
@@ -8,19 +8,19 @@
 //	GET    /                 the console, a web page; see package console
 //	GET    /healthz          200 as long as the process answers; checks nothing else
 //	GET    /readyz           200 or 503, with the result of each check
-//	GET    /state            version, readiness, engine and Redis: [adminapi.State]
-//	GET    /top              the decisions and the busiest clients of the last minute: [adminapi.Top]
+//	GET    /state            version, readiness, engine and Redis: [State]
+//	GET    /top              the decisions and the busiest clients of the last minute: [Top]
 //	GET    /metrics          metrics for Prometheus
-//	GET    /bans             the bans in force: {"bans": [...]} of [adminapi.Ban]
-//	POST   /bans             bans {"owner": NAME} or {"network": ADDRESS} for {"seconds": N}: [adminapi.Ban]
+//	GET    /bans             the bans in force: {"bans": [...]} of [Ban]
+//	POST   /bans             bans {"owner": NAME} or {"network": ADDRESS} for {"seconds": N}: [Ban]
 //	DELETE /bans?owner=NAME  unbans an owner, or with network=ADDRESS a network
-//	GET    /usage?owner=NAME what an owner has left and has used in the last 90 days: [adminapi.Usage]
-//	GET    /deprecations     the deprecated operations: {"deprecations": [...]} of [adminapi.Deprecation]
+//	GET    /usage?owner=NAME what an owner has left and has used in the last 90 days: [Usage]
+//	GET    /deprecations     the deprecated operations: {"deprecations": [...]} of [Deprecation]
 //	GET    /keys             the keys without their secrets: {"keys": [...]} of [keys.Info]
 //	POST   /keys             creates the key of a [keys.New]: [keys.Issued], with the secret
 //	DELETE /keys/{id}        revokes a key: [keys.Revoked]
 //	POST   /keys/{id}/rotate replaces a key as a [keys.Replacement] says: [keys.Rotated], with the secret
-//	GET    /audit            the newest entries of the audit log: {"entries": [...]} of [adminapi.AuditEntry]
+//	GET    /audit            the newest entries of the audit log: {"entries": [...]} of [AuditEntry]
 //	GET    /debug/pprof/     profiles, as in package net/http/pprof
 //
 // While the server starts, /top, /bans, /keys, /usage, /deprecations and /audit answer 503.
@@ -46,5 +46,9 @@
 // Every change is stored in the audit log, with the actor "admin" and the address of the
 // client.
 //
-// Package adminapi has the bodies and a client.
+// A [Client] sends these requests. Its errors wrap [ErrNoAnswer] or [ErrToken], or have the
+// text that the server answered with.
+//
+//	client := admin.Client{Addr: "127.0.0.1:9090", Token: token}
+//	bans, err := client.Bans(ctx)
 package admin

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -21,7 +20,7 @@ func (a *admin) listKeys(w http.ResponseWriter, r *http.Request, s *Server) erro
 	if err != nil {
 		return keyError(err)
 	}
-	return writeJSON(w, http.StatusOK, adminapi.KeyList{Keys: list})
+	return writeJSON(w, http.StatusOK, KeyList{Keys: list})
 }
 
 // createKey answers with the new key, which is shown only in this answer.

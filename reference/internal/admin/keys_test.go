@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/animalstore/gatehouse/reference/internal/admin"
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 )
 
@@ -143,9 +142,9 @@ func TestChangesAreAudited(t *testing.T) {
 		t.Errorf("a ban of an owner without a key: %d %s, want 404", w.Code, w.Body)
 	}
 
-	var audit struct{ Entries []adminapi.AuditEntry }
+	var audit struct{ Entries []admin.AuditEntry }
 	decode(serve(h, "GET", "/audit?limit=5", local, withAuth).Body, &audit)
-	want := []adminapi.AuditEntry{
+	want := []admin.AuditEntry{
 		{Action: "ban.end", Target: "owner:eve"},
 		{Action: "ban.start", Target: "owner:eve", Detail: `length="1m0s"`},
 		{Action: "key.revoke", Target: rotated.Key.ID},
@@ -164,7 +163,7 @@ func TestChangesAreAudited(t *testing.T) {
 			e.Detail = ""
 		}
 	}
-	if diff := cmp.Diff(want, audit.Entries, cmpopts.IgnoreFields(adminapi.AuditEntry{}, "ID", "At", "Actor", "From")); diff != "" {
+	if diff := cmp.Diff(want, audit.Entries, cmpopts.IgnoreFields(admin.AuditEntry{}, "ID", "At", "Actor", "From")); diff != "" {
 		t.Errorf("GET /audit (-want +got):\n%s", diff)
 	}
 	shown := log.String() + serve(h, "GET", "/audit", local, withAuth).Body.String() + serve(h, "GET", "/keys", local, withAuth).Body.String()
@@ -183,7 +182,7 @@ func TestAuditQuery(t *testing.T) {
 	h := newHandler(t, nil)
 	later := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 	for query, want := range map[string]int{"": 2, "limit=1": 1, "since=2026-01-01T00:00:00Z": 2, "since=" + later: 0, "since=&limit=": 2, "limit=1000": 2} {
-		var audit struct{ Entries []adminapi.AuditEntry }
+		var audit struct{ Entries []admin.AuditEntry }
 		w := serve(h, "GET", "/audit?"+query, local)
 		if err := json.Unmarshal(w.Body.Bytes(), &audit); err != nil || w.Code != 200 || audit.Entries == nil || len(audit.Entries) != want {
 			t.Errorf("GET /audit?%s: %d %s, want %d entries", query, w.Code, w.Body, want)

@@ -12,7 +12,6 @@ import (
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/activity"
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -34,7 +33,7 @@ type Server struct {
 	DailyUse func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error)
 
 	// Report returns the numbers for GET /state.
-	Report func() adminapi.Report
+	Report func() Report
 }
 
 // A Store stores what an operator can see and change.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/reference/internal/activity"
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 )
 
 // busiest is how many owners and how many networks a Top has at most.
@@ -17,19 +16,19 @@ const busiest = 20
 
 func (a *admin) top(w http.ResponseWriter, r *http.Request, s *Server) error {
 	now := s.Activity.Snapshot(busiest)
-	answer := adminapi.Top{
+	answer := Top{
 		Seconds:   activity.Seconds,
-		Decisions: adminapi.Decisions{Allowed: now.Allowed, Limited: now.Limited, Banned: now.Banned, Suspended: now.Suspended, Undecided: now.Undecided},
+		Decisions: Decisions{Allowed: now.Allowed, Limited: now.Limited, Banned: now.Banned, Suspended: now.Suspended, Undecided: now.Undecided},
 		PerSecond: now.PerSecond,
-		Owners:    make([]adminapi.OwnerUse, len(now.Owners)),
-		Networks:  make([]adminapi.NetworkUse, len(now.Networks)),
+		Owners:    make([]OwnerUse, len(now.Owners)),
+		Networks:  make([]NetworkUse, len(now.Networks)),
 		Bans:      a.bans.get(r.Context(), a.Now(), s.Limiter),
 	}
 	for i, u := range now.Owners {
-		answer.Owners[i] = adminapi.OwnerUse{Owner: strings.TrimPrefix(u.Subject, apikey.OwnerSubject("")), Allowed: u.Allowed, Denied: u.Denied}
+		answer.Owners[i] = OwnerUse{Owner: strings.TrimPrefix(u.Subject, apikey.OwnerSubject("")), Allowed: u.Allowed, Denied: u.Denied}
 	}
 	for i, u := range now.Networks {
-		answer.Networks[i] = adminapi.NetworkUse{Network: strings.TrimPrefix(u.Subject, networkPrefix), Allowed: u.Allowed, Denied: u.Denied}
+		answer.Networks[i] = NetworkUse{Network: strings.TrimPrefix(u.Subject, networkPrefix), Allowed: u.Allowed, Denied: u.Denied}
 	}
 	return writeJSON(w, http.StatusOK, answer)
 }
@@ -66,7 +65,7 @@ func (c *banCount) get(ctx context.Context, now time.Time, l Limiter) *int {
 // state also answers while the server starts.
 func (a *admin) state(w http.ResponseWriter, r *http.Request) error {
 	health := a.runChecks(r.Context(), true)
-	answer := adminapi.State{
+	answer := State{
 		Build: a.Build, Started: a.started.UTC(), Uptime: int64(a.Now().Sub(a.started) / time.Second),
 		Ready: health.Ready, Checks: health.Checks,
 	}

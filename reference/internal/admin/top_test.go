@@ -13,7 +13,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/activity"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/build"
 )
 
@@ -61,7 +60,7 @@ func TestTop(t *testing.T) {
 	}
 
 	now, stub.err = now.Add(5*time.Second), errors.New("Redis is away")
-	var top adminapi.Top
+	var top admin.Top
 	if err := json.Unmarshal(serve(h, "GET", "/top", local).Body.Bytes(), &top); err != nil || top.Bans != nil || top.Decisions.Allowed != 3 {
 		t.Errorf("GET /top while bans cannot be listed: %+v, %v; want all but the bans", top, err)
 	}
@@ -96,11 +95,11 @@ func TestState(t *testing.T) {
 			t.Errorf("GET %s during the start: %d, want 503", path, w.Code)
 		}
 	}
-	server = &admin.Server{Report: func() adminapi.Report {
-		return adminapi.Report{
-			Engine:      adminapi.Engine{Kind: "memory", Subjects: 1, Capacity: 2, Evicted: 3, Refused: 4},
-			Connections: map[string]adminapi.Connections{"api": {Open: 5, Idle: 4, Refused: 3, Evicted: 2, Waited: 1}},
-			Settings:    adminapi.Settings{Applied: 2, Refused: 1, Last: &now, Error: "p.yaml:1:1", Restart: []string{"listen"}},
+	server = &admin.Server{Report: func() admin.Report {
+		return admin.Report{
+			Engine:      admin.Engine{Kind: "memory", Subjects: 1, Capacity: 2, Evicted: 3, Refused: 4},
+			Connections: map[string]admin.Connections{"api": {Open: 5, Idle: 4, Refused: 3, Evicted: 2, Waited: 1}},
+			Settings:    admin.Settings{Applied: 2, Refused: 1, Last: &now, Error: "p.yaml:1:1", Restart: []string{"listen"}},
 		}
 	}}
 	want = started + `"ready":true,"checks":{"server":"ok"},"engine":{"kind":"memory","subjects":1,"capacity":2,"evicted":3,"refused":4},` +

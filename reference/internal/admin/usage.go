@@ -13,7 +13,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -26,7 +25,7 @@ func (a *admin) usage(w http.ResponseWriter, r *http.Request, s *Server) error {
 	if !ok {
 		return errNoUsageOwner
 	}
-	answer := adminapi.Usage{Owner: owner, Plans: []adminapi.PlanUsage{}, Days: []adminapi.Day{}}
+	answer := Usage{Owner: owner, Plans: []PlanUsage{}, Days: []Day{}}
 	list, err := s.Store.ListKeys(r.Context())
 	if err != nil {
 		return storeError(err)
@@ -46,7 +45,7 @@ func (a *admin) usage(w http.ResponseWriter, r *http.Request, s *Server) error {
 		return errNoOwner(owner)
 	}
 	for _, d := range days {
-		answer.Days = append(answer.Days, adminapi.Day{Day: d.Day.Format(time.DateOnly), Allowed: d.Allowed, Denied: d.Denied})
+		answer.Days = append(answer.Days, Day{Day: d.Day.Format(time.DateOnly), Allowed: d.Allowed, Denied: d.Denied})
 	}
 	return writeJSON(w, http.StatusOK, answer)
 }
@@ -62,7 +61,7 @@ func ownerOf(query string) (string, bool) {
 
 // addPlans adds to u what the plan of each key has left, each plan once, and what keys with
 // limits of their own have left.
-func addPlans(ctx context.Context, s *Server, list []store.Key, u *adminapi.Usage) error {
+func addPlans(ctx context.Context, s *Server, list []store.Key, u *Usage) error {
 	seen := map[string]bool{}
 	for _, k := range list {
 		if err := addLimits(ctx, s, k, u); err != nil {
@@ -78,7 +77,7 @@ func addPlans(ctx context.Context, s *Server, list []store.Key, u *adminapi.Usag
 		}
 		seen[id] = true
 		if err != nil {
-			u.Plans = append(u.Plans, adminapi.PlanUsage{Plan: k.Plan, Error: err.Error()})
+			u.Plans = append(u.Plans, PlanUsage{Plan: k.Plan, Error: err.Error()})
 			continue
 		}
 		d, err := s.Limiter.Peek(ctx, apikey.OwnerSubject(u.Owner), plan)
@@ -90,7 +89,7 @@ func addPlans(ctx context.Context, s *Server, list []store.Key, u *adminapi.Usag
 	return nil
 }
 
-func addLimits(ctx context.Context, s *Server, k store.Key, u *adminapi.Usage) error {
+func addLimits(ctx context.Context, s *Server, k store.Key, u *Usage) error {
 	limits, err := k.LimitsPlan()
 	if err != nil || limits == nil {
 		return err
@@ -99,7 +98,7 @@ func addLimits(ctx context.Context, s *Server, k store.Key, u *adminapi.Usage) e
 	if err != nil {
 		return err
 	}
-	u.Limited = append(u.Limited, adminapi.KeyUsage{ID: k.ID, Name: k.Name, Quotas: quotasOf(&d)})
+	u.Limited = append(u.Limited, KeyUsage{ID: k.ID, Name: k.Name, Quotas: quotasOf(&d)})
 	return nil
 }
 
@@ -115,14 +114,14 @@ func engineError(err error) error {
 }
 
 // addPlan adds the decision of a peek for a plan.
-func addPlan(u *adminapi.Usage, d *ratelimit.Decision) {
-	p := adminapi.PlanUsage{Plan: d.Plan.Name(), Quotas: quotasOf(d)}
+func addPlan(u *Usage, d *ratelimit.Decision) {
+	p := PlanUsage{Plan: d.Plan.Name(), Quotas: quotasOf(d)}
 	p.Suspended, p.Unlimited = d.Outcome == ratelimit.Suspended, d.Allowed() && engine.Of(d.Plan).Len() == 0
 	if d.StrikesLeft >= 0 {
 		p.StrikesLeft = &d.StrikesLeft
 	}
 	if d.Outcome == ratelimit.Banned {
-		u.Ban = &adminapi.BanEnd{Ends: time.Unix(d.BanEnds, 0).UTC()}
+		u.Ban = &BanEnd{Ends: time.Unix(d.BanEnds, 0).UTC()}
 	}
 	u.Plans = append(u.Plans, p)
 }
@@ -135,10 +134,10 @@ func calendarText(q ratelimit.Quota) (text string) {
 	return text
 }
 
-func quotasOf(d *ratelimit.Decision) []adminapi.QuotaUsage {
-	quotas := make([]adminapi.QuotaUsage, engine.Of(d.Plan).Len())
+func quotasOf(d *ratelimit.Decision) []QuotaUsage {
+	quotas := make([]QuotaUsage, engine.Of(d.Plan).Len())
 	for i, q := range d.Plan.Quotas() {
-		quotas[i] = adminapi.QuotaUsage{
+		quotas[i] = QuotaUsage{
 			Limit: q.Limit, WindowSeconds: d.States[i].Reset - engine.Of(d.Plan).WindowStart(i, d.States[i].Reset), Calendar: calendarText(q),
 			Burst: q.Burst(), Remaining: d.States[i].Remaining, Reset: d.States[i].Reset,
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -226,7 +225,7 @@ func TestDeprecations(t *testing.T) {
 	if diff := cmp.Diff(want, w.Body.String()); diff != "" {
 		t.Errorf("GET /deprecations, by sunset (-want +got):\n%s", diff)
 	}
-	var answer struct{ Deprecations []adminapi.Deprecation }
+	var answer struct{ Deprecations []admin.Deprecation }
 	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || len(answer.Deprecations) != 5 {
 		t.Errorf("the answer cannot be read back: %v", err)
 	}

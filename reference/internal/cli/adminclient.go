@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 )
 
@@ -20,27 +20,27 @@ type adminFlags struct {
 	AdminListen *string `placeholder:"HOST:PORT" help:"Address of the server's admin listener ($$PETSTORE_ADMIN_LISTEN). If it has a token, set $$PETSTORE_ADMIN_TOKEN, or admin_token in the settings file."`
 }
 
-func (f adminFlags) client() (adminapi.Client, error) {
+func (f adminFlags) client() (admin.Client, error) {
 	settings, err := load(config.Flags{Config: f.Config, AdminListen: f.AdminListen})
 	if err != nil {
-		return adminapi.Client{}, err
+		return admin.Client{}, err
 	}
 	return adminClient(settings)
 }
 
-func adminClient(settings *config.Config) (adminapi.Client, error) {
+func adminClient(settings *config.Config) (admin.Client, error) {
 	if settings.AdminListen == "" {
-		return adminapi.Client{}, usageError{settings.Errorf("admin_listen", "the admin listener is turned off, and this command needs it; give its address with --admin-listen")}
+		return admin.Client{}, usageError{settings.Errorf("admin_listen", "the admin listener is turned off, and this command needs it; give its address with --admin-listen")}
 	}
-	return adminapi.Client{Addr: settings.AdminListen, Token: settings.AdminToken.Reveal()}, nil
+	return admin.Client{Addr: settings.AdminListen, Token: settings.AdminToken.Reveal()}, nil
 }
 
 // explainAdmin adds to an error what to do.
 func explainAdmin(err error) error {
 	switch {
-	case errors.Is(err, adminapi.ErrToken):
+	case errors.Is(err, admin.ErrToken):
 		return fmt.Errorf("%w; set PETSTORE_ADMIN_TOKEN, or admin_token in the settings file", err)
-	case errors.Is(err, adminapi.ErrNoAnswer):
+	case errors.Is(err, admin.ErrNoAnswer):
 		return fmt.Errorf("%w; start one with petstore serve, or name its admin listener with --admin-listen", err)
 	default:
 		return err
@@ -76,7 +76,7 @@ func (c deprecationsCmd) Run(ctx context.Context, o output) error {
 	return printDeprecations(o.out, list)
 }
 
-func printDeprecations(w io.Writer, list []adminapi.Deprecation) error {
+func printDeprecations(w io.Writer, list []admin.Deprecation) error {
 	t := newTable(w, "OPERATION", "SUNSET", "DAYS LEFT", "OWNER", "REQUESTS", "A DAY", "LAST")
 	for _, d := range list {
 		sunset, days := "-", "-"

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -65,10 +65,10 @@ func (c auditCmd) Run(ctx context.Context, o output) error {
 	})
 }
 
-func auditJSON(entries []store.AuditEntry) []adminapi.AuditEntry {
-	list := make([]adminapi.AuditEntry, len(entries))
+func auditJSON(entries []store.AuditEntry) []admin.AuditEntry {
+	list := make([]admin.AuditEntry, len(entries))
 	for i, e := range entries {
-		list[i] = adminapi.AuditEntry(e)
+		list[i] = admin.AuditEntry(e)
 	}
 	return list
 }

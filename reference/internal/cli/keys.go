@@ -200,7 +200,7 @@ type keyFlags struct {
 }
 
 // A keyManager lists and changes keys. [keys.Manager] does it in the database, and
-// [adminapi.Client] through a server.
+// [admin.Client] through a server.
 type keyManager interface {
 	List(context.Context) ([]keys.Info, error)
 	Create(context.Context, keys.New) (keys.Issued, error)

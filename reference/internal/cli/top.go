@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
 )
 
 type topCmd struct {
@@ -49,7 +49,7 @@ func (c topCmd) Run(ctx context.Context, o output) error {
 
 // watchTop shows what the server answers, every second until ctx ends. It goes on while
 // the server does not answer.
-func watchTop(ctx context.Context, client adminapi.Client, out *os.File, top adminapi.Top) error {
+func watchTop(ctx context.Context, client admin.Client, out *os.File, top admin.Top) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var err error
@@ -69,7 +69,7 @@ func watchTop(ctx context.Context, client adminapi.Client, out *os.File, top adm
 			return nil
 		case <-tick.C:
 		}
-		var next adminapi.Top
+		var next admin.Top
 		if next, err = client.Top(ctx); err == nil {
 			top = next
 		}
@@ -91,7 +91,7 @@ const fixedLines = 2 + 6
 // frame returns what a terminal of a size shows. While the server does not answer, that
 // is the last answer and the error. It overwrites the frame before it, because clearing
 // the screen first would make it flicker.
-func frame(top adminapi.Top, err error, now time.Time, width, height int) []byte {
+func frame(top admin.Top, err error, now time.Time, width, height int) []byte {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "petstore top, %s; Ctrl-C ends it\n", showTime(now))
 	if err != nil {
@@ -113,7 +113,7 @@ func frame(top adminapi.Top, err error, now time.Time, width, height int) []byte
 }
 
 // printTop prints at most a number of owners and networks together.
-func printTop(w io.Writer, top adminapi.Top, clients int) error {
+func printTop(w io.Writer, top admin.Top, clients int) error {
 	owners, networks := share(len(top.Owners), len(top.Networks), clients)
 	d := top.Decisions
 	suspended := ""

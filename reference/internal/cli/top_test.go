@@ -10,17 +10,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
 )
 
-func testTop(owners, networks int) adminapi.Top {
+func testTop(owners, networks int) admin.Top {
 	bans := 1
-	top := adminapi.Top{Seconds: 60, Decisions: adminapi.Decisions{Allowed: 1200, Limited: 30, Banned: 4}, PerSecond: 20.57, Bans: &bans}
+	top := admin.Top{Seconds: 60, Decisions: admin.Decisions{Allowed: 1200, Limited: 30, Banned: 4}, PerSecond: 20.57, Bans: &bans}
 	for i := range owners {
-		top.Owners = append(top.Owners, adminapi.OwnerUse{Owner: fmt.Sprint("owner", i), Allowed: 1000, Denied: int64(i)})
+		top.Owners = append(top.Owners, admin.OwnerUse{Owner: fmt.Sprint("owner", i), Allowed: 1000, Denied: int64(i)})
 	}
 	for i := range networks {
-		top.Networks = append(top.Networks, adminapi.NetworkUse{Network: fmt.Sprintf("192.0.2.%d/32", i), Allowed: 7})
+		top.Networks = append(top.Networks, admin.NetworkUse{Network: fmt.Sprintf("192.0.2.%d/32", i), Allowed: 7})
 	}
 	return top
 }
@@ -50,7 +50,7 @@ func TestFrameFits(t *testing.T) {
 	now := time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
 	for _, size := range [][2]int{{80, 24}, {40, 12}, {200, 60}, {10, 11}} {
 		width, height := size[0], size[1]
-		for _, top := range []adminapi.Top{testTop(20, 20), testTop(20, 0), testTop(0, 20), testTop(0, 0)} {
+		for _, top := range []admin.Top{testTop(20, 20), testTop(20, 0), testTop(0, 20), testTop(0, 0)} {
 			for _, err := range []error{nil, errors.New(strings.Repeat("no server answers ", 20))} {
 				text := string(frame(top, err, now, width, height))
 				lines := strings.Split(strings.TrimSuffix(text, clearBelow), "\n")

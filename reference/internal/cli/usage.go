@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
 )
 
 type usageCmd struct {
@@ -38,7 +38,7 @@ func (c usageCmd) Run(ctx context.Context, o output) error {
 	return printUsage(o.out, u)
 }
 
-func printUsage(w io.Writer, u adminapi.Usage) error {
+func printUsage(w io.Writer, u admin.Usage) error {
 	fmt.Fprintf(w, "%s has %s.\n", showable(u.Owner), plural(u.Keys, "active key"))
 	if u.Ban != nil {
 		fmt.Fprintf(w, "It is banned until %s.\n", showTime(u.Ban.Ends))
@@ -65,7 +65,7 @@ func printUsage(w io.Writer, u adminapi.Usage) error {
 	return t.flush()
 }
 
-func printPlanUsage(w io.Writer, plans []adminapi.PlanUsage) error {
+func printPlanUsage(w io.Writer, plans []admin.PlanUsage) error {
 	fmt.Fprintln(w)
 	t := newTable(w, "PLAN", "QUOTA", "USED", "LEFT", "RESET", "STRIKES LEFT")
 	for _, p := range plans {
@@ -89,7 +89,7 @@ func printPlanUsage(w io.Writer, plans []adminapi.PlanUsage) error {
 }
 
 // printKeyUsage prints the keys with limits of their own.
-func printKeyUsage(w io.Writer, keys []adminapi.KeyUsage) error {
+func printKeyUsage(w io.Writer, keys []admin.KeyUsage) error {
 	fmt.Fprintln(w)
 	t := newTable(w, "KEY", "NAME", "LIMIT", "USED", "LEFT", "RESET")
 	for _, k := range keys {
@@ -101,7 +101,7 @@ func printKeyUsage(w io.Writer, keys []adminapi.KeyUsage) error {
 }
 
 // quotaCells returns a quota, what is used and left of it, and when it resets.
-func quotaCells(q adminapi.QuotaUsage) []string {
+func quotaCells(q admin.QuotaUsage) []string {
 	one := ratelimit.Quota{Limit: q.Limit, Window: time.Duration(q.WindowSeconds) * time.Second}
 	quota, most := one.String(), q.Limit
 	switch {

@@ -11,7 +11,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -74,10 +73,10 @@ func (p *startup) server() *admin.Server {
 		DailyUse: func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error) {
 			return r.daily.List(ctx, r.store, owner, since)
 		},
-		Report: func() adminapi.Report {
-			return adminapi.Report{
+		Report: func() admin.Report {
+			return admin.Report{
 				Engine:      r.engine(),
-				Connections: map[string]adminapi.Connections{"api": adminapi.Connections(r.pets.Stats()), "admin": adminapi.Connections(p.operator.Stats())},
+				Connections: map[string]admin.Connections{"api": admin.Connections(r.pets.Stats()), "admin": admin.Connections(p.operator.Stats())},
 				Settings:    reportSettings(r.reloads.Status()),
 			}
 		},
@@ -85,16 +84,16 @@ func (p *startup) server() *admin.Server {
 }
 
 // engine returns the numbers of the engine.
-func (s *state) engine() adminapi.Engine {
+func (s *state) engine() admin.Engine {
 	local := s.embedded.Stats()
-	e := adminapi.Engine{
+	e := admin.Engine{
 		Kind:     "memory",
 		Subjects: local.Subjects, Capacity: local.Bound, Evicted: local.Evicted, Refused: local.Refused,
 	}
 	if s.shared != nil {
 		stats := s.shared.Stats()
 		e.Kind = "redis"
-		e.Redis = &adminapi.Redis{
+		e.Redis = &admin.Redis{
 			Mode: s.shared.mode, Circuit: s.shared.Circuit().String(),
 			Fallbacks: stats.Fallbacks, Failures: stats.Failures, Timeouts: stats.Timeouts,
 			Opened: stats.Opened, Pending: stats.Pending, Lost: stats.Lost,
@@ -103,8 +102,8 @@ func (s *state) engine() adminapi.Engine {
 	return e
 }
 
-func reportSettings(s ReloadStatus) adminapi.Settings {
-	report := adminapi.Settings{Applied: s.Applied, Refused: s.Refused, Restart: s.Restart}
+func reportSettings(s ReloadStatus) admin.Settings {
+	report := admin.Settings{Applied: s.Applied, Refused: s.Refused, Restart: s.Restart}
 	if !s.Last.IsZero() {
 		report.Last = &s.Last
 	}

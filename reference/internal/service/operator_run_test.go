@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/build"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 )
@@ -33,7 +33,7 @@ func TestAdminListenerFollowsTheServer(t *testing.T) {
 	o := Options{Logger: slog.New(slog.DiscardHandler), Notice: io.Discard, Source: source, HangUp: hangUp, Build: build.Info{Version: "v1", Revision: "abc"}}
 	go func() { ended <- runOn(ctx, c, o, l, open) }()
 
-	var state adminapi.State
+	var state admin.State
 	getJSON := func(path string, out any) {
 		t.Helper()
 		status, body := l.get(t, path)
@@ -42,7 +42,7 @@ func TestAdminListenerFollowsTheServer(t *testing.T) {
 		}
 	}
 	for state.Report == nil || !state.Ready { // the start takes a moment
-		state = adminapi.State{}
+		state = admin.State{}
 		getJSON("/state", &state)
 	}
 	if state.Build.Version != "v1" || state.Build.Revision != "abc" || state.Engine.Kind != "memory" || state.Engine.Capacity == 0 || state.Engine.Redis != nil ||
@@ -60,9 +60,9 @@ func TestAdminListenerFollowsTheServer(t *testing.T) {
 			t.Errorf("a request without a key: %d, want %d", resp.StatusCode, want)
 		}
 	}
-	var top adminapi.Top
+	var top admin.Top
 	getJSON("/top", &top)
-	if d := top.Decisions; d.Allowed != 1 || d.Limited != 2 || len(top.Networks) != 1 || top.Networks[0] != (adminapi.NetworkUse{Network: "127.0.0.1/32", Allowed: 1, Denied: 2}) {
+	if d := top.Decisions; d.Allowed != 1 || d.Limited != 2 || len(top.Networks) != 1 || top.Networks[0] != (admin.NetworkUse{Network: "127.0.0.1/32", Allowed: 1, Denied: 2}) {
 		t.Errorf("GET /top: %+v, want the three requests of 127.0.0.1", top)
 	}
 
@@ -90,12 +90,12 @@ func TestAdminListenerFollowsTheServer(t *testing.T) {
 	if large := createKey("large"); large != 201 {
 		t.Errorf("a key with the new plan large: %d, want 201", large)
 	}
-	var usage adminapi.Usage
+	var usage admin.Usage
 	getJSON("/usage?owner=ada", &usage)
 	if len(usage.Plans) != 2 || usage.Plans[0].Quotas[0].Limit != 7 {
 		t.Errorf("GET /usage: %+v, want both plans as they are now", usage)
 	}
-	var list struct{ Deprecations []adminapi.Deprecation }
+	var list struct{ Deprecations []admin.Deprecation }
 	getJSON("/deprecations", &list)
 	if len(list.Deprecations) != 1 || list.Deprecations[0].Operation != "getPet" {
 		t.Errorf("GET /deprecations: %+v, want the one that was added", list)

@@ -1,4 +1,4 @@
-package adminapi_test
+package admin_test
 
 import (
 	"io"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/reference/internal/adminapi"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
 )
 
 // A health check does not hang with the server.
@@ -21,7 +21,7 @@ func TestHealthOfAServerThatHangs(t *testing.T) {
 	}
 	defer l.Close()
 	const want = "no response within 1.5s; the server may hang"
-	if err := (adminapi.Client{Addr: l.Addr().String()}).Health(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+	if err := (admin.Client{Addr: l.Addr().String()}).Health(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Health = %v, want %q", err, want)
 	}
 }
@@ -36,7 +36,7 @@ func TestReadinessWaitsForTheChecks(t *testing.T) {
 		_, _ = io.WriteString(w, `{"ready":false,"checks":{"database":"no answer"}}`)
 	}))
 	defer s.Close()
-	r, err := adminapi.Client{Addr: s.Listener.Addr().String()}.Readiness(t.Context())
+	r, err := admin.Client{Addr: s.Listener.Addr().String()}.Readiness(t.Context())
 	if err != nil || r.Ready || r.Checks["database"] != "no answer" {
 		t.Errorf("Readiness = %+v, %v, want what the checks say", r, err)
 	}
