@@ -11,15 +11,14 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/deprecation"
-	"github.com/animalstore/gatehouse/reference/internal/console"
+	"github.com/animalstore/gatehouse/reference/internal/pages"
 	"github.com/animalstore/gatehouse/reference/internal/store"
-	"github.com/animalstore/gatehouse/reference/internal/webpage"
 )
 
 // registerConsole serves the console at / and its files. They need no token: they are the
 // same on every server, and hold no data.
 func (a *admin) registerConsole(mux *http.ServeMux) error {
-	files, err := console.New()
+	files, err := pages.Console()
 	if err != nil {
 		return err
 	}
@@ -34,12 +33,12 @@ func (a *admin) registerConsole(mux *http.ServeMux) error {
 }
 
 // staticFile serves a file, which browsers keep and revalidate.
-func staticFile(f webpage.File) http.Handler {
+func staticFile(f pages.File) http.Handler {
 	sum := sha256.Sum256(f.Body)
 	etag := `"` + hex.EncodeToString(sum[:16]) + `"`
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", webpage.Policy)
+		h.Set("Content-Security-Policy", pages.Policy)
 		h.Set("Content-Type", f.ContentType)
 		h.Set("Cache-Control", "no-cache")
 		h.Set("ETag", etag)

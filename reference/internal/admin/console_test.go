@@ -3,7 +3,7 @@ package admin_test
 import (
 	"testing"
 
-	"github.com/animalstore/gatehouse/reference/internal/webpage"
+	"github.com/animalstore/gatehouse/reference/internal/pages"
 )
 
 // The console is revalidated and has the policy of a page. A browser can open it from a
@@ -11,7 +11,7 @@ import (
 func TestConsole(t *testing.T) {
 	h := newHandler(t, withToken)
 	w := serve(h, "GET", "/", local)
-	if got := w.Header().Get("Content-Security-Policy"); w.Code != 200 || got != webpage.Policy || w.Header().Get("Cache-Control") != "no-cache" {
+	if got := w.Header().Get("Content-Security-Policy"); w.Code != 200 || got != pages.Policy || w.Header().Get("Cache-Control") != "no-cache" {
 		t.Errorf("GET /: %d with the policy %q, want 200 with that of a page", w.Code, got)
 	}
 	if again := serve(h, "GET", "/", local, "If-None-Match: "+w.Header().Get("ETag")); again.Code != 304 {

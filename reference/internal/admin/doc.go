@@ -5,7 +5,7 @@
 //
 // Endpoints, with the type of the answer in JSON:
 //
-//	GET    /                 the console, a web page; see package console
+//	GET    /                 the console, a web page; see package pages
 //	GET    /healthz          200 as long as the process answers; checks nothing else
 //	GET    /readyz           200 or 503, with the result of each check
 //	GET    /state            version, readiness, engine and Redis: [State]

@@ -11,7 +11,7 @@ import (
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
-	"github.com/animalstore/gatehouse/reference/internal/webpage"
+	"github.com/animalstore/gatehouse/reference/internal/pages"
 )
 
 // The page and its files need no key and are not charged. They have a policy of their
@@ -27,7 +27,7 @@ func TestDocs(t *testing.T) {
 	} {
 		plain, body := page(t, s, "GET", path)
 		for name, want := range map[string]string{
-			"Content-Type": contentType, "Content-Security-Policy": webpage.Policy, "X-Content-Type-Options": "nosniff",
+			"Content-Type": contentType, "Content-Security-Policy": pages.Policy, "X-Content-Type-Options": "nosniff",
 			"X-RateLimit-Limit": "600", "Set-Cookie": "",
 		} {
 			if got := strings.Join(plain.Header.Values(name), "\n"); plain.StatusCode != 200 || got != want {

@@ -7,8 +7,7 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/animalstore/gatehouse/reference/internal/docpage"
-	"github.com/animalstore/gatehouse/reference/internal/webpage"
+	"github.com/animalstore/gatehouse/reference/internal/pages"
 )
 
 // A siteFile is a file that needs no key: the OpenAPI document, or one of the page /docs.
@@ -27,12 +26,12 @@ type representation struct {
 // registerSite puts the OpenAPI document on the site, and the page on which people
 // read it.
 func (a *api) registerSite(document []byte) error {
-	files, err := docpage.New(document, docsPath)
+	files, err := pages.Docs(document, docsPath)
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
-		a.registerFile(f.Path, newSiteFile(f.ContentType, webpage.Policy, f.Body))
+		a.registerFile(f.Path, newSiteFile(f.ContentType, pages.Policy, f.Body))
 	}
 	a.registerFile(documentPath, newSiteFile("application/json", "", document))
 	return nil

@@ -1,4 +1,4 @@
-package docpage_test
+package pages_test
 
 import (
 	"regexp"
@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/deprecation"
-	"github.com/animalstore/gatehouse/reference/internal/docpage"
 	"github.com/animalstore/gatehouse/reference/internal/openapi"
-	"github.com/animalstore/gatehouse/reference/internal/webpage"
+	"github.com/animalstore/gatehouse/reference/internal/pages"
 )
 
 func document(t *testing.T, notices map[string]deprecation.Notice) []byte {
@@ -21,19 +20,6 @@ func document(t *testing.T, notices map[string]deprecation.Notice) []byte {
 	return d.JSON()
 }
 
-func files(t *testing.T, document []byte) (page string, all map[string]webpage.File) {
-	t.Helper()
-	got, err := docpage.New(document, "/docs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all = make(map[string]webpage.File)
-	for _, f := range got {
-		all[f.Path] = f
-	}
-	return string(all["/docs"].Body), all
-}
-
 // text returns the text of HTML, in one line.
 func text(html string) string {
 	return strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(html, "")), " ")
@@ -41,7 +27,7 @@ func text(html string) string {
 
 // Every operation has a chapter, and what the document says about it is in it.
 func TestChapters(t *testing.T) {
-	page, _ := files(t, document(t, nil))
+	page, _ := docs(t, document(t, nil))
 	for id, want := range map[string]string{
 		"listPets":  `GET /v1/pets`,
 		"createPet": `POST /v1/pets`,
@@ -67,7 +53,7 @@ func TestChapters(t *testing.T) {
 		}
 	}
 	if strings.Contains(page, "**") {
-		t.Error("the page has ** of the description; docpage knows only bold words at the beginning of a paragraph")
+		t.Error("the page has ** of the description; the page knows only bold words at the beginning of a paragraph")
 	}
 	if strings.Contains(page, "<strong>Deprecated") {
 		t.Error("an operation is marked as deprecated, and none is")
@@ -82,7 +68,7 @@ func TestDeprecations(t *testing.T) {
 		`<strong>Deprecated since 5 December 2025.</strong> Use <code>/v2/pets</code> instead.`:                                                                                                      {Since: since, Successor: "/v2/pets"},
 		`<strong>Deprecated since 5 December 2025.</strong> </p>`:                                                                                                                                    {Since: since},
 	} {
-		page, _ := files(t, document(t, map[string]deprecation.Notice{"getPet": notice}))
+		page, _ := docs(t, document(t, map[string]deprecation.Notice{"getPet": notice}))
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}
@@ -92,43 +78,10 @@ func TestDeprecations(t *testing.T) {
 	}
 }
 
-// Links lead to what exists, and nothing needs another origin, or code in the page.
-func TestPageIsComplete(t *testing.T) {
-	page, all := files(t, document(t, nil))
-	ids := make(map[string]bool)
-	for _, m := range regexp.MustCompile(`\bid="([^"]*)"`).FindAllStringSubmatch(page, -1) {
-		if ids[m[1]] {
-			t.Errorf("the id %q is there twice", m[1])
-		}
-		ids[m[1]] = true
-	}
-	scripts := string(all["/docs/answer.js"].Body) + string(all["/docs/docs.js"].Body)
-	for _, m := range regexp.MustCompile(`(?:href=|for=|aria-labelledby=|aria-describedby=|aria-controls=|link\(|chapter\(|find\()"#?([^"/. :]*)"`).FindAllStringSubmatch(page+scripts, -1) {
-		if !ids[m[1]] {
-			t.Errorf("%s refers to %q, which the page does not have", m[0], m[1])
-		}
-	}
-	for _, m := range regexp.MustCompile(`(?:src|href)="(docs/[^"]*)"`).FindAllStringSubmatch(page, -1) {
-		if _, ok := all["/"+m[1]]; !ok {
-			t.Errorf("the page refers to %s, which is not served", m[1])
-		}
-	}
-	for name, f := range all {
-		for _, m := range regexp.MustCompile(`from "\./([^"]*)"`).FindAllStringSubmatch(string(f.Body), -1) {
-			if _, ok := all["/docs/"+m[1]]; !ok {
-				t.Errorf("%s imports %s, which is not served", name, m[1])
-			}
-		}
-		if m := regexp.MustCompile(`(?:src|href)="?https?:|\burl\(['"a-z]|@import|\sstyle=|\son[a-z]+=|innerHTML|eval\(|localStorage|sessionStorage|document\.cookie`).FindString(string(f.Body)); m != "" {
-			t.Errorf("%s has %q", name, m)
-		}
-	}
-}
-
 // Text of the document stays text, and a document that cannot be read is refused.
 func TestHostileDocuments(t *testing.T) {
 	const hostile = `<script>alert(1)</script>`
-	page, _ := files(t, []byte(strings.ReplaceAll(string(document(t, nil)), "List animals", hostile)))
+	page, _ := docs(t, []byte(strings.ReplaceAll(string(document(t, nil)), "List animals", hostile)))
 	if strings.Contains(page, hostile) {
 		t.Error("text of the document became HTML")
 	}
@@ -139,7 +92,7 @@ func TestHostileDocuments(t *testing.T) {
 		"a remote reference":  `{"servers": [{"url": "/v1"}], "paths": {"/x": {"get": {"responses": {"200": {"$ref": "https://elsewhere.example/"}}}}}}`,
 		"a list of paths":     `{"servers": [{"url": "/v1"}], "paths": []}`,
 	} {
-		if _, err := docpage.New([]byte(d), "/docs"); err == nil {
+		if _, err := pages.Docs([]byte(d), "/docs"); err == nil {
 			t.Errorf("%s: New returns no error", name)
 		}
 	}
@@ -151,7 +104,7 @@ func BenchmarkNew(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := docpage.New(d.JSON(), "/docs"); err != nil {
+		if _, err := pages.Docs(d.JSON(), "/docs"); err != nil {
 			b.Fatal(err)
 		}
 	}

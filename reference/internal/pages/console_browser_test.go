@@ -1,7 +1,10 @@
-package console_test
+//go:build long
+
+package pages_test
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,9 +14,13 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/animalstore/gatehouse/reference/internal/browsertest"
-	"github.com/animalstore/gatehouse/reference/internal/console"
-	"github.com/animalstore/gatehouse/reference/internal/webpage"
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/reference/internal/activity"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
+	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/keys"
+	"github.com/animalstore/gatehouse/reference/internal/pages"
 )
 
 const token = "a-token-that-is-long-enough"
@@ -114,9 +121,9 @@ func busy() *adminAPI {
 }
 
 // open serves the page and the API, and opens the page.
-func open(t *testing.T, api *adminAPI) (*browsertest.Page, *httptest.Server) {
+func open(t *testing.T, api *adminAPI) (*browser, *httptest.Server) {
 	t.Helper()
-	files, err := console.New()
+	files, err := pages.Console()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,13 +136,13 @@ func open(t *testing.T, api *adminAPI) (*browsertest.Page, *httptest.Server) {
 		}
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", f.ContentType)
-			w.Header().Set("Content-Security-Policy", webpage.Policy)
+			w.Header().Set("Content-Security-Policy", pages.Policy)
 			w.Write(f.Body)
 		})
 	}
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	return browsertest.Open(t, server.URL+"/"), server
+	return browse(t, server.URL+"/"), server
 }
 
 func TestConsoleShowsWhatHappens(t *testing.T) {
@@ -154,26 +161,26 @@ func TestConsoleShowsWhatHappens(t *testing.T) {
 		"#audit":        `ban.end\s+network:192.0.2.7/32\s+admin \(127.0.0.1\)`,
 		"#bans":         `in (?:30|29) min[^$]*3[^$]*2001:db8:1:2::/64 network[^$]*in [0-9]+ s`,
 	} {
-		p.WaitText(t, selector, pattern)
+		p.waitText(t, selector, pattern)
 	}
 	for _, selector := range []string{"#owners", "#bans", "#deprecations", "#audit"} {
-		p.WaitText(t, selector, `<img src=x onerror=alert\(1\)> \\u\{202E\}ada\\u\{3164\}(?:\\u\{20\}| ")`)
+		p.waitText(t, selector, `<img src=x onerror=alert\(1\)> \\u\{202E\}ada\\u\{3164\}(?:\\u\{20\}| ")`)
 	}
-	if got := browsertest.Evaluate[int](t, p, `document.querySelectorAll("main img, main script").length`); got != 0 {
+	if got := evaluate[int](t, p, `document.querySelectorAll("main img, main script").length`); got != 0 {
 		t.Errorf("names have become %d elements, want text", got)
 	}
-	if got := browsertest.Evaluate[string](t, p, `document.querySelector("#chart svg").getAttribute("aria-label")`); !strings.Contains(got, "now 312") {
+	if got := evaluate[string](t, p, `document.querySelector("#chart svg").getAttribute("aria-label")`); !strings.Contains(got, "now 312") {
 		t.Errorf("the chart is called %q, want the rate in it", got)
 	}
-	p.Do(t, chromedp.EmulateViewport(1440, 900))
-	if got := browsertest.Evaluate[int](t, p, `Math.max(...[...document.querySelectorAll("#audit td:not(:last-child) .name")].map((e) => e.getClientRects().length))`); got != 1 {
+	p.do(t, chromedp.EmulateViewport(1440, 900))
+	if got := evaluate[int](t, p, `Math.max(...[...document.querySelectorAll("#audit td:not(:last-child) .name")].map((e) => e.getClientRects().length))`); got != 1 {
 		t.Errorf("beside a long detail, an ID or an actor has %d lines, want 1", got)
 	}
-	p.Screenshots(t, "console", "body")
-	p.Screenshots(t, "console-bans", "#bans")
-	p.Screenshots(t, "console-owners", "#owners")
-	p.Screenshots(t, "console-deprecations", "#deprecations")
-	p.CheckNames(t, 5)
+	p.screenshots(t, "console", "body")
+	p.screenshots(t, "console-bans", "#bans")
+	p.screenshots(t, "console-owners", "#owners")
+	p.screenshots(t, "console-deprecations", "#deprecations")
+	p.checkNames(t, 5)
 }
 
 // A ban is ended after a question, and only that one.
@@ -181,21 +188,21 @@ func TestConsoleUnbans(t *testing.T) {
 	t.Parallel()
 	api := busy()
 	p, _ := open(t, api)
-	p.WaitText(t, "#bans", "in (?:30|29) min")
-	p.Click(t, "#bans tbody button")
-	p.WaitText(t, "#confirm", "the owner <img src=x")
-	p.Screenshots(t, "console-confirm", "body")
-	p.CheckNames(t, 3)
-	p.Click(t, "#confirm-no")
+	p.waitText(t, "#bans", "in (?:30|29) min")
+	p.click(t, "#bans tbody button")
+	p.waitText(t, "#confirm", "the owner <img src=x")
+	p.screenshots(t, "console-confirm", "body")
+	p.checkNames(t, 3)
+	p.click(t, "#confirm-no")
 	api.mu.Lock()
 	if len(api.calls) > 0 {
 		t.Errorf("after Cancel the page has called %q, want nothing", api.calls)
 	}
 	api.mu.Unlock()
-	p.Click(t, "#bans tbody button")
-	p.Click(t, "#confirm-yes")
-	p.WaitText(t, "#done", "is no longer banned")
-	p.WaitText(t, "#bans", "No client is banned")
+	p.click(t, "#bans tbody button")
+	p.click(t, "#confirm-yes")
+	p.waitText(t, "#done", "is no longer banned")
+	p.waitText(t, "#bans", "No client is banned")
 	api.mu.Lock()
 	defer api.mu.Unlock()
 	if want := "/bans?owner=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%20%E2%80%AEada%E3%85%A4%20"; len(api.calls) != 1 || api.calls[0] != want {
@@ -209,22 +216,103 @@ func TestConsoleAsksForTheToken(t *testing.T) {
 	api := busy()
 	api.token = token
 	p, _ := open(t, api)
-	p.WaitText(t, "#login", "The server asks for its admin token")
-	p.Screenshots(t, "console-login", "body")
-	p.Type(t, "#token", "wrong")
-	p.Click(t, "#login button")
-	p.WaitText(t, "#login-error", "The admin token is not valid.")
+	p.waitText(t, "#login", "The server asks for its admin token")
+	p.screenshots(t, "console-login", "body")
+	p.enter(t, "#token", "wrong")
+	p.click(t, "#login button")
+	p.waitText(t, "#login-error", "The admin token is not valid.")
 	api.mu.Lock()
 	if api.wrong != 1 {
 		t.Errorf("the page has sent a wrong token %d times, want once", api.wrong)
 	}
 	api.mu.Unlock()
-	p.Type(t, "#token", token)
-	p.Click(t, "#login button")
-	p.WaitText(t, "#owners", "ada")
-	if got := browsertest.Evaluate[string](t, p, `location.href + document.documentElement.outerHTML + document.querySelector("#token").value`); strings.Contains(got, token) {
+	p.enter(t, "#token", token)
+	p.click(t, "#login button")
+	p.waitText(t, "#owners", "ada")
+	if got := evaluate[string](t, p, `location.href + document.documentElement.outerHTML + document.querySelector("#token").value`); strings.Contains(got, token) {
 		t.Error("the token is in the page or in its address")
 	}
-	p.Do(t, chromedp.Reload())
-	p.WaitText(t, "#login", "The server asks for its admin token")
+	p.do(t, chromedp.Reload())
+	p.waitText(t, "#login", "The server asks for its admin token")
+}
+
+// While the server starts, the page says so. When it goes away, the page says that, and
+// it recovers by itself.
+func TestConsoleSaysWhenTheServerIsAway(t *testing.T) {
+	t.Parallel()
+	api := busy()
+	for _, path := range []string{"/top", "/audit", "/deprecations"} {
+		api.answers[path] = http.StatusServiceUnavailable
+	}
+	api.set("/state", object{"build": object{"version": "v0.3.0"}, "uptime": 1, "ready": false, "checks": object{"server": "starting: loading usage"}})
+	p, server := open(t, api)
+	p.waitText(t, "#unready", "The server is not ready. server: starting: loading usage")
+	p.waitText(t, "#decisions .error", "The server is still starting.")
+	p.screenshots(t, "console-starting", "body")
+	ready := busy()
+	for _, path := range []string{"/state", "/top", "/audit", "/deprecations"} {
+		api.set(path, ready.answers[path])
+	}
+	p.waitText(t, "#health", "^ready$")
+	p.waitText(t, "#per-second", "312")
+	for _, selector := range []string{"#decisions", "#audit", "#deprecations"} {
+		if got := p.waitText(t, selector, "ada|312"); strings.Contains(got, "still starting") {
+			t.Errorf("the page still says that the server starts: %s", got)
+		}
+	}
+
+	server.Listener.Close()
+	server.CloseClientConnections()
+	p.waitText(t, "#away", "The server does not answer. It cannot be reached.")
+	p.waitText(t, "#health", "^no answer$")
+	p.screenshots(t, "console-away", "body")
+}
+
+// The console works with what the endpoints answer, and not only with the test data of
+// the other tests.
+func TestConsoleInBrowser(t *testing.T) {
+	t.Parallel()
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := openStore(t)
+	issue(t, db, time.Now, keys.New{Name: "test", Owner: "ada", Plan: "free"})
+	running := &admin.Server{
+		Limiter: engine, Activity: activity.New(time.Now), Store: db, Plan: config.Default().Plans.Of, DailyUse: db.ListDailyUse,
+		Report: func() admin.Report { return admin.Report{Engine: admin.Engine{Kind: "memory"}} },
+	}
+	handler, err := admin.New(admin.Config{Server: func() *admin.Server { return running }, Token: token, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(handler)
+	defer s.Close()
+	const owner = `Zoë & "sons" <z@example.com>?x=1#y`
+	if err := engine.Ban(t.Context(), apikey.OwnerSubject(owner), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	p := browse(t, s.URL+"/")
+	p.waitText(t, "#login", "The server asks for its admin token")
+	p.enter(t, "#token", token)
+	p.click(t, "#login button")
+	for selector, pattern := range map[string]string{
+		"#health":       `^ready$`,
+		"#bans":         `Zoë & "sons" <z@example.com>\?x=1#y\s+in 59 min`,
+		"#engine":       `in this process`,
+		"#checks":       `settings\s+as at the start`,
+		"#owners":       `No owner sent a request`,
+		"#deprecations": `getPet|No operation is deprecated`,
+		"#audit":        `key.create\s+key_`,
+	} {
+		p.waitText(t, selector, pattern)
+	}
+	p.click(t, "#bans tbody button")
+	p.click(t, "#confirm-yes")
+	p.waitText(t, "#done", "is no longer banned")
+	p.waitText(t, "#bans", "No client is banned")
+	p.waitText(t, "#audit", `ban.end\s+owner:Zoë[^$]*admin \(127.0.0.1\)`)
+	if bans, err := engine.Bans(t.Context()); err != nil || len(bans) > 0 {
+		t.Errorf("the engine has the bans %v (%v), want none", bans, err)
+	}
 }

@@ -1,0 +1,141 @@
+package pages_test
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/animalstore/gatehouse/reference/internal/pages"
+)
+
+// docs returns the page of a document, and all files by their paths.
+func docs(t *testing.T, document []byte) (page string, all map[string]pages.File) {
+	t.Helper()
+	files, err := pages.Docs(document, "/docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return byPath(files)
+}
+
+func byPath(files []pages.File) (page string, all map[string]pages.File) {
+	all = make(map[string]pages.File)
+	for _, f := range files {
+		all[f.Path] = f
+	}
+	return string(files[0].Body), all
+}
+
+var (
+	idOf     = regexp.MustCompile(`\bid="([^"]*)"`)
+	toID     = regexp.MustCompile(`(?:href=|for=|aria-labelledby=|aria-describedby=|aria-controls=|link\(|chapter\(|panel: )"#?([^"/. :]*)"|find\("#([a-z-]+)"`)
+	toFile   = regexp.MustCompile(`(?:src|href)="((?:docs|console)/[^"]*)"`)
+	toModule = regexp.MustCompile(`from "\./([^"]*)"`)
+	unsafe   = regexp.MustCompile(`(?:src|href)="?https?:|\burl\(['"a-z]|@import|\sstyle=|\son[a-z]+=|(?:inner|outer)HTML|eval\(|localStorage|sessionStorage|document\.cookie`)
+)
+
+// Links lead to what exists, and nothing needs another origin, makes text HTML or code, or
+// stores anything.
+func TestPagesAreComplete(t *testing.T) {
+	for dir, load := range map[string]func() ([]pages.File, error){
+		"/docs/":    func() ([]pages.File, error) { return pages.Docs(document(t, nil), "/docs") },
+		"/console/": pages.Console,
+	} {
+		files, err := load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, all := byPath(files)
+		ids := map[string]bool{}
+		for _, m := range idOf.FindAllStringSubmatch(page, -1) {
+			if ids[m[1]] {
+				t.Errorf("%s: the id %q is there twice", dir, m[1])
+			}
+			ids[m[1]] = true
+		}
+		for _, m := range toFile.FindAllStringSubmatch(page, -1) {
+			if _, ok := all["/"+m[1]]; !ok {
+				t.Errorf("%s: the page refers to %s, which is not served", dir, m[1])
+			}
+		}
+		for name, f := range all {
+			if f.ContentType == "" {
+				t.Errorf("%s has no media type", name)
+			}
+			for _, m := range toModule.FindAllStringSubmatch(string(f.Body), -1) {
+				if _, ok := all[dir+m[1]]; !ok {
+					t.Errorf("%s imports %s, which is not served", name, m[1])
+				}
+			}
+			for _, m := range toID.FindAllStringSubmatch(string(f.Body), -1) {
+				if !ids[m[1]+m[2]] {
+					t.Errorf("%s refers to %s, which the page does not have", name, m[0])
+				}
+			}
+			if m := unsafe.FindString(string(f.Body)); m != "" {
+				t.Errorf("%s has %q", name, m)
+			}
+		}
+	}
+	for _, word := range []string{"unsafe", "data:", "http", "*"} {
+		if strings.Contains(pages.Policy, word) {
+			t.Errorf("the policy has %q: %s", word, pages.Policy)
+		}
+	}
+}
+
+// Text can be read on every ground that it is on: a contrast of 4.5 at least (WCAG 2.2
+// success criterion 1.4.3, level AA). The edges of controls have 3 (1.4.11).
+func TestContrast(t *testing.T) {
+	files, err := pages.Console()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, all := byPath(files)
+	light, dark, _ := strings.Cut(string(all["/console/base.css"].Body), "prefers-color-scheme: dark")
+	grounds := []string{"ground", "surface", "sunken"}
+	for scheme, css := range map[string]string{"light": light, "dark": dark} {
+		for text, on := range map[string][]string{
+			"text": append(grounds, "warn-ground", "bad-ground", "good-ground"), "muted": grounds,
+			"accent": append(grounds, "warn-ground", "bad-ground"), "on-accent": {"accent"},
+			"good": {"surface", "good-ground"}, "warn": {"surface", "warn-ground"}, "bad": {"surface", "bad-ground"},
+			"edge": {"surface"},
+		} {
+			least := 4.5
+			if text == "edge" {
+				least = 3
+			}
+			for _, ground := range on {
+				x, y := luminance(t, css, text), luminance(t, css, ground)
+				if got := (max(x, y) + 0.05) / (min(x, y) + 0.05); got < least {
+					t.Errorf("%s: %s on %s has a contrast of %.2f, want %.1f", scheme, text, ground, got, least)
+				}
+			}
+		}
+	}
+}
+
+// luminance is the relative luminance of a colour of the style sheet, as WCAG defines it.
+func luminance(t *testing.T, css, colour string) float64 {
+	t.Helper()
+	m := regexp.MustCompile(`--` + colour + `: #([0-9a-f]{6});`).FindStringSubmatch(css)
+	if m == nil {
+		t.Fatalf("there is no colour %s", colour)
+	}
+	sum := 0.0
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		n, err := strconv.ParseUint(m[1][2*i:2*i+2], 16, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := float64(n) / 255
+		if c <= 0.04045 {
+			sum += weight * c / 12.92
+		} else {
+			sum += weight * math.Pow((c+0.055)/1.055, 2.4)
+		}
+	}
+	return sum
+}
