@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/reference/internal/activity"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	settings "github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
+	"github.com/animalstore/gatehouse/reference/internal/observe"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -51,7 +51,7 @@ func config(t testing.TB, engine *memory.Limiter) admin.Config {
 	t.Helper()
 	db := newStore(t, "ada", "bob")
 	server := &admin.Server{
-		Limiter: engine, Activity: activity.New(time.Now), Store: db, Plan: plans.Of, DailyUse: db.ListDailyUse,
+		Limiter: engine, Activity: observe.NewActivity(time.Now), Store: db, Plan: plans.Of, DailyUse: db.ListDailyUse,
 		Report: func() admin.Report { return admin.Report{Engine: admin.Engine{Kind: "memory"}} },
 	}
 	return admin.Config{

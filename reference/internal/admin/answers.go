@@ -156,7 +156,7 @@ func (c Client) Usage(ctx context.Context, owner string) (answer Usage, err erro
 }
 
 // A Top is what GET /top answers: what happened in the last seconds, and the busiest
-// clients. See package activity for how exact it is.
+// clients. See observe.Activity for how exact it is.
 type Top struct {
 	Seconds   int          `json:"seconds"`
 	Decisions Decisions    `json:"decisions"`

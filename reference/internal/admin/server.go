@@ -11,15 +11,15 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/reference/internal/activity"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
+	"github.com/animalstore/gatehouse/reference/internal/observe"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // A Server is a server that serves, as far as the endpoints show and change it.
 type Server struct {
 	Limiter  Limiter
-	Activity *activity.Counter // of the decisions that it has made
+	Activity *observe.Activity // of the decisions that it has made
 	Store    Store
 
 	// Plan returns the plans that a key can have, by the present settings.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
-	"github.com/animalstore/gatehouse/reference/internal/activity"
+	"github.com/animalstore/gatehouse/reference/internal/observe"
 )
 
 // busiest is how many owners and how many networks a Top has at most.
@@ -17,7 +17,7 @@ const busiest = 20
 func (a *admin) top(w http.ResponseWriter, r *http.Request, s *Server) error {
 	now := s.Activity.Snapshot(busiest)
 	answer := Top{
-		Seconds:   activity.Seconds,
+		Seconds:   observe.ActivitySeconds,
 		Decisions: Decisions{Allowed: now.Allowed, Limited: now.Limited, Banned: now.Banned, Suspended: now.Suspended, Undecided: now.Undecided},
 		PerSecond: now.PerSecond,
 		Owners:    make([]OwnerUse, len(now.Owners)),

@@ -11,9 +11,9 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/reference/internal/activity"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/build"
+	"github.com/animalstore/gatehouse/reference/internal/observe"
 )
 
 // bannerStub counts how often the bans are listed.
@@ -31,7 +31,7 @@ func (b *bannerStub) Bans(context.Context) ([]ratelimit.Ban, error) {
 func TestTop(t *testing.T) {
 	now := time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
-	counter := activity.New(clock)
+	counter := observe.NewActivity(clock)
 	for range 3 {
 		counter.Count(apikey.OwnerSubject("ada: b"), false, ratelimit.Allowed)
 	}

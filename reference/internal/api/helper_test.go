@@ -18,7 +18,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
-	"github.com/animalstore/gatehouse/reference/internal/server"
+	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -75,7 +75,7 @@ func start(t testing.TB, adjust func(*api.Config)) *service {
 	}
 	s.document = document.JSON()
 	s.Contract = contractOf(t, s.document)
-	srv, err := server.New(handler, server.Options{MaxConns: 64, Logger: c.Logger})
+	srv, err := httpserver.New(handler, httpserver.Options{MaxConns: 64, Logger: c.Logger})
 	if err != nil {
 		t.Fatal(err)
 	}

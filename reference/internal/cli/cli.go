@@ -20,7 +20,7 @@ import (
 
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/build"
-	"github.com/animalstore/gatehouse/reference/internal/service"
+	"github.com/animalstore/gatehouse/reference/internal/server"
 )
 
 // The exit codes.
@@ -137,7 +137,7 @@ func (o output) fail(err error) int {
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
 	}
-	if _, ok := errors.AsType[service.SettingError](err); ok {
+	if _, ok := errors.AsType[server.SettingError](err); ok {
 		return exitUsage
 	}
 	return exitFailure

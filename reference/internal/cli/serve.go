@@ -12,7 +12,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/build"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/logging"
-	"github.com/animalstore/gatehouse/reference/internal/service"
+	"github.com/animalstore/gatehouse/reference/internal/server"
 )
 
 type serveCmd struct{ config.Flags }
@@ -53,7 +53,7 @@ func (c serveCmd) Run(ctx context.Context, o output, hups hangUp) error {
 	logger := log.Logger()
 	ctx, reload := hups.untilTerminalCloses(ctx, o.out)
 	logged := logSignal(ctx, logger)
-	err = service.Run(ctx, settings, service.Options{
+	err = server.Run(ctx, settings, server.Options{
 		Logger: logger, Log: log, Notice: o.err,
 		Source: source, HangUp: reload,
 		Build: build.Read(),

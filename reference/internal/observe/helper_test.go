@@ -42,7 +42,7 @@ func (e engine) Take(ctx context.Context, subject string, plan *ratelimit.Plan, 
 }
 
 // newAPI returns the handler of the API on a database of its own with 20 pets, as
-// package service makes it, and a key of a plan that no test uses up. Without an
+// package server makes it, and a key of a plan that no test uses up. Without an
 // Observer, nothing is measured.
 func newAPI(t testing.TB, o *observe.Observer, adjust func(*api.Config)) (handler http.Handler, key string) {
 	t.Helper()

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/animalstore/gatehouse/reference/internal/server"
+	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 )
 
 // A Server has what the metrics say about a server. The functions are called when
@@ -22,7 +22,7 @@ type Server struct {
 	SavesFail    func() bool    // usage, or the use of deprecated operations, cannot be saved
 	DroppedLines func() uint64  // lines of the log
 	Reloads      func() Reloads // of the settings
-	Connections  func(Listener) server.Stats
+	Connections  func(Listener) httpserver.Stats
 }
 
 // A Listener is the name of a listener of the server.

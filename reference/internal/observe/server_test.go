@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 	"github.com/animalstore/gatehouse/reference/internal/observe"
-	"github.com/animalstore/gatehouse/reference/internal/server"
 )
 
 // Each metric of the server has the number that it is named for.
@@ -23,11 +23,11 @@ func TestMetricsOfTheServer(t *testing.T) {
 		SavesFail:    func() bool { return refused },
 		DroppedLines: func() uint64 { return 2 },
 		Reloads:      func() observe.Reloads { return observe.Reloads{Applied: 3, Refused: 4, LastRefused: refused} },
-		Connections: func(l observe.Listener) server.Stats {
+		Connections: func(l observe.Listener) httpserver.Stats {
 			if l == observe.Admin {
-				return server.Stats{Open: 5, Idle: 6, Refused: 7, Evicted: 8, Waited: 9}
+				return httpserver.Stats{Open: 5, Idle: 6, Refused: 7, Evicted: 8, Waited: 9}
 			}
-			return server.Stats{Open: 10, Idle: 11, Refused: 12, Evicted: 13, Waited: 14}
+			return httpserver.Stats{Open: 10, Idle: 11, Refused: 12, Evicted: 13, Waited: 14}
 		},
 	})
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/reference/internal/activity"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
+	"github.com/animalstore/gatehouse/reference/internal/observe"
 	"github.com/animalstore/gatehouse/reference/internal/pages"
 )
 
@@ -279,7 +279,7 @@ func TestConsoleInBrowser(t *testing.T) {
 	db := openStore(t)
 	issue(t, db, time.Now, keys.New{Name: "test", Owner: "ada", Plan: "free"})
 	running := &admin.Server{
-		Limiter: engine, Activity: activity.New(time.Now), Store: db, Plan: config.Default().Plans.Of, DailyUse: db.ListDailyUse,
+		Limiter: engine, Activity: observe.NewActivity(time.Now), Store: db, Plan: config.Default().Plans.Of, DailyUse: db.ListDailyUse,
 		Report: func() admin.Report { return admin.Report{Engine: admin.Engine{Kind: "memory"}} },
 	}
 	handler, err := admin.New(admin.Config{Server: func() *admin.Server { return running }, Token: token, Logger: slog.New(slog.DiscardHandler)})

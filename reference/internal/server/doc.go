@@ -1,43 +1,29 @@
-// Package server serves a handler over HTTP on a public network. It limits the time, the
-// size and the number of connections that a client can use, reloads TLS certificates
-// when their files change, and finishes running requests before it stops.
+// Package server runs the server: it opens what the settings name, connects the
+// parts, serves until its context ends, and closes everything.
 //
-//	s, err := server.New(handler, server.Options{CertFile: cert, KeyFile: key})
-//	...
-//	l, err := net.Listen("tcp", address)
-//	...
-//	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-//	defer stop()
-//	err = s.Serve(ctx, l) // until the signal, and until the last response after it
+//	err := server.Run(ctx, settings, server.Options{Logger: logger, Notice: os.Stderr})
 //
-// [Server.Reload] replaces the handler and the options while the server serves.
+// # Start
 //
-// # What clients can do at most
+// It opens the listeners first: if a port is in use, nothing on disk has changed. From
+// then on the admin listener answers, and readiness says what the server is doing.
+// Then it opens the database, loads the saved usage into the limiter, and creates the
+// handlers. If the database has never held a key, it creates one and shows it once.
+// Connections to the API wait until then. A damaged usage file is renamed, with a
+// warning, and the server starts with a new one.
 //
-// Unless the options say otherwise, a header section takes 5 seconds, a request 15
-// seconds, a response 30 seconds from the end of the header section on; an idle
-// connection is closed after 2 minutes. A header section has at most 64 KiB. Requests
-// that break HTTP are answered by net/http in plain text, and close the connection.
+// # Reload
 //
-// By default, at most 8192 connections are open. To accept one more, the server closes
-// the connection that has been idle longest. A network, which is an IPv4 address or an
-// IPv6 /64, has at most 256 connections; loopback addresses and trusted proxies are
-// exempt. The log says how many connections were closed or refused, at most once a
-// minute.
+// While it serves, it reads the settings again when their file changes and on SIGHUP. It
+// builds a new handler on the same database and limiter, and then replaces the handler
+// in force, so that usage and bans stay and no request sees half of a change. Settings
+// that were needed to open something, such as the database, need a restart, and so do the
+// timeouts of connections, which net/http cannot change while it serves.
 //
-// Frames of HTTP/2 that are not requests are bounded only as net/http does it: it closes a
-// connection with many resets or unread answers. Other frames have no bound, since each costs
-// a sixth of a request that is refused.
+// # Stop
 //
-// # Where a request ends
-//
-// A request with both Content-Length and Transfer-Encoding, or with
-// Transfer-Encoding in HTTP/1.0, is read by Transfer-Encoding (Content-Length in
-// HTTP/1.0), and the connection is closed after the response, as RFC 9112 section
-// 6.1 demands. In HTTP/1.1 over TLS the server cannot see that there were both, and
-// keeps the connection open. That matters only behind a proxy that speaks HTTP/1.1
-// over TLS to this server, passes on both fields, and reads the request by
-// Content-Length itself: a client of such a proxy can put a request of its own in
-// front of another client's. A proxy must not pass on both fields (RFC 9112
-// section 6.3).
+// When ctx ends, the server is no longer ready. It keeps serving for the drain delay,
+// finishes running requests, saves usage, closes the database and the admin listener, and
+// exports the last metrics and traces. Run returns nil if no request was cut off and
+// nothing was lost, and also if ctx ends before the server serves.
 package server

@@ -1,216 +1,186 @@
-package server_test
+package server
 
 import (
-	"bufio"
-	"crypto/tls"
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
+	"log/slog"
+	"math/big"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/animalstore/gatehouse/reference/internal/server"
+	"github.com/animalstore/gatehouse/reference/internal/config"
 )
 
-// text returns a handler that answers with a text.
-func text(s string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, s) })
-}
-
-// exchange sends a request on c and returns the response and its body.
-func exchange(t *testing.T, c net.Conn) (*http.Response, string) {
+// testReloader returns a reloader with a file, and what it applies and logs.
+func testReloader(t *testing.T, file string, apply func(*config.Config) error) (r *reloader, log *bytes.Buffer) {
 	t.Helper()
-	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	log = new(bytes.Buffer)
+	source := config.NewSource(config.Flags{Config: &file}, func(string) (string, bool) { return "", false })
+	c, err := source.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
+	return &reloader{source: source, logger: slog.New(slog.NewTextHandler(log, nil)), current: c, apply: apply}, log
+}
+
+func put(t testing.TB, file, content string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return resp, string(body)
 }
 
-func mustReload(t *testing.T, s *server.Server, h http.Handler, o server.Options) {
-	t.Helper()
-	if err := s.Reload(h, o); err != nil {
-		t.Fatalf("Reload = %v", err)
-	}
-}
-
-func TestReloadReplacesTheHandlerForNewRequestsOnly(t *testing.T) {
-	begun, finish := make(chan bool), make(chan bool)
-	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		begun <- true
-		<-finish
-		io.WriteString(w, "old")
-	}), server.Options{})
-	running, idle := s.dial(t), s.dial(t)
-	fmt.Fprint(running, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-	<-begun
-	mustReload(t, s.Server, text("new"), server.Options{})
-	if resp, body := exchange(t, idle); body != "new" || resp.Close {
-		t.Errorf("a request after the reload got %q, connection closes: %v; want new on a connection that stays open", body, resp.Close)
-	}
-	close(finish)
-	resp, err := http.ReadResponse(bufio.NewReader(running), nil)
-	if err != nil {
-		t.Fatalf("the request that ran during the reload was cut off: %v", err)
-	}
-	if body, _ := io.ReadAll(resp.Body); string(body) != "old" {
-		t.Errorf("the request that ran during the reload got %q, want old", body)
-	}
-}
-
-func TestReloadBeforeServe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, err := server.New(text("old"), server.Options{})
-		if err != nil {
-			t.Fatal(err)
+func TestReloadStatus(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "petstore.yaml")
+	put(t, file, "max_connections: 1")
+	var applied []int
+	var failure error
+	r, log := testReloader(t, file, func(c *config.Config) error {
+		if failure == nil {
+			applied = append(applied, c.MaxConnections)
 		}
-		mustReload(t, s, text("new"), server.Options{MaxConns: 1})
-		if err := s.Reload(nil, server.Options{}); err == nil {
-			t.Error("Reload without a handler = nil, want an error")
-		}
-		if err := s.Reload(text("x"), server.Options{MaxConns: -1}); err == nil {
-			t.Error("Reload with a wrong option = nil, want an error")
-		}
-		l, stop, ended := serveOnPipe(t, s)
-		c := l.connect()
-		if _, body := exchange(t, c); body != "new" {
-			t.Errorf("the server answers %q, want new", body)
-		}
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		mustReload(t, s, text("late"), server.Options{MaxConns: 2}) // has no effect
+		return failure
 	})
+	if s := r.Status(); s.Applied+s.Refused != 0 || !s.Last.IsZero() {
+		t.Errorf("before the first reload the status is %+v", s)
+	}
+	put(t, file, "max_connections: 2\ndatabase: other.db\nredis: redis://h")
+	r.reload("test")
+	if s := r.Status(); s.Applied != 1 || s.Err != nil || s.Last.IsZero() || !slices.Equal(s.Restart, []string{"database", "redis"}) {
+		t.Errorf("after a reload the status is %+v, want that it was applied, and that database and redis need a restart", s)
+	}
+	failure = errors.New("wrong handler")
+	put(t, file, "max_connections: 3")
+	r.reload("test")
+	if s := r.Status(); s.Applied != 1 || s.Refused != 1 || !errors.Is(s.Err, failure) || len(s.Restart) != 2 {
+		t.Errorf("after a failure the status is %+v, want that it was refused and the rest as before", s)
+	}
+	failure = nil
+	r.reload("test")
+	if s := r.Status(); s.Applied != 2 || s.Err != nil || len(s.Restart) != 0 || !slices.Equal(applied, []int{2, 3}) {
+		t.Errorf("after the next reload the status is %+v and %v were applied, want 2 and 3", s, applied)
+	}
+	if want := `setting=max_connections old=2 new=3`; !strings.Contains(log.String(), want) {
+		t.Errorf("the log is\n%s\nwant %q in it: 3 was not in force before", log, want)
+	}
 }
 
-// net/http reads these timeouts while it serves, so they stay as they are.
-func TestReloadKeepsTimeouts(t *testing.T) {
+// The file is looked at once a second and loaded when it is the same twice. SIGHUP is
+// answered at once.
+func TestReloaderLooksAtTheFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, l, stop, ended := serveInBubble(t, server.Options{IdleTimeout: time.Hour})
-		old := l.connect()
-		exchange(t, old)
-		mustReload(t, s, hello, server.Options{IdleTimeout: time.Minute})
-		young := l.connect()
-		exchange(t, young)
-		time.Sleep(time.Hour - time.Second)
-		for _, c := range []net.Conn{old, young} {
-			if resp, _ := exchange(t, c); resp.Close {
-				t.Error("a connection closes after a reload that cannot change its timeouts")
+		file := filepath.Join(t.TempDir(), "petstore.yaml")
+		put(t, file, "max_connections: 1")
+		hangUp := make(chan os.Signal, 1)
+		r, _ := testReloader(t, file, func(*config.Config) error { return nil })
+		r.hangUp = hangUp
+		stop := r.start(t.Context())
+		after := func(wait time.Duration, applied, refused int64) {
+			t.Helper()
+			time.Sleep(wait)
+			synctest.Wait()
+			if s := r.Status(); s.Applied != applied || s.Refused != refused {
+				t.Errorf("%d reloads were applied and %d refused, want %d and %d", s.Applied, s.Refused, applied, refused)
 			}
 		}
+		after(10*watchPeriod, 0, 0)
+		put(t, file, "max_connections: 2")
+		after(watchPeriod, 0, 0)
+		after(watchPeriod, 1, 0)
+		after(10*watchPeriod, 1, 0)
+		put(t, file, "max_connections: -")
+		after(10*watchPeriod, 1, 1)
+		hangUp <- os.Interrupt
+		after(0, 1, 2)
+		put(t, file, "max_connections: 3")
+		hangUp <- os.Interrupt
+		after(0, 2, 2)
+		after(10*watchPeriod, 2, 2)
 		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("Serve: %v", err)
+		put(t, file, "max_connections: 4")
+		after(10*watchPeriod, 2, 2)
+	})
+}
+
+// Settings that were refused because of their certificate are applied as soon as it can be
+// loaded. Until then there is one line in the log. A reload is also refused when the files of
+// the certificate in force cannot be loaded any more.
+func TestReloaderWaitsForTheCertificate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		file, cert := filepath.Join(dir, "petstore.yaml"), filepath.Join(dir, "cert.pem")
+		first := filepath.Join(dir, "first.pem")
+		put(t, first, selfSigned(t))
+		withTLS := func(conns int, cert string) string {
+			return fmt.Sprintf("max_connections: %d\ntls_cert: %s\ntls_key: %[2]s", conns, cert)
+		}
+		put(t, file, withTLS(1, first))
+		r, log := testReloader(t, file, func(*config.Config) error { return nil })
+		stop := r.start(t.Context())
+		after := func(applied, refused int64) {
+			t.Helper()
+			time.Sleep(10 * watchPeriod)
+			synctest.Wait()
+			if s := r.Status(); s.Applied != applied || s.Refused != refused {
+				t.Errorf("%d reloads were applied and %d refused, want %d and %d", s.Applied, s.Refused, applied, refused)
+			}
+		}
+		put(t, file, withTLS(2, cert))
+		after(0, 1)
+		put(t, cert, selfSigned(t))
+		after(1, 1)
+		if err := os.Remove(cert); err != nil {
+			t.Fatal(err)
+		}
+		after(1, 2) // a mistake in the files of the certificate in force
+		put(t, cert, selfSigned(t))
+		after(2, 2)
+		put(t, file, withTLS(3, cert+"x"))
+		after(2, 3)
+		put(t, file, withTLS(4, first))
+		after(3, 3)
+		put(t, cert+"x", selfSigned(t))
+		after(3, 3)
+		stop()
+		for want, times := range map[string]int{`cause="the certificate can be loaded"`: 2, `cause="the certificate cannot be loaded"`: 1} {
+			if strings.Count(log.String(), want) != times {
+				t.Errorf("the log is\n%s\nwant %s in it %d times", log, want, times)
+			}
 		}
 	})
 }
 
-// The end of the server waits for requests that began before a reload.
-func TestDrainWaitsForRequestsFromBeforeAReload(t *testing.T) {
-	begun, finish := make(chan bool), make(chan bool)
-	s := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		begun <- true
-		<-finish
-	}), server.Options{})
-	c := s.dial(t)
-	answered := make(chan bool)
-	go func() { answered <- request(c) }()
-	<-begun
-	mustReload(t, s.Server, hello, server.Options{})
-	s.stop()
-	select {
-	case err := <-s.ended:
-		t.Fatalf("Serve = %v while a request runs", err)
-	case <-time.After(50 * time.Millisecond):
-	}
-	close(finish)
-	if !<-answered {
-		t.Error("the request was cut off")
-	}
-	if err := <-s.ended; err != nil {
-		t.Errorf("Serve = %v", err)
-	}
-}
-
-func TestReloadOfConnectionLimits(t *testing.T) {
-	begun, finish := make(chan bool), make(chan bool)
-	busy := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		begun <- true
-		<-finish
-	})
-	s := serve(t, busy, server.Options{MaxConns: 1})
-	answers := make(chan bool, 2)
-	for i := range 2 {
-		c := s.dial(t)
-		go func() { answers <- request(c) }()
-		if i == 0 {
-			<-begun
-		}
-	}
-	mustReload(t, s.Server, busy, server.Options{MaxConns: 2})
-	<-begun // the connection that waited
-	close(finish)
-	for range 2 {
-		if !<-answers {
-			t.Error("a request was cut off")
-		}
-	}
-}
-
-func TestReloadOfCertificates(t *testing.T) {
-	first, second := certificate(t), certificate(t)
-	s := serve(t, text("first"), first)
-	shown := func() string {
-		t.Helper()
-		return string(s.dialTLS(t).(*tls.Conn).ConnectionState().PeerCertificates[0].Raw)
-	}
-	before := shown()
-
-	broken := second
-	broken.KeyFile = first.KeyFile
-	if err := s.Reload(text("broken"), broken); err == nil || !strings.Contains(err.Error(), "private key") {
-		t.Errorf("Reload with the key of another certificate = %v, want an error about it", err)
-	}
-	if _, body := exchange(t, s.dialTLS(t)); body != "first" || shown() != before {
-		t.Errorf("a reload that was refused has changed something: the body is %q", body)
-	}
-	mustReload(t, s.Server, text("second"), second)
-	if _, body := exchange(t, s.dialTLS(t)); body != "second" || shown() == before {
-		t.Errorf("after the reload the body is %q, and the certificate is the old one: %v", body, shown() == before)
-	}
-	if err := os.Remove(second.KeyFile); err != nil {
+// selfSigned returns a certificate and its key in PEM.
+func selfSigned(t *testing.T) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Reload(text("gone"), second); err == nil {
-		t.Error("Reload without the key's file = nil, want an error")
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"server"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
 	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})) +
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
 }
 
-func TestReloadDoesNotTurnTLSOnOrOff(t *testing.T) {
-	for name, o := range map[string][2]server.Options{
-		"on":  {{}, certificate(t)},
-		"off": {certificate(t), {}},
-	} {
-		s := serve(t, text("old"), o[0])
-		if err := s.Reload(text("new"), o[1]); err == nil || !strings.Contains(err.Error(), "TLS cannot be turned on or off") {
-			t.Errorf("Reload that turns TLS %s = %v, want an error about TLS", name, err)
-		}
-		c := s.dial
-		if o[0].CertFile != "" {
-			c = s.dialTLS
-		}
-		if _, body := exchange(t, c(t)); body != "old" {
-			t.Errorf("a reload that was refused has changed the body to %q", body)
-		}
-	}
+func TestAServerWithoutASourceReloadsNothing(t *testing.T) {
+	new(reloader).start(t.Context())()
 }

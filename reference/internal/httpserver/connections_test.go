@@ -1,0 +1,216 @@
+package httpserver_test
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/httpserver"
+)
+
+// request sends a request on c and reports whether it was answered.
+func request(c net.Conn) bool {
+	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		return false
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return false
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err == nil
+}
+
+// isClosed reports whether the server closes c. It waits for that until the
+// deadline of c.
+func isClosed(c net.Conn) bool {
+	_, err := c.Read(make([]byte, 1))
+	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || strings.Contains(fmt.Sprint(err), "reset")
+}
+
+func TestFullServerClosesTheConnectionIdleForLongest(t *testing.T) {
+	for name, o := range map[string]httpserver.Options{"plain": {}, "TLS": certificate(t)} {
+		t.Run(name, func(t *testing.T) {
+			var log lockedBuffer
+			o.MaxConns = 3
+			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			synctest.Test(t, func(t *testing.T) { testFullServer(t, o) })
+			if want := "setting=max_connections limit=3"; !strings.Contains(log.String(), want) {
+				t.Errorf("the log is %q, want %q in it", log.String(), want)
+			}
+		})
+	}
+}
+
+// testFullServer needs a bubble: a client has its response a moment before the
+// server marks the connection as idle.
+func testFullServer(t *testing.T, o httpserver.Options) {
+	_, l, stop, ended := serveInBubble(t, o)
+	served := func(c net.Conn) bool {
+		ok := request(c)
+		synctest.Wait()
+		return ok
+	}
+	var conns []net.Conn
+	for i := range 4 {
+		c := l.connect()
+		if o.CertFile != "" {
+			c = tls.Client(c, insecure())
+		}
+		if !served(c) {
+			t.Fatalf("connection %d is not served although others are idle", i)
+		}
+		conns = append(conns, c)
+		if i == 2 && !served(conns[0]) { // now connection 1 is idle for longest
+			t.Fatal("connection 0 is not served again")
+		}
+	}
+	conns[1].SetDeadline(time.Now().Add(time.Second))
+	if !isClosed(conns[1]) {
+		t.Error("the connection idle for longest is still open")
+	}
+	for _, i := range []int{0, 2, 3} {
+		if !served(conns[i]) {
+			t.Errorf("connection %d was closed, want only the one idle for longest", i)
+		}
+		conns[i].Close()
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A connection on which nothing was ever sent makes room as well.
+func TestFullServerClosesConnectionsWithoutARequest(t *testing.T) {
+	s := serve(t, hello, httpserver.Options{MaxConns: 2, ReadHeaderTimeout: time.Hour})
+	silent := []net.Conn{s.dial(t), s.dial(t)}
+	if !request(s.dial(t)) {
+		t.Fatal("silent connections lock a client out")
+	}
+	if !isClosed(silent[0]) {
+		t.Error("the oldest silent connection is still open")
+	}
+}
+
+func TestFullServerKeepsConnectionsWithARequestRunning(t *testing.T) {
+	begun, finish := make(chan bool), make(chan bool)
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun <- true
+		<-finish
+	}), httpserver.Options{MaxConns: 2})
+	answers := make(chan bool, 3)
+	for range 2 {
+		c := s.dial(t)
+		go func() { answers <- request(c) }()
+		<-begun
+	}
+	c := s.dial(t)
+	go func() { answers <- request(c) }()
+	select {
+	case <-begun:
+		t.Fatal("a third request runs, want the connection to wait until another one is idle")
+	case <-time.After(50 * time.Millisecond):
+	}
+	finish <- true
+	<-begun // the connection that became idle has made room
+	close(finish)
+	for range 3 {
+		if !<-answers {
+			t.Error("a request that was running was cut off")
+		}
+	}
+}
+
+// A connection that closes after its request makes room like one that becomes idle.
+func TestFullServerServesOnceAConnectionCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, l, stop, ended := serveInBubble(t, httpserver.Options{MaxConns: 1})
+		last := l.connect()
+		go io.WriteString(last, "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 1\r\n\r\n")
+		synctest.Wait() // the request runs until its client reads the response
+		waiting := l.connect()
+		answered := make(chan bool, 1)
+		go func() { answered <- request(waiting) }()
+		synctest.Wait()
+		last.Close()
+		select {
+		case ok := <-answered:
+			if !ok {
+				t.Error("the connection that waited is not served")
+			}
+		case <-time.After(time.Minute):
+			t.Error("a minute after the other connection has closed, the one that waits is not served")
+		}
+		waiting.Close()
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// pipeListener is a listener without a network. Its connections come from one
+// address.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	close  func()
+}
+
+func newPipeListener() *pipeListener {
+	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	l.close = sync.OnceFunc(func() { close(l.closed) })
+	return l
+}
+
+func (l *pipeListener) connect() net.Conn {
+	near, far := net.Pipe()
+	l.conns <- farConn{far, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}}
+	return near
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error {
+	l.close()
+	return nil
+}
+
+func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+// lockedBuffer is a buffer that several goroutines can use.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

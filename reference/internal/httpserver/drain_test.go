@@ -1,0 +1,159 @@
+package httpserver_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/httpserver"
+)
+
+// serveInBubble serves on a listener in memory until stop is called.
+func serveInBubble(t *testing.T, o httpserver.Options) (s *httpserver.Server, l *pipeListener, stop func(), ended chan error) {
+	t.Helper()
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s, err := httpserver.New(hello, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, stop, ended = serveOnPipe(t, s)
+	return s, l, stop, ended
+}
+
+// serveOnPipe serves on a listener in memory, in a bubble.
+func serveOnPipe(t *testing.T, s *httpserver.Server) (l *pipeListener, stop func(), ended chan error) {
+	t.Helper()
+	l = newPipeListener()
+	ctx, stop := context.WithCancel(t.Context())
+	ended = make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	synctest.Wait()
+	return l, stop, ended
+}
+
+// While load balancers notice, the server serves on, and no connection is cut
+// before its client was told.
+func TestDrainDelayAnnouncesTheEndOfConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const delay = 10 * time.Second
+		s, l, stop, ended := serveInBubble(t, httpserver.Options{DrainDelay: delay})
+		idle := l.connect()
+		if !request(idle) {
+			t.Fatal("the server does not serve")
+		}
+		begin := time.Now()
+		stop()
+		synctest.Wait()
+		if s.Ready() {
+			t.Error("the server is ready while it drains")
+		}
+		time.Sleep(delay - time.Second)
+		for name, c := range map[string]net.Conn{"a new": l.connect(), "an idle": idle} {
+			fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				t.Fatalf("%s connection during the delay: %v, want a response", name, err)
+			}
+			if !resp.Close {
+				t.Errorf("the response on %s connection does not announce that it closes", name)
+			}
+			c.Close()
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+		if took := time.Since(begin); took < delay || took > delay+5*time.Second {
+			t.Errorf("the server ended after %v, want about %v", took, delay)
+		}
+	})
+}
+
+func TestDrainDelaySendsGOAWAY(t *testing.T) {
+	o := certificate(t)
+	o.DrainDelay = 10 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		_, l, stop, ended := serveInBubble(t, o)
+		dialled := 0
+		transport := &http.Transport{
+			TLSClientConfig: insecure(), ForceAttemptHTTP2: true,
+			DialContext: func(context.Context, string, string) (net.Conn, error) {
+				dialled++
+				return l.connect(), nil
+			},
+		}
+		get := func() {
+			t.Helper()
+			r, err := http.NewRequestWithContext(t.Context(), "GET", "https://server", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := transport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.ProtoMajor != 2 {
+				t.Fatalf("answered in %s, want HTTP/2", resp.Proto)
+			}
+			synctest.Wait()
+		}
+		get()
+		get()
+		if dialled != 1 {
+			t.Fatalf("two requests took %d connections, want 1", dialled)
+		}
+		stop()
+		synctest.Wait()
+		get() // on the connection that is open, and announces its end
+		get()
+		if dialled != 2 {
+			t.Errorf("a client in HTTP/2 has dialled %d times, want a second time after GOAWAY", dialled)
+		}
+		transport.CloseIdleConnections()
+		if err := <-ended; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+}
+
+// A client whose connection waits for room is not served any more, and finds out at once:
+// before the end of the request that takes the room.
+func TestDrainClosesConnectionsThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		finish := make(chan bool)
+		s, err := httpserver.New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-finish }),
+			httpserver.Options{MaxConns: 1, DrainTimeout: time.Hour, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, stop, ended := serveOnPipe(t, s)
+		answered := make(chan bool, 1)
+		running := l.connect()
+		go func() { answered <- request(running) }()
+		synctest.Wait()
+		waiting := l.connect()
+		synctest.Wait()
+		stop()
+		if err := waiting.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		if !isClosed(waiting) {
+			t.Error("a minute after the drain began, the connection that waits is still open")
+		}
+		close(finish)
+		if !<-answered {
+			t.Error("the request that was running was cut off")
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package httpserver
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+)
+
+// Options are optional settings. The zero value works.
+type Options struct {
+	// CertFile and KeyFile hold the certificate, with its chain, and its key in
+	// PEM. Set both or neither. With them the server speaks TLS 1.2 or newer, and
+	// HTTP/2. When the files change, new connections get the new certificate. If it
+	// is invalid, they get the old one, and the log says why.
+	CertFile, KeyFile string
+
+	// TrustedProxies are the reverse proxies in front of the server. Naming them
+	// allows plain HTTP on an address that is not loopback, and their connections
+	// are not limited by network.
+	TrustedProxies []netip.Prefix
+
+	// PlainHTTP also allows plain HTTP on an address that is not loopback: for a
+	// handler without API keys on a private network.
+	PlainHTTP bool
+
+	// MaxConns is the largest number of open connections. For one more, the
+	// connection that has been idle for longest is closed; if every connection has
+	// a request running, the new one waits. The server lowers MaxConns if the
+	// process may not open as many files, and logs that. Zero: 8192.
+	MaxConns int
+
+	// MaxConnsPerNetwork is the largest number of open connections from one IPv4
+	// address or IPv6 /64. Further ones are closed at once. Clients on a loopback
+	// address and trusted proxies are exempt. Zero: 256.
+	MaxConnsPerNetwork int
+
+	ReadHeaderTimeout time.Duration // for the header section; zero: 5s
+	ReadTimeout       time.Duration // for the whole request; zero: 15s
+	WriteTimeout      time.Duration // from the end of the header section to that of the response; zero: 30s
+	IdleTimeout       time.Duration // between two requests; zero: 2m
+
+	// DrainDelay is how long the server keeps accepting connections after its
+	// context has ended and it is no longer ready, so that load balancers notice.
+	// Meanwhile each response closes its connection (Connection: close, or GOAWAY
+	// in HTTP/2); idle connections stay open. Zero: listeners close at once.
+	DrainDelay time.Duration
+
+	// DrainTimeout is how long it then waits for running requests. Zero: 25s.
+	DrainTimeout time.Duration
+
+	// OnReady is called by Serve once [Server.Ready] reports true. It may be nil.
+	OnReady func()
+
+	// Logger gets errors outside of the handler. Nil: slog.Default.
+	Logger *slog.Logger
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.CertFile == "" && o.KeyFile != "":
+		return errors.New("server: Options.CertFile must be set with KeyFile, got none")
+	case o.CertFile != "" && o.KeyFile == "":
+		return errors.New("server: Options.KeyFile must be set with CertFile, got none")
+	case o.MaxConns < 0:
+		return fmt.Errorf("server: Options.MaxConns must not be negative, got %d", o.MaxConns)
+	case o.MaxConnsPerNetwork < 0:
+		return fmt.Errorf("server: Options.MaxConnsPerNetwork must not be negative, got %d", o.MaxConnsPerNetwork)
+	}
+	for name, d := range map[string]time.Duration{
+		"ReadHeaderTimeout": o.ReadHeaderTimeout, "ReadTimeout": o.ReadTimeout, "WriteTimeout": o.WriteTimeout,
+		"IdleTimeout": o.IdleTimeout, "DrainDelay": o.DrainDelay, "DrainTimeout": o.DrainTimeout,
+	} {
+		if d < 0 {
+			return fmt.Errorf("server: Options.%s must not be negative, got %v", name, d)
+		}
+	}
+	for i, p := range o.TrustedProxies {
+		if !p.IsValid() {
+			return fmt.Errorf("server: Options.TrustedProxies[%d] must be a network, got the zero Prefix", i)
+		}
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	orElse(&o.MaxConns, 8192)
+	orElse(&o.MaxConnsPerNetwork, 256)
+	orElse(&o.ReadHeaderTimeout, 5*time.Second)
+	orElse(&o.ReadTimeout, 15*time.Second)
+	orElse(&o.WriteTimeout, 30*time.Second)
+	orElse(&o.IdleTimeout, 2*time.Minute)
+	orElse(&o.DrainTimeout, 25*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+func orElse[T comparable](v *T, fallback T) {
+	var zero T
+	if *v == zero {
+		*v = fallback
+	}
+}

@@ -1,0 +1,212 @@
+package httpserver_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/httpserver"
+)
+
+var hello = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	fmt.Fprintf(w, "%s %s", r.Proto, r.RequestURI)
+})
+
+func TestServe(t *testing.T) {
+	s := serve(t, hello, httpserver.Options{})
+	resp, err := http.Get("http://" + s.addr + "/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, _ := io.ReadAll(resp.Body); string(body) != "HTTP/1.1 /x" {
+		t.Errorf("the body is %q, want what the handler wrote", body)
+	}
+	if !s.Ready() {
+		t.Error("a server that serves is not ready")
+	}
+	s.stop()
+	if err := <-s.ended; err != nil {
+		t.Errorf("Serve: %v, want no error once its context has ended", err)
+	}
+	if s.Ready() {
+		t.Error("a server that has ended is ready")
+	}
+}
+
+// net/http would answer it without the handler.
+func TestOptionsAsteriskReachesTheHandler(t *testing.T) {
+	s := serve(t, hello, httpserver.Options{})
+	c := s.dial(t)
+	fmt.Fprint(c, "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, _ := io.ReadAll(resp.Body); string(body) != "HTTP/1.1 *" {
+		t.Errorf("the answer to OPTIONS * is %q, want that of the handler", body)
+	}
+}
+
+func TestDrainFinishesWhatWasBegun(t *testing.T) {
+	begun, finish := make(chan bool), make(chan bool)
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun <- true
+		<-finish
+		if err := r.Context().Err(); err != nil {
+			t.Errorf("the context of a request under way has ended: %v", err)
+		}
+		fmt.Fprint(w, "done")
+	})
+	s := serve(t, h, httpserver.Options{})
+	body := make(chan string)
+	go func() {
+		resp, err := http.Get("http://" + s.addr)
+		if err != nil {
+			body <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		data, _ := io.ReadAll(resp.Body)
+		body <- string(data)
+	}()
+	<-begun
+	s.stop()
+	for s.Ready() { // until the server has noticed
+	}
+	for { // until it accepts no more connections, although a request runs
+		c, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			break
+		}
+		c.Close()
+	}
+	close(finish)
+	if got := <-body; got != "done" {
+		t.Errorf("a request under way got %q, want its response", got)
+	}
+	if err := <-s.ended; err != nil {
+		t.Errorf("Serve: %v, want no error: nothing was cut off", err)
+	}
+	if _, err := net.Dial("tcp", s.addr); err == nil {
+		t.Error("the server still accepts connections")
+	}
+}
+
+func TestDrainEnds(t *testing.T) {
+	begun := make(chan bool)
+	h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		begun <- true
+		<-r.Context().Done()
+	})
+	s := serve(t, h, httpserver.Options{DrainTimeout: 50 * time.Millisecond})
+	go http.Get("http://" + s.addr)
+	<-begun
+	s.stop()
+	if err := <-s.ended; !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Serve: %v, want to be told that a request was cut off", err)
+	}
+}
+
+func TestPlainHTTPStaysOnLoopback(t *testing.T) {
+	s, err := httpserver.New(hello, httpserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Serve(t.Context(), l); err == nil || !strings.Contains(err.Error(), "unencrypted") {
+		t.Errorf("Serve on %v: %v, want a refusal", l.Addr(), err)
+	}
+	if _, err := l.Accept(); err == nil {
+		t.Error("the listener is still open")
+	}
+	for name, o := range map[string]httpserver.Options{
+		"behind a proxy":   {TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+		"by plain consent": {PlainHTTP: true},
+	} {
+		s, err := httpserver.New(hello, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, err = net.Listen("tcp", "0.0.0.0:0"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if err := s.Serve(ctx, l); err != nil {
+			t.Errorf("Serve %s: %v", name, err)
+		}
+	}
+}
+
+func TestListenerFails(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	s, err := httpserver.New(hello, httpserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Serve(t.Context(), l); err == nil {
+		t.Error("Serve returns no error for a listener that is closed")
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for field, o := range map[string]httpserver.Options{
+		"CertFile":           {KeyFile: "x"},
+		"KeyFile":            {CertFile: "x"},
+		"MaxConns":           {MaxConns: -1},
+		"MaxConnsPerNetwork": {MaxConnsPerNetwork: -1},
+		"ReadTimeout":        {ReadTimeout: -1},
+		"DrainTimeout":       {DrainTimeout: -1},
+		"TrustedProxies[0]":  {TrustedProxies: make([]netip.Prefix, 1)},
+	} {
+		if _, err := httpserver.New(hello, o); err == nil || !strings.Contains(err.Error(), "Options."+field) {
+			t.Errorf("%s: error %v, want one that names the field", field, err)
+		}
+	}
+	if _, err := httpserver.New(nil, httpserver.Options{}); err == nil {
+		t.Error("a server without a handler")
+	}
+	if _, err := httpserver.New(hello, httpserver.Options{CertFile: "/nothing", KeyFile: "/nothing"}); err == nil {
+		t.Error("a server without its certificate")
+	}
+}
+
+// What is logged when the server is ready can be relied on.
+func TestOnReady(t *testing.T) {
+	var s *httpserver.Server
+	ctx, cancel := context.WithCancel(t.Context())
+	ready := false
+	s, err := httpserver.New(http.NotFoundHandler(), httpserver.Options{OnReady: func() {
+		ready = s.Ready()
+		cancel()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Serve(ctx, l); err != nil {
+		t.Fatal(err)
+	}
+	if !ready {
+		t.Error("OnReady was called before the server was ready, or not at all")
+	}
+}

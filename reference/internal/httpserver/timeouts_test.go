@@ -1,0 +1,79 @@
+package httpserver_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/httpserver"
+)
+
+func TestHeaderSectionIsBounded(t *testing.T) {
+	s := serve(t, hello, httpserver.Options{})
+	for size, status := range map[int]int{60_000: 200, 80_000: 431} {
+		c := s.dial(t)
+		go fmt.Fprintf(c, "GET /%s HTTP/1.1\r\nHost: x\r\n\r\n", strings.Repeat("x", size))
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != status {
+			t.Errorf("a target of %d octets: status %d, want %d", size, resp.StatusCode, status)
+		}
+	}
+}
+
+// A client that is slow is cut off, wherever it stops, by the one limit that is
+// for it. The other limits are longer than the test waits for its connection.
+func TestSlowClients(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err == nil && r.ContentLength > 0 {
+			t.Error("the handler reads a body that has not come")
+		}
+	})
+	const short, long = 50 * time.Millisecond, time.Hour
+	for name, test := range map[string]struct {
+		octets             string
+		header, read, idle time.Duration
+	}{
+		"before the request":  {"", short, long, long},
+		"in the request line": {"GET /", short, long, long},
+		"in the header":       {"GET / HTTP/1.1\r\nHost: x\r\nX: ", short, long, long},
+		"in the body":         {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx", long, short, long},
+		"after the request":   {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", long, long, short},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := serve(t, h, httpserver.Options{
+				ReadHeaderTimeout: test.header, ReadTimeout: test.read, WriteTimeout: long, IdleTimeout: test.idle,
+			}).dial(t)
+			fmt.Fprint(c, test.octets)
+			if _, err := io.Copy(io.Discard, c); err != nil {
+				t.Errorf("%v, want the server to close the connection", err)
+			}
+		})
+	}
+}
+
+// A handler that is slow is cut off as well.
+func TestSlowResponses(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+				return
+			}
+		}
+	})
+	s := serve(t, h, httpserver.Options{WriteTimeout: 50 * time.Millisecond})
+	c := s.dial(t)
+	fmt.Fprint(c, "GET / HTTP/1.0\r\n\r\n")
+	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the response goes on until %v, want it cut off", err)
+	}
+}

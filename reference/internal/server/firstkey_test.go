@@ -1,0 +1,60 @@
+package server
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+)
+
+func TestNoFirstKeyIsMadeWhereTheSettingsForbidIt(t *testing.T) {
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "petstore.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	c := config.Default()
+	c.FirstKey = false
+	var notice bytes.Buffer
+	s := &state{store: db, logger: slog.New(slog.DiscardHandler)}
+	if err := s.showFirstKey(t.Context(), c, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}, &notice); err != nil {
+		t.Error(err)
+	}
+	if keys, err := db.ListKeys(t.Context()); err != nil || len(keys) != 0 || notice.Len() != 0 {
+		t.Errorf("keys = %v, %v, and %q was shown; want none", keys, err, &notice)
+	}
+}
+
+func TestAFirstKeyThatCannotBeShownIsNamedInTheLog(t *testing.T) {
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "petstore.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var log bytes.Buffer
+	s := &state{store: db, logger: slog.New(slog.NewTextHandler(&log, nil))}
+	addr := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}
+	if err := s.showFirstKey(t.Context(), config.Default(), addr, closedPipe{}); err != nil {
+		t.Errorf("showFirstKey = %v, want that the server goes on", err)
+	}
+	keys, err := db.ListKeys(t.Context())
+	if err != nil || len(keys) != 1 {
+		t.Fatalf("keys = %v, %v, want one", keys, err)
+	}
+	if want := "level=ERROR msg=\"cannot show the first key; create another one with petstore keys create\" key=" + keys[0].ID; !strings.Contains(log.String(), want) {
+		t.Errorf("the log is %q, want %q in it", &log, want)
+	}
+	if strings.Contains(log.String(), "pet_live_") {
+		t.Errorf("the key is in the log: %s", &log)
+	}
+}
+
+type closedPipe struct{}
+
+func (closedPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

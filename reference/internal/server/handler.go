@@ -1,0 +1,127 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
+	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// newHandler returns the handler of the API with these settings.
+func (s *state) newHandler(c *config.Config) (http.Handler, error) {
+	client := clientip.FromRemoteAddr()
+	if len(c.TrustedProxies) > 0 {
+		var err error
+		if client, err = clientip.FromXForwardedFor(c.TrustedProxies); err != nil {
+			return nil, err
+		}
+	}
+	headers := limit.XRateLimit
+	if c.DraftHeaders {
+		headers |= limit.DraftRateLimit
+	}
+	onFailure := limit.FailClosed
+	if c.OnFailure == "open" {
+		onFailure = limit.FailOpen
+	}
+	handler, err := api.New(api.Config{
+		Pets:             s.store,
+		Keys:             s.store,
+		Limiter:          s.limiter,
+		OnLimiterFailure: onFailure,
+		Plan:             c.Plans.Of,
+		Anonymous:        c.Anonymous,
+		Uncharged:        c.Uncharged,
+		Client:           client,
+		Deny:             api.AccessList(c.Deny),
+		Allow:            api.AccessList(c.Allow),
+		Deprecations:     c.Deprecations,
+		OnDeprecatedUse:  s.uses.Count,
+		OnDecision:       s.onDecision,
+		Telemetry:        s.observer.Telemetry,
+		Headers:          headers,
+		Origins:          c.CORSOrigins,
+		Timeout:          c.Timeouts.Store,
+		Logger:           s.logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.observer.Handler(handler, client.Addr), nil
+}
+
+// server returns what the admin listener shows and changes, or nil until the server
+// serves.
+func (p *startup) server() *admin.Server {
+	r := p.running.Load()
+	if r == nil {
+		return nil
+	}
+	c := r.settings.Load()
+	return &admin.Server{
+		Limiter: r.limiter, Activity: r.activity,
+		Store: r.store, Plan: c.Plans.Of, Deprecations: c.Deprecations,
+		DailyUse: func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error) {
+			return r.daily.List(ctx, r.store, owner, since)
+		},
+		Report: func() admin.Report {
+			return admin.Report{
+				Engine:      r.engine(),
+				Connections: map[string]admin.Connections{"api": admin.Connections(r.pets.Stats()), "admin": admin.Connections(p.operator.Stats())},
+				Settings:    reportSettings(r.reloads.Status()),
+			}
+		},
+	}
+}
+
+// engine returns the numbers of the engine.
+func (s *state) engine() admin.Engine {
+	local := s.embedded.Stats()
+	e := admin.Engine{
+		Kind:     "memory",
+		Subjects: local.Subjects, Capacity: local.Bound, Evicted: local.Evicted, Refused: local.Refused,
+	}
+	if s.shared != nil {
+		stats := s.shared.Stats()
+		e.Kind = "redis"
+		e.Redis = &admin.Redis{
+			Mode: s.shared.mode, Circuit: s.shared.Circuit().String(),
+			Fallbacks: stats.Fallbacks, Failures: stats.Failures, Timeouts: stats.Timeouts,
+			Opened: stats.Opened, Pending: stats.Pending, Lost: stats.Lost,
+		}
+	}
+	return e
+}
+
+func reportSettings(s ReloadStatus) admin.Settings {
+	report := admin.Settings{Applied: s.Applied, Refused: s.Refused, Restart: s.Restart}
+	if !s.Last.IsZero() {
+		report.Last = &s.Last
+	}
+	if s.Err != nil {
+		report.Error = inOneLine(s.Err)
+	}
+	return report
+}
+
+// countDecision counts a decision on a charged request for operators.
+func (s *state) countDecision(_ *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
+	outcome := d.Outcome
+	if err != nil {
+		outcome = 0 // d is only what the header fields show
+	}
+	network := c.Kind == ratelimit.KindNetwork
+	s.activity.Count(c.Subject, network, outcome)
+	if owner, ok := strings.CutPrefix(c.Subject, apikey.OwnerSubject("")); ok && !network && err == nil {
+		s.daily.Count(owner, d.Allowed())
+	}
+}

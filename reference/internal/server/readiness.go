@@ -1,0 +1,131 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
+	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/httpserver"
+	"github.com/animalstore/gatehouse/reference/internal/observe"
+	"github.com/animalstore/gatehouse/reference/internal/persist"
+	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+)
+
+// startup is how far the server has come. The admin listener, which answers from the
+// beginning, reports it.
+type startup struct {
+	step    atomic.Pointer[string]  // what the server is doing before it serves
+	running atomic.Pointer[running] // nil until it serves
+
+	operator *httpserver.Server // of the admin listener; set before it serves
+	observer *observe.Observer  // nil in tests
+}
+
+// running is a server that serves.
+type running struct {
+	*state
+	pets    *httpserver.Server
+	reloads *reloader
+}
+
+var errStarting = errors.New("starting")
+
+// setStep says what the server is doing before it serves.
+func (p *startup) setStep(step string) { p.step.Store(&step) }
+
+// checks returns the checks of /readyz.
+func (p *startup) checks(c *config.Config, o Options) []admin.Check {
+	check := func(name string, advisory bool, run func(context.Context, *running) error) admin.Check {
+		return admin.Check{Name: name, Advisory: advisory, Run: func(ctx context.Context) error {
+			r := p.running.Load()
+			if r == nil {
+				return errStarting
+			}
+			return run(ctx, r)
+		}}
+	}
+	checks := []admin.Check{
+		{Name: "server", Run: p.serving},
+		check("database", false, func(ctx context.Context, r *running) error { return r.store.Ping(ctx) }),
+		// Another replica does not have this usage either.
+		check("usage", true, func(_ context.Context, r *running) error { return r.saver.Err() }),
+	}
+	if len(c.Redis) > 0 {
+		checks = append(checks, check("limits", true, func(ctx context.Context, r *running) error { return r.shared.err(ctx) }))
+	}
+	if o.Log != nil {
+		checks = append(checks, admin.Check{Name: "log", Advisory: true, Run: func(context.Context) error { return o.Log.Err() }})
+	}
+	return checks
+}
+
+func (p *startup) serving(context.Context) error {
+	r := p.running.Load()
+	switch {
+	case r != nil && r.pets.Ready():
+		return nil
+	case r != nil:
+		return errors.New("starting or draining")
+	}
+	if step := p.step.Load(); step != nil {
+		return fmt.Errorf("%w: %s", errStarting, *step)
+	}
+	return errStarting
+}
+
+// takeoverTimeout is how long a server waits for the previous one to close the usage
+// file.
+const takeoverTimeout = 2 * time.Second
+
+// openEmbedded opens the embedded engine with the saved usage, and returns the task
+// that saves it. A damaged usage file is renamed, and the server starts without it.
+func (s *state) openEmbedded(ctx context.Context, c *config.Config) (persist.Task, error) {
+	path := c.UsagePath()
+	task, err := s.loadEmbedded(ctx, c, path)
+	if !sqlite.IsDamaged(err) && !errors.Is(err, persist.ErrDamaged) {
+		return task, err
+	}
+	renamed, renameErr := sqlite.RenameDamaged(path, time.Now())
+	if renameErr != nil {
+		return persist.Task{}, errors.Join(err, renameErr)
+	}
+	s.logger.Warn("the usage file is damaged and was renamed; all usage and bans are lost",
+		slog.String("file", path), slog.String("renamed", renamed), slog.Any("error", err))
+	return s.loadEmbedded(ctx, c, path)
+}
+
+func (s *state) loadEmbedded(ctx context.Context, c *config.Config, path string) (persist.Task, error) {
+	db, err := sqlite.OpenUsage(ctx, path, sqlite.Options{BusyTimeout: takeoverTimeout})
+	switch {
+	case errors.Is(err, sqlite.ErrInUse):
+		// Two engines would overwrite each other's usage.
+		return persist.Task{}, usageInUse(c)
+	case err != nil:
+		return persist.Task{}, err
+	}
+	engine, damaged, err := persist.Load(ctx, db, memory.Options{})
+	if err != nil {
+		return persist.Task{}, errors.Join(err, db.Close())
+	}
+	s.closers = append(s.closers, db)
+	s.limiter, s.embedded = engine, engine
+	if damaged > 0 {
+		s.logger.Warn("some saved usage is damaged and was not loaded", slog.Int("records", damaged))
+	}
+	return persist.LimiterTask(engine, db), nil
+}
+
+func usageInUse(c *config.Config) error {
+	if c.UsageFile != "" {
+		return c.Errorf("usage_file", "another petstore uses %s, and only one can count its usage there; "+
+			"stop the other one, or choose another file, or share usage with --redis", c.UsageFile)
+	}
+	return c.Errorf("database", "another petstore serves %s, and only one can count its usage; "+
+		"stop the other one, or choose another database, or share usage with --redis", c.Database)
+}

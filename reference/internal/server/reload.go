@@ -1,0 +1,192 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/logging"
+)
+
+// watchPeriod is the time between two looks at the settings file.
+const watchPeriod = time.Second
+
+// ReloadStatus says how often a running server has read its settings again.
+type ReloadStatus struct {
+	Applied int64     // reloads that were applied, with or without a change
+	Refused int64     // reloads that were refused because of a mistake
+	Last    time.Time // time of the last one; zero: none
+	Err     error     // why the last one was refused; nil: it was not
+	Restart []string  // settings that differ from those in force until a restart
+}
+
+// A reloader reads the settings again on SIGHUP, when their file changes, and when the
+// certificate cannot be loaded any more or can be again, and applies them. If that fails, the
+// settings in force stay as they are.
+type reloader struct {
+	source *config.Source
+	hangUp <-chan os.Signal
+	logger *slog.Logger
+	log    *logging.Log               // nil: the settings of the log have no effect
+	apply  func(*config.Config) error // applies all settings, or none if it returns an error
+
+	// These are used by run alone.
+	current *config.Config // in force
+	waiting *config.Config // refused because its certificate cannot be loaded; nil: none is
+
+	mu     sync.Mutex
+	status ReloadStatus
+}
+
+// start runs the reloader until the returned function is called.
+func (r *reloader) start(ctx context.Context) (stop func()) {
+	if r.source == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { r.run(ctx) })
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+func (r *reloader) run(ctx context.Context) {
+	look := time.NewTicker(watchPeriod)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.hangUp:
+			r.hungUp()
+		case <-look.C:
+			switch {
+			case r.source.Changed():
+				r.reload("the file has changed")
+			case r.waiting != nil && checkCertificate(r.waiting) == nil:
+				r.reload("the certificate can be loaded")
+			case r.Status().Err == nil && checkCertificate(r.current) != nil:
+				r.reload("the certificate cannot be loaded")
+			}
+		}
+	}
+}
+
+// hungUp is called on SIGHUP. The file of the log is opened again even if the settings are
+// refused: a file that was renamed should not grow.
+func (r *reloader) hungUp() {
+	r.reopenLog()
+	r.reload("SIGHUP")
+}
+
+func (r *reloader) reopenLog() {
+	if r.log == nil {
+		return
+	}
+	if err := r.log.Reopen(); err != nil {
+		r.logger.Error("cannot open the log file again; the old one stays in use", slog.Any("error", err))
+	}
+}
+
+// reload reads and applies the settings, and logs the result.
+func (r *reloader) reload(cause string) {
+	manager := systemd{r.logger}
+	manager.reloading()
+	before := r.current
+	changes, err := r.try()
+	about := []any{slog.String("cause", cause)}
+	if file := r.source.File(); file != "" {
+		about = append(about, slog.String("file", file))
+	}
+	if err != nil {
+		r.count(nil, err)
+		r.logger.Error("refused the settings; those in force stay", append(about, slog.String("error", inOneLine(err)))...)
+		manager.refused(err)
+		return
+	}
+	// At the lower of both levels, so that a change of the level itself is logged.
+	r.applyLog(min(before.Log.Level, r.current.Log.Level))
+	restart := r.logChanges(changes)
+	r.count(restart, nil)
+	r.logger.Info("reloaded the settings", append(about, slog.Int("changed", len(changes)-len(restart)), slog.Int("need_restart", len(restart)))...)
+	r.applyLog(r.current.Log.Level)
+	manager.serving()
+}
+
+// applyLog makes the log use the settings in force, with a level.
+func (r *reloader) applyLog(level slog.Level) {
+	if r.log == nil {
+		return
+	}
+	c := r.current.Log
+	c.Level = level
+	r.log.Apply(c)
+}
+
+// logChanges returns the settings that need a restart.
+func (r *reloader) logChanges(changes []config.Change) (restart []string) {
+	for _, c := range changes {
+		level, message := slog.LevelInfo, "changed a setting"
+		if c.Restart {
+			level, message = slog.LevelWarn, "a changed setting takes effect after a restart"
+			restart = append(restart, c.Setting)
+		}
+		r.logger.LogAttrs(context.Background(), level, message, c.Attrs()...)
+	}
+	return restart
+}
+
+// try returns the changes that it has applied, and those that need a restart.
+func (r *reloader) try() ([]config.Change, error) {
+	r.waiting = nil
+	next, err := r.source.Load()
+	if err != nil {
+		return nil, err
+	}
+	if err := next.CheckOperations(api.Deprecatable()...); err != nil {
+		return nil, err
+	}
+	if err := checkCertificate(next); err != nil {
+		r.waiting = next // its files may be replaced after the settings
+		return nil, err
+	}
+	merged, err := r.current.After(next)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.apply(merged); err != nil {
+		return nil, err
+	}
+	changes := r.current.Changes(next)
+	r.current = merged
+	return changes, nil
+}
+
+func (r *reloader) count(restart []string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.status.Applied++
+		r.status.Restart = restart
+	} else {
+		r.status.Refused++
+	}
+	r.status.Last, r.status.Err = time.Now(), err
+}
+
+// Status returns how often the settings were reloaded. It is safe for concurrent use.
+func (r *reloader) Status() ReloadStatus {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status
+}
+
+// inOneLine returns the text of an error that can have a line for each mistake.
+func inOneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -1,0 +1,170 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
+	"github.com/animalstore/gatehouse/reference/internal/config"
+)
+
+// defaultRedisBudget is how long a request waits for a decision of Redis.
+const defaultRedisBudget = 250 * time.Millisecond
+
+// openShared opens the engine that all servers with this Redis share. If Redis cannot
+// be used, it logs why and starts in the mode that on_redis_failure sets.
+func (s *state) openShared(ctx context.Context, c *config.Config) (*shared, error) {
+	redis.SetLogger(&redisLog{logger: s.logger}) // otherwise it writes to standard error
+	client, err := redisClient(c.Redis, s.redisBudget)
+	if err != nil {
+		return nil, SettingError{c.Errorf("redis", "%v", err)}
+	}
+	s.closers = append(s.closers, client)
+	primary, err := redislimit.New(client, redislimit.Options{Prefix: "petstore", Logger: s.logger, Observe: func(b redislimit.Batch) {
+		s.observer.RedisBatch(b.Requests, b.Duration)
+	}})
+	if err != nil {
+		return nil, err
+	}
+	local, err := memory.New(memory.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s.embedded = local
+	log := &circuitLog{logger: s.logger, mode: c.OnFailure}
+	opts := failover.Options{JournalSize: int(local.Stats().Bound), Budget: s.redisBudget, OnChange: log.changed}
+	if c.OnFailure == "local" {
+		opts.Local = local
+	}
+	limiter, err := failover.New(primary, opts)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, unmerged{limiter})
+	sh := &shared{limiter, primary, s.redisBudget, c.OnFailure}
+	if err := sh.probe(ctx); err != nil {
+		log.failed(err)
+	}
+	return sh, nil
+}
+
+// unmerged explains the error of Close while Redis does not answer.
+type unmerged struct{ *failover.Limiter }
+
+func (u unmerged) Close() error {
+	if err := u.Limiter.Close(); err != nil {
+		return fmt.Errorf("cannot count in Redis the requests that were admitted without it: %w", err)
+	}
+	return nil
+}
+
+// redisClient returns a client of one server, or of a cluster if there are several
+// addresses. A request waits for it for at most budget, so each step of a call has
+// less.
+func redisClient(urls []string, budget time.Duration) (redis.UniversalClient, error) {
+	timeout := budget * 4 / 5
+	all := &redis.UniversalOptions{
+		DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout,
+		DialerRetries: 1, MaxRetries: -1, // the circuit breaker decides when to try again
+	}
+	for i, url := range urls {
+		one, err := redis.ParseURL(url)
+		if err != nil {
+			return nil, fmt.Errorf("address %d: %w", i+1, withoutURL(err))
+		}
+		all.Addrs = append(all.Addrs, one.Addr)
+		all.Username, all.Password, all.DB = one.Username, one.Password, one.DB
+		if one.TLSConfig != nil {
+			all.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+	}
+	if len(urls) > 1 && all.DB != 0 {
+		return nil, errors.New("a cluster has no numbered databases; remove the number")
+	}
+	return redis.NewUniversalClient(all), nil
+}
+
+// withoutURL returns the innermost error: the others repeat the URL and its password.
+func withoutURL(err error) error {
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return err
+}
+
+// shared is an engine that all servers with the same Redis share.
+type shared struct {
+	*failover.Limiter
+	primary *redislimit.Limiter
+	budget  time.Duration // of a probe
+	mode    string        // on_redis_failure
+}
+
+// probeSubject is the subject with which package failover probes the primary too.
+const probeSubject = "failover:probe"
+
+// probePlan is the plan of a probe. Its window is short, so that its key expires soon.
+var probePlan = ratelimit.MustPlan("probe", ratelimit.Penalty{}, ratelimit.Quota{Limit: ratelimit.MaxLimit, Window: time.Second})
+
+// probe asks Redis for a decision. A Redis that is full or refuses the script still
+// answers PING.
+func (s *shared) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.budget)
+	defer cancel()
+	_, err := s.primary.Take(ctx, probeSubject, probePlan, 1)
+	return err
+}
+
+// err is the check of readiness. It probes Redis, so that it reports a failure before
+// any request has failed.
+func (s *shared) err(ctx context.Context) error {
+	if err := s.probe(ctx); err != nil {
+		return failing(err, s.mode)
+	}
+	if s.Circuit() != failover.CircuitClosed {
+		return fmt.Errorf("limits are about to be shared through Redis again; until then on_redis_failure: %v is in force", s.mode)
+	}
+	return nil
+}
+
+// Ban implements [ratelimit.Banner], with errors that an operator can read. So do Unban
+// and Bans.
+func (s *shared) Ban(ctx context.Context, subject string, length time.Duration) error {
+	return explainBan(s.Limiter.Ban(ctx, subject, length), "the subject is banned on this server only", "nothing was banned")
+}
+
+// Unban implements [ratelimit.Banner].
+func (s *shared) Unban(ctx context.Context, subject string) (bool, error) {
+	unbanned, err := s.Limiter.Unban(ctx, subject)
+	return unbanned, explainBan(err, "the subject is unbanned on this server only", "no ban has ended")
+}
+
+// Bans implements [ratelimit.Banner].
+func (s *shared) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
+	bans, err := s.Limiter.Bans(ctx)
+	return bans, explainBan(err, "", "the bans cannot be listed")
+}
+
+// explainBan returns the error for an operator of a command that took effect here only,
+// or nowhere.
+func explainBan(err error, here, nowhere string) error {
+	effect := nowhere
+	switch {
+	case errors.Is(err, failover.ErrLocalOnly):
+		effect = here
+	case !errors.Is(err, ratelimit.ErrUnavailable):
+		return err
+	}
+	return apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
+		"Redis cannot be used, so "+effect+". Repeat the request when Redis can be used again.").Wrap(err)
+}
