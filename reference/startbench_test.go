@@ -11,8 +11,8 @@ import (
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/reference/internal/persist"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // BenchmarkStart measures a start as a client sees it: from the start of the process to
@@ -97,11 +97,11 @@ func fillUsage(b *testing.B, path string, subjects int) {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	engine, _, err := persist.Load(b.Context(), db, memory.Options{})
+	engine, _, err := store.LoadLimiter(b.Context(), db, memory.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	task := persist.LimiterTask(engine, db)
+	task := store.LimiterTask(engine, db)
 	plan := ratelimit.MustPlan("pro", ratelimit.Penalty{}, ratelimit.PerMinute(300), ratelimit.PerDay(10000))
 	for i := range 3 * subjects {
 		if _, err := engine.Take(b.Context(), fmt.Sprint("owner:", i%subjects), plan, 1); err != nil {

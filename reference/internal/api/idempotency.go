@@ -97,13 +97,14 @@ func (a *api) storePet(ctx context.Context, r *http.Request, p store.NewPet, key
 		principal, _ := bearer.FromContext[apikey.Principal](r.Context()) // there is one behind the gate
 		k = &store.IdempotencyKey{Owner: principal.Owner, Key: key, Fingerprint: fingerprintOf(p), At: a.Now()}
 	}
-	switch {
-	case hasPreconditions(r):
-		stored, replayed, err = a.Pets.CreatePetIf(ctx, p, k, a.createCondition(r))
-	case k != nil:
-		stored, replayed, err = a.Pets.CreatePetOnce(ctx, p, *k)
-	default:
+	var condition store.Condition
+	if hasPreconditions(r) {
+		condition = a.createCondition(r)
+	}
+	if k == nil && condition == nil {
 		stored, err = a.Pets.CreatePet(ctx, p)
+	} else {
+		stored, replayed, err = a.Pets.CreatePetIf(ctx, p, k, condition)
 	}
 	switch {
 	case errors.Is(err, store.ErrMismatch):

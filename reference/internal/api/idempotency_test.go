@@ -141,16 +141,16 @@ func TestConcurrentRepetitionsCreateOnePet(t *testing.T) {
 	}
 }
 
-// signalling tells when CreatePetOnce has begun and waits until it may go on.
+// signalling tells when CreatePetIf has begun and waits until it may go on.
 type signalling struct {
 	store.Pets
 	begun, goOn chan struct{}
 }
 
-func (s *signalling) CreatePetOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey) (store.Pet, bool, error) {
+func (s *signalling) CreatePetIf(ctx context.Context, p store.NewPet, k *store.IdempotencyKey, c store.Condition) (store.Pet, bool, error) {
 	s.begun <- struct{}{}
 	<-s.goOn
-	return s.Pets.CreatePetOnce(ctx, p, k)
+	return s.Pets.CreatePetIf(ctx, p, k, c)
 }
 
 // The client loses its connection at any moment and sends the request again.

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/reference/internal/persist"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 type checkCmd struct {
@@ -66,31 +65,29 @@ type usageReport struct {
 	sqlite.Report
 	State    string // "sound", "damaged", "in use by a server" or "none"
 	Subjects int64
+	damaged  int // records that cannot be read
 }
 
 // usageWait is how long a usage file that a server has open is waited for.
 const usageWait = 200 * time.Millisecond
 
 func checkUsage(ctx context.Context, path string) (usageReport, error) {
-	u := usageReport{Report: sqlite.Report{File: path}, State: "sound"}
+	u := usageReport{State: "sound"}
 	var err error
-	u.Report, err = sqlite.CheckUsage(ctx, path, sqlite.Options{BusyTimeout: usageWait})
+	u.Report, err = sqlite.CheckUsage(ctx, path, sqlite.Options{BusyTimeout: usageWait}, u.loader(ctx))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		u.File, u.State = path, "none"
-		return u, nil
+		u.State = "none"
 	case errors.Is(err, sqlite.ErrInUse):
-		u.File, u.State = path, "in use by a server"
-		return u, nil
-	case sqlite.IsDamaged(err): // it is not a database
-		u.File, u.Problems = path, []string{err.Error()}
+		u.State = "in use by a server"
+	case errors.Is(err, store.ErrDamaged), sqlite.IsDamaged(err): // IsDamaged: it is not a database
+		u.Problems = append(u.Problems, err.Error())
 	case err != nil:
 		return u, err
 	}
-	if len(u.Problems) == 0 && u.Schema == u.Latest {
-		if err := u.load(ctx); err != nil {
-			return u, err
-		}
+	u.File = path
+	if u.damaged > 0 {
+		u.Problems = append(u.Problems, plural(u.damaged, "record")+" cannot be read")
 	}
 	if len(u.Problems) > 0 {
 		u.State = "damaged"
@@ -98,31 +95,15 @@ func checkUsage(ctx context.Context, path string) (usageReport, error) {
 	return u, nil
 }
 
-// load reads the usage as a server does when it starts, but changes nothing.
-func (u *usageReport) load(ctx context.Context) error {
-	limiter, damaged, err := persist.Load(ctx, savedUsage(u.File), memory.Options{})
-	switch {
-	case errors.Is(err, sqlite.ErrInUse):
-		u.State = "in use by a server" // which has just started
-		return nil
-	case errors.Is(err, persist.ErrDamaged):
-		u.Problems = append(u.Problems, err.Error())
-	case err != nil:
+// loader returns a function that reads the usage as a server does when it starts.
+func (u *usageReport) loader(ctx context.Context) func(store.Usage) error {
+	return func(db store.Usage) error {
+		limiter, damaged, err := store.LoadLimiter(ctx, db, memory.Options{})
+		if err == nil {
+			u.Subjects, u.damaged = limiter.Stats().Subjects, damaged
+		}
 		return err
-	case damaged > 0:
-		u.Problems = append(u.Problems, plural(damaged, "record")+" cannot be read")
-		fallthrough
-	default:
-		u.Subjects = limiter.Stats().Subjects
 	}
-	return nil
-}
-
-// savedUsage is the path of a usage file.
-type savedUsage string
-
-func (s savedUsage) LoadUsage(ctx context.Context, load func([]byte, iter.Seq[[]memory.Record]) error) error {
-	return sqlite.LoadUsageToCheck(ctx, string(s), sqlite.Options{BusyTimeout: usageWait}, load)
 }
 
 func printCheck(o output, database sqlite.Report, usage usageReport) error {

@@ -69,7 +69,7 @@ func (e *engine) call(ctx context.Context) (string, answer) {
 		return fmt.Sprintf("CreatePet %.200q", fmt.Sprint(p)), answer{kind(err), []any{e.known(pet)}}
 	case 1, 2:
 		p, k := e.pet(), store.IdempotencyKey{Owner: e.text(), Key: e.text(), Fingerprint: [32]byte{byte(e.IntN(2)), 0xff}, At: e.later()}
-		pet, replayed, err := s.CreatePetOnce(ctx, p, k)
+		pet, replayed, err := s.CreatePetIf(ctx, p, &k, nil)
 		return fmt.Sprintf("Once %.200q %.200q", fmt.Sprint(p), fmt.Sprint(k)), answer{kind(err), []any{e.known(pet), replayed}}
 	case 3:
 		p, q, want := e.pet(), e.query(), e.IntN(4)

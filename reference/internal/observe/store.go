@@ -123,12 +123,6 @@ func (m measured) CreatePet(ctx context.Context, p store.NewPet) (_ store.Pet, e
 	return m.Store.CreatePet(ctx, p)
 }
 
-func (m measured) CreatePetOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey) (_ store.Pet, replayed bool, err error) {
-	c, ctx := m.o.begin(ctx, "CreatePetOnce")
-	defer c.end(&err)
-	return m.Store.CreatePetOnce(ctx, p, k)
-}
-
 func (m measured) CreatePetIf(ctx context.Context, p store.NewPet, k *store.IdempotencyKey, condition store.Condition) (_ store.Pet, replayed bool, err error) {
 	c, ctx := m.o.begin(ctx, "CreatePetIf")
 	defer c.end(&err)

@@ -42,14 +42,14 @@ func BenchmarkCreatePet(b *testing.B) {
 	}
 }
 
-func BenchmarkCreatePetOnce(b *testing.B) {
+func BenchmarkCreatePetIf(b *testing.B) {
 	s := open(b, postgrestest.Database(b), postgres.Options{})
 	n := 0
 	b.ReportAllocs()
 	for b.Loop() {
 		n++
 		k := store.IdempotencyKey{Owner: "ada", Key: fmt.Sprint(n), At: time.Unix(int64(n)*60, 0)}
-		if _, _, err := s.CreatePetOnce(b.Context(), store.NewPet{Name: "Rex", CategoryID: 1}, k); err != nil {
+		if _, _, err := s.CreatePetIf(b.Context(), store.NewPet{Name: "Rex", CategoryID: 1}, &k, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -31,10 +31,6 @@ func TestConnectionsCutInCalls(t *testing.T) {
 		"CreatePet": func(n store.NewPet, _ store.IdempotencyKey) (store.Pet, error) {
 			return s.CreatePet(context.Background(), n)
 		},
-		"CreatePetOnce": func(n store.NewPet, k store.IdempotencyKey) (store.Pet, error) {
-			pet, _, err := s.CreatePetOnce(context.Background(), n, k)
-			return pet, err
-		},
 		"CreatePetIf": func(n store.NewPet, k store.IdempotencyKey) (store.Pet, error) {
 			pet, _, err := s.CreatePetIf(context.Background(), n, &k, always)
 			return pet, err

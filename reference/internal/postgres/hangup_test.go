@@ -60,8 +60,8 @@ func TestAClientThatHangsUp(t *testing.T) {
 			_, err := s.CreatePet(ctx, store.NewPet{Name: "Rex"})
 			return err
 		},
-		"CreatePetOnce": func(ctx context.Context) error {
-			_, _, err := s.CreatePetOnce(ctx, store.NewPet{Name: "Rex"}, store.IdempotencyKey{Owner: "ada", Key: "1", At: noon})
+		"CreatePetIf with a key": func(ctx context.Context) error {
+			_, _, err := s.CreatePetIf(ctx, store.NewPet{Name: "Rex"}, new(store.IdempotencyKey{Owner: "ada", Key: "1", At: noon}), nil)
 			return err
 		},
 		"CreatePetIf": func(ctx context.Context) error {

@@ -32,8 +32,8 @@ func TestImportBesideAServer(t *testing.T) {
 			})
 			return err
 		},
-		"CreatePetOnce": func() error {
-			_, replayed, err := other.CreatePetOnce(t.Context(), store.NewPet{Name: "Rex"}, store.IdempotencyKey{Owner: "bob", Key: "k", At: noon})
+		"CreatePetIf with a key": func() error {
+			_, replayed, err := other.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, new(store.IdempotencyKey{Owner: "bob", Key: "k", At: noon}), nil)
 			if replayed {
 				err = errors.New("it was replayed")
 			}

@@ -49,8 +49,8 @@ func TestExpiredIdempotencyKeysAreRemoved(t *testing.T) {
 		t.Helper()
 		for range times {
 			n++
-			if _, _, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "Rex"}, store.IdempotencyKey{Owner: "ada", Key: fmt.Sprint(n), At: at}); err != nil {
-				t.Fatalf("CreatePetOnce = %v", err)
+			if _, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, new(store.IdempotencyKey{Owner: "ada", Key: fmt.Sprint(n), At: at}), nil); err != nil {
+				t.Fatalf("CreatePetIf = %v", err)
 			}
 		}
 	}

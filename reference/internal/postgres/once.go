@@ -34,30 +34,6 @@ const (
 // An addFunc adds a pet in a transaction.
 type addFunc func(context.Context, pgx.Tx, store.NewPet) (store.Pet, error)
 
-// addAlways adds a pet.
-func addAlways(ctx context.Context, tx pgx.Tx, p store.NewPet) (store.Pet, error) {
-	return addPet(ctx, tx, p)
-}
-
-// CreatePetOnce stores a pet and the key of its request. See [store.Pets].
-func (s *Store) CreatePetOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey) (pet store.Pet, replayed bool, err error) {
-	if err := errors.Join(p.Validate(), k.Validate()); err != nil {
-		return store.Pet{}, false, err
-	}
-	return s.createOnce(ctx, p, k, addAlways)
-}
-
-func (s *Store) createOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey, add addFunc) (pet store.Pet, replayed bool, err error) {
-	err = s.transact(ctx, "create pet", func(ctx context.Context, tx pgx.Tx) (err error) {
-		pet, replayed, err = petOnce(ctx, tx, p, k, add)
-		return err
-	})
-	if err != nil {
-		return store.Pet{}, false, err
-	}
-	return pet, replayed, nil
-}
-
 // petOnce calls add for a pet of a new request.
 func petOnce(ctx context.Context, tx pgx.Tx, p store.NewPet, k store.IdempotencyKey, add addFunc) (pet store.Pet, replayed bool, err error) {
 	if _, err := tx.Exec(ctx, lockOnceText, k.Owner, k.Key); err != nil {
@@ -95,22 +71,30 @@ func (s *Store) CreatePetIf(ctx context.Context, p store.NewPet, k *store.Idempo
 	if err := p.Validate(); err != nil {
 		return store.Pet{}, false, err
 	}
-	add := addIf(c)
 	if k != nil {
 		if err := k.Validate(); err != nil {
 			return store.Pet{}, false, err
 		}
-		return s.createOnce(ctx, p, *k, add)
+	}
+	add := addAlways
+	if c != nil {
+		add = addIf(c)
 	}
 	err = s.transact(ctx, "create pet", func(ctx context.Context, tx pgx.Tx) (err error) {
-		pet, err = add(ctx, tx, p)
+		if k == nil {
+			pet, err = add(ctx, tx, p)
+		} else {
+			pet, replayed, err = petOnce(ctx, tx, p, *k, add)
+		}
 		return err
 	})
 	if err != nil {
 		return store.Pet{}, false, err
 	}
-	return pet, false, nil
+	return pet, replayed, nil
 }
+
+func addAlways(ctx context.Context, tx pgx.Tx, p store.NewPet) (store.Pet, error) { return addPet(ctx, tx, p) }
 
 // addIf returns a function that adds a pet if a condition holds.
 func addIf(c store.Condition) addFunc {

@@ -37,13 +37,13 @@ func checkSession(t *testing.T, direct, url string) {
 	s := open(t, url, postgres.Options{})
 	const name = `Réx\'"日本😀`
 	k := store.IdempotencyKey{Owner: name, Key: t.Name(), Fingerprint: [32]byte{0, '\\', 0xff}, At: noon}
-	pet, _, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: name}, k)
+	pet, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: name}, &k, nil)
 	if err != nil {
-		t.Fatalf("CreatePetOnce = %v", err)
+		t.Fatalf("CreatePetIf = %v", err)
 	}
-	again, replayed, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: name}, k)
+	again, replayed, err := s.CreatePetIf(t.Context(), store.NewPet{Name: name}, &k, nil)
 	if again != pet || !replayed || err != nil {
-		t.Errorf("CreatePetOnce again = %v, %t, %v, want %v", again, replayed, err, pet)
+		t.Errorf("CreatePetIf again = %v, %t, %v, want %v", again, replayed, err, pet)
 	}
 	if got, err := s.Pet(t.Context(), pet.ID); got != pet || err != nil {
 		t.Errorf("Pet = %v, %v, want %v", got, err, pet)

@@ -30,14 +30,14 @@ func TestARepeatedCallWaitsForTheStandby(t *testing.T) {
 	standby := primary.StartStandby()
 	primary.Synchronous()
 	once := func() (store.Pet, error) {
-		pet, _, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "Rex"}, store.IdempotencyKey{Owner: "ada", Key: "1", At: noon})
+		pet, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, new(store.IdempotencyKey{Owner: "ada", Key: "1", At: noon}), nil)
 		return pet, err
 	}
 	revoke := func() (store.Key, error) { return s.RevokeKey(t.Context(), key.ID, noon, admin) }
 
 	standby.Stop()
 	for range 3 {
-		unconfirmed(t, "CreatePetOnce", func() error { _, err := once(); return err })
+		unconfirmed(t, "CreatePetIf", func() error { _, err := once(); return err })
 		unconfirmed(t, "RevokeKey", func() error { _, err := revoke(); return err })
 	}
 
@@ -93,8 +93,8 @@ func TestACanceledWaitForTheStandbyIsNoAnswer(t *testing.T) {
 			_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
 			return err
 		},
-		"CreatePetOnce": func() error {
-			_, _, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "Rex"}, store.IdempotencyKey{Owner: "ada", Key: "1", At: noon})
+		"CreatePetIf": func() error {
+			_, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, new(store.IdempotencyKey{Owner: "ada", Key: "1", At: noon}), nil)
 			return err
 		},
 		"Import": func() error {

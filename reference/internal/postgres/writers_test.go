@@ -61,7 +61,7 @@ func (w *writers) write(n int64) {
 	case 0:
 		pet, _, err = w.s.CreatePetIf(context.Background(), p, &k, always)
 	case 1, 2, 3:
-		pet, _, err = w.s.CreatePetOnce(context.Background(), p, k)
+		pet, _, err = w.s.CreatePetIf(context.Background(), p, &k, nil)
 	default:
 		pet, err = w.s.CreatePet(context.Background(), p)
 	}

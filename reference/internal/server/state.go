@@ -17,7 +17,6 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/database"
 	"github.com/animalstore/gatehouse/reference/internal/observe"
-	"github.com/animalstore/gatehouse/reference/internal/persist"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -26,9 +25,9 @@ type state struct {
 	logger   *slog.Logger
 	store    store.Store
 	limiter  limiter
-	uses     *persist.DeprecatedUse
-	daily    *persist.DailyUse
-	saver    *persist.Saver
+	uses     *store.DeprecatedCounter
+	daily    *store.DailyCounter
+	saver    *store.Saver
 	shared   *shared // nil: usage is counted in this process
 	observer *observe.Observer
 
@@ -52,8 +51,8 @@ type limiter interface {
 func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *state, err error) {
 	s := &state{
 		logger:      o.Logger,
-		uses:        persist.NewDeprecatedUse(time.Now),
-		daily:       persist.NewDailyUse(time.Now),
+		uses:        store.NewDeprecatedCounter(time.Now),
+		daily:       store.NewDailyCounter(time.Now),
 		activity:    observe.NewActivity(time.Now),
 		observer:    cmp.Or(p.observer, observe.Nothing()),
 		redisBudget: cmp.Or(o.redisBudget, defaultRedisBudget),
@@ -63,8 +62,8 @@ func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *stat
 			s.close()
 		}
 	}()
-	var tasks []persist.Task
-	steps := []func(context.Context, *config.Config, Options, *startup) ([]persist.Task, error){s.openStore, s.openLimiter}
+	var tasks []store.SaveTask
+	steps := []func(context.Context, *config.Config, Options, *startup) ([]store.SaveTask, error){s.openStore, s.openLimiter}
 	if len(c.Redis) == 0 && exists(c.UsagePath()) {
 		// If another server holds the usage file, it also uses the database, which this one
 		// must not upgrade then.
@@ -80,13 +79,13 @@ func open(ctx context.Context, c *config.Config, o Options, p *startup) (_ *stat
 	if err := s.observeLimiter(); err != nil {
 		return nil, err
 	}
-	s.saver = persist.StartSaver(o.Logger, tasks...)
+	s.saver = store.StartSaver(o.Logger, tasks...)
 	s.closers = append(s.closers, s.saver)
 	return s, nil
 }
 
 // openStore opens the database, and returns the tasks that save counts there.
-func (s *state) openStore(ctx context.Context, c *config.Config, o Options, p *startup) ([]persist.Task, error) {
+func (s *state) openStore(ctx context.Context, c *config.Config, o Options, p *startup) ([]store.SaveTask, error) {
 	db, err := openDatabase(ctx, c, o, p)
 	if err != nil {
 		return nil, err
@@ -96,19 +95,19 @@ func (s *state) openStore(ctx context.Context, c *config.Config, o Options, p *s
 	if err := s.observer.ObservePool(database.PoolOf(db)); err != nil {
 		return nil, err
 	}
-	return []persist.Task{s.uses.Task(s.store), s.daily.Task(s.store)}, nil
+	return []store.SaveTask{s.uses.Task(s.store), s.daily.Task(s.store)}, nil
 }
 
 // openLimiter opens the engine, and returns the task that saves its usage, if it is
 // embedded.
-func (s *state) openLimiter(ctx context.Context, c *config.Config, _ Options, p *startup) ([]persist.Task, error) {
+func (s *state) openLimiter(ctx context.Context, c *config.Config, _ Options, p *startup) ([]store.SaveTask, error) {
 	if len(c.Redis) == 0 {
 		p.setStep("loading usage")
 		task, err := s.openEmbedded(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		return []persist.Task{task}, nil
+		return []store.SaveTask{task}, nil
 	}
 	p.setStep("connecting to Redis")
 	var err error

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // A Report is what [Check] has found in a file.
@@ -33,41 +35,48 @@ const maxProblems = 20
 // wraps [fs.ErrNotExist]), cannot be read, is not a SQLite database, or belongs to another
 // program or a newer version.
 func Check(ctx context.Context, path string, o Options) (Report, error) {
-	return check(ctx, path, mainSchema, o)
+	f, db, err := openToCheck(path, o)
+	if err != nil {
+		return Report{}, err
+	}
+	defer db.Close()
+	return f.check(ctx, db, mainSchema)
 }
 
-// CheckUsage examines the limiter state in the file at path as [Check] does. If a server
-// has the file open, the error wraps [ErrInUse].
-func CheckUsage(ctx context.Context, path string, o Options) (Report, error) {
-	r, err := check(ctx, path, usageSchema, o)
+// CheckUsage examines the limiter state in the file at path as [Check] does. If it is sound
+// and of the latest schema, load is called with it, and must only load. If a server has the
+// file open, the error wraps [ErrInUse].
+func CheckUsage(ctx context.Context, path string, o Options, load func(store.Usage) error) (r Report, err error) {
+	f, db, err := openToCheck(path, o)
+	if err != nil {
+		return Report{}, err
+	}
+	defer db.Close()
+	r, err = f.check(ctx, db, usageSchema)
+	if err == nil && len(r.Problems) == 0 && r.Schema == r.Latest {
+		err = load(&Usage{file: f, db: db})
+	}
 	if isBusy(err) {
 		err = fmt.Errorf("%w: %w", ErrInUse, err)
 	}
 	return r, err
 }
 
-func check(ctx context.Context, path string, s schema, o Options) (Report, error) {
+// openToCheck opens one connection that changes nothing in the file.
+func openToCheck(path string, o Options) (file, *sql.DB, error) {
 	if err := o.validate(); err != nil {
-		return Report{}, err
+		return file{}, nil, err
 	}
 	f, err := existingFile(path, o.withDefaults().BusyTimeout)
 	if err != nil {
-		return Report{}, err
+		return file{}, nil, err
 	}
-	db, err := f.connectToCheck()
-	if err != nil {
-		return Report{}, err
+	if f.checkAccess() != nil { // such as a backup that nobody may change
+		db, err := f.connectReadOnly()
+		return f, db, err
 	}
-	defer db.Close()
-	return f.check(ctx, db, s)
-}
-
-// connectToCheck returns one connection that changes nothing in the file.
-func (f file) connectToCheck() (*sql.DB, error) {
-	if f.checkAccess() != nil {
-		return f.connectReadOnly() // such as a backup that nobody may change
-	}
-	return f.connect(1, "query_only(1)")
+	db, err := f.connect(1, "query_only(1)")
+	return f, db, err
 }
 
 // check examines a file as of one instant.

@@ -24,7 +24,7 @@ func filled(t *testing.T) (string, store.Key) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "Rex"}, once("k")); err != nil {
+	if _, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, new(once("k")), nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.AddDailyUse(t.Context(), store.DailyUse{Owner: "ada", Day: store.Day(now), Allowed: 1}); err != nil {
@@ -183,7 +183,7 @@ func TestCheckRefuses(t *testing.T) {
 	if _, err := sqlite.Check(t.Context(), path+"x", sqlite.Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Check of no file = %v, want an error that wraps fs.ErrNotExist", err)
 	}
-	if _, err := sqlite.CheckUsage(t.Context(), path, sqlite.Options{}); err == nil || !strings.Contains(err.Error(), "belongs to another program") {
+	if _, err := sqlite.CheckUsage(t.Context(), path, sqlite.Options{}, func(store.Usage) error { return nil }); err == nil || !strings.Contains(err.Error(), "belongs to another program") {
 		t.Errorf("CheckUsage of a database = %v, want that it belongs to another program", err)
 	}
 	execute(t, raw(t, path), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)")

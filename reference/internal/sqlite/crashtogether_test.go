@@ -46,7 +46,7 @@ func changeWithoutEnd(ctx context.Context, path string) error {
 			},
 			func(n int) (string, error) {
 				name := rand.Text()
-				pet, _, err := s.CreatePetOnce(ctx, store.NewPet{Name: name}, once(name))
+				pet, _, err := s.CreatePetIf(ctx, store.NewPet{Name: name}, new(once(name)), nil)
 				return fmt.Sprint("once ", name, " ", pet.ID), err
 			},
 			func(n int) (string, error) {
@@ -122,7 +122,7 @@ func checkAcknowledgedChanges(t *testing.T, s *sqlite.Store, lines []string) {
 				t.Errorf("after %q was acknowledged, the key is %+v (%v)", line, key, err)
 			}
 		case "once":
-			pet, replayed, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "another"}, once(words[1]))
+			pet, replayed, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "another"}, new(once(words[1])), nil)
 			if err != nil || !replayed || fmt.Sprint(pet.ID) != words[2] || pet.Name != words[1] {
 				t.Errorf("after %q was acknowledged, the request again gives %+v, replayed %v (%v)", line, pet, replayed, err)
 			}

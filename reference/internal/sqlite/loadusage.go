@@ -30,28 +30,6 @@ func (u *Usage) LoadUsage(ctx context.Context, load func([]byte, iter.Seq[[]memo
 	return nil
 }
 
-// LoadUsageToCheck is [Usage.LoadUsage] for the file at path, which [CheckUsage] has found
-// sound and of the latest schema. It changes nothing. If a server has the file open, the
-// error wraps [ErrInUse].
-func LoadUsageToCheck(ctx context.Context, path string, o Options, load func([]byte, iter.Seq[[]memory.Record]) error) (err error) {
-	if err := o.validate(); err != nil {
-		return err
-	}
-	u := &Usage{}
-	if u.file, err = existingFile(path, o.withDefaults().BusyTimeout); err != nil {
-		return err
-	}
-	if u.db, err = u.connectToCheck(); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, u.Close()) }()
-	err = u.LoadUsage(ctx, load)
-	if isBusy(err) {
-		err = fmt.Errorf("%w: %w", ErrInUse, err)
-	}
-	return err
-}
-
 func (u *Usage) load(ctx context.Context, load func([]byte, iter.Seq[[]memory.Record]) error) error {
 	tx, err := u.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {

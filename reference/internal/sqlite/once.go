@@ -20,21 +20,6 @@ const (
 		(SELECT owner, key FROM idempotency_keys WHERE at <= ? ORDER BY at LIMIT 4)`
 )
 
-// CreatePetOnce stores a pet and the key of its request. See [store.Pets].
-func (s *Store) CreatePetOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey) (pet store.Pet, replayed bool, err error) {
-	if err := errors.Join(p.Validate(), k.Validate()); err != nil {
-		return store.Pet{}, false, err
-	}
-	err = s.writer.write(ctx, func(ctx context.Context) (err error) {
-		pet, replayed, err = s.petOnce(ctx, p, k, s.addPet)
-		return err
-	})
-	if err != nil {
-		return store.Pet{}, false, s.wrap("create pet", err)
-	}
-	return pet, replayed, nil
-}
-
 // petOnce is called by the writer. It calls add for a pet of a new request.
 func (s *Store) petOnce(ctx context.Context, p store.NewPet, k store.IdempotencyKey, add addFunc) (pet store.Pet, replayed bool, err error) {
 	expired := k.At.Add(-store.IdempotencyLifetime).UnixMicro()
@@ -72,7 +57,10 @@ func (s *Store) CreatePetIf(ctx context.Context, p store.NewPet, k *store.Idempo
 			return store.Pet{}, false, err
 		}
 	}
-	add := s.addIf(c)
+	add := s.addPet
+	if c != nil {
+		add = s.addIf(c)
+	}
 	err = s.writer.write(ctx, func(ctx context.Context) (err error) {
 		if k == nil {
 			pet, err = add(ctx, p)

@@ -113,7 +113,7 @@ func checkContent(t *testing.T, s *Store, version int64) {
 	days, err := s.ListDailyUse(t.Context(), "ada", time.Time{})
 	check(5, "the daily use", []store.DailyUse{{Owner: "ada", Day: store.Day(at), Allowed: 5, Denied: 6}}, days, err)
 	if version >= 6 {
-		again, _, err := s.CreatePetOnce(t.Context(), store.NewPet{Name: "Tom"}, store.IdempotencyKey{Owner: "ada", Key: "k", At: at})
+		again, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Tom"}, new(store.IdempotencyKey{Owner: "ada", Key: "k", At: at}), nil)
 		check(6, "the idempotency key", rex, again, err)
 	}
 }

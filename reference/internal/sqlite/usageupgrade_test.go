@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // firstUsage makes limiter state of the first version of its schema.
@@ -84,7 +85,7 @@ func TestUsageOfTheFirstVersionIsConverted(t *testing.T) {
 			t.Fatalf("Close = %v", err)
 		}
 	}
-	if r, err := CheckUsage(t.Context(), path, Options{}); err != nil || len(r.Problems) > 0 {
+	if r, err := CheckUsage(t.Context(), path, Options{}, func(store.Usage) error { return nil }); err != nil || len(r.Problems) > 0 {
 		t.Errorf("CheckUsage after the conversion = %+v, %v, want a sound file", r, err)
 	}
 	if left := copies(t, path); len(left) > 0 {

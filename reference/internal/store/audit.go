@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -56,26 +57,18 @@ const MaxDetail = 8192
 // Validate returns an error that wraps [ErrInvalid] if e breaks a rule of its type. It
 // does not check the ID.
 func (e AuditEntry) Validate() error {
-	if err := (Actor{e.Actor, e.From}).Validate(); err != nil {
-		return err
-	}
-	if err := checkText("audited action", e.Action); err != nil {
-		return err
-	}
-	switch {
-	case e.At.IsZero():
-		return fmt.Errorf("%w: time of the audit entry is missing", ErrInvalid)
-	case e.Target == "":
+	if e.Target == "" {
 		return fmt.Errorf("%w: target of the audit entry is missing", ErrInvalid)
 	}
-	if err := checkTime("time of the audit entry", e.At); err != nil {
-		return err
-	}
-	for _, text := range []struct{ what, value string }{{"target", e.Target}, {"detail", e.Detail}} {
-		if len(text.value) > MaxDetail || !utf8.ValidString(text.value) || strings.ContainsFunc(text.value, unicode.IsControl) {
-			return fmt.Errorf("%w: %s of the audit entry must be UTF-8 of at most %d bytes without control characters",
-				ErrInvalid, text.what, MaxDetail)
-		}
+	return cmp.Or(
+		Actor{e.Actor, e.From}.Validate(), checkText("audited action", e.Action), checkTime("time of the audit entry", e.At),
+		checkDetail("target", e.Target), checkDetail("detail", e.Detail))
+}
+
+func checkDetail(what, text string) error {
+	if len(text) > MaxDetail || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
+		return fmt.Errorf("%w: %s of the audit entry must be UTF-8 of at most %d bytes without control characters",
+			ErrInvalid, what, MaxDetail)
 	}
 	return nil
 }
@@ -131,6 +124,14 @@ func keyEntry(action string, k Key, at time.Time, by Actor, more string) AuditEn
 	return AuditEntry{
 		At: at, Actor: by.Name, From: by.From, Action: action, Target: k.ID,
 		Detail: strings.TrimSpace(Detail("owner", k.Owner, "name", k.Name) + " " + more),
+	}
+}
+
+// DatabaseImported returns the audit entry for an export that was copied to a database.
+func DatabaseImported(x Export, pets, keys int64, by Actor, at time.Time) AuditEntry {
+	return AuditEntry{
+		At: at, Actor: by.Name, From: by.From, Action: DatabaseImport, Target: x.From,
+		Detail: Detail("pets", strconv.FormatInt(pets, 10), "keys", strconv.FormatInt(keys, 10)),
 	}
 }
 

@@ -1,3 +1,32 @@
+// Package store defines what the service stores: pets, API keys, the audit log, requests
+// by day, the use of deprecated operations, and the state of the embedded rate limiter.
+// Package sqlite implements all of it, package postgres all but [Usage]. The suite in
+// storetest tests implementations.
+//
+// The interfaces are small, so that a consumer requires only what it uses:
+//
+//	func NewListPets(pets store.Pets) http.Handler
+//
+// Every implementation promises:
+//
+//   - A write that returned nil is durable: it survives a crash of the process
+//     and of the machine. [Usage] alone promises less.
+//   - A write that returned an error has stored nothing, with one exception: if the
+//     commit fails, its outcome can be unknown. Such an error wraps [ErrUnavailable].
+//   - A write is visible to every handle on the same database, in this process and in
+//     others. Nothing is cached.
+//   - All methods are safe for concurrent use, until Close.
+//   - When its context ends, a call returns the error of the context. A write that has
+//     begun finishes first, so that its outcome is known.
+//   - Times are stored in microseconds and UTC; anything finer is cut off.
+//
+// Errors wrap [ErrNotFound], [ErrInvalid], [ErrExists], [ErrInactive], [ErrMismatch],
+// [ErrCondition] or [ErrUnavailable], so that callers can branch. They contain no secrets.
+//
+// A [Saver] saves what a server keeps in memory: the engine that [LoadLimiter] returns, a
+// [DailyCounter] and a [DeprecatedCounter]. A process that is killed loses what happened
+// since the last save: at most one second of usage, and ten seconds of the requests by
+// day, as long as the database can be written.
 package store
 
 import (
@@ -6,10 +35,10 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"strconv"
+	"strings"
 	"time"
-
-	"github.com/animalstore/gatehouse/ratelimit/memory"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A Store is a whole database. The state of an embedded limiter is not part of it: see
@@ -25,7 +54,7 @@ type Store interface {
 	Ping(ctx context.Context) error
 
 	// Closer waits for running writes and closes the database. Later calls fail with
-	// [ErrUnavailable].
+	// [ErrUnavailable]. A second Close does nothing.
 	io.Closer
 }
 
@@ -54,6 +83,25 @@ var (
 	ErrUnavailable = errors.New("database unavailable")
 )
 
+// MaxText is the largest number of code points in a name or an owner.
+const MaxText = 255
+
+// CheckText returns an error if text cannot be a name or an owner. The error continues
+// a sentence that begins with what the text is.
+func CheckText(text string) error {
+	switch n := utf8.RuneCountInString(text); {
+	case text == "":
+		return fmt.Errorf("must have 1 to %d characters, got none", MaxText)
+	case n > MaxText:
+		return fmt.Errorf("must have 1 to %d characters, got %d", MaxText, n)
+	case !utf8.ValidString(text):
+		return fmt.Errorf("must be UTF-8, got %q", text)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return fmt.Errorf("must not have control characters, got %q", text)
+	}
+	return nil
+}
+
 // CheckTime returns an error if t is not in the years 1 to 9999 of UTC: RFC 3339, in which
 // clients read times, has no others, and a database can silently change them. The error
 // continues a sentence that begins with what the time is.
@@ -64,24 +112,22 @@ func CheckTime(t time.Time) error {
 	return nil
 }
 
-func checkTime(what string, t time.Time) error {
-	if err := CheckTime(t); err != nil {
+func checkText(what, text string) error {
+	if err := CheckText(text); err != nil {
 		return fmt.Errorf("%w: %s %w", ErrInvalid, what, err)
 	}
 	return nil
 }
 
-// A PetsVersioner is a [Pets] that knows cheaply whether pets may have changed, so that
-// a caller can keep what it made of them. It is optional.
-type PetsVersioner interface {
-	// PetsVersion returns a number that stands for what is stored. Two calls return the
-	// same number only if no process has committed a write between them: whatever was
-	// read after the first call is what would be read after the second one. The number
-	// may change without a write, and is neither ordered nor stored. It costs far less
-	// than a query.
-	//
-	// If ok is false, the store cannot tell at the moment, and the caller must read.
-	PetsVersion() (version uint64, ok bool)
+// checkTime also refuses the zero time.
+func checkTime(what string, t time.Time) error {
+	if t.IsZero() {
+		return fmt.Errorf("%w: %s is missing", ErrInvalid, what)
+	}
+	if err := CheckTime(t); err != nil {
+		return fmt.Errorf("%w: %s %w", ErrInvalid, what, err)
+	}
+	return nil
 }
 
 // An Export is everything in a database as of one instant, to be copied to another. Its
@@ -100,74 +146,4 @@ type Export struct {
 
 	LastPet   int64 // the largest ID that a pet ever had; 0: there was none
 	LastAudit int64 // the same of audit entries
-}
-
-// An IdempotentRequest is the key of a request that created a pet, and that pet.
-type IdempotentRequest struct {
-	IdempotencyKey
-	Pet int64 // its ID
-}
-
-// DatabaseImported returns the audit entry for an export that was copied to a database.
-func DatabaseImported(x Export, pets, keys int64, by Actor, at time.Time) AuditEntry {
-	return AuditEntry{
-		At: at, Actor: by.Name, From: by.From, Action: DatabaseImport, Target: x.From,
-		Detail: Detail("pets", strconv.FormatInt(pets, 10), "keys", strconv.FormatInt(keys, 10)),
-	}
-}
-
-// Usage stores the state of the embedded rate limiter, which is usage and bans, across
-// restarts. One server writes it at a time.
-//
-// It promises less than the other interfaces, because it is written twice a second: a
-// save survives a crash of the process, but a crash of the machine may lose the latest
-// saves, each as a whole.
-type Usage interface {
-	// SaveUsage replaces the header and stores the records, one after the other, all
-	// of it or nothing. A record replaces the one with the same key. A record without
-	// data deletes it. SaveUsage does not keep its arguments.
-	SaveUsage(ctx context.Context, header []byte, records []memory.Record) error
-
-	// CompactUsage replaces some of what was saved, so that less is kept and loaded.
-	// The function all must return all records with keys from first to last that are
-	// to be kept, as of now; those that it does not return are deleted. CompactUsage
-	// is called after saves, and takes about as long as they did.
-	CompactUsage(ctx context.Context, all func(first, last uint64) []memory.Record) error
-
-	// LoadUsage calls load once, with the header that was saved last and all records,
-	// as of one instant. The header is nil if nothing was ever saved. Of several
-	// records with one key the last counts, with data or without.
-	//
-	// The records come in portions. The sequence can be ranged over once, before load
-	// returns. It ends early at an error, which LoadUsage then returns. LoadUsage also
-	// returns the error of load. The portions belong to the caller. In place of
-	// records that are damaged there is one whose data is a zero byte.
-	LoadUsage(ctx context.Context, load func(header []byte, portions iter.Seq[[]memory.Record]) error) error
-}
-
-// An IdempotencyKey names a request that must take effect once, however often the
-// client sends it.
-type IdempotencyKey struct {
-	Owner       string    // the owner of the API key; text as in NewPet.Name
-	Key         string    // chosen by the client, for one request of the owner; text as in NewPet.Name
-	Fingerprint [32]byte  // of the request, to notice a key that is used for two different ones
-	At          time.Time // the time of the request; not zero, as CheckTime has it
-}
-
-// IdempotencyLifetime is for how long a request with the same [IdempotencyKey] is the
-// same request.
-const IdempotencyLifetime = 24 * time.Hour
-
-// Validate returns an error that wraps [ErrInvalid] if k breaks a rule of its type.
-func (k IdempotencyKey) Validate() error {
-	if err := checkText("owner", k.Owner); err != nil {
-		return err
-	}
-	if err := checkText("idempotency key", k.Key); err != nil {
-		return err
-	}
-	if k.At.IsZero() {
-		return fmt.Errorf("%w: time of the request is missing", ErrInvalid)
-	}
-	return checkTime("time of the request", k.At)
 }

@@ -11,8 +11,6 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-var noon = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
-
 func TestKeyIsActive(t *testing.T) {
 	for _, tt := range []struct {
 		name string

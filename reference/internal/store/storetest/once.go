@@ -28,9 +28,9 @@ func onceKey(owner, key string, fingerprint byte, at time.Time) store.Idempotenc
 // createOnce creates a pet and checks whether that was a replay.
 func createOnce(t *testing.T, s store.Pets, p store.NewPet, k store.IdempotencyKey, wantReplay bool) store.Pet {
 	t.Helper()
-	pet, replayed, err := s.CreatePetOnce(t.Context(), p, k)
+	pet, replayed, err := s.CreatePetIf(t.Context(), p, &k, nil)
 	if err != nil || replayed != wantReplay {
-		t.Fatalf("CreatePetOnce(%+v, %+v) = %+v, %v, %v, want replayed %v", p, k, pet, replayed, err, wantReplay)
+		t.Fatalf("CreatePetIf(%+v, %+v) = %+v, %v, %v, want replayed %v", p, k, pet, replayed, err, wantReplay)
 	}
 	return pet
 }
@@ -54,12 +54,12 @@ func testOnceReplay(t *testing.T, db Opener[store.Store]) {
 	first := createOnce(t, s, rex, k, false)
 	want := store.Pet{ID: first.ID, Name: "Rex", CategoryID: 7, Status: store.Pending}
 	if first != want || first.ID < 1 {
-		t.Errorf("CreatePetOnce returned %+v, want %+v with an ID", first, want)
+		t.Errorf("CreatePetIf returned %+v, want %+v with an ID", first, want)
 	}
 	for _, at := range []time.Time{start, start.Add(time.Hour), start.Add(store.IdempotencyLifetime - time.Microsecond), start.Add(-time.Hour)} {
 		k.At = at
 		if got := createOnce(t, s, cat, k, true); got != first {
-			t.Errorf("at %v CreatePetOnce returned %+v, want the first pet %+v", at, got, first)
+			t.Errorf("at %v CreatePetIf returned %+v, want the first pet %+v", at, got, first)
 		}
 	}
 	// Other owners and other keys are other requests. Keys are compared by bytes.
@@ -73,8 +73,8 @@ func testOnceReplay(t *testing.T, db Opener[store.Store]) {
 func testOnceMismatch(t *testing.T, db Opener[store.Store]) {
 	s := db.open(t)
 	first := createOnce(t, s, rex, onceKey("ada", "k", 1, start), false)
-	if pet, _, err := s.CreatePetOnce(t.Context(), cat, onceKey("ada", "k", 2, start)); !errors.Is(err, store.ErrMismatch) {
-		t.Errorf("CreatePetOnce with another fingerprint = %+v, %v, want an error that wraps ErrMismatch", pet, err)
+	if pet, _, err := s.CreatePetIf(t.Context(), cat, new(onceKey("ada", "k", 2, start)), nil); !errors.Is(err, store.ErrMismatch) {
+		t.Errorf("CreatePetIf with another fingerprint = %+v, %v, want an error that wraps ErrMismatch", pet, err)
 	}
 	createOnce(t, s, rex, onceKey("ada", "k", 1, start), true)
 	checkPets(t, s, first)
@@ -93,7 +93,7 @@ func testOnceExpiry(t *testing.T, db Opener[store.Store]) {
 	}
 	for i := range 20 {
 		if got := createOnce(t, s, rex, onceKey("ada", fmt.Sprint(i), 2, next), true); got != pets[20+i] {
-			t.Errorf("CreatePetOnce returned %+v, want the pet of the second request %+v", got, pets[20+i])
+			t.Errorf("CreatePetIf returned %+v, want the pet of the second request %+v", got, pets[20+i])
 		}
 	}
 	checkPets(t, s, pets...)
@@ -111,8 +111,8 @@ func testOnceInvalid(t *testing.T, db Opener[store.Store]) {
 		"control in key": {rex, onceKey("ada", "a\nb", 1, start)},
 		"no time":        {rex, onceKey("ada", "k", 1, time.Time{})},
 	} {
-		if pet, _, err := s.CreatePetOnce(t.Context(), tt.pet, tt.key); !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("%s: CreatePetOnce = %+v, %v, want an error that wraps ErrInvalid", name, pet, err)
+		if pet, _, err := s.CreatePetIf(t.Context(), tt.pet, &tt.key, nil); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s: CreatePetIf = %+v, %v, want an error that wraps ErrInvalid", name, pet, err)
 		}
 	}
 	checkPets(t, s, createOnce(t, s, rex, onceKey("ada", "k", 2, start), false))
@@ -125,9 +125,9 @@ func testOnceTogether(t *testing.T, db Opener[store.Store]) {
 	var pets [callers][requests]store.Pet
 	together(callers, func(i int) {
 		for n := range requests {
-			pet, replayed, err := handles[i%2].CreatePetOnce(t.Context(), rex, onceKey("ada", fmt.Sprint(n), 1, start))
+			pet, replayed, err := handles[i%2].CreatePetIf(t.Context(), rex, new(onceKey("ada", fmt.Sprint(n), 1, start)), nil)
 			if err != nil {
-				t.Errorf("CreatePetOnce = %v", err)
+				t.Errorf("CreatePetIf = %v", err)
 			}
 			if !replayed {
 				created.Add(1)
@@ -153,6 +153,6 @@ func testOnceReopen(t *testing.T, db Opener[store.Store]) {
 		t.Fatalf("Close = %v", err)
 	}
 	if got := createOnce(t, db.open(t), cat, k, true); got != want {
-		t.Errorf("after reopening CreatePetOnce returned %+v, want %+v", got, want)
+		t.Errorf("after reopening CreatePetIf returned %+v, want %+v", got, want)
 	}
 }

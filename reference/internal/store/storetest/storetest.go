@@ -94,7 +94,7 @@ var storeTests = []test{
 func calls(ctx context.Context, s store.Store) map[string]error {
 	errs := map[string]error{}
 	_, errs["CreatePet"] = s.CreatePet(ctx, store.NewPet{Name: "Rex"})
-	_, _, errs["CreatePetOnce"] = s.CreatePetOnce(ctx, store.NewPet{Name: "Rex"}, onceKey("o", "k", 1, start))
+	_, _, errs["CreatePetIf with a key"] = s.CreatePetIf(ctx, store.NewPet{Name: "Rex"}, new(onceKey("o", "k", 1, start)), nil)
 	_, _, errs["CreatePetIf"] = s.CreatePetIf(ctx, store.NewPet{Name: "Rex"}, nil, yes)
 	_, errs["Pet"] = s.Pet(ctx, 1)
 	_, _, errs["ListPets"] = s.ListPets(ctx, store.ListQuery{Limit: 1})

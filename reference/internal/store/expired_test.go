@@ -1,4 +1,4 @@
-package persist_test
+package store_test
 
 import (
 	"fmt"
@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/reference/internal/persist"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 func TestWhatHasExpiredIsRemoved(t *testing.T) {
 	db := openUsage(t, filepath.Join(t.TempDir(), "usage"))
 	now := noon
-	l, _, err := persist.Load(t.Context(), db, memory.Options{Now: func() time.Time { return now }, MaxSubjects: 1000})
+	l, _, err := store.LoadLimiter(t.Context(), db, memory.Options{Now: func() time.Time { return now }, MaxSubjects: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestWhatHasExpiredIsRemoved(t *testing.T) {
 func TestAClockThatWasAheadRemovesNothing(t *testing.T) {
 	db := openUsage(t, filepath.Join(t.TempDir(), "usage"))
 	now := noon
-	l, _, err := persist.Load(t.Context(), db, memory.Options{Now: func() time.Time { return now }})
+	l, _, err := store.LoadLimiter(t.Context(), db, memory.Options{Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}

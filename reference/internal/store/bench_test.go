@@ -1,4 +1,4 @@
-package persist_test
+package store_test
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/reference/internal/persist"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // A saved is an engine whose state is in a file, as a server leaves it in which each
@@ -20,7 +20,7 @@ type saved struct {
 	path   string
 	db     *sqlite.Usage
 	engine *memory.Limiter
-	task   persist.Task
+	task   store.SaveTask
 	n      int // subjects, with two windows
 }
 
@@ -40,10 +40,10 @@ func newSaved(b *testing.B, n int) *saved {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { s.db.Close() })
-	if s.engine, _, err = persist.Load(b.Context(), s.db, room); err != nil {
+	if s.engine, _, err = store.LoadLimiter(b.Context(), s.db, room); err != nil {
 		b.Fatal(err)
 	}
-	s.task = persist.LimiterTask(s.engine, s.db)
+	s.task = store.LimiterTask(s.engine, s.db)
 	for from := 0; from < 3*n; from += n/20 + 1 {
 		s.take(b, from, n/20+1)
 		s.save(b)
@@ -82,7 +82,7 @@ func BenchmarkStart(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			l, damaged, err := persist.Load(b.Context(), db, room)
+			l, damaged, err := store.LoadLimiter(b.Context(), db, room)
 			if err != nil || damaged > 0 || l.Stats().Subjects != int64(s.n) {
 				b.Fatalf("loaded %d subjects, %d damaged, %v; want %d", l.Stats().Subjects, damaged, err, s.n)
 			}
@@ -111,7 +111,7 @@ func BenchmarkSave(b *testing.B) {
 }
 
 func BenchmarkDailyUse(b *testing.B) {
-	d := persist.NewDailyUse(time.Now)
+	d := store.NewDailyCounter(time.Now)
 	owners := make([]string, 1000)
 	for i := range owners {
 		owners[i] = fmt.Sprint("owner ", i)

@@ -1,4 +1,4 @@
-package persist_test
+package store_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/animalstore/gatehouse/reference/internal/persist"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // counter is a task that counts its saves and fails with what it is told to.
@@ -22,8 +22,8 @@ type counter struct {
 	err   error
 }
 
-func (c *counter) task(name string) persist.Task {
-	return persist.Task{Name: name, Save: func(context.Context) error {
+func (c *counter) task(name string) store.SaveTask {
+	return store.SaveTask{Name: name, Save: func(context.Context) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.saves++
@@ -51,7 +51,7 @@ func newLog() (*bytes.Buffer, *slog.Logger) {
 func TestSaverSavesAtLeastOnceASecondAndAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a, b counter
-		s := persist.StartSaver(slog.New(slog.DiscardHandler), a.task("a"), b.task("b"))
+		s := store.StartSaver(slog.New(slog.DiscardHandler), a.task("a"), b.task("b"))
 		for second := 1; second <= 10; second++ {
 			time.Sleep(time.Second)
 			synctest.Wait()
@@ -74,8 +74,8 @@ func TestATaskThatHangsHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c counter
 		release := make(chan struct{})
-		s := persist.StartSaver(slog.New(slog.DiscardHandler),
-			persist.Task{Name: "hangs", Save: func(context.Context) error { <-release; return nil }}, c.task("goes on"))
+		s := store.StartSaver(slog.New(slog.DiscardHandler),
+			store.SaveTask{Name: "hangs", Save: func(context.Context) error { <-release; return nil }}, c.task("goes on"))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if n := c.count(); n < 10 {
@@ -92,7 +92,7 @@ func TestATaskThatHangsHoldsUpNoOther(t *testing.T) {
 func TestTheLastSaveWaitsForTheOneUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		running, most := 0, 0
-		s := persist.StartSaver(slog.New(slog.DiscardHandler), persist.Task{Name: "slow", Save: func(context.Context) error {
+		s := store.StartSaver(slog.New(slog.DiscardHandler), store.SaveTask{Name: "slow", Save: func(context.Context) error {
 			running++
 			most = max(most, running)
 			time.Sleep(time.Minute)
@@ -110,7 +110,7 @@ func TestSaverTellsOncePerChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sound, broken counter
 		log, logger := newLog()
-		s := persist.StartSaver(logger, sound.task("pets"), broken.task("usage"))
+		s := store.StartSaver(logger, sound.task("pets"), broken.task("usage"))
 		lines := func(text string) int { return strings.Count(log.String(), text) }
 
 		for round := 1; round <= 2; round++ {

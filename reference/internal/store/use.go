@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -25,16 +26,13 @@ func Day(t time.Time) time.Time {
 
 // Validate returns an error that wraps [ErrInvalid] if u breaks a rule of its type.
 func (u DailyUse) Validate() error {
-	if err := checkText("owner", u.Owner); err != nil {
-		return err
-	}
 	switch {
 	case u.Day.IsZero() || !u.Day.Equal(Day(u.Day)):
 		return fmt.Errorf("%w: day of daily use must be 00:00 UTC, got %v", ErrInvalid, u.Day)
 	case u.Allowed < 0 || u.Denied < 0:
 		return fmt.Errorf("%w: counts of daily use must not be negative, got %d and %d", ErrInvalid, u.Allowed, u.Denied)
 	}
-	return checkTime("day of daily use", u.Day)
+	return cmp.Or(checkText("owner", u.Owner), checkTime("day of daily use", u.Day))
 }
 
 // DailyUses stores the requests of each owner by day.
@@ -63,19 +61,11 @@ type DeprecatedUse struct {
 
 // Validate returns an error that wraps [ErrInvalid] if u breaks a rule of its type.
 func (u DeprecatedUse) Validate() error {
-	if err := checkText("operation", u.Operation); err != nil {
-		return err
-	}
-	if err := checkText("owner", u.Owner); err != nil {
-		return err
-	}
-	switch {
-	case u.Count < 1:
+	if u.Count < 1 {
 		return fmt.Errorf("%w: count of deprecated use must be at least 1, got %d", ErrInvalid, u.Count)
-	case u.Last.IsZero():
-		return fmt.Errorf("%w: time of deprecated use is missing", ErrInvalid)
 	}
-	return checkTime("time of deprecated use", u.Last)
+	return cmp.Or(
+		checkText("operation", u.Operation), checkText("owner", u.Owner), checkTime("time of deprecated use", u.Last))
 }
 
 // DeprecatedUses stores the use of deprecated operations by owner.

@@ -1,4 +1,4 @@
-package persist_test
+package store_test
 
 import (
 	"database/sql"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/reference/internal/persist"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 func TestADamagedRecordIsLeftOut(t *testing.T) {
@@ -28,7 +28,7 @@ func TestADamagedRecordIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	restored, damaged, err := persist.Load(t.Context(), db, memory.Options{Now: at(noon)})
+	restored, damaged, err := store.LoadLimiter(t.Context(), db, memory.Options{Now: at(noon)})
 	if err != nil || damaged != 2 {
 		t.Fatalf("Load = %d damaged, %v, want 2 and no error", damaged, err)
 	}
@@ -71,7 +71,7 @@ func TestADamagedSaveIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	file.Close()
-	restored, damaged, err := persist.Load(t.Context(), openUsage(t, path+"2"), memory.Options{Now: at(noon)})
+	restored, damaged, err := store.LoadLimiter(t.Context(), openUsage(t, path+"2"), memory.Options{Now: at(noon)})
 	if err != nil || damaged != 1 || restored.Stats().Subjects != 99 {
 		t.Errorf("Load = %d damaged, %v, want 1 damaged and the other 99 loaded", damaged, err)
 	}
@@ -93,9 +93,9 @@ func TestStateThatCannotBeRead(t *testing.T) {
 			if err := db.SaveUsage(t.Context(), tt.header, nil); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err := persist.Load(t.Context(), db, memory.Options{})
+			_, _, err := store.LoadLimiter(t.Context(), db, memory.Options{})
 			switch {
-			case errors.Is(err, persist.ErrDamaged) != tt.damaged:
+			case errors.Is(err, store.ErrDamaged) != tt.damaged:
 				t.Errorf("Load = %v, want that it is damaged: %v", err, tt.damaged)
 			case !tt.damaged && (err == nil || !strings.Contains(err.Error(), "delete the usage file")):
 				t.Errorf("Load = %v, want an error that says what to do", err)

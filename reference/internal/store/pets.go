@@ -1,11 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
+	"time"
 )
 
 // Status is the state of a pet.
@@ -22,9 +21,6 @@ const (
 func (s Status) Valid() bool {
 	return s == Available || s == Pending || s == Sold
 }
-
-// MaxText is the largest number of code points in a name or an owner.
-const MaxText = 255
 
 // A NewPet is a pet that has not been stored yet.
 type NewPet struct {
@@ -86,17 +82,17 @@ type Pets interface {
 	// Validate is refused with [ErrInvalid].
 	CreatePet(ctx context.Context, p NewPet) (Pet, error)
 
-	// CreatePetOnce is CreatePet for a request that a client may send again. The pet and
-	// the key are stored together. Within [IdempotencyLifetime] the same key with the
-	// same fingerprint creates nothing and returns the first pet, with replayed true;
-	// with another fingerprint it is refused with [ErrMismatch]. Of several concurrent
-	// calls, one creates the pet, and the others wait for it.
-	CreatePetOnce(ctx context.Context, p NewPet, k IdempotencyKey) (pet Pet, replayed bool, err error)
-
-	// CreatePetIf is CreatePetOnce, or CreatePet if k is nil, for a request that is refused
-	// with [ErrCondition] if the condition is false. Nothing is written between the
-	// condition and the pet. A request that is replayed or does not match is not asked for
-	// its condition.
+	// CreatePetIf is CreatePet for a request that a client may send again, or that has a
+	// condition. Each of k and c can be nil.
+	//
+	// The pet and the key are stored together. Within [IdempotencyLifetime] the same key
+	// with the same fingerprint creates nothing and returns the first pet, with replayed
+	// true; with another fingerprint it is refused with [ErrMismatch]. Of several
+	// concurrent calls, one creates the pet, and the others wait for it.
+	//
+	// A request whose condition is false is refused with [ErrCondition]. Nothing is written
+	// between the condition and the pet. A request that is replayed or does not match is not
+	// asked for its condition.
 	CreatePetIf(ctx context.Context, p NewPet, k *IdempotencyKey, c Condition) (pet Pet, replayed bool, err error)
 
 	// Pet returns one pet, or [ErrNotFound].
@@ -111,25 +107,42 @@ type Pets interface {
 	ListPets(ctx context.Context, q ListQuery) (pets []Pet, more bool, err error)
 }
 
-// CheckText returns an error if text cannot be a name or an owner. The error continues
-// a sentence that begins with what the text is.
-func CheckText(text string) error {
-	switch n := utf8.RuneCountInString(text); {
-	case text == "":
-		return fmt.Errorf("must have 1 to %d characters, got none", MaxText)
-	case n > MaxText:
-		return fmt.Errorf("must have 1 to %d characters, got %d", MaxText, n)
-	case !utf8.ValidString(text):
-		return fmt.Errorf("must be UTF-8, got %q", text)
-	case strings.ContainsFunc(text, unicode.IsControl):
-		return fmt.Errorf("must not have control characters, got %q", text)
-	}
-	return nil
+// A PetsVersioner is a [Pets] that knows cheaply whether pets may have changed, so that
+// a caller can keep what it made of them. It is optional.
+type PetsVersioner interface {
+	// PetsVersion returns a number that stands for what is stored. Two calls return the
+	// same number only if no process has committed a write between them: whatever was
+	// read after the first call is what would be read after the second one. The number
+	// may change without a write, and is neither ordered nor stored. It costs far less
+	// than a query.
+	//
+	// If ok is false, the store cannot tell at the moment, and the caller must read.
+	PetsVersion() (version uint64, ok bool)
 }
 
-func checkText(what, text string) error {
-	if err := CheckText(text); err != nil {
-		return fmt.Errorf("%w: %s %w", ErrInvalid, what, err)
-	}
-	return nil
+// An IdempotencyKey names a request that must take effect once, however often the
+// client sends it.
+type IdempotencyKey struct {
+	Owner       string    // the owner of the API key; text as in NewPet.Name
+	Key         string    // chosen by the client, for one request of the owner; text as in NewPet.Name
+	Fingerprint [32]byte  // of the request, to notice a key that is used for two different ones
+	At          time.Time // the time of the request; not zero, as CheckTime has it
+}
+
+// IdempotencyLifetime is for how long a request with the same [IdempotencyKey] is the
+// same request.
+const IdempotencyLifetime = 24 * time.Hour
+
+// Validate returns an error that wraps [ErrInvalid] if k breaks a rule of its type.
+func (k IdempotencyKey) Validate() error {
+	return cmp.Or(
+		checkText("owner", k.Owner),
+		checkText("idempotency key", k.Key),
+		checkTime("time of the request", k.At))
+}
+
+// An IdempotentRequest is the key of a request that created a pet, and that pet.
+type IdempotentRequest struct {
+	IdempotencyKey
+	Pet int64 // its ID
 }

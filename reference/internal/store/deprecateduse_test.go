@@ -1,4 +1,4 @@
-package persist_test
+package store_test
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/animalstore/gatehouse/reference/internal/persist"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -48,7 +47,7 @@ func newUses(calls int) *uses {
 
 func TestDeprecatedUseIsCountedPerOwner(t *testing.T) {
 	now := noon
-	d := persist.NewDeprecatedUse(func() time.Time { return now })
+	d := store.NewDeprecatedCounter(func() time.Time { return now })
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -81,7 +80,7 @@ func TestDeprecatedUseIsCountedPerOwner(t *testing.T) {
 
 func TestDeprecatedUseWaitsForTheDatabase(t *testing.T) {
 	const owners = 1000
-	d := persist.NewDeprecatedUse(time.Now)
+	d := store.NewDeprecatedCounter(time.Now)
 	count := func() {
 		for i := range owners {
 			d.Count("getPet", fmt.Sprint(i))
@@ -113,7 +112,7 @@ func TestDeprecatedUseWaitsForTheDatabase(t *testing.T) {
 // A database that was away at midnight does not move requests to the next day.
 func TestDeprecatedUseKeepsItsDay(t *testing.T) {
 	now := midnight.Add(24*time.Hour - 1)
-	d := persist.NewDeprecatedUse(func() time.Time { return now })
+	d := store.NewDeprecatedCounter(func() time.Time { return now })
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "pets.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -36,17 +37,29 @@ const (
 // Validate returns an error that wraps [ErrInvalid] if k breaks a rule of its type. It
 // does not check that the plan exists and the quotas can be parsed.
 func (k NewKey) Validate() error {
-	for _, text := range []struct{ what, value string }{
-		{"key name", k.Name}, {"key owner", k.Owner}, {"key plan", k.Plan},
-	} {
-		if err := checkText(text.what, text.value); err != nil {
-			return err
-		}
+	_, limits := k.LimitsPlan()
+	if err := cmp.Or(
+		checkText("key name", k.Name), checkText("key owner", k.Owner), checkText("key plan", k.Plan),
+		checkQuotas(k.Quotas), limits, checkLastFour(k.LastFour), checkTime("key creation time", k.Created),
+	); err != nil {
+		return err
 	}
-	if len(k.Quotas) > maxQuotas {
-		return fmt.Errorf("%w: a key must have at most %d quotas, got %d", ErrInvalid, maxQuotas, len(k.Quotas))
+	switch {
+	case k.Digest == Digest{}:
+		return fmt.Errorf("%w: key digest is missing", ErrInvalid)
+	case k.Expires.IsZero():
+		return nil
+	case !k.Expires.After(k.Created):
+		return fmt.Errorf("%w: key must expire after it is created", ErrInvalid)
 	}
-	for _, quota := range k.Quotas {
+	return checkTime("key expiry", k.Expires)
+}
+
+func checkQuotas(quotas []string) error {
+	if len(quotas) > maxQuotas {
+		return fmt.Errorf("%w: a key must have at most %d quotas, got %d", ErrInvalid, maxQuotas, len(quotas))
+	}
+	for _, quota := range quotas {
 		if err := checkText("key quota", quota); err != nil {
 			return err
 		}
@@ -54,24 +67,7 @@ func (k NewKey) Validate() error {
 			return fmt.Errorf("%w: key quota must have at most %d bytes, got %d", ErrInvalid, maxQuotaText, len(quota))
 		}
 	}
-	if _, err := k.LimitsPlan(); err != nil {
-		return err
-	}
-	if err := checkLastFour(k.LastFour); err != nil {
-		return err
-	}
-	switch {
-	case k.Digest == Digest{}:
-		return fmt.Errorf("%w: key digest is missing", ErrInvalid)
-	case k.Created.IsZero():
-		return fmt.Errorf("%w: key creation time is missing", ErrInvalid)
-	case !k.Expires.IsZero() && !k.Expires.After(k.Created):
-		return fmt.Errorf("%w: key must expire after it is created", ErrInvalid)
-	}
-	if err := checkTime("key creation time", k.Created); err != nil {
-		return err
-	}
-	return checkTime("key expiry", k.Expires)
+	return nil
 }
 
 // LimitsPlan returns the limits as a plan, or nil if there are none. The plan never bans:

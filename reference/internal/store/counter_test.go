@@ -1,4 +1,4 @@
-package persist_test
+package store_test
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/animalstore/gatehouse/reference/internal/persist"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -52,7 +51,7 @@ func newDays(t *testing.T) *days {
 // midnight begins the day of noon.
 var midnight = store.Day(noon)
 
-func checkDays(t *testing.T, d *persist.DailyUse, db store.DailyUses, owner string, since time.Time, want ...store.DailyUse) {
+func checkDays(t *testing.T, d *store.DailyCounter, db store.DailyUses, owner string, since time.Time, want ...store.DailyUse) {
 	t.Helper()
 	got, err := d.List(t.Context(), db, owner, since)
 	if err != nil {
@@ -65,7 +64,7 @@ func checkDays(t *testing.T, d *persist.DailyUse, db store.DailyUses, owner stri
 
 func TestDailyUseIsCountedPerOwnerAndDay(t *testing.T) {
 	now := midnight.Add(24*time.Hour - 1)
-	d := persist.NewDailyUse(func() time.Time { return now })
+	d := store.NewDailyCounter(func() time.Time { return now })
 	db := newDays(t)
 	var wg sync.WaitGroup
 	for range 4 {
@@ -108,7 +107,7 @@ func TestDailyUseIsCountedPerOwnerAndDay(t *testing.T) {
 
 func TestDailyUseWaitsForTheDatabase(t *testing.T) {
 	const owners = 1000
-	d := persist.NewDailyUse(at(noon))
+	d := store.NewDailyCounter(at(noon))
 	count := func() {
 		for i := range owners {
 			d.Count(fmt.Sprint(i), i%2 == 0)
@@ -142,7 +141,7 @@ func TestDailyUseWaitsForTheDatabase(t *testing.T) {
 
 func TestOldDaysAreRemovedOnceADay(t *testing.T) {
 	now := noon
-	d := persist.NewDailyUse(func() time.Time { return now })
+	d := store.NewDailyCounter(func() time.Time { return now })
 	db := newDays(t)
 	oldest := midnight.AddDate(0, 0, 1-store.KeepDays)
 	for _, day := range []time.Time{oldest.AddDate(0, 0, -1), oldest} {
@@ -175,9 +174,9 @@ func TestOldDaysAreRemovedOnceADay(t *testing.T) {
 
 func TestDailyUseIsSavedEveryTenSecondsAndAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := persist.NewDailyUse(time.Now)
+		d := store.NewDailyCounter(time.Now)
 		db := &sums{}
-		s := persist.StartSaver(slog.New(slog.DiscardHandler), d.Task(db))
+		s := store.StartSaver(slog.New(slog.DiscardHandler), d.Task(db))
 		for second := 1; second <= 20; second++ {
 			d.Count("ada", true)
 			time.Sleep(time.Second)

@@ -1,4 +1,4 @@
-package persist_test
+package store_test
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
-	"github.com/animalstore/gatehouse/reference/internal/persist"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -38,7 +37,7 @@ func openUsage(t *testing.T, path string) *sqlite.Usage {
 
 func load(t *testing.T, db store.Usage, now time.Time) *memory.Limiter {
 	t.Helper()
-	l, damaged, err := persist.Load(t.Context(), db, memory.Options{Now: at(now)})
+	l, damaged, err := store.LoadLimiter(t.Context(), db, memory.Options{Now: at(now)})
 	if err != nil || damaged != 0 {
 		t.Fatalf("Load = %d damaged, %v, want none", damaged, err)
 	}
@@ -56,7 +55,7 @@ func take(t *testing.T, l *memory.Limiter, subject string, n int) {
 
 func save(t *testing.T, l *memory.Limiter, db store.Usage) {
 	t.Helper()
-	if err := persist.LimiterTask(l, db).Save(t.Context()); err != nil {
+	if err := store.LimiterTask(l, db).Save(t.Context()); err != nil {
 		t.Fatalf("saving = %v", err)
 	}
 }
@@ -180,7 +179,7 @@ func TestAFailedSaveIsMadeUpFor(t *testing.T) {
 	db := &failing{Usage: openUsage(t, filepath.Join(t.TempDir(), "usage")), err: errors.New("disk full")}
 	l := load(t, db, noon)
 	take(t, l, "owner:ada", 10)
-	task := persist.LimiterTask(l, db)
+	task := store.LimiterTask(l, db)
 	if err := task.Save(t.Context()); !errors.Is(err, db.err) {
 		t.Errorf("saving to a full disk = %v, want its error", err)
 	}

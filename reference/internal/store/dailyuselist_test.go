@@ -1,4 +1,4 @@
-package persist_test
+package store_test
 
 import (
 	"context"
@@ -7,14 +7,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/animalstore/gatehouse/reference/internal/persist"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // A list in the middle of a save sees each request once.
 func TestAListDuringASaveIsWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := persist.NewDailyUse(at(noon))
+		d := store.NewDailyCounter(at(noon))
 		d.Count("ada", true)
 		db := &slow{release: make(chan struct{})}
 		go d.Task(db).Save(t.Context())

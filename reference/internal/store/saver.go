@@ -1,4 +1,4 @@
-package persist
+package store
 
 import (
 	"cmp"
@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// Interval is the time between two saves, unless a task has its own. It is shorter than the
-// second of usage that a killed process may lose, because a save takes time.
-const Interval = 500 * time.Millisecond
+// saveInterval is the time between two saves, unless a task has its own. It is shorter
+// than the second of usage that a killed process may lose, because a save takes time.
+const saveInterval = 500 * time.Millisecond
 
 // lastSaveTimeout bounds the last save when the process ends.
 const lastSaveTimeout = 10 * time.Second
 
-// A Task saves something again and again.
-type Task struct {
+// A SaveTask saves something again and again.
+type SaveTask struct {
 	Name  string                      // what is saved, for the log
 	Save  func(context.Context) error // saves what changed since it last returned nil
-	Every time.Duration               // the time between two saves; zero: Interval
+	Every time.Duration               // the time between two saves; zero: half a second
 }
 
 // A Saver runs tasks at their intervals, each in a goroutine of its own, so that none
@@ -30,7 +30,7 @@ type Task struct {
 // is safe for concurrent use.
 type Saver struct {
 	logger *slog.Logger
-	tasks  []Task
+	tasks  []SaveTask
 	stop   chan struct{}  // closed to end the goroutines
 	loops  sync.WaitGroup // one for each task
 
@@ -39,7 +39,7 @@ type Saver struct {
 }
 
 // StartSaver runs the tasks until Close.
-func StartSaver(logger *slog.Logger, tasks ...Task) *Saver {
+func StartSaver(logger *slog.Logger, tasks ...SaveTask) *Saver {
 	s := &Saver{logger: logger, tasks: tasks, failures: make([]error, len(tasks)), stop: make(chan struct{})}
 	for i := range tasks {
 		s.loops.Go(func() { s.loop(i) })
@@ -48,7 +48,7 @@ func StartSaver(logger *slog.Logger, tasks ...Task) *Saver {
 }
 
 func (s *Saver) loop(i int) {
-	ticker := time.NewTicker(cmp.Or(s.tasks[i].Every, Interval))
+	ticker := time.NewTicker(cmp.Or(s.tasks[i].Every, saveInterval))
 	defer ticker.Stop()
 	for {
 		select {
