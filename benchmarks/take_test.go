@@ -2,7 +2,6 @@ package benchmarks
 
 import (
 	"context"
-	"hash/maphash"
 	"runtime"
 	"testing"
 	"time"
@@ -143,43 +142,4 @@ func collection() time.Duration {
 		shortest = min(shortest, time.Since(start))
 	}
 	return shortest
-}
-
-// BenchmarkFloor is what no decision can be faster than: reading a clock,
-// hashing a key, and, with many keys, fetching the subject's state from memory.
-func BenchmarkFloor(b *testing.B) {
-	b.Run("of=time.Now", func(b *testing.B) {
-		for b.Loop() {
-			_ = time.Now()
-		}
-	})
-	b.Run("of=time.Since", func(b *testing.B) {
-		start := time.Now()
-		for b.Loop() {
-			_ = time.Since(start)
-		}
-	})
-	b.Run("of=hash", func(b *testing.B) {
-		key, seed := newKey(0), maphash.MakeSeed()
-		for b.Loop() {
-			_ = maphash.String(seed, key)
-		}
-	})
-	b.Run("of=key", func(b *testing.B) {
-		k, o := newKeyMaker(), order(0)
-		for b.Loop() {
-			_ = k.key(o.next(1_000_000))
-		}
-	})
-	b.Run("of=miss", func(b *testing.B) {
-		const words = 1 << 22 // 32 MB, as a million subjects take
-		memory := make([]uint64, words)
-		for i := range memory {
-			memory[i] = uint64(i) // pages that were only read are all one
-		}
-		o, sum := order(0), uint64(0)
-		for b.Loop() {
-			sum = memory[(o.next(words)+sum)%words] // each waits for the one before
-		}
-	})
 }

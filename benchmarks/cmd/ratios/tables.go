@@ -41,127 +41,167 @@ type column struct {
 	ratio bool    // with how many times as much it is as ours
 }
 
-// columns returns a column for each of the units of a benchmark.
-func columns(name string, cpus int, units ...[2]string) (c []column) {
-	for _, u := range units {
-		c = append(c, column{head: u[0], name: name, cpus: cpus, unit: u[1], ratio: u[1] == "ns/op"})
+// A table is what one section of the document shows.
+type table struct {
+	title, text string
+	peers       []string
+	columns     []column
+	after       func(*samples, *strings.Builder) // what follows it, or nil
+}
+
+// ns is a column of times, with their ratios.
+func ns(head, name string) column {
+	return column{head: head, name: name, cpus: 1, unit: "ns/op", ratio: true}
+}
+
+// micros is a column of times of Redis.
+func micros(head, name string) column {
+	return column{head: head, name: name, cpus: 2, unit: "ns/op", per: 1000, ratio: true}
+}
+
+// value is a column of something else, measured on cpus processors.
+func value(head, name string, cpus int, unit string) column {
+	return column{head: head, name: name, cpus: cpus, unit: unit}
+}
+
+// on returns the column for a number of processors.
+func (c column) on(cpus int) column {
+	c.cpus = cpus
+	return c
+}
+
+// stack returns the columns of a benchmark of handlers.
+func stack(name string) (c []column) {
+	for _, scene := range []string{"allowed", "denied"} {
+		series := name + "/case=" + scene + "/peer=%s"
+		c = append(c, ns(scene, series), value("allocations", series, 1, "allocs/op"))
 	}
 	return c
+}
+
+var all = []table{
+	{
+		title: "Decisions in memory",
+		text:  "Nanoseconds for a decision about both quotas, on one processor; in brackets, the multiple of gatehouse's time. The row (nothing) is the benchmark's own loop.",
+		peers: inMemory,
+		columns: []column{
+			ns("hot key", "Take/case=hot/peer=%s"), ns("10 thousand keys", "Take/case=10k/peer=%s"),
+			ns("1 million keys", "Take/case=1M/peer=%s"), ns("denied", "Take/case=denied/peer=%s"),
+			value("allocations", "Take/case=hot/peer=%s", 1, "allocs/op"),
+		},
+		after: (*samples).writeBanned,
+	},
+	{
+		title: "Smooth quotas",
+		text:  "Nanoseconds for a decision about one smooth quota, by a token bucket of the peers, and by a fixed window of gatehouse. Microseconds in Redis, with 10 thousand keys, by one client that waits for each answer, and by 16 in parallel for each processor.",
+		peers: []string{ours, "fixed", "sethvargo", "xtime", "throttled", "redis_rate"},
+		columns: []column{
+			ns("hot key", "Smooth/case=hot/peer=%s"), ns("10 thousand keys", "Smooth/case=10k/peer=%s"), ns("denied", "Smooth/case=denied/peer=%s"),
+			micros("Redis, 1 (µs)", "SmoothRedis/clients=1/peer=%s"), micros("Redis, 16 (µs)", "SmoothRedis/clients=16/peer=%s"),
+		},
+	},
+	{
+		title: "Two subjects",
+		text:  "The same for two subjects at once, of which both are charged or none, with two quotas each. All requests share the second one.",
+		peers: []string{ours, "pair"},
+		columns: []column{
+			ns("hot key", "Pairs/case=hot/peer=%s"), ns("10 thousand keys", "Pairs/case=10k/peer=%s"), ns("denied", "Pairs/case=denied/peer=%s"),
+			micros("Redis, 1 (µs)", "PairsRedis/case=10k/clients=1/peer=%s"), micros("Redis, 16 (µs)", "PairsRedis/case=10k/clients=16/peer=%s"),
+			micros("Redis, denied, 1 (µs)", "PairsRedis/case=denied/clients=1/peer=%s"), micros("Redis, denied, 16 (µs)", "PairsRedis/case=denied/clients=16/peer=%s"),
+		},
+	},
+	{
+		title: "A million keys",
+		text:  "Bytes of heap per key, including the key itself where the engine keeps it. Milliseconds of one full garbage collection while the engine holds a million keys, and of the longest single call while the keys are added and while they expire, with a second processor for background sweeps. An engine that never forgets a key has no value in the last column.",
+		peers: inMemory,
+		columns: []column{
+			value("bytes a key", "Take/case=1M/peer=%s", 1, "B/key"), value("full collection", "Take/case=1M/peer=%s", 1, "gc-ms"),
+			value("longest call, filling", "Turnover/keys=1M/peer=%s", 2, "fill-longest-ms"), value("longest call, expiring", "Turnover/keys=1M/peer=%s", 2, "expire-longest-ms"),
+		},
+		after: (*samples).writeLong,
+	},
+	{
+		title:   "Middleware",
+		text:    "Nanoseconds and allocations for a request through one middleware of gatehouse with both quotas, or through two of a peer, on one processor.",
+		peers:   inMemory,
+		columns: stack("Middleware"),
+	},
+	{
+		title:   "One line",
+		text:    "limit.ByIP of gatehouse and LimitByIP of httprate, with one quota.",
+		peers:   inMemory,
+		columns: stack("ByIP"),
+	},
+	{
+		title:   "The whole gate",
+		text:    "Bearer token, key verified from the cache, both quotas, header fields, principal in the context.",
+		peers:   inMemory,
+		columns: stack("Gate"),
+	},
+	{
+		title: "On two processors",
+		text:  "Nanoseconds from one decision to the next, of all processors together. The last row is the lower bound for a hot key: hash the key, read one word, and swap it unless another processor has.",
+		peers: append(inMemory[:len(inMemory):len(inMemory)], "word"),
+		columns: []column{
+			ns("hot key, on 1", "Parallel/case=hot/peer=%s"), ns("hot key, on 2", "Parallel/case=hot/peer=%s").on(2),
+			ns("10 thousand keys, on 1", "Parallel/case=10k/peer=%s"), ns("10 thousand keys, on 2", "Parallel/case=10k/peer=%s").on(2),
+		},
+	},
+	{
+		title: "Redis",
+		text:  "Microseconds from one decision to the next over the loopback interface, with the server on the same two processors: one client that waits for each answer, and 16 in parallel for each processor. Round trips and allocations are those of one client.",
+		peers: inRedis,
+		columns: []column{
+			micros("hot key, 1", "Redis/case=hot/clients=1/peer=%s"), micros("hot key, 16", "Redis/case=hot/clients=16/peer=%s"),
+			micros("10 thousand keys, 1", "Redis/case=10k/clients=1/peer=%s"), micros("10 thousand keys, 16", "Redis/case=10k/clients=16/peer=%s"),
+			value("round trips", "Redis/case=10k/clients=1/peer=%s", 2, "round-trips"), value("allocations", "Redis/case=10k/clients=1/peer=%s", 2, "allocs/op"),
+			value("failed % (hot key, 16)", "Redis/case=hot/clients=16/peer=%s", 2, "failed-%"),
+		},
+	},
 }
 
 // tables returns all tables, in Markdown.
 func (s *samples) tables() string {
 	var b strings.Builder
 	s.writeHeader(&b)
-	s.writeTake(&b)
-	s.writeSmooth(&b)
-	s.writePairs(&b)
-	s.writeMillion(&b)
-	s.writeMiddleware(&b)
-	s.writeParallel(&b)
-	s.writeRedis(&b)
-	s.section(&b, "Lower bounds of a decision",
-		"Nanoseconds to read a clock (time.Now, time.Since), to hash a key of 45 bytes (hash), to write such a key into a buffer (key), and to read memory that is not in a cache (miss).",
-		[]string{"time.Now", "time.Since", "hash", "key", "miss"}, columns("Floor/of=%s", 1, [2]string{"ns", "ns/op"}))
-	s.writeTargets(&b)
+	for _, t := range all {
+		s.writeTable(&b, t)
+		if t.after != nil {
+			t.after(s, &b)
+		}
+	}
 	return strings.TrimSpace(b.String()) + "\n"
 }
 
-func (s *samples) writeTake(b *strings.Builder) {
-	var c []column
-	for _, scene := range [][2]string{{"hot key", "hot"}, {"10 thousand keys", "10k"}, {"1 million keys", "1M"}, {"denied", "denied"}} {
-		c = append(c, columns("Take/case="+scene[1]+"/peer=%s", 1, [2]string{scene[0], "ns/op"})...)
-	}
-	c = append(c, columns("Take/case=hot/peer=%s", 1, [2]string{"allocations", "allocs/op"})...)
-	s.section(b, "Decisions in memory",
-		"Nanoseconds for a decision about both quotas, on one processor; in brackets, the multiple of gatehouse's time. The row (nothing) is the benchmark's own loop.", inMemory, c)
+func (s *samples) writeBanned(b *strings.Builder) {
 	if banned, ok := s.median("Take/case=banned/peer="+ours, 1, "ns/op"); ok {
 		fmt.Fprintf(b, "\nGatehouse takes %s ns for a request during a ban.\n", number(banned))
 	}
 }
 
-func (s *samples) writeSmooth(b *strings.Builder) {
-	var c []column
-	for _, scene := range [][2]string{{"hot key", "hot"}, {"10 thousand keys", "10k"}, {"denied", "denied"}} {
-		c = append(c, columns("Smooth/case="+scene[1]+"/peer=%s", 1, [2]string{scene[0], "ns/op"})...)
+// writeLong writes what is only measured on request.
+func (s *samples) writeLong(b *strings.Builder) {
+	say := func(name string, cpus int, unit string) string {
+		median, _ := s.median(name, cpus, unit)
+		least, _ := s.least(name, cpus, unit)
+		return fmt.Sprintf("%s (%s)", number(median), number(least))
 	}
-	for _, clients := range []string{"1", "16"} {
-		c = append(c, column{
-			head: "Redis, " + clients + " (µs)", name: "SmoothRedis/clients=" + clients + "/peer=%s",
-			cpus: 2, unit: "ns/op", per: 1000, ratio: true,
-		})
-	}
-	s.section(b, "Smooth quotas",
-		"Nanoseconds for a decision about one smooth quota, by a token bucket of the peers, and by a fixed window of gatehouse. Microseconds in Redis, with 10 thousand keys, by one client that waits for each answer, and by 16 in parallel for each processor.",
-		[]string{ours, "fixed", "sethvargo", "xtime", "throttled", "redis_rate"}, c)
-}
-
-func (s *samples) writePairs(b *strings.Builder) {
-	var c []column
-	for _, scene := range [][2]string{{"hot key", "hot"}, {"10 thousand keys", "10k"}, {"denied", "denied"}} {
-		c = append(c, columns("Pairs/case="+scene[1]+"/peer=%s", 1, [2]string{scene[0], "ns/op"})...)
-	}
-	for _, scene := range [][2]string{{"", "10k"}, {"denied, ", "denied"}} {
-		for _, clients := range []string{"1", "16"} {
-			c = append(c, column{
-				head: "Redis, " + scene[0] + clients + " (µs)", name: "PairsRedis/case=" + scene[1] + "/clients=" + clients + "/peer=%s",
-				cpus: 2, unit: "ns/op", per: 1000, ratio: true,
-			})
+	const turnover = "Turnover/keys=10M/peer="
+	if _, ok := s.median(turnover+ours, 2, "fill-longest-ms"); ok {
+		b.WriteString("\nWith ten million subjects, milliseconds of the longest call, and how many of ten million calls took over 1 ms: the median of the rounds, and in brackets the lowest round. The row (nothing) has a call that only waits, as often and for as long: it shows the delays of the machine itself.\n\n| | longest call, filling | over 1 ms | longest call, expiring | over 1 ms |\n|---|---:|---:|---:|---:|\n")
+		for _, peer := range []string{ours, "none"} {
+			b.WriteString("| " + label[peer] + " |")
+			for _, unit := range []string{"fill-longest-ms", "fill-over-1ms", "expire-longest-ms", "expire-over-1ms"} {
+				b.WriteString(" " + say(turnover+peer, 2, unit) + " |")
+			}
+			b.WriteString("\n")
 		}
 	}
-	s.section(b, "Two subjects",
-		"The same for two subjects at once, of which both are charged or none, with two quotas each. All requests share the second one.",
-		[]string{ours, "pair"}, c)
-}
-
-func (s *samples) writeMillion(b *strings.Builder) {
-	c := columns("Take/case=1M/peer=%s", 1, [2]string{"bytes a key", "B/key"}, [2]string{"full collection", "gc-ms"})
-	c = append(c, columns("Turnover/keys=1M/peer=%s", 2,
-		[2]string{"longest call, filling", "fill-longest-ms"}, [2]string{"longest call, expiring", "expire-longest-ms"})...)
-	s.section(b, "A million keys",
-		"Bytes of heap per key, including the key itself where the engine keeps it. Milliseconds of one full garbage collection while the engine holds a million keys, and of the longest single call while the keys are added and while they expire, with a second processor for background sweeps. An engine that never forgets a key has no value in the last column.", inMemory, c)
-	s.writeLong(b)
-}
-
-func (s *samples) writeMiddleware(b *strings.Builder) {
-	units := func(kind, scene string) []column {
-		return columns(kind+"/case="+scene+"/peer=%s", 1, [2]string{scene, "ns/op"}, [2]string{"allocations", "allocs/op"})
+	flood := func(unit string) float64 { v, _ := s.median("Flood", 1, unit); return v }
+	if ns, ok := s.median("Flood", 1, "ns/op"); ok {
+		fmt.Fprintf(b, "\nA flood of 50 million fresh subjects through a table of one million: %s ns each, %s evicted, %s refused, the longest call %s ms. No subject that was banned, limited, or had used half of a quota was forgotten.\n",
+			number(ns), number(flood("evicted")), number(flood("refused")), say("Flood", 1, "flood-longest-ms"))
 	}
-	s.section(b, "Middleware",
-		"Nanoseconds and allocations for a request through one middleware of gatehouse with both quotas, or through two of a peer, on one processor.",
-		inMemory, append(units("Middleware", "allowed"), units("Middleware", "denied")...))
-	s.section(b, "One line",
-		"limit.ByIP of gatehouse and LimitByIP of httprate, with one quota.",
-		inMemory, append(units("ByIP", "allowed"), units("ByIP", "denied")...))
-	s.section(b, "The whole gate",
-		"Bearer token, key verified from the cache, both quotas, header fields, principal in the context.",
-		inMemory, append(units("Gate", "allowed"), units("Gate", "denied")...))
-}
-
-func (s *samples) writeParallel(b *strings.Builder) {
-	var c []column
-	for _, scene := range [][2]string{{"hot key", "hot"}, {"10 thousand keys", "10k"}} {
-		for cpus := 1; cpus <= 2; cpus++ {
-			c = append(c, columns("Parallel/case="+scene[1]+"/peer=%s", cpus, [2]string{fmt.Sprintf("%s, on %d", scene[0], cpus), "ns/op"})...)
-		}
-	}
-	s.section(b, "On two processors", "Nanoseconds from one decision to the next, of all processors together. The last row is the lower bound for a hot key: hash the key, read one word, and swap it unless another processor has.", append(inMemory[:len(inMemory):len(inMemory)], "word"), c)
-}
-
-func (s *samples) writeRedis(b *strings.Builder) {
-	var c []column
-	for _, scene := range [][2]string{{"hot key", "hot"}, {"10 thousand keys", "10k"}} {
-		for _, clients := range []string{"1", "16"} {
-			c = append(c, column{
-				head: scene[0] + ", " + clients, name: "Redis/case=" + scene[1] + "/clients=" + clients + "/peer=%s",
-				cpus: 2, unit: "ns/op", per: 1000, ratio: true,
-			})
-		}
-	}
-	c = append(c, columns("Redis/case=10k/clients=1/peer=%s", 2, [2]string{"round trips", "round-trips"}, [2]string{"allocations", "allocs/op"})...)
-	c = append(c, columns("Redis/case=hot/clients=16/peer=%s", 2, [2]string{"failed % (hot key, 16)", "failed-%"})...)
-	s.section(b, "Redis",
-		"Microseconds from one decision to the next over the loopback interface, with the server on the same two processors: one client that waits for each answer, and 16 in parallel for each processor. Round trips and allocations are those of one client.", inRedis, c)
 }
 
 func (s *samples) writeHeader(b *strings.Builder) {
@@ -176,13 +216,13 @@ func (s *samples) writeHeader(b *strings.Builder) {
 	b.WriteString(".\n")
 }
 
-// section writes a table, unless nothing of it was measured. A peer of which
+// writeTable writes a table, unless nothing of it was measured. A peer of which
 // nothing was measured has no row.
-func (s *samples) section(b *strings.Builder, title, text string, peers []string, columns []column) {
+func (s *samples) writeTable(b *strings.Builder, t table) {
 	var rows strings.Builder
-	for _, peer := range peers {
+	for _, peer := range t.peers {
 		cells, any := "", false
-		for _, c := range columns {
+		for _, c := range t.columns {
 			cell, ok := s.cell(c, peer)
 			cells += " " + cell + " |"
 			any = any || ok
@@ -199,11 +239,11 @@ func (s *samples) section(b *strings.Builder, title, text string, peers []string
 	if rows.Len() == 0 {
 		return
 	}
-	b.WriteString("\n### " + title + "\n\n" + text + "\n\n| |")
-	for _, c := range columns {
+	b.WriteString("\n### " + t.title + "\n\n" + t.text + "\n\n| |")
+	for _, c := range t.columns {
 		b.WriteString(" " + c.head + " |")
 	}
-	b.WriteString("\n|---|" + strings.Repeat("---:|", len(columns)) + "\n" + rows.String())
+	b.WriteString("\n|---|" + strings.Repeat("---:|", len(t.columns)) + "\n" + rows.String())
 }
 
 // cell returns what a table says, and whether it was measured.
