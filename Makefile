@@ -61,7 +61,7 @@ bench: ## every benchmark once; figures come from the commands in docs/*BENCHMAR
 
 .PHONY: generate
 generate: ## renew docs/FAULTS.md (1 minute) and docs/BENCHMARKS.md (25 minutes)
-	go generate ./ratelimit/internal/integration/faults
+	go generate ./ratelimit/redislimit/internal/faults
 	go generate ./benchmarks
 
 .PHONY: fuzz

@@ -6,6 +6,8 @@ require (
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/animalstore/gatehouse v0.0.0
 	github.com/animalstore/gatehouse/ratelimit/redislimit v0.0.0
+	github.com/animalstore/gatehouse/ratelimit/redisrate v0.0.0
+	github.com/animalstore/gatehouse/ratelimit/ululelimit v0.0.0
 	github.com/didip/tollbooth/v8 v8.0.1
 	github.com/go-chi/httprate v0.16.1
 	github.com/go-redis/redis_rate/v10 v10.0.1
@@ -41,8 +43,9 @@ require (
 
 replace (
 	github.com/animalstore/gatehouse => ../
-	github.com/animalstore/gatehouse/ratelimit/internal/redistest => ../ratelimit/internal/redistest
 	github.com/animalstore/gatehouse/ratelimit/redislimit => ../ratelimit/redislimit
+	github.com/animalstore/gatehouse/ratelimit/redisrate => ../ratelimit/redisrate
+	github.com/animalstore/gatehouse/ratelimit/ululelimit => ../ratelimit/ululelimit
 )
 
 // Only the tests of modernc.org/sqlite import it, and module proxies may lack this

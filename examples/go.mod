@@ -101,7 +101,6 @@ replace (
 	github.com/animalstore/gatehouse/adapters/gatehousegrpc => ../adapters/gatehousegrpc
 	github.com/animalstore/gatehouse/middleware/jsonbody => ../middleware/jsonbody
 	github.com/animalstore/gatehouse/middleware/telemetry => ../middleware/telemetry
-	github.com/animalstore/gatehouse/ratelimit/internal/redistest => ../ratelimit/internal/redistest
 	github.com/animalstore/gatehouse/ratelimit/redislimit => ../ratelimit/redislimit
 )
 

@@ -130,7 +130,6 @@ replace (
 	github.com/animalstore/gatehouse => ../
 	github.com/animalstore/gatehouse/middleware/jsonbody => ../middleware/jsonbody
 	github.com/animalstore/gatehouse/middleware/telemetry => ../middleware/telemetry
-	github.com/animalstore/gatehouse/ratelimit/internal/redistest => ../ratelimit/internal/redistest
 	github.com/animalstore/gatehouse/ratelimit/redislimit => ../ratelimit/redislimit
 )
 

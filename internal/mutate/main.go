@@ -3,7 +3,7 @@
 // repository:
 //
 //	go run ./internal/mutate -sample 100 ./ratelimit/memory
-//	go run ./internal/mutate -files 'take|account' -tests ./ratelimit/memory,./ratelimit/internal/integration/histories ./ratelimit/memory
+//	go run ./internal/mutate -files 'take|account' -tests ./ratelimit/memory,./ratelimit/redislimit/internal/histories ./ratelimit/memory
 //
 // No file is changed: the tests are built through go build's -overlay. The command
 // skips a change that does not compile or does not change the test binary. A change

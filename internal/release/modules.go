@@ -10,7 +10,7 @@ import (
 )
 
 // unreleased lists the modules that only a checkout uses.
-var unreleased = []string{"benchmarks", "examples", "ratelimit/internal/integration", "reference"}
+var unreleased = []string{"benchmarks", "examples", "reference"}
 
 // A module is one that go.work names.
 type module struct {

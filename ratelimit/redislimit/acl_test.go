@@ -12,9 +12,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -39,7 +39,7 @@ func setUser(t *testing.T, s *redistest.Server, rule string) {
 	for field := range strings.FieldsSeq(strings.Replace(rule, ">PASSWORD", ">secret", 1)) {
 		args = append(args, field)
 	}
-	if err := s.Client().Do(ctx, args...).Err(); err != nil {
+	if err := clientOf(t, s).Do(ctx, args...).Err(); err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}
 }
@@ -128,11 +128,11 @@ func TestAccessList(t *testing.T) {
 			servers, connect := start(t)
 			try := func(rule string) error {
 				for _, s := range servers {
-					if err := s.Client().Do(ctx, "acl", "deluser", "gatehouse").Err(); err != nil {
+					if err := clientOf(t, s).Do(ctx, "acl", "deluser", "gatehouse").Err(); err != nil {
 						t.Fatal(err)
 					}
 					setUser(t, s, rule)
-					if err := s.Client().ScriptFlush(ctx).Err(); err != nil {
+					if err := clientOf(t, s).ScriptFlush(ctx).Err(); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -188,7 +188,7 @@ func TestAccessListWhileASlotMoves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		subjects, slot := neighbours(t, l, cluster.Client(), 6)
+		subjects, slot := neighbours(t, l, clientOfCluster(t, cluster), 6)
 		from := owner(t, cluster, slot)
 		m := cluster.Migrate(slot, from, (from+1)%3)
 		m.Keys(100)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -46,7 +46,7 @@ func (m *measure) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 // end within the timeouts of the client.
 func TestManyBans(t *testing.T) {
 	const bans, mostNames, mostBytes = 30_000, 64 * 128, 1024 * 64
-	c := redistest.Start(t).Client()
+	c := clientOf(t, redistest.Start(t))
 	m := new(measure)
 	c.AddHook(m)
 	l := newLimiter(t, c)

@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
 // BenchmarkServerPairs measures what a decision about two subjects costs the server, and
 // beside it one about one subject: server-µs is as in BenchmarkServer.
 func BenchmarkServerPairs(b *testing.B) {
-	client := redistest.Start(b).Client()
+	client := clientOf(b, redistest.Start(b))
 	patient := ratelimit.DefaultPenalty()
 	patient.Grace = time.Hour
 	plan := func(quotas ...ratelimit.Quota) *ratelimit.Plan { return ratelimit.MustPlan("p", patient, quotas...) }

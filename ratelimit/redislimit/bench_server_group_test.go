@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
 // BenchmarkServerGroups is BenchmarkServer for requests that are charged to two subjects,
 // the second one the same for all of them, and for requests of one subject.
 func BenchmarkServerGroups(b *testing.B) {
-	client := redistest.Start(b).Client()
+	client := clientOf(b, redistest.Start(b))
 	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(ratelimit.MaxLimit))
 	for _, requests := range []int{1, 8, 16, 32} {
 		for _, subjects := range []int{1, 2} {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -20,7 +20,7 @@ import (
 // commandstats has it. One call of the script decides about one subject, or about
 // as many as it takes at most.
 func BenchmarkServer(b *testing.B) {
-	client := redistest.Start(b).Client()
+	client := clientOf(b, redistest.Start(b))
 	second, day := time.Second, 24*time.Hour
 	penalty := func(strikes int, grace, ban time.Duration) ratelimit.Penalty {
 		return ratelimit.Penalty{Strikes: strikes, Grace: grace, Ban: ban, Growth: 1, Max: ban, Forgive: day}

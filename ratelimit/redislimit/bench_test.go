@@ -12,15 +12,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 )
 
 // BenchmarkTake measures a decision over two quotas beside the least that Redis
 // can be asked, a script that returns 1. Both use plain go-redis clients of one
 // server. The benchmarks module measures other libraries beside this one.
 func BenchmarkTake(b *testing.B) {
-	c := redistest.Start(b).Client()
+	c := clientOf(b, redistest.Start(b))
 	l := newLimiter(b, c)
 	request, end := context.WithCancel(ctx) // like that of an HTTP request
 	defer end()

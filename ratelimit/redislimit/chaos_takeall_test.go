@@ -14,8 +14,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -79,7 +79,7 @@ func TestChaosOfGroups(t *testing.T) {
 		})
 	}
 	wg.Go(func() {
-		c := s.Client()
+		c := clientOf(t, s)
 		for run.Err() == nil {
 			time.Sleep(3 * time.Millisecond)
 			_ = c.ScriptFlush(run).Err() // the server may be down
@@ -105,7 +105,7 @@ func TestChaosOfGroups(t *testing.T) {
 	}
 	wg.Wait()
 	proxy.CutAfter(-1)
-	beside := newLimiterOf(t, s.Client(), engines[0])
+	beside := newLimiterOf(t, clientOf(t, s), engines[0])
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := beside.Peek(ctx, "everybody", shared); err == nil {
 			break

@@ -14,9 +14,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 )
 
 // chaos is how long TestChaos runs. Minutes are worth it now and then:
@@ -121,7 +121,7 @@ func TestChaos(t *testing.T) {
 	}
 	wg.Wait()
 	proxy.CutAfter(-1)
-	beside := newLimiterOf(t, s.Client(), l)
+	beside := newLimiterOf(t, clientOf(t, s), l)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		_, err := beside.Peek(ctx, accounts[0].subject, accounts[0].plan)
 		if err == nil {
@@ -149,7 +149,7 @@ func TestChaos(t *testing.T) {
 // count in the same windows: a limit that was raised or lowered applies to all that
 // was used under either.
 func TestTwoVersionsOfAPlan(t *testing.T) {
-	l := newLimiter(t, redistest.Start(t).Client())
+	l := newLimiter(t, clientOf(t, redistest.Start(t)))
 	const small, large, callers = 100, 150, 32
 	var admitted, under [2]atomic.Int64
 	plans := [2]*ratelimit.Plan{lasting(small), lasting(large)}

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 )
 
 // However much of a reply a broken connection leaves unread: a request is charged at

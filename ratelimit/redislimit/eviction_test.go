@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -47,7 +47,7 @@ func TestEvictionIsLogged(t *testing.T) {
 	} {
 		s := redistest.Start(t, "--maxmemory-policy", test.policy, "--maxmemory", test.memory)
 		what := fmt.Sprintf("policy %s with maxmemory %s", test.policy, test.memory)
-		text := logOf(t, what, s.Client(), test.logged, true)
+		text := logOf(t, what, clientOf(t, s), test.logged, true)
 		if test.logged && (!strings.Contains(text, test.policy) || !strings.Contains(text, s.Addr)) {
 			t.Errorf("%s: the warning does not name the policy and the server %s: %s", what, s.Addr, text)
 		}
@@ -64,13 +64,13 @@ func TestEvictionOfSeveralServersIsLogged(t *testing.T) {
 	t.Cleanup(func() { ring.Close() })
 	logOf(t, "a ring", ring, true, true)
 	cluster := redistest.StartCluster(t, evicting...)
-	logOf(t, "a cluster", cluster.Client(), true, true)
+	logOf(t, "a cluster", clientOfCluster(t, cluster), true, true)
 }
 
 // Without a logger the warning goes to the default one. No test runs beside this one, whose
 // engines would have it too.
 func TestEvictionIsLoggedByDefault(t *testing.T) {
-	logOf(t, "the default logger", redistest.Start(t, evicting...).Client(), true, false)
+	logOf(t, "the default logger", clientOf(t, redistest.Start(t, evicting...)), true, false)
 }
 
 // logOf returns what an engine logs about its servers. It waits for a warning if one

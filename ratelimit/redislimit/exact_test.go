@@ -16,8 +16,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 

@@ -11,16 +11,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
 	r := redistest.StartReplicated(t)
-	l := newLimiter(t, r.Client())
+	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: redistest.MasterName, SentinelAddrs: []string{r.Sentinel.Addr}})
+	t.Cleanup(func() { c.Close() })
+	l := newLimiter(t, c)
 	testFailover(t, l, "a", r.Master)
 }
 
@@ -28,7 +32,7 @@ func TestClusterFailover(t *testing.T) {
 	testenv.Long(t, "promotes a replica of a cluster")
 	t.Parallel()
 	cluster := redistest.StartClusterWithReplicas(t)
-	c := cluster.Client()
+	c := clientOfCluster(t, cluster)
 	l, err := redislimit.New(c, redislimit.Options{Prefix: "failover"})
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +48,7 @@ func subjectOf(t *testing.T, cluster *redistest.Cluster, l *redislimit.Limiter) 
 		t.Fatal(err)
 	}
 	for _, m := range cluster.Masters {
-		if n, err := m.Client().DBSize(ctx).Result(); err == nil && n == 1 {
+		if n, err := clientOf(t, m).DBSize(ctx).Result(); err == nil && n == 1 {
 			if err := l.Reset(ctx, "a"); err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +69,7 @@ func testFailover(t *testing.T, l *redislimit.Limiter, subject string, master *r
 			t.Fatalf("before the failover: %v, %v", d.Outcome, err)
 		}
 	}
-	if n, err := master.Client().Wait(ctx, 1, 10*time.Second).Result(); err != nil || n != 1 {
+	if n, err := clientOf(t, master).Wait(ctx, 1, 10*time.Second).Result(); err != nil || n != 1 {
 		t.Fatalf("the replica is not in step: %d, %v", n, err)
 	}
 	master.Kill()
@@ -108,7 +112,7 @@ func testFailover(t *testing.T, l *redislimit.Limiter, subject string, master *r
 func TestStoppedMaster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t, "--cluster-require-full-coverage", "no")
-	l, err := redislimit.New(cluster.Client(), redislimit.Options{Prefix: "stopped"})
+	l, err := redislimit.New(clientOfCluster(t, cluster), redislimit.Options{Prefix: "stopped"})
 	if err != nil {
 		t.Fatal(err)
 	}

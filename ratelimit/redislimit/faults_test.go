@@ -14,8 +14,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -85,7 +85,7 @@ func await(t *testing.T, what string, counter *atomic.Int64, n int64) {
 
 func TestScriptFlush(t *testing.T) {
 	s := redistest.Start(t)
-	c, other := s.Client(), s.Client()
+	c, other := clientOf(t, s), clientOf(t, s)
 	const limit, callers, each = 1500, 8, 250
 	l, plan := newLimiter(t, c), lasting(limit)
 	var admitted atomic.Int64
@@ -123,7 +123,7 @@ func throughAndBeside(t *testing.T, proxy *redistest.Proxy, s *redistest.Server)
 	for _, engine := range []struct {
 		l      **redislimit.Limiter
 		client *redis.Client
-	}{{&through, c}, {&beside, s.Client()}} {
+	}{{&through, c}, {&beside, clientOf(t, s)}} {
 		var err error
 		if *engine.l, err = redislimit.New(engine.client, redislimit.Options{}); err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func warm(t *testing.T, l *redislimit.Limiter) {
 func TestKill(t *testing.T) {
 	s := redistest.Start(t)
 	const limit = 1 << 30
-	tr := &traffic{l: newLimiter(t, s.Client()), subject: "a", plan: lasting(limit), budget: time.Second}
+	tr := &traffic{l: newLimiter(t, clientOf(t, s)), subject: "a", plan: lasting(limit), budget: time.Second}
 	tr.start(64)
 	defer tr.end()
 	for range 2 {
@@ -167,7 +167,7 @@ func TestKill(t *testing.T) {
 func TestStop(t *testing.T) {
 	s := redistest.Start(t)
 	const limit, leavers = 1 << 30, 200
-	l, err := redislimit.New(s.Client(), redislimit.Options{MaxInFlight: 1})
+	l, err := redislimit.New(clientOf(t, s), redislimit.Options{MaxInFlight: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestLateAnswer(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := redistest.Start(t)
-			c, calls := s.Client(), new(scriptCounter)
+			c, calls := clientOf(t, s), new(scriptCounter)
 			c.AddHook(calls)
 			l := newLimiter(t, c)
 			if _, err := l.Peek(ctx, "a", lasting(9)); err != nil {
@@ -255,7 +255,7 @@ func TestLateAnswer(t *testing.T) {
 
 func TestFullMemory(t *testing.T) {
 	s := redistest.Start(t, "--maxmemory", "3mb", "--maxmemory-policy", "noeviction")
-	c := s.Client()
+	c := clientOf(t, s)
 	l := newLimiter(t, c)
 	admitted := map[string]bool{}
 	for i := range 100_000 {

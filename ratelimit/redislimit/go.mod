@@ -5,7 +5,7 @@ go 1.26.0
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/animalstore/gatehouse v0.0.0
-	github.com/animalstore/gatehouse/ratelimit/internal/redistest v0.0.0
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/google/go-cmp v0.7.0
 	github.com/redis/go-redis/v9 v9.23.0
 )
@@ -17,7 +17,4 @@ require (
 	golang.org/x/sys v0.48.0 // indirect
 )
 
-replace (
-	github.com/animalstore/gatehouse => ../..
-	github.com/animalstore/gatehouse/ratelimit/internal/redistest => ../internal/redistest
-)
+replace github.com/animalstore/gatehouse => ../..

@@ -15,9 +15,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -28,10 +28,10 @@ func TestSlotStaysHalfMoved(t *testing.T) {
 	testenv.Long(t, "moves a slot of a cluster")
 	t.Parallel()
 	cluster := redistest.StartCluster(t)
-	l := newLimiter(t, cluster.Client())
+	l := newLimiter(t, clientOfCluster(t, cluster))
 	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
 	plan := ratelimit.MustPlan("", penalty, ratelimit.Quota{Limit: 2, Window: ratelimit.MaxWindow})
-	subjects, slot := neighbours(t, l, cluster.Client(), 10)
+	subjects, slot := neighbours(t, l, clientOfCluster(t, cluster), 10)
 	for i, subject := range subjects {
 		for range 1 + i%2*2 { // every other one has its one strike
 			if _, err := l.Take(ctx, subject, plan, 1); err != nil {
@@ -120,7 +120,7 @@ func TestSlotStaysHalfMoved(t *testing.T) {
 func TestSubjectsOfAnyBytes(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t)
-	l := newLimiter(t, cluster.Client())
+	l := newLimiter(t, clientOfCluster(t, cluster))
 	plan := ratelimit.MustPlan("", ratelimit.DefaultPenalty(), ratelimit.Quota{Limit: 5, Window: ratelimit.MaxWindow})
 	long := strings.Repeat("x", 1<<16)
 	subjects := []string{
@@ -183,7 +183,7 @@ func TestRightsAreLost(t *testing.T) {
 	for _, command := range commandsOf(rule) {
 		setUser(t, s, rule)
 		l, _ := redislimit.New(c, redislimit.Options{})
-		beside, _ := redislimit.New(s.Client(), redislimit.Options{})
+		beside, _ := redislimit.New(clientOf(t, s), redislimit.Options{})
 		if err := beside.Reset(ctx, "a"); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func TestRightsAreLost(t *testing.T) {
 // Each request brings a plan of its own.
 func TestManyPlans(t *testing.T) {
 	s := redistest.Start(t)
-	l := newLimiter(t, s.Client())
+	l := newLimiter(t, clientOf(t, s))
 	const limit, callers, each = 1000, 32, 100
 	var admitted atomic.Int64
 	var wg sync.WaitGroup
@@ -244,7 +244,7 @@ func TestManyPlans(t *testing.T) {
 
 func TestContextsThatHaveEnded(t *testing.T) {
 	s := redistest.Start(t)
-	l := newLimiter(t, s.Client())
+	l := newLimiter(t, clientOf(t, s))
 	plan := lasting(5)
 	d, err := l.Take(ctx, "a", plan, 1)
 	if err != nil {

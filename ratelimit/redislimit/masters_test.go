@@ -16,9 +16,9 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 

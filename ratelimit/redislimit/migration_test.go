@@ -13,9 +13,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -49,11 +49,11 @@ func within(t *testing.T) context.Context {
 func owner(t *testing.T, cluster *redistest.Cluster, slot int) int {
 	t.Helper()
 	for i, master := range cluster.Masters {
-		shards, err := master.Client().ClusterShards(ctx).Result()
+		shards, err := clientOf(t, master).ClusterShards(ctx).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
-		id, err := master.Client().ClusterMyID(ctx).Result()
+		id, err := clientOf(t, master).ClusterMyID(ctx).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func owner(t *testing.T, cluster *redistest.Cluster, slot int) int {
 func TestHalfMovedSlot(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t)
-	c := cluster.Client()
+	c := clientOfCluster(t, cluster)
 	l := newLimiter(t, c)
 	plan := lasting(10)
 	subjects, slot := neighbours(t, l, c, 12)
@@ -126,7 +126,7 @@ func TestHalfMovedSlot(t *testing.T) {
 func TestABanWaitsForItsSlotAndItsRequestDoesNot(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t)
-	c := cluster.Client()
+	c := clientOfCluster(t, cluster)
 	l := newLimiter(t, c)
 	penalty := ratelimit.Penalty{Strikes: 2, Decay: time.Hour, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
 	plan := ratelimit.MustPlan("", penalty, ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
@@ -186,7 +186,7 @@ func TestSlotsMoveUnderLoad(t *testing.T) {
 	t.Parallel()
 	const limit, callers, rounds = 20, 16, 6
 	cluster := redistest.StartCluster(t)
-	c := cluster.Client()
+	c := clientOfCluster(t, cluster)
 	l := newLimiter(t, c)
 	plan := lasting(limit)
 	subjects, slot := neighbours(t, l, c, 40)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 )
 
 // The interpreter and the numbers of a real server, with a clock that can be set.
@@ -39,7 +39,7 @@ func onServer(s *redistest.Server) enginetest.Factory {
 
 // A server as it is, with its own clock.
 func TestConformanceOfServersClock(t *testing.T) {
-	c := redistest.Start(t).Client()
+	c := clientOf(t, redistest.Start(t))
 	enginetest.Run(t, func(t *testing.T, start time.Time) enginetest.Engine {
 		return enginetest.Engine{Limiter: newLimiter(t, c)}
 	}, enginetest.Gaps{})
@@ -49,7 +49,7 @@ func TestConformanceOfCluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	enginetest.Run(t, fewHistories(func(t *testing.T, start time.Time) enginetest.Engine {
-		c := cluster.Client()
+		c := clientOfCluster(t, cluster)
 		t.Cleanup(func() { c.Close() })
 		clock := newScriptClock(t, start)
 		c.AddHook(clock)
@@ -70,7 +70,7 @@ func TestConformanceOfRing(t *testing.T) {
 // of one server finds out, and goes on without.
 func TestOneServerInClusterMode(t *testing.T) {
 	t.Parallel()
-	c := redistest.Start(t, "--cluster-enabled", "yes").Client()
+	c := clientOf(t, redistest.Start(t, "--cluster-enabled", "yes"))
 	if err := c.ClusterAddSlotsRange(ctx, 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -103,5 +103,18 @@ func TestOneServerInClusterMode(t *testing.T) {
 }
 
 func TestForeignValues(t *testing.T) {
-	testForeignValues(t, redistest.Start(t).Client())
+	testForeignValues(t, clientOf(t, redistest.Start(t)))
+}
+
+// clientOf returns a client that is closed when the test ends.
+func clientOf(t testing.TB, s *redistest.Server) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, ReadTimeout: time.Minute})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func clientOfCluster(t testing.TB, c *redistest.Cluster) *redis.ClusterClient {
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), ReadTimeout: time.Minute})
+	t.Cleanup(func() { client.Close() })
+	return client
 }

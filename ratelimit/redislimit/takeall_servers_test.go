@@ -10,14 +10,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
 func TestTakeAllOfCluster(t *testing.T) {
 	t.Parallel()
-	testTakeAllInOrder(t, newLimiter(t, redistest.StartCluster(t).Client()))
+	testTakeAllInOrder(t, newLimiter(t, clientOfCluster(t, redistest.StartCluster(t))))
 }
 
 func TestTakeAllOfRing(t *testing.T) {
@@ -77,7 +77,7 @@ func testTakeAllInOrder(t *testing.T, l *redislimit.Limiter) {
 // Times last until 2106 in the script, also where a smooth quota has the length of its
 // window and 2^31 more.
 func TestTakeAllUntil2106(t *testing.T) {
-	c := redistest.Start(t).Client()
+	c := clientOf(t, redistest.Start(t))
 	clock := newScriptClock(t, time.Now())
 	c.AddHook(clock)
 	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(10), ratelimit.PerHour(100), ratelimit.PerMonth(1000))

@@ -10,9 +10,9 @@ import (
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
-	"github.com/animalstore/gatehouse/ratelimit/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit/redisrate"
 )
 
@@ -21,7 +21,7 @@ import (
 var allWindows = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour, ratelimit.MaxWindow}
 
 func TestServer(t *testing.T) {
-	client := redistest.Start(t).Client()
+	client := clientOf(t, redistest.Start(t))
 	enginetest.Run(t, func(t *testing.T, _ time.Time) enginetest.Engine {
 		if err := client.FlushAll(context.Background()).Err(); err != nil {
 			t.Fatal(err)
@@ -31,7 +31,7 @@ func TestServer(t *testing.T) {
 }
 
 func TestCluster(t *testing.T) {
-	client := redistest.StartCluster(t).Client()
+	client := clientOfCluster(t, redistest.StartCluster(t))
 	enginetest.Run(t, func(t *testing.T, _ time.Time) enginetest.Engine {
 		err := client.ForEachMaster(context.Background(), func(ctx context.Context, master *redis.Client) error {
 			return master.FlushAll(ctx).Err()
@@ -54,7 +54,7 @@ func onServer(t *testing.T, rate *redis_rate.Limiter) enginetest.Engine {
 
 // On a server the clock moves by itself, and Remaining is exact all the same.
 func TestServerCountsDown(t *testing.T) {
-	client := redistest.Start(t).Client()
+	client := clientOf(t, redistest.Start(t))
 	l, err := redisrate.New(redis_rate.NewLimiter(client), redisrate.Options{Windows: allWindows})
 	if err != nil {
 		t.Fatal(err)
@@ -79,4 +79,17 @@ func TestServerCountsDown(t *testing.T) {
 			t.Errorf("over the limit of %d: got %v to wait %v, want limited and just under %v", limit, d.Outcome, d.RetryAfter, unit)
 		}
 	}
+}
+
+// clientOf returns a client that is closed when the test ends.
+func clientOf(t testing.TB, s *redistest.Server) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, ReadTimeout: time.Minute})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func clientOfCluster(t testing.TB, c *redistest.Cluster) *redis.ClusterClient {
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), ReadTimeout: time.Minute})
+	t.Cleanup(func() { client.Close() })
+	return client
 }

@@ -1,2 +1,0 @@
-// Package engines compares the guide to the engines, docs/ENGINES.md, with the engines.
-package engines

@@ -1,8 +1,0 @@
-//go:build unix && !linux
-
-package redistest
-
-import "syscall"
-
-// dieWithParent is for Linux. Elsewhere a server outlives a test that is killed.
-func dieWithParent() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,260 @@
+package histories
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
+)
+
+func TestModel(t *testing.T) {
+	for seed := range uint64(10) {
+		check(t, enginetest.NewModel(time.Now), options{seed: seed})
+	}
+}
+
+func TestMemory(t *testing.T) {
+	for seed := range uint64(20) {
+		l, err := memory.New(memory.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, l, options{seed: seed})
+	}
+}
+
+// A failover.Limiter is one engine while the primary answers, and another one during
+// an outage.
+func TestFailover(t *testing.T) {
+	for seed := range uint64(10) {
+		for _, gone := range []bool{false, true} {
+			l, err := failover.New(&primary{newEngine(t), gone}, failover.Options{
+				Local: newEngine(t), ConsecutiveFailures: 1, MinBackoff: time.Hour,
+				Budget: time.Minute, // a machine that is busy is no fault
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.Take(t.Context(), "opens the circuit in an outage", before, 1); err != nil {
+				t.Fatal(err)
+			}
+			check(t, inThisProcess{l}, options{seed: seed})
+			if open := l.Circuit() != failover.CircuitClosed; open != gone {
+				t.Errorf("the circuit is open: %v, want %v", open, gone)
+			}
+			_ = l.Close() // with what could not be merged
+		}
+	}
+}
+
+var before = ratelimit.MustPlan("before", ratelimit.Penalty{}, ratelimit.PerDay(1))
+
+// A primary answers, or it is gone.
+type primary struct {
+	*memory.Limiter
+	gone bool
+}
+
+func (p *primary) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if p.gone {
+		return ratelimit.Decision{}, ratelimit.ErrUnavailable
+	}
+	return p.Limiter.Take(ctx, subject, plan, cost)
+}
+
+// A check that finds nothing wrong with a wrong engine is worth nothing.
+func TestFindsWhatIsWrong(t *testing.T) {
+	for name, engine := range map[string]limiter{
+		"a peek that lags behind":  &stale{Model: enginetest.NewModel(time.Now)},
+		"a charge that is lost":    &lossy{Model: enginetest.NewModel(time.Now)},
+		"a charge that is doubled": &double{Model: enginetest.NewModel(time.Now)},
+	} {
+		probe := &recorder{TB: t}
+		check(probe, engine, options{callers: 4, calls: 100})
+		if !probe.failed {
+			t.Errorf("%s was not found", name)
+		}
+	}
+}
+
+// A recorder is a test that may fail.
+type recorder struct {
+	testing.TB
+	failed bool
+}
+
+func (r *recorder) Errorf(string, ...any) { r.failed = true }
+
+type stale struct {
+	*enginetest.Model
+	mu   sync.Mutex
+	last ratelimit.Decision
+}
+
+func (s *stale) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d, err := s.Model.Peek(ctx, subject, plan)
+	if s.last.Plan == nil || rand.IntN(2) == 0 {
+		s.last = d
+	}
+	return s.last, err
+}
+
+type lossy struct{ *enginetest.Model }
+
+func (l *lossy) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if rand.IntN(10) == 0 {
+		return l.Model.Peek(ctx, subject, plan)
+	}
+	return l.Model.Take(ctx, subject, plan, cost)
+}
+
+type double struct{ *enginetest.Model }
+
+func (d *double) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if rand.IntN(10) == 0 {
+		_, _ = d.Model.Take(ctx, subject, plan, cost)
+	}
+	return d.Model.Take(ctx, subject, plan, cost)
+}
+
+// A flapping primary fails all calls for a while, and then none, by turns.
+type flapping struct {
+	*memory.Limiter
+	calls atomic.Int64
+}
+
+const turn = 40 // calls
+
+func (f *flapping) fails() error {
+	if f.calls.Add(1)/turn%2 == 1 {
+		return ratelimit.ErrUnavailable
+	}
+	return nil
+}
+
+func (f *flapping) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
+	if err := f.fails(); err != nil {
+		return d, err
+	}
+	return f.Limiter.Take(ctx, subject, plan, cost)
+}
+
+func (f *flapping) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
+	if err := f.fails(); err != nil {
+		return d, err
+	}
+	return f.Limiter.Peek(ctx, subject, plan)
+}
+
+func (f *flapping) Ban(ctx context.Context, subject string, length time.Duration) error {
+	if err := f.fails(); err != nil {
+		return err
+	}
+	return f.Limiter.Ban(ctx, subject, length)
+}
+
+func (f *flapping) Unban(ctx context.Context, subject string) (bool, error) {
+	if err := f.fails(); err != nil {
+		return false, err
+	}
+	return f.Limiter.Unban(ctx, subject)
+}
+
+// A command that the primary took holds through outages. One during an outage holds in
+// this process only, and no history of one engine explains it. So a steady engine
+// commands only while the circuit is closed, which it stays while no other call runs.
+type steady struct {
+	*failover.Limiter
+	mu sync.Mutex
+}
+
+var errOutage = errors.New("no commands during an outage")
+
+func (s *steady) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Limiter.Peek(ctx, subject, plan)
+}
+
+func (s *steady) Ban(ctx context.Context, subject string, length time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Circuit() != failover.CircuitClosed {
+		return errOutage
+	}
+	return s.Limiter.Ban(ctx, subject, length)
+}
+
+func (s *steady) Unban(ctx context.Context, subject string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Circuit() != failover.CircuitClosed {
+		return false, errOutage
+	}
+	return s.Limiter.Unban(ctx, subject)
+}
+
+// inThisProcess takes commands that hold in this process only for successful.
+type inThisProcess struct{ *failover.Limiter }
+
+func here(err error) error {
+	if errors.Is(err, failover.ErrLocalOnly) {
+		return nil
+	}
+	return err
+}
+
+func (l inThisProcess) Reset(ctx context.Context, subject string) error {
+	return here(l.Limiter.Reset(ctx, subject))
+}
+
+func (l inThisProcess) Ban(ctx context.Context, subject string, length time.Duration) error {
+	return here(l.Limiter.Ban(ctx, subject, length))
+}
+
+func (l inThisProcess) Unban(ctx context.Context, subject string) (bool, error) {
+	unbanned, err := l.Limiter.Unban(ctx, subject)
+	return unbanned, here(err)
+}
+
+// Bans by hand are explained by one order, although the primary comes and goes, and
+// two engines decide in turn.
+func TestFailoverBansThroughOutages(t *testing.T) {
+	outages := uint64(0)
+	for seed := range uint64(12) {
+		f := &flapping{Limiter: newEngine(t)}
+		l, err := failover.New(f, failover.Options{
+			Local: newEngine(t), ConsecutiveFailures: 1, MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond,
+			Budget: time.Minute, // a machine that is busy is no fault
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, &steady{Limiter: l}, options{seed: seed, callers: 4, calls: 250, errors: true, bansOnly: true, pace: 50 * time.Microsecond})
+		outages += l.Stats().Opened
+		_ = l.Close() // with what could not be merged
+	}
+	t.Logf("%d outages", outages)
+	if outages == 0 {
+		t.Error("there was no outage: the test has tested nothing")
+	}
+}
+
+func newEngine(t testing.TB) *memory.Limiter {
+	t.Helper()
+	l, err := memory.New(memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}

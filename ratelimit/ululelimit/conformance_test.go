@@ -1,0 +1,186 @@
+//go:build unix
+
+package ululelimit_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/ulule/limiter/v3"
+	uluredis "github.com/ulule/limiter/v3/drivers/store/redis"
+
+	"github.com/animalstore/gatehouse/internal/redistest"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
+)
+
+// gaps are what the documentation of Limiter says that a ulule store cannot do.
+// Usage outlives a change of the limit, but not one of the window; see
+// [TestUsageOutlivesTheLimit].
+var gaps = enginetest.Gaps{OneQuota: true, InOrder: true, RollingWindows: true, ChargesDenials: true, UsagePerPlan: true, NoCalendars: true, NoSmooth: true, NoPenalties: true}
+
+func TestConformance(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, _ time.Time) enginetest.Engine {
+		return enginetest.Engine{Limiter: newEngine(t, inMemory())}
+	}, gaps)
+}
+
+func TestConformanceOfServer(t *testing.T) {
+	client := clientOf(t, redistest.Start(t))
+	enginetest.Run(t, func(t *testing.T, _ time.Time) enginetest.Engine {
+		return enginetest.Engine{Limiter: newEngine(t, inRedis(t, client))}
+	}, gaps)
+}
+
+// inRedis returns ulule's store on an empty server.
+func inRedis(t *testing.T, client *redis.Client) limiter.Store {
+	t.Helper()
+	if err := client.FlushAll(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	store, err := uluredis.NewStore(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func clientOf(t *testing.T, s *redistest.Server) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, ReadTimeout: time.Minute})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// newEngine returns an engine for the suite, which counts in the longest window
+// where no clock can be set.
+func newEngine(t *testing.T, store limiter.Store) ratelimit.Limiter {
+	t.Helper()
+	return newLimiter(t, store, ululelimit.Options{
+		Windows: []time.Duration{time.Minute, time.Hour, 24 * time.Hour, ratelimit.MaxWindow},
+	})
+}
+
+// stores runs a test with each of ulule's own stores.
+func stores(t *testing.T, test func(t *testing.T, store limiter.Store)) {
+	t.Run("memory", func(t *testing.T) { test(t, inMemory()) })
+	t.Run("redis", func(t *testing.T) { test(t, inRedis(t, clientOf(t, redistest.Start(t)))) })
+}
+
+func TestWindowsAreApart(t *testing.T) {
+	stores(t, func(t *testing.T, store limiter.Store) {
+		l := newLimiter(t, store, ululelimit.Options{})
+		minute, day := plan(ratelimit.PerMinute(2)), plan(ratelimit.PerDay(100))
+		for i := range int64(2) {
+			if got := take(t, l, "a", minute, 1).Remaining(); got != 1-i {
+				t.Errorf("minute: %d remaining, want %d", got, 1-i)
+			}
+			d := take(t, l, "a", day, 1)
+			if got := d.Remaining(); got != 99-i {
+				t.Errorf("day: %d remaining, want %d", got, 99-i)
+			}
+			if left := time.Unix(d.Reset(), 0).Sub(time.Unix(0, d.Time)); left < 23*time.Hour {
+				t.Errorf("the day ends in %v", left)
+			}
+		}
+	})
+}
+
+func TestUsageOutlivesTheLimit(t *testing.T) {
+	stores(t, func(t *testing.T, store limiter.Store) {
+		l := newLimiter(t, store, ululelimit.Options{})
+		small, large := plan(ratelimit.PerHour(5)), plan(ratelimit.PerHour(50))
+		take(t, l, "a", small, 4)
+		if got := take(t, l, "a", large, 1).Remaining(); got != 45 {
+			t.Errorf("4 of 5 were used, then 1 of 50: %d remaining, want 45", got)
+		}
+		if d := take(t, l, "a", small, 1); d.Allowed() {
+			t.Error("after 5 requests the limit of 5 admitted another")
+		}
+	})
+}
+
+// The documentation of Limiter says so; an engine that stops to do this needs
+// fewer gaps.
+func TestDeniedIsCharged(t *testing.T) {
+	stores(t, func(t *testing.T, store limiter.Store) {
+		l := newLimiter(t, store, ululelimit.Options{})
+		p := plan(ratelimit.PerDay(10))
+		take(t, l, "a", p, 7)
+		if d := take(t, l, "a", p, 4); d.Outcome != ratelimit.Limited || d.Remaining() != 0 {
+			t.Errorf("4 of the last 3: got %v with %d remaining, want limited with 0", d.Outcome, d.Remaining())
+		}
+		if d := take(t, l, "a", p, 1); d.Allowed() {
+			t.Error("a denied request left units over")
+		}
+		if got := take(t, l, "a", plan(ratelimit.PerDay(20)), 1).Remaining(); got != 7 {
+			t.Errorf("7, 4, 1 and 1 of 20: %d remaining, want 7", got)
+		}
+	})
+}
+
+func TestPeek(t *testing.T) {
+	stores(t, func(t *testing.T, store limiter.Store) {
+		l := newLimiter(t, store, ululelimit.Options{})
+		p := plan(ratelimit.PerDay(1))
+		peek := func(promise string, outcome ratelimit.Outcome, remaining int64) {
+			t.Helper()
+			d, err := l.Peek(ctx, "a", p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Outcome != outcome || d.Remaining() != remaining || d.Allowed() != (d.RetryAfter == 0) {
+				t.Errorf("%s: got %v with %d remaining, to wait %v, want %v with %d", promise, d.Outcome, d.Remaining(), d.RetryAfter, outcome, remaining)
+			}
+		}
+		peek("before anything", ratelimit.Allowed, 1)
+		peek("a peek charges nothing", ratelimit.Allowed, 1)
+		take(t, l, "a", p, 1)
+		peek("used up", ratelimit.Limited, 0)
+		take(t, l, "a", p, 1)
+		peek("after a denial", ratelimit.Limited, 0)
+	})
+}
+
+func TestReset(t *testing.T) {
+	stores(t, func(t *testing.T, store limiter.Store) {
+		windows := []time.Duration{90 * time.Second, time.Hour}
+		l := newLimiter(t, store, ululelimit.Options{Windows: windows})
+		for _, w := range windows {
+			take(t, l, "a", plan(ratelimit.Quota{Limit: 1, Window: w}), 1)
+		}
+		if err := l.Reset(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range windows {
+			if d := take(t, l, "a", plan(ratelimit.Quota{Limit: 1, Window: w}), 1); !d.Allowed() {
+				t.Errorf("the window of %v was not reset", w)
+			}
+		}
+	})
+}
+
+// The package documentation says so: with ContextTimeoutEnabled a call returns at the
+// deadline of its context, whatever the timeouts of the client are.
+func TestReturnsAtTheDeadline(t *testing.T) {
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{
+		Addr: server.Addr, ContextTimeoutEnabled: true, MaxRetries: -1, ReadTimeout: time.Hour,
+	})
+	defer client.Close()
+	store, err := uluredis.NewStore(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLimiter(t, store, ululelimit.Options{})
+	server.Stop()
+	defer server.Cont()
+	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	if _, err := l.Take(short, "a", plan(ratelimit.PerMinute(1)), 1); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("Take from a server that does not answer: got error %v, want one that wraps ErrUnavailable", err)
+	}
+}
