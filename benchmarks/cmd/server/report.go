@@ -60,36 +60,6 @@ func median[T int64 | float64 | time.Duration](values []T) T {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// atLeast returns the two cells of a goal that a value must reach, and how it did.
-func atLeast(goal, value float64) []string {
-	if goal == 0 {
-		return []string{"", ""}
-	}
-	if value >= goal {
-		return []string{fmt.Sprintf("at least %.4g", goal), "met"}
-	}
-	return []string{fmt.Sprintf("at least %.4g", goal), "missed"}
-}
-
-// notOver is atLeast for a ratio that must not be exceeded.
-func notOver(goal, value float64) []string {
-	if value <= goal {
-		return []string{fmt.Sprintf("at most %.2g", goal), "met"}
-	}
-	return []string{fmt.Sprintf("at most %.2g", goal), "missed"}
-}
-
-// atMost is atLeast for a duration that must not be exceeded.
-func atMost(goal, value time.Duration) []string {
-	if goal == 0 {
-		return []string{"", ""}
-	}
-	if value <= goal {
-		return []string{fmt.Sprintf("at most %v", goal), "met"}
-	}
-	return []string{fmt.Sprintf("at most %v", goal), "missed"}
-}
-
 func millis(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
 
 func micros(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d)/float64(time.Microsecond)) }

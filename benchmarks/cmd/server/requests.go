@@ -9,7 +9,6 @@ import (
 // A row is a request of the table of throughput.
 type row struct {
 	name string
-	goal float64 // how many requests a second, as a part of the bare server's; 0: none
 	request
 }
 
@@ -34,15 +33,15 @@ func (s *petstore) rows() ([]row, error) {
 		return nil, err
 	}
 	return []row{
-		{"20 pets", 0.7, get("/v1/pets", s.key)},
-		{"20 pets, not modified (304)", 0, get("/v1/pets", s.key, field{"If-None-Match", page.Header.Get("Etag")}).answered(304)},
-		{"one pet", 0, get("/v1/pets/7", s.key)},
-		{"100 pets", 0, get("/v1/pets?limit=100", s.key)},
-		{"100 pets, gzip", 0, get("/v1/pets?limit=100", s.key, field{"Accept-Encoding", "gzip"})},
-		{"without a key (401)", 0.85, get("/v1/pets", "").answered(401)},
-		{"over the limit (429)", 0.85, get("/v1/pets", limited).answered(429)},
-		{"banned (429)", 0.85, get("/v1/pets", banned).answered(429)},
-		{"a new pet (201)", 0, post(s.key)}, // last, since it changes what the others return
+		{"20 pets", get("/v1/pets", s.key)},
+		{"20 pets, not modified (304)", get("/v1/pets", s.key, field{"If-None-Match", page.Header.Get("Etag")}).answered(304)},
+		{"one pet", get("/v1/pets/7", s.key)},
+		{"100 pets", get("/v1/pets?limit=100", s.key)},
+		{"100 pets, gzip", get("/v1/pets?limit=100", s.key, field{"Accept-Encoding", "gzip"})},
+		{"without a key (401)", get("/v1/pets", "").answered(401)},
+		{"over the limit (429)", get("/v1/pets", limited).answered(429)},
+		{"banned (429)", get("/v1/pets", banned).answered(429)},
+		{"a new pet (201)", post(s.key)}, // last, since it changes what the others return
 	}, nil
 }
 
@@ -64,13 +63,12 @@ func measureRequests(b *bench) error {
 			"that answers with the same bytes (status, header fields and body). Medians of %d rounds of %v each. "+
 			"The ratio is the median of the rounds' ratios. The processor time is that of the server's process for a request.", connections, b.rounds, b.duration),
 		section: "requests",
-	}, 1)
+	})
 }
 
-// compare measures all rows on a server, and adds the table. Goals are multiplied by a
-// factor; zero means that there are none. The table also has the processor time of
-// processes that the server uses.
-func (b *bench) compare(s *petstore, t table, goals float64, used ...*process) error {
+// compare measures all rows on a server, and adds the table, which also has the processor
+// time of processes that the server uses.
+func (b *bench) compare(s *petstore, t table, used ...*process) error {
 	if err := s.addPets(200); err != nil {
 		return err
 	}
@@ -91,7 +89,7 @@ func (b *bench) compare(s *petstore, t table, goals float64, used ...*process) e
 	if err != nil {
 		return err
 	}
-	t.columns = []string{"request", "petstore, requests/s", "bare, requests/s", "ratio", "goal", "", "petstore, µs of processor", "bare, µs of processor"}
+	t.columns = []string{"request", "petstore, requests/s", "bare, requests/s", "ratio", "petstore, µs of processor", "bare, µs of processor"}
 	for _, p := range used {
 		t.columns = append(t.columns, p.name+", µs of processor")
 	}
@@ -116,7 +114,6 @@ func (b *bench) compare(s *petstore, t table, goals float64, used ...*process) e
 		}
 		ratio := median(c.ratio)
 		cells := []string{r.name, fmt.Sprintf("%.0f", median(c.petstore)), fmt.Sprintf("%.0f", median(c.bare)), fmt.Sprintf("%.2f", ratio)}
-		cells = append(cells, atLeast(goals*r.goal, ratio)...)
 		for _, cost := range c.cost {
 			cells = append(cells, micros(median(cost)))
 		}

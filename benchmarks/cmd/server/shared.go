@@ -44,7 +44,7 @@ func measureShared(b *bench) error {
 		text: "The same with PostgreSQL and Redis in the place of SQLite and of the embedded limiter. They run on the same processors, PostgreSQL with " +
 			"its default settings and Redis without persistence; the last columns have the processor time that they need for a request.",
 		section: "shared",
-	}, 0, postgres, redis)
+	}, postgres, redis)
 }
 
 // postgresBinaries returns the directory of PostgreSQL's programs, or "".
