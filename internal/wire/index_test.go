@@ -23,36 +23,14 @@ var (
 	codeDeclared = regexp.MustCompile(`Code = "([a-z_]+)"`)
 )
 
-// index returns a table of all answers by status.
-func index(received map[string]string) string {
-	var rows []string
-	for _, p := range parts {
-		for _, a := range p.answers {
-			_, status, _ := strings.Cut(received[a.name], " ")
-			code := ""
-			if found := codeInBody.FindStringSubmatch(received[a.name]); found != nil {
-				code = "`" + found[1] + "`"
-			}
-			rows = append(rows, fmt.Sprintf("| %.3s | %s | [%s](#%s) |\n", status, code, a.title, anchor(a.title)))
-		}
-	}
-	slices.SortStableFunc(rows, func(a, b string) int { return strings.Compare(a[:5], b[:5]) })
-	table := "| status | code | answer |\n|---|---|---|\n" + strings.Join(rows, "")
+// others says which codes come from elsewhere.
+func others() string {
+	var b strings.Builder
+	b.WriteString("Codes that are not on this page:")
 	for _, code := range slices.Sorted(maps.Keys(elsewhere)) {
-		table += fmt.Sprintf("| | `%s` | not shown: sent by %s |\n", code, elsewhere[code])
+		fmt.Fprintf(&b, " `%s` is sent by %s.", code, elsewhere[code])
 	}
-	return table
-}
-
-// anchor returns the name that a heading has in links.
-func anchor(title string) string {
-	title = strings.ReplaceAll(strings.ToLower(title), " ", "-")
-	return strings.Map(func(r rune) rune {
-		if r == '-' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return -1
-	}, title)
+	return b.String() + "\n"
 }
 
 // checkCodes checks that each code of package apierror is in an answer, or is known to be sent elsewhere.

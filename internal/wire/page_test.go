@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -16,10 +17,10 @@ type part struct {
 // parts are the sections of the page, in order.
 var parts = []part{limits, quotas, forms, inProgress, authentication, requests, deprecated, gateways}
 
-// pageHead begins docs/WIRE.md. It has places for plainRequest and the index.
+// pageHead begins docs/WIRE.md. It has places for plainRequest and the codes that no answer has.
 const pageHead = `# The wire
 
-What the middlewares send, for people who write clients and proxies. Every response below was received over HTTP/1.1 by a test, which writes this page: ` + "`go test ./internal/wire -update`" + `. If the code sends something else, the test fails. [internal/wire/testdata](../internal/wire/testdata) has each response byte for byte; this page leaves out Date, Content-Length, and what every error has: Cache-Control: no-store, so that no cache keeps it, X-Content-Type-Options: nosniff, Vary: Accept, and Content-Type: application/json where nothing else is shown.
+What the middlewares send, for people who write clients and proxies. A test receives each response over HTTP/1.1 and writes this page: ` + "`go test ./internal/wire -update`" + `. If the code sends something else, the test fails. [internal/wire/testdata](../internal/wire/testdata) has each response byte for byte; this page shows one of each kind, and leaves out Date, Content-Length, and what every error has: Cache-Control: no-store, so that no cache keeps it, X-Content-Type-Options: nosniff, Vary: Accept, and Content-Type: application/json where nothing else is shown.
 
 The time is always 2026-03-01 12:00:43 UTC or a little later. Where no request is shown, it is
 %s
@@ -39,21 +40,46 @@ What varies, and what to rely on:
 // answers.
 func page(received map[string]string) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, pageHead, block(plainRequest), index(received))
+	fmt.Fprintf(&b, pageHead, block(plainRequest), others())
 	for _, p := range parts {
 		fmt.Fprintf(&b, "\n## %s\n", p.title)
 		if p.text != "" {
 			fmt.Fprintf(&b, "\n%s\n", p.text)
 		}
 		for _, a := range p.answers {
+			if !slices.Contains(whole, a.name) {
+				continue
+			}
 			fmt.Fprintf(&b, "\n### %s\n\n%s\n", a.title, a.text)
 			if a.request != "" {
 				b.WriteString(block(a.request))
 			}
 			b.WriteString(block(shown(received[a.name])))
 		}
+		b.WriteString("\n")
+		for _, a := range p.answers {
+			if !slices.Contains(whole, a.name) {
+				fmt.Fprintf(&b, "- **[%s](../internal/wire/testdata/%s.http)**, %s. %s\n", a.title, a.name, status(received[a.name]), a.text)
+			}
+		}
 	}
-	return []byte(b.String())
+	return []byte(strings.ReplaceAll(b.String(), "\n\n\n", "\n\n"))
+}
+
+// whole are the answers that the page shows as they were received. It describes the others.
+var whole = []string{
+	"allowed", "limited", "banned_api_key", "unavailable_closed", "draft_limited", "problem_limited",
+	"bearer_invalid", "method_not_allowed", "deprecated", "brownout",
+}
+
+// status returns the status and the code of a response.
+func status(response string) string {
+	_, status, _ := strings.Cut(response, " ")
+	status = status[:3]
+	if code := codeInBody.FindStringSubmatch(response); code != nil {
+		status += " `" + code[1] + "`"
+	}
+	return status
 }
 
 // common are the lines that the page leaves out.
