@@ -67,28 +67,31 @@ func (rep *report) tables() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Of %s on %s, %d processors, %s, %s/%s. redis-server %s.\n",
 		time.Now().UTC().Format(time.DateOnly), processor(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, rep.redis)
+	b.WriteString("\n| fault | arrangement | over a limit | not counted | counted too much | sent during the fault | failed | median, ms | p99, ms | worst, ms |\n")
+	b.WriteString("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, s := range rep.sections {
-		s.write(&b)
+		for _, r := range s.rows {
+			o, t := &r.outcome, &r.outcome.phases[fault]
+			fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d | %s | %s | %s |\n", s.scenario.title(), r.arrangement.name, o.over(), o.missing(), o.excess(),
+				t.sent(), t.failed, millis(t.percentile(50)), millis(t.percentile(99)), millis(t.percentile(100)))
+		}
+	}
+	b.WriteString("\n")
+	for _, s := range rep.sections {
+		fmt.Fprintf(&b, "- **%s.** %s", s.scenario.title(), s.scenario.text)
+		if s.scenario.loss != "" {
+			b.WriteString(" " + s.scenario.loss)
+		}
+		for _, p := range s.scenario.promises {
+			b.WriteString(" Promised as well: " + p.text + ".")
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }
 
-func (s *section) write(b *strings.Builder) {
-	fmt.Fprintf(b, "\n### %s%s\n\n%s", strings.ToUpper(s.scenario.name[:1]), s.scenario.name[1:], s.scenario.text)
-	if s.scenario.loss != "" {
-		b.WriteString(" " + s.scenario.loss)
-	}
-	for _, p := range s.scenario.promises {
-		b.WriteString(" Promised as well: " + p.text + ".")
-	}
-	b.WriteString("\n\n| | over a limit | not counted | counted too much | sent during the fault | failed | median, ms | p99, ms | worst, ms |\n")
-	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
-	for _, r := range s.rows {
-		o, t := &r.outcome, &r.outcome.phases[fault]
-		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %s | %s | %s |\n", r.arrangement.name, o.over(), o.missing(), o.excess(),
-			t.sent(), t.failed, millis(t.percentile(50)), millis(t.percentile(99)), millis(t.percentile(100)))
-	}
-}
+// title returns the name of the scenario as the beginning of a sentence.
+func (s *scenario) title() string { return strings.ToUpper(s.name[:1]) + s.name[1:] }
 
 // millis writes milliseconds, with more digits the fewer they are.
 func millis(d time.Duration) string {
