@@ -47,7 +47,7 @@ func BenchmarkRespond(b *testing.B) {
 
 // BenchmarkRefusal is a 401 behind a limiter and security headers.
 func BenchmarkRefusal(b *testing.B) {
-	refused := apierror.New(http.StatusUnauthorized, apierror.CodeMissingAPIKey, "No API key was sent.").Preencoded()
+	refused := apierror.New(http.StatusUnauthorized, "missing_api_key", "No API key was sent.").Preencoded()
 	value := []string{"value"}
 	var rs apierror.Responder
 	r := httptest.NewRequest(http.MethodGet, "/v1/pets", nil)

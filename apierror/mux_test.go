@@ -44,53 +44,29 @@ func TestMux(t *testing.T) {
 		{"HEAD has the pattern of GET", "HEAD /v1/pets" + rest, "200", ""},
 		{"path value", "GET /v1/pets/42" + rest, "GET /v1/pets/{petId}|42||", ""},
 		{"escaped slash in a path value", "GET /v1/pets/..%2Fx" + rest, "GET /v1/pets/{petId}|../x||", ""},
-		{"query", "GET /v1/pets?limit=3" + rest, "GET /v1/pets|||", ""},
-		{"absolute form", "GET http://api.test/v1/pets" + rest, "GET /v1/pets|||", ""},
 		{"absolute form for a host", "GET http://example.com/v1/pets" + rest, "GET example.com/v1/pets|||", ""},
-		{"tree", "GET /tree/" + rest, "GET /tree/|||", ""},
 		{"below a tree", "GET /tree/a/b" + rest, "GET /tree/|||", ""},
-		{"escaped slash in a pattern", "GET /a%2Fb/" + rest, "GET /a%2Fb/|||", ""},
-		{"rest of a path, empty", "GET /deep/x/" + rest, "GET /deep/{a}/{rest...}||x|", ""},
 		{"rest of a path", "GET /deep/x/y/z" + rest, "GET /deep/{a}/{rest...}||x|y/z", ""},
-		{"exact tree", "GET /root/" + rest, "GET /root/{$}|||", ""},
 		{"any method", "BREW /any" + rest, "/any|||", ""},
 		{"host", "GET /hosted/x" + on("example.com:8080"), "example.com/hosted/|||", ""},
 		{"CONNECT", "CONNECT /tunnel" + rest, "CONNECT /tunnel|||", ""},
 
 		{"unknown path", "GET /v1/dogs" + rest, "404 not_found", ""},
-		{"unknown path, HEAD", "HEAD /v1/dogs" + rest, "404", ""},
-		{"unknown path, unknown method", "BREW /v1/dogs" + rest, "404 not_found", ""},
-		{"case", "GET /V1/pets" + rest, "404 not_found", ""},
 		{"trailing slash", "GET /v1/pets/" + rest, "404 not_found", ""},
-		{"root", "GET /" + rest, "404 not_found", ""},
 		{"doubled slash", "GET //v1/pets" + rest, "404 not_found", ""},
-		{"doubled slash within", "GET /v1//pets" + rest, "404 not_found", ""},
-		{"doubled slash at the end", "GET /v1/pets//" + rest, "404 not_found", ""},
 		{"dot", "GET /v1/./pets" + rest, "404 not_found", ""},
-		{"dot at the end", "GET /v1/pets/." + rest, "404 not_found", ""},
 		{"dots", "GET /v1/x/../pets" + rest, "404 not_found", ""},
-		{"dots above the root", "GET /../v1/pets" + rest, "404 not_found", ""},
-		{"unclean path below a tree", "GET /tree//x" + rest, "404 not_found", ""},
 		{"unclean path, method not allowed", "DELETE //v1/pets" + rest, "404 not_found", ""},
 		{"tree without its slash", "GET /tree" + rest, "404 not_found", ""},
-		{"tree without its slash, other method", "POST /tree" + rest, "404 not_found", ""},
-		{"exact tree without its slash", "GET /root" + rest, "404 not_found", ""},
 		{"rest of a path without its slash", "GET /deep/x" + rest, "404 not_found", ""},
-		{"escaped tree without its slash", "GET /a%2Fb" + rest, "404 not_found", ""},
-		{"hosted tree without its slash", "GET /hosted" + on("example.com"), "404 not_found", ""},
 		{"hosted pattern on another host", "GET /hosted/" + rest, "404 not_found", ""},
-		{"tree without its slash, HEAD", "HEAD /tree" + rest, "404", ""},
 		{"asterisk", "OPTIONS *" + rest, "404 not_found", ""},
-		{"asterisk with another method", "GET *" + rest, "404 not_found", ""},
 		{"CONNECT to an authority", "CONNECT api.test:443" + rest, "404 not_found", ""},
 		{"CONNECT to a tree without its slash", "CONNECT /tunnels" + rest, "404 not_found", ""},
 		{"absolute form without a path", "GET http://api.test" + rest, "404 not_found", ""},
 
 		{"DELETE", "DELETE /v1/pets" + rest, "405 method_not_allowed", "GET, HEAD, POST"},
-		{"OPTIONS", "OPTIONS /v1/pets" + rest, "405 method_not_allowed", "GET, HEAD, POST"},
-		{"TRACE", "TRACE /v1/pets" + rest, "405 method_not_allowed", "GET, HEAD, POST"},
 		{"methods are case-sensitive", "get /v1/pets" + rest, "405 method_not_allowed", "GET, HEAD, POST"},
-		{"one method", "POST /v1/pets/42" + rest, "405 method_not_allowed", "GET, HEAD"},
 		{"HEAD", "HEAD /both" + rest, "404", ""}, // ServeMux redirects to /both/
 		{"not the methods of the path with a slash", "DELETE /both" + rest, "405 method_not_allowed", "POST"},
 		{"host's own pattern beside that of all hosts", "DELETE /v1/pets" + on("example.com"), "405 method_not_allowed", "GET, HEAD, POST"},
@@ -159,15 +135,11 @@ func TestMuxWithACatchAll(t *testing.T) {
 	for target, want := range map[string]string{
 		"GET /":                "/",
 		"GET /a/b":             "/",
-		"GET /a/b/":            "/",
 		"GET /tree/x":          "GET /tree/",
 		"DELETE /tree/x":       "/",
 		"GET /tree":            "404 not_found",
 		"GET //":               "404 not_found",
 		"GET /a//b":            "404 not_found",
-		"GET /a/..":            "404 not_found",
-		"GET http://api.test":  "404 not_found",
-		"GET *":                "404 not_found",
 		"OPTIONS *":            "404 not_found",
 		"CONNECT /a//b":        "/",
 		"CONNECT api.test:443": "404 not_found",
@@ -207,13 +179,6 @@ func TestMuxSetsPatternOnTheOuterRequest(t *testing.T) {
 			t.Errorf("after %s an outer handler sees the pattern %q, want %q", target, r.Pattern, want)
 		}
 	}
-}
-
-func TestMuxBodies(t *testing.T) {
-	srv := serve(t, new(apierror.Responder).Mux(routes()))
-	golden(t, "not_found.json", do(t, srv, http.MethodGet, "/v1/dogs").body)
-	golden(t, "method_not_allowed.json", do(t, srv, http.MethodDelete, "/v1/pets").body)
-	golden(t, "method_not_allowed_problem.json", do(t, srv, http.MethodDelete, "/v1/pets", "Accept", "application/problem+json").body)
 }
 
 // FuzzMux holds Mux against ServeMux itself: what a registered handler serves

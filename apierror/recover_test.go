@@ -26,11 +26,9 @@ func TestRecoverBeforeTheResponseHasBegun(t *testing.T) {
 	}{
 		{"at once", fragile, secret},
 		{"error", func(http.ResponseWriter, *http.Request) { panic(errors.New(secret)) }, secret},
-		{"public error", func(http.ResponseWriter, *http.Request) { panic(petNotFound) }, petNotFound.Error()},
 		{"wrapped ErrAbortHandler", func(http.ResponseWriter, *http.Request) { panic(fmt.Errorf("copy: %w", http.ErrAbortHandler)) }, "copy: net/http: abort Handler"},
 		{"nil", func(http.ResponseWriter, *http.Request) { panic(nil) }, new(runtime.PanicNilError).Error()},
 		{"incomparable value", func(http.ResponseWriter, *http.Request) { panic([]string{secret}) }, "[" + secret + "]"},
-		{"index out of range", func(w http.ResponseWriter, r *http.Request) { _ = r.TLS.PeerCertificates[0] }, "runtime error: invalid memory address or nil pointer dereference"},
 		{"after early hints", func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusEarlyHints)
 			panic(secret)
@@ -108,18 +106,10 @@ func TestRecoverAfterTheResponseHasBegun(t *testing.T) {
 	}{
 		{"status", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusOK) }},
 		{"body", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("[1,")) }},
-		{"text", func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "[1,") }},
 		{"no octets", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(nil) }},
 		{"copy", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, strings.NewReader("[1,")) }},
-		{"flush", func(w http.ResponseWriter, r *http.Request) { w.(http.Flusher).Flush() }},
 		{"controlled flush", func(w http.ResponseWriter, r *http.Request) { _ = http.NewResponseController(w).Flush() }},
 		{"an error", func(w http.ResponseWriter, r *http.Request) { rs.Respond(w, r, petNotFound) }},
-		{"inner Handle", func(w http.ResponseWriter, r *http.Request) {
-			rs.Handle(func(w http.ResponseWriter, r *http.Request) error {
-				_, err := io.WriteString(w, "[1,")
-				return err
-			}).ServeHTTP(w, r)
-		}},
 		{"copy from a source that panics", func(w http.ResponseWriter, r *http.Request) {
 			src := io.MultiReader(strings.NewReader(strings.Repeat("x", 1<<20)), panicReader{})
 			_, _ = io.Copy(w, struct{ io.Reader }{src}) // without WriterTo, so that ReadFrom is used

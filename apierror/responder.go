@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 
 	"github.com/animalstore/gatehouse/internal/response"
 )
@@ -128,4 +129,90 @@ func (rs *Responder) Handle(h func(http.ResponseWriter, *http.Request) error) ht
 			rs.Respond(t, r, err)
 		}
 	})
+}
+
+// maxStack bounds the stack that is logged, as net/http does.
+const maxStack = 64 << 10
+
+// Recover returns a handler that answers 500 in the envelope if next panics
+// before its response has begun. Header fields set until then, such as
+// X-RateLimit-Limit, are kept. If the response has begun, it is aborted by
+// panicking with [http.ErrAbortHandler], for the reason given at
+// [Responder.Handle]. Either way the panic is logged with its stack. A panic
+// with ErrAbortHandler itself is passed on, unlogged. Like [Responder.Handle] it
+// removes the temporary files of multipart forms.
+//
+// The log has the request's ID only if Recover is inside the middleware that
+// assigns it. It has the route unless a middleware of another module between Recover
+// and the [http.ServeMux] copies the request, as [http.Request.WithContext] does. A
+// second Recover directly around the mux then logs the panic with the route, and the
+// outer one answers for the middlewares between them.
+func (rs *Responder) Recover(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t, form := response.Track(w), r.MultipartForm
+		defer func() {
+			v := recover()
+			response.RemoveFiles(r, form)
+			if v == nil {
+				return
+			}
+			if v == http.ErrAbortHandler {
+				panic(v)
+			}
+			stack := make([]byte, maxStack)
+			stack = stack[:runtime.Stack(stack, false)]
+			rs.log(r, slog.LevelError, "handler panicked",
+				slog.Bool("aborted", t.Begun()), slog.String("panic", fmt.Sprint(v)), slog.String("stack", string(stack)))
+			if t.Begun() {
+				panic(http.ErrAbortHandler)
+			}
+			send(t, r, internal)
+		}()
+		next.ServeHTTP(t, r)
+	})
+}
+
+// logFailure logs err, for which the client gets public.
+func (rs *Responder) logFailure(r *http.Request, public *Error, err error) {
+	level := slog.LevelInfo
+	if public.Status >= 500 {
+		level = slog.LevelError
+	}
+	rs.log(r, level, "request failed",
+		slog.Int("status", public.Status), slog.String("code", string(public.Code)), slog.Any("error", err))
+}
+
+// logBegun logs err, which came too late to be sent to the client.
+func (rs *Responder) logBegun(r *http.Request, err error) {
+	// net/http cancels the context when a write to the connection fails, and
+	// what the handler returns is then that failure or a consequence of it.
+	if clientGone(r) {
+		rs.log(r, slog.LevelInfo, "response abandoned by its client", slog.Any("error", err))
+		return
+	}
+	rs.log(r, slog.LevelError, "request failed after its response had begun; response aborted", slog.Any("error", err))
+}
+
+// log adds what identifies the request. The target is left out since query
+// strings carry secrets, and so are all header fields: one is Authorization.
+func (rs *Responder) log(r *http.Request, level slog.Level, message string, attrs ...slog.Attr) {
+	ctx, logger := r.Context(), slog.Default()
+	if rs != nil && rs.Logger != nil {
+		logger = rs.Logger
+	}
+	all := make([]slog.Attr, 0, 3+len(attrs))
+	if rs != nil && rs.RequestID != nil {
+		if id := rs.RequestID(ctx); id != "" {
+			all = append(all, slog.String("request_id", id))
+		}
+	}
+	all = append(all, slog.String("method", r.Method), slog.String("route", r.Pattern))
+	logger.LogAttrs(ctx, level, message, append(all, attrs...)...)
+}
+
+// clientGone reports whether the request's context was cancelled, as net/http
+// does when the connection or the HTTP/2 stream ends. A deadline is not that:
+// the server sets it.
+func clientGone(r *http.Request) bool {
+	return errors.Is(r.Context().Err(), context.Canceled)
 }

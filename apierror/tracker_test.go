@@ -1,16 +1,13 @@
 package apierror_test
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 )
@@ -136,86 +133,31 @@ func TestWriterPushesAndNotifies(t *testing.T) {
 	}
 }
 
-func TestWriterUnwraps(t *testing.T) {
-	rec := httptest.NewRecorder()
-	within(rec, func(w http.ResponseWriter, r *http.Request) {
-		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok || u.Unwrap() != http.ResponseWriter(rec) {
-			t.Error("Unwrap does not return the writer below")
-		}
-	})
-}
-
-func TestWriterOnAServer(t *testing.T) {
-	var rs apierror.Responder
-	flushed := make(chan struct{})
-	srv := serve(t, rs.Recover(rs.Handle(func(w http.ResponseWriter, r *http.Request) error {
-		control := http.NewResponseController(w)
-		if err := control.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
-			t.Errorf("SetWriteDeadline: %v", err)
-		}
-		if err := control.EnableFullDuplex(); err != nil {
-			t.Errorf("EnableFullDuplex: %v", err)
-		}
-		_, _ = io.WriteString(w, "first")
-		if err := control.Flush(); err != nil {
-			t.Errorf("Flush: %v", err)
-		}
-		<-flushed // until the client has it
-		_, err := io.WriteString(w, "second")
-		return err
-	})))
-	res, err := srv.Client().Get(srv.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	first := make([]byte, len("first"))
-	if _, err := io.ReadFull(res.Body, first); err != nil || string(first) != "first" {
-		t.Errorf("read %q, %v before the handler ended; want what was flushed", first, err)
-	}
-	close(flushed)
-	if rest, err := io.ReadAll(res.Body); err != nil || string(rest) != "second" {
-		t.Errorf("read %q, %v; want the rest", rest, err)
-	}
-}
-
+// A panic after a hijack is logged, and nothing is written into the connection.
 func TestHijackedConnectionIsLeftAlone(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		hijack func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error)
-	}{
-		{"by assertion", func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) { return w.(http.Hijacker).Hijack() }},
-		{"by controller", func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
-			return http.NewResponseController(w).Hijack()
-		}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var logs logbook
-			rs := &apierror.Responder{Logger: logs.logger()}
-			h := rs.Recover(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				conn, _, err := tt.hijack(w)
-				if err != nil {
-					t.Errorf("Hijack: %v", err)
-					return
-				}
-				defer conn.Close()
-				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
-				panic("the connection is not net/http's any more")
-			}))
-			done := make(chan struct{})
-			srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				defer close(done)
-				h.ServeHTTP(w, r)
-			}))
-			res := exchange(t, srv, "GET / HTTP/1.1\nHost: api.test\n\n")
-			if res.StatusCode != 200 || res.body != "hi" {
-				t.Errorf("got %d %q, want what was written to the hijacked connection", res.StatusCode, res.body)
-			}
-			<-done
-			if !strings.Contains(logs.String(), "handler panicked") {
-				t.Errorf("the panic is not in the log: %q", &logs)
-			}
-		})
+	var logs logbook
+	rs := &apierror.Responder{Logger: logs.logger()}
+	h := rs.Recover(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Errorf("Hijack: %v", err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+		panic("the connection is not net/http's any more")
+	}))
+	done := make(chan struct{})
+	srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(done)
+		h.ServeHTTP(w, r)
+	}))
+	res := exchange(t, srv, "GET / HTTP/1.1\nHost: api.test\n\n")
+	if res.StatusCode != 200 || res.body != "hi" {
+		t.Errorf("got %d %q, want what was written to the hijacked connection", res.StatusCode, res.body)
+	}
+	<-done
+	if !strings.Contains(logs.String(), "handler panicked") {
+		t.Errorf("the panic is not in the log: %q", &logs)
 	}
 }

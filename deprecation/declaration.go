@@ -162,9 +162,9 @@ func refusals(sunset time.Time, successor string) (removed, brownout *apierror.E
 	if successor != "" {
 		instead = " Use " + successor + " instead."
 	}
-	return apierror.New(http.StatusGone, apierror.CodeOperationRemoved,
+	return apierror.New(http.StatusGone, "operation_removed",
 			"This operation was removed on "+day+"."+instead),
-		apierror.New(http.StatusGone, apierror.CodeOperationRemoved,
+		apierror.New(http.StatusGone, "operation_removed",
 			"This operation is deprecated and temporarily switched off. It will be removed on "+day+"."+instead)
 }
 

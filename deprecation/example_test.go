@@ -56,7 +56,7 @@ func ExampleOnPath() {
 		return errs.Handle(func(w http.ResponseWriter, r *http.Request) error {
 			if r.Header.Get("Authorization") == "" {
 				w.Header().Set("WWW-Authenticate", `Bearer realm="pets"`)
-				return apierror.New(http.StatusUnauthorized, apierror.CodeMissingAPIKey, "An API key is required.")
+				return apierror.New(http.StatusUnauthorized, "missing_api_key", "An API key is required.")
 			}
 			next.ServeHTTP(w, r)
 			return nil

@@ -163,7 +163,7 @@ func TestComposition(t *testing.T) {
 			return nil
 		}))
 		h := deprecation.OnPath("/v1/pets/{petId}", d.Enforce)(errs.Mux(mux))
-		h = refuse(http.StatusUnauthorized, apierror.CodeMissingAPIKey, func(r *http.Request) bool { return r.Header.Get("Authorization") == "" })(h)
+		h = refuse(http.StatusUnauthorized, "missing_api_key", func(r *http.Request) bool { return r.Header.Get("Authorization") == "" })(h)
 		h = refuse(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded, func(r *http.Request) bool { return r.Header.Get("Authorization") == "over" })(h)
 		return deprecation.OnPath("/v1/pets/{petId}", d.Headers)(h)
 	}

@@ -107,7 +107,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 // fields, and answers 431 without calling a handler. Set [http.Server.MaxHeaderBytes]
 // well above limit, or clients get 431 instead of 414.
 func TargetLimit(limit int, rs *apierror.Responder) Middleware {
-	tooLong := apierror.New(http.StatusRequestURITooLong, apierror.CodeURITooLong,
+	tooLong := apierror.New(http.StatusRequestURITooLong, "uri_too_long",
 		fmt.Sprintf("The request target is longer than %d bytes.", limit))
 
 	return func(next http.Handler) http.Handler {

@@ -68,7 +68,7 @@ func code(status int) apierror.Code {
 	case http.StatusRequestEntityTooLarge:
 		return apierror.CodeBodyTooLarge
 	case http.StatusRequestURITooLong:
-		return apierror.CodeURITooLong
+		return "uri_too_long"
 	case http.StatusTooManyRequests:
 		return apierror.CodeRateLimitExceeded
 	case http.StatusInternalServerError:

@@ -95,9 +95,9 @@ type tokenErrors struct {
 
 func newTokenErrors(name string) tokenErrors {
 	return tokenErrors{
-		missing: apierror.New(http.StatusUnauthorized, apierror.CodeMissingAPIKey,
+		missing: apierror.New(http.StatusUnauthorized, "missing_api_key",
 			"No "+name+" was sent. Send it as Authorization: Bearer <"+name+">.").Preencoded(),
-		invalid: apierror.New(http.StatusUnauthorized, apierror.CodeInvalidAPIKey,
+		invalid: apierror.New(http.StatusUnauthorized, "invalid_api_key",
 			"The "+name+" is not valid.").Preencoded(),
 		unavailable: apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
 			"The "+name+" cannot be checked at the moment. Wait as long as Retry-After says."),

@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	badGateway     = apierror.New(http.StatusBadGateway, apierror.CodeBadGateway, "The service behind this gateway did not give a usable response.")
-	gatewayTimeout = apierror.New(http.StatusGatewayTimeout, apierror.CodeGatewayTimeout, "The service behind this gateway did not respond in time.")
+	badGateway     = apierror.New(http.StatusBadGateway, "bad_gateway", "The service behind this gateway did not give a usable response.")
+	gatewayTimeout = apierror.New(http.StatusGatewayTimeout, "gateway_timeout", "The service behind this gateway did not respond in time.")
 	brokenBody     = apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody, "The request body could not be read to its end.")
 	longBody       = apierror.New(http.StatusRequestEntityTooLarge, apierror.CodeBodyTooLarge, "The request body is too long.")
 	badMethod      = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The method is malformed.")

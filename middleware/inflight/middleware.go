@@ -77,12 +77,14 @@ func (c *Caller) check() error {
 
 // overloaded has the problem type of draft-ietf-httpapi-ratelimit-headers-11 section
 // 5.2.
-var overloaded = apierror.New(http.StatusServiceUnavailable, apierror.CodeOverloaded,
-	"The service is handling as many requests as it can. Wait as long as Retry-After says.").
-	WithProblem(apierror.Problem{
+var overloaded = (&apierror.Error{
+	Status: http.StatusServiceUnavailable, Code: "overloaded",
+	Message: "The service is handling as many requests as it can. Wait as long as Retry-After says.",
+	Problem: apierror.Problem{
 		Type:  "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
 		Title: "Temporary Reduced Capacity",
-	}).Preencoded()
+	},
+}).Preencoded()
 
 // refusals holds the errors for small limits, made when they are first needed and kept
 // for floods of refused requests.
@@ -107,6 +109,6 @@ func tooManyRequests(limit int) *apierror.Error {
 	if limit == 1 {
 		it = "it"
 	}
-	return apierror.New(http.StatusTooManyRequests, apierror.CodeTooManyConcurrentRequests,
+	return apierror.New(http.StatusTooManyRequests, "too_many_concurrent_requests",
 		"Only "+strconv.Itoa(limit)+" of your requests may be in progress at a time. Wait for "+it+" to finish before you send the next.")
 }

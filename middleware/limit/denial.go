@@ -85,8 +85,10 @@ func limitedError(d *ratelimit.Decision, weighted bool) *apierror.Error {
 			violated = append(violated, policyName(engine.Of(d.Plan).Quota(i)))
 		}
 	}
-	return apierror.New(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded, text).
-		WithProblem(apierror.Problem{Type: typeQuotaExceeded, Title: "Quota Exceeded", ViolatedPolicies: violated})
+	return &apierror.Error{
+		Status: http.StatusTooManyRequests, Code: apierror.CodeRateLimitExceeded, Message: text,
+		Problem: apierror.Problem{Type: typeQuotaExceeded, Title: "Quota Exceeded", ViolatedPolicies: violated},
+	}
 }
 
 // limitReachedText is for requests that cost one unit each.
@@ -119,34 +121,36 @@ func unitsLeftText(d *ratelimit.Decision) string {
 func costExceedsLimit(d *ratelimit.Decision) *apierror.Error {
 	for _, q := range d.Plan.Quotas() {
 		if d.Cost > atOnce(q) {
-			return apierror.New(http.StatusBadRequest, apierror.CodeCostExceedsLimit,
+			return apierror.New(http.StatusBadRequest, "cost_exceeds_limit",
 				"This request costs "+counted(d.Cost, "unit")+", but your plan allows at most "+
 					strconv.FormatInt(atOnce(q), 10)+perWindowOrAtOnce(q)+".")
 		}
 	}
 	// The engine has lower limits than the plan.
-	return apierror.New(http.StatusBadRequest, apierror.CodeCostExceedsLimit,
+	return apierror.New(http.StatusBadRequest, "cost_exceeds_limit",
 		"This request costs "+counted(d.Cost, "unit")+", which is more than this service can count.")
 }
 
 var (
-	abnormalUsage = apierror.Problem{Type: typeAbnormalUsage, Title: "Abnormal Usage Detected"}
-
-	keyBanned = apierror.New(http.StatusTooManyRequests, apierror.CodeAPIKeyBanned,
-		"This API key is temporarily banned because it kept sending requests after reaching its limit. "+
-			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Preencoded()
-	clientBanned = apierror.New(http.StatusTooManyRequests, apierror.CodeClientBanned,
-		"You are temporarily banned because you kept sending requests after reaching your limit. "+
-			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Preencoded()
-	networkBanned = apierror.New(http.StatusTooManyRequests, apierror.CodeClientBanned,
+	keyBanned = banned(apierror.CodeAPIKeyBanned,
+		"This API key is temporarily banned because it kept sending requests after reaching its limit.")
+	clientBanned = banned(apierror.CodeClientBanned,
+		"You are temporarily banned because you kept sending requests after reaching your limit.")
+	networkBanned = banned(apierror.CodeClientBanned,
 		"Your network is temporarily banned from sending requests without a valid API key "+
-			"because it kept sending them after reaching its limit. "+
-			"Wait as long as Retry-After says.").WithProblem(abnormalUsage).Preencoded()
-	planSuspended = apierror.New(http.StatusForbidden, apierror.CodePlanSuspended,
+			"because it kept sending them after reaching its limit.")
+	planSuspended = apierror.New(http.StatusForbidden, "plan_suspended",
 		"Your plan is suspended and allows no requests. Contact the operator of this service.").Preencoded()
 	unavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
 		"The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
 )
+
+func banned(code apierror.Code, text string) *apierror.Error {
+	return (&apierror.Error{
+		Status: http.StatusTooManyRequests, Code: code, Message: text + " Wait as long as Retry-After says.",
+		Problem: apierror.Problem{Type: typeAbnormalUsage, Title: "Abnormal Usage Detected"},
+	}).Preencoded()
+}
 
 // counted returns "1 request", "2 requests".
 func counted(n int64, noun string) string {

@@ -108,7 +108,7 @@ var errUnavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUn
 func (g *Gate) undecided(ctx context.Context, method string, charges []ratelimit.Charge, err error) *Denial {
 	switch {
 	case errors.Is(err, ratelimit.ErrCostExceedsLimit):
-		tooMuch := apierror.New(http.StatusBadRequest, apierror.CodeCostExceedsLimit, tooExpensive(charges))
+		tooMuch := apierror.New(http.StatusBadRequest, "cost_exceeds_limit", tooExpensive(charges))
 		return FromError(g.public(ctx, method, tooMuch.Wrap(err)))
 	case errors.Is(err, ratelimit.ErrInvalid):
 		err = fmt.Errorf("%s: identify or Options.Cost returned an invalid value for %q: %w", g.adapter, charges[0].Subject, err)
