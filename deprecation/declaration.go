@@ -1,9 +1,13 @@
 package deprecation
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
@@ -62,11 +66,11 @@ type Brownout struct {
 // A nil *Declaration is that of an operation which is not deprecated: it sets no
 // headers and refuses nothing.
 type Declaration struct {
-	since, sunset time.Time
-	brownouts     []Brownout // in order, apart from each other
-	onUse         func(r *http.Request)
-	errors        *apierror.Responder
-	now           func() time.Time
+	sunset    time.Time
+	brownouts []Brownout // in the order in which they begin
+	onUse     func(r *http.Request)
+	errors    *apierror.Responder
+	now       func() time.Time
 
 	// Values of fields, shared by all responses. Their length and capacity are 1,
 	// so that appending to one makes a copy.
@@ -83,7 +87,7 @@ func New(o Options) (*Declaration, error) {
 		return nil, fmt.Errorf("deprecation: %w", err)
 	}
 	d := &Declaration{
-		brownouts: merge(o.Brownouts),
+		brownouts: slices.SortedFunc(slices.Values(o.Brownouts), func(a, b Brownout) int { return a.Start.Compare(b.Start) }),
 		onUse:     o.OnUse,
 		errors:    o.Errors,
 		now:       o.Now,
@@ -92,16 +96,15 @@ func New(o Options) (*Declaration, error) {
 		d.now = time.Now
 	}
 	if !o.Since.IsZero() {
-		d.since = o.Since.UTC()
-		d.deprecationField = fieldValue(FormatDeprecation(o.Since))
+		d.deprecationField = []string{"@" + strconv.FormatInt(o.Since.Unix(), 10)} // RFC 9745 section 2.1
 	}
 	if !o.Sunset.IsZero() {
 		d.sunset = o.Sunset.UTC()
-		d.sunsetField = fieldValue(FormatSunset(o.Sunset))
+		d.sunsetField = []string{d.sunset.Format(http.TimeFormat)} // RFC 8594 section 3
 		d.removed, d.brownout = refusals(d.sunset, o.Successor)
 	}
-	if links := o.links(); len(links) > 0 {
-		d.links = &linkField{fieldValue(formatLinks(links))}
+	if links := o.links(); links != "" {
+		d.links = &linkField{[]string{links}}
 	}
 	return d, nil
 }
@@ -116,44 +119,25 @@ func MustNew(o Options) *Declaration {
 	return d
 }
 
-// Since returns the instant of the deprecation in UTC, or zero if none is set.
-func (d *Declaration) Since() time.Time {
-	if d == nil {
-		return time.Time{}
-	}
-	return d.since
-}
-
-// Sunset returns the instant of the removal in UTC, or zero if none is set.
-func (d *Declaration) Sunset() time.Time {
-	if d == nil {
-		return time.Time{}
-	}
-	return d.sunset
-}
-
 const (
 	relDeprecation = "deprecation"       // RFC 9745 section 3
 	relSunset      = "sunset"            // RFC 8594 section 6
 	relSuccessor   = "successor-version" // RFC 5829 section 3.6
 )
 
-// links are in the order in which a reader needs them: where to go, why, and when.
-func (o Options) links() []Link {
-	var links []Link
-	for _, l := range []Link{
-		{Target: o.Successor, Rel: relSuccessor},
-		{Target: o.Documentation, Rel: relDeprecation},
-		{Target: o.SunsetInfo, Rel: relSunset},
+// links returns the value of Link (RFC 8288), or "". The links are in the order in which a
+// reader needs them: where to go, why, and when.
+func (o Options) links() string {
+	var links []string
+	for _, l := range []struct{ target, rel string }{
+		{o.Successor, relSuccessor}, {o.Documentation, relDeprecation}, {o.SunsetInfo, relSunset},
 	} {
-		if l.Target != "" {
-			links = append(links, l)
+		if l.target != "" {
+			links = append(links, "<"+l.target+`>; rel="`+l.rel+`"`)
 		}
 	}
-	return links
+	return strings.Join(links, ", ")
 }
-
-func fieldValue(v string) []string { return []string{v} }
 
 // refusals are the answers after the sunset and during a brownout.
 func refusals(sunset time.Time, successor string) (removed, brownout *apierror.Error) {
@@ -168,34 +152,97 @@ func refusals(sunset time.Time, successor string) (removed, brownout *apierror.E
 			"This operation is deprecated and temporarily switched off. It will be removed on "+day+"."+instead)
 }
 
-// merge returns the brownouts in order, those that touch or overlap as one, since
-// Retry-After has to lead out of all of them.
-func merge(brownouts []Brownout) []Brownout {
-	sorted := slices.Clone(brownouts)
-	slices.SortFunc(sorted, func(a, b Brownout) int { return a.Start.Compare(b.Start) })
-	var merged []Brownout
-	for _, b := range sorted {
-		if n := len(merged); n > 0 && !b.Start.After(merged[n-1].End) {
-			if b.End.After(merged[n-1].End) {
-				merged[n-1].End = b.End
-			}
-			continue
+// brownoutLeft returns how long the brownout in force at now still lasts, or 0. Those that
+// touch or overlap count as one, since Retry-After has to lead out of all of them.
+func (d *Declaration) brownoutLeft(now time.Time) time.Duration {
+	end := now
+	for _, b := range d.brownouts {
+		if !b.Start.After(end) && b.End.After(end) {
+			end = b.End
 		}
-		merged = append(merged, b)
 	}
-	return merged
+	return end.Sub(now)
 }
 
-// brownoutLeft returns how long the brownout in force at now still lasts, or 0.
-func (d *Declaration) brownoutLeft(now time.Time) time.Duration {
-	i, _ := slices.BinarySearchFunc(d.brownouts, now, func(b Brownout, now time.Time) int {
-		if b.End.After(now) {
-			return 1
-		}
-		return -1
-	})
-	if i == len(d.brownouts) || now.Before(d.brownouts[i].Start) {
-		return 0
+func (o Options) validate() error {
+	if o.Since.IsZero() && o.Sunset.IsZero() {
+		return errors.New("Options.Since or Options.Sunset must be set")
 	}
-	return d.brownouts[i].End.Sub(now)
+	if err := checkInstant("Since", o.Since); err != nil {
+		return err
+	}
+	if err := checkInstant("Sunset", o.Sunset); err != nil {
+		return err
+	}
+	if !o.Sunset.IsZero() && o.Sunset.Before(o.Since) {
+		return fmt.Errorf("Options.Sunset must not be before Options.Since (%s), got %s", utc(o.Since), utc(o.Sunset))
+	}
+	for _, target := range []struct{ field, value string }{
+		{"Documentation", o.Documentation},
+		{"SunsetInfo", o.SunsetInfo},
+		{"Successor", o.Successor},
+	} {
+		if target.value == "" {
+			continue
+		}
+		if err := checkTarget(target.value); err != nil {
+			return fmt.Errorf("Options.%s must be an absolute URL or an absolute path, got %q: %w", target.field, target.value, err)
+		}
+	}
+	for i, b := range o.Brownouts {
+		if err := b.validate(o.Since, o.Sunset); err != nil {
+			return fmt.Errorf("Options.Brownouts[%d]%w", i, err)
+		}
+	}
+	return nil
 }
+
+// checkInstant reports what keeps t from being written into both fields: they have
+// whole seconds (a time with fractions came from a clock) and years of four digits.
+func checkInstant(field string, t time.Time) error {
+	if year := t.UTC().Year(); t.Nanosecond() != 0 || year < 1 || year > 9999 {
+		return fmt.Errorf("Options.%s must be a whole second in the years 1 to 9999, got %s", field, utc(t))
+	}
+	return nil
+}
+
+// checkTarget reports why a link to target cannot be written, or does not mean the same
+// wherever it is read. url.Parse alone accepts spaces, braces and quotes.
+func checkTarget(target string) error {
+	for _, c := range target {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && !strings.ContainsRune("0123456789-._~:/?#[]@!$&'()*+,;=%", c) {
+			return fmt.Errorf("it has the character %q, which must be percent-encoded", c)
+		}
+	}
+	u, err := url.Parse(target)
+	if err == nil {
+		_, err = url.PathUnescape(target)
+	}
+	if err == nil && u.Scheme == "" && target[0] != '/' {
+		err = errors.New("it is relative")
+	}
+	return err
+}
+
+// validate returns an error that continues the name of the brownout.
+func (b Brownout) validate(since, sunset time.Time) error {
+	switch {
+	case sunset.IsZero():
+		return errors.New(" needs Options.Sunset, which is not set")
+	case b.Start.IsZero():
+		return errors.New(".Start must be set")
+	case b.End.IsZero():
+		return errors.New(".End must be set")
+	case !b.Start.Before(b.End):
+		return fmt.Errorf(".End must be after its Start (%s), got %s", utc(b.Start), utc(b.End))
+	case b.Start.Before(since):
+		return fmt.Errorf(".Start must not be before Options.Since (%s), got %s", utc(since), utc(b.Start))
+	case !b.End.Before(sunset):
+		// Its Retry-After would name an instant at which every retry fails.
+		return fmt.Errorf(".End must be before Options.Sunset (%s), got %s", utc(sunset), utc(b.End))
+	}
+	return nil
+}
+
+func utc(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -1,11 +1,8 @@
 package deprecation_test
 
 import (
-	"net/http"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/deprecation"
 )
@@ -42,15 +39,19 @@ func TestNewRefuses(t *testing.T) {
 		},
 		{
 			"URI template", link("/v1/pets{?status}"),
-			`deprecation: Options.Successor must be an absolute URL or an absolute path, got "/v1/pets{?status}": it is a URI template, not a URI reference`,
+			`deprecation: Options.Successor must be an absolute URL or an absolute path, got "/v1/pets{?status}": it has the character '{', which must be percent-encoded`,
 		},
 		{
 			"space", deprecation.Options{Since: since, Documentation: "https://docs.example/get pet"},
-			`deprecation: Options.Documentation must be an absolute URL or an absolute path, got "https://docs.example/get pet": it has a space that is not percent-encoded`,
+			`deprecation: Options.Documentation must be an absolute URL or an absolute path, got "https://docs.example/get pet": it has the character ' ', which must be percent-encoded`,
 		},
 		{
 			"relative path", link("pets"),
 			`deprecation: Options.Successor must be an absolute URL or an absolute path, got "pets": it is relative`,
+		},
+		{
+			"half a percent sequence", link("/v1/pets?q=%7"),
+			`deprecation: Options.Successor must be an absolute URL or an absolute path, got "/v1/pets?q=%7": invalid URL escape "%7"`,
 		},
 		{
 			"relative path with a colon", link("pets?at=12:00"),
@@ -112,39 +113,6 @@ func TestNewAccepts(t *testing.T) {
 		if _, err := deprecation.New(options); err != nil {
 			t.Errorf("%s: New: %v", name, err)
 		}
-	}
-}
-
-func TestAccessors(t *testing.T) {
-	tokyo := time.FixedZone("JST", 9*60*60)
-	for _, tt := range []struct {
-		name          string
-		d             *deprecation.Declaration
-		since, sunset time.Time
-	}{
-		{"with sunset", deprecation.MustNew(deprecation.Options{Since: since, Sunset: sunset}), since, sunset},
-		{"in another zone", deprecation.MustNew(deprecation.Options{Since: since.In(tokyo), Sunset: sunset.In(tokyo)}), since, sunset},
-		{"without sunset", deprecation.MustNew(deprecation.Options{Since: since}), since, time.Time{}},
-		{"without an instant of deprecation", deprecation.MustNew(deprecation.Options{Sunset: sunset}), time.Time{}, sunset},
-		{"nil", nil, time.Time{}, time.Time{}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.d.Since(); got != tt.since {
-				t.Errorf("Since is %v, want %v", got, tt.since)
-			}
-			if got := tt.d.Sunset(); got != tt.sunset {
-				t.Errorf("Sunset is %v, want %v", got, tt.sunset)
-			}
-		})
-	}
-}
-
-// Without an instant there is no Deprecation field: every value would be invented.
-func TestSunsetAlone(t *testing.T) {
-	d := deprecation.MustNew(deprecation.Options{Sunset: sunset, Now: func() time.Time { return before }})
-	w := serve(d.Headers(d.Enforce(ok)), http.MethodGet, "/v1/pets/7")
-	if diff := cmp.Diff(map[string][]string{"Sunset": {sunsetValue}}, fields(w.Header())); diff != "" {
-		t.Errorf("fields (-want +got):\n%s", diff)
 	}
 }
 

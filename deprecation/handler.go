@@ -1,28 +1,20 @@
 package deprecation
 
 import (
+	"fmt"
 	"math"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/response"
 )
 
-// SetHeaders sets the Deprecation, Sunset and Link fields in h, each once however
-// often it is called. Links of others stay. From the sunset on there is no Sunset
-// field: one in the past says nothing (RFC 8594 section 3).
-//
-// It is for responses outside Headers and Enforce, which call it themselves.
-func (d *Declaration) SetHeaders(h http.Header) {
-	if d != nil {
-		d.setHeaders(h, d.now())
-	}
-}
-
-// setHeaders writes into the map itself, since Header.Set allocates a slice for each
-// value. The names are in canonical form.
+// setHeaders sets the fields in h, each once however often it is called. It writes into
+// the map itself, since Header.Set allocates a slice for each value.
 func (d *Declaration) setHeaders(h http.Header, now time.Time) {
 	if d.deprecationField != nil {
 		h["Deprecation"] = d.deprecationField
@@ -68,11 +60,12 @@ func (d *Declaration) isRemoved(now time.Time) bool {
 	return !d.sunset.IsZero() && !now.Before(d.sunset)
 }
 
-// Headers is a middleware that sets the headers of [Declaration.SetHeaders] on every
-// response from further in, and refuses nothing. Links that a handler sets stay
-// beside them: a declaration with links wraps the ResponseWriter, which is the only
-// allocation, and the wrapper supports [http.ResponseController]. Place Headers
-// before authentication and rate limiting, with OnPath to select the requests.
+// Headers is a middleware that sets Deprecation, Sunset and Link on every response from
+// further in, each once, and refuses nothing. From the sunset on there is no Sunset field:
+// one in the past says nothing (RFC 8594 section 3). Links that a handler sets stay
+// beside them: a declaration with links wraps the ResponseWriter, and the wrapper
+// supports [http.ResponseController]. Place Headers before authentication and rate
+// limiting, with [OnPath] to select the requests.
 func (d *Declaration) Headers(next http.Handler) http.Handler {
 	if d == nil {
 		return next
@@ -108,7 +101,8 @@ func (d *Declaration) Enforce(next http.Handler) http.Handler {
 			return
 		}
 		if left := d.brownoutLeft(now); left > 0 {
-			h.Set("Retry-After", retryAfter(left))
+			// Rounded up, so that a client that waits that long comes after the end.
+			h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(left.Seconds())), 10))
 			d.errors.Respond(w, r, d.brownout)
 			return
 		}
@@ -116,8 +110,45 @@ func (d *Declaration) Enforce(next http.Handler) http.Handler {
 	})
 }
 
-// retryAfter rounds up, so that a client that waits that long comes after the end. A
-// time.Duration ends after 292 years.
-func retryAfter(d time.Duration) string {
-	return strconv.FormatInt(int64((min(d, math.MaxInt64-time.Second)+time.Second-1)/time.Second), 10)
+// OnPath returns a middleware that sends the requests for one path through m, and
+// all others past it. The headers of a declaration belong to a resource (RFC 9745
+// section 2.2), and so to every response for its path: also to a 401, 405 or 429
+// that is given before a ServeMux has matched the path.
+//
+// The pattern is that of an [http.ServeMux] without method and host, such as
+// "/v1/pets/{petId}", "/v1/stores/" or "/v1/{$}". It matches the requests that a
+// ServeMux with only this pattern would serve, whatever their method, and not
+// those that it would redirect. OnPath panics on a pattern that ServeMux.Handle
+// panics on, on one with a method or a host, and if m is nil.
+func OnPath(pattern string, m func(http.Handler) http.Handler) func(http.Handler) http.Handler {
+	switch {
+	case !strings.HasPrefix(pattern, "/"):
+		panic(fmt.Errorf("deprecation: OnPath: the pattern must begin with a slash, without a method or a host, got %q", pattern))
+	case m == nil:
+		panic(fmt.Errorf("deprecation: OnPath(%q): the middleware must not be nil", pattern))
+	}
+	matched := &struct{ http.Handler }{http.NotFoundHandler()} // known by its address
+	mux := http.NewServeMux()
+	mux.Handle(pattern, matched)
+	// Most other paths are told by their slashes and their beginning. A mux takes longest to
+	// find that nothing matches.
+	slashes := strings.Count(pattern, "/")
+	subtree := strings.HasSuffix(pattern, "/") || strings.HasSuffix(pattern, "...}")
+	prefix, _, _ := strings.Cut(pattern, "{")
+	if decoded, err := url.PathUnescape(prefix); err == nil {
+		prefix = decoded
+	}
+	return func(next http.Handler) http.Handler {
+		inside := m(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			n := strings.Count(r.URL.EscapedPath(), "/")
+			if strings.HasPrefix(r.URL.Path, prefix) && (n == slashes || n > slashes && subtree) {
+				if h, _ := mux.Handler(r); h == http.Handler(matched) {
+					inside.ServeHTTP(w, r)
+					return
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
 }

@@ -24,7 +24,10 @@ const (
 // declare makes a declaration whose clock stands at now.
 func declare(t testing.TB, now time.Time, o deprecation.Options) *deprecation.Declaration {
 	t.Helper()
-	if o.Since.IsZero() {
+	switch o.Since {
+	case unset:
+		o.Since = time.Time{}
+	case time.Time{}:
 		o.Since = since
 	}
 	o.Now = func() time.Time { return now }

@@ -1,10 +1,12 @@
 package deprecation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -44,7 +46,9 @@ func FromResponse(resp *http.Response) (n Notice, ok bool, err error) {
 // FromHeader reads the notice in the header of a response, with the targets of
 // links as they were sent. It returns true if there is a Deprecation or a Sunset
 // field. If one of them is malformed or repeated, it also returns an error, and the
-// notice has the rest.
+// notice has the rest. Deprecation must be a Structured Field Date: the values of earlier
+// drafts, "true" and an HTTP-date, are errors. Sunset may be an HTTP-date in any of the three
+// forms of RFC 9110 section 5.6.7. At most 16 KiB of Link fields are read.
 func FromHeader(h http.Header) (Notice, bool, error) {
 	var n Notice
 	deprecation, sunset := h.Values("Deprecation"), h.Values("Sunset")
@@ -52,110 +56,163 @@ func FromHeader(h http.Header) (Notice, bool, error) {
 		return Notice{}, false, nil
 	}
 	var deprecationErr, sunsetErr error
-	n.Since, deprecationErr = single(deprecation, ParseDeprecation, "deprecation: Deprecation is repeated: it must be sent once")
-	n.Sunset, sunsetErr = single(sunset, ParseSunset, "deprecation: Sunset is repeated: it must be sent once")
-	for _, l := range ParseLinks(h.Values("Link")) {
-		if l.Anchor != "" {
+	n.Since, deprecationErr = single("Deprecation", deprecation, parseDeprecation)
+	n.Sunset, sunsetErr = single("Sunset", sunset, parseSunset)
+	for _, l := range parseLinks(h.Values("Link")) {
+		if l.parameters["anchor"] != "" {
 			continue // is about another resource
 		}
-		n.Documentation = firstTarget(n.Documentation, l, relDeprecation)
-		n.SunsetInfo = firstTarget(n.SunsetInfo, l, relSunset)
-		n.Successor = firstTarget(n.Successor, l, relSuccessor)
+		for rel := range strings.FieldsSeq(strings.ToLower(l.parameters["rel"])) {
+			switch rel {
+			case relDeprecation:
+				n.Documentation = cmp.Or(n.Documentation, l.target)
+			case relSunset:
+				n.SunsetInfo = cmp.Or(n.SunsetInfo, l.target)
+			case relSuccessor:
+				n.Successor = cmp.Or(n.Successor, l.target)
+			}
+		}
 	}
 	return n, true, errors.Join(deprecationErr, sunsetErr)
 }
 
 // single parses a field that may have one value, on one line.
-func single(values []string, parse func(string) (time.Time, error), repeated string) (time.Time, error) {
+func single(name string, values []string, parse func(string) (time.Time, error)) (time.Time, error) {
 	switch len(values) {
 	case 0:
 		return time.Time{}, nil
 	case 1:
 		return parse(values[0])
 	default:
-		return time.Time{}, errors.New(repeated)
+		return time.Time{}, fmt.Errorf("deprecation: %s is repeated: it must be sent once", name)
 	}
 }
 
-func firstTarget(have string, l Link, rel string) string {
-	if have == "" && l.Is(rel) {
-		return l.Target
+// parseDeprecation reads a Structured Field Date (RFC 9651 section 3.3.7): "@" and an integer
+// of at most 15 digits. No parameters are defined, and those that follow are ignored.
+func parseDeprecation(value string) (time.Time, error) {
+	item, _, _ := strings.Cut(value, ";")
+	digits, ok := strings.CutPrefix(strings.Trim(item, " "), "@")
+	seconds, err := strconv.ParseInt(digits, 10, 64)
+	if !ok || err != nil || len(strings.TrimPrefix(digits, "-")) > 15 {
+		return time.Time{}, fmt.Errorf(`deprecation: Deprecation must be "@" and Unix seconds, got %.40q`, value)
 	}
-	return have
+	return time.Unix(seconds, 0).UTC(), nil
 }
 
-func (o Options) validate() error {
-	if o.Since.IsZero() && o.Sunset.IsZero() {
-		return errors.New("Options.Since or Options.Sunset must be set")
+// parseSunset reads an HTTP-date. The name of the day need not match: that in the example of
+// RFC 8594 does not.
+func parseSunset(value string) (time.Time, error) {
+	t, err := http.ParseTime(strings.Trim(value, " \t"))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("deprecation: Sunset must be an HTTP-date in GMT, got %.40q", value)
 	}
-	if err := checkInstant("Since", o.Since); err != nil {
-		return err
-	}
-	if err := checkInstant("Sunset", o.Sunset); err != nil {
-		return err
-	}
-	if !o.Sunset.IsZero() && o.Sunset.Before(o.Since) {
-		return fmt.Errorf("Options.Sunset must not be before Options.Since (%s), got %s", utc(o.Since), utc(o.Sunset))
-	}
-	for _, target := range []struct{ field, value string }{
-		{"Documentation", o.Documentation},
-		{"SunsetInfo", o.SunsetInfo},
-		{"Successor", o.Successor},
-	} {
-		if target.value == "" {
-			continue
+	return t.UTC(), nil
+}
+
+// maxLinkBytes bounds the Link fields of a response, which another party wrote.
+const maxLinkBytes = 16 << 10
+
+// A link is one link of a Link field (RFC 8288 section 3).
+type link struct {
+	target     string            // a URI-Reference
+	parameters map[string]string // by their names in lower case
+}
+
+// parseLinks reads Link fields as RFC 8288 Appendix B.2 defines it: commas and semicolons
+// inside <> and inside quotes belong to the target or the value. The rest of a field after a
+// malformed link is dropped.
+func parseLinks(fields []string) (links []link) {
+	total := 0
+	for _, field := range fields {
+		if total += len(field); total > maxLinkBytes {
+			break
 		}
-		if err := checkTarget(target.value); err != nil {
-			return fmt.Errorf("Options.%s must be an absolute URL or an absolute path, got %q: %w", target.field, target.value, err)
+		p := linkParser{field}
+		for l, ok := p.next(); ok; l, ok = p.next() {
+			links = append(links, l)
 		}
 	}
-	for i, b := range o.Brownouts {
-		if err := b.validate(o.Since, o.Sunset); err != nil {
-			return fmt.Errorf("Options.Brownouts[%d]%w", i, err)
+	return links
+}
+
+// linkParser holds what is left of a field.
+type linkParser struct{ rest string }
+
+// next reads the next link. It returns false at the end and at anything else.
+func (p *linkParser) next() (link, bool) {
+	p.skip(" \t,")
+	if !p.take('<') {
+		return link{}, false
+	}
+	target, rest, ok := strings.Cut(p.rest, ">")
+	if !ok {
+		return link{}, false
+	}
+	p.rest = rest
+	l := link{strings.Trim(target, " \t"), make(map[string]string)}
+	for p.skip(" \t"); p.take(';'); p.skip(" \t") {
+		name, value := p.parameter()
+		// Of a repeated parameter the first counts (RFC 8288 section 3.4.1).
+		if _, repeated := l.parameters[name]; !repeated {
+			l.parameters[name] = value
 		}
 	}
-	return nil
+	_, p.rest, _ = strings.Cut(p.rest, ",") // what is left before the comma is malformed
+	return l, true
 }
 
-// checkInstant reports what keeps t from being written into both fields: they have
-// whole seconds (a time with fractions came from a clock) and years of four digits.
-func checkInstant(field string, t time.Time) error {
-	if year := t.UTC().Year(); t.Nanosecond() != 0 || year < 1 || year > 9999 {
-		return fmt.Errorf("Options.%s must be a whole second in the years 1 to 9999, got %s", field, utc(t))
+// parameter reads OWS [ link-param ].
+func (p *linkParser) parameter() (name, value string) {
+	p.skip(" \t")
+	name = strings.ToLower(p.until(" \t=;,"))
+	p.skip(" \t")
+	if !p.take('=') {
+		return name, ""
 	}
-	return nil
+	p.skip(" \t")
+	if p.take('"') {
+		return name, p.quoted()
+	}
+	return name, p.until(" \t;,")
 }
 
-// checkTarget reports why target does not mean the same wherever the link is read.
-func checkTarget(target string) error {
-	if err := checkReference(target); err != nil {
-		return fmt.Errorf("it %w", err)
+func (p *linkParser) skip(set string) { p.rest = strings.TrimLeft(p.rest, set) }
+
+func (p *linkParser) take(c byte) bool {
+	if p.rest == "" || p.rest[0] != c {
+		return false
 	}
-	scheme, _, found := strings.Cut(target, ":")
-	if target[0] != '/' && (!found || strings.ContainsAny(scheme, "/?#")) {
-		return errors.New("it is relative")
-	}
-	return nil
+	p.rest = p.rest[1:]
+	return true
 }
 
-// validate returns an error that continues the name of the brownout.
-func (b Brownout) validate(since, sunset time.Time) error {
-	switch {
-	case sunset.IsZero():
-		return errors.New(" needs Options.Sunset, which is not set")
-	case b.Start.IsZero():
-		return errors.New(".Start must be set")
-	case b.End.IsZero():
-		return errors.New(".End must be set")
-	case !b.Start.Before(b.End):
-		return fmt.Errorf(".End must be after its Start (%s), got %s", utc(b.Start), utc(b.End))
-	case b.Start.Before(since):
-		return fmt.Errorf(".Start must not be before Options.Since (%s), got %s", utc(since), utc(b.Start))
-	case !b.End.Before(sunset):
-		// Its Retry-After would name an instant at which every retry fails.
-		return fmt.Errorf(".End must be before Options.Sunset (%s), got %s", utc(sunset), utc(b.End))
+func (p *linkParser) until(set string) string {
+	end := strings.IndexAny(p.rest, set)
+	if end < 0 {
+		end = len(p.rest)
 	}
-	return nil
+	s := p.rest[:end]
+	p.rest = p.rest[end:]
+	return s
 }
 
-func utc(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+// quoted reads a quoted string after its opening quote. Without a closing quote it
+// extends to the end of the field.
+func (p *linkParser) quoted() string {
+	var b strings.Builder
+	for i := 0; i < len(p.rest); i++ {
+		switch c := p.rest[i]; {
+		case c == '"':
+			p.rest = p.rest[i+1:]
+			return b.String()
+		case c == '\\' && i+1 < len(p.rest):
+			i++
+			b.WriteByte(p.rest[i])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	p.rest = ""
+	return b.String()
+}

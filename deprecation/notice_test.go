@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -47,7 +49,7 @@ func TestFromHeader(t *testing.T) {
 		},
 		{
 			"repeated in a line", http.Header{"Deprecation": {deprecationValue + ", " + deprecationValue}},
-			deprecation.Notice{}, true, `deprecation: Deprecation must have an integer of 1 to 15 digits after "@", got "@1764892800, @1764892800"`,
+			deprecation.Notice{}, true, `deprecation: Deprecation must be "@" and Unix seconds, got "@1764892800, @1764892800"`,
 		},
 		{
 			"empty", http.Header{"Sunset": {""}},
@@ -64,6 +66,97 @@ func TestFromHeader(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestDates(t *testing.T) {
+	for _, tt := range []struct {
+		deprecation, sunset string
+		want                deprecation.Notice
+	}{
+		{" @1764892800 ", " Thu, 05 Dec 2030 00:00:00 GMT\t", deprecation.Notice{Since: since, Sunset: sunset}},
+		{`@1764892800;a;b="x"`, "Thursday, 05-Dec-30 00:00:00 GMT", deprecation.Notice{Since: since, Sunset: sunset}},
+		{"@-999999999999999", "Thu Dec  5 00:00:00 2030", deprecation.Notice{Since: time.Unix(-999999999999999, 0).UTC(), Sunset: sunset}},
+		{"@0", "Sat, 05 Dec 2030 00:00:00 GMT", deprecation.Notice{Since: time.Unix(0, 0).UTC(), Sunset: sunset}}, // was a Thursday
+	} {
+		got, _, err := deprecation.FromHeader(http.Header{"Deprecation": {tt.deprecation}, "Sunset": {tt.sunset}})
+		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
+			t.Errorf("%q, %q: error %v, notice (-want +got):\n%s", tt.deprecation, tt.sunset, err, diff)
+		}
+	}
+	for _, value := range []string{"", "@", "@-", "1764892800", "@1764892800.0", "@1e9", "@0x10", "@ 1", "@1000000000000000", "@9223372036854775808", "true", "(@1)"} {
+		if got, ok, err := deprecation.FromHeader(http.Header{"Deprecation": {value}}); err == nil || !ok {
+			t.Errorf("Deprecation %q is %v, want an error", value, got.Since)
+		}
+	}
+	for _, value := range []string{"@1922659200", "2030-12-05T00:00:00Z", "Thu, 05 Dec 2030 00:00:00 UTC", "Thu, 05 Dec 2030 00:00:00 +0000", "Thu, 29 Feb 2030 00:00:00 GMT"} {
+		if got, ok, err := deprecation.FromHeader(http.Header{"Sunset": {value}}); err == nil || !ok {
+			t.Errorf("Sunset %q is %v, want an error", value, got.Sunset)
+		}
+	}
+}
+
+func TestLinkSyntax(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		fields []string
+		want   string // the target of the sunset link
+	}{
+		{"quoted", []string{`</a>; rel="sunset"`}, "/a"},
+		{"token", []string{`</a>;rel=sunset`}, "/a"},
+		{"white space and case", []string{"\t< /a > ;\tREL = \"Sunset\" ;"}, "/a"},
+		{"empty elements", []string{` , ,</a>; rel=sunset,,`}, "/a"},
+		{"commas and semicolons inside", []string{`</a,b;c>; title="x, </y>; rel=\"z\""; rel="sunset"`}, "/a,b;c"},
+		{"escapes", []string{`</a>; rel="su\nset"`}, "/a"},
+		{"several in a field", []string{`</a>; rel=next, </b>; rel=sunset; type="text/html"`}, "/b"},
+		{"several fields", []string{`</a>; rel=next`, `</b>; rel=sunset`}, "/b"},
+		{"list of relations", []string{`</a>; rel="next  sunset"`}, "/a"},
+		{"part of a relation", []string{`</a>; rel="sunset-2"`}, ""},
+		{"first rel counts", []string{`</a>; rel=next; rel=sunset`}, ""},
+		{"first rel counts, though empty", []string{`</a>; rel=""; rel=sunset, </b>; rel=sunset`}, "/b"},
+		{"parameter without value", []string{`</a>; crossorigin; title*=UTF-8''%e2%82%ac; rel=sunset`}, "/a"},
+		{"no rel", []string{`</a>, </b>; rel=sunset`}, "/b"},
+		{"garbage after a quoted value", []string{`</a>; rel="next"x; y, </b>; rel=sunset`}, "/b"},
+		{"quote without end", []string{`</a>; title="x, </b>; rel=sunset`}, ""},
+		{"quoted rel without end", []string{`</a>; rel="sunset`}, "/a"},
+		{"backslash at the end", []string{`</a>; rel="sunset\`}, ""},
+		{"no brackets", []string{`/a; rel=next, </b>; rel=sunset`}, ""},
+		{"bracket without end", []string{`</a; rel=sunset`}, ""},
+		{"malformed field beside a good one", []string{`garbage`, `</a>; rel=sunset`}, "/a"},
+		{"too long", []string{strings.Repeat(" ", 16<<10), `</b>; rel=sunset`}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, _, err := deprecation.FromHeader(http.Header{"Sunset": {sunsetValue}, "Link": tt.fields})
+			if err != nil || got.SunsetInfo != tt.want {
+				t.Errorf("%q has the sunset link %q, %v, want %q", tt.fields, got.SunsetInfo, err, tt.want)
+			}
+		})
+	}
+}
+
+// What is written is read back, whatever stands beside it.
+func FuzzFromHeader(f *testing.F) {
+	for _, s := range []string{`</a>; rel="next"`, `</a,b>;title="\"";rel="x y"`, `<`, `<>`, `</a>;;;,`, `</a>; rel="`, "/v1/pets?status=available"} {
+		f.Add(deprecationValue, sunsetValue, s)
+	}
+	f.Add("@-1;a", "Sunday, 06-Nov-94 08:49:37 GMT", `</b>; anchor="#x"; rel="\p\r\e\v"`)
+	f.Fuzz(func(t *testing.T, since, sunset, text string) {
+		h := http.Header{"Deprecation": {since}, "Sunset": {sunset}, "Link": {text}}
+		n, _, err := deprecation.FromHeader(h)
+		for _, target := range []string{n.Documentation, n.SunsetInfo, n.Successor} {
+			if !strings.Contains(text, target) {
+				t.Errorf("the target %q is nowhere in %q", target, text)
+			}
+		}
+		d, invalid := deprecation.New(deprecation.Options{Since: n.Since, Sunset: n.Sunset, Successor: text, Documentation: n.Documentation, Now: func() time.Time { return n.Since }})
+		if err != nil || invalid != nil {
+			return
+		}
+		resp := serve(d.Headers(ok), http.MethodGet, "/")
+		again, _, err := deprecation.FromHeader(resp.Header())
+		if again.Since != n.Since || again.Successor != text || again.Documentation != n.Documentation || err != nil {
+			t.Errorf("written of %v and %q, and read again as %v, %v", n, text, again, err)
+		}
+	})
 }
 
 // What is written is what is read.
