@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 )
 
 // A query is an expression of the rules or of the dashboard.
@@ -53,7 +53,7 @@ func readAlerts(t *testing.T) (all []alert) {
 			Rules []alert
 		}
 	}
-	if err := yaml.UnmarshalWithOptions(data, &file, yaml.DisallowUnknownField()); err != nil {
+	if err := yaml.Load(data, &file, yaml.WithKnownFields()); err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range file.Groups {

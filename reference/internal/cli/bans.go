@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/duration"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 )
 
@@ -83,7 +83,7 @@ func (c bansBanCmd) Run(ctx context.Context, o output) error {
 	}
 	length := time.Duration(c.For)
 	if length < time.Second || length > longestBan || length%time.Second != 0 {
-		return usageError{fmt.Errorf("bans ban: --for must be whole seconds from 1s to %s, got %v", config.ShortDuration(longestBan), length)}
+		return usageError{fmt.Errorf("bans ban: --for must be whole seconds from 1s to %s, got %v", duration.Format(longestBan), length)}
 	}
 	client, err := c.client()
 	if err != nil {

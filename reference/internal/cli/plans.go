@@ -8,6 +8,7 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/config"
+	"github.com/animalstore/gatehouse/reference/internal/duration"
 )
 
 type plansCmd struct {
@@ -72,8 +73,8 @@ func plansJSON(c *config.Config) plansAnswer {
 	answer := plansAnswer{Anonymous: c.Anonymous.Quotas(), Uncharged: c.Uncharged.Quotas()}
 	if p := c.Penalty; p.Strikes > 0 {
 		answer.Penalty = &penaltyJSON{
-			Strikes: p.Strikes, Grace: config.ShortDuration(p.Grace), Decay: config.ShortDuration(p.Decay),
-			Ban: config.ShortDuration(p.Ban), Growth: p.Growth, Max: config.ShortDuration(p.Max), Forgive: config.ShortDuration(p.Forgive),
+			Strikes: p.Strikes, Grace: duration.Format(p.Grace), Decay: duration.Format(p.Decay),
+			Ban: duration.Format(p.Ban), Growth: p.Growth, Max: duration.Format(p.Max), Forgive: duration.Format(p.Forgive),
 		}
 	}
 	for _, p := range c.Plans {
@@ -126,13 +127,13 @@ func penaltyText(p ratelimit.Penalty) string {
 		strikes = "1 strike starts"
 	}
 	further := fmt.Sprintf("Each further ban is %d times as long, up to %s;\n"+
-		"each %s without a ban undoes one increase.", p.Growth, config.ShortDuration(p.Max), config.ShortDuration(p.Forgive))
+		"each %s without a ban undoes one increase.", p.Growth, duration.Format(p.Max), duration.Format(p.Forgive))
 	if p.Growth == 1 {
 		further = "Further bans are as long."
 	}
 	return fmt.Sprintf("A client that keeps sending requests after a 429 collects strikes: one for each further 429,\n"+
 		"except within %s of the first one. One strike is forgotten every %s.\n"+
-		"More than %s a ban of %s. %s", config.ShortDuration(p.Grace), config.ShortDuration(p.Decay), strikes, config.ShortDuration(p.Ban), further)
+		"More than %s a ban of %s. %s", duration.Format(p.Grace), duration.Format(p.Decay), strikes, duration.Format(p.Ban), further)
 }
 
 // printJSON prints a value for programs, indented so that people can read it too.

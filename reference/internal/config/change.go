@@ -40,7 +40,7 @@ func (c Change) Attrs() []slog.Attr {
 func (c *Config) Changes(next *Config) []Change {
 	var changes []Change
 	for _, s := range settings {
-		before, after := byName(s.values(c)), byName(s.values(next))
+		before, after := byName(s.show(c, s.name)), byName(s.show(next, s.name))
 		names := maps.Clone(before)
 		maps.Copy(names, after)
 		for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -49,9 +49,9 @@ func (c *Config) Changes(next *Config) []Change {
 				continue
 			}
 			changes = append(changes, Change{
-				Setting: name, Old: from.shown(), New: to.shown(),
+				Setting: name, Old: from.shown, New: to.shown,
 				Added: without(to.items, from.items), Removed: without(from.items, to.items),
-				Restart: s.keep != nil,
+				Restart: s.restart,
 			})
 		}
 	}
@@ -82,10 +82,10 @@ func (c *Config) After(next *Config) (*Config, error) {
 	merged := *next
 	merged.places = maps.Clone(next.places)
 	for _, s := range settings {
-		if s.keep == nil {
+		if !s.restart {
 			continue
 		}
-		s.keep(&merged, c)
+		s.copy(&merged, c)
 		delete(merged.places, s.name)
 		if where, ok := c.places[s.name]; ok {
 			merged.places[s.name] = where
@@ -93,7 +93,7 @@ func (c *Config) After(next *Config) (*Config, error) {
 	}
 	var r report
 	if merged.TLS() != c.TLS() {
-		r.add(place{text: merged.Where("tls_cert")}, "tls_cert", "turning TLS on or off needs a restart")
+		merged.wrong(&r, "tls_cert", "turning TLS on or off needs a restart")
 	} else {
 		merged.check(&r)
 	}

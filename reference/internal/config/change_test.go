@@ -167,7 +167,7 @@ func TestAfterKeepsEachSettingThatNeedsARestart(t *testing.T) {
 		}
 	}
 	for _, s := range settings {
-		if s.keep != nil {
+		if s.restart {
 			restart--
 		}
 	}

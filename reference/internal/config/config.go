@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/netip"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/reference/internal/database"
 )
 
 // A Config holds the settings. [Source.Load] returns it. It must not be changed after that,
@@ -51,7 +53,7 @@ type Config struct {
 
 	Log Log
 
-	places map[string]string // by setting: where it was set; none for a default
+	places map[string]place // by setting: where it was set; none for a default
 }
 
 // Timeouts are how long parts of a request may take, each from a millisecond to an hour.
@@ -124,24 +126,32 @@ func Default() *Config {
 	return c
 }
 
+// UsagePath returns the file in which a server without Redis keeps usage. It is empty if
+// the database is PostgreSQL and usage_file is not set, which [Source.Load] refuses.
+func (c *Config) UsagePath() string {
+	if c.UsageFile != "" {
+		return c.UsageFile
+	}
+	return database.UsagePath(c.Database)
+}
+
 // TLS reports whether the API is served over TLS.
 func (c *Config) TLS() bool { return c.TLSCert != "" }
-
-// notSet is the place of a setting with its default.
-const notSet = "default"
 
 // Where returns where a setting was set: "petstore.yaml:7:14", "PETSTORE_LISTEN",
 // "--listen", or "default". A setting is named as in the file, after the groups that
 // it is in: "plans.free". If only its group was set, Where returns the place of the
 // group.
-func (c *Config) Where(setting string) string {
+func (c *Config) Where(setting string) string { return c.place(setting).String() }
+
+func (c *Config) place(setting string) place {
 	for {
-		if place, ok := c.places[setting]; ok {
-			return place
+		if at, ok := c.places[setting]; ok {
+			return at
 		}
 		end := strings.LastIndexAny(setting, ".[")
 		if end < 0 {
-			return notSet
+			return place{text: notSet}
 		}
 		setting = setting[:end]
 	}
@@ -160,8 +170,29 @@ func (c *Config) CheckOperations(known ...string) error {
 	for _, id := range slices.Sorted(maps.Keys(c.Deprecations)) {
 		if !slices.Contains(known, id) {
 			setting := "deprecations." + id
-			r.add(place{text: c.Where(setting)}, setting, "unknown operation; the operations that can be deprecated are %s", strings.Join(known, ", "))
+			c.wrong(&r, setting, "unknown operation; the operations that can be deprecated are %s", strings.Join(known, ", "))
 		}
 	}
 	return r.err()
 }
+
+// A Secret is text that does not show by accident: it prints, logs and encodes as
+// "[redacted]", or as nothing if it is empty.
+type Secret string
+
+// Reveal returns the text.
+func (s Secret) Reveal() string { return string(s) }
+
+// String returns "[redacted]", or "" if s is empty.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return "[redacted]"
+}
+
+// Format writes what String returns, for every verb.
+func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
+
+// MarshalText returns what String returns. It also serves JSON and log/slog.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -137,7 +137,7 @@ func TestFlagsForKong(t *testing.T) {
 	}
 	k.Parse([]string{"--help"})
 	for _, o := range settings {
-		if o.flag == nil {
+		if !o.hasFlag() {
 			continue
 		}
 		if !strings.Contains(help.String(), flagName(o.name)+"=") || !strings.Contains(help.String(), "$"+variable(o.name)) {

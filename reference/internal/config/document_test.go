@@ -30,8 +30,8 @@ func TestSettingsAreDocumented(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "CONFIGURATION.md")
 	var b strings.Builder
 	b.WriteString(documentHead)
-	table(&b, "Settings that change without a restart", func(s setting) bool { return s.keep == nil })
-	table(&b, "Settings that need a restart", func(s setting) bool { return s.keep != nil })
+	table(&b, "Settings that change without a restart", func(s setting) bool { return !s.restart })
+	table(&b, "Settings that need a restart", func(s setting) bool { return s.restart })
 	want := b.String()
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
@@ -60,7 +60,7 @@ func TestExampleNamesSettingsThatNeedARestart(t *testing.T) {
 	}
 	var want []string
 	for _, s := range settings {
-		if s.keep != nil {
+		if s.restart {
 			want = append(want, s.name)
 		}
 	}
@@ -79,7 +79,7 @@ func table(b *strings.Builder, title string, include func(setting) bool) {
 			continue
 		}
 		flag, name := "", ""
-		if s.flag != nil {
+		if s.hasFlag() {
 			flag = code(flagName(s.name))
 		}
 		if s.hasVariable() {
@@ -92,7 +92,7 @@ func table(b *strings.Builder, title string, include func(setting) bool) {
 // defaultText returns the default of a setting, or of each of its members.
 func defaultText(s setting) string {
 	var texts []string
-	for _, v := range s.values(Default()) {
+	for _, v := range s.show(Default(), s.name) {
 		text := v.text
 		if text == "" {
 			text = `""`
@@ -110,7 +110,7 @@ func code(text string) string { return "`" + text + "`" }
 // Every setting has a description in whole sentences, and a value to show.
 func TestEverySettingIsDescribed(t *testing.T) {
 	for _, s := range settings {
-		if !strings.HasSuffix(s.about, ".") || strings.Contains(s.about, "|") || len(s.values(Default())) == 0 {
+		if !strings.HasSuffix(s.about, ".") || strings.Contains(s.about, "|") || len(s.show(Default(), s.name)) == 0 {
 			t.Errorf("%s: the description %q must be sentences without |, and there must be a default", s.name, s.about)
 		}
 	}

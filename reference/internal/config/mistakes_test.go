@@ -213,7 +213,7 @@ func TestMistakesInTheFile(t *testing.T) {
 			`1:1: must contain settings such as "listen: 127.0.0.1:8080", one per line`,
 		}},
 		{"two documents", "listen: 127.0.0.1:1\n---\ndatabase: a\n", []string{
-			"3:9: a second document begins here; the file must be one document",
+			"3:1: a second document begins here; the file must be one document",
 		}},
 		{"reference", "database: &a x.db\ntls_cert: *a\n", []string{
 			"1:11: database: references (& and *) are not supported; write the value itself",

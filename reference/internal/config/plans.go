@@ -1,9 +1,11 @@
 package config
 
 import (
-	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+
+	"go.yaml.in/yaml/v4"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -112,11 +114,131 @@ func (p Plan) of(quotas []string) (*ratelimit.Plan, error) {
 	return plan, nil
 }
 
-// trimPrefixes removes prefixes of an error that mean nothing to the author of a file.
-func trimPrefixes(err error, prefixes ...string) error {
-	text := err.Error()
-	for _, prefix := range prefixes {
-		text = strings.TrimPrefix(text, prefix)
+// checkPenalty checks the penalty that the file sets, of which some members may have been
+// wrong in themselves.
+func (d *decoder) checkPenalty(wrong bool) {
+	p := d.c.Penalty
+	if p.Decay == 0 { // means the default in a Penalty
+		d.blame("penalty", "decay", fmt.Sprintf("must be whole seconds from 1s to %.0fh, got 0s", ratelimit.MaxWindow.Hours()))
+		return
 	}
-	return errors.New(text)
+	if p.Strikes == 0 {
+		p = ratelimit.Penalty{} // without bans the rest does not matter
+	}
+	if !wrong {
+		_, err := ratelimit.NewPlan("", p, ratelimit.PerDay(1))
+		if err == nil {
+			d.c.Penalty = p
+			return
+		}
+		text := strings.ReplaceAll(err.Error(), "from Penalty.Ban", "from penalty.ban")
+		match := penaltyError.FindStringSubmatch(text)
+		d.blame("penalty", strings.ToLower(match[1]), match[2])
+	}
+	d.c.Penalty = ratelimit.DefaultPenalty()
+}
+
+// penaltyError matches an error of [ratelimit.NewPlan] about the penalty: the field
+// and what is wrong with it.
+var penaltyError = regexp.MustCompile(`^(?:ratelimit: )?(?:plan "": )?(?:penalty: )?(?:Penalty\.)?(\w+) (.+)$`)
+
+// planName matches the names that a plan can have. Names appear in logs and are
+// typed in commands.
+var planName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
+
+const quotasExample = "a list of quotas such as [60/minute, 1000/day]"
+
+func (d *decoder) plans(n *yaml.Node, setting string) {
+	if !d.is(n, setting, group, "a group of plans such as \"free: [60/minute, 1000/day]\"") {
+		return
+	}
+	d.c.Plans = nil
+	members := d.members(n, setting, nil)
+	if len(n.Content) == 0 {
+		d.add(d.at(n), setting, "must have at least one plan, got none")
+	}
+	for _, m := range members {
+		isText := kindOf(m.value) == text
+		switch {
+		case !planName.MatchString(m.name):
+			d.add(m.at, m.path, "the name of a plan must be a lower-case letter and up to 62 lower-case letters, digits, - and _")
+		case m.name == anonymous:
+			d.add(m.at, m.path, "is the plan of callers without a key; move it out of plans")
+		case isText && m.value.Value == "custom":
+			d.c.Plans = append(d.c.Plans, Plan{name: m.name, penalty: d.c.Penalty})
+		case isText && m.value.Value == "suspended":
+			d.c.Plans = append(d.c.Plans, Plan{name: m.name, plan: ratelimit.SuspendedPlan(m.name)})
+		case isText && m.value.Value == "unlimited":
+			d.c.Plans = append(d.c.Plans, Plan{name: m.name, plan: ratelimit.UnlimitedPlan(m.name)})
+		default:
+			if plan := d.plan(m.value, m.path, m.name, d.c.Penalty, quotasExample+", or custom, suspended or unlimited"); plan != nil {
+				d.c.Plans = append(d.c.Plans, Plan{name: m.name, plan: plan})
+			}
+		}
+	}
+}
+
+func (d *decoder) anonymous(n *yaml.Node, setting string) {
+	if plan := d.plan(n, setting, anonymous, d.c.Penalty, quotasExample); plan != nil {
+		d.c.Anonymous = plan
+	}
+}
+
+func (d *decoder) uncharged(n *yaml.Node, setting string) {
+	if plan := d.plan(n, setting, uncharged, ratelimit.Penalty{}, quotasExample); plan != nil {
+		d.c.Uncharged = plan
+	}
+}
+
+// plan reads the quotas of a plan. It returns nil after a mistake.
+func (d *decoder) plan(n *yaml.Node, setting, name string, penalty ratelimit.Penalty, example string) *ratelimit.Plan {
+	if kindOf(n) == aList && len(n.Content) == 0 {
+		d.add(d.at(n), setting, "must be %s, got an empty list", example)
+		return nil
+	}
+	var quotas []ratelimit.Quota
+	var plan *ratelimit.Plan
+	for i, item := range d.texts(n, setting, example) {
+		path := fmt.Sprintf("%s[%d]", setting, i)
+		q, err := ratelimit.ParseQuota(item.Value)
+		if err != nil {
+			d.add(d.at(item), path, "%v", trimPrefixes(err, "ratelimit: "))
+			return nil
+		}
+		quotas = append(quotas, q)
+		// Each quota is checked with those before it, so that the error names the
+		// one that conflicts.
+		if plan, err = ratelimit.NewPlan(name, penalty, quotas...); err != nil {
+			d.add(d.at(item), path, "%v", trimPrefixes(err, fmt.Sprintf("ratelimit: plan %q: ", name), fmt.Sprintf("quota %d: ", i+1)))
+			return nil
+		}
+	}
+	return plan
+}
+
+// quotas is the rule of a plan of callers that send no key, which read reads.
+func quotas(field func(*Config) **ratelimit.Plan, read func(d *decoder, n *yaml.Node, setting string)) rule {
+	return rule{read: read, show: func(c *Config, setting string) []value {
+		return []value{listValue(setting, quotaTexts(*field(c)))}
+	}}
+}
+
+func planValues(c *Config, setting string) []value {
+	values := make([]value, len(c.Plans))
+	for i, p := range c.Plans {
+		text := p.Word()
+		if text == "" {
+			text = listText(quotaTexts(p.plan))
+		}
+		values[i] = value{name: join(setting, p.name), text: text, shown: text}
+	}
+	return values
+}
+
+func quotaTexts(p *ratelimit.Plan) []string {
+	var texts []string
+	for _, q := range p.Quotas() {
+		texts = append(texts, q.String())
+	}
+	return texts
 }

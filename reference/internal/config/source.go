@@ -2,8 +2,13 @@ package config
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"syscall"
 )
 
 // A Source is where the settings of a server come from. It can be read again while the
@@ -40,7 +45,13 @@ func NewSource(flags Flags, lookupEnv func(string) (string, bool)) *Source {
 }
 
 // File returns the name of the settings file, or "" if there is none.
-func (s *Source) File() string { return settingsFile(s.flags, s.lookupEnv) }
+func (s *Source) File() string {
+	if s.flags.Config != nil {
+		return *s.flags.Config
+	}
+	name, _ := s.lookupEnv(variable("config"))
+	return name
+}
 
 // Load reads the settings. If the file had content before, it refuses an
 // empty one, which is more likely an interrupted write than a wish for all defaults.
@@ -84,15 +95,23 @@ func (s *Source) read() snapshot {
 	if name == "" {
 		return snapshot{}
 	}
-	content, err := readFile(name)
-	return snapshot{name, content, err}
+	f, err := os.Open(name)
+	content, err := readOpened(f, err, maxFile)
+	return newSnapshot(name, content, err)
 }
 
 // readAgain is read for a file that was regular before. It never waits, as it would for
 // a pipe that has replaced the file.
 func (s *Source) readAgain() snapshot {
 	name := s.File()
-	content, err := readRegularFile(name)
+	content, err := readRegularFile(name, maxFile)
+	return newSnapshot(name, content, err)
+}
+
+func newSnapshot(name string, content []byte, err error) snapshot {
+	if err != nil {
+		err = fmt.Errorf("cannot read settings file %s: %w", name, err)
+	}
 	return snapshot{name, content, err}
 }
 
@@ -100,4 +119,67 @@ func (s *Source) readAgain() snapshot {
 func isIrregular(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && !info.Mode().IsRegular()
+}
+
+// readRegularFile reads a regular file, and one byte more than the largest one may have, so
+// that a larger one is noticed. Any other file is an error, for which it does not wait: to
+// open a pipe could block for ever. The error does not have the name.
+func readRegularFile(name string, most int) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err == nil {
+		if info, statErr := f.Stat(); statErr != nil || !info.Mode().IsRegular() {
+			f.Close()
+			err = cmp.Or(statErr, errNotRegular)
+		}
+	}
+	return readOpened(f, err, most)
+}
+
+var errNotRegular = errors.New("it is not a regular file")
+
+// readOpened reads and closes a file that was opened without an error.
+func readOpened(f *os.File, err error, most int) (content []byte, _ error) {
+	if err == nil {
+		defer f.Close()
+		content, err = io.ReadAll(io.LimitReader(f, int64(most)+1))
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	return content, err
+}
+
+// Read is [NewSource] and [Source.Load] for commands that do not serve: it does not check
+// the settings against each other. [Config.Check] does.
+func Read(flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
+	file := NewSource(flags, lookupEnv).read()
+	if file.err != nil {
+		return nil, file.err
+	}
+	return read(file.name, file.content, flags, lookupEnv)
+}
+
+// load is Source.Load for a file that was read already.
+func load(name string, content []byte, flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
+	c, err := read(name, content, flags, lookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// read is Read for a file that was read already.
+func read(name string, content []byte, flags Flags, lookupEnv func(string) (string, bool)) (*Config, error) {
+	c := Default()
+	c.places = map[string]place{}
+	var r report
+	(&decoder{&r, name, c}).decode(content)
+	c.applyOverrides(flags, lookupEnv, &r)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }

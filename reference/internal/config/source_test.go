@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestSourceSeesChangesThatLast(t *testing.T) {
@@ -139,7 +140,7 @@ func TestSourceKeepsOverriding(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := s.Load()
-	if err != nil || c.Listen != listen || ShortDuration(c.DrainDelay) != "4s" || c.MaxConnections != 6 {
+	if err != nil || c.Listen != listen || c.DrainDelay != 4*time.Second || c.MaxConnections != 6 {
 		t.Errorf("Load = %+v, %v; want the flag, the variable and then the file", c, err)
 	}
 }

@@ -2,235 +2,213 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v4"
 )
 
-// A node is a value in a YAML file. It has fewer kinds than YAML: kinds that no
-// setting needs are mistakes.
-type node struct {
-	kind    kind
-	text    string // of a scalar
-	line    int
-	column  int
-	members []member // of a group, in the order of the file
-	items   []*node  // of a list
+// maxFile bounds the settings file, in bytes.
+const maxFile = 512 << 10
+
+// A decoder sets a Config from the settings file.
+type decoder struct {
+	*report
+	file string
+	c    *Config
 }
 
-type kind int
-
-const (
-	nothing kind = iota // no value, null, ~
-	text                // also what looks like a date
-	number
-	boolean
-	list
-	group
-	refused // a mistake that is reported already
-)
-
-func (k kind) String() string {
-	return [...]string{"no value", "text", "a number", "true or false", "a list", "a group"}[k]
-}
-
-type member struct {
-	name         string
-	line, column int
-	value        *node
-}
-
-// Bounds of a file. The parser's time and memory grow with the square of the depth,
-// so a file of brackets could use all memory.
-const (
-	maxFile  = 512 << 10 // bytes
-	maxLine  = 8 << 10   // bytes
-	maxDepth = 32        // of brackets and braces, of "- - -", and of spaces that indent, by two
-)
-
-// checkBounds returns what is wrong with a file that must not be parsed, and the
-// line, 0 for the whole file.
-func checkBounds(content []byte) (what string, line int) {
-	if len(content) > maxFile {
-		return fmt.Sprintf("the file is larger than %d KiB", maxFile>>10), 0
-	}
-	if !utf8.Valid(content) {
-		return "the file is not text in UTF-8", 0
-	}
-	depth, length, indent := 0, 0, 0
-	line = 1
-	for _, b := range content {
-		length++
-		if (b == ' ' || b == '-') && indent == length-1 {
-			indent = length
-		}
-		switch b {
-		case '\n':
-			line, length, indent = line+1, 0, 0
-		case '[', '{':
-			// In quotes and comments they count too, and do no harm.
-			depth++
-		case ']', '}':
-			depth = max(depth-1, 0)
-		}
-		if depth > maxDepth {
-			return fmt.Sprintf("brackets are nested deeper than %d", maxDepth), line
-		}
-		if indent > 2*maxDepth {
-			return fmt.Sprintf("the line is indented deeper than %d", 2*maxDepth), line
-		}
-		if length > maxLine {
-			return fmt.Sprintf("the line is longer than %d bytes", maxLine), line
+// decode sets everything in the file. An empty file sets nothing.
+func (d *decoder) decode(content []byte) {
+	nodes := d.settings(d.parse(content))
+	read := func(penalty bool) {
+		for _, s := range settings {
+			if n := nodes[s.name]; n != nil && strings.HasPrefix(s.name, "penalty.") == penalty {
+				s.read(d, n, s.name)
+			}
 		}
 	}
-	return "", 0
+	before := len(d.mistakes)
+	read(true) // plans contain the penalty
+	d.checkPenalty(len(d.mistakes) > before)
+	d.c.setDefaultPlans()
+	read(false)
 }
 
-// parseYAML reads a file that consists of one group. An empty file is an empty
-// group. Mistakes go to the report. It returns nil if the file cannot be parsed.
-func parseYAML(name string, content []byte, r *report) *node {
-	whole := place{text: name}
-	if what, line := checkBounds(content); what != "" {
-		r.add(place{name, line, 1}, "", "%s", what)
+// settings returns the values of the settings in the file, by the names of the settings.
+func (d *decoder) settings(root *yaml.Node) map[string]*yaml.Node {
+	members := map[string][]string{} // of each group; of "", all that stand alone, and the groups
+	for _, s := range settings {
+		group, member, grouped := strings.Cut(s.name, ".")
+		if grouped {
+			members[group] = append(members[group], member)
+		} else {
+			members[""] = append(members[""], s.name)
+		}
+	}
+	members[""] = slices.AppendSeq(members[""], maps.Keys(groups))
+
+	nodes := map[string]*yaml.Node{}
+	for _, m := range d.members(root, "", members[""]) {
+		example, isGroup := groups[m.name]
+		if !isGroup {
+			nodes[m.name] = m.value
+			continue
+		}
+		if d.is(m.value, m.name, group, "a group such as "+example) {
+			for _, inner := range d.members(m.value, m.name, members[m.name]) {
+				nodes[inner.path] = inner.value
+			}
+		}
+	}
+	return nodes
+}
+
+// parse returns the group of which the file consists, or nil if it has none.
+func (d *decoder) parse(content []byte) *yaml.Node {
+	whole := place{text: d.file}
+	switch {
+	case len(content) > maxFile:
+		d.add(whole, "", "the file is larger than %d KiB", maxFile>>10)
+		return nil
+	case !utf8.Valid(content):
+		d.add(whole, "", "the file is not text in UTF-8")
 		return nil
 	}
-	// Some editors write a byte order mark.
-	content = bytes.TrimPrefix(content, []byte("\ufeff"))
-
-	file, err := parse(content)
-	if err != nil {
-		at, what := whole, err.Error()
-		if e, ok := err.(yaml.Error); ok {
-			at, what = placeOf(name, e.GetToken()), e.GetMessage()
+	var body *yaml.Node
+	loader, err := yaml.NewLoader(bytes.NewReader(content))
+	for err == nil {
+		var document yaml.Node
+		if err = loader.Load(&document); err != nil || kindOf(document.Content[0]) == nothing {
+			continue
 		}
-		r.add(at, "", "the file is not YAML: %s", what)
-		return nil
-	}
-	var body ast.Node
-	for _, doc := range file.Docs {
-		switch {
-		case doc.Body == nil:
-		case body == nil:
-			body = doc.Body
-		default:
-			r.add(placeOf(name, doc.Body.GetToken()), "", "a second document begins here; the file must be one document")
+		if body != nil {
+			d.add(d.at(document.Content[0]), "", "a second document begins here; the file must be one document")
 			return nil
 		}
+		body = document.Content[0]
 	}
-	if body == nil {
-		return &node{kind: group, line: 1, column: 1}
-	}
-	root := converter{name, r}.convert(body, "")
-	if root.kind != group && root.kind != refused {
-		r.add(placeOf(name, body.GetToken()), "", `must contain settings such as "listen: 127.0.0.1:8080", one per line`)
+	if err != io.EOF {
+		at, what := whole, err.Error()
+		if e, ok := errors.AsType[*yaml.LoadError](err); ok {
+			what = e.Message
+			for _, mark := range []yaml.Mark{e.Mark, e.ContextMark} { // the beginning, if it is known
+				if mark.Line > 0 {
+					at = place{d.file, mark.Line, mark.Column}
+				}
+			}
+		}
+		d.add(at, "", "the file is not YAML: %s", what)
 		return nil
 	}
-	return root
-}
-
-// parse calls the parser. It returns a panic of the parser on a broken file as an
-// error.
-func parse(content []byte) (file *ast.File, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the parser failed: %v", p)
-		}
-	}()
-	// Duplicate members are allowed here because convert reports them with both lines.
-	return parser.ParseBytes(content, 0, parser.AllowDuplicateMapKey())
-}
-
-func placeOf(name string, t *token.Token) place {
-	if t == nil || t.Position == nil {
-		return place{text: name}
+	if body != nil && kindOf(body) != group {
+		d.add(d.at(body), "", `must contain settings such as "listen: 127.0.0.1:8080", one per line`)
+		return nil
 	}
-	return place{name, t.Position.Line, t.Position.Column}
+	return body
 }
 
-// A converter turns the parser's tree into nodes.
-type converter struct {
-	name string
-	*report
+func (d *decoder) at(n *yaml.Node) place { return place{d.file, n.Line, n.Column} }
+
+// A kind is what a setting distinguishes of the values of YAML.
+type kind string
+
+const (
+	nothing kind = "nothing" // no value, null, ~
+	text    kind = "text"    // also what looks like a date
+	number  kind = "a number"
+	boolean kind = "true or false"
+	aList   kind = "a list"
+	group   kind = "a group"
+)
+
+func kindOf(n *yaml.Node) kind {
+	switch n.ShortTag() {
+	case "!!null":
+		return nothing
+	case "!!int", "!!float":
+		return number
+	case "!!bool":
+		return boolean
+	case "!!seq":
+		return aList
+	case "!!map":
+		return group
+	}
+	return text
 }
 
-// refuse reports a mistake. The node that it returns takes the value's place.
-func (c converter) refuse(t *token.Token, setting, format string, args ...any) *node {
-	c.add(placeOf(c.name, t), setting, format, args...)
-	return &node{kind: refused}
-}
-
-// convert returns the value of a setting.
-func (c converter) convert(from ast.Node, setting string) *node {
-	at := placeOf(c.name, from.GetToken())
-	n := &node{line: at.line, column: at.column}
-	switch from := from.(type) {
-	case *ast.NullNode:
-	case *ast.BoolNode:
-		n.kind, n.text = boolean, from.Token.Value
-	case *ast.IntegerNode:
-		n.kind, n.text = number, from.Token.Value
-	case *ast.FloatNode:
-		n.kind, n.text = number, from.Token.Value
-	case *ast.InfinityNode, *ast.NanNode:
-		n.kind, n.text = number, from.GetToken().Value
-	case *ast.StringNode:
-		n.kind, n.text = text, from.Value
-	case *ast.LiteralNode:
-		n.kind, n.text = text, from.Value.Value
-	case *ast.SequenceNode:
-		n.kind = list
-		for i, item := range from.Values {
-			n.items = append(n.items, c.convert(item, fmt.Sprintf("%s[%d]", setting, i)))
-		}
-	case *ast.MappingNode:
-		n.kind = group
-		c.members(n, from.Values, setting)
-		if !from.IsFlowStyle {
-			n.beginWithMembers()
-		}
-	case *ast.MappingValueNode:
-		n.kind = group
-		c.members(n, []*ast.MappingValueNode{from}, setting)
-		n.beginWithMembers()
-	case *ast.AnchorNode, *ast.AliasNode:
-		return c.refuse(from.GetToken(), setting, "references (& and *) are not supported; write the value itself")
-	case *ast.TagNode:
-		return c.refuse(from.GetToken(), setting, "types (!) are not supported; remove the type")
+// is reports whether a value is of the wanted kind. If not, it adds a mistake.
+func (d *decoder) is(n *yaml.Node, setting string, want kind, example string) bool {
+	got := kindOf(n)
+	switch {
+	case n.Kind == yaml.AliasNode || n.Anchor != "":
+		d.add(d.at(n), setting, "references (& and *) are not supported; write the value itself")
+	case n.Style&yaml.TaggedStyle != 0:
+		d.add(d.at(n), setting, "types (!) are not supported; remove the type")
+	case got == want:
+		return true
+	case got == nothing:
+		d.add(d.at(n), setting, "must be %s, got nothing; to keep the default, remove the line", example)
+	case want == text && strings.HasPrefix(example, "text") && (got == number || got == boolean):
+		d.add(d.at(n), setting, "must be %s, got %v; put it in quotes to make it text", example, got)
 	default:
-		return c.refuse(from.GetToken(), setting, "this kind of YAML is not supported")
+		d.add(d.at(n), setting, "must be %s, got %v", example, got)
 	}
-	return n
+	return false
 }
 
-func (c converter) members(n *node, values []*ast.MappingValueNode, setting string) {
+// A member is one of a group.
+type member struct {
+	name, path string // without and with the names of its groups
+	at         place  // of the name
+	value      *yaml.Node
+}
+
+// members returns the members of a group, and records where each was set. Members that are
+// not known are mistakes, if there is a list of the known ones.
+func (d *decoder) members(n *yaml.Node, setting string, known []string) (all []member) {
+	if n == nil {
+		return nil
+	}
 	first := map[string]int{} // line
-	for _, v := range values {
-		key, ok := v.Key.(*ast.StringNode)
-		if !ok {
-			c.refuse(v.Key.GetToken(), setting, "must have a name before the colon; put a name that is a number or a YAML word in quotes")
+	for pair := range slices.Chunk(n.Content, 2) {
+		key, value := pair[0], pair[1]
+		if kindOf(key) != text || key.ShortTag() == "!!merge" || key.Kind == yaml.AliasNode {
+			d.add(d.at(key), setting, "must have a name before the colon; put a name that is a number or a YAML word in quotes")
 			continue
 		}
-		at := placeOf(c.name, key.Token)
-		path := join(setting, key.Value)
-		if line, twice := first[key.Value]; twice {
-			c.refuse(key.Token, path, "is set twice, first in line %d; remove one", line)
+		m := member{key.Value, join(setting, key.Value), d.at(key), value}
+		line, twice := first[m.name]
+		switch {
+		case twice:
+			d.add(m.at, m.path, "is set twice, first in line %d; remove one", line)
 			continue
+		case known != nil && !slices.Contains(known, m.name):
+			d.unknown(m, known)
+		default:
+			d.c.places[m.path] = d.at(value)
+			all = append(all, m)
 		}
-		first[key.Value] = at.line
-		n.members = append(n.members, member{key.Value, at.line, at.column, c.convert(v.Value, path)})
+		first[m.name] = m.at.line
 	}
+	return all
 }
 
-// beginWithMembers moves a group without braces from its first colon, where the
-// parser has it begin.
-func (n *node) beginWithMembers() {
-	if len(n.members) > 0 {
-		n.line, n.column = n.members[0].line, n.members[0].column
+func (d *decoder) unknown(m member, known []string) {
+	advice := ""
+	if len(d.mistakes) < maxMistakes { // the others are only counted, and many suggestions take long
+		known = slices.Sorted(slices.Values(known))
+		if advice = didYouMean(m.name, known); advice == "" {
+			advice = " known here are " + strings.Join(known, ", ")
+		}
 	}
+	d.add(m.at, m.path, "unknown setting;%s", advice)
 }
 
 // join returns the name of a member of a group.
@@ -239,4 +217,29 @@ func join(group, member string) string {
 		return member
 	}
 	return group + "." + member
+}
+
+// blame adds a mistake that another package has found in a member of a group.
+func (d *decoder) blame(group, member, what string) {
+	path := join(group, member)
+	if at, set := d.c.places[path]; set {
+		d.add(at, path, "%s", what)
+		return
+	}
+	d.add(d.c.places[group], group, "%s %s", member, what)
+}
+
+// texts returns the items of a list of text. Items of other kinds are mistakes.
+func (d *decoder) texts(n *yaml.Node, setting, example string) []*yaml.Node {
+	if !d.is(n, setting, aList, example) {
+		return nil
+	}
+	for i, item := range n.Content {
+		path := fmt.Sprintf("%s[%d]", setting, i)
+		d.c.places[path] = d.at(item)
+		if !d.is(item, path, text, "text in "+example) {
+			return nil
+		}
+	}
+	return n.Content
 }

@@ -1,4 +1,4 @@
-// Package duration reads the durations of settings, flags and requests.
+// Package duration reads and writes the durations of settings, flags and requests.
 package duration
 
 import (
@@ -16,4 +16,16 @@ func Parse(text string) (time.Duration, error) {
 		return time.ParseDuration(fmt.Sprintf("%dh%s", 24*n, rest))
 	}
 	return time.ParseDuration(text)
+}
+
+// Format formats a duration without zero units: 24h and not 24h0m0s.
+func Format(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }

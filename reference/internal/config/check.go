@@ -4,12 +4,17 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"log/slog"
+	"net"
+	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/duration"
 )
+
+// notSet is the place of a setting with its default.
+const notSet = "default"
 
 // A place is where a value was set: a line and a column of the file, both from 1, or
 // a variable or flag.
@@ -85,18 +90,20 @@ func (c *Config) Check() error {
 	return r.err()
 }
 
+// wrong adds a mistake in the value that a setting has.
+func (c *Config) wrong(r *report, setting, format string, args ...any) {
+	r.add(c.place(setting), setting, format, args...)
+}
+
 // check adds a mistake for settings that contradict each other.
 func (c *Config) check(r *report) {
-	wrong := func(setting, format string, args ...any) {
-		r.add(place{text: c.Where(setting)}, setting, format, args...)
-	}
 	switch {
 	case c.TLSCert == "" && c.TLSKey != "":
-		wrong("tls_key", "needs tls_cert, which is not set")
+		c.wrong(r, "tls_key", "needs tls_cert, which is not set")
 	case c.TLSCert != "" && c.TLSKey == "":
-		wrong("tls_cert", "needs tls_key, which is not set")
+		c.wrong(r, "tls_cert", "needs tls_key, which is not set")
 	case !c.TLS() && !isLoopback(c.Listen) && len(c.TrustedProxies) == 0:
-		wrong("listen", "other machines can reach %s, and API keys would cross the network unencrypted; "+
+		c.wrong(r, "listen", "other machines can reach %s, and API keys would cross the network unencrypted; "+
 			"set tls_cert and tls_key, or name the proxies that terminate TLS in trusted_proxies, or listen on 127.0.0.1", c.Listen)
 	}
 	c.checkTimeouts(r)
@@ -106,15 +113,15 @@ func (c *Config) check(r *report) {
 		return
 	}
 	if !isLoopback(c.AdminListen) && c.AdminToken == "" {
-		wrong("admin_listen", "other machines can reach %s; set admin_token (%s) or listen on 127.0.0.1",
+		c.wrong(r, "admin_listen", "other machines can reach %s; set admin_token (%s) or listen on 127.0.0.1",
 			c.AdminListen, variable("admin_token"))
 	}
 	if c.AdminListen == c.Listen && !anyPort(c.Listen) {
 		setting := "admin_listen"
-		if c.places[setting] == "" {
+		if c.places[setting] == (place{}) {
 			setting = "listen" // one of them was given
 		}
-		wrong(setting, "the API and the admin listener cannot both use %s; change one of them", c.Listen)
+		c.wrong(r, setting, "the API and the admin listener cannot both use %s; change one of them", c.Listen)
 	}
 }
 
@@ -132,9 +139,9 @@ func (c *Config) checkTimeouts(r *report) {
 // mustBeShorter adds the mistake to the setting that was set.
 func (c *Config) mustBeShorter(r *report, less string, lessIs time.Duration, more string, moreIs time.Duration) {
 	if _, set := c.places[less]; set {
-		r.add(place{text: c.Where(less)}, less, "must be shorter than %s, which is %s", more, ShortDuration(moreIs))
+		c.wrong(r, less, "must be shorter than %s, which is %s", more, duration.Format(moreIs))
 	} else {
-		r.add(place{text: c.Where(more)}, more, "must be longer than %s, which is %s", less, ShortDuration(lessIs))
+		c.wrong(r, more, "must be longer than %s, which is %s", less, duration.Format(lessIs))
 	}
 }
 
@@ -142,52 +149,48 @@ func (c *Config) mustBeShorter(r *report, less string, lessIs time.Duration, mor
 func (c *Config) checkAccess(r *report) {
 	for _, p := range c.Allow.Networks {
 		if slices.Contains(c.Deny.Networks, p) {
-			r.add(place{text: c.Where("allow.networks")}, "allow.networks", "%v is in deny.networks too; remove one", p)
+			c.wrong(r, "allow.networks", "%v is in deny.networks too; remove one", p)
 		}
 	}
 	for _, o := range c.Allow.Owners {
 		if slices.Contains(c.Deny.Owners, o) {
-			r.add(place{text: c.Where("allow.owners")}, "allow.owners", "%q is in deny.owners too; remove one", o)
+			c.wrong(r, "allow.owners", "%q is in deny.owners too; remove one", o)
 		}
 	}
 }
 
-func (c *Config) setLogLevel(text string) error {
-	levels := []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
-	i := slices.IndexFunc(levels, func(l slog.Level) bool { return strings.ToLower(l.String()) == text })
-	if i < 0 {
-		return fmt.Errorf("must be debug, info, warn or error, got %q", text)
+// checkUsageFile adds a mistake if a server would have no place for its usage, or would
+// use a file that is something else.
+func (c *Config) checkUsageFile(r *report) {
+	if len(c.Redis) > 0 {
+		return
 	}
-	c.Log.Level = levels[i]
-	return nil
-}
-
-func (c *Config) setLogFormat(text string) error {
-	switch text {
-	case LogAuto, LogText, LogJSON:
-		c.Log.Format = text
-		return nil
-	default:
-		return fmt.Errorf("must be auto, text or json, got %q", text)
+	switch {
+	case c.UsagePath() == "":
+		c.wrong(r, "database", "PostgreSQL does not keep usage and bans; set redis, which several servers can share, "+
+			"or usage_file to a file of a single server")
+	case c.UsageFile != "" && c.UsageFile == c.Database:
+		c.wrong(r, "usage_file", "%s is the database; choose another file", c.UsageFile)
 	}
 }
 
-func (c *Config) setLogFile(text string) error {
-	c.Log.File = text
-	if strings.ContainsRune(text, 0) {
-		return errors.New("must not contain NUL")
+// isLoopback reports whether only this machine can reach an address that passed
+// parseAddress. The only name that is always a loopback address is localhost (RFC
+// 6761 section 6.3).
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
 	}
-	return nil
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
 }
 
-// maxLogSize is in MiB.
-const maxLogSize = 1_000_000
-
-func (c *Config) setLogMaxSize(text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > maxLogSize || strconv.Itoa(n) != text {
-		return fmt.Errorf("must be a whole number of MiB from 0 to %d, got %q", maxLogSize, text)
-	}
-	c.Log.MaxSize = n
-	return nil
+// anyPort reports whether the system chooses the port.
+func anyPort(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	return err == nil && port == "0"
 }
