@@ -24,9 +24,9 @@ Pets, and the requests counted by day, are as in the backup. IDs of pets that we
 since are not given to other pets.
 
 No key is valid for longer than before: keys that were revoked or rotated since the backup
-stay so. That is read from the database that is replaced; if it cannot be read, the command
-names the keys that may have been revoked. Keys that were created since the backup no longer
-work, and the command names them.
+stay so. That is read from the database that is replaced. If it cannot be read, the command
+refuses to replace it; once it is moved away, the command names the keys that may have been
+revoked. Keys that were created since the backup no longer work, and the command names them.
 
 The audit log keeps its entries and gets one for the restore. Usage and bans are not changed:
 they are in a file of their own or in Redis.
@@ -75,12 +75,10 @@ func (o output) sayReplaced(r sqlite.Restored) {
 	}
 	switch {
 	case len(r.Unknown) == 0:
-	case r.Known:
+	case r.Replaced != "":
 		o.sayKeys(r.Unknown, "The database that was replaced did not have these keys, so they may have been revoked since the backup. They are valid now:")
-	case r.Replaced == "":
-		o.sayKeys(r.Unknown, "So keys that were revoked since the backup are not known. These are valid now; revoke those that must not be:")
 	default:
-		o.sayKeys(r.Unknown, "It could not be read, so keys that were revoked since the backup are not known. These are valid now; revoke those that must not be:")
+		o.sayKeys(r.Unknown, "So keys that were revoked since the backup are not known. These are valid now; revoke those that must not be:")
 	}
 	o.sayKeys(r.Ended, "These keys were revoked or rotated since the backup, and stay so:")
 	o.sayKeys(r.Gone, "These keys were created since the backup, and no longer work:")

@@ -17,9 +17,9 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
-func openBench(b *testing.B, o sqlite.Options) *sqlite.Store {
+func openBench(b *testing.B) *sqlite.Store {
 	b.Helper()
-	s, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "pets.db"), o)
+	s, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "pets.db"), sqlite.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -49,25 +49,20 @@ func createAtOnce(b *testing.B, s *sqlite.Store, callers int) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pets/s")
 }
 
-// BenchmarkCreatePet compares writes that share a transaction, and so the wait
-// for the disk, with writes that have one each.
+// BenchmarkCreatePet measures writes that share a transaction, and so the wait for the
+// disk.
 func BenchmarkCreatePet(b *testing.B) {
-	for _, mode := range []struct {
-		name     string
-		maxBatch int
-	}{{"commit=group", 0}, {"commit=each", 1}} {
-		for _, callers := range []int{1, 16, 64} {
-			b.Run(fmt.Sprintf("%s/callers=%d", mode.name, callers), func(b *testing.B) {
-				createAtOnce(b, openBench(b, sqlite.Options{MaxBatch: mode.maxBatch}), callers)
-			})
-		}
+	for _, callers := range []int{1, 16, 64} {
+		b.Run(fmt.Sprint("callers=", callers), func(b *testing.B) {
+			createAtOnce(b, openBench(b), callers)
+		})
 	}
 }
 
 // BenchmarkCreatePetIf is one caller of BenchmarkCreatePet, with an idempotency key for
 // each pet, which replaces one that has expired, and with one that is sent again.
 func BenchmarkCreatePetIf(b *testing.B) {
-	s := openBench(b, sqlite.Options{})
+	s := openBench(b)
 	at := time.Unix(0, 0)
 	n := 0
 	create := func(b *testing.B, n int) {
@@ -95,7 +90,7 @@ func BenchmarkCreatePetIf(b *testing.B) {
 // BenchmarkCreatePetDuringSaves is BenchmarkCreatePet while the limiter's state
 // of 20,000 out of 200,000 subjects is saved every second.
 func BenchmarkCreatePetDuringSaves(b *testing.B) {
-	s := openBench(b, sqlite.Options{})
+	s := openBench(b)
 	u, all := openUsage(b, 200_000)
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -121,7 +116,7 @@ func BenchmarkCreatePetDuringSaves(b *testing.B) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	s := openBench(b, sqlite.Options{})
+	s := openBench(b)
 	for range 1000 {
 		if _, err := s.CreatePet(b.Context(), store.NewPet{Name: "Rex", CategoryID: 1}); err != nil {
 			b.Fatal(err)

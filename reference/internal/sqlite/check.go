@@ -1,13 +1,13 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"iter"
 	"strings"
+	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -133,14 +133,8 @@ func (r *Report) damage(err error) error {
 // integrity has SQLite read the whole file: its structure, its indexes, and the
 // constraints of the tables.
 func (r *Report) integrity(ctx context.Context, conn *sql.Conn) error {
-	rows, err := conn.QueryContext(ctx, fmt.Sprintf("PRAGMA integrity_check(%d)", maxProblems))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
+	for text, err := range eachRow(ctx, conn, scanText, fmt.Sprintf("PRAGMA integrity_check(%d)", maxProblems)) {
+		if err != nil {
 			return err
 		}
 		if text == "ok" {
@@ -153,30 +147,28 @@ func (r *Report) integrity(ctx context.Context, conn *sql.Conn) error {
 			}
 		}
 	}
-	return rows.Err()
+	return nil
 }
+
+func scanText(row scanner) (text string, err error) {
+	err = row.Scan(&text)
+	return text, err
+}
+
+const brokenReferencesText = `SELECT 'table ' || "table" || ': ' || count(*) || ' rows refer to rows of ' || "parent" || ' that do not exist'
+	FROM pragma_foreign_key_check GROUP BY "table", "parent"`
 
 // references looks for rows that refer to others that do not exist.
 func (r *Report) references(ctx context.Context, conn *sql.Conn) error {
-	rows, err := conn.QueryContext(ctx, `SELECT "table", "parent", count(*) FROM pragma_foreign_key_check GROUP BY 1, 2`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var table, parent string
-		var n int64
-		if err := rows.Scan(&table, &parent, &n); err != nil {
-			return err
-		}
-		r.Problems = append(r.Problems, fmt.Sprintf("table %s: %d rows refer to rows of %s that do not exist", table, n, parent))
-	}
-	return rows.Err()
+	problems, err := allRows(ctx, conn, scanText, brokenReferencesText)
+	r.Problems = append(r.Problems, problems...)
+	return err
 }
 
-// count counts the rows of each table.
+// count counts the rows of each table of this program.
 func (r *Report) count(ctx context.Context, conn *sql.Conn) error {
-	tables, err := tableNames(ctx, conn)
+	tables, err := allRows(ctx, conn, scanText, `SELECT name FROM sqlite_schema WHERE type = 'table'
+		AND name <> 'goose_db_version' AND name NOT LIKE 'sqlite#_%' ESCAPE '#'`)
 	if err != nil {
 		return err
 	}
@@ -190,98 +182,76 @@ func (r *Report) count(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// tableNames returns the names of the tables of this program.
-func tableNames(ctx context.Context, conn *sql.Conn) (names []string, err error) {
-	rows, err := conn.QueryContext(ctx, `SELECT name FROM sqlite_schema WHERE type = 'table'
-		AND name <> 'goose_db_version' AND name NOT LIKE 'sqlite#_%' ESCAPE '#'`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
+// rows examines each row: whether the store could have written it.
+func (r *Report) rows(ctx context.Context, conn *sql.Conn) error {
+	x := newExport(ctx, conn)
+	reused := eachRow(ctx, conn, scanPet, `SELECT `+petColumns+` FROM pets
+		WHERE id > (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'pets')`)
+	return cmp.Or(
+		checkRows(r, x.Pets, func(p store.Pet) (string, error) {
+			if p.ID < 1 {
+				return fmt.Sprint("pet ", p.ID), fmt.Errorf("%w: the ID of a pet must be at least 1", store.ErrInvalid)
+			}
+			return fmt.Sprint("pet ", p.ID), store.NewPet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}.Validate()
+		}),
+		checkRows(r, x.Keys, func(k store.Key) (string, error) { return fmt.Sprintf("key %q", k.ID), checkKey(k) }),
+		checkRows(r, x.DeprecatedUse, func(u store.DeprecatedUse) (string, error) {
+			return fmt.Sprintf("deprecated use of %q by %q", u.Operation, u.Owner), u.Validate()
+		}),
+		checkRows(r, x.DeprecatedUseByDay, func(u store.DeprecatedUse) (string, error) {
+			return fmt.Sprintf("deprecated use by day of %q by %q", u.Operation, u.Owner), u.Validate()
+		}),
+		checkRows(r, x.Audit, func(e store.AuditEntry) (string, error) {
+			return fmt.Sprint("audit entry ", e.ID), e.Validate()
+		}),
+		checkRows(r, x.DailyUse, func(u store.DailyUse) (string, error) {
+			return fmt.Sprintf("daily use of %q", u.Owner), u.Validate()
+		}),
+		checkRows(r, x.IdempotentRequests, func(q store.IdempotentRequest) (string, error) {
+			return fmt.Sprintf("idempotency key %q of %q", q.Key, q.Owner), q.Validate()
+		}),
+		checkRows(r, reused, func(p store.Pet) (string, error) {
+			return fmt.Sprint("pet ", p.ID), fmt.Errorf("%w: its ID could be given to another pet", store.ErrInvalid)
+		}))
 }
 
-// errSchema is in the error for a file that has other tables, indexes, triggers or views than
-// the migrations make.
-var errSchema = errors.New("its schema is not the one that petstore makes")
-
-// differences compares the schema of a file, which has a version, with what the migrations
-// make. A trigger can change what a statement does, a table or an index can make it fail or be
-// in the way of an upgrade, so nothing else may be there.
-func (s schema) differences(ctx context.Context, conn *sql.Conn, version int64) (problems []string, err error) {
-	want, err := s.objects(ctx, version)
-	if err != nil {
-		return nil, err
-	}
-	got, err := schemaObjects(ctx, conn)
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range slices.Sorted(maps.Keys(want)) {
-		switch text, exists := got[o]; {
-		case !exists:
-			problems = append(problems, fmt.Sprintf("%s is missing", o))
-		case text != want[o]:
-			problems = append(problems, fmt.Sprintf("%s is not as this program makes it", o))
+// checkRows examines the rows of a table. The function check returns a name for a row, and
+// an error that says what is wrong with it.
+func checkRows[T any](r *Report, rows iter.Seq2[T, error], check func(T) (name string, err error)) error {
+	found := 0
+	for row, err := range rows {
+		if err != nil && code(err) == sqlite3.SQLITE_OK { // not a value of its column
+			r.Problems = append(r.Problems, err.Error())
+			return nil
 		}
-		delete(got, o)
+		if err != nil {
+			return err
+		}
+		if name, err := check(row); err != nil {
+			if found++; found <= maxProblems {
+				r.Problems = append(r.Problems, fmt.Sprintf("%s: %v", name, err))
+			}
+		}
 	}
-	for _, o := range slices.Sorted(maps.Keys(got)) {
-		problems = append(problems, fmt.Sprintf("%s does not belong to this program", o))
+	if found > maxProblems {
+		r.Problems = append(r.Problems, fmt.Sprintf("and %d more like these", found-maxProblems))
 	}
-	return problems, nil
+	return nil
 }
 
-// objects returns what a version of the schema consists of.
-func (s schema) objects(ctx context.Context, version int64) (map[string]string, error) {
-	if version == 0 {
-		return nil, nil
+// checkKey returns what is wrong with a stored key.
+func checkKey(k store.Key) error {
+	if err := store.CheckText(k.ID); err != nil {
+		return fmt.Errorf("%w: key ID %w", store.ErrInvalid, err)
 	}
-	db, err := sql.Open("sqlite", ":memory:")
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	db.SetMaxOpenConns(1) // each connection would have a database of its own
-	provider, _, err := s.provider(db)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := provider.UpTo(ctx, version); err != nil {
-		return nil, fmt.Errorf("make the schema in memory: %w", err)
-	}
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	return schemaObjects(ctx, conn)
-}
-
-// schemaObjects returns the text of each table, index, trigger and view by its type and
-// name.
-func schemaObjects(ctx context.Context, conn *sql.Conn) (map[string]string, error) {
-	rows, err := conn.QueryContext(ctx, `SELECT type || ' ' || name, sql FROM sqlite_schema
-		WHERE type IN ('trigger', 'view') OR name <> 'goose_db_version' AND name NOT LIKE 'sqlite#_%' ESCAPE '#'`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	objects := map[string]string{}
-	for rows.Next() {
-		var name string
-		var text sql.NullString
-		if err := rows.Scan(&name, &text); err != nil {
-			return nil, err
+	for _, end := range []time.Time{k.Expires, k.Revoked} {
+		if err := store.CheckTime(end); err != nil {
+			return fmt.Errorf("%w: end of the key %w", store.ErrInvalid, err)
 		}
-		objects[name] = strings.Join(strings.Fields(text.String), " ")
 	}
-	return objects, rows.Err()
+	// A key that is rotated after the clock stepped back ends before it begins.
+	if !k.Expires.After(k.Created) {
+		k.Expires = time.Time{}
+	}
+	return k.Validate()
 }

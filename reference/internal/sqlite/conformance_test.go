@@ -10,18 +10,10 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	for name, o := range map[string]sqlite.Options{
-		"defaults":                 {},
-		"one write a transaction":  {MaxBatch: 1, Readers: 1},
-		"two writes a transaction": {MaxBatch: 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			storetest.Run(t, func(t *testing.T) storetest.Opener[store.Store] {
-				path := filepath.Join(t.TempDir(), "pets.db")
-				return func() (store.Store, error) { return sqlite.Open(t.Context(), path, o) }
-			})
-		})
-	}
+	storetest.Run(t, func(t *testing.T) storetest.Opener[store.Store] {
+		path := filepath.Join(t.TempDir(), "pets.db")
+		return func() (store.Store, error) { return sqlite.Open(t.Context(), path, sqlite.Options{}) }
+	})
 	storetest.RunUsage(t, func(t *testing.T) storetest.Opener[storetest.UsageStore] {
 		path := filepath.Join(t.TempDir(), "pets.db-usage")
 		return func() (storetest.UsageStore, error) { return sqlite.OpenUsage(t.Context(), path, sqlite.Options{}) }

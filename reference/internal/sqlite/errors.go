@@ -80,9 +80,11 @@ func (f file) explain(doing string, err error) error {
 	return explain(doing+" database "+f.name, err)
 }
 
-// wrap adds to the error of a call what the call was doing.
+// wrap adds to the error of a call, if there is one, what the call was doing.
 func wrap(f file, closed *atomic.Bool, doing string, err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case code(err) != sqlite3.SQLITE_OK:
 		return explain(doing+": database "+f.name, err)
 	case closed.Load() && !errors.Is(err, store.ErrUnavailable):

@@ -2,10 +2,8 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 
@@ -56,8 +54,9 @@ func Export(ctx context.Context, path string, o Options, do func(store.Export) e
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	x, err := newExport(ctx, db, f)
-	if err != nil {
+	x := newExport(ctx, db)
+	x.From = printable(f.path)
+	if err := db.QueryRowContext(ctx, lastIDsText).Scan(&x.LastPet, &x.LastAudit); err != nil {
 		return f.explain("read", err)
 	}
 	return do(x)
@@ -117,66 +116,26 @@ const lastIDsText = `SELECT
 
 // newExport returns the content of a file that does not change. Each of its sequences
 // keeps the only connection while it is iterated.
-func newExport(ctx context.Context, db *sql.DB, f file) (store.Export, error) {
-	x := store.Export{
-		From: printable(f.path),
-		Pets: eachRow(ctx, db, f, `SELECT id, name, category_id, status FROM pets ORDER BY id`, scanPet),
-		Keys: eachRow(ctx, db, f, listKeysText, func(row scanner) (store.Key, error) { return scanKey(row) }),
-		Audit: eachRow(ctx, db, f, `SELECT `+auditColumns+` FROM audit ORDER BY id`,
-			func(row scanner) (store.AuditEntry, error) { return scanAudit(row) }),
-		DailyUse:           eachRow(ctx, db, f, `SELECT day, owner, allowed, denied FROM daily_use`, scanDailyUse),
-		DeprecatedUse:      eachRow(ctx, db, f, `SELECT operation, owner, count, last FROM deprecated_use`, scanDeprecatedUse),
-		DeprecatedUseByDay: eachRow(ctx, db, f, `SELECT operation, owner, count, day * 86400000000 FROM deprecated_use_by_day`, scanDeprecatedUse),
-		IdempotentRequests: eachRow(ctx, db, f, `SELECT owner, key, fingerprint, at, pet FROM idempotency_keys`, scanIdempotentRequest),
-	}
-	err := db.QueryRowContext(ctx, lastIDsText).Scan(&x.LastPet, &x.LastAudit)
-	return x, err
-}
-
-// eachRow returns the rows of a query, which runs when they are iterated.
-func eachRow[T any](ctx context.Context, db *sql.DB, f file, query string, scan func(scanner) (T, error)) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		var none T
-		rows, err := db.QueryContext(ctx, query)
-		if err != nil {
-			yield(none, f.explain("read", err))
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
-			row, err := scan(rows)
-			if err != nil {
-				yield(none, f.explain("read", err))
-				return
-			}
-			if !yield(row, nil) {
-				return
-			}
-		}
-		if err := rows.Err(); err != nil {
-			yield(none, f.explain("read", err))
-		}
+func newExport(ctx context.Context, on querier) store.Export {
+	return store.Export{
+		Pets:          eachRow(ctx, on, scanPet, `SELECT `+petColumns+` FROM pets ORDER BY id`),
+		Keys:          eachRow(ctx, on, scanKey, listKeysText),
+		Audit:         eachRow(ctx, on, scanAudit, `SELECT `+auditColumns+` FROM audit ORDER BY id`),
+		DailyUse:      eachRow(ctx, on, scanDailyUse, `SELECT day, owner, allowed, denied FROM daily_use`),
+		DeprecatedUse: eachRow(ctx, on, scanDeprecatedUse, `SELECT operation, owner, count, last, 0 FROM deprecated_use`),
+		DeprecatedUseByDay: eachRow(ctx, on, func(row scanner) (u store.DeprecatedUse, err error) {
+			var day int64
+			err = row.Scan(&day, &u.Operation, &u.Owner, &u.Count)
+			u.Last = dayOf(day)
+			return u, err
+		}, `SELECT day, operation, owner, count FROM deprecated_use_by_day`),
+		IdempotentRequests: eachRow(ctx, on, scanIdempotentRequest, `SELECT owner, key, fingerprint, at, pet FROM idempotency_keys`),
 	}
 }
 
 func scanPet(row scanner) (p store.Pet, err error) {
 	err = row.Scan(&p.ID, &p.Name, &p.CategoryID, &p.Status)
 	return p, err
-}
-
-func scanDailyUse(row scanner) (u store.DailyUse, err error) {
-	var day int64
-	err = row.Scan(&day, &u.Owner, &u.Allowed, &u.Denied)
-	u.Day = dayOf(day)
-	return u, err
-}
-
-// scanDeprecatedUse reads a sum or the count of a day.
-func scanDeprecatedUse(row scanner) (u store.DeprecatedUse, err error) {
-	var last int64
-	err = row.Scan(&u.Operation, &u.Owner, &u.Count, &last)
-	u.Last = instant(last)
-	return u, err
 }
 
 func scanIdempotentRequest(row scanner) (r store.IdempotentRequest, err error) {

@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
+
+	_ "modernc.org/sqlite" // registers the driver
 
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -118,6 +122,64 @@ func withoutPath(err error) error {
 	return err
 }
 
+// connect returns a pool of at most n connections. Each runs the common pragmas and then
+// the given ones.
+func (f file) connect(n int, pragmas ...string) (*sql.DB, error) {
+	return f.pool(n, f.dsn(url.Values{"mode": {"rw"}}, append([]string{
+		"foreign_keys(1)",
+		// On macOS, fsync alone leaves data in the cache of the drive.
+		"fullfsync(1)",
+		"checkpoint_fullfsync(1)",
+	}, pragmas...)...))
+}
+
+// connectReadOnly returns one connection that changes nothing on the disk. Without a log
+// or a journal beside it, the file must not change while it is open.
+func (f file) connectReadOnly() (*sql.DB, error) {
+	return f.pool(1, f.readOnlyDSN())
+}
+
+func (f file) readOnlyDSN() string {
+	mode := url.Values{"mode": {"ro"}}
+	for _, suffix := range []string{"-wal", "-journal"} {
+		if _, err := os.Stat(realPath(f.path) + suffix); err == nil {
+			return f.dsn(mode) // part of the content is there
+		}
+	}
+	// Otherwise a file in WAL mode could not be opened in a read-only directory.
+	mode.Set("immutable", "1")
+	return f.dsn(mode)
+}
+
+func (f file) pool(n int, dsn string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open database %s: %w", f.name, err)
+	}
+	db.SetMaxOpenConns(n)
+	db.SetMaxIdleConns(n)
+	return db, nil
+}
+
+// dsn returns the name of the file for the driver, with parameters and the pragmas that
+// each connection runs.
+func (f file) dsn(parameters url.Values, pragmas ...string) string {
+	for name, values := range map[string][]string{
+		"_pragma":    append([]string{"busy_timeout(" + f.busyTimeout() + ")", "trusted_schema(0)"}, pragmas...),
+		"_txlock":    {"immediate"},
+		"_dqs":       {"0"}, // "name" is a name, never a string
+		"_defensive": {"1"},
+		"_error_rc":  {"1"}, // no error text of another call
+	} {
+		parameters[name] = values
+	}
+	path := filepath.ToSlash(f.path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive letter
+	}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: parameters.Encode()}).String()
+}
+
 // useWAL sets the journal mode of the file to write-ahead log.
 func (f file) useWAL(ctx context.Context, db *sql.DB) error {
 	var mode string
@@ -188,25 +250,19 @@ func (f file) retryBusy(ctx context.Context, do func() error) error {
 // deleted, and the next start does not find what was written.
 type openedFiles struct {
 	name  string // of the database, as given
-	files []openedFile
-}
-
-// An openedFile is one of them.
-type openedFile struct {
-	path string
-	info os.FileInfo
+	files map[string]os.FileInfo
 }
 
 // openedFiles returns the files that the paths of f name now: the database and its
 // companions, if they exist.
 func (f file) openedFiles() (*openedFiles, error) {
-	p := &openedFiles{name: f.name}
+	p := &openedFiles{f.name, map[string]os.FileInfo{}}
 	real := realPath(f.path)
 	for _, path := range []string{f.path, real + "-wal", real + "-shm"} {
 		info, err := os.Stat(path)
 		switch {
 		case err == nil:
-			p.files = append(p.files, openedFile{path, info})
+			p.files[path] = info
 		case path != f.path && errors.Is(err, fs.ErrNotExist):
 			// SQLite does not always use the companions.
 		default:
@@ -219,20 +275,18 @@ func (f file) openedFiles() (*openedFiles, error) {
 // check returns an error that wraps [store.ErrUnavailable] if a file was deleted or
 // replaced. It costs a system call for each file.
 func (p *openedFiles) check() error {
-	for _, f := range p.files {
-		info, err := os.Stat(f.path)
-		switch {
+	for path, opened := range p.files {
+		what := ""
+		switch info, err := os.Stat(path); {
 		case errors.Is(err, fs.ErrNotExist):
-			return p.changed(f.path, "deleted")
-		case err == nil && !os.SameFile(info, f.info):
-			return p.changed(f.path, "replaced")
+			what = "deleted"
+		case err == nil && !os.SameFile(info, opened):
+			what = "replaced"
+		default: // another error, such as that of an unreadable folder, says nothing about the file
+			continue
 		}
-		// Any other error, such as that of an unreadable folder, says nothing about the file.
+		return fmt.Errorf("database %s: %w: the file %s was %s while this process has it open; "+
+			"put the original file back, or restart to use the file that is there now", p.name, store.ErrUnavailable, path, what)
 	}
 	return nil
-}
-
-func (p *openedFiles) changed(path, what string) error {
-	return fmt.Errorf("database %s: %w: the file %s was %s while this process has it open; "+
-		"put the original file back, or restart to use the file that is there now", p.name, store.ErrUnavailable, path, what)
 }

@@ -16,7 +16,7 @@ func TestFullDatabase(t *testing.T) {
 	s := openTest(t)
 	limit := func(pages int) {
 		t.Helper()
-		if err := s.writer.write(t.Context(), func(ctx context.Context) error {
+		if err := s.write(t.Context(), "test", func(ctx context.Context) error {
 			_, err := s.writer.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", pages))
 			return err
 		}); err != nil {

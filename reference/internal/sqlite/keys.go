@@ -39,10 +39,10 @@ func (s *Store) createKey(ctx context.Context, k store.NewKey, by store.Actor, f
 		return store.Key{}, err
 	}
 	key := newKey(k)
-	err := s.writer.write(ctx, func(ctx context.Context) error {
+	err := s.write(ctx, "create key", func(ctx context.Context) error {
 		if first {
 			var exists bool
-			if err := s.anyKey.QueryRowContext(ctx).Scan(&exists); err != nil {
+			if err := s.writer.row(ctx, anyKeyText, nil, &exists); err != nil {
 				return err
 			}
 			if exists {
@@ -54,67 +54,41 @@ func (s *Store) createKey(ctx context.Context, k store.NewKey, by store.Actor, f
 		}
 		return s.insertAudit(ctx, store.KeyCreated(key, by))
 	})
-	if err != nil {
-		return store.Key{}, s.wrap("create key", err)
-	}
-	return key, nil
+	return key, err
 }
 
 // KeyByDigest finds the key of a request. See [store.KeyFinder].
 func (s *Store) KeyByDigest(ctx context.Context, d store.Digest) (store.Key, error) {
-	k, err := scanKey(s.keyByDigest.QueryRowContext(ctx, d))
-	if err != nil {
-		return store.Key{}, s.wrap("find key", err)
-	}
-	return k, nil
+	k, err := oneKey(ctx, s.reads, keyByDigestText, d)
+	return k, s.wrap("find key", err)
 }
 
 // Key returns one key. See [store.Keys].
 func (s *Store) Key(ctx context.Context, id string) (store.Key, error) {
-	k, err := scanKey(s.keyByID.QueryRowContext(ctx, id))
-	if err != nil {
-		return store.Key{}, s.wrap("read key", err)
-	}
-	return k, nil
+	k, err := oneKey(ctx, s.reads, keyByIDText, id)
+	return k, s.wrap("read key", err)
 }
 
 // ListKeys returns all keys. See [store.Keys].
 func (s *Store) ListKeys(ctx context.Context) ([]store.Key, error) {
-	rows, err := s.listKeys.QueryContext(ctx)
-	if err != nil {
-		return nil, s.wrap("list keys", err)
-	}
-	defer rows.Close()
-
-	keys := []store.Key{}
-	for rows.Next() {
-		k, err := scanKey(rows)
-		if err != nil {
-			return nil, s.wrap("list keys", err)
-		}
-		keys = append(keys, k)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, s.wrap("list keys", err)
-	}
-	return keys, nil
+	keys, err := allRows(ctx, s.reads, scanKey, listKeysText)
+	return keys, s.wrap("list keys", err)
 }
 
 // RevokeKey ends a key. See [store.Keys].
-func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time, by store.Actor) (store.Key, error) {
+func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time, by store.Actor) (k store.Key, err error) {
 	if at.IsZero() {
 		return store.Key{}, fmt.Errorf("%w: time of revocation is missing", store.ErrInvalid)
 	}
 	if err := by.Validate(); err != nil {
 		return store.Key{}, err
 	}
-	var k store.Key
-	err := s.writer.write(ctx, func(ctx context.Context) error {
-		result, err := s.revokeKey.ExecContext(ctx, at.UnixMicro(), id)
+	err = s.write(ctx, "revoke key", func(ctx context.Context) error {
+		result, err := s.writer.exec(ctx, revokeKeyText, at.UnixMicro(), id)
 		if err != nil {
 			return err
 		}
-		if k, err = scanKey(s.keyNow.QueryRowContext(ctx, id)); err != nil {
+		if k, err = oneKey(ctx, &s.writer.prepared, keyByIDText, id); err != nil {
 			return err
 		}
 		if n, err := result.RowsAffected(); n == 0 || err != nil {
@@ -122,20 +96,16 @@ func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time, by store
 		}
 		return s.insertAudit(ctx, store.KeyRevoked(k, by))
 	})
-	if err != nil {
-		return store.Key{}, s.wrap("revoke key", err)
-	}
-	return k, nil
+	return k, err
 }
 
 // RotateKey replaces a key. See [store.Keys].
-func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation, by store.Actor) (store.Key, error) {
+func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation, by store.Actor) (key store.Key, err error) {
 	if err := errors.Join(r.Validate(), by.Validate()); err != nil {
 		return store.Key{}, err
 	}
-	var key store.Key
-	err := s.writer.write(ctx, func(ctx context.Context) error {
-		old, err := scanKey(s.keyNow.QueryRowContext(ctx, id))
+	err = s.write(ctx, "rotate key", func(ctx context.Context) error {
+		old, err := oneKey(ctx, &s.writer.prepared, keyByIDText, id)
 		if err != nil {
 			return err
 		}
@@ -148,15 +118,12 @@ func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation, by s
 		if err := s.addKey(ctx, key); err != nil {
 			return err
 		}
-		if _, err = s.endKeyAt.ExecContext(ctx, r.OldExpires(old.Expires).UnixMicro(), id); err != nil {
+		if _, err = s.writer.exec(ctx, endKeyAtText, r.OldExpires(old.Expires).UnixMicro(), id); err != nil {
 			return err
 		}
 		return s.insertAudit(ctx, store.KeyRotated(old, key, r, by))
 	})
-	if err != nil {
-		return store.Key{}, s.wrap("rotate key", err)
-	}
-	return key, nil
+	return key, err
 }
 
 // newKey returns the key as it will be read from the database.
@@ -180,11 +147,8 @@ func (s *Store) addKey(ctx context.Context, k store.Key) error {
 	if err != nil {
 		return err
 	}
-	var expires sql.NullInt64
-	if !k.Expires.IsZero() {
-		expires = sql.NullInt64{Int64: k.Expires.UnixMicro(), Valid: true}
-	}
-	_, err = s.insertKey.ExecContext(ctx, k.ID, k.Digest, k.LastFour, k.Name, k.Owner, k.Plan,
+	expires := sql.NullInt64{Int64: k.Expires.UnixMicro(), Valid: !k.Expires.IsZero()}
+	_, err = s.writer.exec(ctx, insertKeyText, k.ID, k.Digest, k.LastFour, k.Name, k.Owner, k.Plan,
 		string(quotas), string(limits), k.Created.UnixMicro(), expires)
 	if isDuplicate(err) {
 		return store.ErrExists
@@ -192,17 +156,21 @@ func (s *Store) addKey(ctx context.Context, k store.Key) error {
 	return err
 }
 
+// oneKey returns the first key of a query.
+func oneKey(ctx context.Context, on *prepared, text string, arg any) (store.Key, error) {
+	for k, err := range eachRow(ctx, on, scanKey, text, arg) {
+		return k, err
+	}
+	return store.Key{}, store.ErrNotFound
+}
+
 // scanKey reads the columns of keyColumns.
-func scanKey(row scanner) (store.Key, error) {
-	var k store.Key
+func scanKey(row scanner) (k store.Key, err error) {
 	var quotas, limits []byte
 	var created int64
 	var expires, revoked sql.NullInt64
-	err := row.Scan(&k.ID, &k.Digest, &k.LastFour, &k.Name, &k.Owner, &k.Plan, &quotas, &limits, &created, &expires, &revoked)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return store.Key{}, store.ErrNotFound
-	case err != nil:
+	err = row.Scan(&k.ID, &k.Digest, &k.LastFour, &k.Name, &k.Owner, &k.Plan, &quotas, &limits, &created, &expires, &revoked)
+	if err != nil {
 		return store.Key{}, err
 	}
 	if k.Quotas, err = scanTexts(quotas); err != nil {
@@ -232,6 +200,3 @@ func scanTexts(column []byte) ([]string, error) {
 	}
 	return texts, nil
 }
-
-// instant returns a stored time.
-func instant(micro int64) time.Time { return time.UnixMicro(micro).UTC() }

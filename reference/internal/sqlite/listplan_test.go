@@ -50,7 +50,7 @@ func TestListIsASearch(t *testing.T) {
 
 // fill stores n pets in turn of each status, quickly.
 func (s *Store) fill(ctx context.Context, n int) error {
-	return s.writer.write(ctx, func(ctx context.Context) error {
+	return s.write(ctx, "test", func(ctx context.Context) error {
 		_, err := s.writer.conn.ExecContext(ctx, `INSERT INTO pets (name, category_id, status)
 			WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT ?)
 			SELECT 'Pet ' || i, i % 100, CASE i % 3 WHEN 0 THEN 'available' WHEN 1 THEN 'pending' ELSE 'sold' END FROM n`, n)

@@ -63,7 +63,7 @@ func migrateTo(t *testing.T, path string, s schema, version int64) {
 
 func (s *Store) version(t *testing.T) int64 {
 	t.Helper()
-	version, err := s.inspect(t.Context(), s.reads, mainSchema)
+	version, err := s.inspectAlone(t.Context(), mainSchema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +90,8 @@ func TestConnectionsAreSafe(t *testing.T) {
 		{"pets, writing", inWriter{s}, "fullfsync", "1"},
 		{"pets, writing", inWriter{s}, "foreign_keys", "1"},
 		{"pets, writing", inWriter{s}, "busy_timeout", "5000"},
-		{"pets, reading", inPool{s.reads}, "query_only", "1"},
-		{"pets, reading", inPool{s.reads}, "busy_timeout", "5000"},
+		{"pets, reading", inPool{s.reads.on.(*sql.DB)}, "query_only", "1"},
+		{"pets, reading", inPool{s.reads.on.(*sql.DB)}, "busy_timeout", "5000"},
 		{"usage", inPool{u.db}, "journal_mode", "wal"},
 		{"usage", inPool{u.db}, "synchronous", normal},
 		{"usage", inPool{u.db}, "locking_mode", "exclusive"},
@@ -116,7 +116,7 @@ type inWriter struct{ s *Store }
 
 func (q inWriter) scan(t *testing.T, text string) (value string) {
 	t.Helper()
-	if err := q.s.writer.write(t.Context(), func(ctx context.Context) error {
+	if err := q.s.write(t.Context(), "test", func(ctx context.Context) error {
 		return q.s.writer.conn.QueryRowContext(ctx, text).Scan(&value)
 	}); err != nil {
 		t.Fatal(err)

@@ -160,8 +160,6 @@ func TestCloseLeavesOneFile(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	for want, o := range map[string]sqlite.Options{
 		"Options.BusyTimeout": {BusyTimeout: 1},
-		"Options.Readers":     {Readers: -1},
-		"Options.MaxBatch":    {MaxBatch: -1},
 	} {
 		path := tempDatabase(t)
 		if _, err := sqlite.Open(t.Context(), path, o); err == nil || !strings.Contains(err.Error(), want) {

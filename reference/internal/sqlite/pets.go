@@ -14,7 +14,8 @@ import (
 
 const (
 	insertPetText  = `INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)`
-	petText        = `SELECT id, name, category_id, status FROM pets WHERE id = ?`
+	petColumns     = `id, name, category_id, status`
+	petText        = `SELECT ` + petColumns + ` FROM pets WHERE id = ?`
 	listPetsText   = pageText + `WHERE id > ? ORDER BY id LIMIT ?)`
 	listStatusText = pageText + `WHERE status = ? AND id > ? ORDER BY id LIMIT ?)`
 
@@ -22,6 +23,16 @@ const (
 	// it costs SQLite. parsePets reads the text.
 	pageText = `SELECT group_concat(id || ' ' || category_id || ' ' || status || ' ' || octet_length(name) || ' ' || name, '')
 		FROM (SELECT id, category_id, status, name FROM pets `
+
+	firstPetText = `SELECT fingerprint, p.id, p.name, p.category_id, p.status
+		FROM idempotency_keys AS k JOIN pets AS p ON p.id = k.pet
+		WHERE k.owner = ? AND k.key = ? AND k.at > ?`
+	insertOnceText = `INSERT OR REPLACE INTO idempotency_keys (owner, key, fingerprint, pet, at) VALUES (?, ?, ?, ?, ?)`
+
+	// Each new key removes a few expired ones, which is more than one for each, so that
+	// there are never many.
+	pruneOnceText = `DELETE FROM idempotency_keys WHERE (owner, key) IN
+		(SELECT owner, key FROM idempotency_keys WHERE at <= ? ORDER BY at LIMIT 4)`
 )
 
 // CreatePet stores a pet. See [store.Pets].
@@ -29,20 +40,17 @@ func (s *Store) CreatePet(ctx context.Context, p store.NewPet) (pet store.Pet, e
 	if err := p.Validate(); err != nil {
 		return store.Pet{}, err
 	}
-	err = s.writer.writeStatement(ctx, func(ctx context.Context) (err error) {
+	err = s.writeStatement(ctx, "create pet", func(ctx context.Context) (err error) {
 		pet, err = s.addPet(ctx, p)
 		return err
 	})
-	if err != nil {
-		return store.Pet{}, s.wrap("create pet", err)
-	}
-	return pet, nil
+	return pet, err
 }
 
 // addPet is called by the writer.
 func (s *Store) addPet(ctx context.Context, p store.NewPet) (store.Pet, error) {
 	pet := store.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: cmp.Or(p.Status, store.Available)}
-	result, err := s.insertPet.ExecContext(ctx, pet.Name, pet.CategoryID, string(pet.Status))
+	result, err := s.writer.exec(ctx, insertPetText, pet.Name, pet.CategoryID, string(pet.Status))
 	if err != nil {
 		return store.Pet{}, err
 	}
@@ -50,39 +58,104 @@ func (s *Store) addPet(ctx context.Context, p store.NewPet) (store.Pet, error) {
 	return pet, err
 }
 
+// CreatePetIf stores a pet with the key of its request, on a condition. See [store.Pets].
+func (s *Store) CreatePetIf(ctx context.Context, p store.NewPet, k *store.IdempotencyKey, c store.Condition) (pet store.Pet, replayed bool, err error) {
+	if err := p.Validate(); err != nil {
+		return store.Pet{}, false, err
+	}
+	if k != nil {
+		if err := k.Validate(); err != nil {
+			return store.Pet{}, false, err
+		}
+	}
+	err = s.write(ctx, "create pet", func(ctx context.Context) (err error) {
+		if k != nil {
+			if pet, replayed, err = s.firstPet(ctx, *k); replayed || err != nil {
+				return err
+			}
+		}
+		if err = s.checkCondition(ctx, c); err != nil {
+			return err
+		}
+		if pet, err = s.addPet(ctx, p); err != nil || k == nil {
+			return err
+		}
+		return s.addOnce(ctx, *k, pet.ID)
+	})
+	return pet, replayed, err
+}
+
+// firstPet returns the pet that a request with the key has created before, if there is
+// one. It is called by the writer.
+func (s *Store) firstPet(ctx context.Context, k store.IdempotencyKey) (pet store.Pet, found bool, err error) {
+	var fingerprint []byte
+	err = s.writer.row(ctx, firstPetText, []any{k.Owner, k.Key, expired(k)},
+		&fingerprint, &pet.ID, &pet.Name, &pet.CategoryID, &pet.Status)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return store.Pet{}, false, nil
+	case err != nil:
+		return store.Pet{}, false, err
+	case string(fingerprint) != string(k.Fingerprint[:]):
+		return store.Pet{}, false, store.ErrMismatch
+	}
+	return pet, true, nil
+}
+
+// addOnce stores the key of a request, and is called by the writer.
+func (s *Store) addOnce(ctx context.Context, k store.IdempotencyKey, pet int64) error {
+	if _, err := s.writer.exec(ctx, insertOnceText, k.Owner, k.Key, k.Fingerprint[:], pet, k.At.UnixMicro()); err != nil {
+		return err
+	}
+	_, err := s.writer.exec(ctx, pruneOnceText, expired(k))
+	return err
+}
+
+// expired is when the keys were stored that are forgotten at the time of k.
+func expired(k store.IdempotencyKey) int64 { return k.At.Add(-store.IdempotencyLifetime).UnixMicro() }
+
+// checkCondition returns [store.ErrCondition] if a condition does not hold. The transaction
+// of the writer excludes other writes, also of other processes, and sees those of its own
+// batch.
+func (s *Store) checkCondition(ctx context.Context, c store.Condition) error {
+	if c == nil {
+		return nil
+	}
+	ok, err := c(func(q store.ListQuery) ([]store.Pet, bool, error) { return s.list(ctx, &s.writer.prepared, q) })
+	if err == nil && !ok {
+		err = store.ErrCondition
+	}
+	return err
+}
+
 // Pet returns one pet. See [store.Pets].
-func (s *Store) Pet(ctx context.Context, id int64) (store.Pet, error) {
-	var p store.Pet
-	err := s.pet.QueryRowContext(ctx, id).Scan(&p.ID, &p.Name, &p.CategoryID, &p.Status)
+func (s *Store) Pet(ctx context.Context, id int64) (p store.Pet, err error) {
+	err = s.reads.row(ctx, petText, []any{id}, &p.ID, &p.Name, &p.CategoryID, &p.Status)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = store.ErrNotFound
 	}
-	if err != nil {
-		return store.Pet{}, s.wrap("read pet", err)
-	}
-	return p, nil
+	return p, s.wrap("read pet", err)
 }
 
 // ListPets returns a page of pets. See [store.Pets].
 func (s *Store) ListPets(ctx context.Context, q store.ListQuery) (pets []store.Pet, more bool, err error) {
-	return s.list(ctx, q, s.listPets, s.listStatus)
+	return s.list(ctx, s.reads, q)
 }
 
-// list lists pets by one of two statements: all, or byStatus.
-func (s *Store) list(ctx context.Context, q store.ListQuery, all, byStatus *sql.Stmt) (pets []store.Pet, more bool, err error) {
+func (s *Store) list(ctx context.Context, on *prepared, q store.ListQuery) (pets []store.Pet, more bool, err error) {
 	if err := q.Validate(); err != nil {
 		return nil, false, err
 	}
 	// One row over the limit tells whether there are more.
-	stmt, args := all, []any{q.After, q.Limit + 1}
+	query, args := listPetsText, []any{q.After, q.Limit + 1}
 	if q.Status != "" {
-		stmt, args = byStatus, []any{string(q.Status), q.After, q.Limit + 1}
+		query, args = listStatusText, []any{string(q.Status), q.After, q.Limit + 1}
 	}
 	var text sql.NullString // no pets are NULL
-	if err := stmt.QueryRowContext(ctx, args...).Scan(&text); err != nil {
-		return nil, false, s.wrap("list pets", err)
+	if err = on.row(ctx, query, args, &text); err == nil {
+		pets, err = parsePets(text.String, q.Limit+1)
 	}
-	if pets, err = parsePets(text.String, q.Limit+1); err != nil {
+	if err != nil {
 		return nil, false, s.wrap("list pets", err)
 	}
 	if len(pets) > q.Limit {

@@ -41,7 +41,7 @@ func TestRestoreWhileTheDatabaseIsOpen(t *testing.T) {
 	check("a server counts usage")
 	writeFile(t, path, bytes.Repeat([]byte("damaged\x00"), 1000))
 	check("a server counts usage for a damaged file")
-	if err := u.Close(); err != nil {
+	if err := errors.Join(u.Close(), os.Remove(path)); err != nil {
 		t.Fatal(err)
 	}
 	restore(t, saved, path)

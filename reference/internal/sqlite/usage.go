@@ -7,10 +7,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
+	"iter"
 	"math"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -39,8 +43,6 @@ type Usage struct {
 	closed atomic.Bool
 	db     *sql.DB // one connection
 	files  *openedFiles
-
-	setHeader, addChange, setPart, dropChanges *sql.Stmt
 
 	mu     sync.Mutex
 	number int64            // of the last change
@@ -95,19 +97,6 @@ func OpenUsage(ctx context.Context, path string, o Options) (_ *Usage, err error
 	if err = u.readNumbers(ctx); err != nil {
 		return nil, u.explain("open", err)
 	}
-	for _, p := range []struct {
-		stmt **sql.Stmt
-		text string
-	}{
-		{&u.setHeader, `INSERT OR REPLACE INTO header (only, data) VALUES (1, ?)`},
-		{&u.addChange, `INSERT INTO changes (number, data) VALUES (?, ?)`},
-		{&u.setPart, `INSERT OR REPLACE INTO parts (part, since, data) VALUES (?, ?, ?)`},
-		{&u.dropChanges, `DELETE FROM changes WHERE number <= ?`},
-	} {
-		if *p.stmt, err = u.db.PrepareContext(ctx, p.text); err != nil {
-			return nil, u.explain("open", err)
-		}
-	}
 	if u.files, err = u.openedFiles(); err != nil {
 		return nil, err
 	}
@@ -124,16 +113,13 @@ func (u *Usage) readNumbers(ctx context.Context) error {
 	if err := tx.QueryRowContext(ctx, `SELECT coalesce(max(number), 0) FROM changes`).Scan(&u.number); err != nil {
 		return err
 	}
-	_, err = readRows(ctx, tx, `SELECT part, since FROM parts`, func(row scanner) (bool, error) {
-		var part uint8
-		var since int64
-		if err := row.Scan(&part, &since); err != nil {
-			return false, err
+	for row, err := range eachRow(ctx, tx, scanBlob, `SELECT part, since, x'' FROM parts`) {
+		if err != nil {
+			return err
 		}
-		u.since[part], u.number = since, max(u.number, since)
-		return true, nil
-	})
-	return err
+		u.since[row.part], u.number = row.number, max(u.number, row.number)
+	}
+	return nil
 }
 
 // SaveUsage stores what has changed. See [store.Usage].
@@ -143,17 +129,16 @@ func (u *Usage) SaveUsage(ctx context.Context, header []byte, records []memory.R
 	data := appendRecords(make([]byte, 0, len(records)*(headSize+32)), records)
 	u.number++ // a commit that returns an error may have stored the last one
 	err := u.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.StmtContext(ctx, u.setHeader).ExecContext(ctx, notNil(header)); err != nil || len(data) == 0 {
+		if _, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO header (only, data) VALUES (1, ?)`, notNil(header)); err != nil || len(data) == 0 {
 			return err
 		}
-		_, err := tx.StmtContext(ctx, u.addChange).ExecContext(ctx, u.number, data)
+		_, err := tx.ExecContext(ctx, `INSERT INTO changes (number, data) VALUES (?, ?)`, u.number, data)
 		return err
 	})
-	if err != nil {
-		return u.wrap("save usage", err)
+	if err == nil {
+		u.debt += int64(len(data))
 	}
-	u.debt += int64(len(data))
-	return nil
+	return u.wrap("save usage", err)
 }
 
 // smallestPart is what a part counts at least, in bytes, so that a few changes do not
@@ -189,10 +174,10 @@ func (u *Usage) compactOldest(ctx context.Context, all func(first, last uint64) 
 	first := uint64(part) << 56
 	data := appendRecords(nil, all(first, first+(1<<56-1)))
 	err := u.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.StmtContext(ctx, u.setPart).ExecContext(ctx, part, u.number, notNil(data)); err != nil {
+		if _, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO parts (part, since, data) VALUES (?, ?, ?)`, part, u.number, notNil(data)); err != nil {
 			return err
 		}
-		_, err := tx.StmtContext(ctx, u.dropChanges).ExecContext(ctx, slices.Min(since[:]))
+		_, err := tx.ExecContext(ctx, `DELETE FROM changes WHERE number <= ?`, slices.Min(since[:]))
 		return err
 	})
 	if err != nil {
@@ -225,6 +210,99 @@ func (u *Usage) change(ctx context.Context, do func(context.Context, *sql.Tx) er
 		return err
 	}
 	return u.files.check()
+}
+
+// LoadUsage reads all records, some rows ahead of load. See [store.Usage]. The other
+// methods wait until it returns, so load must not call them.
+func (u *Usage) LoadUsage(ctx context.Context, load func([]byte, iter.Seq[[]memory.Record]) error) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.wrap("load usage", u.load(ctx, load))
+}
+
+func (u *Usage) load(ctx context.Context, load func([]byte, iter.Seq[[]memory.Record]) error) error {
+	tx, err := u.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+
+	var header []byte
+	err = tx.QueryRowContext(ctx, `SELECT data FROM header`).Scan(&header)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		header = nil
+	case err != nil:
+		return err
+	default:
+		header = notNil(header)
+	}
+
+	portions := make(chan []memory.Record, 4)
+	enough := make(chan struct{}) // closed when load needs no more
+	ended := make(chan error, 1)
+	go func() {
+		defer close(portions)
+		ended <- u.readPortions(ctx, tx, func(records []memory.Record) bool {
+			select {
+			case portions <- records:
+				return true
+			case <-enough:
+				return false
+			}
+		})
+	}()
+	loadErr := load(header, func(yield func([]memory.Record) bool) {
+		for portion := range portions {
+			if !yield(portion) {
+				return
+			}
+		}
+	})
+	close(enough)
+	// An error of reading comes first: load may have failed because of it.
+	if err := <-ended; err != nil {
+		return err
+	}
+	return loadErr
+}
+
+// A blob is a row with records.
+type blob struct {
+	part   uint8 // 0: of a change
+	number int64 // of the change, or the last change that is in the part
+	data   []byte
+}
+
+func scanBlob(row scanner) (b blob, err error) {
+	err = row.Scan(&b.part, &b.number, &b.data)
+	return b, err
+}
+
+// readPortions passes on the records of each row, until yield returns false.
+func (u *Usage) readPortions(ctx context.Context, tx *sql.Tx, yield func([]memory.Record) bool) error {
+	var since [partCount]int64 // by part
+	u.debt = 0
+	for row, err := range eachRow(ctx, tx, scanBlob, `SELECT part, since, data FROM parts ORDER BY part`) {
+		if err != nil {
+			return err
+		}
+		since[row.part] = row.number
+		u.debt -= int64(len(row.data))
+		if !yield(parseRecords(row.data, func(uint64) bool { return false })) {
+			return nil
+		}
+	}
+	for row, err := range eachRow(ctx, tx, scanBlob, `SELECT 0, number, data FROM changes ORDER BY number`) {
+		if err != nil {
+			return err
+		}
+		u.debt += int64(len(row.data))
+		if !yield(parseRecords(row.data, func(key uint64) bool { return row.number <= since[partOf(key)] })) {
+			return nil
+		}
+	}
+	return nil
 }
 
 // notNil returns empty bytes instead of nil, which would be NULL.
@@ -288,4 +366,23 @@ func parseRecords(b []byte, skip func(key uint64) bool) []memory.Record {
 		}
 	}
 	return records
+}
+
+// RenameDamaged renames the database file at path, which must not be open, and its
+// log, so that a new file can be created and the old one can be examined. It returns
+// the new name, which ends with the time.
+func RenameDamaged(path string, now time.Time) (string, error) {
+	aside := path + ".damaged-" + timestamp(now)
+	if err := os.Rename(path, aside); err != nil {
+		return "", fmt.Errorf("rename damaged database %s: %w", path, withoutPath(err))
+	}
+	// SQLite would apply a log that is left to the new file.
+	err := os.Rename(path+"-wal", aside+"-wal")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("rename the log of damaged database %s: %w", path, err)
+	}
+	if err := os.Remove(path + "-shm"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("rename the log of damaged database %s: %w", path, err)
+	}
+	return aside, nil
 }

@@ -11,16 +11,18 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
+// maxBatch is the largest number of writes in one transaction.
+const maxBatch = 256
+
 // A writer owns the only connection that writes. Its goroutine runs all waiting writes
 // in one transaction, and the calls return when it is committed.
 type writer struct {
-	conn     *sql.Conn
-	maxBatch int
-	check    func() error // before and after each transaction; set before the first job
+	prepared
+	conn *sql.Conn
 
-	begin, commit, rollback  *sql.Stmt
-	savepoint, release, undo *sql.Stmt
-	prepared                 []*sql.Stmt // all statements
+	// Set before the first job.
+	check     func() error // before and after each transaction
+	committed func()       // after each transaction
 
 	jobs chan *job     // unbuffered: a job that was sent will be run
 	quit chan struct{} // closed to end the goroutine
@@ -39,59 +41,34 @@ type job struct {
 // errClosed is the error of calls after Close.
 var errClosed = fmt.Errorf("%w: closed", store.ErrUnavailable)
 
-func newWriter(ctx context.Context, db *sql.DB, maxBatch int) (*writer, error) {
+func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	w := &writer{
+		prepared: prepared{on: conn},
 		conn:     conn,
-		maxBatch: maxBatch,
-		check:    func() error { return nil },
 		jobs:     make(chan *job),
 		quit:     make(chan struct{}),
 		done:     make(chan struct{}),
-	}
-	for _, p := range []struct {
-		stmt **sql.Stmt
-		text string
-	}{
-		{&w.begin, "BEGIN IMMEDIATE"},
-		{&w.commit, "COMMIT"},
-		{&w.rollback, "ROLLBACK"},
-		{&w.savepoint, "SAVEPOINT job"},
-		{&w.release, "RELEASE job"},
-		{&w.undo, "ROLLBACK TO job"},
-	} {
-		if *p.stmt, err = w.PrepareContext(ctx, p.text); err != nil {
-			return nil, errors.Join(err, w.releaseConn())
-		}
 	}
 	go w.loop()
 	return w, nil
 }
 
-// PrepareContext prepares a statement for use in jobs.
-func (w *writer) PrepareContext(ctx context.Context, text string) (*sql.Stmt, error) {
-	stmt, err := w.conn.PrepareContext(ctx, text)
-	if err == nil {
-		w.prepared = append(w.prepared, stmt)
-	}
-	return stmt, err
-}
-
 // write runs do in a transaction and returns once it is committed, with the error of do
 // or of the transaction. do must use the context that it gets: that of the caller can
 // end at any time, and the transaction belongs to other callers too.
-func (w *writer) write(ctx context.Context, do func(context.Context) error) error {
-	return w.submit(ctx, &job{do: do, done: make(chan struct{})})
+func (s *Store) write(ctx context.Context, doing string, do func(context.Context) error) error {
+	return s.wrap(doing, s.writer.submit(ctx, &job{do: do, done: make(chan struct{})}))
 }
 
 // writeStatement is write for a function that runs a single statement, which practically
 // never fails, and returns its error. It saves the savepoint: if the statement does fail,
 // all jobs of the transaction run again, one by one.
-func (w *writer) writeStatement(ctx context.Context, do func(context.Context) error) error {
-	return w.submit(ctx, &job{do: do, single: true, done: make(chan struct{})})
+func (s *Store) writeStatement(ctx context.Context, doing string, do func(context.Context) error) error {
+	return s.wrap(doing, s.writer.submit(ctx, &job{do: do, single: true, done: make(chan struct{})}))
 }
 
 // submit waits until j was run.
@@ -114,23 +91,12 @@ func (w *writer) submit(ctx context.Context, j *job) error {
 func (w *writer) close() error {
 	w.once.Do(func() { close(w.quit) })
 	<-w.done
-	return w.releaseConn()
-}
-
-// releaseConn returns the connection to its pool. Package database/sql does not close
-// the statements of a connection in use, and SQLite does not close a file that has
-// open statements.
-func (w *writer) releaseConn() error {
-	var errs []error
-	for _, stmt := range w.prepared {
-		errs = append(errs, stmt.Close())
-	}
-	return errors.Join(append(errs, w.conn.Close())...)
+	return errors.Join(w.prepared.close(), w.conn.Close())
 }
 
 func (w *writer) loop() {
 	defer close(w.done)
-	batch := make([]*job, 0, w.maxBatch)
+	batch := make([]*job, 0, maxBatch)
 	for {
 		select {
 		case j := <-w.jobs:
@@ -152,7 +118,7 @@ func (w *writer) gather(batch []*job) []*job {
 	// The callers of the last batch may be about to send their next writes. Letting
 	// them run first saves a sync, and costs less than a microsecond if there are none.
 	runtime.Gosched()
-	for len(batch) < w.maxBatch {
+	for len(batch) < maxBatch {
 		select {
 		case j := <-w.jobs:
 			batch = append(batch, j)
@@ -186,7 +152,7 @@ func (w *writer) transact(batch []*job) bool {
 		fail(batch, err)
 		return true
 	}
-	if _, err := w.begin.ExecContext(ctx); err != nil {
+	if _, err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		fail(batch, fmt.Errorf("begin: %w", err))
 		return true
 	}
@@ -194,13 +160,15 @@ func (w *writer) transact(batch []*job) bool {
 		var lost bool
 		if j.err, lost = w.runJob(ctx, j); lost {
 			fail(batch, j.err)
-			w.rollback.ExecContext(ctx) // fails if SQLite has rolled back
+			w.exec(ctx, "ROLLBACK") // fails if SQLite has rolled back
 			return false
 		}
 	}
-	if _, err := w.commit.ExecContext(ctx); err != nil {
+	_, err := w.exec(ctx, "COMMIT")
+	w.committed() // even if it failed: its outcome can be unknown
+	if err != nil {
 		fail(batch, fmt.Errorf("commit: %w", err))
-		w.rollback.ExecContext(ctx)
+		w.exec(ctx, "ROLLBACK")
 		return true
 	}
 	// A write to a file that was deleted must not be acknowledged.
@@ -218,16 +186,16 @@ func (w *writer) runJob(ctx context.Context, j *job) (err error, lost bool) {
 		err := j.do(ctx)
 		return err, err != nil
 	}
-	if _, err := w.savepoint.ExecContext(ctx); err != nil {
+	if _, err := w.exec(ctx, "SAVEPOINT job"); err != nil {
 		return err, true
 	}
 	err = j.do(ctx)
 	if err != nil {
-		if _, undoErr := w.undo.ExecContext(ctx); undoErr != nil {
+		if _, undoErr := w.exec(ctx, "ROLLBACK TO job"); undoErr != nil {
 			return err, true
 		}
 	}
-	if _, releaseErr := w.release.ExecContext(ctx); releaseErr != nil {
+	if _, releaseErr := w.exec(ctx, "RELEASE job"); releaseErr != nil {
 		return errors.Join(err, releaseErr), true
 	}
 	return err, false

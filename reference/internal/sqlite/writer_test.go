@@ -44,7 +44,7 @@ func names(t *testing.T, s *Store) []string {
 
 // insert is a job that stores a pet.
 func (s *Store) insert(ctx context.Context, name string) error {
-	_, err := s.insertPet.ExecContext(ctx, name, 1, "available")
+	_, err := s.writer.exec(ctx, insertPetText, name, 1, "available")
 	return err
 }
 
@@ -60,7 +60,7 @@ func TestWritesThatWaitShareATransaction(t *testing.T) {
 		var wg sync.WaitGroup
 		write := func(do func(context.Context) error) {
 			wg.Go(func() {
-				if err := s.writer.write(t.Context(), do); err != nil {
+				if err := s.write(t.Context(), "test", do); err != nil {
 					t.Errorf("write = %v", err)
 				}
 			})
@@ -121,14 +121,14 @@ func TestFailingWriteLeavesItsNeighboursAlone(t *testing.T) {
 		{"an error that ends the transaction", func(s *Store) func(context.Context) error {
 			return func(ctx context.Context) error {
 				err := s.insert(ctx, "bad")
-				_, rollbackErr := s.writer.rollback.ExecContext(ctx)
+				_, rollbackErr := s.writer.exec(ctx, "ROLLBACK")
 				return errors.Join(err, rollbackErr, broken)
 			}
 		}, false, broken},
 		{"a single statement that ends the transaction", func(s *Store) func(context.Context) error {
 			return func(ctx context.Context) error {
 				err := s.insert(ctx, "bad")
-				_, rollbackErr := s.writer.rollback.ExecContext(ctx)
+				_, rollbackErr := s.writer.exec(ctx, "ROLLBACK")
 				return errors.Join(err, rollbackErr, broken)
 			}
 		}, true, broken},
@@ -166,7 +166,7 @@ func TestCallerThatGivesUpWaitingStoresNothing(t *testing.T) {
 		s := openTest(t)
 		proceed, ended := make(chan struct{}), make(chan error)
 		go func() {
-			ended <- s.writer.write(t.Context(), func(context.Context) error {
+			ended <- s.write(t.Context(), "test", func(context.Context) error {
 				<-proceed
 				return nil
 			})
@@ -196,7 +196,7 @@ func TestCallerThatGivesUpWaitingStoresNothing(t *testing.T) {
 func TestWriteUnderWayTellsItsOutcome(t *testing.T) {
 	s := openTest(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	err := s.writer.write(ctx, func(ctx context.Context) error {
+	err := s.write(ctx, "test", func(ctx context.Context) error {
 		cancel()
 		return s.insert(ctx, "Rex")
 	})
@@ -212,7 +212,7 @@ func TestCloseWaitsForTheWriteUnderWay(t *testing.T) {
 	s := openTest(t)
 	entered, proceed, ended := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
-		ended <- s.writer.write(t.Context(), func(ctx context.Context) error {
+		ended <- s.write(t.Context(), "test", func(ctx context.Context) error {
 			close(entered)
 			<-proceed
 			return s.insert(ctx, "Rex")

@@ -1,0 +1,361 @@
+// Package sqlite stores the data of the service in a SQLite file. While it is open,
+// SQLite has two files of its own beside it (-wal and -shm).
+//
+//	s, err := sqlite.Open(ctx, "petstore.db", sqlite.Options{})
+//	…
+//	defer s.Close()
+//	pet, err := s.CreatePet(ctx, store.NewPet{Name: "Rex", CategoryID: 1})
+//
+// # Durability
+//
+// The database is in WAL mode with synchronous=FULL: a write is synced to the disk
+// before it is acknowledged. A sync takes far longer than an insert, so writes that
+// arrive during a transaction wait for it, and then share the next transaction and its
+// sync. No write waits for others to arrive. Each write of a shared transaction has its
+// own outcome.
+//
+// # Processes
+//
+// Any number of processes may have the file open, such as a server and the command
+// that creates a key. Each sees what the others have committed. SQLite has one writer
+// at a time: another one waits, up to Options.BusyTimeout. The file must be on a local
+// disk, as WAL requires.
+//
+// [Store.PetsVersion] tells whether any of them has written since an earlier call, so that a
+// server can keep what it has read.
+//
+// Writes to a file that was deleted or replaced while it is open would be lost without
+// an error. Therefore writes and [Store.Ping] check that the paths still name the files
+// that were opened, and fail until the original files are back.
+//
+// # Limiter state
+//
+// The state of the embedded rate limiter is in a file of its own; see [Usage].
+// Every second thousands of its records change, and the last changes may be lost. A pet
+// must not be lost. In one file, the commit of a pet would wait for those records, and its
+// sync would write them to the disk too.
+//
+// # Backups
+//
+// [Backup] copies the database while servers run. [Check] examines a file. [Restore]
+// replaces the content of a database that no process has open by that of a backup, in
+// one transaction, and makes no key valid again. [Export] reads everything in a file, for
+// a move to PostgreSQL.
+//
+// # Upgrades
+//
+// A file of an older version is upgraded when it is opened, in atomic steps. Before that
+// it is copied to a file beside it, such as petstore.db.v3-20261122T101500.000Z.backup;
+// if that fails, the file is not changed. Limiter state is upgraded without a copy, in one
+// transaction. A file of a newer version or of another program is refused and not changed.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// Options are optional settings of the functions of this package. The zero value works.
+type Options struct {
+	// BusyTimeout is how long a call waits for another process that locks the file,
+	// in whole milliseconds. Zero: five seconds.
+	BusyTimeout time.Duration
+
+	// OnUpgrade is called before a file of an older version is upgraded, when the copy
+	// of it is complete.
+	OnUpgrade func(Upgrade)
+
+	// NoMigrate refuses a file that is missing or of an older version, and changes
+	// nothing. [Migrate] creates and upgrades it then. OpenUsage ignores it.
+	NoMigrate bool
+
+	noCopy bool // the file is a copy already
+}
+
+// readers is the number of connections for reading.
+const readers = 8
+
+func (o Options) validate() error {
+	if o.BusyTimeout < 0 || o.BusyTimeout%time.Millisecond != 0 {
+		return fmt.Errorf("sqlite: Options.BusyTimeout must be whole milliseconds from 0, got %v", o.BusyTimeout)
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.BusyTimeout == 0 {
+		o.BusyTimeout = 5 * time.Second
+	}
+	return o
+}
+
+// A Store is a database of pets, keys, the audit log and counted use in one file. [Open] returns
+// one. It is safe for concurrent use.
+type Store struct {
+	file
+	closed  atomic.Bool
+	writer  *writer
+	reads   *prepared
+	watch   *watch
+	files   *openedFiles
+	closers []func() error // in the order in which they were opened
+}
+
+var (
+	_ store.Store         = (*Store)(nil)
+	_ store.PetsVersioner = (*Store)(nil)
+)
+
+// Open opens the database in the file at path. It creates a file that does not exist and
+// upgrades one of an older version. The directory must exist.
+//
+// Errors tell an operator what to do about a file that is not a database, that belongs
+// to another program or a newer version, or that cannot be written.
+func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	s := &Store{}
+	if s.file, err = o.openFile(path); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+
+	writes, err := s.open(1, "synchronous(FULL)")
+	if err != nil {
+		return nil, err
+	}
+	if err = s.prepare(ctx, writes, mainSchema, o); err != nil {
+		return nil, err
+	}
+	if s.writer, err = newWriter(ctx, writes); err != nil {
+		return nil, s.explain("open", err)
+	}
+	s.closers = append(s.closers, s.writer.close)
+	reads, err := s.open(readers, "query_only(1)")
+	if err != nil {
+		return nil, err
+	}
+	s.reads = &prepared{on: reads}
+	own, err := s.open(1, "query_only(1)")
+	if err != nil {
+		return nil, err
+	}
+	if s.watch, err = newWatch(own); err != nil {
+		return nil, s.explain("open", err)
+	}
+	if s.files, err = s.openedFiles(); err != nil {
+		return nil, err
+	}
+	s.writer.check, s.writer.committed = s.files.check, s.watch.committed
+	return s, nil
+}
+
+// open returns a pool of connections that Close closes.
+func (s *Store) open(n int, pragmas ...string) (*sql.DB, error) {
+	db, err := s.connect(n, pragmas...)
+	if err == nil {
+		s.closers = append(s.closers, db.Close)
+	}
+	return db, err
+}
+
+// Ping returns an error if the database cannot be read, or if its files are not where
+// they were opened.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.files.check(); err != nil && !s.closed.Load() {
+		return s.wrap("read", err)
+	}
+	var exists bool
+	return s.wrap("read", s.reads.row(ctx, "SELECT EXISTS (SELECT 1 FROM pets)", nil, &exists))
+}
+
+// Close waits for running calls and closes the file. Later calls fail with
+// [store.ErrUnavailable]. A second Close does nothing.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- { // the last connection moves the log into the file
+		errs = append(errs, s.closers[i]())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return s.explain("close", err)
+	}
+	return nil
+}
+
+// wrap adds to the error of a call, if there is one, what the call was doing.
+func (s *Store) wrap(doing string, err error) error { return wrap(s.file, &s.closed, doing, err) }
+
+// PetsVersion returns a number that changes with each commit of this store at once, and
+// with those of others, to whatever they are, after at most 10 milliseconds. See
+// [store.PetsVersioner].
+func (s *Store) PetsVersion() (version uint64, ok bool) { return s.watch.now() }
+
+// askInterval is the time between two questions of a watch. Each takes some microseconds
+// and one caller at a time, so that not every request can ask.
+const askInterval = 10 * time.Millisecond
+
+// A watch notices commits: those of this store are reported to it, and SQLite knows those of
+// others.
+type watch struct {
+	db      *sql.DB // one connection that does nothing else: what it commits is not counted
+	opened  time.Time
+	version atomic.Uint64
+	asked   atomic.Int64 // nanoseconds after opened
+
+	asking sync.Mutex
+	last   int64 // the answer; needs asking
+}
+
+func newWatch(db *sql.DB) (*watch, error) {
+	w := &watch{db: db, opened: time.Now()}
+	return w, w.ask()
+}
+
+// committed is called after a commit, and before it is acknowledged.
+func (w *watch) committed() { w.version.Add(1) }
+
+func (w *watch) now() (version uint64, ok bool) {
+	if time.Since(w.opened)-time.Duration(w.asked.Load()) >= askInterval && w.asking.TryLock() {
+		defer w.asking.Unlock()
+		if w.ask() != nil {
+			return 0, false
+		}
+	}
+	return w.version.Load(), true
+}
+
+// ask asks SQLite whether others have committed. It needs asking.
+func (w *watch) ask() error {
+	at := time.Since(w.opened)
+	var answer int64
+	if err := w.db.QueryRow("PRAGMA data_version").Scan(&answer); err != nil {
+		return err
+	}
+	if answer != w.last {
+		w.last = answer
+		w.version.Add(1)
+	}
+	w.asked.Store(int64(at))
+	return nil
+}
+
+// prepared runs statements that it prepares once. They live as long as what they run on.
+type prepared struct {
+	on interface {
+		PrepareContext(context.Context, string) (*sql.Stmt, error)
+	}
+
+	mu         sync.Mutex
+	statements map[string]*sql.Stmt // by text
+}
+
+func (p *prepared) statement(ctx context.Context, text string) (*sql.Stmt, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if stmt, ok := p.statements[text]; ok {
+		return stmt, nil
+	}
+	stmt, err := p.on.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	if p.statements == nil {
+		p.statements = map[string]*sql.Stmt{}
+	}
+	p.statements[text] = stmt
+	return stmt, nil
+}
+
+func (p *prepared) exec(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	stmt, err := p.statement(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.ExecContext(ctx, args...)
+}
+
+// row reads the columns of one row.
+func (p *prepared) row(ctx context.Context, text string, args []any, into ...any) error {
+	stmt, err := p.statement(ctx, text)
+	if err != nil {
+		return err
+	}
+	return stmt.QueryRowContext(ctx, args...).Scan(into...)
+}
+
+// QueryContext is for [eachRow].
+func (p *prepared) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	stmt, err := p.statement(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(ctx, args...)
+}
+
+// close closes the statements. Package database/sql does not close those of a connection in
+// use, and SQLite does not close a file that has open statements.
+func (p *prepared) close() error {
+	var errs []error
+	for _, stmt := range p.statements {
+		errs = append(errs, stmt.Close())
+	}
+	return errors.Join(errs...)
+}
+
+type querier interface {
+	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
+}
+
+type scanner interface{ Scan(...any) error }
+
+// eachRow returns the rows of a query, which runs when they are iterated. After an error
+// there are no more.
+func eachRow[T any](ctx context.Context, on querier, scan func(scanner) (T, error), text string, args ...any) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		rows, err := on.QueryContext(ctx, text, args...)
+		if err != nil {
+			yield(none, err)
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			row, err := scan(rows)
+			if !yield(row, err) || err != nil {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(none, err)
+		}
+	}
+}
+
+// allRows returns the rows of a query. No rows are an empty slice.
+func allRows[T any](ctx context.Context, on querier, scan func(scanner) (T, error), text string, args ...any) ([]T, error) {
+	all := []T{}
+	for row, err := range eachRow(ctx, on, scan, text, args...) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, row)
+	}
+	return all, nil
+}
