@@ -72,6 +72,10 @@ fuzz: ## every fuzz target for FUZZTIME (30s)
 mutate: ## SAMPLE (100) small changes to PKG (./ratelimit/memory) that a test should notice
 	go run ./internal/mutate -sample $(SAMPLE) $(PKG)
 
+.PHONY: weight
+weight: ## what the repository weighs: lines by room, names, documents, files
+	@.ci/weight
+
 .PHONY: vuln
 vuln: ## known vulnerabilities, if their database can be reached
 	.ci/vuln
