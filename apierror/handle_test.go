@@ -6,8 +6,9 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/animalstore/gatehouse/apierror"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/apierror"
 )
 
 func TestHandleAfterTheResponseHasBegun(t *testing.T) {

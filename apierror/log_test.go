@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/apierror"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/apierror"
 )
 
 func TestLog(t *testing.T) {

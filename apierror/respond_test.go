@@ -10,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/animalstore/gatehouse/apierror"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/apierror"
 )
 
 var (

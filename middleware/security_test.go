@@ -6,8 +6,9 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/animalstore/gatehouse/middleware"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/middleware"
 )
 
 func TestSecurityHeaders(t *testing.T) {

@@ -69,10 +69,6 @@ func (q Quota) In(loc *time.Location) Quota {
 	return q
 }
 
-// Calendar reports whether the windows are months, or days in a location. Their lengths
-// differ, and Window is only a stand-in.
-func (q Quota) Calendar() bool { return q.calendar.is }
-
 // A calendar is what a quota with a calendar window has beside its limit and kind. That
 // of other quotas is zero.
 type calendar struct {

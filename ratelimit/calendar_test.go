@@ -8,6 +8,7 @@ import (
 	"time"
 	_ "time/tzdata"
 
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -34,9 +35,9 @@ func TestCalendarQuotaText(t *testing.T) {
 		"1000/day in UTC":                      ratelimit.PerDay(1000).In(time.UTC),
 		"1000/day in Etc/GMT+5":                ratelimit.PerDay(1000).In(location(t, "Etc/GMT+5")),
 	} {
-		got, err := ratelimit.ParseQuota(text)
+		got, err := parse(text)
 		if err != nil || got != want {
-			t.Errorf("ParseQuota(%q) = %v, %v, want %v", text, got, err, want)
+			t.Errorf("%q = %v, %v, want %v", text, got, err, want)
 		}
 		if got.String() != text {
 			t.Errorf("%q is written as %q", text, got)
@@ -45,7 +46,7 @@ func TestCalendarQuotaText(t *testing.T) {
 		if err != nil || string(b) != text {
 			t.Errorf("%q is marshalled as %q, %v", text, b, err)
 		}
-		if !got.Calendar() || got.In(location(t, "Asia/Tokyo")).Window != got.Window || got.In(time.UTC).Window != got.Window {
+		if got.In(location(t, "Asia/Tokyo")).Window != got.Window || got.In(time.UTC).Window != got.Window {
 			t.Errorf("%q: a window of another kind", text)
 		}
 	}
@@ -54,11 +55,11 @@ func TestCalendarQuotaText(t *testing.T) {
 		"5/month in UTC":        "5/month",
 		"5/month from 1 in UTC": "5/month",
 	} {
-		if q, err := ratelimit.ParseQuota(text); err != nil || q.String() != same {
-			t.Errorf("ParseQuota(%q) = %v, %v, want %s", text, q, err, same)
+		if q, err := parse(text); err != nil || q.String() != same {
+			t.Errorf("%q = %v, %v, want %s", text, q, err, same)
 		}
 	}
-	if ratelimit.PerDay(5).Calendar() || ratelimit.PerDay(5) == ratelimit.PerDay(5).In(time.UTC) {
+	if ratelimit.PerDay(5) == ratelimit.PerDay(5).In(time.UTC) {
 		t.Error("the day of PerDay is a window of its own")
 	}
 }
@@ -100,8 +101,8 @@ func TestCalendarQuotaTextRefused(t *testing.T) {
 		"5/Month":                    "the window must be second",
 		"5/month from 17 in Nowhere": `the time zone "Nowhere" is not known`,
 	} {
-		if q, err := ratelimit.ParseQuota(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("ParseQuota(%q): got %v and error %v, want one that says %s", text, q, err, want)
+		if q, err := parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v and error %v, want one that says %s", text, q, err, want)
 		}
 	}
 }
@@ -179,7 +180,7 @@ func TestPlanBoundaries(t *testing.T) {
 	}
 	for i := range want {
 		var got [5]string
-		b := engine.Of(p).Boundaries(i, at.UnixNano())
+		b := (*plan.Plan)(p).Boundaries(i, at.UnixNano())
 		for k := range b {
 			got[k] = time.Unix(b[k], 0).UTC().Format("01-02 15:04")
 		}

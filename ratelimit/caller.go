@@ -17,7 +17,7 @@ type Caller struct {
 
 	// Also are further charges of the request, such as those of an organisation, of a
 	// network and of everybody; see [TakeAll]. All are made, or none: the client gets
-	// one answer, and the header fields of the charge that matters most ([Deciding]). A
+	// one answer, and the header fields of the charge that matters most. A
 	// Cost of 0 means what the request costs. A further limit of the same caller needs a
 	// subject of its own, such as "search:17": no subject may be named twice. Put subjects
 	// that many requests share last, and give them plans without a penalty: a ban of
@@ -29,17 +29,16 @@ type Caller struct {
 	Also []Charge
 
 	// Kind says what the subject is. It decides how a ban is answered. A ban of one of Also
-	// is answered as one of KindClient.
+	// is answered as one of the zero Kind.
 	Kind Kind
 }
 
 // A Kind says what the subject of a [Caller] is. It decides the code and the text of the
-// response during a ban. A service without API keys needs KindClient alone, also for
-// networks: the text of KindNetwork speaks of API keys.
+// response during a ban. The zero Kind is any client, with client_banned; a service without
+// API keys needs no other, also for networks: the text of KindNetwork speaks of API keys.
 type Kind uint8
 
 const (
-	KindClient  Kind = iota // any client: client_banned
-	KindAPIKey              // the owner of an API key: api_key_banned
-	KindNetwork             // the network of a client without a valid API key: client_banned, with a text that says so
+	KindAPIKey  Kind = iota + 1 // the owner of an API key: api_key_banned
+	KindNetwork                 // the network of a client without a valid API key: client_banned, with a text that says so
 )

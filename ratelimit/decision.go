@@ -1,8 +1,9 @@
 package ratelimit
 
 import (
-	"math"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/plan"
 )
 
 // Outcome is what an engine decided about a request. The zero value is the outcome of
@@ -44,12 +45,6 @@ type State struct {
 	Reset int64
 }
 
-// A Window is one window of a subject.
-type Window struct {
-	Length uint32 // in seconds, of a calendar quota the stand-in, see [Quota]; 0: there is none
-	End    uint32 // Unix seconds
-}
-
 // A Decision is what an engine decided about one request. It is a value: it shares
 // nothing but the Plan.
 //
@@ -67,14 +62,10 @@ type Window struct {
 //	                     X-RateLimit-Reset: 1772366460
 type Decision struct {
 	Outcome Outcome
-	// Struck says that this denial was a strike; see [Penalty]. It is false for
-	// requests within the grace and during a ban, and always false in shadow mode and
-	// for an engine that counts no strikes.
+	// Struck says that this denial was a strike; see [Penalty]. If the Outcome is Banned, it
+	// was one strike too many and started the ban. It is false for requests within the
+	// grace and during a ban, in shadow mode, and for an engine that counts no strikes.
 	Struck bool
-	// BanStarted says that this denial was one strike too many and started a ban. Struck
-	// is then true, and the Outcome is Banned. Of the decisions during one ban only the
-	// first has it, and none if the ban was made by hand.
-	BanStarted bool
 	// Weighted says that requests of the service differ in cost, so that texts count units
 	// and not requests. The middleware sets it if Options.Cost is set.
 	Weighted bool
@@ -85,13 +76,10 @@ type Decision struct {
 	Time int64
 	// States holds a State for each of the plan's quotas, in their order; what
 	// is beyond them is zero.
-	States [MaxQuotas]State
-	// Rounded is by how much the Reset of each smooth quota was rounded up, in units of
-	// 2⁻³² seconds. It is 0 for other quotas.
-	Rounded [MaxQuotas]uint32
-	// Others are the open windows of other plans that an admitted request was charged to as
-	// well, the shortest first. Engines that are an [Adjuster] set it.
-	Others [7]Window
+	States [4]State
+	// Receipt is what the engine needs beside States to adjust the charge: see Adjuster in
+	// package engine.
+	Receipt plan.Receipt
 	// Applicable is the index of the quota that the headers show. If the request was
 	// admitted, it is the quota with the least remaining and, on a tie, the later
 	// reset. If it was denied, it is the exhausted quota that refuses it the longest: that
@@ -137,9 +125,4 @@ func (d *Decision) Remaining() int64 {
 // time before the end of a ban: X-RateLimit-Reset.
 func (d *Decision) Reset() int64 {
 	return max(d.States[d.Applicable].Reset, d.BanEnds)
-}
-
-// RetryAfterSeconds returns RetryAfter in whole seconds, rounded up.
-func (d *Decision) RetryAfterSeconds() int64 {
-	return int64((min(d.RetryAfter, math.MaxInt64-time.Second) + time.Second - 1) / time.Second)
 }

@@ -80,7 +80,7 @@ func ExampleCharge() {
 
 // A message that could not be sent is given back. In the middleware, Options.Refund does
 // this for requests that end in a 5xx.
-func ExampleAdjuster() {
+func Example_adjust() {
 	ctx := context.Background()
 	plan := ratelimit.MustPlan("messages", ratelimit.Penalty{}, ratelimit.PerDay(100))
 	engine, err := memory.New(noon)
@@ -93,8 +93,7 @@ func ExampleAdjuster() {
 	}
 	fmt.Println(d.Outcome, d.Remaining(), "left")
 
-	var adjuster ratelimit.Adjuster = engine // redislimit and failover are Adjusters too
-	if err := adjuster.Adjust(ctx, "user:ann", &d, 0, ""); err != nil {
+	if err := engine.Adjust(ctx, "user:ann", &d, 0, ""); err != nil {
 		panic(err)
 	}
 	now, err := engine.Peek(ctx, "user:ann", plan)
@@ -109,7 +108,7 @@ func ExampleAdjuster() {
 
 // An operator gives a customer 300 units of the month back. The plan has only the quotas
 // that get them, here without the limit of the minute.
-func ExampleAdjuster_byHand() {
+func Example_adjustByHand() {
 	ctx := context.Background()
 	plan := ratelimit.MustPlan("pro", ratelimit.DefaultPenalty(), ratelimit.PerMinute(400), ratelimit.PerMonth(10_000).From(17))
 	month := ratelimit.MustPlan("pro", ratelimit.Penalty{}, ratelimit.PerMonth(10_000).From(17))

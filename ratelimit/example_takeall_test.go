@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
@@ -14,13 +15,13 @@ func ExampleTakeAll() {
 	user := ratelimit.MustPlan("user", ratelimit.DefaultPenalty(), ratelimit.PerMinute(2))
 	everybody := ratelimit.MustPlan("everybody", ratelimit.Penalty{}, ratelimit.PerSecond(100), ratelimit.PerMinute(3))
 
-	engine, err := memory.New(at(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC)))
+	embedded, err := memory.New(at(time.Date(2026, time.March, 1, 12, 0, 43, 0, time.UTC)))
 	if err != nil {
 		panic(err)
 	}
 	for _, name := range []string{"ann", "ann", "ann", "bob", "bob"} {
 		var decisions [2]ratelimit.Decision
-		err := ratelimit.TakeAll(context.Background(), engine, []ratelimit.Charge{
+		err := ratelimit.TakeAll(context.Background(), embedded, []ratelimit.Charge{
 			{Subject: "user:" + name, Plan: user, Cost: 1},
 			{Subject: "everybody", Plan: everybody, Cost: 1},
 		}, decisions[:])
@@ -30,7 +31,7 @@ func ExampleTakeAll() {
 		for _, d := range decisions {
 			fmt.Printf("%s: %v, %d left; ", d.Plan.Name(), d.Outcome, d.Remaining())
 		}
-		d := decisions[ratelimit.Deciding(decisions[:])]
+		d := decisions[engine.Deciding(decisions[:])]
 		fmt.Printf("%s decides, retry after %v\n", name+"'s "+d.Plan.Name(), d.RetryAfter)
 	}
 	// Output:

@@ -144,10 +144,10 @@ func ExampleLimiter() {
 	// 30 rows: allowed, 0 left, retry after 0s
 }
 
-func ExampleParseQuota() {
+func ExampleQuota_UnmarshalText() {
 	for _, text := range []string{"60/minute", "1_000_000/day", "5/2s", "5/fortnight"} {
-		quota, err := ratelimit.ParseQuota(text)
-		if err != nil {
+		var quota ratelimit.Quota
+		if err := quota.UnmarshalText([]byte(text)); err != nil {
 			fmt.Println(err)
 			continue
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 )
 
 // A Penalty says when a subject that keeps sending requests after it was limited is
@@ -32,11 +34,11 @@ import (
 type Penalty struct {
 	Strikes int           // strikes that do not start a ban, 1 to 10000; 0 in the zero Penalty only
 	Grace   time.Duration // from the first limited request in a window, 0 to one hour; whole milliseconds
-	Decay   time.Duration // time in which one strike is forgotten; whole seconds, 1s to MaxWindow; 0: 10s
-	Ban     time.Duration // length of the first ban; whole seconds, 1s to MaxWindow
+	Decay   time.Duration // time in which one strike is forgotten; whole seconds, 1s to 8784h; 0: 10s
+	Ban     time.Duration // length of the first ban; whole seconds, 1s to 8784h
 	Growth  int           // factor from one ban to the next, 1 to 100
-	Max     time.Duration // longest ban; whole seconds, Ban to MaxWindow
-	Forgive time.Duration // time without a ban that undoes one step; whole seconds, 1s to MaxWindow
+	Max     time.Duration // longest ban; whole seconds, Ban to 8784h
+	Forgive time.Duration // time without a ban that undoes one step; whole seconds, 1s to 8784h
 }
 
 // defaultDecay is the Decay of a Penalty with Strikes and without Decay.
@@ -74,7 +76,7 @@ func (p Penalty) validate() error {
 	case p.Growth < 1 || p.Growth > 100:
 		return fmt.Errorf("Penalty.Growth must be from 1 to 100, got %d", p.Growth)
 	case !isWholeSeconds(p.Max) || p.Max < p.Ban:
-		return mustBe("Penalty.Max", "whole seconds from Penalty.Ban ("+durationText(p.Ban)+") to "+durationText(MaxWindow), p.Max)
+		return mustBe("Penalty.Max", "whole seconds from Penalty.Ban ("+durationText(p.Ban)+") to "+durationText(fixedwindow.MaxLength), p.Max)
 	case !isWholeSeconds(p.Forgive):
 		return mustBe("Penalty.Forgive", wholeSeconds, p.Forgive)
 	}

@@ -18,7 +18,7 @@ type Plan plan.Plan
 
 // A source is what a plan was made of.
 type source struct {
-	quotas  [MaxQuotas]Quota
+	quotas  [plan.MaxQuotas]Quota
 	n       int
 	penalty Penalty
 }
@@ -37,7 +37,7 @@ func (p *Plan) source() *source {
 	return new(source)
 }
 
-// NewPlan returns a plan with 1 to [MaxQuotas] quotas, each with a window of its own.
+// NewPlan returns a plan with 1 to 4 quotas, each with a window of its own.
 // They are kept in order of their windows, the shortest first. A smooth quota and one
 // with fixed windows may have the same Window; the smooth one then comes last.
 //
@@ -60,7 +60,7 @@ func NewPlan(name string, penalty Penalty, quotas ...Quota) (*Plan, error) {
 	slices.SortFunc(s.quotas[:s.n], func(a, b Quota) int {
 		return cmp.Or(cmp.Compare(a.Window, b.Window), cmp.Compare(a.burst, b.burst))
 	})
-	var numbers [MaxQuotas]plan.Quota
+	var numbers [plan.MaxQuotas]plan.Quota
 	for i, q := range s.quotas[:s.n] {
 		numbers[i] = plan.Quota{Limit: q.Limit, Burst: q.burst, Window: q.Window}
 		if q.calendar.is {
@@ -81,8 +81,8 @@ func MustPlan(name string, penalty Penalty, quotas ...Quota) *Plan {
 }
 
 func validatePlan(penalty Penalty, quotas []Quota) error {
-	if len(quotas) < 1 || len(quotas) > MaxQuotas {
-		return fmt.Errorf("a plan must have 1 to %d quotas, got %d", MaxQuotas, len(quotas))
+	if len(quotas) < 1 || len(quotas) > plan.MaxQuotas {
+		return fmt.Errorf("a plan must have 1 to %d quotas, got %d", plan.MaxQuotas, len(quotas))
 	}
 	for i, q := range quotas {
 		if err := q.validate(); err != nil {

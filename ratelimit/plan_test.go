@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -52,10 +53,10 @@ func TestNewPlanRefuses(t *testing.T) {
 		},
 		{with(func(p *ratelimit.Penalty) { p.Decay = -time.Second }), quotas, "Penalty.Decay " + seconds + "-1s"},
 		{with(func(p *ratelimit.Penalty) { p.Decay = 1500 * time.Millisecond }), quotas, "Penalty.Decay " + seconds + "1.5s"},
-		{with(func(p *ratelimit.Penalty) { p.Decay = ratelimit.MaxWindow + time.Second }), quotas, "Penalty.Decay " + seconds + "8784h0m1s"},
+		{with(func(p *ratelimit.Penalty) { p.Decay = fixedwindow.MaxLength + time.Second }), quotas, "Penalty.Decay " + seconds + "8784h0m1s"},
 		{with(func(p *ratelimit.Penalty) { p.Ban = 0 }), quotas, "Penalty.Ban " + seconds + "0s"},
 		{with(func(p *ratelimit.Penalty) { p.Ban = 1500 * time.Millisecond }), quotas, "Penalty.Ban " + seconds + "1.5s"},
-		{with(func(p *ratelimit.Penalty) { p.Ban = ratelimit.MaxWindow + time.Second }), quotas, "Penalty.Ban " + seconds + "8784h0m1s"},
+		{with(func(p *ratelimit.Penalty) { p.Ban = fixedwindow.MaxLength + time.Second }), quotas, "Penalty.Ban " + seconds + "8784h0m1s"},
 		{with(func(p *ratelimit.Penalty) { p.Growth = 101 }), quotas, "Penalty.Growth must be from 1 to 100, got 101"},
 		{with(func(p *ratelimit.Penalty) { p.Growth = 0 }), quotas, "Penalty.Growth must be from 1 to 100, got 0"},
 		{with(func(p *ratelimit.Penalty) { p.Max = time.Second }), quotas, "Penalty.Max must be whole seconds from Penalty.Ban (1m) to 8784h, got 1s"},
@@ -64,10 +65,10 @@ func TestNewPlanRefuses(t *testing.T) {
 			"Penalty.Max must be whole seconds from Penalty.Ban (1m) to 8784h, got 24h0m0.001s",
 		},
 		{
-			with(func(p *ratelimit.Penalty) { p.Max = ratelimit.MaxWindow + time.Second }), quotas,
+			with(func(p *ratelimit.Penalty) { p.Max = fixedwindow.MaxLength + time.Second }), quotas,
 			"Penalty.Max must be whole seconds from Penalty.Ban (1m) to 8784h, got 8784h0m1s",
 		},
-		{with(func(p *ratelimit.Penalty) { p.Forgive = ratelimit.MaxWindow + time.Second }), quotas, "Penalty.Forgive " + seconds + "8784h0m1s"},
+		{with(func(p *ratelimit.Penalty) { p.Forgive = fixedwindow.MaxLength + time.Second }), quotas, "Penalty.Forgive " + seconds + "8784h0m1s"},
 		{with(func(p *ratelimit.Penalty) { p.Forgive = 0 }), quotas, "Penalty.Forgive " + seconds + "0s"},
 	} {
 		_, err := ratelimit.NewPlan("free", test.penalty, test.quotas...)
@@ -79,14 +80,14 @@ func TestNewPlanRefuses(t *testing.T) {
 
 func TestNewPlanTakesTheBounds(t *testing.T) {
 	largest := ratelimit.Penalty{
-		Strikes: 10_000, Grace: time.Hour, Decay: ratelimit.MaxWindow,
-		Ban: ratelimit.MaxWindow, Growth: 100, Max: ratelimit.MaxWindow, Forgive: ratelimit.MaxWindow,
+		Strikes: 10_000, Grace: time.Hour, Decay: fixedwindow.MaxLength,
+		Ban: fixedwindow.MaxLength, Growth: 100, Max: fixedwindow.MaxLength, Forgive: fixedwindow.MaxLength,
 	}
 	smallest := ratelimit.Penalty{
 		Strikes: 1, Decay: time.Second, Ban: time.Second, Growth: 1, Max: time.Second, Forgive: time.Second,
 	}
 	for _, penalty := range []ratelimit.Penalty{smallest, largest} {
-		if _, err := ratelimit.NewPlan("", penalty, ratelimit.Quota{Limit: ratelimit.MaxLimit, Window: ratelimit.MaxWindow}); err != nil {
+		if _, err := ratelimit.NewPlan("", penalty, ratelimit.Quota{Limit: fixedwindow.MaxUnits, Window: fixedwindow.MaxLength}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -204,42 +205,35 @@ func TestDecay(t *testing.T) {
 	}
 }
 
-func TestBanLength(t *testing.T) {
+func TestNextBan(t *testing.T) {
 	p := ratelimit.DefaultPenalty()
-	for level, want := range map[int]time.Duration{
-		-1: time.Minute, 0: time.Minute, 1: time.Minute, 2: 2 * time.Minute, 5: 16 * time.Minute,
-		11: 1024 * time.Minute, 12: 24 * time.Hour, 255: 24 * time.Hour, 1 << 30: 24 * time.Hour,
+	const hour = time.Hour
+	for _, test := range []struct {
+		last   int
+		quiet  time.Duration
+		level  int
+		length time.Duration
+	}{
+		{0, 0, 1, time.Minute},
+		{-1, 0, 1, time.Minute},
+		{0, 10000 * hour, 1, time.Minute},
+		{1, hour, 2, 2 * time.Minute},
+		{3, 24*hour - 1, 4, 8 * time.Minute},
+		{3, 24 * hour, 3, 4 * time.Minute},
+		{3, 48 * hour, 2, 2 * time.Minute},
+		{3, 1000 * hour, 1, time.Minute},
+		{3, -hour, 4, 8 * time.Minute},
+		{10, 0, 11, 1024 * time.Minute},
+		{11, 0, 12, 24 * hour},
+		{255, 0, 255, 24 * hour},
 	} {
-		if got := engine.Penalty(p).BanLength(level); got != want {
-			t.Errorf("ban of level %d: %v, want %v", level, got, want)
+		if level, length := engine.Penalty(p).NextBan(test.last, test.quiet); level != test.level || length != test.length {
+			t.Errorf("a ban %v after one of level %d: level %d for %v, want %d for %v", test.quiet, test.last, level, length, test.level, test.length)
 		}
 	}
 	p.Growth = 1
-	if got := engine.Penalty(p).BanLength(255); got != time.Minute {
+	if _, got := engine.Penalty(p).NextBan(254, 0); got != time.Minute {
 		t.Errorf("without growth: %v, want 1m", got)
-	}
-}
-
-func TestLevel(t *testing.T) {
-	p := ratelimit.DefaultPenalty()
-	for _, test := range []struct {
-		last  int
-		quiet time.Duration
-		want  int
-	}{
-		{0, 0, 1},
-		{0, 10000 * time.Hour, 1},
-		{1, time.Hour, 2},
-		{3, 24*time.Hour - 1, 4},
-		{3, 24 * time.Hour, 3},
-		{3, 48 * time.Hour, 2},
-		{3, 1000 * time.Hour, 1},
-		{3, -time.Hour, 4},
-		{255, 0, 255},
-	} {
-		if got := engine.Penalty(p).Level(test.last, test.quiet); got != test.want {
-			t.Errorf("a ban %v after one of level %d: level %d, want %d", test.quiet, test.last, got, test.want)
-		}
 	}
 }
 

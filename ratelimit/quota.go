@@ -11,15 +11,6 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/gcra"
-	"github.com/animalstore/gatehouse/internal/plan"
-)
-
-// The largest values that engines work with.
-const (
-	MaxLimit   = 1<<32 - 1            // units in one window
-	MaxWindow  = 366 * 24 * time.Hour // length of one window
-	MaxQuotas  = plan.Most            // quotas of one plan
-	MaxCharges = plan.MostCharges     // charges that are decided together
 )
 
 // A Quota allows Limit units in each Window. Windows are fixed: they do not move with the
@@ -29,12 +20,12 @@ const (
 // in a time zone ([Quota.In]). A smooth quota has no windows: its units come back one by
 // one ([Quota.Smooth]).
 //
-// Limit is from 1 to [MaxLimit]; Window is a whole number of seconds from one
-// second to [MaxWindow]. Quotas can be compared with ==. The zero Quota is not valid.
+// Limit is from 1 to 4294967295; Window is a whole number of seconds from one second to
+// 8784 hours, which are 366 days. Quotas can be compared with ==. The zero Quota is not valid.
 type Quota struct {
 	Limit int64
 
-	// Window is the length. If [Quota.Calendar] reports true, it is a stand-in, the same
+	// Window is the length. Of a month, and of a day in a zone, it is a stand-in, the same
 	// for all months, and another one for all days in zones. Stand-ins are longer than
 	// any of their windows; no other quota may have them as its Window.
 	Window time.Duration
@@ -69,49 +60,12 @@ var namedWindows = [...]struct {
 	{"day", day},
 }
 
-// ParseQuota reads the text form of a quota: the limit, a slash and the window,
-// which is a word (second, minute, hour, day, month) or a duration as
-// [time.ParseDuration] reads it: "60/minute", "1000/day", "5/2s".
-// Underscores may group the digits of the limit: "1_000_000/day".
-// A month can begin on another day, and a month or a day in a time zone:
-// "10000/month from 17", "1000/day in Europe/Berlin",
-// "10000/month from 17 in Europe/Berlin". A program that must run where the system has
-// no time zones imports [time/tzdata]. A quota can be smooth, with a burst:
-// "60/minute smooth 10".
-func ParseQuota(text string) (Quota, error) {
-	limit, window, ok := strings.Cut(text, "/")
-	if !ok {
-		return Quota{}, fmt.Errorf("ratelimit: quota %q: must be limit/window, such as 60/minute", text)
-	}
-	var q Quota
-	var err error
-	if q.Limit, err = parseLimit(limit); err != nil {
-		return Quota{}, fmt.Errorf("ratelimit: quota %q: %w", text, err)
-	}
-	window, burst, smooth := strings.Cut(window, smoothWord)
-	if err = q.parseWindow(window); err != nil {
-		return Quota{}, fmt.Errorf("ratelimit: quota %q: %w", text, err)
-	}
-	if smooth {
-		burst, spaced := strings.CutPrefix(burst, " ")
-		n, err := parseLimit(burst)
-		if err != nil || !spaced {
-			return Quota{}, fmt.Errorf("ratelimit: quota %q: %w", text, errBurstText)
-		}
-		q = q.Smooth(n)
-	}
-	if err := q.validate(); err != nil {
-		return Quota{}, fmt.Errorf("ratelimit: quota %q: %s", text, inText.Replace(err.Error()))
-	}
-	return q, nil
-}
-
 // inText replaces the names that a quota's parts have in Go by those that they have in text.
 var inText = strings.NewReplacer("the burst of Quota.Smooth", "the burst", "Quota.Smooth is", "smooth is",
 	"Quota.Smooth", "a smooth quota", "Quota.Limit", "the limit", "Quota.Window", "the window",
 	": make calendar windows with PerMonth or PerDay and In, and change only their Limit", "")
 
-var errLimitText = fmt.Errorf("the limit must be a whole number from 1 to %d, such as 60 or 1_000_000", int64(MaxLimit))
+var errLimitText = fmt.Errorf("the limit must be a whole number from 1 to %d, such as 60 or 1_000_000", int64(fixedwindow.MaxUnits))
 
 func parseLimit(text string) (int64, error) {
 	if text == "" || text[0] < '0' || text[0] > '9' || strings.HasSuffix(text, "_") || strings.Contains(text, "__") {
@@ -144,11 +98,7 @@ func (q *Quota) parseWindow(text string) error {
 	return nil
 }
 
-// Equal reports whether q and other are the same quota, as == does. It is for packages
-// such as go-cmp, which does not compare fields that are not exported.
-func (q Quota) Equal(other Quota) bool { return q == other }
-
-// String returns the text form, which [ParseQuota] reads back.
+// String returns the text form, which [Quota.UnmarshalText] reads back.
 func (q Quota) String() string {
 	return strconv.FormatInt(q.Limit, 10) + "/" + fixedwindow.Name(q.Window) + q.calendar.suffix() + q.smoothSuffix()
 }
@@ -162,20 +112,54 @@ func (q Quota) MarshalText() ([]byte, error) {
 	return []byte(q.String()), nil
 }
 
-// UnmarshalText reads the text form, as [ParseQuota] does.
+// UnmarshalText reads the text form of a quota: the limit, a slash and the window,
+// which is a word (second, minute, hour, day, month) or a duration as
+// [time.ParseDuration] reads it: "60/minute", "1000/day", "5/2s".
+// Underscores may group the digits of the limit: "1_000_000/day".
+// A month can begin on another day, and a month or a day in a time zone:
+// "10000/month from 17", "1000/day in Europe/Berlin",
+// "10000/month from 17 in Europe/Berlin". A program that must run where the system has
+// no time zones imports [time/tzdata]. A quota can be smooth, with a burst:
+// "60/minute smooth 10".
 func (q *Quota) UnmarshalText(text []byte) error {
-	parsed, err := ParseQuota(string(text))
+	parsed, err := parseQuota(string(text))
 	if err != nil {
-		return err
+		return fmt.Errorf("ratelimit: quota %q: %w", text, err)
 	}
 	*q = parsed
 	return nil
 }
 
+func parseQuota(text string) (q Quota, err error) {
+	limit, window, ok := strings.Cut(text, "/")
+	if !ok {
+		return q, errors.New("must be limit/window, such as 60/minute")
+	}
+	if q.Limit, err = parseLimit(limit); err != nil {
+		return q, err
+	}
+	window, burst, smooth := strings.Cut(window, smoothWord)
+	if err := q.parseWindow(window); err != nil {
+		return q, err
+	}
+	if smooth {
+		burst, spaced := strings.CutPrefix(burst, " ")
+		n, err := parseLimit(burst)
+		if err != nil || !spaced {
+			return q, errBurstText
+		}
+		q = q.Smooth(n)
+	}
+	if err := q.validate(); err != nil {
+		return q, errors.New(inText.Replace(err.Error()))
+	}
+	return q, nil
+}
+
 func (q Quota) validate() error {
 	switch {
-	case q.Limit < 1 || q.Limit > MaxLimit:
-		return fmt.Errorf("Quota.Limit must be from 1 to %d, got %d", int64(MaxLimit), q.Limit)
+	case q.Limit < 1 || q.Limit > fixedwindow.MaxUnits:
+		return fmt.Errorf("Quota.Limit must be from 1 to %d, got %d", int64(fixedwindow.MaxUnits), q.Limit)
 	case q.calendar != calendar{} || fixedwindow.IsCalendar(q.Window):
 		return cmp.Or(q.validateCalendar(), q.validateSmooth())
 	case !isWholeSeconds(q.Window):
@@ -184,11 +168,11 @@ func (q Quota) validate() error {
 	return q.validateSmooth()
 }
 
-const wholeSeconds = "whole seconds from 1s to 8784h" // MaxWindow
+const wholeSeconds = "whole seconds from 1s to 8784h" // fixedwindow.MaxLength
 
 // isWholeSeconds reports whether d can be a window or the length of a ban.
 func isWholeSeconds(d time.Duration) bool {
-	return d >= time.Second && d <= MaxWindow && d%time.Second == 0
+	return d >= time.Second && d <= fixedwindow.MaxLength && d%time.Second == 0
 }
 
 // mustBe is the error of a duration that is out of range.
@@ -213,7 +197,7 @@ func (q Quota) windowText() string {
 	switch {
 	case q.Window == fixedwindow.Day:
 		return "day in a zone"
-	case q.Calendar():
+	case q.calendar.is:
 		return "month"
 	}
 	return durationText(q.Window)
@@ -235,7 +219,7 @@ func (q Quota) windowText() string {
 //
 // Usage belongs to the subject and the Window, also if the rate or the burst changes. It
 // counts requests under plans with a smooth quota of that Window only. A subject can
-// owe at most Limit units, if more than the burst is added ([Adjuster]), or if the clock
+// owe at most Limit units, if more than the burst is added, or if the clock
 // steps back. Every admission clears all strikes, so that only a client that sends several
 // requests for each one admitted is banned; see [Penalty].
 //
@@ -264,7 +248,7 @@ func (q *Quota) validateSmooth() error {
 	switch {
 	case q.burst == 0:
 		return nil
-	case q.Calendar():
+	case q.calendar.is:
 		return errors.New("Quota.Smooth is for windows of fixed lengths only")
 	case q.burst < 0 || q.burst > q.Limit:
 		return fmt.Errorf("the burst of Quota.Smooth must be from 1 to the limit of %d, got %d", q.Limit, q.given())

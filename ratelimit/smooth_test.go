@@ -19,12 +19,12 @@ func TestSmoothText(t *testing.T) {
 		"1000000/second smooth 1": ratelimit.PerSecond(1_000_000).Smooth(1),
 		"5/2s smooth 5":           ratelimit.Quota{Limit: 5, Window: 2 * time.Second}.Smooth(5),
 	} {
-		q, err := ratelimit.ParseQuota(text)
+		q, err := parse(text)
 		if err != nil || q != want || q.String() != text {
-			t.Errorf("ParseQuota(%q): got %+v, %v, written as %q, want %+v", text, q, err, q, want)
+			t.Errorf("%q: got %+v, %v, written as %q, want %+v", text, q, err, q, want)
 		}
 	}
-	q, err := ratelimit.ParseQuota("1_000/minute smooth 1_00")
+	q, err := parse("1_000/minute smooth 1_00")
 	if err != nil || q != ratelimit.PerMinute(1000).Smooth(100) || q.Burst() != 100 || q.Limit != 1000 || q.Window != time.Minute {
 		t.Errorf("got %+v, %v", q, err)
 	}
@@ -45,9 +45,9 @@ func TestSmoothText(t *testing.T) {
 		"60/month smooth 5":       ": smooth is for windows of fixed lengths only",
 		"60/day in UTC smooth 5":  ": smooth is for windows of fixed lengths only",
 	} {
-		_, err := ratelimit.ParseQuota(text)
+		_, err := parse(text)
 		if want := `ratelimit: quota "` + text + `"` + want; err == nil || err.Error() != want {
-			t.Errorf("ParseQuota(%q): got error %v, want %s", text, err, want)
+			t.Errorf("%q: got error %v, want %s", text, err, want)
 		}
 	}
 }
@@ -61,11 +61,8 @@ func TestSmoothPlans(t *testing.T) {
 	for i := range engine.Of(p).Len() {
 		kinds = append(kinds, engine.Of(p).Kind(i))
 	}
-	if diff := cmp.Diff([]time.Duration{time.Minute, -time.Minute, time.Hour}, kinds); diff != "" || !engine.Of(p).Smooth() || !engine.Of(p.WithoutPenalty()).Smooth() {
+	if diff := cmp.Diff([]time.Duration{time.Minute, -time.Minute, time.Hour}, kinds); diff != "" {
 		t.Errorf("the kinds of windows differ (-want +got):\n%s", diff)
-	}
-	if engine.Of(ratelimit.MustPlan("fixed", ratelimit.Penalty{}, ratelimit.PerMinute(60))).Smooth() {
-		t.Error("a plan with fixed windows is smooth")
 	}
 	for want, quotas := range map[string][]ratelimit.Quota{
 		"a second smooth quota with the window 1m;": {ratelimit.PerMinute(60).Smooth(10), ratelimit.PerMinute(90).Smooth(9)},
@@ -89,21 +86,6 @@ func TestSmoothOutOfRange(t *testing.T) {
 		_, err := ratelimit.NewPlan("", ratelimit.Penalty{}, q)
 		if want := "from 1 to the limit of 60, got " + got; err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("a plan of Smooth(%d): error %v, want %s", burst, err, want)
-		}
-	}
-}
-
-// Engines find the interval and the burst of each smooth quota, also of a plan without its
-// penalty, and nothing of other quotas.
-func TestBucket(t *testing.T) {
-	p := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(7).Smooth(3), ratelimit.PerDay(1000))
-	for _, p := range []*ratelimit.Plan{p, p.WithoutPenalty()} {
-		interval, burst := engine.Of(p).Bucket(0)
-		if want := uint64(60<<32/7 + 1); interval != want || burst != 3 {
-			t.Errorf("a unit comes back in %d of 2⁻³² seconds, and the burst is %d; want %d and 3", interval, burst, want)
-		}
-		if interval, burst := engine.Of(p).Bucket(1); interval != 0 || burst != 0 {
-			t.Errorf("a fixed window has an interval of %d and a burst of %d", interval, burst)
 		}
 	}
 }

@@ -17,8 +17,8 @@ type Charge struct {
 }
 
 // TakeAll makes all charges, or none if one of them is refused, and sets decisions[i]
-// to the decision about charges[i]; [Deciding] finds the one to show. If all are made,
-// every decision is [Allowed]. Otherwise the decisions of the refused ones are [Limited],
+// to the decision about charges[i]; Deciding of package engine finds the one to show. If
+// all are made, every decision is [Allowed]. Otherwise the decisions of the refused ones are [Limited],
 // [Banned] or [Suspended], and those may be strikes; the others are [Spared]: they show
 // what the subject has left, or are zero if the engine was not asked. Put subjects that
 // many requests share last.
@@ -90,7 +90,7 @@ func takeMetered(ctx context.Context, l Limiter, charges []Charge, decisions []D
 		}
 		for i, place := range places {
 			decisions[place] = taken[i]
-			suspended = suspended || taken[i].Outcome.denied()
+			suspended = suspended || taken[i].Outcome == Limited || taken[i].Outcome == Banned
 		}
 	}
 	for i := range decisions {
@@ -100,40 +100,3 @@ func takeMetered(ctx context.Context, l Limiter, charges []Charge, decisions []D
 	}
 	return nil
 }
-
-// Deciding returns the index of the decision that matters most, which the header
-// fields and the answer to a denied request show. If any is a denial, it is the
-// denial with the longest RetryAfter, or one that is [Suspended], which has no end. If
-// all are allowed, it is the one with the least remaining and, on a tie, the later reset,
-// and an unlimited one only if all are unlimited. Of equal ones it is the first. Deciding
-// returns -1 if there are no decisions.
-func Deciding(decisions []Decision) int {
-	most := -1
-	for i := range decisions {
-		if most < 0 || mattersMore(&decisions[i], &decisions[most]) {
-			most = i
-		}
-	}
-	return most
-}
-
-func mattersMore(a, b *Decision) bool {
-	switch {
-	case a.Outcome.denied() != b.Outcome.denied():
-		return a.Outcome.denied()
-	case (a.Outcome == Suspended) != (b.Outcome == Suspended):
-		return a.Outcome == Suspended
-	case a.Outcome.denied():
-		return a.RetryAfter > b.RetryAfter
-	case a.Plan == nil || b.Plan == nil: // no engine has decided
-		return a.Plan != nil && b.Plan == nil
-	case a.Plan.inner().Len() == 0 || b.Plan.inner().Len() == 0: // an unlimited plan has nothing to show
-		return a.Plan.inner().Len() > 0 && b.Plan.inner().Len() == 0
-	case a.Remaining() != b.Remaining():
-		return a.Remaining() < b.Remaining()
-	}
-	return a.Reset() > b.Reset()
-}
-
-// denied reports whether the request was refused because of this subject.
-func (o Outcome) denied() bool { return o == Limited || o == Banned || o == Suspended }

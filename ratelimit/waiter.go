@@ -30,7 +30,7 @@ import (
 //
 // A Waiter charges one subject. A job that several are charged for, such as a user and an
 // organisation, calls [TakeAll] with plans without a penalty ([Plan.WithoutPenalty]). While
-// the decision that [Deciding] finds has a RetryAfter, it sleeps for that time and calls
+// the decision that engine.Deciding finds has a RetryAfter, it sleeps for that time and calls
 // TakeAll again.
 //
 // Each Waiter has queues of its own, in this process. Between several processes that

@@ -222,13 +222,13 @@ func (c *clock) engine(t *testing.T) *memory.Limiter {
 }
 
 // used returns how many units of its first quota a subject has used.
-func used(t *testing.T, p ratelimit.Peeker, subject string, plan *ratelimit.Plan) int64 {
+func used(t *testing.T, p engine.Peeker, subject string, plan *ratelimit.Plan) int64 {
 	t.Helper()
 	d, err := p.Peek(context.Background(), subject, plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine.Of(plan).Limit(0) - d.States[0].Remaining
+	return engine.Of(plan).Quota(0).Limit - d.States[0].Remaining
 }
 
 // logged returns a Responder and what it has logged.

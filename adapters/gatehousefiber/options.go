@@ -24,7 +24,7 @@ type Options struct {
 	Headers limit.HeaderSet
 
 	// Refund gives back the units of a request that ended in a 5xx or in a panic. The
-	// limiter must be a ratelimit.Adjuster. Fiber does not say whether the client has
+	// limiter must be a engine.Adjuster. Fiber does not say whether the client has
 	// disconnected: a client that does, and makes the service fail by it, gets its
 	// units back, as one does that breaks a streamed body (fiber.Config.StreamRequestBody)
 	// off. A body that is streamed (SendStreamWriter) is sent after the handler, and what
@@ -32,7 +32,7 @@ type Options struct {
 	Refund bool
 
 	// ChargeIf reports whether a request stays charged, by the status of its response.
-	// The limiter must be a ratelimit.Adjuster.
+	// The limiter must be a engine.Adjuster.
 	ChargeIf func(c fiber.Ctx, status int) bool
 
 	// Context makes the decision reachable for the handlers, for usage and for settling

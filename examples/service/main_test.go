@@ -10,11 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 // plan has one window, which does not end during a test.
-var plan = ratelimit.MustPlan("test", ratelimit.Penalty{}, ratelimit.Quota{Limit: 10, Window: ratelimit.MaxWindow})
+var plan = ratelimit.MustPlan("test", ratelimit.Penalty{}, ratelimit.Quota{Limit: 10, Window: fixedwindow.MaxLength})
 
 // serve runs the service while use sends requests, and returns the error of run.
 func serve(t *testing.T, redisURL, file string, use func(url, key string)) error {

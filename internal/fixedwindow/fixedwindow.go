@@ -13,6 +13,18 @@ import (
 	"time"
 )
 
+// The bounds of a window.
+const (
+	MaxUnits  = 1<<32 - 1            // that it holds
+	MaxLength = 366 * 24 * time.Hour // from one second
+)
+
+// A Window is one window of a subject.
+type Window struct {
+	Length uint32 // in seconds; 0: there is none
+	End    uint32 // Unix seconds
+}
+
 // End returns when the window that now lies in ends. The length is not [Day] or [Month].
 func End(now int64, length time.Duration) int64 {
 	return (now/int64(length) + 1) * int64(length/time.Second)

@@ -39,7 +39,7 @@ var mutants = []struct {
 	},
 	{
 		name:  "a charge that keeps the other windows of a try that failed",
-		old:   "if windows > quotas {\n\t\t\tclear(d.Others[:])",
+		old:   "if windows > quotas {\n\t\t\tclear(d.Receipt.Others[:])",
 		new:   "if windows > quotas {",
 		finds: "a take with a window of another plan beside a reset",
 	},

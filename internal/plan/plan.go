@@ -19,8 +19,11 @@ import (
 	"github.com/animalstore/gatehouse/internal/gcra"
 )
 
-// Most is how many quotas a plan has at most.
-const Most = 4
+// The bounds of plans, and of what is decided together.
+const (
+	MaxQuotas  = 4 // of one plan
+	MaxCharges = 8 // that are decided together
+)
 
 // The errors of package ratelimit with the same names.
 var (
@@ -55,6 +58,15 @@ type Source interface {
 	QuotaText(i int) string // the text form of the i-th quota
 }
 
+// A Receipt is what an engine needs of a decision, beside its States, to adjust the charge.
+type Receipt struct {
+	// Rounded is by how much the Reset of each smooth quota was rounded up, in 2⁻³² seconds.
+	Rounded [MaxQuotas]uint32
+	// Others are the open windows of other plans that were charged as well, the shortest
+	// first.
+	Others [2*MaxQuotas - 1]fixedwindow.Window
+}
+
 // Always is what a plan without quotas decides.
 type Always uint8
 
@@ -75,15 +87,15 @@ type Plan struct {
 	n         int
 	most      int64 // that a request can cost; 0 in the zero Plan
 	smooth    bool  // a quota is
-	quotas    [Most]Quota
-	kinds     [Most]time.Duration
-	intervals [Most]uint64 // of smooth quotas
+	quotas    [MaxQuotas]Quota
+	kinds     [MaxQuotas]time.Duration
+	intervals [MaxQuotas]uint64 // of smooth quotas
 
 	// These are made when they are first needed: a service may make a plan for each
 	// request, and most of those plans never need them.
 	texts          atomic.Value
 	withoutPenalty atomic.Pointer[Plan]
-	boundaries     [Most]atomic.Pointer[[5]int64] // of calendar windows
+	boundaries     [MaxQuotas]atomic.Pointer[[5]int64] // of calendar windows
 }
 
 // New returns a plan. The quotas are valid and in order, and there are none if always is
@@ -163,14 +175,11 @@ func (p *Plan) invalid(subject string, cost int64) error {
 	return fmt.Errorf("%w: cost %d, limit %s", ErrCostExceedsLimit, cost, p.source.QuotaText(i))
 }
 
-// MostCharges is how many charges are decided together at most.
-const MostCharges = 8
-
 // CheckCharges reports whether there are so many charges, and room for as many decisions.
 func CheckCharges(charges, decisions int) error {
 	switch {
-	case charges < 1 || charges > MostCharges:
-		return fmt.Errorf("%w: there must be 1 to %d charges, got %d", ErrInvalid, MostCharges, charges)
+	case charges < 1 || charges > MaxCharges:
+		return fmt.Errorf("%w: there must be 1 to %d charges, got %d", ErrInvalid, MaxCharges, charges)
 	case charges != decisions:
 		return fmt.Errorf("%w: there must be as many decisions as charges, got %d for %d", ErrInvalid, decisions, charges)
 	}

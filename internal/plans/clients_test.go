@@ -82,7 +82,7 @@ func live(t *testing.T, c client, penalty ratelimit.Penalty) (total day) {
 		default:
 			total.banned++
 		}
-		if d.BanStarted {
+		if d.Struck && d.Outcome == ratelimit.Banned {
 			total.bans++
 			total.longest = max(total.longest, d.RetryAfter)
 		}

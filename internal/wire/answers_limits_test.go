@@ -46,7 +46,7 @@ var limits = part{
 		{
 			name: "banned_client", title: "Banned client",
 			text:    "A caller of any other kind, such as a user. The code is that of a network.",
-			handler: func(t *testing.T) http.Handler { return struck(t, ratelimit.KindClient, 10) },
+			handler: func(t *testing.T) http.Handler { return struck(t, 0, 10) },
 		},
 		{
 			name: "suspended", title: "Suspended plan",

@@ -6,9 +6,10 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/bearer"
-	"github.com/google/go-cmp/cmp"
 )
 
 // What stands between Identify and Require sees every request with its outcome.

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/middleware/clientip"
 )
 
 // request is a request over a connection from remote, with the lines of a header

@@ -16,6 +16,7 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/gateway"
 	"github.com/animalstore/gatehouse/middleware/limit"
@@ -82,7 +83,7 @@ type stack struct {
 	running sync.WaitGroup // requests
 }
 
-var plan = ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.Quota{Limit: 10, Window: ratelimit.MaxWindow})
+var plan = ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.Quota{Limit: 10, Window: fixedwindow.MaxLength})
 
 func newStack(t *testing.T, proxy *httputil.ReverseProxy, o limit.Options) *stack {
 	t.Helper()

@@ -51,7 +51,7 @@ func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *rateli
 		charge := all.charges[i]
 		return showing(c, i), g.fallbackDecision(r, charge.Subject, charge.Plan, charge.Cost, err), nil, err
 	}
-	all.deciding = ratelimit.Deciding(all.decisions)
+	all.deciding = engine.Deciding(all.decisions)
 	for i := range all.decisions {
 		d := &all.decisions[i]
 		d.Weighted = g.Cost != nil
@@ -78,7 +78,7 @@ func (all *charged) tooExpensive(err error) int {
 // showing returns the caller with the subject and the plan of the i-th charge.
 func showing(c ratelimit.Caller, i int) ratelimit.Caller {
 	if i > 0 {
-		c.Subject, c.Plan, c.Kind = c.Also[i-1].Subject, c.Also[i-1].Plan, ratelimit.KindClient
+		c.Subject, c.Plan, c.Kind = c.Also[i-1].Subject, c.Also[i-1].Plan, 0
 	}
 	return c
 }

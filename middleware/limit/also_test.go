@@ -92,8 +92,8 @@ func TestAlso(t *testing.T) {
 	wantLeft(t, l, "ann is banned", 0, 7, 10)
 	want := []seen{
 		{"user:ann", "ann's", ratelimit.KindAPIKey, ratelimit.Allowed},
-		{"team:7", "team's", ratelimit.KindClient, ratelimit.Allowed},
-		{"team:7", "team's", ratelimit.KindClient, ratelimit.Limited},
+		{"team:7", "team's", 0, ratelimit.Allowed},
+		{"team:7", "team's", 0, ratelimit.Limited},
 		{"user:ann", "ann's", ratelimit.KindAPIKey, ratelimit.Allowed},
 		{"user:ann", "ann's", ratelimit.KindAPIKey, ratelimit.Allowed},
 		{"user:ann", "ann's", ratelimit.KindAPIKey, ratelimit.Allowed},

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -18,7 +19,7 @@ func (n nothing) Write(p []byte) (int, error) { return len(p), nil }
 func (n nothing) WriteHeader(int)             {}
 
 func BenchmarkMiddleware(b *testing.B) {
-	roomy := ratelimit.MustPlan("roomy", ratelimit.DefaultPenalty(), ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(ratelimit.MaxLimit))
+	roomy := ratelimit.MustPlan("roomy", ratelimit.DefaultPenalty(), ratelimit.PerMinute(fixedwindow.MaxUnits), ratelimit.PerDay(fixedwindow.MaxUnits))
 	tight := ratelimit.MustPlan("tight", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1), ratelimit.PerDay(10))
 	everybody := []ratelimit.Charge{{Subject: "everybody, under a name of just as many bytes", Plan: roomy}}
 	bare := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})

@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/google/go-cmp/cmp"
 )
 
 // denied returns the problem details of the first denied request, if each request
@@ -124,7 +125,7 @@ func TestProblemTypes(t *testing.T) {
 		kind ratelimit.Kind
 		want map[string]any
 	}{
-		{"client", ratelimit.KindClient, map[string]any{
+		{"client", 0, map[string]any{
 			"type": "https://iana.org/assignments/http-problem-types#abnormal-usage-detected", "title": "Abnormal Usage Detected",
 			"status": 429.0, "code": "client_banned",
 			"detail": "You are temporarily banned because you kept sending requests after reaching your limit. Wait as long as Retry-After says.",

@@ -2,6 +2,7 @@ package limit_test
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -26,7 +27,7 @@ func ExampleOptions_deny() {
 			e := limit.Denial(c, &d)
 			text := e.Message
 			if d.Outcome == ratelimit.Limited && strings.HasPrefix(r.Header.Get("Accept-Language"), "de") {
-				text = fmt.Sprintf("Bitte warten Sie %d Sekunden.", d.RetryAfterSeconds())
+				text = fmt.Sprintf("Bitte warten Sie %d Sekunden.", int(math.Ceil(d.RetryAfter.Seconds())))
 			}
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(e.Status)

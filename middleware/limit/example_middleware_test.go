@@ -187,7 +187,7 @@ func ExampleOptions_shadow() {
 }
 
 // A page on which callers see their usage asks without being charged.
-func ExamplePeeker() {
+func Example_peek() {
 	plan := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
 	engine, err := memory.New(noon)
 	if err != nil {
@@ -196,12 +196,7 @@ func ExamplePeeker() {
 	if _, err := engine.Take(context.Background(), "owner:17", plan, 20); err != nil {
 		panic(err)
 	}
-	var limiter ratelimit.Limiter = engine
-	peeker, ok := limiter.(ratelimit.Peeker) // not every engine is one
-	if !ok {
-		return
-	}
-	d, err := peeker.Peek(context.Background(), "owner:17", plan)
+	d, err := engine.Peek(context.Background(), "owner:17", plan)
 	if err != nil {
 		panic(err)
 	}

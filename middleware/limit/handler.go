@@ -59,7 +59,7 @@ func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, 
 	if err := opts.validate(l); err != nil {
 		return nil, err
 	}
-	adjuster, _ := l.(ratelimit.Adjuster)
+	adjuster, _ := l.(engine.Adjuster)
 	return func(next http.Handler) http.Handler {
 		return &limitHandler{
 			Options: opts, limiter: l, adjuster: adjuster, identify: identify, next: next,
@@ -71,7 +71,7 @@ func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, 
 type limitHandler struct {
 	Options
 	limiter        ratelimit.Limiter
-	adjuster       ratelimit.Adjuster
+	adjuster       engine.Adjuster
 	identify       func(*http.Request) (ratelimit.Caller, error)
 	next           http.Handler
 	watches        bool // an option needs more of a request than to serve it
@@ -178,7 +178,7 @@ func (g *limitHandler) fallbackDecision(r *http.Request, subject string, plan *r
 	if !metered(plan) {
 		return ratelimit.Decision{}
 	}
-	if peeker, ok := g.limiter.(ratelimit.Peeker); ok && errors.Is(err, ratelimit.ErrCostExceedsLimit) {
+	if peeker, ok := g.limiter.(engine.Peeker); ok && errors.Is(err, ratelimit.ErrCostExceedsLimit) {
 		if d, err := peeker.Peek(r.Context(), subject, plan); err == nil {
 			d.Cost = cost
 			return d

@@ -67,7 +67,7 @@ func TestMiddleware(t *testing.T) {
 	p := ratelimit.Penalty{Strikes: 2, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Hour}
 	plan := ratelimit.MustPlan("small", p, ratelimit.PerHour(2), ratelimit.PerDay(100))
 	for kind, code := range map[ratelimit.Kind]string{
-		ratelimit.KindClient: "client_banned", ratelimit.KindAPIKey: "api_key_banned", ratelimit.KindNetwork: "client_banned",
+		0: "client_banned", ratelimit.KindAPIKey: "api_key_banned", ratelimit.KindNetwork: "client_banned",
 	} {
 		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan, Kind: kind}, limit.Options{}, ok)
 		expect(t, get(h), 200, "", "1")

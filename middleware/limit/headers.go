@@ -2,6 +2,7 @@ package limit
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -44,7 +45,7 @@ func setX(h http.Header, d *ratelimit.Decision) {
 	b, keptLimit := t.appendLimit(b, d)
 	limit := len(b)
 	if !d.Allowed() {
-		b = strconv.AppendInt(b, d.RetryAfterSeconds(), 10)
+		b = strconv.AppendInt(b, secondsUp(d.RetryAfter), 10)
 	}
 	s := string(b)
 	v[0], v[1], v[2] = keptLimit, s[:remaining], keptReset
@@ -149,9 +150,15 @@ func (s HeaderSet) Set(h http.Header, d *ratelimit.Decision) {
 	case s == 0 || s&XRateLimit != 0:
 		setX(h, d)
 	case d.Plan != nil && d.RetryAfter > 0:
-		h[fieldRetryAfter] = []string{strconv.FormatInt(d.RetryAfterSeconds(), 10)}
+		h[fieldRetryAfter] = []string{strconv.FormatInt(secondsUp(d.RetryAfter), 10)}
 	}
 	if s&DraftRateLimit != 0 {
 		setDraft(h, d)
 	}
+}
+
+// secondsUp returns d in whole seconds, rounded up: an engine written elsewhere may name
+// any time to wait.
+func secondsUp(d time.Duration) int64 {
+	return int64((min(d, math.MaxInt64-time.Second) + time.Second - 1) / time.Second)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -43,5 +44,5 @@ func (s sender) want(status int, addr string, header ...string) {
 
 // perYear returns a quota whose window does not end during a test.
 func perYear(n int64) ratelimit.Quota {
-	return ratelimit.Quota{Limit: n, Window: ratelimit.MaxWindow}
+	return ratelimit.Quota{Limit: n, Window: fixedwindow.MaxLength}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // OnFailure says what happens to a request that the engine cannot decide. It
@@ -37,7 +38,7 @@ type Options struct {
 	Headers HeaderSet
 
 	// Refund gives back the units of a request that ended in a 5xx or in a panic, unless
-	// the handler took the connection over. The limiter must be a [ratelimit.Adjuster]. A refund
+	// the handler took the connection over. The limiter must be a [engine.Adjuster]. A refund
 	// has half a second and a context of its own, so that a deadline which ended the
 	// request does not stop it.
 	//
@@ -61,7 +62,7 @@ type Options struct {
 
 	// ChargeIf reports whether a request stays charged, by the status of its response.
 	// With it a service charges only failed sign-ins, or everything but 304. The limiter
-	// must be a [ratelimit.Adjuster]. Each request is charged before it is served, so that
+	// must be a [engine.Adjuster]. Each request is charged before it is served, so that
 	// concurrent ones cannot exceed the limit, and the header fields count it. ChargeIf
 	// is called after the handler has returned. If it returns false, the units are given
 	// back like a refund. What Refund says about clients that disconnect and about bodies
@@ -112,10 +113,10 @@ type Options struct {
 }
 
 func (o *Options) validate(l ratelimit.Limiter) error {
-	if _, ok := l.(ratelimit.Adjuster); o.Refund && !ok {
+	if _, ok := l.(engine.Adjuster); o.Refund && !ok {
 		return fmt.Errorf("limit: Options.Refund needs a limiter that is an Adjuster, got %T", l)
 	}
-	if _, ok := l.(ratelimit.Adjuster); o.ChargeIf != nil && !ok {
+	if _, ok := l.(engine.Adjuster); o.ChargeIf != nil && !ok {
 		return fmt.Errorf("limit: Options.ChargeIf needs a limiter that is an Adjuster, got %T", l)
 	}
 	if o.OnFailure != FailClosed && o.OnFailure != FailOpen {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -175,7 +176,7 @@ func TestOptionsTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wide := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(ratelimit.MaxLimit))
+	wide := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(fixedwindow.MaxUnits))
 	for range 20_000 {
 		c := randomCombination(r)
 		for _, subject := range []string{"a", "b", "c", "spent"} {
@@ -193,7 +194,7 @@ func TestOptionsTogether(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			used[i] = ratelimit.MaxLimit - d.States[0].Remaining
+			used[i] = fixedwindow.MaxUnits - d.States[0].Remaining
 		}
 		text := fmt.Sprintf("%+v", c)
 		if want := c.usage(); used != want {

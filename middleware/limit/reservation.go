@@ -10,6 +10,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/response"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // A Reservation is what a request was charged before it was served. A handler finds it
@@ -75,7 +76,7 @@ func (r *Reservation) Caller() ratelimit.Caller {
 
 // Settle sets what the request costs in all to actual units, 0 or more: the difference to
 // what it was charged so far is added to the usage, even beyond a limit, or given back, in
-// the windows that the request was charged in, as far as they are still open ([ratelimit.Adjuster]).
+// the windows that the request was charged in, as far as they are still open ([engine.Adjuster]).
 // If that exceeds a limit, later requests are denied; the settled one gets no strike.
 //
 // Under a smooth quota, charge a slow request a low estimate and settle at more: units that
@@ -94,7 +95,7 @@ func (r *Reservation) Caller() ratelimit.Caller {
 // difference may have been counted or not; Settle can be called again, and counts it once,
 // under a smooth quota within its Window.
 // The error wraps [ratelimit.ErrInvalid] if actual is negative or the Reservation nil, and also
-// [errors.ErrUnsupported] if the engine is not an [ratelimit.Adjuster].
+// [errors.ErrUnsupported] if the engine is not an [engine.Adjuster].
 func (r *Reservation) Settle(ctx context.Context, actual int64) error {
 	switch {
 	case r == nil:
@@ -131,7 +132,7 @@ func (r *Reservation) settleTo(ctx context.Context, units int64, all bool) (err 
 // chargeTo makes a charge cost some units. If the answer to an adjustment before was lost,
 // that is repeated first.
 func (r *Reservation) chargeTo(ctx context.Context, c *reservedCharge, units int64) error {
-	adjuster, ok := r.limiter.(ratelimit.Adjuster)
+	adjuster, ok := r.limiter.(engine.Adjuster)
 	for c.id != "" || c.charged != units {
 		if !ok {
 			return fmt.Errorf("%w: Settle: %T is not an Adjuster: %w", ratelimit.ErrInvalid, r.limiter, errors.ErrUnsupported)
@@ -217,7 +218,7 @@ func Reserve(ctx context.Context, l ratelimit.Limiter, c ratelimit.Caller, charg
 	if len(decisions) == 0 {
 		return g.reserve(ctx, c, ratelimit.Decision{}, nil, false)
 	}
-	all := &charged{charges: charges, decisions: decisions, deciding: ratelimit.Deciding(decisions)}
+	all := &charged{charges: charges, decisions: decisions, deciding: engine.Deciding(decisions)}
 	return g.reserve(ctx, showing(c, all.deciding), ratelimit.Decision{}, all, counted)
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -33,12 +34,12 @@ func (f *flaky) Adjust(ctx context.Context, subject string, d *ratelimit.Decisio
 // used returns how much of the minute and of the day a subject has used.
 func used(t *testing.T, l *memory.Limiter, subject string) [2]int64 {
 	t.Helper()
-	wide := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(ratelimit.MaxLimit))
+	wide := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(fixedwindow.MaxUnits), ratelimit.PerDay(fixedwindow.MaxUnits))
 	d, err := l.Peek(t.Context(), subject, wide)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return [2]int64{ratelimit.MaxLimit - d.States[0].Remaining, ratelimit.MaxLimit - d.States[1].Remaining}
+	return [2]int64{fixedwindow.MaxUnits - d.States[0].Remaining, fixedwindow.MaxUnits - d.States[1].Remaining}
 }
 
 func wantUsed(t *testing.T, l *memory.Limiter, what string, want [2]int64) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -20,8 +21,8 @@ import (
 func TestSettleARequest(t *testing.T) {
 	caller := ratelimit.Caller{Subject: "a", Plan: tokens}
 	for name, units := range map[string][]int64{
-		"less": {7}, "nothing": {0}, "the same": {40}, "more": {63}, "beyond the limit": {250}, "the largest": {ratelimit.MaxLimit + 9},
-		"twice the same": {63, 63}, "down from the largest": {ratelimit.MaxLimit + 9, ratelimit.MaxLimit - 1000}, "up and down": {63, 20, 35}, "down from beyond the limit": {1234, 5}, "all back": {250, 0}, "again from nothing": {0, 9},
+		"less": {7}, "nothing": {0}, "the same": {40}, "more": {63}, "beyond the limit": {250}, "the largest": {fixedwindow.MaxUnits + 9},
+		"twice the same": {63, 63}, "down from the largest": {fixedwindow.MaxUnits + 9, fixedwindow.MaxUnits - 1000}, "up and down": {63, 20, 35}, "down from beyond the limit": {1234, 5}, "all back": {250, 0}, "again from nothing": {0, 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := time.Unix(now, 0)
@@ -30,7 +31,7 @@ func TestSettleARequest(t *testing.T) {
 			wantUsed(t, l, "reserved", [2]int64{40, 40})
 			for _, n := range units {
 				settle(t, res, n)
-				n = min(n, ratelimit.MaxLimit)
+				n = min(n, fixedwindow.MaxUnits)
 				wantUsed(t, l, "settled", [2]int64{n, n})
 			}
 			if d := res.Decision(); d.Cost != 40 || d.States[0].Remaining != 60 || res.Caller().Subject != caller.Subject || res.Caller().Plan != caller.Plan {
@@ -71,9 +72,9 @@ func TestSettleBeyondTheLimit(t *testing.T) {
 	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{}, nil)
 	settle(t, res, 250)
 	d, err := l.Peek(t.Context(), "a", tokens)
-	if err != nil || d.Outcome != ratelimit.Limited || d.Remaining() != 0 || d.StrikesLeft != engine.Of(tokens).Strikes() {
+	if err != nil || d.Outcome != ratelimit.Limited || d.Remaining() != 0 || d.StrikesLeft != tokens.Penalty().Strikes {
 		t.Errorf("the next request would be %v with %d units and %d strikes left (%v), want limited with 0 and all %d",
-			d.Outcome, d.Remaining(), d.StrikesLeft, err, engine.Of(tokens).Strikes())
+			d.Outcome, d.Remaining(), d.StrikesLeft, err, tokens.Penalty().Strikes)
 	}
 }
 
@@ -253,7 +254,7 @@ func TestSettleIsOneCall(t *testing.T) {
 				t.Errorf("%s: %d calls after %d were settled, want one for each", name, l.changes, i+1)
 			}
 		}
-		if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != cmp.Or(engine.Of(plan).Quota(0).Burst(), engine.Of(plan).Limit(0))-30 {
+		if d, err := l.Peek(t.Context(), "a", plan); err != nil || d.Remaining() != cmp.Or(engine.Of(plan).Quota(0).Burst(), engine.Of(plan).Quota(0).Limit)-30 {
 			t.Errorf("%s: %d are left, with error %v, want all but 30", name, d.Remaining(), err)
 		}
 	}

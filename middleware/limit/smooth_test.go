@@ -18,9 +18,9 @@ func TestSmoothDenial(t *testing.T) {
 	p := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerHour(3600).Smooth(100))
 	d := ratelimit.Decision{
 		Outcome: ratelimit.Limited, Plan: p, Cost: 2, Time: now*1e9 + 250_000_000,
-		States:  [ratelimit.MaxQuotas]ratelimit.State{{Remaining: 1, Reset: now + 10}, {Remaining: 0, Reset: now + 100}},
-		Rounded: [ratelimit.MaxQuotas]uint32{0, 1 << 31},
+		States: [4]ratelimit.State{{Remaining: 1, Reset: now + 10}, {Remaining: 0, Reset: now + 100}},
 	}
+	d.Receipt.Rounded[1] = 1 << 31
 	engine.Complete(&d)
 	if d.Applicable != 0 || d.RetryAfter != 9750*time.Millisecond {
 		t.Errorf("with ten seconds to the end of the minute: quota %d for %v, want the minute for 9.75s", d.Applicable, d.RetryAfter)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -14,17 +15,17 @@ import (
 // texts are header fields and errors of a plan that many responses share. A nil *texts
 // keeps nothing.
 type texts struct {
-	limits [ratelimit.MaxQuotas]string // X-RateLimit-Limit
-	policy string                      // RateLimit-Policy
-	names  [ratelimit.MaxQuotas]string // of the quotas in RateLimit
+	limits [plan.MaxQuotas]string // X-RateLimit-Limit
+	policy string                 // RateLimit-Policy
+	names  [plan.MaxQuotas]string // of the quotas in RateLimit
 
 	// resets are X-RateLimit-Reset of running windows. All subjects of a plan have the same
 	// windows, so that the digits are made once for each window.
-	resets [ratelimit.MaxQuotas]atomic.Pointer[resetText]
+	resets [plan.MaxQuotas]atomic.Pointer[resetText]
 
 	// denials are the errors of limited requests, kept for floods of such requests: by the
 	// set of quotas that refuse, and the strikes left, plus one.
-	denials [1 << ratelimit.MaxQuotas]atomic.Pointer[[maxCachedStrikes + 2]atomic.Pointer[cachedDenial]]
+	denials [1 << plan.MaxQuotas]atomic.Pointer[[maxCachedStrikes + 2]atomic.Pointer[cachedDenial]]
 }
 
 const maxCachedStrikes = 30
@@ -67,7 +68,7 @@ func newTexts(p *ratelimit.Plan) *texts {
 			policy.WriteString(", ")
 		}
 		policy.WriteString(`"` + t.names[i] + `";q=` + strconv.FormatInt(q.Limit, 10))
-		if !q.Calendar() {
+		if !fixedwindow.IsCalendar(q.Window) {
 			policy.WriteString(";w=" + strconv.FormatInt(int64(q.Window/time.Second), 10))
 		}
 	}

@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
-	"github.com/google/go-cmp/cmp"
 )
 
 const everyHeader = limit.XRateLimit | limit.DraftRateLimit
@@ -112,7 +113,7 @@ func TestPlansWithoutQuotas(t *testing.T) {
 		{ratelimit.SuspendedPlan("debtor"), ratelimit.Suspended, "debtor suspended"},
 	} {
 		d := engine.Uncounted(c.plan, 3, time.Unix(now, 0))
-		if d.Outcome != c.outcome || d.Cost != 3 || d.Limit() != 0 || d.Remaining() != 0 || d.Reset() != 0 || d.RetryAfterSeconds() != 0 {
+		if d.Outcome != c.outcome || d.Cost != 3 || d.Limit() != 0 || d.Remaining() != 0 || d.Reset() != 0 || d.RetryAfter != 0 {
 			t.Errorf("%v: Uncounted returned %+v, want %v and no numbers", c.plan, d, c.outcome)
 		}
 		if c.plan.String() != c.text || engine.Of(c.plan).Len() != 0 || len(c.plan.Quotas()) != 0 || c.plan.WithoutPenalty() != c.plan {

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/middleware/telemetry"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -39,7 +40,7 @@ func BenchmarkHooks(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	roomy := ratelimit.MustPlan("roomy", ratelimit.Penalty{}, ratelimit.PerDay(ratelimit.MaxLimit))
+	roomy := ratelimit.MustPlan("roomy", ratelimit.Penalty{}, ratelimit.PerDay(fixedwindow.MaxUnits))
 	for name, t := range map[string]*telemetry.Telemetry{"take": c.Telemetry, "take without telemetry": nil} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

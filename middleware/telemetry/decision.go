@@ -91,9 +91,9 @@ func (t *Telemetry) CallDecision(ctx context.Context, _ string, c ratelimit.Call
 		t.decisions.count(plan, &d)
 		if d.Struck {
 			plan.strikes.n.Add(1)
-		}
-		if d.BanStarted {
-			plan.banned.n.Add(1)
+			if d.Outcome == ratelimit.Banned {
+				plan.banned.n.Add(1)
+			}
 		}
 	}
 	setDecision(ctx, plan.name, result)

@@ -90,7 +90,7 @@ func TestStrikesAndBansAreCounted(t *testing.T) {
 	observe(c, caller, limited, nil)
 	observe(c, caller, limited, nil)
 	start := banned
-	start.Struck, start.BanStarted = true, true
+	start.Struck = true
 	observe(c, caller, start, nil)
 	observe(c, caller, banned, nil)
 	for name, want := range map[string]int64{"gatehouse.rate_limiting.strikes": 3, "gatehouse.bans.started": 1} {

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // An engineMeter measures decisions.
@@ -69,7 +70,7 @@ func (t *Telemetry) Take(ctx context.Context, l ratelimit.Limiter, subject strin
 }
 
 // TakeAll is Take for several charges, as [ratelimit.TakeAll] makes them. It measures
-// one decision, the one that matters most ([ratelimit.Deciding]).
+// one decision, the one that matters most ([engine.Deciding]).
 func (t *Telemetry) TakeAll(ctx context.Context, l ratelimit.Limiter, charges []ratelimit.Charge, decisions []ratelimit.Decision) (err error) {
 	if t == nil {
 		return ratelimit.TakeAll(ctx, l, charges, decisions)
@@ -82,7 +83,7 @@ func (t *Telemetry) TakeAll(ctx context.Context, l ratelimit.Limiter, charges []
 	}
 	begin := time.Now()
 	if err = ratelimit.TakeAll(ctx, l, charges, decisions); err == nil {
-		d = decisions[ratelimit.Deciding(decisions)]
+		d = decisions[engine.Deciding(decisions)]
 	}
 	t.engine.record(ctx, begin, d, err)
 	return err

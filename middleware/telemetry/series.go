@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -145,7 +146,7 @@ func replace[K comparable, V any](p *atomic.Pointer[map[K]V], k K, v V) {
 const (
 	maxPlans      = 100
 	maxWindows    = 50
-	maxPairs      = maxPlans * ratelimit.MaxQuotas // of a plan and a window
+	maxPairs      = maxPlans * plan.MaxQuotas // of a plan and a window
 	maxOperations = 100
 
 	other = "other" // stands for all further values

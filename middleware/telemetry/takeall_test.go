@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/middleware/telemetry"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -18,7 +19,7 @@ func TestTakeAllIsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	once := ratelimit.MustPlan("once", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
+	once := ratelimit.MustPlan("once", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
 	charges := []ratelimit.Charge{{Subject: "owner:ann", Plan: free, Cost: 1}, {Subject: "everybody", Plan: once, Cost: 1}}
 	decisions := make([]ratelimit.Decision, 2)
 	for range 3 {

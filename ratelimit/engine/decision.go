@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
@@ -65,24 +64,6 @@ func Complete(d *ratelimit.Decision) {
 	showLeast(d)
 }
 
-// Adjustment checks the arguments of [ratelimit.Adjuster], and returns by how many units
-// the cost changes: less than 0 to give back, and 0 if there is nothing to do. An Adjust
-// begins with it. An error wraps [ratelimit.ErrInvalid].
-func Adjustment(subject string, d *ratelimit.Decision, units int64) (int64, error) {
-	switch {
-	case d == nil:
-		return 0, fmt.Errorf("%w: Adjust: no decision", ratelimit.ErrInvalid)
-	case d.Outcome != ratelimit.Allowed:
-		return 0, nil
-	case units < 0 || d.Cost < 0:
-		return 0, fmt.Errorf("%w: Adjust: the units must be 0 or more, got %d for a cost of %d", ratelimit.ErrInvalid, units, d.Cost)
-	}
-	if err := inner(d.Plan).Check(subject, 1); err != nil || inner(d.Plan).Len() == 0 {
-		return 0, err
-	}
-	return min(units, ratelimit.MaxLimit) - min(d.Cost, ratelimit.MaxLimit), nil
-}
-
 // showLeast makes the quota applicable that has the least remaining.
 func showLeast(d *ratelimit.Decision) {
 	d.Applicable = 0
@@ -103,7 +84,7 @@ func completeSmooth(d *ratelimit.Decision, p *plan.Plan) {
 		if s.Remaining >= d.Cost {
 			continue
 		}
-		t := gcra.Of(s.Reset, d.Rounded[i])
+		t := gcra.Of(s.Reset, d.Receipt.Rounded[i])
 		if p.Kind(i) < 0 {
 			t = p.Bucket(i).Fits(t, d.Cost)
 		}

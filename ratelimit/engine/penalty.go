@@ -16,26 +16,21 @@ type Penalty ratelimit.Penalty
 // earlier with any growth over one.
 const maxLevel = 255
 
-// BanLength returns the length of the ban at a level. The first ban has level
-// one. A level below one counts as one.
-func (p Penalty) BanLength(level int) time.Duration {
-	length := p.Ban
-	for i := 1; i < level && length < p.Max && p.Growth > 1; i++ {
-		if length > p.Max/time.Duration(p.Growth) {
-			return p.Max
-		}
-		length *= time.Duration(p.Growth)
-	}
-	return min(length, p.Max)
-}
-
-// Level returns the level of a ban that starts now. The last ban had the level last, and
-// ended the time quiet ago; 0 for last means that there was none.
-func (p Penalty) Level(last int, quiet time.Duration) int {
+// NextBan returns the level and the length of a ban that starts now. The last ban had the
+// level last, and ended the time quiet ago; 0 for last means that there was none. The first
+// ban has level one.
+func (p Penalty) NextBan(last int, quiet time.Duration) (level int, length time.Duration) {
 	if quiet > 0 && p.Forgive > 0 {
 		last -= int(min(quiet/p.Forgive, maxLevel))
 	}
-	return min(max(last, 0)+1, maxLevel)
+	level, length = min(max(last, 0)+1, maxLevel), p.Ban
+	for i := 1; i < level && length < p.Max && p.Growth > 1; i++ {
+		if length > p.Max/time.Duration(p.Growth) {
+			return level, p.Max
+		}
+		length *= time.Duration(p.Growth)
+	}
+	return level, min(length, p.Max)
 }
 
 // Strike adds a strike at the time now to the strikes of a subject. The oldest of them

@@ -15,7 +15,7 @@
 //		return d, nil
 //	}
 //
-// Package ratelimit/ratelimittest tests engines.
+// Package ratelimit/enginetest tests engines.
 package engine
 
 import (
@@ -39,13 +39,6 @@ func (p *Plan) inner() *plan.Plan { return (*plan.Plan)(p) }
 // Len returns the number of quotas, 0 if the plan is suspended or unlimited.
 func (p *Plan) Len() int { return p.inner().Len() }
 
-// Limit returns the Limit of the i-th quota.
-func (p *Plan) Limit(i int) int64 { return p.inner().Limit(i) }
-
-// AtOnce returns the largest number of units of the i-th quota that can be used at once:
-// the burst of a smooth quota, the Limit of any other.
-func (p *Plan) AtOnce(i int) int64 { return p.inner().Quota(i).AtOnce() }
-
 // Quota returns the i-th quota.
 func (p *Plan) Quota(i int) ratelimit.Quota {
 	return p.inner().Source().(interface{ Quota(i int) ratelimit.Quota }).Quota(i)
@@ -53,30 +46,13 @@ func (p *Plan) Quota(i int) ratelimit.Quota {
 
 // Kind returns what tells the windows of a subject apart: usage belongs to a subject and
 // a kind of window. It is the Window of the i-th quota, for a calendar quota the stand-in,
-// and for a smooth quota the Window with a minus sign.
+// and for a smooth quota the Window with a minus sign. A unit of a smooth quota comes back
+// in its Window divided by its Limit, in 2⁻³² seconds, rounded up; engines must not round
+// it differently.
+//
+// Engines that cannot count smooth quotas, or in calendar windows, refuse plans with them,
+// with an error that wraps [ratelimit.ErrInvalid].
 func (p *Plan) Kind(i int) time.Duration { return p.inner().Kind(i) }
-
-// Strikes returns the Strikes of the penalty, 0 if it never bans.
-func (p *Plan) Strikes() int { return p.inner().Strikes() }
-
-// Grace returns the Grace of the penalty.
-func (p *Plan) Grace() time.Duration { return p.inner().Grace() }
-
-// Smooth reports whether a quota of the plan is smooth. Engines that cannot count smooth
-// quotas refuse such plans with an error that wraps [ratelimit.ErrInvalid].
-func (p *Plan) Smooth() bool { return p.inner().Smooth() }
-
-// Calendar reports whether a quota of the plan has a calendar window. Engines that cannot
-// count in calendar windows refuse such plans with an error that wraps
-// [ratelimit.ErrInvalid].
-func (p *Plan) Calendar() bool { return p.inner().Calendar() }
-
-// Bucket returns how long one unit of the i-th quota, which is smooth, takes to come back,
-// and the burst. The interval is the Window divided by the Limit, in 2⁻³² seconds, rounded
-// up. Engines must not round it differently. Both are 0 if the quota is not smooth.
-func (p *Plan) Bucket(i int) (interval uint64, burst int64) {
-	return p.inner().Interval(i), p.inner().Quota(i).Burst
-}
 
 // WindowEnd returns when the window of the i-th quota ends that now lies in, in Unix
 // seconds. The time now is in Unix nanoseconds, and not before 1970.
@@ -96,9 +72,3 @@ func (p *Plan) WindowEnd(i int, now int64) int64 { return p.inner().WindowEnd(i,
 // For the grace of a penalty, the window of a smooth quota is the Window before its
 // Reset, and two seconds, so that it has always begun.
 func (p *Plan) WindowStart(i int, end int64) int64 { return p.inner().WindowStart(i, end) }
-
-// Boundaries returns times at which windows of the i-th quota begin and end, in Unix
-// seconds: those of four windows that follow each other. The time now, in Unix
-// nanoseconds, lies in the second of them. Engines elsewhere, with another clock, can
-// find the window that they are in among these.
-func (p *Plan) Boundaries(i int, now int64) [5]int64 { return p.inner().Boundaries(i, now) }

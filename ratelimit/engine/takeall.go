@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -54,10 +55,49 @@ func CheckAll(charges []ratelimit.Charge, decisions []ratelimit.Decision) error 
 	return nil
 }
 
+// Deciding returns the index of the decision that matters most, which the header
+// fields and the answer to a denied request show. If any is a denial, it is the
+// denial with the longest RetryAfter, or one that is [ratelimit.Suspended], which has no end. If
+// all are allowed, it is the one with the least remaining and, on a tie, the later reset,
+// and an unlimited one only if all are unlimited. Of equal ones it is the first. Deciding
+// returns -1 if there are no decisions.
+func Deciding(decisions []ratelimit.Decision) int {
+	most := -1
+	for i := range decisions {
+		if most < 0 || mattersMore(&decisions[i], &decisions[most]) {
+			most = i
+		}
+	}
+	return most
+}
+
+func mattersMore(a, b *ratelimit.Decision) bool {
+	switch {
+	case denied(a) != denied(b):
+		return denied(a)
+	case (a.Outcome == ratelimit.Suspended) != (b.Outcome == ratelimit.Suspended):
+		return a.Outcome == ratelimit.Suspended
+	case denied(a):
+		return a.RetryAfter > b.RetryAfter
+	case a.Plan == nil || b.Plan == nil: // no engine has decided
+		return a.Plan != nil && b.Plan == nil
+	case inner(a.Plan).Len() == 0 || inner(b.Plan).Len() == 0: // an unlimited plan has nothing to show
+		return inner(a.Plan).Len() > 0 && inner(b.Plan).Len() == 0
+	case a.Remaining() != b.Remaining():
+		return a.Remaining() < b.Remaining()
+	}
+	return a.Reset() > b.Reset()
+}
+
+// denied reports whether the request was refused because of this subject.
+func denied(d *ratelimit.Decision) bool {
+	return d.Outcome == ratelimit.Limited || d.Outcome == ratelimit.Banned || d.Outcome == ratelimit.Suspended
+}
+
 // TakeInOrder makes the charges in order, for engines that cannot decide about them at one
 // instant. Their TakeAll calls it, and their documentation says so. If one is refused, those
 // before it are given back, and what those after it have left is only looked up
-// ([ratelimit.Peeker]), so that they get no strike; if the engine cannot look it up, their
+// ([Peeker]), so that they get no strike; if the engine cannot look it up, their
 // decisions stay zero. Then
 //
 //   - a concurrent request may be refused because of units that are about to be given
@@ -68,7 +108,7 @@ func CheckAll(charges []ratelimit.Charge, decisions []ratelimit.Decision) error 
 //     decisions are Allowed, beside the denial of another;
 //   - a charge that is given back has cleared the strikes of its subject.
 //
-// An engine that is not a [ratelimit.Adjuster] cannot give units back. TakeInOrder then looks
+// An engine that is not a [Adjuster] cannot give units back. TakeInOrder then looks
 // up all charges before it makes them. If a concurrent request takes the last units in
 // between, the charges before the one that is refused stay, and their decisions are
 // Allowed. With an engine that is neither an Adjuster nor a Peeker, it returns an error
@@ -80,8 +120,8 @@ func TakeInOrder(ctx context.Context, l ratelimit.Limiter, charges []ratelimit.C
 	}
 	clear(decisions)
 	t := inOrder{ctx: ctx, limiter: l, charges: charges, decisions: decisions}
-	t.adjuster, _ = l.(ratelimit.Adjuster)
-	t.peeker, _ = l.(ratelimit.Peeker)
+	t.adjuster, _ = l.(Adjuster)
+	t.peeker, _ = l.(Peeker)
 	err := t.take()
 	if err != nil {
 		clear(decisions)
@@ -96,8 +136,8 @@ const giveBackTimeout = 500 * time.Millisecond
 type inOrder struct {
 	ctx       context.Context
 	limiter   ratelimit.Limiter
-	adjuster  ratelimit.Adjuster // nil: the engine cannot
-	peeker    ratelimit.Peeker   // nil: the engine cannot
+	adjuster  Adjuster // nil: the engine cannot
+	peeker    Peeker   // nil: the engine cannot
 	charges   []ratelimit.Charge
 	decisions []ratelimit.Decision
 }
@@ -150,7 +190,7 @@ func (t *inOrder) giveBack(n int) {
 
 // givenBack are charges that are given back.
 type givenBack struct {
-	adjuster  ratelimit.Adjuster
+	adjuster  Adjuster
 	charges   []ratelimit.Charge
 	decisions []ratelimit.Decision
 	done      chan struct{}
@@ -173,7 +213,7 @@ func (b *givenBack) run(ctx context.Context) {
 				d.States[k].Remaining = min(d.States[k].Remaining+d.Cost, p.Limit(k))
 			}
 		}
-		d.Outcome, d.Others = ratelimit.Spared, [len(d.Others)]ratelimit.Window{}
+		d.Outcome, d.Receipt.Others = ratelimit.Spared, [len(d.Receipt.Others)]fixedwindow.Window{}
 		Complete(d)
 	}
 }
@@ -216,7 +256,7 @@ func refuses(d *ratelimit.Decision) bool {
 // charged are given back.
 func uncharge(d *ratelimit.Decision, i int) {
 	s, b, now := &d.States[i], inner(d.Plan).Bucket(i), gcra.At(d.Time)
-	full := b.Adjusted(gcra.Of(s.Reset, d.Rounded[i]), now, now, d.Cost, 0)
+	full := b.Adjusted(gcra.Of(s.Reset, d.Receipt.Rounded[i]), now, now, d.Cost, 0)
 	s.Remaining = b.Left(full, now)
-	s.Reset, d.Rounded[i] = full.RoundUp()
+	s.Reset, d.Receipt.Rounded[i] = full.RoundUp()
 }

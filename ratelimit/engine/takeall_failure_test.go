@@ -112,8 +112,8 @@ func TestTakeAllGivesBackToSmoothQuotas(t *testing.T) {
 		t.Errorf("decisions (-want +got):\n%s", diff)
 	}
 	left, err := m.Peek(ctx, "a", smooth)
-	if d := decisions[0]; err != nil || d.States != left.States || d.Rounded != left.Rounded {
-		t.Errorf("%v and %v are left, with error %v, want what a look at it finds: %v and %v", d.States[0], d.Rounded[0], err, left.States[0], left.Rounded[0])
+	if d := decisions[0]; err != nil || d.States != left.States || d.Receipt.Rounded != left.Receipt.Rounded {
+		t.Errorf("%v and %v are left, with error %v, want what a look at it finds: %v and %v", d.States[0], d.Receipt.Rounded[0], err, left.States[0], left.Receipt.Rounded[0])
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
@@ -33,16 +34,16 @@ type (
 	onlyTake struct{ ratelimit.Limiter }
 	onlyPeek struct {
 		ratelimit.Limiter
-		ratelimit.Peeker
+		engine.Peeker
 	}
 	takeAndAdjust struct {
 		ratelimit.Limiter
-		ratelimit.Adjuster
+		engine.Adjuster
 	}
 	allThree struct {
 		ratelimit.Limiter
-		ratelimit.Peeker
-		ratelimit.Adjuster
+		engine.Peeker
+		engine.Adjuster
 	}
 )
 
@@ -202,7 +203,7 @@ func TestDeciding(t *testing.T) {
 		{"undecided ones are the last", decisions{{}, limited(5), {}}, 1},
 		{"undecided beside allowed", decisions{{}, allowed(3, 5)}, 1},
 	} {
-		if got := ratelimit.Deciding(test.all); got != test.want {
+		if got := engine.Deciding(test.all); got != test.want {
 			t.Errorf("%s: got %d, want %d", test.name, got, test.want)
 		}
 	}
@@ -210,7 +211,7 @@ func TestDeciding(t *testing.T) {
 
 func TestCheckAll(t *testing.T) {
 	valid := charges(1)
-	nine := make([]ratelimit.Charge, ratelimit.MaxCharges+1)
+	nine := make([]ratelimit.Charge, plan.MaxCharges+1)
 	for i := range nine {
 		nine[i] = ratelimit.Charge{Subject: string(rune('a' + i)), Plan: user, Cost: 1}
 	}
@@ -221,7 +222,7 @@ func TestCheckAll(t *testing.T) {
 		want    error
 	}{
 		{"valid", valid, 3, nil},
-		{"the most", nine[1:], ratelimit.MaxCharges, nil},
+		{"the most", nine[1:], plan.MaxCharges, nil},
 		{"none", nil, 0, ratelimit.ErrInvalid},
 		{"too many", nine, len(nine), ratelimit.ErrInvalid},
 		{"no room for decisions", valid, 2, ratelimit.ErrInvalid},

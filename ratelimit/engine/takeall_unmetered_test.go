@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -49,7 +50,7 @@ func TestTakeAllWithPlansWithoutQuotas(t *testing.T) {
 			if diff := cmp.Diff(tt.want, outcomes(decisions)); diff != "" {
 				t.Errorf("outcomes (-want +got):\n%s", diff)
 			}
-			if got := ratelimit.Deciding(decisions); got != tt.deciding {
+			if got := engine.Deciding(decisions); got != tt.deciding {
 				t.Errorf("the deciding one is %d, want %d", got, tt.deciding)
 			}
 			if d := decisions[tt.deciding]; d.Outcome == suspended && d.RetryAfter != 0 {
@@ -60,7 +61,7 @@ func TestTakeAllWithPlansWithoutQuotas(t *testing.T) {
 			if err != nil || !charged && d.Remaining() != 3 {
 				t.Errorf("after a denial the company has %d left (%v), want all 3", d.Remaining(), err)
 			}
-			if d, err = model.Peek(t.Context(), "spent", spent); err != nil || d.StrikesLeft != engine.Of(spent).Strikes() {
+			if d, err = model.Peek(t.Context(), "spent", spent); err != nil || d.StrikesLeft != spent.Penalty().Strikes {
 				t.Errorf("%d strikes are left (%v), want all, because the plan is suspended or it was in the grace", d.StrikesLeft, err)
 			}
 		})
@@ -75,7 +76,7 @@ func TestTakeAllRefusesWrongCallsWithPlansWithoutQuotas(t *testing.T) {
 		"no subject":      {{Subject: "a", Plan: tester, Cost: 1}, {Subject: "", Plan: company, Cost: 1}},
 		"no cost":         {{Subject: "a", Plan: tester, Cost: 0}, {Subject: "b", Plan: company, Cost: 1}},
 		"a subject twice": {{Subject: "a", Plan: tester, Cost: 1}, {Subject: "b", Plan: company, Cost: 1}, {Subject: "b", Plan: user, Cost: 1}},
-		"too many":        make([]ratelimit.Charge, ratelimit.MaxCharges+1),
+		"too many":        make([]ratelimit.Charge, plan.MaxCharges+1),
 	} {
 		if name == "too many" {
 			charges[0] = ratelimit.Charge{Subject: "a", Plan: tester, Cost: 1}

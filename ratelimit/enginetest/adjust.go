@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -64,8 +65,8 @@ var adjustments = []promise{
 }
 
 // adjuster skips the test if the engine is none.
-func (e *engineTest) adjuster() ratelimit.Adjuster {
-	a, ok := e.engine.Limiter.(ratelimit.Adjuster)
+func (e *engineTest) adjuster() engine.Adjuster {
+	a, ok := e.engine.Limiter.(engine.Adjuster)
 	if !ok {
 		e.Skip("skipped: the engine is not an Adjuster")
 	}
@@ -86,7 +87,7 @@ func (e *engineTest) used(step, subject string, p *ratelimit.Plan, want ...int64
 	e.Helper()
 	d := e.takeN(subject, p, 1)
 	for i, n := range want {
-		if used := engine.Of(p).Limit(i) - d.States[i].Remaining - 1; !d.Allowed() || used != n {
+		if used := engine.Of(p).Quota(i).Limit - d.States[i].Remaining - 1; !d.Allowed() || used != n {
 			e.Fatalf("%s: the request is %v, and %d units of %v were used, want %d", step, d.Outcome, used, engine.Of(p).Quota(i), n)
 		}
 	}
@@ -159,7 +160,7 @@ func testAdjustOwnWindows(e *engineTest) {
 	e.adjust("a", &d, 20)
 	e.used("and down", "a", day, 87)
 	e.adjust("a", &d, math.MaxInt64)
-	d.Cost = ratelimit.MaxLimit
+	d.Cost = fixedwindow.MaxUnits
 	e.adjust("a", &d, 3)
 	e.used("from the largest cost, of a day that held no more", "a", day, 3)
 	e.used("of a minute that was opened later", "a", minute, 0)
@@ -182,7 +183,7 @@ func testRefusedGroup(e *engineTest) {
 	e.takeN("full", none, 1)
 	type inOrder struct { // is not a MultiTaker
 		ratelimit.Limiter
-		ratelimit.Adjuster
+		engine.Adjuster
 	}
 	for i := range 30 {
 		take, l := engine.TakeInOrder, ratelimit.Limiter(inOrder{e.engine.Limiter, e.adjuster()})
@@ -195,8 +196,8 @@ func testRefusedGroup(e *engineTest) {
 			e.Fatal(err)
 		}
 		e.want("a group that is refused", decisions[0], ratelimit.Spared, 995)
-		if d := decisions[0]; d.Others != (ratelimit.Decision{}).Others {
-			e.Errorf("a group that is refused was charged to %v", d.Others)
+		if d := decisions[0]; d.Receipt.Others != (ratelimit.Decision{}).Receipt.Others {
+			e.Errorf("a group that is refused was charged to %v", d.Receipt.Others)
 		}
 	}
 	e.used("after refused groups", "a", hour, 5)
@@ -302,7 +303,7 @@ func testSmoothAdjust(e *engineTest) {
 	e.advance(5 * sec)
 	e.adjust("c", &d, 8)
 	e.wantSmooth("of 8 units 5 have come back", e.takeN("c", p, 7), allowed, 0, 10*sec, 0)
-	e.adjust("c", &d, ratelimit.MaxLimit)
+	e.adjust("c", &d, fixedwindow.MaxUnits)
 	e.wantSmooth("a subject owes at most the limit", e.takeN("c", p, 1), limited, 0, 60*sec, 51*sec)
 	d.Cost = math.MaxInt64
 	e.adjust("c", &d, 8)
@@ -318,7 +319,7 @@ func testSmoothAdjust(e *engineTest) {
 	e.adjust("f", &d, 50)
 	e.wantSmooth("given back of the limit after the clock stepped back", e.takeN("f", p, 1), limited, 0, 50*sec, 41*sec)
 	d = engine.Uncounted(p, 0, e.now)
-	d.States[0].Reset, d.Others[0] = 0, ratelimit.Window{Length: 1<<31 + 60, End: math.MaxUint32}
+	d.States[0].Reset, d.Receipt.Others[0] = 0, fixedwindow.Window{Length: 1<<31 + 60, End: math.MaxUint32}
 	e.adjust("e", &d, 5)
 	e.want("no fixed window is so long", e.takeN("e", p, 10), allowed, 0)
 	d = e.takeN("d", p, 1)
@@ -381,7 +382,7 @@ func testAdjustElsewhere(e *engineTest) {
 	for _, reset := range []int64{-1, math.MinInt64, math.MaxInt64} {
 		d := charged(e.now)
 		d.Time, d.States[0].Reset, d.States[1].Reset = reset, -1, math.MinInt64
-		d.Others[0].End = math.MaxUint32
+		d.Receipt.Others[0].End = math.MaxUint32
 		e.adjust("a", d, 4)
 	}
 	left("no window ends then", e.take(p), 6, 96)
@@ -392,7 +393,7 @@ func testAdjustOnce(e *engineTest) {
 	if !e.engine.Remembers {
 		e.Skip("skipped: the engine remembers no ids")
 	}
-	p := plan(ratelimit.Quota{Limit: 1000, Window: ratelimit.MaxWindow})
+	p := plan(ratelimit.Quota{Limit: 1000, Window: fixedwindow.MaxLength})
 	d := engine.Uncounted(p, 0, time.Unix(0, e.take(p).Time))
 	for _, id := range []string{"one", "one", "two", "one", "two", "", ""} {
 		if err := adjuster.Adjust(context.Background(), "a", &d, 10, id); err != nil {
@@ -410,7 +411,7 @@ func testAdjustOnce(e *engineTest) {
 // does.
 func testRefundByHand(e *engineTest) {
 	e.adjuster()
-	peeker, ok := e.engine.Limiter.(ratelimit.Peeker)
+	peeker, ok := e.engine.Limiter.(engine.Peeker)
 	if !ok {
 		e.Skip("skipped: the engine is not a Peeker")
 	}

@@ -6,7 +6,9 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 func testDecay(e *engineTest) {
@@ -30,7 +32,7 @@ func testDecay(e *engineTest) {
 				step.after, d.Outcome, d.StrikesLeft, step.left)
 		}
 	}
-	peeker, ok := e.engine.Limiter.(ratelimit.Peeker)
+	peeker, ok := e.engine.Limiter.(engine.Peeker)
 	if !ok {
 		return
 	}
@@ -51,7 +53,7 @@ func testDecay(e *engineTest) {
 func testBackoff(e *engineTest) {
 	r := rand.New(rand.NewPCG(1, 2))
 	day := func(p ratelimit.Penalty) *ratelimit.Plan {
-		return ratelimit.MustPlan("exhausted", p, ratelimit.PerMinute(60), ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
+		return ratelimit.MustPlan("exhausted", p, ratelimit.PerMinute(60), ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
 	}
 	double := func(first, longest time.Duration) func() time.Duration {
 		pause := first / 2
@@ -106,7 +108,9 @@ func testWarning(e *engineTest) {
 		for range d.StrikesLeft {
 			e.want("no more than are safe in quick succession", e.takeN(client, p, 1), limited, 0)
 		}
-		e.wantStruck("one more than that", e.takeN(client, p, 1), true, true)
+		d = e.takeN(client, p, 1)
+		e.want("one more than that", d, banned, 0)
+		e.wantStruck("one more than that", d, true)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -26,7 +27,7 @@ func (e *engineTest) takeAll(charges ...ratelimit.Charge) []ratelimit.Decision {
 	e.Helper()
 	decisions := make([]ratelimit.Decision, len(charges))
 	for i := range decisions { // what was there before must not matter
-		decisions[i] = ratelimit.Decision{Outcome: banned, Struck: true, BanStarted: true, Applicable: 3, RetryAfter: 1, BanEnds: 1, StrikesLeft: 99}
+		decisions[i] = ratelimit.Decision{Outcome: banned, Struck: true, Applicable: 3, RetryAfter: 1, BanEnds: 1, StrikesLeft: 99}
 	}
 	if err := e.multiTaker().TakeAll(context.Background(), charges, decisions); err != nil {
 		e.Fatalf("TakeAll: %v", err)
@@ -38,7 +39,7 @@ func (e *engineTest) takeAll(charges ...ratelimit.Charge) []ratelimit.Decision {
 				i+1, d.Plan, d.Cost, d.Time, charges[i].Plan, charges[i].Cost, decisions[0].Time)
 		}
 		if d.Outcome == ratelimit.Spared {
-			if d.RetryAfter != 0 || d.Struck || d.BanStarted || d.BanEnds != 0 {
+			if d.RetryAfter != 0 || d.Struck || d.BanEnds != 0 {
 				e.Errorf("a spared charge must not be denied: got %+v", *d)
 			}
 			continue
@@ -88,21 +89,21 @@ func testTakeAllStrikes(e *engineTest) {
 	for left := penalty().Strikes - 1; left >= 0; left-- {
 		d := group()
 		e.want("a strike", d[1], limited, 0)
-		e.wantStruck("a strike", d[1], true, false)
+		e.wantStruck("a strike", d[1], true)
 		if d[1].StrikesLeft != left || d[0].StrikesLeft != penalty().Strikes {
 			e.Fatalf("%d and %d strikes are left, want %d for the one that refuses, and all for the other", d[1].StrikesLeft, d[0].StrikesLeft, left)
 		}
 	}
 	d := group()
 	e.want("one strike too many", d[1], banned, 0)
-	e.wantStruck("one strike too many", d[1], true, true)
+	e.wantStruck("one strike too many", d[1], true)
 	d = group()
 	e.want("during the ban", d[1], banned, 0)
 	if d[0].Outcome != ratelimit.Spared || d[0].States[0].Remaining != 5 {
 		e.Errorf("a subject beside a banned one is %v with %d left, want spared with all 5", d[0].Outcome, d[0].States[0].Remaining)
 	}
-	if ratelimit.Deciding(d) != 1 {
-		e.Errorf("the deciding one is %d, want the banned one", ratelimit.Deciding(d))
+	if engine.Deciding(d) != 1 {
+		e.Errorf("the deciding one is %d, want the banned one", engine.Deciding(d))
 	}
 }
 
@@ -122,7 +123,7 @@ func testWrongGroups(e *engineTest) {
 		{"a negative cost", []ratelimit.Charge{good, {Subject: "b", Plan: p, Cost: -1}}, ratelimit.ErrInvalid},
 		{"a cost over the limit", []ratelimit.Charge{good, {Subject: "b", Plan: p, Cost: 11}}, ratelimit.ErrCostExceedsLimit},
 		{"a subject twice", []ratelimit.Charge{good, {Subject: "b", Plan: p, Cost: 1}, good}, ratelimit.ErrInvalid},
-		{"too many", make([]ratelimit.Charge, ratelimit.MaxCharges+1), ratelimit.ErrInvalid},
+		{"too many", make([]ratelimit.Charge, 9), ratelimit.ErrInvalid},
 	} {
 		err := m.TakeAll(context.Background(), call.charges, make([]ratelimit.Decision, len(call.charges)))
 		if !errors.Is(err, call.want) || !errors.Is(err, ratelimit.ErrInvalid) {
@@ -140,7 +141,7 @@ func testWrongGroups(e *engineTest) {
 func testConcurrentGroups(e *engineTest) {
 	const callers, each, limit = 16, 50, 333
 	m := e.multiTaker()
-	window := ratelimit.MaxWindow // so that it does not end in the middle
+	window := fixedwindow.MaxLength // so that it does not end in the middle
 	all := plan(ratelimit.Quota{Limit: limit, Window: window})
 	own := plan(ratelimit.Quota{Limit: 1000, Window: window})
 	var admitted [callers]atomic.Int64

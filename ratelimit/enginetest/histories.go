@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -56,7 +57,7 @@ func runHistory(t *testing.T, factory Factory, gaps Gaps, seed, steps int) {
 	h := history{
 		rand: r, engine: tested, model: NewModel(clock.Now), clock: clock, latest: start, plans: plans,
 		inOrder: gaps.InOrder,
-		far:     slices.ContainsFunc(plans, func(p *ratelimit.Plan) bool { return engine.Of(p).Calendar() }),
+		far:     slices.ContainsFunc(plans, func(p *ratelimit.Plan) bool { return isCalendar(p) }),
 	}
 	for range steps {
 		if diff := h.step(); diff != "" {
@@ -116,11 +117,13 @@ func (h *history) step() string {
 		return ""
 	case n < 36:
 		return h.compare("peek", subject, plan, 1, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
-			return l.(ratelimit.Peeker).Peek(ctx, subject, plan)
+			return l.(engine.Peeker).Peek(ctx, subject, plan)
 		})
 	case n < 38:
 		return h.compare("reset", subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
-			return ratelimit.Decision{}, l.(ratelimit.Resetter).Reset(ctx, subject)
+			return ratelimit.Decision{}, l.(interface {
+				Reset(ctx context.Context, subject string) error
+			}).Reset(ctx, subject)
 		})
 	case n < 43 && len(h.admitted) > 0:
 		return h.adjust(ctx)
@@ -129,7 +132,7 @@ func (h *history) step() string {
 	case n < 46:
 		length := time.Duration(1+h.rand.IntN(30_000)) * time.Millisecond
 		if forgive := plan.Penalty().Forgive; h.rand.IntN(2) == 0 { // beyond the time at which a level is forgiven
-			length = min(length+time.Duration(1+h.rand.IntN(3))*forgive, ratelimit.MaxWindow)
+			length = min(length+time.Duration(1+h.rand.IntN(3))*forgive, fixedwindow.MaxLength)
 		}
 		return h.compare("ban for "+length.String(), subject, nil, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 			return ratelimit.Decision{}, l.(ratelimit.Banner).Ban(ctx, subject, length)
@@ -183,7 +186,7 @@ func (h *history) adjust(ctx context.Context) string {
 		return ratelimit.Decision{}, h.adjustEngine(ctx, a.subject, &a.engine, units, id)
 	})
 	if h.rand.IntN(8) > 0 { // otherwise it is adjusted again from the same cost, which is a mistake
-		a.model.Cost, a.engine.Cost = min(units, ratelimit.MaxLimit), min(units, ratelimit.MaxLimit)
+		a.model.Cost, a.engine.Cost = min(units, fixedwindow.MaxUnits), min(units, fixedwindow.MaxUnits)
 	}
 	return diff
 }
@@ -191,7 +194,7 @@ func (h *history) adjust(ctx context.Context) string {
 // chargeElsewhere adds the units of a charge that another engine has made, by its own clock.
 func (h *history) chargeElsewhere(ctx context.Context, subject string, plan *ratelimit.Plan) string {
 	at := h.clock.Now().Add(time.Duration(h.rand.IntN(40)-25) * time.Second)
-	if engine.Of(plan).Calendar() && h.rand.IntN(2) == 0 {
+	if isCalendar(plan) && h.rand.IntN(2) == 0 {
 		at = h.clock.Now().Add(time.Duration(h.rand.IntN(60*24)-40*24) * time.Hour)
 	}
 	d := engine.Uncounted(plan, 0, at)
@@ -200,7 +203,7 @@ func (h *history) chargeElsewhere(ctx context.Context, subject string, plan *rat
 			d.States[i].Reset = 0
 		}
 	}
-	units := oneOf(h.rand, h.cost(plan), h.cost(plan), 1+h.rand.Int64N(engine.Of(plan).Limit(0)), math.MaxInt64)
+	units := oneOf(h.rand, h.cost(plan), h.cost(plan), 1+h.rand.Int64N(engine.Of(plan).Quota(0).Limit), math.MaxInt64)
 	what, id := fmt.Sprint("charged ", units, " elsewhere at ", at.Format(time.DateTime), " to windows ", d.States), h.id()
 	return h.compare(what, subject, plan, 0, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
 		if l == ratelimit.Limiter(h.model) {
@@ -214,9 +217,9 @@ func (h *history) id() string { return fmt.Sprint(h.rand.Uint64()) }
 
 // adjustEngine makes an adjustment, and sometimes repeats it, as if the answer was lost.
 func (h *history) adjustEngine(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
-	err := h.engine.Limiter.(ratelimit.Adjuster).Adjust(ctx, subject, d, units, id)
+	err := h.engine.Limiter.(engine.Adjuster).Adjust(ctx, subject, d, units, id)
 	if h.rand.IntN(3) == 0 && h.engine.Remembers && err == nil {
-		err = h.engine.Limiter.(ratelimit.Adjuster).Adjust(ctx, subject, d, units, id)
+		err = h.engine.Limiter.(engine.Adjuster).Adjust(ctx, subject, d, units, id)
 	}
 	return err
 }

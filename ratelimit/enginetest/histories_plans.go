@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -27,7 +28,7 @@ var calendarPlans = func() []*ratelimit.Plan {
 		ratelimit.MustPlan("midnight comes twice", p, ratelimit.PerDay(8).In(havana)),
 		ratelimit.MustPlan("both days", ratelimit.Penalty{}, ratelimit.PerDay(9), ratelimit.PerDay(9).In(time.UTC),
 			ratelimit.Quota{Limit: 9, Window: 36 * time.Hour}, ratelimit.PerMonth(15)),
-		ratelimit.MustPlan("large", p, ratelimit.PerDay(ratelimit.MaxLimit).In(berlin), ratelimit.PerMonth(ratelimit.MaxLimit-1)),
+		ratelimit.MustPlan("large", p, ratelimit.PerDay(fixedwindow.MaxUnits).In(berlin), ratelimit.PerMonth(fixedwindow.MaxUnits-1)),
 	}
 }()
 
@@ -60,7 +61,7 @@ var historyPlans = func() []*ratelimit.Plan {
 		ratelimit.MustPlan("four", ratelimit.Penalty{}, sec(3, 5), sec(5, 10), sec(12, 60), sec(30, 3600)),
 		ratelimit.MustPlan("others", p, sec(4, 7), sec(6, 11), sec(40, 86400), sec(8, 13)),
 		ratelimit.MustPlan("yet others", hard, sec(5, 3), sec(7, 17), sec(9, 19), sec(20, 600)),
-		ratelimit.MustPlan("large", p, sec(ratelimit.MaxLimit, 10), sec(ratelimit.MaxLimit-1, 60)),
+		ratelimit.MustPlan("large", p, sec(fixedwindow.MaxUnits, 10), sec(fixedwindow.MaxUnits-1, 60)),
 	}
 }()
 
@@ -82,7 +83,7 @@ var smoothPlans = func() []*ratelimit.Plan {
 		ratelimit.MustPlan("four", ratelimit.Penalty{}, sec(6, 3).Smooth(3), sec(9, 7).Smooth(9), sec(12, 11).Smooth(4), sec(90, 600).Smooth(9)),
 		ratelimit.MustPlan("others", p, sec(6, 4).Smooth(3), sec(9, 8).Smooth(9), sec(6, 4), sec(9, 8)),
 		ratelimit.MustPlan("yet others", p, sec(6, 13).Smooth(3), sec(9, 17).Smooth(9), sec(6, 13), sec(9, 17)),
-		ratelimit.MustPlan("large", p, sec(ratelimit.MaxLimit, 10_000).Smooth(1<<31), sec(9_999_999, 10).Smooth(9_999_999)),
+		ratelimit.MustPlan("large", p, sec(fixedwindow.MaxUnits, 10_000).Smooth(1<<31), sec(9_999_999, 10).Smooth(9_999_999)),
 	}
 }()
 
@@ -107,7 +108,7 @@ func oneOf[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values
 func randomPlans(r *rand.Rand) []*ratelimit.Plan {
 	var plans []*ratelimit.Plan
 	for len(plans) < 5 {
-		quotas := make([]ratelimit.Quota, 1+r.IntN(ratelimit.MaxQuotas))
+		quotas := make([]ratelimit.Quota, 1+r.IntN(maxQuotas))
 		for i := range quotas {
 			quotas[i] = randomQuota(r)
 		}
@@ -121,8 +122,8 @@ func randomPlans(r *rand.Rand) []*ratelimit.Plan {
 
 func randomQuota(r *rand.Rand) ratelimit.Quota {
 	q := ratelimit.Quota{
-		Limit:  oneOf[int64](r, 1, 2, 3, 4, 7, 11, 20, 100, 333_333, ratelimit.MaxLimit-1, ratelimit.MaxLimit),
-		Window: oneOf(r, 1, 3, 10, 60, 61, 3600, 86_400, ratelimit.MaxWindow/time.Second) * time.Second,
+		Limit:  oneOf[int64](r, 1, 2, 3, 4, 7, 11, 20, 100, 333_333, fixedwindow.MaxUnits-1, fixedwindow.MaxUnits),
+		Window: oneOf(r, 1, 3, 10, 60, 61, 3600, 86_400, fixedwindow.MaxLength/time.Second) * time.Second,
 	}
 	switch r.IntN(6) {
 	case 0:
@@ -143,22 +144,26 @@ func randomPenalty(r *rand.Rand) ratelimit.Penalty {
 	p := ratelimit.Penalty{
 		Strikes: oneOf(r, 1, 2, 5, 10_000),
 		Grace:   oneOf(r, 0, time.Millisecond, 2*time.Second, time.Hour),
-		Decay:   oneOf(r, time.Second, 5*time.Second, ratelimit.MaxWindow),
-		Ban:     oneOf(r, time.Second, 10*time.Second, ratelimit.MaxWindow),
+		Decay:   oneOf(r, time.Second, 5*time.Second, fixedwindow.MaxLength),
+		Ban:     oneOf(r, time.Second, 10*time.Second, fixedwindow.MaxLength),
 		Growth:  oneOf(r, 1, 3, 100),
-		Forgive: oneOf(r, time.Second, time.Minute, ratelimit.MaxWindow),
+		Forgive: oneOf(r, time.Second, time.Minute, fixedwindow.MaxLength),
 	}
-	p.Max = oneOf(r, p.Ban, ratelimit.MaxWindow)
+	p.Max = oneOf(r, p.Ban, fixedwindow.MaxLength)
 	return p
 }
 
 // mostOf returns the most that a request under a plan can cost.
 func mostOf(plan *ratelimit.Plan) int64 {
-	most := int64(ratelimit.MaxLimit)
+	most := int64(fixedwindow.MaxUnits)
 	for _, q := range plan.Quotas() {
 		if most = min(most, q.Limit); q.Burst() > 0 {
 			most = min(most, q.Burst())
 		}
 	}
 	return most
+}
+
+func isCalendar(plan *ratelimit.Plan) bool {
+	return slices.ContainsFunc(plan.Quotas(), func(q ratelimit.Quota) bool { return fixedwindow.IsCalendar(q.Window) })
 }

@@ -14,7 +14,9 @@ import (
 )
 
 // maxWindows is the largest number of windows of one subject that are counted at once.
-const maxWindows = 2 * ratelimit.MaxQuotas
+const maxWindows = 2 * maxQuotas
+
+const maxQuotas = len(ratelimit.Decision{}.States)
 
 // A Model is a limiter that is slow and obviously right: one lock, maps, and the rules
 // in the order of the documentation. Engines are compared with it. It never forgets a
@@ -76,7 +78,7 @@ func (m *Model) take(name string, plan *ratelimit.Plan, cost int64) ratelimit.De
 	case d.Outcome == ratelimit.Banned:
 	case fits:
 		for _, w := range s.windows {
-			w.used, w.begun = min(w.used+cost, ratelimit.MaxLimit), true
+			w.used, w.begun = min(w.used+cost, fixedwindow.MaxUnits), true
 		}
 		for _, q := range plan.Quotas() {
 			if q.Burst() > 0 {
@@ -85,7 +87,7 @@ func (m *Model) take(name string, plan *ratelimit.Plan, cost int64) ratelimit.De
 		}
 		s.strikes, s.length = 0, 0
 		d, _ = s.preview(now, plan, cost)
-		d.Outcome, d.Others = ratelimit.Allowed, s.others(plan)
+		d.Outcome, d.Receipt.Others = ratelimit.Allowed, s.others(plan)
 	default:
 		struck, banned := s.strike(now, plan, d)
 		if banned {
@@ -93,13 +95,13 @@ func (m *Model) take(name string, plan *ratelimit.Plan, cost int64) ratelimit.De
 		} else {
 			d.StrikesLeft = s.strikesLeft(now, plan)
 		}
-		d.Struck, d.BanStarted = struck, banned
+		d.Struck = struck
 	}
 	engine.Complete(&d)
 	return d
 }
 
-// Peek implements [ratelimit.Peeker].
+// Peek implements [engine.Peeker].
 func (m *Model) Peek(_ context.Context, name string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
 	if d, err := engine.Decide(name, plan, 1); err != nil || d.Outcome != 0 {
 		return d, err
@@ -171,11 +173,11 @@ func (s *subject) insert(plan *ratelimit.Plan, kind time.Duration, w *usage) *us
 }
 
 // others returns the windows that are not the plan's, and count what it is charged.
-func (s *subject) others(plan *ratelimit.Plan) (others [2*ratelimit.MaxQuotas - 1]ratelimit.Window) {
+func (s *subject) others(plan *ratelimit.Plan) (others [maxWindows - 1]fixedwindow.Window) {
 	n := 0
 	for _, kind := range slices.Sorted(maps.Keys(s.windows)) {
 		if kind > 0 && !slices.ContainsFunc(plan.Quotas(), func(q ratelimit.Quota) bool { return q.Burst() == 0 && q.Window == kind }) {
-			others[n] = ratelimit.Window{Length: uint32(kind / time.Second), End: uint32(s.windows[kind].end.Unix())}
+			others[n] = fixedwindow.Window{Length: uint32(kind / time.Second), End: uint32(s.windows[kind].end.Unix())}
 			n++
 		}
 	}
@@ -211,7 +213,7 @@ func (s *subject) preview(now time.Time, plan *ratelimit.Plan, cost int64) (d ra
 			left, w = b.left(), &usage{full: b.full}
 		}
 		d.States[i].Remaining = left
-		d.States[i].Reset, d.Rounded[i] = w.ends()
+		d.States[i].Reset, d.Receipt.Rounded[i] = w.ends()
 		fits = fits && left >= cost
 	}
 	if !fits {
@@ -231,7 +233,7 @@ func (s *subject) preview(now time.Time, plan *ratelimit.Plan, cost int64) (d ra
 // endOf returns the end of the window of the i-th quota that t is in.
 func endOf(t time.Time, plan *ratelimit.Plan, i int) time.Time {
 	q := engine.Of(plan).Quota(i)
-	if q.Calendar() {
+	if fixedwindow.IsCalendar(q.Window) {
 		return time.Unix(engine.Of(plan).WindowEnd(i, nanoseconds(t)), 0)
 	}
 	return fixedEnd(t, q.Window)

@@ -12,7 +12,7 @@ import (
 
 var errNoSubject = fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
 
-// Reset implements [ratelimit.Resetter].
+// Reset forgets subject: its usage, strikes and ban.
 func (m *Model) Reset(_ context.Context, name string) error {
 	if name == "" {
 		return errNoSubject
@@ -23,7 +23,7 @@ func (m *Model) Reset(_ context.Context, name string) error {
 	return nil
 }
 
-// Adjust implements [ratelimit.Adjuster].
+// Adjust implements [engine.Adjuster].
 func (m *Model) Adjust(_ context.Context, name string, d *ratelimit.Decision, units int64, _ string) error {
 	added, err := engine.Adjustment(name, d, units)
 	if added == 0 || err != nil {
@@ -42,7 +42,7 @@ func (m *Model) Adjust(_ context.Context, name string, d *ratelimit.Decision, un
 			s.adjust(now, d, q.Window, end, added)
 		}
 	}
-	for _, o := range d.Others {
+	for _, o := range d.Receipt.Others {
 		if o.Length > 0 {
 			s.adjust(now, d, time.Duration(o.Length)*time.Second, int64(o.End), added)
 		}
@@ -69,7 +69,7 @@ func (s *subject) adjust(now time.Time, d *ratelimit.Decision, length time.Durat
 		w.end = earlierOf(ends, latest)
 	}
 	if w != nil {
-		w.used, w.begun = min(max(w.used+units, 0), ratelimit.MaxLimit), true
+		w.used, w.begun = min(max(w.used+units, 0), fixedwindow.MaxUnits), true
 	}
 }
 
@@ -78,7 +78,7 @@ func (m *Model) Ban(_ context.Context, name string, length time.Duration) error 
 	if name == "" {
 		return errNoSubject
 	}
-	if length <= 0 || length > ratelimit.MaxWindow {
+	if length <= 0 || length > fixedwindow.MaxLength {
 		return fmt.Errorf("%w: ban of %v", ratelimit.ErrInvalid, length)
 	}
 	m.mu.Lock()

@@ -88,8 +88,9 @@ func (s *subject) strike(now time.Time, plan *ratelimit.Plan, d ratelimit.Decisi
 	if s.strikes <= p.Strikes {
 		return true, false
 	}
-	s.level = engine.Penalty(p).Level(s.level, now.Sub(s.until))
-	s.startBan(now, engine.Penalty(p).BanLength(s.level))
+	level, length := engine.Penalty(p).NextBan(s.level, now.Sub(s.until))
+	s.level = level
+	s.startBan(now, length)
 	s.expires = laterOf(s.expires, s.until.Add(time.Duration(s.level)*p.Forgive))
 	return true, true
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -52,7 +53,7 @@ func testConcurrent(e *engineTest) {
 	const callers, each, limit = 16, 50, 333
 	p := plan(ratelimit.PerDay(limit))
 	if e.engine.Set == nil { // a day might end in the middle
-		p = plan(ratelimit.Quota{Limit: limit, Window: ratelimit.MaxWindow})
+		p = plan(ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength})
 	}
 	var admitted atomic.Int64
 	var wg sync.WaitGroup
@@ -126,7 +127,7 @@ func testFourQuotas(e *engineTest) {
 		ratelimit.Quota{Limit: 20, Window: 48 * time.Hour})
 	d := e.take(p)
 	for i := range engine.Of(p).Len() {
-		if got, want := d.States[i].Remaining, engine.Of(p).Limit(i)-1; got != want {
+		if got, want := d.States[i].Remaining, engine.Of(p).Quota(i).Limit-1; got != want {
 			e.Errorf("%v: %d remaining after the first, want %d", engine.Of(p).Quota(i), got, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -51,8 +52,8 @@ func testSmooth(e *engineTest) {
 	}
 	e.advance(d.RetryAfter)
 	e.want("a client that waits so long", e.takeN("b", third, 1), allowed, 0)
-	large := plan(ratelimit.Quota{Limit: ratelimit.MaxLimit, Window: ratelimit.MaxWindow}.Smooth(ratelimit.MaxLimit))
-	e.want("the largest", e.takeN("c", large, ratelimit.MaxLimit), allowed, 0)
+	large := plan(ratelimit.Quota{Limit: fixedwindow.MaxUnits, Window: fixedwindow.MaxLength}.Smooth(fixedwindow.MaxUnits))
+	e.want("the largest", e.takeN("c", large, fixedwindow.MaxUnits), allowed, 0)
 	e.want("the largest once more", e.takeN("c", large, 1), limited, 0)
 	if _, err := e.engine.Take(context.Background(), "a", p, 4); !errors.Is(err, ratelimit.ErrCostExceedsLimit) {
 		e.Errorf("a cost over the burst: got error %v, want one that wraps %q", err, ratelimit.ErrCostExceedsLimit)
@@ -61,7 +62,7 @@ func testSmooth(e *engineTest) {
 
 func testSmoothConcurrent(e *engineTest) {
 	const callers, each, burst = 16, 50, 333
-	p := plan(ratelimit.Quota{Limit: burst, Window: ratelimit.MaxWindow}.Smooth(burst)) // no unit comes back meanwhile
+	p := plan(ratelimit.Quota{Limit: burst, Window: fixedwindow.MaxLength}.Smooth(burst)) // no unit comes back meanwhile
 	var admitted atomic.Int64
 	var wg sync.WaitGroup
 	for range callers {
@@ -163,13 +164,13 @@ func testSmoothStrikes(e *engineTest) {
 	p := ratelimit.MustPlan("strict", penalty(), ratelimit.PerMinute(60).Smooth(2))
 	e.takeN("a", p, 2)
 	for range 3 {
-		e.wantStruck("within the grace", e.takeN("a", p, 2), false, false)
+		e.wantStruck("within the grace", e.takeN("a", p, 2), false)
 	}
 	e.advance(time.Second)
 	e.want("a unit is back", e.take(p), allowed, 0)
 	e.advance(time.Second)
 	for range 3 {
-		e.wantStruck("after the grace, which an admission does not begin anew", e.takeN("a", p, 2), true, false)
+		e.wantStruck("after the grace, which an admission does not begin anew", e.takeN("a", p, 2), true)
 	}
 	e.want("an admission", e.take(p), allowed, 0)
 	if d := e.takeN("a", p, 2); d.StrikesLeft != penalty().Strikes-1 {
@@ -179,7 +180,8 @@ func testSmoothStrikes(e *engineTest) {
 		e.takeN("a", p, 2)
 	}
 	d := e.takeN("a", p, 2)
-	e.wantStruck("one strike too many", d, true, true)
+	e.want("one strike too many", d, banned, 0)
+	e.wantStruck("one strike too many", d, true)
 }
 
 func testSmoothTakeAll(e *engineTest) {

@@ -26,7 +26,7 @@ type Engine struct {
 	Restart func() ratelimit.Limiter
 
 	// Remembers says that the engine remembers the ids of adjustments; see
-	// [ratelimit.Adjuster].
+	// [engine.Adjuster].
 	Remembers bool
 }
 
@@ -126,16 +126,10 @@ func (e *engineTest) check(d *ratelimit.Decision) {
 	if d.Allowed() != (d.RetryAfter == 0) || d.RetryAfter < 0 {
 		e.Errorf("RetryAfter must be 0 for an allowed request and positive for a denied one, got %v for one that is %v", d.RetryAfter, d.Outcome)
 	}
-	if !d.Allowed() && d.RetryAfterSeconds() < 1 {
-		e.Errorf("Retry-After of a denied request must be at least 1, got %d", d.RetryAfterSeconds())
-	}
 	if (d.Outcome == ratelimit.Banned) != (d.BanEnds > 0) {
 		e.Errorf("BanEnds must be set during a ban and only then, got %d for a request that is %v", d.BanEnds, d.Outcome)
 	}
-	if d.BanStarted && (d.Outcome != ratelimit.Banned || !d.Struck) {
-		e.Errorf("BanStarted must be set only for a strike that is banned, got it for a request that is %v with Struck %v", d.Outcome, d.Struck)
-	}
-	if d.Struck && (d.Allowed() || engine.Of(d.Plan).Strikes() == 0 || e.gaps.NoPenalties) {
+	if d.Struck && (d.Allowed() || d.Plan.Penalty().Strikes == 0 || e.gaps.NoPenalties) {
 		e.Errorf("Struck must be set only for a denial under a plan with strikes, got it for a request that is %v under %v", d.Outcome, d.Plan)
 	}
 	if d.Reset() < d.BanEnds {

@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
-var roomy = ratelimit.MustPlan("roomy", ratelimit.DefaultPenalty(), ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(ratelimit.MaxLimit))
+var roomy = ratelimit.MustPlan("roomy", ratelimit.DefaultPenalty(), ratelimit.PerMinute(fixedwindow.MaxUnits), ratelimit.PerDay(fixedwindow.MaxUnits))
 
 // A constant is a primary that costs nothing.
 type constant struct {
@@ -34,7 +35,7 @@ func (c *constant) Take(ctx context.Context, _ string, _ *ratelimit.Plan, _ int6
 func decision(heavy bool) ratelimit.Decision {
 	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: roomy, Cost: 1}
 	for i := range engine.Of(roomy).Len() {
-		d.States[i] = ratelimit.State{Remaining: ratelimit.MaxLimit - 1, Reset: 1 << 33}
+		d.States[i] = ratelimit.State{Remaining: fixedwindow.MaxUnits - 1, Reset: 1 << 33}
 		if heavy {
 			d.States[i].Remaining = 1
 		}

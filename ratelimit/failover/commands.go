@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -17,7 +18,7 @@ import (
 // the circuit is open.
 var ErrLocalOnly = errors.New("done in this process only; repeat it when the primary is back")
 
-// Reset implements [ratelimit.Resetter]. It waits for the primary for at most a
+// Reset forgets subject: its usage, strikes and ban. It waits for the primary for at most a
 // second, or the budget if that is longer, and so do Ban, Unban and Bans.
 //
 // While the circuit is open, the error of Reset, Ban and Unban wraps [ErrLocalOnly] if
@@ -25,8 +26,8 @@ var ErrLocalOnly = errors.New("done in this process only; repeat it when the pri
 // Concurrent commands about one subject may take effect in another order here than at
 // the primary: repeat the last one.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
-	reset := func(ctx context.Context, engine ratelimit.Resetter) error { return engine.Reset(ctx, subject) }
-	return change(ctx, l, "reset", subject, func(ctx context.Context, primary ratelimit.Resetter) error {
+	reset := func(ctx context.Context, engine resetter) error { return engine.Reset(ctx, subject) }
+	return change(ctx, l, "reset", subject, func(ctx context.Context, primary resetter) error {
 		if e, _ := l.journal.find(subject); e != nil {
 			if err := l.journal.merge(ctx, e); err != nil { // merged later, it would undo the reset
 				return err
@@ -36,10 +37,14 @@ func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	}, reset)
 }
 
+type resetter interface {
+	Reset(ctx context.Context, subject string) error
+}
+
 // Ban implements [ratelimit.Banner].
 func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration) error {
-	if length <= 0 || length > ratelimit.MaxWindow {
-		return fmt.Errorf("failover: ban: %w: length must be above 0 and at most %v, got %v", ratelimit.ErrInvalid, ratelimit.MaxWindow, length)
+	if length <= 0 || length > fixedwindow.MaxLength {
+		return fmt.Errorf("failover: ban: %w: length must be above 0 and at most %v, got %v", ratelimit.ErrInvalid, fixedwindow.MaxLength, length)
 	}
 	ban := func(ctx context.Context, engine ratelimit.Banner) error { return engine.Ban(ctx, subject, length) }
 	return change(ctx, l, "ban", subject, ban, ban)
@@ -128,7 +133,7 @@ func both[C any](l *Limiter, what string) (primary, local C, err error) {
 	return primary, local, err
 }
 
-// Adjust implements [ratelimit.Adjuster], within the budget. Without [Options.Local] the
+// Adjust implements [engine.Adjuster], within the budget. Without [Options.Local] the
 // error wraps [ratelimit.ErrUnavailable] if the primary does not make the adjustment.
 //
 // With it, if the primary does not answer, or the circuit is open, the local engine makes
@@ -142,7 +147,7 @@ func both[C any](l *Limiter, what string) (primary, local C, err error) {
 // The primary alone remembers ids: with a local engine do not repeat a call that returned
 // nil.
 func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
-	primary, _, err := both[ratelimit.Adjuster](l, "adjust")
+	primary, _, err := both[engine.Adjuster](l, "adjust")
 	if err != nil {
 		return err
 	}
@@ -188,13 +193,13 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 func (l *Limiter) adjustHere(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
 	after, local := *d, l.mirror.local
 	err := l.journal.enter(subject, &after, units, id, time.Now().UnixNano(), func() error {
-		if err := local.Adjust(ctx, subject, d, units, ""); err != nil || id != "" || !engine.Of(d.Plan).Smooth() {
+		if err := local.Adjust(ctx, subject, d, units, ""); err != nil || id != "" || !of(d.Plan).Smooth() {
 			return err
 		}
 		here, err := local.Peek(ctx, subject, d.Plan)
-		for i := range engine.Of(d.Plan).Len() {
-			if engine.Of(d.Plan).Kind(i) < 0 && d.States[i].Reset != 0 && err == nil {
-				after.States[i], after.Rounded[i] = here.States[i], here.Rounded[i]
+		for i := range of(d.Plan).Len() {
+			if of(d.Plan).Kind(i) < 0 && d.States[i].Reset != 0 && err == nil {
+				after.States[i], after.Receipt.Rounded[i] = here.States[i], here.Receipt.Rounded[i]
 			}
 		}
 		return nil

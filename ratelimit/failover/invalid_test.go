@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
@@ -78,11 +79,11 @@ func TestInvalidCalls(t *testing.T) {
 
 // Costs at the ends of their range neither wrap nor grant anything.
 func TestLargeCosts(t *testing.T) {
-	largest := ratelimit.MustPlan("largest", ratelimit.Penalty{}, ratelimit.PerDay(ratelimit.MaxLimit))
+	largest := ratelimit.MustPlan("largest", ratelimit.Penalty{}, ratelimit.PerDay(fixedwindow.MaxUnits))
 	for _, mode := range []fallback{withLocal, alone} {
 		run(t, mode, failover.Options{}, func(r *rig) {
 			for range 2 {
-				for _, cost := range []int64{math.MinInt64, -1, 0, ratelimit.MaxLimit + 1, math.MaxInt64} {
+				for _, cost := range []int64{math.MinInt64, -1, 0, fixedwindow.MaxUnits + 1, math.MaxInt64} {
 					if _, err := r.Take(ctx, "a", largest, cost); !errors.Is(err, ratelimit.ErrInvalid) {
 						t.Errorf("%v: a cost of %d: got error %v, want one that wraps ErrInvalid", mode, cost, err)
 					}
@@ -92,7 +93,7 @@ func TestLargeCosts(t *testing.T) {
 			if mode != withLocal {
 				return
 			}
-			r.takeN("a", largest, ratelimit.MaxLimit-1)
+			r.takeN("a", largest, fixedwindow.MaxUnits-1)
 			d := r.takeN("a", largest, 1)
 			if d := r.take("a", largest); d.Outcome != ratelimit.Limited {
 				t.Errorf("after the largest limit: got %v, want limited", d.Outcome)
@@ -110,12 +111,12 @@ func TestLengthsOfBans(t *testing.T) {
 	for _, mode := range []fallback{withLocal, alone} {
 		run(t, mode, failover.Options{}, func(r *rig) {
 			r.lose()
-			for _, length := range []time.Duration{-1, 0, ratelimit.MaxWindow + 1} {
+			for _, length := range []time.Duration{-1, 0, fixedwindow.MaxLength + 1} {
 				if err := r.Ban(ctx, "a", length); !errors.Is(err, ratelimit.ErrInvalid) || errors.Is(err, failover.ErrLocalOnly) {
 					t.Errorf("%v: a ban of %v: got error %v, want one that wraps ErrInvalid", mode, length, err)
 				}
 			}
-			if err := r.Ban(ctx, "a", ratelimit.MaxWindow); errors.Is(err, ratelimit.ErrInvalid) {
+			if err := r.Ban(ctx, "a", fixedwindow.MaxLength); errors.Is(err, ratelimit.ErrInvalid) {
 				t.Errorf("%v: the longest ban: got error %v", mode, err)
 			}
 		})

@@ -24,9 +24,9 @@ import (
 // costs of requests. It is bounded: when it is full, nothing is added but to sums that it
 // holds.
 type journal struct {
-	primary ratelimit.Adjuster // nil without a local engine: the journal is then empty
-	bound   int                // of charges
-	held    atomic.Int64       // entries
+	primary engine.Adjuster // nil without a local engine: the journal is then empty
+	bound   int             // of charges
+	held    atomic.Int64    // entries
 	lost    atomic.Uint64
 	warned  atomic.Bool // a loss of this outage was logged
 	merged  atomic.Uint64
@@ -299,10 +299,10 @@ func charges(d *ratelimit.Decision, units int64, id string, now int64) iter.Seq[
 	return func(yield func(*charge) bool) {
 		c := charge{d: *d, at: now, units: units, id: id}
 		if id == "" {
-			c.units = min(units, ratelimit.MaxLimit) - min(d.Cost, ratelimit.MaxLimit)
+			c.units = min(units, fixedwindow.MaxUnits) - min(d.Cost, fixedwindow.MaxUnits)
 			c.d.Cost = 0
-			for i := range engine.Of(d.Plan).Len() {
-				if engine.Of(d.Plan).Kind(i) < 0 && d.States[i].Reset != 0 {
+			for i := range of(d.Plan).Len() {
+				if of(d.Plan).Kind(i) < 0 && d.States[i].Reset != 0 {
 					c.d.States[i].Reset = 0
 					yield(smoothCharge(d, i, units, now))
 				}
@@ -317,7 +317,7 @@ func charges(d *ratelimit.Decision, units int64, id string, now int64) iter.Seq[
 // smoothCharge returns the part of an adjustment that is of a smooth quota.
 func smoothCharge(d *ratelimit.Decision, i int, units, now int64) *charge {
 	c := &charge{d: ratelimit.Decision{Outcome: d.Outcome, Plan: d.Plan, Time: d.Time}, at: now, smooth: i + 1}
-	c.d.States[i], c.d.Rounded[i] = d.States[i], d.Rounded[i]
+	c.d.States[i], c.d.Receipt.Rounded[i] = d.States[i], d.Receipt.Rounded[i]
 	b, at := c.bucket(), gcra.At(now)
 	was, is := b.Span(d.Cost), b.Span(units)
 	away := max(gcra.At(max(d.Time, 0))+gcra.Time(was), at) - at // what has come back by itself is not given back
@@ -325,23 +325,20 @@ func smoothCharge(d *ratelimit.Decision, i int, units, now int64) *charge {
 	return c
 }
 
-func (c *charge) bucket() gcra.Bucket {
-	interval, burst := engine.Of(c.d.Plan).Bucket(c.smooth - 1)
-	return gcra.WithInterval(interval, engine.Of(c.d.Plan).Limit(c.smooth-1), burst)
-}
+func (c *charge) bucket() gcra.Bucket { return of(c.d.Plan).Bucket(c.smooth - 1) }
 
 // full returns when the bucket of a smooth quota is full.
 func (c *charge) full() gcra.Time {
-	return gcra.Of(c.d.States[c.smooth-1].Reset, c.d.Rounded[c.smooth-1])
+	return gcra.Of(c.d.States[c.smooth-1].Reset, c.d.Receipt.Rounded[c.smooth-1])
 }
 
 // expire removes the windows that have ended. It reports whether one is open.
 func (c *charge) expire(now int64) (open bool) {
 	d, seconds := &c.d, fixedwindow.Seconds(now)
-	for i := range engine.Of(d.Plan).Len() {
+	for i := range of(d.Plan).Len() {
 		end := d.States[i].Reset
-		if end != 0 && engine.Of(d.Plan).Kind(i) < 0 { // the primary may know other usage
-			end = engine.Of(d.Plan).WindowEnd(i, c.at)
+		if end != 0 && of(d.Plan).Kind(i) < 0 { // the primary may know other usage
+			end = of(d.Plan).WindowEnd(i, c.at)
 		}
 		if end > seconds {
 			open = true
@@ -350,13 +347,13 @@ func (c *charge) expire(now int64) (open bool) {
 		}
 	}
 	n := 0
-	for _, o := range d.Others {
+	for _, o := range d.Receipt.Others {
 		if int64(o.End) > seconds {
-			d.Others[n], open = o, true
+			d.Receipt.Others[n], open = o, true
 			n++
 		}
 	}
-	clear(d.Others[n:])
+	clear(d.Receipt.Others[n:])
 	return open
 }
 
@@ -373,19 +370,19 @@ func (e *entry) find(c *charge) *charge {
 // same reports whether two charges are of one smooth quota, or of the same windows.
 func (c *charge) same(o *charge) bool {
 	if c.smooth > 0 && o.smooth > 0 {
-		return engine.Of(c.d.Plan).Quota(c.smooth-1) == engine.Of(o.d.Plan).Quota(o.smooth-1)
+		return of(c.d.Plan).Quota(c.smooth-1) == of(o.d.Plan).Quota(o.smooth-1)
 	}
 	return covers(&c.d, &o.d) && covers(&o.d, &c.d)
 }
 
 // covers reports whether a names each window of b.
 func covers(a, b *ratelimit.Decision) bool {
-	for i := range engine.Of(b.Plan).Len() {
-		if end := b.States[i].Reset; end != 0 && !names(a, engine.Of(b.Plan).Kind(i), end) {
+	for i := range of(b.Plan).Len() {
+		if end := b.States[i].Reset; end != 0 && !names(a, of(b.Plan).Kind(i), end) {
 			return false
 		}
 	}
-	for _, o := range b.Others {
+	for _, o := range b.Receipt.Others {
 		if o.Length > 0 && !names(a, time.Duration(o.Length)*time.Second, int64(o.End)) {
 			return false
 		}
@@ -394,12 +391,12 @@ func covers(a, b *ratelimit.Decision) bool {
 }
 
 func names(d *ratelimit.Decision, kind time.Duration, end int64) bool {
-	for i := range engine.Of(d.Plan).Len() {
-		if d.States[i].Reset == end && engine.Of(d.Plan).Kind(i) == kind {
+	for i := range of(d.Plan).Len() {
+		if d.States[i].Reset == end && of(d.Plan).Kind(i) == kind {
 			return true
 		}
 	}
-	return slices.Contains(d.Others[:], ratelimit.Window{Length: uint32(kind / time.Second), End: uint32(end)})
+	return slices.Contains(d.Receipt.Others[:], fixedwindow.Window{Length: uint32(kind / time.Second), End: uint32(end)})
 }
 
 // fade shortens what a smooth quota is given back by the time that has passed: so much has
@@ -413,9 +410,9 @@ func (c *charge) fade(now int64) {
 
 // add adds a charge of the same windows.
 func (c *charge) add(o *charge) {
-	sum, most, at := c.units+o.units, int64(ratelimit.MaxLimit), max(c.d.Time, o.d.Time)
+	sum, most, at := c.units+o.units, int64(fixedwindow.MaxUnits), max(c.d.Time, o.d.Time)
 	if c.smooth > 0 {
-		most = int64(c.bucket().Span(ratelimit.MaxLimit))
+		most = int64(c.bucket().Span(fixedwindow.MaxUnits))
 		if o.units < 0 || o.full() > c.full() {
 			c.d, c.smooth = o.d, o.smooth
 		}

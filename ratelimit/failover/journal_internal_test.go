@@ -12,14 +12,14 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-var plan = ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(100), ratelimit.PerDay(10_000))
+var minuteAndDay = ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerMinute(100), ratelimit.PerDay(10_000))
 
 // A journal that is full takes nothing but what adds to a sum that it holds.
 func TestJournalIsBounded(t *testing.T) {
 	j := journal{bound: 100}
 	other := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.PerHour(5))
 	for i := range 120 {
-		if err := j.adjust(fmt.Sprint(i), plan, 1, began); (err == nil) != (i < 100) {
+		if err := j.adjust(fmt.Sprint(i), minuteAndDay, 1, began); (err == nil) != (i < 100) {
 			t.Errorf("subject %d: got error %v, want one from the 101st on", i+1, err)
 		}
 	}
@@ -27,7 +27,7 @@ func TestJournalIsBounded(t *testing.T) {
 		plan *ratelimit.Plan
 		id   string
 		room bool
-	}{"the same windows": {plan, "", true}, "other windows": {other, "", false}, "a call that the primary may have made": {plan, "id", false}} {
+	}{"the same windows": {minuteAndDay, "", true}, "other windows": {other, "", false}, "a call that the primary may have made": {minuteAndDay, "id", false}} {
 		made := false
 		d := engine.Uncounted(test.plan, 0, began)
 		err := j.enter("7", &d, 1, test.id, began.UnixNano(), func() error { made = true; return nil })
@@ -46,7 +46,7 @@ func TestJournalDropsWhatHasEnded(t *testing.T) {
 	for day := range 15 {
 		now := began.Add(time.Duration(day) * 24 * time.Hour)
 		for i := range 1000 {
-			if err := j.adjust(fmt.Sprint(day, i%100), plan, 1, now); err != nil {
+			if err := j.adjust(fmt.Sprint(day, i%100), minuteAndDay, 1, now); err != nil {
 				t.Fatalf("on day %d: %v, although what was charged on other days means nothing any more", day, err)
 			}
 		}
@@ -65,12 +65,12 @@ func TestJournalMakesRoom(t *testing.T) {
 		if i%2 == 0 {
 			at = began.Add(24 * time.Hour)
 		}
-		if err := j.adjust(fmt.Sprint(i), plan, 1, at); err != nil {
+		if err := j.adjust(fmt.Sprint(i), minuteAndDay, 1, at); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range bound {
-		if err := j.adjust(fmt.Sprint("new", i), plan, 1, began.Add(24*time.Hour)); (err == nil) != (i < bound/2) {
+		if err := j.adjust(fmt.Sprint("new", i), minuteAndDay, 1, began.Add(24*time.Hour)); (err == nil) != (i < bound/2) {
 			t.Fatalf("new subject %d: %v, want room for the %d whose charges have ended", i+1, err, bound/2)
 		}
 	}
@@ -82,7 +82,7 @@ func TestJournalDuringAMerge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := journal{bound: 1024}
 		add := func(units int64) {
-			if err := j.adjust("a", plan, units, time.Now()); err != nil {
+			if err := j.adjust("a", minuteAndDay, units, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -121,13 +121,13 @@ func TestJournalAfterTheEndOfAWindow(t *testing.T) {
 		if err := j.adjust("a", minute, 3, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if err := j.adjust("a", plan, 4, time.Now()); err != nil {
+		if err := j.adjust("a", minuteAndDay, 4, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		e, _ := j.find("a")
 		sent, _ := j.next(e)
 		time.Sleep(time.Minute)
-		if err := j.adjust("a", plan, 5, time.Now()); err != nil {
+		if err := j.adjust("a", minuteAndDay, 5, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		j.made(e, sent.id)
@@ -140,7 +140,7 @@ func TestJournalAfterTheEndOfAWindow(t *testing.T) {
 func TestJournalMapsShrink(t *testing.T) {
 	j := journal{bound: 1 << 16}
 	for i := range 10_000 {
-		if err := j.adjust(fmt.Sprint(i), plan, 1, time.Now()); err != nil {
+		if err := j.adjust(fmt.Sprint(i), minuteAndDay, 1, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +163,7 @@ func (taker) Adjust(context.Context, string, *ratelimit.Decision, int64, string)
 func TestBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := journal{bound: 1024}
-		if err := j.adjust("a", plan, 1, time.Now()); err != nil {
+		if err := j.adjust("a", minuteAndDay, 1, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		e, _ := j.find("a")

@@ -8,7 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -72,9 +74,9 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 	return d[0], err
 }
 
-// Peek implements [ratelimit.Peeker], with the budget and the fallback of Take.
+// Peek implements [engine.Peeker], with the budget and the fallback of Take.
 func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	primary, local, err := both[ratelimit.Peeker](l, "peek")
+	primary, local, err := both[engine.Peeker](l, "peek")
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
@@ -104,7 +106,7 @@ func (l *Limiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decis
 		return ratelimit.TakeAll(ctx, l.primary, charges, decisions)
 	}, func() error {
 		err := ratelimit.TakeAll(ctx, l.mirror.local, charges, decisions)
-		if err != nil || !decisions[ratelimit.Deciding(decisions)].Allowed() {
+		if err != nil || !decisions[engine.Deciding(decisions)].Allowed() {
 			return err
 		}
 		for i, c := range charges {
@@ -254,11 +256,11 @@ func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decisi
 		return
 	}
 	now := time.Now()
-	for i := range engine.Of(d.Plan).Len() {
+	for i := range of(d.Plan).Len() {
 		missing := here.States[i].Remaining - d.States[i].Remaining
 		if missing > 0 && time.Unix(d.States[i].Reset, 0).After(now) {
 			used := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: d.Plan, Time: d.Time}
-			used.States[i], used.Rounded[i] = d.States[i], d.Rounded[i]
+			used.States[i], used.Receipt.Rounded[i] = d.States[i], d.Receipt.Rounded[i]
 			_ = m.local.Adjust(ctx, subject, &used, missing, "")
 		}
 	}
@@ -267,7 +269,7 @@ func (m *mirror) update(ctx context.Context, subject string, d *ratelimit.Decisi
 	left := time.Unix(d.BanEnds, 0).Sub(time.Unix(0, d.Time)) - time.Second/2
 	banner, ok := m.local.(ratelimit.Banner)
 	if ok && left > -time.Second/2 && now.Add(left).After(time.Unix(here.BanEnds, 0)) {
-		_ = banner.Ban(ctx, subject, min(max(left, 1), ratelimit.MaxWindow))
+		_ = banner.Ban(ctx, subject, min(max(left, 1), fixedwindow.MaxLength))
 	}
 }
 
@@ -287,11 +289,14 @@ func matters(d *ratelimit.Decision) bool {
 	case ratelimit.Limited, ratelimit.Banned:
 		return true
 	}
-	p := engine.Of(d.Plan)
+	p := of(d.Plan)
 	for i := range p.Len() {
-		if d.States[i].Remaining*2 <= p.AtOnce(i) {
+		if d.States[i].Remaining*2 <= p.Quota(i).AtOnce() {
 			return true
 		}
 	}
 	return false
 }
+
+// of returns the numbers of a plan.
+func of(p *ratelimit.Plan) *plan.Plan { return (*plan.Plan)(p) }

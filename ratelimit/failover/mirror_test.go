@@ -83,8 +83,8 @@ func TestMirror(t *testing.T) {
 			r.lose()
 			if here := r.take("a", hasty); here.Outcome != ratelimit.Banned || here.BanEnds != d.BanEnds {
 				r.Errorf("got %v until %d, want banned until %d", here.Outcome, here.BanEnds, d.BanEnds)
-			} else if !d.BanStarted || here.BanStarted {
-				r.Errorf("the ban started there: %v, and here: %v, want true and false", d.BanStarted, here.BanStarted)
+			} else if !d.Struck || here.Struck {
+				r.Errorf("the ban started there: %v, and here: %v, want true and false", d.Struck, here.Struck)
 			}
 			time.Sleep(2 * time.Hour)
 			if here := r.take("a", hasty); !here.Allowed() {

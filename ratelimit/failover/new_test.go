@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -23,8 +24,8 @@ func TestNewRefuses(t *testing.T) {
 		{"a primary that was not set", (*memory.Limiter)(nil), failover.Options{}, "the primary must be an engine, got nil"},
 		{"a local engine that was not set", primary, failover.Options{Local: (*memory.Limiter)(nil)}, "Options.Local must be an engine or nil, got a nil *memory.Limiter"},
 		{"one engine twice", local, failover.Options{Local: local}, "Options.Local must be another engine than the primary"},
-		{"a primary that adjusts nothing", bare{primary}, failover.Options{Local: local}, "with Options.Local the primary must be a ratelimit.Adjuster, got a failover_test.bare"},
-		{"a local engine that cannot peek", primary, failover.Options{Local: bare{local}}, "Options.Local must be a ratelimit.Peeker and a ratelimit.Adjuster, got a failover_test.bare"},
+		{"a primary that adjusts nothing", bare{primary}, failover.Options{Local: local}, "with Options.Local the primary must be a engine.Adjuster, got a failover_test.bare"},
+		{"a local engine that cannot peek", primary, failover.Options{Local: bare{local}}, "Options.Local must be a engine.Peeker and a engine.Adjuster, got a failover_test.bare"},
 		{"a budget under a millisecond", primary, failover.Options{Budget: time.Microsecond}, "Options.Budget must be from 1ms to 1m0s, got 1µs"},
 		{"a negative budget", primary, failover.Options{Budget: -1}, "Options.Budget must be from 1ms to 1m0s, got -1ns"},
 		{"65 consecutive failures", primary, failover.Options{ConsecutiveFailures: 65}, "Options.ConsecutiveFailures must be from 1 to 64, got 65"},
@@ -52,8 +53,8 @@ type (
 	bare   struct{ ratelimit.Limiter }
 	adding struct {
 		ratelimit.Limiter
-		ratelimit.Peeker
-		ratelimit.Adjuster
+		engine.Peeker
+		engine.Adjuster
 	}
 )
 

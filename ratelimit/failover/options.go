@@ -10,6 +10,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // Options are optional settings of a [Limiter]. The zero value works.
@@ -18,8 +19,8 @@ type Options struct {
 	// Nil means that nothing does: Take then returns an error that wraps
 	// [ratelimit.ErrUnavailable].
 	//
-	// Local is an embedded engine, which answers at once, and it is a [ratelimit.Peeker]
-	// and a [ratelimit.Adjuster]. The primary must be an Adjuster too. Nothing else decides
+	// Local is an embedded engine, which answers at once, and it is a [engine.Peeker]
+	// and a [engine.Adjuster]. The primary must be an Adjuster too. Nothing else decides
 	// with Local. To keep what it knows across restarts, save and load it; see package
 	// memory.
 	//
@@ -130,13 +131,13 @@ func complete[T cmp.Ordered](name string, value *T, standard, low, high T) error
 // A localEngine is what Options.Local must be.
 type localEngine interface {
 	ratelimit.Limiter
-	ratelimit.Peeker
-	ratelimit.Adjuster
+	engine.Peeker
+	engine.Adjuster
 }
 
 // engines returns the primary and Options.Local as what each must be, or nils without
 // Local.
-func (o *Options) engines(primary ratelimit.Limiter) (ratelimit.Adjuster, localEngine, error) {
+func (o *Options) engines(primary ratelimit.Limiter) (engine.Adjuster, localEngine, error) {
 	if o.Local == nil {
 		return nil, nil, nil
 	}
@@ -146,13 +147,13 @@ func (o *Options) engines(primary ratelimit.Limiter) (ratelimit.Adjuster, localE
 	if reflect.ValueOf(primary).Comparable() && primary == o.Local {
 		return nil, nil, errors.New("failover: Options.Local must be another engine than the primary, got the same one")
 	}
-	adjuster, ok := primary.(ratelimit.Adjuster)
+	adjuster, ok := primary.(engine.Adjuster)
 	if !ok {
-		return nil, nil, fmt.Errorf("failover: with Options.Local the primary must be a ratelimit.Adjuster, got a %T", primary)
+		return nil, nil, fmt.Errorf("failover: with Options.Local the primary must be a engine.Adjuster, got a %T", primary)
 	}
 	local, ok := o.Local.(localEngine)
 	if !ok {
-		return nil, nil, fmt.Errorf("failover: Options.Local must be a ratelimit.Peeker and a ratelimit.Adjuster, got a %T", o.Local)
+		return nil, nil, fmt.Errorf("failover: Options.Local must be a engine.Peeker and a engine.Adjuster, got a %T", o.Local)
 	}
 	return adjuster, local, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -14,7 +15,7 @@ import (
 
 // A unit of the smooth quota comes back in a day, which no test here lasts.
 var monthly = ratelimit.MustPlan("monthly", ratelimit.Penalty{}, ratelimit.PerMonth(1000).From(17),
-	ratelimit.Quota{Limit: 366, Window: ratelimit.MaxWindow}.Smooth(366))
+	ratelimit.Quota{Limit: 366, Window: fixedwindow.MaxLength}.Smooth(366))
 
 // A request that is settled costs what was said last, at the primary too, wherever it was
 // charged and wherever it was settled. The numbers are arguments of Settle.

@@ -38,7 +38,7 @@ func takeBoth(t *testing.T, l *failover.Limiter, user string, want ...ratelimit.
 }
 
 // left returns what an engine says is left of a day.
-func left(t *testing.T, l ratelimit.Peeker, subject string, plan *ratelimit.Plan) int64 {
+func left(t *testing.T, l engine.Peeker, subject string, plan *ratelimit.Plan) int64 {
 	t.Helper()
 	d, err := l.Peek(t.Context(), subject, plan)
 	if err != nil {
@@ -78,7 +78,7 @@ func TestTakeAllThroughAnOutage(t *testing.T) {
 		primary.set(nil)
 		time.Sleep(time.Minute)
 		for subject, plan := range map[string]*ratelimit.Plan{"ann": ofUser, "bob": ofUser, "everybody": ofEverbody} {
-			want := engine.Of(plan).Limit(0) - map[string]int64{"ann": 2, "bob": 2, "everybody": 4}[subject]
+			want := engine.Of(plan).Quota(0).Limit - map[string]int64{"ann": 2, "bob": 2, "everybody": 4}[subject]
 			if n := left(t, primary.engine, subject, plan); n != want {
 				t.Errorf("after the outage %s has %d left at the primary, want %d", subject, n, want)
 			}

@@ -6,20 +6,20 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/gcra"
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // maxWindows is how many windows of one subject are counted at once: those of
 // its plan, and those of a plan it had before that have not ended.
-const maxWindows = 2 * ratelimit.MaxQuotas
+const maxWindows = 2 * plan.MaxQuotas
 
 // A window is one window of an account, or a smooth quota; see smooth.go. Its four fields
 // fit into registers.
 type window struct {
 	length time.Duration // negative: of a smooth quota
 	limit  int64         // the smallest that it was held against, rounded down by roundLimit; noLimit before a charge
-	used   int64         // units, at most ratelimit.MaxLimit
+	used   int64         // units, at most fixedwindow.MaxUnits
 	end    int64         // Unix seconds
 }
 
@@ -31,7 +31,7 @@ func (w window) open(now int64) bool {
 }
 
 // fits reports whether the window has room for cost units, whatever the limit.
-func (w window) fits(cost int64) bool { return cost <= ratelimit.MaxLimit-w.used }
+func (w window) fits(cost int64) bool { return cost <= fixedwindow.MaxUnits-w.used }
 
 // An account is the usage of a subject, unpacked from its slot. Its methods are
 // arithmetic: they take the time as an argument and touch nothing else.
@@ -123,7 +123,7 @@ func (w *window) inUse(now int64) bool {
 
 // noLimit is the limit of a window that has not begun: nothing was charged to it. A denied
 // request leaves such windows to the next one.
-const noLimit = ratelimit.MaxLimit + 1
+const noLimit = fixedwindow.MaxUnits + 1
 
 func (w *window) begun() bool { return w.limit < noLimit }
 
@@ -132,29 +132,29 @@ func (w *window) begun() bool { return w.limit < noLimit }
 // the plan that have begun against its limits.
 func (a *account) roll(now int64, plan *ratelimit.Plan) {
 	a.expire(now)
-	for i := range engine.Of(plan).Len() {
-		if engine.Of(plan).Kind(i) < 0 {
+	for i := range of(plan).Len() {
+		if of(plan).Kind(i) < 0 {
 			a.rollSmooth(now, plan, i)
 			continue
 		}
-		if w := a.window(engine.Of(plan).Kind(i)); w != nil {
+		if w := a.window(of(plan).Kind(i)); w != nil {
 			w.hold(plan, i)
 			continue
 		}
-		a.openWindow(plan, window{length: engine.Of(plan).Kind(i), limit: noLimit, end: engine.Of(plan).WindowEnd(i, now)})
+		a.openWindow(plan, window{length: of(plan).Kind(i), limit: noLimit, end: of(plan).WindowEnd(i, now)})
 	}
 }
 
 // hold holds a window against the limit of the plan's i-th quota, which is not smooth. It
 // then has begun.
 func (w *window) hold(plan *ratelimit.Plan, i int) {
-	w.limit = min(w.limit, roundLimit(engine.Of(plan).Limit(i)))
+	w.limit = min(w.limit, roundLimit(of(plan).Limit(i)))
 }
 
 // begin begins the windows of the plan, to which a request is charged.
 func (a *account) begin(plan *ratelimit.Plan) {
-	for i := range engine.Of(plan).Len() {
-		if w := a.window(engine.Of(plan).Kind(i)); !w.isSmooth() {
+	for i := range of(plan).Len() {
+		if w := a.window(of(plan).Kind(i)); !w.isSmooth() {
 			w.hold(plan, i)
 		}
 	}
@@ -203,8 +203,8 @@ func (a *account) replaceable(plan *ratelimit.Plan) int {
 
 // quotaOf returns the index of the quota of a plan that has the kind, or -1.
 func quotaOf(plan *ratelimit.Plan, kind time.Duration) int {
-	for i := range engine.Of(plan).Len() {
-		if engine.Of(plan).Kind(i) == kind {
+	for i := range of(plan).Len() {
+		if of(plan).Kind(i) == kind {
 			return i
 		}
 	}
@@ -225,12 +225,12 @@ func (a *account) window(length time.Duration) *window {
 // d.Cost fits into all of them. The account has been rolled.
 func (a *account) states(d *ratelimit.Decision) (fits bool) {
 	fits = true
-	for i := range engine.Of(d.Plan).Len() {
-		w := a.window(engine.Of(d.Plan).Kind(i))
+	for i := range of(d.Plan).Len() {
+		w := a.window(of(d.Plan).Kind(i))
 		if w.isSmooth() {
 			a.smoothState(d, i)
 		} else {
-			d.States[i] = ratelimit.State{Remaining: max(engine.Of(d.Plan).Limit(i)-w.used, 0), Reset: w.end}
+			d.States[i] = ratelimit.State{Remaining: max(of(d.Plan).Limit(i)-w.used, 0), Reset: w.end}
 		}
 		fits = fits && d.States[i].Remaining >= d.Cost
 	}

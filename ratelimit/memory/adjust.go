@@ -5,7 +5,6 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // charge adds d.Cost, which fits into the windows of the plan, to every window.
@@ -18,36 +17,36 @@ func (a *account) charge(d *ratelimit.Decision) {
 		if w := &a.all[i]; !w.isSmooth() {
 			w.add(d.Cost)
 			if quotaOf(d.Plan, w.length) < 0 {
-				d.Others[others] = ratelimit.Window{Length: uint32(w.length / time.Second), End: uint32(w.end)}
+				d.Receipt.Others[others] = fixedwindow.Window{Length: uint32(w.length / time.Second), End: uint32(w.end)}
 				others++
 			}
 		}
 	}
-	for i := range engine.Of(d.Plan).Len() {
+	for i := range of(d.Plan).Len() {
 		d.States[i].Remaining -= d.Cost
-		if engine.Of(d.Plan).Kind(i) < 0 {
+		if of(d.Plan).Kind(i) < 0 {
 			a.chargeSmooth(d, i)
 		}
 	}
 }
 
-// add adds units, up to ratelimit.MaxLimit in all.
-func (w *window) add(units int64) { w.used = min(w.used+units, ratelimit.MaxLimit) }
+// add adds units, up to fixedwindow.MaxUnits in all.
+func (w *window) add(units int64) { w.used = min(w.used+units, fixedwindow.MaxUnits) }
 
 // adjust makes the charge d cost so many units more, or less if they are negative.
 func (a *account) adjust(d *ratelimit.Decision, units, now int64) {
-	for i := range engine.Of(d.Plan).Len() {
-		switch kind, end := engine.Of(d.Plan).Kind(i), d.States[i].Reset; {
+	for i := range of(d.Plan).Len() {
+		switch kind, end := of(d.Plan).Kind(i), d.States[i].Reset; {
 		case end == 0:
 		case kind < 0:
 			a.adjustSmooth(d, i, units, now)
 		default:
-			a.adjustWindow(d, window{kind, roundLimit(engine.Of(d.Plan).Limit(i)), units, end}, now)
+			a.adjustWindow(d, window{kind, roundLimit(of(d.Plan).Limit(i)), units, end}, now)
 		}
 	}
-	for _, o := range d.Others {
+	for _, o := range d.Receipt.Others {
 		if o.Length > 0 {
-			a.adjustWindow(d, window{time.Duration(o.Length) * time.Second, ratelimit.MaxLimit, units, int64(o.End)}, now)
+			a.adjustWindow(d, window{time.Duration(o.Length) * time.Second, fixedwindow.MaxUnits, units, int64(o.End)}, now)
 		}
 	}
 }

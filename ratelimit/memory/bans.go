@@ -6,17 +6,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 // Ban implements [ratelimit.Banner]. The length is more than zero, and at most
-// [ratelimit.MaxWindow].
+// [fixedwindow.MaxLength].
 func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration) error {
 	if subject == "" {
 		return errNoSubject
 	}
-	if length <= 0 || length > ratelimit.MaxWindow {
-		return fmt.Errorf("%w: a ban must last more than 0s and at most %v, got %v", ratelimit.ErrInvalid, ratelimit.MaxWindow, length)
+	if length <= 0 || length > fixedwindow.MaxLength {
+		return fmt.Errorf("%w: a ban must last more than 0s and at most %v, got %v", ratelimit.ErrInvalid, fixedwindow.MaxLength, length)
 	}
 	s := l.lock(subject)
 	defer s.unlock()

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -13,7 +14,7 @@ import (
 func BenchmarkTakeAll(b *testing.B) {
 	patient := ratelimit.DefaultPenalty()
 	patient.Grace = time.Hour
-	smooth := ratelimit.MustPlan("p", patient, ratelimit.PerDay(ratelimit.MaxLimit).Smooth(ratelimit.MaxLimit))
+	smooth := ratelimit.MustPlan("p", patient, ratelimit.PerDay(fixedwindow.MaxUnits).Smooth(fixedwindow.MaxUnits))
 	for _, bench := range []struct {
 		name     string
 		plan     *ratelimit.Plan

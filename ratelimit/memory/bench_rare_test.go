@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -30,7 +31,7 @@ var (
 func BenchmarkRare(b *testing.B) {
 	b.Run("after one call under another plan", func(b *testing.B) {
 		l := newLimiter(b, memory.Options{})
-		other := ratelimit.MustPlan("other", ratelimit.Penalty{}, ratelimit.PerHour(ratelimit.MaxLimit))
+		other := ratelimit.MustPlan("other", ratelimit.Penalty{}, ratelimit.PerHour(fixedwindow.MaxUnits))
 		take(b, l, "a", other)
 		for b.Loop() {
 			if _, err := l.Take(ctx, "a", roomy, 1); err != nil {
@@ -86,7 +87,7 @@ func BenchmarkRare(b *testing.B) {
 // held, or nearly so.
 func BenchmarkFull(b *testing.B) {
 	const subjects = 4000
-	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
+	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
 	full := func(b *testing.B) *memory.Limiter {
 		l := newLimiter(b, memory.Options{MaxSubjects: subjects})
 		for i := range subjects {

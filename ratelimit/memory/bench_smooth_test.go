@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -14,7 +15,7 @@ func BenchmarkTakeSmooth(b *testing.B) {
 	patient.Grace = time.Hour
 	plan := func(quotas ...ratelimit.Quota) *ratelimit.Plan { return ratelimit.MustPlan("p", patient, quotas...) }
 	steady := ratelimit.PerSecond(1_000_000).Smooth(1_000_000) // a bucket that is full most of the time
-	unused := ratelimit.PerDay(ratelimit.MaxLimit).Smooth(ratelimit.MaxLimit)
+	unused := ratelimit.PerDay(fixedwindow.MaxUnits).Smooth(fixedwindow.MaxUnits)
 	for _, bench := range []struct {
 		name     string
 		plan     *ratelimit.Plan
@@ -23,8 +24,8 @@ func BenchmarkTakeSmooth(b *testing.B) {
 		{"hot", plan(unused), 1},
 		{"10k", plan(unused), 10_000},
 		{"full", plan(steady), 10_000},
-		{"beside fixed windows", plan(unused, ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(ratelimit.MaxLimit)), 1},
-		{"two", plan(unused, ratelimit.PerHour(ratelimit.MaxLimit/2).Smooth(ratelimit.MaxLimit/2)), 1},
+		{"beside fixed windows", plan(unused, ratelimit.PerMinute(fixedwindow.MaxUnits), ratelimit.PerDay(fixedwindow.MaxUnits)), 1},
+		{"two", plan(unused, ratelimit.PerHour(fixedwindow.MaxUnits/2).Smooth(fixedwindow.MaxUnits/2)), 1},
 		{"denied", plan(ratelimit.PerDay(1).Smooth(1)), 1},
 		{"denied for a moment", plan(ratelimit.PerSecond(2).Smooth(1)), 1},
 		{"denied by a fixed second", plan(ratelimit.PerSecond(1)), 1},
@@ -48,7 +49,7 @@ func BenchmarkTakeSmooth(b *testing.B) {
 }
 
 func BenchmarkTakeSmoothParallel(b *testing.B) {
-	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerDay(ratelimit.MaxLimit).Smooth(ratelimit.MaxLimit))
+	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerDay(fixedwindow.MaxUnits).Smooth(fixedwindow.MaxUnits))
 	for _, bench := range []struct {
 		name     string
 		subjects uint64

@@ -9,13 +9,14 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 var (
 	roomy = ratelimit.MustPlan("roomy", ratelimit.DefaultPenalty(),
-		ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(ratelimit.MaxLimit))
+		ratelimit.PerMinute(fixedwindow.MaxUnits), ratelimit.PerDay(fixedwindow.MaxUnits))
 	tight = ratelimit.MustPlan("tight", ratelimit.DefaultPenalty(),
 		ratelimit.PerMinute(1), ratelimit.PerDay(1000))
 )

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -248,8 +249,8 @@ var ratelimitPlans = [2]*ratelimit.Plan{
 func TestExactWhileTheTableChanges(t *testing.T) {
 	const subjects, limit, callers = 3000, 40, 8
 	l := newLimiter(t, memory.Options{})
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerSecond(ratelimit.MaxLimit),
-		ratelimit.Quota{Limit: limit, Window: ratelimit.MaxWindow})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerSecond(fixedwindow.MaxUnits),
+		ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength})
 	admitted := make([]atomic.Int64, subjects)
 	var wg sync.WaitGroup
 	for c := range callers {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -81,7 +82,7 @@ func TestClockOutOfRange(t *testing.T) {
 	for _, year := range []int{1, 1500, 1900, 1969, 2104, 2200, 2500, 9999} {
 		clock := enginetest.NewClock(time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC))
 		l := newLimiter(t, memory.Options{Now: clock.Now})
-		plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
+		plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
 		if d := take(t, l, "a", plan); year < 1970 && d.Time != 0 || year > 2103 && d.Time < lastYear {
 			t.Errorf("in %d it is %v by the engine's clock", year, time.Unix(0, d.Time).UTC())
 		}

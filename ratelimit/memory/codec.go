@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 // encode makes a record of a slot of the segment, which is locked. If a smooth quota is
@@ -62,12 +61,12 @@ func (a *account) encode(b []byte) []byte {
 }
 
 func decodeAccount(data []byte) (a account, err error) {
-	const longest = int64(ratelimit.MaxWindow / time.Second)
+	const longest = int64(fixedwindow.MaxLength / time.Second)
 	for len(data) > 0 || a.n == 0 {
 		var length, limit, used, end int64
 		if data = varints(data, &length, &limit, &used, &end); data == nil || a.n == maxWindows ||
 			length == 0 || length < -longest || length > longest || limit < 1 || limit > noLimit ||
-			used < 0 || used > ratelimit.MaxLimit || end < 0 || end > 1<<32-1 || length < 0 && end == 0 && used > 0 {
+			used < 0 || used > fixedwindow.MaxUnits || end < 0 || end > 1<<32-1 || length < 0 && end == 0 && used > 0 {
 			return a, errData
 		}
 		w := window{length: time.Duration(length) * time.Second, limit: roundLimit(limit), used: used, end: end}

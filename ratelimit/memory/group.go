@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -12,14 +13,14 @@ import (
 // none. Like Take it ignores ctx. It is fastest if the subject that most requests
 // share is the last one.
 func (l *Limiter) TakeAll(_ context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	if len(charges) > ratelimit.MaxCharges || len(charges) != len(decisions) {
+	if len(charges) > plan.MaxCharges || len(charges) != len(decisions) {
 		return engine.CheckAll(charges, decisions)
 	}
-	var all [ratelimit.MaxCharges]member
+	var all [plan.MaxCharges]member
 	group, now, known := all[:len(charges)], l.clock.coarse(), len(charges) > 0
 	for i := range group {
 		c, m, d := &charges[i], &group[i], &decisions[i]
-		if c.Plan == nil || engine.Of(c.Plan).Len() == 0 || c.Cost < 1 || c.Subject == "" {
+		if c.Plan == nil || of(c.Plan).Len() == 0 || c.Cost < 1 || c.Subject == "" {
 			return engine.CheckAll(charges, decisions)
 		}
 		*d = ratelimit.Decision{Plan: c.Plan, Cost: c.Cost, Time: now}
@@ -67,7 +68,7 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 			hold = nil
 		}
 		d := &decisions[n]
-		if admitted = l.admit(m.slot(), m.hash, d, hold); !admitted && engine.Of(d.Plan).Smooth() {
+		if admitted = l.admit(m.slot(), m.hash, d, hold); !admitted && of(d.Plan).Smooth() {
 			admitted, refusedUntil = l.admitSmooth(m.slot(), m.hash, d, hold)
 		}
 	}
@@ -76,12 +77,12 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 	}
 	for i := range min(n, last) {
 		m := &group[i]
-		if d := &decisions[i]; admitted && engine.Of(d.Plan).Smooth() {
+		if d := &decisions[i]; admitted && of(d.Plan).Smooth() {
 			m.meter = l.layouts.get(m.meter.layout()).charge(m.slot(), m.meter, d)
 		} else if admitted {
 			m.meter = m.meter.charged(d.Cost)
 		} else {
-			clear(d.Others[:])
+			clear(d.Receipt.Others[:])
 		}
 		m.slot().setMeter(m.meter)
 	}
@@ -152,7 +153,7 @@ func (l *Limiter) decideAll(group []member, charges []ratelimit.Charge, decision
 			s.mu.Unlock()
 		}
 	}()
-	var all [ratelimit.MaxCharges]ruling
+	var all [plan.MaxCharges]ruling
 	rulings, now, admitted := all[:len(group)], l.clock.now(), true
 	for i := range rulings {
 		x, d := &rulings[i], &decisions[i]

@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/gcra"
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
@@ -20,8 +21,8 @@ import (
 // fixed windows and in its bucket.
 func TestGroupsAddUp(t *testing.T) {
 	const subjects, callers, calls, limit = 6, 8, 3000, 20_000
-	smooth := ratelimit.Quota{Limit: 100_000, Window: ratelimit.MaxWindow}.Smooth(limit)
-	day := ratelimit.Quota{Limit: limit, Window: ratelimit.MaxWindow}
+	smooth := ratelimit.Quota{Limit: 100_000, Window: fixedwindow.MaxLength}.Smooth(limit)
+	day := ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength}
 	all := ratelimit.MustPlan("all", ratelimit.Penalty{}, day, smooth)
 	plans := []*ratelimit.Plan{
 		all,
@@ -90,12 +91,11 @@ func TestGroupsAddUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := limit/2 + used[i].Load()
+		want, bucket := limit/2+used[i].Load(), (*plan.Plan)(all).Bucket(1)
 		if got := limit - d.States[0].Remaining; got != want {
 			t.Errorf("subject %d has used %d units of the window, want the %d that were admitted", i, got, want)
 		}
-		interval, _ := engine.Of(all).Bucket(1)
-		if got := (gcra.Of(d.States[1].Reset, d.Rounded[1]) - gcra.At(d.Time)) / gcra.Time(interval); int64(got) != want {
+		if got := (gcra.Of(d.States[1].Reset, d.Receipt.Rounded[1]) - gcra.At(d.Time)) / gcra.Time(bucket.Interval()); int64(got) != want {
 			t.Errorf("subject %d owes %d units, want the %d that were admitted", i, got, want)
 		}
 	}

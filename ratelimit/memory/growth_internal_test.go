@@ -110,7 +110,7 @@ func TestSlotsBecomeNarrowAgain(t *testing.T) {
 	var wide [2]*ratelimit.Plan
 	for i := range wide {
 		var quotas []ratelimit.Quota
-		for j := range ratelimit.MaxQuotas {
+		for j := range 4 {
 			quotas = append(quotas, ratelimit.Quota{Limit: 100, Window: time.Duration(2+i+2*j) * time.Hour})
 		}
 		wide[i] = ratelimit.MustPlan("wide", ratelimit.Penalty{}, quotas...)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -189,7 +190,7 @@ func TestNotHeldFor(t *testing.T) {
 		},
 		"a window of a plan that is not known": func(t *testing.T, l *memory.Limiter, clock *enginetest.Clock, all []ratelimit.Decision) {
 			for i := range all {
-				all[i].Others[0] = ratelimit.Window{Length: 3600, End: uint32(noon.Truncate(time.Hour).Add(time.Hour).Unix())}
+				all[i].Receipt.Others[0] = fixedwindow.Window{Length: 3600, End: uint32(noon.Truncate(time.Hour).Add(time.Hour).Unix())}
 				if err := l.Adjust(ctx, fmt.Sprint(i), &all[i], 3, ""); err != nil {
 					t.Fatal(err)
 				}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
@@ -55,7 +55,7 @@ func newLateHistory(t *testing.T, seed int) *lateHistory {
 	for len(h.plans) < 3 {
 		quotas := make([]ratelimit.Quota, 1+h.rand.IntN(3))
 		for i := range quotas {
-			limit := pick[int64](h.rand, 1, 2, 3, 7, 20, 333_333, ratelimit.MaxLimit)
+			limit := pick[int64](h.rand, 1, 2, 3, 7, 20, 333_333, fixedwindow.MaxUnits)
 			quotas[i] = ratelimit.Quota{Limit: limit, Window: pick[time.Duration](h.rand, 1, 3, 10, 60, 3600, 366*86_400) * time.Second}
 			switch h.rand.IntN(6) {
 			case 0:
@@ -110,7 +110,7 @@ func (h *lateHistory) take() string {
 			return err.Error()
 		}
 		admitted = admitted && d.Allowed()
-		for k := range engine.Of(c.Plan).Len() {
+		for k := range of(c.Plan).Len() {
 			admitted = admitted && d.States[k].Remaining >= c.Cost
 		}
 	}
@@ -151,7 +151,7 @@ func (h *lateHistory) take() string {
 func (h *lateHistory) choose() {
 	h.charges = make([]ratelimit.Charge, pick(h.rand, 1, 1, 2, 3))
 	for i, subject := range h.rand.Perm(3)[:len(h.charges)] {
-		plan, most := pick(h.rand, h.plans...), int64(ratelimit.MaxLimit)
+		plan, most := pick(h.rand, h.plans...), int64(fixedwindow.MaxUnits)
 		for _, q := range plan.Quotas() {
 			if most = min(most, q.Limit); q.Burst() > 0 {
 				most = min(most, q.Burst())

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -67,9 +68,9 @@ type Limiter struct {
 var _ interface {
 	ratelimit.Limiter
 	engine.MultiTaker
-	ratelimit.Peeker
-	ratelimit.Resetter
-	ratelimit.Adjuster
+	engine.Peeker
+	Reset(ctx context.Context, subject string) error
+	engine.Adjuster
 	ratelimit.Banner
 } = (*Limiter)(nil)
 
@@ -102,7 +103,7 @@ func New(opts Options) (*Limiter, error) {
 
 var errNoSubject = fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
 
-// Peek implements [ratelimit.Peeker].
+// Peek implements [engine.Peeker].
 func (l *Limiter) Peek(_ context.Context, subject string, plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
 	if d, err := engine.Decide(subject, plan, 1); err != nil || d.Outcome != 0 {
 		return d, err
@@ -128,7 +129,7 @@ func (l *Limiter) Peek(_ context.Context, subject string, plan *ratelimit.Plan) 
 	return d, nil
 }
 
-// Reset implements [ratelimit.Resetter].
+// Reset forgets subject: its usage, strikes and ban.
 func (l *Limiter) Reset(_ context.Context, subject string) error {
 	if subject == "" {
 		return errNoSubject
@@ -140,7 +141,7 @@ func (l *Limiter) Reset(_ context.Context, subject string) error {
 	return nil
 }
 
-// Adjust implements [ratelimit.Adjuster]. It ignores ctx and id.
+// Adjust implements [engine.Adjuster]. It ignores ctx and id.
 func (l *Limiter) Adjust(_ context.Context, subject string, d *ratelimit.Decision, units int64, _ string) error {
 	added, err := engine.Adjustment(subject, d, units)
 	if added == 0 || err != nil {
@@ -174,3 +175,6 @@ func (l *Limiter) Stats() Stats {
 	c := &l.capacity
 	return Stats{Subjects: c.used.Load(), Bound: c.bound, Evicted: c.evicted.Load(), Refused: c.refused.Load()}
 }
+
+// of returns the numbers of a plan.
+func of(p *ratelimit.Plan) *plan.Plan { return (*plan.Plan)(p) }

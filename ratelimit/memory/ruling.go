@@ -77,7 +77,7 @@ func (x *ruling) rule(name string, d *ratelimit.Decision) {
 		// decision stands, but is no strike.
 		if x.putRecord(x.record, 0) != nil {
 			d.Struck = false
-		} else if d.BanStarted {
+		} else if d.Struck && d.Outcome == ratelimit.Banned {
 			x.names.keep(x.hash, name)
 		}
 	}
@@ -95,8 +95,8 @@ func (x *ruling) strike(d *ratelimit.Decision) {
 		return
 	}
 	r.expires = max(r.expires, x.account.lastEnd())
-	d.Struck, d.BanStarted = r.strike(penalty, d.Time, windowStart(d))
-	if d.BanStarted {
+	struck, banned := r.strike(penalty, d.Time, windowStart(d))
+	if d.Struck = struck; banned {
 		d.Outcome, d.BanEnds = ratelimit.Banned, r.until
 	}
 }

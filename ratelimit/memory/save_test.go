@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -98,7 +99,7 @@ func TestFailedSaveOfAnEndIsMadeUpFor(t *testing.T) {
 
 func TestSaveWhileChargesGoOn(t *testing.T) {
 	l := newLimiter(t, memory.Options{})
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1 << 30, Window: ratelimit.MaxWindow})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1 << 30, Window: fixedwindow.MaxLength})
 	const each = 20_000
 	done := make(chan bool)
 	for range 4 {

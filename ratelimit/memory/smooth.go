@@ -6,7 +6,6 @@ import (
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // The state of a smooth quota is the time at which its bucket is full. It is kept where
@@ -35,8 +34,7 @@ func (w *window) setFull(t gcra.Time, now int64) {
 }
 
 func bucket(plan *ratelimit.Plan, i int) gcra.Bucket {
-	interval, burst := engine.Of(plan).Bucket(i)
-	return gcra.WithInterval(interval, engine.Of(plan).Limit(i), burst)
+	return of(plan).Bucket(i)
 }
 
 // smoothLimit is the limit of the window of a bucket.
@@ -77,9 +75,9 @@ func (w *window) latestEnd(now int64) int64 {
 
 // rollSmooth brings the window of the plan's i-th quota, which is smooth, to the time now.
 func (a *account) rollSmooth(now int64, plan *ratelimit.Plan, i int) {
-	w, b := a.window(engine.Of(plan).Kind(i)), bucket(plan, i)
+	w, b := a.window(of(plan).Kind(i)), bucket(plan, i)
 	if w == nil {
-		w = a.openWindow(plan, window{length: engine.Of(plan).Kind(i), limit: smoothLimit(b)})
+		w = a.openWindow(plan, window{length: of(plan).Kind(i), limit: smoothLimit(b)})
 	}
 	w.limit = min(w.limit, smoothLimit(b))
 	w.setFull(b.Limited(w.full(), gcra.At(now)), now)
@@ -87,29 +85,29 @@ func (a *account) rollSmooth(now int64, plan *ratelimit.Plan, i int) {
 
 // smoothState puts what is left of the plan's i-th quota, which is smooth, into d.
 func (a *account) smoothState(d *ratelimit.Decision, i int) {
-	w, b, now := a.window(engine.Of(d.Plan).Kind(i)), bucket(d.Plan, i), gcra.At(d.Time)
+	w, b, now := a.window(of(d.Plan).Kind(i)), bucket(d.Plan, i), gcra.At(d.Time)
 	full := max(w.full(), now)
 	d.States[i].Remaining = b.Left(full, now)
-	d.States[i].Reset, d.Rounded[i] = full.RoundUp()
+	d.States[i].Reset, d.Receipt.Rounded[i] = full.RoundUp()
 }
 
 // chargeSmooth charges the plan's i-th quota, which is smooth and has room.
 func (a *account) chargeSmooth(d *ratelimit.Decision, i int) {
-	w, b := a.window(engine.Of(d.Plan).Kind(i)), bucket(d.Plan, i)
+	w, b := a.window(of(d.Plan).Kind(i)), bucket(d.Plan, i)
 	w.setFull(b.Charged(max(w.full(), gcra.At(d.Time)), d.Cost), d.Time)
-	d.States[i].Reset, d.Rounded[i] = w.end, uint32(w.used)
+	d.States[i].Reset, d.Receipt.Rounded[i] = w.end, uint32(w.used)
 }
 
 // adjustSmooth makes the charge d cost so many units more of its i-th quota, or less.
 func (a *account) adjustSmooth(d *ratelimit.Decision, i int, units, now int64) {
-	w, b := a.window(engine.Of(d.Plan).Kind(i)), bucket(d.Plan, i)
+	w, b := a.window(of(d.Plan).Kind(i)), bucket(d.Plan, i)
 	if w == nil {
 		if units < 0 {
 			return
 		}
-		w = a.openWindow(d.Plan, window{length: engine.Of(d.Plan).Kind(i), limit: smoothLimit(b)})
+		w = a.openWindow(d.Plan, window{length: of(d.Plan).Kind(i), limit: smoothLimit(b)})
 	}
 	w.limit = min(w.limit, smoothLimit(b))
-	at, cost := gcra.At(max(d.Time, 0)), min(d.Cost, ratelimit.MaxLimit)
+	at, cost := gcra.At(max(d.Time, 0)), min(d.Cost, fixedwindow.MaxUnits)
 	w.setFull(b.Adjusted(w.full(), gcra.At(now), at, cost, cost+units), now)
 }

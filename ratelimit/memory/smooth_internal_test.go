@@ -3,6 +3,7 @@ package memory
 import (
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -11,7 +12,7 @@ import (
 func TestSmoothRecordOutlastsWindowsOfOtherPlans(t *testing.T) {
 	penalty := ratelimit.DefaultPenalty()
 	mixed := ratelimit.MustPlan("mixed", penalty, ratelimit.PerMinute(3), ratelimit.PerHour(60).Smooth(3))
-	later := ratelimit.MustPlan("later", penalty, ratelimit.Quota{Limit: 9, Window: ratelimit.MaxWindow})
+	later := ratelimit.MustPlan("later", penalty, ratelimit.Quota{Limit: 9, Window: fixedwindow.MaxLength})
 	l := internalLimiter(t, Options{Now: noonSharp})
 	look := func() verdict {
 		d := ratelimit.Decision{Plan: mixed, Cost: 1, Time: noonSharp().UnixNano()}

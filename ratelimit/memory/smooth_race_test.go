@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/gcra"
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -83,13 +84,14 @@ func TestSmoothChargesFollowEachOther(t *testing.T) {
 		}
 		return i
 	}
-	full := func(d *ratelimit.Decision) gcra.Time { return gcra.Of(d.States[quota(d)].Reset, d.Rounded[quota(d)]) }
+	full := func(d *ratelimit.Decision) gcra.Time {
+		return gcra.Of(d.States[quota(d)].Reset, d.Receipt.Rounded[quota(d)])
+	}
 	slices.SortFunc(charged, func(a, b ratelimit.Decision) int { return cmp.Compare(full(&a), full(&b)) })
 	before := full(&begin)
 	for i := range charged {
 		d := &charged[i]
-		interval, burst := engine.Of(d.Plan).Bucket(quota(d))
-		want := gcra.WithInterval(interval, engine.Of(d.Plan).Limit(quota(d)), burst).Charged(max(before, gcra.At(d.Time)), d.Cost)
+		want := (*plan.Plan)(d.Plan).Bucket(quota(d)).Charged(max(before, gcra.At(d.Time)), d.Cost)
 		if full(d) != want {
 			t.Fatalf("the charge %d of %d is not made where the one before ended: the bucket is full at %d, want %d", i, len(charged), full(d), want)
 		}

@@ -150,9 +150,9 @@ func (r *record) strike(p ratelimit.Penalty, now, start int64) (struck, banned b
 	if r.strikes <= p.Strikes {
 		return true, false
 	}
-	level := engine.Penalty(p).Level(r.level, time.Duration(now-r.until*int64(time.Second)))
+	level, length := engine.Penalty(p).NextBan(r.level, time.Duration(now-r.until*int64(time.Second)))
 	r.level = level
-	r.ban(engine.Penalty(p).BanLength(level), now)
+	r.ban(length, now)
 	r.expires = max(r.expires, r.until+int64(level)*int64(p.Forgive/time.Second))
 	return true, true
 }
@@ -178,7 +178,7 @@ func (r *record) ban(length time.Duration, now int64) {
 
 // strikesLeft returns what a decision says of strikes.
 func strikesLeft(d *ratelimit.Decision, r *record) int {
-	allowed := engine.Of(d.Plan).Strikes()
+	allowed := of(d.Plan).Strikes()
 	switch {
 	case allowed == 0:
 		return -1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -11,7 +12,7 @@ import (
 // Take implements [ratelimit.Limiter]. It never waits for anything but other
 // calls of Take, and ignores ctx.
 func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
-	if plan == nil || engine.Of(plan).Len() == 0 || cost < 1 || subject == "" {
+	if plan == nil || of(plan).Len() == 0 || cost < 1 || subject == "" {
 		return engine.Decide(subject, plan, cost)
 	}
 	d.Plan, d.Cost, d.Time = plan, cost, l.clock.coarse()
@@ -23,7 +24,7 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 			return d, nil
 		}
 		exact := false // d.Time is not late
-		if engine.Of(plan).Smooth() {
+		if of(plan).Smooth() {
 			var admitted bool
 			if admitted, exact = l.takeSmooth(slot, h, &d); admitted {
 				return d, nil
@@ -58,7 +59,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 			return false
 		}
 		var least, latest int64 // of the applicable quota
-		i, quotas := 0, engine.Of(d.Plan).Len()
+		i, quotas := 0, of(d.Plan).Len()
 		layout := l.layouts.get(m.layout()) // of a frozen slot: none
 		windows := layout.len()
 		for k := range windows {
@@ -69,14 +70,14 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 			if !w.open(d.Time) {
 				return false
 			}
-			if i == quotas || engine.Of(d.Plan).Kind(i) != w.length {
+			if i == quotas || of(d.Plan).Kind(i) != w.length {
 				// A window of another plan. One that holds nothing may not have begun.
 				if w.used == 0 || !w.fits(d.Cost) {
 					return false
 				}
 				continue
 			}
-			limit := engine.Of(d.Plan).Limit(i)
+			limit := of(d.Plan).Limit(i)
 			left := limit - w.used
 			if left < d.Cost || limit < w.limit {
 				return false
@@ -100,13 +101,13 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 		}
 		if slot.swap(m, after) {
 			d.Outcome = ratelimit.Allowed
-			if d.StrikesLeft = engine.Of(d.Plan).Strikes(); d.StrikesLeft == 0 {
+			if d.StrikesLeft = of(d.Plan).Strikes(); d.StrikesLeft == 0 {
 				d.StrikesLeft = -1
 			}
 			return true
 		}
 		if windows > quotas {
-			clear(d.Others[:])
+			clear(d.Receipt.Others[:])
 		}
 	}
 }
@@ -115,8 +116,8 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 func (s *sharedLayout) others(slot slot, m meter, d *ratelimit.Decision) {
 	n := 0
 	for k := range min(s.len(), len(slot)-firstWindow) {
-		if w := s.window(k, slot, m); !w.isSmooth() && quotaOf(d.Plan, w.length) < 0 && n < len(d.Others) {
-			d.Others[n] = ratelimit.Window{Length: uint32(w.length / time.Second), End: uint32(w.end)}
+		if w := s.window(k, slot, m); !w.isSmooth() && quotaOf(d.Plan, w.length) < 0 && n < len(d.Receipt.Others) {
+			d.Receipt.Others[n] = fixedwindow.Window{Length: uint32(w.length / time.Second), End: uint32(w.end)}
 			n++
 		}
 	}
@@ -158,7 +159,7 @@ func (l *Limiter) look(t *table, at uint64, slot slot, h uint64, d *ratelimit.De
 		}
 	}
 	var r record
-	punishes := engine.Of(d.Plan).Strikes() > 0
+	punishes := of(d.Plan).Strikes() > 0
 	if (punishes && refusedUntil > 0 || m.has(checkRecord)) && !t.peekRecord(at, h, d.Time, &r) {
 		return unclear // without a record, the request may be a strike
 	}
@@ -172,7 +173,7 @@ func (l *Limiter) look(t *table, at uint64, slot slot, h uint64, d *ratelimit.De
 		}
 	case refusedUntil == 0:
 		d.Outcome, v = ratelimit.Spared, spared
-	case punishes && !(r.expires >= lastEnd && r.withinGrace(d.Time, windowStart(d), engine.Of(d.Plan).Grace())):
+	case punishes && !(r.expires >= lastEnd && r.withinGrace(d.Time, windowStart(d), of(d.Plan).Grace())):
 		v = unclear // a strike
 	}
 	d.RetryAfter = time.Duration(max(refusedUntil, d.BanEnds*int64(time.Second)) - d.Time)
@@ -201,10 +202,10 @@ func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEn
 			return 0, 0
 		}
 		lastEnd = max(lastEnd, w.end)
-		if i == engine.Of(plan).Len() || engine.Of(plan).Kind(i) != w.length {
+		if i == of(plan).Len() || of(plan).Kind(i) != w.length {
 			continue // a window of another plan
 		}
-		limit := engine.Of(plan).Limit(i)
+		limit := of(plan).Limit(i)
 		if d.Cost > limit || limit < w.limit && w.used > 0 {
 			return 0, 0
 		}
@@ -215,7 +216,7 @@ func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEn
 		d.States[i] = ratelimit.State{Remaining: left, Reset: w.end}
 		i++
 	}
-	if i < engine.Of(plan).Len() {
+	if i < of(plan).Len() {
 		return 0, 0
 	}
 	return lastEnd, refusedUntil * int64(time.Second)
@@ -224,5 +225,5 @@ func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEn
 // windowStart returns when the window of the applicable quota began, in Unix
 // seconds.
 func windowStart(d *ratelimit.Decision) int64 {
-	return engine.Of(d.Plan).WindowStart(d.Applicable, d.States[d.Applicable].Reset)
+	return of(d.Plan).WindowStart(d.Applicable, d.States[d.Applicable].Reset)
 }

@@ -42,7 +42,7 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *
 			slot.setMeter(layout.charge(slot, m, d))
 		}
 		d.Outcome, d.BanEnds = ratelimit.Allowed, 0 // of a ban that ended since look
-		if d.StrikesLeft = engine.Of(d.Plan).Strikes(); d.StrikesLeft == 0 {
+		if d.StrikesLeft = of(d.Plan).Strikes(); d.StrikesLeft == 0 {
 			d.StrikesLeft = -1
 		}
 		engine.Complete(d)
@@ -54,7 +54,7 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *
 // meter m, and the windows of other plans into d. It returns the meter with which the
 // charge ends.
 func (s *sharedLayout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
-	if s.len() > engine.Of(d.Plan).Len() {
+	if s.len() > of(d.Plan).Len() {
 		s.others(slot, m, d)
 	}
 	for k := range s.len() {
@@ -63,7 +63,7 @@ func (s *sharedLayout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
 			break // smooth quotas come first
 		}
 		if i := quotaOf(d.Plan, length); i >= 0 {
-			slot.setWord(k, newWindowWord(d.Rounded[i], d.States[i].Reset))
+			slot.setWord(k, newWindowWord(d.Receipt.Rounded[i], d.States[i].Reset))
 		}
 	}
 	return m.charged(d.Cost).after(m)
@@ -97,7 +97,7 @@ func (s *sharedLayout) smoothStates(slot slot, m meter, d *ratelimit.Decision, u
 		lastEnd = max(lastEnd, d.States[i].Reset)
 		quotas++
 	}
-	if quotas < engine.Of(d.Plan).Len() {
+	if quotas < of(d.Plan).Len() {
 		return 0, 0
 	}
 	return lastEnd, until.Nanos()
@@ -118,7 +118,7 @@ func (w *window) state(d *ratelimit.Decision, i int, units int64) (roomAt gcra.T
 	if w.isSmooth() {
 		return w.smoothState(d, i, units)
 	}
-	limit := engine.Of(d.Plan).Limit(i)
+	limit := of(d.Plan).Limit(i)
 	if !w.open(d.Time) || d.Cost > limit || limit < w.limit && (w.used > 0 || units > 0) {
 		return 0, false
 	}
@@ -145,6 +145,6 @@ func (w *window) smoothState(d *ratelimit.Decision, i int, units int64) (roomAt 
 		}
 	}
 	d.States[i].Remaining = b.Left(full, now) - units
-	d.States[i].Reset, d.Rounded[i] = b.Charged(full, units).RoundUp()
+	d.States[i].Reset, d.Receipt.Rounded[i] = b.Charged(full, units).RoundUp()
 	return roomAt, true
 }

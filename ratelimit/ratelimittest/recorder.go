@@ -21,7 +21,7 @@ import (
 // which decide alone.
 //
 // It has every capability that the middleware uses, and those of [ratelimit.Banner] and
-// [ratelimit.Resetter]. One that the other limiter does not have is an error that wraps
+// Reset. One that the other limiter does not have is an error that wraps
 // [errors.ErrUnsupported].
 type Recorder struct {
 	limiter ratelimit.Limiter
@@ -66,7 +66,7 @@ func (r *Recorder) Fail() { r.force(0, true) }
 // that lasts as long as the first one of the plan, one minute if it has none
 // ([ratelimit.Banned]). It panics with any other outcome: requests are suspended by their
 // plan, a [ratelimit.SuspendedPlan]. Of a request with several charges each is denied,
-// and the response shows the one with the longest wait ([ratelimit.Deciding]).
+// and the response shows the one with the longest wait ([engine.Deciding]).
 func (r *Recorder) Deny(outcome ratelimit.Outcome) {
 	if outcome != ratelimit.Limited && outcome != ratelimit.Banned {
 		panic(fmt.Sprintf("ratelimittest: Deny: the outcome must be Limited or Banned, got %v", outcome))
@@ -144,7 +144,7 @@ func (r *Recorder) decide(ctx context.Context, charges []ratelimit.Charge, decis
 // deny returns a denial of c.
 func (r *Recorder) deny(ctx context.Context, c ratelimit.Charge, outcome ratelimit.Outcome) (ratelimit.Decision, error) {
 	d := engine.Uncounted(c.Plan, c.Cost, time.Now())
-	if peeker, ok := r.limiter.(ratelimit.Peeker); ok {
+	if peeker, ok := r.limiter.(engine.Peeker); ok {
 		var err error
 		if d, err = peeker.Peek(ctx, c.Subject, c.Plan); err != nil {
 			return d, err
@@ -158,7 +158,7 @@ func (r *Recorder) deny(ctx context.Context, c ratelimit.Charge, outcome ratelim
 		d.States[0].Remaining = 0
 		if q := engine.Of(c.Plan).Quota(0); q.Burst() > 0 { // its reset is the time at which it is unused
 			full := gcra.New(q.Limit, q.Window, q.Burst()).Charged(gcra.At(d.Time), q.Burst())
-			d.States[0].Reset, d.Rounded[0] = full.RoundUp()
+			d.States[0].Reset, d.Receipt.Rounded[0] = full.RoundUp()
 		}
 	}
 	engine.Complete(&d)
@@ -170,18 +170,18 @@ func later(now int64, d time.Duration) int64 {
 	return time.Unix(0, now).Add(d + time.Second - 1).Unix()
 }
 
-// Peek implements [ratelimit.Peeker]. It is not recorded.
+// Peek implements [engine.Peeker]. It is not recorded.
 func (r *Recorder) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	p, ok := r.limiter.(ratelimit.Peeker)
+	p, ok := r.limiter.(engine.Peeker)
 	if err := r.check(ok, "Peeker"); err != nil {
 		return ratelimit.Decision{}, err
 	}
 	return p.Peek(ctx, subject, plan)
 }
 
-// Adjust implements [ratelimit.Adjuster]. It is not recorded.
+// Adjust implements [engine.Adjuster]. It is not recorded.
 func (r *Recorder) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
-	a, ok := r.limiter.(ratelimit.Adjuster)
+	a, ok := r.limiter.(engine.Adjuster)
 	if err := r.check(ok, "Adjuster"); err != nil {
 		return err
 	}
@@ -215,10 +215,12 @@ func (r *Recorder) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
 	return b.Bans(ctx)
 }
 
-// Reset implements [ratelimit.Resetter]. It is not recorded.
+// Reset forgets subject. It is not recorded.
 func (r *Recorder) Reset(ctx context.Context, subject string) error {
-	f, ok := r.limiter.(ratelimit.Resetter)
-	if err := r.check(ok, "Resetter"); err != nil {
+	f, ok := r.limiter.(interface {
+		Reset(ctx context.Context, subject string) error
+	})
+	if err := r.check(ok, "Reset"); err != nil {
 		return err
 	}
 	return f.Reset(ctx, subject)
@@ -227,7 +229,7 @@ func (r *Recorder) Reset(ctx context.Context, subject string) error {
 // check returns the error of a call to a capability.
 func (r *Recorder) check(has bool, capability string) error {
 	if !has {
-		return fmt.Errorf("ratelimittest: %T does not implement ratelimit.%s: %w", r.limiter, capability, errors.ErrUnsupported)
+		return fmt.Errorf("ratelimittest: %T has no %s: %w", r.limiter, capability, errors.ErrUnsupported)
 	}
 	_, err := r.state()
 	return err

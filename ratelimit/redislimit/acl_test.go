@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -47,7 +48,7 @@ func setUser(t *testing.T, s *redistest.Server, rule string) {
 // everything has the engine do all that it can.
 func everything(l *redislimit.Limiter) error {
 	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Minute}
-	plan := ratelimit.MustPlan("", penalty, ratelimit.Quota{Limit: 2, Window: ratelimit.MaxWindow})
+	plan := ratelimit.MustPlan("", penalty, ratelimit.Quota{Limit: 2, Window: fixedwindow.MaxLength})
 	for i := range 30 { // in every part of a cluster
 		subject := fmt.Sprint("subject ", i)
 		d, err := l.Take(ctx, subject, plan, 1)
@@ -65,7 +66,7 @@ func everything(l *redislimit.Limiter) error {
 		if d.Outcome != ratelimit.Banned {
 			return fmt.Errorf("%s: %v, want that it is banned", subject, d.Outcome)
 		}
-		if err := addUsage(l, "id", subject, plan, [ratelimit.MaxQuotas]int64{1}, time.Now()); err != nil {
+		if err := addUsage(l, "id", subject, plan, [4]int64{1}, time.Now()); err != nil {
 			return fmt.Errorf("Adjust with an id: %w", err)
 		}
 		if err := l.Ban(ctx, subject, time.Hour); err != nil {

@@ -8,14 +8,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 // Ban implements [ratelimit.Banner]. The length is from above zero to
-// [ratelimit.MaxWindow].
+// [fixedwindow.MaxLength].
 func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration) error {
-	if length <= 0 || length > ratelimit.MaxWindow {
-		return fmt.Errorf("%w: the length of a ban must be above 0s and at most %dh, got %v", ratelimit.ErrInvalid, ratelimit.MaxWindow/time.Hour, length)
+	if length <= 0 || length > fixedwindow.MaxLength {
+		return fmt.Errorf("%w: the length of a ban must be above 0s and at most %dh, got %v", ratelimit.ErrInvalid, fixedwindow.MaxLength/time.Hour, length)
 	}
 	_, _, err := l.do(ctx, operation{code: opBan, subject: subject, length: length})
 	return err

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -18,7 +19,7 @@ func BenchmarkServerPairs(b *testing.B) {
 	patient := ratelimit.DefaultPenalty()
 	patient.Grace = time.Hour
 	plan := func(quotas ...ratelimit.Quota) *ratelimit.Plan { return ratelimit.MustPlan("p", patient, quotas...) }
-	const most = ratelimit.MaxLimit
+	const most = fixedwindow.MaxUnits
 	minute, day, month := ratelimit.PerMinute(most), ratelimit.PerDay(most), ratelimit.PerMonth(most)
 	smooth, one := ratelimit.PerHour(most/2).Smooth(most/2), ratelimit.PerHour(1).Smooth(1)
 	for _, c := range []struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -15,7 +16,7 @@ import (
 // the second one the same for all of them, and for requests of one subject.
 func BenchmarkServerGroups(b *testing.B) {
 	client := clientOf(b, redistest.Start(b))
-	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(ratelimit.MaxLimit))
+	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(fixedwindow.MaxUnits), ratelimit.PerDay(fixedwindow.MaxUnits))
 	for _, requests := range []int{1, 8, 16, 32} {
 		for _, subjects := range []int{1, 2} {
 			b.Run(fmt.Sprintf("requests=%d/subjects=%d", requests, subjects), func(b *testing.B) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -31,19 +32,19 @@ func BenchmarkServer(b *testing.B) {
 		limit   int64 // of a day; a minute has more
 		before  int   // requests of each subject before the clock starts
 	}{
-		{"admitted", ratelimit.DefaultPenalty(), ratelimit.MaxLimit, 1},
-		{"new", ratelimit.DefaultPenalty(), ratelimit.MaxLimit, 0},
+		{"admitted", ratelimit.DefaultPenalty(), fixedwindow.MaxUnits, 1},
+		{"new", ratelimit.DefaultPenalty(), fixedwindow.MaxUnits, 0},
 		{"grace", penalty(10, time.Hour, second), 1, 2},
 		{"strike", penalty(10_000, 0, second), 1, 2},
 		{"banned", penalty(1, 0, day), 1, 4},
 		{"unpunished", ratelimit.Penalty{}, 1, 2},
-		{"month", ratelimit.DefaultPenalty(), ratelimit.MaxLimit, 1},
+		{"month", ratelimit.DefaultPenalty(), fixedwindow.MaxUnits, 1},
 	} {
 		longer := ratelimit.PerDay(c.limit)
 		if c.name == "month" {
 			longer = ratelimit.PerMonth(c.limit)
 		}
-		plan := ratelimit.MustPlan(c.name, c.penalty, ratelimit.PerMinute(ratelimit.MaxLimit), longer)
+		plan := ratelimit.MustPlan(c.name, c.penalty, ratelimit.PerMinute(fixedwindow.MaxUnits), longer)
 		for _, subjects := range []int{1, 64} {
 			b.Run(fmt.Sprintf("%s/subjects=%d", c.name, subjects), func(b *testing.B) {
 				l, err := redislimit.New(client, redislimit.Options{})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -25,9 +26,9 @@ func BenchmarkTake(b *testing.B) {
 	request, end := context.WithCancel(ctx) // like that of an HTTP request
 	defer end()
 	many := ratelimit.MustPlan("many", ratelimit.DefaultPenalty(),
-		ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(ratelimit.MaxLimit))
+		ratelimit.PerMinute(fixedwindow.MaxUnits), ratelimit.PerDay(fixedwindow.MaxUnits))
 	none := ratelimit.MustPlan("none", ratelimit.DefaultPenalty(),
-		ratelimit.PerMinute(ratelimit.MaxLimit), ratelimit.PerDay(1))
+		ratelimit.PerMinute(fixedwindow.MaxUnits), ratelimit.PerDay(1))
 	trivial := redis.NewScript("return 1")
 	if err := trivial.Load(ctx, c).Err(); err != nil {
 		b.Fatal(err)

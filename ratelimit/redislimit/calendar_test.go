@@ -63,7 +63,7 @@ func testCalendarOfServer(t *testing.T, month *ratelimit.Plan, take func(*redisl
 		}
 	}
 	m.SetTime(time.Date(2001, time.February, 28, 23, 59, 59, 0, time.UTC))
-	if err := addUsage(l, "", "b", month, [ratelimit.MaxQuotas]int64{1, 5}, time.Date(2001, time.February, 3, 0, 0, 0, 0, time.UTC)); err != nil {
+	if err := addUsage(l, "", "b", month, [4]int64{1, 5}, time.Date(2001, time.February, 3, 0, 0, 0, 0, time.UTC)); err != nil {
 		t.Fatal(err)
 	}
 	d, err := l.Peek(ctx, "b", month)
@@ -100,7 +100,7 @@ func TestCalendarUsageIsRepeatedLate(t *testing.T) {
 	l := newLimiter(t, c)
 	clock := enginetest.NewClock(start)
 	model := enginetest.NewModel(clock.Now)
-	units := [ratelimit.MaxQuotas]int64{10}
+	units := [4]int64{10}
 	at := start.Add(time.Hour)
 	last := time.Duration(0)
 	for _, after := range []time.Duration{0, 26 * 24 * time.Hour, 29*24*time.Hour + 11*time.Hour, 29*24*time.Hour + 13*time.Hour, 35 * 24 * time.Hour} {

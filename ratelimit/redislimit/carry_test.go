@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
@@ -16,13 +17,13 @@ func TestUsageCarries(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
 	m.SetTime(now)
 	l := newLimiter(t, c)
-	const most = ratelimit.MaxLimit
+	const most = fixedwindow.MaxUnits
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(most), ratelimit.PerDay(most))
 	before := []int64{1, 255, 1<<16 - 1, 1<<24 - 1, most - 2}
 	for _, minute := range before {
 		for _, day := range before {
 			subject := fmt.Sprint(minute, " and ", day)
-			if err := addUsage(l, "", subject, plan, [ratelimit.MaxQuotas]int64{minute, day}, now); err != nil {
+			if err := addUsage(l, "", subject, plan, [4]int64{minute, day}, now); err != nil {
 				t.Fatal(err)
 			}
 			for i := range int64(3) {
@@ -85,8 +86,8 @@ func TestManyBansOfOneSubject(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	l := newLimiter(t, c)
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{
-		Strikes: 1, Decay: time.Hour, Ban: time.Second, Growth: 1, Max: time.Second, Forgive: ratelimit.MaxWindow,
-	}, ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
+		Strikes: 1, Decay: time.Hour, Ban: time.Second, Growth: 1, Max: time.Second, Forgive: fixedwindow.MaxLength,
+	}, ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
 	for i := range 260 {
 		now = now.Add(2 * time.Second)
 		m.SetTime(now)

@@ -51,7 +51,7 @@ func (a *account) request(l ratelimit.Limiter, r *rand.Rand) {
 	if r.IntN(4) > 0 {
 		return
 	}
-	if err := l.(ratelimit.Adjuster).Adjust(budget, a.subject, &d, 0, ""); err != nil {
+	if err := l.(engine.Adjuster).Adjust(budget, a.subject, &d, 0, ""); err != nil {
 		a.perhaps.Add(1)
 	} else {
 		a.refunded.Add(1)
@@ -132,7 +132,7 @@ func TestChaos(t *testing.T) {
 	}
 	for _, a := range accounts {
 		admitted, unknown, refunded, perhaps := a.admitted.Load(), a.unknown.Load(), a.refunded.Load(), a.perhaps.Load()
-		limit := engine.Of(a.plan).Limit(0)
+		limit := engine.Of(a.plan).Quota(0).Limit
 		charged := used(t, beside, a.subject, limit)
 		t.Logf("%s: admitted %d, unknown %d, refunded %d, perhaps %d, charged %d", a.subject, admitted, unknown, refunded, perhaps, charged)
 		if low, high := admitted-refunded-perhaps, admitted+unknown-refunded; charged < low || charged > high {
@@ -164,7 +164,7 @@ func TestTwoVersionsOfAPlan(t *testing.T) {
 				}
 				if d.Allowed() {
 					admitted[version].Add(1)
-					if used := engine.Of(d.Plan).Limit(0) - d.States[0].Remaining; version == 0 && used > small {
+					if used := engine.Of(d.Plan).Quota(0).Limit - d.States[0].Remaining; version == 0 && used > small {
 						under[version].Add(1)
 					}
 				}

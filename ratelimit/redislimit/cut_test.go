@@ -53,7 +53,7 @@ func TestCutCharges(t *testing.T) {
 	for bytes := range 80 {
 		warm(t, l)
 		proxy.CutAfter(bytes)
-		err := addUsage(l, fmt.Sprint(bytes), "a", lasting(limit), [ratelimit.MaxQuotas]int64{7}, time.Now())
+		err := addUsage(l, fmt.Sprint(bytes), "a", lasting(limit), [4]int64{7}, time.Now())
 		proxy.CutAfter(-1)
 		if err != nil {
 			t.Errorf("cut after %d bytes: %v", bytes, err)

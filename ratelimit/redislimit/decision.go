@@ -42,8 +42,7 @@ func (a *answer) decision(plan *ratelimit.Plan, cost int64, place int32) (d rate
 		d.StrikesLeft = engine.Penalty(penalty).StrikesLeft(v.strikes, v.since, fixedwindow.Seconds(a.time))
 	default:
 		d.Outcome = ratelimit.Banned
-		d.BanStarted = a.letter == banStarted && place == a.granted+a.limited
-		d.Struck = d.BanStarted
+		d.Struck = a.letter == banStarted && place == a.granted+a.limited
 		d.StrikesLeft = 0
 		d.BanEnds = v.banEnds(a.time)
 		if d.BanEnds == 0 {
@@ -102,15 +101,15 @@ func (v *value) others(d *ratelimit.Decision) {
 	n := 0
 	for _, w := range v.windows[:v.n] {
 		if w.length > 0 && !has(d.Plan, w.length) {
-			d.Others[n] = ratelimit.Window{Length: seconds(w.length), End: uint32(w.end)}
+			d.Receipt.Others[n] = fixedwindow.Window{Length: seconds(w.length), End: uint32(w.end)}
 			n++
 		}
 	}
 }
 
 func has(plan *ratelimit.Plan, kind time.Duration) bool {
-	for i := range engine.Of(plan).Len() {
-		if engine.Of(plan).Kind(i) == kind {
+	for i := range of(plan).Len() {
+		if of(plan).Kind(i) == kind {
 			return true
 		}
 	}
@@ -122,7 +121,7 @@ func has(plan *ratelimit.Plan, kind time.Duration) bool {
 func (v *value) states(d *ratelimit.Decision, unused int64) (fits bool) {
 	fits = true
 	i := 0
-	p := engine.Of(d.Plan)
+	p := of(d.Plan)
 	for q := range p.Len() {
 		window, limit := p.Kind(q), p.Limit(q)
 		if window < 0 {

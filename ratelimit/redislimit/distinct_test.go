@@ -10,8 +10,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // newOnMini returns an engine on a miniredis.
@@ -82,15 +82,15 @@ func used(t *testing.T, l *Limiter, subject string, plan *ratelimit.Plan) int64 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine.Of(plan).Limit(0) - d.States[0].Remaining
+	return of(plan).Limit(0) - d.States[0].Remaining
 }
 
 // More callers take from one subject at once than a group holds: their calls are in
 // two groups, and exactly the limit is admitted.
 func TestMoreCallersThanAGroupHolds(t *testing.T) {
 	const limit = 1000
-	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: limit, Window: ratelimit.MaxWindow})
-	larger := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 2 * limit, Window: ratelimit.MaxWindow})
+	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength})
+	larger := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 2 * limit, Window: fixedwindow.MaxLength})
 	for _, others := range []int{0, 2 * fewGroups} { // with and without the map of a large batch
 		l := newOnMini(t)
 		b := new(batch)
@@ -122,8 +122,8 @@ func TestMoreCallersThanAGroupHolds(t *testing.T) {
 func TestRefundsOfOneBatch(t *testing.T) {
 	l := newOnMini(t)
 	plans := []*ratelimit.Plan{
-		ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1e6, Window: ratelimit.MaxWindow}),
-		ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1e6, Window: ratelimit.MaxWindow}),
+		ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1e6, Window: fixedwindow.MaxLength}),
+		ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1e6, Window: fixedwindow.MaxLength}),
 	}
 	const kept = 5
 	if _, err := l.Take(context.Background(), "a", plans[0], kept); err != nil {

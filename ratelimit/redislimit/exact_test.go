@@ -16,6 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -88,7 +89,7 @@ func exactProcess(t *testing.T, addr string) {
 		t.Fatal(err)
 	}
 	for _, limit := range exactLimits {
-		for _, quota := range []ratelimit.Quota{{Limit: limit, Window: ratelimit.MaxWindow}, ratelimit.PerSecond(limit)} {
+		for _, quota := range []ratelimit.Quota{{Limit: limit, Window: fixedwindow.MaxLength}, ratelimit.PerSecond(limit)} {
 			plan := ratelimit.MustPlan("", ratelimit.Penalty{}, quota)
 			var mu sync.Mutex
 			admitted, asked := map[string]int{}, map[string]int{}

@@ -10,7 +10,9 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
@@ -40,7 +42,7 @@ func Example_move() {
 	if _, err := from.Take(ctx, "customer:17", plan, 70); err != nil {
 		log.Fatal(err)
 	}
-	if err := from.Ban(ctx, "customer:18", ratelimit.MaxWindow); err != nil {
+	if err := from.Ban(ctx, "customer:18", fixedwindow.MaxLength); err != nil {
 		log.Fatal(err)
 	}
 
@@ -61,7 +63,7 @@ func Example_move() {
 			continue // it has ended meanwhile
 		}
 		// The end of a ban is rounded up, so that the longest one seems to be too long.
-		if err := to.Ban(ctx, b.Subject, min(left, ratelimit.MaxWindow)); err != nil {
+		if err := to.Ban(ctx, b.Subject, min(left, fixedwindow.MaxLength)); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -79,7 +81,7 @@ func Example_move() {
 }
 
 // moveUsage adds what subject has used to another engine.
-func moveUsage(ctx context.Context, from ratelimit.Peeker, to ratelimit.Adjuster, id, subject string, plan *ratelimit.Plan) error {
+func moveUsage(ctx context.Context, from engine.Peeker, to engine.Adjuster, id, subject string, plan *ratelimit.Plan) error {
 	d, err := from.Peek(ctx, subject, plan)
 	if err != nil {
 		return err

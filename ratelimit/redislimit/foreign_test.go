@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
@@ -34,7 +35,7 @@ var foreignValues = map[string]func(c redis.UniversalClient, key string) error{
 // stays as it is.
 func testForeignValues(t *testing.T, c redis.UniversalClient) {
 	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Minute}
-	strict := ratelimit.MustPlan("", penalty, ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
+	strict := ratelimit.MustPlan("", penalty, ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
 	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: strict, Cost: 1}
 	operations := map[string]func(l *redislimit.Limiter) error{
 		"Take": func(l *redislimit.Limiter) error { return second(l.Take(ctx, "a", strict, 1)) },

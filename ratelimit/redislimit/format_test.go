@@ -39,7 +39,7 @@ func TestFormat(t *testing.T) {
 	take("owner:limited", 3)
 	take("owner:banned", 4)
 	take("owner:"+strings.Repeat("long", 32), 1)
-	if err := addUsage(l, "id", "owner:merged", plan, [ratelimit.MaxQuotas]int64{1, 300}, now); err != nil {
+	if err := addUsage(l, "id", "owner:merged", plan, [4]int64{1, 300}, now); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
@@ -51,7 +52,7 @@ func mini(t testing.TB) (*miniredis.Miniredis, *redis.Client) {
 
 // lasting is a plan whose window will not end during a test.
 func lasting(limit int64) *ratelimit.Plan {
-	return ratelimit.MustPlan("lasting", ratelimit.Penalty{}, ratelimit.Quota{Limit: limit, Window: ratelimit.MaxWindow})
+	return ratelimit.MustPlan("lasting", ratelimit.Penalty{}, ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength})
 }
 
 // used returns what the subject has used under the plan lasting(limit).
@@ -153,7 +154,7 @@ func newLimiterOf(t testing.TB, client redis.UniversalClient, other *redislimit.
 
 // addUsage adds units to the windows of a plan that a time lies in, each with an id of its
 // own, if there is one.
-func addUsage(l ratelimit.Adjuster, id, subject string, plan *ratelimit.Plan, units [ratelimit.MaxQuotas]int64, at time.Time) error {
+func addUsage(l engine.Adjuster, id, subject string, plan *ratelimit.Plan, units [4]int64, at time.Time) error {
 	for i := range engine.Of(plan).Len() {
 		d := engine.Uncounted(plan, 0, at)
 		for k := range engine.Of(plan).Len() {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -30,7 +31,7 @@ func TestSlotStaysHalfMoved(t *testing.T) {
 	cluster := redistest.StartCluster(t)
 	l := newLimiter(t, clientOfCluster(t, cluster))
 	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
-	plan := ratelimit.MustPlan("", penalty, ratelimit.Quota{Limit: 2, Window: ratelimit.MaxWindow})
+	plan := ratelimit.MustPlan("", penalty, ratelimit.Quota{Limit: 2, Window: fixedwindow.MaxLength})
 	subjects, slot := neighbours(t, l, clientOfCluster(t, cluster), 10)
 	for i, subject := range subjects {
 		for range 1 + i%2*2 { // every other one has its one strike
@@ -121,7 +122,7 @@ func TestSubjectsOfAnyBytes(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	l := newLimiter(t, clientOfCluster(t, cluster))
-	plan := ratelimit.MustPlan("", ratelimit.DefaultPenalty(), ratelimit.Quota{Limit: 5, Window: ratelimit.MaxWindow})
+	plan := ratelimit.MustPlan("", ratelimit.DefaultPenalty(), ratelimit.Quota{Limit: 5, Window: fixedwindow.MaxLength})
 	long := strings.Repeat("x", 1<<16)
 	subjects := []string{
 		"{a}", "{a", "a}", "}{", "{}", "{}a", "a", "\x00", "\x00\x00", "\n", "\r\n", "a\nb", "a\r\n$3\r\nDEL", "\xff\xfe", " ",
@@ -134,7 +135,7 @@ func TestSubjectsOfAnyBytes(t *testing.T) {
 				t.Fatalf("%.20q: %v, %v", subject, d.Outcome, err)
 			}
 		}
-		if err := addUsage(l, subject, subject, plan, [ratelimit.MaxQuotas]int64{1}, time.Now()); err != nil {
+		if err := addUsage(l, subject, subject, plan, [4]int64{1}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -177,7 +178,7 @@ func TestSubjectsOfAnyBytes(t *testing.T) {
 func TestRightsAreLost(t *testing.T) {
 	s := redistest.Start(t)
 	rule := documentedUser(t)
-	plan := ratelimit.MustPlan("", ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}, ratelimit.Quota{Limit: 5, Window: ratelimit.MaxWindow})
+	plan := ratelimit.MustPlan("", ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}, ratelimit.Quota{Limit: 5, Window: fixedwindow.MaxLength})
 	c := redis.NewClient(&redis.Options{Addr: s.Addr, Username: "gatehouse", Password: "secret"})
 	defer c.Close()
 	for _, command := range commandsOf(rule) {

@@ -68,7 +68,7 @@ func TestEveryKeyExpires(t *testing.T) {
 	if _, err := l.Peek(ctx, "peeked", plan); err != nil {
 		t.Fatal(err)
 	}
-	if err := addUsage(l, "id", "charged", plan, [ratelimit.MaxQuotas]int64{1, 1}, start); err != nil {
+	if err := addUsage(l, "id", "charged", plan, [4]int64{1, 1}, start); err != nil {
 		t.Fatal(err)
 	}
 	keys := m.Keys()

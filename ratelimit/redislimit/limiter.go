@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/internal/nilvalue"
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -57,9 +58,9 @@ type Limiter struct {
 var _ interface {
 	ratelimit.Limiter
 	engine.MultiTaker
-	ratelimit.Peeker
-	ratelimit.Resetter
-	ratelimit.Adjuster
+	engine.Peeker
+	Reset(ctx context.Context, subject string) error
+	engine.Adjuster
 	ratelimit.Banner
 } = (*Limiter)(nil)
 
@@ -138,7 +139,7 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 	return g.decision(plan, cost, place)
 }
 
-// Peek implements [ratelimit.Peeker].
+// Peek implements [engine.Peeker].
 func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (d ratelimit.Decision, err error) {
 	if d, err := engine.Decide(subject, plan, 1); err != nil || d.Outcome != 0 {
 		return d, err
@@ -153,7 +154,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 // adjustAttempts is how often an adjustment is sent at most.
 const adjustAttempts = 4
 
-// Adjust implements [ratelimit.Adjuster]. With an id it sends the call again if the answer
+// Adjust implements [engine.Adjuster]. With an id it sends the call again if the answer
 // is lost, until ctx ends. Redis remembers the id, in a key of about 190 bytes, for a minute,
 // or until the last window of the charge has ended; of a smooth quota for its Window. If
 // the charge is ahead of the server's clock by more than a day and a window, it remembers
@@ -172,7 +173,7 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 	return err
 }
 
-// Reset implements [ratelimit.Resetter].
+// Reset forgets subject: its usage, strikes and ban.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	_, _, err := l.do(ctx, operation{code: opReset, subject: subject})
 	return err
@@ -197,3 +198,6 @@ func (l *Limiter) do(ctx context.Context, op operation) (g *group, place int32, 
 	l.calls.Put(c)
 	return g, place, err
 }
+
+// of returns the numbers of a plan.
+func of(p *ratelimit.Plan) *plan.Plan { return (*plan.Plan)(p) }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -129,7 +130,7 @@ func TestABanWaitsForItsSlotAndItsRequestDoesNot(t *testing.T) {
 	c := clientOfCluster(t, cluster)
 	l := newLimiter(t, c)
 	penalty := ratelimit.Penalty{Strikes: 2, Decay: time.Hour, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
-	plan := ratelimit.MustPlan("", penalty, ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
+	plan := ratelimit.MustPlan("", penalty, ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
 	subjects, slot := neighbours(t, l, c, 6)
 	take := func(subject string) ratelimit.Decision {
 		t.Helper()
@@ -167,7 +168,7 @@ func TestABanWaitsForItsSlotAndItsRequestDoesNot(t *testing.T) {
 	for _, subject := range subjects[:5] {
 		if d := take(subject); d.Outcome != ratelimit.Banned {
 			t.Errorf("after the slot has moved: %v, want banned", d.Outcome)
-		} else if d.BanStarted {
+		} else if d.Struck {
 			started++
 		}
 	}

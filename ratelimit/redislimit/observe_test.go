@@ -12,6 +12,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
@@ -92,7 +93,7 @@ func TestObserveEachCallOfTheScript(t *testing.T) {
 	var o observer
 	_, l := observed(t, o.observe)
 	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
-	plan := ratelimit.MustPlan("p", penalty, ratelimit.Quota{Limit: 1, Window: ratelimit.MaxWindow})
+	plan := ratelimit.MustPlan("p", penalty, ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
 	for range 2 {
 		if _, err := l.Take(ctx, "a", plan, 1); err != nil {
 			t.Fatal(err)
@@ -100,8 +101,8 @@ func TestObserveEachCallOfTheScript(t *testing.T) {
 	}
 	o.take()
 	d, err := l.Take(ctx, "a", plan, 1)
-	if err != nil || !d.BanStarted {
-		t.Fatalf("%v with BanStarted %v, %v, want a ban", d.Outcome, d.BanStarted, err)
+	if err != nil || !d.Struck || d.Outcome != ratelimit.Banned {
+		t.Fatalf("%v with Struck %v, %v, want a ban", d.Outcome, d.Struck, err)
 	}
 	if b := o.take(); len(b) != 2 {
 		t.Errorf("a request that starts a ban: %+v, want two calls", b)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -23,7 +24,7 @@ func TestAdjustOnce(t *testing.T) {
 	const limit = 1000
 	charge := func(mark, subject string, want int64) {
 		t.Helper()
-		err := addUsage(l, mark, subject, lasting(limit), [ratelimit.MaxQuotas]int64{7}, now)
+		err := addUsage(l, mark, subject, lasting(limit), [4]int64{7}, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +79,7 @@ func TestAdjustIsSentAgain(t *testing.T) {
 		if test.lost {
 			m.SetError("lost")
 		}
-		err := addUsage(l, test.id, "a", lasting(5), [ratelimit.MaxQuotas]int64{1}, time.Now())
+		err := addUsage(l, test.id, "a", lasting(5), [4]int64{1}, time.Now())
 		if n := sent.Load(); n != test.sent || errors.Is(err, ratelimit.ErrUnavailable) != test.lost {
 			t.Errorf("%s: Adjust called the script %d times and returned %v, want %d times", test.name, n, err, test.sent)
 		}
@@ -97,7 +98,7 @@ func TestAdjustIsRepeatedLate(t *testing.T) {
 		for last := range quotas { // the longest window that is charged
 			m, c := mini(t)
 			l := newLimiter(t, c)
-			var units [ratelimit.MaxQuotas]int64
+			var units [4]int64
 			for i := range last + 1 {
 				units[i] = 7
 			}
@@ -113,7 +114,7 @@ func TestAdjustIsRepeatedLate(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if n := engine.Of(plan).Limit(2) - d.States[2].Remaining; n > 0 && now.Sub(start) > 6*time.Hour {
+				if n := engine.Of(plan).Quota(2).Limit - d.States[2].Remaining; n > 0 && now.Sub(start) > 6*time.Hour {
 					t.Errorf("clocks %v apart, %v after a charge it is made once more", ahead, now.Sub(start))
 				}
 				for i, state := range d.States[:engine.Of(plan).Len()] {
@@ -136,7 +137,7 @@ func TestMarksOfTwoSubjects(t *testing.T) {
 	mark := strings.Repeat("a mark may be long", 4000)
 	for _, subject := range redislimit.SubjectsOfOneIndex(3) {
 		for range 2 {
-			if err := addUsage(l, mark, subject, lasting(1000), [ratelimit.MaxQuotas]int64{7}, time.Now()); err != nil {
+			if err := addUsage(l, mark, subject, lasting(1000), [4]int64{7}, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -159,20 +160,20 @@ func TestMarkLasts(t *testing.T) {
 		return ratelimit.MustPlan("", ratelimit.Penalty{}, quotas...)
 	}
 	second, both := plan(ratelimit.Quota{Limit: 9, Window: time.Second}), plan(ratelimit.PerMinute(9), ratelimit.PerDay(9))
-	midnight, none := now.Truncate(24*time.Hour).Add(24*time.Hour), ratelimit.Window{}
+	midnight, none := now.Truncate(24*time.Hour).Add(24*time.Hour), fixedwindow.Window{}
 	for _, test := range []struct {
 		name      string
 		plan      *ratelimit.Plan
 		at        time.Time
-		uncharged int              // a quota, from 1
-		other     ratelimit.Window // of another plan
+		uncharged int                // a quota, from 1
+		other     fixedwindow.Window // of another plan
 		until     time.Time
 	}{
 		{"a short window", second, now, 0, none, now.Add(time.Minute)},
 		{"the last window", both, now, 0, none, midnight},
 		{"a window that was not charged", both, now, 2, none, now.Add(time.Minute)},
-		{"a window of another plan", second, now, 0, ratelimit.Window{Length: 86_400, End: uint32(midnight.Unix())}, midnight},
-		{"a window of another plan, without a length", second, now, 0, ratelimit.Window{End: uint32(midnight.Unix())}, now.Add(time.Minute)},
+		{"a window of another plan", second, now, 0, fixedwindow.Window{Length: 86_400, End: uint32(midnight.Unix())}, midnight},
+		{"a window of another plan, without a length", second, now, 0, fixedwindow.Window{End: uint32(midnight.Unix())}, now.Add(time.Minute)},
 		{"a smooth quota", plan(ratelimit.PerHour(9).Smooth(1)), now, 0, none, now.Add(time.Hour)},
 		{"a smooth quota that was not charged", plan(ratelimit.PerMinute(9), ratelimit.PerHour(9).Smooth(1)), now, 2, none, now.Add(time.Minute)},
 		{"clocks hours apart", second, now.Add(5 * time.Hour), 0, none, now.Add(5*time.Hour + time.Second)},
@@ -182,7 +183,7 @@ func TestMarkLasts(t *testing.T) {
 		m, c := mini(t)
 		m.SetTime(now)
 		d := engine.Uncounted(test.plan, 0, test.at)
-		if d.Others[0] = test.other; test.uncharged > 0 {
+		if d.Receipt.Others[0] = test.other; test.uncharged > 0 {
 			d.States[test.uncharged-1].Reset = 0
 		}
 		if err := newLimiter(t, c).Adjust(ctx, "a", &d, 8, "id"); err != nil {

@@ -14,8 +14,8 @@ import (
 // A counter is what the engine and the model have in common.
 type counter interface {
 	ratelimit.Limiter
-	ratelimit.Peeker
-	ratelimit.Adjuster
+	engine.Peeker
+	engine.Adjuster
 	ratelimit.Banner
 	engine.MultiTaker
 }
@@ -47,7 +47,7 @@ func peek(at time.Duration, plan *ratelimit.Plan) step {
 // usageOf adds usage from another process, whose clock is ahead.
 func usageOf(at time.Duration, plan *ratelimit.Plan, units int64, ahead time.Duration) step {
 	return step{at, func(l counter, now time.Time) (ratelimit.Decision, error) {
-		return ratelimit.Decision{}, addUsage(l, "", "a", plan, [ratelimit.MaxQuotas]int64{units}, now.Add(ahead))
+		return ratelimit.Decision{}, addUsage(l, "", "a", plan, [4]int64{units}, now.Add(ahead))
 	}}
 }
 

@@ -12,8 +12,6 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 //go:embed limit.lua
@@ -76,7 +74,7 @@ func (cmd *command) script() *script {
 	switch first := cmd.groups[0]; {
 	case first.code == opTakeAll:
 		return &groupScript
-	case first.code == opTake && first.index == indexNotNeeded && engine.Of(first.plan).Smooth():
+	case first.code == opTake && first.index == indexNotNeeded && of(first.plan).Smooth():
 		return &smoothScript
 	}
 	return &limitScript

@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/internal/partial"
 )
 
@@ -114,9 +113,9 @@ func (s *sender) serverTime(cmd *command) int64 {
 // calendar reports whether the group's operation is about calendar windows.
 func (g *group) calendar() bool {
 	if g.code == opTakeAll {
-		return slices.ContainsFunc(g.takes.charges, func(c ratelimit.Charge) bool { return engine.Of(c.Plan).Calendar() })
+		return slices.ContainsFunc(g.takes.charges, func(c ratelimit.Charge) bool { return of(c.Plan).Calendar() })
 	}
-	return g.plan != nil && engine.Of(g.plan).Calendar()
+	return g.plan != nil && of(g.plan).Calendar()
 }
 
 // receiveAll answers the groups of commands that were sent. It returns what is to be

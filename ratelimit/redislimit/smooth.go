@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // smoothLength is what the length of a smooth quota is more than its window.
@@ -29,18 +29,17 @@ func kindOf(length int64) time.Duration {
 }
 
 func bucket(plan *ratelimit.Plan, i int) gcra.Bucket {
-	interval, burst := engine.Of(plan).Bucket(i)
-	return gcra.WithInterval(interval, engine.Of(plan).Limit(i), burst)
+	return of(plan).Bucket(i)
 }
 
 // appendSpans appends what the script must know of each smooth quota, as it cannot divide
 // such numbers: how long the units of the operation, the limit and the burst take to come
 // back.
 func (op *operation) appendSpans(b []byte) []byte {
-	for i := range engine.Of(op.plan).Len() {
-		if engine.Of(op.plan).Kind(i) < 0 {
+	for i := range of(op.plan).Len() {
+		if of(op.plan).Kind(i) < 0 {
 			q := bucket(op.plan, i)
-			b = appendU64(b, q.Span(op.cost), q.Span(engine.Of(op.plan).Limit(i)), q.Full())
+			b = appendU64(b, q.Span(op.cost), q.Span(of(op.plan).Limit(i)), q.Full())
 		}
 	}
 	return b
@@ -51,13 +50,13 @@ func (op *operation) appendSpans(b []byte) []byte {
 // charge, which matters if units are given back.
 func (c *change) appendSpans(b []byte) []byte {
 	d := &c.charge
-	for i := range engine.Of(d.Plan).Len() {
-		if engine.Of(d.Plan).Kind(i) > 0 {
+	for i := range of(d.Plan).Len() {
+		if of(d.Plan).Kind(i) > 0 {
 			continue
 		}
-		q, cost := bucket(d.Plan, i), min(d.Cost, ratelimit.MaxLimit)
+		q, cost := bucket(d.Plan, i), min(d.Cost, fixedwindow.MaxUnits)
 		was, is := q.Span(cost), q.Span(cost+c.units)
-		b = appendU64(b, max(was, is)-min(was, is), q.Span(engine.Of(d.Plan).Limit(i)), uint64(gcra.At(max(d.Time, 0)))+was)
+		b = appendU64(b, max(was, is)-min(was, is), q.Span(of(d.Plan).Limit(i)), uint64(gcra.At(max(d.Time, 0)))+was)
 	}
 	return b
 }
@@ -75,11 +74,11 @@ func (v *value) smoothState(d *ratelimit.Decision, i int, unused int64) {
 	b, now := bucket(d.Plan, i), gcra.At(d.Time)
 	full := now
 	for _, w := range v.windows[:v.n] {
-		if w.length == engine.Of(d.Plan).Kind(i) {
+		if w.length == of(d.Plan).Kind(i) {
 			full = max(gcra.Of(w.end, uint32(w.used)), now)
 		}
 	}
 	full = b.Adjusted(full, now, now, unused, 0)
 	d.States[i].Remaining = b.Left(full, now)
-	d.States[i].Reset, d.Rounded[i] = full.RoundUp()
+	d.States[i].Reset, d.Receipt.Rounded[i] = full.RoundUp()
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
@@ -25,7 +26,7 @@ func TestSmoothBatches(t *testing.T) {
 		ratelimit.MustPlan("a unit a second", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(7)),
 		ratelimit.MustPlan("seven in three seconds", ratelimit.Penalty{}, ratelimit.Quota{Limit: 7, Window: 3 * time.Second}.Smooth(7), ratelimit.PerDay(1000)),
 		// The quotient of the script, in floating point, is a little less than eleven.
-		ratelimit.MustPlan("eleven a year", ratelimit.Penalty{}, ratelimit.Quota{Limit: 11, Window: ratelimit.MaxWindow}.Smooth(11)),
+		ratelimit.MustPlan("eleven a year", ratelimit.Penalty{}, ratelimit.Quota{Limit: 11, Window: fixedwindow.MaxLength}.Smooth(11)),
 	} {
 		burst := engine.Of(plan).Quota(0).Burst()
 		decisions := make([]ratelimit.Decision, callers)
@@ -45,7 +46,7 @@ func TestSmoothBatches(t *testing.T) {
 			decisions[i], err = l.Take(ctx, "a", plan, 1)
 			return err
 		})
-		unit := engine.Of(plan).Quota(0).Window / time.Duration(engine.Of(plan).Limit(0))
+		unit := engine.Of(plan).Quota(0).Window / time.Duration(engine.Of(plan).Quota(0).Limit)
 		var left []int64
 		for _, d := range decisions {
 			if d.Allowed() {

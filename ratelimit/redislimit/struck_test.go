@@ -9,6 +9,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -16,7 +17,7 @@ import (
 // whether its own request was a strike, and one of them that it started the ban.
 func TestStrikesInABatch(t *testing.T) {
 	penalty := ratelimit.Penalty{Strikes: 2, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
-	plan := ratelimit.MustPlan("p", penalty, ratelimit.Quota{Limit: 2, Window: ratelimit.MaxWindow})
+	plan := ratelimit.MustPlan("p", penalty, ratelimit.Quota{Limit: 2, Window: fixedwindow.MaxLength})
 	for name, test := range map[string]struct {
 		index indexUse
 		want  []string
@@ -75,7 +76,7 @@ func describe(t *testing.T, g *group) (texts []string) {
 		if d.Struck {
 			text += ", struck"
 		}
-		if d.BanStarted {
+		if d.Struck && d.Outcome == ratelimit.Banned {
 			text += ", ban started"
 		}
 		texts = append(texts, text)

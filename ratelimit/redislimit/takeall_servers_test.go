@@ -12,6 +12,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -44,7 +45,7 @@ func testTakeAllInOrder(t *testing.T, l *redislimit.Limiter) {
 					t.Error(err)
 					return
 				}
-				switch d := &decisions[ratelimit.Deciding(decisions)]; d.Outcome {
+				switch d := &decisions[engine.Deciding(decisions)]; d.Outcome {
 				case ratelimit.Allowed:
 					admitted[i]++
 				case ratelimit.Limited:

@@ -30,7 +30,7 @@ func TestLateChargesAreGivenBack(t *testing.T) {
 		for _, charge := range charges {
 			for plan, want := range map[*ratelimit.Plan]int64{charge.Plan: charge.Cost, day: 40 + charge.Cost} {
 				d, err := l.Peek(ctx, charge.Subject, plan)
-				if n := engine.Of(plan).Limit(0) - d.Remaining(); err != nil || n != want {
+				if n := engine.Of(plan).Quota(0).Limit - d.Remaining(); err != nil || n != want {
 					t.Errorf("%d charges at once: %s has used %d units of %v, with error %v, want %d: those of the call in time",
 						len(charges), charge.Subject, n, plan, err, want)
 				}

@@ -4,13 +4,13 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/internal/plan"
 )
 
 const (
-	windowSize = 12                      // bytes
-	recordSize = 21                      // bytes
-	maxWindows = 2 * ratelimit.MaxQuotas // of one subject: those of its plan, and of a plan before
+	windowSize = 12                 // bytes
+	recordSize = 21                 // bytes
+	maxWindows = 2 * plan.MaxQuotas // of one subject: those of its plan, and of a plan before
 )
 
 // A value is what Redis keeps of a subject.

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // What the script is sent, and how its reply is read. limit.lua describes both.
@@ -72,7 +70,7 @@ func (cmd *command) counts() string {
 // appendTo appends the operation and what it needs, as the script reads it.
 func (op *operation) appendTo(b []byte, now int64) []byte {
 	u32 := binary.BigEndian.AppendUint32
-	if b = append(b, op.code); op.code == opTake && engine.Of(op.plan).Smooth() {
+	if b = append(b, op.code); op.code == opTake && of(op.plan).Smooth() {
 		b[len(b)-1] = opTakeSmooth
 	}
 	switch op.code {
@@ -84,9 +82,9 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 	default:
 		return b
 	}
-	b = append(u32(b, uint32(op.cost)), byte(engine.Of(op.plan).Len()))
-	for i := range engine.Of(op.plan).Len() {
-		b = u32(u32(b, lengthOf(engine.Of(op.plan).Kind(i))), uint32(engine.Of(op.plan).Limit(i)))
+	b = append(u32(b, uint32(op.cost)), byte(of(op.plan).Len()))
+	for i := range of(op.plan).Len() {
+		b = u32(u32(b, lengthOf(of(op.plan).Kind(i))), uint32(of(op.plan).Limit(i)))
 	}
 	p := op.plan.Penalty()
 	b = binary.BigEndian.AppendUint16(b, uint16(p.Strikes))
@@ -98,11 +96,11 @@ func (op *operation) appendTo(b []byte, now int64) []byte {
 
 // appendBoundaries appends where the calendar windows around now begin and end.
 func (op *operation) appendBoundaries(b []byte, now int64) []byte {
-	for i := range engine.Of(op.plan).Len() {
-		if !engine.Of(op.plan).Quota(i).Calendar() {
+	for i := range of(op.plan).Len() {
+		if !of(op.plan).Quota(i).IsCalendar() {
 			continue
 		}
-		for _, boundary := range engine.Of(op.plan).Boundaries(i, now) {
+		for _, boundary := range of(op.plan).Boundaries(i, now) {
 			b = binary.BigEndian.AppendUint32(b, clamp(boundary))
 		}
 	}
@@ -112,14 +110,14 @@ func (op *operation) appendBoundaries(b []byte, now int64) []byte {
 // appendTo appends the change and the charge.
 func (c *change) appendTo(b []byte) []byte {
 	u32, d := binary.BigEndian.AppendUint32, &c.charge
-	b = append(u32(b, uint32(max(c.units, -c.units))), byte(engine.Of(d.Plan).Len()))
-	for i := range engine.Of(d.Plan).Len() {
-		b = u32(u32(b, lengthOf(engine.Of(d.Plan).Kind(i))), clamp(d.States[i].Reset))
+	b = append(u32(b, uint32(max(c.units, -c.units))), byte(of(d.Plan).Len()))
+	for i := range of(d.Plan).Len() {
+		b = u32(u32(b, lengthOf(of(d.Plan).Kind(i))), clamp(d.States[i].Reset))
 	}
 	b = u32(b, clamp(d.Time/int64(time.Second)))
 	others := len(b)
 	b = append(b, 0)
-	for _, o := range d.Others {
+	for _, o := range d.Receipt.Others {
 		if o.Length > 0 && o.Length < smoothLength {
 			b = u32(u32(b, o.Length), o.End)
 			b[others]++

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redisrate"
 )
@@ -19,17 +20,21 @@ func TestConformance(t *testing.T) {
 		f := newFixture(t, redisrate.Options{})
 		f.set(start)
 		return enginetest.Engine{
-			Limiter: engine{&running{f: f}, f.Limiter, f.Limiter},
+			Limiter: another{&running{f: f}, f.Limiter, f.Limiter},
 			Set:     f.set,
 		}
 	}, gaps)
 }
 
-// engine has the capabilities of a Limiter, and another way to Take.
-type engine struct {
+type resetter interface {
+	Reset(ctx context.Context, subject string) error
+}
+
+// another has the capabilities of a Limiter, and another way to Take.
+type another struct {
 	ratelimit.Limiter
-	ratelimit.Peeker
-	ratelimit.Resetter
+	engine.Peeker
+	resetter
 }
 
 // A running engine is one whose server's clock moves on between two calls, as

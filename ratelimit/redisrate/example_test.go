@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"math"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/go-redis/redis_rate/v10"
@@ -39,7 +40,7 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("%d: %v, %d of %d remaining, Retry-After %d\n", cost, d.Outcome, d.Remaining(), d.Limit(), d.RetryAfterSeconds())
+		fmt.Printf("%d: %v, %d of %d remaining, Retry-After %.0f\n", cost, d.Outcome, d.Remaining(), d.Limit(), math.Ceil(d.RetryAfter.Seconds()))
 	}
 	// Output:
 	// 1: allowed, 35 of 36 remaining, Retry-After 0

@@ -13,16 +13,17 @@ import (
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/redisrate"
 )
 
 func TestCheck(t *testing.T) {
 	overAnInt := "" // an int of 64 bits holds every limit
-	if math.MaxInt < ratelimit.MaxLimit {
+	if math.MaxInt < fixedwindow.MaxUnits {
 		overAnInt = "a limit of at most"
 	}
-	f := newFixture(t, redisrate.Options{Windows: []time.Duration{time.Second, ratelimit.MaxWindow}})
+	f := newFixture(t, redisrate.Options{Windows: []time.Duration{time.Second, fixedwindow.MaxLength}})
 	for _, test := range []struct {
 		name string
 		plan *ratelimit.Plan
@@ -30,12 +31,12 @@ func TestCheck(t *testing.T) {
 	}{
 		{"one quota", plan(ratelimit.PerSecond(1)), ""},
 		{"as fast as can be", plan(ratelimit.PerSecond(redisrate.MaxRate)), ""},
-		{"as many as can be", plan(ratelimit.Quota{Limit: min(ratelimit.MaxLimit, math.MaxInt), Window: ratelimit.MaxWindow}), ""},
+		{"as many as can be", plan(ratelimit.Quota{Limit: min(fixedwindow.MaxUnits, math.MaxInt), Window: fixedwindow.MaxLength}), ""},
 		{"no plan", nil, "no plan"},
 		{"two quotas", plan(ratelimit.PerSecond(1), ratelimit.PerMinute(10)), "a plan with 1 quota, got 2"},
 		{"another window", plan(ratelimit.PerMinute(10)), "Options.Windows"},
 		{"too fast", plan(ratelimit.PerSecond(redisrate.MaxRate + 1)), "at most 100000 units a second"},
-		{"over an int", plan(ratelimit.Quota{Limit: ratelimit.MaxLimit, Window: ratelimit.MaxWindow}), overAnInt},
+		{"over an int", plan(ratelimit.Quota{Limit: fixedwindow.MaxUnits, Window: fixedwindow.MaxLength}), overAnInt},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ctx := context.Background()
@@ -100,7 +101,7 @@ func TestNewRefuses(t *testing.T) {
 			"redisrate: Options.Windows must be whole seconds from 1s to 8784h, got 500ms"},
 		{"a window of no length", rate, redisrate.Options{Windows: []time.Duration{0}},
 			"redisrate: Options.Windows must be whole seconds from 1s to 8784h, got 0s"},
-		{"a window that is too long", rate, redisrate.Options{Windows: []time.Duration{ratelimit.MaxWindow + time.Second}},
+		{"a window that is too long", rate, redisrate.Options{Windows: []time.Duration{fixedwindow.MaxLength + time.Second}},
 			"redisrate: Options.Windows must be whole seconds from 1s to 8784h, got 8784h0m1s"},
 		{"a brace in the prefix", rate, redisrate.Options{Prefix: "{shop}"}, `redisrate: Options.Prefix must have no braces, got "{shop}"`},
 	} {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-redis/redis_rate/v10"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -75,8 +76,8 @@ type Limiter struct {
 
 var _ interface {
 	ratelimit.Limiter
-	ratelimit.Peeker
-	ratelimit.Resetter
+	engine.Peeker
+	Reset(ctx context.Context, subject string) error
 } = (*Limiter)(nil)
 
 // New returns an engine that decides through limiter.
@@ -110,13 +111,13 @@ func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
 	if engine.Of(plan).Len() > 1 {
 		return nil, fmt.Errorf("%w: redisrate needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, engine.Of(plan).Len(), plan)
 	}
-	if engine.Of(plan).Smooth() {
-		return nil, fmt.Errorf("%w: redisrate cannot count smooth quotas exactly, got %v; use package redislimit", ratelimit.ErrInvalid, engine.Of(plan).Quota(0))
-	}
-	if engine.Of(plan).Calendar() {
-		return nil, fmt.Errorf("%w: redisrate cannot count in calendar windows, got %v", ratelimit.ErrInvalid, engine.Of(plan).Quota(0))
-	}
 	q := engine.Of(plan).Quota(0)
+	if q.Burst() > 0 {
+		return nil, fmt.Errorf("%w: redisrate cannot count smooth quotas exactly, got %v; use package redislimit", ratelimit.ErrInvalid, q)
+	}
+	if fixedwindow.IsCalendar(q.Window) {
+		return nil, fmt.Errorf("%w: redisrate cannot count in calendar windows, got %v", ratelimit.ErrInvalid, q)
+	}
 	if q.Limit > MaxRate*int64(q.Window/time.Second) {
 		return nil, fmt.Errorf("%w: redisrate needs a quota of at most %d units a second, got %v", ratelimit.ErrInvalid, MaxRate, q)
 	}
@@ -148,7 +149,7 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 	return decision(plan, cost, l.now(), result.ResetAfter, result.Allowed > 0), nil
 }
 
-// Peek implements [ratelimit.Peeker].
+// Peek implements [engine.Peeker].
 func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
 	if d, err := engine.Decide(subject, plan, 1); err != nil || d.Outcome != 0 {
 		return d, err
@@ -166,7 +167,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	return decision(plan, 1, l.now(), result.ResetAfter, free), nil
 }
 
-// Reset implements [ratelimit.Resetter] for the windows of [Options], with a
+// Reset forgets the usage of subject in the windows of [Options], with a
 // round trip for each. If it fails, some windows may be reset and others not.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	if subject == "" {

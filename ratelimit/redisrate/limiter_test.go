@@ -55,8 +55,8 @@ func TestDecision(t *testing.T) {
 	}
 }
 
-func states(remaining, reset int64) [ratelimit.MaxQuotas]ratelimit.State {
-	return [ratelimit.MaxQuotas]ratelimit.State{{Remaining: remaining, Reset: reset}}
+func states(remaining, reset int64) [4]ratelimit.State {
+	return [4]ratelimit.State{{Remaining: remaining, Reset: reset}}
 }
 
 func TestRemainingIsExact(t *testing.T) {

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 )
 
 // Options of a [Limiter]. The zero value works.
 type Options struct {
 	// Windows are the windows that quotas may have, whole seconds from 1s to
-	// [ratelimit.MaxWindow]. Nil means a second, a minute, an hour and a day. Plans
+	// [fixedwindow.MaxLength]. Nil means a second, a minute, an hour and a day. Plans
 	// with another window are refused: each window of a subject has a key of its own,
 	// and Reset must know them all.
 	Windows []time.Duration
@@ -30,8 +30,8 @@ type Options struct {
 
 func (o *Options) validate() error {
 	for _, w := range o.Windows {
-		if w < time.Second || w > ratelimit.MaxWindow || w%time.Second != 0 {
-			return fmt.Errorf("redisrate: Options.Windows must be whole seconds from 1s to %dh, got %v", ratelimit.MaxWindow/time.Hour, w)
+		if w < time.Second || w > fixedwindow.MaxLength || w%time.Second != 0 {
+			return fmt.Errorf("redisrate: Options.Windows must be whole seconds from 1s to %dh, got %v", fixedwindow.MaxLength/time.Hour, w)
 		}
 	}
 	if strings.ContainsAny(o.Prefix, "{}") {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
@@ -18,7 +19,7 @@ import (
 
 // allWindows are the usual windows and the longest, in which the suite counts
 // where no clock can be set.
-var allWindows = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour, ratelimit.MaxWindow}
+var allWindows = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour, fixedwindow.MaxLength}
 
 func TestServer(t *testing.T) {
 	client := clientOf(t, redistest.Start(t))
@@ -60,7 +61,7 @@ func TestServerCountsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, limit := range []int64{7, 60, 333, 1000} {
-		p := plan(ratelimit.Quota{Limit: limit, Window: ratelimit.MaxWindow})
+		p := plan(ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength})
 		for i := range limit {
 			d, err := l.Take(context.Background(), p.String(), p, 1)
 			if err != nil {
@@ -74,7 +75,7 @@ func TestServerCountsDown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		unit := ratelimit.MaxWindow / time.Duration(limit)
+		unit := fixedwindow.MaxLength / time.Duration(limit)
 		if d.Allowed() || d.RetryAfter > unit || d.RetryAfter < unit-time.Minute {
 			t.Errorf("over the limit of %d: got %v to wait %v, want limited and just under %v", limit, d.Outcome, d.RetryAfter, unit)
 		}

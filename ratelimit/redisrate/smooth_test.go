@@ -31,7 +31,7 @@ func TestRedisRateDriftsFromSmoothQuotas(t *testing.T) {
 		if err != nil || result.Allowed == 0 {
 			t.Fatalf("redis_rate: %+v, %v, want allowed", result, err)
 		}
-		exact = time.Duration(float64(d.States[0].Reset*1e9-d.Time) - float64(d.Rounded[0])/4.294967296)
+		exact = time.Duration(float64(d.States[0].Reset*1e9-d.Time) - float64(d.Receipt.Rounded[0])/4.294967296)
 		got = result.ResetAfter
 	}
 	use(burst / 2) // so that the bucket is never full

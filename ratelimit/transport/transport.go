@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // A Transport is an [http.RoundTripper] that keeps a client inside its limits. It is
@@ -19,7 +20,7 @@ type Transport struct {
 	plan     *ratelimit.Plan // nil: none
 	limiter  ratelimit.Limiter
 	waiter   *ratelimit.Waiter
-	adjuster ratelimit.Adjuster // nil: the limiter is none
+	adjuster engine.Adjuster // nil: the limiter is none
 	onWait   func(*http.Request, time.Duration)
 
 	pauses  pauses
@@ -52,7 +53,7 @@ func New(opts Options) (*Transport, error) {
 	if t.plan != nil {
 		t.limiter = opts.Limiter
 		t.waiter = ratelimit.NewWaiter(opts.Limiter)
-		t.adjuster, _ = opts.Limiter.(ratelimit.Adjuster)
+		t.adjuster, _ = opts.Limiter.(engine.Adjuster)
 	}
 	return t, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/ulule/limiter/v3"
 	"github.com/ulule/limiter/v3/drivers/store/tests"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
 )
@@ -18,7 +19,7 @@ func BenchmarkLimiter(b *testing.B) {
 	for _, bench := range []struct {
 		name  string
 		limit int64
-	}{{"allowed", ratelimit.MaxLimit}, {"denied", 1}} {
+	}{{"allowed", fixedwindow.MaxUnits}, {"denied", 1}} {
 		b.Run(bench.name+"/store alone", func(b *testing.B) {
 			store := inMemory()
 			rate := limiter.Rate{Limit: bench.limit, Period: time.Hour}
@@ -50,7 +51,7 @@ func BenchmarkStore(b *testing.B) {
 	for _, bench := range []struct {
 		name  string
 		limit int64
-	}{{"allowed", ratelimit.MaxLimit - 1}, {"denied", 1}} {
+	}{{"allowed", fixedwindow.MaxUnits - 1}, {"denied", 1}} {
 		b.Run(bench.name+"/engine alone", func(b *testing.B) {
 			engine := newMemory(b)
 			p := plan(ratelimit.PerHour(bench.limit))

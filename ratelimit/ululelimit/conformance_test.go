@@ -12,6 +12,7 @@ import (
 	"github.com/ulule/limiter/v3"
 	uluredis "github.com/ulule/limiter/v3/drivers/store/redis"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
@@ -60,7 +61,7 @@ func clientOf(t *testing.T, s *redistest.Server) *redis.Client {
 func newEngine(t *testing.T, store limiter.Store) ratelimit.Limiter {
 	t.Helper()
 	return newLimiter(t, store, ululelimit.Options{
-		Windows: []time.Duration{time.Minute, time.Hour, 24 * time.Hour, ratelimit.MaxWindow},
+		Windows: []time.Duration{time.Minute, time.Hour, 24 * time.Hour, fixedwindow.MaxLength},
 	})
 }
 

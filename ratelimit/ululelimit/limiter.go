@@ -9,6 +9,7 @@ import (
 
 	"github.com/ulule/limiter/v3"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -17,7 +18,7 @@ import (
 // Options of a [Limiter]. The zero value works.
 type Options struct {
 	// Windows are the windows that quotas may have, whole seconds from 1s to
-	// [ratelimit.MaxWindow]. Nil means a second, a minute, an hour and a day. Plans
+	// [fixedwindow.MaxLength]. Nil means a second, a minute, an hour and a day. Plans
 	// with another window are refused: each window of a subject has a key of its own,
 	// and Reset must know them all.
 	Windows []time.Duration
@@ -25,8 +26,8 @@ type Options struct {
 
 func (o *Options) validate() error {
 	for _, w := range o.Windows {
-		if w < time.Second || w > ratelimit.MaxWindow || w%time.Second != 0 {
-			return fmt.Errorf("ululelimit: Options.Windows must be whole seconds from 1s to %dh, got %v", ratelimit.MaxWindow/time.Hour, w)
+		if w < time.Second || w > fixedwindow.MaxLength || w%time.Second != 0 {
+			return fmt.Errorf("ululelimit: Options.Windows must be whole seconds from 1s to %dh, got %v", fixedwindow.MaxLength/time.Hour, w)
 		}
 	}
 	return nil
@@ -68,8 +69,8 @@ type Limiter struct {
 
 var _ interface {
 	ratelimit.Limiter
-	ratelimit.Peeker
-	ratelimit.Resetter
+	engine.Peeker
+	Reset(ctx context.Context, subject string) error
 } = (*Limiter)(nil)
 
 // New returns an engine that counts in store. It uses the clock of this machine, as
@@ -119,7 +120,7 @@ func (l *Limiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan
 	return decision(plan, cost, state, !state.Reached), nil
 }
 
-// Peek implements [ratelimit.Peeker].
+// Peek implements [engine.Peeker].
 func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
 	if d, err := engine.Decide(subject, plan, 1); err != nil || d.Outcome != 0 {
 		return d, err
@@ -135,7 +136,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	return decision(plan, 1, state, state.Remaining > 0), nil
 }
 
-// Reset implements [ratelimit.Resetter] for the windows of [Options], with a
+// Reset forgets the usage of subject in the windows of [Options], with a
 // call of the store for each. If it fails, some windows may be reset and others not.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	if subject == "" {
@@ -158,13 +159,13 @@ func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
 	if engine.Of(plan).Len() > 1 {
 		return nil, fmt.Errorf("%w: ululelimit needs a plan with 1 quota, got %d in %v", ratelimit.ErrInvalid, engine.Of(plan).Len(), plan)
 	}
-	if engine.Of(plan).Smooth() {
-		return nil, fmt.Errorf("%w: ululelimit cannot count smooth quotas, got %v", ratelimit.ErrInvalid, engine.Of(plan).Quota(0))
-	}
-	if engine.Of(plan).Calendar() {
-		return nil, fmt.Errorf("%w: ululelimit cannot count in calendar windows, got %v", ratelimit.ErrInvalid, engine.Of(plan).Quota(0))
-	}
 	q := engine.Of(plan).Quota(0)
+	if q.Burst() > 0 {
+		return nil, fmt.Errorf("%w: ululelimit cannot count smooth quotas, got %v", ratelimit.ErrInvalid, q)
+	}
+	if fixedwindow.IsCalendar(q.Window) {
+		return nil, fmt.Errorf("%w: ululelimit cannot count in calendar windows, got %v", ratelimit.ErrInvalid, q)
+	}
 	for i := range l.keyspaces {
 		if l.keyspaces[i].window == q.Window {
 			return &l.keyspaces[i], nil
@@ -186,7 +187,7 @@ func decision(plan *ratelimit.Plan, cost int64, state limiter.Context, allowed b
 		Time:        time.Now().UnixNano(),
 		StrikesLeft: -1,
 	}
-	most := engine.Of(plan).Limit(0)
+	most := engine.Of(plan).Quota(0).Limit
 	if !allowed {
 		d.Outcome = ratelimit.Limited
 		most = cost - 1

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ulule/limiter/v3"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
 )
@@ -59,7 +60,7 @@ func TestCheck(t *testing.T) {
 		plan *ratelimit.Plan
 		want string // "": it can be decided
 	}{
-		{"one quota", plan(ratelimit.PerMinute(ratelimit.MaxLimit)), ""},
+		{"one quota", plan(ratelimit.PerMinute(fixedwindow.MaxUnits)), ""},
 		{"no plan", nil, "no plan"},
 		{"two quotas", plan(ratelimit.PerSecond(1), ratelimit.PerMinute(10)), "a plan with 1 quota, got 2"},
 		{"another window", plan(ratelimit.Quota{Limit: 1, Window: 2 * time.Second}), "Options.Windows"},

@@ -21,7 +21,7 @@ func TestPlansAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := engine.Of(plan.Plan).Limit(0); got != limit+1 {
+		if got := engine.Of(plan.Plan).Quota(0).Limit; got != limit+1 {
 			t.Fatalf("the plan of limit %d has %d, want one more", limit, got)
 		}
 		if again, _ := p.of(rate); again != plan {

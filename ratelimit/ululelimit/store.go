@@ -36,7 +36,7 @@ type StoreOptions struct {
 // what the engine returned.
 //
 // Peek, Reset and an Increment by a negative count or by zero need engines that
-// are a [ratelimit.Peeker], a [ratelimit.Resetter] and a [ratelimit.Adjuster];
+// are an [engine.Peeker], have Reset, and are an [engine.Adjuster];
 // otherwise they return an error that wraps [errors.ErrUnsupported].
 //
 // # What differs from ulule's own stores
@@ -56,31 +56,35 @@ type StoreOptions struct {
 //   - Two rates of different periods under one key are counted apart, each with
 //     strikes and a ban of its own. Two rates of one period share the usage, as
 //     they do with ulule.
-//   - Periods are whole seconds, up to [ratelimit.MaxWindow].
+//   - Periods are whole seconds, up to [fixedwindow.MaxLength].
 //   - With a penalty in [StoreOptions], keys that keep sending requests are banned.
 //   - An engine with rolling windows, such as ratelimit/redisrate, gives the last unit
 //     back like every other. A client that never pauses takes it each time, and is
 //     not admitted before it pauses.
 type Store struct {
 	engine   ratelimit.Limiter
-	peeker   ratelimit.Peeker   // nil: the engine cannot
-	resetter ratelimit.Resetter // nil: the engine cannot
-	adjuster ratelimit.Adjuster // nil: the engine cannot
+	peeker   engine.Peeker // nil: the engine cannot
+	resetter interface {
+		Reset(ctx context.Context, subject string) error
+	} // nil: the engine cannot
+	adjuster engine.Adjuster // nil: the engine cannot
 	plans    plans
 }
 
 var _ limiter.Store = (*Store)(nil)
 
 // NewStore returns a store that counts in engine. It uses the engine's
-// [ratelimit.Peeker], [ratelimit.Resetter] and [ratelimit.Adjuster], if it has them.
+// [engine.Peeker], Reset and [engine.Adjuster], if it has them.
 func NewStore(embedded ratelimit.Limiter, opts StoreOptions) (*Store, error) {
 	if nilvalue.In(embedded) {
 		return nil, errors.New("ululelimit: NewStore needs an engine, got nil")
 	}
 	s := &Store{engine: embedded}
-	s.peeker, _ = embedded.(ratelimit.Peeker)
-	s.resetter, _ = embedded.(ratelimit.Resetter)
-	s.adjuster, _ = embedded.(ratelimit.Adjuster)
+	s.peeker, _ = embedded.(engine.Peeker)
+	s.resetter, _ = embedded.(interface {
+		Reset(ctx context.Context, subject string) error
+	})
+	s.adjuster, _ = embedded.(engine.Adjuster)
 	if err := s.plans.init(opts.Prefix, opts.Penalty); err != nil {
 		return nil, fmt.Errorf("ululelimit: StoreOptions.Penalty: %w", err)
 	}
@@ -140,7 +144,7 @@ func (s *Store) Reset(ctx context.Context, key string, rate limiter.Rate) (limit
 
 // charge takes count units, or as many as are left.
 func (s *Store) charge(ctx context.Context, subject string, plan *ratelimit.Plan, count int64) (ratelimit.Decision, error) {
-	cost := min(count, engine.Of(plan).Limit(0))
+	cost := min(count, engine.Of(plan).Quota(0).Limit)
 	for {
 		d, err := s.engine.Take(ctx, subject, plan, cost)
 		left := d.States[0].Remaining
@@ -155,14 +159,14 @@ func (s *Store) charge(ctx context.Context, subject string, plan *ratelimit.Plan
 
 func (s *Store) refund(ctx context.Context, subject string, plan *ratelimit.Plan, count int64) (ratelimit.Decision, error) {
 	if s.adjuster == nil {
-		return ratelimit.Decision{}, s.lacks("Adjuster")
+		return ratelimit.Decision{}, s.lacks("Adjust")
 	}
 	d, err := s.peek(ctx, subject, plan)
 	if err != nil {
 		return d, err
 	}
 	// The units were charged in the present window, by the engine's clock.
-	d.Outcome, d.Cost = ratelimit.Allowed, -max(count, -engine.Of(plan).Limit(0))
+	d.Outcome, d.Cost = ratelimit.Allowed, -max(count, -engine.Of(plan).Quota(0).Limit)
 	if err := s.adjuster.Adjust(ctx, subject, &d, 0, ""); err != nil {
 		return d, err
 	}
@@ -171,14 +175,14 @@ func (s *Store) refund(ctx context.Context, subject string, plan *ratelimit.Plan
 
 func (s *Store) peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
 	if s.peeker == nil {
-		return ratelimit.Decision{}, s.lacks("Peeker")
+		return ratelimit.Decision{}, s.lacks("Peek")
 	}
 	return s.peeker.Peek(ctx, subject, plan)
 }
 
 func (s *Store) reset(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
 	if s.resetter == nil {
-		return ratelimit.Decision{}, s.lacks("Resetter")
+		return ratelimit.Decision{}, s.lacks("Reset")
 	}
 	if err := s.resetter.Reset(ctx, subject); err != nil {
 		return ratelimit.Decision{}, err
@@ -195,7 +199,7 @@ func (s *Store) reset(ctx context.Context, subject string, plan *ratelimit.Plan)
 }
 
 func (s *Store) lacks(capability string) error {
-	return fmt.Errorf("engine %T has to be a ratelimit.%s: %w", s.engine, capability, errors.ErrUnsupported)
+	return fmt.Errorf("engine %T has no %s: %w", s.engine, capability, errors.ErrUnsupported)
 }
 
 // result returns what ulule shows of a decision under a plan with one unit more than

@@ -27,8 +27,8 @@ func TestEngineWithTakeAlone(t *testing.T) {
 		_, zeroErr := s.Increment(ctx, "a", 0, perMinute)
 		_, lessErr := s.Increment(ctx, "a", -1, perMinute)
 		for name, err := range map[string]error{
-			"Peek: ratelimit.Peeker": peekErr, "Reset: ratelimit.Resetter": resetErr,
-			"Increment by 0: ratelimit.Peeker": zeroErr, "Increment by -1: ratelimit.Adjuster": lessErr,
+			"Peek: no Peek": peekErr, "Reset: no Reset": resetErr,
+			"Increment by 0: no Peek": zeroErr, "Increment by -1: no Adjust": lessErr,
 		} {
 			_, capability, _ := strings.Cut(name, ": ")
 			if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), capability) {
@@ -41,7 +41,7 @@ func TestEngineWithTakeAlone(t *testing.T) {
 			engine := newMemory(t)
 			s := newStore(t, struct {
 				ratelimit.Limiter
-				ratelimit.Resetter
+				resetter
 			}{engine, engine}, ululelimit.StoreOptions{})
 			time.Sleep(time.Second / 2)
 			s.Increment(ctx, "a", 2, perMinute)
@@ -54,6 +54,10 @@ func TestEngineWithTakeAlone(t *testing.T) {
 			}
 		})
 	})
+}
+
+type resetter interface {
+	Reset(ctx context.Context, subject string) error
 }
 
 // A spy is an engine with one decision, which remembers what it was told to give
@@ -99,7 +103,7 @@ func TestRefundsArePositiveAndBounded(t *testing.T) {
 func TestDeniedIsReachedWhateverIsLeft(t *testing.T) {
 	engine := &spy{decision: ratelimit.Decision{
 		Outcome: ratelimit.Limited,
-		States:  [ratelimit.MaxQuotas]ratelimit.State{{Remaining: 2}},
+		States:  [4]ratelimit.State{{Remaining: 2}},
 	}}
 	s := newStore(t, engine, ululelimit.StoreOptions{})
 	for name, do := range map[string]func() (limiter.Context, error){

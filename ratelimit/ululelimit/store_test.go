@@ -15,6 +15,7 @@ import (
 	"github.com/ulule/limiter/v3"
 	"github.com/ulule/limiter/v3/drivers/store/tests"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -86,7 +87,7 @@ func TestShowsWhatUluleShows(t *testing.T) {
 func TestConcurrentIncrements(t *testing.T) {
 	const callers, each, limit = 8, 100, 1000
 	s := newStore(t, newMemory(t), ululelimit.StoreOptions{})
-	rate := limiter.Rate{Limit: limit, Period: ratelimit.MaxWindow}
+	rate := limiter.Rate{Limit: limit, Period: fixedwindow.MaxLength}
 	var mu sync.Mutex
 	var within int64
 	var wg sync.WaitGroup
@@ -117,7 +118,7 @@ func TestConcurrentIncrements(t *testing.T) {
 
 func TestNegativeIncrement(t *testing.T) {
 	s := newStore(t, newMemory(t), ululelimit.StoreOptions{})
-	rate := limiter.Rate{Limit: 3, Period: ratelimit.MaxWindow}
+	rate := limiter.Rate{Limit: 3, Period: fixedwindow.MaxLength}
 	for _, step := range []struct {
 		count     int64
 		remaining int64
@@ -208,8 +209,8 @@ func TestRates(t *testing.T) {
 		ok   bool
 	}{
 		{"nothing is allowed", limiter.Rate{Limit: 0, Period: time.Minute}, true},
-		{"as many as can be", limiter.Rate{Limit: ratelimit.MaxLimit - 1, Period: time.Minute}, true},
-		{"too many", limiter.Rate{Limit: ratelimit.MaxLimit, Period: time.Minute}, false},
+		{"as many as can be", limiter.Rate{Limit: fixedwindow.MaxUnits - 1, Period: time.Minute}, true},
+		{"too many", limiter.Rate{Limit: fixedwindow.MaxUnits, Period: time.Minute}, false},
 		{"far too many", limiter.Rate{Limit: math.MaxInt64, Period: time.Minute}, false},
 		{"a negative limit", limiter.Rate{Limit: -1, Period: time.Minute}, false},
 		{"no period", limiter.Rate{Limit: 1}, false},

@@ -55,10 +55,10 @@ func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err 
 		for i := range decisions {
 			decisions[i].Weighted = d.Weighted
 		}
-		i := ratelimit.Deciding(decisions)
+		i := engine.Deciding(decisions)
 		d = decisions[i]
 		if i > 0 {
-			c.Subject, c.Plan, c.Kind = c.Also[i-1].Subject, c.Also[i-1].Plan, ratelimit.KindClient
+			c.Subject, c.Plan, c.Kind = c.Also[i-1].Subject, c.Also[i-1].Plan, 0
 		}
 	}
 	ended := err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) // by the client
@@ -141,7 +141,7 @@ func (g *Gate) take(ctx context.Context, charges []ratelimit.Charge, decisions [
 // must, nor refuse it in a way that a client can be told: an engine written elsewhere may
 // return others.
 func (g *Gate) wrong(decisions []ratelimit.Decision) error {
-	d := &decisions[ratelimit.Deciding(decisions)]
+	d := &decisions[engine.Deciding(decisions)]
 	if i := slices.IndexFunc(decisions, func(d ratelimit.Decision) bool { return !d.Allowed() }); d.Allowed() && i >= 0 {
 		d = &decisions[i]
 	}

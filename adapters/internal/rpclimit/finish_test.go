@@ -8,6 +8,7 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // ChargeIf is not asked about calls that were not charged.
@@ -44,7 +45,7 @@ func TestChargeIfOfWhatWasNotCharged(t *testing.T) {
 func TestFinishWithoutAPlan(t *testing.T) {
 	engine := struct {
 		wrongEngine
-		ratelimit.Adjuster
+		engine.Adjuster
 	}{wrongEngine: wrongEngine{ratelimit.Decision{Outcome: ratelimit.Allowed}}}
 	g, err := New("test", engine, true, Options{Refund: true}, func(error) bool { return false })
 	if err != nil {
@@ -104,7 +105,7 @@ func TestFinishAtTheDeadline(t *testing.T) {
 		used int64
 	}{{t.Context(), 0}, {early, 0}, {lateContext{t.Context()}, 1}} {
 		g.Open(c.ctx, "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil).Finish(c.ctx, Internal, nil)
-		d, err := g.limiter.(ratelimit.Peeker).Peek(t.Context(), "ann", plan)
+		d, err := g.limiter.(engine.Peeker).Peek(t.Context(), "ann", plan)
 		if used := 10 - d.Remaining(); err != nil || used != c.used {
 			t.Errorf("%d units used (%v), want %d", used, err, c.used)
 		}

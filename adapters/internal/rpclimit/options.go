@@ -10,6 +10,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // Options are those of the adapters, which document them.
@@ -32,7 +33,7 @@ type Gate struct {
 	adapter  string
 	native   func(error) bool
 	limiter  ratelimit.Limiter
-	adjuster ratelimit.Adjuster // nil: no call is given back
+	adjuster engine.Adjuster // nil: no call is given back
 }
 
 // New returns a Gate. Errors begin with the name of the adapter. native reports whether
@@ -56,7 +57,7 @@ func New(adapter string, l ratelimit.Limiter, identifies bool, opts Options, nat
 	}
 	g := &Gate{Options: opts, adapter: adapter, limiter: l, native: native}
 	if opts.Refund || opts.ChargeIf != nil {
-		g.adjuster, _ = l.(ratelimit.Adjuster)
+		g.adjuster, _ = l.(engine.Adjuster)
 	}
 	return g, nil
 }

@@ -2,6 +2,7 @@
 package engines
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -41,9 +43,11 @@ var capabilities = map[string]func(l ratelimit.Limiter, g enginetest.Gaps) bool{
 	"strikes and bans":                func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.NoPenalties },
 	"bans by hand (Banner)":           is[ratelimit.Banner],
 	"several charges at one instant":  func(_ ratelimit.Limiter, g enginetest.Gaps) bool { return !g.InOrder },
-	"refunds and settling (Adjuster)": is[ratelimit.Adjuster],
-	"looking up (Peeker)":             is[ratelimit.Peeker],
-	"forgetting a subject (Resetter)": is[ratelimit.Resetter],
+	"refunds and settling (Adjuster)": is[engine.Adjuster],
+	"looking up (Peeker)":             is[engine.Peeker],
+	"forgetting a subject (Reset)": is[interface {
+		Reset(ctx context.Context, subject string) error
+	}],
 }
 
 func is[Capability any](l ratelimit.Limiter, _ enginetest.Gaps) bool {

@@ -15,9 +15,9 @@ import (
 type limiter interface {
 	ratelimit.Limiter
 	engine.MultiTaker
-	ratelimit.Peeker
-	ratelimit.Resetter
-	ratelimit.Adjuster
+	engine.Peeker
+	Reset(ctx context.Context, subject string) error
+	engine.Adjuster
 	ratelimit.Banner
 }
 
@@ -107,9 +107,6 @@ func (a answer) String() string {
 		text += fmt.Sprintf(", %d strikes left, at %s", a.d.StrikesLeft, time.Unix(0, a.d.Time).UTC().Format("15:04:05.000"))
 		if a.d.Struck {
 			text += ", a strike"
-		}
-		if a.d.BanStarted {
-			text += ", starts a ban"
 		}
 		if a.d.BanEnds != 0 {
 			text += ", ban to " + unix(a.d.BanEnds)

@@ -157,7 +157,7 @@ func evictable(m *enginetest.Model, subject string) bool {
 		return false
 	}
 	for i := range engine.Of(large).Len() {
-		if d.States[i].Remaining*2 <= engine.Of(large).Limit(i) {
+		if d.States[i].Remaining*2 <= engine.Of(large).Quota(i).Limit {
 			return false
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -19,7 +20,7 @@ import (
 )
 
 // maxBanSeconds is the length of the longest ban: 366 days.
-const maxBanSeconds = int64(ratelimit.MaxWindow / time.Second)
+const maxBanSeconds = int64(fixedwindow.MaxLength / time.Second)
 
 var (
 	errNoBanTarget = invalidBody("Name the owner or the network to ban: owner, or network with an IP address or a network as in the list of bans.")

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -44,7 +45,7 @@ func (a *admin) limitGuesses(next http.Handler) http.Handler {
 			entryOf(r.Context()).outcome = wrongToken
 			d, err := a.wrong.Take(r.Context(), networkOf(r), guesses, 1)
 			if err == nil && !d.Allowed() && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {
-				w.Header().Set("Retry-After", strconv.FormatInt(d.RetryAfterSeconds(), 10))
+				w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(d.RetryAfter.Seconds()))))
 				a.errors.Respond(w, r, errGuessing)
 				return
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/observe"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -45,7 +46,7 @@ type Store interface {
 
 // A Limiter is an engine that an operator can look into.
 type Limiter interface {
-	ratelimit.Peeker
+	engine.Peeker
 	ratelimit.Banner
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -128,7 +129,7 @@ func addPlan(u *Usage, d *ratelimit.Decision) {
 
 // calendarText is the text of a calendar window, and empty for others.
 func calendarText(q ratelimit.Quota) (text string) {
-	if q.Calendar() {
+	if fixedwindow.IsCalendar(q.Window) {
 		_, text, _ = strings.Cut(q.String(), "/")
 	}
 	return text

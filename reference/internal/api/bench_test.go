@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -22,7 +23,7 @@ func (d discard) WriteHeader(int)             {}
 // without the network.
 func BenchmarkRequest(b *testing.B) {
 	s := start(b, func(c *api.Config) {
-		c.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(ratelimit.MaxLimit))
+		c.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(fixedwindow.MaxUnits))
 	})
 	s.pets(b, 100)
 	limited := s.key(b, "limited", "enterprise", "1/day")

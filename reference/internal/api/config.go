@@ -26,8 +26,8 @@ const KeyPrefix = "pet_live_"
 type Limiter interface {
 	ratelimit.Limiter
 	engine.MultiTaker
-	ratelimit.Peeker
-	ratelimit.Adjuster
+	engine.Peeker
+	engine.Adjuster
 }
 
 // Config configures the handler of [New]. The first five fields are required, the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // KeySubject returns the subject that the limits of a key alone are counted for.
@@ -111,5 +112,5 @@ func (p *peeked) deciding() ratelimit.Decision {
 	if p.caller.Outcome == ratelimit.Banned {
 		return p.caller
 	}
-	return both[ratelimit.Deciding(both[:])]
+	return both[engine.Deciding(both[:])]
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -65,7 +66,7 @@ func usageOf(p *peeked) usage {
 
 // calendarText is the text of a calendar window, and empty for others.
 func calendarText(q ratelimit.Quota) (text string) {
-	if q.Calendar() {
+	if fixedwindow.IsCalendar(q.Window) {
 		_, text, _ = strings.Cut(q.String(), "/")
 	}
 	return text

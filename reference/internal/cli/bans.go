@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/reference/internal/duration"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 )
@@ -75,7 +75,7 @@ one that is in force, so a ban can be made longer or shorter.`
 }
 
 // longestBan is the length of the longest ban.
-const longestBan = ratelimit.MaxWindow
+const longestBan = fixedwindow.MaxLength
 
 func (c bansBanCmd) Run(ctx context.Context, o output) error {
 	if err := c.check("ban", " --for 1h"); err != nil {

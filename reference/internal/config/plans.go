@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -101,11 +102,9 @@ func (p Plan) of(quotas []string) (*ratelimit.Plan, error) {
 	}
 	parsed := make([]ratelimit.Quota, len(quotas))
 	for i, text := range quotas {
-		q, err := ratelimit.ParseQuota(text)
-		if err != nil {
+		if err := parsed[i].UnmarshalText([]byte(text)); err != nil {
 			return nil, trimPrefixes(err, "ratelimit: ")
 		}
-		parsed[i] = q
 	}
 	plan, err := ratelimit.NewPlan(p.name, p.penalty, parsed...)
 	if err != nil {
@@ -119,7 +118,7 @@ func (p Plan) of(quotas []string) (*ratelimit.Plan, error) {
 func (d *decoder) checkPenalty(wrong bool) {
 	p := d.c.Penalty
 	if p.Decay == 0 { // means the default in a Penalty
-		d.blame("penalty", "decay", fmt.Sprintf("must be whole seconds from 1s to %.0fh, got 0s", ratelimit.MaxWindow.Hours()))
+		d.blame("penalty", "decay", fmt.Sprintf("must be whole seconds from 1s to %.0fh, got 0s", fixedwindow.MaxLength.Hours()))
 		return
 	}
 	if p.Strikes == 0 {
@@ -200,7 +199,8 @@ func (d *decoder) plan(n *yaml.Node, setting, name string, penalty ratelimit.Pen
 	var plan *ratelimit.Plan
 	for i, item := range d.texts(n, setting, example) {
 		path := fmt.Sprintf("%s[%d]", setting, i)
-		q, err := ratelimit.ParseQuota(item.Value)
+		var q ratelimit.Quota
+		err := q.UnmarshalText([]byte(item.Value))
 		if err != nil {
 			d.add(d.at(item), path, "%v", trimPrefixes(err, "ratelimit: "))
 			return nil

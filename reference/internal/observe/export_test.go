@@ -2,9 +2,10 @@ package observe
 
 import (
 	"context"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"log/slog"
 	"testing"
+
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"

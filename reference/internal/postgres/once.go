@@ -94,7 +94,9 @@ func (s *Store) CreatePetIf(ctx context.Context, p store.NewPet, k *store.Idempo
 	return pet, replayed, nil
 }
 
-func addAlways(ctx context.Context, tx pgx.Tx, p store.NewPet) (store.Pet, error) { return addPet(ctx, tx, p) }
+func addAlways(ctx context.Context, tx pgx.Tx, p store.NewPet) (store.Pet, error) {
+	return addPet(ctx, tx, p)
+}
 
 // addIf returns a function that adds a pet if a condition holds.
 func addIf(c store.Condition) addFunc {

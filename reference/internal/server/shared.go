@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -114,7 +115,7 @@ type shared struct {
 const probeSubject = "failover:probe"
 
 // probePlan is the plan of a probe. Its window is short, so that its key expires soon.
-var probePlan = ratelimit.MustPlan("probe", ratelimit.Penalty{}, ratelimit.Quota{Limit: ratelimit.MaxLimit, Window: time.Second})
+var probePlan = ratelimit.MustPlan("probe", ratelimit.Penalty{}, ratelimit.Quota{Limit: fixedwindow.MaxUnits, Window: time.Second})
 
 // probe asks Redis for a decision. A Redis that is full or refuses the script still
 // answers PING.

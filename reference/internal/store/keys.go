@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -76,8 +77,8 @@ func (k NewKey) LimitsPlan() (*ratelimit.Plan, error) {
 	if len(k.Limits) == 0 {
 		return nil, nil
 	}
-	if len(k.Limits) > ratelimit.MaxQuotas {
-		return nil, fmt.Errorf("%w: a key must have at most %d limits, got %d", ErrInvalid, ratelimit.MaxQuotas, len(k.Limits))
+	if len(k.Limits) > plan.MaxQuotas {
+		return nil, fmt.Errorf("%w: a key must have at most %d limits, got %d", ErrInvalid, plan.MaxQuotas, len(k.Limits))
 	}
 	quotas := make([]ratelimit.Quota, len(k.Limits))
 	for i, text := range k.Limits {

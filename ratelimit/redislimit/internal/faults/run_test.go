@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
@@ -150,12 +150,12 @@ func (r *run) forget(known func(*subject) int64) {
 func (r *run) used(s *subject) (n int64) {
 	r.t.Helper()
 	r.await("what Redis has counted", func() bool {
-		d, err := r.engine.Peek(r.ctx, s.name, lasting(ratelimit.MaxLimit))
+		d, err := r.engine.Peek(r.ctx, s.name, lasting(fixedwindow.MaxUnits))
 		if err != nil {
 			r.t.Log(err)
 			return false
 		}
-		n = ratelimit.MaxLimit - d.States[0].Remaining
+		n = fixedwindow.MaxUnits - d.States[0].Remaining
 		return true
 	})
 	return n

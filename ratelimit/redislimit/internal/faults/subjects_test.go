@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -77,9 +78,9 @@ func (s *subject) count(counted int64) count {
 	}
 }
 
-func (s *subject) limit() int64 { return engine.Of(s.plan).Limit(0) }
+func (s *subject) limit() int64 { return engine.Of(s.plan).Quota(0).Limit }
 
 // lasting is a plan with a window that does not end during a test.
 func lasting(limit int64) *ratelimit.Plan {
-	return ratelimit.MustPlan("lasting", ratelimit.Penalty{}, ratelimit.Quota{Limit: limit, Window: ratelimit.MaxWindow})
+	return ratelimit.MustPlan("lasting", ratelimit.Penalty{}, ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -23,9 +24,9 @@ import (
 // A limiter is what histories are made on.
 type limiter interface {
 	ratelimit.Limiter
-	ratelimit.Peeker
-	ratelimit.Resetter
-	ratelimit.Adjuster
+	engine.Peeker
+	Reset(ctx context.Context, subject string) error
+	engine.Adjuster
 	ratelimit.Banner
 }
 
@@ -175,12 +176,12 @@ func (h *history) do(in input) (out output, d ratelimit.Decision) {
 	case reset:
 		out.err = h.engine.Reset(ctx, in.subject)
 	case ban:
-		out.err = h.engine.Ban(ctx, in.subject, ratelimit.MaxWindow)
+		out.err = h.engine.Ban(ctx, in.subject, fixedwindow.MaxLength)
 	case unban:
 		out.unbanned, out.err = h.engine.Unban(ctx, in.subject)
 	}
 	out.outcome, out.strikesLeft = d.Outcome, d.StrikesLeft
-	out.struck, out.banStarted = d.Struck, d.BanStarted
+	out.struck = d.Struck
 	for i := range engine.Of(plan).Len() {
 		out.remaining[i] = d.States[i].Remaining
 	}
@@ -191,10 +192,10 @@ func (h *history) do(in input) (out output, d ratelimit.Decision) {
 // so that what a call is answered depends on the calls before it alone.
 var plan = ratelimit.MustPlan("histories",
 	ratelimit.Penalty{
-		Strikes: 3, Ban: ratelimit.MaxWindow, Growth: 1, Max: ratelimit.MaxWindow, Forgive: ratelimit.MaxWindow, Decay: ratelimit.MaxWindow,
+		Strikes: 3, Ban: fixedwindow.MaxLength, Growth: 1, Max: fixedwindow.MaxLength, Forgive: fixedwindow.MaxLength, Decay: fixedwindow.MaxLength,
 	},
-	ratelimit.Quota{Limit: 5, Window: ratelimit.MaxWindow / 2},
-	ratelimit.Quota{Limit: 7, Window: ratelimit.MaxWindow},
+	ratelimit.Quota{Limit: 5, Window: fixedwindow.MaxLength / 2},
+	ratelimit.Quota{Limit: 7, Window: fixedwindow.MaxLength},
 )
 
 type operation string
@@ -221,7 +222,6 @@ type output struct {
 	remaining   [2]int64
 	strikesLeft int
 	struck      bool
-	banStarted  bool
 	unbanned    bool
 	err         error // what became of the call is not known
 }
@@ -239,7 +239,7 @@ func (s state) step(in input) (state, output) {
 	var out output
 	fits := true
 	for i := range engine.Of(plan).Len() {
-		fits = fits && s.used+in.cost <= engine.Of(plan).Limit(i)
+		fits = fits && s.used+in.cost <= engine.Of(plan).Quota(i).Limit
 	}
 	switch {
 	case in.op == reset:
@@ -269,13 +269,13 @@ func (s state) step(in input) (state, output) {
 		out.outcome, out.strikesLeft = ratelimit.Limited, tolerated-s.strikes
 	case s.strikes == tolerated:
 		s.banned, s.strikes = true, 0
-		out.outcome, out.struck, out.banStarted = ratelimit.Banned, true, true
+		out.outcome, out.struck = ratelimit.Banned, true
 	default:
 		s.strikes++
 		out.outcome, out.struck, out.strikesLeft = ratelimit.Limited, true, tolerated-s.strikes
 	}
 	for i := range engine.Of(plan).Len() {
-		out.remaining[i] = max(engine.Of(plan).Limit(i)-s.used, 0)
+		out.remaining[i] = max(engine.Of(plan).Quota(i).Limit-s.used, 0)
 	}
 	return s, out
 }
@@ -312,6 +312,6 @@ func describeCall(in, out any) string {
 	case o.outcome == 0: // not a decision
 		return what
 	}
-	return fmt.Sprintf("%s: %v, %d remaining, %d strikes left, struck %v, ban started %v",
-		what, o.outcome, o.remaining, o.strikesLeft, o.struck, o.banStarted)
+	return fmt.Sprintf("%s: %v, %d remaining, %d strikes left, struck %v",
+		what, o.outcome, o.remaining, o.strikesLeft, o.struck)
 }

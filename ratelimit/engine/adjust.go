@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// A Peeker reports the usage of a subject. Engines may implement it.
+type Peeker interface {
+	// Peek returns the outcome that a request of one unit would have, with
+	// Remaining and StrikesLeft as they are before it. It charges nothing and is not
+	// a strike. If the request would start a ban, Peek returns Limited with StrikesLeft 0,
+	// and Take would return Banned.
+	Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error)
+}
+
+// An Adjuster changes what a charge costs after it was made: to refund it, to settle a cost
+// that is known only afterwards, or by hand. Engines may implement it.
+type Adjuster interface {
+	// Adjust makes the charge that d is the decision about cost units in all, 0 or more,
+	// in place of d.Cost. It changes those windows that the charge has reached, whatever
+	// the plan and the clock are by now: for each quota of d.Plan the window that ends at
+	// d.States[i].Reset, unless that is 0, and those in d.Receipt.Others. What has ended is
+	// left as it is. If d is not Allowed, Adjust does nothing. To adjust a charge again, set
+	// d.Cost to the units that it costs now.
+	//
+	// No window holds less than 0 units or more than 4294967295. Units can be added beyond
+	// a limit, and during a ban. An adjustment is not a request: it is not a strike, starts
+	// no ban and clears no strikes.
+	//
+	// If a window of the charge is not open here, as after a restart or for a charge of
+	// another engine, added units open it. If one of its kind is open that ends at another time:
+	//
+	//   - A fixed window that ends later was opened after the charge, and is not changed.
+	//   - A calendar window that ends later began under another plan, and counts the charge.
+	//     One that ends so much later that it follows the charge's gives no units back.
+	//   - A window that ends earlier counts the charge: a clock was ahead, or stepped back.
+	//     If d.Time is not before its end, added units also move its end to that of the
+	//     charge, by at most one window.
+	//
+	// A bucket of a smooth quota does not remember its charges. Added units are charged now.
+	// Units that a bucket without other charges would hold again are not given back.
+	//
+	// If the answer of an engine elsewhere is lost, repeat the call with the same arguments.
+	// With an id, a random text, such an engine changes nothing twice: it remembers the id
+	// for at least a minute, and until the last of the windows has ended, of a smooth quota
+	// for its Window. An engine in this process ignores the id.
+	//
+	// To give back units by hand, pass what Peek returns, with the Outcome set to Allowed
+	// and the Cost to these units: they are given back to all quotas of its Plan. To add
+	// units that were used elsewhere, pass what [Uncounted] returns, with the Cost 0. To
+	// leave a quota out, set its Reset to 0.
+	Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error
+}
+
+// Adjustment checks the arguments of [Adjuster], and returns by how many units
+// the cost changes: less than 0 to give back, and 0 if there is nothing to do. An Adjust
+// begins with it. An error wraps [ratelimit.ErrInvalid].
+func Adjustment(subject string, d *ratelimit.Decision, units int64) (int64, error) {
+	switch {
+	case d == nil:
+		return 0, fmt.Errorf("%w: Adjust: no decision", ratelimit.ErrInvalid)
+	case d.Outcome != ratelimit.Allowed:
+		return 0, nil
+	case units < 0 || d.Cost < 0:
+		return 0, fmt.Errorf("%w: Adjust: the units must be 0 or more, got %d for a cost of %d", ratelimit.ErrInvalid, units, d.Cost)
+	}
+	if err := inner(d.Plan).Check(subject, 1); err != nil || inner(d.Plan).Len() == 0 {
+		return 0, err
+	}
+	return min(units, fixedwindow.MaxUnits) - min(d.Cost, fixedwindow.MaxUnits), nil
+}
