@@ -188,12 +188,12 @@ func BenchmarkMiddleware(b *testing.B) {
 // A keyStore knows one key.
 type keyStore struct {
 	digest apikey.Digest
-	record apikey.Record
+	record apikey.Record[apikey.Principal]
 }
 
-func (s *keyStore) Lookup(_ context.Context, d apikey.Digest) (apikey.Record, error) {
+func (s *keyStore) Lookup(_ context.Context, d apikey.Digest) (apikey.Record[apikey.Principal], error) {
 	if d != s.digest {
-		return apikey.Record{}, apikey.ErrUnknown
+		return apikey.Record[apikey.Principal]{}, apikey.ErrUnknown
 	}
 	return s.record, nil
 }
@@ -222,7 +222,7 @@ func newGate(tb testing.TB, p *ratelimit.Plan) (http.Handler, *http.Request) {
 	}
 	secret := format.Generate()
 	principal := apikey.Principal{KeyID: apikey.NewKeyID(), Owner: newKey(0), Plan: p}
-	store := &keyStore{secret.Digest(), apikey.Record{Principal: principal}}
+	store := &keyStore{secret.Digest(), apikey.Record[apikey.Principal]{Principal: principal}}
 	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})
 	if err != nil {
 		tb.Fatal(err)

@@ -49,26 +49,26 @@ func main() {
 }
 
 // keys has the record of each key by its digest. The key itself is not stored.
-type keys map[apikey.Digest]apikey.Record
+type keys map[apikey.Digest]apikey.Record[apikey.Principal]
 
 // issue adds a key, and returns it.
 func (k keys) issue(format *apikey.Format, plan *ratelimit.Plan) string {
 	secret := format.Generate()
-	k[secret.Digest()] = apikey.Record{
+	k[secret.Digest()] = apikey.Record[apikey.Principal]{
 		Principal: apikey.Principal{KeyID: apikey.NewKeyID(), Owner: plan.Name() + " customer", Plan: plan},
 	}
 	return secret.Reveal()
 }
 
-func (k keys) Lookup(_ context.Context, d apikey.Digest) (apikey.Record, error) {
+func (k keys) Lookup(_ context.Context, d apikey.Digest) (apikey.Record[apikey.Principal], error) {
 	record, ok := k[d]
 	if !ok {
-		return apikey.Record{}, apikey.ErrUnknown
+		return apikey.Record[apikey.Principal]{}, apikey.ErrUnknown
 	}
 	return record, nil
 }
 
-func newHandler(format *apikey.Format, store apikey.Store) (http.Handler, error) {
+func newHandler(format *apikey.Format, store apikey.Store[apikey.Principal]) (http.Handler, error) {
 	errs := &apierror.Responder{RequestID: middleware.RequestIDFrom}
 
 	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})

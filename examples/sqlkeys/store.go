@@ -38,12 +38,15 @@ const schema = `CREATE TABLE IF NOT EXISTS api_keys (
 	revoked   TIMESTAMP
 )`
 
+// testPrefix is that of the keys that give access to test data.
+const testPrefix = "pet_test_"
+
 func openStore(ctx context.Context, file string, plans ...*ratelimit.Plan) (*store, error) {
 	live, err := apikey.NewFormat("pet_live_")
 	if err != nil {
 		return nil, err
 	}
-	test, err := apikey.NewFormat("pet_test_")
+	test, err := apikey.NewFormat(testPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +73,7 @@ func (s *store) issue(ctx context.Context, f *apikey.Format, owner string, plan 
 }
 
 // Lookup finds the key of a request. The Verifier calls it, and caches the record.
-func (s *store) Lookup(ctx context.Context, d apikey.Digest) (apikey.RecordOf[account], error) {
+func (s *store) Lookup(ctx context.Context, d apikey.Digest) (apikey.Record[account], error) {
 	var (
 		a                account
 		plan, scopes     string
@@ -80,14 +83,14 @@ func (s *store) Lookup(ctx context.Context, d apikey.Digest) (apikey.RecordOf[ac
 		Scan(&a.KeyID, &a.Owner, &plan, &scopes, &expires, &revoked)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return apikey.RecordOf[account]{}, apikey.ErrUnknown
+		return apikey.Record[account]{}, apikey.ErrUnknown
 	case err != nil:
-		return apikey.RecordOf[account]{}, err
+		return apikey.Record[account]{}, err
 	case s.plans[plan] == nil:
-		return apikey.RecordOf[account]{}, fmt.Errorf("key %s has the plan %q, which does not exist", a.KeyID, plan)
+		return apikey.Record[account]{}, fmt.Errorf("key %s has the plan %q, which does not exist", a.KeyID, plan)
 	}
 	a.Plan, a.Scopes = s.plans[plan], strings.Fields(scopes)
-	return apikey.RecordOf[account]{Principal: a, Expires: expires.Time, Revoked: revoked.Time}, nil
+	return apikey.Record[account]{Principal: a, Expires: expires.Time, Revoked: revoked.Time}, nil
 }
 
 // revoke ends a key now, and returns its digest. A key that is already revoked stays so.
@@ -98,7 +101,7 @@ func (s *store) revoke(ctx context.Context, id string) (d apikey.Digest, err err
 
 // data says what a key gives access to.
 func (s *store) data(a account) string {
-	if a.Prefix == s.test.Prefix() {
+	if a.Prefix == testPrefix {
 		return "test data"
 	}
 	return "live data"

@@ -4,9 +4,7 @@ import (
 	"crypto/sha256"
 	"database/sql/driver"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"log/slog"
 )
 
 // A Digest is the SHA-256 of a whole key, which a service stores instead of the key. It
@@ -26,60 +24,37 @@ func DigestOf(key string) Digest {
 	return sha256.Sum256(buf[:copy(buf[:], key)])
 }
 
-// String returns the digest in 64 lower-case hexadecimal digits.
-func (d Digest) String() string { return hex.EncodeToString(d[:]) }
-
-// MarshalText returns the text of String.
-func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText reads 64 hexadecimal digits in either case.
-func (d *Digest) UnmarshalText(text []byte) error {
-	if len(text) != hex.EncodedLen(len(d)) {
-		return fmt.Errorf("apikey: a digest must have %d hexadecimal digits, got %d characters", hex.EncodedLen(len(d)), len(text))
-	}
-	var read Digest
-	if _, err := hex.Decode(read[:], text); err != nil {
-		return fmt.Errorf("apikey: a digest must have only hexadecimal digits: %w", err)
-	}
-	*d = read
-	return nil
-}
-
 // Value returns the digest as 32 bytes, for a column such as BLOB, BYTEA or BINARY(32). It
-// makes a Digest a [driver.Valuer]. For a column of text, pass [Digest.String] to the
-// statement instead: some databases never find bytes equal to text.
+// makes a Digest a [driver.Valuer]. For a column of text, pass fmt.Sprintf("%x", digest) to
+// the statement instead: some databases never find bytes equal to text.
 func (d Digest) Value() (driver.Value, error) { return d[:], nil }
 
 // Scan reads a digest from a column: 32 bytes, or a text of 64 hexadecimal digits in
-// either case. It makes a *Digest a sql.Scanner. NULL is an error, as is any other value,
+// either case. It makes a *Digest a sql.Scanner. Any other value is an error, as is NULL,
 // and leaves d unchanged.
 func (d *Digest) Scan(src any) error {
+	var column []byte
 	switch src := src.(type) {
 	case []byte:
-		if len(src) == len(d) {
-			copy(d[:], src)
-			return nil
-		}
-		return d.scanText(src)
+		column = src
 	case string:
-		if len(src) == len(d) {
-			return fmt.Errorf("apikey: cannot read a digest from a text of %d bytes: want %d hexadecimal digits, or a column of bytes",
-				len(d), hex.EncodedLen(len(d)))
-		}
-		return d.scanText([]byte(src))
-	case nil:
-		return errors.New("apikey: cannot read a digest from NULL")
+		column = []byte(src)
 	default:
 		return fmt.Errorf("apikey: cannot read a digest from a column of type %T: want bytes or text", src)
 	}
-}
-
-func (d *Digest) scanText(text []byte) error {
-	if len(text) != hex.EncodedLen(len(d)) {
-		return fmt.Errorf("apikey: a digest must have %d bytes or %d hexadecimal digits, got a column of %d bytes",
-			len(d), hex.EncodedLen(len(d)), len(text))
+	if len(column) == hex.EncodedLen(len(d)) {
+		decoded, err := hex.AppendDecode(nil, column)
+		if err != nil {
+			return fmt.Errorf("apikey: cannot read a digest: %w", err)
+		}
+		column = decoded
 	}
-	return d.UnmarshalText(text)
+	if len(column) != len(d) {
+		return fmt.Errorf("apikey: a digest must have %d bytes or %d hexadecimal digits, got a column of %d bytes",
+			len(d), hex.EncodedLen(len(d)), len(column))
+	}
+	copy(d[:], column)
+	return nil
 }
 
 const redacted = "[redacted]"
@@ -117,20 +92,8 @@ func (s Secret) LastFour() string {
 	return key[max(0, len(key)-4):]
 }
 
-// String returns "[redacted]".
-func (Secret) String() string { return redacted }
-
-// GoString returns "[redacted]".
-func (Secret) GoString() string { return redacted }
-
-// Format writes "[redacted]" for every verb.
+// Format writes "[redacted]" for every verb of package fmt.
 func (Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, redacted) }
 
-// MarshalJSON returns "[redacted]" as a JSON string.
-func (Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
-
-// MarshalText returns "[redacted]".
+// MarshalText returns "[redacted]", for encoders and for package slog.
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
-// LogValue returns "[redacted]".
-func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }

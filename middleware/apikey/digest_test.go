@@ -1,9 +1,12 @@
 package apikey_test
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"database/sql"
+	"database/sql/driver"
 	"encoding/hex"
-	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -17,53 +20,79 @@ func TestDigest(t *testing.T) {
 			t.Errorf("digest of a key of %d octets is %v, want its SHA-256", length, got)
 		}
 	}
-	d := apikey.DigestOf("abc")
-	const want = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" // FIPS 180-4
-	if d.String() != want {
-		t.Errorf("digest of abc is %s, want %s", d, want)
+}
+
+var (
+	_ driver.Valuer = apikey.Digest{}
+	_ sql.Scanner   = (*apikey.Digest)(nil)
+)
+
+// A driver may use the bytes that it gives to Scan again, and a statement those of Value
+// after the digest has changed.
+func TestDigestSharesNoBytes(t *testing.T) {
+	want := apikey.DigestOf("abc")
+	d := want
+	value, err := driver.DefaultParameterConverter.ConvertValue(d) // as database/sql does
+	if err != nil {
+		t.Fatal(err)
 	}
-	encoded, err := json.Marshal(map[string]apikey.Digest{"d": d})
-	if err != nil || string(encoded) != `{"d":"`+want+`"}` {
-		t.Errorf("JSON is %s, %v", encoded, err)
+	d = apikey.DigestOf("another")
+	if !bytes.Equal(value.([]byte), want[:]) {
+		t.Error("the value is not the 32 bytes, or changes with the digest")
 	}
-	var back map[string]apikey.Digest
-	if err := json.Unmarshal(encoded, &back); err != nil || back["d"] != d {
-		t.Errorf("read back: %v, %v, want %v", back["d"], err, d)
+	column := bytes.Clone(want[:])
+	if err := d.Scan(column); err != nil {
+		t.Fatal(err)
+	}
+	clear(column)
+	if d != want {
+		t.Error("the digest changes with the column")
 	}
 }
 
-func TestDigestUnmarshalRefuses(t *testing.T) {
-	good := apikey.DigestOf("abc")
-	for _, bad := range []string{"", "ba78", good.String() + "00", good.String()[1:] + "g", good.String()[1:] + "\n"} {
-		d := good
-		if err := d.UnmarshalText([]byte(bad)); err == nil {
-			t.Errorf("%q is accepted", bad)
+func TestDigestScan(t *testing.T) {
+	d, other := apikey.DigestOf("abc"), apikey.DigestOf("another")
+	text := fmt.Sprintf("%x", d)
+	for name, tt := range map[string]struct {
+		column any
+		want   string // in the error; "": none
+	}{
+		"bytes":                        {d[:], ""},
+		"text":                         {text, ""},
+		"text in upper case":           {strings.ToUpper(text), ""},
+		"text as bytes, as from MySQL": {[]byte(text), ""},
+		"NULL":                         {nil, "column of type <nil>"},
+		"number":                       {int64(7), "column of type int64"},
+		"31 bytes":                     {d[:31], "32 bytes or 64 hexadecimal digits, got a column of 31 bytes"},
+		"63 digits":                    {text[1:], "column of 63 bytes"},
+		"not hexadecimal":              {text[1:] + "g", "invalid byte"},
+		"PostgreSQL's bytea":           {`\x` + text, "column of 66 bytes"},
+	} {
+		got := other
+		err := got.Scan(tt.column)
+		switch {
+		case tt.want == "" && (err != nil || got != d):
+			t.Errorf("%s: read as %x, %v; want %x", name, got, err, d)
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || got != other):
+			t.Errorf("%s: error %v, want one that says %q, and the digest unchanged", name, err, tt.want)
 		}
-		if d != good {
-			t.Errorf("%q is refused and still changes the digest", bad)
-		}
-	}
-	var d apikey.Digest
-	if err := d.UnmarshalText([]byte(strings.ToUpper(good.String()))); err != nil || d != good {
-		t.Errorf("upper case: %v, %v", d, err)
 	}
 }
 
-// FuzzDigest checks that a text is read if and only if it is 64 hexadecimal
-// digits.
+// A text is read if and only if it is 64 hexadecimal digits, or any 32 bytes.
 func FuzzDigest(f *testing.F) {
-	f.Add(apikey.DigestOf("abc").String())
+	f.Add(fmt.Sprintf("%x", apikey.DigestOf("abc")))
 	f.Add("")
 	f.Add(strings.Repeat("g", 64))
 	f.Fuzz(func(t *testing.T, text string) {
 		var d apikey.Digest
-		err := d.UnmarshalText([]byte(text))
+		err := d.Scan(text)
 		raw, hexErr := hex.DecodeString(text)
-		if want := hexErr == nil && len(raw) == len(d); (err == nil) != want {
+		if want := hexErr == nil && len(raw) == len(d) || len(text) == len(d); (err == nil) != want {
 			t.Errorf("%q: error %v, want it read: %v", text, err, want)
 		}
-		if err == nil && d.String() != strings.ToLower(text) {
-			t.Errorf("%q is read as %v", text, d)
+		if err == nil && fmt.Sprintf("%x", d) != strings.ToLower(text) && string(d[:]) != text {
+			t.Errorf("%q is read as %x", text, d)
 		}
 	})
 }

@@ -17,7 +17,7 @@
 //	auth, err := bearer.New("pets", verifier.Verify, bearer.Options{})
 //
 // Handlers get a [Principal]: key ID, owner and plan. A service that needs more, such as
-// scopes, embeds it in a type of its own, and its store is a [StoreOf] that type.
+// scopes, embeds it in a type of its own, and its store is a [Store] of that type.
 //
 // The cache keeps an answer of the store for one second. A revocation and a new key
 // therefore take effect within a second on every replica, without messages between

@@ -22,3 +22,13 @@ func (v *Verifier[P]) UnderWay() (n int) {
 	}
 	return n
 }
+
+// Shrink makes the cache of v hold fewer keys, and fewer look-ups of unknown keys run.
+func (v *Verifier[P]) Shrink(capacity, unknownLookups int) {
+	for i := range v.shards {
+		v.shards[i].init(capacity)
+	}
+	v.unknown = make(chan struct{}, unknownLookups)
+}
+
+var ErrMalformed = errMalformed

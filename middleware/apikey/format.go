@@ -2,11 +2,8 @@ package apikey
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"hash/crc32"
-	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -29,7 +26,8 @@ const (
 //
 // The digits of the checksum are 0-9, A-Z, a-z in this order, the highest first,
 // with leading zeros. Every key is a b64token (RFC 6750 section 2.1), and a double
-// click selects all of it.
+// click selects all of it. A scanner finds keys by the regular expression of their prefix
+// and [0-9A-Za-z]{36}.
 //
 // A Format is made by [NewFormat], never changes, and is safe for concurrent use.
 // The zero Format is not valid.
@@ -47,24 +45,6 @@ func NewFormat(prefix string) (*Format, error) {
 			"and consist of words of letters and digits, each followed by _, such as pet_live_, got %q", maxPrefixLen, prefix)
 	}
 	return &Format{prefix: prefix, crc: checksum(^uint32(0), prefix)}, nil
-}
-
-// allFormats returns the formats of a [Verifier], or an error if one is not valid.
-func allFormats(first *Format, more []*Format) ([]*Format, error) {
-	if first == nil || first.prefix == "" {
-		return nil, errors.New("apikey: NewVerifier: the format must come from NewFormat")
-	}
-	all := []*Format{first}
-	for _, f := range more {
-		if f == nil || f.prefix == "" {
-			return nil, errors.New("apikey: Options.MoreFormats must come from NewFormat")
-		}
-		if slices.ContainsFunc(all, func(other *Format) bool { return other.prefix == f.prefix }) {
-			return nil, fmt.Errorf("apikey: Options.MoreFormats must have prefixes that differ, got %s twice", f.prefix)
-		}
-		all = append(all, f)
-	}
-	return all, nil
 }
 
 func isPrefix(s string) bool {
@@ -113,15 +93,6 @@ func (f *Format) hasForm(key string) bool {
 	return len(key) == len(f.prefix)+bodyLen+checksumLen && strings.HasPrefix(key, f.prefix)
 }
 
-// Prefix returns what every key begins with.
-func (f *Format) Prefix() string { return f.prefix }
-
-// Pattern returns a regular expression, without anchors, that every key of this
-// format matches, for documents and for scanners that look for leaked keys.
-func (f *Format) Pattern() string {
-	return f.prefix + "[0-9A-Za-z]{" + strconv.Itoa(bodyLen+checksumLen) + "}"
-}
-
 // checksum continues a CRC-32 (IEEE). Its first state and its last result are inverted.
 // [crc32.Update] would need a copy of the string on the heap.
 func checksum(crc uint32, s string) uint32 {
@@ -164,4 +135,10 @@ func appendNumber(dst []byte, v uint32) []byte {
 
 func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
+// NewKeyID returns a public name for a new key: "key_" and 16 random letters and
+// digits, which reveal nothing about the key.
+func NewKeyID() string {
+	return string(appendRandom([]byte("key_"), 16))
 }

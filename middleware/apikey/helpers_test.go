@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -19,7 +18,7 @@ func newFormat(t testing.TB, prefix string) *apikey.Format {
 	return format
 }
 
-func newVerifier(t testing.TB, store apikey.Store, opts apikey.Options) *apikey.Verifier[apikey.Principal] {
+func newVerifier(t testing.TB, store apikey.Store[apikey.Principal], opts apikey.Options) *apikey.Verifier[apikey.Principal] {
 	t.Helper()
 	v, err := apikey.NewVerifier(newFormat(t, "pet_live_"), store, opts)
 	if err != nil {
@@ -28,24 +27,25 @@ func newVerifier(t testing.TB, store apikey.Store, opts apikey.Options) *apikey.
 	return v
 }
 
+// record is what the stores of these tests hold.
+type record = apikey.Record[apikey.Principal]
+
 // memStore is a store whose look-ups a test can count and hold up.
 type memStore struct {
 	mu      sync.Mutex
-	records map[apikey.Digest]apikey.Record
+	records map[apikey.Digest]record
 	err     error // what every look-up fails with
 	calls   int
-
-	delay time.Duration // between reading a record and answering
 
 	// before, if not nil, runs in every look-up before the records are read.
 	before func(ctx context.Context, d apikey.Digest)
 }
 
 func newStore() *memStore {
-	return &memStore{records: map[apikey.Digest]apikey.Record{}}
+	return &memStore{records: map[apikey.Digest]record{}}
 }
 
-func (s *memStore) Lookup(ctx context.Context, d apikey.Digest) (apikey.Record, error) {
+func (s *memStore) Lookup(ctx context.Context, d apikey.Digest) (record, error) {
 	s.mu.Lock()
 	s.calls++
 	s.mu.Unlock()
@@ -53,50 +53,39 @@ func (s *memStore) Lookup(ctx context.Context, d apikey.Digest) (apikey.Record, 
 		s.before(ctx, d)
 	}
 	s.mu.Lock()
-	err, delay := s.err, s.delay
-	record, ok := s.records[d]
-	s.mu.Unlock()
-	if delay > 0 {
-		time.Sleep(delay)
-	}
-	if err != nil {
-		return apikey.Record{}, err
+	defer s.mu.Unlock()
+	found, ok := s.records[d]
+	if s.err != nil {
+		return record{}, s.err
 	}
 	if !ok {
-		return apikey.Record{}, apikey.ErrUnknown
+		return record{}, apikey.ErrUnknown
 	}
-	return record, nil
+	return found, nil
 }
 
 // issue stores a new key of ann's, changed by edits, and returns it.
-func (s *memStore) issue(t testing.TB, edits ...func(*apikey.Record)) string {
+func (s *memStore) issue(t testing.TB, edits ...func(*record)) string {
 	t.Helper()
-	record := apikey.Record{Principal: ann}
+	issued := record{Principal: ann}
 	for _, edit := range edits {
-		edit(&record)
+		edit(&issued)
 	}
-	secret := newFormat(t, "pet_live_").Generate()
-	s.put(secret.Reveal(), record)
-	return secret.Reveal()
+	key := newFormat(t, "pet_live_").Generate().Reveal()
+	s.put(key, issued)
+	return key
 }
 
-func (s *memStore) put(key string, record apikey.Record) {
+func (s *memStore) put(key string, r record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.records[apikey.DigestOf(key)] = record
+	s.records[apikey.DigestOf(key)] = r
 }
 
 func (s *memStore) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
-}
-
-// stale makes later look-ups answer so long after they have read the records.
-func (s *memStore) stale(delay time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.delay = delay
 }
 
 func (s *memStore) count() int {
@@ -114,4 +103,28 @@ func damaged(key string) string {
 		return key[:len(key)-1] + "1"
 	}
 	return key[:len(key)-1] + "0"
+}
+
+// verify verifies a key and holds the result against the error that is wanted.
+func verify(t *testing.T, v *apikey.Verifier[apikey.Principal], key string, want error) {
+	t.Helper()
+	principal, err := v.Verify(context.Background(), key)
+	if err != want {
+		t.Errorf("Verify: error %v, want %v", err, want)
+	}
+	wantPrincipal := ann
+	wantPrincipal.Subject, wantPrincipal.Prefix = "owner:ann", "pet_live_"
+	if want != nil {
+		wantPrincipal = apikey.Principal{}
+	}
+	if principal != wantPrincipal {
+		t.Errorf("Verify: principal %v, want %v", principal, wantPrincipal)
+	}
+}
+
+func calls(t *testing.T, store *memStore, want int) {
+	t.Helper()
+	if got := store.count(); got != want {
+		t.Errorf("the store was asked %d times, want %d", got, want)
+	}
 }

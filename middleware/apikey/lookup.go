@@ -5,8 +5,121 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 )
+
+const shardCount = 16
+
+// shard is the part of a Verifier for some of the keys, selected by the first byte of
+// their digests. The store is never called while the mutex is held.
+type shard[P any] struct {
+	mu      sync.Mutex
+	valid   generations[P]
+	invalid generations[P]
+	lookups map[Digest]*lookup[P] // not yet answered, and can be joined
+	forgets int                   // calls of Forget
+}
+
+func (s *shard[P]) init(capacity int) {
+	perGeneration := (capacity + 2*shardCount - 1) / (2 * shardCount)
+	s.valid = newGenerations[P](perGeneration)
+	s.invalid = newGenerations[P](perGeneration)
+	s.lookups = make(map[Digest]*lookup[P])
+}
+
+// An answer is the result of a look-up. It never changes.
+type answer[P any] struct {
+	record  Record[P]
+	unknown bool
+	asked   time.Time // when the look-up began
+}
+
+// principal returns the principal of a key that is valid now. It reads the clock only
+// for a key that expires or was revoked.
+func (a *answer[P]) principal(now func() time.Time) (P, error) {
+	var none P
+	if a.unknown {
+		return none, ErrUnknown
+	}
+	if a.record.hasEnd() {
+		if err := a.record.Valid(now()); err != nil {
+			return none, err
+		}
+	}
+	return a.record.Principal, nil
+}
+
+// fresh reports whether an answer can be used. Whether the key is valid matters only
+// beyond the time for which every answer can be used.
+func (v *Verifier[P]) fresh(a *answer[P]) bool {
+	switch age := v.since(a.asked); {
+	case age < v.invalidTTL:
+		return true
+	case age >= v.ttl:
+		return false
+	}
+	_, err := a.principal(v.now)
+	return err == nil
+}
+
+// cached returns an answer that is still fresh, or nil.
+func (v *Verifier[P]) cached(s *shard[P], d Digest) *answer[P] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return v.cachedLocked(s, d)
+}
+
+func (v *Verifier[P]) cachedLocked(s *shard[P], d Digest) *answer[P] {
+	if a := s.valid.find(d); a != nil && v.fresh(a) {
+		return a
+	}
+	if a := s.invalid.find(d); a != nil && v.fresh(a) {
+		return a
+	}
+	return nil
+}
+
+// storeLocked caches an answer instead of any earlier one.
+func (s *shard[P]) storeLocked(d Digest, a *answer[P], now func() time.Time) {
+	into, outOf := &s.valid, &s.invalid
+	if _, err := a.principal(now); err != nil {
+		into, outOf = outOf, into
+	}
+	into.put(d, a)
+	outOf.remove(d)
+}
+
+// generations is a bounded cache. When the young generation is full, it becomes the old
+// one, and the entries of the old one are dropped. No sweep is needed.
+type generations[P any] struct {
+	young, old map[Digest]*answer[P]
+	size       int // of one generation
+}
+
+func newGenerations[P any](size int) generations[P] {
+	return generations[P]{young: make(map[Digest]*answer[P]), old: make(map[Digest]*answer[P]), size: size}
+}
+
+func (g *generations[P]) find(d Digest) *answer[P] {
+	if a := g.young[d]; a != nil {
+		return a
+	}
+	return g.old[d]
+}
+
+func (g *generations[P]) put(d Digest, a *answer[P]) {
+	if g.young[d] == nil && len(g.young) >= g.size {
+		clear(g.old)
+		g.young, g.old = g.old, g.young
+	}
+	g.young[d] = a
+}
+
+func (g *generations[P]) remove(d Digest) {
+	delete(g.young, d)
+	delete(g.old, d)
+}
 
 // lookup is one call of the store, and the requests that wait for its answer.
 type lookup[P any] struct {
@@ -32,7 +145,7 @@ func (v *Verifier[P]) lookUp(ctx context.Context, s *shard[P], d Digest, prefix 
 		return a, nil
 	}
 	l := s.lookups[d]
-	if l == nil || !v.recent(v.since(l.began)) {
+	if l == nil || v.since(l.began) >= v.invalidTTL {
 		l = v.beginLocked(ctx, s, d, prefix)
 	}
 	l.waiting++
@@ -60,7 +173,7 @@ func (v *Verifier[P]) lookUp(ctx context.Context, s *shard[P], d Digest, prefix 
 // the timeout.
 func (v *Verifier[P]) beginLocked(ctx context.Context, s *shard[P], d Digest, prefix string) *lookup[P] {
 	l := &lookup[P]{prefix: prefix, began: v.now(), forgets: s.forgets, done: make(chan struct{})}
-	l.ctx, l.cancel = context.WithTimeout(context.WithoutCancel(ctx), v.timeout)
+	l.ctx, l.cancel = context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	s.lookups[d] = l
 	wasValid := s.valid.find(d) != nil
 	go v.run(s, d, l, wasValid)
@@ -82,7 +195,7 @@ func (s *shard[P]) leave(d Digest, l *lookup[P]) {
 }
 
 func (v *Verifier[P]) run(s *shard[P], d Digest, l *lookup[P], wasValid bool) {
-	record, err := RecordOf[P]{}, errors.New("the store ended the goroutine of the look-up")
+	record, err := Record[P]{}, errors.New("the store ended the goroutine of the look-up")
 	defer func() {
 		// In this goroutine a panic would end the process, not the request.
 		if p := recover(); p != nil {
@@ -95,13 +208,13 @@ func (v *Verifier[P]) run(s *shard[P], d Digest, l *lookup[P], wasValid bool) {
 
 // ask calls the store. For a key that was not valid lately it first waits for the
 // semaphore.
-func (v *Verifier[P]) ask(ctx context.Context, d Digest, wasValid bool) (RecordOf[P], error) {
+func (v *Verifier[P]) ask(ctx context.Context, d Digest, wasValid bool) (Record[P], error) {
 	if !wasValid {
 		select {
 		case v.unknown <- struct{}{}:
 			defer func() { <-v.unknown }()
 		case <-ctx.Done():
-			return RecordOf[P]{}, ctx.Err()
+			return Record[P]{}, ctx.Err()
 		}
 	}
 	return v.store.Lookup(ctx, d)
@@ -109,7 +222,7 @@ func (v *Verifier[P]) ask(ctx context.Context, d Digest, wasValid bool) (RecordO
 
 // finish gives the answer to the waiting requests, and caches it unless the look-up was
 // cancelled or something later makes the answer useless.
-func (v *Verifier[P]) finish(s *shard[P], d Digest, l *lookup[P], record RecordOf[P], err error) {
+func (v *Verifier[P]) finish(s *shard[P], d Digest, l *lookup[P], record Record[P], err error) {
 	switch {
 	case err == nil:
 		l.answer = &answer[P]{record: record, asked: l.began}

@@ -3,7 +3,10 @@ package apikey_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,23 +60,6 @@ func TestLookUpsOfOneKeyAreOne(t *testing.T) {
 		}
 		calls(t, store, 2)
 	})
-}
-
-// The same if the look-ups take no time, so that some end while others are about
-// to begin.
-func TestNoLookUpIsRepeated(t *testing.T) {
-	store := newStore()
-	v := newVerifier(t, store, apikey.Options{Now: func() time.Time { return now }})
-	const keys = 2000
-	for range keys {
-		key := store.issue(t)
-		var all sync.WaitGroup
-		for range 4 {
-			all.Go(func() { v.Verify(context.Background(), key) })
-		}
-		all.Wait()
-	}
-	calls(t, store, keys)
 }
 
 // An answer is as old as the question: the store may have read the record at once
@@ -154,30 +140,25 @@ func TestLookUpEndsWithTheLastOneWaiting(t *testing.T) {
 	})
 }
 
-// If a store ignores its context, no request waits longer than the timeout.
+// If a store ignores its context, no request waits longer than two seconds.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for limit, opts := range map[time.Duration]apikey.Options{
-			2 * time.Second:        {},
-			100 * time.Millisecond: {Timeout: 100 * time.Millisecond},
-		} {
-			store := newStore()
-			store.before = func(context.Context, apikey.Digest) { time.Sleep(time.Minute) }
-			v := newVerifier(t, store, opts)
-			key := store.issue(t)
-			start := time.Now()
-			err := <-later(t.Context(), v, key)
-			if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, bearer.ErrInvalid) {
-				t.Errorf("error %v, want deadline exceeded", err)
-			}
-			if took := time.Since(start); took != limit {
-				t.Errorf("took %v, want the limit of %v", took, limit)
-			}
-			pass(time.Minute) // the late answer
-			store.before = nil
-			verify(t, v, key, nil)
-			calls(t, store, 2)
+		store := newStore()
+		store.before = func(context.Context, apikey.Digest) { time.Sleep(time.Minute) }
+		v := newVerifier(t, store, apikey.Options{})
+		key := store.issue(t)
+		start := time.Now()
+		err := <-later(t.Context(), v, key)
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, bearer.ErrInvalid) {
+			t.Errorf("error %v, want deadline exceeded", err)
 		}
+		if took := time.Since(start); took != 2*time.Second {
+			t.Errorf("took %v, want the limit of 2s", took)
+		}
+		pass(time.Minute) // the late answer
+		store.before = nil
+		verify(t, v, key, nil)
+		calls(t, store, 2)
 	})
 }
 
@@ -203,12 +184,13 @@ func TestContextOfLookUp(t *testing.T) {
 // Everything at once, for the race detector: no answer is ever wrong.
 func TestConcurrentUse(t *testing.T) {
 	store := newStore()
-	v := newVerifier(t, store, apikey.Options{TTL: 50 * time.Microsecond, Capacity: 32})
+	v := newVerifier(t, store, apikey.Options{TTL: 50 * time.Microsecond})
+	v.Shrink(32, 32)
 	format := newFormat(t, "pet_live_")
 	wants := map[string]error{}
 	for range 40 {
 		wants[store.issue(t)] = nil
-		wants[store.issue(t, func(r *apikey.Record) { r.Revoked = now })] = apikey.ErrRevoked
+		wants[store.issue(t, func(r *record) { r.Revoked = now })] = apikey.ErrRevoked
 		wants[format.Generate().Reveal()] = apikey.ErrUnknown
 	}
 	var all sync.WaitGroup
@@ -233,4 +215,92 @@ func TestConcurrentUse(t *testing.T) {
 	if n := v.UnderWay(); n != 0 {
 		t.Errorf("%d look-ups are left over", n)
 	}
+}
+
+type storeFunc func(context.Context, apikey.Digest) (record, error)
+
+func (f storeFunc) Lookup(ctx context.Context, d apikey.Digest) (record, error) {
+	return f(ctx, d)
+}
+
+// However many invented keys come, few are looked up at a time, and a key that was
+// valid lately does not wait for them.
+func TestUnknownKeysDoNotTakeTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStore()
+		v := newVerifier(t, store, apikey.Options{})
+		v.Shrink(640, 3)
+		good := store.issue(t)
+		verify(t, v, good, nil)
+		time.Sleep(time.Second) // its answer is too old, its name is remembered
+
+		var running, most atomic.Int32
+		store.before = func(ctx context.Context, d apikey.Digest) {
+			if d == apikey.DigestOf(good) {
+				return
+			}
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			time.Sleep(100 * time.Millisecond)
+		}
+		format := newFormat(t, "pet_live_")
+		var flood []<-chan error
+		for range 30 {
+			flood = append(flood, later(t.Context(), v, format.Generate().Reveal()))
+		}
+		synctest.Wait()
+
+		start := time.Now()
+		verify(t, v, good, nil)
+		if waited := time.Since(start); waited != 0 {
+			t.Errorf("the valid key waited %v", waited)
+		}
+		for _, result := range flood {
+			if err := <-result; err != apikey.ErrUnknown {
+				t.Errorf("an invented key: %v", err)
+			}
+		}
+		if most.Load() != 3 {
+			t.Errorf("%d invented keys were looked up at the same time, want 3", most.Load())
+		}
+
+		// One that waits for its turn can give up.
+		block := later(t.Context(), v, format.Generate().Reveal())
+		later(t.Context(), v, format.Generate().Reveal())
+		later(t.Context(), v, format.Generate().Reveal())
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		before := store.count()
+		if err := <-later(ctx, v, format.Generate().Reveal()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("one that gives up: %v, want the error of its context", err)
+		}
+		<-block
+		synctest.Wait()
+		calls(t, store, before)
+	})
+}
+
+// What goes wrong in a store stays with the request.
+func TestStoreThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for want, misbehave := range map[string]func(){
+			"out of cheese":       func() { panic("out of cheese") },
+			"ended the goroutine": runtime.Goexit,
+		} {
+			store := newStore()
+			store.before = func(context.Context, apikey.Digest) { misbehave() }
+			v := newVerifier(t, store, apikey.Options{})
+			v.Shrink(640, 1)
+			key := store.issue(t)
+			for range 3 {
+				_, err := v.Verify(t.Context(), key)
+				if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, bearer.ErrInvalid) {
+					t.Errorf("error %v, want one that says %q", err, want)
+				}
+			}
+			store.before = nil
+			verify(t, v, key, nil)
+		}
+	})
 }

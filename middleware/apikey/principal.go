@@ -75,33 +75,28 @@ func checkPrincipal[P any]() error {
 	return nil
 }
 
-// The reasons why a key is not valid. All of them wrap [bearer.ErrInvalid]. Clients do
-// not see them.
+// The reasons why a key is not valid. All of them wrap [bearer.ErrInvalid], as does that of
+// a key that is malformed. Clients do not see them.
 var (
-	ErrMalformed = fmt.Errorf("apikey: key is malformed: %w", bearer.ErrInvalid)
-	ErrUnknown   = fmt.Errorf("apikey: key is unknown: %w", bearer.ErrInvalid)
-	ErrExpired   = fmt.Errorf("apikey: key has expired: %w", bearer.ErrInvalid)
-	ErrRevoked   = fmt.Errorf("apikey: key is revoked: %w", bearer.ErrInvalid)
+	ErrUnknown = fmt.Errorf("apikey: key is unknown: %w", bearer.ErrInvalid)
+	ErrExpired = fmt.Errorf("apikey: key has expired: %w", bearer.ErrInvalid)
+	ErrRevoked = fmt.Errorf("apikey: key is revoked: %w", bearer.ErrInvalid)
+
+	errMalformed = fmt.Errorf("apikey: key is malformed: %w", bearer.ErrInvalid)
 )
 
-// A Store is a [StoreOf] with principals of type [Principal].
-type Store = StoreOf[Principal]
-
-// A StoreOf has the records of the keys that were issued, with principals of type P. It
-// must be safe for concurrent use.
-type StoreOf[P any] interface {
+// A Store has the records of the keys that were issued, with principals of type P:
+// [Principal], or a type of the service (see [NewVerifier]). It must be safe for concurrent
+// use.
+type Store[P any] interface {
 	// Lookup returns the record of the key with this digest, whether it is valid or
 	// not, or an error that wraps [ErrUnknown] if there is no such key. Any other
 	// error means that the look-up failed. It should return when ctx ends.
-	Lookup(ctx context.Context, d Digest) (RecordOf[P], error)
+	Lookup(ctx context.Context, d Digest) (Record[P], error)
 }
 
-// A Record is a [RecordOf] with a principal of type [Principal].
-type Record = RecordOf[Principal]
-
-// A RecordOf is what a store holds for a key, with a principal of type P. See
-// [NewVerifier] for the types that P can be.
-type RecordOf[P any] struct {
+// A Record is what a store holds for a key.
+type Record[P any] struct {
 	Principal P
 	Expires   time.Time // the first instant at which the key is not valid; zero: never
 	Revoked   time.Time // the instant of the revocation; zero: not revoked
@@ -109,7 +104,7 @@ type RecordOf[P any] struct {
 
 // Valid returns nil if the key is valid at an instant, and [ErrRevoked] or
 // [ErrExpired] otherwise.
-func (r RecordOf[P]) Valid(at time.Time) error {
+func (r Record[P]) Valid(at time.Time) error {
 	switch {
 	case !r.Revoked.IsZero() && !at.Before(r.Revoked):
 		return ErrRevoked
@@ -121,21 +116,15 @@ func (r RecordOf[P]) Valid(at time.Time) error {
 }
 
 // hasEnd reports whether the key expires or was revoked.
-func (r *RecordOf[P]) hasEnd() bool { return !r.Expires.IsZero() || !r.Revoked.IsZero() }
+func (r *Record[P]) hasEnd() bool { return !r.Expires.IsZero() || !r.Revoked.IsZero() }
 
 // ExpireAfter returns the record of a key that a new key replaces: it stays valid for
 // an overlap, in which clients change to the new key, but never longer than before.
 // A negative overlap counts as 0.
-func (r RecordOf[P]) ExpireAfter(now time.Time, overlap time.Duration) RecordOf[P] {
+func (r Record[P]) ExpireAfter(now time.Time, overlap time.Duration) Record[P] {
 	end := now.Add(max(overlap, 0))
 	if r.Expires.IsZero() || end.Before(r.Expires) {
 		r.Expires = end
 	}
 	return r
-}
-
-// NewKeyID returns a public name for a new key: "key_" and 16 random letters and
-// digits, which reveal nothing about the key.
-func NewKeyID() string {
-	return string(appendRandom([]byte("key_"), 16))
 }

@@ -22,9 +22,9 @@ type account struct {
 type number int
 
 // anyStore answers each look-up with one record.
-type anyStore[P any] struct{ record apikey.RecordOf[P] }
+type anyStore[P any] struct{ record apikey.Record[P] }
 
-func (s anyStore[P]) Lookup(context.Context, apikey.Digest) (apikey.RecordOf[P], error) {
+func (s anyStore[P]) Lookup(context.Context, apikey.Digest) (apikey.Record[P], error) {
 	return s.record, nil
 }
 
@@ -32,7 +32,7 @@ func (s anyStore[P]) Lookup(context.Context, apikey.Digest) (apikey.RecordOf[P],
 func principalOf[P any](t *testing.T, stored P) P {
 	t.Helper()
 	format := newFormat(t, "pet_live_")
-	v, err := apikey.NewVerifier(format, anyStore[P]{apikey.RecordOf[P]{Principal: stored}}, apikey.Options{})
+	v, err := apikey.NewVerifier(format, anyStore[P]{apikey.Record[P]{Principal: stored}}, apikey.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func refused[P any](t *testing.T, principal P) {
 // service's type.
 func TestOwnPrincipalBehindBearer(t *testing.T) {
 	format := newFormat(t, "pet_live_")
-	store := &anyStore[account]{apikey.RecordOf[account]{Principal: account{Scopes: []string{"write"}}}}
+	store := &anyStore[account]{apikey.Record[account]{Principal: account{Scopes: []string{"write"}}}}
 	v, err := apikey.NewVerifier(format, store, apikey.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -15,17 +15,17 @@ var now = time.Date(2020, 2, 20, 12, 0, 0, 0, time.UTC)
 func TestRecordValid(t *testing.T) {
 	tests := []struct {
 		name   string
-		record apikey.Record
+		record record
 		want   error
 	}{
-		{"for ever", apikey.Record{}, nil},
-		{"before its expiry", apikey.Record{Expires: now.Add(1)}, nil},
-		{"at its expiry", apikey.Record{Expires: now}, apikey.ErrExpired},
-		{"after its expiry", apikey.Record{Expires: now.Add(-1)}, apikey.ErrExpired},
-		{"before its revocation", apikey.Record{Revoked: now.Add(1)}, nil},
-		{"at its revocation", apikey.Record{Revoked: now}, apikey.ErrRevoked},
-		{"revoked and expired", apikey.Record{Revoked: now, Expires: now}, apikey.ErrRevoked},
-		{"expired, revoked later", apikey.Record{Revoked: now.Add(1), Expires: now}, apikey.ErrExpired},
+		{"for ever", record{}, nil},
+		{"before its expiry", record{Expires: now.Add(1)}, nil},
+		{"at its expiry", record{Expires: now}, apikey.ErrExpired},
+		{"after its expiry", record{Expires: now.Add(-1)}, apikey.ErrExpired},
+		{"before its revocation", record{Revoked: now.Add(1)}, nil},
+		{"at its revocation", record{Revoked: now}, apikey.ErrRevoked},
+		{"revoked and expired", record{Revoked: now, Expires: now}, apikey.ErrRevoked},
+		{"expired, revoked later", record{Revoked: now.Add(1), Expires: now}, apikey.ErrExpired},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestExpireAfter(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			old := apikey.Record{Principal: ann, Expires: tt.expires, Revoked: now.Add(day)}
+			old := record{Principal: ann, Expires: tt.expires, Revoked: now.Add(day)}
 			got := old.ExpireAfter(now, tt.overlap)
 			if !got.Expires.Equal(tt.want) {
 				t.Errorf("expires %v, want %v", got.Expires, tt.want)

@@ -1,15 +1,58 @@
 package apikey
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/nilvalue"
 )
 
-// A Verifier finds the principal, of type P, of a key. It asks a [StoreOf], and caches the
+const (
+	defaultTTL = time.Second
+	maxTTL     = 24 * time.Hour
+
+	// capacity is the maximum number of valid keys in the cache, and also that of other keys.
+	// The two are kept apart, so that a flood of other keys cannot displace valid keys.
+	capacity = 1 << 15
+
+	// lookupTimeout is the time limit of one look-up in the store.
+	lookupTimeout = 2 * time.Second
+
+	// unknownLookups is the maximum number of concurrent look-ups of keys that were not valid
+	// lately; further ones wait. It keeps a flood of invented keys from blocking look-ups of
+	// valid keys, which never wait.
+	unknownLookups = 32
+)
+
+// Options are optional settings of [NewVerifier]. The zero value works.
+type Options struct {
+	// MoreFormats are further formats of keys that are accepted, such as that of test keys
+	// or that of an older prefix. No two formats may have the same prefix. All keys are in
+	// the same store. [Principal.Prefix] says which format a key has.
+	MoreFormats []*Format
+
+	// TTL is how long the cache keeps the store's answer that a key is valid, up to 24
+	// hours. 0 means 1 second.
+	//
+	// A revoked key is accepted until TTL after its revocation at the latest, in every
+	// process, and a changed plan takes effect as late. [Verifier.Forget] makes it take
+	// effect at once in one process. A longer TTL saves look-ups, and lets keys that were
+	// verified within it keep working while the store fails. Expires and Revoked of a
+	// [Record] that the store has answered with are exact, whatever the TTL.
+	//
+	// The answer that a key is not valid is cached for at most 1 second, even if TTL is
+	// longer. So a new key works within a second.
+	TTL time.Duration
+
+	// Now is the clock. If nil, it is [time.Now].
+	Now func() time.Time
+}
+
+// A Verifier finds the principal, of type P, of a key. It asks a [Store], and caches the
 // answer for [Options.TTL], 1 second by default. It is safe for concurrent use and needs
 // no Close.
 //
@@ -18,22 +61,23 @@ import (
 // look-up wait for its answer, and a request that gives up does not cancel it for the
 // others. If a look-up takes longer than a second, later requests start another one. The
 // age of an answer counts from the start of the look-up, so a slow store does not delay a
-// revocation. The instants of expiry and revocation in a [RecordOf] take effect exactly.
+// revocation. The instants of expiry and revocation in a [Record] take effect exactly.
 //
 // A request is never accepted because of an answer that was older than the TTL when the
-// request arrived, even if the store fails. A failure of the store is not cached: the
-// next request asks again.
+// request arrived, even if the store fails. A look-up fails if it takes 2 seconds. A failure
+// is not cached: the next request asks again.
+//
+// The cache holds 32,768 valid keys and as many others, of about 250 bytes each. When it is
+// more than half full, it may drop keys that were not looked up lately.
 type Verifier[P any] struct {
-	formats []*Format // with different prefixes
-	store   StoreOf[P]
-	ttl     time.Duration // of the answer that a key is valid
-	timeout time.Duration
-	now     func() time.Time
-	since   func(time.Time) time.Duration
-	unknown chan struct{} // semaphore of look-ups of unknown keys
-	shards  [shardCount]shard[P]
-
+	formats    []*Format // with different prefixes
+	store      Store[P]
+	ttl        time.Duration // of the answer that a key is valid
 	invalidTTL time.Duration // of any other answer
+	now        func() time.Time
+	since      func(time.Time) time.Duration
+	unknown    chan struct{} // semaphore of look-ups of unknown keys
+	shards     [shardCount]shard[P]
 }
 
 // NewVerifier returns a Verifier of the keys of a format, and of [Options.MoreFormats].
@@ -42,10 +86,17 @@ type Verifier[P any] struct {
 // one that a struct embeds by value, the Verifier sets Prefix, and Subject if it is empty.
 // It passes on a principal of any other type unchanged. Requests with the same key share
 // what a principal refers to, such as a slice of scopes, and must not change it.
-func NewVerifier[P any](format *Format, store StoreOf[P], opts Options) (*Verifier[P], error) {
-	formats, err := allFormats(format, opts.MoreFormats)
-	if err != nil {
-		return nil, err
+func NewVerifier[P any](format *Format, store Store[P], opts Options) (*Verifier[P], error) {
+	formats := slices.Insert(slices.Clone(opts.MoreFormats), 0, format)
+	for i, f := range formats {
+		switch {
+		case i == 0 && (f == nil || f.prefix == ""):
+			return nil, errors.New("apikey: NewVerifier: the format must come from NewFormat")
+		case f == nil || f.prefix == "":
+			return nil, errors.New("apikey: Options.MoreFormats must come from NewFormat")
+		case slices.ContainsFunc(formats[:i], func(other *Format) bool { return other.prefix == f.prefix }):
+			return nil, fmt.Errorf("apikey: Options.MoreFormats must have prefixes that differ, got %s twice", f.prefix)
+		}
 	}
 	if nilvalue.In(store) {
 		return nil, errors.New("apikey: NewVerifier: the store must not be nil")
@@ -53,33 +104,26 @@ func NewVerifier[P any](format *Format, store StoreOf[P], opts Options) (*Verifi
 	if err := checkPrincipal[P](); err != nil {
 		return nil, err
 	}
-	if err := opts.validate(); err != nil {
-		return nil, err
+	if opts.TTL < 0 || opts.TTL > maxTTL {
+		return nil, fmt.Errorf("apikey: Options.TTL must be from 0s to %v, got %v", maxTTL, opts.TTL)
 	}
-	opts = opts.withDefaults()
+	ttl := cmp.Or(opts.TTL, defaultTTL)
 	v := &Verifier[P]{
-		formats: formats,
-		store:   store,
-		ttl:     opts.TTL,
-		timeout: opts.Timeout,
-		now:     opts.Now,
-		unknown: make(chan struct{}, opts.UnknownLookups),
-
-		invalidTTL: min(opts.TTL, maxInvalidTTL),
+		formats: formats, store: store, ttl: ttl, invalidTTL: min(ttl, defaultTTL),
+		now: opts.Now, unknown: make(chan struct{}, unknownLookups),
 	}
 	v.since = func(t time.Time) time.Duration { return v.now().Sub(t) }
 	if v.now == nil {
 		v.now, v.since = time.Now, time.Since // Since costs half as much as Now
 	}
 	for i := range v.shards {
-		v.shards[i].init(opts.Capacity)
+		v.shards[i].init(capacity)
 	}
 	return v, nil
 }
 
 // Verify returns the principal of a key. If the key is not valid, the error is
-// one of [ErrMalformed], [ErrUnknown], [ErrExpired] and [ErrRevoked], all of which
-// wrap bearer.ErrInvalid. Any other error means that the key could not be verified:
+// one that wraps bearer.ErrInvalid, such as [ErrRevoked]. Any other error means that the key could not be verified:
 // the store failed, or ctx ended. No error contains the key.
 //
 // A key with a wrong checksum is rejected without a look-up, and so faster than an
@@ -89,7 +133,7 @@ func (v *Verifier[P]) Verify(ctx context.Context, key string) (P, error) {
 	var none P
 	format := v.formatOf(key)
 	if format == nil {
-		return none, ErrMalformed
+		return none, errMalformed
 	}
 	digest := DigestOf(key)
 	s := &v.shards[digest[0]%shardCount]
@@ -98,7 +142,7 @@ func (v *Verifier[P]) Verify(ctx context.Context, key string) (P, error) {
 	}
 	// The checksum is checked only now: a cached key has passed the check.
 	if !format.Check(key) {
-		return none, ErrMalformed
+		return none, errMalformed
 	}
 	a, err := v.lookUp(ctx, s, digest, format.prefix)
 	if err != nil {

@@ -1,10 +1,7 @@
 package apikey_test
 
 import (
-	"context"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,53 +13,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware/bearer"
 )
 
-// verify verifies a key and holds the result against the error that is wanted.
-func verify(t *testing.T, v *apikey.Verifier[apikey.Principal], key string, want error) {
-	t.Helper()
-	principal, err := v.Verify(context.Background(), key)
-	if err != want {
-		t.Errorf("Verify: error %v, want %v", err, want)
-	}
-	wantPrincipal := ann
-	wantPrincipal.Subject, wantPrincipal.Prefix = "owner:ann", "pet_live_"
-	if want != nil {
-		wantPrincipal = apikey.Principal{}
-	}
-	if principal != wantPrincipal {
-		t.Errorf("Verify: principal %v, want %v", principal, wantPrincipal)
-	}
-}
-
-func calls(t *testing.T, store *memStore, want int) {
-	t.Helper()
-	if got := store.count(); got != want {
-		t.Errorf("the store was asked %d times, want %d", got, want)
-	}
-}
-
-func TestVerify(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := newStore()
-		v := newVerifier(t, store, apikey.Options{})
-		revoked := func(r *apikey.Record) { r.Revoked = time.Now() }
-		expired := func(r *apikey.Record) { r.Expires = time.Now() }
-
-		verify(t, v, store.issue(t), nil)
-		verify(t, v, store.issue(t, revoked), apikey.ErrRevoked)
-		verify(t, v, store.issue(t, expired), apikey.ErrExpired)
-		verify(t, v, newFormat(t, "pet_live_").Generate().Reveal(), apikey.ErrUnknown)
-	})
-}
-
-func TestSubjectOfStoreIsKept(t *testing.T) {
-	store := newStore()
-	key := store.issue(t, func(r *apikey.Record) { r.Principal.Subject = "team:ann" })
-	p, err := newVerifier(t, store, apikey.Options{}).Verify(t.Context(), key)
-	if err != nil || p.Subject != "team:ann" {
-		t.Errorf("Verify: subject %q, error %v, want the subject that the store named", p.Subject, err)
-	}
-}
-
 // What is no key of the format is refused without asking the store, even if the
 // store would know it.
 func TestVerifyAsksNothingForGarbage(t *testing.T) {
@@ -71,7 +21,7 @@ func TestVerifyAsksNothingForGarbage(t *testing.T) {
 	key := store.issue(t)
 	for _, bad := range []string{"", key[:44], key + "0", "x" + key, key[:44] + "-", damaged(key), newFormat(t, "pet_test_").Generate().Reveal(),
 		strings.ToUpper(key), strings.Repeat("a", 8<<10)} {
-		store.put(bad, apikey.Record{Principal: ann})
+		store.put(bad, record{Principal: ann})
 		for range 2 {
 			verify(t, v, bad, apikey.ErrMalformed)
 		}
@@ -110,47 +60,12 @@ func TestStoreFailure(t *testing.T) {
 	})
 }
 
-func TestVerifierBehindBearer(t *testing.T) {
-	store := newStore()
-	auth, err := bearer.New("pets", newVerifier(t, store, apikey.Options{}).Verify, bearer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := auth.Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if got, _ := bearer.FromContext[apikey.Principal](r.Context()); got.KeyID != ann.KeyID {
-			t.Errorf("principal %v, want %v", got, ann)
-		}
-	}))
-	key := store.issue(t)
-	revoked := store.issue(t, func(r *apikey.Record) { r.Revoked = now })
-	unknown := newFormat(t, "pet_live_").Generate().Reveal()
-	answers := map[string]string{}
-	for name, token := range map[string]string{"valid": key, "revoked": revoked, "unknown": unknown, "wrong checksum": damaged(key)} {
-		r := httptest.NewRequest("GET", "/v1/pets", nil)
-		r.Header.Set("Authorization", "Bearer "+token)
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		answers[name] = w.Result().Status + w.Header().Get("WWW-Authenticate") + w.Body.String()
-	}
-	if got := answers["valid"]; got != "200 OK" {
-		t.Errorf("a valid key is answered %q", got)
-	}
-	for _, name := range []string{"revoked", "wrong checksum"} {
-		if diff := cmp.Diff(answers["unknown"], answers[name]); diff != "" {
-			t.Errorf("the answer to a key that is %s differs from that to an unknown one:\n%s", name, diff)
-		}
-	}
-	if !strings.HasPrefix(answers["unknown"], "401") {
-		t.Errorf("an unknown key is answered %q, want 401", answers["unknown"])
-	}
-}
-
 func TestNewVerifierRefuses(t *testing.T) {
 	format, store := newFormat(t, "pet_live_"), newStore()
 	tests := []struct {
 		name   string
 		format *apikey.Format
-		store  apikey.Store
+		store  apikey.Store[apikey.Principal]
 		opts   apikey.Options
 		want   string
 	}{
@@ -163,9 +78,6 @@ func TestNewVerifierRefuses(t *testing.T) {
 		{"a store that was not set", format, storeFunc(nil), apikey.Options{}, "store"},
 		{"negative TTL", format, store, apikey.Options{TTL: -1}, "Options.TTL"},
 		{"TTL of more than a day", format, store, apikey.Options{TTL: 24*time.Hour + 1}, "Options.TTL must be from 0s to 24h0m0s"},
-		{"capacity", format, store, apikey.Options{Capacity: -1}, "Options.Capacity"},
-		{"timeout", format, store, apikey.Options{Timeout: -1}, "Options.Timeout"},
-		{"unknown look-ups", format, store, apikey.Options{UnknownLookups: -1}, "Options.UnknownLookups"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -174,5 +86,45 @@ func TestNewVerifierRefuses(t *testing.T) {
 				t.Errorf("error %v, want one that names %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// Keys of several formats are verified by one Verifier, and the principal says which
+// format a key has, also when the answer is cached.
+func TestMoreFormats(t *testing.T) {
+	live, test, old := newFormat(t, "pet_live_"), newFormat(t, "pet_test_"), newFormat(t, "pet_")
+	store := newStore()
+	v, err := apikey.NewVerifier(live, store, apikey.Options{
+		MoreFormats: []*apikey.Format{test, old},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for prefix, format := range map[string]*apikey.Format{"pet_live_": live, "pet_test_": test, "pet_": old} {
+		key := format.Generate().Reveal()
+		store.put(key, record{Principal: ann})
+		for range 2 {
+			p, err := v.Verify(t.Context(), key)
+			if err != nil || p.Prefix != prefix || p.Owner != ann.Owner {
+				t.Errorf("a key of %s: principal %v, error %v; want ann's with that prefix", prefix, p, err)
+			}
+		}
+		if _, err := v.Verify(t.Context(), format.Generate().Reveal()); err != apikey.ErrUnknown {
+			t.Errorf("a key of %s that was never issued: %v, want %v", prefix, err, apikey.ErrUnknown)
+		}
+		if _, err := v.Verify(t.Context(), damaged(key)); err != apikey.ErrMalformed {
+			t.Errorf("a damaged key of %s: %v, want %v", prefix, err, apikey.ErrMalformed)
+		}
+	}
+	calls(t, store, 6)
+
+	// The same body with another prefix has another checksum and another digest.
+	key := live.Generate().Reveal()
+	store.put(key, record{Principal: ann})
+	if _, err := v.Verify(t.Context(), "pet_test_"+key[len("pet_live_"):]); err != apikey.ErrMalformed {
+		t.Errorf("a live key with the prefix of a test key: %v, want %v", err, apikey.ErrMalformed)
+	}
+	if _, err := v.Verify(t.Context(), newFormat(t, "pet_dev_").Generate().Reveal()); err != apikey.ErrMalformed {
+		t.Errorf("a key of a format that is not accepted: %v, want %v", err, apikey.ErrMalformed)
 	}
 }

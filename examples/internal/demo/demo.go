@@ -16,13 +16,13 @@ import (
 )
 
 // Keys has the record of each key by its digest. A real service has a database.
-type Keys map[apikey.Digest]apikey.Record
+type Keys map[apikey.Digest]apikey.Record[apikey.Principal]
 
 // Lookup finds the record of a key. It is what a Verifier asks.
-func (k Keys) Lookup(_ context.Context, d apikey.Digest) (apikey.Record, error) {
+func (k Keys) Lookup(_ context.Context, d apikey.Digest) (apikey.Record[apikey.Principal], error) {
 	record, ok := k[d]
 	if !ok {
-		return apikey.Record{}, apikey.ErrUnknown
+		return apikey.Record[apikey.Principal]{}, apikey.ErrUnknown
 	}
 	return record, nil
 }

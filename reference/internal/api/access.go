@@ -167,21 +167,21 @@ type keyStore struct {
 	plan func(name string, quotas []string) (*ratelimit.Plan, error)
 }
 
-func (s keyStore) Lookup(ctx context.Context, d apikey.Digest) (apikey.Record, error) {
+func (s keyStore) Lookup(ctx context.Context, d apikey.Digest) (apikey.Record[apikey.Principal], error) {
 	key, err := s.keys.KeyByDigest(ctx, d)
 	if errors.Is(err, store.ErrNotFound) {
-		return apikey.Record{}, apikey.ErrUnknown
+		return apikey.Record[apikey.Principal]{}, apikey.ErrUnknown
 	}
 	if err != nil {
-		return apikey.Record{}, err
+		return apikey.Record[apikey.Principal]{}, err
 	}
 	plan, err := s.plan(key.Plan, key.Quotas)
 	if err != nil {
-		return apikey.Record{}, fmt.Errorf("plan of key %s: %w", key.ID, err)
+		return apikey.Record[apikey.Principal]{}, fmt.Errorf("plan of key %s: %w", key.ID, err)
 	}
 	record := key.Record(plan)
 	if record.Principal.Limits, err = key.LimitsPlan(); err != nil {
-		return apikey.Record{}, fmt.Errorf("limits of key %s: %w", key.ID, err)
+		return apikey.Record[apikey.Principal]{}, fmt.Errorf("limits of key %s: %w", key.ID, err)
 	}
 	return record, nil
 }

@@ -117,8 +117,8 @@ func (k Key) Active(at time.Time) bool { return k.Record(nil).Valid(at) == nil }
 
 // Record returns the record of the key for [apikey.Verifier]. The plan is the one that
 // k.Plan names, with the quotas of k if it is custom.
-func (k Key) Record(plan *ratelimit.Plan) apikey.Record {
-	return apikey.Record{
+func (k Key) Record(plan *ratelimit.Plan) apikey.Record[apikey.Principal] {
+	return apikey.Record[apikey.Principal]{
 		Principal: apikey.Principal{KeyID: k.ID, Owner: k.Owner, Plan: plan},
 		Expires:   k.Expires,
 		Revoked:   k.Revoked,
@@ -150,7 +150,7 @@ func (r Rotation) Validate() error {
 // OldExpires returns when a key that expires at the given instant (zero: never) expires
 // after the rotation: at the end of the overlap, but not later than before.
 func (r Rotation) OldExpires(expires time.Time) time.Time {
-	return apikey.Record{Expires: expires}.ExpireAfter(r.At, r.Overlap).Expires
+	return apikey.Record[apikey.Principal]{Expires: expires}.ExpireAfter(r.At, r.Overlap).Expires
 }
 
 // A KeyFinder finds the key of a request.

@@ -36,7 +36,7 @@ func TestKeyIsActive(t *testing.T) {
 func TestKeyAsRecord(t *testing.T) {
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerMinute(60))
 	key := store.Key{ID: "key_1", NewKey: store.NewKey{Owner: "ada", Plan: "free", Expires: noon}, Revoked: noon.Add(1)}
-	want := apikey.Record{
+	want := apikey.Record[apikey.Principal]{
 		Principal: apikey.Principal{KeyID: "key_1", Owner: "ada", Plan: plan},
 		Expires:   noon,
 		Revoked:   noon.Add(1),
