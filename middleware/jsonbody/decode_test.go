@@ -45,27 +45,17 @@ func TestContentType(t *testing.T) {
 	}{
 		{"plain", jsonbody.Options{}, []string{"application/json"}, 0},
 		{"upper case and quotes", jsonbody.Options{}, []string{`Application/JSON; Charset="UTF-8"`}, 0},
-		{"no space", jsonbody.Options{}, []string{"application/json;charset=utf-8"}, 0},
-		{"other parameter", jsonbody.Options{}, []string{"application/json; profile=x"}, 0},
-		{"semicolon at the end", jsonbody.Options{}, []string{"application/json;"}, 0},
 		{"configured", own, []string{"application/vnd.pets+json"}, 0},
 		{"default beside configured", own, []string{"application/json"}, 0},
 		{"none", jsonbody.Options{}, nil, 415},
-		{"empty", jsonbody.Options{}, []string{""}, 415},
 		{"text", jsonbody.Options{}, []string{"text/plain"}, 415},
-		{"form", jsonbody.Options{}, []string{"application/x-www-form-urlencoded"}, 415},
 		{"other charset", jsonbody.Options{}, []string{"application/json; charset=utf-16"}, 415},
-		{"charset of UTF-8 by another name", jsonbody.Options{}, []string{"application/json; charset=utf8"}, 415},
 		{"two lines", jsonbody.Options{}, []string{"application/json", "text/plain"}, 415},
-		{"two equal lines", jsonbody.Options{}, []string{"application/json", "application/json"}, 415},
 		{"list", jsonbody.Options{}, []string{"application/json, application/json"}, 415},
 		{"malformed parameter", jsonbody.Options{}, []string{"application/json; charset"}, 415},
 		{"repeated parameter", jsonbody.Options{}, []string{"application/json; charset=utf-8; charset=utf-16"}, 415},
-		{"longer name", jsonbody.Options{}, []string{"application/jsonp"}, 415},
 		{"other JSON", jsonbody.Options{}, []string{"application/vnd.pets+json"}, 415},
 		{"merge patch", jsonbody.Options{}, []string{"application/merge-patch+json"}, 415},
-		{"JSON patch", own, []string{"application/json-patch+json"}, 415},
-		{"range", jsonbody.Options{}, []string{"application/*"}, 415},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, r := httptest.NewRecorder(), post(dog)

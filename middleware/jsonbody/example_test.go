@@ -64,9 +64,12 @@ func ExampleBody_Parse() {
 			"properties": {"petId": {"type": "integer"}, "count": {"type": "integer", "minimum": 1}}
 		}}}
 	}`
-	body := jsonbody.MustNew[order]([]byte(schema), "#", jsonbody.Options{})
+	body, err := jsonbody.New[order]([]byte(schema), "#", jsonbody.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
 
-	_, err := body.Parse([]byte(`{"items": [{"petId": 1}, {"count": 0}, {"petId": "3"}]}`))
+	_, err = body.Parse([]byte(`{"items": [{"petId": 1}, {"count": 0}, {"petId": "3"}]}`))
 	var e *apierror.Error
 	if errors.As(err, &e) {
 		for _, d := range e.Details {
@@ -109,5 +112,5 @@ func ExampleNew() {
 	fmt.Println(err)
 	// Output:
 	// {Good dog [{Indeed []}]} <nil>
-	// jsonbody: jsonbody_test.scored: field Score: type string cannot hold the values of the schema, which must be an integer or null
+	// jsonbody: jsonbody_test.scored: field Score: type string cannot hold the values of the schema, which must be a number or null
 }

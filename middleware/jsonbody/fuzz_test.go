@@ -38,43 +38,6 @@ func read(data []byte) (any, error) {
 	return v, nil
 }
 
-// What is accepted is what encoding/json reads, satisfies the schema as the
-// validator has it, and is in the value with nothing lost.
-func FuzzNewPet(f *testing.F) {
-	for _, s := range seeds {
-		f.Add([]byte(s))
-	}
-	body := newPetBody(f, jsonbody.Options{})
-	schema := reference(f, openAPI, "#/components/schemas/NewPet")
-	f.Fuzz(func(t *testing.T, data []byte) {
-		pet, err := body.Parse(data)
-		if err != nil {
-			refusal(t, err)
-			if pet != (NewPet{}) {
-				t.Errorf("Parse returned %+v beside an error", pet)
-			}
-			return
-		}
-		v, err := read(data)
-		if err != nil {
-			t.Fatalf("Parse accepted %q, which encoding/json refuses: %v", data, err)
-		}
-		if err := schema.Validate(v); err != nil {
-			t.Errorf("Parse accepted %q, which the schema refuses: %v", data, err)
-		}
-		members := v.(map[string]any)
-		status, _ := members["status"].(string)
-		category, ok := new(big.Rat).SetString(members["categoryId"].(json.Number).String())
-		if !ok || category.Cmp(new(big.Rat).SetInt64(pet.CategoryID)) != 0 {
-			t.Errorf("categoryId is %d, the body has %v", pet.CategoryID, members["categoryId"])
-		}
-		want := NewPet{Name: members["name"].(string), CategoryID: pet.CategoryID, Status: Status(status)}
-		if diff := cmp.Diff(want, pet); diff != "" {
-			t.Errorf("Parse of %q (-encoding/json +jsonbody):\n%s", data, diff)
-		}
-	})
-}
-
 // The tree of any text is that of encoding/json, and the schema says the same about
 // it as the validator alone, with its own uniqueItems.
 func FuzzTree(f *testing.F) {
@@ -114,25 +77,23 @@ func FuzzTypes(f *testing.F) {
 	}
 	type all struct {
 		inner
-		*Base
+		Base
 		Bytes []byte
 		Pair  [2]int8
 		Big   *big.Int
-		Quote *uint16 `json:",string"`
-		Text  string  `json:",string"`
 		Color map[string]*color
 		Own   optional
 		Kids  []all
 	}
 	for _, s := range []string{
 		`{"Name":"a","Score":1e39,"ID":1,"Bytes":"AA==","Pair":[1],"Big":-123456789012345678901234567890}`,
-		`{"Score":0.1,"Quote":"65535","Text":"\"x\"","Color":{"a":"red","b":null},"Own":[],"Kids":[{"Own":null},{"ID":2}]}`,
-		`{"Bytes":[1,255],"Pair":[1,2,3],"Quote":" 1 ","Text":"\"\\u0041\"","Own":"\u003c\/"}`, `{"Quote":"null","Kids":null}`,
-		`{"Bytes":"AB==","Quote":"007","Own":1.50e2,"Pair":[]}`, `{"Bytes":"YWFh\nYWFh"}`, `{"Bytes":null,"Big":null,"Score":null}`,
+		`{"Score":0.1,"Color":{"a":"red","b":null},"Own":[],"Kids":[{"Own":null},{"ID":2}]}`,
+		`{"Bytes":[1,255],"Pair":[1,2,3],"Own":"\u003c\/"}`, `{"Kids":null}`,
+		`{"Bytes":"AB==","Own":1.50e2,"Pair":[]}`, `{"Bytes":"YWFh\nYWFh"}`, `{"Bytes":null,"Big":null,"Score":null}`,
 	} {
 		f.Add([]byte(s))
 	}
-	schema := strings.TrimSuffix(describe("Name", "Score", "ID", "Bytes", "Pair", "Big", "Quote", "Text", "Color", "Own"), "}}") +
+	schema := strings.TrimSuffix(describe("Name", "Score", "ID", "Bytes", "Pair", "Big", "Color", "Own"), "}}") +
 		`,"Kids":{"type":["array","null"],"items":{"$ref":"#"}}},"additionalProperties":false}`
 	body := bodyOf[all](f, schema, jsonbody.Options{})
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -143,7 +104,7 @@ func FuzzTypes(f *testing.F) {
 		}
 		var want all
 		if err := json.Unmarshal(data, &want); err != nil {
-			if strings.Contains(err.Error(), "cannot unmarshal number") || strings.Contains(err.Error(), "invalid use of ,string") || strings.Contains(err.Error(), "math/big") {
+			if strings.Contains(err.Error(), "cannot unmarshal number") || strings.Contains(err.Error(), "math/big") {
 				return
 			}
 			t.Fatalf("Parse accepted %q, which encoding/json refuses: %v", data, err)

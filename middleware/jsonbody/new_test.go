@@ -1,7 +1,6 @@
 package jsonbody_test
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -77,13 +76,4 @@ func TestReferences(t *testing.T) {
 			t.Errorf("reference %s: message %q, want %q", tt.reference, e.Message, tt.want)
 		}
 	}
-}
-
-func TestMustNewPanics(t *testing.T) {
-	defer func() {
-		if err, _ := recover().(error); err == nil || errors.Unwrap(err) == nil {
-			t.Errorf("MustNew did not panic with the error of New")
-		}
-	}()
-	jsonbody.MustNew[any]([]byte(`{`), "#", jsonbody.Options{})
 }

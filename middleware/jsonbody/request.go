@@ -12,87 +12,38 @@ import (
 	"github.com/animalstore/gatehouse/apierror"
 )
 
-const (
-	defaultBytes     = 64 << 10
-	defaultMediaType = "application/json"
-
-	// firstRead is the largest buffer that is allocated because of Content-Length alone.
-	firstRead = 4 << 10
-)
-
-// reader gets the bytes of a body.
-type reader struct {
-	maxBytes int64
-	accepted []string // media types in lower case
-	accept   string   // the same as the value of an Accept field
-}
-
-func newReader(o Options) reader {
-	rd := reader{maxBytes: o.MaxBytes}
-	if rd.maxBytes == 0 {
-		rd.maxBytes = defaultBytes
-	}
-	for _, m := range o.MediaTypes {
-		rd.accepted = append(rd.accepted, strings.ToLower(m))
-	}
-	if len(rd.accepted) == 0 {
-		rd.accepted = []string{defaultMediaType}
-	}
-	rd.accept = strings.Join(rd.accepted, ", ")
-	return rd
-}
-
 // read checks the header section before it reads the body: net/http sends 100 Continue
 // on the first Read.
-func (rd reader) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (o Options) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if empty := r.Body == nil || r.Body == http.NoBody; empty && len(r.Header["Content-Type"]) == 0 {
 		return nil, invalid(problem{whole: true, detail: "is empty"})
 	}
-	if err := rd.checkHeader(w, r); err != nil {
+	if err := o.checkHeader(w, r); err != nil {
 		return nil, err
 	}
-	if r.ContentLength > rd.maxBytes {
-		return nil, closeConnection(w, r, tooLarge(rd.maxBytes))
+	if r.ContentLength > o.MaxBytes {
+		return nil, closeConnection(w, r, tooLarge(o.MaxBytes))
 	}
 	if r.Body == nil {
 		return nil, nil
 	}
 	// One byte more than allowed shows that a body is too long.
-	data, err := readAll(io.LimitReader(r.Body, rd.maxBytes+1), r.ContentLength)
+	data, err := io.ReadAll(io.LimitReader(r.Body, o.MaxBytes+1))
 	switch exceeded, ok := errors.AsType[*http.MaxBytesError](err); {
 	case ok:
 		return nil, closeConnection(w, r, tooLarge(exceeded.Limit))
 	case err != nil:
 		return nil, apierror.New(http.StatusBadRequest, apierror.CodeInvalidBody,
 			"The request body could not be read.").Wrap(fmt.Errorf("jsonbody: reading the body: %w", err))
-	case int64(len(data)) > rd.maxBytes:
-		return nil, closeConnection(w, r, tooLarge(rd.maxBytes))
+	case int64(len(data)) > o.MaxBytes:
+		return nil, closeConnection(w, r, tooLarge(o.MaxBytes))
 	}
 	return data, nil
 }
 
-// readAll is io.ReadAll with a first buffer of the announced size, up to firstRead.
-func readAll(from io.Reader, announced int64) ([]byte, error) {
-	// One byte more, so that the end is found without growing.
-	data := make([]byte, 0, min(max(announced, 511), firstRead)+1)
-	for {
-		n, err := from.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if err == io.EOF {
-			return data, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(data) == cap(data) {
-			data = slices.Grow(data, len(data))
-		}
-	}
-}
-
 // checkHeader returns a 415 for content that is not JSON or is encoded (RFC 9110
 // sections 15.5.16 and 12.5.3).
-func (rd reader) checkHeader(w http.ResponseWriter, r *http.Request) error {
+func (o Options) checkHeader(w http.ResponseWriter, r *http.Request) error {
 	for _, line := range r.Header["Content-Encoding"] {
 		for coding := range strings.SplitSeq(line, ",") {
 			if coding = strings.Trim(coding, " \t"); coding != "" && !strings.EqualFold(coding, "identity") {
@@ -102,37 +53,26 @@ func (rd reader) checkHeader(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	if !rd.accepts(r.Header["Content-Type"]) {
-		w.Header().Set("Accept", rd.accept)
+	if !o.accepts(r.Header["Content-Type"]) {
+		w.Header().Set("Accept", strings.Join(o.MediaTypes, ", "))
 		return apierror.New(http.StatusUnsupportedMediaType, apierror.CodeUnsupportedMediaType,
-			"The request body must have the Content-Type "+strings.Join(rd.accepted, " or ")+".")
+			"The request body must have the Content-Type "+strings.Join(o.MediaTypes, " or ")+".")
 	}
 	return nil
 }
 
 // accepts wants exactly one media type (RFC 9110 section 8.3), and UTF-8 if it
 // names a charset, which has no meaning for JSON (RFC 8259 section 11).
-func (rd reader) accepts(contentType []string) bool {
+func (o Options) accepts(contentType []string) bool {
 	if len(contentType) != 1 {
 		return false
 	}
-	if contentType[0] == defaultMediaType && rd.accept == defaultMediaType {
-		return true // what nearly all clients send
-	}
 	media, params, err := mime.ParseMediaType(contentType[0])
-	if err != nil || !slices.Contains(rd.accepted, media) {
+	if err != nil || !slices.Contains(o.MediaTypes, media) {
 		return false
 	}
 	charset, named := params["charset"]
 	return !named || strings.EqualFold(charset, "utf-8")
-}
-
-func checkMediaType(m string) error {
-	media, params, err := mime.ParseMediaType(m)
-	if err != nil || len(params) > 0 || !strings.Contains(media, "/") || strings.Contains(m, ";") {
-		return fmt.Errorf("must be a media type without parameters, such as application/json, got %q", m)
-	}
-	return nil
 }
 
 func tooLarge(limit int64) *apierror.Error {

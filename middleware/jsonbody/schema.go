@@ -2,9 +2,13 @@ package jsonbody
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -82,14 +86,10 @@ func (s *schema) collect(js *jsonschema.Schema, document string) error {
 		return errors.New("$dynamicRef is not supported")
 	}
 	s.byLocation[js.Location] = js
-	if js.UniqueItems {
-		js.UniqueItems = false
-		extend(js, "uniqueItems", uniqueItems{})
+	if js.Dependencies != nil {
+		return errors.New("dependencies is not a keyword of 2020-12; write dependentRequired or dependentSchemas")
 	}
-	if len(js.Enum) > 0 {
-		extend(js, "enum", newEnumeration(js.Enum))
-		js.Enum = nil
-	}
+	replaceSlowChecks(js)
 	if js.PropertyNames != nil {
 		s.nameSchemas[js.PropertyNames] = true
 	}
@@ -99,54 +99,6 @@ func (s *schema) collect(js *jsonschema.Schema, document string) error {
 		}
 	}
 	return nil
-}
-
-// subschemas returns the schemas that js applies to a value or to parts of it.
-func subschemas(js *jsonschema.Schema) []*jsonschema.Schema {
-	subs := inPlaceSchemas(js)
-	one := func(sub any) {
-		if sub, ok := sub.(*jsonschema.Schema); ok && sub != nil {
-			subs = append(subs, sub)
-		}
-	}
-	one(js.PropertyNames)
-	for _, sub := range js.Properties {
-		one(sub)
-	}
-	for _, sub := range js.PatternProperties {
-		one(sub)
-	}
-	one(js.AdditionalProperties)
-	one(js.UnevaluatedProperties)
-	for _, sub := range js.PrefixItems {
-		one(sub)
-	}
-	one(js.Items2020)
-	one(js.Contains)
-	one(js.UnevaluatedItems)
-	return subs
-}
-
-// inPlaceSchemas returns the schemas that js applies to the same value as itself.
-func inPlaceSchemas(js *jsonschema.Schema) []*jsonschema.Schema {
-	var subs []*jsonschema.Schema
-	for _, sub := range []*jsonschema.Schema{js.Ref, js.Not, js.If, js.Then, js.Else} {
-		if sub != nil {
-			subs = append(subs, sub)
-		}
-	}
-	subs = append(subs, js.AllOf...)
-	subs = append(subs, js.AnyOf...)
-	subs = append(subs, js.OneOf...)
-	for _, sub := range js.DependentSchemas {
-		subs = append(subs, sub)
-	}
-	for _, sub := range js.Dependencies {
-		if sub, ok := sub.(*jsonschema.Schema); ok {
-			subs = append(subs, sub)
-		}
-	}
-	return subs
 }
 
 // check applies the schema to a tree of parse, and returns the problems in the order of
@@ -168,4 +120,150 @@ func (s *schema) check(tree any) (problems []problem, err error) {
 		return nil, fmt.Errorf("jsonbody: applying the schema: %w", err)
 	}
 	return s.problems(violation, tree), nil
+}
+
+// subschemas returns the schemas that js applies to a value or to parts of it.
+func subschemas(js *jsonschema.Schema) []*jsonschema.Schema {
+	return present(inPlaceSchemas(js), anyMemberSchemas(js), itemSchemas(js),
+		[]*jsonschema.Schema{js.Not, js.PropertyNames, js.UnevaluatedProperties, js.Contains})
+}
+
+// inPlaceSchemas returns the schemas that say what the value is to which js is applied.
+func inPlaceSchemas(js *jsonschema.Schema) []*jsonschema.Schema {
+	return present([]*jsonschema.Schema{js.Ref, js.If, js.Then, js.Else}, js.AllOf, js.AnyOf, js.OneOf,
+		slices.Collect(maps.Values(js.DependentSchemas)))
+}
+
+// withInPlace adds to schemas all schemas that they apply to the same value.
+func withInPlace(schemas []*jsonschema.Schema) []*jsonschema.Schema {
+	all := slices.Clone(schemas)
+	for i := 0; i < len(all); i++ {
+		for _, sub := range inPlaceSchemas(all[i]) {
+			if !slices.Contains(all, sub) {
+				all = append(all, sub)
+			}
+		}
+	}
+	return all
+}
+
+// memberSchemas returns the schemas of js for the member of this name; none if js does
+// not describe or forbids it.
+func memberSchemas(js *jsonschema.Schema, name string) []*jsonschema.Schema {
+	subs := present([]*jsonschema.Schema{js.Properties[name]})
+	for pattern, sub := range js.PatternProperties {
+		if pattern.MatchString(name) {
+			subs = append(subs, sub)
+		}
+	}
+	if len(subs) > 0 {
+		return subs
+	}
+	return unnamedMemberSchemas(js)
+}
+
+// unnamedMemberSchemas returns the schemas of js for members that it does not name.
+func unnamedMemberSchemas(js *jsonschema.Schema) []*jsonschema.Schema {
+	additional, _ := js.AdditionalProperties.(*jsonschema.Schema)
+	unevaluated := js.UnevaluatedProperties
+	if unevaluated != nil && unevaluated.Always != nil && !*unevaluated.Always {
+		unevaluated = nil
+	}
+	return present([]*jsonschema.Schema{additional, unevaluated})
+}
+
+// anyMemberSchemas returns the schemas of js for members of any name.
+func anyMemberSchemas(js *jsonschema.Schema) []*jsonschema.Schema {
+	return present(unnamedMemberSchemas(js), slices.Collect(maps.Values(js.Properties)),
+		slices.Collect(maps.Values(js.PatternProperties)))
+}
+
+// itemSchemas returns the schemas of js for the items of an array.
+func itemSchemas(js *jsonschema.Schema) []*jsonschema.Schema {
+	return present(js.PrefixItems, []*jsonschema.Schema{js.Items2020, js.UnevaluatedItems})
+}
+
+// present joins lists of schemas without those that are nil.
+func present(lists ...[]*jsonschema.Schema) []*jsonschema.Schema {
+	return slices.DeleteFunc(slices.Concat(lists...), func(js *jsonschema.Schema) bool { return js == nil })
+}
+
+// replaceSlowChecks replaces the validator's own checks of uniqueItems and enum. The
+// first compares short arrays pair by pair, and long ones by a hash in which a client can
+// cause collisions with nested empty arrays. The second makes two big fractions for each
+// number and each value that it is compared with.
+func replaceSlowChecks(js *jsonschema.Schema) {
+	js.Extensions = make(map[string]jsonschema.ExtSchema)
+	if js.UniqueItems {
+		js.Extensions["uniqueItems"] = uniqueItems{}
+		js.UniqueItems = false
+	}
+	if len(js.Enum) > 0 {
+		keys := make(map[string]struct{}, len(js.Enum))
+		for _, v := range js.Enum {
+			keys[string(appendKey(nil, v))] = struct{}{}
+		}
+		js.Extensions["enum"] = enumeration{js.Enum, keys}
+		js.Enum = nil
+	}
+}
+
+type uniqueItems struct{}
+
+// Validate implements jsonschema.ExtSchema.
+func (uniqueItems) Validate(ctx jsonschema.ValidationContext, v any) error {
+	items, _ := v.([]any)
+	seen := make(map[string]struct{}, len(items))
+	var key []byte
+	for _, item := range items {
+		key = appendKey(key[:0], item)
+		if _, ok := seen[string(key)]; ok {
+			return ctx.Error("uniqueItems", "repeated item")
+		}
+		seen[string(key)] = struct{}{}
+	}
+	return nil
+}
+
+type enumeration struct {
+	values []any
+	keys   map[string]struct{}
+}
+
+// Validate implements jsonschema.ExtSchema.
+func (e enumeration) Validate(ctx jsonschema.ValidationContext, v any) error {
+	if _, ok := e.keys[string(appendKey(nil, v))]; !ok {
+		return ctx.Error("enum", "not one of the values")
+	}
+	return nil
+}
+
+// appendKey appends a text that two values share if and only if they are equal as
+// JSON Schema defines it (2020-12 core section 4.2.2): numbers by value, objects
+// without regard to order.
+func appendKey(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(b, 'n')
+	case bool:
+		return strconv.AppendBool(b, v)
+	case json.Number:
+		return fmt.Append(b, newDecimal(v.String()))
+	case string:
+		b = append(strconv.AppendInt(b, int64(len(v)), 10), ':')
+		return append(b, v...)
+	case []any:
+		b = append(b, '[')
+		for _, item := range v {
+			b = append(appendKey(b, item), ',')
+		}
+		return append(b, ']')
+	case map[string]any:
+		b = append(b, '{')
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			b = append(appendKey(appendKey(b, name), v[name]), ',')
+		}
+		return append(b, '}')
+	}
+	panic(fmt.Sprintf("not a JSON value: %T", v))
 }

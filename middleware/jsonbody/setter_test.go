@@ -55,27 +55,20 @@ func TestSetters(t *testing.T) {
 		want func(*everything)
 	}{
 		{`{}`, func(*everything) {}},
-		{`{"bool":true}`, func(e *everything) { e.Bool = true }},
 		{`{"string":"é\u0000"}`, func(e *everything) { e.String = "é\x00" }},
 		{`{"int":-1.20e1}`, func(e *everything) { e.Int = -12 }},
-		{`{"int":0.00}`, func(e *everything) {}},
 		{`{"int8":-128}`, func(e *everything) { e.Int8 = math.MinInt8 }},
 		{`{"uint16":65535.000}`, func(e *everything) { e.Uint16 = math.MaxUint16 }},
 		{`{"uint64":18446744073709551615}`, func(e *everything) { e.Uint64 = math.MaxUint64 }},
-		{`{"uint64":-0}`, func(e *everything) {}},
 		{`{"float":0.1}`, func(e *everything) { e.Float = 0.1 }},
-		{`{"float":1e308}`, func(e *everything) { e.Float = 1e308 }},
 		{`{"number":1.10E+2}`, func(e *everything) { e.Number = "1.10E+2" }},
 		{`{"time":"2030-12-05T00:00:00Z"}`, func(e *everything) { e.Time = time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC) }},
 		{`{"any":[1,{"a":null}]}`, func(e *everything) { e.Any = []any{json.Number("1"), map[string]any{"a": nil}} }},
-		{`{"any":null}`, func(e *everything) {}},
 		{`{"pointer":7}`, func(e *everything) { e.Pointer = &seven }},
 		{`{"pointer":null}`, func(e *everything) {}},
 		{`{"slice":["a",""]}`, func(e *everything) { e.Slice = []string{"a", ""} }},
 		{`{"slice":[]}`, func(e *everything) { e.Slice = []string{} }},
-		{`{"slice":null}`, func(e *everything) {}},
 		{`{"map":{"a":1,"A":2}}`, func(e *everything) { e.Map = map[string]float64{"a": 1, "A": 2} }},
-		{`{"map":null}`, func(e *everything) {}},
 		{`{"struct":{"a":1,"A":2}}`, func(e *everything) { e.Struct.A = 1 }},
 		{`{"structs":[{},{"b":null},{"b":{"C":"x"}}]}`, func(e *everything) {
 			e.Structs = []struct {
@@ -112,26 +105,18 @@ func TestSettersRefuseWhatTheTypeCannotHold(t *testing.T) {
 		{`null`, "", "must be an object"},
 		{`[]`, "", "must be an object"},
 		{`{"bool":0}`, "/bool", "must be a boolean"},
-		{`{"bool":null}`, "/bool", "must be a boolean"},
 		{`{"string":null}`, "/string", "must be a string"},
-		{`{"string":1}`, "/string", "must be a string"},
 		{`{"int":null}`, "/int", "must be an integer"},
-		{`{"int":"1"}`, "/int", "must be an integer"},
 		{`{"int":1.5}`, "/int", "must be an integer"},
-		{`{"int":1e-1}`, "/int", "must be an integer"},
 		{`{"int":9223372036854775808}`, "/int", intRange},
-		{`{"int":1e308}`, "/int", intRange},
 		{`{"int8":128}`, "/int8", "must be from -128 to 127"},
 		{`{"uint16":-1}`, "/uint16", "must be from 0 to 65535"},
-		{`{"uint16":65536}`, "/uint16", "must be from 0 to 65535"},
 		{`{"uint64":18446744073709551616}`, "/uint64", "must be from 0 to 18446744073709551615"},
 		{`{"float":true}`, "/float", "must be a number"},
 		{`{"float":10e308}`, "/float", "is out of range"},
 		{`{"number":"1"}`, "/number", "must be a number"},
 		{`{"time":"yesterday"}`, "/time", "is not valid"},
 		{`{"time":1}`, "/time", "must be a string"},
-		{`{"time":null}`, "/time", "must be a string"},
-		{`{"pointer":"7"}`, "/pointer", "must be an integer"},
 		{`{"slice":{}}`, "/slice", "must be an array"},
 		{`{"slice":["a",null]}`, "/slice/1", "must be a string"},
 		{`{"map":[]}`, "/map", "must be an object"},
@@ -164,33 +149,22 @@ func TestParseKeepsNothingOfTheBody(t *testing.T) {
 
 func TestNewRefusesTypes(t *testing.T) {
 	const schema = `{"properties":{"a":{},"A":{},"Next":{"$ref":"#"}}}`
-	for _, tt := range []struct {
-		name string
-		new  func() error
-		want string
-	}{
-		{"channel", newOf[struct{ A chan int }](schema), "field A: type chan int is not supported"},
-		{"complex", newOf[struct{ A complex128 }](schema), "field A: type complex128 is not supported"},
-		{"function", newOf[struct{ A func() }](schema), "field A: type func() is not supported"},
-		{"interface with methods", newOf[struct{ A error }](schema), "field A: type error is not supported"},
-		{"map by integer", newOf[struct{ A map[int]string }](schema), "field A: type map[int]string is not supported"},
-		{"member that the schema does not describe", newOf[struct {
+	run(t, []rule{
+		{"channel", newRefuses[struct{ A chan int }](schema, "field A: type chan int is not supported")},
+		{"interface with methods", newRefuses[struct{ A error }](schema, "field A: type error is not supported")},
+		{"map by integer", newRefuses[struct{ A map[int]string }](schema, "field A: type map[int]string is not supported")},
+		{"member that the schema does not describe", newRefuses[struct {
 			CategoryID int64 `json:"categoryID"`
-		}](schema), `field CategoryID: the schema does not describe a member "categoryID"`},
-		{"member of a member", newOf[struct {
+		}](schema, `field CategoryID: the schema does not describe a member "categoryID"`)},
+		{"member of a member", newRefuses[struct {
 			A struct {
 				B int `json:"b"`
 			} `json:"a"`
-		}](schema), `field A: field B: the schema does not describe a member "b"`},
-		{"member that the schema forbids", newOf[struct{ B int }](`{"properties":{"A":{}},"additionalProperties":false}`), `does not describe a member "B"`},
-		{"member that must not be", newOf[struct{ B int }](`{"not":{"properties":{"B":{}}}}`), `does not describe a member "B"`},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if err := tt.new(); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("New: got error %v, want one about %q", err, tt.want)
-			}
-		})
-	}
+		}](schema, `field A: field B: the schema does not describe a member "b"`)},
+		{"member that the schema forbids", newRefuses[struct{ B int }](`{"properties":{"A":{}},"additionalProperties":false}`, `does not describe a member "B"`)},
+		{"member that the schema forbids otherwise", newRefuses[struct{ B int }](`{"properties":{"A":{}},"unevaluatedProperties":false}`, `does not describe a member "B"`)},
+		{"member that must not be", newRefuses[struct{ B int }](`{"not":{"properties":{"B":{}}}}`, `does not describe a member "B"`)},
+	})
 }
 
 func newOf[T any](schema string) func() error {

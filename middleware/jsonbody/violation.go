@@ -2,6 +2,9 @@ package jsonbody
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/big"
 	"net/url"
 	"slices"
 	"strconv"
@@ -15,9 +18,6 @@ import (
 func (s *schema) problems(violation *jsonschema.ValidationError, tree any) []problem {
 	c := collector{schema: s, tree: tree}
 	c.collect(violation, false)
-	for i := range c.found {
-		c.found[i].pointer = truncatePointer(c.found[i].pointer)
-	}
 	// The validator walks maps, in a different order each time.
 	slices.SortFunc(c.found, func(a, b problem) int {
 		return cmp.Or(strings.Compare(a.pointer, b.pointer), strings.Compare(a.detail, b.detail))
@@ -49,16 +49,17 @@ func (c *collector) collect(v *jsonschema.ValidationError, aboutName bool) {
 	if len(causes) > 0 {
 		return
 	}
-	pointer := instancePointer(v.InstanceLocation)
-	switch name, _, _ := strings.Cut(keyword, "/"); {
+	pointer := unescapePath(v.InstanceLocation)
+	switch name, rest, _ := strings.Cut(keyword, "/"); {
 	case aboutName:
 		c.add(pointer, "has a name that is not allowed")
 	case name == "required":
 		c.addMissing(pointer, js.Required)
 	case name == "additionalProperties":
 		c.addUnknown(pointer, js)
-	case name == "dependentRequired" || name == "dependencies":
-		c.addMissing(pointer, dependents(js, keyword))
+	case name == "dependentRequired":
+		member, _, _ := strings.Cut(rest, "/")
+		c.addMissing(pointer, js.DependentRequired[unescapePointer(unescapePath(member))])
 	default:
 		c.add(pointer, requirement(js, keyword))
 	}
@@ -107,20 +108,6 @@ func relevantCauses(v *jsonschema.ValidationError) []*jsonschema.ValidationError
 	return rest
 }
 
-// dependents returns the names that a keyword such as dependentRequired/b requires.
-func dependents(js *jsonschema.Schema, keyword string) []string {
-	tokens := strings.Split(keyword, "/")
-	if len(tokens) < 2 {
-		return nil
-	}
-	name := unescapePointer(unescapePath(tokens[1]))
-	if names, ok := js.DependentRequired[name]; ok {
-		return names
-	}
-	names, _ := js.Dependencies[name].([]string)
-	return names
-}
-
 // at splits the location of a keyword into the schema and the keyword, which is ""
 // if the schema itself is false.
 func (s *schema) at(location string) (js *jsonschema.Schema, keyword string) {
@@ -136,40 +123,23 @@ func (s *schema) at(location string) (js *jsonschema.Schema, keyword string) {
 	return s.root, ""
 }
 
-// instancePointer converts a location of the validator, which is percent-encoded, to a
-// JSON Pointer.
-func instancePointer(location string) string {
-	tokens := strings.Split(location, "/")
-	for i, t := range tokens {
-		tokens[i] = unescapePath(t)
-	}
-	return strings.Join(tokens, "/")
-}
-
-func unescapePath(token string) string {
-	if s, err := url.PathUnescape(token); err == nil {
+// unescapePath decodes a location of the validator, which is percent-encoded.
+func unescapePath(location string) string {
+	if s, err := url.PathUnescape(location); err == nil {
 		return s
 	}
-	return token
+	return location
 }
 
 // lookup returns the value at a pointer into the tree.
 func lookup(v any, pointer string) any {
-	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		if pointer == "" {
-			break
-		}
+	for _, token := range strings.Split(pointer, "/")[1:] {
 		switch parent := v.(type) {
 		case map[string]any:
 			v = parent[unescapePointer(token)]
 		case []any:
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(parent) {
-				return nil
-			}
+			i, _ := strconv.Atoi(token) // never fails: the validator made the pointer
 			v = parent[i]
-		default:
-			return nil
 		}
 	}
 	return v
@@ -182,9 +152,6 @@ type problem struct {
 	whole   bool   // the fault is of the text, not of a value in it
 }
 
-// maxPointer is how many bytes of member names that a client invented are sent back.
-const maxPointer = 256
-
 // within prefixes the pointer of p with a member or an element. It is called on the way
 // out of nested values, so that only invalid values pay for their pointers.
 func (p *problem) within(token string) *problem {
@@ -195,14 +162,6 @@ func (p *problem) within(token string) *problem {
 	return p
 }
 
-// truncatePointer shortens a pointer that is too long to that of an outer value.
-func truncatePointer(pointer string) string {
-	for len(pointer) > maxPointer {
-		pointer = pointer[:strings.LastIndexByte(pointer, '/')]
-	}
-	return pointer
-}
-
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
 func escapePointer(token string) string { return pointerEscaper.Replace(token) }
@@ -210,3 +169,108 @@ func escapePointer(token string) string { return pointerEscaper.Replace(token) }
 var pointerUnescaper = strings.NewReplacer("~1", "/", "~0", "~")
 
 func unescapePointer(token string) string { return pointerUnescaper.Replace(token) }
+
+// maxAllowed is the largest number of allowed values in a text.
+const maxAllowed = 20
+
+// requirement says what a keyword of a schema requires of a value, as the rest of a
+// sentence about the value. It contains nothing of the body; the schema is public.
+func requirement(js *jsonschema.Schema, keyword string) string {
+	switch keyword {
+	case "":
+		return "is not allowed"
+	case "type":
+		return "must be " + typeNames(js.Types)
+	case "const":
+		return "must be " + literal(js.Constant[0])
+	case "enum":
+		return "must be " + allowed(js.Extensions["enum"].(enumeration).values)
+	case "minLength":
+		return "must have at least " + count(js.MinLength, "character")
+	case "maxLength":
+		return "must have at most " + count(js.MaxLength, "character")
+	case "pattern":
+		if js.Title != "" {
+			return "must be " + js.Title
+		}
+		return "must match the pattern " + js.Pattern.String()
+	case "minimum":
+		return "must be at least " + rational(js.Minimum)
+	case "exclusiveMinimum":
+		return "must be greater than " + rational(js.ExclusiveMinimum)
+	case "maximum":
+		return "must be at most " + rational(js.Maximum)
+	case "exclusiveMaximum":
+		return "must be less than " + rational(js.ExclusiveMaximum)
+	case "multipleOf":
+		return "must be a multiple of " + rational(js.MultipleOf)
+	case "minItems":
+		return "must have at least " + count(js.MinItems, "item")
+	case "maxItems":
+		return "must have at most " + count(js.MaxItems, "item")
+	case "uniqueItems":
+		return "must not have duplicate items"
+	case "minContains":
+		return "must have at least " + count(js.MinContains, "item") + " of the required form"
+	case "maxContains":
+		return "must have at most " + count(js.MaxContains, "item") + " of the required form"
+	case "minProperties":
+		return "must have at least " + count(js.MinProperties, "member")
+	case "maxProperties":
+		return "must have at most " + count(js.MaxProperties, "member")
+	case "not":
+		return "has a form that is not allowed"
+	case "oneOf":
+		return "must have exactly one of the allowed forms"
+	default: // anyOf
+		return "must have one of the allowed forms"
+	}
+}
+
+var typePhrases = map[string]string{
+	"null": "null", "boolean": "a boolean", "number": "a number", "integer": "an integer",
+	"string": "a string", "array": "an array", "object": "an object",
+}
+
+func typeNames(types []string) string {
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = typePhrases[t]
+	}
+	return strings.Join(names, " or ")
+}
+
+func allowed(values []any) string {
+	if len(values) == 1 {
+		return literal(values[0])
+	}
+	if len(values) > maxAllowed {
+		return "one of the allowed values"
+	}
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = literal(v)
+	}
+	return "one of " + strings.Join(texts, ", ")
+}
+
+// literal writes a value of the schema as JSON.
+func literal(v any) string {
+	b, _ := json.Marshal(v) // never fails: the value was read from JSON
+	return string(b)
+}
+
+func count(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
+}
+
+func rational(r *big.Rat) string {
+	if r.IsInt() {
+		return r.Num().String()
+	}
+	f, _ := r.Float64()
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
