@@ -12,7 +12,16 @@
 //	race.Skip(t)
 package race
 
-import "testing"
+import (
+	"runtime/debug"
+	"slices"
+	"testing"
+)
+
+var enabled = func() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}()
 
 // Fewer returns n, or under the race detector a tenth of it, and at least 1.
 func Fewer(n int) int {
