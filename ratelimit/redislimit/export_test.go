@@ -110,24 +110,17 @@ func SubjectsOfOneIndex(n int) (subjects []string) {
 // KnowsMasters reports whether each master has a batcher of its own.
 func KnowsMasters(l *Limiter) bool { return l.masters.table.Load() != nil }
 
-// Scripts are the texts of all scripts, by the digest of each.
-var Scripts = map[string]string{
-	limitScript.digest: limitScript.text, smoothScript.digest: smoothScript.text, groupScript.digest: groupScript.text,
-}
+// Script is the text of the script, and ScriptDigest its digest.
+var Script, ScriptDigest = script, scriptDigest
 
-// OnlyPartOne has the scripts fail with whatever they leave to their second part, until
-// the test ends.
-func OnlyPartOne(t testing.TB) {
+// OnlyFastPart has the script fail with whatever it leaves to its operations, until the test
+// ends.
+func OnlyFastPart(t testing.TB) {
 	t.Helper()
-	for _, s := range []*script{&limitScript, &smoothScript, &groupScript} {
-		whole := *s
-		t.Cleanup(func() { *s = whole })
-		one, _, found := strings.Cut(whole.text, "local floor, max, min,")
-		if !found {
-			t.Fatal("a script has no second part")
-		}
-		*s = newScript(one + "return redis.error_reply('left to part two')")
-	}
+	text, digested := script, scriptDigest
+	t.Cleanup(func() { script, scriptDigest = text, digested })
+	script = formatText + fastText + "return redis.error_reply('left to the operations')"
+	scriptDigest = digest(script)
 }
 
 // Key returns the name of a subject's key.

@@ -122,10 +122,8 @@ func testGroups(t *testing.T, seed uint64, steps int) {
 func settle(t *testing.T, l *Limiter, serverTime time.Time) {
 	t.Helper()
 	l.sender.ahead.Store(int64(time.Until(serverTime)))
-	for _, text := range Scripts {
-		if err := l.sender.client.ScriptLoad(context.Background(), text).Err(); err != nil {
-			t.Fatal(err)
-		}
+	if err := l.sender.client.ScriptLoad(context.Background(), script).Err(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -71,33 +71,23 @@ func used(t testing.TB, l *redislimit.Limiter, subject string, limit int64) int6
 // expires them, is another one.
 type scriptClock struct {
 	*enginetest.Clock
-	instead map[string]string // of each script's text, and of its digest
+	script, digest string
 }
 
 func newScriptClock(t testing.TB, start time.Time) *scriptClock {
 	t.Helper()
-	instead := map[string]string{}
-	for digest, text := range redislimit.Scripts {
-		instead[text] = withClock(t, text)
-		instead[digest] = redis.NewScript(instead[text]).Hash()
-	}
-	return &scriptClock{enginetest.NewClock(start), instead}
-}
-
-// withClock returns a script that takes its time from its last two arguments.
-func withClock(t testing.TB, text string) string {
-	script := "local clock = {ARGV[#ARGV - 1], ARGV[#ARGV]} table.remove(ARGV) table.remove(ARGV)\n" + text
+	script := "local clock = {ARGV[#ARGV - 1], ARGV[#ARGV]} table.remove(ARGV) table.remove(ARGV)\n" + redislimit.Script
 	for old, replacement := range map[string]string{
 		"call('TIME')":           "clock",
 		"local AFTERLIFE = 5":    "local AFTERLIFE = 4000000000",
 		"INDEX_AFTERLIFE = 3600": "INDEX_AFTERLIFE = 4000000000",
 	} {
 		if strings.Count(script, old) != 1 {
-			t.Fatalf("a script has %q %d times, want once", old, strings.Count(script, old))
+			t.Fatalf("the script has %q %d times, want once", old, strings.Count(script, old))
 		}
 		script = strings.Replace(script, old, replacement, 1)
 	}
-	return script
+	return &scriptClock{enginetest.NewClock(start), script, redis.NewScript(script).Hash()}
 }
 
 func (c *scriptClock) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -130,7 +120,10 @@ func (c *scriptClock) rewrite(ctx context.Context, cmd redis.Cmder) redis.Cmder 
 	if args[0] != "evalsha" && args[0] != "eval" {
 		return cmd
 	}
-	args[1] = c.instead[args[1].(string)]
+	args[1] = c.digest
+	if args[0] == "eval" {
+		args[1] = c.script
+	}
 	now := c.Now()
 	return redis.NewStringCmd(ctx, append(args, now.Unix(), now.Nanosecond()/1000)...)
 }

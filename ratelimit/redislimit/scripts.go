@@ -8,85 +8,65 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
 
-//go:embed limit.lua
-var limitText string
+//go:embed format.lua
+var formatText string
 
-//go:embed smooth.lua
-var smoothText string
+//go:embed fast.lua
+var fastText string
 
-//go:embed group.lua
-var groupText string
+//go:embed rules.lua
+var rulesText string
 
-// A script is a text, and the name by which EVALSHA knows it.
-type script struct{ text, digest string }
+//go:embed operations.lua
+var operationsText string
 
+// scriptFiles are the files of the script, in the order in which Redis runs them.
+var scriptFiles = []struct{ name, text string }{
+	{"format.lua", formatText}, {"fast.lua", fastText}, {"rules.lua", rulesText}, {"operations.lua", operationsText},
+}
+
+// script is the text of the script, and scriptDigest the name by which EVALSHA knows it.
 var (
-	limitScript  = newScript(limitText)
-	smoothScript = newScript(smoothText)
-	groupScript  = newScript(groupText)
+	script       = formatText + fastText + rulesText + operationsText
+	scriptDigest = digest(script)
 )
 
-// newScript puts parts of other scripts into a text, in place of lines such as
-//
-//	--{ limit.lua: functions }
-func newScript(text string) script {
-	var whole strings.Builder
-	for line := range strings.Lines(text) {
-		if name, ok := strings.CutPrefix(line, "--{ limit.lua: "); ok {
-			line = part(limitText, name)
-		} else if name, ok := strings.CutPrefix(line, "--{ smooth.lua: "); ok {
-			line = part(smoothText, name)
-		}
-		whole.WriteString(line)
-	}
-	sum := sha1.Sum([]byte(whole.String()))
-	return script{whole.String(), hex.EncodeToString(sum[:])}
+func digest(text string) string {
+	sum := sha1.Sum([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
-// part returns the lines of a text from the opening brace with a name to the closing one.
-func part(text, name string) string {
-	name = strings.TrimSuffix(name, " }\n")
-	var part strings.Builder
-	depth := 0
-	for line := range strings.Lines(text) {
-		switch brace := strings.TrimSpace(line); {
-		case depth == 0 && brace == "--{ "+name, depth > 0 && strings.HasPrefix(brace, "--{ "):
-			depth++
-		case depth > 0 && brace == "--}":
-			if depth--; depth == 0 {
-				return part.String()
+var scriptLine = regexp.MustCompile(`user_script:(\d+)`)
+
+// inFiles names the file and the line of the script in the text of an error of Redis.
+func inFiles(text string) string {
+	return scriptLine.ReplaceAllStringFunc(text, func(place string) string {
+		line, _ := strconv.Atoi(scriptLine.FindStringSubmatch(place)[1])
+		for _, file := range scriptFiles {
+			lines := strings.Count(file.text, "\n")
+			if line <= lines {
+				return fmt.Sprintf("%s:%d", file.name, line)
 			}
-		case depth > 0:
-			part.WriteString(line)
+			line -= lines
 		}
-	}
-	panic("redislimit: no script has a part " + name) // a test runs all scripts
-}
-
-// script returns the script that the command calls.
-func (cmd *command) script() *script {
-	switch first := cmd.groups[0]; {
-	case first.code == opTakeAll:
-		return &groupScript
-	case first.code == opTake && first.index == indexNotNeeded && of(first.plan).Smooth():
-		return &smoothScript
-	}
-	return &limitScript
+		return place
+	})
 }
 
 // call returns the front of the arguments.
 func (cmd *command) call(args []any) []any {
-	s := cmd.script()
 	if cmd.eval {
-		return append(args, "eval", s.text)
+		return append(args, "eval", script)
 	}
-	return append(args, "evalsha", s.digest)
+	return append(args, "evalsha", scriptDigest)
 }
 
 // partitions is how many hash tags the subjects are spread over. A subject's key,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -179,6 +180,8 @@ func (s *sender) receive(cmd *command, attempt int) (again []*command, wait bool
 		return nil, true
 	case redis.HasErrorPrefix(err, "WRONGTYPE"): // of a subject's key the script says so itself
 		cmd.fail(unknownValue(s.keys.index(cmd.groups[0].partition)))
+	case redis.HasErrorPrefix(err, "ERR") && strings.Contains(err.Error(), "user_script:"):
+		cmd.fail(errors.New(inFiles(err.Error())))
 	default:
 		if s.cluster != nil && due(&s.reloaded) {
 			// The client would ask for the masters by itself once a minute, and when a

@@ -171,8 +171,8 @@ func (cmd *command) takeAllArgs(k *keys, now int64) []any {
 		}
 	}
 	args[2] = strconv.Itoa(len(args) - 3)
-	packed := append([]byte{byte(len(known))}, plans...)
-	args = append(args, append(packed, takes...))
+	packed := append([]byte{opTakeAll, byte(len(known))}, plans...)
+	args = append(args, append(packed, takes...), "")
 	if indexed {
 		for _, name := range names {
 			args = append(args, name)

@@ -40,7 +40,7 @@ type record struct {
 
 // value reads the subject's value.
 func (a *answer) value() (v value, err error) {
-	if a.letter == needsIndex || a.letter == clocksApart || a.letter == unknown {
+	if a.letter == needsIndex || a.letter == clocksApart || a.letter == unknown || a.letter == wrongIndex {
 		return v, unavailable(errReply)
 	}
 	b, windows := a.bytes, a.bytes

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What the script is sent, and how its reply is read. limit.lua describes both.
+// What the script is sent, and how its reply is read. format.lua describes both.
 
 // The operations of the script.
 const (
@@ -23,7 +23,7 @@ const (
 	opUnban      = 'u'
 	opReset      = 'x'
 	opShow       = 's'
-	opTakeAll    = 'm' // of group.lua
+	opTakeAll    = 'm'
 )
 
 // args returns the arguments of the command. The time now, in Unix nanoseconds, is that
@@ -142,7 +142,7 @@ const (
 	notMade     = 's' // in a group of takes
 	clocksApart = 'c'
 	unknown     = 'e'
-	wrongIndex  = 'x' // in a group of takes
+	wrongIndex  = 'x' // of takes
 )
 
 var errReply = errors.New("cannot read the reply of the script")
@@ -201,7 +201,7 @@ func (a *answer) read(b string) (rest string, err error) {
 	}
 	a.letter, b = b[0], b[1:]
 	switch a.letter {
-	case needsIndex, clocksApart, unknown:
+	case needsIndex, clocksApart, unknown, wrongIndex:
 		return b, nil
 	case done:
 		a.granted = a.requests

@@ -14,7 +14,7 @@ import (
 // The first parts of the scripts, which cost the server a fraction of the second ones,
 // decide all requests but the rare ones, as the model does: alone and in groups, whatever
 // quotas a plan has.
-func TestPartOneDecides(t *testing.T) {
+func TestFastPartDecides(t *testing.T) {
 	penalty := ratelimit.Penalty{Strikes: 3, Grace: time.Second, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: time.Minute}
 	plan := func(quotas ...ratelimit.Quota) *ratelimit.Plan { return ratelimit.MustPlan("p", penalty, quotas...) }
 	two := ratelimit.Quota{Limit: 2, Window: 100 * time.Second}
@@ -49,7 +49,7 @@ func TestPartOneDecides(t *testing.T) {
 					}
 				}
 			}
-			redislimit.OnlyPartOne(t)
+			redislimit.OnlyFastPart(t)
 			for _, step := range []struct {
 				subject string
 				at      time.Duration

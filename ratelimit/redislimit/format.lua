@@ -1,0 +1,117 @@
+-- What the script is sent, what it answers, and what it keeps of a subject.
+--
+-- The script is four files, one after the other. Read this one, rules.lua, fast.lua and
+-- operations.lua; Redis runs fast.lua before rules.lua.
+--
+-- KEYS     One key for each subject; no two are equal. If names are given, the index of
+--          bans of each subject follows, in the same order. If a change is marked, the
+--          mark follows.
+-- ARGV[1]  The operation, one letter, and what it needs, in binary:
+--            t  take       cost 4, quotas 1, for each quota window 4 (seconds) and
+--                          limit 4, the shortest window first; then the penalty:
+--                          strikes 2, grace 4 (milliseconds), decay 4, ban 4,
+--                          growth 1, max 4, forgive 4 (seconds); then for each
+--                          calendar quota five boundaries 4; then for each
+--                          smooth quota three spans of time 8: until cost, the
+--                          limit, and the burst are back
+--            T  take       the same, if a quota is smooth
+--            p  peek       the same
+--            m  groups     the number of plans 1; for each its size 1, and the operation t
+--                          or T; then for each group of takes their number 1, how many
+--                          requests make them 2, and for each take the numbers of its
+--                          subject 1 and of its plan 1, from 1. Of a group all takes are
+--                          made, or none. Groups are decided one after the other, and may
+--                          share subjects
+--            a  add        units 4, quotas 1, for each quota window 4 and the end of
+--                          the window that was charged 4, 0 if none was; then the second
+--                          of the charge 4, the number of the other windows that were
+--                          charged 1, and window 4 and end 4 of each; then for each
+--                          smooth quota three times 8: how long the units and the limit
+--                          take to come back, and until when a bucket without other
+--                          charges owes some of this one
+--            r  give back  the same
+--            b  ban        whole seconds 4, and nanoseconds 4
+--            u  unban
+--            x  reset
+--            s  show
+-- ARGV[2]  For a take: how many requests each subject makes, 2 each. Empty: one.
+-- ARGV[3]  ... The name of each subject in the index, for a ban, an unban, a reset, and
+--          takes that were answered "i". For a change that is marked: not empty. For a
+--          take that cannot have the index: empty; it then starts no ban.
+--
+-- The reply is the server's time, seconds and microseconds in decimal with a space after
+-- each, and for each subject, and each take of each group, a letter and what comes with it:
+--   a  done; of a take: every request was granted           then a value
+--   d  granted 2, limited 2, the others were banned; the    then a value
+--      limited ones were strikes
+--   g  the same, and the limited ones were no strikes       then a value
+--   b  the same as d, and the first of those that were      then a value
+--      banned started the ban: there is one
+--   h  granted 2, limited 2, which were strikes; the others then a value
+--      were limited too, as the ban is due that cannot start
+--   s  granted 2, 0 2; the others were not made, since      then a value, which
+--      another take of the group was refused                may have what is over
+-- or, once for a group:
+--   i  nothing was done: it would start a ban, and the names were not given
+--   c  nothing was done, for no subject: the boundaries are not around the server's time
+--   e  nothing was done: the key holds a value of something else; of a group also the
+--      number of the take 1
+--   x  no take was made: the same of the index of bans
+-- where a value is its length 1, and the subject's value as it is now; of an
+-- unban, as it was before.
+--
+-- A subject's value has the windows that have begun: something was charged to them, also
+-- if it was given back. The shortest comes first. Then comes a record, if the subject was
+-- limited or banned. Of two windows:
+--
+--   0        4     8        12    16     20     24                            45
+--   | length | end | length | end | used | used | record                      |
+--
+--   24      30        32      33     37      41        45
+--   | first | strikes | level | ends | since | expires |
+--
+--   first    Unix milliseconds of the first limited request in its window
+--   level    of the last ban
+--   ends     of the last ban
+--   since    the time from which the strikes decay; without strikes the length
+--            of the last ban, 0 once a request was admitted after it
+--   expires  the time from which the record does not count
+--
+-- A calendar quota, which is by month or by day in a time zone, has a length that
+-- stands in for those of its windows: DAY or MONTH. Where they begin and end is sent
+-- with the operation: five times at which one ends and the next begins. The server's
+-- time must lie in one of the first three of these four windows. An open window keeps
+-- its end, whatever calendar it opened by.
+--
+-- A smooth quota has the length 2^31 more than its window, and comes last. Its state is
+-- the time at which its bucket is full. In place of the end is that time in seconds,
+-- rounded up, and in place of what is used, by how many 2^-32 seconds. Times and spans
+-- of smooth quotas are two numbers, seconds and 2^-32 seconds. The sums, and the reasons,
+-- are those of package gcra.
+--
+-- Binary numbers are big-endian and unsigned. Times are Unix seconds where nothing
+-- else is said; 32 bits of them last until 2106.
+--
+-- Lua's numbers are doubles, exact up to 2^53. The largest here are milliseconds since 1970
+-- (2^41), requests times cost (2^48), and microseconds of a second times 2^32 (2^52). All
+-- are whole: every division is exact or rounded down. They become decimal digits only as
+-- arguments of Redis commands, and are seconds there.
+
+local call, byte, char, sub = redis.call, string.byte, string.char, string.sub
+
+local AFTERLIFE = 5 -- seconds that a key outlives what it holds
+local DAY, MONTH = 172801, 2764801
+local SMOOTH = 2147483648 -- what the length of a smooth quota is more than its window
+local SECOND = 4294967296 -- of 2^-32 seconds
+
+local arg, counts = ARGV[1], ARGV[2] or ''
+local op = sub(arg, 1, 1)
+local named, grouped = ARGV[3], op == 'm'
+local subjects = #KEYS -- if names are given, half of it, or one
+if named then subjects = subjects == 1 and 1 or subjects / 2 end
+local time = call('TIME')
+local now = time[1] + 0
+local fraction = time[2] * SECOND / 1000000 -- of now, in 2^-32 seconds
+fraction = fraction - fraction % 1
+local values = call('MGET', unpack(KEYS, 1, subjects)) -- as they are now; false: no string
+local out = {time[1], ' ', time[2], ' '} -- and a string for each subject or group

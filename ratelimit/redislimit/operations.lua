@@ -1,0 +1,199 @@
+-- The operations, and the takes that fast.lua has left.
+
+-- ours reports whether the key of subject k holds what the script wrote, or nothing.
+local function ours(k)
+  local v = values[k]
+  if not v then return call('EXISTS', KEYS[k]) == 0 end
+  local windows_size = record_at(v) - 1
+  return v ~= '' and windows_size >= 0 and windows_size % WINDOW == 0 and windows_size <= MAX_WINDOWS * WINDOW
+end
+
+-- look reads subject k under the plan, and returns how many of some takes would be granted.
+local function look(k, requests)
+  read_open(k)
+  open_plan()
+  expire()
+  cut()
+  local fits = banned() and 0 or requests
+  for q = 1, quotas do fits = min(fits, (room(q, fits))) end
+  return fits
+end
+
+-- charge_and_strike makes the takes that are granted. The others are strikes, unless the
+-- subject is banned, or could make them. It returns the letter of the answer, x if the
+-- index is a value of something else, and how many were limited.
+local function charge_and_strike(granted, refused)
+  if granted > 0 then charge(granted) end
+  if refused == 0 then return 'a', 0 end
+  if banned() then return 'd', 0 end
+  local fits = 1
+  for q = 1, quotas do fits = min(fits, (room(q, 1))) end
+  if fits > 0 then return 's', 0 end
+  local done, letter, limited = pcall(strike, refused)
+  if done then return letter, limited end
+  if sub(letter.err or letter, 1, 9) ~= 'WRONGTYPE' then error(letter) end
+  return 'x'
+end
+
+local function answer(letter, v)
+  return letter .. char(#v) .. v
+end
+
+-- decide makes all takes of a group, or none: some requests are granted, then some limited,
+-- and the rest banned, as if they had come one after the other at this instant. After
+-- the first one that is refused the subjects have nothing to do with each other any more.
+local function decide(at)
+  local members, requests, takes = 1, 1, {}
+  if grouped then
+    members, requests = byte(arg, at), byte(arg, at + 1) * 256 + byte(arg, at + 2)
+  elseif counts ~= '' then
+    requests = byte(counts, 2 * at - 1) * 256 + byte(counts, 2 * at)
+  end
+  local granted = requests
+  for m = 1, members do
+    local k, p = at, 1
+    if grouped then k, p = byte(arg, at + 2 * m + 1, at + 2 * m + 2) end
+    if not ours(k) then return grouped and 'e' .. char(m) or 'e' end
+    local plan = grouped and plans[p][11] or 1
+    use_plan(plan)
+    granted = min(granted, look(k, requests))
+    takes[m] = {plan = plan, subject = subject}
+  end
+  for m, take in ipairs(takes) do
+    subject = take.subject
+    use_plan(take.plan)
+    take.letter, take.limited = charge_and_strike(granted, requests - granted)
+    if take.letter == 'i' then return 'i' end
+    if take.letter == 'x' then return grouped and 'x' .. char(m) or 'x' end
+  end
+  local answers = {}
+  for m, take in ipairs(takes) do
+    subject = take.subject
+    local front = take.letter == 'a' and 'a' or take.letter .. two(granted) .. two(take.limited)
+    local charged = granted > 0 or take.letter ~= 's'
+    answers[m] = answer(front, charged and store() or (value()))
+  end
+  return table.concat(answers)
+end
+
+-- The operations on one subject, k, whose value is v.
+local operations = {}
+
+function operations.p(k)
+  use_plan(1)
+  look(k, 0)
+  return (value())
+end
+
+-- mark reports whether a change has no mark yet, and marks it until the windows of the charge
+-- have ended.
+local function mark(charged)
+  local last = now + MARK_LASTS
+  for _, w in ipairs(charged) do
+    local latest = now + w.length - SMOOTH
+    if not w.spans then latest = min(w.ending, max(ahead(w.length), now + CLOCKS_APART)) end
+    last = max(last, latest + AFTERLIFE)
+  end
+  return call('SET', KEYS[2], '', 'NX', 'EXAT', last)
+end
+
+-- opened_later reports whether a window of a kind was opened after the charge, whose window
+-- ends earlier. Calendar windows that are open at once can end at different times, and add
+-- what is in doubt; those that follow each other are at least so long apart.
+local function opened_later(length, ending, charged)
+  if not is_calendar(length) then return ending > charged end
+  return op == 'r' and ending - charged >= (length == DAY and 72000 or 2419200)
+end
+
+-- change changes the cost of a charge in the windows that it has reached: those with the
+-- ends that they had then, or earlier ones if the clock stepped back. Units that are added
+-- open a window, and a charge from after its end moves it.
+local function change(k, v)
+  read_plan(1)
+  local second, others, charged = number(arg, rest), byte(arg, rest + 4), {}
+  read_spans(rest + 5 + 8 * others)
+  for q = 1, quotas do
+    if limits[q] > 0 then insert(charged, {length = lengths[q], ending = limits[q], spans = spans[q]}) end
+  end
+  for i = 1, others do
+    insert(charged, {length = number(arg, rest + 8 * i - 3), ending = number(arg, rest + 8 * i + 1)})
+  end
+  if named and not mark(charged) then return v end
+  read_open(k)
+  local function at(length, ending)
+    local w = find(length)
+    if ending <= now or w and opened_later(length, w.ending, ending) then return end
+    if op == 'r' then
+      if w then w.used = max(w.used - cost, 0) end
+      return
+    end
+    ending = min(ending, ahead(length))
+    if not w then
+      w = make(length, ending)
+    elseif second >= w.ending then
+      w.ending = ending
+    end
+    w.used = min(w.used + cost, MAX_U32)
+  end
+  local function at_bucket(length, spans)
+    local w = find(length)
+    if not w and op == 'r' then return end
+    w = w or make(length, 0)
+    set_full(w, spans, full(w)) -- no more than can be owed
+    local s, f = full(w)
+    local more_s, more_f = spans[1], spans[2]
+    if op == 'r' then
+      local owed_s, owed_f = minus(spans[5], spans[6], now, fraction)
+      if owed_s < 0 then owed_s, owed_f = 0, 0 end
+      if later(more_s, more_f, owed_s, owed_f) then more_s, more_f = owed_s, owed_f end
+      s, f = minus(s, f, more_s, more_f)
+    else
+      s, f = plus(s, f, more_s, more_f)
+    end
+    set_full(w, spans, s, f)
+  end
+  for _, w in ipairs(charged) do
+    if w.spans then at_bucket(w.length, w.spans) else at(w.length, w.ending) end
+  end
+  return store()
+end
+operations.a, operations.r = change, change
+
+-- A ban by hand keeps the level of the last one. The record outlives it as long as it
+-- would have outlived that one: the plan, which says how soon a level is forgiven, is
+-- not known here.
+function operations.b(k)
+  read(k)
+  expire()
+  local afterlife = subject.expires - subject.ban_ends
+  ban(number(arg, 2), number(arg, 6))
+  if subject.level > 0 then subject.expires = max(subject.expires, subject.ban_ends + afterlife) end
+  return store()
+end
+
+-- The ban ends before its subject leaves the index, so that an error in between (a
+-- right was taken away) leaves no ban that is not listed. Before both the index is
+-- read: if it is not a sorted set, that is an error before anything is done.
+function operations.u(k, v)
+  call('ZREVRANGE', KEYS[2], 0, 0)
+  read(k)
+  clear()
+  store()
+  call('ZREM', KEYS[2], named)
+  return v
+end
+
+function operations.x(k)
+  call('ZREVRANGE', KEYS[2], 0, 0)
+  call('DEL', KEYS[k])
+  call('ZREM', KEYS[2], named)
+  return ''
+end
+
+function operations.s(_, v) return v end
+
+for i = 1, last_other, 2 do out[others[i]] = decide(others[i + 1]) end
+for k = 1, takes and 0 or subjects do
+  out[#out + 1] = ours(k) and answer('a', operations[op](k, values[k] or '')) or 'e'
+end
+return table.concat(out)
