@@ -138,19 +138,22 @@ func networkReason(err error) string {
 	return ""
 }
 
+// advice has what an operator can do about an error that does not pass, by its code.
+var advice = map[string]string{
+	"28P01":               "check the user and the password",
+	"28000":               "check the user and the password",
+	"3D000":               "create the database first",
+	insufficientPrivilege: "grant the user the rights on the tables and their schema",
+	"26000":               "a pooler gives statements to several connections; add default_query_exec_mode=exec to the URL",
+	"42P05":               "a pooler gives statements to several connections; add default_query_exec_mode=exec to the URL",
+	"42P01":               "the tables are not those of this program; check the search_path, or run petstore migrate",
+	"42703":               "the tables are not those of this program; check the search_path, or run petstore migrate",
+}
+
 // explain adds to an error that does not pass what an operator can do.
 func explain(err error) error {
-	switch state(err) {
-	case invalidPassword, invalidAuthorization:
-		return fmt.Errorf("check the user and the password: %w", err)
-	case invalidCatalogName:
-		return fmt.Errorf("create the database first: %w", err)
-	case insufficientPrivilege:
-		return fmt.Errorf("grant the user the rights on the tables and their schema: %w", err)
-	case noSuchStatement, duplicateStatement:
-		return fmt.Errorf("a pooler gives statements to several connections; add default_query_exec_mode=exec to the URL: %w", err)
-	case undefinedTable, undefinedColumn:
-		return fmt.Errorf("the tables are not those of this program; check the search_path, or run petstore migrate: %w", err)
+	if what, ok := advice[state(err)]; ok {
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return err
 }
@@ -179,29 +182,15 @@ func explainOpen(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, oneLine{explain(err)})
 }
 
-// The error codes that this package knows; PostgreSQL, appendix A.
+// The error codes that calls depend on; PostgreSQL, appendix A.
 const (
 	notInRepertoire       = "22021"
 	uniqueViolation       = "23505"
 	readOnlyTransaction   = "25006"
-	noSuchStatement       = "26000"
-	invalidAuthorization  = "28000"
-	invalidPassword       = "28P01"
-	invalidCatalogName    = "3D000"
 	serializationFailure  = "40001"
 	deadlockDetected      = "40P01"
 	insufficientPrivilege = "42501"
-	undefinedColumn       = "42703"
-	undefinedTable        = "42P01"
-	duplicateStatement    = "42P05"
-	diskFull              = "53100"
-	outOfMemory           = "53200"
 	tooManyConnections    = "53300"
-	lockNotAvailable      = "55P03"
-	queryCanceled         = "57014"
-	adminShutdown         = "57P01"
-	crashShutdown         = "57P02"
-	cannotConnectNow      = "57P03"
 	idleSessionTimeout    = "57P05"
 )
 
@@ -223,32 +212,31 @@ func isFatal(err *pgconn.PgError) bool {
 // isDuplicate reports whether err is about a value that exists already.
 func isDuplicate(err error) bool { return state(err) == uniqueViolation }
 
+// passing has what an error that can pass means, by its code or class.
+var passing = map[string]string{
+	tooManyConnections:   "it has too many connections; lower pool_max_conns or raise its max_connections",
+	"53100":              "its disk is full",
+	"53200":              "it is out of memory",
+	readOnlyTransaction:  "it is read-only, such as a standby",
+	serializationFailure: "others lock what the call needs",
+	deadlockDetected:     "others lock what the call needs",
+	"55P03":              "others lock what the call needs",
+	"57014":              "it canceled the statement",
+	"57P01":              "it is stopping or starting",
+	"57P02":              "it is stopping or starting",
+	"57P03":              "it is stopping or starting",
+	"53":                 "it cannot answer now",
+	"57":                 "it cannot answer now",
+	"58":                 "it cannot answer now",
+}
+
 // stateReason returns what an error code that can pass means, or "".
 func stateReason(err error) string {
-	switch s := state(err); s {
-	case tooManyConnections:
-		return "it has too many connections; lower pool_max_conns or raise its max_connections"
-	case diskFull:
-		return "its disk is full"
-	case outOfMemory:
-		return "it is out of memory"
-	case readOnlyTransaction:
-		return "it is read-only, such as a standby"
-	case serializationFailure, deadlockDetected, lockNotAvailable:
-		return "others lock what the call needs"
-	case queryCanceled:
-		return "it canceled the statement"
-	case adminShutdown, crashShutdown, cannotConnectNow:
-		return "it is stopping or starting"
-	default:
-		if isPoolerRefusal(err) {
-			return "its pooler has no connection for the call"
-		}
-		if strings.HasPrefix(s, "53") || strings.HasPrefix(s, "57") || strings.HasPrefix(s, "58") {
-			return "it cannot answer now"
-		}
+	if isPoolerRefusal(err) {
+		return "its pooler has no connection for the call"
 	}
-	return ""
+	code := state(err)
+	return cmp.Or(passing[code], passing[code[:min(2, len(code))]])
 }
 
 // isPoolerRefusal reports whether err is of PgBouncer, which answers so while it cannot

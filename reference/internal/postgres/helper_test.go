@@ -3,9 +3,12 @@
 package postgres_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -103,3 +106,134 @@ func checkUnavailable(t testing.TB, err error, want ...string) {
 
 // noon is when the requests of the tests arrive.
 var noon = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
+
+// A proxy stands between a store and its server, and resets a connection where a test says.
+type proxy struct {
+	url string // of the database, through the proxy
+
+	mu     sync.Mutex
+	server string
+	armed  bool
+	way    direction
+	left   int                            // bytes that pass in this direction until the reset
+	then   []byte                         // what the receiver gets before the reset
+	delay  func([]byte) (d time.Duration) // of bytes of the client; nil: none
+}
+
+// A direction is that of bytes through a proxy.
+type direction string
+
+const (
+	toServer direction = "to the server"
+	toClient direction = "to the client"
+)
+
+// through starts a proxy in front of the server of a URL. It ends with the test.
+func through(t *testing.T, url string) *proxy {
+	t.Helper()
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	p := &proxy{server: net.JoinHostPort(config.Host, strings.Split(strings.SplitN(url, "@127.0.0.1:", 2)[1], "/")[0])}
+	p.url = strings.Replace(url, p.server, l.Addr().String(), 1)
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.mu.Lock()
+			addr := p.server
+			p.mu.Unlock()
+			server, err := net.Dial("tcp", addr)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			go p.copy(server, client, toServer)
+			go p.copy(client, server, toClient)
+		}
+	}()
+	return p
+}
+
+// cut resets the connection after n more bytes in one direction, once, if there are more.
+func (p *proxy) cut(way direction, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.armed, p.way, p.left, p.then = true, way, n, nil
+}
+
+// garble replaces what comes after n bytes by bytes that mean nothing.
+func (p *proxy) garble(way direction, n int) {
+	p.cut(way, n)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.then = bytes.Repeat([]byte{255}, 64)
+}
+
+// redirect has new connections go to another server, and resets those that there are.
+func (p *proxy) redirect(server string) {
+	p.cut(toServer, 0)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.server = server
+}
+
+// disarm reports whether nothing was reset since cut.
+func (p *proxy) disarm() (armed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	armed, p.armed = p.armed, false
+	return armed
+}
+
+// slow delays what a client sends.
+func (p *proxy) slow(delay func([]byte) time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = delay
+}
+
+func (p *proxy) copy(dst, src net.Conn, way direction) {
+	defer dst.Close()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := src.Read(buffer)
+		part, reset, delay := p.pass(way, buffer[:n])
+		time.Sleep(delay)
+		if _, writeErr := dst.Write(part); err != nil || writeErr != nil {
+			return
+		}
+		if reset {
+			// The server learns of it, but may have begun to do what it has read.
+			_ = src.(*net.TCPConn).SetLinger(0)
+			_ = src.Close()
+			return
+		}
+	}
+}
+
+// pass returns what of b passes, and what happens before and after.
+func (p *proxy) pass(way direction, b []byte) (part []byte, reset bool, delay time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if way == toServer && p.delay != nil {
+		delay = p.delay(b)
+	}
+	if !p.armed || p.way != way {
+		return b, false, delay
+	}
+	if len(b) <= p.left {
+		p.left -= len(b)
+		return b, false, delay
+	}
+	p.armed = false
+	return append(b[:p.left:p.left], p.then...), true, delay
+}

@@ -9,7 +9,11 @@ import (
 	"iter"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -86,93 +90,225 @@ func TestImportModes(t *testing.T) {
 // Whatever ends an import in the middle, nothing of it is left.
 func TestImportIsAllOrNothing(t *testing.T) {
 	errSource := errors.New("the file cannot be read")
-	t.Run("its source fails", func(t *testing.T) {
-		s := open(t, postgrestest.Database(t), postgres.Options{})
-		_, _, err := s.Import(t.Context(), exportOf(100_000, func(i int64) error {
-			if i == 90_000 {
-				return errSource
+	const n = 20_000
+	ctx, cancel := context.WithCancel(t.Context())
+	for name, tt := range map[string]struct {
+		change func(x *store.Export)
+		end    func() error // in the middle
+		want   func(t *testing.T, err error)
+	}{
+		"its source fails": {end: func() error { return errSource }, want: func(t *testing.T, err error) {
+			if err == nil || err.Error() != errSource.Error() {
+				t.Errorf("Import = %v, want the error of the source", err)
 			}
-			return nil
-		}), importer, noon)
-		if err == nil || err.Error() != errSource.Error() {
-			t.Errorf("Import = %v, want the error of the source", err)
-		}
-		checkEmpty(t, s)
-	})
-	t.Run("it is interrupted", func(t *testing.T) {
-		s := open(t, postgrestest.Database(t), postgres.Options{})
-		ctx, cancel := context.WithCancel(t.Context())
-		_, _, err := s.Import(ctx, exportOf(100_000, func(i int64) error {
-			if i == 90_000 {
-				cancel()
+		}},
+		"it is interrupted": {end: func() error { cancel(); return nil }, want: func(t *testing.T, err error) {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("Import = %v, want context.Canceled", err)
 			}
-			return nil
-		}), importer, noon)
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("Import = %v, want context.Canceled", err)
-		}
-		checkEmpty(t, s)
-	})
-	t.Run("it is interrupted, and its connection is closed", func(t *testing.T) {
+		}},
+		"a row is refused": {change: func(x *store.Export) {
+			x.IdempotentRequests = rows(store.IdempotentRequest{IdempotencyKey: store.IdempotencyKey{Owner: "ada", Key: "k", At: noon}, Pet: n + 1})
+		}, want: func(t *testing.T, err error) { checkText(t, err, "copy the rows: ", "idempotency_keys") }},
+		"a text is refused": {change: func(x *store.Export) {
+			x.Pets = rows(store.Pet{ID: 1, Name: "a\x00", Status: store.Sold})
+		}, want: func(t *testing.T, err error) {
+			checkText(t, err, "copy the rows: ", "SQLSTATE 22021")
+			if errors.Is(err, store.ErrNotFound) {
+				t.Errorf("Import = %v, want no ErrNotFound", err)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, postgrestest.Database(t), postgres.Options{})
+			x := exportOf(n, func(i int64) error {
+				if i == n-1000 && tt.end != nil {
+					return tt.end()
+				}
+				return nil
+			})
+			if tt.change != nil {
+				tt.change(&x)
+			}
+			of := t.Context()
+			if name == "it is interrupted" {
+				of = ctx
+			}
+			_, _, err := s.Import(of, x, importer, noon)
+			tt.want(t, err)
+			checkEmpty(t, s)
+		})
+	}
+}
+
+// The same if the server is killed, and if the import is interrupted then.
+func TestImportWhoseServerIsKilled(t *testing.T) {
+	testenv.Long(t, "kills a server")
+	t.Parallel()
+	for _, interrupted := range []bool{false, true} {
 		server := postgrestest.Start(t)
 		s := open(t, server.URL("postgres"), postgres.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		_, _, err := s.Import(ctx, exportOf(100_000, func(i int64) error {
 			if i == 90_000 {
 				server.Kill()
-				cancel()
+				if interrupted {
+					cancel()
+				}
 			}
 			return nil
 		}), importer, noon)
-		if !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrUnavailable) {
-			t.Errorf("Import = %v, want context.Canceled alone", err)
+		if interrupted {
+			if !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("Import = %v, want context.Canceled alone", err)
+			}
+			continue
 		}
-	})
-	t.Run("the server is killed", func(t *testing.T) {
-		server := postgrestest.Start(t)
-		s := open(t, server.URL("postgres"), postgres.Options{})
-		_, _, err := s.Import(t.Context(), exportOf(100_000, func(i int64) error {
-			if i == 90_000 {
-				server.Kill()
-			}
-			return nil
-		}), importer, noon)
 		checkUnavailable(t, err, "copy the rows: ")
 		server.Restart()
 		checkEmpty(t, s)
-	})
-	t.Run("a row is refused", func(t *testing.T) {
-		s := open(t, postgrestest.Database(t), postgres.Options{})
-		x := exportOf(1000, nothing)
-		x.IdempotentRequests = rows(store.IdempotentRequest{IdempotencyKey: store.IdempotencyKey{Owner: "ada", Key: "k", At: noon}, Pet: 1001})
-		_, _, err := s.Import(t.Context(), x, importer, noon)
-		checkText(t, err, "copy the rows: ", "idempotency_keys")
-		checkEmpty(t, s)
-	})
-	t.Run("a text is refused", func(t *testing.T) {
-		s := open(t, postgrestest.Database(t), postgres.Options{})
-		x := exportOf(10, nothing)
-		x.Pets = rows(store.Pet{ID: 1, Name: "a\x00", Status: store.Sold})
-		_, _, err := s.Import(t.Context(), x, importer, noon)
-		checkText(t, err, "copy the rows: ", "SQLSTATE 22021")
-		if errors.Is(err, store.ErrNotFound) {
-			t.Errorf("Import = %v, want no ErrNotFound", err)
-		}
-		checkEmpty(t, s)
-	})
+	}
 }
 
 // The user of the servers cannot import if it does not own the tables.
 func TestImportNeedsTheOwner(t *testing.T) {
-	t.Parallel()
-	server := postgrestest.Start(t)
-	open(t, server.URL("postgres"), postgres.Options{})
-	server.Exec("postgres", "CREATE ROLE petstore LOGIN PASSWORD 'secret'", "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO petstore")
-	s := open(t, server.UserURL("petstore", "secret", "postgres"), postgres.Options{NoMigrate: true})
+	url := postgrestest.Database(t)
+	open(t, url, postgres.Options{})
+	s := open(t, fewRights(t, url, "SELECT, INSERT, UPDATE, DELETE"), postgres.Options{NoMigrate: true})
 	_, _, err := s.Import(t.Context(), exportOf(10, nothing), importer, noon)
 	checkText(t, err, "copy the rows: ", "import as the owner of the tables: ")
 	if strings.Contains(err.Error(), "unavailable") {
 		t.Errorf("the error says that a retry can succeed: %v", err)
 	}
-	checkEmpty(t, open(t, server.URL("postgres"), postgres.Options{}))
+	checkEmpty(t, open(t, url, postgres.Options{}))
+}
+
+// While an import runs, other servers can read, and writes wait until it is done.
+func TestImportBesideAServer(t *testing.T) {
+	url := postgrestest.Database(t)
+	s, other := open(t, url, postgres.Options{}), open(t, url, postgres.Options{})
+	writes := map[string]func() error{
+		"CreatePet": func() error { _, err := other.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); return err },
+		"CreatePetIf": func() error {
+			_, _, err := other.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, nil, func(list func(store.ListQuery) ([]store.Pet, bool, error)) (bool, error) {
+				pets, _, err := list(store.ListQuery{Limit: 1})
+				if err == nil && len(pets) == 0 {
+					err = errors.New("a condition does not see the pets of the import")
+				}
+				return true, err
+			})
+			return err
+		},
+		"CreatePetIf with a key": func() error {
+			_, replayed, err := other.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, new(store.IdempotencyKey{Owner: "bob", Key: "k", At: noon}), nil)
+			if replayed {
+				err = errors.New("it was replayed")
+			}
+			return err
+		},
+		"CreateKey": func() error {
+			_, err := other.CreateKey(t.Context(), store.NewKey{Digest: store.Digest{2}, LastFour: "abcd", Name: "n", Owner: "bob", Plan: "free", Created: noon}, importer)
+			return err
+		},
+		"AddAudit": func() error {
+			return other.AddAudit(t.Context(), store.AuditEntry{At: noon, Actor: "bob", Action: "ban.end", Target: "bob"})
+		},
+		"AddDailyUse": func() error {
+			return other.AddDailyUse(t.Context(), store.DailyUse{Owner: "bob", Day: store.Day(noon), Allowed: 1})
+		},
+		"AddDeprecatedUse": func() error {
+			return other.AddDeprecatedUse(t.Context(), store.DeprecatedUse{Operation: "getPet", Owner: "bob", Count: 1, Last: noon})
+		},
+	}
+	done := make(chan error, len(writes)+1)
+	_, _, err := s.Import(t.Context(), exportOf(1000, func(i int64) error {
+		if i != 500 {
+			return nil
+		}
+		if pets, _, err := other.ListPets(t.Context(), store.ListQuery{Limit: 10}); err != nil || len(pets) > 0 {
+			t.Errorf("while an import runs, ListPets = %v, %v, want no pets", pets, err)
+		}
+		for name, write := range writes {
+			go func() {
+				if err := write(); err != nil {
+					done <- fmt.Errorf("%s beside an import: %w", name, err)
+					return
+				}
+				done <- nil
+			}()
+		}
+		go func() { // of a server that starts
+			_, err := other.CreateFirstKey(t.Context(), store.NewKey{Digest: store.Digest{3}, LastFour: "abcd", Name: "n", Owner: "o", Plan: "free", Created: noon}, importer)
+			if errors.Is(err, store.ErrExists) {
+				err = nil
+			}
+			done <- err
+		}()
+		return waiting(t.Context(), url, len(writes)+1)
+	}), importer, noon)
+	if err != nil {
+		t.Fatalf("Import = %v", err)
+	}
+	for range cap(done) {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	entries, err := s.ListAudit(t.Context(), store.AuditQuery{Limit: 10})
+	if err != nil || len(entries) != 3 {
+		t.Errorf("the audit log has %v (%v), want entries of the import, a key and a ban", entries, err)
+	}
+	for _, e := range entries {
+		if e.ID <= 9 || e.Action == store.DatabaseImport && e.ID != entries[len(entries)-1].ID {
+			t.Errorf("the audit log is %v, want the import before the writes that waited, and IDs over 9", entries)
+		}
+	}
+}
+
+// An import sees what is committed while it waits for its locks, whatever isolation is the
+// default of the database.
+func TestImportAfterAWriteThatHasBegun(t *testing.T) {
+	url := postgrestest.Database(t)
+	s := open(t, url+"&default_transaction_isolation=serializable", postgres.Options{})
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), "BEGIN; INSERT INTO daily_use VALUES ('ada', '2026-05-04', 1, 1)"); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		_, _, err := s.Import(t.Context(), exportOf(10, nothing), importer, noon)
+		done <- err
+	}()
+	if err := waiting(t.Context(), url, 1); err != nil {
+		t.Error(err)
+	}
+	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; !errors.Is(err, postgres.ErrNotEmpty) {
+		t.Errorf("Import = %v, want an error that wraps ErrNotEmpty", err)
+	}
+}
+
+// waiting returns when n statements on a database wait for a lock. It is called during an
+// import, which must end before the test can.
+func waiting(ctx context.Context, url string, n int) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.Background())
+	got := 0
+	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(20 * time.Millisecond) {
+		if err := conn.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&got); err != nil || got == n {
+			return err
+		}
+	}
+	return fmt.Errorf("%d statements wait for a lock, want %d", got, n)
 }

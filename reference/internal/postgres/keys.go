@@ -58,10 +58,7 @@ func (s *Store) createKey(ctx context.Context, k store.NewKey, by store.Actor, f
 		}
 		return addAudit(ctx, tx, store.KeyCreated(key, by))
 	})
-	if err != nil {
-		return store.Key{}, err
-	}
-	return key, nil
+	return key, err
 }
 
 // checkNoKey returns [store.ErrExists] if there is a key, and keeps others from storing
@@ -95,10 +92,7 @@ func (s *Store) readKey(ctx context.Context, doing, text string, arg any) (k sto
 		k, err = scanKey(conn.QueryRow(ctx, text, arg))
 		return err
 	})
-	if err != nil {
-		return store.Key{}, err
-	}
-	return k, nil
+	return k, err
 }
 
 // ListKeys returns all keys. See [store.Keys].
@@ -126,10 +120,7 @@ func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time, by store
 		}
 		return addAudit(ctx, tx, store.KeyRevoked(k, by))
 	})
-	if err != nil {
-		return store.Key{}, err
-	}
-	return k, nil
+	return k, err
 }
 
 // RotateKey replaces a key. See [store.Keys].
@@ -156,10 +147,7 @@ func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation, by s
 		}
 		return addAudit(ctx, tx, store.KeyRotated(old, key, r, by))
 	})
-	if err != nil {
-		return store.Key{}, err
-	}
-	return key, nil
+	return key, err
 }
 
 // newKey returns the key as it will be read from the database.
@@ -187,9 +175,6 @@ func scanKey(row pgx.Row) (store.Key, error) {
 	var k store.Key
 	var expires, revoked *time.Time
 	err := row.Scan(&k.ID, &k.Digest, &k.LastFour, &k.Name, &k.Owner, &k.Plan, &k.Quotas, &k.Limits, &k.Created, &expires, &revoked)
-	if err != nil {
-		return store.Key{}, err
-	}
 	if len(k.Quotas) == 0 {
 		k.Quotas = nil
 	}
@@ -197,5 +182,5 @@ func scanKey(row pgx.Row) (store.Key, error) {
 		k.Limits = nil
 	}
 	k.Created, k.Expires, k.Revoked = k.Created.UTC(), orZero(expires), orZero(revoked)
-	return k, nil
+	return k, err
 }

@@ -51,42 +51,29 @@ func (m migrations) migrate(ctx context.Context, url string) (from, to int64, er
 	if err != nil {
 		return 0, 0, err
 	}
-	d, err := m.open(config, Options{}.withDefaults())
-	if err != nil {
-		return 0, 0, err
-	}
-	defer d.db.Close()
-	s, err := d.inspect(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	if s.version < d.latest {
-		if s, err = d.upgrade(ctx, nil); err != nil {
-			return 0, 0, err
-		}
-	}
-	return s.version, max(s.version, d.latest), d.compatible(s)
+	from, latest, err := m.prepare(ctx, config, Options{}.withDefaults())
+	return from, max(from, latest), err
 }
 
 // prepare upgrades the database if it needs it and o allows it. It returns the version that
-// this program knows.
-func (m migrations) prepare(ctx context.Context, config *pgxpool.Config, o Options) (latest int64, err error) {
+// the database had, and the one that this program knows.
+func (m migrations) prepare(ctx context.Context, config *pgxpool.Config, o Options) (from, latest int64, err error) {
 	d, err := m.open(config, o)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer d.db.Close()
 	s, err := d.inspect(ctx)
 	switch {
 	case err != nil:
-		return 0, err
+		return 0, 0, err
 	case s.version >= d.latest:
-		return d.latest, d.compatible(s)
+		return s.version, d.latest, d.compatible(s)
 	case o.NoMigrate:
-		return 0, fmt.Errorf("open %s: its schema is version %d and this program needs %d; run petstore migrate", d.name, s.version, d.latest)
+		return 0, 0, fmt.Errorf("open %s: its schema is version %d and this program needs %d; run petstore migrate", d.name, s.version, d.latest)
 	}
-	_, err = d.upgrade(ctx, o.OnUpgrade)
-	return d.latest, err
+	s, err = d.upgrade(ctx, o.OnUpgrade)
+	return s.version, d.latest, err
 }
 
 // A target is a database to migrate.

@@ -3,16 +3,24 @@
 package postgres_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -144,15 +152,9 @@ func TestAUserWithFewRights(t *testing.T) {
 	if _, _, err := postgres.Migrate(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
-	name := "server" + query[string](t, url, "SELECT current_database()")
-	postgrestest.Exec(t, url, "CREATE ROLE "+name+" LOGIN PASSWORD 'few-Rights-1'", "GRANT USAGE ON SCHEMA public TO "+name)
-	t.Cleanup(func() { postgrestest.Exec(t, url, "DROP OWNED BY "+name, "DROP ROLE "+name) })
-	few := strings.Replace(url, "postgres:"+postgrestest.Password+"@", name+":few-Rights-1@", 1)
-
-	_, err := postgres.Open(t.Context(), few, postgres.Options{NoMigrate: true})
+	_, err := postgres.Open(t.Context(), fewRights(t, url, "TRIGGER"), postgres.Options{NoMigrate: true})
 	checkText(t, err, "permission denied", "grant the user the rights")
-
-	postgrestest.Exec(t, url, "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO "+name)
+	few := fewRights(t, url, "SELECT, INSERT, UPDATE, DELETE")
 	s := open(t, few, postgres.Options{NoMigrate: true})
 	pet := create(t, s)
 	if _, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, nil, always); err != nil {
@@ -168,4 +170,189 @@ func TestAUserWithFewRights(t *testing.T) {
 	checkText(t, err, "upgrade PostgreSQL database", "run petstore migrate as the owner of the tables: ")
 }
 
+var users atomic.Int64
+
+// fewRights returns the URL of a database for a user that has only these rights on its tables.
+func fewRights(t *testing.T, url, rights string) string {
+	t.Helper()
+	name := fmt.Sprint("server", os.Getpid(), "_", users.Add(1))
+	postgrestest.Exec(t, url, "CREATE ROLE "+name+" LOGIN PASSWORD 'few-Rights-1'", "GRANT USAGE ON SCHEMA public TO "+name,
+		"GRANT "+rights+" ON ALL TABLES IN SCHEMA public TO "+name)
+	t.Cleanup(func() { postgrestest.Exec(t, url, "DROP OWNED BY "+name, "DROP ROLE "+name) })
+	return strings.Replace(url, "postgres:"+postgrestest.Password+"@", name+":few-Rights-1@", 1)
+}
+
 func always(func(store.ListQuery) ([]store.Pet, bool, error)) (bool, error) { return true, nil }
+
+// Servers that start together upgrade the database while their connections are ended, also
+// the one that has the lock. A server whose start fails for that reason may try again, and
+// each step is applied once.
+func TestUpgradesWhoseConnectionsEnd(t *testing.T) {
+	testenv.Long(t, "cuts a connection at each step of an upgrade")
+	for range 8 {
+		url := postgrestest.Database(t)
+		conn, err := pgx.Connect(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var servers, killer sync.WaitGroup
+		stop := make(chan struct{})
+		killer.Go(func() {
+			defer conn.Close(context.Background())
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(3 * time.Millisecond):
+				}
+				_, err := conn.Exec(context.Background(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+					WHERE application_name = 'petstore' AND datname = current_database() AND random() < 0.3`)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+		for range 4 {
+			servers.Go(func() {
+				for range 8 {
+					s, err := postgres.OpenVersion(t.Context(), url, postgres.Options{}, tomorrow(t))
+					switch {
+					case err == nil:
+						s.Close()
+					case !errors.Is(err, store.ErrUnavailable):
+						t.Errorf("Open = %v, want an error that wraps ErrUnavailable", err)
+					}
+				}
+			})
+		}
+		servers.Wait()
+		close(stop)
+		killer.Wait()
+		eventually(t, "the database is open", func() error {
+			s, err := postgres.OpenVersion(t.Context(), url, postgres.Options{}, tomorrow(t))
+			if err == nil {
+				createSoon(t, s)
+				s.Close()
+			}
+			return err
+		})
+		if n := query[int](t, url, "SELECT count(*)::int FROM petstore_migrations WHERE version_id > 0"); n != 2 {
+			t.Errorf("%d steps are applied, want 2", n)
+		}
+	}
+}
+
+// A server that has lost the connection with the lock still takes its step; the next server
+// finds that done.
+func TestAnUpgradeWithoutItsLock(t *testing.T) {
+	url := postgrestest.Database(t)
+	create(t, open(t, url, postgres.Options{}))
+	postgrestest.Exec(t, url, "CREATE TABLE gate ()")
+	slow := with(t, map[string]string{"00002_slow.sql": "-- +goose Up\nALTER TABLE pets ADD COLUMN note text;\nLOCK TABLE gate;"})
+	unlock := lock(t, url, "LOCK TABLE gate")
+	upgrade := func() error {
+		_, _, err := postgres.MigrateVersion(t.Context(), url, slow)
+		return err
+	}
+	first := make(chan error)
+	go func() { first <- upgrade() }()
+	eventually(t, "the connection with the lock is ended", func() error {
+		if n := query[int](t, url, `SELECT count(pg_terminate_backend(l.pid))::int FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
+			WHERE l.locktype = 'advisory' AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+			AND EXISTS (SELECT FROM pg_stat_activity AS b WHERE b.datname = a.datname AND b.wait_event_type = 'Lock')`); n == 0 {
+			return errors.New("no upgrade runs")
+		}
+		return nil
+	})
+	second := make(chan error)
+	go func() { second <- upgrade() }()
+	if err := waiting(t.Context(), url, 2); err != nil {
+		t.Error(err)
+	}
+	unlock()
+	if err := <-second; err != nil {
+		t.Errorf("the second upgrade = %v", err)
+	}
+	if err := <-first; err != nil {
+		t.Errorf("the first upgrade = %v", err)
+	}
+}
+
+// with returns the migrations with further ones.
+func with(t *testing.T, more map[string]string) fs.FS {
+	t.Helper()
+	files := fstest.MapFS{}
+	for name, text := range more {
+		files[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	const own = "00001_petstore.sql"
+	content, err := fs.ReadFile(postgres.Migrations(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files[own] = &fstest.MapFile{Data: content}
+	return files
+}
+
+const tomorrowText = `-- +goose Up
+	ALTER TABLE pets ADD COLUMN note text NOT NULL DEFAULT '';
+	CREATE TABLE vets (id bigint PRIMARY KEY);`
+
+// tomorrow is a program that only adds to the schema.
+func tomorrow(t *testing.T) fs.FS {
+	return with(t, map[string]string{"00002_tomorrow.sql": tomorrowText})
+}
+
+// later is a program that removes what the one of tomorrow no longer uses.
+func later(t *testing.T) fs.FS {
+	return with(t, map[string]string{"00002_tomorrow.sql": tomorrowText, "00003_later.sql": `-- +goose Up
+		UPDATE petstore_schema SET oldest = 2;
+		ALTER TABLE pets DROP COLUMN category_id;`})
+}
+
+// A server works while a newer one upgrades the database, and so does one that is started
+// after that, as long as the schema allows it.
+func TestTwoVersionsSideBySide(t *testing.T) {
+	url := postgrestest.Database(t)
+	running := open(t, url, postgres.Options{})
+	use := func(s *postgres.Store) {
+		t.Helper()
+		pet := create(t, s)
+		if pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 10, After: pet.ID - 1}); err != nil || len(pets) != 1 || pets[0] != pet {
+			t.Errorf("ListPets = %v, %v, want %v", pets, err, pet)
+		}
+		if err := s.Ping(t.Context()); err != nil {
+			t.Errorf("Ping = %v", err)
+		}
+	}
+	use(running)
+	newer, err := postgres.OpenVersion(t.Context(), url, postgres.Options{}, tomorrow(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer newer.Close()
+	use(newer)
+	use(running)
+	use(open(t, url, postgres.Options{}))
+	use(open(t, url, postgres.Options{NoMigrate: true}))
+	if from, to, err := postgres.Migrate(t.Context(), url); from != 2 || to != 2 || err != nil {
+		t.Errorf("Migrate of an older program = %d, %d, %v, want 2, 2, nil", from, to, err)
+	}
+
+	if from, to, err := postgres.MigrateVersion(t.Context(), url, later(t)); from != 2 || to != 3 || err != nil {
+		t.Fatalf("Migrate = %d, %d, %v, want 2, 3, nil", from, to, err)
+	}
+	const tooOld = "a newer version of this program changed it (schema 3, which needs programs of schema 2 or later; this one knows 1)"
+	for _, o := range []postgres.Options{{}, {NoMigrate: true}} {
+		_, err = postgres.Open(t.Context(), url, o)
+		checkText(t, err, tooOld, "use the newer version")
+	}
+	_, _, err = postgres.Migrate(t.Context(), url)
+	checkText(t, err, tooOld)
+	// It was started before, so it is not ready from now on.
+	checkUnavailable(t, running.Ping(t.Context()), "a newer version of this program")
+	if err := newer.Ping(t.Context()); err != nil {
+		t.Errorf("Ping of the newer program = %v", err)
+	}
+}

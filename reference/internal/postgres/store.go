@@ -1,17 +1,124 @@
+// Package postgres stores the data of the service in a PostgreSQL database, which any
+// number of servers share.
+//
+//	s, err := postgres.Open(ctx, "postgres://petstore@db.example/petstore", postgres.Options{})
+//	…
+//	defer s.Close()
+//	pet, err := s.CreatePet(ctx, store.NewPet{Name: "Rex", CategoryID: 1})
+//
+// # URLs
+//
+// URLs and their parameters are those of pgx, with these defaults: at most 16 connections
+// (pool_max_conns), two seconds to connect to each server (connect_timeout), and, if
+// there are several servers, only the primary (target_session_attrs). The parameter
+// search_path says in which schema the tables are.
+//
+// PgBouncer in transaction mode needs default_query_exec_mode=exec, because it gives the
+// statements of a session to several connections. It refuses search_path, which must be a
+// setting of the user then (ALTER ROLE).
+//
+// # Durability
+//
+// A write is acknowledged when PostgreSQL has committed it, so fsync must be on and
+// synchronous_commit must not be off. Both are so by default. Commits at the same time
+// share a sync of the disk; each needs a connection for that.
+//
+// When a server fails over to a standby, a synchronous standby has all acknowledged
+// writes, also those that are acknowledged when a call is repeated after an unknown
+// outcome. An asynchronous one may lack the last of them, and may then give the IDs of lost
+// pets to others.
+//
+// # Contexts and time
+//
+// A call waits for a connection until its context ends, and for at most Options.Timeout.
+// Once it has one, it finishes, so that the outcome of a write is known and a client that
+// hangs up does not cost a connection. It gets at most Options.Timeout for that; a read
+// also ends at the deadline of its context. Lists of all keys and of the audit log get a
+// minute.
+//
+// If the answer to a commit does not arrive, the write may be stored or not; if the wait
+// for a synchronous standby was canceled, a failover can lose the write. The error then
+// says that the outcome is unknown. All other errors of a write mean that it has stored
+// nothing.
+//
+// # Failures
+//
+// A call that has stored nothing and whose connection is lost is repeated with another
+// connection, and so is one that met a deadlock. When a connection is lost, hangs, or finds
+// its server read-only, all of them are replaced, at most once a second. So a Store
+// recovers from a restart or a failover by itself. Errors that can pass wrap
+// [store.ErrUnavailable]. No error has the password.
+//
+// If the server has too many connections, calls share those that there are. A server that
+// is read-only answers reads, but [Store.Ping] returns an error.
+//
+// # Locks
+//
+// Requests with one idempotency key wait for each other, with an advisory lock. A pet with a
+// condition, and the first key, lock their table against other writes. Changes of keys
+// wait for each other at their end, so that the IDs in the audit log are in the order in
+// which the entries were committed. [Store.Import] locks all tables against writes.
+//
+// # Upgrades
+//
+// [Open] creates the tables in an empty schema and upgrades those of an older version, and
+// [Migrate] does so where the servers may not. Each step is a transaction, and an advisory
+// lock keeps servers that start together apart. Tables of another program are refused and
+// not changed.
+//
+// Several versions of the program can use one database. A new version only adds to the
+// tables, with defaults, and a later one removes what is no longer used. The table
+// petstore_schema has the oldest version of the schema whose programs still work. An older
+// program refuses to start, and its Ping fails, only if it is older than that.
 package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
+
+// Options are optional settings of [Open]. The zero value works.
+type Options struct {
+	// NoMigrate has Open refuse a database without tables, or with an older schema than
+	// this program needs. [Migrate] creates and upgrades them.
+	NoMigrate bool
+
+	// OnUpgrade is called before a schema of an older version is upgraded. It is not
+	// called for a database that has none yet.
+	OnUpgrade func(from, to int64)
+
+	// Timeout is how long a call waits for a connection at most, and then for the answer.
+	// Zero: five seconds.
+	Timeout time.Duration
+}
+
+func (o Options) validate() error {
+	if o.Timeout < 0 {
+		return fmt.Errorf("postgres: Options.Timeout must not be negative, got %v", o.Timeout)
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Timeout == 0 {
+		o.Timeout = 5 * time.Second
+	}
+	return o
+}
 
 // A Store is a PostgreSQL database of pets, keys, the audit log and counted use. [Open]
 // returns one. It is safe for concurrent use.
@@ -46,7 +153,7 @@ func open(ctx context.Context, url string, o Options, m migrations) (*Store, err
 	if err != nil {
 		return nil, err
 	}
-	latest, err := m.prepare(ctx, config, o)
+	_, latest, err := m.prepare(ctx, config, o)
 	if err != nil {
 		return nil, err
 	}
@@ -104,24 +211,95 @@ func (s *Store) Stats() Stats {
 	}
 }
 
-// toMicroseconds returns a time with the precision that timestamptz has, in UTC.
-func toMicroseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+const (
+	// defaultMaxConns is for a few servers on one database with PostgreSQL's default of
+	// 100 connections, also while one is replaced.
+	defaultMaxConns = 16
 
-// orNull returns nil, which is stored as NULL, for the zero time.
-func orNull(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
+	// defaultConnectTimeout is for each server of the URL.
+	defaultConnectTimeout = 2 * time.Second
+
+	// defaultPingTimeout is for the check of a connection that was idle for a second.
+	defaultPingTimeout = time.Second
+)
+
+// Check returns an error if a URL, with the variables and files of PostgreSQL in the
+// environment, does not say how to connect: if a parameter is malformed, or a file with a
+// certificate cannot be read. It does not connect. The error does not have the password.
+func Check(databaseURL string) error {
+	_, err := parse(databaseURL)
+	return err
 }
 
-// orZero is the inverse of orNull.
-func orZero(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
+// parse reads a URL and sets the defaults of this package. Its errors do not have the
+// password.
+func parse(databaseURL string) (*pgxpool.Config, error) {
+	if !strings.HasPrefix(databaseURL, "postgres://") && !strings.HasPrefix(databaseURL, "postgresql://") {
+		return nil, errors.New("the URL of a PostgreSQL database must begin with postgres:// or postgresql://")
 	}
-	return t.UTC()
+	c, err := pgxpool.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("the URL of the PostgreSQL database: %w", err)
+	}
+	given := parameters(databaseURL)
+	if !given.Has("pool_max_conns") {
+		c.MaxConns = defaultMaxConns
+	}
+	if !given.Has("pool_max_conn_lifetime_jitter") {
+		c.MaxConnLifetimeJitter = c.MaxConnLifetime / 10
+	}
+	if !given.Has("pool_ping_timeout") {
+		c.PingTimeout = defaultPingTimeout
+	}
+	if c.ConnConfig.ConnectTimeout == 0 {
+		c.ConnConfig.ConnectTimeout = defaultConnectTimeout
+	}
+	setSession(c.ConnConfig.RuntimeParams)
+	c.ConnConfig.OnNotice = noteUnconfirmed
+	abandonSoon(c)
+	if c.ConnConfig.RuntimeParams["application_name"] == "" {
+		c.ConnConfig.RuntimeParams["application_name"] = "petstore"
+	}
+	// Of several servers only the primary can write.
+	if len(hosts(c)) > 1 && c.ConnConfig.ValidateConnect == nil && !given.Has("target_session_attrs") {
+		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
+	}
+	return c, nil
 }
 
-// dayOf returns the UTC day that t is in.
-func dayOf(t time.Time) pgtype.Date { return pgtype.Date{Time: store.Day(t), Valid: true} }
+// setSession sets what a user, a database or a URL may set for other programs, and what
+// PgBouncer sets for each of its clients.
+func setSession(params map[string]string) {
+	for name, value := range map[string]string{"client_encoding": "UTF8", "datestyle": "ISO"} {
+		maps.DeleteFunc(params, func(given, _ string) bool { return strings.EqualFold(given, name) })
+		params[name] = value
+	}
+}
+
+// parameters returns the parameters of a URL that pgx could parse.
+func parameters(databaseURL string) url.Values {
+	_, query, _ := strings.Cut(databaseURL, "?")
+	values, _ := url.ParseQuery(query)
+	return values
+}
+
+// hosts returns the addresses of the servers in the order of the URL.
+func hosts(c *pgxpool.Config) []string {
+	all := []string{address(c.ConnConfig.Host, c.ConnConfig.Port)}
+	for _, f := range c.ConnConfig.Fallbacks {
+		// With and without TLS, the same server is there twice.
+		if a := address(f.Host, f.Port); a != all[len(all)-1] {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+func address(host string, port uint16) string {
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+}
+
+// nameOf returns a name of the database for messages, without the password.
+func nameOf(c *pgxpool.Config) string {
+	return fmt.Sprintf("PostgreSQL database %s at %s", c.ConnConfig.Database, strings.Join(hosts(c), ","))
+}

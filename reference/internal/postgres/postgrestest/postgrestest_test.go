@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
 
@@ -91,6 +92,7 @@ func TestServerKeepsItsDataOverAKill(t *testing.T) {
 }
 
 func TestStandbyTakesOver(t *testing.T) {
+	testenv.Long(t, "promotes a standby")
 	s := postgrestest.Start(t)
 	standby := s.StartStandby()
 	s.Synchronous()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 
 var keyTests = []test{
 	{"a key is read back as it was created", testKeyValues},
-	{"a key that is not valid is refused and not stored", testKeyInvalid},
 	{"a digest is stored once", testKeyDuplicate},
 	{"a key that does not exist is not found", testKeyNotFound},
 	{"keys are listed in order of their creation", testKeyList},
@@ -101,36 +99,6 @@ func testKeyValues(t *testing.T, db Opener[store.Store]) {
 	}
 }
 
-func testKeyInvalid(t *testing.T, db Opener[store.Store]) {
-	s := db.open(t)
-	for name, breakIt := range map[string]func(*store.NewKey){
-		"no digest":                func(k *store.NewKey) { k.Digest = store.Digest{} },
-		"no owner":                 func(k *store.NewKey) { k.Owner = "" },
-		"no plan":                  func(k *store.NewKey) { k.Plan = "" },
-		"no creation":              func(k *store.NewKey) { k.Created = time.Time{} },
-		"control in name":          func(k *store.NewKey) { k.Name = "a\tb" },
-		"three characters":         func(k *store.NewKey) { k.LastFour = "abc" },
-		"four bytes of two":        func(k *store.NewKey) { k.LastFour = "éé" },
-		"expires at once":          func(k *store.NewKey) { k.Expires = k.Created },
-		"empty quota":              func(k *store.NewKey) { k.Quotas = []string{""} },
-		"a limit that is no quota": func(k *store.NewKey) { k.Limits = []string{"100"} },
-		"two limits of one window": func(k *store.NewKey) { k.Limits = []string{"1/minute", "2/60s"} },
-		"a long limit":             func(k *store.NewKey) { k.Limits = []string{strings.Repeat("0", 64) + "1/s"} },
-		"five limits":              func(k *store.NewKey) { k.Limits = []string{"1/1s", "2/2s", "3/3s", "4/4s", "5/5s"} },
-		"many quotas":              func(k *store.NewKey) { k.Quotas = strings.Split(strings.Repeat("1/s ", 17), " ") },
-	} {
-		k := newKey(1)
-		breakIt(&k)
-		if key, err := s.CreateKey(t.Context(), k, ada); !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("%s: CreateKey = %+v, %v, want an error that wraps ErrInvalid", name, key, err)
-		}
-		if key, err := s.CreateFirstKey(t.Context(), k, ada); !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("%s: CreateFirstKey = %+v, %v, want an error that wraps ErrInvalid", name, key, err)
-		}
-	}
-	checkKeys(t, s)
-}
-
 func testKeyDuplicate(t *testing.T, db Opener[store.Store]) {
 	s := db.open(t)
 	want := createKey(t, s, newKey(1))
@@ -198,22 +166,13 @@ func checkKeys(t *testing.T, s store.Keys, want ...store.Key) {
 
 func testFirstKeyTogether(t *testing.T, db Opener[store.Store]) {
 	handles := []store.Store{db.open(t), db.open(t)}
-	var created atomic.Int32
-	together(8, func(i int) {
+	oneSucceeds(t, 8, store.ErrExists, func(i int) error {
 		_, err := handles[i%2].CreateFirstKey(t.Context(), newKey(uint64(i+1)), ada)
-		switch {
-		case err == nil:
-			created.Add(1)
-		case !errors.Is(err, store.ErrExists):
-			t.Errorf("CreateFirstKey = %v, want nil or an error that wraps ErrExists", err)
-		}
+		return err
 	})
 	keys, err := handles[0].ListKeys(t.Context())
-	if err != nil {
-		t.Fatalf("ListKeys = %v", err)
-	}
-	if created.Load() != 1 || len(keys) != 1 {
-		t.Errorf("CreateFirstKey succeeded %d times and stored %d keys, want one", created.Load(), len(keys))
+	if err != nil || len(keys) != 1 {
+		t.Errorf("%d keys are stored (%v), want one", len(keys), err)
 	}
 }
 
@@ -230,4 +189,148 @@ func testFirstKeyRevoked(t *testing.T, db Opener[store.Store]) {
 		t.Errorf("CreateFirstKey beside a revoked key = %v, want an error that wraps ErrExists", err)
 	}
 	checkKeys(t, s, key)
+}
+
+func testKeyRevoke(t *testing.T, db Opener[store.Store]) {
+	s := db.open(t)
+	want, other := createKey(t, s, newKey(1)), createKey(t, s, newKey(2))
+	want.Revoked = kept(start.Add(time.Minute))
+	for _, at := range []time.Time{start.Add(time.Minute), start.Add(time.Hour), start} {
+		got, err := s.RevokeKey(t.Context(), want.ID, at, ada)
+		if err != nil {
+			t.Fatalf("RevokeKey = %v", err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("RevokeKey returned another key than the one first revoked (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(want, find(t, s, want.Digest)); diff != "" {
+			t.Errorf("KeyByDigest after RevokeKey (-want +got):\n%s", diff)
+		}
+	}
+	if diff := cmp.Diff(other, find(t, s, other.Digest)); diff != "" {
+		t.Errorf("RevokeKey changed another key (-want +got):\n%s", diff)
+	}
+}
+
+func rotation(n uint64, overlap time.Duration) store.Rotation {
+	return store.Rotation{Digest: digest(n), LastFour: "wxyz", At: start.Add(time.Minute), Overlap: overlap}
+}
+
+func testKeyRotate(t *testing.T, db Opener[store.Store]) {
+	s := db.open(t)
+	at := rotation(1, 0).At
+	for i, tt := range []struct {
+		name    string
+		expires time.Time // of the old key
+		overlap time.Duration
+		want    time.Time // expiry of the old key
+	}{
+		{"a key without end, no overlap", time.Time{}, 0, at},
+		{"a key without end", time.Time{}, time.Hour, at.Add(time.Hour)},
+		{"a key that ends later", at.Add(2 * time.Hour), time.Hour, at.Add(time.Hour)},
+		{"a key that ends with the overlap", at.Add(time.Hour), time.Hour, at.Add(time.Hour)},
+		{"a key that ends sooner", at.Add(time.Minute), time.Hour, at.Add(time.Minute)},
+	} {
+		oldDigest, newDigest := uint64(10+2*i), uint64(11+2*i)
+		k := newKey(oldDigest)
+		k.Expires, k.Quotas, k.Limits = tt.expires, []string{"5/minute"}, []string{"3/minute"}
+		old := createKey(t, s, k)
+		r := rotation(newDigest, tt.overlap)
+		r.Expires = at.Add(24 * time.Hour)
+
+		fresh, err := s.RotateKey(t.Context(), old.ID, r, ada)
+		if err != nil {
+			t.Fatalf("%s: RotateKey = %v", tt.name, err)
+		}
+		want := old
+		want.Expires = kept(tt.want)
+		if diff := cmp.Diff(want, find(t, s, old.Digest)); diff != "" {
+			t.Errorf("%s: the old key (-want +got):\n%s", tt.name, diff)
+		}
+		want = store.Key{ID: fresh.ID, NewKey: old.NewKey}
+		want.Digest, want.LastFour, want.Created, want.Expires = r.Digest, r.LastFour, kept(r.At), kept(r.Expires)
+		if diff := cmp.Diff(want, fresh); diff != "" {
+			t.Errorf("%s: RotateKey returned another key (-want +got):\n%s", tt.name, diff)
+		}
+		if diff := cmp.Diff(want, find(t, s, r.Digest)); diff != "" {
+			t.Errorf("%s: the new key (-want +got):\n%s", tt.name, diff)
+		}
+		if fresh.ID == old.ID {
+			t.Errorf("%s: the new key has the old one's ID", tt.name)
+		}
+	}
+}
+
+func testKeyRotateInactive(t *testing.T, db Opener[store.Store]) {
+	s := db.open(t)
+	k := newKey(1)
+	k.Expires = rotation(0, 0).At
+	expired, revoked := createKey(t, s, k), createKey(t, s, newKey(2))
+	revoked, err := s.RevokeKey(t.Context(), revoked.ID, start, ada)
+	if err != nil {
+		t.Fatalf("RevokeKey = %v", err)
+	}
+	for _, key := range []store.Key{expired, revoked} {
+		if fresh, err := s.RotateKey(t.Context(), key.ID, rotation(3, time.Hour), ada); !errors.Is(err, store.ErrInactive) {
+			t.Errorf("RotateKey of %+v = %+v, %v, want an error that wraps ErrInactive", key, fresh, err)
+		}
+		if diff := cmp.Diff(key, find(t, s, key.Digest)); diff != "" {
+			t.Errorf("a refused rotation changed the key (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func testKeyRotateFails(t *testing.T, db Opener[store.Store]) {
+	s := db.open(t)
+	old, other := createKey(t, s, newKey(1)), newKey(2)
+	other.Created = start.Add(time.Second)
+	taken := createKey(t, s, other)
+	for name, tt := range map[string]struct {
+		rotation store.Rotation
+		want     error
+	}{
+		"digest of another key": {rotation(2, 0), store.ErrExists},
+		"its own digest":        {rotation(1, 0), store.ErrExists},
+	} {
+		if fresh, err := s.RotateKey(t.Context(), old.ID, tt.rotation, ada); !errors.Is(err, tt.want) {
+			t.Errorf("%s: RotateKey = %+v, %v, want an error that wraps %v", name, fresh, err, tt.want)
+		}
+	}
+	checkKeys(t, s, old, taken)
+}
+
+func testKeyRotateTogether(t *testing.T, db Opener[store.Store]) {
+	handles := []store.Store{db.open(t), db.open(t)}
+	const rounds, callers = 5, 16
+	for n := range uint64(rounds) { // in the first ones, connections are still made
+		old := createKey(t, handles[0], newKey(100*n+1))
+		oneSucceeds(t, callers, store.ErrInactive, func(i int) error {
+			_, err := handles[i%2].RotateKey(t.Context(), old.ID, rotation(100*n+uint64(i)+2, 0), ada)
+			return err
+		})
+	}
+	keys, err := handles[0].ListKeys(t.Context())
+	if err != nil || len(keys) != 2*rounds {
+		t.Errorf("%d keys are stored (%v), want %d", len(keys), err, 2*rounds)
+	}
+}
+
+func testKeyOtherHandle(t *testing.T, db Opener[store.Store]) {
+	server, command := db.open(t), db.open(t)
+	key := createKey(t, command, newKey(1))
+	if got := find(t, server, key.Digest); !got.Active(start) {
+		t.Errorf("a new key is not active: %+v", got)
+	}
+	if _, err := command.RotateKey(t.Context(), key.ID, rotation(2, time.Hour), ada); err != nil {
+		t.Fatalf("RotateKey = %v", err)
+	}
+	if got := find(t, server, key.Digest); got.Expires.IsZero() {
+		t.Errorf("the other handle does not see the rotation: %+v", got)
+	}
+	if _, err := command.RevokeKey(t.Context(), key.ID, start, ada); err != nil {
+		t.Fatalf("RevokeKey = %v", err)
+	}
+	if got := find(t, server, key.Digest); got.Active(start) {
+		t.Errorf("the other handle does not see the revocation: %+v", got)
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,6 +89,7 @@ var storeTests = []test{
 		}
 	}},
 	{"a context that has ended ends every call", testCanceled},
+	{"what is not valid is refused and not stored", testInvalid},
 }
 
 // calls makes one call of each method that takes a context.
@@ -137,15 +139,62 @@ func testCanceled(t *testing.T, db Opener[store.Store]) {
 			t.Errorf("%s with a canceled context = %v, want an error that wraps context.Canceled", name, err)
 		}
 	}
-	if pets := list(t, s, store.ListQuery{Limit: 10}); len(pets) > 0 {
-		t.Errorf("calls with a canceled context stored %v", pets)
+	checkEmpty(t, s)
+}
+
+// testInvalid has one value for each argument that breaks a rule. The rules are those of the
+// Validate methods.
+func testInvalid(t *testing.T, db Opener[store.Store]) {
+	s := db.open(t)
+	nobody := store.Actor{From: "192.0.2.1"}
+	for name, call := range map[string]func(ctx context.Context) error{
+		"a pet":                func(ctx context.Context) error { _, err := s.CreatePet(ctx, store.NewPet{}); return err },
+		"a pet on a condition": func(ctx context.Context) error { _, _, err := s.CreatePetIf(ctx, store.NewPet{}, nil, yes); return err },
+		"an idempotency key": func(ctx context.Context) error {
+			_, _, err := s.CreatePetIf(ctx, rex, &store.IdempotencyKey{}, yes)
+			return err
+		},
+		"a list":                func(ctx context.Context) error { _, _, err := s.ListPets(ctx, store.ListQuery{}); return err },
+		"a key":                 func(ctx context.Context) error { _, err := s.CreateKey(ctx, store.NewKey{}, ada); return err },
+		"a key by nobody":       func(ctx context.Context) error { _, err := s.CreateKey(ctx, newKey(1), nobody); return err },
+		"a first key":           func(ctx context.Context) error { _, err := s.CreateFirstKey(ctx, store.NewKey{}, ada); return err },
+		"a first key by nobody": func(ctx context.Context) error { _, err := s.CreateFirstKey(ctx, newKey(1), nobody); return err },
+		"a revocation":          func(ctx context.Context) error { _, err := s.RevokeKey(ctx, "key_1", time.Time{}, ada); return err },
+		"a revocation by nobody": func(ctx context.Context) error {
+			_, err := s.RevokeKey(ctx, "key_1", start, nobody)
+			return err
+		},
+		"a rotation": func(ctx context.Context) error { _, err := s.RotateKey(ctx, "key_1", rotation(0, 0), ada); return err },
+		"a rotation by nobody": func(ctx context.Context) error {
+			_, err := s.RotateKey(ctx, "key_1", rotation(1, 0), nobody)
+			return err
+		},
+		"an audit entry": func(ctx context.Context) error { return s.AddAudit(ctx, store.AuditEntry{}) },
+		"an audit query": func(ctx context.Context) error { _, err := s.ListAudit(ctx, store.AuditQuery{}); return err },
+		"one of two days": func(ctx context.Context) error {
+			return s.AddDailyUse(ctx, day("bob", today, 1, 0), day("ada", today.Add(time.Second), 1, 0))
+		},
+		"one of two uses": func(ctx context.Context) error {
+			return s.AddDeprecatedUse(ctx, use("getPet", "bob", 1, start), use("getPet", "ada", 0, start))
+		},
+	} {
+		if err := call(t.Context()); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s that is not valid = %v, want an error that wraps ErrInvalid", name, err)
+		}
 	}
-	if keys, err := s.ListKeys(t.Context()); err != nil || len(keys) > 0 {
-		t.Errorf("calls with a canceled context stored keys %v (%v)", keys, err)
+	checkEmpty(t, s)
+}
+
+// checkEmpty checks that nothing is stored.
+func checkEmpty(t *testing.T, s store.Store) {
+	t.Helper()
+	checkList(t, s, store.ListQuery{Limit: 10}, []int64{}, false)
+	checkKeys(t, s)
+	checkAudit(t, audit(t, s, store.AuditQuery{Limit: 10}))
+	for _, owner := range []string{"o", "ada", "bob"} {
+		checkDays(t, s, owner, time.Time{})
 	}
-	if entries := audit(t, s, store.AuditQuery{Limit: 10}); len(entries) > 0 {
-		t.Errorf("calls with a canceled context stored audit entries %v", entries)
-	}
+	checkUse(t, s, time.Time{})
 }
 
 // start is the instant at which the tests take place. It is not in UTC and finer
@@ -165,4 +214,22 @@ func together(n int, do func(i int)) {
 		wg.Go(func() { do(i) })
 	}
 	wg.Wait()
+}
+
+// oneSucceeds makes n calls at once, of which one must succeed. The others must fail with an
+// error that wraps the given one.
+func oneSucceeds(t *testing.T, n int, otherwise error, call func(i int) error) {
+	t.Helper()
+	var succeeded atomic.Int32
+	together(n, func(i int) {
+		switch err := call(i); {
+		case err == nil:
+			succeeded.Add(1)
+		case !errors.Is(err, otherwise):
+			t.Errorf("one of %d calls = %v, want nil or an error that wraps %q", n, err, otherwise)
+		}
+	})
+	if succeeded.Load() != 1 {
+		t.Errorf("%d of %d calls succeeded, want 1", succeeded.Load(), n)
+	}
 }

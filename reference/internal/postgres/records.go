@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,6 +13,10 @@ import (
 )
 
 const (
+	insertAuditText = `INSERT INTO audit (at, actor, source, action, target, detail) VALUES ($1, $2, $3, $4, $5, $6)`
+	listAuditText   = `SELECT id, at, actor, source, action, target, detail FROM audit
+		WHERE at >= $2 OR $2 IS NULL ORDER BY at DESC, id DESC LIMIT $1`
+
 	// A statement can change a row once, so sums come first. All servers write rows in
 	// the same order, so that none waits for another in a circle.
 	addDaysText = `INSERT INTO daily_use AS u (owner, day, allowed, denied)
@@ -26,7 +31,66 @@ const (
 		(SELECT ctid FROM daily_use WHERE day < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))`
 	pruneUseText = `DELETE FROM deprecated_use_by_day WHERE ctid = ANY (ARRAY
 		(SELECT ctid FROM deprecated_use_by_day WHERE day < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))`
+
+	// As for addDaysText, sums come first and rows have an order.
+	addUseText = `WITH new AS (
+			SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[], $5::date[]) AS n (operation, owner, count, last, day)
+		), total AS (
+			INSERT INTO deprecated_use AS u (operation, owner, count, last)
+			SELECT operation, owner, sum(count), max(last) FROM new
+			GROUP BY operation, owner ORDER BY operation COLLATE "C", owner COLLATE "C"
+			ON CONFLICT (operation, owner) DO UPDATE SET count = u.count + excluded.count, last = greatest(u.last, excluded.last)
+		)
+		INSERT INTO deprecated_use_by_day AS u (day, operation, owner, count)
+		SELECT day, operation, owner, sum(count) FROM new
+		GROUP BY day, operation, owner ORDER BY day, operation COLLATE "C", owner COLLATE "C"
+		ON CONFLICT (day, operation, owner) DO UPDATE SET count = u.count + excluded.count`
+	listUseText = `SELECT operation, owner, u.count, last, coalesce(r.recent, 0)::bigint
+		FROM deprecated_use AS u LEFT JOIN (
+			SELECT operation, owner, sum(count) AS recent FROM deprecated_use_by_day
+			WHERE day >= $1 GROUP BY operation, owner
+		) AS r USING (operation, owner)
+		ORDER BY operation, u.count DESC, owner`
 )
+
+// lockAuditText makes transactions that add an entry wait for each other, so that IDs are
+// in the order in which the entries are committed.
+var lockAuditText = fmt.Sprintf("SELECT pg_advisory_xact_lock(%d, %d)", lockClass, auditLock)
+
+// AddAudit stores an entry of the audit log. See [store.Audits].
+func (s *Store) AddAudit(ctx context.Context, e store.AuditEntry) error {
+	if err := e.Validate(); err != nil {
+		return err
+	}
+	return s.transact(ctx, "add to the audit log", func(ctx context.Context, tx pgx.Tx) error {
+		return addAudit(ctx, tx, e)
+	})
+}
+
+// addAudit adds an entry as the last part of a transaction.
+func addAudit(ctx context.Context, tx pgx.Tx, e store.AuditEntry) error {
+	if _, err := tx.Exec(ctx, lockAuditText); err != nil {
+		return err
+	}
+	return insertAudit(ctx, tx, e)
+}
+
+func insertAudit(ctx context.Context, tx pgx.Tx, e store.AuditEntry) error {
+	_, err := tx.Exec(ctx, insertAuditText, toMicroseconds(e.At), e.Actor, e.From, e.Action, e.Target, e.Detail)
+	return err
+}
+
+// ListAudit returns the newest entries of the audit log. See [store.Audits].
+func (s *Store) ListAudit(ctx context.Context, q store.AuditQuery) ([]store.AuditEntry, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	return readAll(ctx, s, "list the audit log", func(row pgx.CollectableRow) (e store.AuditEntry, err error) {
+		err = row.Scan(&e.ID, &e.At, &e.Actor, &e.From, &e.Action, &e.Target, &e.Detail)
+		e.At = e.At.UTC()
+		return e, err
+	}, listAuditText, q.Limit, orNull(q.Since))
+}
 
 // pruneStep is how many rows one statement removes, which takes much less than the
 // timeout.
@@ -82,28 +146,6 @@ func (s *Store) PruneDailyUse(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-const (
-	// As for addDaysText, sums come first and rows have an order.
-	addUseText = `WITH new AS (
-			SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[], $5::date[]) AS n (operation, owner, count, last, day)
-		), total AS (
-			INSERT INTO deprecated_use AS u (operation, owner, count, last)
-			SELECT operation, owner, sum(count), max(last) FROM new
-			GROUP BY operation, owner ORDER BY operation COLLATE "C", owner COLLATE "C"
-			ON CONFLICT (operation, owner) DO UPDATE SET count = u.count + excluded.count, last = greatest(u.last, excluded.last)
-		)
-		INSERT INTO deprecated_use_by_day AS u (day, operation, owner, count)
-		SELECT day, operation, owner, sum(count) FROM new
-		GROUP BY day, operation, owner ORDER BY day, operation COLLATE "C", owner COLLATE "C"
-		ON CONFLICT (day, operation, owner) DO UPDATE SET count = u.count + excluded.count`
-	listUseText = `SELECT operation, owner, u.count, last, coalesce(r.recent, 0)::bigint
-		FROM deprecated_use AS u LEFT JOIN (
-			SELECT operation, owner, sum(count) AS recent FROM deprecated_use_by_day
-			WHERE day >= $1 GROUP BY operation, owner
-		) AS r USING (operation, owner)
-		ORDER BY operation, u.count DESC, owner`
-)
-
 // AddDeprecatedUse adds to the counts. See [store.DeprecatedUses].
 func (s *Store) AddDeprecatedUse(ctx context.Context, uses ...store.DeprecatedUse) error {
 	for _, u := range uses {
@@ -133,3 +175,25 @@ func (s *Store) ListDeprecatedUse(ctx context.Context, since time.Time) ([]store
 		return u, err
 	}, listUseText, dayOf(since))
 }
+
+// toMicroseconds returns a time with the precision that timestamptz has, in UTC.
+func toMicroseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+// orNull returns nil, which is stored as NULL, for the zero time.
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// orZero is the inverse of orNull.
+func orZero(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// dayOf returns the UTC day that t is in.
+func dayOf(t time.Time) pgtype.Date { return pgtype.Date{Time: store.Day(t), Valid: true} }

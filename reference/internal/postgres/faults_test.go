@@ -1,0 +1,772 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/animalstore/gatehouse/internal/testenv"
+	"github.com/animalstore/gatehouse/reference/internal/postgres"
+	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+func TestKilledUnderWrites(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t)
+	w := startWriters(t, open(t, server.URL("postgres"), postgres.Options{}), 24)
+	for range 3 {
+		w.more(200)
+		server.Kill()
+		server.Restart()
+	}
+	w.more(200)
+	w.check()
+}
+
+func TestStoppedUnderWrites(t *testing.T) {
+	testenv.Long(t, "restarts a server again and again")
+	t.Parallel()
+	server := postgrestest.Start(t)
+	w := startWriters(t, open(t, server.URL("postgres"), postgres.Options{}), 24)
+	for range 2 {
+		w.more(200)
+		server.Stop()
+		server.Restart()
+	}
+	// A single connection that is ended costs nothing but itself.
+	for range 3 {
+		w.more(50)
+		server.Exec("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'petstore'")
+	}
+	w.more(200)
+	w.check()
+}
+
+// With a synchronous standby, no acknowledged pet is lost when the primary is.
+func TestFailoverUnderWrites(t *testing.T) {
+	testenv.Long(t, "promotes a standby")
+	t.Parallel()
+	primary := postgrestest.Start(t)
+	primary.Exec("postgres", "CREATE DATABASE pets")
+	standby := primary.StartStandby()
+	primary.Synchronous()
+	url := strings.Replace(primary.URL("pets"), primary.Addr, primary.Addr+","+standby.Addr, 1)
+	s := open(t, url, postgres.Options{})
+	w := startWriters(t, s, 24)
+	w.more(200)
+	primary.Kill()
+	checkUnavailable(t, s.Ping(t.Context()), standby.Addr)
+	standby.Promote()
+	w.more(200)
+	w.check()
+	if err := s.Ping(t.Context()); err != nil {
+		t.Errorf("Ping after the failover = %v", err)
+	}
+}
+
+// A standby can be read, but a server on it is not ready.
+func TestStandby(t *testing.T) {
+	testenv.Long(t, "promotes a standby")
+	t.Parallel()
+	primary := postgrestest.Start(t)
+	url := primary.URL("postgres")
+	pet := create(t, open(t, url, postgres.Options{}))
+	standby := primary.StartStandby()
+	s := open(t, standby.URL("postgres"), postgres.Options{})
+	if got, err := s.Pet(t.Context(), pet.ID); err != nil || got != pet {
+		t.Errorf("Pet on a standby = %v, %v, want %v", got, err, pet)
+	}
+	checkUnavailable(t, s.Ping(t.Context()), "read-only")
+	_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+	checkUnavailable(t, err, "read-only")
+	if strings.Contains(err.Error(), "unknown") {
+		t.Errorf("the outcome of a write on a standby is %v", err)
+	}
+	standby.Promote()
+	eventually(t, "the promoted standby can be written", func() error {
+		_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+		return err
+	})
+	if err := s.Ping(t.Context()); err != nil {
+		t.Errorf("Ping after the promotion = %v", err)
+	}
+}
+
+// A primary that becomes read-only under the connections, as some services do when a disk
+// is full, is read further and written again when it can be.
+func TestReadOnlyForAWhile(t *testing.T) {
+	url := postgrestest.Database(t)
+	s := open(t, url, postgres.Options{})
+	pet := create(t, s)
+	database := query[string](t, url, "SELECT current_database()")
+	// A session that has not noticed yet would still answer.
+	end := "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE application_name = 'petstore' AND datname = current_database()"
+	postgrestest.Exec(t, url, "ALTER DATABASE "+database+" SET default_transaction_read_only = on", end)
+	checkUnavailable(t, s.Ping(t.Context()), "read-only")
+	_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+	checkUnavailable(t, err, "read-only")
+	if got, err := s.Pet(t.Context(), pet.ID); err != nil || got != pet {
+		t.Errorf("Pet = %v, %v, want %v", got, err, pet)
+	}
+	// The connections that found it so are replaced, without a restart.
+	postgrestest.Exec(t, strings.Replace(url, "?", "?default_transaction_read_only=off&", 1), "ALTER DATABASE "+database+" RESET default_transaction_read_only")
+	eventually(t, "the database can be written", func() error {
+		_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+		return err
+	})
+}
+
+func TestTooManyConnections(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t, "max_connections=8", "superuser_reserved_connections=1", "max_wal_senders=0")
+	server.Exec("postgres", "CREATE ROLE petstore LOGIN PASSWORD '"+postgrestest.Password+"'", "CREATE DATABASE pets OWNER petstore")
+	url := server.UserURL("petstore", postgrestest.Password, "pets")
+
+	// Two servers want 16 each. What the server has is enough for both to go on.
+	a, b := open(t, url, postgres.Options{}), open(t, url, postgres.Options{})
+	var wg sync.WaitGroup
+	for i := range 64 {
+		wg.Go(func() {
+			for range 5 {
+				if _, err := []*postgres.Store{a, b}[i%2].CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
+					checkUnavailable(t, err) // too many connections, or one took too long on a busy machine
+				}
+			}
+		})
+	}
+	wg.Wait()
+	createSoon(t, a)
+
+	// A server that gets none says so. Connections that were closed before may take a
+	// moment to end, and one that ends after the others were opened is left for the last
+	// server, which would then keep it.
+	a.Close()
+	b.Close()
+	var last *postgres.Store
+	var idle []*postgres.Store
+	eventually(t, "a server gets no connection", func() (err error) {
+		if last, err = postgres.Open(t.Context(), url, postgres.Options{}); err != nil {
+			return err
+		}
+		for err == nil {
+			var s *postgres.Store
+			if s, err = postgres.Open(t.Context(), url+"&pool_max_conns=1", postgres.Options{}); err == nil {
+				idle = append(idle, s)
+				err = s.Ping(t.Context())
+			}
+		}
+		checkUnavailable(t, err, "too many connections", "pool_max_conns", "max_connections")
+		if _, err = last.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err == nil {
+			for _, s := range append(idle, last) {
+				s.Close()
+			}
+			idle = nil
+			return errors.New("a pet was created")
+		}
+		checkUnavailable(t, err, "too many connections", "pool_max_conns", "max_connections")
+		return nil
+	})
+	defer last.Close()
+	for _, s := range idle {
+		s.Close()
+	}
+	createSoon(t, last)
+	createSoon(t, open(t, url, postgres.Options{}))
+}
+
+// createSoon is create where connections of others may still have to end.
+func createSoon(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	eventually(t, "a pet is created", func() error {
+		_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+		return err
+	})
+}
+
+func TestAllConnectionsInUse(t *testing.T) {
+	url := postgrestest.Database(t)
+	s := open(t, url+"&pool_max_conns=1", postgres.Options{})
+	hold, held := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, nil, func(func(store.ListQuery) ([]store.Pet, bool, error)) (bool, error) {
+			once.Do(func() { close(held) })
+			<-hold
+			return true, nil
+		})
+		if err != nil {
+			t.Errorf("CreatePetIf = %v", err)
+		}
+	})
+	<-held
+	ctx, cancel := context.WithTimeout(t.Context(), 1) // ends while it waits, or before
+	defer cancel()
+	_, err := s.Pet(ctx, 1)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Pet = %v, want an error that wraps DeadlineExceeded", err)
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	go cancel()
+	if _, err := s.Pet(canceled, 1); !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("Pet = %v, want an error that wraps Canceled alone", err)
+	}
+	close(hold)
+	wg.Wait()
+}
+
+// impatience is for how long a session of [impatient] may be idle in a transaction. A call
+// that finds its own session ended too often, on a busy machine, would fail.
+const impatience = 500 * time.Millisecond
+
+// impatient returns the URL of a database that ends sessions which are idle in a transaction,
+// and a function after which it ends no new one. It has been upgraded without that.
+func impatient(t *testing.T) (url string, patient func()) {
+	t.Helper()
+	url = postgrestest.Database(t)
+	open(t, url, postgres.Options{}).Close()
+	alter := "ALTER DATABASE " + query[string](t, url, "SELECT current_database()")
+	postgrestest.Exec(t, url, fmt.Sprintf("%s SET idle_in_transaction_session_timeout = %d", alter, impatience.Milliseconds()))
+	return url, func() { postgrestest.Exec(t, url, alter+" RESET idle_in_transaction_session_timeout") }
+}
+
+// A server that ends sessions which are idle in a transaction ends one whose process was
+// stopped for a moment. Before the commit nothing is stored, so the call is repeated.
+func TestASessionThatIsEndedInATransaction(t *testing.T) {
+	url, patient := impatient(t)
+	s := open(t, url, postgres.Options{})
+	var attempts, pauses int
+	condition := func(list func(store.ListQuery) ([]store.Pet, bool, error)) (bool, error) {
+		if attempts++; attempts <= pauses {
+			time.Sleep(impatience + 100*time.Millisecond)
+		}
+		if attempts == pauses {
+			patient()
+		}
+		_, _, err := list(store.ListQuery{Limit: 1})
+		return true, err
+	}
+	pauses = 9
+	_, _, err := s.CreatePetIf(context.Background(), store.NewPet{Name: "Rex"}, nil, condition)
+	checkUnavailable(t, err)
+	attempts, pauses = 0, 1
+	if _, _, err := s.CreatePetIf(context.Background(), store.NewPet{Name: "Rex"}, nil, condition); err != nil || attempts != 2 {
+		t.Errorf("CreatePetIf = %v after %d attempts, want nil after 2", err, attempts)
+	}
+	if n := query[int](t, url, "SELECT count(*)::int FROM pets"); n != 1 {
+		t.Errorf("%d pets are stored, want 1", n)
+	}
+}
+
+// The same before the commit: the server says FATAL, and it can be that of a pooler, which
+// does not say whether it passed the commit on.
+func TestASessionThatIsEndedBeforeItsCommit(t *testing.T) {
+	url, _ := impatient(t)
+	p := through(t, url)
+	s := open(t, p.url, postgres.Options{})
+	p.slow(func(b []byte) time.Duration {
+		if bytes.Contains(b, []byte("commit")) {
+			return impatience + 100*time.Millisecond
+		}
+		return 0
+	})
+	_, _, err := s.CreatePetIf(context.Background(), store.NewPet{Name: "Rex"}, nil, always)
+	checkUnavailable(t, err, "the outcome is unknown")
+}
+
+// An answer that cannot be read does not say whether the pet is stored. A call that only
+// reads is repeated with another connection.
+func TestAnAnswerThatCannotBeRead(t *testing.T) {
+	p := through(t, postgrestest.Database(t))
+	s := open(t, p.url, postgres.Options{})
+	for n := range 40 {
+		var pet store.Pet
+		eventually(t, "a connection is ready", func() (err error) {
+			pet, err = s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+			return err
+		})
+		p.garble(toClient, n)
+		if got, err := s.Pet(t.Context(), pet.ID); err != nil || got != pet {
+			t.Errorf("Pet, with garbage after %d bytes = %v, %v, want %v", n, got, err, pet)
+		}
+		p.garble(toClient, n)
+		_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+		checkUnavailable(t, err, "the outcome is unknown")
+	}
+}
+
+// Another server behind the address of the database, or a proxy that breaks its answers, is
+// a database that is not there.
+func TestAServerThatIsNotPostgreSQL(t *testing.T) {
+	const ready = "R\x00\x00\x00\x08\x00\x00\x00\x00Z\x00\x00\x00\x05I" // the session has begun
+	for name, answers := range map[string][]string{
+		"closes":                     {""},
+		"is one of HTTP":             {"HTTP/1.1 400 Bad Request\r\n\r\n"},
+		"answers with another one":   {ready, "HTTP/1.1 400 Bad Request\r\n\r\n"},
+		"has no such message":        {ready, strings.Repeat("\xff", 64)},
+		"breaks a message off":       {ready, "1\x00\x00\x00\x04T\x00\x00"},
+		"has a message of no length": {ready, "1\x00\x00\x00\x00"},
+		"sends the wrong message":    {ready, "G\x00\x00\x00\x07\x00\x00\x00"},
+		"has an error of nothing":    {ready, "E\x00\x00\x00\x05\x00Z\x00\x00\x00\x05I"},
+		"has an error without code":  {ready, "E\x00\x00\x00\x09Mhi\x00\x00Z\x00\x00\x00\x05I"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := through(t, postgrestest.Database(t))
+			s := open(t, p.url+"&pool_max_conns=1", postgres.Options{})
+			p.redirect(answering(t, answers))
+			for what, call := range map[string]func() error{
+				"Pet":      func() error { _, err := s.Pet(t.Context(), 1); return err },
+				"ListPets": func() error { _, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 1}); return err },
+				"CreatePet": func() error {
+					_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+					return err
+				},
+				"CreatePetIf": func() error {
+					_, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, nil, always)
+					return err
+				},
+			} {
+				if err := call(); !errors.Is(err, store.ErrUnavailable) {
+					t.Errorf("%s = %v, want an error that wraps ErrUnavailable", what, err)
+				}
+			}
+		})
+	}
+}
+
+// answering starts a server that sends one of the answers after each read, and returns its
+// address.
+func answering(t *testing.T, answers []string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				buffer := make([]byte, 64<<10)
+				for _, answer := range answers {
+					if _, err := conn.Read(buffer); err != nil {
+						return
+					}
+					if _, err := io.WriteString(conn, answer); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// A connection that is reset anywhere in a call: a pet that is acknowledged is stored, a
+// pet that is refused is not, and none is stored twice.
+func TestConnectionsCutInCalls(t *testing.T) {
+	url := postgrestest.Database(t)
+	p := through(t, url)
+	s := open(t, p.url+"&pool_max_conns=1", postgres.Options{})
+	beside, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer beside.Close(context.Background())
+	step := 29 // bytes between two cuts
+	if testenv.IsLong() {
+		step = 5
+	}
+	number := int64(0)
+	for name, create := range map[string]func(store.NewPet, store.IdempotencyKey) (store.Pet, error){
+		"CreatePet": func(n store.NewPet, _ store.IdempotencyKey) (store.Pet, error) {
+			return s.CreatePet(context.Background(), n)
+		},
+		"CreatePetIf": func(n store.NewPet, k store.IdempotencyKey) (store.Pet, error) {
+			pet, _, err := s.CreatePetIf(context.Background(), n, &k, always)
+			return pet, err
+		},
+	} {
+		call := func() (int64, store.Pet, error) {
+			number++
+			pet, err := create(store.NewPet{Name: "Rex", CategoryID: number}, store.IdempotencyKey{Owner: "ada", Key: fmt.Sprint(number), At: noon})
+			return number, pet, err
+		}
+		for _, way := range []direction{toServer, toClient} {
+			counts := map[string]int{}
+			for cut, passed := 0, false; !passed; cut += step {
+				eventually(t, "a connection is ready", func() error {
+					_, _, err := call()
+					return err
+				})
+				p.cut(way, cut)
+				n, pet, err := call()
+				passed = p.disarm()
+				var ids []int64
+				if err := beside.QueryRow(t.Context(), "SELECT coalesce(array_agg(id), '{}') FROM pets WHERE category_id = $1", n).Scan(&ids); err != nil {
+					t.Fatal(err)
+				}
+				switch {
+				case err == nil && (len(ids) != 1 || ids[0] != pet.ID):
+					t.Errorf("%s, cut after %d bytes %s: pet %d is acknowledged and %v are stored", name, cut, way, pet.ID, ids)
+				case err != nil && !strings.Contains(err.Error(), "the outcome is unknown") && len(ids) > 0:
+					t.Errorf("%s, cut after %d bytes %s: %v are stored, and the error is %v", name, cut, way, ids, err)
+				case len(ids) > 1:
+					t.Errorf("%s, cut after %d bytes %s: %v are stored", name, cut, way, ids)
+				case name == "CreatePet" && err == nil && !passed:
+					t.Errorf("%s, cut after %d bytes %s: it is acknowledged without the whole answer", name, cut, way)
+				}
+				if err != nil {
+					checkUnavailable(t, err)
+				}
+				counts[fmt.Sprintf("error=%v stored=%d", err != nil, len(ids))]++
+			}
+			t.Log(name, way, counts)
+		}
+	}
+}
+
+// short is a timeout for a server that hangs. A test of one that answers has the default.
+const short = 300 * time.Millisecond
+
+// A server that is frozen keeps its connections and answers nothing.
+func TestAFrozenServer(t *testing.T) {
+	testenv.Long(t, "freezes a server")
+	t.Parallel()
+	server := postgrestest.Start(t)
+	pet := create(t, open(t, server.URL("postgres"), postgres.Options{}))
+	s := openSoon(t, server.URL("postgres")+"&pool_max_conns=2&connect_timeout=1", postgres.Options{Timeout: short})
+	eventually(t, "a connection is ready", func() error { return s.Ping(t.Context()) })
+	server.Freeze()
+	for range 4 { // more than there are connections
+		_, err := s.Pet(t.Context(), pet.ID)
+		checkUnavailable(t, err)
+		_, err = s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+		checkUnavailable(t, err)
+		checkUnavailable(t, s.Ping(t.Context()))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := s.Pet(ctx, pet.ID); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Pet = %v, want an error that wraps DeadlineExceeded", err)
+	}
+	server.Thaw()
+	eventually(t, "the server answers", func() error {
+		_, err := s.Pet(t.Context(), pet.ID)
+		return errors.Join(err, s.Ping(t.Context()))
+	})
+	eventually(t, "the server stores pets", func() error {
+		_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+		return err
+	})
+}
+
+// A primary that hangs, such as one whose machine has lost its network, is replaced by a
+// standby.
+func TestFailoverFromAFrozenServer(t *testing.T) {
+	testenv.Long(t, "freezes a server with a standby")
+	t.Parallel()
+	primary := postgrestest.Start(t)
+	standby := primary.StartStandby()
+	primary.Synchronous()
+	url := strings.Replace(primary.URL("postgres"), primary.Addr, primary.Addr+","+standby.Addr, 1)
+	s := openSoon(t, url+"&connect_timeout=1", postgres.Options{Timeout: 2 * time.Second})
+	w := startWriters(t, s, 8)
+	w.more(50)
+	primary.Freeze()
+	standby.Promote()
+	w.more(50)
+	w.check()
+}
+
+// An address at which something listens and never answers.
+func TestAnAddressThatNeverAnswers(t *testing.T) {
+	testenv.Long(t, "waits for timeouts")
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	url := "postgres://petstore:" + postgrestest.Password + "@" + l.Addr().String() + "/pets?sslmode=disable&connect_timeout=1"
+	_, err = postgres.Open(t.Context(), url, postgres.Options{})
+	checkUnavailable(t, err, "cannot connect", l.Addr().String())
+	_, _, err = postgres.Migrate(t.Context(), url)
+	checkUnavailable(t, err, "cannot connect")
+}
+
+func TestOpenErrors(t *testing.T) {
+	url := postgrestest.Database(t)
+	for name, tt := range map[string]struct {
+		url  string
+		want []string
+	}{
+		"another scheme":   {"mysql://petstore:" + postgrestest.Password + "@localhost/pets", []string{"must begin with postgres://"}},
+		"a bad port":       {"postgres://petstore:" + postgrestest.Password + "@localhost:port/pets", []string{"the URL of the PostgreSQL database"}},
+		"a bad parameter":  {url + "&pool_max_conns=many", []string{"pool_max_conns"}},
+		"a wrong password": {strings.Replace(url, ":"+postgrestest.Password, ":"+postgrestest.Password+"x", 1), []string{"check the user and the password"}},
+		"no database":      {strings.Replace(url, "?", "x?", 1), []string{"create the database first"}},
+		"no such setting":  {url + "&petstore_setting=1", []string{"unrecognized configuration parameter"}},
+	} {
+		_, err := postgres.Open(t.Context(), tt.url, postgres.Options{})
+		checkText(t, err, tt.want...)
+		if errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: Open = %v, which does not pass by itself, and wraps ErrUnavailable", name, err)
+		}
+	}
+	_, err := postgres.Open(t.Context(), "postgres://petstore:"+postgrestest.Password+"@127.0.0.1:1,127.0.0.1:2/pets", postgres.Options{})
+	checkUnavailable(t, err, "cannot connect", "127.0.0.1:1", "127.0.0.1:2")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := postgres.Open(ctx, url, postgres.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Open with a canceled context = %v, want an error that wraps Canceled", err)
+	}
+	if _, err := postgres.Open(t.Context(), url, postgres.Options{Timeout: -1}); err == nil || !strings.Contains(err.Error(), "Options.Timeout must not be negative") {
+		t.Errorf("Open with a negative timeout = %v", err)
+	}
+}
+
+// stop stops the processes of all connections of a store, but not their server, until the
+// test ends. It returns how many there are.
+func stop(t *testing.T, url string) int {
+	t.Helper()
+	pids := query[[]int](t, url, "SELECT array_agg(pid) FROM pg_stat_activity WHERE application_name = 'petstore' AND datname = current_database()")
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	}
+	return len(pids)
+}
+
+// connect has a store make connections.
+func connect(t *testing.T, s *postgres.Store, conns int) {
+	t.Helper()
+	eventually(t, "there are connections", func() error { return s.Connect(t.Context(), conns) })
+}
+
+// If the idle connections hang, as after the loss of a network, one call finds that out, and
+// not one for each connection.
+func TestIdleConnectionsThatHang(t *testing.T) {
+	testenv.Long(t, "waits for timeouts")
+	url := postgrestest.Database(t)
+	s := open(t, url+"&pool_max_conns=8&pool_ping_timeout=1m", postgres.Options{Timeout: 3 * time.Second})
+	connect(t, s, 8)
+	n := stop(t, url)
+	time.Sleep(1100 * time.Millisecond) // then the pool checks a connection before a call gets it
+	failed := 0
+	for range n {
+		if err := s.Ping(t.Context()); err != nil {
+			checkUnavailable(t, err)
+			failed++
+		}
+	}
+	if failed > 2 {
+		t.Errorf("%d calls failed with %d connections that hang, want at most 2", failed, n)
+	}
+}
+
+// Connections that hang in calls do not count as connections of the pool for long.
+func TestConnectionsThatHangInCalls(t *testing.T) {
+	testenv.Long(t, "waits for timeouts")
+	url := postgrestest.Database(t)
+	s := openSoon(t, url+"&pool_max_conns=2&connect_timeout=1", postgres.Options{Timeout: time.Second})
+	connect(t, s, 2)
+	stop(t, url)
+	begin := time.Now()
+	var calls sync.WaitGroup
+	for range 2 {
+		calls.Go(func() { _, _ = s.Pet(context.Background(), 1) })
+	}
+	calls.Wait()
+	eventually(t, "there are other connections", func() error { return s.Ping(t.Context()) })
+	if d := time.Since(begin); d > 15*time.Second { // which is how long pgx waits
+		t.Errorf("two connections that hang took %v to be replaced, want seconds", d)
+	}
+}
+
+// lock runs a statement in a transaction that ends with the function that it returns.
+func lock(t *testing.T, url, text string) (unlock func()) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err == nil {
+		_, err = conn.Exec(t.Context(), "BEGIN")
+	}
+	if err == nil {
+		_, err = conn.Exec(t.Context(), text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if _, err := conn.Exec(context.Background(), "ROLLBACK"); err != nil {
+			t.Error(err)
+		}
+		conn.Close(context.Background())
+	}
+}
+
+// A call that has begun finishes though its client hangs up, and keeps its connection.
+func TestAClientThatHangsUp(t *testing.T) {
+	url := postgrestest.Database(t)
+	s := open(t, url+"&pool_max_conns=1", postgres.Options{Timeout: time.Minute})
+	pet := create(t, s)
+	backend := func() (pid int) {
+		eventually(t, "the connections of Open are closed", func() error {
+			pids := query[[]int](t, url, "SELECT array_agg(pid) FROM pg_stat_activity WHERE application_name = 'petstore' AND datname = current_database()")
+			if len(pids) != 1 {
+				return fmt.Errorf("there are %d", len(pids))
+			}
+			pid = pids[0]
+			return nil
+		})
+		return pid
+	}
+	before := backend()
+	for name, call := range map[string]func(ctx context.Context) error{
+		"CreatePet": func(ctx context.Context) error {
+			_, err := s.CreatePet(ctx, store.NewPet{Name: "Rex"})
+			return err
+		},
+		"CreatePetIf with a key": func(ctx context.Context) error {
+			_, _, err := s.CreatePetIf(ctx, store.NewPet{Name: "Rex"}, new(store.IdempotencyKey{Owner: "ada", Key: "1", At: noon}), nil)
+			return err
+		},
+		"CreatePetIf": func(ctx context.Context) error {
+			_, _, err := s.CreatePetIf(ctx, store.NewPet{Name: "Rex"}, nil, always)
+			return err
+		},
+		"Pet": func(ctx context.Context) error {
+			_, err := s.Pet(ctx, pet.ID)
+			return err
+		},
+		"ListKeys": func(ctx context.Context) error {
+			_, err := s.ListKeys(ctx)
+			return err
+		},
+	} {
+		unlock := lock(t, url, "LOCK TABLE pets, keys IN ACCESS EXCLUSIVE MODE")
+		ctx, hangUp := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- call(ctx) }()
+		if err := waiting(t.Context(), url, 1); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		hangUp()
+		time.Sleep(20 * time.Millisecond) // for a call that would notice
+		unlock()
+		if err := <-done; err != nil {
+			t.Errorf("%s of a client that hangs up = %v", name, err)
+		}
+	}
+	if after := backend(); after != before {
+		t.Errorf("the connection is that of process %d, want %d as before", after, before)
+	}
+	if n := query[int](t, url, "SELECT count(*)::int FROM pets"); n != 4 {
+		t.Errorf("%d pets are stored, want 4", n)
+	}
+}
+
+// A read that has begun ends at the deadline of its context; a write finishes.
+func TestADeadlineOfTheCaller(t *testing.T) {
+	testenv.Long(t, "waits for a deadline")
+	url := postgrestest.Database(t)
+	s := open(t, url, postgres.Options{Timeout: time.Minute})
+	pet := create(t, s)
+	unlock := lock(t, url, "LOCK TABLE pets IN ACCESS EXCLUSIVE MODE")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // in which the calls begin
+	defer cancel()
+	done := make(chan error)
+	go func() {
+		_, err := s.CreatePet(ctx, store.NewPet{Name: "Rex"})
+		done <- err
+	}()
+	if err := waiting(t.Context(), url, 1); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Pet(ctx, pet.ID); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Pet = %v, want an error that wraps DeadlineExceeded", err)
+	}
+	<-ctx.Done()
+	unlock()
+	if err := <-done; err != nil {
+		t.Errorf("CreatePet = %v, want nil after the deadline", err)
+	}
+}
+
+// A call that a deadlock has ended is repeated, but not for ever.
+func TestADeadlockIsRepeated(t *testing.T) {
+	url := postgrestest.Database(t)
+	s := open(t, url, postgres.Options{})
+	key, err := s.CreateKey(t.Context(), store.NewKey{Digest: store.Digest{1}, LastFour: "abcd", Name: "n", Owner: "o", Plan: "p", Created: noon}, store.Actor{Name: "admin"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	postgrestest.Exec(t, url, `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF nextval('attempts') = 1 THEN RAISE EXCEPTION 'x' USING ERRCODE = '40P01'; END IF;
+		RETURN NEW;
+	END $$`, "CREATE SEQUENCE attempts", "CREATE TRIGGER fail BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION fail()")
+	if _, err := s.RevokeKey(t.Context(), key.ID, noon, store.Actor{Name: "admin"}); err != nil {
+		t.Errorf("RevokeKey = %v", err)
+	}
+	if n := query[int](t, url, "SELECT count(*)::int FROM audit WHERE action = 'key.revoke'"); n != 1 {
+		t.Errorf("the audit log has %d entries of the revocation, want 1", n)
+	}
+	postgrestest.Exec(t, url, "CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40P01'; END $$")
+	err = s.AddAudit(t.Context(), store.AuditEntry{At: noon, Actor: "admin", Action: store.BanEnd, Target: "owner:ada"})
+	checkUnavailable(t, err, "others lock what the call needs")
+}
+
+// What the server says is what an operator reads.
+func TestErrorsOfTheServer(t *testing.T) {
+	url := postgrestest.Database(t)
+	s := open(t, url, postgres.Options{})
+	for state, tt := range map[string]struct {
+		permanent bool
+		want      string
+	}{
+		"53100": {false, "its disk is full"},
+		"53200": {false, "it is out of memory"},
+		"53400": {false, "it cannot answer now"},
+		"58030": {false, "it cannot answer now"},
+		"57014": {false, "it canceled the statement"},
+		"55P03": {false, "others lock what the call needs"},
+		"40001": {false, "others lock what the call needs"},
+		"25006": {false, "it is read-only"},
+		"42501": {true, "grant the user the rights"},
+		"42P01": {true, "check the search_path"},
+		"42703": {true, "check the search_path"},
+		"XX001": {true, "SQLSTATE XX001"},
+	} {
+		postgrestest.Exec(t, url, fmt.Sprintf("CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '%s'; END $$", state),
+			"CREATE OR REPLACE TRIGGER fail BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION fail()")
+		_, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"})
+		if tt.permanent {
+			checkText(t, err, tt.want)
+			if errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("%s: CreatePet = %v, which does not pass by itself, and wraps ErrUnavailable", state, err)
+			}
+		} else {
+			checkUnavailable(t, err, tt.want)
+		}
+	}
+}

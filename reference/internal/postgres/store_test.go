@@ -1,0 +1,573 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/animalstore/gatehouse/internal/testenv"
+	"github.com/animalstore/gatehouse/reference/internal/postgres"
+	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+	"github.com/animalstore/gatehouse/reference/internal/store/storetest"
+)
+
+func TestConformance(t *testing.T) {
+	for _, tt := range []struct {
+		name, parameters string
+		pooled, long     bool
+	}{
+		{name: "defaults"},
+		// Of the user or the database, which the transactions of this package override.
+		{name: "strict isolation", parameters: "&default_transaction_isolation=serializable"},
+		{name: "no prepared statements", parameters: "&default_query_exec_mode=exec", long: true},
+		{name: "one connection", parameters: "&pool_max_conns=1", long: true},
+		// Through PgBouncer in transaction mode, each transaction can have another connection.
+		{name: "a pooler", parameters: "&default_query_exec_mode=exec", pooled: true, long: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.long {
+				testenv.Long(t, "runs the suite once more")
+			}
+			storetest.Run(t, func(t *testing.T) storetest.Opener[store.Store] {
+				url := postgrestest.Database(t)
+				if tt.pooled {
+					url = postgrestest.Pooled(t, url)
+				}
+				return func() (store.Store, error) { return postgres.Open(t.Context(), url+tt.parameters, postgres.Options{}) }
+			})
+		})
+	}
+}
+
+// A program that reads the audit log after the last ID that it has seen misses no entry,
+// though several servers write it.
+func TestAuditIDsAreInTheOrderOfCommits(t *testing.T) {
+	url := postgrestest.Database(t)
+	var writers sync.WaitGroup
+	const servers, callers, each = 2, 4, 10
+	for server := range servers {
+		s := open(t, url, postgres.Options{})
+		for caller := range callers {
+			writers.Go(func() {
+				for n := range each {
+					var err error
+					if n%2 == 0 {
+						e := store.AuditEntry{At: noon, Actor: "admin", Action: store.BanEnd, Target: "owner:ada"}
+						err = s.AddAudit(t.Context(), e)
+					} else {
+						d := store.Digest{1, byte(server), byte(caller), byte(n)}
+						_, err = s.CreateKey(t.Context(), store.NewKey{Digest: d, LastFour: "abcd", Name: "n", Owner: "o", Plan: "p", Created: noon}, store.Actor{Name: "admin"})
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		writers.Wait()
+		close(done)
+	}()
+	reader := open(t, url, postgres.Options{})
+	seen, last := map[int64]bool{}, int64(0)
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		entries, err := reader.ListAudit(t.Context(), store.AuditQuery{Limit: store.MaxAudit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := last
+		for _, e := range entries {
+			if !seen[e.ID] && e.ID <= before {
+				t.Errorf("entry %d appears after entry %d", e.ID, before)
+			}
+			seen[e.ID], last = true, max(last, e.ID)
+		}
+	}
+	if len(seen) != servers*callers*each {
+		t.Errorf("the audit log has %d entries, want %d", len(seen), servers*callers*each)
+	}
+}
+
+// While a pet is created on a condition, others read pets and write keys.
+func TestReadsGoOnDuringACondition(t *testing.T) {
+	url := postgrestest.Database(t)
+	s := open(t, url, postgres.Options{})
+	pet := create(t, s)
+	_, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, nil, func(list func(store.ListQuery) ([]store.Pet, bool, error)) (bool, error) {
+		if got, err := s.Pet(t.Context(), pet.ID); got != pet || err != nil {
+			t.Errorf("Pet = %v, %v, want %v", got, err, pet)
+		}
+		if pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 2}); len(pets) != 1 || err != nil {
+			t.Errorf("ListPets = %v, %v, want one pet", pets, err)
+		}
+		k := store.NewKey{Digest: store.Digest{1}, LastFour: "abcd", Name: "n", Owner: "o", Plan: "p", Created: noon}
+		if _, err := s.CreateFirstKey(t.Context(), k, store.Actor{Name: "admin"}); err != nil {
+			t.Errorf("CreateFirstKey = %v", err)
+		}
+		return true, nil
+	})
+	if err != nil {
+		t.Errorf("CreatePetIf = %v", err)
+	}
+}
+
+// Each new idempotency key removes expired ones, and only those. It does not wait for a
+// transaction that has locked one.
+func TestExpiredIdempotencyKeysAreRemoved(t *testing.T) {
+	url := postgrestest.Database(t)
+	s := open(t, url, postgres.Options{})
+	n := 0
+	once := func(times int, at time.Time) {
+		t.Helper()
+		for range times {
+			n++
+			if _, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "Rex"}, new(store.IdempotencyKey{Owner: "ada", Key: fmt.Sprint(n), At: at}), nil); err != nil {
+				t.Fatalf("CreatePetIf = %v", err)
+			}
+		}
+	}
+	count := func(want int) {
+		t.Helper()
+		if got := query[int](t, url, "SELECT count(*)::int FROM idempotency_keys"); got != want {
+			t.Errorf("%d idempotency keys are stored, want %d", got, want)
+		}
+	}
+	const moment = time.Microsecond
+	once(6, noon)
+	once(3, noon.Add(moment))
+	count(9)
+	unlock := lock(t, url, "SELECT FROM idempotency_keys WHERE key = '1' FOR UPDATE")
+	once(3, noon.Add(store.IdempotencyLifetime))
+	count(1 + 3 + 3)
+	unlock()
+	once(1, noon.Add(store.IdempotencyLifetime))
+	count(3 + 4)
+}
+
+// More days are removed than one statement does, and those that another server is removing
+// are left to it.
+func TestManyOldDaysAreRemoved(t *testing.T) {
+	url := postgrestest.Database(t)
+	s := open(t, url, postgres.Options{})
+	const old = 25_000
+	postgrestest.Exec(t, url,
+		fmt.Sprintf("INSERT INTO daily_use SELECT 'o' || n, '2026-01-01', 1, 1 FROM generate_series(1, %d) AS n", old),
+		fmt.Sprintf("INSERT INTO deprecated_use_by_day SELECT '2026-01-01', 'getPet', 'o' || n, 1 FROM generate_series(1, %d) AS n", old),
+		"INSERT INTO daily_use VALUES ('new', '2026-05-04', 1, 1)", "INSERT INTO deprecated_use_by_day VALUES ('2026-05-04', 'getPet', 'new', 1)")
+	const count = "SELECT array[(SELECT count(*) FROM daily_use), (SELECT count(*) FROM deprecated_use_by_day)]::int[]"
+	unlock := lock(t, url, "WITH d AS (SELECT FROM daily_use WHERE owner = 'o7' FOR UPDATE) SELECT FROM d, deprecated_use_by_day WHERE owner = 'o7' FOR UPDATE")
+	for _, want := range []int{2, 1} {
+		if err := s.PruneDailyUse(t.Context(), noon); err != nil {
+			t.Errorf("PruneDailyUse = %v", err)
+		}
+		if got := query[[]int](t, url, count); got[0] != want || got[1] != want {
+			t.Errorf("%v days are left, want %d of each kind", got, want)
+		}
+		if want == 2 {
+			unlock()
+		}
+	}
+}
+
+// The first key waits for another one that is being created, and then is not the first.
+func TestTheFirstKeyWaitsForOthers(t *testing.T) {
+	url := postgrestest.Database(t)
+	s := open(t, url, postgres.Options{Timeout: time.Minute})
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), `BEGIN; INSERT INTO keys VALUES
+		('key_1', decode(repeat('01', 32), 'hex'), 'abcd', 'n', 'o', 'p', '{}', '{}', now())`); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		k := store.NewKey{Digest: store.Digest{2}, LastFour: "abcd", Name: "n", Owner: "o", Plan: "p", Created: noon}
+		_, err := s.CreateFirstKey(t.Context(), k, store.Actor{Name: "admin"})
+		done <- err
+	}()
+	if err := waiting(t.Context(), url, 1); err != nil {
+		t.Error(err)
+	}
+	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; !errors.Is(err, store.ErrExists) {
+		t.Errorf("CreateFirstKey = %v, want an error that wraps ErrExists", err)
+	}
+}
+
+// A page, a pet and a key read as few blocks of a large table as of a small one, wherever
+// the page begins and however the statuses are spread.
+func TestReadsTakeFewBlocks(t *testing.T) {
+	url := postgrestest.Database(t)
+	s := open(t, url, postgres.Options{})
+	const n = 60_000
+	// Mixed at first, then only sold ones, then a few that are available.
+	postgrestest.Exec(t, url, fmt.Sprintf(`INSERT INTO pets (name, category_id, status)
+		SELECT 'Rex', 1, CASE WHEN n > %d THEN 'available' WHEN n > %[1]d / 2 THEN 'sold' WHEN n %% 2 = 0 THEN 'pending' ELSE 'available' END
+		FROM generate_series(1, %[1]d + 100) AS n`, n),
+		`INSERT INTO keys SELECT 'key_' || n, decode(lpad(to_hex(n), 64, '0'), 'hex'), 'abcd', 'n', 'o', 'p', '{}', '{}', now()
+		FROM generate_series(1, 20000) AS n`,
+		"VACUUM ANALYZE pets", "ANALYZE keys")
+
+	for _, after := range []int64{0, n / 4, n / 2, n/2 + 10, n, n + 50} {
+		for _, status := range []store.Status{"", store.Available, store.Pending, store.Sold} {
+			q := store.ListQuery{Limit: 20, Status: status, After: after}
+			pets, more, err := s.ListPets(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, p := range pets {
+				if status != "" && p.Status != status || p.ID <= after || i > 0 && p.ID <= pets[i-1].ID {
+					t.Errorf("ListPets(%+v) has pet %+v", q, p)
+				}
+			}
+			want := query[int](t, url, "SELECT least(count(*), 21)::int FROM pets WHERE id > $1 AND (status = $2 OR $2 = '')", after, string(status))
+			if got := len(pets); got != min(want, 20) || more != (want > 20) {
+				t.Errorf("ListPets(%+v) = %d pets, %v, want %d", q, got, more, want)
+			}
+		}
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+		for _, after := range []int64{0, n / 2, n} {
+			for text, args := range map[string]string{
+				postgres.ListPetsText:    fmt.Sprintf("%d, 21", after),
+				postgres.ListStatusText:  fmt.Sprintf("%d, 21, 'available'", after),
+				postgres.PetText:         fmt.Sprint(after),
+				postgres.KeyByDigestText: `'\x01'`,
+			} {
+				for _, statement := range []string{"SET plan_cache_mode = " + mode, "PREPARE p AS " + text} {
+					if _, err := conn.Exec(t.Context(), statement); err != nil {
+						t.Fatal(err)
+					}
+				}
+				rows, _ := conn.Query(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, SUMMARY OFF) EXECUTE p ("+args+")")
+				plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if blocks := buffers(t, plan); blocks > 40 {
+					t.Errorf("%s, %s (%s): %d blocks are read, want at most 40:\n%s", mode, text, args, blocks, strings.Join(plan, "\n"))
+				}
+				if _, err := conn.Exec(t.Context(), "DEALLOCATE p"); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// buffers returns the number of blocks that the first line about them has.
+func buffers(t *testing.T, plan []string) (n int) {
+	t.Helper()
+	for _, line := range plan {
+		_, counts, ok := strings.Cut(line, "Buffers: shared")
+		if !ok {
+			continue
+		}
+		for field := range strings.FieldsSeq(counts) {
+			var blocks int
+			if _, err := fmt.Sscanf(field, "hit=%d", &blocks); err == nil {
+				n += blocks
+			} else if _, err := fmt.Sscanf(field, "read=%d", &blocks); err == nil {
+				n += blocks
+			}
+		}
+		return n
+	}
+	t.Fatalf("the plan has no buffers:\n%s", strings.Join(plan, "\n"))
+	return 0
+}
+
+// The settings of a user or a database, which others chose for other programs, do not
+// change what is stored and read.
+func TestSettingsOfTheDatabaseDoNotMatter(t *testing.T) {
+	for name, settings := range map[string][]string{
+		"of western Europe": {
+			"client_encoding = 'LATIN1'", "DateStyle = 'German'", "bytea_output = 'escape'", "standard_conforming_strings = off",
+			"backslash_quote = off", "array_nulls = off", "IntervalStyle = 'sql_standard'", "transform_null_equals = on",
+		},
+		"of India": {
+			"client_encoding = 'SQL_ASCII'", "DateStyle = 'SQL, MDY'", "TimeZone = 'Asia/Kolkata'", "plan_cache_mode = 'force_generic_plan'",
+		},
+	} {
+		url := postgrestest.Database(t)
+		for _, setting := range settings {
+			postgrestest.Exec(t, url, "ALTER DATABASE "+query[string](t, url, "SELECT current_database()")+" SET "+setting)
+		}
+		const exec = "&default_query_exec_mode=exec"
+		t.Run(name+" directly", func(t *testing.T) { checkSession(t, url, url) })
+		t.Run(name+" with exec", func(t *testing.T) { checkSession(t, url, url+exec) })
+		t.Run(name+" through a pooler", func(t *testing.T) { checkSession(t, url, postgrestest.Pooled(t, url)+exec) })
+	}
+}
+
+// checkSession stores and reads back all kinds of values through a URL, and compares a name
+// with what the database has.
+func checkSession(t *testing.T, direct, url string) {
+	s := open(t, url, postgres.Options{})
+	const name = `Réx\'"日本😀`
+	k := store.IdempotencyKey{Owner: name, Key: t.Name(), Fingerprint: [32]byte{0, '\\', 0xff}, At: noon}
+	pet, _, err := s.CreatePetIf(t.Context(), store.NewPet{Name: name}, &k, nil)
+	if err != nil {
+		t.Fatalf("CreatePetIf = %v", err)
+	}
+	again, replayed, err := s.CreatePetIf(t.Context(), store.NewPet{Name: name}, &k, nil)
+	if again != pet || !replayed || err != nil {
+		t.Errorf("CreatePetIf again = %v, %t, %v, want %v", again, replayed, err, pet)
+	}
+	if got, err := s.Pet(t.Context(), pet.ID); got != pet || err != nil {
+		t.Errorf("Pet = %v, %v, want %v", got, err, pet)
+	}
+	utf8 := strings.Replace(direct, "?", "?client_encoding=UTF8&", 1)
+	if got := query[string](t, utf8, "SELECT name FROM pets WHERE id = $1", pet.ID); got != name {
+		t.Errorf("the name is stored as %q, want %q", got, name)
+	}
+	n := store.NewKey{
+		Digest: store.Digest{byte(pet.ID), 0, '\\', 0xff}, LastFour: `a\'"`, Name: name, Owner: name, Plan: "p",
+		Quotas: []string{`1/s,"{}\`, "NULL"}, Created: noon.Add(1001), Expires: noon.Add(1e9),
+	}
+	key, err := s.CreateKey(t.Context(), n, store.Actor{Name: name})
+	if err != nil {
+		t.Fatalf("CreateKey = %v", err)
+	}
+	got, err := s.KeyByDigest(t.Context(), n.Digest)
+	if diff := cmp.Diff(key, got); diff != "" || err != nil {
+		t.Errorf("KeyByDigest = %v (-want +got):\n%s", err, diff)
+	}
+	entries, err := s.ListAudit(t.Context(), store.AuditQuery{Limit: 1})
+	if err != nil || len(entries) != 1 || !entries[0].At.Equal(key.Created) || entries[0].Actor != name {
+		t.Errorf("ListAudit = %v, %v", entries, err)
+	}
+	use := store.DeprecatedUse{Operation: t.Name(), Owner: name, Count: 1, Last: noon, Recent: 1}
+	day := store.DailyUse{Owner: t.Name(), Day: store.Day(noon), Allowed: 1, Denied: 2}
+	if err := s.AddDeprecatedUse(t.Context(), use); err != nil {
+		t.Errorf("AddDeprecatedUse = %v", err)
+	}
+	if err := s.AddDailyUse(t.Context(), day); err != nil {
+		t.Errorf("AddDailyUse = %v", err)
+	}
+	uses, err := s.ListDeprecatedUse(t.Context(), noon)
+	if err != nil || !contains(uses, use) {
+		t.Errorf("ListDeprecatedUse = %v, %v, want one that is %v", uses, err, use)
+	}
+	days, err := s.ListDailyUse(t.Context(), t.Name(), noon)
+	if diff := cmp.Diff([]store.DailyUse{day}, days); diff != "" || err != nil {
+		t.Errorf("ListDailyUse = %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func contains(all []store.DeprecatedUse, want store.DeprecatedUse) bool {
+	for _, u := range all {
+		if cmp.Equal(u, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// A database that cannot store every name is refused when it is opened, rather than when a
+// client sends such a name.
+func TestEncodings(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Database(t)
+	own := query[string](t, server, "SELECT current_database()")
+	for encoding, works := range map[string]bool{"UTF8": true, "SQL_ASCII": true, "LATIN1": false, "WIN1252": false, "EUC_JP": false} {
+		name := own + "_" + strings.ToLower(encoding)
+		postgrestest.Exec(t, server, "CREATE DATABASE "+name+" ENCODING '"+encoding+"' LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+		url := strings.Replace(server, own, name, 1)
+		if works {
+			checkSession(t, url, url)
+			continue
+		}
+		_, err := postgres.Open(t.Context(), url, postgres.Options{})
+		checkText(t, err, "its encoding is "+encoding, "UTF8")
+		_, _, err = postgres.Migrate(t.Context(), url)
+		checkText(t, err, "its encoding is "+encoding, "UTF8")
+	}
+}
+
+// Through PgBouncer in transaction mode, the statement that one connection has prepared is
+// not known to the next.
+func TestAPoolerWithPreparedStatements(t *testing.T) {
+	url := postgrestest.Pooled(t, postgrestest.Database(t))
+	for range 20 {
+		s, err := postgres.Open(t.Context(), url, postgres.Options{})
+		if err == nil {
+			if _, err = s.Pet(t.Context(), 1); errors.Is(err, store.ErrNotFound) {
+				err = nil
+			}
+			s.Close()
+		}
+		if err != nil {
+			checkText(t, err, "add default_query_exec_mode=exec to the URL")
+			return
+		}
+	}
+	t.Skip("skipped: this PgBouncer prepares statements for its clients")
+}
+
+// limited returns the URL of a database whose statements and pauses have a time limit, which
+// others set for other programs. It has been upgraded without them, which may take longer on
+// a busy machine.
+func limited(t *testing.T) string {
+	t.Helper()
+	url := postgrestest.Database(t)
+	open(t, url, postgres.Options{}).Close()
+	name := query[string](t, url, "SELECT current_database()")
+	postgrestest.Exec(t, url, "ALTER DATABASE "+name+" SET statement_timeout = '400ms'", "ALTER DATABASE "+name+" SET idle_in_transaction_session_timeout = '400ms'")
+	return url
+}
+
+// A server may end sessions that are idle. A call that finds all connections of the pool
+// ended succeeds with a new one, also if another call has just met the same.
+func TestIdleSessionsThatEnd(t *testing.T) {
+	const conns = 8
+	url := postgrestest.Database(t)
+	s := open(t, fmt.Sprintf("%s&pool_max_conns=%d", url, conns), postgres.Options{Timeout: time.Minute})
+	postgrestest.Exec(t, url, "ALTER DATABASE "+query[string](t, url, "SELECT current_database()")+" SET idle_session_timeout = 50")
+	beside := url + "&idle_session_timeout=0"
+	create := func() {
+		if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
+			t.Errorf("CreatePet = %v", err)
+		}
+	}
+	for range 3 {
+		unlock := lock(t, beside, "LOCK TABLE pets IN ACCESS EXCLUSIVE MODE")
+		var wg sync.WaitGroup
+		for range conns {
+			wg.Go(create)
+		}
+		if err := waiting(t.Context(), beside, conns); err != nil {
+			t.Error(err)
+		}
+		unlock()
+		wg.Wait()
+		eventually(t, "the sessions have ended", func() error {
+			if n := query[int](t, beside, "SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'petstore' AND datname = current_database()"); n > 0 {
+				return fmt.Errorf("there are %d", n)
+			}
+			return nil
+		})
+		create()
+	}
+	if n := query[int](t, beside, "SELECT count(*)::int FROM pets"); n != 3*(conns+1) {
+		t.Errorf("%d pets are stored, want %d", n, 3*(conns+1))
+	}
+}
+
+// An import takes as long as it needs.
+func TestAnImportHasNoTimeLimit(t *testing.T) {
+	s := open(t, limited(t), postgres.Options{})
+	x := exportOf(10, func(i int64) error {
+		time.Sleep(100 * time.Millisecond)
+		return nil
+	})
+	if _, _, err := s.Import(t.Context(), x, importer, noon); err != nil {
+		t.Errorf("Import = %v", err)
+	}
+}
+
+// The connection with the lock of an upgrade is idle while another one works, and must not
+// be ended for that.
+func TestAnUpgradeKeepsItsLock(t *testing.T) {
+	url := limited(t)
+	slow := with(t, map[string]string{"00002_slow.sql": "-- +goose Up\nSET LOCAL statement_timeout = 0;\nSELECT pg_sleep(600);"})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := postgres.MigrateVersion(ctx, url, slow)
+		done <- err
+	}()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	eventually(t, "the upgrade has run for a second", func() error {
+		var held *bool
+		if err := conn.QueryRow(t.Context(), `SELECT (SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = d.oid))
+			FROM pg_stat_activity JOIN pg_database AS d USING (datname) WHERE datname = current_database() AND query LIKE '%pg_sleep(600)%'
+			AND pid <> pg_backend_pid() AND state = 'active' AND query_start < now() - interval '1s'`).Scan(&held); err != nil {
+			return err
+		}
+		if held == nil || !*held {
+			t.Error("an upgrade that runs has lost its lock")
+		}
+		return nil
+	})
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("MigrateVersion = %v, want that it was canceled", err)
+	}
+}
+
+// Tables that belong to an extension, such as PostGIS, are not those of another program.
+func TestTablesOfAnExtension(t *testing.T) {
+	url := postgrestest.Database(t)
+	postgrestest.Exec(t, url, "CREATE TABLE spatial_ref_sys (srid int)", "ALTER EXTENSION plpgsql ADD TABLE spatial_ref_sys")
+	// Without the table, or emptying the database would drop the extension.
+	t.Cleanup(func() { postgrestest.Exec(t, url, "ALTER EXTENSION plpgsql DROP TABLE spatial_ref_sys") })
+	create(t, open(t, url, postgres.Options{}))
+}
+
+// While the server behind PgBouncer is away, a start can succeed later, so that a server
+// waits for it rather than ends. PgBouncer has the same code for mistakes of the URL.
+func TestAPoolerWithoutItsServer(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t)
+	url := postgrestest.Pooled(t, server.URL("postgres")) + "&default_query_exec_mode=exec"
+	o := postgres.Options{Timeout: short}
+	create(t, open(t, url, postgres.Options{}))
+	server.Stop()
+	eventually(t, "PgBouncer says that it cannot connect", func() error {
+		_, err := postgres.Open(t.Context(), url, o)
+		checkUnavailable(t, err)
+		if !strings.Contains(err.Error(), "its pooler has no connection for the call") {
+			return err
+		}
+		return nil
+	})
+	_, _, err := postgres.Migrate(t.Context(), url)
+	checkUnavailable(t, err)
+	server.Restart()
+	eventually(t, "the server is back", func() error {
+		s, err := postgres.Open(t.Context(), url, postgres.Options{})
+		if err == nil {
+			return s.Close()
+		}
+		checkUnavailable(t, err)
+		return err
+	})
+	_, err = postgres.Open(t.Context(), url+"&search_path=public", postgres.Options{})
+	checkText(t, err, "unsupported startup parameter: search_path")
+	if errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("Open with a search_path = %v, which does not pass by itself, and wraps ErrUnavailable", err)
+	}
+}
