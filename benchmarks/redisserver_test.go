@@ -3,13 +3,14 @@ package benchmarks
 import (
 	"context"
 	"net"
-	"os"
 	"os/exec"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
 // startRedis starts a redis-server on a free port of the loopback interface,
@@ -19,7 +20,7 @@ func startRedis(b *testing.B) *redis.Client {
 	b.Helper()
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
-		if os.Getenv("GATEHOUSE_REQUIRE_SERVERS") == "1" {
+		if testenv.Required() {
 			b.Fatal("redis-server is not on this machine, and GATEHOUSE_REQUIRE_SERVERS=1")
 		}
 		skip(b, "redis-server is not on this machine")

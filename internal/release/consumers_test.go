@@ -73,7 +73,7 @@ func needCache(t *testing.T, repo string, all []module) {
 			continue
 		}
 		if _, err := run(filepath.Join(repo, filepath.FromSlash(m.dir)), "go", "list", "-deps", "-test", "./..."); err != nil {
-			if os.Getenv("GATEHOUSE_REQUIRE_SERVERS") == "1" {
+			if testenv.Required() {
 				t.Fatal(err)
 			}
 			t.Skipf("skipped: make tidy fills the module cache with what %s requires: %v", m.path, err)

@@ -43,11 +43,14 @@ func Tool(t testing.TB, name string) string {
 	return path
 }
 
+// Required reports whether nothing may be missing.
+func Required() bool { return os.Getenv("GATEHOUSE_REQUIRE_SERVERS") == "1" }
+
 // Missing skips a test for which the machine lacks something, such as "redis-server", or
 // fails it if nothing may be missing.
 func Missing(t testing.TB, what string) {
 	t.Helper()
-	if os.Getenv("GATEHOUSE_REQUIRE_SERVERS") == "1" {
+	if Required() {
 		t.Fatalf("%s is not on this machine, and GATEHOUSE_REQUIRE_SERVERS=1", what)
 	}
 	t.Skipf("%s is not on this machine", what)

@@ -7,20 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
 // promtool runs Prometheus's tool for checking rules. The test is skipped if there is
 // none, unless servers and tools are required.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		const fix = "promtool is not installed; Debian has it in the package prometheus"
-		if os.Getenv("GATEHOUSE_REQUIRE_SERVERS") == "1" {
-			t.Fatal(fix)
-		}
-		t.Skip("skipped: " + fix)
-	}
+	path := testenv.Tool(t, "promtool")
 	if out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput(); err != nil {
 		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 	}

@@ -7,25 +7,20 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
 // startRedis starts a Redis server that ends with the test, and returns its address.
 func startRedis(t *testing.T, args ...string) string {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		if os.Getenv("GATEHOUSE_REQUIRE_SERVERS") == "1" {
-			t.Fatal("redis-server is not on this machine, and GATEHOUSE_REQUIRE_SERVERS=1")
-		}
-		t.Skip("skipped: redis-server is not on this machine")
-	}
+	path := testenv.Tool(t, "redis-server")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

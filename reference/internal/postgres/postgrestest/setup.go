@@ -20,6 +20,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
 // binaries returns the directory with PostgreSQL's binaries, or "". PATH often has only
@@ -57,13 +59,8 @@ var tryToRun = sync.OnceValue(func() error {
 // require skips the test, or fails it, if PostgreSQL cannot run on the machine.
 func require(t testing.TB) {
 	t.Helper()
-	err := tryToRun()
-	switch {
-	case err == nil:
-	case os.Getenv("GATEHOUSE_REQUIRE_SERVERS") == "1":
-		t.Fatalf("PostgreSQL does not run on this machine, and GATEHOUSE_REQUIRE_SERVERS=1: %v", err)
-	default:
-		t.Skipf("skipped: PostgreSQL does not run on this machine: %v", err)
+	if err := tryToRun(); err != nil {
+		testenv.Missing(t, fmt.Sprintf("a PostgreSQL that runs (%v)", err))
 	}
 }
 
@@ -250,12 +247,8 @@ var poolers sync.Map
 func Pooled(t testing.TB, databaseURL string) string {
 	t.Helper()
 	program := pooler()
-	switch {
-	case program != "":
-	case os.Getenv("GATEHOUSE_REQUIRE_SERVERS") == "1":
-		t.Fatal("pgbouncer is not on this machine, and GATEHOUSE_REQUIRE_SERVERS=1")
-	default:
-		t.Skip("skipped: pgbouncer is not on this machine")
+	if program == "" {
+		testenv.Missing(t, "pgbouncer")
 	}
 	config, err := pgx.ParseConfig(databaseURL)
 	if err != nil {
