@@ -1,14 +1,8 @@
 package main_test
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
 // firstKey is what a server shows when there was no key yet.
@@ -39,16 +35,15 @@ func readFirstKey(notice string) (firstKey, error) {
 
 func TestFirstStartShowsAKeyAndACurlLineThatWorks(t *testing.T) {
 	t.Parallel()
+	testenv.Tool(t, "curl")
 	for _, tt := range []struct {
 		name string
 		tls  *certificate
 	}{
 		{"plain HTTP", nil},
 		{"a certificate for this address", &certificate{ips: []string{"127.0.0.1"}}},
-		{"a certificate for another name", &certificate{names: []string{"pets.example"}}},
-		{"a certificate for many names", &certificate{names: []string{"*.pets.example"}}},
-		{"a certificate signed by another", &certificate{names: []string{"pets.example"}, signed: true}},
-		{"a certificate in a folder with an odd name", &certificate{names: []string{"pets.example"}, folder: `it's "here" $HOME`}},
+		{"a certificate of other names, signed by another, in a folder with an odd name",
+			&certificate{names: []string{"*.pets.example"}, signed: true, folder: `it's "here" $HOME`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -67,14 +62,6 @@ func TestFirstStartShowsAKeyAndACurlLineThatWorks(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			status, body := paste(t, first.curl)
-			if status != 200 || body != "[]\n" {
-				t.Errorf("%s\nanswered with %d %q, want 200 and no pets", first.curl, status, body)
-			}
-			if _, err := exec.LookPath("curl"); err != nil {
-				t.Logf("curl is not here, so the line was only read: %v", err)
-				return
-			}
 			shell := exec.CommandContext(t.Context(), "/bin/sh", "-c", first.curl)
 			const proxy = "=http://127.0.0.1:1" // at which nothing listens
 			shell.Env = append(os.Environ(), "http_proxy"+proxy, "https_proxy"+proxy, "ALL_PROXY"+proxy)
@@ -155,95 +142,4 @@ func TestNoFirstKeyWhereThereIsOne(t *testing.T) {
 	if p := serve(t, dir); p.notice != "" {
 		t.Errorf("with the key %s made before, the first start says %q, want nothing", id[:9], p.notice)
 	}
-}
-
-// paste sends the request that a shell and curl would, given a line.
-func paste(t *testing.T, line string) (status int, body string) {
-	t.Helper()
-	words, err := shellWords(line)
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
-	var target, connectTo string
-	transport := &http.Transport{DisableKeepAlives: true}
-	header := http.Header{}
-	for i := 1; i < len(words); i++ {
-		switch word := words[i]; word {
-		case "-i":
-		case "--noproxy":
-			i++
-		case "-H":
-			i++
-			name, value, _ := strings.Cut(words[i], ": ")
-			header.Set(name, value)
-		case "--connect-to":
-			i++
-			connectTo = strings.TrimPrefix(words[i], "::")
-		case "--cacert":
-			i++
-			pem, err := os.ReadFile(words[i])
-			if err != nil {
-				t.Fatalf("%s: %v", line, err)
-			}
-			transport.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()}
-			transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem)
-		default:
-			target = word
-		}
-	}
-	transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if connectTo != "" {
-			addr = connectTo
-		}
-		return new(net.Dialer).DialContext(ctx, network, addr)
-	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
-	r.Header = header
-	resp, err := transport.RoundTrip(r)
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
-	return resp.StatusCode, string(data)
-}
-
-// shellWords splits a line as a POSIX shell does, as far as words, apostrophes and
-// backslashes go.
-func shellWords(line string) (words []string, err error) {
-	var word strings.Builder
-	inWord, quoted := false, false
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; {
-		case c == '\'':
-			quoted, inWord = !quoted, true
-		case quoted:
-			word.WriteByte(c)
-		case c == '\\' && i+1 < len(line):
-			i++
-			word.WriteByte(line[i])
-			inWord = true
-		case c == ' ':
-			if inWord {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			inWord = false
-		case strings.IndexByte(`"$&|;<>()*?[#~`+"`", c) >= 0:
-			return nil, fmt.Errorf("a shell would interpret %q", c)
-		default:
-			word.WriteByte(c)
-			inWord = true
-		}
-	}
-	if quoted {
-		return nil, errors.New("an apostrophe is missing")
-	}
-	return append(words, word.String()), nil
 }

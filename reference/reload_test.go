@@ -1,9 +1,14 @@
 package main_test
 
 import (
+	"context"
+	"crypto/tls"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -158,7 +163,7 @@ func TestReloadRefusesAMistake(t *testing.T) {
 	for text, want := range map[string]string{
 		"draft_headers: false\ncors_origins: [https://a.example]\nplans:\n  free: [60/minute, 1000/dya]\n": `petstore.yaml:4:21: plans.free[1]: quota "1000/dya": `,
 		"draft_headers: false\ndeprecations: {getNothing: {since: 2025-12-05}}\n":                          "petstore.yaml:2:28: deprecations.getNothing: unknown operation",
-		"draft_headers: [": "petstore.yaml:1:16: the file is not YAML: ",
+		"draft_headers: [": "petstore.yaml:2:1: the file is not YAML: ",
 		"":                 "petstore.yaml: the file is empty",
 	} {
 		writeFile(t, dir, "petstore.yaml", text)
@@ -206,4 +211,81 @@ func TestReloadNamesWhatNeedsARestart(t *testing.T) {
 	}
 	mustAsk(t, 200, "GET", p.api+"/v1/pets", key, "")
 	mustAsk(t, 200, "GET", p.admin+"/bans", "", "")
+}
+
+func TestReloadOfCertificates(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"one", "two"} {
+		(&certificate{names: []string{name}, folder: name}).write(t, dir)
+	}
+	pair := func(cert, key string) string {
+		return fmt.Sprintf("tls_cert: %s/cert.pem\ntls_key: %s/key.pem\n", cert, key)
+	}
+	writeFile(t, dir, "petstore.yaml", pair("one", "one"))
+	p := serve(t, dir, "--config=petstore.yaml")
+	shown := func() string {
+		t.Helper()
+		c, err := tls.Dial("tcp", strings.TrimPrefix(p.api, "https://"), &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		return c.ConnectionState().PeerCertificates[0].DNSNames[0]
+	}
+	writeFile(t, dir, "petstore.yaml", pair("one", "two")+"draft_headers: true\n")
+	line := p.hangUp(t, refusedReload)
+	if got := fmt.Sprint(line["error"]); !strings.HasPrefix(got, "petstore.yaml:1:11: tls_cert: ") || !strings.Contains(got, "private key does not match") {
+		t.Errorf("the log says %q, want that the key is that of another certificate", got)
+	}
+	if got := shown(); got != "one" {
+		t.Errorf("after a reload that was refused, clients see certificate %s, want one", got)
+	}
+	writeFile(t, dir, "petstore.yaml", pair("two", "two"))
+	p.hangUp(t, reloaded)
+	if got := shown(); got != "two" {
+		t.Errorf("after the reload, clients see certificate %s, want two", got)
+	}
+	writeFile(t, filepath.Join(dir, "two"), "key.pem", "")
+	if got := fmt.Sprint(p.hangUp(t, refusedReload)["error"]); !strings.Contains(got, "tls_cert") {
+		t.Errorf("the log says %q, want that the certificate cannot be loaded", got)
+	}
+	if got := shown(); got != "two" {
+		t.Errorf("with a broken file, clients see certificate %s, want two", got)
+	}
+}
+
+// However often the settings are reloaded, no request fails.
+func TestReloadUnderLoad(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	key := roomyKey(t, dir, "ada")
+	file := func(i int) string {
+		return fmt.Sprintf("max_connections: %d\ndraft_headers: %v\nuncharged: [%d/minute]\ntimeouts: {drain: %ds}\n", 100+i, i%2 == 0, 1000+i, 60+i/2)
+	}
+	writeFile(t, dir, "petstore.yaml", file(0))
+	p := serve(t, dir, "--config=petstore.yaml")
+	var asked, failed atomic.Int64
+	ctx, stop := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	for range 4 {
+		clients.Go(func() {
+			for ctx.Err() == nil {
+				if a, err := ask(t.Context(), "POST", p.api+"/v1/pets", key, pet); err != nil || a.status != 201 {
+					failed.Add(1)
+					t.Errorf("a request during a reload: %d, %v", a.status, err)
+				}
+				asked.Add(1)
+			}
+		})
+	}
+	for i := range 10 {
+		writeFile(t, dir, "petstore.yaml", file(i+1))
+		p.hangUp(t, reloaded)
+	}
+	stop()
+	clients.Wait()
+	if n := used(t, p, key); n != asked.Load() {
+		t.Errorf("%d requests are counted of %d", n, asked.Load())
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/database"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
@@ -44,6 +45,9 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, database string)) {
 	t.Parallel()
 	for name, open := range databases {
 		t.Run(name, func(t *testing.T) {
+			if name != "SQLite" {
+				testenv.Long(t, "starts replicas again, on another database")
+			}
 			t.Parallel()
 			test(t, open(t))
 		})

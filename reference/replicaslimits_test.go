@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+
+	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
 // A crowd is clients that send the same request at once.
@@ -65,6 +67,9 @@ func TestReplicasAdmitExactlyTheLimit(t *testing.T) {
 	for _, keepAlive := range []bool{true, false} {
 		name := map[bool]string{true: "connections stay open", false: "a connection for each request"}[keepAlive]
 		t.Run(name, func(t *testing.T) {
+			if !keepAlive {
+				testenv.Long(t, "starts replicas again")
+			}
 			t.Parallel()
 			f := newFleet(t, 3, "petstore.db", "anonymous: [40/8784h]\npenalty: {strikes: 0}\n")
 			f.balancer.transport.DisableKeepAlives = !keepAlive
@@ -117,6 +122,7 @@ func TestReplicasAdmitExactlyTheLimit(t *testing.T) {
 
 // Windows begin and end at the same instant on all replicas: that of the clock of Redis.
 func TestReplicasAdmitTheLimitInEachWindow(t *testing.T) {
+	testenv.Long(t, "sends requests through several windows")
 	t.Parallel()
 	f := newFleet(t, 3, "petstore.db", "penalty: {strikes: 0}\n")
 	const limit, windows = 15, 3

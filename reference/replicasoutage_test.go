@@ -8,6 +8,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
 )
 
@@ -15,6 +18,7 @@ import (
 // limits, except to an owner that had used up its quota before. What they admitted is then
 // in Redis, and three replicas admit one limit again.
 func TestReplicasWithoutRedis(t *testing.T) {
+	testenv.Long(t, "waits until three replicas use Redis again")
 	t.Parallel()
 	f := newFleet(t, 3, "petstore.db", "penalty: {strikes: 0}\n")
 	const limit = 30
@@ -72,6 +76,7 @@ func TestReplicasWithoutRedis(t *testing.T) {
 // While PostgreSQL is away, each replica answers requests for pets with 503 and charges
 // nothing, the limits of other requests hold on, and nothing needs a restart afterwards.
 func TestReplicasWithoutPostgreSQL(t *testing.T) {
+	testenv.Long(t, "stops a PostgreSQL of its own")
 	t.Parallel()
 	server := postgrestest.Start(t)
 	f := newFleet(t, 3, server.URL("postgres"), "anonymous: [30/8784h]\npenalty: {strikes: 0}\n")
@@ -117,4 +122,81 @@ func TestReplicasWithoutPostgreSQL(t *testing.T) {
 		admitted++
 	}
 	f.checkUsedIfExact(t, key, admitted)
+}
+
+// One of three replicas is killed under load. Only requests to that one fail, and a client
+// that sends its pet to another replica again gets the same pet, whether or not the first
+// one had stored it.
+func TestOneOfThreeReplicasIsKilled(t *testing.T) {
+	testenv.Long(t, "kills a replica under load")
+	onEachDatabase(t, func(t *testing.T, database string) {
+		f := newFleet(t, 3, database, "")
+		reader := f.roomyKey(t, "reader")
+		load := startTraffic(t, f.balancer.url, f.roomyKey(t, "ann"), 8)
+		load.flows(t, 100)
+		killed := f.replicas[0]
+		killed.kill()
+		f.replicas = f.replicas[1:]
+		load.flows(t, 100)
+		load.stop()
+
+		for _, failed := range load.failed {
+			if !strings.Contains(failed.text, noAnswer(killed)) {
+				t.Errorf("a request to a replica that was not killed failed: %s", failed.text)
+			}
+			if failed.method != http.MethodPost {
+				continue
+			}
+			first := failed.mustSend(t, http.StatusCreated, f.replicas[0].api)
+			again := failed.mustSend(t, http.StatusCreated, f.replicas[1].api)
+			if string(first.body) != string(again.body) || again.header.Get("Idempotent-Replayed") != "true" {
+				t.Errorf("the same request to two replicas is answered with %s and %s, want the same pet", first.body, again.body)
+			}
+			load.acknowledged(t, failed.call, first)
+		}
+		load.checkStored(t, f, reader, 0)
+		t.Logf("%d requests, %d pets, %d requests failed", load.sent, len(load.pets), len(load.failed))
+	})
+}
+
+// A value in Redis that this version cannot read, such as one of another format, stops no
+// request and is not overwritten. When it is deleted, the replicas count in Redis again,
+// with what they admitted meanwhile.
+func TestAValueInRedisThatReplicasCannotRead(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 3, "petstore.db", "")
+	key := f.roomyKey(t, "ann")
+	call{key: key}.mustSend(t, 200, f.balancer.url)
+	c := redis.NewClient(&redis.Options{Addr: f.redis.addr})
+	defer c.Close()
+	counted := func() bool {
+		for _, p := range f.replicas {
+			s := state(t, p)
+			if s.Checks["limits"] != "ok" || s.Engine.Redis.Pending > 0 {
+				return false
+			}
+		}
+		return true
+	}
+	eventually(t, "the first request is counted in Redis", counted)
+	names, err := c.Keys(t.Context(), "petstore{*}:owner:ann").Result()
+	if err != nil || len(names) != 1 {
+		t.Fatalf("the keys of the owner in Redis are %q (%v), want one", names, err)
+	}
+	foreign := strings.Repeat("x", 300)
+	if err := c.Set(t.Context(), names[0], foreign, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	const requests = 60
+	for range requests {
+		call{key: key}.mustSend(t, 200, f.balancer.url)
+	}
+	if got := c.Get(t.Context(), names[0]).Val(); got != foreign {
+		t.Errorf("the value was changed to %q", got)
+	}
+	c.Del(t.Context(), names[0])
+	eventually(t, "what the replicas admitted is counted in Redis", counted)
+	if got := used(t, f.replicas[0], key); got != requests {
+		t.Errorf("%d requests are counted in Redis, want the %d that replicas admitted", got, requests)
+	}
 }

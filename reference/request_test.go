@@ -1,10 +1,13 @@
 package main_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,23 +22,7 @@ type answer struct {
 
 // ask sends a request with a key, if that is not empty.
 func ask(ctx context.Context, method, url, key, body string) (answer, error) {
-	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	if err != nil {
-		return answer{}, err
-	}
-	if key != "" {
-		r.Header.Set("Authorization", "Bearer "+key)
-	}
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return answer{}, err
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	return answer{resp.StatusCode, resp.Header, data}, err
+	return call{method: method, key: key, body: body}.sendTo(ctx, url)
 }
 
 // mustAsk is ask for a response of a status.
@@ -101,4 +88,96 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// A call is a request of a client.
+type call struct {
+	method  string // "": GET
+	path    string // "": that of the pets
+	key     string // "": none
+	body    string // JSON; "": none
+	host    string // "": that of the URL
+	network string // the address of the client; "": one of the proxy's
+	once    string // the idempotency key; "": none
+	match   string // If-None-Match; "": none
+	ifMatch string // If-Match; "": none
+}
+
+// callers are the connections of all clients.
+var callers = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
+
+// send sends the request, with a new pet if it is a POST, to a replica or a balancer.
+func (c call) send(ctx context.Context, base string) (answer, error) {
+	if c.method == http.MethodPost {
+		c.body = pet
+	}
+	return c.sendTo(ctx, base+cmp.Or(c.path, "/v1/pets"))
+}
+
+func (c call) sendTo(ctx context.Context, url string) (answer, error) {
+	var body io.Reader
+	if c.body != "" {
+		// Without GetBody, the client of net/http does not send the request again.
+		body = io.MultiReader(strings.NewReader(c.body))
+	}
+	r, err := http.NewRequestWithContext(ctx, c.method, url, body)
+	if err != nil {
+		return answer{}, err
+	}
+	set := func(name, format, value string) {
+		if value != "" {
+			r.Header.Set(name, fmt.Sprintf(format, value))
+		}
+	}
+	set("Authorization", "Bearer %s", c.key)
+	set("X-Forwarded-For", "%s", c.network)
+	set("If-None-Match", "%s", c.match)
+	set("If-Match", "%s", c.ifMatch)
+	set("Idempotency-Key", `"%s"`, c.once)
+	r.Host = c.host
+	if c.body != "" {
+		r.Header.Set("Content-Type", "application/json")
+		r.ContentLength = int64(len(c.body))
+	}
+	resp, err := callers.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	return answer{resp.StatusCode, resp.Header, data}, err
+}
+
+// mustSend is send for a response of a status.
+func (c call) mustSend(t *testing.T, status int, base string) answer {
+	t.Helper()
+	a, err := c.send(t.Context(), base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.status != status {
+		t.Fatalf("%+v: answered with %d, want %d\n%s", c, a.status, status, a.body)
+	}
+	return a
+}
+
+// remaining returns X-RateLimit-Remaining.
+func (a answer) remaining() (int64, error) {
+	return strconv.ParseInt(a.header.Get("X-RateLimit-Remaining"), 10, 64)
+}
+
+// code returns the code of an error.
+func (a answer) code() string {
+	var e struct{ Code string }
+	if err := json.Unmarshal(a.body, &e); err != nil {
+		return err.Error()
+	}
+	return e.Code
+}
+
+// petID returns the ID of the pet of a response.
+func (a answer) petID() (int64, error) {
+	var pet struct{ ID int64 }
+	err := json.Unmarshal(a.body, &pet)
+	return pet.ID, err
 }

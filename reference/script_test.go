@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -26,7 +25,6 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"petstore": func() { os.Exit(cli.Run(os.Args[1:])) },
-		"fetch":    fetch,
 	})
 }
 
@@ -42,8 +40,7 @@ func TestMain(m *testing.M) {
 //	                        URLs and KEY to the first key; its log goes to serve.log,
 //	                        its standard error to serve.err
 //	end                     ends it by SIGTERM; it must exit with 0
-//
-// and the program fetch, which sends a request.
+//	fetch FLAG... URL       sends a request, and prints the body of the response
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -51,7 +48,7 @@ func TestScript(t *testing.T) {
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": code, "capture": capture, "keyid": keyID, "sql": changeFile, "hostport": hostport,
-			"serve": serveInScript, "end": endInScript,
+			"serve": serveInScript, "end": endInScript, "fetch": fetch,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Values[processKey{}] = new(*process)
@@ -135,32 +132,30 @@ func endInScript(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check((*ts.Value(processKey{}).(**process)).stop())
 }
 
-// fetch is a program: it sends a request with a key, again and again until the
-// response has the status that is wanted, and prints the body. A request that is
-// sent when the time is over, or later, has to have it.
-func fetch() {
-	method := flag.String("X", http.MethodGet, "method")
-	key := flag.String("key", "", "API key")
-	body := flag.String("d", "", "body")
-	status := flag.Int("status", 200, "status that is wanted")
-	within := flag.Duration("within", 0, "time in which it has to come")
-	flag.Parse()
+// fetch sends a request with a key, again and again until the response has the status that is
+// wanted, and prints the body. A request that is sent when the time is over, or later, has to
+// have it.
+func fetch(ts *testscript.TestScript, _ bool, args []string) {
+	flags := flag.NewFlagSet("fetch", flag.ContinueOnError)
+	method := flags.String("X", http.MethodGet, "method")
+	key := flags.String("key", "", "API key")
+	body := flags.String("d", "", "body")
+	status := flags.Int("status", 200, "status that is wanted")
+	within := flags.Duration("within", 0, "time in which it has to come")
+	ts.Check(flags.Parse(args))
 
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		sent := time.Now()
-		a, err := ask(ctx, *method, flag.Arg(0), *key, *body)
-		switch {
-		case err != nil:
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		case a.status == *status:
-			os.Stdout.Write(a.body)
+		a, err := ask(ctx, *method, flags.Arg(0), *key, *body)
+		ts.Check(err)
+		if a.status == *status {
+			ts.Stdout().Write(a.body)
 			return
-		case sent.Sub(begin) >= *within:
-			fmt.Fprintf(os.Stderr, "answered with %d, want %d\n%s", a.status, *status, a.body)
-			os.Exit(1)
+		}
+		if sent.Sub(begin) >= *within {
+			ts.Fatalf("answered with %d, want %d\n%s", a.status, *status, a.body)
 		}
 	}
 }
