@@ -3,8 +3,11 @@ package observe
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/netip"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
@@ -103,4 +106,31 @@ func (o *Observer) Handler(api http.Handler, client func(*http.Request) netip.Ad
 func (o *Observer) sampled(*http.Request) bool {
 	_, span := o.sampler.Start(context.Background(), "petstore")
 	return span.SpanContext().IsSampled()
+}
+
+// series holds the attributes of the series of a histogram, so that a measurement does
+// not make them anew. There must be few keys.
+type series[K comparable] struct {
+	attributes func(K) []attribute.KeyValue
+
+	mu    sync.Mutex
+	known atomic.Pointer[map[K][]metric.RecordOption] // replaced, never changed
+}
+
+// of returns the attributes of a series.
+func (s *series[K]) of(key K) []metric.RecordOption {
+	if known := s.known.Load(); known != nil {
+		if options, ok := (*known)[key]; ok {
+			return options
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make(map[K][]metric.RecordOption)
+	if known := s.known.Load(); known != nil {
+		maps.Copy(all, *known)
+	}
+	all[key] = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(s.attributes(key)...))}
+	s.known.Store(&all)
+	return all[key]
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/animalstore/gatehouse/reference/internal/database"
 	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 	"github.com/animalstore/gatehouse/reference/internal/observe"
 )
@@ -17,28 +18,14 @@ import (
 // Each metric of the server has the number that it is named for.
 func TestMetricsOfTheServer(t *testing.T) {
 	sdk := newSDK(t)
-	refused := false
-	err := sdk.ObserveServer(observe.Server{
-		Ready:        func(context.Context) bool { return !refused },
-		SavesFail:    func() bool { return refused },
-		DroppedLines: func() uint64 { return 2 },
-		Reloads:      func() observe.Reloads { return observe.Reloads{Applied: 3, Refused: 4, LastRefused: refused} },
-		Connections: func(l observe.Listener) httpserver.Stats {
-			if l == observe.Admin {
-				return httpserver.Stats{Open: 5, Idle: 6, Refused: 7, Evicted: 8, Waited: 9}
-			}
-			return httpserver.Stats{Open: 10, Idle: 11, Refused: 12, Evicted: 13, Waited: 14}
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
+	state := observe.ServerState{
+		Ready: true, DroppedLines: 2, Reloads: 3, RefusedReloads: 4,
+		Admin:       httpserver.Stats{Open: 5, Idle: 6, Refused: 7, Evicted: 8, Waited: 9},
+		API:         httpserver.Stats{Open: 10, Idle: 11, Refused: 12, Evicted: 13, Waited: 14},
+		Sunsets:     map[string]time.Time{"getPet": time.Unix(15, 0)},
+		Certificate: time.Unix(1_900_000_000, 5),
 	}
-	certificate := time.Unix(1_900_000_000, 5)
-	err = sdk.ObserveDates(observe.Dates{
-		Sunsets:     func() map[string]time.Time { return map[string]time.Time{"getPet": time.Unix(15, 0)} },
-		Certificate: func() time.Time { return certificate },
-	})
-	if err != nil {
+	if err := sdk.ObserveServer(func(context.Context) observe.ServerState { return state }); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]int64{
@@ -53,7 +40,7 @@ func TestMetricsOfTheServer(t *testing.T) {
 	if diff := cmp.Diff(want, numbers(t, sdk)); diff != "" {
 		t.Errorf("the metrics of a server that is ready (-want +got):\n%s", diff)
 	}
-	refused, certificate = true, time.Time{}
+	state.Ready, state.SavesFail, state.LastReloadRefused, state.Certificate = false, true, true, time.Time{}
 	want["petstore.ready"], want["petstore.saves.failing"], want["petstore.config.last_reload.success"] = 0, 1, 0
 	delete(want, "petstore.certificate.expiry_timestamp")
 	if diff := cmp.Diff(want, numbers(t, sdk)); diff != "" {
@@ -85,4 +72,35 @@ func numbers(t *testing.T, sdk memorySDK) map[string]int64 {
 		}
 	}
 	return all
+}
+
+func TestMetricsOfAPool(t *testing.T) {
+	sdk := newSDK(t)
+	err := sdk.ObservePool(func() database.Pool {
+		return database.Pool{Used: 1, Idle: 2, Max: 3, Waits: 4, WaitTimeouts: 5, Waited: 1500 * time.Millisecond}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int64{
+		"petstore.database.connections.used": 1, "petstore.database.connections.idle": 2, "petstore.database.connections.max": 3,
+		"petstore.database.waits": 4, "petstore.database.wait_timeouts": 5,
+	}
+	if diff := cmp.Diff(want, numbers(t, sdk)); diff != "" {
+		t.Errorf("the metrics of a pool (-want +got):\n%s", diff)
+	}
+	waited, ok := sdk.metrics(t)["petstore.database.wait_time"].Data.(metricdata.Sum[float64])
+	if !ok || len(waited.DataPoints) != 1 || waited.DataPoints[0].Value != 1.5 {
+		t.Errorf("petstore.database.wait_time is %+v, want 1.5", waited)
+	}
+}
+
+func TestNoMetricsWithoutAPool(t *testing.T) {
+	sdk := newSDK(t)
+	if err := sdk.ObservePool(nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := numbers(t, sdk); len(got) > 0 {
+		t.Errorf("without a pool, the metrics are %v", got)
+	}
 }

@@ -78,10 +78,10 @@ func runOn(ctx context.Context, c *config.Config, o Options, l *listeners, open 
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(p.observeServer(o, checks, operator), p.observeDates()); err != nil {
+	p.operator = operator
+	if err := p.observeServer(o, checks); err != nil {
 		return err
 	}
-	p.operator = operator
 	return serve(ctx, l, operator, func(ctx context.Context) error {
 		return serveAPI(ctx, c, o, l, p, open)
 	})

@@ -9,7 +9,6 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
-	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 	"github.com/animalstore/gatehouse/reference/internal/observe"
 )
 
@@ -29,70 +28,40 @@ func (p *startup) startTelemetry(ctx context.Context, o Options) (Options, error
 const readyTimeout = 2 * time.Second
 
 // observeServer reports the server and its admin listener as metrics.
-func (p *startup) observeServer(o Options, checks []admin.Check, operator *httpserver.Server) error {
-	return p.observer.ObserveServer(observe.Server{
-		Ready: func(ctx context.Context) bool {
-			ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-			defer cancel()
-			for _, check := range checks {
-				if !check.Advisory && check.Run(ctx) != nil {
-					return false
-				}
+func (p *startup) observeServer(o Options, checks []admin.Check) error {
+	return p.observer.ObserveServer(func(ctx context.Context) observe.ServerState {
+		state := observe.ServerState{Ready: isReady(ctx, checks), Admin: p.operator.Stats()}
+		if o.Log != nil {
+			state.DroppedLines = o.Log.Dropped()
+		}
+		r := p.running.Load()
+		if r == nil {
+			return state
+		}
+		reloads := r.reloads.Status()
+		state.Reloads, state.RefusedReloads, state.LastReloadRefused = reloads.Applied, reloads.Refused, reloads.Err != nil
+		state.SavesFail = r.saver.Err() != nil
+		state.API = r.pets.Stats()
+		state.Certificate = r.pets.CertificateExpires()
+		state.Sunsets = make(map[string]time.Time)
+		for operation, d := range r.settings.Load().Deprecations {
+			if !d.Sunset.IsZero() {
+				state.Sunsets[operation] = d.Sunset
 			}
-			return true
-		},
-		SavesFail: func() bool {
-			r := p.running.Load()
-			return r != nil && r.saver.Err() != nil
-		},
-		DroppedLines: func() uint64 {
-			if o.Log == nil {
-				return 0
-			}
-			return o.Log.Dropped()
-		},
-		Reloads: func() observe.Reloads {
-			r := p.running.Load()
-			if r == nil {
-				return observe.Reloads{}
-			}
-			s := r.reloads.Status()
-			return observe.Reloads{Applied: s.Applied, Refused: s.Refused, LastRefused: s.Err != nil}
-		},
-		Connections: func(l observe.Listener) httpserver.Stats {
-			if l == observe.Admin {
-				return operator.Stats()
-			}
-			if r := p.running.Load(); r != nil {
-				return r.pets.Stats()
-			}
-			return httpserver.Stats{}
-		},
+		}
+		return state
 	})
 }
 
-// observeDates reports when operations are removed, and when the certificate expires, by
-// the settings in force.
-func (p *startup) observeDates() error {
-	return p.observer.ObserveDates(observe.Dates{
-		Sunsets: func() map[string]time.Time {
-			sunsets := make(map[string]time.Time)
-			if r := p.running.Load(); r != nil {
-				for operation, d := range r.settings.Load().Deprecations {
-					if !d.Sunset.IsZero() {
-						sunsets[operation] = d.Sunset
-					}
-				}
-			}
-			return sunsets
-		},
-		Certificate: func() time.Time {
-			if r := p.running.Load(); r != nil {
-				return r.pets.CertificateExpires()
-			}
-			return time.Time{}
-		},
-	})
+func isReady(ctx context.Context, checks []admin.Check) bool {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	for _, check := range checks {
+		if !check.Advisory && check.Run(ctx) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // observeLimiter makes the limiter report what it does.
