@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/admin"
@@ -35,6 +34,16 @@ func adminClient(settings *config.Config) (admin.Client, error) {
 	return admin.Client{Addr: settings.AdminListen, Token: settings.AdminToken.Reveal()}, nil
 }
 
+// ask calls the server. The error says what to do.
+func ask[T any](ctx context.Context, f adminFlags, call func(admin.Client, context.Context) (T, error)) (answer T, err error) {
+	client, err := f.client()
+	if err != nil {
+		return answer, err
+	}
+	answer, err = call(client, ctx)
+	return answer, explainAdmin(err)
+}
+
 // explainAdmin adds to an error what to do.
 func explainAdmin(err error) error {
 	switch {
@@ -59,21 +68,11 @@ there are those to write to before the sunset, when the operation is removed.`
 }
 
 func (c deprecationsCmd) Run(ctx context.Context, o output) error {
-	client, err := c.client()
+	list, err := ask(ctx, c.adminFlags, admin.Client.Deprecations)
 	if err != nil {
 		return err
 	}
-	list, err := client.Deprecations(ctx)
-	switch {
-	case err != nil:
-		return explainAdmin(err)
-	case c.JSON:
-		return printJSON(o.out, list)
-	case len(list) == 0:
-		o.say("No operation is deprecated.")
-		return nil
-	}
-	return printDeprecations(o.out, list)
+	return show(o, c.JSON, list, "No operation is deprecated.", printDeprecations)
 }
 
 func printDeprecations(w io.Writer, list []admin.Deprecation) error {
@@ -81,14 +80,13 @@ func printDeprecations(w io.Writer, list []admin.Deprecation) error {
 	for _, d := range list {
 		sunset, days := "-", "-"
 		if d.Sunset != nil {
-			sunset, days = d.Sunset.UTC().Format(time.DateOnly), strconv.Itoa(*d.DaysLeft)
+			sunset, days = d.Sunset.UTC().Format(time.DateOnly), fmt.Sprint(*d.DaysLeft)
 		}
 		if len(d.Owners) == 0 {
 			t.row(d.Operation, sunset, days, "-", "0", "0.0", "-")
 		}
 		for _, u := range d.Owners {
-			t.row(d.Operation, sunset, days, u.Owner, strconv.FormatInt(u.Requests, 10),
-				strconv.FormatFloat(u.PerDay, 'f', 1, 64), showTime(u.Last))
+			t.row(d.Operation, sunset, days, u.Owner, u.Requests, fmt.Sprintf("%.1f", u.PerDay), showTime(u.Last))
 		}
 	}
 	return t.flush()

@@ -46,26 +46,20 @@ func (c auditCmd) Run(ctx context.Context, o output) error {
 	}
 	return withDatabase(ctx, settings, false, func(db store.Store) error {
 		entries, err := db.ListAudit(ctx, q)
-		switch {
-		case err != nil:
-			return err
-		case c.JSON:
-			return printJSON(o.out, auditJSON(entries))
-		case len(entries) == 0:
-			o.say("There are no entries.")
-			return nil
-		}
-		if err := printAudit(o.out, entries); err != nil {
+		if err != nil {
 			return err
 		}
-		if len(entries) == c.Limit {
+		if err := show(o, c.JSON, auditEntries(entries), "There are no entries.", printAudit); err != nil {
+			return err
+		}
+		if len(entries) == c.Limit && !c.JSON {
 			o.say("There may be older entries; --limit shows more.")
 		}
 		return nil
 	})
 }
 
-func auditJSON(entries []store.AuditEntry) []admin.AuditEntry {
+func auditEntries(entries []store.AuditEntry) []admin.AuditEntry {
 	list := make([]admin.AuditEntry, len(entries))
 	for i, e := range entries {
 		list[i] = admin.AuditEntry(e)
@@ -73,7 +67,7 @@ func auditJSON(entries []store.AuditEntry) []admin.AuditEntry {
 	return list
 }
 
-func printAudit(w io.Writer, entries []store.AuditEntry) error {
+func printAudit(w io.Writer, entries []admin.AuditEntry) error {
 	t := newTable(w, "TIME", "ACTOR", "FROM", "ACTION", "TARGET", "DETAIL")
 	for _, e := range entries {
 		t.row(showTime(e.At), e.Actor, orDash(e.From), e.Action, e.Target, orDash(e.Detail))

@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/reference/internal/admin"
 	"github.com/animalstore/gatehouse/reference/internal/duration"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 )
@@ -23,22 +25,15 @@ type bansListCmd struct {
 }
 
 func (c bansListCmd) Run(ctx context.Context, o output) error {
-	client, err := c.client()
+	bans, err := ask(ctx, c.adminFlags, admin.Client.Bans)
 	if err != nil {
 		return err
 	}
-	bans, err := client.Bans(ctx)
-	if err != nil {
-		return explainAdmin(err)
-	}
-	if c.JSON {
-		return printJSON(o.out, bans)
-	}
-	if len(bans) == 0 {
-		o.say("There are no bans.")
-		return nil
-	}
-	t := newTable(o.out, "OWNER", "NETWORK", "ENDS", "LEVEL")
+	return show(o, c.JSON, bans, "There are no bans.", printBans)
+}
+
+func printBans(w io.Writer, bans []admin.Ban) error {
+	t := newTable(w, "OWNER", "NETWORK", "ENDS", "LEVEL")
 	for _, b := range bans {
 		t.row(orDash(b.Owner), orDash(b.Network), showTime(b.Ends), levelText(b.Level))
 	}
@@ -85,17 +80,14 @@ func (c bansBanCmd) Run(ctx context.Context, o output) error {
 	if length < time.Second || length > longestBan || length%time.Second != 0 {
 		return usageError{fmt.Errorf("bans ban: --for must be whole seconds from 1s to %s, got %v", duration.Format(longestBan), length)}
 	}
-	client, err := c.client()
+	b, err := ask(ctx, c.adminFlags, func(client admin.Client, ctx context.Context) (admin.Ban, error) {
+		if c.Network != "" {
+			return client.BanNetwork(ctx, c.Network, length)
+		}
+		return client.BanOwner(ctx, c.Owner, length)
+	})
 	if err != nil {
 		return err
-	}
-	ban := client.BanOwner
-	if c.Network != "" {
-		ban = client.BanNetwork
-	}
-	b, err := ban(ctx, c.name(), length)
-	if err != nil {
-		return explainAdmin(err)
 	}
 	if c.JSON {
 		return printJSON(o.out, b)
@@ -114,17 +106,14 @@ func (c bansUnbanCmd) Run(ctx context.Context, o output) error {
 	if err := c.check("unban", ""); err != nil {
 		return err
 	}
-	client, err := c.client()
+	was, err := ask(ctx, c.adminFlags, func(client admin.Client, ctx context.Context) (bool, error) {
+		if c.Network != "" {
+			return client.UnbanNetwork(ctx, c.Network)
+		}
+		return client.UnbanOwner(ctx, c.Owner)
+	})
 	if err != nil {
 		return err
-	}
-	unban := client.UnbanOwner
-	if c.Network != "" {
-		unban = client.UnbanNetwork
-	}
-	was, err := unban(ctx, c.name())
-	if err != nil {
-		return explainAdmin(err)
 	}
 	if !was {
 		return fmt.Errorf("%q is not banned; petstore bans list shows the bans", c.name())

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -125,7 +124,7 @@ func printCheck(o output, database sqlite.Report, usage usageReport) error {
 	fmt.Fprintln(o.out)
 	t := newTable(o.out, "TABLE", "ROWS")
 	for _, name := range slices.Sorted(maps.Keys(database.Rows)) {
-		t.row(name, strconv.FormatInt(database.Rows[name], 10))
+		t.row(name, database.Rows[name])
 	}
 	return t.flush()
 }

@@ -156,21 +156,34 @@ type table struct {
 	out *bufio.Writer // tabwriter writes each cell by itself
 }
 
-func newTable(w io.Writer, columns ...string) table {
+func newTable(w io.Writer, columns ...any) table {
 	out := bufio.NewWriter(w)
 	t := table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0), out}
 	t.row(columns...)
 	return t
 }
 
-func (t table) row(cells ...string) {
+func (t table) row(cells ...any) {
+	texts := make([]string, len(cells))
 	for i, cell := range cells {
-		cells[i] = showable(cell)
+		texts[i] = showable(fmt.Sprint(cell))
 	}
-	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
+	fmt.Fprintln(t.w, strings.Join(texts, "\t"))
 }
 
 func (t table) flush() error { return cmp.Or(t.w.Flush(), t.out.Flush()) }
+
+// show prints a list as JSON or as a table, or says that it is empty.
+func show[T any](o output, asJSON bool, list []T, empty string, print func(io.Writer, []T) error) error {
+	switch {
+	case asJSON:
+		return printJSON(o.out, list)
+	case len(list) == 0:
+		o.say("%s", empty)
+		return nil
+	}
+	return print(o.out, list)
+}
 
 // showTime formats a time for people, to the second.
 func showTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

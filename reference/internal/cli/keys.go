@@ -94,20 +94,13 @@ func (c keysListCmd) Run(ctx context.Context, o output) error {
 	}
 	return c.manage(ctx, settings, false, func(m keyManager) error {
 		list, err := m.List(ctx)
+		if err != nil {
+			return err
+		}
 		list = slices.DeleteFunc(list, func(k keys.Info) bool {
 			return c.Owner != "" && k.Owner != c.Owner || c.Plan != "" && k.Plan != c.Plan || c.State != nil && k.State != *c.State
 		})
-		switch {
-		case err != nil:
-			return err
-		case c.JSON:
-			return printJSON(o.out, list)
-		case len(list) == 0:
-			o.say("No key was found.")
-			return nil
-		default:
-			return printKeys(o.out, list)
-		}
+		return show(o, c.JSON, list, "No key was found.", printKeys)
 	})
 }
 

@@ -120,16 +120,16 @@ func printTop(w io.Writer, top admin.Top, clients int) error {
 	if d.Suspended > 0 { // few servers have such a plan
 		suspended = fmt.Sprintf("%d suspended, ", d.Suspended)
 	}
-	fmt.Fprintf(w, "Last %d seconds: %d allowed, %d limited, %d banned, %s%d undecided.\nNow %s a second. %s.\n\n",
-		top.Seconds, d.Allowed, d.Limited, d.Banned, suspended, d.Undecided, strconv.FormatFloat(top.PerSecond, 'f', 1, 64), bansText(top.Bans))
+	fmt.Fprintf(w, "Last %d seconds: %d allowed, %d limited, %d banned, %s%d undecided.\nNow %.1f a second. %s.\n\n",
+		top.Seconds, d.Allowed, d.Limited, d.Banned, suspended, d.Undecided, top.PerSecond, bansText(top.Bans))
 	t := newTable(w, "OWNER", "ALLOWED", "DENIED")
 	for _, u := range top.Owners[:owners] {
-		t.row(u.Owner, strconv.FormatInt(u.Allowed, 10), strconv.FormatInt(u.Denied, 10))
+		t.row(u.Owner, u.Allowed, u.Denied)
 	}
 	t.row("", "", "")
 	t.row("NETWORK", "ALLOWED", "DENIED")
 	for _, u := range top.Networks[:networks] {
-		t.row(u.Network, strconv.FormatInt(u.Allowed, 10), strconv.FormatInt(u.Denied, 10))
+		t.row(u.Network, u.Allowed, u.Denied)
 	}
 	return t.flush()
 }

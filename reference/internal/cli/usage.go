@@ -24,13 +24,11 @@ any. All keys of an owner share the usage; those of different plans differ in th
 }
 
 func (c usageCmd) Run(ctx context.Context, o output) error {
-	client, err := c.client()
+	u, err := ask(ctx, c.adminFlags, func(client admin.Client, ctx context.Context) (admin.Usage, error) {
+		return client.Usage(ctx, c.Owner)
+	})
 	if err != nil {
 		return err
-	}
-	u, err := client.Usage(ctx, c.Owner)
-	if err != nil {
-		return explainAdmin(err)
 	}
 	if c.JSON {
 		return printJSON(o.out, u)
@@ -60,7 +58,7 @@ func printUsage(w io.Writer, u admin.Usage) error {
 	fmt.Fprintln(w)
 	t := newTable(w, "DAY", "ALLOWED", "DENIED")
 	for _, d := range u.Days {
-		t.row(d.Day, strconv.FormatInt(d.Allowed, 10), strconv.FormatInt(d.Denied, 10))
+		t.row(d.Day, d.Allowed, d.Denied)
 	}
 	return t.flush()
 }
@@ -82,7 +80,8 @@ func printPlanUsage(w io.Writer, plans []admin.PlanUsage) error {
 			strikes = strconv.Itoa(*p.StrikesLeft)
 		}
 		for _, q := range p.Quotas {
-			t.row(append(append([]string{p.Plan}, quotaCells(q)...), strikes)...)
+			quota, used := quotaTexts(q)
+			t.row(p.Plan, quota, used, q.Remaining, showTime(time.Unix(q.Reset, 0)), strikes)
 		}
 	}
 	return t.flush()
@@ -94,24 +93,21 @@ func printKeyUsage(w io.Writer, keys []admin.KeyUsage) error {
 	t := newTable(w, "KEY", "NAME", "LIMIT", "USED", "LEFT", "RESET")
 	for _, k := range keys {
 		for _, q := range k.Quotas {
-			t.row(append([]string{k.ID, k.Name}, quotaCells(q)...)...)
+			quota, used := quotaTexts(q)
+			t.row(k.ID, k.Name, quota, used, q.Remaining, showTime(time.Unix(q.Reset, 0)))
 		}
 	}
 	return t.flush()
 }
 
-// quotaCells returns a quota, what is used and left of it, and when it resets.
-func quotaCells(q admin.QuotaUsage) []string {
+// quotaTexts returns a quota, and how much of it is used.
+func quotaTexts(q admin.QuotaUsage) (quota string, used int64) {
 	one := ratelimit.Quota{Limit: q.Limit, Window: time.Duration(q.WindowSeconds) * time.Second}
-	quota, most := one.String(), q.Limit
 	switch {
 	case q.Calendar != "":
-		quota = strconv.FormatInt(q.Limit, 10) + "/" + q.Calendar
+		return fmt.Sprint(q.Limit, "/", q.Calendar), q.Limit - q.Remaining
 	case q.Burst > 0:
-		quota, most = one.Smooth(q.Burst).String(), q.Burst
+		return one.Smooth(q.Burst).String(), q.Burst - q.Remaining
 	}
-	return []string{
-		quota, strconv.FormatInt(most-q.Remaining, 10), strconv.FormatInt(q.Remaining, 10),
-		showTime(time.Unix(q.Reset, 0)),
-	}
+	return one.String(), q.Limit - q.Remaining
 }
