@@ -172,15 +172,12 @@ var errNilHandler = errors.New("server: the handler must not be nil")
 // writing and idling stay as they are. Connections over a lower limit are closed, once
 // they are idle, when the next connection arrives.
 //
-// If Reload returns an error, nothing has changed. Besides a wrong option, that is TLS
+// If Reload returns an error, nothing has changed. That is TLS
 // that is turned on or off, and a certificate that cannot be loaded, which it also checks
 // if its files are the same.
 func (s *Server) Reload(handler http.Handler, o Options) error {
 	if handler == nil {
 		return errNilHandler
-	}
-	if err := o.validate(); err != nil {
-		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -79,12 +79,6 @@ func (f *framing) next(b byte) {
 	f.n = len(f.line) + 1
 }
 
-// mustClose reports whether the connection must be closed after the response to r.
-// HTTP/1.0 has no Transfer-Encoding, and net/http ignores it there.
-func (f *framing) mustClose(r *http.Request) bool {
-	return f.ambiguous.Load() || f.encoded.Load() && !r.ProtoAtLeast(1, 1)
-}
-
 type framingKey struct{}
 
 // withFraming is for [http.Server.ConnContext].
@@ -95,12 +89,9 @@ func withFraming(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// closeAmbiguous closes the connection after a request with an ambiguous end.
-func closeAmbiguous(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if f, ok := r.Context().Value(framingKey{}).(*framing); ok && f.mustClose(r) {
-			w.Header().Set("Connection", "close")
-		}
-		next.ServeHTTP(w, r)
-	})
+// endsAmbiguously reports whether the connection must be closed after the response to r.
+// HTTP/1.0 has no Transfer-Encoding, and net/http ignores it there.
+func endsAmbiguously(r *http.Request) bool {
+	f, ok := r.Context().Value(framingKey{}).(*framing)
+	return ok && (f.ambiguous.Load() || f.encoded.Load() && !r.ProtoAtLeast(1, 1))
 }

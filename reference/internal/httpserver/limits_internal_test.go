@@ -2,10 +2,17 @@ package httpserver
 
 import (
 	"bytes"
+	"container/list"
+	"log"
 	"log/slog"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestConnectionsLeaveOpenFilesForTheRest(t *testing.T) {
@@ -23,6 +30,103 @@ func TestConnectionsLeaveOpenFilesForTheRest(t *testing.T) {
 		}
 		if warned := strings.Contains(log.String(), "setting=max_connections"); warned != (want < conns) {
 			t.Errorf("%d connections become %d, and there is a warning: %v", conns, want, warned)
+		}
+	}
+}
+
+// The list does what one of package container/list does.
+func TestIdleList(t *testing.T) {
+	const connections = 8
+	var l idleList
+	model := list.New()
+	elements := map[*limitedConn]*list.Element{}
+	conns := make([]*limitedConn, connections)
+	for i := range conns {
+		conns[i] = new(limitedConn)
+	}
+	for step := range 10_000 {
+		c := conns[rand.IntN(connections)]
+		if e := elements[c]; e != nil || rand.IntN(3) == 0 {
+			l.remove(c)
+			if e != nil {
+				model.Remove(e)
+				delete(elements, c)
+			}
+		} else {
+			l.pushBack(c)
+			elements[c] = model.PushBack(c)
+		}
+		var want, forward, backward []*limitedConn
+		for e := model.Front(); e != nil; e = e.Next() {
+			want = append(want, e.Value.(*limitedConn))
+		}
+		for c := l.front; c != nil; c = c.idle.next {
+			forward = append(forward, c)
+		}
+		for c := l.back; c != nil; c = c.idle.prev {
+			backward = append(backward, c)
+		}
+		slices.Reverse(backward)
+		if !slices.Equal(forward, want) || !slices.Equal(backward, want) || l.len != len(want) {
+			t.Fatalf("after %d steps the list has %d connections, %d forward and %d backward, want %d in the order of the model",
+				step+1, l.len, len(forward), len(backward), len(want))
+		}
+	}
+}
+
+// Each event is logged once: the first one at once, further ones after a minute or when
+// the tally is stopped.
+func TestTally(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // the timer logs in a goroutine of its own
+		var logged []int
+		tally := &tally{log: func(n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			logged = append(logged, n)
+		}}
+		tally.stop() // there is nothing to log
+		want := func(when string, want ...int) {
+			t.Helper()
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if !slices.Equal(logged, want) {
+				t.Errorf("%s: the logged counts are %v, want %v", when, logged, want)
+			}
+		}
+		for range 3 {
+			tally.add()
+		}
+		want("three events at once", 1)
+		time.Sleep(tallyPeriod)
+		want("after a minute", 1, 2)
+		time.Sleep(tallyPeriod)
+		tally.add()
+		want("an event after a minute without one", 1, 2, 1)
+		tally.add()
+		tally.add()
+		tally.stop()
+		want("after stop", 1, 2, 1, 2)
+		time.Sleep(2 * tallyPeriod)
+		want("two minutes after stop", 1, 2, 1, 2)
+		if n := tally.total.Load(); n != 6 {
+			t.Errorf("the total is %d, want 6", n)
+		}
+	})
+}
+
+// Scanners do not fill the log, and no line has a target.
+func TestErrorLog(t *testing.T) {
+	for message, want := range map[string]string{
+		"http: TLS handshake error from 192.0.2.1:5: EOF\n":                                                      "",
+		"http2: server connection error from 192.0.2.1:5: connection error: COMPRESSION_ERROR\n":                 `level=WARN msg="http server" message="http2: server connection error from 192.0.2.1:5: connection error: COMPRESSION_ERROR"`,
+		`http2: server: error reading preface from client 192.0.2.1:5: bogus greeting "GET /v1/pets?key=secret"`: `level=WARN msg="http server" message="http2: server: error reading preface from client 192.0.2.1:5"`,
+	} {
+		var b bytes.Buffer
+		log.New(errorLog{slog.New(slog.NewTextHandler(&b, nil))}, "", 0).Print(message)
+		if _, got, _ := bytes.Cut(bytes.TrimSpace(b.Bytes()), []byte(" ")); string(got) != want { // after the time
+			t.Errorf("the line about %q is %q, want %q", message, got, want)
 		}
 	}
 }

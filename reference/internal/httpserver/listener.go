@@ -84,7 +84,7 @@ func (l *limitListener) admit(c net.Conn) (*limitedConn, bool) {
 		l.networks[network]++
 	}
 	l.open++
-	return newLimitedConn(c, l, network), true
+	return &limitedConn{Conn: c, listener: l, network: network}, true
 }
 
 // makeRoom closes idle connections until at most max are open. It waits while no

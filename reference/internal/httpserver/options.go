@@ -1,14 +1,14 @@
 package httpserver
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 	"log/slog"
 	"net/netip"
 	"time"
 )
 
-// Options are optional settings. The zero value works.
+// Options are optional settings. The zero value works. Numbers and durations must not be
+// negative, and networks must be valid, as package config makes sure.
 type Options struct {
 	// CertFile and KeyFile hold the certificate, with its chain, and its key in
 	// PEM. Set both or neither. With them the server speaks TLS 1.2 or newer, and
@@ -57,50 +57,14 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-func (o Options) validate() error {
-	switch {
-	case o.CertFile == "" && o.KeyFile != "":
-		return errors.New("server: Options.CertFile must be set with KeyFile, got none")
-	case o.CertFile != "" && o.KeyFile == "":
-		return errors.New("server: Options.KeyFile must be set with CertFile, got none")
-	case o.MaxConns < 0:
-		return fmt.Errorf("server: Options.MaxConns must not be negative, got %d", o.MaxConns)
-	case o.MaxConnsPerNetwork < 0:
-		return fmt.Errorf("server: Options.MaxConnsPerNetwork must not be negative, got %d", o.MaxConnsPerNetwork)
-	}
-	for name, d := range map[string]time.Duration{
-		"ReadHeaderTimeout": o.ReadHeaderTimeout, "ReadTimeout": o.ReadTimeout, "WriteTimeout": o.WriteTimeout,
-		"IdleTimeout": o.IdleTimeout, "DrainDelay": o.DrainDelay, "DrainTimeout": o.DrainTimeout,
-	} {
-		if d < 0 {
-			return fmt.Errorf("server: Options.%s must not be negative, got %v", name, d)
-		}
-	}
-	for i, p := range o.TrustedProxies {
-		if !p.IsValid() {
-			return fmt.Errorf("server: Options.TrustedProxies[%d] must be a network, got the zero Prefix", i)
-		}
-	}
-	return nil
-}
-
 func (o Options) withDefaults() Options {
-	orElse(&o.MaxConns, 8192)
-	orElse(&o.MaxConnsPerNetwork, 256)
-	orElse(&o.ReadHeaderTimeout, 5*time.Second)
-	orElse(&o.ReadTimeout, 15*time.Second)
-	orElse(&o.WriteTimeout, 30*time.Second)
-	orElse(&o.IdleTimeout, 2*time.Minute)
-	orElse(&o.DrainTimeout, 25*time.Second)
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.MaxConns = cmp.Or(o.MaxConns, 8192)
+	o.MaxConnsPerNetwork = cmp.Or(o.MaxConnsPerNetwork, 256)
+	o.ReadHeaderTimeout = cmp.Or(o.ReadHeaderTimeout, 5*time.Second)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, 15*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, 2*time.Minute)
+	o.DrainTimeout = cmp.Or(o.DrainTimeout, 25*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
-}
-
-func orElse[T comparable](v *T, fallback T) {
-	var zero T
-	if *v == zero {
-		*v = fallback
-	}
 }

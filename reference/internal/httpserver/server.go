@@ -41,9 +41,6 @@ func New(handler http.Handler, o Options) (*Server, error) {
 	if handler == nil {
 		return nil, errNilHandler
 	}
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
 	s := &Server{onReady: o.OnReady}
 	if err := s.take(handler, o.withDefaults()); err != nil {
 		return nil, err
@@ -67,8 +64,13 @@ func (s *Server) take(handler http.Handler, o Options) error {
 	return nil
 }
 
-// serveCurrent serves a request with the handler that is in force when it begins.
+// serveCurrent serves a request with the handler that is in force when it begins. While the
+// server drains, the response closes its connection; in HTTP/2, net/http sends GOAWAY for
+// this field.
 func (s *Server) serveCurrent(w http.ResponseWriter, r *http.Request) {
+	if s.draining.Load() || endsAmbiguously(r) {
+		w.Header().Set("Connection", "close")
+	}
 	(*s.handler.Load()).ServeHTTP(w, r)
 }
 
@@ -125,7 +127,7 @@ func (s *Server) start(base context.Context, l net.Listener) (*http.Server, erro
 	}
 	s.limited = newLimitListener(l, o)
 	hs := &http.Server{
-		Handler: s.closeWhileDraining(closeAmbiguous(http.HandlerFunc(s.serveCurrent))),
+		Handler: http.HandlerFunc(s.serveCurrent),
 		// The handler answers OPTIONS *, with its header fields.
 		DisableGeneralOptionsHandler: true,
 
@@ -141,7 +143,7 @@ func (s *Server) start(base context.Context, l net.Listener) (*http.Server, erro
 			WriteByteTimeout: o.WriteTimeout,
 		},
 
-		ErrorLog:    newErrorLog(o.Logger),
+		ErrorLog:    log.New(errorLog{o.Logger}, "", 0),
 		ConnContext: withFraming,
 		ConnState:   s.limited.stateChanged,
 		BaseContext: func(net.Listener) context.Context { return base },
@@ -155,17 +157,6 @@ func (s *Server) start(base context.Context, l net.Listener) (*http.Server, erro
 		}
 	}
 	return hs, nil
-}
-
-// closeWhileDraining makes responses close their connection while the server drains.
-// In HTTP/2, net/http sends GOAWAY for this field.
-func (s *Server) closeWhileDraining(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.draining.Load() {
-			w.Header().Set("Connection", "close")
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 // drain shuts hs down, which still accepts connections.
@@ -231,11 +222,7 @@ func (s *Server) Stats() Stats {
 	return stats
 }
 
-// newErrorLog returns a log for net/http that writes to logger.
-func newErrorLog(logger *slog.Logger) *log.Logger {
-	return log.New(errorLog{logger}, "", 0)
-}
-
+// An errorLog is what net/http logs to.
 type errorLog struct{ logger *slog.Logger }
 
 // Write logs one message. Failed TLS handshakes are at level Debug: scanners cause them
