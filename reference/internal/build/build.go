@@ -5,7 +5,7 @@
 package build
 
 import (
-	"log/slog"
+	"cmp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -24,12 +24,9 @@ var (
 	date     string // of the commit, as in RFC 3339
 )
 
-// Development is the version of a program that was not built from a release or a commit.
-const Development = "devel"
-
 // Info says what a program was built from.
 type Info struct {
-	Version  string     `json:"version"`            // such as v1.2.0, a pseudo-version of a commit, or [Development]
+	Version  string     `json:"version"`            // such as v1.2.0, a pseudo-version of a commit, or devel
 	Revision string     `json:"revision,omitempty"` // the commit; empty if it is not known
 	Time     *time.Time `json:"time,omitempty"`     // of the commit; nil if it is not known
 	Modified bool       `json:"modified"`           // the working tree had changes that were not committed
@@ -47,46 +44,25 @@ func Read() Info {
 
 // read is Read with what the go command and the linker have stored. built may be nil.
 func read(built *debug.BuildInfo, version, revision, date string) Info {
-	i := Info{Version: Development, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	i := Info{Version: version, Revision: revision, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	if built != nil {
-		i.fromGo(built)
+		if built.Main.Version != "(devel)" {
+			i.Version = cmp.Or(i.Version, built.Main.Version)
+		}
+		found := map[string]string{}
+		for _, s := range built.Settings {
+			found[s.Key] = s.Value
+		}
+		i.Revision = cmp.Or(i.Revision, found["vcs.revision"])
+		i.Modified = found["vcs.modified"] == "true"
+		date = cmp.Or(date, found["vcs.time"])
 	}
-	if version != "" {
-		i.Version = version
-	}
-	if revision != "" {
-		i.Revision = revision
-	}
-	if t := parse(date); t != nil {
-		i.Time = t
+	i.Version = cmp.Or(i.Version, "devel")
+	if t, err := time.Parse(time.RFC3339, date); err == nil {
+		t = t.UTC()
+		i.Time = &t
 	}
 	return i
-}
-
-// fromGo takes what the go command has stored.
-func (i *Info) fromGo(built *debug.BuildInfo) {
-	if v := built.Main.Version; v != "" && v != "(devel)" {
-		i.Version = v
-	}
-	for _, s := range built.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			i.Revision = s.Value
-		case "vcs.time":
-			i.Time = parse(s.Value)
-		case "vcs.modified":
-			i.Modified = s.Value == "true"
-		}
-	}
-}
-
-func parse(text string) *time.Time {
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return nil
-	}
-	t = t.UTC()
-	return &t
 }
 
 // String returns one line, such as
@@ -105,13 +81,4 @@ func (i Info) String() string {
 	}
 	details = append(details, i.Go, i.OS+"/"+i.Arch)
 	return i.Version + " (" + strings.Join(details, ", ") + ")"
-}
-
-// LogAttrs returns what the log says when the program starts.
-func (i Info) LogAttrs() []any {
-	attrs := []any{slog.String("version", i.Version)}
-	if i.Revision != "" {
-		attrs = append(attrs, slog.String("revision", i.Revision))
-	}
-	return append(attrs, slog.String("go", i.Go))
 }

@@ -219,7 +219,11 @@ func logStart(o Options, c *config.Config, l *listeners) {
 	if l.admin != nil {
 		attrs = append(attrs, slog.String("admin", "http://"+l.admin.Addr().String()))
 	}
-	o.Logger.Info("serving", append(attrs, o.Build.LogAttrs()...)...)
+	attrs = append(attrs, slog.String("version", o.Build.Version))
+	if o.Build.Revision != "" {
+		attrs = append(attrs, slog.String("revision", o.Build.Revision))
+	}
+	o.Logger.Info("serving", append(attrs, slog.String("go", o.Build.Go))...)
 }
 
 // checkCertificate checks the certificate before anything is opened, so that the error
