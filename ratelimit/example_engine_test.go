@@ -78,7 +78,7 @@ func ExampleCharge() {
 	// 100 MB: ann allowed, 8 left; organisation allowed, 100 left
 }
 
-// A message that could not be sent is given back. In the middleware, Options.Refund does
+// A message that could not be sent is given back. In the middleware, Options.ChargeIf does
 // this for requests that end in a 5xx.
 func Example_adjust() {
 	ctx := context.Background()

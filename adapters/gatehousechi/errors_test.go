@@ -153,7 +153,7 @@ func TestMiddlewaresOfTheRouter(t *testing.T) {
 	plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(100))
 	limited, err := limit.New(engine, func(*http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "user:ann", Plan: plan}, nil
-	}, limit.Options{Refund: true})
+	}, limit.Options{ChargeIf: limit.NotServerError})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@
 //
 //	limited or banned          resource_exhausted (429)  RetryInfo, ErrorInfo; if limited, QuotaFailure
 //	suspended plan             permission_denied (403)   ErrorInfo
-//	the engine cannot decide   unavailable (503)         RetryInfo, ErrorInfo; unless Options.OnFailure is FailOpen
+//	the engine cannot decide   unavailable (503)         RetryInfo, ErrorInfo; unless Options.FailOpen is set
 //	cost above a whole quota   invalid_argument (400)    ErrorInfo
 //	no subject, no plan        internal (500)            ErrorInfo; the log has the reason
 //

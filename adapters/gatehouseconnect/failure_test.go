@@ -14,7 +14,6 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -35,7 +34,7 @@ func TestEngineUnavailable(t *testing.T) {
 		if a.retryDelay() != time.Second || a.field("Retry-After") != "1" || !strings.Contains(logs(), "10.0.0.7") {
 			t.Errorf("RetryInfo %v, fields %v, log %q", a.retryDelay(), a.fields, logs())
 		}
-		a = c.call(t.Context(), start(t, same, limited(t, down{}, ann, gatehouseconnect.Options{OnFailure: limit.FailOpen})))
+		a = c.call(t.Context(), start(t, same, limited(t, down{}, ann, gatehouseconnect.Options{FailOpen: true})))
 		expect(t, a, 0, "")
 		if a.field("X-RateLimit-Remaining") != "2" {
 			t.Errorf("served with header %v", a.fields)

@@ -21,8 +21,8 @@ type Options struct {
 	// as "/pets.v1.Pets/Get". Nil means 1.
 	Cost func(ctx context.Context, method string) int64
 
-	// OnFailure is what to do when the engine cannot decide.
-	OnFailure limit.OnFailure
+	// FailOpen admits what the engine cannot decide.
+	FailOpen bool
 
 	// Headers are the fields in the header of the response. 0 means
 	// [limit.XRateLimit]. Whatever Headers is, a call that is limited or banned has
@@ -87,7 +87,7 @@ type Options struct {
 // forGate returns these options for rpclimit.New.
 func (o *Options) forGate() rpclimit.Options {
 	g := rpclimit.Options{
-		Cost: o.Cost, OnFailure: o.OnFailure, Headers: o.Headers, Refund: o.Refund, ChargeIf: o.ChargeIf,
+		Cost: o.Cost, FailOpen: o.FailOpen, Headers: o.Headers, Refund: o.Refund, ChargeIf: o.ChargeIf,
 		Context: o.Context, Shadow: o.Shadow, Observe: o.Observe, Errors: o.Errors,
 	}
 	if o.Deny != nil {

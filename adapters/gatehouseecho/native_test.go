@@ -27,7 +27,7 @@ func TestWrapMiddlewareOfEcho(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := echo.New()
-			e.Use(test.wrap(limiter(t, limit.Options{Refund: true})))
+			e.Use(test.wrap(limiter(t, limit.Options{ChargeIf: limit.NotServerError})))
 			e.GET("/", func(*echo.Context) error { return errors.New("sorry") })
 			send := serve(t, e)
 			send("GET", "/", "")

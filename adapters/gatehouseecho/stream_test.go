@@ -24,7 +24,7 @@ import (
 // stack returns a chain that wraps ResponseWriter and request several times.
 func stack(t *testing.T, log *logbook) echo.MiddlewareFunc {
 	return gatehouseecho.Wrap(middleware.RequestID, middleware.AccessLog(log.logger()), middleware.Recover(errs),
-		limiter(t, limit.Options{Refund: true, Context: true}), middleware.BodyLimit(1<<20, errs))
+		limiter(t, limit.Options{ChargeIf: limit.NotServerError, Context: true}), middleware.BodyLimit(1<<20, errs))
 }
 
 // start serves the router with HTTP/1.1, or with HTTP/2.

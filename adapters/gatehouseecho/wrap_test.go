@@ -54,7 +54,7 @@ func withEnds(use ...echo.MiddlewareFunc) *echo.Echo {
 // A request is charged, limited and banned, and given back if it fails in any of the ways
 // that Echo has, with the recovery of either side.
 func TestRateLimit(t *testing.T) {
-	refund := limit.Options{Refund: true}
+	refund := limit.Options{ChargeIf: limit.NotServerError}
 	for name, router := range map[string]*echo.Echo{
 		"Recover around the limit": withEnds(gatehouseecho.Wrap(middleware.Recover(errs), limiter(t, refund))),
 		"Recover inside the limit": withEnds(gatehouseecho.Wrap(limiter(t, refund), middleware.Recover(errs))),

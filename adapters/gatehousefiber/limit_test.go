@@ -166,7 +166,7 @@ func TestEngineUnavailable(t *testing.T) {
 	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || !strings.Contains(body, "unavailable") || observed != 1 {
 		t.Errorf("got %d %s, observed %d times", res.StatusCode, body, observed)
 	}
-	open := app(t, &l, gatehousefiber.Options{OnFailure: limit.FailOpen})
+	open := app(t, &l, gatehousefiber.Options{FailOpen: true})
 	if res, _ := send(t, open, "GET", "/ok"); res.StatusCode != 200 {
 		t.Errorf("FailOpen: %d", res.StatusCode)
 	}

@@ -17,8 +17,8 @@ type Options struct {
 	// Cost returns how many units a request costs, at least 1. Nil means 1.
 	Cost func(c fiber.Ctx) int64
 
-	// OnFailure is what to do when the engine cannot decide.
-	OnFailure limit.OnFailure
+	// FailOpen admits what the engine cannot decide.
+	FailOpen bool
 
 	// Headers are the header fields that tell clients what they have left.
 	Headers limit.HeaderSet
@@ -62,13 +62,15 @@ type Options struct {
 // forHTTP returns these options for limit.New.
 func (o Options) forHTTP() limit.Options {
 	h := limit.Options{
-		OnFailure: o.OnFailure, Headers: o.Headers, Refund: o.Refund, Context: o.Context, Shadow: o.Shadow, Errors: o.Errors,
+		FailOpen: o.FailOpen, Headers: o.Headers, Context: o.Context, Shadow: o.Shadow, Errors: o.Errors,
 	}
 	if o.Cost != nil {
 		h.Cost = func(r *http.Request) int64 { return o.Cost(callOf(r).c) }
 	}
-	if o.ChargeIf != nil {
-		h.ChargeIf = func(r *http.Request, status int) bool { return o.ChargeIf(callOf(r).c, status) }
+	if o.Refund || o.ChargeIf != nil {
+		h.ChargeIf = func(r *http.Request, status int) bool {
+			return !(o.Refund && status >= 500) && (o.ChargeIf == nil || o.ChargeIf(callOf(r).c, status))
+		}
 	}
 	if o.Observe != nil {
 		h.Observe = func(r *http.Request, caller ratelimit.Caller, d ratelimit.Decision, err error) {

@@ -20,7 +20,7 @@ func TestErrorHandler(t *testing.T) {
 	gone := apierror.New(http.StatusGone, "pet_sold", "This pet was sold.")
 	var log logbook
 	router := gin.New()
-	router.Use(gatehousegin.Wrap(middleware.AccessLog(log.logger()), limiter(t, limit.Options{Refund: true})),
+	router.Use(gatehousegin.Wrap(middleware.AccessLog(log.logger()), limiter(t, limit.Options{ChargeIf: limit.NotServerError})),
 		gatehousegin.ErrorHandler(errs))
 	router.GET("/none", func(*gin.Context) {})
 	router.GET("/secret", func(c *gin.Context) { _ = c.Error(errors.New("secret")) })

@@ -56,7 +56,7 @@ func TestWaysWithoutThisPackage(t *testing.T) {
 			}
 
 			router = gin.New()
-			router.Use(test.wrap(limiter(t, limit.Options{Refund: true})))
+			router.Use(test.wrap(limiter(t, limit.Options{ChargeIf: limit.NotServerError})))
 			router.GET("/", func(c *gin.Context) { c.String(500, "sorry") })
 			send = serve(t, router)
 			send("GET", "/", "")

@@ -45,7 +45,7 @@ func withEnds(use ...gin.HandlerFunc) *gin.Engine {
 // A request is charged, limited and banned, and given back if it fails in any of the ways
 // that Gin has, with the recovery of either side.
 func TestRateLimit(t *testing.T) {
-	refund := limit.Options{Refund: true}
+	refund := limit.Options{ChargeIf: limit.NotServerError}
 	for name, router := range map[string]*gin.Engine{
 		"Recover around the limit": withEnds(gatehousegin.Wrap(middleware.Recover(errs), limiter(t, refund))),
 		"Recover inside the limit": withEnds(gatehousegin.Wrap(limiter(t, refund), middleware.Recover(errs))),

@@ -11,7 +11,7 @@
 //
 //	limited or banned          RESOURCE_EXHAUSTED  RetryInfo, ErrorInfo; if limited, QuotaFailure
 //	suspended plan             PERMISSION_DENIED   ErrorInfo
-//	the engine cannot decide   UNAVAILABLE         RetryInfo, ErrorInfo; unless Options.OnFailure is FailOpen
+//	the engine cannot decide   UNAVAILABLE         RetryInfo, ErrorInfo; unless Options.FailOpen is set
 //	cost above a whole quota   INVALID_ARGUMENT    ErrorInfo
 //	no subject, no plan        INTERNAL            ErrorInfo; the log has the reason
 //

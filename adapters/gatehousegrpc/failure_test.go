@@ -15,7 +15,6 @@ import (
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -38,14 +37,14 @@ func TestEngineUnavailable(t *testing.T) {
 		if !strings.Contains(logs(), "level=ERROR") || !strings.Contains(logs(), "10.0.0.7") {
 			t.Errorf("the log has %q", logs())
 		}
-		a = call(t.Context(), start(t, same, limited(t, down{}, ann, gatehousegrpc.Options{OnFailure: limit.FailOpen})...))
+		a = call(t.Context(), start(t, same, limited(t, down{}, ann, gatehousegrpc.Options{FailOpen: true})...))
 		expect(t, a, codes.OK, "")
 		if a.field("x-ratelimit-remaining") != "2" || a.field("retry-after") != "" {
 			t.Errorf("served with header %v", a.header)
 		}
 		// What is wrong in the service is an error in every failure mode.
 		noSubject := caller(ratelimit.Caller{Plan: two})
-		a = call(t.Context(), start(t, same, limited(t, down{}, noSubject, gatehousegrpc.Options{OnFailure: limit.FailOpen, Errors: errs})...))
+		a = call(t.Context(), start(t, same, limited(t, down{}, noSubject, gatehousegrpc.Options{FailOpen: true, Errors: errs})...))
 		expect(t, a, codes.Internal, "The service failed to answer this request.")
 	})
 }

@@ -165,16 +165,8 @@ func TestOptionsAreChecked(t *testing.T) {
 			_, err := gatehousegrpc.Stream(engine, nil, gatehousegrpc.Options{})
 			return err
 		},
-		"gatehousegrpc: limit: Options.Refund needs a limiter that is an Adjuster, got struct { ratelimit.Limiter }": func() error {
-			_, err := gatehousegrpc.Unary(struct{ ratelimit.Limiter }{engine}, identify, gatehousegrpc.Options{Refund: true})
-			return err
-		},
 		"gatehousegrpc: limit: Options.ChargeIf needs a limiter that is an Adjuster, got struct { ratelimit.Limiter }": func() error {
 			_, err := gatehousegrpc.Stream(struct{ ratelimit.Limiter }{engine}, identify, gatehousegrpc.Options{ChargeIf: failedSignIns})
-			return err
-		},
-		"gatehousegrpc: limit: Options.OnFailure must be FailClosed or FailOpen, got 7": func() error {
-			_, err := gatehousegrpc.Unary(engine, identify, gatehousegrpc.Options{OnFailure: 7})
 			return err
 		},
 	} {

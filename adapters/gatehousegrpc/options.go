@@ -15,8 +15,8 @@ type Options struct {
 	// as "/pets.v1.Pets/Get". Nil means 1.
 	Cost func(ctx context.Context, method string) int64
 
-	// OnFailure is what to do when the engine cannot decide.
-	OnFailure limit.OnFailure
+	// FailOpen admits what the engine cannot decide.
+	FailOpen bool
 
 	// Headers are the fields in the metadata. 0 means [limit.XRateLimit]. Whatever
 	// Headers is, a call that is limited or banned has retry-after.

@@ -53,7 +53,7 @@ func TestReservations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
 				engine := newClock().engine(t)
-				opts := gatehousegrpc.Options{Context: true, Refund: true, OnFailure: limit.FailOpen}
+				opts := gatehousegrpc.Options{Context: true, Refund: true, FailOpen: true}
 				l := ratelimit.Limiter(engine)
 				if c.limiter != nil {
 					l, opts.Refund = c.limiter, false

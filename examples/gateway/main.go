@@ -66,7 +66,7 @@ func main() {
 func newHandler(verify bearer.VerifyFunc[apikey.Principal], pets, orders *url.URL) (http.Handler, error) {
 	auth, err1 := bearer.New("demo", verify, bearer.Options{Errors: errs})
 	engine, err2 := memory.New(memory.Options{})
-	limited, err3 := limit.New(engine, identify, limit.Options{Refund: true, Errors: errs})
+	limited, err3 := limit.New(engine, identify, limit.Options{ChargeIf: limit.NotServerError, Errors: errs})
 	toPets, err4 := forward(pets)
 	toOrders, err5 := forward(orders)
 	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {

@@ -55,7 +55,7 @@ func newHandler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	limited, err := limit.New(engine, identify, limit.Options{Cost: estimate, Context: true, Refund: true})
+	limited, err := limit.New(engine, identify, limit.Options{Cost: estimate, Context: true, ChargeIf: limit.NotServerError})
 	if err != nil {
 		return nil, err
 	}

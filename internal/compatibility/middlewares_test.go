@@ -96,7 +96,7 @@ var middlewares = slices.Concat(limits, []wrapped{
 	}},
 	{"bearer.Authenticator.Protect", nil, func(t *testing.T, next http.Handler) http.Handler { return authenticator(t).Protect(next) }},
 	{"limit.New", limited, newLimit(limit.Options{})},
-	{"limit.New with Refund", limited, newLimit(limit.Options{Refund: true})},
+	{"limit.New with Refund", limited, newLimit(limit.Options{ChargeIf: limit.NotServerError})},
 	{"limit.New with Context", limited, newLimit(limit.Options{Context: true})},
 	{"limit.New with ChargeIf", limited, newLimit(limit.Options{ChargeIf: func(*http.Request, int) bool { return false }})},
 	{"limit.New with Shadow", limited, newLimit(limit.Options{Shadow: true})},
@@ -125,7 +125,7 @@ func everything(t *testing.T, next http.Handler) http.Handler {
 		declaration.Headers,
 		a.Identify,
 		func(next http.Handler) http.Handler {
-			return newLimit(limit.Options{Refund: true, Context: true})(t, next)
+			return newLimit(limit.Options{ChargeIf: limit.NotServerError, Context: true})(t, next)
 		},
 		a.Require,
 		middleware.BodyLimit(16<<20, responder),

@@ -79,12 +79,12 @@ var limits = part{
 		{
 			name: "unavailable_closed", title: "Engine unavailable, closed",
 			text:    "The engine, such as Redis, cannot decide, and the service refuses requests meanwhile (`FailClosed`, the default). The fields are those of an exhausted quota, so that clients that only read them wait too. Retry, with growing pauses.",
-			handler: func(t *testing.T) http.Handler { return failing(t, limit.FailClosed) },
+			handler: func(t *testing.T) http.Handler { return failing(t, false) },
 		},
 		{
 			name: "unavailable_open", title: "Engine unavailable, open",
 			text:    "The service admits requests meanwhile (`FailOpen`). The fields are those of an unused quota.",
-			handler: func(t *testing.T) http.Handler { return failing(t, limit.FailOpen) },
+			handler: func(t *testing.T) http.Handler { return failing(t, true) },
 		},
 		{
 			name: "shadow", title: "Shadow mode",
@@ -101,8 +101,8 @@ func costs(units int64) func(*http.Request) int64 {
 }
 
 // failing returns pets behind a limiter whose engine does not answer.
-func failing(t *testing.T, f limit.OnFailure) http.Handler {
+func failing(t *testing.T, open bool) http.Handler {
 	engine := ratelimittest.NewRecorder(newEngine(t))
 	engine.Fail()
-	return counted(t, engine, owner(free), limit.Options{OnFailure: f})
+	return counted(t, engine, owner(free), limit.Options{FailOpen: open})
 }

@@ -20,7 +20,7 @@ func TestBackendAnswersBeforeTheBodyEnds(t *testing.T) {
 				w.WriteHeader(http.StatusOK) // Go's client stops sending a body over HTTP/2 after another status
 				_ = http.NewResponseController(w).Flush()
 				_, _ = io.Copy(io.Discard, r.Body)
-			}), limit.Options{Refund: true, Context: true})
+			}), limit.Options{ChargeIf: limit.NotServerError, Context: true})
 			srv, client := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_ = http.NewResponseController(w).EnableFullDuplex()
 				s.ServeHTTP(w, r)

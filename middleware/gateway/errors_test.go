@@ -99,7 +99,7 @@ func TestErrors(t *testing.T) {
 					setAll(w.Header(), "X-Request-Id: b\nETag: \"1\"")
 				})
 				tt.change(proxy)
-				s := newStack(t, proxy, limit.Options{Refund: true})
+				s := newStack(t, proxy, limit.Options{ChargeIf: limit.NotServerError})
 				srv, client := listen(t, s, http2)
 				resp, body := send(t, client, "GET", srv.URL, nil)
 				if resp.StatusCode != tt.status || !strings.HasPrefix(body, `{"code":"`+tt.code+`",`) {
@@ -177,7 +177,7 @@ func TestRequestsThatFail(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStack(t, to(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), limit.Options{Refund: true})
+			s := newStack(t, to(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), limit.Options{ChargeIf: limit.NotServerError})
 			srv, _ := listen(t, s, false)
 			resp, body := raw(t, srv, tt.request)
 			if resp.StatusCode != tt.status || !strings.HasPrefix(body, `{"code":"`+tt.code+`",`) {
@@ -214,7 +214,7 @@ func TestRequestsThatCannotBeSent(t *testing.T) {
 	} {
 		proxy := toURL(t, tt.backend.URL)
 		proxy.Transport = client.Transport
-		s := newStack(t, proxy, limit.Options{Refund: true})
+		s := newStack(t, proxy, limit.Options{ChargeIf: limit.NotServerError})
 		r := httptest.NewRequest("GET", "/", nil)
 		tt.change(r)
 		w := httptest.NewRecorder()
@@ -285,12 +285,12 @@ func TestCharges(t *testing.T) {
 		backend http.HandlerFunc
 		left    int64
 	}{
-		{"a success", limit.Options{Refund: true}, func(http.ResponseWriter, *http.Request) {}, 9},
-		{"a 503 of the backend", limit.Options{Refund: true}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, 10},
-		{"a 429 of the backend", limit.Options{Refund: true}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, 9},
+		{"a success", limit.Options{ChargeIf: limit.NotServerError}, func(http.ResponseWriter, *http.Request) {}, 9},
+		{"a 503 of the backend", limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, 10},
+		{"a 429 of the backend", limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, 9},
 		{"a 429 of the backend with ChargeIf", limit.Options{ChargeIf: func(_ *http.Request, status int) bool { return status != 429 }},
 			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, 10},
-		{"a response that breaks off", limit.Options{Refund: true}, func(w http.ResponseWriter, _ *http.Request) {
+		{"a response that breaks off", limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "10")
 			io.WriteString(w, "pets")
 		}, 10},
@@ -325,7 +325,7 @@ func TestClientDisconnects(t *testing.T) {
 				close(arrived)
 				<-r.Context().Done()
 				close(ended)
-			}), limit.Options{Refund: true})
+			}), limit.Options{ChargeIf: limit.NotServerError})
 			srv, client := listen(t, s, http2)
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {

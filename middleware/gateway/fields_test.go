@@ -103,7 +103,7 @@ func TestWholeStack(t *testing.T) {
 					"Cache-Control: max-age=60\nX-Content-Type-Options: nosniff\nContent-Security-Policy: sandbox\nReferrer-Policy: origin\n"+
 					"Deprecation: @1\nSunset: Fri, 05 Dec 2025 00:00:00 GMT\nLink: </v1?page=2>; rel=\"next\"")
 				w.WriteHeader(http.StatusTooManyRequests)
-			}), limit.Options{Refund: true, Context: true})
+			}), limit.Options{ChargeIf: limit.NotServerError, Context: true})
 			srv, client := listen(t, s, http2)
 			fields := []string{"X-Request-Id", "a"}
 			if !http2 {

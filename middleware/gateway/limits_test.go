@@ -28,7 +28,7 @@ func TestLimitsOfTheBackend(t *testing.T) {
 	if proxy.Transport, err = transport.New(transport.Options{MaxWait: -1}); err != nil {
 		t.Fatal(err)
 	}
-	s := newStack(t, proxy, limit.Options{Refund: true})
+	s := newStack(t, proxy, limit.Options{ChargeIf: limit.NotServerError})
 	srv, client := listen(t, s, false)
 	for range 3 {
 		resp, body := send(t, client, "GET", srv.URL, nil)

@@ -26,7 +26,7 @@ func TestInformationalResponses(t *testing.T) {
 					w.WriteHeader(http.StatusEarlyHints)
 					clear(w.Header())
 				}
-			}), limit.Options{Refund: true})
+			}), limit.Options{ChargeIf: limit.NotServerError})
 			srv, client := listen(t, s, http2)
 			var hints []string
 			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
@@ -76,7 +76,7 @@ func wantMiddlewares(t *testing.T, h http.Header) {
 func TestExpectContinue(t *testing.T) {
 	s := newStack(t, to(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(w, r.Body)
-	}), limit.Options{Refund: true})
+	}), limit.Options{ChargeIf: limit.NotServerError})
 	srv, client := listen(t, s, false)
 	resp, body := send(t, client, "POST", srv.URL, strings.NewReader("pets"), "Expect", "100-continue")
 	if resp.StatusCode != 200 || body != "pets" {
@@ -91,7 +91,7 @@ func TestInformationalResponsesBeforeContinue(t *testing.T) {
 		w.WriteHeader(http.StatusProcessing)
 		io.Copy(io.Discard, r.Body) // sends 100
 		w.WriteHeader(http.StatusEarlyHints)
-	}), limit.Options{Refund: true})
+	}), limit.Options{ChargeIf: limit.NotServerError})
 	srv, _ := listen(t, s, false)
 	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
 	if err != nil {
@@ -124,7 +124,7 @@ func TestEvents(t *testing.T) {
 					w.(http.Flusher).Flush()
 					<-read
 				}
-			}), limit.Options{Refund: true})
+			}), limit.Options{ChargeIf: limit.NotServerError})
 			srv, client := listen(t, s, http2)
 			resp, err := client.Get(srv.URL)
 			if err != nil {
@@ -154,7 +154,7 @@ func TestTrailers(t *testing.T) {
 				io.WriteString(w, "pets")
 				w.Header().Set("X-Rows", "17")
 				w.Header().Set(http.TrailerPrefix+"X-Late", "1")
-			}), limit.Options{Refund: true})
+			}), limit.Options{ChargeIf: limit.NotServerError})
 			srv, client := listen(t, s, http2)
 			resp, body := send(t, client, "GET", srv.URL, nil)
 			if body != "pets" || resp.Trailer.Get("X-Rows") != "17" || resp.Trailer.Get("X-Late") != "1" {
@@ -177,7 +177,7 @@ func TestUpgrade(t *testing.T) {
 		defer conn.Close()
 		line, _ := rw.ReadString('\n')
 		io.WriteString(conn, strings.ToUpper(line))
-	}), limit.Options{Refund: true})
+	}), limit.Options{ChargeIf: limit.NotServerError})
 	srv, _ := listen(t, s, false)
 	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
 	if err != nil {

@@ -45,7 +45,7 @@ func TestImpossibleStatus(t *testing.T) {
 		proxy.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: status, Header: make(http.Header), Body: http.NoBody}, nil
 		})
-		srv, client := listen(t, newStack(t, proxy, limit.Options{Refund: true}), false)
+		srv, client := listen(t, newStack(t, proxy, limit.Options{ChargeIf: limit.NotServerError}), false)
 		resp, body := send(t, client, "GET", srv.URL, nil)
 		if resp.StatusCode != want || want == 502 && !strings.HasPrefix(body, `{"code":"bad_gateway",`) {
 			t.Errorf("status %d: %d %s, want %d", status, resp.StatusCode, body, want)

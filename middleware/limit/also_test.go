@@ -123,9 +123,9 @@ func TestAlsoGivesBackToAll(t *testing.T) {
 		status int
 		back   bool
 	}{
-		"a refund":                    {limit.Options{Refund: true}, 500, true},
-		"no refund":                   {limit.Options{Refund: true}, 404, false},
-		"a refund, with the context":  {limit.Options{Refund: true, Context: true}, 500, true},
+		"a refund":                    {limit.Options{ChargeIf: limit.NotServerError}, 500, true},
+		"no refund":                   {limit.Options{ChargeIf: limit.NotServerError}, 404, false},
+		"a refund, with the context":  {limit.Options{ChargeIf: limit.NotServerError, Context: true}, 500, true},
 		"not charged":                 {limit.Options{ChargeIf: only2xx}, 304, true},
 		"charged":                     {limit.Options{ChargeIf: only2xx}, 200, false},
 		"not charged, in the context": {limit.Options{ChargeIf: only2xx, Context: true}, 304, true},
@@ -157,7 +157,7 @@ func TestAlsoSettles(t *testing.T) {
 		units int64
 		left  [3]int64
 	}{{2, [3]int64{1, 0, 18}}, {0, [3]int64{1, 0, 18}}} {
-		h := handler(t, l, ann(), limit.Options{Context: true, Refund: true}, func(w http.ResponseWriter, r *http.Request) {
+		h := handler(t, l, ann(), limit.Options{Context: true, ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, r *http.Request) {
 			res := limit.FromContext(r.Context())
 			if d := res.Decision(); d.Plan != teamPlan || res.Caller().Subject != "team:7" {
 				t.Errorf("step %d: the decision is about %s under %v, want the team", i, res.Caller().Subject, d.Plan)
@@ -222,7 +222,7 @@ func TestAlsoSettlesInParts(t *testing.T) {
 func TestAlsoInShadowMode(t *testing.T) {
 	at := time.Unix(now, 0)
 	l := newEngine(t, &at)
-	h := handler(t, l, ann(), limit.Options{Shadow: true, Refund: true}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+	h := handler(t, l, ann(), limit.Options{Shadow: true, ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
 	use(t, l, ratelimit.Charge{Subject: "user:ann", Plan: annsPlan, Cost: 3})
 	for range 5 {
 		if w := get(h); w.Code != 500 || w.Header().Get("Retry-After") != "" || w.Header().Get("X-RateLimit-Remaining") != "0" {
@@ -277,16 +277,16 @@ func (b brokenAll) Adjust(context.Context, string, *ratelimit.Decision, int64, s
 	return b.err
 }
 
-// If the engine fails, OnFailure says what happens.
+// If the engine fails, FailOpen says what happens.
 func TestAlsoWhenTheEngineFails(t *testing.T) {
-	for mode, status := range map[limit.OnFailure]int{limit.FailClosed: 503, limit.FailOpen: 200} {
+	for open, status := range map[bool]int{false: 503, true: 200} {
 		var got error
 		h := handler(t, brokenAll{broken{ratelimit.ErrUnavailable}}, ann(), limit.Options{
-			OnFailure: mode, Refund: true,
+			FailOpen: open, ChargeIf: limit.NotServerError,
 			Observe: func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { got = err },
 		}, ok)
 		if w := get(h); w.Code != status || !errors.Is(got, ratelimit.ErrUnavailable) {
-			t.Errorf("mode %d: got %d, and observed error %v, want %d and one that wraps ErrUnavailable", mode, w.Code, got, status)
+			t.Errorf("open %t: got %d, and observed error %v, want %d and one that wraps ErrUnavailable", open, w.Code, got, status)
 		}
 	}
 }

@@ -20,7 +20,7 @@
 //
 //	engine, err := memory.New(memory.Options{})
 //	...
-//	byPlan, err := limit.New(engine, limit.Identify(planOf), limit.Options{})
+//	byPlan, err := limit.New(engine, limit.Clients{}.Identify(planOf), limit.Options{})
 //
 // Write these lines instead, and then change the part that you need to:
 //

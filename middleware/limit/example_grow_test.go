@@ -20,7 +20,7 @@ func Example_grow() {
 	if err != nil {
 		panic(err)
 	}
-	identify := limit.Identify(func(r *http.Request) (string, *ratelimit.Plan) { return userOf(r), free })
+	identify := limit.Clients{}.Identify(func(r *http.Request) (string, *ratelimit.Plan) { return userOf(r), free })
 	byPlan, err := limit.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
 		c, err := identify(r)
 		c.Also = []ratelimit.Charge{{Subject: "everybody", Plan: everybody}}

@@ -112,7 +112,7 @@ func ExampleOptions_observe() {
 			switch {
 			case errors.Is(err, ratelimit.ErrInvalid): // as answered with 400 or 500
 				requests["invalid"]++
-			case err != nil: // no decision: Options.OnFailure
+			case err != nil: // no decision: Options.FailOpen
 				requests["undecided"]++
 			default:
 				requests[c.Plan.Name()+" "+d.Outcome.String()]++

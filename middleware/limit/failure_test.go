@@ -43,7 +43,7 @@ func TestFailure(t *testing.T) {
 		t.Errorf("the cause belongs into the log (%s) and not into the body (%s)", &log, w.Body)
 	}
 
-	w = get(handler(t, down, caller, limit.Options{OnFailure: limit.FailOpen}, ok))
+	w = get(handler(t, down, caller, limit.Options{FailOpen: true}, ok))
 	expect(t, w, 200, "", "60")
 	if reset, _ := strconv.ParseInt(w.Header().Get("X-RateLimit-Reset"), 10, 64); reset <= time.Now().Unix() || reset > time.Now().Unix()+60 {
 		t.Errorf("open: reset is %d, want the end of this minute", reset)
@@ -84,11 +84,11 @@ func TestCancelledBeforeTheDecision(t *testing.T) {
 		observed bool
 	}{
 		{"closed", gone, limit.Options{}, 499, "client_closed_request", false},
-		{"open", gone, limit.Options{OnFailure: limit.FailOpen}, 499, "client_closed_request", false},
+		{"open", gone, limit.Options{FailOpen: true}, 499, "client_closed_request", false},
 		{"shadow", gone, limit.Options{Shadow: true}, 200, "", false},
 		{"by the engine", t.Context(), limit.Options{}, 503, "unavailable", true},
 		{"at the deadline of the service", late, limit.Options{}, 503, "unavailable", true},
-		{"open, at the deadline of the service", late, limit.Options{OnFailure: limit.FailOpen}, 200, "", true},
+		{"open, at the deadline of the service", late, limit.Options{FailOpen: true}, 200, "", true},
 	} {
 		observed := false
 		tt.opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed = true }
@@ -133,9 +133,9 @@ func TestInvalidCalls(t *testing.T) {
 			"memory": newEngine(t, &now), "careless": careless{}, "broken": broken{ratelimit.ErrUnavailable},
 		} {
 			for _, opts := range []limit.Options{
-				{OnFailure: limit.FailClosed}, {OnFailure: limit.FailOpen}, {Shadow: true}, {OnFailure: limit.FailOpen, Shadow: true},
+				{}, {FailOpen: true}, {Shadow: true}, {FailOpen: true, Shadow: true},
 			} {
-				t.Run(fmt.Sprintf("%s, %s, on failure %d, shadow %t", tt.name, engineName, opts.OnFailure, opts.Shadow), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s, %s, fail open %t, shadow %t", tt.name, engineName, opts.FailOpen, opts.Shadow), func(t *testing.T) {
 					var observed error
 					opts.Cost = func(*http.Request) int64 { return tt.cost }
 					opts.Observe = func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err }
@@ -199,7 +199,7 @@ func TestWrongDecisions(t *testing.T) {
 			t.Errorf("%s: got %d with Retry-After %q, observed %v, want 503 with 1 and an error that wraps ErrUnavailable",
 				name, w.Code, w.Header().Get("Retry-After"), observed)
 		}
-		opts.OnFailure = limit.FailOpen
+		opts.FailOpen = true
 		if w := get(handler(t, wrongEngine{d}, caller, opts, ok)); w.Code != 200 {
 			t.Errorf("%s, fail open: got %d, want 200", name, w.Code)
 		}

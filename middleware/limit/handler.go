@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/nilvalue"
+	"github.com/animalstore/gatehouse/internal/plan"
+	"github.com/animalstore/gatehouse/internal/response"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -18,7 +20,7 @@ import (
 //   - 429 if a quota is exhausted or the caller is banned;
 //   - 403 plan_suspended if the plan is a [ratelimit.SuspendedPlan];
 //   - 400 cost_exceeds_limit if the request costs more than a whole quota;
-//   - as Options.OnFailure says if the engine could not decide;
+//   - 503 unavailable if the engine could not decide, unless Options.FailOpen is set;
 //   - 499 if the client cancelled the request before the engine decided, for logs and
 //     metrics;
 //   - 500 if the caller has no plan, no subject or one twice, or the cost is below 1;
@@ -59,22 +61,16 @@ func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, 
 	if err := opts.validate(l); err != nil {
 		return nil, err
 	}
-	adjuster, _ := l.(engine.Adjuster)
 	return func(next http.Handler) http.Handler {
-		return &limitHandler{
-			Options: opts, limiter: l, adjuster: adjuster, identify: identify, next: next,
-			disconnectWait: disconnectWait, watches: opts.Refund || opts.ChargeIf != nil || opts.Context,
-		}
+		return &limitHandler{Options: opts, limiter: l, identify: identify, next: next, disconnectWait: disconnectWait}
 	}, nil
 }
 
 type limitHandler struct {
 	Options
 	limiter        ratelimit.Limiter
-	adjuster       engine.Adjuster
 	identify       func(*http.Request) (ratelimit.Caller, error)
 	next           http.Handler
-	watches        bool // an option needs more of a request than to serve it
 	disconnectWait time.Duration
 }
 
@@ -120,7 +116,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.Observe(r, c, d, err)
 	}
 	admitted := err == nil && d.Allowed()
-	pass := admitted || g.Shadow || err != nil && g.OnFailure == FailOpen && !errors.Is(err, ratelimit.ErrInvalid) && !cancelled
+	pass := admitted || g.Shadow || err != nil && g.FailOpen && !errors.Is(err, ratelimit.ErrInvalid) && !cancelled
 	if h := w.Header(); !g.Shadow || h[fieldLimit] == nil && h[fieldPolicy] == nil {
 		g.Headers.Set(h, &d)
 		if pass && !d.Allowed() {
@@ -134,7 +130,7 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.Deny(w, r, c, d)
 	case !pass:
 		g.Errors.Respond(w, r, Denial(c, &d))
-	case g.watches:
+	case g.ChargeIf != nil || g.Context:
 		g.serve(w, r, c, d, all, admitted && (all != nil || metered(plan)))
 	default:
 		g.next.ServeHTTP(w, r)
@@ -145,10 +141,10 @@ func (g *limitHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // all, if that is not nil.
 func (g *limitHandler) serve(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, d ratelimit.Decision, all *charged, counted bool) {
 	switch {
-	case counted && (g.Refund || g.ChargeIf != nil):
+	case counted && g.ChargeIf != nil:
 		g.serveTracked(w, r, c, d, all)
 	case g.Context:
-		g.serveReserved(w, r, c, d, all, counted)
+		response.ServeCopy(g.next, w, r, r.WithContext(g.reserve(r.Context(), c, d, all, counted)))
 	default:
 		g.next.ServeHTTP(w, r)
 	}
@@ -185,7 +181,7 @@ func (g *limitHandler) fallbackDecision(r *http.Request, subject string, plan *r
 		}
 	}
 	d := engine.Uncounted(plan, cost, time.Now())
-	if g.Shadow || g.OnFailure == FailOpen && !errors.Is(err, ratelimit.ErrInvalid) {
+	if g.Shadow || g.FailOpen && !errors.Is(err, ratelimit.ErrInvalid) {
 		return d
 	}
 	d.Outcome, d.RetryAfter, d.StrikesLeft, d.Applicable = ratelimit.Limited, time.Second, -1, 0
@@ -194,3 +190,91 @@ func (g *limitHandler) fallbackDecision(r *http.Request, subject string, plan *r
 	}
 	return d
 }
+
+// charged are the charges of a request that has several, the caller's own first.
+type charged struct {
+	charges   []ratelimit.Charge
+	decisions []ratelimit.Decision
+	deciding  int // which one the response shows
+}
+
+// newCharged returns room for n charges, in one allocation if they are few.
+func newCharged(n int) *charged {
+	const few = 3
+	if n > few {
+		return &charged{charges: make([]ratelimit.Charge, n), decisions: make([]ratelimit.Decision, n)}
+	}
+	room := new(struct {
+		charged
+		charges   [few]ratelimit.Charge
+		decisions [few]ratelimit.Decision
+	})
+	room.charged.charges, room.charged.decisions = room.charges[:n], room.decisions[:n]
+	return &room.charged
+}
+
+// takeAll decides about a request with further charges. The caller and the decision it
+// returns are those that the response shows. If there is an error, there are no charges.
+func (g *limitHandler) takeAll(r *http.Request, c ratelimit.Caller, plan *ratelimit.Plan, cost int64) (ratelimit.Caller, ratelimit.Decision, *charged, error) {
+	all := newCharged(1 + len(c.Also))
+	all.charges[0] = ratelimit.Charge{Subject: c.Subject, Plan: plan, Cost: cost}
+	for i, charge := range c.Also {
+		if charge.Cost == 0 {
+			charge.Cost = cost
+		}
+		if g.Shadow && charge.Plan != nil {
+			charge.Plan = charge.Plan.WithoutPenalty()
+		}
+		all.charges[1+i] = charge
+	}
+	err := ratelimit.TakeAll(r.Context(), g.limiter, all.charges, all.decisions)
+	if err != nil {
+		i := all.tooExpensive(err)
+		charge := all.charges[i]
+		return showing(c, i), g.fallbackDecision(r, charge.Subject, charge.Plan, charge.Cost, err), nil, err
+	}
+	all.deciding = engine.Deciding(all.decisions)
+	for i := range all.decisions {
+		d := &all.decisions[i]
+		d.Weighted = g.Cost != nil
+		if !d.Allowed() && all.decisions[all.deciding].Allowed() {
+			all.deciding = i // the engine is wrong
+		}
+	}
+	return showing(c, all.deciding), all.decisions[all.deciding], all, nil
+}
+
+// tooExpensive returns which charge costs more than a quota allows, if that is the
+// error, and otherwise the caller's own.
+func (all *charged) tooExpensive(err error) int {
+	if errors.Is(err, ratelimit.ErrCostExceedsLimit) {
+		for i, c := range all.charges {
+			if errors.Is(check(c.Plan, c.Subject, c.Cost), ratelimit.ErrCostExceedsLimit) {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// showing returns the caller with the subject and the plan of the i-th charge.
+func showing(c ratelimit.Caller, i int) ratelimit.Caller {
+	if i > 0 {
+		c.Subject, c.Plan, c.Kind = c.Also[i-1].Subject, c.Also[i-1].Plan, 0
+	}
+	return c
+}
+
+// reserved returns the i-th charge for a reservation.
+func (all *charged) reserved(i int, counted bool) reservedCharge {
+	c, d := all.charges[i], all.decisions[i]
+	return reservedCharge{subject: c.Subject, decision: d, counted: counted && metered(d.Plan), charged: d.Cost}
+}
+
+// check reports whether a request can be decided.
+func check(p *ratelimit.Plan, subject string, cost int64) error {
+	return (*plan.Plan)(p).Check(subject, cost)
+}
+
+// metered reports whether an engine counts usage under a plan, which may be nil.
+func metered(p *ratelimit.Plan) bool { return p != nil && engine.Of(p).Len() > 0 }

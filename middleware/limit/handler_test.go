@@ -131,7 +131,7 @@ func TestCost(t *testing.T) {
 // The zero Plan is not valid, and says nothing that could be told.
 func TestZeroPlanHasNoFields(t *testing.T) {
 	at := time.Unix(now, 0)
-	for _, opts := range []limit.Options{{}, {Shadow: true}, {OnFailure: limit.FailOpen, Headers: limit.XRateLimit | limit.DraftRateLimit}} {
+	for _, opts := range []limit.Options{{}, {Shadow: true}, {FailOpen: true, Headers: limit.XRateLimit | limit.DraftRateLimit}} {
 		opts.Observe = func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, err error) {
 			if d.Plan != nil || !errors.Is(err, ratelimit.ErrInvalid) {
 				t.Errorf("observed plan %v and error %v", d.Plan, err)
@@ -160,7 +160,7 @@ func TestRefund(t *testing.T) {
 	at := time.Unix(now, 0)
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
 	status, panics := 200, false
-	h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Refund: true},
+	h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError},
 		func(w http.ResponseWriter, _ *http.Request) {
 			if panics {
 				panic(http.ErrAbortHandler)
@@ -204,8 +204,7 @@ func TestNewRefuses(t *testing.T) {
 		{second(limit.New(nil, identify, limit.Options{})), "the limiter must not be nil"},
 		{second(limit.New(unset, identify, limit.Options{})), "the limiter must not be nil"},
 		{second(limit.New(newEngine(t, &at), nil, limit.Options{})), "identify must not be nil"},
-		{second(limit.New(broken{}, identify, limit.Options{Refund: true})), "Options.Refund"},
-		{second(limit.New(newEngine(t, &at), identify, limit.Options{OnFailure: 7})), "Options.OnFailure"},
+		{second(limit.New(broken{}, identify, limit.Options{ChargeIf: limit.NotServerError})), "Options.ChargeIf needs a limiter that is an Adjuster"},
 	} {
 		if test.err == nil || !strings.Contains(test.err.Error(), test.says) {
 			t.Errorf("got error %v, want one that says %q", test.err, test.says)

@@ -28,7 +28,7 @@ func TestIdentifyFails(t *testing.T) {
 		{"a public error", public, limit.Options{}, 403, "no_such_tenant"},
 		{"a wrapped public error", public.Wrap(private), limit.Options{}, 403, "no_such_tenant"},
 		{"a private error", private, limit.Options{}, 500, "internal"},
-		{"a private error, fail open", private, limit.Options{OnFailure: limit.FailOpen}, 500, "internal"},
+		{"a private error, fail open", private, limit.Options{FailOpen: true}, 500, "internal"},
 		{"a public error in shadow mode", public, limit.Options{Shadow: true}, 200, ""},
 		{"a private error in shadow mode", private, limit.Options{Shadow: true}, 200, ""},
 	} {

@@ -145,7 +145,7 @@ func TestIdentify(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", c, got, err)
 		}
 	}
-	if got, err := limit.Identify(planOf)(httptest.NewRequest("GET", "/", nil)); err != nil || got.Subject != "network:192.0.2.1/32" {
+	if got, err := (limit.Clients{}).Identify(planOf)(httptest.NewRequest("GET", "/", nil)); err != nil || got.Subject != "network:192.0.2.1/32" {
 		t.Errorf("Identify without proxies: %+v, %v", got, err)
 	}
 }
@@ -180,7 +180,7 @@ func TestWrongArgumentsPanic(t *testing.T) {
 		{"two minutes", func() { limit.ByUser(userField, ratelimit.PerMinute(1), ratelimit.PerMinute(2)) }, "limit.ByUser: "},
 		{"no user", func() { limit.ByUser(nil, ratelimit.PerMinute(1)) }, "limit.ByUser: the function that returns the user must not be nil"},
 		{"no plan", func() { limit.ByPlan(nil) }, "limit.ByPlan: the function"},
-		{"no plan for an engine", func() { limit.Identify(nil) }, "limit.Identify: the function"},
+		{"no plan for an engine", func() { limit.Clients{}.Identify(nil) }, "limit.Identify: the function"},
 		{"no proxies", func() { limit.Behind() }, "limit.Behind: clientip: trusted proxies: "},
 		{"not a network", func() { limit.Behind("10.0.0.0/8", "proxy") }, `"proxy" must be a network such as 10.0.0.0/8`},
 		{"every address", func() { limit.Behind("0.0.0.0/0") }, "0.0.0.0/0"},

@@ -25,7 +25,7 @@ func TestObserveGetsWhatTheResponseSays(t *testing.T) {
 		wait    time.Duration
 	}{
 		"closed": {limit.Options{}, 503, ratelimit.Limited, [2]int64{0, 0}, time.Second},
-		"open":   {limit.Options{OnFailure: limit.FailOpen}, 200, ratelimit.Allowed, [2]int64{60, 100}, 0},
+		"open":   {limit.Options{FailOpen: true}, 200, ratelimit.Allowed, [2]int64{60, 100}, 0},
 		"shadow": {limit.Options{Shadow: true}, 200, ratelimit.Allowed, [2]int64{60, 100}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

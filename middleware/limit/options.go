@@ -9,15 +9,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// OnFailure says what happens to a request that the engine cannot decide. It
-// does not apply to errors that wrap [ratelimit.ErrInvalid].
-type OnFailure int
-
-const (
-	FailClosed OnFailure = iota // the request is answered with 503 and Retry-After
-	FailOpen                    // the request is admitted
-)
-
 // Options are optional settings of the middleware. The zero value works.
 type Options struct {
 	// Cost returns how many units a request costs, at least 1. Nil means 1. Every
@@ -28,50 +19,45 @@ type Options struct {
 	// body in a middleware outside, and keep the result in the context.
 	Cost func(r *http.Request) int64
 
-	// OnFailure is what to do when the engine cannot decide. With FailOpen only Observe
-	// gets the error; a log that says when an outage begins comes from package failover.
-	OnFailure OnFailure
+	// FailOpen admits requests that the engine cannot decide. By default they are answered
+	// with 503 and Retry-After. It does not apply to errors that wrap [ratelimit.ErrInvalid].
+	// Only Observe gets the error; a log that says when an outage begins comes from package
+	// failover.
+	FailOpen bool
 
 	// Headers are the header fields that tell clients what they have left. 0 means
 	// [XRateLimit]. Whatever Headers is, a request that is limited or banned is answered
 	// with Retry-After.
 	Headers HeaderSet
 
-	// Refund gives back the units of a request that ended in a 5xx or in a panic, unless
-	// the handler took the connection over. The limiter must be a [engine.Adjuster]. A refund
-	// has half a second and a context of its own, so that a deadline which ended the
-	// request does not stop it.
+	// ChargeIf reports whether a request stays charged, by the status of its response. If it
+	// returns false, the units are given back: with [NotServerError] a service gives back
+	// requests that it has failed to serve, and with functions of its own it charges only
+	// failed sign-ins, or everything but 304. The limiter must be an [engine.Adjuster].
+	//
+	// Each request is charged before it is served, so that concurrent ones cannot exceed the
+	// limit, and the header fields count it. ChargeIf is called after the handler has
+	// returned. The status is the final one, also if the response is still being sent: 200 if
+	// the handler wrote nothing, 101 if it took the connection over, and otherwise 500 if it
+	// panicked. A refund has half a second and a context of its own, so that a deadline which
+	// ended the request does not stop it.
 	//
 	// Requests abandoned by the client are not refunded: their context is cancelled,
 	// rather than ended by a deadline, when the handler returns. Over HTTP/1 net/http
-	// cancels the context only after the body was read. After a 5xx the middleware
+	// cancels the context only after the body was read. Before a refund the middleware
 	// therefore reads the rest of the body, up to 256 KiB. It refunds if the body ends
 	// and the context is not cancelled within 10 ms after that. It waits as long if a write
 	// has failed, which over HTTP/2 comes before the context is cancelled. It does not refund a
 	// client that waits for 100 Continue and was not asked for its body, nor a handler
 	// that has enabled full duplex and not read the body to its end. If full duplex was
-	// enabled further out, the end of a 5xx waits for that of the body. In two cases
+	// enabled further out, the end of the response waits for that of the body. In two cases
 	// it does not notice that the client has disconnected: behind a proxy that keeps
 	// the connection, and over HTTP/1 if the client had already sent a part of its
 	// next request.
 	//
 	// A request is not refunded either if reading its body has failed, or if a Read still
 	// waited for the client when the handler returned or closed the body. Answer any other
-	// fault of the client with a 4xx: a 5xx gives the units back.
-	Refund bool
-
-	// ChargeIf reports whether a request stays charged, by the status of its response.
-	// With it a service charges only failed sign-ins, or everything but 304. The limiter
-	// must be a [engine.Adjuster]. Each request is charged before it is served, so that
-	// concurrent ones cannot exceed the limit, and the header fields count it. ChargeIf
-	// is called after the handler has returned. If it returns false, the units are given
-	// back like a refund. What Refund says about clients that disconnect and about bodies
-	// holds here too: such requests stay charged.
-	//
-	// The status is the final one, also if the response is still being sent: 200 if the
-	// handler wrote nothing, 101 if it took the connection over. If the handler panicked,
-	// it is what was sent before, and 500 if that was nothing. ChargeIf is not called for
-	// a request that Refund gives back.
+	// fault of the client with a 4xx.
 	ChargeIf func(r *http.Request, status int) bool
 
 	// Context makes the decision reachable from the context of the request, for usage,
@@ -112,18 +98,13 @@ type Options struct {
 	Errors *apierror.Responder
 }
 
+// NotServerError is a ChargeIf that gives back the units of a request that ended in a 5xx or
+// in a panic.
+func NotServerError(_ *http.Request, status int) bool { return status < 500 }
+
 func (o *Options) validate(l ratelimit.Limiter) error {
-	if _, ok := l.(engine.Adjuster); o.Refund && !ok {
-		return fmt.Errorf("limit: Options.Refund needs a limiter that is an Adjuster, got %T", l)
-	}
 	if _, ok := l.(engine.Adjuster); o.ChargeIf != nil && !ok {
 		return fmt.Errorf("limit: Options.ChargeIf needs a limiter that is an Adjuster, got %T", l)
 	}
-	if o.OnFailure != FailClosed && o.OnFailure != FailOpen {
-		return fmt.Errorf("limit: Options.OnFailure must be FailClosed or FailOpen, got %d", o.OnFailure)
-	}
-	if err := o.Headers.validate(); err != nil {
-		return err
-	}
-	return nil
+	return o.Headers.validate()
 }

@@ -16,9 +16,9 @@ import (
 
 // A combination is a set of options, a caller and what its handler does.
 type combination struct {
-	refund, context, shadow, deny, cost bool
+	context, shadow, deny, cost bool
 
-	chargeIf string // "", "never", "always" or "only 4xx"
+	chargeIf string // "", "never", "always", "only 4xx" or "no 5xx"
 	caller   string // "plain", "also", "unlimited", "suspended" or "limited"
 	begins   int    // the status that the handler writes; 0: none
 	panics   bool   // afterwards
@@ -29,8 +29,8 @@ func randomCombination(r *rand.Rand) combination {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	half := func() bool { return r.IntN(2) == 0 }
 	return combination{
-		refund: half(), context: half(), shadow: half(), deny: half(), cost: half(),
-		chargeIf: pick("", "never", "always", "only 4xx"),
+		context: half(), shadow: half(), deny: half(), cost: half(),
+		chargeIf: pick("", "never", "always", "only 4xx", "no 5xx"),
 		caller:   pick("plain", "also", "also", "unlimited", "suspended", "limited"),
 		begins:   []int{0, 103, 200, 304, 404, 500, 503}[r.IntN(7)],
 		panics:   r.IntN(3) == 0, settles: []int64{-1, -1, 0, 1, 40, 250}[r.IntN(6)],
@@ -38,7 +38,7 @@ func randomCombination(r *rand.Rand) combination {
 }
 
 func (c *combination) charges(status int) bool {
-	return c.chargeIf == "always" || c.chargeIf == "only 4xx" && status/100 == 4
+	return c.chargeIf == "always" || c.chargeIf == "only 4xx" && status/100 == 4 || c.chargeIf == "no 5xx" && limit.NotServerError(nil, status)
 }
 
 // usage returns what the request adds to the usage of a, b and c.
@@ -47,9 +47,8 @@ func (c *combination) usage() (used [3]int64) {
 	if status < 200 { // 103 is not the final one
 		status = 0
 	}
-	failed := c.panics || status >= 500
 	switch {
-	case status == 0 && c.panics:
+	case c.panics:
 		status = 500
 	case status == 0:
 		status = 200
@@ -63,7 +62,7 @@ func (c *combination) usage() (used [3]int64) {
 		return used
 	case c.context && c.settles >= 0:
 		cost = c.settles
-	case c.refund && failed, c.chargeIf != "" && !c.charges(status):
+	case c.chargeIf != "" && !c.charges(status):
 		return used
 	}
 	used[0] = cost
@@ -113,7 +112,7 @@ func (c *combination) callerOf() ratelimit.Caller {
 // run sends a request with l and returns the status, how often it was observed, and the
 // error of Settle.
 func (c *combination) run(t *testing.T, l ratelimit.Limiter) (status, observed int, settled error) {
-	opts := limit.Options{Refund: c.refund, Context: c.context, Shadow: c.shadow}
+	opts := limit.Options{Context: c.context, Shadow: c.shadow}
 	opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed++ }
 	if c.cost {
 		opts.Cost = func(*http.Request) int64 { return 3 }

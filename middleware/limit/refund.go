@@ -37,10 +37,13 @@ func (g *limitHandler) serveTracked(w http.ResponseWriter, r *http.Request, c ra
 	}
 	returned := false
 	defer func() {
-		if g.charges(r, t.Status(), returned) || g.abandoned(r, body, t) {
+		if g.ChargeIf(r, finalStatus(t, returned)) || g.abandoned(r, body, t) {
 			return
 		}
-		g.giveBack(r.Context(), c.Subject, d, all, reserved)
+		if reserved == nil {
+			reserved = g.reserve(r.Context(), c, d, all, true)
+		}
+		reserved.reservation.refund(r.Context())
 	}()
 	if body == nil && reserved == nil {
 		g.next.ServeHTTP(t, r)
@@ -63,40 +66,15 @@ func innerRequest(r *http.Request, body *watchedBody, reserved *reservedContext)
 	return inner
 }
 
-// charges reports whether a request stays charged that ended with this status, 0 if the
-// response has not begun. If the handler did not return, it panicked.
-func (g *limitHandler) charges(r *http.Request, status int, returned bool) bool {
-	switched := status == http.StatusSwitchingProtocols
-	if g.Refund && !switched && (!returned || status >= 500) {
-		return false
-	}
-	if g.ChargeIf == nil {
-		return true
-	}
-	switch {
-	case status == 0 && returned:
-		status = http.StatusOK // as net/http sends it
+// finalStatus returns the status of a response. If the handler did not return, it panicked.
+func finalStatus(t *response.Tracker, returned bool) int {
+	switch status := t.Status(); {
+	case !returned && status != http.StatusSwitchingProtocols:
+		return http.StatusInternalServerError // as a recovery outside sends it
 	case status == 0:
-		status = http.StatusInternalServerError // as a recovery outside sends it
-	}
-	return g.ChargeIf(r, status)
-}
-
-// giveBack gives the charge back. If this fails, the request stays charged: the response
-// is already sent.
-func (g *limitHandler) giveBack(ctx context.Context, subject string, d ratelimit.Decision, all *charged, reserved *reservedContext) {
-	if reserved != nil {
-		reserved.reservation.refund(ctx)
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refundTimeout)
-	defer cancel()
-	if all == nil {
-		_ = g.adjuster.Adjust(ctx, subject, &d, 0, "")
-		return
-	}
-	for i := range all.charges {
-		_ = g.adjuster.Adjust(ctx, all.charges[i].Subject, &all.decisions[i], 0, "")
+		return http.StatusOK // as net/http sends it
+	default:
+		return status
 	}
 }
 

@@ -29,7 +29,7 @@ func TestRefundOverHTTP2(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := refunder{refunds: make(chan context.Context, 1)}
 			started, ended := make(chan struct{}), make(chan struct{})
-			h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Refund: true},
+			h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError},
 				func(w http.ResponseWriter, r *http.Request) {
 					close(started)
 					if c.cancel {

@@ -37,7 +37,7 @@ func (l refunder) Adjust(ctx context.Context, _ string, _ *ratelimit.Decision, _
 // If hangUp is set, the client goes away before the handler goes on.
 func exchange(t *testing.T, request string, hangUp bool, work func(w http.ResponseWriter, r *http.Request)) bool {
 	t.Helper()
-	return exchangeWith(t, limit.Options{Refund: true}, request, hangUp, func(w http.ResponseWriter, r *http.Request) {
+	return exchangeWith(t, limit.Options{ChargeIf: limit.NotServerError}, request, hangUp, func(w http.ResponseWriter, r *http.Request) {
 		work(w, r)
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
@@ -215,7 +215,7 @@ func TestRefundOfBodies(t *testing.T) {
 				body.reading, body.release = make(chan struct{}), make(chan struct{})
 			}
 			var reader sync.WaitGroup
-			h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Refund: true}, func(w http.ResponseWriter, r *http.Request) {
+			h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, r *http.Request) {
 				if c.wait {
 					reader.Go(func() { read(r.Body) })
 					<-body.reading
@@ -276,7 +276,7 @@ func TestRefundAfterAWriteThatFails(t *testing.T) {
 		for _, gone := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				l := refunder{refunds: make(chan context.Context, 1)}
-				h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Refund: true}, func(w http.ResponseWriter, _ *http.Request) {
+				h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, _ *http.Request) {
 					if work(w) != nil {
 						panic(http.ErrAbortHandler)
 					}
@@ -306,7 +306,7 @@ func TestRefundAfterATimeout(t *testing.T) {
 	over := make(chan struct{}) // if the handler ended with its deadline, it might be answered with 200
 	defer close(over)
 	slow := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over })
-	h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{Refund: true},
+	h := handler(t, l, ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError},
 		http.TimeoutHandler(slow, time.Millisecond, "late").ServeHTTP)
 	if w := get(h); w.Code != 503 || w.Header().Get("X-RateLimit-Limit") != "10" || len(l.refunds) != 1 {
 		t.Errorf("got %d with the limit %q and %d refunds, want 503 with 10 and one", w.Code, w.Header().Get("X-RateLimit-Limit"), len(l.refunds))
@@ -320,7 +320,7 @@ func TestRefundAfterTheServicesDeadline(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
 	var during error
 	h := handler(t, refundFunc{l, func(ctx context.Context) { during = ctx.Err() }}, ratelimit.Caller{Subject: "a", Plan: plan},
-		limit.Options{Refund: true}, func(w http.ResponseWriter, r *http.Request) {
+		limit.Options{ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 			w.WriteHeader(http.StatusGatewayTimeout)
 		})
@@ -355,7 +355,7 @@ func TestRefundKeepsThePattern(t *testing.T) {
 	mux.HandleFunc("POST /v1/pets", ok)
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
 	h := handler(t, refunder{refunds: make(chan context.Context, 1)}, ratelimit.Caller{Subject: "a", Plan: plan},
-		limit.Options{Refund: true}, mux.ServeHTTP)
+		limit.Options{ChargeIf: limit.NotServerError}, mux.ServeHTTP)
 	r := httptest.NewRequest("POST", "/v1/pets", strings.NewReader("{}"))
 	h.ServeHTTP(httptest.NewRecorder(), r)
 	if r.Pattern != "POST /v1/pets" {

@@ -5,10 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 
-	"github.com/animalstore/gatehouse/internal/response"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -121,7 +119,7 @@ func (r *Reservation) settleTo(ctx context.Context, units int64, all bool) (err 
 			c = &r.more[i]
 		}
 		if c.counted && (all || !c.fixed) {
-			if failed := r.chargeTo(ctx, c, units); err == nil {
+			if failed := r.chargeTo(ctx, c, units, all); err == nil {
 				err = failed
 			}
 		}
@@ -130,15 +128,18 @@ func (r *Reservation) settleTo(ctx context.Context, units int64, all bool) (err 
 }
 
 // chargeTo makes a charge cost some units. If the answer to an adjustment before was lost,
-// that is repeated first.
-func (r *Reservation) chargeTo(ctx context.Context, c *reservedCharge, units int64) error {
+// that is repeated first. The last adjustment, at the end of the request, is never repeated.
+func (r *Reservation) chargeTo(ctx context.Context, c *reservedCharge, units int64, last bool) error {
 	adjuster, ok := r.limiter.(engine.Adjuster)
 	for c.id != "" || c.charged != units {
 		if !ok {
 			return fmt.Errorf("%w: Settle: %T is not an Adjuster: %w", ratelimit.ErrInvalid, r.limiter, errors.ErrUnsupported)
 		}
 		if c.id == "" {
-			c.id, c.units = rand.Text(), units
+			c.units = units
+			if !last {
+				c.id = rand.Text()
+			}
 		}
 		d := c.decision
 		d.Cost = c.charged
@@ -186,11 +187,8 @@ func (c *reservedContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// serveReserved serves a request without a charge that may be given back at its end.
-func (g *limitHandler) serveReserved(w http.ResponseWriter, r *http.Request, c ratelimit.Caller, d ratelimit.Decision, all *charged, counted bool) {
-	response.ServeCopy(g.next, w, r, r.WithContext(g.reserve(r.Context(), c, d, all, counted)))
-}
-
+// reserve returns the context of a request with its reservation. all is nil if the caller
+// has one charge, which d is about.
 func (g *limitHandler) reserve(ctx context.Context, c ratelimit.Caller, d ratelimit.Decision, all *charged, counted bool) *reservedContext {
 	reserved := &reservedContext{Context: ctx, reservation: Reservation{limiter: g.limiter, caller: c}}
 	res := &reserved.reservation
@@ -210,22 +208,19 @@ func (g *limitHandler) reserve(ctx context.Context, c ratelimit.Caller, d rateli
 // call [ratelimit.TakeAll] in place of the middleware, such as package gatehousegrpc. charges are
 // those of c, its own first, and decisions what TakeAll decided about them. counted says
 // whether an engine made the charges, which it did if it returned only Allowed decisions.
-// If it is false, [Reservation.Settle] does nothing.
+// If it is false, [Reservation.Settle] does nothing. decisions is empty if none was made, as
+// if identify failed in shadow mode.
 //
-// decisions is empty if none was made, as if identify failed in shadow mode.
-func Reserve(ctx context.Context, l ratelimit.Limiter, c ratelimit.Caller, charges []ratelimit.Charge, decisions []ratelimit.Decision, counted bool) context.Context {
+// giveBack gives the whole charge back at the end of a request that failed, unless the
+// request was settled. It takes half a second at most, and goes on if its context ends.
+func Reserve(ctx context.Context, l ratelimit.Limiter, c ratelimit.Caller, charges []ratelimit.Charge, decisions []ratelimit.Decision, counted bool) (reserved context.Context, giveBack func(context.Context)) {
 	g := &limitHandler{limiter: l}
+	var res *reservedContext
 	if len(decisions) == 0 {
-		return g.reserve(ctx, c, ratelimit.Decision{}, nil, false)
+		res = g.reserve(ctx, c, ratelimit.Decision{}, nil, false)
+	} else {
+		all := &charged{charges: charges, decisions: decisions, deciding: engine.Deciding(decisions)}
+		res = g.reserve(ctx, showing(c, all.deciding), ratelimit.Decision{}, all, counted)
 	}
-	all := &charged{charges: charges, decisions: decisions, deciding: engine.Deciding(decisions)}
-	return g.reserve(ctx, showing(c, all.deciding), ratelimit.Decision{}, all, counted)
-}
-
-// GiveBack gives the whole charge back at the end of a request that failed, unless the
-// request was settled. It takes half a second at most, and goes on if ctx ends.
-func (r *Reservation) GiveBack(ctx context.Context) {
-	if r != nil {
-		r.refund(ctx)
-	}
+	return res, res.reservation.refund
 }

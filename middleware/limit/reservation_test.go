@@ -81,7 +81,7 @@ func settle(t *testing.T, res *limit.Reservation, units int64) {
 func TestContextKeepsOtherValues(t *testing.T) {
 	type userKey struct{}
 	at := time.Unix(now, 0)
-	for _, opts := range []limit.Options{{Context: true}, {Context: true, Refund: true}} {
+	for _, opts := range []limit.Options{{Context: true}, {Context: true, ChargeIf: limit.NotServerError}} {
 		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, func(_ http.ResponseWriter, r *http.Request) {
 			if user := r.Context().Value(userKey{}); user != "ann" {
 				t.Errorf("the handler finds the user %v, want ann", user)
@@ -103,9 +103,9 @@ func TestContextIsAnOption(t *testing.T) {
 	})
 	outer = httptest.NewRequest("GET", "/", nil)
 	h.ServeHTTP(httptest.NewRecorder(), outer)
-	h = handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{Refund: true}, func(_ http.ResponseWriter, r *http.Request) {
+	h = handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{ChargeIf: limit.NotServerError}, func(_ http.ResponseWriter, r *http.Request) {
 		if r != outer || limit.FromContext(r.Context()) != nil {
-			t.Error("with Refund alone the request is a copy, or has a reservation")
+			t.Error("with ChargeIf alone the request is a copy, or has a reservation")
 		}
 	})
 	h.ServeHTTP(httptest.NewRecorder(), outer)
@@ -134,7 +134,7 @@ func TestContextKeepsThePattern(t *testing.T) {
 	at := time.Unix(now, 0)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/pets", ok)
-	for _, opts := range []limit.Options{{Context: true}, {Context: true, Refund: true}} {
+	for _, opts := range []limit.Options{{Context: true}, {Context: true, ChargeIf: limit.NotServerError}} {
 		h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: tokens}, opts, mux.ServeHTTP)
 		r := httptest.NewRequest("GET", "/v1/pets", nil)
 		h.ServeHTTP(httptest.NewRecorder(), r)

@@ -1,6 +1,7 @@
 package limit_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -25,39 +26,41 @@ func TestReserve(t *testing.T) {
 		}
 		return d.Remaining()
 	}
-	reserve := func(counted bool) *limit.Reservation {
+	reserve := func(counted bool) (*limit.Reservation, func(context.Context)) {
 		t.Helper()
 		if err := ratelimit.TakeAll(ctx, l, charges, decisions); err != nil {
 			t.Fatal(err)
 		}
-		return limit.FromContext(limit.Reserve(ctx, l, c, charges, decisions, counted))
+		inner, giveBack := limit.Reserve(ctx, l, c, charges, decisions, counted)
+		return limit.FromContext(inner), giveBack
 	}
 
-	r := reserve(true)
+	r, giveBack := reserve(true)
 	if d := r.Decision(); d.Remaining() != 6 || r.Caller().Subject != "all" {
 		t.Errorf("%d left of %s, want 6 of all", d.Remaining(), r.Caller().Subject)
 	}
-	r.GiveBack(ctx)
+	giveBack(ctx)
 	if left("ann") != 10 || left("all") != 10 {
 		t.Errorf("%d and %d left, want all given back", left("ann"), left("all"))
 	}
 
-	r = reserve(true)
+	r, giveBack = reserve(true)
 	if err := r.Settle(ctx, 3); err != nil {
 		t.Error(err)
 	}
-	r.GiveBack(ctx)
+	giveBack(ctx)
 	if left("ann") != 7 || left("all") != 6 {
 		t.Errorf("%d and %d left, want 7 and 6: a settled request is not given back", left("ann"), left("all"))
 	}
 
-	r = reserve(false)
-	r.GiveBack(ctx)
+	_, giveBack = reserve(false)
+	giveBack(ctx)
 	if left("ann") != 6 || left("all") != 2 {
 		t.Errorf("%d and %d left, want 6 and 2: what was not counted is not given back", left("ann"), left("all"))
 	}
 
-	r = limit.FromContext(limit.Reserve(ctx, l, ratelimit.Caller{Subject: "ann"}, nil, nil, false))
+	inner, _ := limit.Reserve(ctx, l, ratelimit.Caller{Subject: "ann"}, nil, nil, false)
+	r = limit.FromContext(inner)
 	if err := r.Settle(ctx, 3); err != nil || r.Decision().Outcome != 0 || r.Caller().Subject != "ann" {
 		t.Errorf("without a decision: %v, %v, %v", r.Decision(), r.Caller(), err)
 	}
@@ -66,7 +69,6 @@ func TestReserve(t *testing.T) {
 // Without the middleware FromContext returns nil, and its methods can be called.
 func TestNilReservation(t *testing.T) {
 	r := limit.FromContext(t.Context())
-	r.GiveBack(t.Context())
 	if d, c := r.Decision(), r.Caller(); d.Outcome != 0 || c.Subject != "" {
 		t.Errorf("%v and %v, want the zero Decision and Caller", d, c)
 	}

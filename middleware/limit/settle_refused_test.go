@@ -51,7 +51,7 @@ func TestSettleOfWhatWasNotCharged(t *testing.T) {
 		"suspended, in shadow": {ratelimit.Caller{Subject: "a", Plan: ratelimit.SuspendedPlan("s")}, limit.Options{Shadow: true}, false, ratelimit.Suspended},
 		"limited, in shadow":   {ratelimit.Caller{Subject: "b", Plan: spent}, limit.Options{Shadow: true}, false, ratelimit.Limited},
 		"invalid, in shadow":   {ratelimit.Caller{Subject: "a"}, limit.Options{Shadow: true}, false, 0},
-		"fail open":            {ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{OnFailure: limit.FailOpen}, true, ratelimit.Allowed},
+		"fail open":            {ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{FailOpen: true}, true, ratelimit.Allowed},
 		"a failure, in shadow": {ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{Shadow: true}, true, ratelimit.Allowed},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -129,7 +129,7 @@ func TestSettleInShadowMode(t *testing.T) {
 func TestSettleAndRefund(t *testing.T) {
 	caller := ratelimit.Caller{Subject: "a", Plan: tokens}
 	never := func(*http.Request, int) bool { return false }
-	for name, opts := range map[string]limit.Options{"Refund": {Refund: true}, "ChargeIf": {ChargeIf: never}, "both": {Refund: true, ChargeIf: never}} {
+	for name, opts := range map[string]limit.Options{"NotServerError": {ChargeIf: limit.NotServerError}, "another ChargeIf": {ChargeIf: never}} {
 		at := time.Unix(now, 0)
 		l := newEngine(t, &at)
 		if _, err := l.Take(t.Context(), "a", tokens, 5); err != nil {

@@ -28,8 +28,8 @@ func TestSuspendedPlan(t *testing.T) {
 	// The plan alone decides, so an engine that is down makes no difference.
 	down := broken{errors.New("asked")}
 	for _, set := range []limit.HeaderSet{0, everyHeader, limit.NoHeaders} {
-		for _, onFailure := range []limit.OnFailure{limit.FailClosed, limit.FailOpen} {
-			h := handler(t, down, caller, limit.Options{Headers: set, OnFailure: onFailure, Observe: observe}, ok)
+		for _, open := range []bool{false, true} {
+			h := handler(t, down, caller, limit.Options{Headers: set, FailOpen: open, Observe: observe}, ok)
 			w := get(h)
 			want := []string{"X-Ratelimit-Limit: 0", "X-Ratelimit-Remaining: 0"}
 			if set == limit.NoHeaders {
@@ -61,7 +61,7 @@ func TestUnlimitedPlan(t *testing.T) {
 	caller := ratelimit.Caller{Subject: "owner:17", Plan: ratelimit.UnlimitedPlan("tester")}
 	observed := 0
 	opts := limit.Options{
-		Headers: everyHeader, Refund: true,
+		Headers: everyHeader, ChargeIf: limit.NotServerError,
 		Cost: func(*http.Request) int64 { return 1 << 40 },
 		Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, err error) {
 			if observed++; err != nil || d.Outcome != ratelimit.Allowed || d.Plan != caller.Plan {

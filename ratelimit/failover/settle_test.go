@@ -43,8 +43,9 @@ func TestSettleInAnOutage(t *testing.T) {
 						r.regain()
 					case "reserve":
 						d := r.takeN("a", monthly, 40)
-						reserved = limit.FromContext(limit.Reserve(ctx, r, ratelimit.Caller{Subject: "a", Plan: monthly},
-							[]ratelimit.Charge{{Subject: "a", Plan: monthly, Cost: 40}}, []ratelimit.Decision{d}, true))
+						inner, _ := limit.Reserve(ctx, r, ratelimit.Caller{Subject: "a", Plan: monthly},
+							[]ratelimit.Charge{{Subject: "a", Plan: monthly, Cost: 40}}, []ratelimit.Decision{d}, true)
+						reserved = limit.FromContext(inner)
 					default:
 						units, _ := strconv.ParseInt(step, 10, 64)
 						if err := reserved.Settle(ctx, units); err != nil {

@@ -29,7 +29,7 @@ func newService(engine ratelimit.Limiter) http.Handler {
 			}
 			return 1
 		},
-		Refund: true,
+		ChargeIf: limit.NotServerError,
 	})
 	if err != nil {
 		panic(err)

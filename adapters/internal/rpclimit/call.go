@@ -30,6 +30,8 @@ type Call struct {
 	charges []ratelimit.Charge   // those that were made
 	made    []ratelimit.Decision // about charges; nil: nothing was charged
 	broken  atomic.Bool          // a message of the stream could not be received or sent
+
+	giveBackReserved func(context.Context) // nil without Options.Context
 }
 
 // Open decides a call of the caller that identify returned, or answers its error.
@@ -96,7 +98,7 @@ func counted(d *ratelimit.Decision) bool { return d.Plan != nil && engine.Of(d.P
 // reserve adds the reservation to the context, if Options.Context is set.
 func (c *Call) reserve(caller ratelimit.Caller, charges []ratelimit.Charge, decisions []ratelimit.Decision, counted bool) {
 	if c.gate.Options.Context {
-		c.Context = limit.Reserve(c.Context, c.gate.limiter, caller, charges, decisions, counted)
+		c.Context, c.giveBackReserved = limit.Reserve(c.Context, c.gate.limiter, caller, charges, decisions, counted)
 	}
 }
 
@@ -154,7 +156,7 @@ func (g *Gate) wrong(decisions []ratelimit.Decision) error {
 // passes reports whether a call is served although it was denied, or could not be
 // decided because of err.
 func (g *Gate) passes(err error) bool {
-	return g.Shadow || err != nil && g.OnFailure == limit.FailOpen && !errors.Is(err, ratelimit.ErrInvalid)
+	return g.Shadow || err != nil && g.FailOpen && !errors.Is(err, ratelimit.ErrInvalid)
 }
 
 // notIdentified returns the answer to a call that identify returned an error for.
@@ -209,8 +211,8 @@ func (c *Call) Finish(ctx context.Context, code Code, err error) {
 // giveBack gives the charges back. If this fails, the call stays charged: its answer is
 // decided.
 func (c *Call) giveBack(ctx context.Context) {
-	if c.gate.Options.Context {
-		limit.FromContext(c.Context).GiveBack(ctx)
+	if c.giveBackReserved != nil {
+		c.giveBackReserved(ctx)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refundTimeout)

@@ -69,7 +69,7 @@ func (e lateEngine) Adjust(_ context.Context, subject string, _ *ratelimit.Decis
 
 // Settle does nothing if the engine failed and Options let the call pass.
 func TestSettleOfWhatWasNotCounted(t *testing.T) {
-	g, err := New("test", lateEngine{t}, true, Options{Context: true, OnFailure: limit.FailOpen}, func(error) bool { return false })
+	g, err := New("test", lateEngine{t}, true, Options{Context: true, FailOpen: true}, func(error) bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}

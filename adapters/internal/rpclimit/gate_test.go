@@ -115,7 +115,7 @@ func TestWrongDecisions(t *testing.T) {
 				},
 				Observe: func(_ context.Context, _ string, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err },
 			}
-			for _, opts.OnFailure = range []limit.OnFailure{limit.FailClosed, limit.FailOpen} {
+			for _, opts.FailOpen = range []bool{false, true} {
 				g, err := New("test", wrongEngine{d}, true, opts, func(error) bool { return false })
 				if err != nil {
 					t.Fatal(err)
@@ -124,7 +124,7 @@ func TestWrongDecisions(t *testing.T) {
 				if !errors.Is(observed, ratelimit.ErrUnavailable) {
 					t.Errorf("observed %v, want an error that wraps ErrUnavailable", observed)
 				}
-				switch open := opts.OnFailure == limit.FailOpen; {
+				switch open := opts.FailOpen; {
 				case open != (call.Denial == nil):
 					t.Errorf("FailOpen: %t, denial %+v", open, call.Denial)
 				case !open && (call.Denial.Code != Unavailable || call.Denial.RetryAfter != time.Second || call.Fields.Get("Retry-After") != "1"):
@@ -155,7 +155,7 @@ func TestCancelledBeforeTheDecision(t *testing.T) {
 		observed bool
 	}{
 		"closed":            {context.Canceled, Options{}, Canceled, false},
-		"open":              {context.Canceled, Options{OnFailure: limit.FailOpen}, Canceled, false},
+		"open":              {context.Canceled, Options{FailOpen: true}, Canceled, false},
 		"shadow":            {context.Canceled, Options{Shadow: true}, OK, false},
 		"the engine failed": {ratelimit.ErrUnavailable, Options{}, Unavailable, true},
 	} {

@@ -15,16 +15,16 @@ import (
 
 // Options are those of the adapters, which document them.
 type Options struct {
-	Cost      func(ctx context.Context, method string) int64
-	OnFailure limit.OnFailure
-	Headers   limit.HeaderSet
-	Refund    bool
-	ChargeIf  func(ctx context.Context, method string, err error) bool
-	Context   bool
-	Shadow    bool
-	Observe   func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision, err error)
-	Deny      func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision) error
-	Errors    *apierror.Responder
+	Cost     func(ctx context.Context, method string) int64
+	FailOpen bool
+	Headers  limit.HeaderSet
+	Refund   bool
+	ChargeIf func(ctx context.Context, method string, err error) bool
+	Context  bool
+	Shadow   bool
+	Observe  func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision, err error)
+	Deny     func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision) error
+	Errors   *apierror.Responder
 }
 
 // A Gate decides calls. It never changes, and is safe for concurrent use.
@@ -48,9 +48,9 @@ func New(adapter string, l ratelimit.Limiter, identifies bool, opts Options, nat
 	}
 	// The options that both have are checked by the middleware.
 	nobody := func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }
-	same := limit.Options{OnFailure: opts.OnFailure, Headers: opts.Headers, Refund: opts.Refund}
-	if opts.ChargeIf != nil {
-		same.ChargeIf = func(*http.Request, int) bool { return true }
+	same := limit.Options{Headers: opts.Headers}
+	if opts.Refund || opts.ChargeIf != nil {
+		same.ChargeIf = limit.NotServerError
 	}
 	if _, err := limit.New(l, nobody, same); err != nil {
 		return nil, fmt.Errorf("%s: %w", adapter, err)

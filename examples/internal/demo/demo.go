@@ -69,6 +69,6 @@ func NewGate(errs *apierror.Responder) (auth *bearer.Authenticator[string], limi
 			return ratelimit.Caller{Subject: "user:" + user, Plan: free, Kind: ratelimit.KindAPIKey}, nil
 		}
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
-	}, limit.Options{Refund: true, Errors: errs})
+	}, limit.Options{ChargeIf: limit.NotServerError, Errors: errs})
 	return auth, limited, err
 }

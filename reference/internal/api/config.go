@@ -87,8 +87,8 @@ type Config struct {
 	// quickly.
 	OnDecision func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
 
-	// OnLimiterFailure says how to answer requests that the limiter cannot decide.
-	OnLimiterFailure limit.OnFailure
+	// FailOpen serves requests that the limiter cannot decide. By default they get a 503.
+	FailOpen bool
 
 	// Origins are the web origins from which pages may call the API, each as
 	// browsers send it (RFC 6454 section 6.2): "https://app.example". None: CORS is

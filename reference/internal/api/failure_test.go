@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
@@ -200,7 +199,7 @@ func TestLimiterFails(t *testing.T) {
 		want(t, closed.Do(t, r), 503, "unavailable")
 		want(t, closed.Do(t, none(r)), 503, "unavailable")
 	}
-	open := start(t, func(c *api.Config) { c.Limiter, c.OnLimiterFailure = brokenLimiter{}, limit.FailOpen })
+	open := start(t, func(c *api.Config) { c.Limiter, c.FailOpen = brokenLimiter{}, true })
 	open.Now = time.Now
 	want(t, open.Get(t, "/v1/pets"), 200, "")
 	want(t, open.Get(t, "/v1/usage"), 503, "unavailable")

@@ -16,22 +16,22 @@ func (a *api) limits() (charged, notCharged middleware.Middleware, err error) {
 	var both [2]struct{ charged, notCharged middleware.Middleware }
 	for i, shadow := range []bool{false, true} {
 		both[i].charged, err = limit.New(ownerFirst{a.Limiter, shadow}, known(a.caller), limit.Options{
-			OnFailure: a.OnLimiterFailure,
-			Headers:   a.Headers,
-			Refund:    true,
-			Shadow:    shadow,
-			Observe:   a.observe,
-			Errors:    a.errors,
+			FailOpen: a.FailOpen,
+			Headers:  a.Headers,
+			ChargeIf: limit.NotServerError,
+			Shadow:   shadow,
+			Observe:  a.observe,
+			Errors:   a.errors,
 		})
 		if err != nil {
 			return nil, nil, err
 		}
 		both[i].notCharged, err = limit.New(a.Limiter, known(a.unchargedCaller), limit.Options{
-			OnFailure: limit.FailOpen, // peek, which follows, answers 503 where that is necessary
-			Headers:   a.Headers,
-			Shadow:    shadow,
-			Observe:   observeUncharged,
-			Errors:    a.errors,
+			FailOpen: true, // peek, which follows, answers 503 where that is necessary
+			Headers:  a.Headers,
+			Shadow:   shadow,
+			Observe:  observeUncharged,
+			Errors:   a.errors,
 		})
 		if err != nil {
 			return nil, nil, err
@@ -102,7 +102,7 @@ func isUncharged(r *http.Request) bool {
 }
 
 // peek sets the header fields of the caller's plan without charging the request. If
-// the limiter fails, the request goes to charged, which answers as OnLimiterFailure
+// the limiter fails, the request goes to charged, which answers as FailOpen
 // says, without asking the limiter.
 func (a *api) peek(next, charged http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

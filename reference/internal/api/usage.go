@@ -39,7 +39,7 @@ type ban struct {
 func (a *api) getUsage(_ context.Context, w http.ResponseWriter, r *http.Request) error {
 	p := requestInfoOf(r.Context()).peeked
 	if p == nil {
-		return errUnavailable // the limiter failed, and OnLimiterFailure is FailOpen
+		return errUnavailable // the limiter failed, and FailOpen is set
 	}
 	body, err := encode(usageOf(p))
 	if err != nil {

@@ -29,29 +29,25 @@ func (s *state) newHandler(c *config.Config) (http.Handler, error) {
 	if c.DraftHeaders {
 		headers |= limit.DraftRateLimit
 	}
-	onFailure := limit.FailClosed
-	if c.OnFailure == "open" {
-		onFailure = limit.FailOpen
-	}
 	handler, err := api.New(api.Config{
-		Pets:             s.store,
-		Keys:             s.store,
-		Limiter:          s.limiter,
-		OnLimiterFailure: onFailure,
-		Plan:             c.Plans.Of,
-		Anonymous:        c.Anonymous,
-		Uncharged:        c.Uncharged,
-		Client:           client,
-		Deny:             api.AccessList(c.Deny),
-		Allow:            api.AccessList(c.Allow),
-		Deprecations:     c.Deprecations,
-		OnDeprecatedUse:  s.uses.Count,
-		OnDecision:       s.onDecision,
-		Telemetry:        s.observer.Telemetry,
-		Headers:          headers,
-		Origins:          c.CORSOrigins,
-		Timeout:          c.Timeouts.Store,
-		Logger:           s.logger,
+		Pets:            s.store,
+		Keys:            s.store,
+		Limiter:         s.limiter,
+		FailOpen:        c.OnFailure == "open",
+		Plan:            c.Plans.Of,
+		Anonymous:       c.Anonymous,
+		Uncharged:       c.Uncharged,
+		Client:          client,
+		Deny:            api.AccessList(c.Deny),
+		Allow:           api.AccessList(c.Allow),
+		Deprecations:    c.Deprecations,
+		OnDeprecatedUse: s.uses.Count,
+		OnDecision:      s.onDecision,
+		Telemetry:       s.observer.Telemetry,
+		Headers:         headers,
+		Origins:         c.CORSOrigins,
+		Timeout:         c.Timeouts.Store,
+		Logger:          s.logger,
 	})
 	if err != nil {
 		return nil, err

@@ -100,8 +100,8 @@ func (r *run) reserve(subject string, plan *ratelimit.Plan) *limit.Reservation {
 		r.t.Fatalf("%s is %v: %v", subject, d.Outcome, err)
 	}
 	charges := []ratelimit.Charge{{Subject: subject, Plan: plan, Cost: 40}}
-	return limit.FromContext(limit.Reserve(r.ctx, r.guard, ratelimit.Caller{Subject: subject, Plan: plan},
-		charges, []ratelimit.Decision{d}, true))
+	ctx, _ := limit.Reserve(r.ctx, r.guard, ratelimit.Caller{Subject: subject, Plan: plan}, charges, []ratelimit.Decision{d}, true)
+	return limit.FromContext(ctx)
 }
 
 // settle settles a request at so many units, or fails to if the step begins with "!".
