@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 )
 
@@ -106,35 +107,19 @@ type Usage struct {
 // A PlanUsage is what is left for a key of one plan. All keys of an owner share the usage,
 // so the plans of an owner differ only in their limits.
 type PlanUsage struct {
-	Plan        string       `json:"plan"`
-	Quotas      []QuotaUsage `json:"quotas,omitempty"`
-	Suspended   bool         `json:"suspended,omitempty"`
-	Unlimited   bool         `json:"unlimited,omitempty"`
-	StrikesLeft *int         `json:"strikesLeft,omitempty"` // nil: the plan never bans
-	Error       string       `json:"error,omitempty"`       // why requests with such a key cannot be served
+	Plan        string           `json:"plan"`
+	Quotas      []api.QuotaUsage `json:"quotas,omitempty"`
+	Suspended   bool             `json:"suspended,omitempty"`
+	Unlimited   bool             `json:"unlimited,omitempty"`
+	StrikesLeft *int             `json:"strikesLeft,omitempty"` // nil: the plan never bans
+	Error       string           `json:"error,omitempty"`       // why requests with such a key cannot be served
 }
 
 // A KeyUsage is what is left of the limits of one key alone.
 type KeyUsage struct {
-	ID     string       `json:"id"`
-	Name   string       `json:"name"`
-	Quotas []QuotaUsage `json:"quotas"`
-}
-
-// A QuotaUsage is what is left of one quota.
-type QuotaUsage struct {
-	Limit         int64 `json:"limit"`
-	WindowSeconds int64 `json:"windowSeconds"` // of the window that is open now
-
-	// Calendar is the text of a calendar window, such as "month from 17"; empty for
-	// windows that always have the same length.
-	Calendar string `json:"calendar,omitempty"`
-
-	// Burst is how many requests a smooth quota admits at once, 0 for others. Remaining
-	// is then what is left of it, and Reset the time at which it is whole.
-	Burst     int64 `json:"burst,omitempty"`
-	Remaining int64 `json:"remaining"`
-	Reset     int64 `json:"reset"` // Unix time in seconds
+	ID     string           `json:"id"`
+	Name   string           `json:"name"`
+	Quotas []api.QuotaUsage `json:"quotas"`
 }
 
 // A BanEnd is the end of a ban.

@@ -6,11 +6,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
-	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -99,7 +97,7 @@ func addLimits(ctx context.Context, s *Server, k store.Key, u *Usage) error {
 	if err != nil {
 		return err
 	}
-	u.Limited = append(u.Limited, KeyUsage{ID: k.ID, Name: k.Name, Quotas: quotasOf(&d)})
+	u.Limited = append(u.Limited, KeyUsage{ID: k.ID, Name: k.Name, Quotas: api.QuotasOf(&d)})
 	return nil
 }
 
@@ -116,7 +114,7 @@ func engineError(err error) error {
 
 // addPlan adds the decision of a peek for a plan.
 func addPlan(u *Usage, d *ratelimit.Decision) {
-	p := PlanUsage{Plan: d.Plan.Name(), Quotas: quotasOf(d)}
+	p := PlanUsage{Plan: d.Plan.Name(), Quotas: api.QuotasOf(d)}
 	p.Suspended, p.Unlimited = d.Outcome == ratelimit.Suspended, d.Allowed() && engine.Of(d.Plan).Len() == 0
 	if d.StrikesLeft >= 0 {
 		p.StrikesLeft = &d.StrikesLeft
@@ -125,26 +123,4 @@ func addPlan(u *Usage, d *ratelimit.Decision) {
 		u.Ban = &BanEnd{Ends: time.Unix(d.BanEnds, 0).UTC()}
 	}
 	u.Plans = append(u.Plans, p)
-}
-
-// calendarText is the text of a calendar window, and empty for others.
-func calendarText(q ratelimit.Quota) (text string) {
-	if fixedwindow.IsCalendar(q.Window) {
-		_, text, _ = strings.Cut(q.String(), "/")
-	}
-	return text
-}
-
-func quotasOf(d *ratelimit.Decision) []QuotaUsage {
-	quotas := make([]QuotaUsage, engine.Of(d.Plan).Len())
-	for i, q := range d.Plan.Quotas() {
-		quotas[i] = QuotaUsage{
-			Limit: q.Limit, WindowSeconds: d.States[i].Reset - engine.Of(d.Plan).WindowStart(i, d.States[i].Reset), Calendar: calendarText(q),
-			Burst: q.Burst(), Remaining: d.States[i].Remaining, Reset: d.States[i].Reset,
-		}
-		if q.Burst() > 0 { // there are no windows
-			quotas[i].WindowSeconds = int64(q.Window / time.Second)
-		}
-	}
-	return quotas
 }

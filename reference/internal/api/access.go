@@ -1,14 +1,12 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"slices"
-	"sort"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware"
@@ -17,7 +15,6 @@ import (
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
-	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 const codeAccessDenied apierror.Code = "access_denied"
@@ -48,11 +45,11 @@ func (a *api) checkOwner(next http.Handler) http.Handler {
 		p, ok := bearer.FromContext[apikey.Principal](r.Context())
 		switch {
 		case !ok:
-		case a.deny.hasOwner(p.Owner):
+		case a.deny.owners[p.Owner]:
 			middleware.SetLogAttrs(r.Context(), slog.String("key", p.KeyID))
 			a.refuse(w, r, p.Plan, errOwnerDenied)
 			return
-		case a.allow.hasOwner(p.Owner):
+		case a.allow.owners[p.Owner]:
 			markAllowed(r, requestInfoOf(r.Context()))
 		}
 		next.ServeHTTP(w, r)
@@ -101,24 +98,28 @@ type AccessList struct {
 	Owners []string
 }
 
-// An accessTable finds clients in an AccessList. Both lookups are fast with thousands
-// of entries.
+// An accessTable finds clients in an AccessList. Lookups are fast with thousands of
+// entries.
 type accessTable struct {
-	networks []netip.Prefix // sorted, and no two overlap
+	networks map[netip.Prefix]bool
+	lengths  []int // of the networks
 	owners   map[string]bool
 }
 
 func newAccessTable(list AccessList) (*accessTable, error) {
-	sorted := slices.Clone(list.Networks)
-	slices.SortFunc(sorted, netip.Prefix.Compare)
-	t := &accessTable{owners: make(map[string]bool, len(list.Owners))}
-	for _, p := range sorted {
-		if err := checkNetwork(p); err != nil {
-			return nil, err
+	t := &accessTable{networks: make(map[netip.Prefix]bool), owners: make(map[string]bool)}
+	for _, p := range list.Networks {
+		switch {
+		case !p.IsValid():
+			return nil, errors.New("Networks must not contain the zero prefix")
+		case p.Addr().Is4In6():
+			return nil, fmt.Errorf("Networks must have IPv4 in the form of IPv4, got %v", p)
+		case p != p.Masked():
+			return nil, fmt.Errorf("Networks must have no bits beyond their length: got %v, write %v", p, p.Masked())
 		}
-		// Prefixes nest or are apart, and the wider of two that nest comes first.
-		if n := len(t.networks); n == 0 || !t.networks[n-1].Overlaps(p) {
-			t.networks = append(t.networks, p)
+		t.networks[p] = true
+		if !slices.Contains(t.lengths, p.Bits()) {
+			t.lengths = append(t.lengths, p.Bits())
 		}
 	}
 	for _, owner := range list.Owners {
@@ -130,58 +131,19 @@ func newAccessTable(list AccessList) (*accessTable, error) {
 	return t, nil
 }
 
-func checkNetwork(p netip.Prefix) error {
-	switch {
-	case !p.IsValid():
-		return errors.New("Networks must not contain the zero prefix")
-	case p.Addr().Is4In6():
-		return fmt.Errorf("Networks must have IPv4 in the form of IPv4, got %v", p)
-	case p != p.Masked():
-		return fmt.Errorf("Networks must have no bits beyond their length: got %v, write %v", p, p.Masked())
-	}
-	return nil
-}
-
 // hasAddr reports whether the address of a client is in one of the networks.
 func (t *accessTable) hasAddr(addr netip.Addr) bool {
 	if len(t.networks) == 0 {
 		return false
 	}
 	addr = addr.Unmap().WithZone("")
-	if n := clientip.Network(addr).Addr(); n.Is4() && n != addr && t.contains(n) {
-		return true
-	}
-	return t.contains(addr)
+	n := clientip.Network(addr).Addr() // IPv4, if that is behind a translator
+	return t.contains(addr) || n.Is4() && n != addr && t.contains(n)
 }
 
 func (t *accessTable) contains(addr netip.Addr) bool {
-	after := sort.Search(len(t.networks), func(i int) bool { return addr.Less(t.networks[i].Addr()) })
-	return after > 0 && t.networks[after-1].Contains(addr)
-}
-
-func (t *accessTable) hasOwner(owner string) bool { return t.owners[owner] }
-
-// keyStore finds stored keys with their plans, for package apikey.
-type keyStore struct {
-	keys store.KeyFinder
-	plan func(name string, quotas []string) (*ratelimit.Plan, error)
-}
-
-func (s keyStore) Lookup(ctx context.Context, d apikey.Digest) (apikey.Record[apikey.Principal], error) {
-	key, err := s.keys.KeyByDigest(ctx, d)
-	if errors.Is(err, store.ErrNotFound) {
-		return apikey.Record[apikey.Principal]{}, apikey.ErrUnknown
-	}
-	if err != nil {
-		return apikey.Record[apikey.Principal]{}, err
-	}
-	plan, err := s.plan(key.Plan, key.Quotas)
-	if err != nil {
-		return apikey.Record[apikey.Principal]{}, fmt.Errorf("plan of key %s: %w", key.ID, err)
-	}
-	record := key.Record(plan)
-	if record.Principal.Limits, err = key.LimitsPlan(); err != nil {
-		return apikey.Record[apikey.Principal]{}, fmt.Errorf("limits of key %s: %w", key.ID, err)
-	}
-	return record, nil
+	return slices.ContainsFunc(t.lengths, func(bits int) bool {
+		p, err := addr.Prefix(bits) // an error: addr is shorter
+		return err == nil && t.networks[p]
+	})
 }

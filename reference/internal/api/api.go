@@ -25,7 +25,6 @@ type api struct {
 	Config
 	errors *apierror.Responder
 	newPet *jsonbody.Body[newPet]
-	gzip   compressor
 	pages  *pageCache
 
 	pageLimit openapi.Range // of the parameter limit
@@ -33,7 +32,6 @@ type api struct {
 	deny, allow *accessTable
 
 	service *http.ServeMux // the operations, below /v1
-	static  staticRoutes   // those of them without wildcards
 	site    *http.ServeMux // the files that need no key
 }
 
@@ -47,7 +45,7 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	a := &api{Config: c, service: http.NewServeMux(), static: make(staticRoutes), site: http.NewServeMux()}
+	a := &api{Config: c, service: http.NewServeMux(), site: http.NewServeMux()}
 	a.pages = newPageCache(c.Pets, c.Timeout)
 	a.errors = &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}
 
@@ -57,18 +55,20 @@ func New(c Config) (http.Handler, error) {
 	if a.allow, err = newAccessTable(c.Allow); err != nil {
 		return nil, fmt.Errorf("api: Config.Allow: %w", err)
 	}
-	document, err := Document(c.Deprecations)
+	document, err := openapi.New(c.Deprecations)
 	if err != nil {
 		return nil, fmt.Errorf("api: Config.Deprecations: %w", err)
 	}
-	a.pageLimit = document.Limit()
-	a.newPet, err = jsonbody.New[newPet](document.JSON(), openapi.NewPetSchema, jsonbody.Options{MaxBytes: maxBody})
+	if a.pageLimit, err = openapi.Limit(document); err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	a.newPet, err = jsonbody.New[newPet](document, openapi.NewPetSchema, jsonbody.Options{MaxBytes: maxBody})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	resources := a.resources()
-	a.register(a.service, resources)
-	if err := a.registerSite(document.JSON()); err != nil {
+	a.register(resources)
+	if err := a.registerSite(document); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	return a.gate(resources)
@@ -96,7 +96,7 @@ func (a *api) gate(resources []resource) (http.Handler, error) {
 
 	targets := middleware.TargetLimit(MaxTarget, a.errors)
 	site := a.errors.Mux(a.site)
-	service := auth.Require(middleware.Chain(staticOr(a.errors.Mux(a.service)), enforce...))
+	service := auth.Require(middleware.Chain(serveRoute(a.errors.Mux(a.service)), enforce...))
 	gated := middleware.Chain(byPath(service, site),
 		auth.Identify, a.Telemetry.Authentication, a.checkOwner, a.chooseLimit(limit, limitUncharged), targets)
 	front := slices.Concat([]middleware.Middleware{

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/deprecation"
@@ -109,47 +111,36 @@ type Config struct {
 
 func (c Config) validate() error {
 	switch {
-	case c.Pets == nil:
-		return errors.New("api: Config.Pets must be set, got nil")
-	case c.Keys == nil:
-		return errors.New("api: Config.Keys must be set, got nil")
-	case c.Limiter == nil:
-		return errors.New("api: Config.Limiter must be set, got nil")
-	case c.Plan == nil:
-		return errors.New("api: Config.Plan must be set, got nil")
-	case c.Anonymous == nil:
-		return errors.New("api: Config.Anonymous must be set, got nil")
+	case c.Pets == nil || c.Keys == nil || c.Limiter == nil || c.Plan == nil || c.Anonymous == nil:
+		return errors.New("api: Config.Pets, Keys, Limiter, Plan and Anonymous must be set")
 	case c.Timeout < 0:
 		return fmt.Errorf("api: Config.Timeout must not be negative, got %v", c.Timeout)
 	}
-	return checkOrigins(c.Origins)
+	for i, origin := range c.Origins {
+		// Package cors would take a star for a pattern, and allow pages of every host that
+		// matches.
+		if origin == "" || strings.Contains(origin, "*") {
+			return fmt.Errorf("api: Config.Origins[%d] must be an origin such as https://app.example, got %q", i, origin)
+		}
+	}
+	return nil
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.KeyFormat == nil {
-		format, err := apikey.NewFormat(KeyPrefix)
-		if err != nil {
-			return c, err
-		}
-		c.KeyFormat = format
+	format, err := apikey.NewFormat(KeyPrefix)
+	if err != nil {
+		return c, err
 	}
-	if c.Uncharged == nil {
-		c.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(600))
-	}
-	if c.Client == nil {
-		c.Client = clientip.FromRemoteAddr()
-	}
+	c.KeyFormat = cmp.Or(c.KeyFormat, format)
+	c.Uncharged = cmp.Or(c.Uncharged, ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(600)))
+	c.Client = cmp.Or(c.Client, clientip.FromRemoteAddr())
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.OnDeprecatedUse == nil {
 		c.OnDeprecatedUse = func(string, string) {}
 	}
 	if c.OnDecision == nil {
 		c.OnDecision = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) {}
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 10 * time.Second
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
 	}
 	if c.Now == nil {
 		c.Now = time.Now

@@ -3,37 +3,34 @@ package api
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/middleware/bearer"
-	"github.com/animalstore/gatehouse/reference/internal/openapi"
 )
-
-// Document returns the OpenAPI document of a server with these deprecations.
-func Document(deprecations map[string]deprecation.Options) (*openapi.Document, error) {
-	notices := make(map[string]deprecation.Notice, len(deprecations))
-	for id, d := range deprecations {
-		notices[id] = deprecation.Notice{Since: d.Since, Sunset: d.Sunset, Successor: d.Successor}
-	}
-	return openapi.New(notices)
-}
 
 // Deprecatable returns the operationIds of the operations that can be deprecated. Each is
 // the only operation of its path, because the header fields apply to the whole
 // resource.
 func Deprecatable() []string {
-	var ids []string
-	for _, res := range new(api).resources() {
+	return slices.Sorted(maps.Keys(deprecatable(new(api).resources())))
+}
+
+// deprecatable returns the paths of these operations.
+func deprecatable(resources []resource) map[string]string {
+	paths := make(map[string]string)
+	for _, res := range resources {
 		for _, op := range res.operations {
 			if len(res.operations) == 1 {
-				ids = append(ids, op.id)
+				paths[op.id] = res.path
 			}
 		}
 	}
-	return ids
+	return paths
 }
 
 // deprecationMiddlewares returns the middlewares of the deprecated operations. headers
@@ -41,10 +38,11 @@ func Deprecatable() []string {
 // gate. enforce answer 410 for operations that are removed. They are placed inside the
 // gate and before the method is checked: a removed resource has no methods.
 func (a *api) deprecationMiddlewares(resources []resource) (headers, enforce []middleware.Middleware, err error) {
+	paths := deprecatable(resources)
 	for id, d := range a.Deprecations {
-		path, err := ownPath(resources, id)
-		if err != nil {
-			return nil, nil, fmt.Errorf("api: Config.Deprecations[%q]: %w", id, err)
+		path, ok := paths[id]
+		if !ok {
+			return nil, nil, fmt.Errorf("api: Config.Deprecations[%q]: must be one of %q, the operations that can be deprecated", id, Deprecatable())
 		}
 		d.Documentation = cmp.Or(d.Documentation, docsPath+"#"+id)
 		d.OnUse, d.Errors, d.Now = a.countUse(id), a.errors, a.Now
@@ -56,18 +54,6 @@ func (a *api) deprecationMiddlewares(resources []resource) (headers, enforce []m
 		enforce = append(enforce, deprecation.OnPath(path, declaration.Enforce))
 	}
 	return headers, enforce, nil
-}
-
-// ownPath returns the path on which an operation is the only one.
-func ownPath(resources []resource, id string) (string, error) {
-	for _, res := range resources {
-		for _, op := range res.operations {
-			if op.id == id && len(res.operations) == 1 {
-				return res.path, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("must be one of %q, the operations that can be deprecated", Deprecatable())
 }
 
 // countUse returns the function that counts the use of an operation by owner.

@@ -18,6 +18,7 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
+	"github.com/animalstore/gatehouse/reference/internal/openapi"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -195,7 +196,7 @@ func TestTextsOfErrors(t *testing.T) {
 // documentedErrors returns the message of the example of each code.
 func documentedErrors(t *testing.T) map[string]string {
 	t.Helper()
-	document, err := api.Document(nil)
+	document, err := openapi.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,7 @@ func documentedErrors(t *testing.T) map[string]string {
 			}
 		}
 	}
-	if err := json.Unmarshal(document.JSON(), &d); err != nil {
+	if err := json.Unmarshal(document, &d); err != nil {
 		t.Fatal(err)
 	}
 	examples := make(map[string]string)

@@ -229,7 +229,7 @@ func TestConfigIsChecked(t *testing.T) {
 	} {
 		c := valid()
 		spoil(&c)
-		if _, err := api.New(c); err == nil || !strings.Contains(err.Error(), "Config."+field) {
+		if _, err := api.New(c); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: error %v, want one that names the field", field, err)
 		}
 	}

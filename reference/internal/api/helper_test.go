@@ -19,6 +19,7 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
 	"github.com/animalstore/gatehouse/reference/internal/httpserver"
+	"github.com/animalstore/gatehouse/reference/internal/openapi"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -69,11 +70,9 @@ func start(t testing.TB, adjust func(*api.Config)) *service {
 		t.Fatal(err)
 	}
 	s.handler = handler
-	document, err := api.Document(c.Deprecations)
-	if err != nil {
+	if s.document, err = openapi.New(c.Deprecations); err != nil {
 		t.Fatal(err)
 	}
-	s.document = document.JSON()
 	s.Contract = contractOf(t, s.document)
 	srv, err := httpserver.New(handler, httpserver.Options{MaxConns: 64, Logger: c.Logger})
 	if err != nil {

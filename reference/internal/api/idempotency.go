@@ -131,7 +131,7 @@ func (a *api) createCondition(r *http.Request) store.Condition {
 			if err != nil {
 				return false, err
 			}
-			page, err := a.newListPage(query, stored, more)
+			page, err := newListPage(query, stored, more)
 			if err != nil {
 				return false, err
 			}

@@ -1,6 +1,9 @@
 package api
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/animalstore/gatehouse/middleware"
@@ -8,6 +11,8 @@ import (
 	"github.com/animalstore/gatehouse/middleware/bearer"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // limits returns the middlewares that limit requests which are charged, and requests
@@ -71,14 +76,13 @@ func (a *api) unchargedCaller(r *http.Request) ratelimit.Caller {
 }
 
 // chooseLimit returns a middleware that sends requests through limit. Requests that
-// are not charged pass limitUncharged and peek instead, both at the same time.
+// are not charged pass limitUncharged and peek instead.
 func (a *api) chooseLimit(limit, limitUncharged middleware.Middleware) middleware.Middleware {
 	return func(next http.Handler) http.Handler {
 		charged := limit(next)
 		notCharged := limitUncharged(a.peek(next, charged))
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if isUncharged(r) {
-				requestInfoOf(r.Context()).look = a.look(r.Context(), a.caller(r))
 				notCharged.ServeHTTP(w, r)
 				return
 			}
@@ -107,7 +111,7 @@ func isUncharged(r *http.Request) bool {
 func (a *api) peek(next, charged http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, info := a.caller(r), requestInfoOf(r.Context())
-		p, err := info.look()
+		p, err := a.look(r.Context(), c)
 		if err != nil {
 			info.undecided = err
 			charged.ServeHTTP(w, r)
@@ -123,4 +127,114 @@ func (a *api) peek(next, charged http.Handler) http.Handler {
 		info.peeked = p
 		next.ServeHTTP(w, r)
 	})
+}
+
+// KeySubject returns the subject that the limits of a key alone are counted for.
+func KeySubject(id string) string { return "key:" + id }
+
+// keyCharges returns what a request is charged in addition to its owner: the limits of its
+// key, if it has any. They never lead to a strike or a ban.
+func keyCharges(p apikey.Principal) []ratelimit.Charge {
+	if p.Limits == nil {
+		return nil
+	}
+	return []ratelimit.Charge{{Subject: KeySubject(p.KeyID), Plan: p.Limits}}
+}
+
+// ownerFirst is a limiter for owners and their keys. Of a request with a key that has
+// limits of its own, both are charged or neither, at one instant. The response shows the
+// one that matters most, but during a ban of the owner always the ban.
+type ownerFirst struct {
+	Limiter
+
+	// serving says that requests are served whatever is decided, so that each of the two
+	// is charged whatever the other one has left.
+	serving bool
+}
+
+// Take implements [ratelimit.Limiter].
+func (l ownerFirst) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+	if err := requestInfoOf(ctx).undecided; err != nil {
+		return ratelimit.Decision{}, err
+	}
+	return l.Limiter.Take(ctx, subject, plan, cost)
+}
+
+// TakeAll implements [engine.MultiTaker]. The first charge is that of the owner.
+func (l ownerFirst) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+	if err := requestInfoOf(ctx).undecided; err != nil {
+		return err
+	}
+	err := l.take(ctx, charges, decisions)
+	if err == nil && decisions[0].Outcome == ratelimit.Banned {
+		for i := 1; i < len(decisions); i++ {
+			decisions[i].Outcome = ratelimit.Spared
+		}
+	}
+	return err
+}
+
+func (l ownerFirst) take(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) (err error) {
+	if !l.serving {
+		return l.Limiter.TakeAll(ctx, charges, decisions)
+	}
+	for i, c := range charges {
+		if decisions[i], err = l.Limiter.Take(ctx, c.Subject, c.Plan, c.Cost); err != nil {
+			return err // the request is served, so that what was charged stays charged
+		}
+	}
+	return nil
+}
+
+// A peeked is what the caller of a request that is not charged has left, and the limits of
+// its key, which has no plan if there are none.
+type peeked struct{ caller, key ratelimit.Decision }
+
+// look peeks at all that a request of c would be charged to.
+func (a *api) look(ctx context.Context, c ratelimit.Caller) (*peeked, error) {
+	p := new(peeked)
+	var err error
+	if p.caller, err = a.Limiter.Peek(ctx, c.Subject, c.Plan); err != nil {
+		return nil, err
+	}
+	for _, key := range c.Also { // one at most
+		if p.key, err = a.Limiter.Peek(ctx, key.Subject, key.Plan); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// deciding returns the decision that a response shows; see [ownerFirst].
+func (p *peeked) deciding() ratelimit.Decision {
+	both := [...]ratelimit.Decision{p.caller, p.key}
+	if p.caller.Outcome == ratelimit.Banned {
+		return p.caller
+	}
+	return both[engine.Deciding(both[:])]
+}
+
+// keyStore finds stored keys with their plans, for package apikey.
+type keyStore struct {
+	keys store.KeyFinder
+	plan func(name string, quotas []string) (*ratelimit.Plan, error)
+}
+
+func (s keyStore) Lookup(ctx context.Context, d apikey.Digest) (apikey.Record[apikey.Principal], error) {
+	key, err := s.keys.KeyByDigest(ctx, d)
+	if errors.Is(err, store.ErrNotFound) {
+		return apikey.Record[apikey.Principal]{}, apikey.ErrUnknown
+	}
+	if err != nil {
+		return apikey.Record[apikey.Principal]{}, err
+	}
+	plan, err := s.plan(key.Plan, key.Quotas)
+	if err != nil {
+		return apikey.Record[apikey.Principal]{}, fmt.Errorf("plan of key %s: %w", key.ID, err)
+	}
+	record := key.Record(plan)
+	if record.Principal.Limits, err = key.LimitsPlan(); err != nil {
+		return apikey.Record[apikey.Principal]{}, fmt.Errorf("limits of key %s: %w", key.ID, err)
+	}
+	return record, nil
 }

@@ -50,8 +50,8 @@ type keptPages struct {
 
 // A keptPage is a page that is being read, or was.
 type keptPage struct {
-	page atomic.Pointer[petPage] // nil: it is being read, or could not be read
-	done chan struct{}           // closed when it was read
+	page atomic.Pointer[page] // nil: it is being read, or could not be read
+	done chan struct{}        // closed when it was read
 }
 
 func newPageCache(pets store.Pets, timeout time.Duration) *pageCache {
@@ -63,7 +63,7 @@ func newPageCache(pets store.Pets, timeout time.Duration) *pageCache {
 }
 
 // kept returns a page that is kept, or nil.
-func (c *pageCache) kept(key pageKey) *petPage {
+func (c *pageCache) kept(key pageKey) *page {
 	pages := c.now()
 	if pages == nil {
 		return nil
@@ -79,7 +79,7 @@ func (c *pageCache) kept(key pageKey) *petPage {
 
 // get returns a page that is kept, or else what read returns, which gets a context with the
 // timeout. If another call reads the page, get waits for it, at most as long.
-func (c *pageCache) get(ctx context.Context, key pageKey, read func(context.Context) (*petPage, error)) (*petPage, error) {
+func (c *pageCache) get(ctx context.Context, key pageKey, read func(context.Context) (*page, error)) (*page, error) {
 	if p := c.kept(key); p != nil {
 		return p, nil // without a context, which would cost more than the rest
 	}
@@ -141,9 +141,9 @@ func (p *keptPages) join(key pageKey) (k *keptPage, first bool) {
 
 // read reads the page k of a key, for all requests that wait for it. A page that could
 // not be read is not kept.
-func (p *keptPages) read(ctx context.Context, key pageKey, k *keptPage, read func(context.Context) (*petPage, error)) (page *petPage, err error) {
+func (p *keptPages) read(ctx context.Context, key pageKey, k *keptPage, read func(context.Context) (*page, error)) (done *page, err error) {
 	defer func() { // also after a panic
-		p.finish(key, k, page)
+		p.finish(key, k, done)
 		close(k.done)
 	}()
 	return read(ctx)
@@ -151,20 +151,20 @@ func (p *keptPages) read(ctx context.Context, key pageKey, k *keptPage, read fun
 
 // finish keeps a page that was read, or nil, and forgets other pages if there are too
 // many: any, since those that are asked for often come back at once.
-func (p *keptPages) finish(key pageKey, k *keptPage, page *petPage) {
+func (p *keptPages) finish(key pageKey, k *keptPage, done *page) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if page == nil {
+	if done == nil {
 		if p.pages[key] == k {
 			delete(p.pages, key)
 		}
 		return
 	}
-	k.page.Store(page)
+	k.page.Store(done)
 	if p.pages[key] != k {
 		return // forgotten meanwhile
 	}
-	p.bytes += page.size()
+	p.bytes += done.size()
 	for other, old := range p.pages {
 		if p.bytes <= maxKeptBytes && len(p.pages) <= maxKeptPages {
 			return

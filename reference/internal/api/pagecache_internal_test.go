@@ -23,7 +23,7 @@ func TestPageCacheIsExact(t *testing.T) {
 	t.Parallel()
 	db := &counter{}
 	pages := newPageCache(db, time.Minute)
-	slow := func(ctx context.Context) (*petPage, error) {
+	slow := func(ctx context.Context) (*page, error) {
 		for range rand.IntN(4) {
 			runtime.Gosched()
 		}
@@ -101,8 +101,8 @@ func TestPageIsReadOnce(t *testing.T) {
 		db := &counter{}
 		pages := newPageCache(db, time.Minute)
 		goOn := make(chan struct{})
-		old := &petPage{body: []byte("0")}
-		get := func(read func(context.Context) (*petPage, error)) <-chan int {
+		old := &page{body: []byte("0")}
+		get := func(read func(context.Context) (*page, error)) <-chan int {
 			answer := make(chan int, 1)
 			go func() {
 				p, err := pages.get(t.Context(), firstPage, read)
@@ -113,7 +113,7 @@ func TestPageIsReadOnce(t *testing.T) {
 		}
 		var before []<-chan int
 		for range 10 {
-			before = append(before, get(func(context.Context) (*petPage, error) {
+			before = append(before, get(func(context.Context) (*page, error) {
 				db.reads.Add(1)
 				<-goOn
 				return old, nil
@@ -142,9 +142,9 @@ func TestPageIsReadOnce(t *testing.T) {
 // The end of one request, or its panic, is not that of others that wait for its page.
 func TestPageOfARequestThatEnds(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func() (*petPage, error){
-		"is canceled": func() (*petPage, error) { return nil, context.Canceled },
-		"panics":      func() (*petPage, error) { panic("x") },
+	for name, end := range map[string]func() (*page, error){
+		"is canceled": func() (*page, error) { return nil, context.Canceled },
+		"panics":      func() (*page, error) { panic("x") },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			db := &counter{}
@@ -152,7 +152,7 @@ func TestPageOfARequestThatEnds(t *testing.T) {
 			goOn := make(chan struct{})
 			go func() {
 				defer func() { recover() }()
-				pages.get(t.Context(), firstPage, func(context.Context) (*petPage, error) {
+				pages.get(t.Context(), firstPage, func(context.Context) (*page, error) {
 					<-goOn
 					return end()
 				})
@@ -195,8 +195,8 @@ func TestPageCacheIsBounded(t *testing.T) {
 		pages := newPageCache(&counter{}, time.Minute)
 		var most, kept int
 		for id := range int64(2 * maxKeptPages) {
-			page := &petPage{body: body}
-			if _, err := pages.get(t.Context(), pageKey{pet: id}, func(context.Context) (*petPage, error) { return page, nil }); err != nil {
+			big := &page{body: body}
+			if _, err := pages.get(t.Context(), pageKey{pet: id}, func(context.Context) (*page, error) { return big, nil }); err != nil {
 				t.Fatal(err)
 			}
 			now, bytes := pages.now(), 0

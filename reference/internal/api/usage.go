@@ -13,20 +13,27 @@ import (
 
 type usage struct {
 	Plan        string       `json:"plan"`
-	Quotas      []quotaUsage `json:"quotas"`
+	Quotas      []QuotaUsage `json:"quotas"`
 	Suspended   bool         `json:"suspended,omitempty"`
-	KeyQuotas   []quotaUsage `json:"keyQuotas,omitempty"`
+	KeyQuotas   []QuotaUsage `json:"keyQuotas,omitempty"`
 	StrikesLeft *int         `json:"strikesLeft,omitempty"`
 	Ban         *ban         `json:"ban,omitempty"`
 }
 
-type quotaUsage struct {
-	Limit         int64  `json:"limit"`
-	WindowSeconds int64  `json:"windowSeconds"` // of the window that is open now
-	Calendar      string `json:"calendar,omitempty"`
-	Burst         int64  `json:"burst,omitempty"`
-	Remaining     int64  `json:"remaining"`
-	Reset         int64  `json:"reset"`
+// A QuotaUsage is what is left of one quota, in JSON.
+type QuotaUsage struct {
+	Limit         int64 `json:"limit"`
+	WindowSeconds int64 `json:"windowSeconds"` // of the window that is open now
+
+	// Calendar is the text of a calendar window, such as "month from 17"; empty for
+	// windows that always have the same length.
+	Calendar string `json:"calendar,omitempty"`
+
+	// Burst is how many requests a smooth quota admits at once, 0 for others. Remaining
+	// is then what is left of it, and Reset the time at which it is whole.
+	Burst     int64 `json:"burst,omitempty"`
+	Remaining int64 `json:"remaining"`
+	Reset     int64 `json:"reset"` // Unix time in seconds
 }
 
 type ban struct {
@@ -45,15 +52,19 @@ func (a *api) getUsage(_ context.Context, w http.ResponseWriter, r *http.Request
 	if err != nil {
 		return err
 	}
-	return represent(w, r, body, "")
+	answered, err := notModified(w, r, "")
+	if !answered && err == nil {
+		write(w, r, http.StatusOK, body)
+	}
+	return err
 }
 
 // usageOf returns the body for an owner, and for the limits of its key if it has any.
 func usageOf(p *peeked) usage {
 	d := &p.caller
-	u := usage{Plan: d.Plan.Name(), Quotas: quotasOf(d), Suspended: d.Outcome == ratelimit.Suspended}
+	u := usage{Plan: d.Plan.Name(), Quotas: QuotasOf(d), Suspended: d.Outcome == ratelimit.Suspended}
 	if p.key.Plan != nil {
-		u.KeyQuotas = quotasOf(&p.key)
+		u.KeyQuotas = QuotasOf(&p.key)
 	}
 	if d.StrikesLeft >= 0 {
 		u.StrikesLeft = &d.StrikesLeft
@@ -64,29 +75,23 @@ func usageOf(p *peeked) usage {
 	return u
 }
 
-// calendarText is the text of a calendar window, and empty for others.
-func calendarText(q ratelimit.Quota) (text string) {
-	if fixedwindow.IsCalendar(q.Window) {
-		_, text, _ = strings.Cut(q.String(), "/")
-	}
-	return text
-}
-
-func quotasOf(d *ratelimit.Decision) []quotaUsage {
-	quotas := make([]quotaUsage, engine.Of(d.Plan).Len())
-	for i := range quotas {
-		q := engine.Of(d.Plan).Quota(i)
-		quotas[i] = quotaUsage{
-			Limit:         q.Limit,
-			WindowSeconds: d.States[i].Reset - engine.Of(d.Plan).WindowStart(i, d.States[i].Reset),
-			Calendar:      calendarText(q),
-			Burst:         q.Burst(),
-			Remaining:     d.States[i].Remaining,
-			Reset:         d.States[i].Reset,
+// QuotasOf returns what a decision says is left of each quota of its plan.
+func QuotasOf(d *ratelimit.Decision) []QuotaUsage {
+	plan := engine.Of(d.Plan)
+	quotas := make([]QuotaUsage, plan.Len())
+	for i, state := range d.States[:len(quotas)] {
+		q := plan.Quota(i)
+		u := QuotaUsage{
+			Limit: q.Limit, Burst: q.Burst(), Remaining: state.Remaining, Reset: state.Reset,
+			WindowSeconds: state.Reset - plan.WindowStart(i, state.Reset),
+		}
+		if fixedwindow.IsCalendar(q.Window) {
+			_, u.Calendar, _ = strings.Cut(q.String(), "/")
 		}
 		if q.Burst() > 0 { // there are no windows
-			quotas[i].WindowSeconds = int64(q.Window / time.Second)
+			u.WindowSeconds = int64(q.Window / time.Second)
 		}
+		quotas[i] = u
 	}
 	return quotas
 }

@@ -1,19 +1,13 @@
 package api_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/contract"
 )
 
@@ -117,57 +111,6 @@ func TestUsage(t *testing.T) {
 	}
 	if d := cmp.Diff(fields{60, 58, 60}, fieldsOf(c.Get(t, "/v1/pets"))); d != "" {
 		t.Errorf("the fields after asking 100 times (-want +got):\n%s", d)
-	}
-}
-
-// A slowLimiter answers late, or fails late, once wait is set.
-type slowLimiter struct {
-	api.Limiter
-	wait time.Duration
-	err  error
-}
-
-func (l *slowLimiter) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
-	time.Sleep(l.wait)
-	d, err := l.Limiter.Take(ctx, subject, plan, cost)
-	return d, errors.Join(err, l.err)
-}
-
-func (l *slowLimiter) TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	time.Sleep(l.wait)
-	return errors.Join(l.Limiter.TakeAll(ctx, charges, decisions), l.err)
-}
-
-func (l *slowLimiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	time.Sleep(l.wait)
-	d, err := l.Limiter.Peek(ctx, subject, plan)
-	return d, errors.Join(err, l.err)
-}
-
-// A request waits for a shared engine as long as one decision does, although it needs
-// several, and also if they fail.
-func TestUsageWaitsOnce(t *testing.T) {
-	for status, fails := range map[int]error{200: nil, 503: ratelimit.ErrUnavailable} {
-		limiter := new(slowLimiter)
-		s := start(t, func(c *api.Config) { limiter.Limiter, c.Limiter = c.Limiter, limiter })
-		limited, other := limitedKeys(t, s, "9/minute")
-		for what, c := range map[string]*contract.Client{"a key with limits": limited, "a key without": other} {
-			want(t, c.Get(t, "/v1/usage"), 200, "") // the key is then known
-			synctest.Test(t, func(t *testing.T) {
-				limiter.wait, limiter.err = time.Second, fails
-				r, w := httptest.NewRequest("GET", "/v1/usage", nil), httptest.NewRecorder()
-				r.Header.Set("Authorization", "Bearer "+c.Key)
-				begin := time.Now()
-				s.handler.ServeHTTP(w, r)
-				if waited := time.Since(begin); w.Code != status || waited != time.Second {
-					t.Errorf("%s: GET /v1/usage is answered with %d after %v, want %d after the second of one decision", what, w.Code, waited, status)
-				}
-			})
-			limiter.wait, limiter.err = 0, nil
-		}
-		if d := fmt.Sprint(left(t, limited)); d != "[10 9]" {
-			t.Errorf("left of the owner and the key are %s, want [10 9], since nothing was charged", d)
-		}
 	}
 }
 

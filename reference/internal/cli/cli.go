@@ -18,8 +18,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/animalstore/gatehouse/reference/internal/api"
 	"github.com/animalstore/gatehouse/reference/internal/build"
+	"github.com/animalstore/gatehouse/reference/internal/openapi"
 	"github.com/animalstore/gatehouse/reference/internal/server"
 )
 
@@ -213,12 +213,12 @@ func (c openapiCmd) Run(o output) error {
 	if err != nil {
 		return err
 	}
-	document, err := api.Document(settings.Deprecations)
+	document, err := openapi.New(settings.Deprecations)
 	if err != nil {
 		return err
 	}
 	var b bytes.Buffer // indented for people and for diff
-	if err := json.Indent(&b, document.JSON(), "", "  "); err != nil {
+	if err := json.Indent(&b, document, "", "  "); err != nil {
 		return err
 	}
 	b.WriteByte('\n')

@@ -9,6 +9,7 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
+	"github.com/animalstore/gatehouse/reference/internal/api"
 )
 
 type usageCmd struct {
@@ -101,7 +102,7 @@ func printKeyUsage(w io.Writer, keys []admin.KeyUsage) error {
 }
 
 // quotaTexts returns a quota, and how much of it is used.
-func quotaTexts(q admin.QuotaUsage) (quota string, used int64) {
+func quotaTexts(q api.QuotaUsage) (quota string, used int64) {
 	one := ratelimit.Quota{Limit: q.Limit, Window: time.Duration(q.WindowSeconds) * time.Second}
 	switch {
 	case q.Calendar != "":

@@ -91,11 +91,11 @@ func method(r *contract.Response, m string) *contract.Response {
 }
 
 func TestCheck(t *testing.T) {
-	document, err := openapi.New(map[string]deprecation.Notice{"getPet": {Since: now}})
+	document, err := openapi.New(map[string]deprecation.Options{"getPet": {Since: now}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := contract.New(document.JSON())
+	c, err := contract.New(document)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,12 @@
 package openapi_test
 
 import (
+	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
@@ -16,13 +18,13 @@ import (
 
 // load returns the document as a library reads it, which also checks the
 // examples against their schemas.
-func load(t *testing.T, notices map[string]deprecation.Notice) (*openapi.Document, *openapi3.T) {
+func load(t *testing.T, notices map[string]deprecation.Options) ([]byte, *openapi3.T) {
 	t.Helper()
 	d, err := openapi.New(notices)
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
-	parsed, err := openapi3.NewLoader().LoadFromData(d.JSON())
+	parsed, err := openapi3.NewLoader().LoadFromData(d)
 	if err != nil {
 		t.Fatalf("the document cannot be loaded: %v", err)
 	}
@@ -45,7 +47,7 @@ func operations(doc *openapi3.T) map[string]*openapi3.Operation {
 // Generators of clients, such as oapi-codegen, follow only references to whole components.
 func TestReferencesAreToComponents(t *testing.T) {
 	d, _ := load(t, nil)
-	for _, ref := range regexp.MustCompile(`"\$ref": *"([^"]*)"`).FindAllSubmatch(d.JSON(), -1) {
+	for _, ref := range regexp.MustCompile(`"\$ref": *"([^"]*)"`).FindAllSubmatch(d, -1) {
 		if !regexp.MustCompile(`^#/components/[a-zA-Z]+/[\w.-]+$`).Match(ref[1]) {
 			t.Errorf("$ref %s, want one to #/components/KIND/NAME", ref[1])
 		}
@@ -53,7 +55,7 @@ func TestReferencesAreToComponents(t *testing.T) {
 }
 
 func TestDocumentDeclaresTheInterface(t *testing.T) {
-	_, doc := load(t, map[string]deprecation.Notice{"getPet": leaving})
+	_, doc := load(t, map[string]deprecation.Options{"getPet": leaving})
 	if doc.OpenAPI != "3.1.1" || doc.Info.Version != "1.0.0" {
 		t.Errorf("openapi %s, info.version %s, want 3.1.1 and 1.0.0", doc.OpenAPI, doc.Info.Version)
 	}
@@ -81,7 +83,7 @@ func TestDocumentDeclaresTheInterface(t *testing.T) {
 }
 
 func TestEveryResponseDeclaresItsFields(t *testing.T) {
-	_, doc := load(t, map[string]deprecation.Notice{"getPet": leaving})
+	_, doc := load(t, map[string]deprecation.Options{"getPet": leaving})
 	for id, op := range operations(doc) {
 		for status, response := range op.Responses.Map() {
 			required := []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id"}
@@ -167,8 +169,12 @@ func TestErrorDescriptionNamesEveryCode(t *testing.T) {
 
 func TestLimit(t *testing.T) {
 	d, _ := load(t, nil)
-	if want := (openapi.Range{Min: 1, Max: 100, Default: 20}); d.Limit() != want {
-		t.Errorf("Limit() = %+v, want %+v", d.Limit(), want)
+	got, err := openapi.Limit(d)
+	if want := (openapi.Range{Min: 1, Max: 100, Default: 20}); err != nil || got != want {
+		t.Errorf("Limit = %+v, %v, want %+v", got, err, want)
+	}
+	if _, err := openapi.Limit([]byte("{}")); err == nil {
+		t.Error("a document without the parameter has a limit")
 	}
 }
 
@@ -179,7 +185,7 @@ func TestNewPetSchemaValidatesBodies(t *testing.T) {
 		CategoryID int64  `json:"categoryId"`
 		Status     string `json:"status"`
 	}
-	body, err := jsonbody.New[newPet](d.JSON(), openapi.NewPetSchema, jsonbody.Options{})
+	body, err := jsonbody.New[newPet](d, openapi.NewPetSchema, jsonbody.Options{})
 	if err != nil {
 		t.Fatalf("the schema of the document does not compile: %v", err)
 	}
@@ -207,5 +213,76 @@ func TestNewPetSchemaValidatesBodies(t *testing.T) {
 		if _, err := body.Parse([]byte(text)); (err == nil) != valid {
 			t.Errorf("%.60s: valid is %t, want %t (%v)", text, err == nil, valid, err)
 		}
+	}
+}
+
+var leaving = deprecation.Options{
+	Since:     time.Date(2026, time.January, 2, 0, 0, 0, 0, time.UTC),
+	Sunset:    time.Date(2031, time.March, 4, 0, 0, 0, 0, time.UTC),
+	Successor: "/v1/pets?status=available&limit=1",
+}
+
+func TestDeprecatedOperations(t *testing.T) {
+	tests := map[string]struct {
+		notices map[string]deprecation.Options
+		want    map[string]any
+	}{
+		"with everything": {
+			map[string]deprecation.Options{"getPet": leaving},
+			map[string]any{
+				"deprecated": true, "x-deprecated-since": "2026-01-02", "x-sunset": "2031-03-04",
+				"x-successor": "/v1/pets?status=available&limit=1",
+			},
+		},
+		"without a sunset and a successor": {
+			map[string]deprecation.Options{"getPet": {Since: leaving.Since}},
+			map[string]any{"deprecated": true, "x-deprecated-since": "2026-01-02"},
+		},
+		"not at all": {nil, map[string]any{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, _ := load(t, test.notices)
+			var doc struct {
+				Paths map[string]map[string]map[string]any
+			}
+			if err := json.Unmarshal(d, &doc); err != nil {
+				t.Fatal(err)
+			}
+			for path, item := range doc.Paths {
+				for method, operation := range item {
+					want := map[string]any{}
+					if operation["operationId"] == "getPet" {
+						want = test.want
+					}
+					got := make(map[string]any)
+					for name, value := range operation {
+						if name == "deprecated" || strings.HasPrefix(name, "x-") {
+							got[name] = value
+						}
+					}
+					if d := cmp.Diff(want, got); d != "" {
+						t.Errorf("%s %s (-want +got):\n%s", method, path, d)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	tests := map[string]struct {
+		notices map[string]deprecation.Options
+		want    string
+	}{
+		"an operation that does not exist": {map[string]deprecation.Options{"getPets": leaving}, `"getPets"`},
+		"a notice without a beginning":     {map[string]deprecation.Options{"getPet": {}}, "since when"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := openapi.New(test.notices); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("New: error %v, want one with %s", err, test.want)
+			}
+		})
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/pages"
 )
 
-func document(t *testing.T, notices map[string]deprecation.Notice) []byte {
+func document(t *testing.T, notices map[string]deprecation.Options) []byte {
 	t.Helper()
 	d, err := openapi.New(notices)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d.JSON()
+	return d
 }
 
 // text returns the text of HTML, in one line.
@@ -62,13 +62,13 @@ func TestChapters(t *testing.T) {
 
 func TestDeprecations(t *testing.T) {
 	since, sunset := time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC), time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC)
-	for want, notice := range map[string]deprecation.Notice{
+	for want, notice := range map[string]deprecation.Options{
 		`<strong>Deprecated since 5 December 2025.</strong> Removal on 5 December 2030; from then on the answer is 410. Use <a href="#listPets"><code>/v1/pets?status=available</code></a> instead.`: {Since: since, Sunset: sunset, Successor: "/v1/pets?status=available"},
 		`<strong>Deprecated since 5 December 2025.</strong> Use <a href="https://api.example/v2"><code>https://api.example/v2</code></a> instead.`:                                                   {Since: since, Successor: "https://api.example/v2"},
 		`<strong>Deprecated since 5 December 2025.</strong> Use <code>/v2/pets</code> instead.`:                                                                                                      {Since: since, Successor: "/v2/pets"},
 		`<strong>Deprecated since 5 December 2025.</strong> </p>`:                                                                                                                                    {Since: since},
 	} {
-		page, _ := docs(t, document(t, map[string]deprecation.Notice{"getPet": notice}))
+		page, _ := docs(t, document(t, map[string]deprecation.Options{"getPet": notice}))
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}
@@ -104,7 +104,7 @@ func BenchmarkNew(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := pages.Docs(d.JSON(), "/docs"); err != nil {
+		if _, err := pages.Docs(d, "/docs"); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"path"
 	"strings"
 
 	"github.com/animalstore/gatehouse/middleware"
@@ -16,38 +15,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
-
-// A route is the pattern that a request matches. Code that treats operations
-// differently must use the route and never the path of the request, which has many
-// spellings: /v1/%75sage is /v1/usage (RFC 3986 section 2.3).
-type route struct {
-	pattern string // the path pattern, such as "/v1/pets/{petId}"; "" if no pattern matches
-	site    bool   // a file of the site, which needs no key
-	usage   bool   // the operation getUsage
-
-	static *staticRoute // nil: ServeMux serves the request
-}
-
-// routeOf returns the route of a request. HEAD has the route of GET.
-func (a *api) routeOf(r *http.Request) route {
-	if s := a.static.find(r); s != nil {
-		return s.route
-	}
-	if p := r.URL.EscapedPath(); path.Clean(p) != p {
-		return route{} // ServeMux would redirect, which is answered with 404
-	}
-	if _, pattern := a.service.Handler(r); pattern != "" {
-		return route{pattern: pathOf(pattern), usage: pattern == usagePattern}
-	}
-	_, pattern := a.site.Handler(r)
-	return route{pattern: pathOf(pattern), site: pattern != ""}
-}
-
-// pathOf cuts the method off a pattern.
-func pathOf(pattern string) string {
-	_, p, _ := strings.Cut(pattern, " ")
-	return p
-}
 
 // requestInfo is what the middlewares share about one request. It is also the
 // context of the request, which saves an allocation.
@@ -59,9 +26,8 @@ type requestInfo struct {
 	proxied error  // why network is that of a proxy; nil: it is that of the client
 	allowed bool   // on the allow list; set before the limiter decides
 
-	look      func() (*peeked, error) // waits for what is left, if the request is not charged
-	peeked    *peeked                 // its answer; nil: the limiter failed
-	undecided error                   // its error, so that the limiter is not asked again
+	peeked    *peeked // what is left, if the request is not charged; nil: the limiter failed
+	undecided error   // its error, so that the limiter is not asked again
 }
 
 type requestInfoKey struct{}

@@ -1,0 +1,159 @@
+package api
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/animalstore/gatehouse/reference/internal/pages"
+)
+
+const (
+	petsPath     = "/v1/pets"
+	petPath      = "/v1/pets/{petId}"
+	usagePath    = "/v1/usage"
+	documentPath = "/openapi.json"
+	docsPath     = "/docs"
+)
+
+// serveFunc answers a request. ctx is the context of the request. It has no deadline: a
+// serveFunc sets one when it calls the store.
+type serveFunc func(ctx context.Context, w http.ResponseWriter, r *http.Request) error
+
+// A resource is a path with its operations by method.
+type resource struct {
+	path       string
+	operations map[string]operation
+}
+
+type operation struct {
+	id    string // in the OpenAPI document
+	serve serveFunc
+}
+
+func (a *api) resources() []resource {
+	return []resource{
+		{petsPath, map[string]operation{
+			http.MethodGet:  {"listPets", a.listPets},
+			http.MethodPost: {"createPet", a.createPet},
+		}},
+		{petPath, map[string]operation{
+			http.MethodGet: {"getPet", a.getPet},
+		}},
+		{usagePath, map[string]operation{
+			http.MethodGet: {"getUsage", a.getUsage},
+		}},
+	}
+}
+
+// register puts the operations of rs on the service, and OPTIONS on each path.
+func (a *api) register(rs []resource) {
+	for _, res := range rs {
+		for method, op := range res.operations {
+			a.service.Handle(method+" "+res.path, a.errors.Handle(func(w http.ResponseWriter, r *http.Request) error {
+				return storeError(w, op.serve(r.Context(), w, r))
+			}))
+		}
+		a.service.Handle(http.MethodOptions+" "+res.path, options(res.allow()))
+	}
+}
+
+// allow returns the methods of the resource as the value of Allow. ServeMux gives
+// HEAD to GET.
+func (res resource) allow() string {
+	methods := slices.AppendSeq([]string{http.MethodOptions}, maps.Keys(res.operations))
+	if slices.Contains(methods, http.MethodGet) {
+		methods = append(methods, http.MethodHead)
+	}
+	slices.Sort(methods)
+	return strings.Join(methods, ", ")
+}
+
+// options answers OPTIONS (RFC 9110 section 9.3.7). CORS preflights do not reach it.
+func options(allow string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Allow", allow)
+		w.WriteHeader(http.StatusNoContent)
+	})
+}
+
+// registerSite puts the files that need no key on the site: the OpenAPI document, and the
+// page on which people read it.
+func (a *api) registerSite(document []byte) error {
+	files, err := pages.Docs(document, docsPath)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		a.registerFile(f, pages.Policy)
+	}
+	a.registerFile(pages.File{Path: documentPath, ContentType: "application/json", Body: document}, "")
+	return nil
+}
+
+// registerFile serves a file, which caches may store and must revalidate. A policy of ""
+// is that of the API.
+func (a *api) registerFile(f pages.File, policy string) {
+	p := newPage(f.Body, "").compressed()
+	p.contentType = []string{f.ContentType}
+	a.site.Handle(http.MethodGet+" "+f.Path, a.errors.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("Cache-Control", "no-cache")
+		if policy != "" {
+			w.Header().Set("Content-Security-Policy", policy)
+		}
+		return p.serveEither(w, r)
+	}))
+	a.site.Handle(http.MethodOptions+" "+f.Path, options("GET, HEAD, OPTIONS"))
+}
+
+// A route is the pattern that a request matches. Code that treats operations
+// differently must use the route and never the path of the request, which has many
+// spellings: /v1/%75sage is /v1/usage (RFC 3986 section 2.3).
+type route struct {
+	pattern string // the path pattern, such as "/v1/pets/{petId}"; "" if no pattern matches
+	site    bool   // a file of the site, which needs no key
+	usage   bool   // the operation getUsage
+
+	// handler is what ServeMux has found, for match, unless the path has wildcards. It
+	// is served without asking ServeMux again.
+	handler http.Handler
+	match   string // the pattern with the method, as in [http.Request.Pattern]
+}
+
+// routeOf returns the route of a request. HEAD has the route of GET.
+func (a *api) routeOf(r *http.Request) route {
+	if p := r.URL.EscapedPath(); path.Clean(p) != p {
+		return route{} // ServeMux would redirect, which is answered with 404
+	}
+	h, match := a.service.Handler(r)
+	if match == "" {
+		_, match = a.site.Handler(r)
+		return route{pattern: pathOf(match), site: match != ""}
+	}
+	found := route{pattern: pathOf(match), usage: match == http.MethodGet+" "+usagePath, handler: h, match: match}
+	if strings.Contains(match, "{") {
+		found.handler = nil
+	}
+	return found
+}
+
+// pathOf cuts the method off a pattern.
+func pathOf(pattern string) string {
+	_, p, _ := strings.Cut(pattern, " ")
+	return p
+}
+
+// serveRoute serves requests whose route has a handler, and passes the others on to mux.
+func serveRoute(mux http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if found := requestInfoOf(r.Context()).route; found.handler != nil {
+			r.Pattern = found.match
+			found.handler.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
