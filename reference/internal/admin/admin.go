@@ -1,9 +1,10 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
-	"crypto/subtle"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,10 +13,17 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/deprecation"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/build"
+	"github.com/animalstore/gatehouse/reference/internal/keys"
+	"github.com/animalstore/gatehouse/reference/internal/observe"
+	"github.com/animalstore/gatehouse/reference/internal/pages"
+	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
 // Config configures the handler of [New]. Server is required.
@@ -42,6 +50,39 @@ type Config struct {
 
 	// Now is the clock. Nil: time.Now.
 	Now func() time.Time
+}
+
+// A Server is a server that serves, as far as the endpoints show and change it.
+type Server struct {
+	Limiter  Limiter
+	Activity *observe.Activity // of the decisions that it has made
+	Store    Store
+
+	// Plan returns the plans that a key can have, by the present settings.
+	Plan keys.PlanFunc
+
+	// Deprecations are the deprecated operations by operationId, by the present settings.
+	Deprecations map[string]deprecation.Options
+
+	// DailyUse returns the days of an owner, as [store.DailyUses] says, with the requests
+	// that are not stored yet.
+	DailyUse func(ctx context.Context, owner string, since time.Time) ([]store.DailyUse, error)
+
+	// Report returns the numbers for GET /state.
+	Report func() Report
+}
+
+// A Store stores what an operator can see and change.
+type Store interface {
+	store.Keys
+	store.Audits
+	store.DeprecatedUses
+}
+
+// A Limiter is an engine that an operator can look into.
+type Limiter interface {
+	engine.Peeker
+	ratelimit.Banner
 }
 
 type admin struct {
@@ -117,28 +158,46 @@ func New(c Config) (http.Handler, error) {
 		a.auth.Identify, a.dropBodies, a.ownHost, a.sameOrigin, a.limitGuesses), nil
 }
 
-// guard requires the token, if there is one.
-func (a *admin) guard(next http.Handler) http.Handler {
-	if a.Token == "" {
-		return next
-	}
-	return a.auth.Require(next)
-}
+var errStarting = apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable, "The server is still starting. Try again later.")
 
-// trusted reports whether a request may see the texts of errors.
-func (a *admin) trusted(r *http.Request) bool {
-	_, ok := bearer.FromContext[operator](r.Context())
-	return ok || a.Token == ""
-}
-
-// verifyToken compares digests, so that its duration does not depend on the token.
-func verifyToken(token string) bearer.VerifyFunc[operator] {
-	want := sha256.Sum256([]byte(token))
-	return func(_ context.Context, sent string) (operator, error) {
-		got := sha256.Sum256([]byte(sent))
-		if token == "" || subtle.ConstantTimeCompare(got[:], want[:]) == 0 {
-			return operator{}, bearer.ErrInvalid
+// serving returns the handler of an endpoint that requires a server which serves.
+func (a *admin) serving(h func(w http.ResponseWriter, r *http.Request, s *Server) error) http.Handler {
+	return a.errors.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		s := a.Server()
+		if s == nil {
+			return errStarting
 		}
-		return operator{}, nil
+		return h(w, r, s)
+	})
+}
+
+// registerConsole serves the console at / and its files. They need no token: they are the
+// same on every server, and hold no data.
+func (a *admin) registerConsole(mux *http.ServeMux) error {
+	files, err := pages.Console()
+	if err != nil {
+		return err
 	}
+	for _, f := range files {
+		pattern := http.MethodGet + " " + f.Path
+		if f.Path == "/" {
+			pattern += "{$}"
+		}
+		mux.Handle(pattern, staticFile(f))
+	}
+	return nil
+}
+
+// staticFile serves a file, which browsers keep and revalidate.
+func staticFile(f pages.File) http.Handler {
+	sum := sha256.Sum256(f.Body)
+	etag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", pages.Policy)
+		h.Set("Content-Type", f.ContentType)
+		h.Set("Cache-Control", "no-cache")
+		h.Set("ETag", etag)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.Body))
+	})
 }

@@ -66,11 +66,11 @@ func (a *admin) listAudit(w http.ResponseWriter, r *http.Request, s *Server) err
 	if err != nil {
 		return storeError(err)
 	}
-	answer := AuditLog{Entries: make([]AuditEntry, len(entries))}
+	list := make([]AuditEntry, len(entries))
 	for i, e := range entries {
-		answer.Entries[i] = AuditEntry(e)
+		list[i] = AuditEntry(e)
 	}
-	return writeJSON(w, http.StatusOK, answer)
+	return writeJSON(w, http.StatusOK, map[string]any{"entries": list})
 }
 
 // parseAuditQuery reads the parameters since and limit, each at most once. An empty one is
@@ -99,4 +99,15 @@ func parseAuditQuery(query string) (q store.AuditQuery, ok bool) {
 		}
 	}
 	return q, q.Limit >= 1 && q.Limit <= maxAudit
+}
+
+// An AuditEntry is one entry of the audit log.
+type AuditEntry struct {
+	ID     int64     `json:"id"`
+	At     time.Time `json:"at"`
+	Actor  string    `json:"actor"`
+	From   string    `json:"from,omitempty"`
+	Action string    `json:"action"`
+	Target string    `json:"target"`
+	Detail string    `json:"detail,omitempty"`
 }

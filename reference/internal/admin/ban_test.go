@@ -34,13 +34,13 @@ func TestClientBans(t *testing.T) {
 	c := client(s, token)
 	ban(t, engine, apikey.OwnerSubject("ada"))
 	begin := time.Now()
-	owner, err := c.BanOwner(t.Context(), "ada", 2*time.Hour)
+	owner, err := c.Ban(t.Context(), admin.NewBan{Owner: "ada", Seconds: 2 * 3600})
 	if err != nil {
-		t.Fatalf("BanOwner = %v", err)
+		t.Fatalf("Ban of an owner = %v", err)
 	}
-	network, err := c.BanNetwork(t.Context(), "2001:db8::7", 3*time.Hour)
+	network, err := c.Ban(t.Context(), admin.NewBan{Network: "2001:db8::7", Seconds: 3 * 3600})
 	if err != nil {
-		t.Fatalf("BanNetwork = %v", err)
+		t.Fatalf("Ban of a network = %v", err)
 	}
 	for _, b := range []struct {
 		ban    admin.Ban

@@ -58,15 +58,15 @@ func TestClientListsAndLifts(t *testing.T) {
 	}
 	do := func(was bool, err error) unban { return unban{was, err} }
 	for i, got := range []unban{
-		do(c.UnbanOwner(t.Context(), owner)),
-		do(c.UnbanNetwork(t.Context(), "::ffff:192.0.2.1")),
-		do(c.UnbanNetwork(t.Context(), "2001:db8:0:1::/64")),
+		do(c.Unban(t.Context(), owner, "")),
+		do(c.Unban(t.Context(), "", "::ffff:192.0.2.1")),
+		do(c.Unban(t.Context(), "", "2001:db8:0:1::/64")),
 	} {
 		if !got.was || got.err != nil {
 			t.Errorf("unban %d = %v, %v, want true", i, got.was, got.err)
 		}
 	}
-	if was, err := c.UnbanOwner(t.Context(), owner); was || err != nil {
+	if was, err := c.Unban(t.Context(), owner, ""); was || err != nil {
 		t.Errorf("unbanning twice = %v, %v, want false", was, err)
 	}
 	if bans, err := c.Bans(t.Context()); err != nil || len(bans) != 0 {
@@ -96,7 +96,7 @@ func TestClientErrors(t *testing.T) {
 	if _, err := client(guarded, "").Bans(t.Context()); !errors.Is(err, admin.ErrToken) {
 		t.Errorf("Bans without a token = %v, want ErrToken", err)
 	}
-	if _, err := client(guarded, "another-token-of-some-length").UnbanOwner(t.Context(), "ada"); !errors.Is(err, admin.ErrToken) {
+	if _, err := client(guarded, "another-token-of-some-length").Unban(t.Context(), "ada", ""); !errors.Is(err, admin.ErrToken) {
 		t.Errorf("UnbanOwner with another token = %v, want ErrToken", err)
 	}
 

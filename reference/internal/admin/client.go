@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/reference/internal/keys"
 )
 
 // A Client calls the admin listener of a running server.
@@ -28,42 +29,148 @@ var (
 	ErrNoAnswer = errors.New("no server answers")
 )
 
-// timeout bounds one call.
-const timeout = 10 * time.Second
+// clientTimeout bounds one call.
+const clientTimeout = 10 * time.Second
+
+// healthTimeout bounds GET /healthz, which the server answers at once. With the start of the
+// command it is less than two seconds, the timeout of some health checks.
+const healthTimeout = 1500 * time.Millisecond
 
 // maxAnswer bounds the body of a response; a ban or a key has a few hundred bytes.
 const maxAnswer = 1 << 30
 
-// do sends a request, with a body in JSON unless in is nil, and reads the answer into
-// out.
-func (c Client) do(ctx context.Context, method, path string, query url.Values, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+// Health returns nil if the process answers GET /healthz. No token is needed.
+func (c Client) Health(ctx context.Context) error {
+	hangs := fmt.Errorf("no response within %v; the server may hang", healthTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, hangs)
 	defer cancel()
-	resp, err := c.send(ctx, method, path, query, in)
-	if err != nil {
-		return err
+	resp, _, err := c.send(ctx, http.MethodGet, "/healthz", nil)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = c.errStatus(resp)
 	}
-	defer resp.Body.Close()
-	return c.read(resp, out)
+	return err
 }
 
-// send sends a request, with a body in JSON unless in is nil. The caller closes the body
-// of the response.
-func (c Client) send(ctx context.Context, method, path string, query url.Values, in any) (*http.Response, error) {
+// Readiness returns what the server checks before it reports that it is ready. No token
+// is needed. The checks take up to three seconds.
+func (c Client) Readiness(ctx context.Context) (r Readiness, err error) {
+	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
+	defer cancel()
+	resp, body, err := c.send(ctx, http.MethodGet, "/readyz", nil)
+	if err == nil && (json.Unmarshal(body, &r) != nil || r.Checks == nil) {
+		err = c.errStatus(resp)
+	}
+	return r, err
+}
+
+// Top returns what happened in the last minute.
+func (c Client) Top(ctx context.Context) (Top, error) {
+	return call[Top](ctx, c, http.MethodGet, "/top", nil)
+}
+
+// Usage returns the usage of an owner.
+func (c Client) Usage(ctx context.Context, owner string) (Usage, error) {
+	return call[Usage](ctx, c, http.MethodGet, "/usage?"+url.Values{"owner": {owner}}.Encode(), nil)
+}
+
+// Deprecations returns the deprecated operations with their use, by the sunset.
+func (c Client) Deprecations(ctx context.Context) ([]Deprecation, error) {
+	answer, err := call[struct{ Deprecations []Deprecation }](ctx, c, http.MethodGet, "/deprecations", nil)
+	return answer.Deprecations, err
+}
+
+// Bans returns the bans in force, those that end last first.
+func (c Client) Bans(ctx context.Context) ([]Ban, error) {
+	answer, err := call[struct{ Bans []Ban }](ctx, c, http.MethodGet, "/bans", nil)
+	return answer.Bans, err
+}
+
+// Ban bans an owner or a network, and returns the ban. It replaces a ban that is in force.
+func (c Client) Ban(ctx context.Context, b NewBan) (Ban, error) {
+	return call[Ban](ctx, c, http.MethodPost, "/bans", b)
+}
+
+// Unban ends the ban of an owner, or of the network of an address, and forgets its strikes.
+// The other argument is empty. It reports whether there was a ban.
+func (c Client) Unban(ctx context.Context, owner, network string) (bool, error) {
+	query := url.Values{"owner": {owner}}
+	if owner == "" {
+		query = url.Values{"network": {network}}
+	}
+	answer, err := call[struct{ Unbanned bool }](ctx, c, http.MethodDelete, "/bans?"+query.Encode(), nil)
+	return answer.Unbanned, err
+}
+
+// Keys returns the client for the keys of the server.
+func (c Client) Keys() KeysClient { return KeysClient{c} }
+
+// A KeysClient lists and changes the keys of a server, as [keys.Manager] does in a
+// database.
+type KeysClient struct{ client Client }
+
+// List returns all keys in order of their creation.
+func (c KeysClient) List(ctx context.Context) ([]keys.Info, error) {
+	answer, err := call[struct{ Keys []keys.Info }](ctx, c.client, http.MethodGet, "/keys", nil)
+	return answer.Keys, err
+}
+
+// Create creates a key.
+func (c KeysClient) Create(ctx context.Context, n keys.New) (keys.Issued, error) {
+	return call[keys.Issued](ctx, c.client, http.MethodPost, "/keys", n)
+}
+
+// Revoke revokes a key.
+func (c KeysClient) Revoke(ctx context.Context, id string) (keys.Revoked, error) {
+	return call[keys.Revoked](ctx, c.client, http.MethodDelete, "/keys/"+url.PathEscape(id), nil)
+}
+
+// Rotate replaces a key by a new one.
+func (c KeysClient) Rotate(ctx context.Context, id string, r keys.Replacement) (keys.Rotated, error) {
+	return call[keys.Rotated](ctx, c.client, http.MethodPost, "/keys/"+url.PathEscape(id)+"/rotate", r)
+}
+
+// call sends a request, with a body in JSON unless in is nil, and returns the answer.
+func call[T any](ctx context.Context, c Client, method, target string, in any) (answer T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
+	defer cancel()
+	resp, body, err := c.send(ctx, method, target, in)
+	if err != nil {
+		return answer, err
+	}
+	switch resp.StatusCode {
+	case http.StatusOK, http.StatusCreated:
+		if json.Unmarshal(body, &answer) != nil {
+			err = fmt.Errorf("%s did not answer as a petstore does; check that it is the admin listener", c.Addr)
+		}
+		return answer, err
+	case http.StatusUnauthorized:
+		return answer, ErrToken
+	}
+	var refusal struct {
+		Code    apierror.Code
+		Message string
+	}
+	if json.Unmarshal(body, &refusal) == nil && refusal.Message != "" && refusal.Code != apierror.CodeNotFound {
+		return answer, fmt.Errorf("%s answered %s: %s", c.Addr, resp.Status, refusal.Message)
+	}
+	return answer, c.errStatus(resp)
+}
+
+func (c Client) errStatus(resp *http.Response) error {
+	return fmt.Errorf("%s answered %s; check that it is the admin listener", c.Addr, resp.Status)
+}
+
+// send sends a request, and reads the response.
+func (c Client) send(ctx context.Context, method, target string, in any) (resp *http.Response, answer []byte, err error) {
 	var body []byte
 	if in != nil {
-		var err error
 		if body, err = json.Marshal(in); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	target := "http://" + reachable(c.Addr) + path
-	if len(query) > 0 {
-		target += "?" + query.Encode()
-	}
-	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+reachable(c.Addr)+target, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if in != nil {
 		r.Header.Set("Content-Type", "application/json")
@@ -72,42 +179,21 @@ func (c Client) send(ctx context.Context, method, path string, query url.Values,
 		r.Header.Set("Authorization", "Bearer "+c.Token)
 	}
 	// A transport without a proxy: a proxy would get the token.
-	transport := &http.Transport{DisableKeepAlives: true}
-	resp, err := (&http.Client{Transport: transport, CheckRedirect: refuseRedirect}).Do(r)
-	if err != nil {
+	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: refuseRedirect}
+	if resp, err = direct.Do(r); err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // the message has the address already
 		}
-		return nil, fmt.Errorf("%w at %s: %w", ErrNoAnswer, c.Addr, err)
+		return nil, nil, fmt.Errorf("%w at %s: %w", ErrNoAnswer, c.Addr, err)
 	}
-	return resp, nil
+	defer resp.Body.Close()
+	if answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer)); err != nil {
+		return nil, nil, fmt.Errorf("cannot read the response of %s: %w", c.Addr, err)
+	}
+	return resp, answer, nil
 }
 
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
-func (c Client) read(resp *http.Response, out any) error {
-	if resp.StatusCode == http.StatusUnauthorized {
-		return ErrToken
-	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return fmt.Errorf("cannot read the response of %s: %w", c.Addr, err)
-	}
-	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated {
-		var refusal struct {
-			Code    apierror.Code
-			Message string
-		}
-		if json.Unmarshal(data, &refusal) == nil && refusal.Message != "" && refusal.Code != apierror.CodeNotFound {
-			return fmt.Errorf("%s answered %s: %s", c.Addr, resp.Status, refusal.Message)
-		}
-		return fmt.Errorf("%s answered %s; check that it is the admin listener", c.Addr, resp.Status)
-	}
-	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("%s did not answer as a petstore does; check that it is the admin listener", c.Addr)
-	}
-	return nil
-}
 
 // reachable replaces an unspecified address, such as 0.0.0.0, by a loopback address.
 func reachable(addr string) string {

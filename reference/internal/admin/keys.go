@@ -20,7 +20,7 @@ func (a *admin) listKeys(w http.ResponseWriter, r *http.Request, s *Server) erro
 	if err != nil {
 		return keyError(err)
 	}
-	return writeJSON(w, http.StatusOK, KeyList{Keys: list})
+	return writeJSON(w, http.StatusOK, map[string]any{"keys": list})
 }
 
 // createKey answers with the new key, which is shown only in this answer.

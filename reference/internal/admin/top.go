@@ -20,15 +20,15 @@ func (a *admin) top(w http.ResponseWriter, r *http.Request, s *Server) error {
 		Seconds:   observe.ActivitySeconds,
 		Decisions: Decisions{Allowed: now.Allowed, Limited: now.Limited, Banned: now.Banned, Suspended: now.Suspended, Undecided: now.Undecided},
 		PerSecond: now.PerSecond,
-		Owners:    make([]OwnerUse, len(now.Owners)),
-		Networks:  make([]NetworkUse, len(now.Networks)),
+		Owners:    make([]Use, len(now.Owners)),
+		Networks:  make([]Use, len(now.Networks)),
 		Bans:      a.bans.get(r.Context(), a.Now(), s.Limiter),
 	}
 	for i, u := range now.Owners {
-		answer.Owners[i] = OwnerUse{Owner: strings.TrimPrefix(u.Subject, apikey.OwnerSubject("")), Allowed: u.Allowed, Denied: u.Denied}
+		answer.Owners[i] = Use{Owner: strings.TrimPrefix(u.Subject, apikey.OwnerSubject("")), Allowed: u.Allowed, Denied: u.Denied}
 	}
 	for i, u := range now.Networks {
-		answer.Networks[i] = NetworkUse{Network: strings.TrimPrefix(u.Subject, networkPrefix), Allowed: u.Allowed, Denied: u.Denied}
+		answer.Networks[i] = Use{Network: strings.TrimPrefix(u.Subject, networkPrefix), Allowed: u.Allowed, Denied: u.Denied}
 	}
 	return writeJSON(w, http.StatusOK, answer)
 }
@@ -62,16 +62,31 @@ func (c *banCount) get(ctx context.Context, now time.Time, l Limiter) *int {
 	return c.n
 }
 
-// state also answers while the server starts.
-func (a *admin) state(w http.ResponseWriter, r *http.Request) error {
-	health := a.runChecks(r.Context(), true)
-	answer := State{
-		Build: a.Build, Started: a.started.UTC(), Uptime: int64(a.Now().Sub(a.started) / time.Second),
-		Ready: health.Ready, Checks: health.Checks,
-	}
-	if s := a.Server(); s != nil {
-		report := s.Report()
-		answer.Report = &report
-	}
-	return writeJSON(w, http.StatusOK, answer)
+// A Top is what GET /top answers: what happened in the last seconds, and the busiest
+// clients. See observe.Activity for how exact it is.
+type Top struct {
+	Seconds   int       `json:"seconds"`
+	Decisions Decisions `json:"decisions"`
+	PerSecond float64   `json:"per_second"` // decisions a second, over the last five seconds
+	Owners    []Use     `json:"owners"`     // the busiest first
+	Networks  []Use     `json:"networks"`   // callers without a valid key
+	Bans      *int      `json:"bans"`       // bans in force, up to five seconds ago; null: they cannot be listed
+}
+
+// Decisions are the numbers of decisions by outcome.
+type Decisions struct {
+	Allowed   int64 `json:"allowed"`
+	Limited   int64 `json:"limited"`
+	Banned    int64 `json:"banned"`
+	Suspended int64 `json:"suspended"`
+	Undecided int64 `json:"undecided"` // the engine failed
+}
+
+// A Use is how often an owner or a network, the other field being empty, was allowed and
+// denied.
+type Use struct {
+	Owner   string `json:"owner,omitempty"`
+	Network string `json:"network,omitempty"`
+	Allowed int64  `json:"allowed"`
+	Denied  int64  `json:"denied"` // limited, banned or suspended
 }

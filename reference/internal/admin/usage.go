@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -20,7 +19,7 @@ var errNoUsageOwner = apierror.New(http.StatusBadRequest, apierror.CodeInvalidPa
 
 // usage shows the present usage of an owner and that of the last days.
 func (a *admin) usage(w http.ResponseWriter, r *http.Request, s *Server) error {
-	owner, ok := ownerOf(r.URL.RawQuery)
+	_, owner, ok := parameter(r.URL.RawQuery, "owner")
 	if !ok {
 		return errNoUsageOwner
 	}
@@ -47,15 +46,6 @@ func (a *admin) usage(w http.ResponseWriter, r *http.Request, s *Server) error {
 		answer.Days = append(answer.Days, Day{Day: d.Day.Format(time.DateOnly), Allowed: d.Allowed, Denied: d.Denied})
 	}
 	return writeJSON(w, http.StatusOK, answer)
-}
-
-// ownerOf returns the owner that a query of exactly one parameter names.
-func ownerOf(query string) (string, bool) {
-	values, err := url.ParseQuery(query)
-	if err != nil || len(values) != 1 || len(values["owner"]) != 1 {
-		return "", false
-	}
-	return values.Get("owner"), values.Get("owner") != ""
 }
 
 // addPlans adds to u what the plan of each key has left, each plan once, and what keys with
@@ -123,4 +113,45 @@ func addPlan(u *Usage, d *ratelimit.Decision) {
 		u.Ban = &BanEnd{Ends: time.Unix(d.BanEnds, 0).UTC()}
 	}
 	u.Plans = append(u.Plans, p)
+}
+
+// A Usage is what GET /usage answers about one owner.
+type Usage struct {
+	Owner string      `json:"owner"`
+	Keys  int         `json:"keys"`          // active keys
+	Plans []PlanUsage `json:"plans"`         // of the active keys, each once
+	Ban   *BanEnd     `json:"ban,omitempty"` // nil: not banned
+	Days  []Day       `json:"days"`          // the days of the last 90 with a request, the oldest first
+
+	Limited []KeyUsage `json:"limited,omitempty"` // active keys with limits of their own
+}
+
+// A PlanUsage is what is left for a key of one plan. All keys of an owner share the usage,
+// so the plans of an owner differ only in their limits.
+type PlanUsage struct {
+	Plan        string           `json:"plan"`
+	Quotas      []api.QuotaUsage `json:"quotas,omitempty"`
+	Suspended   bool             `json:"suspended,omitempty"`
+	Unlimited   bool             `json:"unlimited,omitempty"`
+	StrikesLeft *int             `json:"strikesLeft,omitempty"` // nil: the plan never bans
+	Error       string           `json:"error,omitempty"`       // why requests with such a key cannot be served
+}
+
+// A KeyUsage is what is left of the limits of one key alone.
+type KeyUsage struct {
+	ID     string           `json:"id"`
+	Name   string           `json:"name"`
+	Quotas []api.QuotaUsage `json:"quotas"`
+}
+
+// A BanEnd is the end of a ban.
+type BanEnd struct {
+	Ends time.Time `json:"ends"`
+}
+
+// A Day has the charged requests of one UTC day.
+type Day struct {
+	Day     string `json:"day"` // such as 2026-11-22
+	Allowed int64  `json:"allowed"`
+	Denied  int64  `json:"denied"` // limited or banned
 }

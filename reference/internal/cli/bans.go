@@ -81,10 +81,7 @@ func (c bansBanCmd) Run(ctx context.Context, o output) error {
 		return usageError{fmt.Errorf("bans ban: --for must be whole seconds from 1s to %s, got %v", duration.Format(longestBan), length)}
 	}
 	b, err := ask(ctx, c.adminFlags, func(client admin.Client, ctx context.Context) (admin.Ban, error) {
-		if c.Network != "" {
-			return client.BanNetwork(ctx, c.Network, length)
-		}
-		return client.BanOwner(ctx, c.Owner, length)
+		return client.Ban(ctx, admin.NewBan{Owner: c.Owner, Network: c.Network, Seconds: int64(length / time.Second)})
 	})
 	if err != nil {
 		return err
@@ -107,10 +104,7 @@ func (c bansUnbanCmd) Run(ctx context.Context, o output) error {
 		return err
 	}
 	was, err := ask(ctx, c.adminFlags, func(client admin.Client, ctx context.Context) (bool, error) {
-		if c.Network != "" {
-			return client.UnbanNetwork(ctx, c.Network)
-		}
-		return client.UnbanOwner(ctx, c.Owner)
+		return client.Unban(ctx, c.Owner, c.Network)
 	})
 	if err != nil {
 		return err

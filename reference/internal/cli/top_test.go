@@ -17,10 +17,10 @@ func testTop(owners, networks int) admin.Top {
 	bans := 1
 	top := admin.Top{Seconds: 60, Decisions: admin.Decisions{Allowed: 1200, Limited: 30, Banned: 4}, PerSecond: 20.57, Bans: &bans}
 	for i := range owners {
-		top.Owners = append(top.Owners, admin.OwnerUse{Owner: fmt.Sprint("owner", i), Allowed: 1000, Denied: int64(i)})
+		top.Owners = append(top.Owners, admin.Use{Owner: fmt.Sprint("owner", i), Allowed: 1000, Denied: int64(i)})
 	}
 	for i := range networks {
-		top.Networks = append(top.Networks, admin.NetworkUse{Network: fmt.Sprintf("192.0.2.%d/32", i), Allowed: 7})
+		top.Networks = append(top.Networks, admin.Use{Network: fmt.Sprintf("192.0.2.%d/32", i), Allowed: 7})
 	}
 	return top
 }

@@ -62,7 +62,7 @@ func TestAdminListenerFollowsTheServer(t *testing.T) {
 	}
 	var top admin.Top
 	getJSON("/top", &top)
-	if d := top.Decisions; d.Allowed != 1 || d.Limited != 2 || len(top.Networks) != 1 || top.Networks[0] != (admin.NetworkUse{Network: "127.0.0.1/32", Allowed: 1, Denied: 2}) {
+	if d := top.Decisions; d.Allowed != 1 || d.Limited != 2 || len(top.Networks) != 1 || top.Networks[0] != (admin.Use{Network: "127.0.0.1/32", Allowed: 1, Denied: 2}) {
 		t.Errorf("GET /top: %+v, want the three requests of 127.0.0.1", top)
 	}
 

@@ -33,13 +33,16 @@ func (a *admin) ban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	if err := readJSON(w, r, &b); err != nil {
 		return err
 	}
-	subject, ok := subjectOf(b.Owner, b.Network)
+	subject, ok := apikey.OwnerSubject(b.Owner), true
+	if b.Owner == "" {
+		subject, ok = networkSubject(b.Network)
+	}
 	switch {
-	case !ok && b.Owner == "" && b.Network != "":
+	case (b.Owner == "") == (b.Network == ""):
+		return errNoBanTarget
+	case !ok:
 		return invalidBody(fmt.Sprintf("%q cannot be banned: name one IP address, or its network as in the list of bans, "+
 			"which is an IPv4 /32 or an IPv6 /64; deny in the settings takes larger networks.", b.Network))
-	case !ok:
-		return errNoBanTarget
 	case b.Seconds < 1 || b.Seconds > maxBanSeconds:
 		return errBanLength
 	}
@@ -85,7 +88,11 @@ var errNoTarget = apierror.New(http.StatusBadRequest, apierror.CodeInvalidParame
 	"Name the owner or the network to unban: owner=NAME, or network=ADDRESS with an IP address or a network as in the list of bans.")
 
 func (a *admin) unban(w http.ResponseWriter, r *http.Request, s *Server) error {
-	subject, ok := subjectOfQuery(r.URL.RawQuery)
+	name, value, ok := parameter(r.URL.RawQuery, "owner", "network")
+	subject := apikey.OwnerSubject(value)
+	if name == "network" {
+		subject, ok = networkSubject(value)
+	}
 	if !ok {
 		return errNoTarget
 	}
@@ -104,42 +111,33 @@ func (a *admin) unban(w http.ResponseWriter, r *http.Request, s *Server) error {
 	default:
 		e.outcome = "was not banned"
 	}
-	return writeJSON(w, http.StatusOK, Unbanned{Unbanned: was})
+	return writeJSON(w, http.StatusOK, map[string]any{"unbanned": was})
 }
 
-// subjectOfQuery returns the subject that a query of exactly one parameter names.
-func subjectOfQuery(query string) (string, bool) {
+// parameter returns the value of the only parameter of a query, which has one of these
+// names.
+func parameter(query string, names ...string) (name, value string, ok bool) {
 	values, err := url.ParseQuery(query)
-	if err != nil || len(values) != 1 || len(values["owner"])+len(values["network"]) != 1 {
-		return "", false
+	for name, v := range values {
+		if err == nil && len(values) == 1 && len(v) == 1 && v[0] != "" && slices.Contains(names, name) {
+			return name, v[0], true
+		}
 	}
-	return subjectOf(values.Get("owner"), values.Get("network"))
+	return "", "", false
 }
 
-// subjectOf returns the subject of an owner or of a network, of which one is empty.
-func subjectOf(owner, network string) (string, bool) {
-	switch {
-	case (owner == "") == (network == ""):
-		return "", false
-	case owner != "":
-		return apikey.OwnerSubject(owner), true
-	}
-	addr, ok := parseNetwork(network)
-	return clientip.NetworkSubject(addr), ok
-}
-
-// parseNetwork returns an address of the network that text names: an address, or a
+// networkSubject returns the subject of the network that text names: an address, or a
 // network in the form in which bans are listed.
-func parseNetwork(text string) (netip.Addr, bool) {
+func networkSubject(text string) (subject string, ok bool) {
 	addr, err := netip.ParseAddr(text)
 	if err != nil {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil || clientip.Network(prefix.Addr()) != prefix {
-			return netip.Addr{}, false
+			return "", false
 		}
 		addr = prefix.Addr()
 	}
-	return addr, true
+	return clientip.NetworkSubject(addr), true
 }
 
 // listBans lists the bans in force, those that end last first.
@@ -151,11 +149,11 @@ func (a *admin) listBans(w http.ResponseWriter, r *http.Request, s *Server) erro
 	slices.SortFunc(inForce, func(x, y ratelimit.Ban) int {
 		return cmp.Or(y.Ends.Compare(x.Ends), cmp.Compare(x.Subject, y.Subject))
 	})
-	answer := BanList{Bans: make([]Ban, len(inForce))}
+	list := make([]Ban, len(inForce))
 	for i, b := range inForce {
-		answer.Bans[i] = showBan(b)
+		list[i] = showBan(b)
 	}
-	return writeJSON(w, http.StatusOK, answer)
+	return writeJSON(w, http.StatusOK, map[string]any{"bans": list})
 }
 
 // networkPrefix begins the subject of a network; see [clientip.NetworkSubject].
@@ -169,4 +167,19 @@ func showBan(b ratelimit.Ban) Ban {
 		ban.Network = strings.TrimPrefix(b.Subject, networkPrefix)
 	}
 	return ban
+}
+
+// A Ban is the ban of an owner or of a network; the other field is empty.
+type Ban struct {
+	Owner   string    `json:"owner,omitempty"`
+	Network string    `json:"network,omitempty"`
+	Ends    time.Time `json:"ends"`
+	Level   int       `json:"level"` // 1 for a first ban; higher for each that followed too soon; 0 if all were made by hand
+}
+
+// A NewBan is the body of POST /bans: an owner or a network, and the length of the ban.
+type NewBan struct {
+	Owner   string `json:"owner,omitempty"`
+	Network string `json:"network,omitempty"`
+	Seconds int64  `json:"seconds"`
 }

@@ -1,50 +1,16 @@
 package admin
 
 import (
-	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/animalstore/gatehouse/deprecation"
-	"github.com/animalstore/gatehouse/reference/internal/pages"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
-
-// registerConsole serves the console at / and its files. They need no token: they are the
-// same on every server, and hold no data.
-func (a *admin) registerConsole(mux *http.ServeMux) error {
-	files, err := pages.Console()
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		pattern := http.MethodGet + " " + f.Path
-		if f.Path == "/" {
-			pattern += "{$}"
-		}
-		mux.Handle(pattern, staticFile(f))
-	}
-	return nil
-}
-
-// staticFile serves a file, which browsers keep and revalidate.
-func staticFile(f pages.File) http.Handler {
-	sum := sha256.Sum256(f.Body)
-	etag := `"` + hex.EncodeToString(sum[:16]) + `"`
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", pages.Policy)
-		h.Set("Content-Type", f.ContentType)
-		h.Set("Cache-Control", "no-cache")
-		h.Set("ETag", etag)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.Body))
-	})
-}
 
 // recentDays is how many days PerDay is the average of.
 const recentDays = 7
@@ -70,12 +36,8 @@ func (a *admin) listDeprecations(w http.ResponseWriter, r *http.Request, s *Serv
 			Owner: u.Owner, Requests: u.Count, Last: u.Last, PerDay: float64(u.Recent) / recentDays,
 		})
 	}
-	answer := DeprecationList{Deprecations: make([]Deprecation, 0, len(byID))}
-	for _, d := range byID {
-		answer.Deprecations = append(answer.Deprecations, *d)
-	}
-	slices.SortFunc(answer.Deprecations, compareDeprecations)
-	return writeJSON(w, http.StatusOK, answer)
+	list := slices.SortedFunc(maps.Values(byID), compareDeprecations)
+	return writeJSON(w, http.StatusOK, map[string]any{"deprecations": append([]*Deprecation{}, list...)})
 }
 
 func newDeprecation(id string, o deprecation.Options, now time.Time) *Deprecation {
@@ -92,7 +54,7 @@ func newDeprecation(id string, o deprecation.Options, now time.Time) *Deprecatio
 
 // compareDeprecations orders by the sunset, the soonest first and those without one last,
 // then by operation.
-func compareDeprecations(x, y Deprecation) int {
+func compareDeprecations(x, y *Deprecation) int {
 	switch {
 	case x.Sunset == nil && y.Sunset != nil:
 		return 1
@@ -102,4 +64,22 @@ func compareDeprecations(x, y Deprecation) int {
 		return x.Sunset.Compare(*y.Sunset)
 	}
 	return cmp.Compare(x.Operation, y.Operation)
+}
+
+// A Deprecation is a deprecated operation, and the owners that have used it.
+type Deprecation struct {
+	Operation string          `json:"operation"`           // operationId
+	Since     *time.Time      `json:"since,omitempty"`     // nil: the settings do not deprecate it any more
+	Sunset    *time.Time      `json:"sunset,omitempty"`    // nil: it is not known when it is removed
+	DaysLeft  *int            `json:"daysLeft,omitempty"`  // until the sunset, rounded up; 0 from the sunset on
+	Successor string          `json:"successor,omitempty"` // what to call instead
+	Owners    []DeprecatedUse `json:"owners"`              // those with the most requests first
+}
+
+// A DeprecatedUse is how an owner uses a deprecated operation.
+type DeprecatedUse struct {
+	Owner    string    `json:"owner"`
+	Requests int64     `json:"requests"` // of all time
+	Last     time.Time `json:"last"`     // the latest of them
+	PerDay   float64   `json:"perDay"`   // requests a day in the last seven, of which today is one
 }

@@ -1,0 +1,150 @@
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// guard requires the token, if there is one.
+func (a *admin) guard(next http.Handler) http.Handler {
+	if a.Token == "" {
+		return next
+	}
+	return a.auth.Require(next)
+}
+
+// trusted reports whether a request may see the texts of errors.
+func (a *admin) trusted(r *http.Request) bool {
+	_, ok := bearer.FromContext[operator](r.Context())
+	return ok || a.Token == ""
+}
+
+// verifyToken compares digests, so that its duration does not depend on the token.
+func verifyToken(token string) bearer.VerifyFunc[operator] {
+	want := sha256.Sum256([]byte(token))
+	return func(_ context.Context, sent string) (operator, error) {
+		got := sha256.Sum256([]byte(sent))
+		if token == "" || subtle.ConstantTimeCompare(got[:], want[:]) == 0 {
+			return operator{}, bearer.ErrInvalid
+		}
+		return operator{}, nil
+	}
+}
+
+var errOtherHost = apierror.New(http.StatusMisdirectedRequest, "misdirected_request",
+	"Without a token, the admin listener answers only requests for localhost and loopback addresses.")
+
+// ownHost refuses requests that name a host other than this machine, unless a token
+// protects the listener.
+func (a *admin) ownHost(next http.Handler) http.Handler {
+	if a.Token != "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isLoopback(r.Host) {
+			a.errors.Respond(w, r, errOtherHost)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isLoopback reports whether a Host field names this machine. An attacker can give any
+// other name than localhost the address of this machine (RFC 6761 section 6.3 rules
+// that out for localhost).
+func isLoopback(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+var errCrossSite = apierror.New(http.StatusForbidden, "cross_site_request",
+	"The admin listener does not answer requests that a browser sends for a page of another origin.")
+
+// sameOrigin refuses requests that a browser sends for a page of another origin. Such a
+// page can send them without the knowledge of the operator, by a link, an image or a
+// form. Browsers say so in Sec-Fetch-Site, older ones in Origin, which pages cannot set.
+// Other clients send neither.
+func (a *admin) sameOrigin(next http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Check lets every GET pass, but here some of them take a profile.
+		err := protection.Check(&http.Request{Method: http.MethodPost, Host: r.Host, Header: r.Header})
+		if err != nil && !opensConsole(r) {
+			a.errors.Respond(w, r, errCrossSite)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// opensConsole reports whether a browser opens the console for a link on another page. The
+// console holds no data, and the requests that it sends are of its own origin.
+func opensConsole(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Dest") == "document"
+}
+
+// guesses is how many wrong tokens a network may send in a minute.
+var guesses = ratelimit.MustPlan("wrong admin tokens", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+
+// maxGuessers is how many networks are counted.
+const maxGuessers = 4096
+
+var errGuessing = apierror.New(http.StatusTooManyRequests, apierror.CodeRateLimitExceeded,
+	"Your network has sent too many requests with a wrong admin token. Wait as long as Retry-After says.")
+
+// dropBodies does not wait for the body of a request without the right token, as net/http does
+// before it answers: slow bodies would keep the few connections from the operator.
+func (a *admin) dropBodies(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.Token != "" && r.ContentLength != 0 && !a.trusted(r) {
+			w.Header().Set("Connection", "close")
+			_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // an error: it waits
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// limitGuesses refuses wrong tokens of a network that has sent too many. It is placed after
+// the check of the token: wrong tokens never lock out the right one, which is too long to
+// guess. A health check with a wrong token counts, and is answered as one without a token.
+func (a *admin) limitGuesses(next http.Handler) http.Handler {
+	if a.Token == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if bearer.OutcomeFrom(r.Context()) == bearer.Invalid {
+			entryOf(r.Context()).outcome = wrongToken
+			d, err := a.wrong.Take(r.Context(), networkOf(r), guesses, 1)
+			if err == nil && !d.Allowed() && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {
+				w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(d.RetryAfter.Seconds()))))
+				a.errors.Respond(w, r, errGuessing)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func networkOf(r *http.Request) string {
+	return clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r))
+}

@@ -1,0 +1,71 @@
+package admin
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/animalstore/gatehouse/middleware"
+)
+
+// An entry is what other parts of the handler add to the log line of a request.
+type entry struct {
+	subject string // the subject to ban or to unban
+	key     string // the ID of a key that was created, revoked or rotated
+	outcome string // "" if the status says enough
+}
+
+const wrongToken = "wrong token"
+
+type entryKey struct{}
+
+// levelOf returns the level of the line of a request. Reads that are answered are for
+// debugging, because pollers send them every few seconds. Profiles are not read so often,
+// and tell more than a stranger should know.
+func levelOf(r *http.Request, route string, status int, e *entry) slog.Level {
+	refused := status >= 400 && status < 500
+	read := r.Method == http.MethodGet || r.Method == http.MethodHead
+	switch {
+	case refused || e.outcome == wrongToken:
+		return slog.LevelWarn
+	case read && !strings.HasPrefix(route, "/debug/"):
+		return slog.LevelDebug
+	default:
+		return slog.LevelInfo
+	}
+}
+
+// entryOf returns the entry of a request that has passed logRequests.
+func entryOf(ctx context.Context) *entry {
+	e, _ := ctx.Value(entryKey{}).(*entry)
+	return e
+}
+
+// logRequests logs each request: the address of the client, the route and the outcome. The
+// line has no header field and no query, which could contain a token.
+func (a *admin) logRequests(mux *http.ServeMux) middleware.Middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			e := new(entry)
+			t := middleware.TrackResponse(w)
+			next.ServeHTTP(t, r.WithContext(context.WithValue(r.Context(), entryKey{}, e)))
+
+			_, pattern := mux.Handler(r)
+			_, route, _ := strings.Cut(pattern, " ")
+			attrs := []slog.Attr{
+				slog.String("request_id", middleware.RequestIDFrom(r.Context())),
+				slog.String("remote", r.RemoteAddr),
+				slog.String("method", r.Method),
+				slog.String("route", route),
+				slog.Int("status", t.Status()),
+			}
+			for _, note := range []slog.Attr{slog.String("subject", e.subject), slog.String("key", e.key), slog.String("outcome", e.outcome)} {
+				if note.Value.String() != "" {
+					attrs = append(attrs, note)
+				}
+			}
+			a.Logger.LogAttrs(r.Context(), levelOf(r, route, t.Status(), e), "admin request", attrs...)
+		})
+	}
+}
