@@ -49,7 +49,7 @@ func TestSunset(t *testing.T) {
 	s.pets(t, 1)
 	sunset := time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC)
 
-	s.clock.set(sunset.Add(-time.Second))
+	s.clock.set(sunset.Add(-time.Nanosecond))
 	want(t, s.Get(t, "/v1/pets/1"), 200, "")
 	if got := s.Post(t, "/v1/pets", `{"name":"x","categoryId":1}`).Header.Get("Location"); got != "/v1/pets/2" {
 		t.Errorf("before the sunset Location is %q, want /v1/pets/2", got)

@@ -92,18 +92,24 @@ func TestStoreFails(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := start(t, func(c *api.Config) {
 				c.Pets = &brokenStore{fail: test.fail}
 				c.Timeout = 20 * time.Millisecond
 			})
+			// There are more failures than the quota has room for.
+			c := s.with(s.key(t, "unlucky", "enterprise", "3/minute", "10/day"))
 			for _, r := range requests() {
-				resp := s.Do(t, r)
+				resp := c.Do(t, r)
 				want(t, resp, test.status, test.code)
 				if strings.Contains(string(resp.Data), "secret") || strings.Contains(string(resp.Data), "disk") {
 					t.Errorf("the cause is told to the client: %s", resp.Data)
 				}
 			}
-			want(t, s.Get(t, "/v1/usage"), 200, "")
+			want(t, c.Get(t, "/v1/nothing"), 404, "not_found") // is charged
+			if got := fmt.Sprint(left(t, c)); got != "[2 9]" {
+				t.Errorf("%s are left of 3 a minute and 10 a day after failures and a 404, want [2 9]: failures are refunded", got)
+			}
 		})
 	}
 }
@@ -239,5 +245,27 @@ func TestConfigIsChecked(t *testing.T) {
 		if _, err := api.New(c); err == nil {
 			t.Errorf("the origin %q is taken", origin)
 		}
+	}
+}
+
+// A client that hangs up pays for what it asked for.
+func TestAbandonedRequestsAreNotRefunded(t *testing.T) {
+	t.Parallel()
+	hangUp := func() {}
+	s := start(t, func(c *api.Config) {
+		c.Pets = &brokenStore{fail: func(ctx context.Context) error {
+			hangUp()
+			<-ctx.Done()
+			return fmt.Errorf("%w: %w", store.ErrUnavailable, ctx.Err())
+		}}
+	})
+	c := s.with(s.key(t, "hasty", "enterprise", "3/minute"))
+	ctx, cancel := context.WithCancel(t.Context())
+	hangUp = cancel
+	r := httptest.NewRequestWithContext(ctx, "GET", "/v1/pets", nil)
+	r.Header.Set("Authorization", "Bearer "+c.Key)
+	s.handler.ServeHTTP(httptest.NewRecorder(), r)
+	if left := fmt.Sprint(left(t, c)); left != "[2]" {
+		t.Errorf("%s are left of 3 a minute after a request that was abandoned, want [2]", left)
 	}
 }

@@ -1,6 +1,10 @@
 package api_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
 	"net/netip"
 	"strings"
 	"sync"
@@ -210,5 +214,360 @@ func TestDraftHeaders(t *testing.T) {
 		if strings.HasPrefix(strings.ToLower(name), "ratelimit") {
 			t.Errorf("there is %s, which is off by default", name)
 		}
+	}
+}
+
+// fewUncharged lets a caller have three uncharged requests a minute, and believes
+// the client's address that a test sends.
+func fewUncharged(t *testing.T) func(*api.Config) {
+	client, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(c *api.Config) {
+		c.Client = client
+		c.Uncharged = ratelimit.MustPlan("uncharged", ratelimit.Penalty{}, ratelimit.PerMinute(3))
+		c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.Penalty{}, ratelimit.PerMinute(50))
+	}
+}
+
+// A network can have only so many pages. That limits nothing else, and no other
+// network.
+func TestPagesAreLimited(t *testing.T) {
+	t.Parallel()
+	s := start(t, fewUncharged(t))
+	for i, header := range []string{"Accept-Encoding: gzip", "If-None-Match: *", "Accept: */*"} {
+		resp, _ := page(t, s, "GET", "/openapi.json", header)
+		if got := resp.Header.Get("X-RateLimit-Limit") + " " + resp.Header.Get("X-RateLimit-Remaining"); resp.StatusCode >= 400 || got != "3 "+string(rune('2'-i)) {
+			t.Errorf("page %d: %d with limit and remaining %q", i+1, resp.StatusCode, got)
+		}
+	}
+	refused := s.Do(t, none(contract.Request{Target: "/openapi.json"}))
+	want(t, refused, 429, "rate_limit_exceeded")
+	if got := refused.Int("Retry-After"); got != 55 {
+		t.Errorf("Retry-After is %d, want the 55 seconds to the end of the minute", got)
+	}
+	want(t, s.Get(t, "/openap%69.json"), 429, "rate_limit_exceeded") // a key makes no difference to a page
+	if resp, _ := page(t, s, "GET", "/openapi.json", "X-Forwarded-For: 192.0.2.7"); resp.StatusCode != 200 {
+		t.Errorf("another network gets %d, want 200", resp.StatusCode)
+	}
+	anonymous := s.Do(t, none(contract.Request{Target: "/v1/pets"}))
+	want(t, anonymous, 401, "missing_api_key")
+	if got := anonymous.Int("X-RateLimit-Remaining"); got != 49 {
+		t.Errorf("%d anonymous requests are left after pages, want 49 of 50", got)
+	}
+	want(t, s.Get(t, "/v1/usage"), 200, "")
+	want(t, s.Get(t, "/v1/pets"), 200, "")
+	s.clock.advance(55 * time.Second)
+	if resp, _ := page(t, s, "GET", "/openapi.json"); resp.StatusCode != 200 {
+		t.Errorf("after Retry-After: %d, want 200", resp.StatusCode)
+	}
+}
+
+// An owner can ask for its usage only so often, also during a ban. Other owners,
+// pages and its own quota are not touched.
+func TestUsageIsLimited(t *testing.T) {
+	t.Parallel()
+	for _, banned := range []bool{false, true} {
+		s := start(t, fewUncharged(t))
+		c := s.with(s.key(t, "curious", "enterprise", "100/day"))
+		if banned {
+			if err := s.limits.Ban(t.Context(), "owner:curious", time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, target := range []string{"/v1/usage", "/v1/%75sage", "/v1/usage?x"} {
+			resp := c.Get(t, target)
+			want(t, resp, 200, "")
+			if got := resp.Int("X-RateLimit-Limit"); got != 100 {
+				t.Errorf("X-RateLimit-Limit is %d, want the 100 of the plan", got)
+			}
+		}
+		refused := c.Get(t, "/v1/usage")
+		want(t, refused, 429, "rate_limit_exceeded")
+		if got := refused.Int("X-RateLimit-Limit"); got != 3 {
+			t.Errorf("X-RateLimit-Limit is %d, want the 3 that refuse", got)
+		}
+		if resp, _ := page(t, s, "GET", "/openapi.json"); resp.StatusCode != 200 {
+			t.Errorf("the document: %d, want 200", resp.StatusCode)
+		}
+		want(t, s.Get(t, "/v1/usage"), 200, "")
+		if resp := c.Get(t, "/v1/pets"); !banned && resp.Int("X-RateLimit-Remaining") != 99 {
+			t.Errorf("%d of 100 requests are left, want 99", resp.Int("X-RateLimit-Remaining"))
+		}
+	}
+}
+
+// A network can send only so many preflights, and they use up nothing else.
+func TestPreflightsAreLimited(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *api.Config) {
+		fewUncharged(t)(c)
+		c.Origins = []string{origin}
+	})
+	for i := range 3 {
+		resp := preflight(t, s, "/v1/pets", origin)
+		if got := resp.Header.Get("X-RateLimit-Limit") + " " + resp.Header.Get("X-RateLimit-Remaining"); resp.StatusCode != 204 || got != "3 "+string(rune('2'-i)) {
+			t.Errorf("preflight %d: %d with limit and remaining %q", i+1, resp.StatusCode, got)
+		}
+	}
+	if resp := preflight(t, s, "/v1/pets", origin); resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "55" {
+		t.Errorf("preflight 4: %d with Retry-After %q, want 429 with the 55 seconds to the end of the minute", resp.StatusCode, resp.Header.Get("Retry-After"))
+	}
+	anonymous := s.Do(t, none(contract.Request{Target: "/v1/pets"}))
+	if got := anonymous.Int("X-RateLimit-Remaining"); got != 49 {
+		t.Errorf("%d anonymous requests are left after preflights, want 49 of 50", got)
+	}
+	if resp := s.Get(t, "/v1/pets", "Origin: "+origin); resp.StatusCode != 200 {
+		t.Errorf("a call after preflights: %d, want 200", resp.StatusCode)
+	}
+}
+
+// Pages are served while the limiter fails.
+func TestPagesWithoutLimiter(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *api.Config) { c.Limiter = brokenLimiter{} })
+	if resp, _ := page(t, s, "GET", "/openapi.json"); resp.StatusCode != http.StatusOK {
+		t.Errorf("GET /openapi.json: %d, want 200", resp.StatusCode)
+	}
+}
+
+// plainly sends a request without the checks of a contract, which expect header fields
+// that plans without quotas do not have. It returns the status, the fields and the body.
+func plainly(t *testing.T, s *service, key, target string) (got string, body []byte) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+s.Addr+target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+key)
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	got = fmt.Sprint(resp.StatusCode)
+	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After"} {
+		if v := resp.Header.Get(name); v != "" {
+			got += " " + v
+		}
+	}
+	if body, err = io.ReadAll(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	return got, body
+}
+
+// withPlan makes every key one of this plan.
+func withPlan(plan *ratelimit.Plan) func(*api.Config) {
+	return func(c *api.Config) {
+		c.Plan = func(string, []string) (*ratelimit.Plan, error) { return plan, nil }
+	}
+}
+
+// An owner of a suspended plan can still ask why.
+func TestSuspendedPlan(t *testing.T) {
+	t.Parallel()
+	var seen decisions
+	s := start(t, func(c *api.Config) {
+		withPlan(ratelimit.SuspendedPlan("unpaid"))(c)
+		c.OnDecision = seen.add
+	})
+	key := s.key(t, "debtor", "any")
+	for range 15 { // more than the strikes of a ban
+		want(t, s.with(key).Get(t, "/v1/pets"), 403, "plan_suspended")
+	}
+	if got, body := plainly(t, s, key, "/v1/pets"); got != "403 0 0" {
+		t.Errorf("got %s %s, want 403 with a limit of 0 and nothing remaining", got, body)
+	}
+	got, body := plainly(t, s, key, "/v1/usage")
+	if want := `{"plan":"unpaid","quotas":[],"suspended":true}`; got != "200 0 0" || strings.TrimSpace(string(body)) != want {
+		t.Errorf("getUsage: got %s %s, want 200 0 0 %s", got, body, want)
+	}
+	if bans, err := s.limits.Bans(t.Context()); err != nil || len(bans) > 0 {
+		t.Errorf("the bans are %v (%v), want none", bans, err)
+	}
+	for _, d := range seen.take() {
+		if !strings.Contains(d, "suspended") {
+			t.Errorf("reported %q, want suspended", d)
+		}
+	}
+}
+
+// Requests of an unlimited plan have no fields, but the limits of a key hold.
+func TestUnlimitedPlan(t *testing.T) {
+	t.Parallel()
+	s := start(t, withPlan(ratelimit.UnlimitedPlan("internal")))
+	key := s.key(t, "monitor", "any")
+	for range 3 {
+		if got, body := plainly(t, s, key, "/v1/pets"); got != "200" {
+			t.Errorf("got %s %s, want 200 without fields", got, body)
+		}
+	}
+	got, body := plainly(t, s, key, "/v1/usage")
+	if want := `{"plan":"internal","quotas":[]}`; got != "200" || strings.TrimSpace(string(body)) != want {
+		t.Errorf("getUsage: got %s %s, want 200 %s", got, body, want)
+	}
+
+	limited, _ := limitedKeys(t, s, "2/minute")
+	var statuses []string
+	for range 3 {
+		statuses = append(statuses, quota(limited.Get(t, "/v1/pets")))
+	}
+	if diff := cmp.Diff([]string{"200 1/2", "200 0/2", "429 0/2"}, statuses); diff != "" {
+		t.Errorf("a key with 2 requests a minute (-want +got):\n%s", diff)
+	}
+	var usage struct {
+		Plan              string
+		Quotas, KeyQuotas []struct{ Remaining int64 }
+	}
+	if err := json.Unmarshal(limited.Get(t, "/v1/usage").Data, &usage); err != nil {
+		t.Fatal(err)
+	}
+	if usage.Plan != "internal" || len(usage.Quotas) != 0 || len(usage.KeyQuotas) != 1 || usage.KeyQuotas[0].Remaining != 0 {
+		t.Errorf("getUsage of the key says %+v, want the plan internal, no quotas, and nothing left of the key's", usage)
+	}
+}
+
+func TestBan(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	c := s.with(s.key(t, "pushy", "enterprise", "2/minute"))
+	c.Get(t, "/v1/pets")
+	c.Get(t, "/v1/pets")
+	want(t, c.Get(t, "/v1/pets"), 429, "rate_limit_exceeded")
+	s.clock.advance(3 * time.Second) // over the grace
+	for range 10 {
+		want(t, c.Get(t, "/v1/pets"), 429, "rate_limit_exceeded")
+	}
+	resp := c.Get(t, "/v1/pets")
+	want(t, resp, 429, "api_key_banned")
+	if got := resp.Int("Retry-After"); got != 60 {
+		t.Errorf("Retry-After is %d, want the ban of 60 seconds", got)
+	}
+	s.clock.advance(59 * time.Second) // the minute is over, the ban is not
+	want(t, c.Get(t, "/v1/pets"), 429, "api_key_banned")
+	want(t, s.with(s.key(t, "pushy", "enterprise", "2/minute")).Get(t, "/v1/pets"), 429, "api_key_banned") // another key of the owner
+	want(t, c.Get(t, "/openapi.yaml"), 429, "api_key_banned")
+
+	usage := c.Get(t, "/v1/usage")
+	want(t, usage, 200, "")
+	if got, ends := decode[wireUsage](t, usage), s.clock.Now().Unix()+1; got.Ban == nil || got.Ban.Ends != ends {
+		t.Errorf("GET /v1/usage during a ban says %s, want a ban to %d", usage.Data, ends)
+	}
+	s.clock.advance(time.Second)
+	want(t, c.Get(t, "/v1/pets"), 200, "")
+	if got := decode[wireUsage](t, c.Get(t, "/v1/usage")); got.Ban != nil {
+		t.Errorf("GET /v1/usage after the ban has one to %d", got.Ban.Ends)
+	}
+}
+
+type wireUsage struct {
+	Plan   string
+	Quotas []struct {
+		Limit, WindowSeconds, Remaining, Reset int64
+	}
+	StrikesLeft *int
+	Ban         *struct{ Ends int64 }
+}
+
+// Of a calendar window the length is that of the one that is open.
+func TestUsageOfCalendar(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	c := s.with(s.key(t, "monthly", "enterprise", "60/day in Pacific/Auckland", "1000/month from 17"))
+	c.Get(t, "/v1/pets")
+	expected := fmt.Sprintf(`{"plan":"enterprise","quotas":[`+
+		`{"limit":60,"windowSeconds":86400,"calendar":"day in Pacific/Auckland","remaining":59,"reset":%d},`+
+		`{"limit":1000,"windowSeconds":2592000,"calendar":"month from 17","remaining":999,"reset":%d}],"strikesLeft":10}`+"\n",
+		time.Date(2026, time.November, 21, 11, 0, 0, 0, time.UTC).Unix(),
+		time.Date(2026, time.December, 17, 0, 0, 0, 0, time.UTC).Unix())
+	if d := cmp.Diff(expected, string(c.Get(t, "/v1/usage").Data)); d != "" {
+		t.Errorf("the body (-want +got):\n%s", d)
+	}
+}
+
+// A smooth quota has no windows: its window is that of the limit, what remains is left of
+// the burst, and the reset is when all of it is.
+func TestUsageOfSmoothQuota(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	c := s.with(s.key(t, "smooth", "enterprise", "60/minute smooth 10", "1000/day"))
+	resp := c.Get(t, "/v1/pets")
+	if d := cmp.Diff(fields{10, 9, 6}, fieldsOf(resp)); d != "" {
+		t.Errorf("the fields (-want +got):\n%s", d)
+	}
+	expected := fmt.Sprintf(`{"plan":"enterprise","quotas":[`+
+		`{"limit":60,"windowSeconds":60,"burst":10,"remaining":9,"reset":%d},`+
+		`{"limit":1000,"windowSeconds":86400,"remaining":999,"reset":%d}],"strikesLeft":10}`+"\n",
+		time.Date(2026, time.November, 20, 12, 0, 6, 0, time.UTC).Unix(),
+		time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC).Unix())
+	if d := cmp.Diff(expected, string(c.Get(t, "/v1/usage").Data)); d != "" {
+		t.Errorf("the body (-want +got):\n%s", d)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	c := s.with(s.key(t, "curious", "free"))
+	c.Get(t, "/v1/pets")
+	resp := c.Get(t, "/v1/usage")
+	minute := time.Date(2026, time.November, 20, 12, 1, 0, 0, time.UTC).Unix()
+	day := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC).Unix()
+	expected := fmt.Sprintf(`{"plan":"free","quotas":[`+
+		`{"limit":60,"windowSeconds":60,"remaining":59,"reset":%d},`+
+		`{"limit":1000,"windowSeconds":86400,"remaining":999,"reset":%d}],"strikesLeft":10}`+"\n", minute, day)
+	if d := cmp.Diff(expected, string(resp.Data)); d != "" {
+		t.Errorf("the body (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(fields{60, 59, 60}, fieldsOf(resp)); d != "" {
+		t.Errorf("the fields (-want +got):\n%s", d)
+	}
+	for range 100 {
+		want(t, c.Get(t, "/v1/usage"), 200, "")
+	}
+	if d := cmp.Diff(fields{60, 58, 60}, fieldsOf(c.Get(t, "/v1/pets"))); d != "" {
+		t.Errorf("the fields after asking 100 times (-want +got):\n%s", d)
+	}
+}
+
+// strikesLeft returns what GET /v1/usage says of them.
+func strikesLeft(t *testing.T, c *contract.Client) int {
+	t.Helper()
+	u := decode[wireUsage](t, c.Get(t, "/v1/usage"))
+	if u.StrikesLeft == nil {
+		t.Fatal("GET /v1/usage has no strikesLeft")
+	}
+	return *u.StrikesLeft
+}
+
+// Strikes are forgotten as time passes, and GET /v1/usage says how many are left
+// at the time of its response. A refused request says the same in its text.
+func TestStrikesDecay(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	c := s.with(s.key(t, "pushy", "enterprise", "1/day"))
+	c.Get(t, "/v1/pets")
+	c.Get(t, "/v1/pets") // the first refusal, from which the grace counts
+	s.clock.advance(3 * time.Second)
+	for range 5 {
+		want(t, c.Get(t, "/v1/pets"), 429, "rate_limit_exceeded")
+	}
+	for _, step := range []struct {
+		pause time.Duration
+		want  int
+	}{{0, 5}, {9 * time.Second, 5}, {time.Second, 6}, {25 * time.Second, 8}, {time.Hour, 10}} {
+		s.clock.advance(step.pause)
+		if got := strikesLeft(t, c); got != step.want {
+			t.Errorf("after another %v there are %d strikes left, want %d", step.pause, got, step.want)
+		}
+	}
+	e, err := c.Get(t, "/v1/pets").Error()
+	if err != nil || !strings.Contains(e.Message, "More than 9 further requests before then") {
+		t.Errorf("after an hour a refusal says %q (%v), want 9 strikes left", e.Message, err)
+	}
+	if got := strikesLeft(t, c); got != 9 {
+		t.Errorf("after that there are %d strikes left, want 9", got)
 	}
 }

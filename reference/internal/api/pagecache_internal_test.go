@@ -17,6 +17,49 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
+// counter is a store whose only page shows how often it was written to.
+type counter struct {
+	store.Pets
+	mu      sync.Mutex
+	written int
+	reads   atomic.Int64
+	blind   bool // PetsVersion cannot tell
+}
+
+func (c *counter) PetsVersion() (uint64, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return uint64(c.written), !c.blind
+}
+
+func (c *counter) write() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.written++
+	return c.written
+}
+
+func (c *counter) read(context.Context) (*page, error) {
+	c.reads.Add(1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &page{body: strconv.AppendInt(nil, int64(c.written), 10)}, nil
+}
+
+var firstPage = pageKey{query: store.ListQuery{Limit: 20}}
+
+func shown(t *testing.T, p *page, err error) int {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(string(p.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // Many readers and writers, with a reader that is slow between all of its steps: no
 // request gets a page from before a write that was acknowledged when it began.
 func TestPageCacheIsExact(t *testing.T) {
@@ -238,5 +281,38 @@ func TestKeptPageDoesNotKeepTheRequest(t *testing.T) {
 	}
 	if more := int64(used() - before); more > pages*padding/2 {
 		t.Errorf("the queries of %d pages keep %d bytes, want only a few bytes each", len(kept), more)
+	}
+}
+
+// The cache bounds its memory by the sizes of its pages, so no page may have a larger one,
+// even if its names can hardly be compressed.
+func TestSizeOfAPage(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, count := range []int{0, 1, 20, 24, 60, 100} {
+		for _, length := range []int{1, 30, 100, store.MaxText} {
+			pets := make([]store.Pet, count)
+			for i := range pets {
+				name := make([]rune, length)
+				for j := range name {
+					name[j] = '\U00020000' + random.Int32N(40_000) // four bytes each
+				}
+				pets[i] = store.Pet{ID: random.Int64(), Name: string(name), CategoryID: random.Int64(), Status: store.Available}
+			}
+			page, err := newListPage(store.ListQuery{Limit: 100}, pets, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keeps := cap(page.body)
+			if page.gzipped != nil {
+				zipped, err := page.gzipped()
+				if err != nil {
+					t.Fatal(err)
+				}
+				keeps += cap(zipped.body)
+			}
+			if size := page.size(); keeps > size {
+				t.Errorf("%d pets with names of %d characters: the bodies keep %d bytes, want at most the size of %d", count, length, keeps, size)
+			}
+		}
 	}
 }

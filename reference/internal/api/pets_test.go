@@ -1,9 +1,12 @@
 package api_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -159,4 +162,261 @@ func TestMethodsThatReadHaveTheFieldsOfGET(t *testing.T) {
 			t.Errorf("HEAD %s: the header section (-GET +HEAD):\n%s", target, d)
 		}
 	}
+}
+
+func TestContentType(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	body := `{"name":"x","categoryId":1}`
+	post := func(lines ...string) *contract.Response {
+		t.Helper()
+		return s.Do(t, contract.Request{Method: "POST", Target: "/v1/pets", Body: body, Header: lines})
+	}
+	for _, line := range []string{
+		"Content-Type: application/json", "content-type:APPLICATION/json", `Content-Type: Application/JSON; Charset="UTF-8"`,
+		"Content-Type: application/json;charset=utf-8", "Content-Type: application/json; x=y", "Content-Type: application/json ;charset=UTF-8",
+	} {
+		want(t, post(line), 201, "")
+	}
+	for _, lines := range [][]string{
+		nil, {"Content-Type:"}, {"Content-Type: text/plain"}, {"Content-Type: text/json"}, {"Content-Type: application/x-www-form-urlencoded"},
+		{"Content-Type: application/vnd.pets+json"}, {"Content-Type: application/merge-patch+json"}, {"Content-Type: application/json; charset=utf-16"},
+		{"Content-Type: application/json, application/json"}, {"Content-Type: application/json", "Content-Type: application/json"},
+		{"Content-Type: application/json", "Content-Type: text/plain"}, {"Content-Type: json"}, {"Content-Type: */*"}, {"Content-Type: application/*"},
+		{"Content-Type: application/json; charset"}, {"Content-Type: \xff"},
+	} {
+		resp := post(lines...)
+		want(t, resp, 415, "unsupported_media_type")
+		if got := resp.Header.Get("Accept"); got != "application/json" {
+			t.Errorf("%q: Accept is %q, want what is accepted", lines, got)
+		}
+	}
+	for _, coding := range []string{"gzip", "br", "identity, gzip", "x"} {
+		resp := post("Content-Type: application/json", "Content-Encoding: "+coding)
+		want(t, resp, 415, "unsupported_media_type")
+		if got := resp.Header.Get("Accept-Encoding"); got != "identity" {
+			t.Errorf("Content-Encoding: %s: Accept-Encoding is %q, want identity", coding, got)
+		}
+	}
+	want(t, post("Content-Type: application/json", "Content-Encoding: identity"), 201, "")
+}
+
+func TestAcceptChoosesTheFormOfErrors(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	for accept, problem := range map[string]bool{
+		"":                              false,
+		"*/*":                           false,
+		"application/*":                 false,
+		"application/json":              false,
+		"application/json;q=1.0000":     false,
+		"text/html":                     false,
+		"application/problem+json":      true,
+		"application/Problem+JSON":      true,
+		"application/json;q=0, */*":     true,
+		"application/problem+json, */*": false,
+		"application/json, application/problem+json":       false,
+		"application/json;q=0.5, application/problem+json": true,
+		"application/problem+json;Q=0.1, application/json": false,
+		strings.Repeat("a/b,", 4000):                       false,
+	} {
+		resp := s.Get(t, "/v1/pets/99", "Accept: "+accept)
+		want(t, resp, 404, "pet_not_found")
+		if got := resp.Header.Get("Content-Type") == "application/problem+json"; got != problem {
+			t.Errorf("Accept: %.60s: problem details are sent: %t, want %t", accept, got, problem)
+		}
+		want(t, s.Get(t, "/v1/pets", "Accept: "+accept), 200, "") // what is asked for is JSON, whatever is accepted
+	}
+}
+
+func TestBodySize(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	json := "Content-Type: application/json"
+	padded := func(size int) string {
+		body := `{"name":"x","categoryId":1}`
+		return body + strings.Repeat(" ", size-len(body))
+	}
+	want(t, s.Post(t, "/v1/pets", padded(65536)), 201, "")
+	over := map[string]string{
+		"announced":          fmt.Sprintf("Content-Length: 65537\r\n\r\n%s", padded(65537)),
+		"announced only":     "Content-Length: 65537\r\n\r\n",
+		"announced by far":   "Content-Length: 9223372036854775807\r\n\r\n",
+		"chunked":            fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", 65537, padded(65537)),
+		"chunked by octets":  "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1\r\n \r\n", 65537) + "0\r\n\r\n",
+		"chunked for ever":   "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("ffff\r\n"+strings.Repeat(" ", 0xffff)+"\r\n", 3),
+		"expecting continue": "Expect: 100-continue\r\nContent-Length: 65537\r\n\r\n",
+	}
+	for name, rest := range over {
+		resp := s.Raw(t, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.Key+"\r\n"+json+"\r\n"+rest)
+		want(t, resp, 413, "body_too_large")
+		if resp.Header.Get("Connection") != "close" || resp.Header.Get("Retry-After") != "" {
+			t.Errorf("%s: Connection is %q and Retry-After %q, want close and none", name, resp.Header.Get("Connection"), resp.Header.Get("Retry-After"))
+		}
+	}
+	exact := fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\nTrailer: x\r\n\r\n", 65536, padded(65536))
+	want(t, s.Raw(t, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.Key+"\r\n"+json+"\r\n"+exact), 201, "")
+}
+
+// A client that waits for 100 Continue is told at once what its header section
+// alone gets it, and does not send the body.
+func TestEarlyAnswers(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	small := s.with(s.key(t, "small", "enterprise", "1/minute"))
+	small.Get(t, "/v1/pets")
+	auth := "Authorization: Bearer " + s.Key
+	for name, test := range map[string]struct {
+		line   string
+		header []string
+		status int
+	}{
+		"401": {"POST /v1/pets", nil, 401},
+		"404": {"POST /v1/nothing", []string{auth}, 404},
+		"405": {"PUT /v1/pets", []string{auth}, 405},
+		"415": {"POST /v1/pets", []string{auth, "Content-Type: text/plain"}, 415},
+		"429": {"POST /v1/pets", []string{"Authorization: Bearer " + small.Key}, 429},
+	} {
+		for _, expect := range []string{"Expect: 100-continue", "expect: 100-Continue"} {
+			octets := test.line + " HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n" + expect + "\r\n"
+			for _, line := range test.header {
+				octets += line + "\r\n"
+			}
+			if resp := s.Raw(t, octets+"\r\n"); resp.StatusCode != test.status {
+				t.Errorf("%s, %s: status %d", name, expect, resp.StatusCode)
+			}
+		}
+	}
+	t.Run("a body that is wanted is asked for", func(t *testing.T) {
+		conn := s.Dial(t)
+		defer conn.Close()
+		body := `{"name":"x","categoryId":1}`
+		head := "POST /v1/pets HTTP/1.1\r\nHost: x\r\n" + auth + "\r\nContent-Type: application/json\r\n" +
+			"Expect: 100-continue\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n"
+		if _, err := io.WriteString(conn, head); err != nil {
+			t.Fatal(err)
+		}
+		from := bufio.NewReader(conn)
+		line, err := from.ReadString('\n')
+		if err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") {
+			t.Fatalf("the server says %q (%v), want 100 Continue", line, err)
+		}
+		if _, err := from.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, body); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := s.Read(from, head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Check(t, resp)
+		want(t, resp, 201, "")
+	})
+}
+
+func TestBodiesThatAreNotRead(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	t.Run("a large one closes the connection", func(t *testing.T) {
+		resp := s.Raw(t, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n"+strings.Repeat("x", 300000))
+		want(t, resp, 401, "missing_api_key")
+		if resp.Header.Get("Connection") != "close" {
+			t.Error("the connection stays open, with the body still to come")
+		}
+	})
+	t.Run("a small one is skipped, and the next request answered", func(t *testing.T) {
+		conn := s.Dial(t)
+		defer conn.Close()
+		first := "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 22\r\n\r\nGET /x HTTP/1.1\r\n\r\n\r\n\r\n"
+		second := "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + s.Key + "\r\n\r\n"
+		if _, err := io.WriteString(conn, first+second); err != nil {
+			t.Fatal(err)
+		}
+		from := bufio.NewReader(conn)
+		for octets, status := range map[string]int{first: 401} {
+			resp, err := s.Read(from, octets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Check(t, resp)
+			want(t, resp, status, "missing_api_key")
+		}
+		resp, err := s.Read(from, second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Check(t, resp)
+		want(t, resp, 200, "")
+	})
+	t.Run("that of a GET is ignored", func(t *testing.T) {
+		want(t, s.Do(t, contract.Request{Target: "/v1/pets", Body: "not JSON", Header: []string{"Content-Type: text/plain"}}), 200, "")
+	})
+}
+
+// postName adds a pet of this name, which is sent as it is and not escaped.
+func postName(t *testing.T, c *contract.Client, name string) *contract.Response {
+	t.Helper()
+	text, err := json.Marshal(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Post(t, "/v1/pets", `{"name":`+string(text)+`,"categoryId":1}`)
+}
+
+// A name has a visible character and nothing that reorders the text around it.
+// Invisible characters beside visible ones are kept, because emoji and several scripts
+// need them.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	refused := []string{"", " ", strings.Repeat(" ", 255), "a\x00", "\x7f", "a\u009f", "\u200b \u200b", "\u200d\u200c", "\u3000\u2003\u00a0"}
+	for _, blank := range "\t \u00a0\u00ad\u034f\u115f\u1160\u1680\u180e\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a" +
+		"\u200b\u200c\u200d\u2028\u2029\u202f\u205f\u2060\u2061\u2064\u206a\u206f\u2800\u3000\u3164\ufe00\ufe0f\ufeff\uffa0" {
+		refused = append(refused, string(blank), string(blank)+" "+string(blank))
+	}
+	for _, control := range "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" {
+		refused = append(refused, string(control), "Duke"+string(control), string(control)+"Duke", "Du"+string(control)+"ke")
+	}
+	for _, name := range refused {
+		resp := postName(t, &s.Client, name)
+		if resp.StatusCode != 400 || resp.Code() != "invalid_body" {
+			t.Errorf("the name %+q: %d %q, want 400 invalid_body", name, resp.StatusCode, resp.Code())
+		}
+		for _, r := range string(resp.Data) {
+			if r > 0x7e || r < ' ' && r != '\n' {
+				t.Errorf("the name %+q: the answer holds %U: %q", name, r, resp.Data)
+				break
+			}
+		}
+	}
+	for _, name := range []string{
+		"x", " x ", "\u3000x", "Der Hund", "\u5c0f\u72ac", "\u05db\u05dc\u05d1", "\u0643\u0644\u0628", "نمی\u200cخواهم", "क्\u200dष", "e\u0301",
+		"\U0001f415\u200d\U0001f9ba", "\u2764\ufe0f", "Du\u200bke", "Duke\ufe0f", ".", "'; DROP TABLE pets", strings.Repeat("\U0001f415", 255), "a\u2028b",
+	} {
+		resp := postName(t, &s.Client, name)
+		want(t, resp, 201, "")
+		var stored struct{ Name string }
+		if err := json.Unmarshal(resp.Data, &stored); err != nil || stored.Name != name {
+			t.Errorf("the name %+q came back as %+q (%v)", name, stored.Name, err)
+		}
+	}
+	const message = "The request body is not valid: /name must be visible text without control characters or bidirectional controls."
+	if e, err := postName(t, &s.Client, "\u202ekuD").Error(); err != nil || e.Message != message {
+		t.Errorf("the message is %q, want %q", e.Message, message)
+	}
+}
+
+// A name that was stored under older rules does not break the promise of a
+// response.
+func TestNamesOfOldPets(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	pet := s.pets(t, 1)[0]
+	if _, err := s.db.CreatePet(t.Context(), newPetNamed("\u202ekuD")); err != nil {
+		t.Fatal(err)
+	}
+	want(t, s.Get(t, "/v1/pets"), 200, "")
+	want(t, s.Get(t, fmt.Sprint("/v1/pets/", pet.ID+1)), 200, "")
 }

@@ -1,0 +1,418 @@
+package api_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/reference/internal/contract"
+)
+
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.pets(t, 1)
+	allow := map[string]string{
+		"/v1/pets":   "GET, HEAD, OPTIONS, POST",
+		"/v1/pets/1": "GET, HEAD, OPTIONS",
+		"/v1/usage":  "GET, HEAD, OPTIONS",
+	}
+	for target, methods := range allow {
+		for _, method := range []string{"PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "POST", "PROPFIND", "get", "Get", "X"} {
+			if method == "POST" && target == "/v1/pets" {
+				continue
+			}
+			resp := s.Do(t, contract.Request{Method: method, Target: target, Header: []string{"X-Secret: s3cret"}})
+			want(t, resp, 405, "method_not_allowed")
+			if got := resp.Header.Get("Allow"); got != methods {
+				t.Errorf("%s %s: Allow is %q, want %q", method, target, got, methods)
+			}
+			if strings.Contains(string(resp.Data), "s3cret") {
+				t.Errorf("%s %s reflects the request: %s", method, target, resp.Data)
+			}
+		}
+		resp := s.Do(t, contract.Request{Method: "OPTIONS", Target: target})
+		want(t, resp, 204, "")
+		if got := resp.Header.Get("Allow"); got != methods {
+			t.Errorf("OPTIONS %s: Allow is %q, want %q", target, got, methods)
+		}
+	}
+	want(t, s.Do(t, contract.Request{Method: "OPTIONS", Target: "*"}), 204, "")
+	want(t, s.Do(t, none(contract.Request{Method: "OPTIONS", Target: "*"})), 204, "")
+	want(t, s.Do(t, contract.Request{Method: "OPTIONS", Target: "/v1/nothing"}), 404, "not_found")
+}
+
+func TestPathsAreExact(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.pets(t, 1)
+	for _, target := range []string{
+		"/v1", "/v1/", "/v1/pets/", "/V1/pets", "/v1/Pets", "/v1//pets", "/v1/./pets", "/v1/x/../pets", "/v1/pets/../pets",
+		"/v1/pets/1/", "/v1/pets/1/x", "/v1/pets//1", "/v1%2Fpets", "/v1/pets%00", "/v1/pets%2F1", "/v1/pets;x=y", "/v1/usage/", "/v1/.",
+	} {
+		want(t, s.Get(t, target), 404, "not_found")
+		if target != "/V1/pets" {
+			want(t, s.Do(t, none(contract.Request{Target: target})), 401, "missing_api_key")
+		}
+	}
+	for _, target := range []string{"/", "//", "//v1/pets", "/./v1/pets", "/x/../v1/pets", "/favicon.ico", "/v2/pets", "/openapi.json/", "/%76"} {
+		want(t, s.Get(t, target), 404, "not_found")
+		want(t, s.Do(t, none(contract.Request{Target: target})), 404, "not_found") // there is no API outside of /v1
+	}
+	want(t, s.Get(t, "/%761/p%65ts"), 200, "") // the same path (RFC 3986 section 2.3)
+	want(t, s.Do(t, none(contract.Request{Target: "/%761/p%65ts"})), 401, "missing_api_key")
+	want(t, s.Do(t, none(contract.Request{Target: "/v1%2Fpets"})), 401, "missing_api_key")
+	want(t, s.Get(t, "http://elsewhere.example/v1/pets"), 200, "")
+}
+
+func TestTargetLength(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	for _, size := range []int{8193, 20000, 60000} {
+		want(t, s.Get(t, "/v1/pets?"+strings.Repeat("x", size-len("/v1/pets?"))), 414, "uri_too_long")
+		want(t, s.Get(t, "/v1/pets/"+strings.Repeat("1", size-len("/v1/pets/"))), 414, "uri_too_long")
+	}
+	want(t, s.Get(t, "/v1/pets?"+strings.Repeat("x", 8192-len("/v1/pets?"))), 200, "")
+}
+
+func TestProtocolVersions(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	auth := "Authorization: Bearer " + s.Key + "\r\n"
+	resp := s.Raw(t, "GET /v1/pets HTTP/1.0\r\n"+auth+"\r\n")
+	want(t, resp, 200, "")
+	if len(resp.TransferEncoding) > 0 {
+		t.Error("a client of HTTP/1.0 is sent a Transfer-Encoding")
+	}
+	want(t, s.Raw(t, "GET /v1/pets HTTP/1.1\r\nhost: x\r\nAUTHORIZATION: Bearer "+s.Key+"\r\n\r\n"), 200, "")
+}
+
+// What net/http cannot serve it refuses by itself, without reaching the API.
+func TestBrokenHTTPIsRefused(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	auth := "Authorization: Bearer " + s.Key + "\r\n"
+	for name, octets := range map[string]string{
+		"no Host":                  "GET /v1/pets HTTP/1.1\r\n" + auth + "\r\n",
+		"two Hosts":                "GET /v1/pets HTTP/1.1\r\nHost: a\r\nHost: b\r\n" + auth + "\r\n",
+		"a malformed Host":         "GET /v1/pets HTTP/1.1\r\nHost: a b\r\n" + auth + "\r\n",
+		"a bad escape in the path": "GET /v1/%zz HTTP/1.1\r\nHost: x\r\n" + auth + "\r\n",
+		"white space before colon": "GET /v1/pets HTTP/1.1\r\nHost : x\r\n" + auth + "\r\n",
+		"NUL in a field":           "GET /v1/pets HTTP/1.1\r\nHost: x\r\nX: a\x00b\r\n" + auth + "\r\n",
+		"differing lengths":        "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n" + auth + "\r\nxx",
+		"a negative length":        "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n" + auth + "\r\n",
+		"an unknown coding":        "POST /v1/pets HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n" + auth + "\r\n",
+		"a large header section":   "GET /v1/pets HTTP/1.1\r\nHost: x\r\n" + auth + "X: " + strings.Repeat("x", 100_000) + "\r\n\r\n",
+		"an unknown version":       "GET /v1/pets HTTP/3.7\r\nHost: x\r\n" + auth + "\r\n",
+		"an unknown expectation":   "GET /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: more\r\n" + auth + "\r\n",
+		"garbage":                  "\x16\x03\x01\x02\x00\r\n\r\n",
+	} {
+		conn := s.Dial(t)
+		go io.WriteString(conn, octets)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Errorf("%s: %v, want a refusal", name, err)
+		} else if resp.StatusCode < 400 || resp.Header.Get("X-RateLimit-Limit") != "" || !resp.Close {
+			t.Errorf("%s: status %d, close %t, want a refusal by net/http that closes", name, resp.StatusCode, resp.Close)
+		}
+		conn.Close()
+	}
+}
+
+func TestRequestID(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	if got := s.Get(t, "/v1/pets", "X-Request-Id: abc-1.2_Z").Header.Get("X-Request-Id"); got != "abc-1.2_Z" {
+		t.Errorf("X-Request-Id is %q, want the one that was sent", got)
+	}
+	for _, sent := range []string{"", "a b", "é", strings.Repeat("a", 65), "a\tb", `"`} {
+		if got := s.Get(t, "/v1/pets", "X-Request-Id: "+sent).Header.Get("X-Request-Id"); got == sent || len(got) != 32 {
+			t.Errorf("X-Request-Id is %q after %q was sent, want a new one", got, sent)
+		}
+	}
+}
+
+// spellings returns paths that are the same as p (RFC 3986 section 6.2.2.2): one
+// for each character, which is percent-encoded, and one with all of them.
+func spellings(p string) []string {
+	var same []string
+	all := ""
+	for i, c := range []byte(p) {
+		if c == '/' {
+			all += "/"
+			continue
+		}
+		escaped := fmt.Sprintf("%%%02x", c)
+		all += escaped
+		same = append(same, p[:i]+escaped+p[i+1:])
+	}
+	return append(same, all)
+}
+
+// A path may be percent-encoded in many ways. What is served, what is charged and
+// what the header fields say depends on none of them.
+func TestSpellingOfAPathDoesNotMatter(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.pets(t, 1)
+	c := s.with(s.key(t, "speller", "enterprise", "10000/day"))
+	remaining := int64(10000)
+	for _, path := range []string{"/v1/pets", "/v1/pets/1", "/v1/usage", "/v1/nothing", "/openapi.json", "/nothing"} {
+		for _, method := range []string{"GET", "HEAD", "POST"} {
+			if path == "/openapi.json" && method != "POST" {
+				continue // is a page, and not charged; see TestDocument
+			}
+			charge := int64(1)
+			if path == "/v1/usage" && method != "POST" {
+				charge = 0
+			}
+			var plain *contract.Response
+			for _, target := range append([]string{path}, spellings(path)...) {
+				resp := c.Do(t, contract.Request{Method: method, Target: target})
+				remaining -= charge
+				if plain == nil {
+					plain = resp
+				}
+				if got := resp.Int("X-RateLimit-Remaining"); resp.StatusCode != plain.StatusCode || resp.Code() != plain.Code() || got != remaining {
+					t.Errorf("%s %s: %d %q with %d remaining, want what %s has: %d %q with %d",
+						method, target, resp.StatusCode, resp.Code(), got, path, plain.StatusCode, plain.Code(), remaining)
+					remaining = got
+				}
+			}
+		}
+	}
+	// Paths that look like /v1/usage and are others are not served, and are charged.
+	for _, target := range []string{
+		"/v1/usage/", "/v1//usage", "//v1/usage", "/v1/./usage", "/v1/x/../usage", "/v1%2Fusage", "/v1/usage%2F", "/v1/usage%20",
+		"/v1/usage;x", "/v1/Usage", "/v1/%55sage", "/v1/%2575sage", "/v1/usage%00", "/v1/%2e/usage",
+	} {
+		remaining--
+		resp := c.Get(t, target)
+		if got := resp.Int("X-RateLimit-Remaining"); resp.StatusCode != 404 || got != remaining {
+			t.Errorf("GET %s: %d with %d remaining, want 404 with %d", target, resp.StatusCode, got, remaining)
+			remaining = got
+		}
+	}
+}
+
+// A ban leaves a client /v1/usage, in each spelling, and nothing else.
+func TestSpellingsDuringABan(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	c := s.with(s.key(t, "pushy", "enterprise", "1/minute"))
+	if err := s.limits.Ban(t.Context(), "owner:pushy", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range append(spellings("/v1/usage"), "/v1/usage", "/v1/usage?x", "http://elsewhere.example/v1/%75sage") {
+		resp := c.Get(t, target)
+		want(t, resp, 200, "")
+		if !strings.Contains(string(resp.Data), `"ban"`) {
+			t.Errorf("GET %s during a ban says %s, want the ban", target, resp.Data)
+		}
+	}
+	for _, target := range append(spellings("/v1/pets"), "/v1/usage/", "/v1//usage") {
+		want(t, c.Get(t, target), 429, "api_key_banned")
+	}
+}
+
+// Responses share the values of header fields that are always the same. A handler around
+// the API that adds to each field changes neither other fields nor other responses.
+func TestResponsesDoNotShareWhatIsAddedToThem(t *testing.T) {
+	s := start(t, nil)
+	s.pets(t, 1)
+	limited := s.key(t, "limited", "enterprise", "1/day")
+	// These differ between two requests.
+	varying := []string{"X-Request-Id", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Retry-After"}
+	for _, tt := range []struct{ method, target, key string }{
+		{"GET", "/v1/pets", ""}, {"GET", "/v1/pets", s.Key}, {"GET", "/v1/pets", limited}, {"GET", "/v1/pets/1", s.Key},
+		{"PUT", "/v1/pets", s.Key}, {"OPTIONS", "/v1/pets", s.Key}, {"GET", "/v1/nothing", s.Key}, {"GET", "/docs", ""},
+	} {
+		serve := func() http.Header {
+			r := httptest.NewRequest(tt.method, tt.target, nil)
+			if tt.key != "" {
+				r.Header.Set("Authorization", "Bearer "+tt.key)
+			}
+			w := httptest.NewRecorder()
+			s.handler.ServeHTTP(w, r)
+			return w.Header()
+		}
+		serve() // uses up the one request of the day
+		h := serve()
+		before := h.Clone()
+		for _, name := range slices.Sorted(maps.Keys(h)) {
+			h[name] = append(h[name], "added")
+		}
+		want := before.Clone()
+		for name := range want {
+			want[name] = append(want[name], "added")
+		}
+		if diff := cmp.Diff(want, h); diff != "" {
+			t.Errorf("%s %s: adding to each field changed another one (-want +got):\n%s", tt.method, tt.target, diff)
+		}
+		after := serve()
+		for _, name := range varying {
+			delete(before, name)
+			delete(after, name)
+		}
+		if diff := cmp.Diff(before, after); diff != "" {
+			t.Errorf("%s %s: the next response is different (-want +got):\n%s", tt.method, tt.target, diff)
+		}
+	}
+}
+
+// Over TLS and HTTP/2 the responses are the same, but for what only TLS has. What HTTP/2
+// sends in another way is read alike: repeated fields, encoded paths, codings, and bodies
+// that are too large, after which the connection lives on.
+func TestHTTP2(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	if got := s.Get(t, "/v1/pets").Header.Get("Strict-Transport-Security"); got != "" {
+		t.Errorf("Strict-Transport-Security is %q over plain HTTP, want none (RFC 6797 section 7.2)", got)
+	}
+	secure := httptest.NewUnstartedServer(s.handler)
+	secure.EnableHTTP2 = true
+	secure.StartTLS()
+	defer secure.Close()
+	key := []string{"Bearer " + s.Key}
+	json := []string{"application/json"}
+	for _, test := range []struct {
+		method, target, body string
+		header               http.Header
+		status               int
+	}{
+		{"GET", "/v1/pets", "", http.Header{"Authorization": key}, 200},
+		{"HEAD", "/v1/pets/99", "", http.Header{"Authorization": key}, 404},
+		{"GET", "/v1/usage", "", http.Header{"Authorization": key}, 200},
+		{"GET", "/nothing", "", nil, 404},
+		{"GET", "/v1/pets", "", http.Header{"Authorization": {key[0], key[0]}}, 400},
+		{"GET", "/v1/%75sage", "", http.Header{"Authorization": key}, 200},
+		{"POST", "/v1/pets", strings.Repeat(" ", 70000), http.Header{"Authorization": key, "Content-Type": json}, 413},
+		{"POST", "/v1/pets", `{}`, http.Header{"Authorization": key, "Content-Type": {json[0], json[0]}}, 415},
+		{"GET", "/v1/pets", "", http.Header{"Authorization": key, "If-None-Match": {`"x"`, "*"}}, 200},
+		{"GET", "/v1/pets", "", http.Header{"Authorization": key, "Accept-Encoding": {"br", "gzip;q=0.5"}}, 200},
+	} {
+		r, err := http.NewRequest(test.method, secure.URL+test.target, strings.NewReader(test.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = test.header
+		resp, err := secure.Client().Do(r)
+		if err != nil {
+			t.Fatalf("%s %s: %v", test.method, test.target, err)
+		}
+		data, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := &contract.Response{Response: resp, Method: test.method, Target: test.target, Data: data}
+		if err := s.Contract.Check(got, s.clock.Now()); err != nil {
+			t.Errorf("%s %s: %v", test.method, test.target, err)
+		}
+		hsts := resp.Header.Get("Strict-Transport-Security")
+		if resp.ProtoMajor != 2 || resp.StatusCode != test.status || resp.Header.Get("Connection") != "" || hsts != "max-age=31536000; includeSubDomains" {
+			t.Errorf("%s %s with %.60v: %s %d, Connection %q, Strict-Transport-Security %q, want HTTP/2 with %d",
+				test.method, test.target, test.header, resp.Proto, resp.StatusCode, resp.Header.Get("Connection"), hsts, test.status)
+		}
+	}
+}
+
+// Fields and parameters that mean nothing here change nothing.
+func TestWhatIsIgnored(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.pets(t, 1)
+	plain := s.Get(t, "/v1/pets/1")
+	for _, line := range []string{
+		"Range: bytes=0-1", "Range: bytes=99999-", "If-Range: \"x\"\r\nRange: bytes=0-1", "Accept: text/html", "Accept: application/json;q=0", "Accept:",
+		"Accept: */*;q=0\r\nAccept: image/*", "Accept: " + strings.Repeat("a/b;q=0.1,", 3000), "Accept-Encoding: gzip", "Accept-Language: tlh",
+		"X-HTTP-Method-Override: DELETE", "X-Original-URL: /v1/usage", "X-Rewrite-URL: /v1/usage", "Forwarded: for=192.0.2.1;host=x", "Via: 1.1 x",
+		"X-Forwarded-For: 192.0.2.1", "X-Forwarded-Proto: https", "Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABk",
+		"Upgrade: websocket\r\nConnection: Upgrade", "Connection: X-RateLimit-Limit, Authorization", "Content-Type: text/plain", "TE: trailers", "Max-Forwards: 0",
+		"X-RateLimit-Remaining: 0", "Sec-Fetch-Site: cross-site", "Cookie: a=b", "Prefer: return=minimal", "Date: x", "Trailer: Authorization",
+	} {
+		resp := s.Get(t, "/v1/pets/1", line)
+		if resp.StatusCode != 200 || string(resp.Data) != string(plain.Data) || resp.Header.Get("Content-Encoding") != "" {
+			t.Errorf("with %.80q: %d %q, want 200 and the pet", line, resp.StatusCode, resp.Data)
+		}
+	}
+	for _, query := range []string{"?limit=x", "?%zz", "?a;b", "?%00", "?status[]=sold&status=x", "?"} {
+		want(t, s.Get(t, "/v1/pets/1"+query), 200, "")
+		want(t, s.Get(t, "/v1/usage"+query), 200, "")
+		want(t, s.Post(t, "/v1/pets"+query, `{"name":"x","categoryId":1}`), 201, "")
+	}
+	want(t, s.Get(t, "/v1/pets?Limit=x&_=1&statuses=x"), 200, "")
+}
+
+// Members that the document does not describe are ignored within its bounds.
+func TestBoundsOfBodies(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	body := func(extra string) string { return `{"name":"x","categoryId":1,"extra":` + extra + `}` }
+	nested := func(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
+	for name, test := range map[string]struct {
+		body   string
+		status int
+	}{
+		"15 levels in the object":    {body(nested(15)), 201},
+		"16 levels in the object":    {body(nested(16)), 400},
+		"2500 values":                {body("[" + strings.Repeat("0,", 2500-5) + "0]"), 201},
+		"2501 values":                {body("[" + strings.Repeat("0,", 2500-4) + "0]"), 400},
+		"a number of 100 characters": {body(strings.Repeat("1", 100)), 201},
+		"a number of 101 characters": {body(strings.Repeat("1", 101)), 400},
+		"an exponent of 308":         {body("1e308"), 201},
+		"an exponent of 309":         {body("1e309"), 400},
+		"a member twice in extra":    {body(`{"a":1,"a":2}`), 400},
+		"65536 bytes":                {body(`"` + strings.Repeat("x", 65536-len(body(`""`))) + `"`), 201},
+		"65537 bytes":                {body(`"` + strings.Repeat("x", 65537-len(body(`""`))) + `"`), 413},
+	} {
+		if resp := s.Post(t, "/v1/pets", test.body); resp.StatusCode != test.status {
+			t.Errorf("%s: %d %.200s, want %d", name, resp.StatusCode, resp.Data, test.status)
+		}
+	}
+}
+
+// A request that was admitted is served, even if a ban begins while its body is on
+// its way. The next one meets the ban.
+func TestBanDuringAPost(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	c := s.with(s.key(t, "pushy", "enterprise", "9/minute"))
+	const body = `{"name":"Duke","categoryId":3}`
+	head := fmt.Sprintf("POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", c.Key, len(body))
+	conn := s.Dial(t)
+	defer conn.Close()
+	if _, err := io.WriteString(conn, head); err != nil {
+		t.Fatal(err)
+	}
+	from := bufio.NewReader(conn)
+	if resp, err := s.Read(from, head); err != nil || resp.StatusCode != http.StatusContinue {
+		t.Fatalf("the server does not ask for the body: %v %v", resp, err)
+	}
+	if err := s.limits.Ban(t.Context(), "owner:pushy", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, body); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := s.Read(from, head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Check(t, resp)
+	want(t, resp, 201, "")
+	want(t, c.Get(t, "/v1/pets"), 429, "api_key_banned")
+	usage := decode[wireUsage](t, c.Get(t, "/v1/usage"))
+	if usage.Quotas[0].Remaining != 8 {
+		t.Errorf("%d of 9 requests are left after one and a ban, want 8", usage.Quotas[0].Remaining)
+	}
+}

@@ -1,0 +1,275 @@
+package api
+
+import (
+	"encoding/hex"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/animalstore/gatehouse/reference/internal/openapi"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+func TestCursorRoundTrip(t *testing.T) {
+	for _, filter := range cursorFilters {
+		for _, after := range []int64{1, 2, 1 << 31, 1<<53 - 1, 1<<63 - 1} {
+			text := encodeCursor(filter, after)
+			if got, ok := decodeCursor(text, filter); !ok || got != after {
+				t.Errorf("decodeCursor(%q, %q) = %d, %t, want %d", text, filter, got, ok, after)
+			}
+			for i := range text {
+				for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_= \n" {
+					if changed := text[:i] + string(c) + text[i+1:]; changed != text {
+						if _, ok := decodeCursor(changed, filter); ok {
+							t.Errorf("the cursor %q is taken with another character: %q", text, changed)
+						}
+					}
+				}
+				if _, ok := decodeCursor(text[:i], filter); ok {
+					t.Errorf("the cursor %q is taken when it is cut off", text)
+				}
+			}
+			if url.QueryEscape(text) != text {
+				t.Errorf("the cursor %q needs escapes in a query", text)
+			}
+		}
+	}
+}
+
+func FuzzCursor(f *testing.F) {
+	f.Add(encodeCursor("", 1), "")
+	f.Add(encodeCursor(store.Sold, 1<<53), "sold")
+	f.Add("AQAAAAAAAAAAFBaS1zU\n", "")
+	f.Fuzz(func(t *testing.T, text, filter string) {
+		after, ok := decodeCursor(text, store.Status(filter))
+		if !ok {
+			return
+		}
+		if encodeCursor(store.Status(filter), after) != text || after < 1 {
+			t.Errorf("decodeCursor(%q, %q) takes a cursor that encodeCursor does not make", text, filter)
+		}
+	})
+}
+
+var canonical = regexp.MustCompile(`^[1-9][0-9]*$`)
+
+func FuzzParsePetID(f *testing.F) {
+	for _, seed := range []string{"1", "0", "01", "+1", "9223372036854775807", "9223372036854775808", "1\x00", "٣", "1e3", " 1"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		id, ok := parsePetID(text)
+		n, err := strconv.ParseInt(text, 10, 64)
+		if want := canonical.MatchString(text) && err == nil; ok != want || ok && id != n {
+			t.Errorf("parsePetID(%q) = %d, %t, want %d, %t", text, id, ok, n, want)
+		}
+	})
+}
+
+func FuzzParseListQuery(f *testing.F) {
+	for _, seed := range []string{
+		"", "limit=20&status=sold", "limit=05", "limit=1;status=sold", "limit=%zz", "status[]=sold", "cursor=" + encodeCursor("", 9),
+		"limit=5&limit=5", "%6cimit=5", "limit=%D9%A5", "x=%ff", "limit", "&&", "Limit=0",
+	} {
+		f.Add(seed)
+	}
+	limits := openapi.Range{Min: 1, Max: 100, Default: 20}
+	f.Fuzz(func(t *testing.T, raw string) {
+		q, err := parseListQuery(raw, limits)
+		if err != nil {
+			return
+		}
+		// What is accepted means what the query says, read in another way.
+		values, err := url.ParseQuery(raw)
+		if err != nil {
+			t.Fatalf("%q is accepted, and malformed: %v", raw, err)
+		}
+		if err := q.Validate(); err != nil || q.Limit > limits.Max {
+			t.Errorf("%q is read as %+v, which is not valid: %v", raw, q, err)
+		}
+		limit := []string{strconv.Itoa(q.Limit)}
+		if got := values["limit"]; len(got) != 0 && !slices.Equal(got, limit) || len(got) == 0 && q.Limit != limits.Default {
+			t.Errorf("%q is read with limit %d", raw, q.Limit)
+		}
+		if got := strings.Join(values["status"], ","); got != string(q.Status) {
+			t.Errorf("%q is read with status %q", raw, q.Status)
+		}
+		if _, given := values["cursor"]; given != (q.After > 0) {
+			t.Errorf("%q is read with after %d", raw, q.After)
+		}
+	})
+}
+
+func FuzzMatches(f *testing.F) {
+	f.Add(`"x", W/"y"`, `"y"`, true)
+	f.Add(`*`, `"y"`, false)
+	f.Add(`W/"`, `""`, false)
+	f.Fuzz(func(t *testing.T, line, opaque string, strong bool) {
+		etag := `"` + strings.ReplaceAll(opaque, `"`, "") + `"`
+		if matches([]string{line}, etag, strong) && line != "*" && strings.Trim(line, " \t") != "*" && !strings.Contains(line, etag) {
+			t.Errorf("%q matches %s, which is not in it", line, etag)
+		}
+		if matches([]string{line}, etag, true) && !matches([]string{line}, etag, false) {
+			t.Errorf("%q matches %s by the strong comparison and not by the weak one", line, etag)
+		}
+		if !matches([]string{"W/" + etag + "," + etag}, etag, strong) {
+			t.Errorf("a list with %s does not match it", etag)
+		}
+	})
+}
+
+func TestIdempotencyKey(t *testing.T) {
+	long := strings.Repeat("x", 255)
+	for text, want := range map[string]string{
+		`"8e03978e-40d5-43e8-bc93-6894a57f9324"`: "8e03978e-40d5-43e8-bc93-6894a57f9324",
+		"8e03978e-40d5-43e8-bc93-6894a57f9324":   "8e03978e-40d5-43e8-bc93-6894a57f9324",
+		"order:7/a_b.c~+1==":                     "order:7/a_b.c~+1==",
+		long:                                     long,
+		`"x"`:                                    "x",
+		`" !#[]~"`:                               " !#[]~",
+		`"a\"b\\c"`:                              `a"b\c`,
+		`"` + long + `"`:                         long,
+		`"` + long[1:] + `\""`:                   long[1:] + `"`,
+	} {
+		if got, err := idempotencyKey(http.Header{"Idempotency-Key": {text}}); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
+		}
+	}
+	for _, text := range []string{
+		"", `"`, `""`, `'x'`, "a b", " a", "a,b", "a;p=1", "a\n", "ä", `a\b`, long + "x", `"x`, `x"`, `"a"b"`, `"a\b"`, `"a\"`, `"\"`, `"a", "b"`, `"a";p=1`, `"a";p="b"`,
+		`"a" `, "\"\x7f\"", "\"\t\"", `"ä"`, `"` + long + `x"`, "?1", "@1", `("a")`,
+	} {
+		if got, err := idempotencyKey(http.Header{"Idempotency-Key": {text}}); err == nil {
+			t.Errorf("%q: is taken as %q, want an error", text, got)
+		}
+	}
+	if _, err := idempotencyKey(http.Header{"Idempotency-Key": {`"x"`, `"x"`}}); err == nil {
+		t.Error("two lines are taken, want an error")
+	}
+	if got, err := idempotencyKey(http.Header{}); got != "" || err != nil {
+		t.Errorf("no field: %q, %v, want none", got, err)
+	}
+}
+
+func FuzzIdempotencyKey(f *testing.F) {
+	for _, text := range []string{`"x"`, `"a\"b"`, `"\\"`, `"`, ``, `x`} {
+		f.Add(text)
+	}
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	f.Fuzz(func(t *testing.T, text string) {
+		key, err := idempotencyKey(http.Header{"Idempotency-Key": {text}})
+		if err != nil {
+			return
+		}
+		if again := `"` + quote.Replace(key) + `"`; again != text && key != text {
+			t.Errorf("%q is taken as %q, which is written %q", text, key, again)
+		}
+		if err := store.CheckText(key); err != nil {
+			t.Errorf("%q is taken as %q, which the store refuses: %v", text, key, err)
+		}
+	})
+}
+
+// The fingerprint is stored, so it must not change.
+func TestFingerprint(t *testing.T) {
+	duke := store.NewPet{Name: "Duke", CategoryID: 3, Status: store.Available}
+	const stored = "39a7d1d34ef04e2e3f172993c6dc4bf2fc2cfbe5e99eec3208733bfd3b61d325"
+	if got := fingerprintHex(duke); got != stored {
+		t.Errorf("the fingerprint is %s, and was %s in a database", got, stored)
+	}
+	if got := fingerprintHex(store.NewPet{Name: "Duke", CategoryID: 3}); got != stored {
+		t.Errorf("without the status, which is available by default, it is %s, want the same", got)
+	}
+	for _, other := range []store.NewPet{
+		{Name: "Duk", CategoryID: 3}, {Name: "Duke", CategoryID: 4}, {Name: "Duke", CategoryID: -3}, {Name: "Duke", CategoryID: 3, Status: store.Sold},
+	} {
+		if fingerprintHex(other) == stored {
+			t.Errorf("%+v has the fingerprint of %+v", other, duke)
+		}
+	}
+}
+
+func fingerprintHex(p store.NewPet) string {
+	sum := fingerprintOf(p)
+	return hex.EncodeToString(sum[:])
+}
+
+// randomAddr returns an address in a small range, so that prefixes nest often.
+func randomAddr(r *rand.Rand) netip.Addr {
+	if r.IntN(2) == 0 {
+		return netip.AddrFrom4([4]byte{192, 0, byte(r.IntN(8)), byte(r.IntN(256))})
+	}
+	return netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 4: byte(r.IntN(4)), 15: byte(r.IntN(256))})
+}
+
+func randomNetworks(r *rand.Rand, n int) []netip.Prefix {
+	list := make([]netip.Prefix, n)
+	for i := range list {
+		addr := randomAddr(r)
+		list[i] = netip.PrefixFrom(addr, addr.BitLen()-r.IntN(14)).Masked()
+	}
+	return list
+}
+
+// The table finds what a search through the whole list finds.
+func TestAccessTableFindsEachAddress(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		list := randomNetworks(r, 1+r.IntN(20))
+		table, err := newAccessTable(AccessList{Networks: list})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 200 {
+			addr, want := randomAddr(r), false
+			for _, p := range list {
+				want = want || p.Contains(addr)
+			}
+			if got := table.hasAddr(addr); got != want {
+				t.Fatalf("seed %d: hasAddr(%v) = %t in %v, want %t", seed, addr, got, list, want)
+			}
+		}
+	}
+}
+
+func BenchmarkAccessTable(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	list := make([]netip.Prefix, 10_000)
+	for i := range list {
+		list[i] = netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(r.Uint32()), byte(r.Uint32()), byte(r.Uint32()), 0}), 24)
+	}
+	table, err := newAccessTable(AccessList{Networks: list})
+	if err != nil {
+		b.Fatal(err)
+	}
+	addr := netip.MustParseAddr("203.0.113.7")
+	b.ReportAllocs()
+	for b.Loop() {
+		table.hasAddr(addr)
+	}
+}
+
+func TestAcceptsGzip(t *testing.T) {
+	for accepts, all := range map[bool][]string{
+		true: {
+			"gzip", "GZip", "x-gzip", "deflate, gzip;q=1.0, *;q=0.5", "br , gzip;q=0.001", "*", "identity;q=0.5, gzip", "gzip, gzip;q=0", "identity;q=0, *",
+			"zz;;, ;q=x, gzip", "identity, gzip",
+		},
+		false: {
+			"", "identity", "gzip;q=0", "gzip;q=0.0, *", "br", "*;q=0", "gzip;q=1.1", "gzip;q=-1", "gzip;q=", "gzip;q=1e0", "gzip;level=9", "gzip;q=0.5, identity",
+			"gzi", "gzip gzip", "gzip;q=0, *",
+		},
+	} {
+		for _, text := range all {
+			if got := acceptsGzip([]string{text}); got != accepts {
+				t.Errorf("Accept-Encoding %q accepts gzip: %t, want %t", text, got, accepts)
+			}
+		}
+	}
+}

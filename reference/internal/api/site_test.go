@@ -1,0 +1,160 @@
+package api_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/reference/internal/api"
+	"github.com/animalstore/gatehouse/reference/internal/contract"
+	"github.com/animalstore/gatehouse/reference/internal/pages"
+)
+
+// page asks for a page, without a key and with these fields, in the way of a
+// client that decodes nothing by itself.
+func page(t testing.TB, s *service, method, target string, header ...string) (*http.Response, []byte) {
+	t.Helper()
+	r, err := http.NewRequest(method, "http://"+s.Addr+target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range header {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Add(name, value)
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode < 400 {
+		if got := resp.Header.Get("Cache-Control"); got != "no-cache" {
+			t.Errorf("%s %s: Cache-Control is %q, want no-cache", method, target, got)
+		}
+		if got := resp.Header.Get("Vary"); got != "Accept-Encoding" {
+			t.Errorf("%s %s: Vary is %q, want Accept-Encoding", method, target, got)
+		}
+	}
+	return resp, body
+}
+
+// The document and the files of the page need no key and are not charged. They have a
+// policy of their own and are revalidated, each coding with a validator of its own.
+func TestSite(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	const policy = "default-src 'none'; frame-ancestors 'none'"
+	for path, want := range map[string][2]string{
+		"/openapi.json":  {"application/json", policy},
+		"/docs":          {"text/html; charset=utf-8", pages.Policy},
+		"/docs/base.css": {"text/css; charset=utf-8", pages.Policy},
+		"/docs/docs.js":  {"text/javascript; charset=utf-8", pages.Policy},
+		"/docs/icon.svg": {"image/svg+xml", pages.Policy},
+	} {
+		_, plain := page(t, s, "GET", path, "Range: bytes=0-9")
+		tags := make(map[string]bool)
+		for _, coding := range []string{"", "gzip"} {
+			accept := "Accept-Encoding: " + coding
+			resp, body := page(t, s, "GET", path, accept)
+			etag := resp.Header.Get("ETag")
+			tags[etag] = true
+			for name, value := range map[string]string{
+				"Content-Type": want[0], "Content-Security-Policy": want[1], "X-Content-Type-Options": "nosniff",
+				"X-RateLimit-Limit": "600", "Set-Cookie": "", "Content-Encoding": coding,
+			} {
+				if got := strings.Join(resp.Header.Values(name), "\n"); resp.StatusCode != 200 || got != value {
+					t.Errorf("GET %s, %s: %d with %s %q, want 200 with %q", path, accept, resp.StatusCode, name, got, value)
+				}
+			}
+			if text := unzip(t, coding, body); !bytes.Equal(text, plain) || path == "/openapi.json" && !bytes.Equal(text, s.document) {
+				t.Errorf("GET %s, %s is not the file", path, accept)
+			}
+			for _, have := range []string{etag, `"x", W/` + etag, "*"} {
+				again, none := page(t, s, "GET", path, accept, "If-None-Match: "+have)
+				if again.StatusCode != 304 || len(none) > 0 || again.Header.Get("ETag") != etag || again.Header.Get("Content-Type") != "" {
+					t.Errorf("GET %s, %s, If-None-Match %s: %d with %d bytes, ETag %s, want 304 with %s", path, accept, have, again.StatusCode, len(none), again.Header.Get("ETag"), etag)
+				}
+			}
+			if head, _ := page(t, s, "HEAD", path, accept); head.StatusCode != 200 || head.Header.Get("ETag") != etag || head.ContentLength != int64(len(body)) {
+				t.Errorf("HEAD %s, %s: %d with the length %d and ETag %s, want %d and %s", path, accept, head.StatusCode, head.ContentLength, head.Header.Get("ETag"), len(body), etag)
+			}
+			failed, text := page(t, s, "GET", path, accept, `If-Match: "x"`)
+			if failed.StatusCode != 412 || failed.Header.Get("Content-Encoding") != "" || !bytes.Contains(text, []byte("precondition_failed")) || failed.Header.Get("Content-Type") != "application/json" {
+				t.Errorf("GET %s, %s, If-Match: %d %v %.50q, want a readable 412", path, accept, failed.StatusCode, failed.Header, text)
+			}
+		}
+		if len(tags) != 2 {
+			t.Errorf("the two codings of %s have the validators %v, want two", path, tags)
+		}
+	}
+}
+
+// Anything that is not such a file is answered, and charged, like a request for the API.
+func TestPathsOfTheSite(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	for _, target := range append(spellings("/openapi.json"), "/openapi.json?x=y") {
+		if resp, body := page(t, s, "GET", target); resp.StatusCode != 200 || !bytes.Equal(body, s.document) {
+			t.Errorf("GET %s: %d %.100s, want the document", target, resp.StatusCode, body)
+		}
+	}
+	for _, target := range []string{"//openapi.json", "/openapi.yaml", "/docs/", "/docs/page.html", "/docs/..%2Fdocs", "/docs/docs.js/", "/Docs"} {
+		want(t, s.Get(t, target), 404, "not_found")
+	}
+	for _, path := range []string{"/openapi.json", "/docs"} {
+		for _, method := range []string{"POST", "PUT", "DELETE", "TRACE", "get"} {
+			resp := s.Do(t, none(contract.Request{Method: method, Target: path}))
+			want(t, resp, 405, "method_not_allowed")
+			if got := resp.Header.Get("Allow"); got != "GET, HEAD, OPTIONS" {
+				t.Errorf("%s %s: Allow is %q, want GET, HEAD, OPTIONS", method, path, got)
+			}
+		}
+		for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
+			want(t, s.Do(t, none(contract.Request{Method: method, Target: path + "?" + strings.Repeat("x", 8192)})), 414, "uri_too_long")
+		}
+	}
+}
+
+func unzip(t *testing.T, coding string, body []byte) []byte {
+	t.Helper()
+	if coding == "" {
+		return body
+	}
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// The relation deprecation leads to the chapter of the operation, unless the settings
+// name another page.
+func TestDeprecationLinksToDocs(t *testing.T) {
+	t.Parallel()
+	for documentation, want := range map[string]string{
+		"":                          `</docs#getPet>; rel="deprecation"`,
+		"https://docs.example/pets": `<https://docs.example/pets>; rel="deprecation"`,
+	} {
+		s := start(t, func(c *api.Config) {
+			c.Deprecations = getPetLeaving(func(o *deprecation.Options) { o.Documentation = documentation })
+		})
+		if got := s.Get(t, "/v1/pets/1").Header.Get("Link"); !strings.HasSuffix(got, want) {
+			t.Errorf("with the documentation %q: Link is %q, want it to end with %s", documentation, got, want)
+		}
+		if _, html := page(t, s, "GET", "/docs"); !bytes.Contains(html, []byte(`id="getPet"`)) {
+			t.Error("/docs has no chapter getPet")
+		}
+	}
+}
