@@ -4,6 +4,7 @@ package database_test
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -21,6 +22,31 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open opens a database until the test ends.
+func open(t *testing.T, name string) store.Store {
+	t.Helper()
+	s, err := database.Open(t.Context(), name, database.Options{})
+	must(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// rawFile opens a SQLite file with the bare driver.
+func rawFile(t *testing.T, path string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", path+"?_pragma=foreign_keys(1)")
+	must(t, err)
+	db.SetMaxOpenConns(1)
+	return db
+}
 
 var (
 	noon     = time.Date(2026, time.May, 4, 12, 0, 0, 123_456_000, time.UTC)
@@ -215,6 +241,34 @@ func TestImportNeedsAnEmptyDatabase(t *testing.T) {
 			if diff := cmp.Diff(before, answers(t, open(t, url)), cmp.AllowUnexported(everything{})); diff != "" {
 				t.Errorf("the import changed the database (-before +after):\n%s", diff)
 			}
+		})
+	}
+}
+
+// SQLite keeps the last IDs in an ordinary table, which a program that repairs a file may
+// leave incomplete. SQLite still gives an ID that is larger than all others, and so must
+// PostgreSQL.
+func TestImportWithoutTheLastIDs(t *testing.T) {
+	for name, text := range map[string]string{
+		"no last audit entry":    `DELETE FROM sqlite_sequence WHERE name = 'audit'`,
+		"a smaller one":          `UPDATE sqlite_sequence SET seq = 3 WHERE name = 'audit'`,
+		"NULL":                   `UPDATE sqlite_sequence SET seq = NULL WHERE name = 'audit'`,
+		"two last audit entries": `INSERT INTO sqlite_sequence (rowid, name, seq) VALUES (-1, 'audit', 3)`,
+		"two last pets":          `INSERT INTO sqlite_sequence (rowid, name, seq) VALUES (-1, 'pets', 3)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, url := fill(t), postgrestest.Database(t)
+			db := rawFile(t, file)
+			_, err := db.Exec(text)
+			must(t, err)
+			must(t, db.Close())
+			_, err = database.Import(t.Context(), url, file, operator, noon, database.Options{})
+			must(t, err)
+			to := open(t, url)
+			if pet, err := to.CreatePet(t.Context(), store.NewPet{Name: "new"}); err != nil || pet.ID <= 7000 {
+				t.Errorf("a new pet is %+v (%v), want an ID over 7000", pet, err)
+			}
+			must(t, to.AddAudit(t.Context(), store.AuditEntry{At: noon, Actor: "ada", Action: "ban.end", Target: "bob"}))
 		})
 	}
 }

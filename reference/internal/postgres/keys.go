@@ -58,7 +58,10 @@ func (s *Store) createKey(ctx context.Context, k store.NewKey, by store.Actor, f
 		}
 		return addAudit(ctx, tx, store.KeyCreated(key, by))
 	})
-	return key, err
+	if err != nil {
+		return store.Key{}, err
+	}
+	return key, nil
 }
 
 // checkNoKey returns [store.ErrExists] if there is a key, and keeps others from storing
@@ -120,7 +123,10 @@ func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time, by store
 		}
 		return addAudit(ctx, tx, store.KeyRevoked(k, by))
 	})
-	return k, err
+	if err != nil {
+		return store.Key{}, err
+	}
+	return k, nil
 }
 
 // RotateKey replaces a key. See [store.Keys].
@@ -147,7 +153,10 @@ func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation, by s
 		}
 		return addAudit(ctx, tx, store.KeyRotated(old, key, r, by))
 	})
-	return key, err
+	if err != nil {
+		return store.Key{}, err
+	}
+	return key, nil
 }
 
 // newKey returns the key as it will be read from the database.

@@ -62,7 +62,10 @@ func (s *Store) CreatePet(ctx context.Context, p store.NewPet) (pet store.Pet, e
 		pet, err = addPet(ctx, conn, p)
 		return err
 	})
-	return pet, err
+	if err != nil {
+		return store.Pet{}, err
+	}
+	return pet, nil
 }
 
 func addPet(ctx context.Context, on querier, p store.NewPet) (store.Pet, error) {
@@ -95,7 +98,10 @@ func (s *Store) CreatePetIf(ctx context.Context, p store.NewPet, k *store.Idempo
 		}
 		return addOnce(ctx, tx, *k, pet.ID)
 	})
-	return pet, replayed, err
+	if err != nil {
+		return store.Pet{}, false, err
+	}
+	return pet, replayed, nil
 }
 
 // firstPet returns the pet that a request with the key has created before, if there is one,

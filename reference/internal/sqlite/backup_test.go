@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
@@ -128,5 +130,132 @@ func TestBackupRefuses(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("%v is left of backups that failed (%v)", entries, err)
+	}
+}
+
+// export returns the names of the pets of an export, and checks that no copy is left.
+func export(t *testing.T, path string) (names []string, err error) {
+	t.Helper()
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	err = sqlite.Export(t.Context(), path, sqlite.Options{BusyTimeout: 20 * time.Millisecond}, func(x store.Export) error {
+		for pet, err := range x.Pets {
+			if err != nil {
+				return err
+			}
+			names = append(names, pet.Name)
+		}
+		for _, err := range x.Keys { // which have a column that older versions lack
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if left, globErr := filepath.Glob(filepath.Join(temp, "*")); len(left) > 0 || globErr != nil {
+		t.Errorf("Export has left %v (%v)", left, globErr)
+	}
+	return names, err
+}
+
+// toVersion6 makes a file one of that version of the schema.
+var toVersion6 = []string{
+	`DELETE FROM goose_db_version WHERE version_id > 6`, `ALTER TABLE keys DROP COLUMN limits`,
+	`DROP INDEX pets_by_status`, `CREATE INDEX pets_by_status ON pets (status)`,
+}
+
+func TestExportRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		harm    []string
+		content func([]byte) []byte
+		want    string
+	}{
+		{name: "a letter", content: func([]byte) []byte { return bytes.Repeat([]byte("Dear Ada, "), 1000) }, want: "is not a SQLite database"},
+		{name: "half a file", content: func(b []byte) []byte { return b[:len(b)/2] }, want: "is damaged: "},
+		{name: "an empty file", content: func([]byte) []byte { return nil }, want: "is empty; there is nothing to import"},
+		{name: "a newer version", harm: []string{`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)`},
+			want: "a newer version of this program wrote it (schema 99, this version knows"},
+		{name: "another program", harm: []string{`PRAGMA application_id = 7`}, want: "it belongs to another program"},
+		{name: "a missing table", harm: []string{`DROP TABLE daily_use`}, want: "is damaged: table daily_use is missing"},
+		{name: "a row", harm: []string{`UPDATE pets SET name = 'a' || char(10)`},
+			want: `has 1 problem: pet 1: invalid: pet name must not have control characters, got "a\n"; correct it first, or import an older backup`},
+		{name: "two rows", harm: []string{`UPDATE pets SET id = -7`}, want: "problems, such as: "},
+		{name: "a row of an older version", harm: append([]string{`UPDATE audit SET actor = char(27)`}, toVersion6...), want: "has 1 problem: audit entry 1: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path, _ := filled(t)
+			if tt.harm != nil {
+				db := raw(t, path)
+				execute(t, db, tt.harm...)
+				db.Close()
+			}
+			if tt.content != nil {
+				writeFile(t, path, tt.content(readFile(t, path)))
+			}
+			before := readFile(t, path)
+			names, err := export(t, path)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), path) || len(names) > 0 {
+				t.Errorf("Export = %v, %v, want an error with %q and %s", names, err, tt.want, path)
+			}
+			if !bytes.Equal(before, readFile(t, path)) {
+				t.Error("Export changed the file")
+			}
+		})
+	}
+	if _, err := export(t, filepath.Join(t.TempDir(), "none.db")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Export of a file that does not exist = %v, want ErrNotExist", err)
+	}
+}
+
+// A server that still runs could add pets that are not exported.
+func TestExportOfAFileInUse(t *testing.T) {
+	path, _ := filled(t)
+	s := open(t, path, sqlite.Options{})
+	if _, err := export(t, path); !errors.Is(err, sqlite.ErrInUse) || !strings.Contains(err.Error(), "stop it first") {
+		t.Errorf("Export = %v, want ErrInUse", err)
+	}
+	addPet(t, s, "Tom")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := export(t, path); err != nil || len(names) != 2 {
+		t.Errorf("Export = %v, %v, want two pets", names, err)
+	}
+}
+
+func TestExportOfAnOlderVersion(t *testing.T) {
+	path, _ := filled(t)
+	db := raw(t, path)
+	execute(t, db, toVersion6...)
+	db.Close()
+	before := readFile(t, path)
+	if names, err := export(t, path); err != nil || len(names) != 1 {
+		t.Errorf("Export = %v, %v, want a pet", names, err)
+	}
+	if !bytes.Equal(before, readFile(t, path)) {
+		t.Error("Export upgraded the file, not a copy of it")
+	}
+}
+
+// What a killed server has written is in a log beside the file.
+func TestExportAfterAKill(t *testing.T) {
+	path := tempDatabase(t)
+	acknowledged := len(killAfter(t, program(t, "create pets without end", path), 100))
+	if names, err := export(t, path); err != nil || len(names) < acknowledged {
+		t.Errorf("Export = %d pets, %v, want at least %d pets", len(names), err, acknowledged)
+	}
+}
+
+// A backup may be where nobody can write.
+func TestExportOfAReadOnlyBackup(t *testing.T) {
+	path, _ := filled(t)
+	saved := backup(t, path)
+	if err := os.Chmod(saved, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	before := readFile(t, saved)
+	if names, err := export(t, saved); err != nil || len(names) != 1 || !bytes.Equal(before, readFile(t, saved)) {
+		t.Errorf("Export = %v, %v, want a pet and the file as it was", names, err)
 	}
 }

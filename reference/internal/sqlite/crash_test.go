@@ -1,9 +1,18 @@
 package sqlite_test
 
 import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
@@ -46,26 +55,231 @@ func TestKilledProcessLosesNoAcknowledgedPet(t *testing.T) {
 	}
 }
 
-func TestKilledProcessKeepsSavedUsage(t *testing.T) {
-	path := sqlite.UsagePath(tempDatabase(t))
-	killAfter(t, program(t, "save usage and wait", path), 1)
+// now is the time of all changes.
+var now = time.Unix(1_700_000_000, 0).UTC()
 
-	u, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
-	if err != nil {
-		t.Fatalf("OpenUsage after a kill = %v", err)
-	}
-	defer u.Close()
-	err = u.LoadUsage(t.Context(), func(header []byte, portions iter.Seq[[]memory.Record]) error {
-		n := 0
-		for portion := range portions {
-			n += len(portion)
+func once(key string) store.IdempotencyKey {
+	return store.IdempotencyKey{Owner: "ada", Key: key, At: now}
+}
+
+// changeWithoutEnd makes changes that consist of several rows, and prints each once it
+// is acknowledged.
+func changeWithoutEnd(ctx context.Context, path string) error {
+	return withStore(ctx, path, func(s *sqlite.Store) error {
+		by := store.Actor{Name: "test"}
+		var wg sync.WaitGroup
+		for _, change := range []func(n int) (string, error){
+			func(n int) (string, error) {
+				k := store.NewKey{LastFour: "abcd", Name: "n", Owner: "ada", Plan: "free", Created: now}
+				rand.Read(k.Digest[:])
+				key, err := s.CreateKey(ctx, k, by)
+				if err != nil || n%3 == 0 {
+					return "create " + key.ID, err
+				}
+				if n%3 == 1 {
+					_, err = s.RevokeKey(ctx, key.ID, now, by)
+					return "revoke " + key.ID, err
+				}
+				r := store.Rotation{LastFour: "abcd", At: now}
+				rand.Read(r.Digest[:])
+				_, err = s.RotateKey(ctx, key.ID, r, by)
+				return "rotate " + key.ID, err
+			},
+			func(n int) (string, error) {
+				name := rand.Text()
+				pet, _, err := s.CreatePetIf(ctx, store.NewPet{Name: name}, new(once(name)), nil)
+				return fmt.Sprint("once ", name, " ", pet.ID), err
+			},
+			func(n int) (string, error) {
+				return "day", s.AddDailyUse(ctx, store.DailyUse{Owner: "ada", Day: store.Day(now), Allowed: 1})
+			},
+			func(n int) (string, error) {
+				return "use", s.AddDeprecatedUse(ctx, store.DeprecatedUse{Operation: "getPet", Owner: "ada", Count: 1, Last: now})
+			},
+		} {
+			wg.Go(func() {
+				for n := 0; ; n++ {
+					line, err := change(n)
+					if err != nil {
+						fmt.Fprintln(os.Stderr, err)
+						return
+					}
+					fmt.Fprintln(os.Stdout, line)
+				}
+			})
 		}
-		if string(header) != "99" || n != 100 {
-			t.Errorf("header %q and %d records are left, want 99 and 100", header, n)
+		wg.Wait()
+		return nil
+	})
+}
+
+// What belongs together survives a kill together: a change of a key and its audit
+// entry, a pet and its idempotency key, the sums of deprecated use and its days.
+func TestKilledProcessKeepsWhatBelongsTogether(t *testing.T) {
+	path := tempDatabase(t)
+	var acknowledged []string
+	for round := range 3 {
+		acknowledged = append(acknowledged, killAfter(t, program(t, "change without end", path), 300)...)
+		s := open(t, path, sqlite.Options{})
+		checkAcknowledgedChanges(t, s, acknowledged)
+		if err := s.Close(); err != nil {
+			t.Fatalf("Close = %v", err)
+		}
+		db := raw(t, path)
+		for what, query := range map[string]string{
+			"keys without the audit entry of their creation": `SELECT count(*) FROM keys WHERE id NOT IN (SELECT target FROM audit WHERE action = 'key.create')
+				AND NOT EXISTS (SELECT 1 FROM audit WHERE action = 'key.rotate' AND detail LIKE '%new="' || keys.id || '"%')`,
+			"revoked keys without an audit entry": `SELECT count(*) FROM keys WHERE revoked IS NOT NULL
+				AND id NOT IN (SELECT target FROM audit WHERE action = 'key.revoke')`,
+			"rotated keys without an audit entry": `SELECT count(*) FROM keys WHERE expires IS NOT NULL
+				AND id NOT IN (SELECT target FROM audit WHERE action = 'key.rotate')`,
+			"audit entries without their key": `SELECT count(*) FROM audit WHERE NOT EXISTS
+				(SELECT 1 FROM keys WHERE id = target AND CASE action
+					WHEN 'key.create' THEN true WHEN 'key.revoke' THEN revoked IS NOT NULL ELSE expires IS NOT NULL END)`,
+			"pets without an idempotency key":       `SELECT count(*) FROM pets WHERE name NOT IN (SELECT key FROM idempotency_keys WHERE pet = pets.id)`,
+			"idempotency keys without a pet":        `SELECT count(*) FROM idempotency_keys WHERE key NOT IN (SELECT name FROM pets WHERE id = pet)`,
+			"deprecated uses that are not in a day": `SELECT (SELECT sum(count) FROM deprecated_use) - (SELECT sum(count) FROM deprecated_use_by_day)`,
+		} {
+			var n int
+			if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil || n != 0 {
+				t.Errorf("round %d: there are %d %s (%v), want none", round, n, what, err)
+			}
+		}
+		db.Close()
+		checkIntegrity(t, path)
+	}
+}
+
+func checkAcknowledgedChanges(t *testing.T, s *sqlite.Store, lines []string) {
+	t.Helper()
+	kinds := map[string]int64{}
+	for _, line := range lines {
+		words := strings.Fields(line)
+		kinds[words[0]]++
+		switch words[0] {
+		case "create", "revoke", "rotate":
+			key, err := s.Key(t.Context(), words[1])
+			if err != nil || key.Active(now) != (words[0] == "create") {
+				t.Errorf("after %q was acknowledged, the key is %+v (%v)", line, key, err)
+			}
+		case "once":
+			pet, replayed, err := s.CreatePetIf(t.Context(), store.NewPet{Name: "another"}, new(once(words[1])), nil)
+			if err != nil || !replayed || fmt.Sprint(pet.ID) != words[2] || pet.Name != words[1] {
+				t.Errorf("after %q was acknowledged, the request again gives %+v, replayed %v (%v)", line, pet, replayed, err)
+			}
+		}
+	}
+	days, err := s.ListDailyUse(t.Context(), "ada", now)
+	if err != nil || len(days) != 1 || days[0].Allowed < kinds["day"] {
+		t.Errorf("the daily use is %+v (%v), want at least the %d that were acknowledged", days, err, kinds["day"])
+	}
+	uses, err := s.ListDeprecatedUse(t.Context(), now)
+	if err != nil || len(uses) != 1 || uses[0].Count < kinds["use"] {
+		t.Errorf("the deprecated use is %+v (%v), want at least the %d that were acknowledged", uses, err, kinds["use"])
+	}
+	if len(kinds) < 6 {
+		t.Errorf("only %v was acknowledged, want changes of every kind", kinds)
+	}
+}
+
+// roundSize is the number of records of a round.
+const roundSize = 300
+
+// A round is the number of a save. Its records have keys in all parts, and the number as
+// data.
+type round int
+
+func (n round) all(first, last uint64) []memory.Record {
+	var records []memory.Record
+	for i := range uint64(roundSize) {
+		if key := i * ((1<<64 - 1) / roundSize); first <= key && key <= last {
+			records = append(records, memory.Record{Key: key, Data: binary.BigEndian.AppendUint64(nil, uint64(n)), Expires: 4_000_000_000})
+		}
+	}
+	return records
+}
+
+func saveRound(ctx context.Context, u *sqlite.Usage, n int) error {
+	return u.SaveUsage(ctx, []byte("h"), round(n).all(0, 1<<64-1))
+}
+
+// loadRound returns which round is stored. It is an error if there is more than one, or
+// only a part of one.
+func loadRound(ctx context.Context, u *sqlite.Usage) (n int, err error) {
+	stored := map[uint64]uint64{}
+	err = u.LoadUsage(ctx, func(_ []byte, portions iter.Seq[[]memory.Record]) error {
+		for portion := range portions {
+			for _, r := range portion {
+				stored[r.Key] = binary.BigEndian.Uint64(r.Data)
+			}
 		}
 		return nil
 	})
-	if err != nil {
-		t.Errorf("LoadUsage = %v", err)
+	for _, got := range stored {
+		if n == 0 {
+			n = int(got)
+		}
+		if int(got) != n || len(stored) != roundSize {
+			return n, errors.Join(err, fmt.Errorf("%d records are stored, of the rounds %d, %d and others; want %d of one round", len(stored), n, got, roundSize))
+		}
 	}
+	return n, err
+}
+
+// saveUsageWithoutEnd saves round after round, and prints each once it is saved.
+func saveUsageWithoutEnd(ctx context.Context, path string) error {
+	u, err := sqlite.OpenUsage(ctx, path, sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	n, err := loadRound(ctx, u)
+	for err == nil {
+		n++
+		err = saveRound(ctx, u, n)
+		fmt.Fprintln(os.Stdout, n)
+		if err == nil {
+			err = u.CompactUsage(ctx, round(n).all)
+		}
+	}
+	return err
+}
+
+// Each save is stored as a whole or not at all, at whatever point of a save or of a
+// compaction the process is killed.
+func TestAProcessKilledInASaveKeepsOneRound(t *testing.T) {
+	path := sqlite.UsagePath(tempDatabase(t))
+	for _, rounds := range []int{1, 7, 60, 200, 90} {
+		lines := killAfter(t, program(t, "save usage without end", path), rounds)
+		printed, err := strconv.Atoi(lines[len(lines)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
+		if err != nil {
+			t.Fatalf("OpenUsage after a kill = %v", err)
+		}
+		got, err := loadRound(t.Context(), u)
+		if err != nil || got < printed || got > printed+1 {
+			t.Errorf("round %d is stored (%v), want %d, which was saved last, or the next", got, err, printed)
+		}
+		u.Close()
+		checkIntegrity(t, path)
+	}
+}
+
+// loadAll returns all records that are stored.
+func loadAll(t *testing.T, u *sqlite.Usage) map[uint64]memory.Record {
+	t.Helper()
+	all := map[uint64]memory.Record{}
+	if err := u.LoadUsage(t.Context(), func(_ []byte, portions iter.Seq[[]memory.Record]) error {
+		for portion := range portions {
+			for _, r := range portion {
+				all[r.Key] = r
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }

@@ -16,7 +16,6 @@ import (
 
 	"database/sql"
 
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -28,7 +27,6 @@ var programs = map[string]func(ctx context.Context, path string) error{
 	"change without end":      changeWithoutEnd,
 	"create 25 pets":          createPets,
 	"create a first key":      createFirstKey,
-	"save usage and wait":     saveUsageAndWait,
 	"save usage without end":  saveUsageWithoutEnd,
 	"open":                    openOnly,
 	"back up":                 backUp,
@@ -123,20 +121,6 @@ func createFirstKey(ctx context.Context, path string) error {
 		}
 		return err
 	})
-}
-
-func saveUsageAndWait(ctx context.Context, path string) error {
-	u, err := sqlite.OpenUsage(ctx, path, sqlite.Options{})
-	if err != nil {
-		return err
-	}
-	for n := range uint64(100) {
-		if err := u.SaveUsage(ctx, fmt.Append(nil, n), []memory.Record{{Key: n, Data: []byte("x"), Expires: 4_000_000_000}}); err != nil {
-			return err
-		}
-	}
-	fmt.Println("saved")
-	select {}
 }
 
 func openOnly(ctx context.Context, path string) error {

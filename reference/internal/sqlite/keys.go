@@ -54,7 +54,10 @@ func (s *Store) createKey(ctx context.Context, k store.NewKey, by store.Actor, f
 		}
 		return s.insertAudit(ctx, store.KeyCreated(key, by))
 	})
-	return key, err
+	if err != nil {
+		return store.Key{}, err
+	}
+	return key, nil
 }
 
 // KeyByDigest finds the key of a request. See [store.KeyFinder].
@@ -96,7 +99,10 @@ func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time, by store
 		}
 		return s.insertAudit(ctx, store.KeyRevoked(k, by))
 	})
-	return k, err
+	if err != nil {
+		return store.Key{}, err
+	}
+	return k, nil
 }
 
 // RotateKey replaces a key. See [store.Keys].
@@ -123,7 +129,10 @@ func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation, by s
 		}
 		return s.insertAudit(ctx, store.KeyRotated(old, key, r, by))
 	})
-	return key, err
+	if err != nil {
+		return store.Key{}, err
+	}
+	return key, nil
 }
 
 // newKey returns the key as it will be read from the database.

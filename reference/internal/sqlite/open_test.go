@@ -2,15 +2,19 @@ package sqlite_test
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
+	"github.com/animalstore/gatehouse/reference/internal/store/storetest"
 )
 
 func TestOpenRefuses(t *testing.T) {
@@ -158,20 +162,15 @@ func TestCloseLeavesOneFile(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	for want, o := range map[string]sqlite.Options{
-		"Options.BusyTimeout": {BusyTimeout: 1},
-	} {
-		path := tempDatabase(t)
-		if _, err := sqlite.Open(t.Context(), path, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Open with %+v = %v, want an error that names %s", o, err, want)
-		}
-		if _, err := sqlite.OpenUsage(t.Context(), path, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("OpenUsage with %+v = %v, want an error that names %s", o, err, want)
-		}
-		if _, err := os.Stat(path); !os.IsNotExist(err) {
-			t.Errorf("a file was made for options that are refused")
+	path, o := tempDatabase(t), sqlite.Options{BusyTimeout: 1}
+	_, err := sqlite.Open(t.Context(), path, o)
+	_, usageErr := sqlite.OpenUsage(t.Context(), path, o)
+	for _, err := range []error{err, usageErr} {
+		if err == nil || !strings.Contains(err.Error(), "Options.BusyTimeout must be") {
+			t.Errorf("Open with %+v = %v, want an error that names the option", o, err)
 		}
 	}
+	checkLeft(t, path)
 }
 
 func readFile(t *testing.T, path string) []byte {
@@ -205,4 +204,235 @@ func TestIDsAreNotUsedAgain(t *testing.T) {
 	if err != nil || next.ID <= last.ID {
 		t.Errorf("the pet after one that was deleted has ID %d (%v), want one over %d", next.ID, err, last.ID)
 	}
+}
+
+// A file that is gone swallows every write without an error. The server must not
+// acknowledge one.
+func TestDeletedAndReplacedFilesAreNoticed(t *testing.T) {
+	replace := func(t *testing.T, path string) {
+		t.Helper()
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path+".new", content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove := func(t *testing.T, path string) {
+		t.Helper()
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name, suffix string
+		harm         func(*testing.T, string)
+		want         string
+	}{
+		{"deleted", "", remove, "was deleted while this process has it open"},
+		{"replaced", "", replace, "was replaced while this process has it open"},
+		{"log deleted", "-wal", remove, "was deleted while this process has it open"},
+		{"log replaced", "-wal", replace, "was replaced while this process has it open"},
+		{"index of the log deleted", "-shm", remove, "was deleted while this process has it open"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "pets.db")
+			s := open(t, path, sqlite.Options{})
+			rex := store.NewPet{Name: "Rex"}
+			if _, err := s.CreatePet(t.Context(), rex); err != nil {
+				t.Fatal(err)
+			}
+			saved := path + ".saved"
+			if err := os.Link(path+tt.suffix, saved); err != nil {
+				t.Fatal(err)
+			}
+			tt.harm(t, path+tt.suffix)
+			_, err := s.CreatePet(t.Context(), rex)
+			for doing, err := range map[string]error{"CreatePet": err, "Ping": s.Ping(t.Context())} {
+				if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "put the original file back, or restart") {
+					t.Errorf("%s = %v, want ErrUnavailable, that the file %s, and what to do", doing, err, tt.want)
+				}
+			}
+			if err := os.Rename(saved, path+tt.suffix); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.CreatePet(t.Context(), rex); err != nil {
+				t.Errorf("with the original file back, CreatePet = %v", err)
+			}
+			if err := s.Ping(t.Context()); err != nil {
+				t.Errorf("with the original file back, Ping = %v", err)
+			}
+		})
+	}
+}
+
+func TestDeletedUsageFileIsNoticed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "usage")
+	u, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.SaveUsage(t.Context(), []byte("header"), nil); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("SaveUsage to a deleted file = %v, want ErrUnavailable", err)
+	}
+}
+
+// SQLite follows a symbolic link to find the log, and so must the watch on it.
+func TestDeletedFilesBehindASymbolicLinkAreNoticed(t *testing.T) {
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "real.db"), filepath.Join(dir, "link.db")
+	open(t, real, sqlite.Options{}).Close()
+	if err := os.Symlink(real, link); err != nil {
+		t.Skipf("skipped: symbolic links cannot be made here: %v", err)
+	}
+	if got, want := sqlite.UsagePath(link), sqlite.UsagePath(real); got != want {
+		t.Errorf("UsagePath by the link is %s, want %s", got, want)
+	}
+	s := open(t, link, sqlite.Options{})
+	if err := os.Rename(real+"-wal", real+"-wal.moved"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("CreatePet without the log = %v, want ErrUnavailable", err)
+	}
+	if err := os.Rename(real+"-wal.moved", real+"-wal"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runTogether runs programs at once, each in its own process.
+func runTogether(t *testing.T, path string, names ...string) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for _, name := range names {
+		cmd := program(t, name, path)
+		wg.Go(func() {
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("process %q: %v: %s", name, err, out)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestProcessesStartTogetherOnANewFile(t *testing.T) {
+	for range 3 {
+		path := tempDatabase(t)
+		runTogether(t, path, "create a first key", "create 25 pets", "create a first key", "create 25 pets",
+			"open", "open", "open", "open")
+
+		s := open(t, path, sqlite.Options{})
+		pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 100})
+		if err != nil || len(pets) != 50 {
+			t.Errorf("ListPets = %d pets, %v, want the 50 of both processes", len(pets), err)
+		}
+		keys, err := s.ListKeys(t.Context())
+		if err != nil || len(keys) != 1 {
+			t.Errorf("ListKeys = %d keys, %v, want the one that was first", len(keys), err)
+		}
+	}
+}
+
+func TestProcessesWriteWhileAnotherServes(t *testing.T) {
+	path := tempDatabase(t)
+	s := open(t, path, sqlite.Options{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 25 {
+				if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
+					t.Errorf("CreatePet beside other processes = %v", err)
+				}
+			}
+		})
+	}
+	runTogether(t, path, "create 25 pets", "create a first key", "create 25 pets")
+	wg.Wait()
+
+	pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: store.MaxList})
+	if err != nil || len(pets) != 150 {
+		t.Errorf("ListPets = %d pets, %v, want 150", len(pets), err)
+	}
+	// What another process has written is seen without a delay.
+	keys, err := s.ListKeys(t.Context())
+	if err != nil || len(keys) != 1 {
+		t.Fatalf("ListKeys = %d keys, %v, want the other process's", len(keys), err)
+	}
+	if _, err := s.KeyByDigest(t.Context(), keys[0].Digest); err != nil {
+		t.Errorf("KeyByDigest = %v", err)
+	}
+}
+
+func TestBusyDatabase(t *testing.T) {
+	path := tempDatabase(t)
+	s := open(t, path, sqlite.Options{BusyTimeout: 20 * time.Millisecond})
+	other := raw(t, path)
+	execute(t, other, "BEGIN IMMEDIATE")
+
+	if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("CreatePet while another process writes = %v, want an error that wraps ErrUnavailable", err)
+	}
+	if pets, _, err := s.ListPets(t.Context(), store.ListQuery{Limit: 1}); err != nil || len(pets) > 0 {
+		t.Errorf("ListPets while another process writes = %v, %v, want no pets", pets, err)
+	}
+	if err := s.Ping(t.Context()); err != nil {
+		t.Errorf("Ping while another process writes = %v", err)
+	}
+
+	execute(t, other, "COMMIT")
+	if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
+		t.Errorf("CreatePet after the other process has ended = %v", err)
+	}
+}
+
+func TestUsageHasOneServer(t *testing.T) {
+	path := sqlite.UsagePath(tempDatabase(t))
+	first, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
+	if err != nil {
+		t.Fatalf("OpenUsage = %v", err)
+	}
+	_, err = sqlite.OpenUsage(t.Context(), path, sqlite.Options{BusyTimeout: 20 * time.Millisecond})
+	if !errors.Is(err, sqlite.ErrInUse) || !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("a second OpenUsage = %v, want an error that wraps ErrInUse and ErrUnavailable", err)
+	}
+
+	// A server that is about to end is waited for.
+	type opened struct {
+		u   *sqlite.Usage
+		err error
+	}
+	second := make(chan opened)
+	go func() {
+		u, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{BusyTimeout: time.Minute})
+		second <- opened{u, err}
+	}()
+	if err := first.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	o := <-second
+	if o.err != nil {
+		t.Fatalf("OpenUsage when the first server has ended = %v", o.err)
+	}
+	if err := o.u.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Opener[store.Store] {
+		path := filepath.Join(t.TempDir(), "pets.db")
+		return func() (store.Store, error) { return sqlite.Open(t.Context(), path, sqlite.Options{}) }
+	})
+	storetest.RunUsage(t, func(t *testing.T) storetest.Opener[storetest.UsageStore] {
+		path := filepath.Join(t.TempDir(), "pets.db-usage")
+		return func() (storetest.UsageStore, error) { return sqlite.OpenUsage(t.Context(), path, sqlite.Options{}) }
+	})
 }

@@ -44,7 +44,10 @@ func (s *Store) CreatePet(ctx context.Context, p store.NewPet) (pet store.Pet, e
 		pet, err = s.addPet(ctx, p)
 		return err
 	})
-	return pet, err
+	if err != nil {
+		return store.Pet{}, err
+	}
+	return pet, nil
 }
 
 // addPet is called by the writer.
@@ -82,7 +85,10 @@ func (s *Store) CreatePetIf(ctx context.Context, p store.NewPet, k *store.Idempo
 		}
 		return s.addOnce(ctx, *k, pet.ID)
 	})
-	return pet, replayed, err
+	if err != nil {
+		return store.Pet{}, false, err
+	}
+	return pet, replayed, nil
 }
 
 // firstPet returns the pet that a request with the key has created before, if there is

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -214,5 +215,202 @@ func fillUp(t *testing.T, dir string, room int) {
 	}
 	if err := os.WriteFile(filepath.Join(dir, "fill"), make([]byte, int(fs.Bavail)*int(fs.Bsize)-room), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A save for which there is no room stores nothing, and loses nothing that was stored.
+func TestUsageOnAFullDisk(t *testing.T) {
+	dir := mount(t)
+	u, err := sqlite.OpenUsage(t.Context(), filepath.Join(dir, "usage"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close() // before the file system goes
+	n := 0
+	for err == nil {
+		n++
+		if err = saveRound(t.Context(), u, n); err == nil {
+			err = u.CompactUsage(t.Context(), round(n).all)
+		}
+		if n == 5 {
+			fillUp(t, dir, 64<<10)
+		}
+	}
+	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "the disk is full") || n < 5 {
+		t.Fatalf("round %d on a full disk = %v, want an error that wraps ErrUnavailable and says so", n, err)
+	}
+	got, err := loadRound(t.Context(), u)
+	if err != nil || got != n && got != n-1 {
+		t.Errorf("round %d is stored (%v), want %d, which failed, or the one before", got, err, n)
+	}
+	if err := syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, "size=16m"); err != nil {
+		t.Fatal(err)
+	}
+	for n += 3; n < 300; n++ {
+		if err := errors.Join(saveRound(t.Context(), u, n), u.CompactUsage(t.Context(), round(n).all)); err != nil {
+			t.Fatalf("round %d when there is room again = %v", n, err)
+		}
+	}
+	if got, err := loadRound(t.Context(), u); err != nil || got != n-1 {
+		t.Errorf("round %d is stored (%v), want %d", got, err, n-1)
+	}
+}
+
+// A conversion for which there is no room changes nothing.
+func TestConvertUsageOnAFullDisk(t *testing.T) {
+	dir := mount(t)
+	path := filepath.Join(dir, "usage")
+	sqlite.MakeFirstUsage(t, path, 2000)
+	fillUp(t, dir, 16<<10)
+	u, err := sqlite.OpenUsage(t.Context(), path, sqlite.Options{})
+	if err == nil {
+		u.Close()
+	}
+	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "the disk is full") {
+		t.Fatalf("OpenUsage = %v, want an error that wraps ErrUnavailable and says that the disk is full", err)
+	}
+	os.Remove(filepath.Join(dir, "fill"))
+	db := raw(t, path)
+	var n int
+	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM usage").Scan(&n); err != nil || n != 2000 {
+		t.Errorf("%d records are left (%v), want all 2000", n, err)
+	}
+	db.Close()
+	if u, err = sqlite.OpenUsage(t.Context(), path, sqlite.Options{}); err != nil {
+		t.Fatalf("OpenUsage when there is room again = %v", err)
+	}
+	defer u.Close()
+	if got := loadAll(t, u); len(got) != 2000 {
+		t.Errorf("%d records were converted, want 2000", len(got))
+	}
+}
+
+// runAsNobody runs a program without the rights of root.
+func runAsNobody(t *testing.T, name, path string) (out []byte, err error) {
+	t.Helper()
+	cmd := program(t, name, path)
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		cmd.Path = copyExecutable(t, cmd.Path)
+	}
+	out, err = cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Skipf("skipped: nothing can run as another user here: %v", err)
+	}
+	return out, err
+}
+
+// sharedDir is a folder that nobody can reach.
+func sharedDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sqlite-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestReadOnlyPlaces(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		file    os.FileMode // zero: there is none
+		dir     os.FileMode
+		wantDir bool // the error names the directory
+	}{
+		{"a new file in a read-only folder", 0, 0o555, true},
+		{"a read-only file", 0o444, 0o777, false},
+		{"a file in a read-only folder", 0o666, 0o555, false},
+		{"a file of somebody else", 0o600, 0o777, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.file == 0o600 && os.Geteuid() != 0 {
+				t.Skip("only root can make a file of somebody else")
+			}
+			dir := sharedDir(t)
+			path := filepath.Join(dir, "pets.db")
+			if tt.file != 0 {
+				open(t, path, sqlite.Options{}).Close()
+				if err := os.Chmod(path, tt.file); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Chmod(dir, tt.dir); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.Chmod(dir, 0o755) })
+
+			out, err := runAsNobody(t, "open", path)
+			if err == nil {
+				t.Fatalf("Open succeeded, want an error")
+			}
+			want := fmt.Sprintf("database %s: it cannot be", path)
+			if tt.wantDir {
+				want = fmt.Sprintf("create database %s: cannot write in the directory %s: permission denied", path, dir)
+			}
+			if !bytes.Contains(out, []byte(want)) {
+				t.Errorf("Open said %q, want %q", out, want)
+			}
+		})
+	}
+}
+
+// copyExecutable makes a copy of the test binary that nobody can reach, too.
+func copyExecutable(t *testing.T, path string) string {
+	t.Helper()
+	copied := filepath.Join(sharedDir(t), "test")
+	err := os.WriteFile(copied, readFile(t, path), 0o700)
+	if err := errors.Join(err, os.Chmod(copied, 0o755)); err != nil { // whatever the umask is
+		t.Fatal(err)
+	}
+	return copied
+}
+
+// A restored file belongs to the user of the one that it replaces, whoever restores it.
+func TestRestoreKeepsTheOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a file of somebody else")
+	}
+	path, _ := filled(t)
+	saved := backup(t, path)
+	if err := errors.Join(os.Chown(path, 65534, 65533), os.Chmod(path, 0o640)); err != nil {
+		t.Fatal(err)
+	}
+	restore(t, saved, path)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stat := info.Sys().(*syscall.Stat_t); stat.Uid != 65534 || stat.Gid != 65533 || info.Mode().Perm() != 0o640 {
+		t.Errorf("after a restore, the owner is %d:%d and the mode %v, want 65534:65533 and 0640", stat.Uid, stat.Gid, info.Mode().Perm())
+	}
+}
+
+// Commands of a user that may not write the database leave no files of that user beside
+// it, which would lock the server out.
+func TestAUserWhoMayNotWriteLeavesNothing(t *testing.T) {
+	dir := sharedDir(t)
+	path := filepath.Join(dir, "pets.db")
+	open(t, path, sqlite.Options{}).Close()
+	u, err := sqlite.OpenUsage(t.Context(), sqlite.UsagePath(path), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(
+		u.SaveUsage(t.Context(), []byte("h"), []memory.Record{{Key: 1, Data: []byte("x"), Expires: 4_000_000_000}}),
+		u.Close(),
+		os.Chmod(path, 0o444), os.Chmod(sqlite.UsagePath(path), 0o444), os.Chmod(dir, 0o777),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for name, works := range map[string]bool{"open": false, "back up": false, "check": true, "check the usage": true} {
+		out, err := runAsNobody(t, name, path)
+		if works != (err == nil) || !works && !strings.Contains(string(out), "it cannot be written; check that this user may write to the file") {
+			t.Errorf("%s: %v: %s, want that it works: %v", name, err, out, works)
+		}
+		checkLeft(t, path, "pets.db", "pets.db-usage")
 	}
 }

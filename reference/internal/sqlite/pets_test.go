@@ -1,0 +1,281 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/animalstore/gatehouse/internal/testenv"
+	"github.com/animalstore/gatehouse/reference/internal/store"
+)
+
+// Each page is found through an index and is in order there, so that it costs the same
+// however many pets there are. See [BenchmarkListPets].
+func TestListIsASearch(t *testing.T) {
+	s := openTest(t)
+	for text, want := range map[string]string{
+		listPetsText:   "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
+		listStatusText: "SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id>?)",
+	} {
+		rows, err := s.reads.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, 1, 2, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var plan []string
+		for rows.Next() {
+			var id, parent, unused int
+			var step string
+			if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+				t.Fatal(err)
+			}
+			plan = append(plan, step)
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(plan, "\n")
+		if !strings.Contains(got, want) || strings.Contains(got, "TEMP B-TREE") {
+			t.Errorf("the plan of %s is\n%s\nwant %s, and nothing sorted", text, got, want)
+		}
+		for _, step := range plan {
+			if strings.HasPrefix(step, "SCAN pets") {
+				t.Errorf("the plan of %s has %q, want no scan of the table", text, step)
+			}
+		}
+	}
+}
+
+// fill stores n pets in turn of each status, quickly.
+func (s *Store) fill(ctx context.Context, n int) error {
+	return s.write(ctx, "test", func(ctx context.Context) error {
+		_, err := s.writer.conn.ExecContext(ctx, `INSERT INTO pets (name, category_id, status)
+			WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT ?)
+			SELECT 'Pet ' || i, i % 100, CASE i % 3 WHEN 0 THEN 'available' WHEN 1 THEN 'pending' ELSE 'sold' END FROM n`, n)
+		return err
+	})
+}
+
+// BenchmarkListPets reads the first page of 20 pets, and pages anywhere in the list, with
+// and without a filter. A page costs the same with a hundred pets and, with
+// the flag -long, a million.
+func BenchmarkListPets(b *testing.B) {
+	sizes := []int{100}
+	if testenv.IsLong() {
+		sizes = append(sizes, 1_000_000)
+	}
+	for _, n := range sizes {
+		s, err := Open(b.Context(), filepath.Join(b.TempDir(), "pets.db"), Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { s.Close() })
+		if err := s.fill(b.Context(), n); err != nil {
+			b.Fatal(err)
+		}
+		for _, status := range []store.Status{"", store.Sold} {
+			for name, last := range map[string]int64{"first": 1, "random": int64(n) * 3 / 10} {
+				b.Run(fmt.Sprintf("pets=%d/status=%s/page=%s", n, status, name), func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						q := store.ListQuery{Limit: 20, Status: status, After: rand.Int64N(last)}
+						if pets, _, err := s.ListPets(b.Context(), q); err != nil || len(pets) != 20 {
+							b.Fatalf("ListPets = %d pets, %v, want 20", len(pets), err)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// A page is read as one text, which no name can be mistaken for.
+func TestPageOfOddNames(t *testing.T) {
+	s := openTest(t)
+	want := []store.Pet{}
+	for i, name := range []string{
+		" ", "5", "1 2 sold 3 Rex", "  4 5  ", ",", "", "'\"\\", "犬 🐕", "\u2028", strings.Repeat("🐕", store.MaxText), "Rex",
+	} {
+		if name == "" {
+			continue // refused by the schema
+		}
+		status := []store.Status{store.Available, store.Pending, store.Sold}[i%3]
+		category := []int64{0, math.MinInt64, math.MaxInt64, -1}[i%4]
+		pet, err := s.CreatePet(t.Context(), store.NewPet{Name: name, CategoryID: category, Status: status})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, pet)
+	}
+	for limit := 1; limit <= len(want)+1; limit++ {
+		got, more, err := s.ListPets(t.Context(), store.ListQuery{Limit: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want[:min(limit, len(want))], got); diff != "" || more != (limit < len(want)) {
+			t.Errorf("a page of %d: there are more: %t (-want +got):\n%s", limit, more, diff)
+		}
+	}
+}
+
+// What no page can be is an error, and never a panic.
+func FuzzParsePets(f *testing.F) {
+	for _, text := range []string{
+		"", "1 2 sold 3 Rex", "1 2 sold 3 Rex2 -5 available 1 x", "1 2 sold 4 Rex", "1 2 sold -1 Rex", "1", "x 2 sold 3 Rex",
+		"1 2 sold 99999999999999999999 Rex", "1 2 sold  ", " ",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		pets, err := parsePets(text, 3)
+		if err != nil && pets != nil || err == nil && text != "" && len(pets) == 0 {
+			t.Errorf("parsePets(%q) = %v, %v, want pets or an error", text, pets, err)
+		}
+	})
+}
+
+// askedVersion returns the number of what is stored, as if SQLite had not been asked for
+// long.
+func askedVersion(t *testing.T, s *Store) uint64 {
+	t.Helper()
+	s.watch.asked.Store(-int64(time.Hour))
+	v, ok := s.PetsVersion()
+	if !ok {
+		t.Fatal("PetsVersion = false, want a number")
+	}
+	return v
+}
+
+// What another connection commits changes the number once SQLite is asked, and what this
+// store commits changes it in any case.
+func TestPetsVersionChangesWithEachCommit(t *testing.T) {
+	s := openTest(t)
+	other, err := sql.Open("sqlite", s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	other.SetMaxOpenConns(1)
+	create := func() {
+		if _, err := s.CreatePet(t.Context(), store.NewPet{Name: "Rex"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute := func(statements ...string) func() {
+		return func() {
+			for _, text := range append([]string{"PRAGMA busy_timeout = 5000"}, statements...) {
+				if _, err := other.ExecContext(t.Context(), text); err != nil {
+					t.Fatalf("%s: %v", text, err)
+				}
+			}
+		}
+	}
+	changes := map[string]func(){
+		"a pet":                      create,
+		"an update":                  execute("UPDATE pets SET status = 'sold' WHERE id = 1"),
+		"VACUUM":                     execute("VACUUM"),
+		"a write after a checkpoint": execute("PRAGMA wal_checkpoint(RESTART)", "UPDATE pets SET name = name || 'x' WHERE id = 1"),
+		"a write after truncation":   execute("PRAGMA wal_checkpoint(TRUNCATE)", "UPDATE pets SET name = 'x' WHERE id = 1"),
+	}
+	stays := map[string]func(){
+		"nothing":              func() {},
+		"a rollback":           execute("BEGIN IMMEDIATE", "UPDATE pets SET status = 'sold'", "ROLLBACK"),
+		"a list":               func() { names(t, s) },
+		"a passive checkpoint": execute("PRAGMA wal_checkpoint(PASSIVE)"),
+	}
+	var steps []string
+	for name := range changes {
+		steps = append(steps, name)
+	}
+	for name := range stays {
+		steps = append(steps, name)
+	}
+	slices.Sort(steps)
+	create()
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		name := steps[r.IntN(len(steps))]
+		before := askedVersion(t, s)
+		if do := changes[name]; do != nil {
+			do()
+		} else {
+			stays[name]()
+		}
+		if after := askedVersion(t, s); (after != before) != (changes[name] != nil) {
+			t.Errorf("%s: the version went from %d to %d", name, before, after)
+		}
+	}
+	s.Close()
+	s.watch.asked.Store(-int64(time.Hour))
+	if _, ok := s.PetsVersion(); ok {
+		t.Error("PetsVersion after Close = true, want false")
+	}
+}
+
+// Every pet that this store acknowledged before a read began is in it, although the list is
+// kept, and SQLite is not asked.
+func TestKeptListsAreExact(t *testing.T) {
+	s := openTest(t)
+	s.watch.asked.Store(int64(time.Hour))
+	var acknowledged atomic.Int64
+	var writers, readers sync.WaitGroup
+	for range 2 {
+		writers.Go(func() {
+			for n := range 150 {
+				if _, err := s.CreatePet(t.Context(), store.NewPet{Name: fmt.Sprint(n)}); err != nil {
+					t.Error(err)
+					return
+				}
+				acknowledged.Add(1)
+			}
+		})
+	}
+	done := make(chan struct{})
+	for range 3 {
+		readers.Go(func() {
+			kept, version := 0, uint64(0)
+			for {
+				least := int(acknowledged.Load())
+				if v, ok := s.PetsVersion(); !ok || v != version {
+					kept, version = len(names(t, s)), v
+				}
+				if kept < least {
+					t.Errorf("a list has %d pets, want the %d that were acknowledged before", kept, least)
+					return
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(done)
+	readers.Wait()
+}
+
+func BenchmarkPetsVersion(b *testing.B) {
+	s, err := Open(b.Context(), b.TempDir()+"/pets.db", Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			s.PetsVersion()
+		}
+	})
+}
