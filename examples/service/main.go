@@ -107,17 +107,7 @@ func openLimiter(redisURL, file string) (ratelimit.Limiter, func() error, error)
 		return nil, nil, err
 	}
 	// While Redis does not answer, this process limits by itself with the same plans.
-	limiter, err := failover.New(shared, failover.Options{
-		Local: local,
-		OnChange: func(c failover.Change) { // each probe changes the circuit too
-			switch {
-			case c.From == failover.CircuitClosed:
-				log.Printf("Redis does not answer; limiting in this process only: %v", c.Cause)
-			case c.To == failover.CircuitClosed:
-				log.Print("Redis answers again")
-			}
-		},
-	})
+	limiter, err := failover.New(shared, failover.Options{Local: local})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -25,7 +25,7 @@
 //	gatehouse.engine.duration           histogram (s)        gatehouse.result
 //	gatehouse.engine.subjects, .capacity    gauges (subject)
 //	gatehouse.engine.evictions, .refusals   counters (subject)
-//	gatehouse.failover.circuit          gauge (0 or 1)       gatehouse.state: closed, half_open, open
+//	gatehouse.failover.circuit          gauge (0 or 1)       gatehouse.state: closed, open
 //	gatehouse.failover.pending          gauge (subject)
 //	gatehouse.failover.fallbacks, .failures, .timeouts, .opened, .lost   counters
 //	gatehouse.in_flight.requests        counter (request)    gatehouse.limiter, gatehouse.result

@@ -74,18 +74,14 @@ func (t *Telemetry) ObserveFailover(l *failover.Limiter) error {
 		}
 		all = append(all, counters[i])
 	}
-	var states [len(circuits)]metric.MeasurementOption
-	for i, c := range circuits {
-		states[i] = with(stateKey.String(c.name))
-	}
+	closed, open := with(stateKey.String("closed")), with(stateKey.String("open"))
 	return t.register(func(_ context.Context, o metric.Observer) error {
-		for i, state := 0, l.Circuit(); i < len(states); i++ {
-			in := int64(0)
-			if circuits[i].state == state {
-				in = 1
-			}
-			o.ObserveInt64(circuit, in, states[i])
+		isOpen := int64(0)
+		if l.Open() {
+			isOpen = 1
 		}
+		o.ObserveInt64(circuit, 1-isOpen, closed)
+		o.ObserveInt64(circuit, isOpen, open)
 		s := l.Stats()
 		o.ObserveInt64(pending, s.Pending)
 		for i, n := range [...]uint64{s.Fallbacks, s.Failures, s.Timeouts, s.Opened, s.Lost} {
@@ -93,16 +89,6 @@ func (t *Telemetry) ObserveFailover(l *failover.Limiter) error {
 		}
 		return nil
 	}, all...)
-}
-
-// circuits names the states of the circuit.
-var circuits = [...]struct {
-	state failover.Circuit
-	name  string
-}{
-	{failover.CircuitClosed, "closed"},
-	{failover.CircuitHalfOpen, "half_open"},
-	{failover.CircuitOpen, "open"},
 }
 
 // redis measures calls of the script of package redislimit.

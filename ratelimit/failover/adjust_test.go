@@ -85,7 +85,7 @@ func TestMergeIsMadeOnce(t *testing.T) {
 					r.take("a", daily)
 				}
 				r.shared.set(nil)
-				for r.Circuit() != failover.CircuitClosed {
+				for r.Open() {
 					time.Sleep(time.Millisecond)
 				}
 				for i := range 10 {

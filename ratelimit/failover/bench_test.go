@@ -48,7 +48,7 @@ func decision(heavy bool) ratelimit.Decision {
 func cases(tb testing.TB) map[string]func() {
 	limiter := func(primary ratelimit.Limiter, mode fallback) *failover.Limiter {
 		opts := failover.Options{
-			ConsecutiveFailures: 1, MinBackoff: time.Hour,
+			ConsecutiveFailures: 1, Backoff: time.Hour,
 			Budget: time.Minute, // a machine that is busy is no fault
 		}
 		if mode == withLocal {
@@ -73,7 +73,7 @@ func cases(tb testing.TB) map[string]func() {
 	open := func(mode fallback) *failover.Limiter {
 		l := limiter(&constant{err: errDown}, mode)
 		take(l, true)()
-		if l.Circuit() != failover.CircuitOpen {
+		if !l.Open() {
 			tb.Fatal("the circuit is not open")
 		}
 		return l

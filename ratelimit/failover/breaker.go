@@ -27,26 +27,25 @@ type breaker struct {
 	// plan is that of the last call that failed. The primary is probed with it.
 	plan atomic.Pointer[ratelimit.Plan]
 
-	// opening is the change that opened the circuit, until OnChange is called.
-	opening atomic.Pointer[Change]
+	// opening is the failure that opened the circuit, until OnChange is called.
+	opening atomic.Pointer[error]
 
 	mu      sync.Mutex
 	circuit circuit
 }
 
-// A view is the circuit at a glance: the state, whether it is clean, and the epoch.
+// A view is the circuit at a glance: whether it is open, whether it is clean, and the epoch.
 type view uint64
 
-const viewState, viewClean, viewShift = view(3), view(4), 3
+const viewOpen, viewClean, viewShift = view(1), view(2), 2
 
-func (v view) state() Circuit { return Circuit(v & viewState) }
-func (v view) closed() bool   { return v.state() == CircuitClosed }
-func (v view) epoch() uint64  { return uint64(v >> viewShift) }
+func (v view) open() bool    { return v&viewOpen != 0 }
+func (v view) epoch() uint64 { return uint64(v >> viewShift) }
 
 func (b *breaker) init(opts *Options) {
 	b.circuit = circuit{
-		consecutive: opts.ConsecutiveFailures, recent: opts.RecentFailures,
-		minBackoff: opts.MinBackoff, maxBackoff: opts.MaxBackoff,
+		consecutive: opts.ConsecutiveFailures, recent: outcomes / 2,
+		minBackoff: opts.Backoff, maxBackoff: backoffs * opts.Backoff,
 	}
 	b.publish()
 }
@@ -55,7 +54,10 @@ func (b *breaker) look() view { return view(b.view.Load()) }
 
 // publish shows a change of the circuit. The lock is held.
 func (b *breaker) publish() {
-	v := view(b.circuit.epoch)<<viewShift | view(b.circuit.state)
+	v := view(b.circuit.epoch) << viewShift
+	if b.circuit.open {
+		v |= viewOpen
+	}
 	if b.circuit.clean() {
 		v |= viewClean
 	}
@@ -87,40 +89,29 @@ func (b *breaker) failed(v view, plan *ratelimit.Plan, cause error) (opens bool)
 	defer b.mu.Unlock()
 	defer b.publish()
 	b.plan.Store(plan)
-	now := time.Now()
-	if opens = b.circuit.report(true, v.epoch(), now); opens {
+	if opens = b.circuit.report(true, v.epoch(), time.Now()); opens {
 		b.opened.Add(1)
-		c := b.change(CircuitClosed, now, cause)
-		b.opening.Store(&c)
+		b.refuse(cause)
+		b.opening.Store(&cause)
 	}
 	return opens
 }
 
-// probing records that a probe begins.
-func (b *breaker) probing() Change {
+// probed records the outcome of a probe.
+func (b *breaker) probed(cause error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	defer b.publish()
-	b.circuit.probe()
-	return b.change(CircuitOpen, time.Now(), nil)
+	b.circuit.probed(cause != nil, time.Now())
+	b.refuse(cause)
 }
 
-// probed records the outcome of the probe.
-func (b *breaker) probed(cause error) Change {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	defer b.publish()
-	now := time.Now()
-	b.circuit.probed(cause != nil, now)
-	return b.change(CircuitHalfOpen, now, cause)
-}
-
-func (b *breaker) change(from Circuit, now time.Time, cause error) Change {
+// refuse keeps the error of requests while the circuit is open because of cause.
+func (b *breaker) refuse(cause error) {
 	if cause != nil {
 		refusal := fmt.Errorf("failover: %w: the circuit is open; last failure: %w", ratelimit.ErrUnavailable, cause)
 		b.refusal.Store(&refusal)
 	}
-	return Change{From: from, To: b.circuit.state, Time: now, Cause: cause}
 }
 
 // backoff returns how long to wait before the next probe: from half to all of what
@@ -131,25 +122,11 @@ func (b *breaker) backoff() time.Duration {
 	return b.circuit.wait - rand.N(b.circuit.wait/2)
 }
 
-// Circuit is the state of the circuit breaker.
-type Circuit uint8
-
-const (
-	CircuitClosed   Circuit = iota // the primary decides
-	CircuitHalfOpen                // the primary is being probed, and the local engine decides
-	CircuitOpen                    // the primary is not called, and the local engine decides
-)
-
-// String returns "closed", "half-open" or "open".
-func (c Circuit) String() string {
-	if c > CircuitOpen {
-		return fmt.Sprintf("Circuit(%d)", uint8(c))
-	}
-	return [...]string{"closed", "half-open", "open"}[c]
-}
-
 // outcomes is how many outcomes the circuit remembers.
 const outcomes = 64
+
+// backoffs is the longest wait before a probe, in units of Options.Backoff.
+const backoffs = 50
 
 // circuit is the breaker's rules: states and arithmetic, without a clock, a lock
 // or a goroutine. The caller says what happened and when.
@@ -163,7 +140,7 @@ type circuit struct {
 	consecutive, recent    int           // failures that open it: in a row, and of the last 64
 	minBackoff, maxBackoff time.Duration // the shortest and the longest wait before a probe
 
-	state Circuit
+	open bool
 	// epoch counts the changes and the failures that counted. A call keeps the epoch
 	// in which it began.
 	epoch    uint64
@@ -180,7 +157,7 @@ type circuit struct {
 // last change is ignored.
 func (c *circuit) report(failed bool, epoch uint64, now time.Time) (opens bool) {
 	switch {
-	case c.state != CircuitClosed || epoch < c.changed:
+	case c.open || epoch < c.changed:
 		return false
 	case !failed:
 		c.succeed()
@@ -202,7 +179,7 @@ func (c *circuit) report(failed bool, epoch uint64, now time.Time) (opens bool) 
 	} else {
 		c.wait = c.minBackoff
 	}
-	c.change(CircuitOpen)
+	c.change(true)
 	return true
 }
 
@@ -218,24 +195,20 @@ func (c *circuit) succeed() {
 // clean reports whether one more success changes nothing.
 func (c *circuit) clean() bool { return c.failures == 0 && c.overlaps == 0 }
 
-// probe records that the primary behind an open circuit is being probed.
-func (c *circuit) probe() { c.change(CircuitHalfOpen) }
-
-// probed records the outcome of the probe.
+// probed records the outcome of a probe of the primary behind an open circuit.
 func (c *circuit) probed(failed bool, now time.Time) {
 	if failed {
 		c.wait = c.longer()
-		c.change(CircuitOpen)
 		return
 	}
 	c.closed = now
-	c.change(CircuitClosed)
+	c.change(false)
 }
 
 func (c *circuit) longer() time.Duration { return min(2*c.wait, c.maxBackoff) }
 
-func (c *circuit) change(to Circuit) {
-	c.state = to
+func (c *circuit) change(open bool) {
+	c.open = open
 	c.failed, c.failures, c.overlaps = 0, 0, 0
 	c.epoch++
 	c.changed = c.epoch

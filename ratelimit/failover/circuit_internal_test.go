@@ -44,8 +44,8 @@ func TestCircuitOpens(t *testing.T) {
 			if got := c.reportAll(test.outcomes, began); got != test.want {
 				t.Errorf("%s opened the circuit after %d, want %d (0: never)", test.outcomes, got, test.want)
 			}
-			if (c.state == CircuitOpen) != (test.want > 0) {
-				t.Errorf("the circuit is %v", c.state)
+			if c.open != (test.want > 0) {
+				t.Errorf("the circuit is open: %v", c.open)
 			}
 		})
 	}
@@ -75,7 +75,6 @@ func TestCircuitAgreesWithAModel(t *testing.T) {
 				t.Fatalf("seed %d, call %d, %d in a row of %d, %d of %d: opens %v, want %v", seed, len(past), row, c.consecutive, share, c.recent, got, want)
 			}
 			if want {
-				c.probe()
 				c.probed(false, began)
 				past = nil
 			}
@@ -92,7 +91,6 @@ func TestCircuitIgnoresThePast(t *testing.T) {
 			t.Fatal("a failure opened a circuit that is open")
 		}
 	}
-	c.probe()
 	c.probed(false, began)
 	for range 10 {
 		if c.report(true, old, began) {
@@ -121,20 +119,16 @@ func TestCircuitWaits(t *testing.T) {
 	c.reportAll("FFFFF", now)
 	wait("when it opens", 1)
 	for _, want := range []time.Duration{2, 4, 8, 10, 10} {
-		c.probe()
 		c.probed(true, now)
 		wait("after a probe that failed", want)
 	}
 	now = now.Add(time.Hour)
-	c.probe()
 	c.probed(false, now)
 	c.reportAll("FFFFF", now.Add(9*time.Second))
 	wait("when it opens again soon", 10)
-	c.probe()
 	c.probed(false, now)
 	c.reportAll("FFFFF", now.Add(10*time.Second))
 	wait("when it opens again later", 1)
-	c.probe()
 	c.probed(false, now)
 	c.reportAll("FFFFF", now)
 	wait("when it opens again at once", 2)
@@ -142,7 +136,7 @@ func TestCircuitWaits(t *testing.T) {
 
 func TestBreakerWait(t *testing.T) {
 	var b breaker
-	b.init(&Options{ConsecutiveFailures: 1, RecentFailures: 1, MinBackoff: 100, MaxBackoff: 100})
+	b.init(&Options{ConsecutiveFailures: 1, Backoff: 100})
 	b.failed(b.look(), nil, errTimeout)
 	shortest, longest := time.Hour, time.Duration(0)
 	for range 10_000 {

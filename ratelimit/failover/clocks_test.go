@@ -32,7 +32,7 @@ func TestPrimaryWithAClockAhead(t *testing.T) {
 					t.Fatal(err)
 				}
 				primary, local := &shared{engine: engine}, newEngine(t)
-				l, err := failover.New(primary, failover.Options{Local: local, MinBackoff: time.Hour})
+				l, err := failover.New(primary, failover.Options{Local: local, Backoff: time.Hour})
 				if err != nil {
 					t.Fatal(err)
 				}

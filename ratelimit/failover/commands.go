@@ -71,7 +71,7 @@ func (l *Limiter) Bans(ctx context.Context) (bans []ratelimit.Ban, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !l.breaker.look().closed() {
+	if l.breaker.look().open() {
 		if l.mirror.local != nil {
 			return local.Bans(ctx)
 		}
@@ -91,7 +91,7 @@ func change[C any](ctx context.Context, l *Limiter, what, subject string, there,
 	if err != nil {
 		return err
 	}
-	open := !l.breaker.look().closed()
+	open := l.breaker.look().open()
 	switch {
 	case subject == "":
 		return fmt.Errorf("failover: %s: %w: no subject", what, ratelimit.ErrInvalid)
@@ -159,7 +159,7 @@ func (l *Limiter) Adjust(ctx context.Context, subject string, d *ratelimit.Decis
 		return nil
 	}
 	sent := false
-	if l.breaker.look().closed() {
+	if !l.breaker.look().open() {
 		id = cmp.Or(id, rand.Text())
 		failed, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
 			if err := l.journal.bring(ctx, subject); err != nil {

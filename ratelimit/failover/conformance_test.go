@@ -42,11 +42,11 @@ func TestConformance(t *testing.T) {
 			local, clock := engine(t, start)
 			primary := newShared(t)
 			primary.set(down)
-			l := limiter(t, primary, withLocal, failover.Options{Local: local, ConsecutiveFailures: 1, MinBackoff: time.Hour})
+			l := limiter(t, primary, withLocal, failover.Options{Local: local, ConsecutiveFailures: 1, Backoff: time.Hour})
 			if _, err := l.Take(t.Context(), "another", daily, 1); err != nil {
 				t.Fatal(err)
 			}
-			if l.Circuit() != failover.CircuitOpen {
+			if !l.Open() {
 				t.Fatal("the circuit is not open")
 			}
 			return enginetest.Engine{Limiter: here{l}, Set: clock.Set}

@@ -38,29 +38,28 @@ func Example() {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("%v, %d left; the circuit is %v\n", d.Outcome, d.Remaining(), limiter.Circuit())
+		fmt.Printf("%v, %d left; open %v\n", d.Outcome, d.Remaining(), limiter.Open())
 	}
 	// Output:
-	// allowed, 1 left; the circuit is closed
-	// allowed, 0 left; the circuit is open
-	// limited, 0 left; the circuit is open
+	// allowed, 1 left; open false
+	// allowed, 0 left; open true
+	// limited, 0 left; open true
 }
 
 // A service reports which engine decides, in a log, a metric or its readiness.
 func ExampleOptions_onChange() {
-	changed := make(chan failover.Change)
+	changed := make(chan error)
 	limiter, err := failover.New(unreachable{}, failover.Options{
 		ConsecutiveFailures: 1,
-		OnChange:            func(c failover.Change) { changed <- c },
+		OnChange:            func(failure error) { changed <- failure },
 	})
 	if err != nil {
 		panic(err)
 	}
 	_, err = limiter.Take(context.Background(), "owner:17", ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(2)), 1)
-	c := <-changed
 	fmt.Println(errors.Is(err, ratelimit.ErrUnavailable))
-	fmt.Printf("circuit %v: %v\n", c.To, c.Cause)
+	fmt.Println("the primary fails:", <-changed)
 	// Output:
 	// true
-	// circuit open: connection refused
+	// the primary fails: connection refused
 }

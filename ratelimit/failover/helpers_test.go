@@ -217,7 +217,7 @@ func (r *rig) adjust(subject string, d *ratelimit.Decision, units int64) {
 func (r *rig) lose() {
 	r.Helper()
 	r.shared.set(down)
-	for i := 0; r.Circuit() == failover.CircuitClosed; i++ {
+	for i := 0; !r.Open(); i++ {
 		if i == 64 {
 			r.Fatal("64 failures did not open the circuit")
 		}
@@ -237,8 +237,8 @@ func (r *rig) regain() {
 	r.shared.set(nil)
 	time.Sleep(6 * time.Second)
 	synctest.Wait()
-	if s := r.Stats(); r.Circuit() != failover.CircuitClosed || s.Pending != 0 {
-		r.Fatalf("six seconds after the primary came back the circuit is %v and %d subjects are in the journal", r.Circuit(), s.Pending)
+	if s := r.Stats(); r.Open() || s.Pending != 0 {
+		r.Fatalf("six seconds after the primary came back the circuit is open: %v, and %d subjects are in the journal", r.Open(), s.Pending)
 	}
 }
 
@@ -263,10 +263,10 @@ func (r *rig) wantUsed(promise string, engine *memory.Limiter, subject string, p
 	}
 }
 
-func (r *rig) wantState(promise string, want failover.Circuit) {
+func (r *rig) wantOpen(promise string, want bool) {
 	r.Helper()
-	if got := r.Circuit(); got != want {
-		r.Fatalf("%s: the circuit is %v, want %v", promise, got, want)
+	if got := r.Open(); got != want {
+		r.Fatalf("%s: the circuit is open: %v, want %v", promise, got, want)
 	}
 }
 

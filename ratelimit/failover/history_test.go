@@ -37,7 +37,7 @@ func TestHistoriesThroughOutages(t *testing.T) {
 			var lossy atomic.Bool
 			answers := rand.New(rand.NewPCG(uint64(seed), 1))
 			loses := func(int) bool { return lossy.Load() && answers.IntN(3) == 0 }
-			opts := failover.Options{MaxBackoff: 2 * time.Second, OnChange: func(failover.Change) {}}
+			opts := failover.Options{OnChange: func(error) {}}
 			remembering(t, opts, loses, func(r *rig, _ *once) {
 				h := &outages{rig: r, random: random, model: enginetest.NewModel(time.Now)}
 				for range 12 {

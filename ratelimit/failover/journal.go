@@ -29,8 +29,6 @@ type journal struct {
 	held    atomic.Int64    // entries
 	lost    atomic.Uint64
 	warned  atomic.Bool // a loss of this outage was logged
-	merged  atomic.Uint64
-	dropped atomic.Uint64
 
 	mu      sync.Mutex
 	entries map[string]*entry // by subject
@@ -150,7 +148,6 @@ func (j *journal) next(e *entry) (c charge, ok bool) {
 	}
 	now := time.Now().UnixNano()
 	if j.compact(e, now); len(e.charges) == 0 {
-		j.merged.Add(1)
 		return c, false
 	}
 	if e.charges[0].id == "" {
@@ -227,7 +224,7 @@ func (j *journal) merge(ctx context.Context, e *entry) error {
 		err := j.send(ctx, e.subject, &c)
 		switch {
 		case errors.Is(err, ratelimit.ErrInvalid):
-			j.dropped.Add(1)
+			j.lost.Add(1)
 		case err != nil:
 			return err
 		}

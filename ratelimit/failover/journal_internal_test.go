@@ -149,8 +149,8 @@ func TestJournalMapsShrink(t *testing.T) {
 	if j.entries != nil {
 		t.Errorf("there is still a map, of %d entries", len(j.entries))
 	}
-	if n := j.merged.Load(); !j.empty() || n != 10_000 {
-		t.Errorf("%d entries are held and %d were merged, want 0 and 10000", j.held.Load(), n)
+	if !j.empty() {
+		t.Errorf("%d entries are held, want 0", j.held.Load())
 	}
 }
 

@@ -55,30 +55,31 @@ func (k *keeper) rouse() {
 }
 
 func (k *keeper) run() {
-	rest, roused := k.l.opts.MinBackoff, k.roused
+	rest, roused := k.l.opts.Backoff, k.roused
 	for {
-		if c := k.l.breaker.opening.Swap(nil); c != nil {
-			k.l.opts.OnChange(*c)
+		if failure := k.l.breaker.opening.Swap(nil); failure != nil {
+			k.l.opts.OnChange(*failure)
 			rest, roused = k.l.breaker.backoff(), nil
 		}
 		if k.retire() || !k.sleep(rest, roused) {
 			return
 		}
-		closed := k.l.breaker.look().closed()
+		open := k.l.breaker.look().open()
 		switch {
 		case k.l.breaker.opening.Load() != nil:
-		case !closed:
-			k.l.opts.OnChange(k.l.breaker.probing())
-			k.l.opts.OnChange(k.l.breaker.probed(k.probe()))
+		case open:
+			failure := k.probe()
+			k.l.breaker.probed(failure)
+			k.l.opts.OnChange(failure)
 			rest = k.l.breaker.backoff()
-			if k.l.breaker.look().closed() {
+			if failure == nil {
 				rest, roused = 0, k.roused
 				k.l.journal.warned.Store(false)
 			}
 		case k.mergeDue():
-			rest = k.l.opts.MinBackoff
+			rest = k.l.opts.Backoff
 		default:
-			rest = min(2*max(rest, k.l.opts.MinBackoff/2), k.l.opts.MaxBackoff)
+			rest = min(2*max(rest, k.l.opts.Backoff/2), backoffs*k.l.opts.Backoff)
 		}
 	}
 }
@@ -105,7 +106,7 @@ func (k *keeper) retire() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.running.Store(false)
-	more := !k.closed && !(k.l.journal.empty() && k.l.breaker.look().closed())
+	more := !k.closed && !(k.l.journal.empty() && !k.l.breaker.look().open())
 	k.running.Store(more)
 	return !more
 }
@@ -132,7 +133,7 @@ func (k *keeper) probe() error {
 // next probe wait for it. No charge is interrupted: its outcome would then be unknown.
 func (k *keeper) mergeDue() (merged bool) {
 	for _, e := range k.l.journal.all() {
-		if k.ctx.Err() != nil || !k.l.breaker.look().closed() || time.Now().Before(e.due) {
+		if k.ctx.Err() != nil || k.l.breaker.look().open() || time.Now().Before(e.due) {
 			break
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), k.patience)
@@ -144,7 +145,7 @@ func (k *keeper) mergeDue() (merged bool) {
 		case k.probe() != nil:
 			return merged // the primary does not answer
 		default:
-			k.l.journal.backOff(e, k.l.opts.MinBackoff, k.l.opts.MaxBackoff)
+			k.l.journal.backOff(e, k.l.opts.Backoff, backoffs*k.l.opts.Backoff)
 		}
 	}
 	return merged
@@ -164,7 +165,7 @@ func (l *Limiter) Close() error {
 	k.mu.Unlock()
 	k.stop()
 	k.ended.Wait()
-	if l.breaker.look().closed() {
+	if !l.breaker.look().open() {
 		ctx, cancel := context.WithTimeout(context.Background(), k.patience)
 		defer cancel()
 		l.journal.mergeAll(ctx)

@@ -39,7 +39,7 @@ func New(primary ratelimit.Limiter, opts Options) (*Limiter, error) {
 		return nil, err
 	}
 	if opts.OnChange == nil {
-		opts.OnChange = logged
+		opts.OnChange = logged()
 	}
 	adjuster, local, err := opts.engines(primary)
 	if err != nil {
@@ -127,7 +127,7 @@ func (l *Limiter) decide(ctx context.Context, charges []ratelimit.Charge, decisi
 		}
 	}()
 	var cause error
-	if v := l.breaker.look(); v.closed() {
+	if v := l.breaker.look(); !v.open() {
 		generation := l.mirror.generation.Load()
 		failed, err := within(ctx, l.opts.Budget, func(ctx context.Context) error {
 			for i := range charges {
@@ -201,9 +201,7 @@ type Stats struct {
 	Failures  uint64 // calls of the primary for a decision that failed
 	Timeouts  uint64 // those of them that did not answer within the budget
 	Opened    uint64 // times the circuit opened; failed probes are not counted
-	Merged    uint64 // subjects merged into the primary
-	Lost      uint64 // charges of admitted requests that the journal had no room for; see Options.JournalSize
-	Dropped   uint64 // charges in the journal that the primary found invalid
+	Lost      uint64 // charges that the primary will not count: the journal had no room, see Options.JournalSize, or the primary found them invalid
 	Pending   int64  // subjects in the journal
 }
 
@@ -214,16 +212,14 @@ func (l *Limiter) Stats() Stats {
 		Failures:  l.breaker.failures.Load(),
 		Timeouts:  l.breaker.timeouts.Load(),
 		Opened:    l.breaker.opened.Load(),
-		Merged:    l.journal.merged.Load(),
 		Lost:      l.journal.lost.Load(),
-		Dropped:   l.journal.dropped.Load(),
 		Pending:   l.journal.held.Load(),
 	}
 }
 
-// Circuit returns the state of the circuit: if it is closed the primary decides,
-// otherwise [Options.Local], if there is one. The readiness of a service may depend on it.
-func (l *Limiter) Circuit() Circuit { return l.breaker.look().state() }
+// Open reports whether the circuit is open: the primary is not called, and
+// [Options.Local] decides, if there is one. The readiness of a service may depend on it.
+func (l *Limiter) Open() bool { return l.breaker.look().open() }
 
 // A mirror keeps the local engine up to date: what the primary has decided about a
 // subject that is denied, or has used half of a quota, is charged to the local engine

@@ -47,7 +47,7 @@ func TestFullJournalIsLogged(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	defer slog.SetDefault(before)
-	opts := failover.Options{JournalSize: 10, OnChange: func(failover.Change) {}}
+	opts := failover.Options{JournalSize: 10, OnChange: func(error) {}}
 	run(t, withLocal, opts, func(r *rig) {
 		for _, lose := range []func(){r.lose, r.lose, r.losePart, r.losePart} {
 			lose()

@@ -49,23 +49,18 @@ type Options struct {
 	Budget time.Duration
 
 	// ConsecutiveFailures is how many failures in a row open the circuit, 1 to 64;
-	// 0 means 10. Failures that overlap in time count as one.
+	// 0 means 10. Failures that overlap in time count as one. 32 failures among the last
+	// 64 calls open it too.
 	ConsecutiveFailures int
 
-	// RecentFailures is how many failures among the last 64 calls open the circuit,
-	// 1 to 64; 0 means 32. Until there have been 64 calls, the missing ones count as
-	// successes.
-	RecentFailures int
-
-	// MinBackoff is how long after the circuit opened the primary is probed, 1ms to
-	// 1h; 0 means 100ms. The wait doubles with each probe that fails, up to
-	// MaxBackoff, which is MinBackoff to 1h; 0 means 5s, or MinBackoff if that is
-	// longer. Each wait is shortened at random by up to half, so that servers that
+	// Backoff is how long after the circuit opened the primary is probed, 1ms to 1h; 0
+	// means 100ms. The wait doubles with each probe that fails, up to fifty times Backoff.
+	// Each wait is shortened at random by up to half, so that servers that
 	// lost the primary together do not return together. With Local the first probe waits
 	// for a merge that began before the circuit opened: up to two seconds,
 	// or two budgets if they are longer. A probe takes one unit for the subject
 	// "failover:probe", under the quotas of the call that failed last.
-	MinBackoff, MaxBackoff time.Duration
+	Backoff time.Duration
 
 	// JournalSize is the largest number of charges by Local that are held until they are
 	// merged, 1 to 1<<24; 0 means 1<<20. It should be at least the largest number of
@@ -76,43 +71,36 @@ type Options struct {
 	// refused. A refund of such a request takes units of other requests of the subject.
 	JournalSize int
 
-	// OnChange is called after each change of the circuit, in order, from a
-	// goroutine of the Limiter, which neither probes nor merges until OnChange
-	// returns. The call for an outage that begins may come as late as the first probe;
-	// see MinBackoff. OnChange must not call Close. During an outage each probe changes
-	// the circuit to half-open and back: an outage begins with the change from
-	// CircuitClosed and ends with the one to it. Nil: both are logged to [slog.Default].
-	OnChange func(Change)
+	// OnChange is called with the failure that opened the circuit, with that of each probe
+	// that failed, and with nil once the primary answers again and the circuit is closed.
+	// The calls come in order, from a goroutine of the Limiter, which neither probes nor
+	// merges until OnChange returns; the first may come as late as the first probe, see
+	// Backoff. OnChange must not call Close. Nil: the begin and the end of an outage are
+	// logged to [slog.Default].
+	OnChange func(failure error)
 }
 
-// A Change is a change of the circuit.
-type Change struct {
-	From, To Circuit
-	Time     time.Time
-	Cause    error // the failure that opened the circuit; nil unless To is CircuitOpen
-}
-
-// logged is OnChange by default. A service with a wrong password for its store would
+// logged returns OnChange by default. A service with a wrong password for its store would
 // otherwise never learn that it limits alone, or not at all.
-func logged(c Change) {
-	switch {
-	case c.From == CircuitClosed:
-		slog.Warn("failover: the primary fails", "error", c.Cause)
-	case c.To == CircuitClosed:
-		slog.Info("failover: the primary answers again")
+func logged() func(error) {
+	failing := false
+	return func(failure error) {
+		switch {
+		case failure == nil:
+			slog.Info("failover: the primary answers again")
+		case !failing:
+			slog.Warn("failover: the primary fails", "error", failure)
+		}
+		failing = failure != nil
 	}
 }
 
 // complete sets the defaults. An error names the setting that is out of range.
 func (o *Options) complete() error {
-	if err := complete("MinBackoff", &o.MinBackoff, 100*time.Millisecond, time.Millisecond, time.Hour); err != nil {
-		return err
-	}
 	return cmp.Or(
-		complete("MaxBackoff", &o.MaxBackoff, max(5*time.Second, o.MinBackoff), o.MinBackoff, time.Hour),
+		complete("Backoff", &o.Backoff, 100*time.Millisecond, time.Millisecond, time.Hour),
 		complete("Budget", &o.Budget, 50*time.Millisecond, time.Millisecond, time.Minute),
 		complete("ConsecutiveFailures", &o.ConsecutiveFailures, 10, 1, outcomes),
-		complete("RecentFailures", &o.RecentFailures, outcomes/2, 1, outcomes),
 		complete("JournalSize", &o.JournalSize, 1<<20, 1, 1<<24),
 	)
 }

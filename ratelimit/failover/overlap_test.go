@@ -54,13 +54,13 @@ func TestHangOpensTheCircuit(t *testing.T) {
 		var callers sync.WaitGroup
 		for range 64 {
 			callers.Go(func() {
-				for r.Circuit() == failover.CircuitClosed && time.Since(began) < time.Minute {
+				for !r.Open() && time.Since(began) < time.Minute {
 					r.take("a", daily)
 				}
 			})
 		}
 		callers.Wait()
-		r.wantState("ten budgets later", failover.CircuitOpen)
+		r.wantOpen("ten budgets later", true)
 		if took := time.Since(began); took != 500*time.Millisecond {
 			t.Errorf("the circuit opened after %v, want ten budgets of 50ms", took)
 		}

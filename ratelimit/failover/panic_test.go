@@ -14,17 +14,13 @@ import (
 func TestPanicInTheBackground(t *testing.T) {
 	panics := func(context.Context) error { panic("nil map") }
 	var cause error
-	opts := failover.Options{OnChange: func(c failover.Change) {
-		if c.From == failover.CircuitHalfOpen {
-			cause = c.Cause
-		}
-	}}
+	opts := failover.Options{OnChange: func(failure error) { cause = failure }}
 	run(t, withLocal, opts, func(r *rig) {
 		r.lose()
 		r.shared.set(panics)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		r.wantState("probes panic", failover.CircuitOpen)
+		r.wantOpen("probes panic", true)
 		if cause == nil || !strings.Contains(cause.Error(), "nil map") {
 			r.Errorf("the cause is %v, want one that tells the panic", cause)
 		}

@@ -111,7 +111,7 @@ func TestTakeAllOfAMultiTaker(t *testing.T) {
 }
 
 func TestTakeAllAlone(t *testing.T) {
-	run(t, alone, failover.Options{ConsecutiveFailures: 1, MinBackoff: time.Hour}, func(r *rig) {
+	run(t, alone, failover.Options{ConsecutiveFailures: 1, Backoff: time.Hour}, func(r *rig) {
 		r.shared.set(down)
 		for range 2 { // the circuit is closed, and then open
 			var decisions [2]ratelimit.Decision

@@ -106,7 +106,7 @@ type Engine struct {
 // A Redis says whether Redis decides, and what happened while it did not.
 type Redis struct {
 	Mode      string `json:"mode"`      // what happens while Redis does not decide: local, open, closed
-	Circuit   string `json:"circuit"`   // closed: Redis decides; open, half-open: it does not
+	Circuit   string `json:"circuit"`   // closed: Redis decides; open: it does not
 	Fallbacks uint64 `json:"fallbacks"` // decisions that Redis did not make
 	Failures  uint64 `json:"failures"`  // calls of Redis that failed
 	Timeouts  uint64 `json:"timeouts"`  // those of them that were not answered in time

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
 // During an outage the circuit opens again after each probe.
@@ -23,7 +21,7 @@ func TestCircuitLogRepeatsOnceAMinute(t *testing.T) {
 		outage := func(cause error) {
 			log.failed(cause) // the probe at the start
 			for range 30 {    // two minutes and a half
-				log.changed(failover.Change{From: failover.CircuitHalfOpen, To: failover.CircuitOpen, Cause: cause})
+				log.changed(cause)
 				time.Sleep(5 * time.Second)
 			}
 		}
@@ -31,12 +29,12 @@ func TestCircuitLogRepeatsOnceAMinute(t *testing.T) {
 		if got := lines("Redis cannot be used"); got != 3 {
 			t.Errorf("%d lines in an outage of 150 seconds, want one each minute", got)
 		}
-		log.changed(failover.Change{To: failover.CircuitOpen, Cause: slow})
+		log.changed(slow)
 		if got := lines("Redis cannot be used"); got != 4 {
 			t.Errorf("%d lines after another fault, want one more, at once", got)
 		}
-		log.changed(failover.Change{From: failover.CircuitHalfOpen, To: failover.CircuitClosed})
-		log.changed(failover.Change{To: failover.CircuitOpen, Cause: slow})
+		log.changed(nil)
+		log.changed(slow)
 		if again, failed := lines("Redis answers again"), lines("Redis cannot be used"); again != 1 || failed != 5 {
 			t.Errorf("%d and %d lines after Redis answered and failed again, want one each, at once", again, failed)
 		}

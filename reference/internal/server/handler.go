@@ -87,10 +87,13 @@ func (s *state) engine() admin.Engine {
 		Subjects: local.Subjects, Capacity: local.Bound, Evicted: local.Evicted, Refused: local.Refused,
 	}
 	if s.shared != nil {
-		stats := s.shared.Stats()
+		stats, circuit := s.shared.Stats(), "closed"
+		if s.shared.Open() {
+			circuit = "open"
+		}
 		e.Kind = "redis"
 		e.Redis = &admin.Redis{
-			Mode: s.shared.mode, Circuit: s.shared.Circuit().String(),
+			Mode: s.shared.mode, Circuit: circuit,
 			Fallbacks: stats.Fallbacks, Failures: stats.Failures, Timeouts: stats.Timeouts,
 			Opened: stats.Opened, Pending: stats.Pending, Lost: stats.Lost,
 		}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/reference/internal/logging"
 )
 
@@ -93,16 +92,15 @@ type circuitLog struct {
 }
 
 // changed is for [failover.Options] OnChange.
-func (l *circuitLog) changed(change failover.Change) {
-	switch {
-	case change.To == failover.CircuitOpen && change.Cause != nil:
-		l.failed(change.Cause)
-	case change.To == failover.CircuitClosed:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.fault = ""
-		l.logger.Info("Redis answers again", slog.String("limits", "shared"))
+func (l *circuitLog) changed(failure error) {
+	if failure != nil {
+		l.failed(failure)
+		return
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fault = ""
+	l.logger.Info("Redis answers again", slog.String("limits", "shared"))
 }
 
 func (l *circuitLog) failed(cause error) {

@@ -132,7 +132,7 @@ func (s *shared) err(ctx context.Context) error {
 	if err := s.probe(ctx); err != nil {
 		return failing(err, s.mode)
 	}
-	if s.Circuit() != failover.CircuitClosed {
+	if s.Open() {
 		return fmt.Errorf("limits are about to be shared through Redis again; until then on_redis_failure: %v is in force", s.mode)
 	}
 	return nil

@@ -76,10 +76,12 @@ func newGuard(t *testing.T, a arrangement, p *primary) *guard {
 		return nil
 	}
 	g := new(guard)
-	opts := failover.Options{OnChange: func(c failover.Change) {
-		if c.From == failover.CircuitHalfOpen && c.To == failover.CircuitOpen {
+	failing := false
+	opts := failover.Options{OnChange: func(failure error) {
+		if failing && failure != nil {
 			g.refused.Add(1)
 		}
+		failing = failure != nil
 	}}
 	if a.local {
 		local, err := memory.New(memory.Options{})
@@ -98,5 +100,5 @@ func newGuard(t *testing.T, a arrangement, p *primary) *guard {
 
 // recovered reports whether the primary decides again, and knows everything.
 func (g *guard) recovered() bool {
-	return g.Circuit() == failover.CircuitClosed && g.Stats().Pending == 0
+	return !g.Open() && g.Stats().Pending == 0
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
-	"github.com/animalstore/gatehouse/ratelimit/failover"
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
@@ -104,7 +103,7 @@ func (r *run) awaitFault() {
 		r.await("the fault to be felt", r.felt)
 		return
 	}
-	r.await("the circuit to open", func() bool { return r.guard.Circuit() != failover.CircuitClosed })
+	r.await("the circuit to open", func() bool { return r.guard.Open() })
 	r.await("the requests that began before", r.load.turned())
 	calls := r.primary.calls.Load()
 	r.await("the fault to be felt", r.felt)

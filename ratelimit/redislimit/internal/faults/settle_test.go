@@ -11,7 +11,6 @@ import (
 
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
 // settling is what becomes of requests that are reserved at 40 units and settled later,
@@ -121,5 +120,5 @@ func (r *run) settle(reserved *limit.Reservation, step string) {
 // opened sends a request and reports whether the circuit is open.
 func (r *run) opened() bool {
 	r.guard.Take(r.ctx, "other", lasting(1), 1)
-	return r.guard.Circuit() != failover.CircuitClosed
+	return r.guard.Open()
 }

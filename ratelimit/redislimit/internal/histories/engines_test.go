@@ -37,7 +37,7 @@ func TestFailover(t *testing.T) {
 	for seed := range uint64(10) {
 		for _, gone := range []bool{false, true} {
 			l, err := failover.New(&primary{newEngine(t), gone}, failover.Options{
-				Local: newEngine(t), ConsecutiveFailures: 1, MinBackoff: time.Hour,
+				Local: newEngine(t), ConsecutiveFailures: 1, Backoff: time.Hour,
 				Budget: time.Minute, // a machine that is busy is no fault
 			})
 			if err != nil {
@@ -47,7 +47,7 @@ func TestFailover(t *testing.T) {
 				t.Fatal(err)
 			}
 			check(t, inThisProcess{l}, options{seed: seed})
-			if open := l.Circuit() != failover.CircuitClosed; open != gone {
+			if open := l.Open(); open != gone {
 				t.Errorf("the circuit is open: %v, want %v", open, gone)
 			}
 			_ = l.Close() // with what could not be merged
@@ -189,7 +189,7 @@ func (s *steady) Peek(ctx context.Context, subject string, plan *ratelimit.Plan)
 func (s *steady) Ban(ctx context.Context, subject string, length time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Circuit() != failover.CircuitClosed {
+	if s.Open() {
 		return errOutage
 	}
 	return s.Limiter.Ban(ctx, subject, length)
@@ -198,7 +198,7 @@ func (s *steady) Ban(ctx context.Context, subject string, length time.Duration) 
 func (s *steady) Unban(ctx context.Context, subject string) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Circuit() != failover.CircuitClosed {
+	if s.Open() {
 		return false, errOutage
 	}
 	return s.Limiter.Unban(ctx, subject)
@@ -234,7 +234,7 @@ func TestFailoverBansThroughOutages(t *testing.T) {
 	for seed := range uint64(12) {
 		f := &flapping{Limiter: newEngine(t)}
 		l, err := failover.New(f, failover.Options{
-			Local: newEngine(t), ConsecutiveFailures: 1, MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond,
+			Local: newEngine(t), ConsecutiveFailures: 1, Backoff: time.Millisecond,
 			Budget: time.Minute, // a machine that is busy is no fault
 		})
 		if err != nil {
