@@ -55,7 +55,7 @@ func newHandler() (http.Handler, error) {
 	meters := metric.NewMeterProvider(metric.WithReader(exporter))
 	api := http.NewServeMux()
 	api.HandleFunc("GET /hello", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })
-	t, err := telemetry.New(telemetry.Options{MeterProvider: meters})
+	t, err := telemetry.New(meters)
 	if err != nil {
 		return nil, err
 	}

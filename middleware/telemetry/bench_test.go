@@ -13,7 +13,7 @@ import (
 
 // BenchmarkHooks measures what each hook adds to a request that is not traced.
 func BenchmarkHooks(b *testing.B) {
-	c := collect(b, telemetry.Options{})
+	c := collect(b)
 	r := httptest.NewRequest("GET", "/", nil)
 	w := httptest.NewRecorder()
 	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})

@@ -33,7 +33,7 @@ func observe(t collected, c ratelimit.Caller, d ratelimit.Decision, err error) {
 
 // CallDecision counts calls as Decision counts requests, and names the span.
 func TestDecisionsOfCallsAreCounted(t *testing.T) {
-	c := collect(t, telemetry.Options{})
+	c := collect(t)
 	span := traced(t, telemetry.RouteOptions{}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		c.CallDecision(r.Context(), "/pets.v1.Pets/Get", ratelimit.Caller{Subject: "owner:ann", Plan: free}, decided(free, ratelimit.Limited, 0, 0), nil)
 	}), httptest.NewRequest("POST", "/pets.v1.Pets/Get", nil))[0]
@@ -47,7 +47,7 @@ func TestDecisionsOfCallsAreCounted(t *testing.T) {
 }
 
 func TestDecisionsAreCounted(t *testing.T) {
-	c := collect(t, telemetry.Options{})
+	c := collect(t)
 	caller := ratelimit.Caller{Subject: "owner:ann", Plan: free}
 	for _, d := range []ratelimit.Decision{
 		decided(free, ratelimit.Allowed, 0, 59),
@@ -82,7 +82,7 @@ func TestDecisionsAreCounted(t *testing.T) {
 }
 
 func TestStrikesAndBansAreCounted(t *testing.T) {
-	c := collect(t, telemetry.Options{})
+	c := collect(t)
 	caller := ratelimit.Caller{Subject: "owner:ann", Plan: free}
 	limited, banned := decided(free, ratelimit.Limited, 0, 0), decided(free, ratelimit.Banned, 0, 0)
 	observe(c, caller, limited, nil) // within the grace
@@ -101,7 +101,7 @@ func TestStrikesAndBansAreCounted(t *testing.T) {
 }
 
 func TestWindowsHaveTheNamesOfQuotas(t *testing.T) {
-	c := collect(t, telemetry.Options{})
+	c := collect(t)
 	for window, name := range map[time.Duration]string{
 		time.Second: "second", time.Minute: "minute", time.Hour: "hour", 24 * time.Hour: "day",
 		15 * time.Minute: "900s", 7 * 24 * time.Hour: "604800s",
@@ -125,7 +125,7 @@ func TestWindowsHaveTheNamesOfQuotas(t *testing.T) {
 // The first strike, ban or failure of a plan changes a series from 0 to 1, which rate
 // functions see, rather than creating a series with 1, which they do not.
 func TestSeriesBeginWithZero(t *testing.T) {
-	c := collect(t, telemetry.Options{})
+	c := collect(t)
 	observe(c, ratelimit.Caller{Plan: free}, decided(free, ratelimit.Allowed, 0, 59), nil)
 	for instrument, series := range map[string]string{
 		"gatehouse.rate_limiting.requests":  "free undecided ",
@@ -147,7 +147,7 @@ func TestPlansAndWindowsAreBounded(t *testing.T) {
 		windows = 70
 		sdk     = 2000 // where an SDK begins to merge series
 	)
-	c := collect(t, telemetry.Options{})
+	c := collect(t)
 	total := int64(0)
 	for i := range plans {
 		for j := range windows {
@@ -183,7 +183,7 @@ func TestPlansAndWindowsAreBounded(t *testing.T) {
 
 func TestConcurrentDecisionsAreAllCounted(t *testing.T) {
 	const goroutines, each = 8, 1000
-	c := collect(t, telemetry.Options{})
+	c := collect(t)
 	var wg sync.WaitGroup
 	for range goroutines {
 		wg.Go(func() {

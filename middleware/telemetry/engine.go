@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // An engineMeter measures decisions.
@@ -25,14 +28,19 @@ var durationBounds = []float64{
 	0.000_001, 0.000_01, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
 }
 
-func (t *Telemetry) createEngine() (err error) {
+func (t *Telemetry) makeEngine(m *maker) {
 	for outcome := range t.engine.results {
 		t.engine.results[outcome] = []metric.RecordOption{with(resultKey.String(ratelimit.Outcome(outcome).String()))}
 	}
-	t.engine.duration, err = t.meter.Float64Histogram("gatehouse.engine.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time in which a limiter decides one request"),
-		metric.WithExplicitBucketBoundaries(durationBounds...))
-	return err
+	t.engine.duration = m.histogram("gatehouse.engine.duration", "Time in which a limiter decides one request", durationBounds)
+}
+
+// histogram makes a histogram of durations.
+func (m *maker) histogram(name, description string, bounds []float64) metric.Float64Histogram {
+	h, err := m.meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(description),
+		metric.WithExplicitBucketBoundaries(bounds...))
+	m.err = errors.Join(m.err, err)
+	return h
 }
 
 // Take asks a limiter for a decision and measures how long it takes. If the request is
@@ -54,56 +62,149 @@ func (t *Telemetry) createEngine() (err error) {
 //
 // In front of a shared engine, inside of package failover, it measures that engine;
 // around failover, how long requests wait.
-func (t *Telemetry) Take(ctx context.Context, l ratelimit.Limiter, subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision, err error) {
+func (t *Telemetry) Take(ctx context.Context, l ratelimit.Limiter, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	if t == nil {
 		return l.Take(ctx, subject, plan, cost)
 	}
-	if parent := trace.SpanFromContext(ctx); parent.IsRecording() {
-		var span trace.Span
-		ctx, span = parent.TracerProvider().Tracer(scope).Start(ctx, "gatehouse take")
-		defer func() { endTake(span, d, err) }()
-	}
-	begin := time.Now()
-	d, err = l.Take(ctx, subject, plan, cost)
-	t.engine.record(ctx, begin, d, err)
+	ctx, m := begin(ctx)
+	d, err := l.Take(ctx, subject, plan, cost)
+	t.engine.end(ctx, m, d, err)
 	return d, err
 }
 
 // TakeAll is Take for several charges, as [ratelimit.TakeAll] makes them. It measures
 // one decision, the one that matters most ([engine.Deciding]).
-func (t *Telemetry) TakeAll(ctx context.Context, l ratelimit.Limiter, charges []ratelimit.Charge, decisions []ratelimit.Decision) (err error) {
+func (t *Telemetry) TakeAll(ctx context.Context, l ratelimit.Limiter, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
 	if t == nil {
 		return ratelimit.TakeAll(ctx, l, charges, decisions)
 	}
+	ctx, m := begin(ctx)
 	var d ratelimit.Decision
-	if parent := trace.SpanFromContext(ctx); parent.IsRecording() {
-		var span trace.Span
-		ctx, span = parent.TracerProvider().Tracer(scope).Start(ctx, "gatehouse take")
-		defer func() { endTake(span, d, err) }()
-	}
-	begin := time.Now()
-	if err = ratelimit.TakeAll(ctx, l, charges, decisions); err == nil {
+	err := ratelimit.TakeAll(ctx, l, charges, decisions)
+	if err == nil {
 		d = decisions[engine.Deciding(decisions)]
 	}
-	t.engine.record(ctx, begin, d, err)
+	t.engine.end(ctx, m, d, err)
 	return err
 }
 
-func (e *engineMeter) record(ctx context.Context, begin time.Time, d ratelimit.Decision, err error) {
+// A measurement is of one decision, with a span of its own if the request is traced.
+type measurement struct {
+	begin time.Time
+	span  trace.Span // nil: not traced
+}
+
+func begin(ctx context.Context) (context.Context, measurement) {
+	m := measurement{begin: time.Now()}
+	if parent := trace.SpanFromContext(ctx); parent.IsRecording() {
+		ctx, m.span = parent.TracerProvider().Tracer(scope).Start(ctx, "gatehouse take")
+	}
+	return ctx, m
+}
+
+func (e *engineMeter) end(ctx context.Context, m measurement, d ratelimit.Decision, err error) {
 	outcome := d.Outcome
 	if err != nil || int(outcome) >= len(e.results) {
 		outcome = 0
 	}
-	e.duration.Record(ctx, time.Since(begin).Seconds(), e.results[outcome]...)
-}
-
-func endTake(span trace.Span, d ratelimit.Decision, err error) {
+	e.duration.Record(ctx, time.Since(m.begin).Seconds(), e.results[outcome]...)
+	if m.span == nil {
+		return
+	}
 	if err != nil {
 		// The text of the error may have the subject.
-		span.SetStatus(codes.Error, "")
-		span.SetAttributes(resultKey.String(undecided), attribute.String("error.type", "_OTHER"))
+		m.span.SetStatus(codes.Error, "")
+		m.span.SetAttributes(resultKey.String(undecided), attribute.String("error.type", "_OTHER"))
 	} else {
-		span.SetAttributes(resultKey.String(d.Outcome.String()))
+		m.span.SetAttributes(resultKey.String(d.Outcome.String()))
 	}
-	span.End()
+	m.span.End()
+}
+
+// ObserveMemory reports the size of an embedded engine. Call it for one engine: of two,
+// the series would be the same. In front of a shared engine, that is the local one.
+func (t *Telemetry) ObserveMemory(l *memory.Limiter) error {
+	if t == nil {
+		return nil
+	}
+	if l == nil {
+		return errors.New("telemetry: ObserveMemory: the engine must not be nil")
+	}
+	return t.make(func(m *maker) {
+		subjects := m.gauge("gatehouse.engine.subjects", "{subject}", "Subjects in memory")
+		capacity := m.gauge("gatehouse.engine.capacity", "{subject}", "The most subjects in memory")
+		evictions := m.counter("gatehouse.engine.evictions", "{subject}", "Subjects replaced at the capacity before their windows were over")
+		refusals := m.counter("gatehouse.engine.refusals", "{subject}", "Subjects and strikes that found no place at the capacity")
+		m.observe(func(_ context.Context, o metric.Observer) error {
+			s := l.Stats()
+			o.ObserveInt64(subjects, s.Subjects)
+			o.ObserveInt64(capacity, s.Bound)
+			o.ObserveInt64(evictions, int64(s.Evicted))
+			o.ObserveInt64(refusals, int64(s.Refused))
+			return nil
+		}, subjects, capacity, evictions, refusals)
+	})
+}
+
+// ObserveFailover reports the circuit and the counts of a failover engine. Call it for
+// one engine.
+func (t *Telemetry) ObserveFailover(l *failover.Limiter) error {
+	if t == nil {
+		return nil
+	}
+	if l == nil {
+		return errors.New("telemetry: ObserveFailover: the engine must not be nil")
+	}
+	return t.make(func(m *maker) {
+		circuit := m.gauge("gatehouse.failover.circuit", "", "1 for the state of the circuit that is in force, 0 for the others")
+		pending := m.gauge("gatehouse.failover.pending", "{subject}", "Subjects whose usage is not charged to the primary yet")
+		fallbacks := m.counter("gatehouse.failover.fallbacks", "{request}", "Decisions that the primary did not make")
+		failures := m.counter("gatehouse.failover.failures", "{call}", "Calls of the primary that failed")
+		timeouts := m.counter("gatehouse.failover.timeouts", "{call}", "Calls of the primary that did not answer within the budget")
+		opened := m.counter("gatehouse.failover.opened", "{change}", "Times the circuit opened")
+		lost := m.counter("gatehouse.failover.lost", "{request}", "Times the journal had no room")
+		m.observe(func(_ context.Context, o metric.Observer) error {
+			isOpen := int64(0)
+			if l.Open() {
+				isOpen = 1
+			}
+			o.ObserveInt64(circuit, 1-isOpen, with(stateKey.String("closed")))
+			o.ObserveInt64(circuit, isOpen, with(stateKey.String("open")))
+			s := l.Stats()
+			o.ObserveInt64(pending, s.Pending)
+			o.ObserveInt64(fallbacks, int64(s.Fallbacks))
+			o.ObserveInt64(failures, int64(s.Failures))
+			o.ObserveInt64(timeouts, int64(s.Timeouts))
+			o.ObserveInt64(opened, int64(s.Opened))
+			o.ObserveInt64(lost, int64(s.Lost))
+			return nil
+		}, circuit, pending, fallbacks, failures, timeouts, opened, lost)
+	})
+}
+
+// redis measures calls of the script of package redislimit.
+type redis struct {
+	duration  metric.Float64Histogram
+	batchSize metric.Int64Histogram
+}
+
+func (t *Telemetry) makeRedis(m *maker) {
+	t.redis.duration = m.histogram("gatehouse.redis.duration", "Duration of one call of the script in Redis, successful or not", durationBounds[2:])
+	var err error
+	t.redis.batchSize, err = m.meter.Int64Histogram("gatehouse.redis.batch_size", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests that one call of the script decides"),
+		metric.WithExplicitBucketBoundaries(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000))
+	m.err = errors.Join(m.err, err)
+}
+
+// RedisBatch measures one call of the script of package redislimit, which decided some
+// requests. It is for its Options:
+//
+//	Observe: func(b redislimit.Batch) { t.RedisBatch(b.Requests, b.Duration) },
+func (t *Telemetry) RedisBatch(requests int, took time.Duration) {
+	if t == nil {
+		return
+	}
+	t.redis.duration.Record(context.Background(), took.Seconds())
+	t.redis.batchSize.Record(context.Background(), int64(requests))
 }

@@ -22,7 +22,7 @@ import (
 // MeterProvider an exporter.
 func Example() {
 	reader := metric.NewManualReader()
-	t, err := telemetry.New(telemetry.Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))})
+	t, err := telemetry.New(metric.NewMeterProvider(metric.WithReader(reader)))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -19,13 +19,12 @@ type collected struct {
 	reader *metric.ManualReader
 }
 
-func collect(t testing.TB, o telemetry.Options) collected {
+func collect(t testing.TB) collected {
 	t.Helper()
 	reader := metric.NewManualReader()
 	provider := metric.NewMeterProvider(metric.WithReader(reader))
 	t.Cleanup(func() { provider.Shutdown(t.Context()) })
-	o.MeterProvider = provider
-	tel, err := telemetry.New(o)
+	tel, err := telemetry.New(provider)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/sdk/metric"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/middleware/bearer"
+	"github.com/animalstore/gatehouse/middleware/inflight"
 	"github.com/animalstore/gatehouse/middleware/telemetry"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/failover"
@@ -19,7 +23,7 @@ import (
 )
 
 func TestDeprecatedUseIsCountedByOperation(t *testing.T) {
-	c := collect(t, telemetry.Options{})
+	c := collect(t)
 	c.DeprecatedUse("getPet")(nil)
 	c.DeprecatedUse("getPet")(nil) // as after a reload of the settings
 	c.DeprecatedUse("listOwners")
@@ -37,7 +41,7 @@ func TestDeprecatedUseIsCountedByOperation(t *testing.T) {
 }
 
 func TestPanicsAreCountedAndPassedOn(t *testing.T) {
-	c := collect(t, telemetry.Options{})
+	c := collect(t)
 	serve := func(v any) (passed any) {
 		defer func() { passed = recover() }()
 		c.Panics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -68,7 +72,7 @@ func (a answering) Take(context.Context, string, *ratelimit.Plan, int64) (rateli
 }
 
 func TestDecisionsAreMeasuredByResult(t *testing.T) {
-	c := collect(t, telemetry.Options{})
+	c := collect(t)
 	failure := errors.New("the engine failed")
 	for _, l := range []answering{
 		{d: ratelimit.Decision{Outcome: ratelimit.Allowed}}, {d: ratelimit.Decision{Outcome: ratelimit.Allowed}},
@@ -86,7 +90,7 @@ func TestDecisionsAreMeasuredByResult(t *testing.T) {
 }
 
 func TestRedisBatchesAreMeasured(t *testing.T) {
-	c := collect(t, telemetry.Options{})
+	c := collect(t)
 	c.RedisBatch(64, time.Millisecond)
 	for _, name := range []string{"gatehouse.redis.duration", "gatehouse.redis.batch_size"} {
 		if n := c.series(t, name)[""]; n != 1 {
@@ -96,7 +100,7 @@ func TestRedisBatchesAreMeasured(t *testing.T) {
 }
 
 func TestEnginesAreObserved(t *testing.T) {
-	c := collect(t, telemetry.Options{})
+	c := collect(t)
 	local, err := memory.New(memory.Options{MaxSubjects: 4096})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +151,7 @@ func (b *banner) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
 
 func TestBansInForceAreListedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := collect(t, telemetry.Options{})
+		c := collect(t)
 		b := &banner{bans: make([]ratelimit.Ban, 3)}
 		if err := c.ObserveBans(b); err != nil {
 			t.Fatal(err)
@@ -183,17 +187,171 @@ type nothing struct{ _ byte }
 
 func (*nothing) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
-func TestCloseEndsTheSeries(t *testing.T) {
-	c := collect(t, telemetry.Options{})
-	if len(c.metrics(t)) == 0 {
-		t.Fatal("no metrics before Close")
-	}
-	if err := c.Close(); err != nil {
+// A request that is charged to several subjects is measured once, by the decision that
+// matters most.
+func TestTakeAllIsMeasured(t *testing.T) {
+	c := collect(t)
+	l, err := memory.New(memory.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range c.metrics(t) {
-		if s := c.series(t, m.Name); len(s) > 0 {
-			t.Errorf("%s still has series after Close: %v", m.Name, s)
+	once := ratelimit.MustPlan("once", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
+	charges := []ratelimit.Charge{{Subject: "owner:ann", Plan: free, Cost: 1}, {Subject: "everybody", Plan: once, Cost: 1}}
+	decisions := make([]ratelimit.Decision, 2)
+	for range 3 {
+		if err := c.TakeAll(t.Context(), l, charges, decisions); err != nil {
+			t.Fatal(err)
 		}
+	}
+	if err := c.TakeAll(t.Context(), l, charges, nil); err == nil {
+		t.Error("no room for decisions: got no error")
+	}
+	var none *telemetry.Telemetry
+	if err := none.TakeAll(t.Context(), l, charges, decisions); err != nil || decisions[1].Outcome != ratelimit.Limited {
+		t.Errorf("without telemetry: got %v and error %v, want limited", decisions[1].Outcome, err)
+	}
+	want := map[string]int64{"allowed": 1, "limited": 2, "undecided": 1}
+	if diff := cmp.Diff(want, c.series(t, "gatehouse.engine.duration")); diff != "" {
+		t.Errorf("measurements by result (-want +got):\n%s", diff)
+	}
+}
+
+// What was not set is refused where it is given, and does not panic when the
+// MeterProvider collects.
+func TestNilIsRefused(t *testing.T) {
+	c := collect(t)
+	for want, err := range map[string]error{
+		"telemetry: ObserveMemory: the engine must not be nil":    c.ObserveMemory(nil),
+		"telemetry: ObserveFailover: the engine must not be nil":  c.ObserveFailover(nil),
+		"telemetry: ObserveInFlight: the limiter must not be nil": c.ObserveInFlight("process", nil),
+		"telemetry: ObserveBans: the engine must not be nil":      c.ObserveBans((*memory.Limiter)(nil)),
+		"telemetry: the MeterProvider must not be a nil *metric.MeterProvider": func() error {
+			_, err := telemetry.New((*metric.MeterProvider)(nil))
+			return err
+		}(),
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	c.metrics(t)
+}
+
+// Without telemetry the same code runs, and handlers are not wrapped.
+func TestNilRecordsNothing(t *testing.T) {
+	var none *telemetry.Telemetry
+	none.Decision(httptest.NewRequest("GET", "/", nil), ratelimit.Caller{Plan: free}, decided(free, ratelimit.Allowed, 0, 1), nil)
+	none.CallDecision(t.Context(), "/pets.v1.Pets/Get", ratelimit.Caller{Plan: free}, decided(free, ratelimit.Allowed, 0, 1), nil)
+	none.CallAuthentication(t.Context())
+	none.DeprecatedUse("getPet")(nil)
+	none.Unbanned()
+	none.RedisBatch(1, time.Second)
+	if err := errors.Join(none.ObserveBans(nil), none.ObserveMemory(nil), none.ObserveFailover(nil), none.ObserveInFlight("process", nil)); err != nil {
+		t.Error(err)
+	}
+	if d, err := none.Take(t.Context(), answering{d: ratelimit.Decision{Cost: 7}}, "owner:ann", free, 1); d.Cost != 7 || err != nil {
+		t.Errorf("Take returned %v, %v; want what the limiter returned", d, err)
+	}
+	var next http.Handler = new(nothing)
+	for _, wrap := range []func(http.Handler) http.Handler{none.Authentication, none.Panics} {
+		if got := wrap(next); got != next {
+			t.Errorf("a middleware returned %v, want the handler itself", got)
+		}
+	}
+}
+
+func TestObserveInFlight(t *testing.T) {
+	c := collect(t)
+	owners, err := inflight.New(1, func(r *http.Request) (inflight.Caller, error) {
+		return inflight.Caller{Subject: r.URL.Path}, nil
+	}, inflight.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err := inflight.NewProcess(10, inflight.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, l := range map[string]*inflight.Limiter{"owners": owners, "process": process} {
+		if err := c.ObserveInFlight(name, l); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	send := func(h http.Handler, path string) {
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
+	}
+	refused := process.Middleware(owners.Middleware(http.NotFoundHandler()))
+	check := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		send(refused, "/ann")
+		for name, want := range map[string]map[string]int64{
+			"gatehouse.in_flight.requests": {"owners admitted": 2, "owners refused": 1, "process admitted": 3, "process refused": 0},
+			"gatehouse.in_flight.running":  {"owners": 2, "process": 2},
+			"gatehouse.in_flight.waiting":  {"owners": 0, "process": 0},
+			"gatehouse.in_flight.subjects": {"owners": 2, "process": 1},
+		} {
+			if diff := cmp.Diff(want, c.series(t, name)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+	})
+	second := process.Middleware(owners.Middleware(check))
+	first := process.Middleware(owners.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		send(second, "/bob")
+	})))
+	send(first, "/ann")
+}
+
+// newAuth knows one token.
+func newAuth(t *testing.T) *bearer.Authenticator[string] {
+	t.Helper()
+	auth, err := bearer.New("pets", func(_ context.Context, token string) (string, error) {
+		switch token {
+		case "good":
+			return "ann", nil
+		case "bad":
+			return "", bearer.ErrInvalid
+		}
+		return "", errors.New("the store is away")
+	}, bearer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return auth
+}
+
+func TestAuthenticationsAreCountedByOutcome(t *testing.T) {
+	c := collect(t)
+	auth := newAuth(t)
+	count := c.Authentication(http.NotFoundHandler())
+	for _, tokens := range [][]string{{"Bearer good"}, {"Bearer good"}, {"Bearer bad"}, {"Bearer x"}, {}, {"Bearer a", "Bearer a"}} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header["Authorization"] = tokens
+		w := httptest.NewRecorder()
+		auth.Identify(count).ServeHTTP(w, r)
+		if w.Code != http.StatusNotFound {
+			t.Errorf("Authorization %q: status %d, want that of the handler inside, 404", tokens, w.Code)
+		}
+	}
+	count.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	want := map[string]int64{
+		"authenticated": 2, "invalid": 1, "unavailable": 1, "missing": 1, "repeated": 1, "unidentified": 1,
+	}
+	if diff := cmp.Diff(want, c.series(t, "gatehouse.authentication.requests")); diff != "" {
+		t.Errorf("requests by outcome (-want +got):\n%s", diff)
+	}
+}
+
+func TestAuthenticationsOfCallsAreCounted(t *testing.T) {
+	c := collect(t)
+	auth := newAuth(t)
+	for _, tokens := range [][]string{{"Bearer good"}, {"Bearer bad"}, {"Bearer x"}, nil} {
+		c.CallAuthentication(auth.IdentifyCall(t.Context(), "/pets.v1.Pets/Get", tokens))
+	}
+	want := map[string]int64{
+		"authenticated": 1, "invalid": 1, "unavailable": 1, "missing": 1, "repeated": 0, "unidentified": 0,
+	}
+	if diff := cmp.Diff(want, c.series(t, "gatehouse.authentication.requests")); diff != "" {
+		t.Errorf("calls by outcome (-want +got):\n%s", diff)
 	}
 }

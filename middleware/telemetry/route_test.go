@@ -137,7 +137,7 @@ func TestTheClientAddressIsThatOfTheService(t *testing.T) {
 
 func TestSpansHaveTheDecision(t *testing.T) {
 	const token = "pet_live_secret"
-	c := collect(t, telemetry.Options{})
+	c := collect(t)
 	auth, err := bearer.New("pets", func(context.Context, string) (apikey.Principal, error) {
 		return apikey.Principal{KeyID: "key_17", Owner: "ann", Plan: free}, nil
 	}, bearer.Options{})
@@ -170,7 +170,7 @@ func TestSpansHaveTheKeyOfAnOwnPrincipal(t *testing.T) {
 		apikey.Principal
 		scopes []string
 	}
-	c := collect(t, telemetry.Options{})
+	c := collect(t)
 	auth, err := bearer.New("pets", func(context.Context, string) (account, error) {
 		return account{apikey.Principal{KeyID: "key_17"}, []string{"read"}}, nil
 	}, bearer.Options{})
@@ -196,7 +196,7 @@ func TestTracedDecisionsHaveASpan(t *testing.T) {
 		{answering{d: ratelimit.Decision{Outcome: ratelimit.Limited}}, codes.Unset, "limited"},
 		{answering{err: errors.New("cannot decide for owner:ann")}, codes.Error, "undecided"},
 	} {
-		c := collect(t, telemetry.Options{})
+		c := collect(t)
 		spans := traced(t, telemetry.RouteOptions{}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			c.Take(r.Context(), test.l, "owner:ann", free, 1)
 		}), httptest.NewRequest("GET", "/", nil))

@@ -1,3 +1,55 @@
+// Package telemetry reports what the packages of Gatehouse do through the API of
+// OpenTelemetry: metrics for the rate limiter and its engine, authentication,
+// deprecated operations and panics, and on the span of a request gatehouse.plan,
+// gatehouse.result and gatehouse.key.id, the public ID of its API key. The service
+// chooses the SDK and its exporters.
+//
+//	t, err := telemetry.New(nil)
+//	...
+//	limit, err := limit.New(limiter, identify, limit.Options{Observe: t.Decision})
+//	...
+//	api = middleware.Chain(api, middleware.Recover(nil), t.Panics, auth.Identify, t.Authentication, limit, auth.Require)
+//	route := telemetry.Route(telemetry.RouteOptions{ClientAddress: client.Addr})
+//	server.Handler = otelhttp.NewHandler(route(api), "", otelhttp.WithServerName("api.example:443"))
+//
+// examples/telemetry exports it to Prometheus. The instruments, with units in parentheses:
+//
+//	gatehouse.rate_limiting.requests    counter (request)    gatehouse.plan, gatehouse.result, gatehouse.window
+//	gatehouse.rate_limiting.near_limit  counter (request)    gatehouse.plan, gatehouse.window
+//	gatehouse.rate_limiting.strikes     counter (strike)     gatehouse.plan
+//	gatehouse.bans.started              counter (ban)        gatehouse.plan
+//	gatehouse.bans.unbanned             counter (ban)
+//	gatehouse.bans.active               gauge (ban)
+//	gatehouse.authentication.requests   counter (request)    gatehouse.result
+//	gatehouse.deprecation.requests      counter (request)    gatehouse.operation
+//	gatehouse.engine.duration           histogram (s)        gatehouse.result
+//	gatehouse.engine.subjects, .capacity    gauges (subject)
+//	gatehouse.engine.evictions, .refusals   counters (subject)
+//	gatehouse.failover.circuit          gauge (0 or 1)       gatehouse.state: closed, open
+//	gatehouse.failover.pending          gauge (subject)
+//	gatehouse.failover.fallbacks, .failures, .timeouts, .opened, .lost   counters
+//	gatehouse.in_flight.requests        counter (request)    gatehouse.limiter, gatehouse.result
+//	gatehouse.in_flight.running, .waiting   gauges (request) gatehouse.limiter
+//	gatehouse.in_flight.subjects        gauge (subject)      gatehouse.limiter
+//	gatehouse.redis.duration            histogram (s)
+//	gatehouse.redis.batch_size          histogram (request)
+//	gatehouse.panics                    counter (panic)
+//
+// gatehouse.result of a decision is allowed, limited, banned, suspended, or undecided if the
+// engine failed; of an authentication, the text of a [bearer.Outcome]; of a limit on requests
+// in progress, admitted or refused. gatehouse.limiter is the service's name for that limit.
+// gatehouse.window is that of the applicable quota: second, minute, hour, day, month,
+// local-day (a day in a time zone), 900s and the like, after smooth- for a smooth quota, and
+// empty without a quota. near_limit counts allowed requests that left at most a tenth of it.
+//
+// # Cardinality
+//
+// Clients cannot create series: no attribute has a subject, a host, a path, an address
+// or a key. Names that come from settings and stored keys are bounded: 100 plans, 50
+// windows, 400 pairs of both and 100 operations. Everything beyond has the value other.
+//
+// Metrics of otelhttp do have the Host field of each request, which any client can set,
+// unless otelhttp.WithServerName names the server and its port.
 package telemetry
 
 import (
@@ -5,7 +57,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel"
@@ -17,15 +68,6 @@ import (
 
 // scope is the name of the meter and of the tracer.
 const scope = "github.com/animalstore/gatehouse/middleware/telemetry"
-
-// Options are optional settings of [New]. The zero value works.
-type Options struct {
-	// MeterProvider makes the instruments. Nil: the global one, otel.GetMeterProvider.
-	//
-	// There is no TracerProvider: attributes are set on the span in the context of a
-	// request, and further spans come from the provider that made it.
-	MeterProvider metric.MeterProvider
-}
 
 // A Telemetry has the instruments, and the hooks that feed them. [New] makes it. It is
 // safe for concurrent use.
@@ -42,52 +84,76 @@ type Telemetry struct {
 	redis          redis
 	unbanned       count
 	panics         count
-
-	mu            sync.Mutex
-	registrations []metric.Registration
 }
 
-// New makes the instruments. An error is that of the MeterProvider.
-func New(o Options) (*Telemetry, error) {
+// New makes the instruments with a MeterProvider. Nil: the global one,
+// otel.GetMeterProvider. An error is that of the MeterProvider.
+//
+// There is no TracerProvider: attributes are set on the span in the context of a
+// request, and further spans come from the provider that made it.
+func New(provider metric.MeterProvider) (*Telemetry, error) {
 	switch {
-	case o.MeterProvider == nil:
-		o.MeterProvider = otel.GetMeterProvider()
-	case nilvalue.In(o.MeterProvider):
-		return nil, fmt.Errorf("telemetry: Options.MeterProvider must not be a nil %T", o.MeterProvider)
+	case provider == nil:
+		provider = otel.GetMeterProvider()
+	case nilvalue.In(provider):
+		return nil, fmt.Errorf("telemetry: the MeterProvider must not be a nil %T", provider)
 	}
-	t := &Telemetry{meter: o.MeterProvider.Meter(scope)}
-	for _, create := range []func() error{
-		t.createDecisions, t.createAuthentication, t.createDeprecated, t.createEngine, t.createRedis, t.createCounts,
-	} {
-		if err := create(); err != nil {
-			return nil, errors.Join(fmt.Errorf("telemetry: %w", err), t.Close())
-		}
+	t := &Telemetry{meter: provider.Meter(scope)}
+	t.unbanned.attrs, t.panics.attrs = with(), with()
+	err := t.make(func(m *maker) {
+		t.makeDecisions(m)
+		t.makeAuthentication(m)
+		t.makeDeprecated(m)
+		t.makeEngine(m)
+		t.makeRedis(m)
+		unbanned := m.counter("gatehouse.bans.unbanned", "{ban}", "Bans that ended before their time because of Unban")
+		panics := m.counter("gatehouse.panics", "{panic}", "Handlers that panicked")
+		m.observe(func(_ context.Context, o metric.Observer) error {
+			t.unbanned.observe(o, unbanned)
+			t.panics.observe(o, panics)
+			return nil
+		}, unbanned, panics)
+	})
+	if err != nil {
+		return nil, err
 	}
 	return t, nil
 }
 
-// createCounts makes the counters without attributes.
-func (t *Telemetry) createCounts() error {
-	return errors.Join(
-		t.observeCount("gatehouse.bans.unbanned", "{ban}", "Bans that ended before their time because of Unban", t.unbanned.n.Load),
-		t.observeCount("gatehouse.panics", "{panic}", "Handlers that panicked", t.panics.n.Load),
-	)
+// make makes instruments, and returns the errors of the MeterProvider.
+func (t *Telemetry) make(instruments func(*maker)) error {
+	m := maker{meter: t.meter}
+	instruments(&m)
+	if m.err != nil {
+		return fmt.Errorf("telemetry: %w", m.err)
+	}
+	return nil
 }
 
-// Close takes the instruments out of the MeterProvider's collections. Hooks may still
-// be called.
-func (t *Telemetry) Close() error {
-	if t == nil {
-		return nil
+// A maker makes instruments that are read when the MeterProvider collects, and remembers
+// what failed.
+type maker struct {
+	meter metric.Meter
+	err   error
+}
+
+func (m *maker) counter(name, unit, description string) metric.Int64ObservableCounter {
+	c, err := m.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
+	m.err = errors.Join(m.err, err)
+	return c
+}
+
+func (m *maker) gauge(name, unit, description string) metric.Int64ObservableGauge {
+	g, err := m.meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(description))
+	m.err = errors.Join(m.err, err)
+	return g
+}
+
+// observe registers the callback that reads the instruments.
+func (m *maker) observe(f metric.Callback, instruments ...metric.Observable) {
+	if m.err == nil {
+		_, m.err = m.meter.RegisterCallback(f, instruments...)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var errs []error
-	for _, r := range t.registrations {
-		errs = append(errs, r.Unregister())
-	}
-	t.registrations = nil
-	return errors.Join(errs...)
 }
 
 // A count is the value of one series of a counter. It is kept here and read when the
@@ -99,49 +165,12 @@ type count struct {
 }
 
 func (c *count) observe(o metric.Observer, into metric.Int64Observable) {
-	if c.attrs == nil {
-		o.ObserveInt64(into, c.n.Load())
-		return
-	}
 	o.ObserveInt64(into, c.n.Load(), c.attrs)
 }
 
 // with returns the option for a series with these attributes.
 func with(attrs ...attribute.KeyValue) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(attrs...))
-}
-
-// counter makes a counter that is read when the MeterProvider collects.
-func (t *Telemetry) counter(name, unit, description string) (metric.Int64ObservableCounter, error) {
-	return t.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
-}
-
-func (t *Telemetry) gauge(name, unit, description string) (metric.Int64ObservableGauge, error) {
-	return t.meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(description))
-}
-
-// observeCount makes a counter without attributes.
-func (t *Telemetry) observeCount(name, unit, description string, read func() int64) error {
-	c, err := t.counter(name, unit, description)
-	if err != nil {
-		return err
-	}
-	return t.register(func(_ context.Context, o metric.Observer) error {
-		o.ObserveInt64(c, read())
-		return nil
-	}, c)
-}
-
-// register registers a callback until Close.
-func (t *Telemetry) register(f metric.Callback, instruments ...metric.Observable) error {
-	r, err := t.meter.RegisterCallback(f, instruments...)
-	if err != nil {
-		return err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.registrations = append(t.registrations, r)
-	return nil
 }
 
 // Panics is a middleware that counts panics, and passes them on. Place it directly

@@ -87,7 +87,7 @@ func newObserver(logger *slog.Logger) *Observer {
 
 func (o *Observer) createInstruments() (err error) {
 	o.meter = o.meters.Meter(scope)
-	if o.Telemetry, err = telemetry.New(telemetry.Options{MeterProvider: o.meters}); err != nil {
+	if o.Telemetry, err = telemetry.New(o.meters); err != nil {
 		return err
 	}
 	return errors.Join(o.createRequests(), o.createCalls())
