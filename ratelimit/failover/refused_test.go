@@ -169,7 +169,7 @@ func TestCloseMergesTheOthers(t *testing.T) {
 		for i := range 3 {
 			subjects = append(subjects, fmt.Sprint("bad ", i), fmt.Sprint("hung ", i))
 		}
-		for i := range 40 {
+		for i := range 20 {
 			subjects = append(subjects, fmt.Sprint("good ", i))
 		}
 		for _, subject := range subjects {
@@ -184,7 +184,7 @@ func TestCloseMergesTheOthers(t *testing.T) {
 		if waited := time.Since(began); waited > 2*time.Second {
 			r.Errorf("Close took %v, want at most two seconds", waited)
 		}
-		for i := range 40 {
+		for i := range 20 {
 			r.wantUsed("a subject that can be merged", r.shared.engine, fmt.Sprint("good ", i), daily, "1/24h0m0s")
 		}
 	})
