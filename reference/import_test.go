@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -215,24 +214,6 @@ func TestImportNamesWhatIsMissing(t *testing.T) {
 		if tt.file == "petstore.db" && strings.Contains(said, "petstore.db does not exist") {
 			t.Errorf("without %s the import says that the file is missing: %q", tt.name, said)
 		}
-	}
-}
-
-// TMPDIR may be relative to the directory of the process.
-func TestImportWithARelativeTMPDIR(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	roomyKey(t, dir, "ann")
-	if err := os.Mkdir(filepath.Join(dir, "temp"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "petstore", "import", "petstore.db")
-	cmd.Dir, cmd.Env = dir, append(environment(), "PETSTORE_DATABASE="+postgrestest.Database(t), "TMPDIR=temp")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("the import ended with %v and says %q, want 0", err, out)
-	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "temp", "*")); len(left) > 0 {
-		t.Errorf("the import has left %v", left)
 	}
 }
 

@@ -128,26 +128,6 @@ penalty: {strikes: 1, grace: 0s, ban: 1h, growth: 2, max: 24h, forgive: 24h}
 	}
 }
 
-func TestRestartKeepsUsageExactly(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	key := roomyKey(t, dir, "ada")
-	want := int64(0)
-	for round := range 2 {
-		p := serve(t, dir)
-		if got := used(t, p, key); got != want {
-			t.Errorf("start %d: %d requests are counted, want %d", round+1, got, want)
-		}
-		for range 10 {
-			mustAsk(t, 200, "GET", p.api+"/v1/pets", key, "")
-			want++
-		}
-		if err := p.stop(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func TestDeprecatedUseIsKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

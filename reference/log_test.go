@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -115,23 +114,6 @@ func TestBlockedLogPipe(t *testing.T) {
 	eventually(t, "readiness is content", func() bool { return !dropping() })
 	go io.Copy(io.Discard, p.log)
 	if err := p.stop(); err != nil {
-		t.Errorf("the server did not end well: %v", err)
-	}
-}
-
-// The end of the log is written, if it can be, and else given up in time.
-func TestEndWithABlockedLogPipe(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	key := roomyKey(t, dir, "ada")
-	p := serveReadingLogs(t, dir)
-	for range 400 { // more than fit in the pipe
-		mustAsk(t, 200, "GET", p.api+"/v1/pets", key, "")
-	}
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.wait(); err != nil {
 		t.Errorf("the server did not end well: %v", err)
 	}
 }

@@ -1,14 +1,9 @@
 package main_test
 
 import (
-	"context"
-	"crypto/tls"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -20,7 +15,6 @@ const (
 	reloaded       = "reloaded the settings"
 	refusedReload  = "refused the settings; those in force stay"
 	changedSetting = "changed a setting"
-	needsRestart   = "a changed setting takes effect after a restart"
 )
 
 // hangUp sends SIGHUP and waits for one more line with a message in the log, which it
@@ -193,99 +187,5 @@ func TestReloadRefusesAMistake(t *testing.T) {
 	}
 	if err := p.stop(); err != nil {
 		t.Error(err)
-	}
-}
-
-// Settings that need a restart are named, and stay as they are.
-func TestReloadNamesWhatNeedsARestart(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	writeFile(t, dir, "petstore.yaml", "database: one.db\n")
-	key := petstore(t, dir, "keys", "create", "--name=n", "--owner=ada", "--plan=free", "--config=petstore.yaml")
-	p := serve(t, dir, "--config=petstore.yaml")
-	writeFile(t, dir, "petstore.yaml", "database: two.db\nadmin_token: hush-hush-hush-hush\ntimeouts: {idle: 1m}\nlisten: 127.0.0.1:1\n")
-	line := p.hangUp(t, reloaded)
-	warned := p.settingsOf(needsRestart)
-	if line["need_restart"] != 3.0 || len(warned) != 3 || warned["timeouts.idle"]["new"] != "1m" || warned["database"]["new"] != "two.db" || warned["admin_token"]["new"] != "[redacted]" {
-		t.Errorf("the log warns of %v, want of database, admin_token and timeouts.idle: a flag overrides listen", warned)
-	}
-	mustAsk(t, 200, "GET", p.api+"/v1/pets", key, "")
-	mustAsk(t, 200, "GET", p.admin+"/bans", "", "")
-}
-
-func TestReloadOfCertificates(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for _, name := range []string{"one", "two"} {
-		(&certificate{names: []string{name}, folder: name}).write(t, dir)
-	}
-	pair := func(cert, key string) string {
-		return fmt.Sprintf("tls_cert: %s/cert.pem\ntls_key: %s/key.pem\n", cert, key)
-	}
-	writeFile(t, dir, "petstore.yaml", pair("one", "one"))
-	p := serve(t, dir, "--config=petstore.yaml")
-	shown := func() string {
-		t.Helper()
-		c, err := tls.Dial("tcp", strings.TrimPrefix(p.api, "https://"), &tls.Config{InsecureSkipVerify: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		return c.ConnectionState().PeerCertificates[0].DNSNames[0]
-	}
-	writeFile(t, dir, "petstore.yaml", pair("one", "two")+"draft_headers: true\n")
-	line := p.hangUp(t, refusedReload)
-	if got := fmt.Sprint(line["error"]); !strings.HasPrefix(got, "petstore.yaml:1:11: tls_cert: ") || !strings.Contains(got, "private key does not match") {
-		t.Errorf("the log says %q, want that the key is that of another certificate", got)
-	}
-	if got := shown(); got != "one" {
-		t.Errorf("after a reload that was refused, clients see certificate %s, want one", got)
-	}
-	writeFile(t, dir, "petstore.yaml", pair("two", "two"))
-	p.hangUp(t, reloaded)
-	if got := shown(); got != "two" {
-		t.Errorf("after the reload, clients see certificate %s, want two", got)
-	}
-	writeFile(t, filepath.Join(dir, "two"), "key.pem", "")
-	if got := fmt.Sprint(p.hangUp(t, refusedReload)["error"]); !strings.Contains(got, "tls_cert") {
-		t.Errorf("the log says %q, want that the certificate cannot be loaded", got)
-	}
-	if got := shown(); got != "two" {
-		t.Errorf("with a broken file, clients see certificate %s, want two", got)
-	}
-}
-
-// However often the settings are reloaded, no request fails.
-func TestReloadUnderLoad(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	key := roomyKey(t, dir, "ada")
-	file := func(i int) string {
-		return fmt.Sprintf("max_connections: %d\ndraft_headers: %v\nuncharged: [%d/minute]\ntimeouts: {drain: %ds}\n", 100+i, i%2 == 0, 1000+i, 60+i/2)
-	}
-	writeFile(t, dir, "petstore.yaml", file(0))
-	p := serve(t, dir, "--config=petstore.yaml")
-	var asked, failed atomic.Int64
-	ctx, stop := context.WithCancel(t.Context())
-	var clients sync.WaitGroup
-	for range 4 {
-		clients.Go(func() {
-			for ctx.Err() == nil {
-				if a, err := ask(t.Context(), "POST", p.api+"/v1/pets", key, pet); err != nil || a.status != 201 {
-					failed.Add(1)
-					t.Errorf("a request during a reload: %d, %v", a.status, err)
-				}
-				asked.Add(1)
-			}
-		})
-	}
-	for i := range 10 {
-		writeFile(t, dir, "petstore.yaml", file(i+1))
-		p.hangUp(t, reloaded)
-	}
-	stop()
-	clients.Wait()
-	if n := used(t, p, key); n != asked.Load() {
-		t.Errorf("%d requests are counted of %d", n, asked.Load())
 	}
 }

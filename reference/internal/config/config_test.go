@@ -145,3 +145,35 @@ func TestFlagsForKong(t *testing.T) {
 		}
 	}
 }
+
+// The penalty of the file is that of all plans, wherever it stands, and also of the plans
+// that the file leaves as they are.
+func TestPenaltyReachesAllPlans(t *testing.T) {
+	for _, tt := range []struct {
+		file    string
+		strikes int
+	}{
+		{"penalty: {strikes: 3}\nplans: {a: [1/day], b: custom}\nanonymous: [1/day]\n", 3},
+		{"plans: {a: [1/day], b: custom}\nanonymous: [1/day]\npenalty: {strikes: 3}\n", 3},
+		{"penalty: {strikes: 3}", 3},
+		{"penalty: {strikes: 0}", 0},
+	} {
+		c := mustLoad(t, tt.file)
+		for _, plan := range c.Plans {
+			var quotas []string
+			if plan.Custom() {
+				quotas = []string{"5/minute"}
+			}
+			p, err := c.Plans.Of(plan.Name(), quotas)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := p.Penalty().Strikes; got != tt.strikes {
+				t.Errorf("%s: plan %s allows %d strikes, want %d", tt.file, p.Name(), got, tt.strikes)
+			}
+		}
+		if got := c.Anonymous.Penalty().Strikes; got != tt.strikes {
+			t.Errorf("%s: callers without a key have %d strikes, want %d", tt.file, got, tt.strikes)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -44,31 +43,6 @@ func TestSettingsAreDocumented(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("reference/docs/CONFIGURATION.md is not what go test -update writes (-want +got):\n%s", diff)
-	}
-}
-
-// The head of the example names each setting that needs a restart.
-func TestExampleNamesSettingsThatNeedARestart(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join("..", "..", "petstore.example.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, list, _ := strings.Cut(string(content), "except for ")
-	list, _, found := strings.Cut(list, ", which need a restart")
-	if !found {
-		t.Fatal("the example has no list of the settings that need a restart")
-	}
-	var want []string
-	for _, s := range settings {
-		if s.restart {
-			want = append(want, s.name)
-		}
-	}
-	got := strings.FieldsFunc(strings.ReplaceAll(list, " and ", ","), func(r rune) bool { return strings.ContainsRune(" ,#\n", r) })
-	slices.Sort(want)
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the list in petstore.example.yaml is not that of the settings (-want +got):\n%s", diff)
 	}
 }
 

@@ -2,6 +2,8 @@ package config
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -113,6 +115,108 @@ func TestEveryOutsideSetting(t *testing.T) {
 		got.places = nil
 		if !reflect.DeepEqual(want, got) {
 			t.Errorf("from %s: settings are\n%+v\nwant\n%+v", from, got, want)
+		}
+	}
+}
+
+func TestUnknownVariablesAreRefused(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		environ []string
+		want    string
+	}{
+		{"settings", []string{"PETSTORE_CONFIG=x", "PETSTORE_LISTEN=", "PETSTORE_MAX_CONNECTIONS_PER_NETWORK=1"}, ""},
+		{"files with secrets", []string{"PETSTORE_ADMIN_TOKEN_FILE=x", "PETSTORE_DATABASE_FILE=x", "PETSTORE_REDIS_FILE=x"}, ""},
+		{"a file for what is no secret", []string{"PETSTORE_LISTEN_FILE=x"}, "PETSTORE_LISTEN_FILE: unknown variable; did you mean PETSTORE_LISTEN?"},
+		{"other programs", []string{"HOME=/", "PETSTORES=1", "MY_PETSTORE_LISTEN=1", "=C:=x"}, ""},
+		{"misspelt", []string{"PETSTORE_LISTEN_ADMIN=x", "PETSTORE_DATABSE=a=b"},
+			"PETSTORE_DATABSE: unknown variable; did you mean PETSTORE_DATABASE?\n" +
+				"PETSTORE_LISTEN_ADMIN: unknown variable; did you mean PETSTORE_LISTEN?"},
+		{"settings of the file alone", []string{"PETSTORE_PLANS=x", "PETSTORE_PENALTY_STRIKES=1", "PETSTORE_TRUSTED_PROXIES=10.0.0.0/8"},
+			"PETSTORE_PENALTY_STRIKES: penalty can only be set in the settings file, which --config or PETSTORE_CONFIG names\n" +
+				"PETSTORE_PLANS: plans can only be set in the settings file, which --config or PETSTORE_CONFIG names\n" +
+				"PETSTORE_TRUSTED_PROXIES: trusted_proxies can only be set in the settings file, which --config or PETSTORE_CONFIG names"},
+		{"nearly a setting of the file alone", []string{"PETSTORE_PLAN=x"}, "PETSTORE_PLAN: unknown variable; did you mean plans in the settings file?"},
+		{"the prefix alone", []string{"PETSTORE_=x"}, "PETSTORE_: unknown variable; reference/docs/CONFIGURATION.md lists all"},
+		{"more words than a setting", []string{"PETSTORE_DATABASE_URL=x", "PETSTORE_REDIS_URL=x"},
+			"PETSTORE_DATABASE_URL: unknown variable; did you mean PETSTORE_DATABASE?\n" +
+				"PETSTORE_REDIS_URL: unknown variable; did you mean PETSTORE_REDIS?"},
+		{"fewer words than a setting", []string{"PETSTORE_TOKEN=x"}, "PETSTORE_TOKEN: unknown variable; did you mean PETSTORE_ADMIN_TOKEN?"},
+		{"like no setting", []string{"PETSTORE_DB=x", "PETSTORE_FOO=x"},
+			"PETSTORE_DB: unknown variable; reference/docs/CONFIGURATION.md lists all\n" +
+				"PETSTORE_FOO: unknown variable; reference/docs/CONFIGURATION.md lists all"},
+		{"Kubernetes", []string{
+			"PETSTORE_SERVICE_HOST=10.0.0.1", "PETSTORE_SERVICE_PORT=80", "PETSTORE_SERVICE_PORT_HTTP=80", "PETSTORE_PORT=tcp://10.0.0.1:80",
+			"PETSTORE_PORT_80_TCP=x", "PETSTORE_PORT_80_TCP_ADDR=x", "PETSTORE_REDIS_PORT_6379_TCP_PROTO=x", "PETSTORE_REDIS_SERVICE_HOST=x",
+		}, ""},
+	} {
+		if got := errorText(CheckEnvironment(tt.environ)); got != tt.want {
+			t.Errorf("%s: CheckEnvironment = %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestSecretsFromFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	c, err := load("petstore.yaml", []byte("admin_token: of-the-settings-file\n"), Flags{}, environ(map[string]string{
+		"PETSTORE_ADMIN_TOKEN_FILE": file("token", "hush-hush-hush-hush\n"),
+		"PETSTORE_DATABASE_FILE":    file("database", "other.db\r\n"),
+		"PETSTORE_REDIS_FILE":       file("redis", "redis://a:1,redis://b:1"),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.AdminToken != "hush-hush-hush-hush" || c.Database != "other.db" || len(c.Redis) != 2 {
+		t.Errorf("the settings have token %q, database %q, Redis %q", c.AdminToken.Reveal(), c.Database, c.Redis)
+	}
+	if got := c.Where("admin_token"); got != "PETSTORE_ADMIN_TOKEN_FILE" {
+		t.Errorf("the token is from %s, want PETSTORE_ADMIN_TOKEN_FILE", got)
+	}
+	database := "flag.db"
+	c, err = load("", nil, Flags{Database: &database}, environ(map[string]string{"PETSTORE_DATABASE_FILE": filepath.Join(dir, "none")}))
+	if err != nil || c.Database != database {
+		t.Errorf("with a flag, too: %v, %+v; want that the flag overrides the variable", err, c)
+	}
+}
+
+func TestSecretsFromWrongFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secret")
+	for _, tt := range []struct {
+		name, content string
+		env           map[string]string
+		want          string
+	}{
+		{"none", "-", nil, "cannot read PATH: no such file or directory"},
+		{"no name", "-", map[string]string{"PETSTORE_ADMIN_TOKEN_FILE": ""}, "must name a file with the value, but is empty; unset it if there is none"},
+		{"empty", "", nil, "must name a file with the value, got PATH, which is empty"},
+		{"empty line", "\n", nil, "must name a file with the value, got PATH, which is empty"},
+		{"two lines", "hush-hush-hush-hush\nhush-hush-hush-hush\n", nil, "must name a file with the value in one line, got PATH, which has something else"},
+		{"a database", "SQLite format 3\x00", nil, "must name a file with the value in one line, got PATH, which has something else"},
+		{"too long", strings.Repeat("x", maxSecret+1), nil, "must name a file with the value in one line, got PATH, which has something else"},
+		{"a folder", "-", map[string]string{"PETSTORE_ADMIN_TOKEN_FILE": filepath.Dir(path)}, "cannot read " + filepath.Dir(path) + ": it is not a regular file"},
+		{"twice", "hush-hush-hush-hush", map[string]string{"PETSTORE_ADMIN_TOKEN": "mush"}, "PETSTORE_ADMIN_TOKEN is set too; unset one of them"},
+		{"a wrong value", "hush", nil, "must have at least 16 random characters, got 4"},
+	} {
+		if os.Remove(path); tt.content != "-" {
+			if err := os.WriteFile(path, []byte(tt.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		env := map[string]string{"PETSTORE_ADMIN_TOKEN_FILE": path}
+		for name, value := range tt.env {
+			env[name] = value
+		}
+		_, err := load("", nil, Flags{}, environ(env))
+		want := "PETSTORE_ADMIN_TOKEN_FILE: admin_token: " + strings.ReplaceAll(tt.want, "PATH", path)
+		if got := errorText(err); got != want {
+			t.Errorf("%s: load = %q, want %q", tt.name, got, want)
 		}
 	}
 }
