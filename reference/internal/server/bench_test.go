@@ -1,9 +1,7 @@
 package server
 
 import (
-	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -11,7 +9,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/config"
-	"github.com/animalstore/gatehouse/reference/internal/httpserver"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/logging"
 	"github.com/animalstore/gatehouse/reference/internal/observe"
@@ -35,52 +32,9 @@ func BenchmarkHandler(b *testing.B) {
 	}
 }
 
-// BenchmarkConnection measures whole requests on one connection that is in memory, and
-// beside them a server of net/http alone that sends the same header fields and body.
-func BenchmarkConnection(b *testing.B) {
-	s := newBenchServer(b)
-	for _, bench := range s.cases {
-		w := httptest.NewRecorder()
-		s.handler.ServeHTTP(w, bench.request)
-		bench.check(b, w.Code)
-		b.Run(bench.name+"/bare", func(b *testing.B) {
-			l := newMemoryListener()
-			bare := &http.Server{Handler: http.HandlerFunc(func(to http.ResponseWriter, _ *http.Request) {
-				h := to.Header()
-				for name, value := range w.Header() {
-					h[name] = value
-				}
-				to.WriteHeader(w.Code)
-				_, _ = to.Write(w.Body.Bytes())
-			})}
-			go bare.Serve(l)
-			defer bare.Close()
-			l.measure(b, bench.request)
-		})
-		b.Run(bench.name+"/petstore", func(b *testing.B) {
-			l := newMemoryListener()
-			pets, err := httpserver.New(s.handler, httpserver.Options{Logger: s.logger})
-			if err != nil {
-				b.Fatal(err)
-			}
-			ctx, stop := context.WithCancel(b.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- pets.Serve(ctx, l) }()
-			defer func() {
-				stop()
-				if err := <-ended; err != nil {
-					b.Error(err)
-				}
-			}()
-			l.measure(b, bench.request)
-		})
-	}
-}
-
 // A benchServer is the API with its own database, log and keys.
 type benchServer struct {
 	handler http.Handler
-	logger  *slog.Logger
 	cases   []benchCase
 }
 
@@ -145,7 +99,7 @@ func newBenchServer(b *testing.B) *benchServer {
 	}
 	wide, narrow := s.benchKey(b, "wide", "wide"), s.benchKey(b, "narrow", "narrow")
 	handler.ServeHTTP(httptest.NewRecorder(), benchRequest("GET", "/v1/pets", narrow)) // the one of the day
-	return &benchServer{handler, log.Logger(), []benchCase{
+	return &benchServer{handler, []benchCase{
 		{"401", benchRequest("GET", "/v1/pets", ""), 401},
 		{"429", benchRequest("GET", "/v1/pets", narrow), 429},
 		{"banned", benchRequest("GET", "/v1/pets", s.benchKey(b, "banned", "wide")), 429},

@@ -5,16 +5,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/testenv"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/failover"
 )
 
 // startRedis starts a Redis server that ends with the test, and returns its address.
@@ -135,6 +143,106 @@ func TestDiagnoseOfOtherErrors(t *testing.T) {
 	} {
 		if got, want := diagnose(tt.err).String(), strings.TrimSuffix(tt.want, "…"); !strings.HasPrefix(got, want) {
 			t.Errorf("diagnose(%v) = %q, want %q", tt.err, got, tt.want)
+		}
+	}
+}
+
+// During an outage the circuit opens again after each probe.
+func TestCircuitLogRepeatsOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		log := &circuitLog{logger: slog.New(slog.NewTextHandler(&b, nil)), mode: "local"}
+		lines := func(part string) int { return strings.Count(b.String(), part) }
+		gone, slow := errors.New("gone"), context.DeadlineExceeded
+		outage := func(cause error) {
+			log.failed(cause) // the probe at the start
+			for range 30 {    // two minutes and a half
+				log.changed(cause)
+				time.Sleep(5 * time.Second)
+			}
+		}
+		outage(gone)
+		if got := lines("Redis cannot be used"); got != 3 {
+			t.Errorf("%d lines in an outage of 150 seconds, want one each minute", got)
+		}
+		log.changed(slow)
+		if got := lines("Redis cannot be used"); got != 4 {
+			t.Errorf("%d lines after another fault, want one more, at once", got)
+		}
+		log.changed(nil)
+		log.changed(slow)
+		if again, failed := lines("Redis answers again"), lines("Redis cannot be used"); again != 1 || failed != 5 {
+			t.Errorf("%d and %d lines after Redis answered and failed again, want one each, at once", again, failed)
+		}
+	})
+}
+
+// The Redis client writes to the log of the server, and an outage does not fill it.
+func TestMessagesOfTheRedisClientAreLoggedOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		l := &redisLog{logger: slog.New(slog.NewTextHandler(&out, nil))}
+		for range 90 {
+			l.Printf(t.Context(), "failed to dial after %d attempts", 1)
+			time.Sleep(time.Second)
+		}
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(lines) != 2 {
+			t.Fatalf("90 messages in 90 seconds made %d lines, want 2:\n%s", len(lines), out.String())
+		}
+		for i, want := range []string{
+			`level=WARN msg="Redis client" message="failed to dial after 1 attempts" dropped=0`,
+			`level=WARN msg="Redis client" message="failed to dial after 1 attempts" dropped=59`,
+		} {
+			if !strings.HasSuffix(lines[i], want) {
+				t.Errorf("line %d is %q, want %q at its end", i+1, lines[i], want)
+			}
+		}
+	})
+}
+
+func TestARefusedCertificateOfRedisIsNamed(t *testing.T) {
+	redis := httptest.NewUnstartedServer(http.NotFoundHandler())
+	redis.Config.ErrorLog = log.New(io.Discard, "", 0)
+	redis.StartTLS()
+	defer redis.Close()
+	c := testSettings(t)
+	c.Redis = []string{"rediss://" + redis.Listener.Addr().String()}
+	s, err := open(t.Context(), c, Options{Logger: slog.New(slog.DiscardHandler), redisBudget: time.Minute}, new(startup))
+	if err != nil {
+		t.Fatalf("open = %v, want that the server starts without Redis", err)
+	}
+	defer s.close()
+	err = s.shared.err(t.Context())
+	for _, want := range []string{"the certificate of Redis is refused: x509: ", "SSL_CERT_FILE"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("readiness says %v, want %q in it", err, want)
+		}
+	}
+}
+
+func TestErrorsOfBansWithoutRedis(t *testing.T) {
+	other := errors.New("other")
+	for _, tt := range []struct {
+		name string
+		err  error
+		want string // "" for the error itself
+	}{
+		{"only here", fmt.Errorf("%w: %w", failover.ErrLocalOnly, ratelimit.ErrUnavailable), "Redis cannot be used, so A. Repeat the request when Redis can be used again."},
+		{"nowhere", fmt.Errorf("x: %w", ratelimit.ErrUnavailable), "Redis cannot be used, so B. Repeat the request when Redis can be used again."},
+		{"another error", other, ""},
+		{"no error", nil, ""},
+	} {
+		got := explainBan(tt.err, "A", "B")
+		if tt.want == "" {
+			if got != tt.err {
+				t.Errorf("%s: %v, want it unchanged", tt.name, got)
+			}
+			continue
+		}
+		e, ok := errors.AsType[*apierror.Error](got)
+		if !ok || e.Status != 503 || e.Message != tt.want || !errors.Is(got, tt.err) {
+			t.Errorf("%s: %v, want 503 with %q and its cause", tt.name, got, tt.want)
 		}
 	}
 }
