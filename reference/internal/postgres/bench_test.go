@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/animalstore/gatehouse/reference/internal/postgres"
 	"github.com/animalstore/gatehouse/reference/internal/postgres/postgrestest"
@@ -39,19 +38,6 @@ func BenchmarkCreatePet(b *testing.B) {
 			wg.Wait()
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pets/s")
 		})
-	}
-}
-
-func BenchmarkCreatePetIf(b *testing.B) {
-	s := open(b, postgrestest.Database(b), postgres.Options{})
-	n := 0
-	b.ReportAllocs()
-	for b.Loop() {
-		n++
-		k := store.IdempotencyKey{Owner: "ada", Key: fmt.Sprint(n), At: time.Unix(int64(n)*60, 0)}
-		if _, _, err := s.CreatePetIf(b.Context(), store.NewPet{Name: "Rex", CategoryID: 1}, &k, nil); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
 

@@ -20,10 +20,7 @@ import (
 // The error wraps [fs.ErrNotExist] if there is no database, and [fs.ErrExist] if there
 // is a file at to.
 func Backup(ctx context.Context, path, to string, o Options) (r Report, err error) {
-	if err := o.validate(); err != nil {
-		return Report{}, err
-	}
-	f, err := existingFile(path, o.withDefaults().BusyTimeout)
+	f, err := o.existingFile(path)
 	if err == nil {
 		err = f.checkAccess()
 	}

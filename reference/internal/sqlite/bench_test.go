@@ -4,15 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"iter"
-	"math/rand/v2"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -87,34 +84,6 @@ func BenchmarkCreatePetIf(b *testing.B) {
 	})
 }
 
-// BenchmarkCreatePetDuringSaves is BenchmarkCreatePet while the limiter's state
-// of 20,000 out of 200,000 subjects is saved every second.
-func BenchmarkCreatePetDuringSaves(b *testing.B) {
-	s := openBench(b)
-	u, all := openUsage(b, 200_000)
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			if err := u.SaveUsage(context.Background(), []byte("header"), some(all, 20_000)); err != nil {
-				b.Error(err)
-				return
-			}
-			select {
-			case <-tick.C:
-			case <-stop:
-				return
-			}
-		}
-	}()
-	createAtOnce(b, s, 16)
-	b.StopTimer()
-	close(stop)
-	<-stopped
-}
-
 func BenchmarkRead(b *testing.B) {
 	s := openBench(b)
 	for range 1000 {
@@ -176,59 +145,4 @@ func BenchmarkListKeys(b *testing.B) {
 			b.Fatalf("ListKeys = %d keys, %v", len(keys), err)
 		}
 	}
-}
-
-// openUsage opens limiter state that holds n records of a usual size.
-func openUsage(b *testing.B, n int) (*sqlite.Usage, []memory.Record) {
-	b.Helper()
-	u, err := sqlite.OpenUsage(b.Context(), filepath.Join(b.TempDir(), "pets.db-usage"), sqlite.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { u.Close() })
-	all := make([]memory.Record, n)
-	for i := range all {
-		all[i] = memory.Record{Key: rand.Uint64(), Data: make([]byte, 24), Expires: 4_000_000_000}
-	}
-	if err := u.SaveUsage(b.Context(), []byte("header"), all); err != nil {
-		b.Fatal(err)
-	}
-	return u, all
-}
-
-// some picks n records, with data that has changed.
-func some(from []memory.Record, n int) []memory.Record {
-	picked := make([]memory.Record, n)
-	for i := range picked {
-		picked[i] = from[rand.IntN(len(from))]
-		picked[i].Data = fmt.Appendf(nil, "%024d", rand.Int64())
-	}
-	return picked
-}
-
-func BenchmarkUsage(b *testing.B) {
-	u, all := openUsage(b, 200_000)
-	for _, n := range []int{100, 20_000} {
-		b.Run(fmt.Sprintf("Save/changed=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			changed := some(all, n)
-			for b.Loop() {
-				if err := u.SaveUsage(b.Context(), []byte("header"), changed); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	b.Run("Load/records=200000", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if err := u.LoadUsage(b.Context(), func(_ []byte, portions iter.Seq[[]memory.Record]) error {
-				for range portions {
-				}
-				return nil
-			}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

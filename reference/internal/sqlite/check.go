@@ -64,10 +64,7 @@ func CheckUsage(ctx context.Context, path string, o Options, load func(store.Usa
 
 // openToCheck opens one connection that changes nothing in the file.
 func openToCheck(path string, o Options) (file, *sql.DB, error) {
-	if err := o.validate(); err != nil {
-		return file{}, nil, err
-	}
-	f, err := existingFile(path, o.withDefaults().BusyTimeout)
+	f, err := o.existingFile(path)
 	if err != nil {
 		return file{}, nil, err
 	}
@@ -82,23 +79,25 @@ func openToCheck(path string, o Options) (file, *sql.DB, error) {
 // check examines a file as of one instant.
 func (f file) check(ctx context.Context, db *sql.DB, s schema) (r Report, err error) {
 	r = Report{File: f.name, Rows: map[string]int64{}}
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return r, r.damage(f.explain("open", err))
-	}
-	defer conn.Close()
 	if _, r.Latest, err = s.provider(db); err != nil {
 		return r, err
 	}
-	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
-		return r, r.damage(f.explain("open", err))
+	err = f.snapshot(ctx, db, func(conn *sql.Conn) error { return r.examine(ctx, f, conn, s) })
+	if !IsDamaged(err) || primary(code(err)) == sqlite3.SQLITE_NOTADB {
+		return r, err
 	}
-	defer conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	r.Damaged = true
+	r.Problems = append(r.Problems, err.Error())
+	return r, nil
+}
+
+// examine returns an error if it cannot go on.
+func (r *Report) examine(ctx context.Context, f file, conn *sql.Conn, s schema) (err error) {
 	if r.Schema, err = f.version(ctx, conn, s); err != nil {
-		return r, r.damage(err)
+		return err
 	}
 	if r.Schema > r.Latest {
-		return r, f.newer(s, r.Schema, r.Latest)
+		return f.newer(s, r.Schema, r.Latest)
 	}
 	schema := func(ctx context.Context, conn *sql.Conn) error {
 		differences, err := s.differences(ctx, conn, r.Schema)
@@ -108,25 +107,14 @@ func (f file) check(ctx context.Context, db *sql.DB, s schema) (r Report, err er
 	}
 	for _, step := range []func(context.Context, *sql.Conn) error{r.integrity, schema, r.references, r.count} {
 		if err := step(ctx, conn); err != nil {
-			return r, r.damage(f.explain("check", err))
+			return f.explain("check", err)
 		}
 	}
 	if s == mainSchema && r.Schema == r.Latest && !r.Damaged {
 		if err := r.rows(ctx, conn); err != nil {
-			return r, r.damage(f.explain("check", err))
+			return f.explain("check", err)
 		}
 	}
-	return r, nil
-}
-
-// damage adds an error to the report if it says that the file is a damaged database, and
-// otherwise returns it.
-func (r *Report) damage(err error) error {
-	if !IsDamaged(err) || primary(code(err)) == sqlite3.SQLITE_NOTADB {
-		return err
-	}
-	r.Damaged = true
-	r.Problems = append(r.Problems, err.Error())
 	return nil
 }
 

@@ -20,10 +20,7 @@ import (
 // The error wraps [ErrInUse] if another process has the file open, [fs.ErrNotExist] if
 // there is none, or is that of do.
 func Export(ctx context.Context, path string, o Options, do func(store.Export) error) (err error) {
-	if err := o.validate(); err != nil {
-		return err
-	}
-	f, err := existingFile(path, o.withDefaults().BusyTimeout)
+	f, err := o.existingFile(path)
 	if err != nil {
 		return err
 	}

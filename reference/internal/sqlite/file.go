@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -60,14 +59,17 @@ func newFile(path string, busy time.Duration) (file, error) {
 	return f, f.checkAccess()
 }
 
-// existingFile checks that there is a regular file at path. Its error wraps
-// [fs.ErrNotExist] if there is none.
-func existingFile(path string, busy time.Duration) (file, error) {
+// existingFile checks the options, and that there is a regular file at path. Its error
+// wraps [fs.ErrNotExist] if there is none.
+func (o Options) existingFile(path string) (file, error) {
+	if err := o.validate(); err != nil {
+		return file{}, err
+	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return file{}, fmt.Errorf("database %s: %w", path, err)
 	}
-	f := file{name: path, path: abs, busy: busy}
+	f := file{name: path, path: abs, busy: o.withDefaults().BusyTimeout}
 	return f, f.checkRegular()
 }
 
@@ -77,7 +79,7 @@ func (o Options) openFile(path string) (file, error) {
 	if !o.NoMigrate {
 		return newFile(path, o.BusyTimeout)
 	}
-	f, err := existingFile(path, o.BusyTimeout)
+	f, err := o.existingFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return f, fmt.Errorf("database %s does not exist, and migrate is manual; create it with petstore migrate", path)
@@ -161,11 +163,25 @@ func (f file) pool(n int, dsn string) (*sql.DB, error) {
 	return db, nil
 }
 
+// snapshot calls do with a connection that sees the file as of one instant.
+func (f file) snapshot(ctx context.Context, db *sql.DB, do func(*sql.Conn) error) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return f.explain("open", err)
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
+		return f.explain("open", err)
+	}
+	defer conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	return do(conn)
+}
+
 // dsn returns the name of the file for the driver, with parameters and the pragmas that
 // each connection runs.
 func (f file) dsn(parameters url.Values, pragmas ...string) string {
 	for name, values := range map[string][]string{
-		"_pragma":    append([]string{"busy_timeout(" + f.busyTimeout() + ")", "trusted_schema(0)"}, pragmas...),
+		"_pragma":    append([]string{fmt.Sprintf("busy_timeout(%d)", f.busy.Milliseconds()), "trusted_schema(0)"}, pragmas...),
 		"_txlock":    {"immediate"},
 		"_dqs":       {"0"}, // "name" is a name, never a string
 		"_defensive": {"1"},
@@ -194,38 +210,6 @@ func (f file) useWAL(ctx context.Context, db *sql.DB) error {
 	}
 	return nil
 }
-
-// checkWritable returns the error that the first write would have. SQLite opens a
-// read-only file, and even begins a transaction, without an error.
-func (f file) checkWritable(ctx context.Context, db *sql.DB) error {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return f.explain("open", err)
-	}
-	defer conn.Close()
-	// If another process writes, the file is writable.
-	if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
-		return f.explain("open", err)
-	}
-	defer conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA busy_timeout = "+f.busyTimeout())
-
-	tx, err := conn.BeginTx(ctx, nil)
-	if isBusy(err) {
-		return nil
-	}
-	if err != nil {
-		return f.explain("open", err)
-	}
-	defer tx.Rollback()
-	// Nothing here uses this number.
-	if _, err := tx.ExecContext(ctx, "PRAGMA user_version = 0"); err != nil {
-		return f.explain("open", err)
-	}
-	return nil
-}
-
-// busyTimeout returns the busy timeout in milliseconds, for SQLite.
-func (f file) busyTimeout() string { return strconv.FormatInt(f.busy.Milliseconds(), 10) }
 
 // retryBusy repeats do while the database is busy. SQLite waits by itself up to the busy
 // timeout, except where it suspects a deadlock, such as when two processes both turn on

@@ -32,10 +32,7 @@ type Restored struct {
 }
 
 // A RestoredKey names a key.
-type RestoredKey struct {
-	ID, Owner, Name string
-	Ends            time.Time // when it was revoked or expires, whichever is sooner; zero: never
-}
+type RestoredKey struct{ ID, Owner, Name string }
 
 // Restore replaces the content of the database in the file at path by that of a backup, as
 // [Backup] makes it, in one transaction. The content that is replaced is kept in another
@@ -53,25 +50,21 @@ type RestoredKey struct {
 // The error wraps [ErrInUse] if another process has the file open, and [fs.ErrNotExist]
 // if there is no backup. After an error the file is as it was before.
 func Restore(ctx context.Context, backup, path string, by store.Actor, at time.Time, o Options) (r Restored, err error) {
-	if err := errors.Join(o.validate(), by.Validate()); err != nil {
-		return r, err
-	}
-	o = o.withDefaults()
-	from, err := existingFile(backup, o.BusyTimeout)
-	if err != nil {
+	from, err := o.existingFile(backup)
+	if err := errors.Join(err, by.Validate()); err != nil {
 		return r, err
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return r, fmt.Errorf("database %s: %w", path, err)
 	}
-	old := file{name: path, path: realPath(abs), busy: o.BusyTimeout}
+	old := file{name: path, path: realPath(abs), busy: from.busy}
 	if err := old.checkReplaceable(ctx, from); err != nil {
 		return r, err
 	}
 
 	// What is restored is prepared in a file of its own.
-	next := file{name: path, path: old.path + ".restore-" + timestamp(at), busy: o.BusyTimeout}
+	next := file{name: path, path: old.path + ".restore-" + timestamp(at), busy: from.busy}
 	defer discard(next.path)
 	if r.Report, err = from.prepareRestore(ctx, next); err != nil {
 		return Restored{}, err
@@ -134,7 +127,7 @@ func (f file) checkReplaceable(ctx context.Context, backup file) error {
 // checkUsageUnused returns [ErrInUse] if a server has the limiter state of the database
 // open, which says that it runs even if the database file is damaged or gone.
 func (f file) checkUsageUnused(ctx context.Context) error {
-	usage, err := existingFile(UsagePath(f.path), f.busy)
+	usage, err := Options{BusyTimeout: f.busy}.existingFile(UsagePath(f.path))
 	if err != nil {
 		return nil // there is none
 	}
@@ -304,12 +297,12 @@ const (
 			AND target NOT IN (SELECT id FROM main.keys)
 		GROUP BY target HAVING ends IS NOT NULL`
 
-	endedText = `SELECT k.id, k.owner, k.name, e.ends FROM restored.keys AS k JOIN
+	endedText = `SELECT k.id, k.owner, k.name FROM restored.keys AS k JOIN
 		(SELECT id, min(` + endText + `) AS ends FROM temp.ends AS k GROUP BY id) AS e USING (id)
 		WHERE ` + endText + ` > ? AND e.ends < ` + endText + ` ORDER BY k.created, k.id`
-	unknownText = `SELECT k.id, k.owner, k.name, nullif(` + endText + `, ` + never + `) FROM restored.keys AS k
+	unknownText = `SELECT k.id, k.owner, k.name FROM restored.keys AS k
 		WHERE ` + endText + ` > ? AND id NOT IN (SELECT id FROM temp.ends) ORDER BY k.created, k.id`
-	goneText = `SELECT k.id, k.owner, k.name, nullif(` + endText + `, ` + never + `) FROM main.keys AS k
+	goneText = `SELECT k.id, k.owner, k.name FROM main.keys AS k
 		WHERE ` + endText + ` > ? AND id NOT IN (SELECT id FROM restored.keys) ORDER BY k.created, k.id`
 
 	revokeText = `UPDATE restored.keys AS k SET revoked = e.revoked
@@ -332,7 +325,7 @@ const (
 		SET seq = max(seq, coalesce((SELECT max(seq) FROM main.sqlite_sequence WHERE name = 'pets'), 0)) WHERE name = 'pets'`
 
 	// For a restore without a file that is replaced.
-	validKeysText = `SELECT k.id, k.owner, k.name, nullif(` + endText + `, ` + never + `) FROM keys AS k
+	validKeysText = `SELECT k.id, k.owner, k.name FROM keys AS k
 		WHERE ` + endText + ` > ? ORDER BY k.created, k.id`
 )
 
@@ -386,11 +379,7 @@ func execAll(ctx context.Context, tx *sql.Tx, texts ...string) error {
 }
 
 func scanRestoredKey(row scanner) (k RestoredKey, err error) {
-	var ends sql.NullInt64
-	err = row.Scan(&k.ID, &k.Owner, &k.Name, &ends)
-	if ends.Valid {
-		k.Ends = instant(ends.Int64)
-	}
+	err = row.Scan(&k.ID, &k.Owner, &k.Name)
 	return k, err
 }
 

@@ -65,10 +65,6 @@ func (f file) prepare(ctx context.Context, db *sql.DB, s schema, o Options) erro
 	if err := f.useWAL(ctx, db); err != nil {
 		return err
 	}
-	if err := f.checkWritable(ctx, db); err != nil {
-		return err
-	}
-
 	return f.upgrade(ctx, db, s, provider, version, latest, o)
 }
 
@@ -86,35 +82,28 @@ func (f file) older(version, latest int64) error {
 // inspect returns the version of the schema of the file, 0 if it has none yet. It refuses a
 // newer one, and one that is not as the migrations make it. It only reads.
 func (f file) inspect(ctx context.Context, db *sql.DB, s schema) (version int64, err error) {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return 0, f.explain("open", err)
-	}
-	defer conn.Close()
-
-	// One transaction, because another process may be creating the tables now.
-	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
-		return 0, f.explain("open", err)
-	}
-	defer conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-
 	_, latest, err := s.provider(db)
 	if err != nil {
 		return 0, err
 	}
-	if version, err = f.version(ctx, conn, s); err != nil {
-		return 0, err
-	}
-	if version > latest {
-		return 0, f.newer(s, version, latest)
-	}
-	switch differences, err := s.differences(ctx, conn, version); {
-	case err != nil:
-		return 0, f.explain("open", err)
-	case len(differences) > 0:
-		return 0, fmt.Errorf("open database %s: %w: %s; petstore check shows all differences", f.name, errSchema, differences[0])
-	}
-	return version, nil
+	// As of one instant, because another process may be creating the tables now.
+	err = f.snapshot(ctx, db, func(conn *sql.Conn) error {
+		if version, err = f.version(ctx, conn, s); err != nil {
+			return err
+		}
+		if version > latest {
+			return f.newer(s, version, latest)
+		}
+		differences, err := s.differences(ctx, conn, version)
+		switch {
+		case err != nil:
+			return f.explain("open", err)
+		case len(differences) > 0:
+			return fmt.Errorf("open database %s: %w: %s; petstore check shows all differences", f.name, errSchema, differences[0])
+		}
+		return nil
+	})
+	return version, err
 }
 
 // version returns the version of the schema, 0 if there is none yet. It refuses a file of
@@ -150,10 +139,7 @@ func (f file) version(ctx context.Context, conn *sql.Conn, s schema) (version in
 // after; from is 0 for a database that had none.
 func Migrate(ctx context.Context, path string, o Options) (from, to int64, err error) {
 	o.NoMigrate = false
-	if err := o.validate(); err != nil {
-		return 0, 0, err
-	}
-	f, err := existingFile(path, o.withDefaults().BusyTimeout)
+	f, err := o.existingFile(path)
 	if err == nil {
 		from, err = f.inspectAlone(ctx, mainSchema)
 	}
@@ -196,43 +182,35 @@ var errRaced = errors.New("another process has upgraded the file")
 // version of the program.
 func (f file) upgrade(ctx context.Context, db *sql.DB, s schema, provider *goose.Provider, version, latest int64, o Options) error {
 	var copied string // a copy of the file as it is now
-	for version < latest {
-		if version > 0 && !o.noCopy {
-			var err error
-			copied, err = f.copyBefore(ctx, db, s, version)
-			switch {
-			case errors.Is(err, errRaced):
-				if version, err = f.inspect(ctx, db, s); err != nil {
-					return err
-				}
-				continue
-			case err != nil:
-				return fmt.Errorf("upgrade database %s: it is copied first, and that failed, so nothing was changed: %w", f.name, err)
-			}
-			if o.OnUpgrade != nil {
-				o.OnUpgrade(Upgrade{f.name, version, latest, copied})
-			}
-			o.noCopy = true
+	if 0 < version && version < latest && !o.noCopy {
+		var err error
+		copied, err = f.copyBefore(ctx, db, s, version)
+		switch {
+		case errors.Is(err, errRaced):
+			return f.prepare(ctx, db, s, o)
+		case err != nil:
+			return fmt.Errorf("upgrade database %s: it is copied first, and that failed, so nothing was changed: %w", f.name, err)
+		case o.OnUpgrade != nil:
+			o.OnUpgrade(Upgrade{f.name, version, latest, copied})
 		}
+	}
+	for version < latest {
 		_, upErr := provider.Up(ctx)
 		if upErr == nil {
 			return nil
 		}
 		// Another process may be upgrading at the same time. Each step is one
 		// transaction, so with every attempt one of the two makes progress.
-		before := version
-		var err error
-		if version, err = f.inspect(ctx, db, s); err != nil {
+		now, err := f.inspect(ctx, db, s)
+		switch {
+		case err != nil:
 			return err
-		}
-		if version == before {
-			if copied != "" {
-				// Otherwise each start that fails would leave another copy.
-				upErr = errors.Join(upErr, os.Remove(copied))
-			}
+		case now == version && copied != "": // otherwise each start that fails would leave another copy
+			return f.explain("upgrade", errors.Join(upErr, os.Remove(copied)))
+		case now == version:
 			return f.explain("upgrade", upErr)
 		}
-		copied = ""
+		version, copied = now, ""
 	}
 	return nil
 }

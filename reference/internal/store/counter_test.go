@@ -252,18 +252,13 @@ func (s *slow) ListDailyUse(context.Context, string, time.Time) ([]store.DailyUs
 
 func (*slow) PruneDailyUse(context.Context, time.Time) error { return nil }
 
-// uses adds up counts, and fails after a number of calls, if that is not negative.
+// uses adds up counts.
 type uses struct {
-	sums  map[string]int64
-	last  map[string]time.Time
-	calls int
+	sums map[string]int64
+	last map[string]time.Time
 }
 
 func (u *uses) AddDeprecatedUse(_ context.Context, add ...store.DeprecatedUse) error {
-	if u.calls == 0 {
-		return store.ErrUnavailable
-	}
-	u.calls--
 	for _, a := range add {
 		if err := a.Validate(); err != nil {
 			return err
@@ -276,10 +271,6 @@ func (u *uses) AddDeprecatedUse(_ context.Context, add ...store.DeprecatedUse) e
 
 func (u *uses) ListDeprecatedUse(context.Context, time.Time) ([]store.DeprecatedUse, error) {
 	return nil, nil
-}
-
-func newUses(calls int) *uses {
-	return &uses{sums: map[string]int64{}, last: map[string]time.Time{}, calls: calls}
 }
 
 func TestDeprecatedUseIsCountedPerOwner(t *testing.T) {
@@ -298,7 +289,7 @@ func TestDeprecatedUseIsCountedPerOwner(t *testing.T) {
 	d.Count("getPet", "bob")
 	d.Count("listPets", "ada")
 
-	db := newUses(-1)
+	db := &uses{sums: map[string]int64{}, last: map[string]time.Time{}}
 	if err := d.Task(db).Save(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -312,37 +303,6 @@ func TestDeprecatedUseIsCountedPerOwner(t *testing.T) {
 	}
 	if err := d.Task(db).Save(t.Context()); err != nil || db.sums["getPet ada"] != 400 {
 		t.Errorf("a second save = %v, and counts %d, want nil and the 400 of before", err, db.sums["getPet ada"])
-	}
-}
-
-func TestDeprecatedUseWaitsForTheDatabase(t *testing.T) {
-	const owners = 1000
-	d := store.NewDeprecatedCounter(time.Now)
-	count := func() {
-		for i := range owners {
-			d.Count("getPet", fmt.Sprint(i))
-		}
-	}
-	count()
-	// It fails in the middle, and then at once.
-	db := newUses(2)
-	for range 2 {
-		if err := d.Task(db).Save(t.Context()); !errors.Is(err, store.ErrUnavailable) {
-			t.Fatalf("saving = %v, want the database's error", err)
-		}
-		count()
-	}
-	if len(db.sums) == 0 || len(db.sums) == owners {
-		t.Fatalf("%d owners were stored before it failed, want some", len(db.sums))
-	}
-	db.calls = -1
-	if err := d.Task(db).Save(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for i := range owners {
-		if n := db.sums["getPet "+fmt.Sprint(i)]; n != 3 {
-			t.Fatalf("owner %d has %d uses stored, want each of the 3 once", i, n)
-		}
 	}
 }
 

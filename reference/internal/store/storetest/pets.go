@@ -38,12 +38,15 @@ func create(t *testing.T, s store.Pets, p store.NewPet) store.Pet {
 
 func testPetValues(t *testing.T, db Opener[store.Store]) {
 	s := db.open(t)
+	var all []store.Pet
 	for _, p := range []store.NewPet{
 		{Name: "Rex", CategoryID: 1, Status: store.Available},
 		{Name: "Rex", CategoryID: 1}, // available too; equal pets are two pets
 		{Name: "O'Malley; DROP TABLE pets --", CategoryID: 0, Status: store.Pending},
 		{Name: "Žofka \u202e 🐈\u200d⬛", CategoryID: -1, Status: store.Sold},
 		{Name: " ", CategoryID: math.MaxInt64, Status: store.Sold},
+		{Name: "1 2 sold 3 Rex", CategoryID: 5, Status: store.Available}, // a pet in a text of pets
+		{Name: "  4 5  \u2028,'\"\\", CategoryID: -5, Status: store.Sold},
 		{Name: strings.Repeat("🐈", store.MaxText), CategoryID: math.MinInt64, Status: store.Sold},
 	} {
 		made := create(t, s, p)
@@ -61,7 +64,9 @@ func testPetValues(t *testing.T, db Opener[store.Store]) {
 		if diff := cmp.Diff([]store.Pet{want}, list(t, s, store.ListQuery{Limit: 1, After: made.ID - 1})); diff != "" {
 			t.Errorf("ListPets returned another pet (-want +got):\n%s", diff)
 		}
+		all = append(all, want)
 	}
+	checkPets(t, s, all...)
 }
 
 func testPetNotFound(t *testing.T, db Opener[store.Store]) {
