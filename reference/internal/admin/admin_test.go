@@ -2,9 +2,11 @@ package admin_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -19,6 +21,7 @@ import (
 	settings "github.com/animalstore/gatehouse/reference/internal/config"
 	"github.com/animalstore/gatehouse/reference/internal/keys"
 	"github.com/animalstore/gatehouse/reference/internal/observe"
+	"github.com/animalstore/gatehouse/reference/internal/pages"
 	"github.com/animalstore/gatehouse/reference/internal/sqlite"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
@@ -203,4 +206,149 @@ func TestHealthLooksAtNothing(t *testing.T) {
 	if status, body := request(t, "GET", s.URL+"/healthz", "", ""); status != 200 || body != "ok\n" {
 		t.Errorf("GET /healthz = %d %q, want 200 and ok", status, body)
 	}
+}
+
+// A health check does not hang with the server.
+func TestHealthOfAServerThatHangs(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // which accepts no connection
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const want = "no response within 1.5s; the server may hang"
+	if err := (admin.Client{Addr: l.Addr().String()}).Health(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Health = %v, want %q", err, want)
+	}
+}
+
+// The checks of a server whose database does not answer take longer than a health check,
+// and then say what is wrong.
+func TestReadinessWaitsForTheChecks(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(2 * time.Second)
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, `{"ready":false,"checks":{"database":"no answer"}}`)
+	}))
+	defer s.Close()
+	r, err := admin.Client{Addr: s.Listener.Addr().String()}.Readiness(t.Context())
+	if err != nil || r.Ready || r.Checks["database"] != "no answer" {
+		t.Errorf("Readiness = %+v, %v, want what the checks say", r, err)
+	}
+}
+
+// The console is revalidated and has the policy of a page. A browser can open it from a
+// link on another page, but not load or frame it there.
+func TestConsole(t *testing.T) {
+	h := newHandler(t, withToken)
+	w := serve(h, "GET", "/", local)
+	if got := w.Header().Get("Content-Security-Policy"); w.Code != 200 || got != pages.Policy || w.Header().Get("Cache-Control") != "no-cache" {
+		t.Errorf("GET /: %d with the policy %q, want 200 with that of a page", w.Code, got)
+	}
+	if again := serve(h, "GET", "/", local, "If-None-Match: "+w.Header().Get("ETag")); again.Code != 304 {
+		t.Errorf("GET / with its ETag: %d, want 304", again.Code)
+	}
+	for _, tt := range []struct {
+		path, dest string
+		want       int
+	}{
+		{"/", "document", 200},
+		{"/", "iframe", 403},
+		{"/", "empty", 403},
+		{"/console/console.js", "script", 403},
+		{"/bans", "document", 403},
+		{"/debug/pprof/", "document", 403},
+	} {
+		if w := serve(h, "GET", tt.path, local, withAuth, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: "+tt.dest); w.Code != tt.want {
+			t.Errorf("GET %s of another page as %s: %d, want %d", tt.path, tt.dest, w.Code, tt.want)
+		}
+	}
+	for _, path := range []string{"/", "/console/console.js"} {
+		if w := serve(newHandler(t, nil), "GET", path, local, "Host: evil.example:9090"); w.Code != 421 {
+			t.Errorf("GET %s by another name: %d, want 421", path, w.Code)
+		}
+	}
+	if w := serve(h, "DELETE", "/?owner=ada", local, withAuth, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Dest: document"); w.Code != 403 {
+		t.Errorf("DELETE / of another page: %d, want 403", w.Code)
+	}
+}
+
+// The texts of errors are an interface for operators and their scripts.
+func TestTextsOfErrors(t *testing.T) {
+	open, guarded := newHandler(t, nil), newHandler(t, func(c *admin.Config) {
+		withToken(c)
+		c.Now = func() time.Time { return time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC) } // one minute for all
+	})
+	for range 10 {
+		serve(guarded, "GET", "/bans", "192.0.2.1:1", "Authorization: Bearer wrong-token-wrong-token")
+	}
+	for _, tt := range []struct {
+		name, method, target, remote string
+		guarded                      bool
+		fields                       []string
+		status                       int
+		code, message                string
+	}{
+		{name: "unban without a name", method: "DELETE", target: "/bans", status: 400, code: "invalid_parameter",
+			message: "Name the owner or the network to unban: owner=NAME, or network=ADDRESS with an IP address or a network as in the list of bans."},
+		{name: "a page of another origin", method: "GET", target: "/bans", fields: []string{"Sec-Fetch-Site: cross-site"}, status: 403, code: "cross_site_request",
+			message: "The admin listener does not answer requests that a browser sends for a page of another origin."},
+		{name: "another host", method: "GET", target: "/bans", fields: []string{"Host: pets.example"}, status: 421, code: "misdirected_request",
+			message: "Without a token, the admin listener answers only requests for localhost and loopback addresses."},
+		{name: "wrong tokens", method: "GET", target: "/bans", remote: "192.0.2.1:2", guarded: true, fields: []string{"Authorization: Bearer wrong"}, status: 429, code: "rate_limit_exceeded",
+			message: "Your network has sent too many requests with a wrong admin token. Wait as long as Retry-After says."},
+	} {
+		h, remote := open, local
+		if tt.guarded {
+			h = guarded
+		}
+		if tt.remote != "" {
+			remote = tt.remote
+		}
+		w := serve(h, tt.method, tt.target, remote, tt.fields...)
+		var got struct{ Code, Message string }
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+			t.Fatalf("%s: %d %s: %v", tt.name, w.Code, w.Body, err)
+		}
+		if w.Code != tt.status || got.Code != tt.code || got.Message != tt.message {
+			t.Errorf("%s: answered with %d %s %q, want %d %s %q", tt.name, w.Code, got.Code, got.Message, tt.status, tt.code, tt.message)
+		}
+	}
+}
+
+// Whatever a client with the token sends, the server neither fails nor answers with
+// something that is not JSON.
+func FuzzRequests(f *testing.F) {
+	for _, seed := range []struct{ method, target, body string }{
+		{"POST", "/bans", `{"owner":"ada","seconds":60}`},
+		{"POST", "/bans", `{"network":"2001:db8::/64","seconds":31622400}`},
+		{"DELETE", "/bans?network=192.0.2.1", ``},
+		{"POST", "/keys", `{"name":"n","owner":"o","plan":"enterprise","quotas":["1/day"],"limits":["1/hour"],"expiresIn":"1h"}`},
+		{"POST", "/keys/key_0123456789abcdef/rotate", `{"overlap":"1h","expiresIn":"0s"}`},
+		{"DELETE", "/keys/key_0", ``},
+		{"GET", "/usage?owner=%00", ``},
+		{"GET", "/audit?since=2026-11-22T00:00:00Z&limit=5", ``},
+		{"GET", "/top?x=%ff", ``},
+	} {
+		f.Add(seed.method, seed.target, seed.body)
+	}
+	h := newHandler(f, nil)
+	f.Fuzz(func(t *testing.T, method, target, body string) {
+		r := httptest.NewRequest("GET", "http://localhost/", strings.NewReader(body))
+		u, err := r.URL.Parse(target)
+		if err != nil || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "/debug/") || u.Host != "localhost" {
+			t.Skip("not a target on this host, or a profile")
+		}
+		r.Method, r.URL, r.RemoteAddr = method, u, local
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code >= 500 {
+			t.Errorf("%s %s %q: %d %s", method, target, body, w.Code, w.Body)
+		}
+		if w.Header().Get("Content-Type") == "application/json" && w.Body.Len() > 0 && !json.Valid(w.Body.Bytes()) {
+			t.Errorf("%s %s %q: the answer is not JSON: %s", method, target, body, w.Body)
+		}
+	})
 }

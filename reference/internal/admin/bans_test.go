@@ -18,6 +18,117 @@ import (
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 )
 
+// post sends a body to a handler.
+func post(h http.Handler, target, contentType, body string, fields ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("POST", target, strings.NewReader(body))
+	r.Host, r.RemoteAddr = "localhost:9090", local
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	for _, line := range fields {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestClientBans(t *testing.T) {
+	s, engine := start(t, withToken)
+	c := client(s, token)
+	ban(t, engine, apikey.OwnerSubject("ada"))
+	begin := time.Now()
+	owner, err := c.Ban(t.Context(), admin.NewBan{Owner: "ada", Seconds: 2 * 3600})
+	if err != nil {
+		t.Fatalf("Ban of an owner = %v", err)
+	}
+	network, err := c.Ban(t.Context(), admin.NewBan{Network: "2001:db8::7", Seconds: 3 * 3600})
+	if err != nil {
+		t.Fatalf("Ban of a network = %v", err)
+	}
+	for _, b := range []struct {
+		ban    admin.Ban
+		length time.Duration
+	}{{owner, 2 * time.Hour}, {network, 3 * time.Hour}} {
+		if end := begin.Add(b.length); b.ban.Ends.Before(end) || b.ban.Ends.After(time.Now().Add(b.length+time.Second)) || b.ban.Ends.Nanosecond() != 0 {
+			t.Errorf("the ban ends at %v, want a whole second from %v on", b.ban.Ends, end)
+		}
+	}
+	bans, err := c.Bans(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []admin.Ban{{Network: "2001:db8::/64"}, {Owner: "ada"}}
+	for i := range bans {
+		if left := time.Until(bans[i].Ends); left < time.Hour {
+			t.Errorf("%v ends in %v, want the length that was given", bans[i], left)
+		}
+		bans[i].Ends = time.Time{}
+	}
+	if diff := cmp.Diff(want, bans); diff != "" {
+		t.Errorf("Bans, of which the older one of ada is replaced (-want +got):\n%s", diff)
+	}
+}
+
+// A ban ends at a whole second, at least as late as it was asked for.
+func TestEndOfABan(t *testing.T) {
+	s := newServer(t)
+	for after, want := range map[time.Duration]string{0: "12:01:00", 1: "12:01:01", time.Second - 1: "12:01:01"} {
+		h := newHandler(t, func(c *admin.Config) {
+			c.Now = func() time.Time { return noon.Add(after) }
+			c.Server = func() *admin.Server { return s }
+		})
+		w := post(h, "/bans", "application/json", `{"network":"192.0.2.1","seconds":60}`)
+		if body := `{"network":"192.0.2.1/32","ends":"2026-05-04T` + want + `Z","level":0}` + "\n"; w.Body.String() != body {
+			t.Errorf("a ban of a minute, %v after noon: %s, want %s", after, w.Body, body)
+		}
+	}
+}
+
+func TestBanRefusesWhatIsUnclear(t *testing.T) {
+	h := newHandler(t, nil)
+	const target = "Name the owner or the network to ban: owner, or network with an IP address or a network as in the list of bans."
+	const length = "seconds must be a whole number from 1 to 31622400."
+	for _, tt := range []struct {
+		contentType, body string
+		status            int
+		message           string
+	}{
+		{"application/json", `{}`, 400, target},
+		{"application/json", `null`, 400, target},
+		{"application/json", `{"seconds":60}`, 400, target},
+		{"application/json", `{"owner":"bob","network":"192.0.2.1","seconds":60}`, 400, target},
+		{"application/json", `{"network":"192.0.2.0/24","seconds":60}`, 400, `"192.0.2.0/24" cannot be banned: name one IP address`},
+		{"application/json", `{"network":"bob","seconds":60}`, 400, `"bob" cannot be banned: name one IP address`},
+		{"application/json", `{"owner":"bob"}`, 400, length},
+		{"application/json", `{"owner":"bob","seconds":-1}`, 400, length},
+		{"application/json", `{"owner":"bob","seconds":31622401}`, 400, length},
+		{"application/json", `{"owner":"bob","seconds":9223372036854775807}`, 400, length},
+		{"application/json", `{"owner":"bob","seconds":1.5}`, 400, "one JSON object of the documented form: seconds has a value of the wrong type, number 1.5."},
+		{"application/json", `{"owner":7,"seconds":60}`, 400, "form: owner has a value of the wrong type, number."},
+		{"application/json", `{"owner":"bob","seconds":60,"reason":"x"}`, 400, `unknown field "reason"`},
+		{"application/json", `{"owner":"bob","seconds":60}{}`, 400, "more than one value"},
+		{"application/json", `[]`, 400, "form: got another value, array."},
+		{"application/json", ``, 400, "one JSON object of the documented form: it is empty."},
+		{"application/json", `{"owner":"bob"`, 400, "form: it ends too early."},
+		{"application/json", `{"owner":"` + strings.Repeat("b", 20_000) + `","seconds":60}`, 413, "The body is larger than 16 KiB."},
+		{"text/plain", `{"owner":"bob","seconds":60}`, 415, "Send the body as JSON, with Content-Type: application/json."},
+		{"", `{"owner":"bob","seconds":60}`, 415, "Send the body as JSON"},
+	} {
+		w := post(h, "/bans", tt.contentType, tt.body)
+		if w.Code != tt.status || !strings.Contains(w.Body.String(), strings.ReplaceAll(tt.message, `"`, `\"`)) {
+			t.Errorf("POST /bans %s %.80s: %d %s, want %d and %q", tt.contentType, tt.body, w.Code, w.Body, tt.status, tt.message)
+		}
+	}
+	if w := serve(h, "GET", "/bans", local); strings.Contains(w.Body.String(), "bob") || !strings.Contains(w.Body.String(), "ada") {
+		t.Errorf("the bans afterwards are %s, want only ada's", w.Body)
+	}
+	if w := post(h, "/bans", "application/json; charset=utf-8", `{"owner":"bob","seconds":60}`); w.Code != 200 || w.Header().Get("Cache-Control") != "no-store" {
+		t.Errorf("a ban: %d %s, want 200", w.Code, w.Body)
+	}
+}
+
 func ban(t testing.TB, engine *memory.Limiter, subjects ...string) {
 	t.Helper()
 	for i, subject := range subjects {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/middleware/apikey"
+	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/reference/internal/admin"
 )
 
@@ -67,7 +68,10 @@ func serve(h http.Handler, method, target, remote string, fields ...string) *htt
 
 func newHandler(t testing.TB, adjust func(*admin.Config)) http.Handler {
 	t.Helper()
-	_, engine := start(t, nil)
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ban(t, engine, apikey.OwnerSubject("ada"))
 	c := config(t, engine)
 	if adjust != nil {

@@ -145,6 +145,10 @@ func FuzzRequest(f *testing.F) {
 		"GET /v1/pets?cursor=AQAAAAAAAAAAFBaS1zU HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer KEY\r\n\r\n",
 		"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n",
 		"HEAD /v1/pets/. HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET /v1/pets HTTP/1.1\r\nHost: a\r\nHost: b\r\nAuthorization: Bearer KEY\r\n\r\n",
+		"POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\nAuthorization: Bearer KEY\r\n\r\nxx",
+		"GET /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: more\r\nAuthorization: Bearer KEY\r\n\r\n",
+		"GET /v1/%zz HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer KEY\r\n\r\n",
 		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 		"\x00",
 	} {

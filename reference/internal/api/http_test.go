@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"maps"
@@ -94,38 +93,6 @@ func TestProtocolVersions(t *testing.T) {
 		t.Error("a client of HTTP/1.0 is sent a Transfer-Encoding")
 	}
 	want(t, s.Raw(t, "GET /v1/pets HTTP/1.1\r\nhost: x\r\nAUTHORIZATION: Bearer "+s.Key+"\r\n\r\n"), 200, "")
-}
-
-// What net/http cannot serve it refuses by itself, without reaching the API.
-func TestBrokenHTTPIsRefused(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil)
-	auth := "Authorization: Bearer " + s.Key + "\r\n"
-	for name, octets := range map[string]string{
-		"no Host":                  "GET /v1/pets HTTP/1.1\r\n" + auth + "\r\n",
-		"two Hosts":                "GET /v1/pets HTTP/1.1\r\nHost: a\r\nHost: b\r\n" + auth + "\r\n",
-		"a malformed Host":         "GET /v1/pets HTTP/1.1\r\nHost: a b\r\n" + auth + "\r\n",
-		"a bad escape in the path": "GET /v1/%zz HTTP/1.1\r\nHost: x\r\n" + auth + "\r\n",
-		"white space before colon": "GET /v1/pets HTTP/1.1\r\nHost : x\r\n" + auth + "\r\n",
-		"NUL in a field":           "GET /v1/pets HTTP/1.1\r\nHost: x\r\nX: a\x00b\r\n" + auth + "\r\n",
-		"differing lengths":        "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n" + auth + "\r\nxx",
-		"a negative length":        "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n" + auth + "\r\n",
-		"an unknown coding":        "POST /v1/pets HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n" + auth + "\r\n",
-		"a large header section":   "GET /v1/pets HTTP/1.1\r\nHost: x\r\n" + auth + "X: " + strings.Repeat("x", 100_000) + "\r\n\r\n",
-		"an unknown version":       "GET /v1/pets HTTP/3.7\r\nHost: x\r\n" + auth + "\r\n",
-		"an unknown expectation":   "GET /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: more\r\n" + auth + "\r\n",
-		"garbage":                  "\x16\x03\x01\x02\x00\r\n\r\n",
-	} {
-		conn := s.Dial(t)
-		go io.WriteString(conn, octets)
-		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Errorf("%s: %v, want a refusal", name, err)
-		} else if resp.StatusCode < 400 || resp.Header.Get("X-RateLimit-Limit") != "" || !resp.Close {
-			t.Errorf("%s: status %d, close %t, want a refusal by net/http that closes", name, resp.StatusCode, resp.Close)
-		}
-		conn.Close()
-	}
 }
 
 func TestRequestID(t *testing.T) {
@@ -351,68 +318,4 @@ func TestWhatIsIgnored(t *testing.T) {
 		want(t, s.Post(t, "/v1/pets"+query, `{"name":"x","categoryId":1}`), 201, "")
 	}
 	want(t, s.Get(t, "/v1/pets?Limit=x&_=1&statuses=x"), 200, "")
-}
-
-// Members that the document does not describe are ignored within its bounds.
-func TestBoundsOfBodies(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil)
-	body := func(extra string) string { return `{"name":"x","categoryId":1,"extra":` + extra + `}` }
-	nested := func(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
-	for name, test := range map[string]struct {
-		body   string
-		status int
-	}{
-		"15 levels in the object":    {body(nested(15)), 201},
-		"16 levels in the object":    {body(nested(16)), 400},
-		"2500 values":                {body("[" + strings.Repeat("0,", 2500-5) + "0]"), 201},
-		"2501 values":                {body("[" + strings.Repeat("0,", 2500-4) + "0]"), 400},
-		"a number of 100 characters": {body(strings.Repeat("1", 100)), 201},
-		"a number of 101 characters": {body(strings.Repeat("1", 101)), 400},
-		"an exponent of 308":         {body("1e308"), 201},
-		"an exponent of 309":         {body("1e309"), 400},
-		"a member twice in extra":    {body(`{"a":1,"a":2}`), 400},
-		"65536 bytes":                {body(`"` + strings.Repeat("x", 65536-len(body(`""`))) + `"`), 201},
-		"65537 bytes":                {body(`"` + strings.Repeat("x", 65537-len(body(`""`))) + `"`), 413},
-	} {
-		if resp := s.Post(t, "/v1/pets", test.body); resp.StatusCode != test.status {
-			t.Errorf("%s: %d %.200s, want %d", name, resp.StatusCode, resp.Data, test.status)
-		}
-	}
-}
-
-// A request that was admitted is served, even if a ban begins while its body is on
-// its way. The next one meets the ban.
-func TestBanDuringAPost(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil)
-	c := s.with(s.key(t, "pushy", "enterprise", "9/minute"))
-	const body = `{"name":"Duke","categoryId":3}`
-	head := fmt.Sprintf("POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", c.Key, len(body))
-	conn := s.Dial(t)
-	defer conn.Close()
-	if _, err := io.WriteString(conn, head); err != nil {
-		t.Fatal(err)
-	}
-	from := bufio.NewReader(conn)
-	if resp, err := s.Read(from, head); err != nil || resp.StatusCode != http.StatusContinue {
-		t.Fatalf("the server does not ask for the body: %v %v", resp, err)
-	}
-	if err := s.limits.Ban(t.Context(), "owner:pushy", time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(conn, body); err != nil {
-		t.Fatal(err)
-	}
-	resp, err := s.Read(from, head)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Check(t, resp)
-	want(t, resp, 201, "")
-	want(t, c.Get(t, "/v1/pets"), 429, "api_key_banned")
-	usage := decode[wireUsage](t, c.Get(t, "/v1/usage"))
-	if usage.Quotas[0].Remaining != 8 {
-		t.Errorf("%d of 9 requests are left after one and a ban, want 8", usage.Quotas[0].Remaining)
-	}
 }

@@ -120,28 +120,6 @@ func TestRefusedRequestsAreNotRemembered(t *testing.T) {
 	want(t, s.Get(t, "/v1/pets", "Idempotency-Key: a"), 200, "") // has no meaning there
 }
 
-func TestConcurrentRepetitionsCreateOnePet(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil)
-	const keys, times = 5, 10
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	locations := make(map[string]int)
-	for i := range keys * times {
-		wg.Go(func() {
-			resp := s.Post(t, "/v1/pets", duke, once(fmt.Sprint(i%keys)))
-			want(t, resp, 201, "")
-			mu.Lock()
-			defer mu.Unlock()
-			locations[resp.Header.Get("Location")]++
-		})
-	}
-	wg.Wait()
-	if n := s.stored(t); n != keys || len(locations) != keys {
-		t.Errorf("%d pets are stored, and answers have the locations %v, want %d of both", n, locations, keys)
-	}
-}
-
 // signalling tells when CreatePetIf has begun and waits until it may go on.
 type signalling struct {
 	store.Pets

@@ -504,21 +504,3 @@ func TestListIsReadOncePerQuery(t *testing.T) {
 		}
 	}
 }
-
-// A client of one response cannot change that of another: the kept header fields are
-// those of all.
-func TestKeptHeadersAreNotShared(t *testing.T) {
-	t.Parallel()
-	s := start(t, func(c *api.Config) { c.Origins = []string{"https://app.example"} })
-	s.pets(t, 50)
-	plain := s.Get(t, "/v1/pets?limit=40", acceptGzip).Header
-	for range 3 {
-		s.Get(t, "/v1/pets?limit=40", acceptGzip, "Origin: https://app.example")
-	}
-	again := s.Get(t, "/v1/pets?limit=40", acceptGzip).Header
-	for _, name := range []string{"Vary", "Link", "ETag", "Content-Type", "Content-Length", "Content-Encoding"} {
-		if got, want := fmt.Sprint(again.Values(name)), fmt.Sprint(plain.Values(name)); got != want {
-			t.Errorf("%s is %s after requests of a page, want %s as before", name, got, want)
-		}
-	}
-}

@@ -1,12 +1,10 @@
 package api_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -139,34 +137,6 @@ func TestRequestLogOfProxies(t *testing.T) {
 			t.Errorf("%s: the log has %s, want network %s of %q", test.header, text, test.network, test.reason)
 		}
 		want(t, resp, 401, "missing_api_key")
-	}
-}
-
-// A request that fails because its client is gone is told apart from a failure of
-// the server.
-func TestRequestLogTellsWhatWasAbandoned(t *testing.T) {
-	t.Parallel()
-	log := make(lines, 100)
-	s := start(t, func(c *api.Config) { c.Logger = slog.New(slog.NewJSONHandler(log, nil)) })
-	gone, disconnect := context.WithCancel(t.Context())
-	disconnect()
-	for _, tt := range []struct {
-		name string
-		ctx  context.Context
-		want any
-	}{{"answered", t.Context(), nil}, {"abandoned", gone, true}} {
-		r := httptest.NewRequestWithContext(tt.ctx, "GET", "/v1/pets", nil)
-		r.Header.Set("Authorization", "Bearer "+s.Key)
-		s.handler.ServeHTTP(httptest.NewRecorder(), r)
-		got := map[string]any{}
-		for got["msg"] != "request" { // after the error, if there is one
-			if err := json.Unmarshal([]byte(<-log), &got); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got["abandoned"] != tt.want {
-			t.Errorf("%s: the log says %v, want abandoned: %v", tt.name, got, tt.want)
-		}
 	}
 }
 

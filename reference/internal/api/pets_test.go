@@ -76,10 +76,8 @@ func TestCreatePetRefuses(t *testing.T) {
 		pointer string // of the one thing that is wrong, where there is one
 	}{
 		"no content":                   {"", ""},
-		"white space":                  {" \n", ""},
 		"null":                         {"null", ""},
 		"an array":                     {"[]", ""},
-		"a string":                     {`"x"`, ""},
 		"no name":                      {`{"categoryId":1}`, "/name"},
 		"no category":                  {`{"name":"x"}`, "/categoryId"},
 		"a name in another case":       {`{"Name":"x","categoryId":1}`, "/name"},
@@ -87,26 +85,17 @@ func TestCreatePetRefuses(t *testing.T) {
 		"an empty name":                {`{"name":"","categoryId":1}`, "/name"},
 		"a name of 256 code points":    {`{"name":"` + strings.Repeat("ä", 256) + `","categoryId":1}`, "/name"},
 		"NUL in the name":              {`{"name":"a\u0000b","categoryId":1}`, "/name"},
-		"a line end in the name":       {`{"name":"a\nb","categoryId":1}`, "/name"},
-		"a C1 control in the name":     {`{"name":"a\u0085b","categoryId":1}`, "/name"},
 		"half a surrogate pair":        {`{"name":"\ud800","categoryId":1}`, ""},
 		"bytes that are not UTF-8":     {"{\"name\":\"\xff\",\"categoryId\":1}", ""},
-		"a byte order mark":            {"\ufeff" + `{"name":"x","categoryId":1}`, ""},
 		"a category over int64":        {`{"name":"x","categoryId":9223372036854775808}`, "/categoryId"},
 		"a category under int64":       {`{"name":"x","categoryId":-9223372036854775809}`, "/categoryId"},
 		"a category with a fraction":   {`{"name":"x","categoryId":1.5}`, "/categoryId"},
 		"a category as a string":       {`{"name":"x","categoryId":"1"}`, "/categoryId"},
-		"an exponent of a million":     {`{"name":"x","categoryId":1e1000001}`, ""},
-		"a number of 30000 digits":     {`{"name":"x","categoryId":` + strings.Repeat("9", 30000) + `}`, ""},
 		"an unknown status":            {`{"name":"x","categoryId":1,"status":"lost"}`, "/status"},
 		"a status in another case":     {`{"name":"x","categoryId":1,"status":"Sold"}`, "/status"},
-		"a status that is null":        {`{"name":"x","categoryId":1,"status":null}`, "/status"},
 		"an empty status":              {`{"name":"x","categoryId":1,"status":""}`, "/status"},
 		"a name twice":                 {`{"name":"x","name":"y","categoryId":1}`, ""},
-		"a member twice deep inside":   {`{"name":"x","categoryId":1,"z":{"a":1,"a":2}}`, ""},
 		"something after the object":   {`{"name":"x","categoryId":1} x`, ""},
-		"two objects":                  {`{"name":"x","categoryId":1}{}`, ""},
-		"a comma at the end":           {`{"name":"x","categoryId":1,}`, ""},
 		"an object that is cut off":    {`{"name":"x","categoryId":1`, ""},
 		"arrays within arrays forever": {strings.Repeat("[", 60000), ""},
 	}
@@ -164,41 +153,30 @@ func TestMethodsThatReadHaveTheFieldsOfGET(t *testing.T) {
 	}
 }
 
+// Package jsonbody decides what JSON is; a refusal says what is accepted.
 func TestContentType(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	body := `{"name":"x","categoryId":1}`
-	post := func(lines ...string) *contract.Response {
-		t.Helper()
-		return s.Do(t, contract.Request{Method: "POST", Target: "/v1/pets", Body: body, Header: lines})
-	}
-	for _, line := range []string{
-		"Content-Type: application/json", "content-type:APPLICATION/json", `Content-Type: Application/JSON; Charset="UTF-8"`,
-		"Content-Type: application/json;charset=utf-8", "Content-Type: application/json; x=y", "Content-Type: application/json ;charset=UTF-8",
+	for _, test := range []struct {
+		header []string
+		status int
+		accept string // media type or coding
+	}{
+		{[]string{`Content-Type: Application/JSON; Charset="UTF-8"`}, 201, ""},
+		{[]string{"Content-Type: application/json", "Content-Encoding: identity"}, 201, ""},
+		{nil, 415, "application/json"},
+		{[]string{"Content-Type: text/plain"}, 415, "application/json"},
+		{[]string{"Content-Type: application/json; charset=utf-16"}, 415, "application/json"},
+		{[]string{"Content-Type: application/json", "Content-Type: application/json"}, 415, "application/json"},
+		{[]string{"Content-Type: application/json", "Content-Encoding: gzip"}, 415, "identity"},
+		{[]string{"Content-Type: application/json", "Content-Encoding: identity, gzip"}, 415, "identity"},
 	} {
-		want(t, post(line), 201, "")
-	}
-	for _, lines := range [][]string{
-		nil, {"Content-Type:"}, {"Content-Type: text/plain"}, {"Content-Type: text/json"}, {"Content-Type: application/x-www-form-urlencoded"},
-		{"Content-Type: application/vnd.pets+json"}, {"Content-Type: application/merge-patch+json"}, {"Content-Type: application/json; charset=utf-16"},
-		{"Content-Type: application/json, application/json"}, {"Content-Type: application/json", "Content-Type: application/json"},
-		{"Content-Type: application/json", "Content-Type: text/plain"}, {"Content-Type: json"}, {"Content-Type: */*"}, {"Content-Type: application/*"},
-		{"Content-Type: application/json; charset"}, {"Content-Type: \xff"},
-	} {
-		resp := post(lines...)
-		want(t, resp, 415, "unsupported_media_type")
-		if got := resp.Header.Get("Accept"); got != "application/json" {
-			t.Errorf("%q: Accept is %q, want what is accepted", lines, got)
+		resp := s.Do(t, contract.Request{Method: "POST", Target: "/v1/pets", Body: `{"name":"x","categoryId":1}`, Header: test.header})
+		got := resp.Header.Get("Accept") + resp.Header.Get("Accept-Encoding")
+		if resp.StatusCode != test.status || got != test.accept {
+			t.Errorf("%q: %d, which accepts %q, want %d and %q", test.header, resp.StatusCode, got, test.status, test.accept)
 		}
 	}
-	for _, coding := range []string{"gzip", "br", "identity, gzip", "x"} {
-		resp := post("Content-Type: application/json", "Content-Encoding: "+coding)
-		want(t, resp, 415, "unsupported_media_type")
-		if got := resp.Header.Get("Accept-Encoding"); got != "identity" {
-			t.Errorf("Content-Encoding: %s: Accept-Encoding is %q, want identity", coding, got)
-		}
-	}
-	want(t, post("Content-Type: application/json", "Content-Encoding: identity"), 201, "")
 }
 
 func TestAcceptChoosesTheFormOfErrors(t *testing.T) {
@@ -207,17 +185,12 @@ func TestAcceptChoosesTheFormOfErrors(t *testing.T) {
 	for accept, problem := range map[string]bool{
 		"":                              false,
 		"*/*":                           false,
-		"application/*":                 false,
 		"application/json":              false,
-		"application/json;q=1.0000":     false,
 		"text/html":                     false,
 		"application/problem+json":      true,
-		"application/Problem+JSON":      true,
 		"application/json;q=0, */*":     true,
 		"application/problem+json, */*": false,
-		"application/json, application/problem+json":       false,
 		"application/json;q=0.5, application/problem+json": true,
-		"application/problem+json;Q=0.1, application/json": false,
 		strings.Repeat("a/b,", 4000):                       false,
 	} {
 		resp := s.Get(t, "/v1/pets/99", "Accept: "+accept)
@@ -325,30 +298,6 @@ func TestBodiesThatAreNotRead(t *testing.T) {
 		if resp.Header.Get("Connection") != "close" {
 			t.Error("the connection stays open, with the body still to come")
 		}
-	})
-	t.Run("a small one is skipped, and the next request answered", func(t *testing.T) {
-		conn := s.Dial(t)
-		defer conn.Close()
-		first := "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 22\r\n\r\nGET /x HTTP/1.1\r\n\r\n\r\n\r\n"
-		second := "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + s.Key + "\r\n\r\n"
-		if _, err := io.WriteString(conn, first+second); err != nil {
-			t.Fatal(err)
-		}
-		from := bufio.NewReader(conn)
-		for octets, status := range map[string]int{first: 401} {
-			resp, err := s.Read(from, octets)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.Check(t, resp)
-			want(t, resp, status, "missing_api_key")
-		}
-		resp, err := s.Read(from, second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Check(t, resp)
-		want(t, resp, 200, "")
 	})
 	t.Run("that of a GET is ignored", func(t *testing.T) {
 		want(t, s.Do(t, contract.Request{Target: "/v1/pets", Body: "not JSON", Header: []string{"Content-Type: text/plain"}}), 200, "")
