@@ -45,7 +45,7 @@ func (m *measure) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 // However many bans there are, no round trip of the list is a large one: each has to
 // end within the timeouts of the client.
 func TestManyBans(t *testing.T) {
-	const bans, mostNames, mostBytes = 30_000, 64 * 128, 1024 * 64
+	const bans, mostNames, mostBytes = 12_000, 64 * 128, 1024 * 64
 	c := clientOf(t, redistest.Start(t))
 	m := new(measure)
 	c.AddHook(m)

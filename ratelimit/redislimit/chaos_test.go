@@ -22,7 +22,7 @@ import (
 // chaos is how long TestChaos runs. Minutes are worth it now and then:
 //
 //	go test -run TestChaos -chaos 5m -timeout 10m ./ratelimit/redislimit
-var chaos = flag.Duration("chaos", 2*time.Second, "how long TestChaos kills, stops and continues its server")
+var chaos = flag.Duration("chaos", time.Second, "how long TestChaos kills, stops and continues its server")
 
 // An account is what the callers of one subject know.
 type account struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/internal/race"
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
@@ -44,10 +45,18 @@ var groupPlans = func() []*ratelimit.Plan {
 	}
 }()
 
+// seeds returns how many random histories a test makes.
+func seeds() int {
+	if testenv.IsLong() {
+		return race.Fewer(50)
+	}
+	return race.Fewer(8)
+}
+
 // What many callers ask at once is answered as if they had asked the model one
 // after the other at that instant, in the order in which they came.
 func TestGroupsAgreeWithModel(t *testing.T) {
-	for seed := range race.Fewer(25) {
+	for seed := range seeds() {
 		testGroups(t, uint64(seed), 100)
 	}
 }

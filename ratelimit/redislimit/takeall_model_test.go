@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
@@ -20,7 +19,7 @@ import (
 // Groups of charges that many callers make at once are answered as if they had asked the
 // model one after the other at that instant, in the order in which they came.
 func TestGroupsOfTakesAgreeWithModel(t *testing.T) {
-	for seed := range race.Fewer(25) {
+	for seed := range seeds() {
 		testGroupsOfTakes(t, uint64(seed), 100)
 	}
 }

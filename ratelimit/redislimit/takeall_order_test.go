@@ -21,7 +21,7 @@ import (
 // Groups of takes that share calls of the script, and subjects, are answered as if they
 // had asked the model one after the other at that instant, in some order.
 func TestGroupsThatShareSubjects(t *testing.T) {
-	for seed := range race.Fewer(3) {
+	for seed := range race.Fewer(2) {
 		testGroupsThatShareSubjects(t, uint64(seed))
 	}
 }
