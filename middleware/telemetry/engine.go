@@ -200,7 +200,7 @@ func (t *Telemetry) makeRedis(m *maker) {
 // RedisBatch measures one call of the script of package redislimit, which decided some
 // requests. It is for its Options:
 //
-//	Observe: func(b redislimit.Batch) { t.RedisBatch(b.Requests, b.Duration) },
+//	Observe: func(requests int, took time.Duration, _ error) { t.RedisBatch(requests, took) },
 func (t *Telemetry) RedisBatch(requests int, took time.Duration) {
 	if t == nil {
 		return

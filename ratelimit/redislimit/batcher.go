@@ -44,6 +44,9 @@ type batcher struct {
 	hangs     error         // of the calls that fail at once; nil: the master answers
 }
 
+// maxInFlight is how many batches are in flight to one master at most.
+const maxInFlight = 8
+
 // spacing is how long a round trip has to be for each further batch in flight.
 const spacing = 250 * time.Microsecond
 

@@ -150,7 +150,7 @@ func TestLongRoundTrip(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.most != 4 {
-			t.Errorf("%d batches were in flight at once, want MaxInFlight: 4", s.most)
+			t.Errorf("%d batches were in flight at once, want 4", s.most)
 		}
 	})
 }

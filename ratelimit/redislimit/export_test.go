@@ -107,6 +107,9 @@ func SubjectsOfOneIndex(n int) (subjects []string) {
 	return subjects
 }
 
+// OneInFlight has the engine send one batch at a time.
+func OneInFlight(l *Limiter) { l.masters.first.maxInFlight = 1 }
+
 // KnowsMasters reports whether each master has a batcher of its own.
 func KnowsMasters(l *Limiter) bool { return l.masters.table.Load() != nil }
 

@@ -167,10 +167,11 @@ func TestKill(t *testing.T) {
 func TestStop(t *testing.T) {
 	s := redistest.Start(t)
 	const limit, leavers = 1 << 30, 200
-	l, err := redislimit.New(clientOf(t, s), redislimit.Options{MaxInFlight: 1})
+	l, err := redislimit.New(clientOf(t, s), redislimit.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	redislimit.OneInFlight(l)
 	plan := lasting(limit)
 	if _, err := l.Take(ctx, "a", plan, 1); err != nil {
 		t.Fatal(err)

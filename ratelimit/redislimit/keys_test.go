@@ -20,11 +20,9 @@ func TestOptions(t *testing.T) {
 		want    string // error
 	}{
 		{redislimit.Options{}, ""},
-		{redislimit.Options{Prefix: "app:limits", MaxInFlight: 64}, ""},
+		{redislimit.Options{Prefix: "app:limits"}, ""},
 		{redislimit.Options{Prefix: "app{1}"}, `redislimit: Options.Prefix must have no braces, got "app{1}"`},
 		{redislimit.Options{Prefix: strings.Repeat("a", 65)}, "redislimit: Options.Prefix must have at most 64 bytes, got 65"},
-		{redislimit.Options{MaxInFlight: -1}, "redislimit: Options.MaxInFlight must be from 1 to 64, or 0 for the default, got -1"},
-		{redislimit.Options{MaxInFlight: 65}, "redislimit: Options.MaxInFlight must be from 1 to 64, or 0 for the default, got 65"},
 	} {
 		_, err := redislimit.New(c, test.options)
 		if got := fmt.Sprint(err); err != nil && got != test.want || err == nil && test.want != "" {

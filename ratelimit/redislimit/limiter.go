@@ -114,15 +114,12 @@ func New(client redis.UniversalClient, opts Options) (*Limiter, error) {
 	if opts.Prefix == "" {
 		opts.Prefix = "gatehouse"
 	}
-	if opts.MaxInFlight == 0 {
-		opts.MaxInFlight = 8
-	}
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
 	s := newSender(client, newKeys(opts.Prefix), opts)
 	l := &Limiter{sender: s}
-	l.masters = newMasters(s.cluster, s.keys, opts.Logger, func() *batcher { return &batcher{maxInFlight: opts.MaxInFlight, send: s.send} })
+	l.masters = newMasters(s.cluster, s.keys, opts.Logger, func() *batcher { return &batcher{maxInFlight: maxInFlight, send: s.send} })
 	l.calls.New = func() any { return newCall() }
 	return l, nil
 }

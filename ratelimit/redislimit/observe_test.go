@@ -20,17 +20,23 @@ import (
 // An observer keeps what Options.Observe is called with.
 type observer struct {
 	mu      sync.Mutex
-	batches []redislimit.Batch
+	batches []observation
 }
 
-func (o *observer) observe(b redislimit.Batch) {
+type observation struct {
+	Requests int
+	Duration time.Duration
+	Err      error
+}
+
+func (o *observer) observe(requests int, took time.Duration, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.batches = append(o.batches, b)
+	o.batches = append(o.batches, observation{requests, took, err})
 }
 
 // take returns what was observed since the last call.
-func (o *observer) take() []redislimit.Batch {
+func (o *observer) take() []observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	batches := o.batches
@@ -38,7 +44,7 @@ func (o *observer) take() []redislimit.Batch {
 	return batches
 }
 
-func observed(t *testing.T, observe func(redislimit.Batch)) (*miniredis.Miniredis, *redislimit.Limiter) {
+func observed(t *testing.T, observe func(int, time.Duration, error)) (*miniredis.Miniredis, *redislimit.Limiter) {
 	t.Helper()
 	m := miniredis.RunT(t)
 	c := redis.NewClient(&redis.Options{Addr: m.Addr(), MaxRetries: -1})
@@ -119,7 +125,7 @@ func TestObserveEachCallOfTheScript(t *testing.T) {
 func TestObserveHoldsNoLock(t *testing.T) {
 	running, end := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	_, l := observed(t, func(redislimit.Batch) {
+	_, l := observed(t, func(int, time.Duration, error) {
 		once.Do(func() {
 			close(running)
 			<-end
@@ -164,7 +170,7 @@ func TestObserveCountsEachRequestOnce(t *testing.T) {
 	}
 	wg.Wait()
 	total := 0
-	for _, b := range slices.DeleteFunc(o.take(), func(b redislimit.Batch) bool { return b.Err != nil }) {
+	for _, b := range slices.DeleteFunc(o.take(), func(b observation) bool { return b.Err != nil }) {
 		total += b.Requests
 	}
 	if total != callers*each {

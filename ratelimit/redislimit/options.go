@@ -14,17 +14,19 @@ type Options struct {
 	// All processes that limit together use the same prefix.
 	Prefix string
 
-	// MaxInFlight is how many batches are in flight to one master at most, 1 to 64; 0
-	// means 8. A second one is sent only if a round trip takes 250 microseconds, a third
-	// only if it takes 500, and so on. Give the pool of the client at least as many
-	// connections.
-	MaxInFlight int
-
-	// Observe is called after each call of the script, for metrics. It runs on the
-	// goroutine that made the call, before the requests are answered, and without a lock.
-	// It must be safe for concurrent use and quick, since the requests and the next batch
-	// wait for it, and it must not call the Limiter. Nil works.
-	Observe func(Batch)
+	// Observe is called after each call of the script, for metrics: with the number of
+	// requests that the call was made for, the time from sending it to its reply, which
+	// is the same for all calls of one pipeline, and the error of the client, if the script
+	// did not answer. The requests are one or more for each of up to 64 subjects; a refund
+	// that the engine makes by itself counts, and so does each subject that
+	// [Limiter.Bans] reads. After some errors, such as NOSCRIPT and those of a slot that
+	// moves, the engine makes another call, which is observed as well. The text of an
+	// error may name keys, which contain the names of subjects.
+	//
+	// Observe runs on the goroutine that made the call, before the requests are answered, and
+	// without a lock. It must be safe for concurrent use and quick, since the requests and
+	// the next batch wait for it, and it must not call the Limiter. Nil works.
+	Observe func(requests int, took time.Duration, err error)
 
 	// Logger gets one warning for each server that evicts keys when its memory is
 	// full, since that grants quotas twice. It also gets a warning when a master of a
@@ -39,27 +41,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("redislimit: Options.Prefix must have no braces, got %q", o.Prefix)
 	case len(o.Prefix) > 64:
 		return fmt.Errorf("redislimit: Options.Prefix must have at most 64 bytes, got %d", len(o.Prefix))
-	case o.MaxInFlight < 0 || o.MaxInFlight > 64:
-		return fmt.Errorf("redislimit: Options.MaxInFlight must be from 1 to 64, or 0 for the default, got %d", o.MaxInFlight)
 	}
 	return nil
-}
-
-// A Batch is one call of the script, as [Options.Observe] gets it.
-type Batch struct {
-	// Requests is how many requests the call is made for, at least 1: one or more for
-	// each of up to 64 subjects. A refund that the engine makes by itself counts, and so
-	// does each subject that [Limiter.Bans] reads.
-	Requests int
-
-	// Duration is the time from sending the call to its reply or its failure. It is the
-	// same for all calls that are sent in one pipeline.
-	Duration time.Duration
-
-	// Err is the error of the client; nil if the script answered. After some errors, such
-	// as NOSCRIPT and those of a slot that moves, the engine makes another call, which is
-	// observed as well. The text may name keys, which contain the names of subjects.
-	Err error
 }
 
 // observeAll reports commands that were sent at the given time.
@@ -73,6 +56,6 @@ func (s *sender) observeAll(cmds []*command, sent time.Time) {
 		for _, g := range cmd.groups {
 			requests += int(g.requests)
 		}
-		s.observe(Batch{Requests: requests, Duration: took, Err: cmd.Err()})
+		s.observe(requests, took, cmd.Err())
 	}
 }

@@ -21,7 +21,7 @@ type sender struct {
 	cluster  *redis.ClusterClient // the client, if it is one of a cluster
 	keys     *keys
 	eviction evictionCheck
-	observe  func(Batch) // nil: none
+	observe  func(requests int, took time.Duration, err error) // nil: none
 
 	ahead    atomic.Int64 // how far the server's clock is ahead of this one, nanoseconds; 0 unless calendar windows showed it
 	oneSlot  atomic.Bool  // all subjects of a command must be in one slot

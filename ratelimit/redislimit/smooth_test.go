@@ -18,10 +18,11 @@ func TestSmoothBatches(t *testing.T) {
 	const callers = 40
 	m, c := mini(t)
 	m.SetTime(time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC))
-	l, err := redislimit.New(c, redislimit.Options{MaxInFlight: 1})
+	l, err := redislimit.New(c, redislimit.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	redislimit.OneInFlight(l)
 	for _, plan := range []*ratelimit.Plan{
 		ratelimit.MustPlan("a unit a second", ratelimit.Penalty{}, ratelimit.PerMinute(60).Smooth(7)),
 		ratelimit.MustPlan("seven in three seconds", ratelimit.Penalty{}, ratelimit.Quota{Limit: 7, Window: 3 * time.Second}.Smooth(7), ratelimit.PerDay(1000)),

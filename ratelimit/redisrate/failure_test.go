@@ -30,12 +30,12 @@ func TestCheck(t *testing.T) {
 		want string // "": it can be decided
 	}{
 		{"one quota", plan(ratelimit.PerSecond(1)), ""},
-		{"as fast as can be", plan(ratelimit.PerSecond(redisrate.MaxRate)), ""},
+		{"as fast as can be", plan(ratelimit.PerSecond(100_000)), ""},
 		{"as many as can be", plan(ratelimit.Quota{Limit: min(fixedwindow.MaxUnits, math.MaxInt), Window: fixedwindow.MaxLength}), ""},
 		{"no plan", nil, "no plan"},
 		{"two quotas", plan(ratelimit.PerSecond(1), ratelimit.PerMinute(10)), "a plan with 1 quota, got 2"},
 		{"another window", plan(ratelimit.PerMinute(10)), "Options.Windows"},
-		{"too fast", plan(ratelimit.PerSecond(redisrate.MaxRate + 1)), "at most 100000 units a second"},
+		{"too fast", plan(ratelimit.PerSecond(100_001)), "at most 100000 units a second"},
 		{"over an int", plan(ratelimit.Quota{Limit: fixedwindow.MaxUnits, Window: fixedwindow.MaxLength}), overAnInt},
 	} {
 		t.Run(test.name, func(t *testing.T) {

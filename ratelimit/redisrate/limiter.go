@@ -15,8 +15,8 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// MaxRate is how many units a second a quota may allow at most.
-const MaxRate = 100_000
+// maxRate is how many units a second a quota may allow at most.
+const maxRate = 100_000
 
 // A Limiter decides in Redis through redis_rate. It is made by [New], and is safe for
 // concurrent use. It starts no goroutine, and needs no Close.
@@ -58,7 +58,7 @@ const MaxRate = 100_000
 //   - If the clock of the server steps back, subjects that have used anything
 //     wait longer by as much.
 //   - Times are floating point numbers with steps of 60 nanoseconds. Quotas of
-//     more than [MaxRate] units a second are refused, because they would be
+//     more than 100,000 units a second are refused, because they would be
 //     wrong by more than 0.3 %.
 //
 // # What it corrects
@@ -118,8 +118,8 @@ func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
 	if fixedwindow.IsCalendar(q.Window) {
 		return nil, fmt.Errorf("%w: redisrate cannot count in calendar windows, got %v", ratelimit.ErrInvalid, q)
 	}
-	if q.Limit > MaxRate*int64(q.Window/time.Second) {
-		return nil, fmt.Errorf("%w: redisrate needs a quota of at most %d units a second, got %v", ratelimit.ErrInvalid, MaxRate, q)
+	if q.Limit > maxRate*int64(q.Window/time.Second) {
+		return nil, fmt.Errorf("%w: redisrate needs a quota of at most %d units a second, got %v", ratelimit.ErrInvalid, maxRate, q)
 	}
 	if q.Limit > math.MaxInt {
 		return nil, fmt.Errorf("%w: redisrate needs a limit of at most %d on this machine, got %v", ratelimit.ErrInvalid, math.MaxInt, q)

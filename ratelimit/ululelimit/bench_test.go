@@ -31,7 +31,7 @@ func BenchmarkLimiter(b *testing.B) {
 			}
 		})
 		b.Run(bench.name+"/engine", func(b *testing.B) {
-			l, err := ululelimit.New(inMemory(), ululelimit.Options{})
+			l, err := ululelimit.New(inMemory())
 			if err != nil {
 				b.Fatal(err)
 			}

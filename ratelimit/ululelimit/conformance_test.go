@@ -16,7 +16,6 @@ import (
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
-	"github.com/animalstore/gatehouse/ratelimit/ululelimit"
 )
 
 // gaps are what the documentation of Limiter says that a ulule store cannot do.
@@ -60,9 +59,7 @@ func clientOf(t *testing.T, s *redistest.Server) *redis.Client {
 // where no clock can be set.
 func newEngine(t *testing.T, store limiter.Store) ratelimit.Limiter {
 	t.Helper()
-	return newLimiter(t, store, ululelimit.Options{
-		Windows: []time.Duration{time.Minute, time.Hour, 24 * time.Hour, fixedwindow.MaxLength},
-	})
+	return newLimiter(t, store, time.Minute, time.Hour, 24*time.Hour, fixedwindow.MaxLength)
 }
 
 // stores runs a test with each of ulule's own stores.
@@ -73,7 +70,7 @@ func stores(t *testing.T, test func(t *testing.T, store limiter.Store)) {
 
 func TestWindowsAreApart(t *testing.T) {
 	stores(t, func(t *testing.T, store limiter.Store) {
-		l := newLimiter(t, store, ululelimit.Options{})
+		l := newLimiter(t, store)
 		minute, day := plan(ratelimit.PerMinute(2)), plan(ratelimit.PerDay(100))
 		for i := range int64(2) {
 			if got := take(t, l, "a", minute, 1).Remaining(); got != 1-i {
@@ -92,7 +89,7 @@ func TestWindowsAreApart(t *testing.T) {
 
 func TestUsageOutlivesTheLimit(t *testing.T) {
 	stores(t, func(t *testing.T, store limiter.Store) {
-		l := newLimiter(t, store, ululelimit.Options{})
+		l := newLimiter(t, store)
 		small, large := plan(ratelimit.PerHour(5)), plan(ratelimit.PerHour(50))
 		take(t, l, "a", small, 4)
 		if got := take(t, l, "a", large, 1).Remaining(); got != 45 {
@@ -108,7 +105,7 @@ func TestUsageOutlivesTheLimit(t *testing.T) {
 // fewer gaps.
 func TestDeniedIsCharged(t *testing.T) {
 	stores(t, func(t *testing.T, store limiter.Store) {
-		l := newLimiter(t, store, ululelimit.Options{})
+		l := newLimiter(t, store)
 		p := plan(ratelimit.PerDay(10))
 		take(t, l, "a", p, 7)
 		if d := take(t, l, "a", p, 4); d.Outcome != ratelimit.Limited || d.Remaining() != 0 {
@@ -125,7 +122,7 @@ func TestDeniedIsCharged(t *testing.T) {
 
 func TestPeek(t *testing.T) {
 	stores(t, func(t *testing.T, store limiter.Store) {
-		l := newLimiter(t, store, ululelimit.Options{})
+		l := newLimiter(t, store)
 		p := plan(ratelimit.PerDay(1))
 		peek := func(promise string, outcome ratelimit.Outcome, remaining int64) {
 			t.Helper()
@@ -149,7 +146,7 @@ func TestPeek(t *testing.T) {
 func TestReset(t *testing.T) {
 	stores(t, func(t *testing.T, store limiter.Store) {
 		windows := []time.Duration{90 * time.Second, time.Hour}
-		l := newLimiter(t, store, ululelimit.Options{Windows: windows})
+		l := newLimiter(t, store, windows...)
 		for _, w := range windows {
 			take(t, l, "a", plan(ratelimit.Quota{Limit: 1, Window: w}), 1)
 		}
@@ -176,7 +173,7 @@ func TestReturnsAtTheDeadline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLimiter(t, store, ululelimit.Options{})
+	l := newLimiter(t, store)
 	server.Stop()
 	defer server.Cont()
 	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)

@@ -6,7 +6,7 @@
 // [New] makes a [ratelimit.Limiter] of any ulule store, in memory, in Redis or
 // written elsewhere:
 //
-//	limiter, err := ululelimit.New(store, ululelimit.Options{})
+//	limiter, err := ululelimit.New(store)
 //	if err != nil {
 //		return err
 //	}

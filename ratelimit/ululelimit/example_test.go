@@ -19,7 +19,7 @@ import (
 
 // A ulule store as an engine.
 func ExampleNew() {
-	engine, err := ululelimit.New(ulumemory.NewStore(), ululelimit.Options{})
+	engine, err := ululelimit.New(ulumemory.NewStore())
 	if err != nil {
 		log.Fatal(err)
 	}

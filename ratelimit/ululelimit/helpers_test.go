@@ -3,6 +3,7 @@ package ululelimit_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/ulule/limiter/v3"
 	ulumemory "github.com/ulule/limiter/v3/drivers/store/memory"
@@ -42,9 +43,9 @@ func plan(quotas ...ratelimit.Quota) *ratelimit.Plan {
 	return ratelimit.MustPlan("test", ratelimit.Penalty{}, quotas...)
 }
 
-func newLimiter(t *testing.T, store limiter.Store, opts ululelimit.Options) *ululelimit.Limiter {
+func newLimiter(t *testing.T, store limiter.Store, windows ...time.Duration) *ululelimit.Limiter {
 	t.Helper()
-	l, err := ululelimit.New(store, opts)
+	l, err := ululelimit.New(store, windows...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,24 +15,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
-// Options of a [Limiter]. The zero value works.
-type Options struct {
-	// Windows are the windows that quotas may have, whole seconds from 1s to
-	// [fixedwindow.MaxLength]. Nil means a second, a minute, an hour and a day. Plans
-	// with another window are refused: each window of a subject has a key of its own,
-	// and Reset must know them all.
-	Windows []time.Duration
-}
-
-func (o *Options) validate() error {
-	for _, w := range o.Windows {
-		if w < time.Second || w > fixedwindow.MaxLength || w%time.Second != 0 {
-			return fmt.Errorf("ululelimit: Options.Windows must be whole seconds from 1s to %dh, got %v", fixedwindow.MaxLength/time.Hour, w)
-		}
-	}
-	return nil
-}
-
 // A Limiter decides in a ulule store. It is made by [New], and is safe for concurrent
 // use. It starts no goroutine, and needs no Close.
 //
@@ -75,18 +57,22 @@ var _ interface {
 
 // New returns an engine that counts in store. It uses the clock of this machine, as
 // ulule's stores do.
-func New(store limiter.Store, opts Options) (*Limiter, error) {
+//
+// The windows are those that quotas may have, whole seconds from 1s to 366 days. If none
+// are given, they are a second, a minute, an hour and a day. Plans with another window
+// are refused: each window of a subject has a key of its own, and Reset must know them all.
+func New(store limiter.Store, windows ...time.Duration) (*Limiter, error) {
 	if nilvalue.In(store) {
 		return nil, errors.New("ululelimit: New needs a store, got nil")
 	}
-	if err := opts.validate(); err != nil {
-		return nil, err
-	}
-	if opts.Windows == nil {
-		opts.Windows = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}
+	if windows == nil {
+		windows = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}
 	}
 	l := &Limiter{store: store}
-	for _, w := range opts.Windows {
+	for _, w := range windows {
+		if w < time.Second || w > fixedwindow.MaxLength || w%time.Second != 0 {
+			return nil, fmt.Errorf("ululelimit: windows must be whole seconds from 1s to %dh, got %v", fixedwindow.MaxLength/time.Hour, w)
+		}
 		l.keyspaces = append(l.keyspaces, newKeyspace("", w))
 	}
 	return l, nil
@@ -136,7 +122,7 @@ func (l *Limiter) Peek(ctx context.Context, subject string, plan *ratelimit.Plan
 	return decision(plan, 1, state, state.Remaining > 0), nil
 }
 
-// Reset forgets the usage of subject in the windows of [Options], with a
+// Reset forgets the usage of subject in the windows that [New] was given, with a
 // call of the store for each. If it fails, some windows may be reset and others not.
 func (l *Limiter) Reset(ctx context.Context, subject string) error {
 	if subject == "" {
@@ -171,7 +157,7 @@ func (l *Limiter) keyspace(plan *ratelimit.Plan) (*keyspace, error) {
 			return &l.keyspaces[i], nil
 		}
 	}
-	return nil, fmt.Errorf("%w: ululelimit needs a window of Options.Windows, got %v", ratelimit.ErrInvalid, q)
+	return nil, fmt.Errorf("%w: ululelimit needs one of the windows that New was given, got %v", ratelimit.ErrInvalid, q)
 }
 
 func rate(q ratelimit.Quota) limiter.Rate {

@@ -117,7 +117,7 @@ func TestDeniedIsReachedWhateverIsLeft(t *testing.T) {
 }
 
 func TestEngineFails(t *testing.T) {
-	engine := newLimiter(t, answering{err: errors.New("connection refused")}, ululelimit.Options{})
+	engine := newLimiter(t, answering{err: errors.New("connection refused")})
 	s := newStore(t, engine, ululelimit.StoreOptions{})
 	_, getErr := s.Get(ctx, "a", perMinute)
 	_, peekErr := s.Peek(ctx, "a", perMinute)

@@ -31,8 +31,8 @@ func (s *state) openShared(ctx context.Context, c *config.Config) (*shared, erro
 		return nil, SettingError{c.Errorf("redis", "%v", err)}
 	}
 	s.closers = append(s.closers, client)
-	primary, err := redislimit.New(client, redislimit.Options{Prefix: "petstore", Logger: s.logger, Observe: func(b redislimit.Batch) {
-		s.observer.RedisBatch(b.Requests, b.Duration)
+	primary, err := redislimit.New(client, redislimit.Options{Prefix: "petstore", Logger: s.logger, Observe: func(requests int, took time.Duration, _ error) {
+		s.observer.RedisBatch(requests, took)
 	}})
 	if err != nil {
 		return nil, err
