@@ -72,24 +72,6 @@ func testCalendarOfServer(t *testing.T, month *ratelimit.Plan, take func(*redisl
 	}
 }
 
-// A plan without calendar windows sends what it always sent.
-func TestBytesOfPlans(t *testing.T) {
-	fixed, calendar := ratelimit.PerMinute(60), ratelimit.PerMonth(1000)
-	for _, test := range []struct {
-		quotas []ratelimit.Quota
-		want   int
-	}{
-		{[]ratelimit.Quota{fixed, ratelimit.PerDay(1000)}, 6 + 2*8 + 23},
-		{[]ratelimit.Quota{fixed, calendar}, 6 + 2*8 + 23 + 20},
-		{[]ratelimit.Quota{calendar, ratelimit.PerDay(1000).In(time.UTC)}, 6 + 2*8 + 23 + 2*20},
-	} {
-		plan := ratelimit.MustPlan("", ratelimit.Penalty{}, test.quotas...)
-		if got := redislimit.PlanBytes(plan); got != test.want {
-			t.Errorf("%v takes %d bytes, want %d", plan, got, test.want)
-		}
-	}
-}
-
 // Usage of an outage that is added again, however late, counts once: also in a month that
 // keeps its end when the billing day changes.
 func TestCalendarUsageIsRepeatedLate(t *testing.T) {

@@ -4,6 +4,7 @@ package redislimit_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -17,6 +18,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/redistest"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
+	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
 // chaos is how long TestChaos runs. Minutes are worth it now and then:
@@ -26,8 +28,9 @@ var chaos = flag.Duration("chaos", time.Second, "how long TestChaos kills, stops
 
 // An account is what the callers of one subject know.
 type account struct {
-	admitted, unknown atomic.Int64 // requests; unknown: there was an error
-	refunded, perhaps atomic.Int64 // requests that were given back; perhaps: there was an error
+	admitted, unknown atomic.Int64          // requests; unknown: there was an error
+	refunded, perhaps atomic.Int64          // requests that were given back; perhaps: there was an error
+	wrong             atomic.Pointer[error] // an error that wraps neither ErrUnavailable nor that of the context
 	subject           string
 	plan, other       *ratelimit.Plan // two versions of one plan
 }
@@ -43,6 +46,9 @@ func (a *account) request(l ratelimit.Limiter, r *rand.Rand) {
 	switch {
 	case err != nil:
 		a.unknown.Add(1)
+		if !errors.Is(err, ratelimit.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+			a.wrong.Store(&err)
+		}
 		return
 	case !d.Allowed():
 		return
@@ -88,53 +94,17 @@ func TestChaos(t *testing.T) {
 			}
 		})
 	}
-	r := rand.New(rand.NewPCG(seed, callers))
-	pause := func() {
-		select {
-		case <-run.Done():
-		case <-time.After(time.Duration(r.IntN(250)) * time.Millisecond):
-		}
-	}
-	events := map[string]int{}
-	for run.Err() == nil {
-		pause()
-		switch r.IntN(4) {
-		case 0:
-			events["killed"]++
-			s.Kill()
-			pause()
-			s.Restart()
-		case 1:
-			events["stopped"]++
-			s.Stop()
-			pause()
-			s.Cont()
-		case 2:
-			events["stopped and killed"]++
-			s.Stop()
-			pause()
-			s.Restart()
-		case 3:
-			events["cut"]++
-			proxy.CutAfter(r.IntN(1000))
-		}
-	}
+	disturb(run, t, s, proxy, rand.New(rand.NewPCG(seed, callers)))
 	wg.Wait()
-	proxy.CutAfter(-1)
-	beside := newLimiterOf(t, clientOf(t, s), l)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		_, err := beside.Peek(ctx, accounts[0].subject, accounts[0].plan)
-		if err == nil {
-			break
-		} else if time.Now().After(deadline) { // it loads what it kept
-			t.Fatal(err)
-		}
-	}
+	beside := recovered(t, s, l)
 	for _, a := range accounts {
 		admitted, unknown, refunded, perhaps := a.admitted.Load(), a.unknown.Load(), a.refunded.Load(), a.perhaps.Load()
 		limit := engine.Of(a.plan).Quota(0).Limit
 		charged := used(t, beside, a.subject, limit)
 		t.Logf("%s: admitted %d, unknown %d, refunded %d, perhaps %d, charged %d", a.subject, admitted, unknown, refunded, perhaps, charged)
+		if err := a.wrong.Load(); err != nil {
+			t.Errorf("%s: %v, want an error that wraps ErrUnavailable or that of the context", a.subject, *err)
+		}
 		if low, high := admitted-refunded-perhaps, admitted+unknown-refunded; charged < low || charged > high {
 			t.Errorf("%s: %d units are charged, want from %d to %d", a.subject, charged, low, high)
 		}
@@ -142,7 +112,127 @@ func TestChaos(t *testing.T) {
 			t.Errorf("%s: %d requests were admitted, want at most %d", a.subject, admitted, most)
 		}
 	}
-	t.Log(events)
+}
+
+// disturb kills, stops and continues a server, has it forget its scripts, and cuts its
+// connections, at random, until the context ends. It leaves the server running.
+func disturb(run context.Context, t *testing.T, s *redistest.Server, proxy *redistest.Proxy, r *rand.Rand) {
+	t.Helper()
+	pause := func() {
+		select {
+		case <-run.Done():
+		case <-time.After(time.Duration(r.IntN(250)) * time.Millisecond):
+		}
+	}
+	for run.Err() == nil {
+		pause()
+		switch r.IntN(5) {
+		case 0:
+			s.Kill()
+			pause()
+			s.Restart()
+		case 1:
+			s.Stop()
+			pause()
+			s.Cont()
+		case 2:
+			s.Stop()
+			pause()
+			s.Restart()
+		case 3:
+			_, _ = s.Do("script", "flush")
+		case 4:
+			proxy.CutAfter(r.IntN(1000))
+		}
+	}
+	proxy.CutAfter(-1)
+}
+
+// recovered returns an engine with the subjects of another one, once the server has loaded
+// what it kept.
+func recovered(t *testing.T, s *redistest.Server, other *redislimit.Limiter) *redislimit.Limiter {
+	t.Helper()
+	l := newLimiterOf(t, clientOf(t, s), other)
+	eventually(t, "a decision", func() bool {
+		_, err := l.Peek(ctx, "a", lasting(1))
+		return err == nil
+	})
+	return l
+}
+
+// Groups of charges, of two processes, are all or none whatever happens: the server is
+// killed and stopped, forgets its scripts, and loses connections, and callers go away. In
+// the end the shared subject was charged what the others were together, no less than was
+// admitted, and no more than its limit.
+func TestChaosOfGroups(t *testing.T) {
+	t.Parallel()
+	const callers, limit = 24, 20_000
+	seed := rand.Uint64()
+	t.Logf("seed %d, for %v", seed, *chaos)
+	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	proxy := redistest.StartProxy(t, s.Addr)
+	var engines [2]*redislimit.Limiter
+	for i := range engines {
+		c := redis.NewClient(&redis.Options{Addr: proxy.Addr, ReadTimeout: 200 * time.Millisecond, DialerRetries: 1, MaxRetries: -1})
+		t.Cleanup(func() { c.Close() })
+		if i == 0 {
+			engines[i] = newLimiter(t, c)
+		} else {
+			engines[i] = newLimiterOf(t, c, engines[0])
+		}
+	}
+	plans := [2]*ratelimit.Plan{lasting(1 << 30), lasting(1 << 30)}
+	shared := lasting(limit)
+	var admitted, refused, unknown atomic.Int64
+	run, end := context.WithTimeout(ctx, *chaos)
+	defer end()
+	var wg sync.WaitGroup
+	for caller := range callers {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(seed, uint64(caller)))
+			charges, decisions := make([]ratelimit.Charge, 2), make([]ratelimit.Decision, 2)
+			for run.Err() == nil {
+				user := ratelimit.Charge{Subject: fmt.Sprint("user ", r.IntN(3)), Plan: plans[r.IntN(2)], Cost: 1}
+				everybody := ratelimit.Charge{Subject: "everybody", Plan: shared, Cost: 1}
+				charges[0], charges[1] = user, everybody
+				if r.IntN(2) == 0 {
+					charges[0], charges[1] = everybody, user
+				}
+				// A deadline would have the charges given back, of one subject after the other.
+				patience, cancel := context.WithCancel(ctx)
+				timer := time.AfterFunc(time.Duration(1+r.IntN(100))*time.Millisecond, cancel)
+				err := engines[r.IntN(2)].TakeAll(patience, charges, decisions)
+				timer.Stop()
+				cancel()
+				switch {
+				case errors.Is(err, context.Canceled), errors.Is(err, ratelimit.ErrUnavailable):
+					unknown.Add(1)
+				case err != nil:
+					t.Error(err)
+				case decisions[0].Allowed() && decisions[1].Allowed():
+					admitted.Add(1)
+				case decisions[0].Outcome != ratelimit.Allowed && decisions[1].Outcome != ratelimit.Allowed:
+					refused.Add(1)
+				default:
+					t.Errorf("one of two charges was made: %v and %v", decisions[0].Outcome, decisions[1].Outcome)
+				}
+			}
+		})
+	}
+	disturb(run, t, s, proxy, rand.New(rand.NewPCG(seed, callers)))
+	wg.Wait()
+	beside := recovered(t, s, engines[0])
+	charged, users := used(t, beside, "everybody", limit), int64(0)
+	for i := range 3 {
+		users += used(t, beside, fmt.Sprint("user ", i), 1<<30)
+	}
+	t.Logf("admitted %d, refused %d, unknown %d, charged %d", admitted.Load(), refused.Load(), unknown.Load(), charged)
+	if charged != users {
+		t.Errorf("the shared subject was charged %d units, and the others %d", charged, users)
+	}
+	if low, high := admitted.Load(), min(admitted.Load()+unknown.Load(), limit); charged < low || charged > high {
+		t.Errorf("%d units are charged, want from %d to %d", charged, low, high)
+	}
 }
 
 // Two versions of a plan, such as before and after its configuration was read again,

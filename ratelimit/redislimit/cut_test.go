@@ -5,8 +5,6 @@ package redislimit_test
 import (
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,47 +62,5 @@ func TestCutCharges(t *testing.T) {
 	}
 	if n := proxy.Cuts(); n < 30 {
 		t.Errorf("%d of 80 cuts were in the middle of the reply, want at least 30", n)
-	}
-}
-
-// The same as for one request, with many callers and several subjects to a batch.
-func TestCutBatches(t *testing.T) {
-	const limit, callers, each = 1 << 30, 16, 100
-	s := redistest.Start(t)
-	proxy := redistest.StartProxy(t, s.Addr)
-	l, direct := throughAndBeside(t, proxy, s)
-	plans := []*ratelimit.Plan{lasting(limit), lasting(limit)}
-	var admitted, failed, cuts atomic.Int64
-	var wg sync.WaitGroup
-	for caller := range callers {
-		wg.Go(func() {
-			for i := range each {
-				if caller == 0 && i%5 == 0 {
-					proxy.CutAfter(i * 3)
-					cuts.Add(1)
-				}
-				d, err := l.Take(ctx, fmt.Sprint(i%3), plans[caller%2], 1)
-				switch {
-				case err != nil:
-					failed.Add(1)
-					if !errors.Is(err, ratelimit.ErrUnavailable) {
-						t.Errorf("%v does not wrap ErrUnavailable", err)
-					}
-				case d.Allowed():
-					admitted.Add(1)
-				default:
-					t.Errorf("denied below the limit")
-				}
-			}
-		})
-	}
-	wg.Wait()
-	charged := used(t, direct, "0", limit) + used(t, direct, "1", limit) + used(t, direct, "2", limit)
-	t.Logf("%d cuts: %d admitted, %d failed, %d charged", cuts.Load(), admitted.Load(), failed.Load(), charged)
-	if charged < admitted.Load() || charged > admitted.Load()+failed.Load() {
-		t.Errorf("%d were admitted and %d failed, but %d charged", admitted.Load(), failed.Load(), charged)
-	}
-	if failed.Load() == 0 {
-		t.Error("no cut was noticed")
 	}
 }

@@ -7,24 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
-
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
-
-// newOnMini returns an engine on a miniredis.
-func newOnMini(t *testing.T) *Limiter {
-	t.Helper()
-	client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr(), ReadTimeout: time.Minute})
-	t.Cleanup(func() { client.Close() })
-	l, err := New(client, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
 
 // The script reads the keys of a command before it writes any of them, so a key
 // that a command named twice would lose what its first mention wrote.
@@ -92,7 +77,7 @@ func TestMoreCallersThanAGroupHolds(t *testing.T) {
 	plan := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength})
 	larger := ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 2 * limit, Window: fixedwindow.MaxLength})
 	for _, others := range []int{0, 2 * fewGroups} { // with and without the map of a large batch
-		l := newOnMini(t)
+		l, _ := serverAt(t, time.Now())
 		b := new(batch)
 		for i := range others {
 			b.join(operation{code: opTake, subject: fmt.Sprint("other", i), plan: plan, cost: 1}, 1)
@@ -120,7 +105,7 @@ func TestMoreCallersThanAGroupHolds(t *testing.T) {
 // Refunds of one subject are sent together, whatever their cost and plan are, and none
 // of them is lost. Two equal ones are two.
 func TestRefundsOfOneBatch(t *testing.T) {
-	l := newOnMini(t)
+	l, _ := serverAt(t, time.Now())
 	plans := []*ratelimit.Plan{
 		ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1e6, Window: fixedwindow.MaxLength}),
 		ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1e6, Window: fixedwindow.MaxLength}),

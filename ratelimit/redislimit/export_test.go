@@ -131,12 +131,6 @@ func Key(l *Limiter, subject string) string {
 	return l.sender.keys.subject(partition(subject), subject)
 }
 
-// PlanBytes returns how long a take under a plan is in its command.
-func PlanBytes(plan *ratelimit.Plan) int {
-	op := operation{code: opTake, plan: plan, cost: 1}
-	return len(op.appendTo(nil, time.Now().UnixNano()))
-}
-
 // Prefix returns how all keys begin.
 func Prefix(l *Limiter) string {
 	prefix, _, _ := strings.Cut(l.sender.keys.heads[0], "{")

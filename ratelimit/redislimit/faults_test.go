@@ -19,59 +19,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit/redislimit"
 )
 
-// A traffic is callers that take from one subject until it is ended.
-type traffic struct {
-	l       *redislimit.Limiter
-	subject string
-	plan    *ratelimit.Plan
-	budget  time.Duration // of each call
-
-	admitted, denied, failed atomic.Int64
-	wrong                    atomic.Pointer[error] // an error that is not as promised
-	end                      context.CancelFunc
-	callers                  sync.WaitGroup
-}
-
-func (tr *traffic) start(callers int) {
-	run, cancel := context.WithCancel(ctx)
-	tr.end = cancel
-	for range callers {
-		tr.callers.Go(func() {
-			for run.Err() == nil {
-				tr.take()
-			}
-		})
-	}
-}
-
-func (tr *traffic) take() {
-	ctx, cancel := context.WithTimeout(ctx, tr.budget)
-	defer cancel()
-	d, err := tr.l.Take(ctx, tr.subject, tr.plan, 1)
-	switch {
-	case err == nil && d.Allowed():
-		tr.admitted.Add(1)
-	case err == nil:
-		tr.denied.Add(1)
-	default:
-		tr.failed.Add(1)
-		if !errors.Is(err, ratelimit.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
-			tr.wrong.Store(&err)
-		}
-	}
-}
-
-// stop ends the traffic and holds its errors against what is promised.
-func (tr *traffic) stop(t *testing.T) {
-	t.Helper()
-	tr.end()
-	tr.callers.Wait()
-	t.Logf("admitted %d, denied %d, failed %d", tr.admitted.Load(), tr.denied.Load(), tr.failed.Load())
-	if err := tr.wrong.Load(); err != nil {
-		t.Errorf("an error that wraps neither ErrUnavailable nor that of the context: %v", *err)
-	}
-}
-
 // await waits until a counter has grown by n.
 func await(t *testing.T, what string, counter *atomic.Int64, n int64) {
 	t.Helper()
@@ -143,22 +90,6 @@ func warm(t *testing.T, l *redislimit.Limiter) {
 	if err != nil {
 		t.Fatalf("on a new connection: %v", err)
 	}
-}
-
-func TestKill(t *testing.T) {
-	s := redistest.Start(t)
-	const limit = 1 << 30
-	tr := &traffic{l: newLimiter(t, clientOf(t, s)), subject: "a", plan: lasting(limit), budget: time.Second}
-	tr.start(64)
-	defer tr.end()
-	for range 2 {
-		await(t, "admitted before the crash", &tr.admitted, 500)
-		s.Kill()
-		await(t, "failed after the crash", &tr.failed, 100)
-		s.Restart()
-		await(t, "admitted after the restart", &tr.admitted, 500)
-	}
-	tr.stop(t)
 }
 
 // A server stops, and continues: callers leave when their contexts end,

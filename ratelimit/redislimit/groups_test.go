@@ -9,9 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/internal/testenv"
@@ -67,15 +65,7 @@ func testGroups(t *testing.T, seed uint64, steps int) {
 	if seed%2 == 1 { // a minute before months end
 		start = time.Date(2026, time.March, 30, 23, 59, 0, 0, time.UTC).AddDate(0, 0, int(seed/2%2))
 	}
-	m := miniredis.RunT(t)
-	m.SetTime(start)
-	client := redis.NewClient(&redis.Options{Addr: m.Addr(), ReadTimeout: time.Minute})
-	defer client.Close()
-	l, err := New(client, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	settle(t, l, start)
+	l, m := serverAt(t, start)
 	clock := enginetest.NewClock(start)
 	model := enginetest.NewModel(clock.Now)
 	r := rand.New(rand.NewPCG(seed, 1))

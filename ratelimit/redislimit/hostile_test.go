@@ -5,11 +5,9 @@ package redislimit_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -214,32 +212,6 @@ func TestRightsAreLost(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-	}
-}
-
-// Each request brings a plan of its own.
-func TestManyPlans(t *testing.T) {
-	s := redistest.Start(t)
-	l := newLimiter(t, clientOf(t, s))
-	const limit, callers, each = 1000, 32, 100
-	var admitted atomic.Int64
-	var wg sync.WaitGroup
-	for range callers {
-		wg.Go(func() {
-			for i := range each {
-				d, err := l.Take(ctx, fmt.Sprint(i%2), lasting(limit), 1)
-				if err != nil {
-					t.Error(err)
-				}
-				if d.Allowed() {
-					admitted.Add(1)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if n := admitted.Load(); n != 2*limit {
-		t.Errorf("%d were admitted, want %d", n, 2*limit)
 	}
 }
 

@@ -82,6 +82,17 @@ func TestBoundariesAgreeWithModel(t *testing.T) {
 	localDay := plan("local day", patient, ratelimit.PerDay(1).In(time.UTC), ratelimit.PerMonth(100))
 	smooth := plan("smooth", patient, quota(3, 11*time.Second).Smooth(1), quota(15, time.Minute).Smooth(1), quota(1000, time.Hour))
 	twice := plan("twice the same", patient, quota(6, time.Minute).Smooth(1), quota(360, time.Hour).Smooth(1), quota(2, 2*time.Hour))
+	decaying := plan("decaying", ratelimit.Penalty{
+		Strikes: 20, Decay: 10 * time.Second, Ban: time.Minute, Growth: 2, Max: time.Hour, Forgive: time.Hour,
+	}, ratelimit.PerDay(1))
+	takes := func(plan *ratelimit.Plan, pauses ...time.Duration) (steps []step) {
+		at := time.Duration(0)
+		for _, pause := range pauses {
+			at += pause * time.Second
+			steps = append(steps, take(at, plan))
+		}
+		return steps
+	}
 	lenient := plan("lenient", ratelimit.Penalty{}, quota(1, time.Minute))
 	lenientSmooth := plan("lenient and smooth", ratelimit.Penalty{}, quota(2, time.Minute).Smooth(1))
 	patient.Strikes = 1
@@ -94,6 +105,8 @@ func TestBoundariesAgreeWithModel(t *testing.T) {
 		"so it does in a group": {
 			ban(30*sec, time.Minute), together(29*sec, minute), together(29*sec+500*ms, minute), together(31*sec, minute),
 		},
+		"strikes decay on the second, several at once, with the rest of a decay kept, and after the clock stepped back": takes(decaying,
+			0, 0, 1, 1, 1, 1, 1, 25, 6, 9, 1, 1, 1, 1, 1, 10, 9, 1, -3, 9, 1, 1, -7, -1, 10, 20, 30, 100, 0, 0, 10, 0, 0, 0, 39, 1),
 		"strikes end with the second in which their record expires": {
 			take(50*sec, minute), take(55*sec, minute), take(56*sec, minute), peek(59*sec+999*ms, minute), peek(60*sec+250*ms, minute),
 		},

@@ -6,9 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
-
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
@@ -32,12 +29,7 @@ func TestStrikesInABatch(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr(), ReadTimeout: time.Minute})
-			defer client.Close()
-			l, err := New(client, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l, _ := serverAt(t, time.Now())
 			decide := func(requests int, index indexUse) []string {
 				b := new(batch)
 				b.join(operation{code: opTake, subject: "a", plan: plan, cost: 1}, requests)

@@ -8,9 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
@@ -27,15 +25,7 @@ func TestGroupsOfTakesAgreeWithModel(t *testing.T) {
 func testGroupsOfTakes(t *testing.T, seed uint64, steps int) {
 	t.Helper()
 	start := time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)
-	m := miniredis.RunT(t)
-	m.SetTime(start)
-	client := redis.NewClient(&redis.Options{Addr: m.Addr(), ReadTimeout: time.Minute})
-	defer client.Close()
-	l, err := New(client, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	settle(t, l, start)
+	l, m := serverAt(t, start)
 	clock := enginetest.NewClock(start)
 	model := enginetest.NewModel(clock.Now)
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -72,6 +62,7 @@ func testGroupsOfTakes(t *testing.T, seed uint64, steps int) {
 					t.Fatal(err, g.err)
 				}
 				for i, charge := range charges {
+					var err error
 					if got[i], err = g.takes.answers[i].decision(charge.Plan, charge.Cost, c.place); err != nil {
 						t.Fatal(err)
 					}

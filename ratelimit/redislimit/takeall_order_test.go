@@ -9,9 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -29,14 +27,7 @@ func TestGroupsThatShareSubjects(t *testing.T) {
 func testGroupsThatShareSubjects(t *testing.T, seed uint64) {
 	t.Helper()
 	start := time.Date(2026, time.March, 30, 23, 59, 0, 0, time.UTC).AddDate(0, 0, int(seed%2))
-	m := miniredis.RunT(t)
-	m.SetTime(start)
-	client := redis.NewClient(&redis.Options{Addr: m.Addr(), ReadTimeout: time.Minute})
-	defer client.Close()
-	l, err := New(client, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, m := serverAt(t, start)
 	clock := enginetest.NewClock(start)
 	r := rand.New(rand.NewPCG(seed, 2))
 	type past []func(*enginetest.Model) // all that was done, clock included
