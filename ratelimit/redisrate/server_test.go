@@ -12,6 +12,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/redistest"
+	"github.com/animalstore/gatehouse/internal/testenv"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
 	"github.com/animalstore/gatehouse/ratelimit/redisrate"
@@ -32,6 +33,7 @@ func TestServer(t *testing.T) {
 }
 
 func TestCluster(t *testing.T) {
+	testenv.Long(t, "starts a cluster")
 	client := clientOfCluster(t, redistest.StartCluster(t))
 	enginetest.Run(t, func(t *testing.T, _ time.Time) enginetest.Engine {
 		err := client.ForEachMaster(context.Background(), func(ctx context.Context, master *redis.Client) error {

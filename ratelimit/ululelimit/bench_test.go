@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ulule/limiter/v3"
-	"github.com/ulule/limiter/v3/drivers/store/tests"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -71,27 +70,6 @@ func BenchmarkStore(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-		})
-	}
-}
-
-// BenchmarkUlule runs ulule's own benchmarks, on its store in memory and on this
-// one.
-func BenchmarkUlule(b *testing.B) {
-	for _, bench := range []struct {
-		name string
-		run  func(*testing.B, limiter.Store)
-	}{
-		{"sequential", tests.BenchmarkStoreSequentialAccess},
-		{"concurrent", tests.BenchmarkStoreConcurrentAccess},
-	} {
-		b.Run(bench.name+"/ulule", func(b *testing.B) {
-			b.ReportAllocs()
-			bench.run(b, inMemory())
-		})
-		b.Run(bench.name+"/store", func(b *testing.B) {
-			b.ReportAllocs()
-			bench.run(b, newStore(b, newMemory(b), ululelimit.StoreOptions{}))
 		})
 	}
 }

@@ -1,5 +1,5 @@
 // Package ululelimit adapts github.com/ulule/limiter/v3, in both directions: a ulule
-// store as a [ratelimit.Limiter], and a [ratelimit.Limiter] as a ulule store.
+// store as a [ratelimit.Limiter], and an engine as a ulule store.
 //
 // # A ulule store as an engine
 //
@@ -22,7 +22,7 @@
 //
 // # An engine as a ulule store
 //
-// [NewStore] makes a ulule store of any [ratelimit.Limiter], so that a service with
+// [NewStore] makes a ulule store of an engine, so that a service with
 // one of ulule's middlewares changes only the engine:
 //
 //	engine, err := memory.New(memory.Options{})

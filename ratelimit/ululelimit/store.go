@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/ulule/limiter/v3"
 
@@ -32,12 +31,8 @@ type StoreOptions struct {
 // Close.
 //
 // Errors wrap [ratelimit.ErrInvalid] if the rate cannot be counted,
-// [errors.ErrUnsupported] if the engine lacks what the call needs, and otherwise
-// what the engine returned.
-//
-// Peek, Reset and an Increment by a negative count or by zero need engines that
-// are an [engine.Peeker], have Reset, and are an [engine.Adjuster];
-// otherwise they return an error that wraps [errors.ErrUnsupported].
+// [errors.ErrUnsupported] if the engine is not an [engine.Adjuster] and the count of an
+// Increment is negative, and otherwise what the engine returned.
 //
 // # What differs from ulule's own stores
 //
@@ -62,29 +57,29 @@ type StoreOptions struct {
 //     back like every other. A client that never pauses takes it each time, and is
 //     not admitted before it pauses.
 type Store struct {
-	engine   ratelimit.Limiter
-	peeker   engine.Peeker // nil: the engine cannot
-	resetter interface {
-		Reset(ctx context.Context, subject string) error
-	} // nil: the engine cannot
+	engine   countingEngine
 	adjuster engine.Adjuster // nil: the engine cannot
 	plans    plans
 }
 
 var _ limiter.Store = (*Store)(nil)
 
-// NewStore returns a store that counts in engine. It uses the engine's
-// [engine.Peeker], Reset and [engine.Adjuster], if it has them.
-func NewStore(embedded ratelimit.Limiter, opts StoreOptions) (*Store, error) {
-	if nilvalue.In(embedded) {
-		return nil, errors.New("ululelimit: NewStore needs an engine, got nil")
+// A countingEngine can do what every ulule store can.
+type countingEngine interface {
+	ratelimit.Limiter
+	engine.Peeker
+	Reset(ctx context.Context, subject string) error
+}
+
+// NewStore returns a store that counts in l, an engine that has Peek and Reset as
+// well, as all of Gatehouse's have.
+func NewStore(l ratelimit.Limiter, opts StoreOptions) (*Store, error) {
+	counting, ok := l.(countingEngine)
+	if !ok || nilvalue.In(l) {
+		return nil, fmt.Errorf("ululelimit: NewStore needs an engine with Take, Peek and Reset, got %T", l)
 	}
-	s := &Store{engine: embedded}
-	s.peeker, _ = embedded.(engine.Peeker)
-	s.resetter, _ = embedded.(interface {
-		Reset(ctx context.Context, subject string) error
-	})
-	s.adjuster, _ = embedded.(engine.Adjuster)
+	s := &Store{engine: counting}
+	s.adjuster, _ = l.(engine.Adjuster)
 	if err := s.plans.init(opts.Prefix, opts.Penalty); err != nil {
 		return nil, fmt.Errorf("ululelimit: StoreOptions.Penalty: %w", err)
 	}
@@ -116,7 +111,7 @@ func (s *Store) Increment(ctx context.Context, key string, count int64, rate lim
 	case count < 0:
 		d, err = s.refund(ctx, subject, plan.Plan, count)
 	default:
-		d, err = s.peek(ctx, subject, plan.Plan)
+		d, err = s.engine.Peek(ctx, subject, plan.Plan)
 	}
 	return result("increment", &d, err, rate)
 }
@@ -127,7 +122,7 @@ func (s *Store) Peek(ctx context.Context, key string, rate limiter.Rate) (limite
 	if err != nil {
 		return limiter.Context{}, err
 	}
-	d, err := s.peek(ctx, plan.key(key), plan.Plan)
+	d, err := s.engine.Peek(ctx, plan.key(key), plan.Plan)
 	return result("peek", &d, err, rate)
 }
 
@@ -138,7 +133,10 @@ func (s *Store) Reset(ctx context.Context, key string, rate limiter.Rate) (limit
 	if err != nil {
 		return limiter.Context{}, err
 	}
-	d, err := s.reset(ctx, plan.key(key), plan.Plan)
+	var d ratelimit.Decision
+	if err = s.engine.Reset(ctx, plan.key(key)); err == nil {
+		d, err = s.engine.Peek(ctx, plan.key(key), plan.Plan)
+	}
 	return result("reset", &d, err, rate)
 }
 
@@ -159,9 +157,9 @@ func (s *Store) charge(ctx context.Context, subject string, plan *ratelimit.Plan
 
 func (s *Store) refund(ctx context.Context, subject string, plan *ratelimit.Plan, count int64) (ratelimit.Decision, error) {
 	if s.adjuster == nil {
-		return ratelimit.Decision{}, s.lacks("Adjust")
+		return ratelimit.Decision{}, fmt.Errorf("engine %T has no Adjust: %w", s.engine, errors.ErrUnsupported)
 	}
-	d, err := s.peek(ctx, subject, plan)
+	d, err := s.engine.Peek(ctx, subject, plan)
 	if err != nil {
 		return d, err
 	}
@@ -170,36 +168,7 @@ func (s *Store) refund(ctx context.Context, subject string, plan *ratelimit.Plan
 	if err := s.adjuster.Adjust(ctx, subject, &d, 0, ""); err != nil {
 		return d, err
 	}
-	return s.peek(ctx, subject, plan)
-}
-
-func (s *Store) peek(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	if s.peeker == nil {
-		return ratelimit.Decision{}, s.lacks("Peek")
-	}
-	return s.peeker.Peek(ctx, subject, plan)
-}
-
-func (s *Store) reset(ctx context.Context, subject string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
-	if s.resetter == nil {
-		return ratelimit.Decision{}, s.lacks("Reset")
-	}
-	if err := s.resetter.Reset(ctx, subject); err != nil {
-		return ratelimit.Decision{}, err
-	}
-	if s.peeker != nil {
-		return s.peeker.Peek(ctx, subject, plan)
-	}
-	// Without a Peeker the end of the present window is unknown. It is not later than
-	// the end of a window that begins now.
-	q := engine.Of(plan).Quota(0)
-	d := ratelimit.Decision{Outcome: ratelimit.Allowed, Plan: plan}
-	d.States[0] = ratelimit.State{Remaining: q.Limit, Reset: time.Now().Add(q.Window + time.Second - 1).Unix()}
-	return d, nil
-}
-
-func (s *Store) lacks(capability string) error {
-	return fmt.Errorf("engine %T has no %s: %w", s.engine, capability, errors.ErrUnsupported)
+	return s.engine.Peek(ctx, subject, plan)
 }
 
 // result returns what ulule shows of a decision under a plan with one unit more than

@@ -231,8 +231,8 @@ func TestRates(t *testing.T) {
 }
 
 func TestNewStoreRefuses(t *testing.T) {
-	for _, engine := range []ratelimit.Limiter{nil, (*memory.Limiter)(nil)} {
-		if _, err := ululelimit.NewStore(engine, ululelimit.StoreOptions{}); err == nil || !strings.Contains(err.Error(), "NewStore needs an engine, got nil") {
+	for _, engine := range []ratelimit.Limiter{nil, (*memory.Limiter)(nil), struct{ ratelimit.Limiter }{newMemory(t)}} {
+		if _, err := ululelimit.NewStore(engine, ululelimit.StoreOptions{}); err == nil || !strings.Contains(err.Error(), "NewStore needs an engine with Take, Peek and Reset") {
 			t.Errorf("a nil %T: got error %v", engine, err)
 		}
 	}
