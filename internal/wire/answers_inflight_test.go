@@ -9,7 +9,7 @@ import (
 
 var inProgress = part{
 	title: "Requests in progress",
-	text:  "Package `middleware/inflight`. When another request will finish is not known; Retry-After is one second unless the service sets another time.",
+	text:  "Package `middleware/inflight`. When another request will finish is not known; Retry-After is one second.",
 	answers: []answer{
 		{
 			name: "inflight_subject", title: "Too many concurrent requests",

@@ -61,49 +61,6 @@ func eventually(t *testing.T, l *inflight.Limiter, what string, ok func(inflight
 
 func nothingRuns(s inflight.Stats) bool { return s.Running == 0 && s.Subjects == 0 }
 
-func TestOverHTTP(t *testing.T) {
-	overBoth(t, func(t *testing.T, start func(http.Handler) *httptest.Server) {
-		l, room := newLimiter(t, 2, inflight.Options{}), newRoom()
-		s := start(l.Middleware(room))
-		statuses := make(chan int)
-		for range 2 {
-			go func() { statuses <- get(t.Context(), s) }()
-		}
-		<-room.entered
-		<-room.entered
-		if got := get(t.Context(), s); got != 429 {
-			t.Errorf("a third request at once: %d, want 429", got)
-		}
-		close(room.leave)
-		for range 2 {
-			if got := <-statuses; got != 200 {
-				t.Errorf("a request within the limit: %d, want 200", got)
-			}
-		}
-		eventually(t, l, "after both responses", nothingRuns)
-		if got := get(t.Context(), s); got != 200 {
-			t.Errorf("afterwards: %d, want 200", got)
-		}
-	})
-}
-
-func TestPanicOverHTTP(t *testing.T) {
-	overBoth(t, func(t *testing.T, start func(http.Handler) *httptest.Server) {
-		l := newLimiter(t, 1, inflight.Options{})
-		s := start(l.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(http.StatusOK)
-			_ = http.NewResponseController(w).Flush()
-			panic("broken in mid body")
-		})))
-		for range 3 {
-			eventually(t, l, "after a panic", nothingRuns)
-			if got := get(t.Context(), s); got == 429 {
-				t.Error("429 after a panic")
-			}
-		}
-	})
-}
-
 // A request whose client has gone (over HTTP/2: has reset the stream) counts until its
 // handler returns, so that a client cannot have more of them than the limit.
 func TestClientGoes(t *testing.T) {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"math"
 	"net/http"
-	"strconv"
 	"time"
+
+	"github.com/animalstore/gatehouse/apierror"
 )
 
 // A Caller is the client that a request counts for.
@@ -23,20 +23,78 @@ type Caller struct {
 	// in it, such as by plan. 0 means the limit given to New. The Limit of the latest
 	// request holds for all of its subject.
 	Limit int
+}
 
-	// Exempt says that the request neither counts nor is refused. The other fields are
-	// then ignored.
-	Exempt bool
+// Options are optional settings of a Limiter. The zero value works.
+type Options struct {
+	// Queue is how many requests of a subject (of the process, with [NewProcess]) may
+	// wait for another one to finish. They are served in the order in which they came,
+	// and before all that come later. A request that finds the queue full is refused
+	// at once. 0 means that no request waits. A queue needs Wait.
+	Queue int
+
+	// Wait is how long a request waits in the queue at most before it is refused. A
+	// request whose context ends earlier is refused then. Keep it short, such as
+	// 100 ms: a waiting request keeps its connection and its goroutine, and its client
+	// waits longer.
+	Wait time.Duration
+
+	// Observe is called with each decision before the request is served or refused, but
+	// not for exempt requests and not if identify returned an error. c is what identify
+	// returned, the zero Caller with [NewProcess]. Observe runs in the goroutine of the
+	// request, and must be safe for concurrent use.
+	Observe func(r *http.Request, c Caller, d Decision)
+
+	// Deny writes the response to a refused request: the service's own body, status and
+	// language. Retry-After is already set, to 1 second: when another request will finish is not
+	// known. c and d are those that Observe gets. Nil
+	// means the default: 429 too_many_concurrent_requests, and with [NewProcess] 503
+	// overloaded. An error of identify is still answered by Errors.
+	Deny func(w http.ResponseWriter, r *http.Request, c Caller, d Decision)
+
+	// Errors writes all responses to refused requests that Deny does not write. Nil
+	// works.
+	Errors *apierror.Responder
+}
+
+func (o *Options) validate() error {
+	switch {
+	case o.Queue < 0:
+		return fmt.Errorf("inflight: Options.Queue must be 0 or more requests, got %d", o.Queue)
+	case o.Wait < 0:
+		return fmt.Errorf("inflight: Options.Wait must be 0s or more, got %v", o.Wait)
+	case o.Queue > 0 && o.Wait == 0:
+		return fmt.Errorf("inflight: Options.Queue is %d, so Options.Wait must be above 0s", o.Queue)
+	case o.Queue == 0 && o.Wait > 0:
+		return fmt.Errorf("inflight: Options.Wait is %v, so Options.Queue must be 1 or more", o.Wait)
+	}
+	return nil
+}
+
+// A Decision says what became of a request.
+type Decision struct {
+	Admitted bool          // whether the limit allows it
+	Limit    int           // the limit that applied
+	Running  int           // requests of the subject that run, with this one if it runs too
+	Waited   time.Duration // time in the queue; 0 if it did not wait
+}
+
+// Stats are the numbers of a Limiter, for metrics.
+type Stats struct {
+	Running  int    // requests that run
+	Waiting  int    // requests in queues
+	Subjects int    // subjects with a request that runs; at most 1 with NewProcess
+	Admitted uint64 // requests within the limit, since the Limiter was made
+	Refused  uint64 // requests beyond the limit, since the Limiter was made
 }
 
 // A Limiter limits how many requests run at once. [New] and [NewProcess] make it. It is
 // safe for concurrent use, and must not be copied.
 type Limiter struct {
-	opts       Options
-	limit      int
-	identify   func(*http.Request) (Caller, error) // nil: all requests count together
-	retryAfter []string
-	refusals   refusals
+	opts     Options
+	limit    int
+	identify func(*http.Request) (Caller, error) // nil: all requests count together
+	refusals refusals
 
 	seed   maphash.Seed
 	shards [shardCount]shard
@@ -48,7 +106,11 @@ const shardCount = 32
 // New returns a Limiter that allows limit requests of each subject at once, and refuses
 // further ones with 429. identify returns the Caller of a request. If it returns an
 // error, the request is answered with it: an [apierror.Error] as it is, and 500 for
-// others, also for an empty subject. In shadow mode the request is served instead.
+// others, also for an empty subject.
+//
+// To see what a limit would do, let another one count and observe: New with the limit
+// [math.MaxInt], and with an Options.Observe that looks for a [Decision] whose Running is too
+// high.
 func New(limit int, identify func(r *http.Request) (Caller, error), opts Options) (*Limiter, error) {
 	if identify == nil {
 		return nil, errors.New("inflight: New: identify must not be nil")
@@ -74,11 +136,7 @@ func newLimiter(limit int, identify func(*http.Request) (Caller, error), opts Op
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	return &Limiter{
-		opts: opts, limit: limit, identify: identify,
-		retryAfter: []string{strconv.FormatInt(int64(max(1, math.Ceil(opts.RetryAfter.Seconds()))), 10)},
-		seed:       maphash.MakeSeed(),
-	}, nil
+	return &Limiter{opts: opts, limit: limit, identify: identify, seed: maphash.MakeSeed()}, nil
 }
 
 // Stats returns the present numbers. They are not of one instant while requests begin
@@ -99,10 +157,10 @@ func (l *Limiter) shard(subject string) *shard {
 	return &l.shards[maphash.String(l.seed, subject)%shardCount]
 }
 
-// enter decides a request, and waits in the queue if it must. If it is admitted, or in
-// shadow mode, it counts until [shard.leave] is called.
+// enter decides a request, and waits in the queue if it must. If it is admitted, it counts
+// until [shard.leave] is called.
 func (l *Limiter) enter(ctx context.Context, s *shard, subject string, limit int) Decision {
-	d, turn := s.enter(subject, limit, l.opts.Queue, l.opts.Shadow)
+	d, turn := s.enter(subject, limit, l.opts.Queue)
 	if turn == nil {
 		return d
 	}

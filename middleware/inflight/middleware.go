@@ -1,6 +1,7 @@
 package inflight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,43 +22,38 @@ func (l *Limiter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 	var c Caller
 	if l.identify != nil {
 		var err error
-		if c, err = l.identify(r); err == nil && !c.Exempt {
+		if c, err = l.identify(r); err == nil {
 			err = c.check()
 		}
-		switch {
-		case err != nil && !l.opts.Shadow:
+		if err != nil {
 			l.opts.Errors.Respond(w, r, err)
-			return
-		case err != nil || c.Exempt:
-			next.ServeHTTP(w, r)
 			return
 		}
 	}
-	limit := l.limit
-	if c.Limit > 0 {
-		limit = c.Limit
-	}
 	shard := l.shard(c.Subject)
-	d := l.enter(r.Context(), shard, c.Subject, limit)
-	if d.Admitted || l.opts.Shadow {
+	d := l.enter(r.Context(), shard, c.Subject, cmp.Or(c.Limit, l.limit))
+	if d.Admitted {
 		defer shard.leave(c.Subject) // from here on, whatever panics
 	}
 	if l.opts.Observe != nil {
 		l.opts.Observe(r, c, d)
 	}
-	if !d.Admitted && !l.opts.Shadow {
+	if !d.Admitted {
 		l.refuse(w, r, c, d)
 		return
 	}
 	next.ServeHTTP(w, r)
 }
 
+// retryAfter is shared by all responses. Its capacity is 1, so that appending makes a copy.
+var retryAfter = []string{"1"}
+
 func (l *Limiter) refuse(w http.ResponseWriter, r *http.Request, c Caller, d Decision) {
 	if err := r.Context().Err(); 0 < d.Waited && d.Waited < l.opts.Wait && errors.Is(err, context.Canceled) {
 		l.opts.Errors.Respond(w, r, err) // the client gave up first
 		return
 	}
-	w.Header()["Retry-After"] = l.retryAfter
+	w.Header()["Retry-After"] = retryAfter
 	if l.opts.Deny != nil {
 		l.opts.Deny(w, r, c, d)
 		return

@@ -30,7 +30,7 @@ const keptPeak = 64
 
 // enter counts a request of name if fewer than limit run. If not, it puts the request
 // into the queue, which has room for queue requests, and returns its place.
-func (s *shard) enter(name string, limit, queue int, shadow bool) (d Decision, place *list.Element) {
+func (s *shard) enter(name string, limit, queue int) (d Decision, place *list.Element) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := s.subjects[name]
@@ -39,8 +39,10 @@ func (s *shard) enter(name string, limit, queue int, shadow bool) (d Decision, p
 	switch {
 	case u.running < limit:
 		d.Admitted = true
+		u.running++
+		s.stats.Running++
 		s.stats.Admitted++
-	case !shadow && u.waiting() < queue:
+	case u.waiting() < queue:
 		if u.queue == nil {
 			u.queue = list.New()
 		}
@@ -48,10 +50,6 @@ func (s *shard) enter(name string, limit, queue int, shadow bool) (d Decision, p
 		s.stats.Waiting++
 	default:
 		s.stats.Refused++
-	}
-	if d.Admitted || shadow {
-		u.running++
-		s.stats.Running++
 	}
 	d.Limit, d.Running = limit, u.running
 	s.put(name, u)
