@@ -20,9 +20,8 @@ import (
 // for concurrent use. It does not record invalid calls, nor those of plans without quotas,
 // which decide alone.
 //
-// It has every capability that the middleware uses, and those of [ratelimit.Banner] and
-// Reset. One that the other limiter does not have is an error that wraps
-// [errors.ErrUnsupported].
+// It has every capability that the middleware uses. One that the other limiter does not
+// have is an error that wraps [errors.ErrUnsupported].
 type Recorder struct {
 	limiter ratelimit.Limiter
 
@@ -35,11 +34,8 @@ type Recorder struct {
 // A Call is a request that a [Recorder] was asked about, and the answer. A request with
 // several charges has one Call for each.
 type Call struct {
-	Subject  string
-	Plan     *ratelimit.Plan
-	Cost     int64
-	Decision ratelimit.Decision // undefined if Err is not nil
-	Err      error
+	ratelimit.Charge
+	Decision ratelimit.Decision // zero if the call failed
 }
 
 // NewRecorder returns a Recorder that asks l. It panics if l is nil or a nil pointer.
@@ -136,7 +132,10 @@ func (r *Recorder) decide(ctx context.Context, charges []ratelimit.Charge, decis
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, c := range charges {
-		r.calls = append(r.calls, Call{c.Subject, c.Plan, c.Cost, decisions[i], err})
+		if err != nil {
+			decisions[i] = ratelimit.Decision{}
+		}
+		r.calls = append(r.calls, Call{c, decisions[i]})
 	}
 	return err
 }
@@ -186,44 +185,6 @@ func (r *Recorder) Adjust(ctx context.Context, subject string, d *ratelimit.Deci
 		return err
 	}
 	return a.Adjust(ctx, subject, d, units, id)
-}
-
-// Ban implements [ratelimit.Banner]. It is not recorded.
-func (r *Recorder) Ban(ctx context.Context, subject string, length time.Duration) error {
-	b, ok := r.limiter.(ratelimit.Banner)
-	if err := r.check(ok, "Banner"); err != nil {
-		return err
-	}
-	return b.Ban(ctx, subject, length)
-}
-
-// Unban implements [ratelimit.Banner]. It is not recorded.
-func (r *Recorder) Unban(ctx context.Context, subject string) (bool, error) {
-	b, ok := r.limiter.(ratelimit.Banner)
-	if err := r.check(ok, "Banner"); err != nil {
-		return false, err
-	}
-	return b.Unban(ctx, subject)
-}
-
-// Bans implements [ratelimit.Banner]. It is not recorded.
-func (r *Recorder) Bans(ctx context.Context) ([]ratelimit.Ban, error) {
-	b, ok := r.limiter.(ratelimit.Banner)
-	if err := r.check(ok, "Banner"); err != nil {
-		return nil, err
-	}
-	return b.Bans(ctx)
-}
-
-// Reset forgets subject. It is not recorded.
-func (r *Recorder) Reset(ctx context.Context, subject string) error {
-	f, ok := r.limiter.(interface {
-		Reset(ctx context.Context, subject string) error
-	})
-	if err := r.check(ok, "Reset"); err != nil {
-		return err
-	}
-	return f.Reset(ctx, subject)
 }
 
 // check returns the error of a call to a capability.

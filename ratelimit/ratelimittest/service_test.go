@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -120,4 +122,26 @@ func TestFailedRequestsAreNotCharged(t *testing.T) {
 	get(service, "/broken")
 	w := get(service, "/hello")
 	ratelimittest.CheckHeaders(t, w.Header(), ratelimittest.Fields{Limit: 2, Remaining: 1})
+}
+
+// The code on the page is a part of the tests, so that it compiles and passes. That of
+// gRPC is a part of those in examples/grpc, a module of its own.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/TESTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("service_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(page, -1)
+	if len(blocks) == 0 {
+		t.Error("docs/TESTING.md has no code")
+	}
+	for _, b := range blocks {
+		if !strings.Contains(string(source), string(b[1])) && !strings.Contains(string(b[1]), "grpc.") {
+			t.Errorf("docs/TESTING.md: this file does not have\n%s", b[1])
+		}
+	}
 }
