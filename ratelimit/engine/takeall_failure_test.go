@@ -16,7 +16,7 @@ import (
 
 // failing is an engine that fails for one subject, or to refund.
 type failing struct {
-	*enginetest.Model
+	enginetest.Model
 	subject string
 	refunds bool
 }
@@ -64,7 +64,7 @@ func testGivesBackAfterErrors(t *testing.T) {
 }
 
 // hanging is an engine that does not answer to refunds.
-type hanging struct{ *enginetest.Model }
+type hanging struct{ enginetest.Model }
 
 func (h hanging) Adjust(ctx context.Context, _ string, _ *ratelimit.Decision, _ int64, _ string) error {
 	<-ctx.Done()

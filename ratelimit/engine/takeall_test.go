@@ -47,7 +47,7 @@ type (
 	}
 )
 
-func newModel() *enginetest.Model {
+func newModel() enginetest.Model {
 	return enginetest.NewModel(func() time.Time { return time.Unix(now, 0) })
 }
 
@@ -75,7 +75,7 @@ func TestTakeAllInOrder(t *testing.T) {
 	const allowed, limited, spared = ratelimit.Allowed, ratelimit.Limited, ratelimit.Spared
 	for _, test := range []struct {
 		name    string
-		limiter func(*enginetest.Model) ratelimit.Limiter
+		limiter func(enginetest.Model) ratelimit.Limiter
 		used    map[string]int64 // before
 		cost    int64
 		want    []outcome
@@ -83,14 +83,14 @@ func TestTakeAllInOrder(t *testing.T) {
 	}{
 		{
 			name:    "all have room",
-			limiter: func(m *enginetest.Model) ratelimit.Limiter { return allThree{m, m, m} },
+			limiter: func(m enginetest.Model) ratelimit.Limiter { return allThree{m, m, m} },
 			cost:    1,
 			want:    []outcome{{allowed, 1, "user"}, {allowed, 2, "company"}, {allowed, 3, "everyone"}},
 			left:    []int64{1, 2, 3},
 		},
 		{
 			name:    "the first refuses: the others are looked up",
-			limiter: func(m *enginetest.Model) ratelimit.Limiter { return allThree{m, m, m} },
+			limiter: func(m enginetest.Model) ratelimit.Limiter { return allThree{m, m, m} },
 			used:    map[string]int64{"user:ann": 2, "everyone": 4},
 			cost:    1,
 			want:    []outcome{{limited, 0, "user"}, {spared, 3, "company"}, {limited, 0, "everyone"}},
@@ -98,7 +98,7 @@ func TestTakeAllInOrder(t *testing.T) {
 		},
 		{
 			name:    "the first refuses an engine that cannot look up",
-			limiter: func(m *enginetest.Model) ratelimit.Limiter { return takeAndAdjust{m, m} },
+			limiter: func(m enginetest.Model) ratelimit.Limiter { return takeAndAdjust{m, m} },
 			used:    map[string]int64{"user:ann": 2},
 			cost:    1,
 			want:    []outcome{{limited, 0, "user"}, {}, {}},
@@ -106,7 +106,7 @@ func TestTakeAllInOrder(t *testing.T) {
 		},
 		{
 			name:    "the last refuses: the others get their units back",
-			limiter: func(m *enginetest.Model) ratelimit.Limiter { return takeAndAdjust{m, m} },
+			limiter: func(m enginetest.Model) ratelimit.Limiter { return takeAndAdjust{m, m} },
 			used:    map[string]int64{"everyone": 4},
 			cost:    1,
 			want:    []outcome{{spared, 2, "user"}, {spared, 3, "company"}, {limited, 0, "everyone"}},
@@ -114,7 +114,7 @@ func TestTakeAllInOrder(t *testing.T) {
 		},
 		{
 			name:    "the cost does not fit into what is left",
-			limiter: func(m *enginetest.Model) ratelimit.Limiter { return allThree{m, m, m} },
+			limiter: func(m enginetest.Model) ratelimit.Limiter { return allThree{m, m, m} },
 			used:    map[string]int64{"user:ann": 1, "everyone": 3},
 			cost:    2,
 			want:    []outcome{{limited, 1, "user"}, {spared, 3, "company"}, {limited, 1, "everyone"}},
@@ -122,7 +122,7 @@ func TestTakeAllInOrder(t *testing.T) {
 		},
 		{
 			name:    "no refunds: all are looked up first",
-			limiter: func(m *enginetest.Model) ratelimit.Limiter { return onlyPeek{m, m} },
+			limiter: func(m enginetest.Model) ratelimit.Limiter { return onlyPeek{m, m} },
 			used:    map[string]int64{"everyone": 4},
 			cost:    1,
 			want:    []outcome{{spared, 2, "user"}, {spared, 3, "company"}, {limited, 0, "everyone"}},
@@ -130,7 +130,7 @@ func TestTakeAllInOrder(t *testing.T) {
 		},
 		{
 			name:    "no refunds, and all have room",
-			limiter: func(m *enginetest.Model) ratelimit.Limiter { return onlyPeek{m, m} },
+			limiter: func(m enginetest.Model) ratelimit.Limiter { return onlyPeek{m, m} },
 			cost:    2,
 			want:    []outcome{{allowed, 0, "user"}, {allowed, 1, "company"}, {allowed, 2, "everyone"}},
 			left:    []int64{0, 1, 2},

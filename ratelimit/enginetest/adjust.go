@@ -19,13 +19,13 @@ var adjustments = []promise{
 	},
 	{
 		name: "adjusts the windows of a charge and no others", test: testAdjustOwnWindows, needsClock: true,
-		excluded: func(g Gaps) bool { return g.OneQuota || g.UnitCostOnly || g.RollingWindows || g.UsagePerPlan },
+		excluded: func(g Gaps) bool { return g.OneQuota || g.RollingWindows || g.UsagePerPlan },
 		text: "Adjust changes all windows that the charge has reached and that are open, those of other plans too, " +
 			"and none that was opened later",
 	},
 	{
 		name: "charges a refused group to no window", test: testRefusedGroup,
-		excluded: func(g Gaps) bool { return g.OneQuota || g.UnitCostOnly || g.RollingWindows || g.UsagePerPlan },
+		excluded: func(g Gaps) bool { return g.OneQuota || g.RollingWindows || g.UsagePerPlan },
 		text:     "TakeAll of a group that is refused changes no usage, also under another plan than before, and if one charge follows the other",
 	},
 	{
@@ -49,12 +49,12 @@ var adjustments = []promise{
 	},
 	{
 		name: "gives units back by hand", test: testRefundByHand, needsClock: true,
-		excluded: func(g Gaps) bool { return g.OneQuota || g.UnitCostOnly || g.RollingWindows },
+		excluded: func(g Gaps) bool { return g.OneQuota || g.RollingWindows },
 		text:     "Adjust of what Peek returned, as Allowed and with another Cost, gives these units back to the quotas of its plan",
 	},
 	{
 		name: "settles", test: testSettle, needsClock: true,
-		excluded: func(g Gaps) bool { return g.OneQuota || g.UnitCostOnly || g.RollingWindows },
+		excluded: func(g Gaps) bool { return g.OneQuota || g.RollingWindows },
 		text:     "a settled request costs what the last call said, in those windows it was charged in that are open",
 	},
 	{

@@ -22,15 +22,15 @@ import (
 // gives the same history, so that a failure can be repeated. Of four histories that follow
 // each other, one is about fixed windows, one about smooth quotas, one about calendar
 // windows, and one about plans of random quotas.
-func Histories(t *testing.T, factory Factory, histories, steps int) {
-	runHistories(t, factory, Gaps{}, histories, steps)
+func Histories(t *testing.T, newEngine func(t *testing.T, start time.Time) Engine, histories, steps int) {
+	runHistories(t, newEngine, Gaps{}, histories, steps)
 }
 
-func runHistories(t *testing.T, factory Factory, gaps Gaps, histories, steps int) {
+func runHistories(t *testing.T, newEngine func(t *testing.T, start time.Time) Engine, gaps Gaps, histories, steps int) {
 	for seed := range histories {
 		finished := false
 		t.Run(fmt.Sprint("history ", seed), func(t *testing.T) { // which then closes the engine
-			runHistory(t, factory, gaps, seed, steps)
+			runHistory(t, newEngine, gaps, seed, steps)
 			finished = true
 		})
 		if !finished {
@@ -39,7 +39,7 @@ func runHistories(t *testing.T, factory Factory, gaps Gaps, histories, steps int
 	}
 }
 
-func runHistory(t *testing.T, factory Factory, gaps Gaps, seed, steps int) {
+func runHistory(t *testing.T, newEngine func(t *testing.T, start time.Time) Engine, gaps Gaps, seed, steps int) {
 	start, plans, r := start, historyPlans, rand.New(rand.NewPCG(uint64(seed), 0))
 	switch {
 	case seed%4 == 1 && !gaps.NoSmooth:
@@ -50,7 +50,7 @@ func runHistory(t *testing.T, factory Factory, gaps Gaps, seed, steps int) {
 		start, plans = randomStarts[seed/4%len(randomStarts)], randomPlans(r)
 	}
 	clock := NewClock(start)
-	tested := factory(t, start)
+	tested := newEngine(t, start)
 	if tested.Set == nil {
 		t.Skip("skipped: the engine's clock cannot be set")
 	}
@@ -69,7 +69,7 @@ func runHistory(t *testing.T, factory Factory, gaps Gaps, seed, steps int) {
 type history struct {
 	rand    *rand.Rand
 	engine  Engine
-	model   *Model
+	model   Model
 	clock   *Clock
 	latest  time.Time
 	plans   []*ratelimit.Plan

@@ -21,15 +21,25 @@ const maxQuotas = len(ratelimit.Decision{}.States)
 // A Model is a limiter that is slow and obviously right: one lock, maps, and the rules
 // in the order of the documentation. Engines are compared with it. It never forgets a
 // subject. It is safe for concurrent use.
-type Model struct {
+type Model interface {
+	ratelimit.Limiter
+	engine.MultiTaker
+	engine.Peeker
+	engine.Adjuster
+	ratelimit.Banner
+	// Reset forgets subject: its usage, strikes and ban.
+	Reset(ctx context.Context, subject string) error
+}
+
+type model struct {
 	now      func() time.Time
 	mu       sync.Mutex
 	subjects map[string]*subject
 }
 
 // NewModel returns a model without subjects that reads its time from now.
-func NewModel(now func() time.Time) *Model {
-	return &Model{now: now, subjects: map[string]*subject{}}
+func NewModel(now func() time.Time) Model {
+	return &model{now: now, subjects: map[string]*subject{}}
 }
 
 type subject struct {
@@ -44,7 +54,7 @@ type usage struct {
 	full  *big.Int // of a smooth quota, which has nothing else; see model_smooth.go
 }
 
-func (m *Model) subject(name string) (*subject, time.Time) {
+func (m *model) subject(name string) (*subject, time.Time) {
 	now := m.now()
 	s := m.subjects[name]
 	if s == nil {
@@ -54,8 +64,7 @@ func (m *Model) subject(name string) (*subject, time.Time) {
 	return s, now
 }
 
-// Take implements [ratelimit.Limiter].
-func (m *Model) Take(_ context.Context, name string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
+func (m *model) Take(_ context.Context, name string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	if d, err := engine.Decide(name, plan, cost); err != nil || d.Outcome != 0 {
 		return d, err
 	}
@@ -65,7 +74,7 @@ func (m *Model) Take(_ context.Context, name string, plan *ratelimit.Plan, cost 
 }
 
 // take is Take for a valid call, under the lock.
-func (m *Model) take(name string, plan *ratelimit.Plan, cost int64) ratelimit.Decision {
+func (m *model) take(name string, plan *ratelimit.Plan, cost int64) ratelimit.Decision {
 	s, now := m.subject(name)
 	s.record = s.record.at(now)
 	if s.length > 0 {
@@ -101,8 +110,7 @@ func (m *Model) take(name string, plan *ratelimit.Plan, cost int64) ratelimit.De
 	return d
 }
 
-// Peek implements [engine.Peeker].
-func (m *Model) Peek(_ context.Context, name string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
+func (m *model) Peek(_ context.Context, name string, plan *ratelimit.Plan) (ratelimit.Decision, error) {
 	if d, err := engine.Decide(name, plan, 1); err != nil || d.Outcome != 0 {
 		return d, err
 	}
@@ -112,7 +120,7 @@ func (m *Model) Peek(_ context.Context, name string, plan *ratelimit.Plan) (rate
 }
 
 // peek is Peek for a valid call of any cost, under the lock.
-func (m *Model) peek(name string, plan *ratelimit.Plan, cost int64) ratelimit.Decision {
+func (m *model) peek(name string, plan *ratelimit.Plan, cost int64) ratelimit.Decision {
 	s, now := m.subject(name)
 	copied := &subject{windows: map[time.Duration]*usage{}, record: s.record.at(now)}
 	for length, w := range s.windows {

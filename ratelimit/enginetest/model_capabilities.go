@@ -12,8 +12,7 @@ import (
 
 var errNoSubject = fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
 
-// Reset forgets subject: its usage, strikes and ban.
-func (m *Model) Reset(_ context.Context, name string) error {
+func (m *model) Reset(_ context.Context, name string) error {
 	if name == "" {
 		return errNoSubject
 	}
@@ -23,8 +22,7 @@ func (m *Model) Reset(_ context.Context, name string) error {
 	return nil
 }
 
-// Adjust implements [engine.Adjuster].
-func (m *Model) Adjust(_ context.Context, name string, d *ratelimit.Decision, units int64, _ string) error {
+func (m *model) Adjust(_ context.Context, name string, d *ratelimit.Decision, units int64, _ string) error {
 	added, err := engine.Adjustment(name, d, units)
 	if added == 0 || err != nil {
 		return err
@@ -73,8 +71,7 @@ func (s *subject) adjust(now time.Time, d *ratelimit.Decision, length time.Durat
 	}
 }
 
-// Ban implements [ratelimit.Banner].
-func (m *Model) Ban(_ context.Context, name string, length time.Duration) error {
+func (m *model) Ban(_ context.Context, name string, length time.Duration) error {
 	if name == "" {
 		return errNoSubject
 	}
@@ -89,8 +86,7 @@ func (m *Model) Ban(_ context.Context, name string, length time.Duration) error 
 	return nil
 }
 
-// Unban implements [ratelimit.Banner].
-func (m *Model) Unban(_ context.Context, name string) (bool, error) {
+func (m *model) Unban(_ context.Context, name string) (bool, error) {
 	if name == "" {
 		return false, errNoSubject
 	}
@@ -102,8 +98,7 @@ func (m *Model) Unban(_ context.Context, name string) (bool, error) {
 	return banned, nil
 }
 
-// Bans implements [ratelimit.Banner].
-func (m *Model) Bans(context.Context) ([]ratelimit.Ban, error) {
+func (m *model) Bans(context.Context) ([]ratelimit.Ban, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var bans []ratelimit.Ban
@@ -116,8 +111,7 @@ func (m *Model) Bans(context.Context) ([]ratelimit.Ban, error) {
 	return bans, nil
 }
 
-// TakeAll implements [engine.MultiTaker].
-func (m *Model) TakeAll(_ context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
+func (m *model) TakeAll(_ context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
 	if err := engine.CheckAll(charges, decisions); err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ var promises = []promise{
 	},
 	{
 		name: "charges the cost or nothing", test: testCost,
-		excluded: func(g Gaps) bool { return g.UnitCostOnly || g.ChargesDenials },
+		excluded: func(g Gaps) bool { return g.ChargesDenials },
 		text:     "a request is charged its whole cost, or denied and charged nothing",
 	},
 	{
@@ -197,7 +197,7 @@ var promises = []promise{
 	},
 	{
 		name: "charges several subjects or none", test: testTakeAll,
-		excluded: func(g Gaps) bool { return g.OneQuota || g.UnitCostOnly },
+		excluded: func(g Gaps) bool { return g.OneQuota },
 		text:     "TakeAll makes all charges, or none if one is refused",
 	},
 	{

@@ -30,17 +30,12 @@ type Engine struct {
 	Remembers bool
 }
 
-// A Factory returns an engine without subjects for one test. If its clock can be set, it
-// stands at start.
-type Factory func(t *testing.T, start time.Time) Engine
-
 // Gaps are the promises that an engine does not make, as its documentation says. The
 // zero Gaps are those of an engine that makes all of them.
 type Gaps struct {
 	OneQuota       bool // a plan with more than one quota is refused
 	RollingWindows bool // windows are not aligned to the UTC clock, or there are none
 	ChargesDenials bool // a denied request is charged
-	UnitCostOnly   bool // a request that costs more than one unit is refused
 	UsagePerPlan   bool // a change of the plan of a subject can forget its usage
 	NoCalendars    bool // a plan with calendar windows, months or days in zones, is refused
 	NoSmooth       bool // a plan with a smooth quota is refused
@@ -57,16 +52,18 @@ func NewClock(start time.Time) *Clock { return ratelimittest.NewClock(start) }
 // start is the time at which a test begins: within a second, a minute and a day.
 var start = time.Date(2026, time.March, 1, 12, 0, 30, 250_000_000, time.UTC)
 
-// Run tests the promises that every engine makes, except those that gaps excludes. A
+// Run tests the promises that every engine makes, except those that gaps excludes.
+// newEngine returns an engine without subjects for one test; if its clock can be set, it
+// stands at start. A
 // failed test says which promise the engine broke. Under the race detector, which makes
 // tests slow, Run compares the engine with the model in fewer [Histories].
-func Run(t *testing.T, factory Factory, gaps Gaps) {
+func Run(t *testing.T, newEngine func(t *testing.T, start time.Time) Engine, gaps Gaps) {
 	for _, promise := range slices.Concat(promises, adjustments) {
 		t.Run(promise.name, func(t *testing.T) {
 			if promise.excluded != nil && promise.excluded(gaps) {
 				t.Skip("skipped: the engine declares that it cannot do this")
 			}
-			e := &engineTest{T: t, gaps: gaps, engine: factory(t, start), now: start}
+			e := &engineTest{T: t, gaps: gaps, engine: newEngine(t, start), now: start}
 			if promise.needsClock && e.engine.Set == nil {
 				t.Skip("skipped: the engine's clock cannot be set")
 			}
@@ -79,7 +76,7 @@ func Run(t *testing.T, factory Factory, gaps Gaps) {
 		})
 	}
 	if gaps == (Gaps{NoCalendars: gaps.NoCalendars, NoSmooth: gaps.NoSmooth}) {
-		t.Run("agrees with the model", func(t *testing.T) { runHistories(t, factory, gaps, race.Fewer(150), 400) })
+		t.Run("agrees with the model", func(t *testing.T) { runHistories(t, newEngine, gaps, race.Fewer(150), 400) })
 	}
 }
 

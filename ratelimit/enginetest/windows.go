@@ -96,7 +96,7 @@ func testWrongCalls(e *engineTest) {
 	}
 	calls()
 	e.want("wrong calls charge nothing", e.take(p), allowed, 8)
-	if !e.gaps.UsagePerPlan && !e.gaps.UnitCostOnly {
+	if !e.gaps.UsagePerPlan {
 		e.takeN("a", plan(ratelimit.PerDay(100)), 50)
 		calls() // with more used than the smaller plan allows
 	}

@@ -65,7 +65,7 @@ func TestHistoriesThroughOutages(t *testing.T) {
 type outages struct {
 	*rig
 	random   *rand.Rand
-	model    *enginetest.Model
+	model    enginetest.Model
 	admitted []admission
 	lines    []string
 }

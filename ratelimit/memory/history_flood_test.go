@@ -29,7 +29,7 @@ func (h *history) move() {
 		h.oldest = oldest
 	}
 	h.note("clock", now.Format("15:04:05.000"))
-	h.do(func(*enginetest.Model) { h.clock.Set(now) })
+	h.do(func(enginetest.Model) { h.clock.Set(now) })
 }
 
 func (h *history) restart() {
@@ -45,7 +45,7 @@ func (h *history) restart() {
 }
 
 func (h *history) reset(subject string) {
-	h.do(func(m *enginetest.Model) { _ = m.Reset(ctx, subject) })
+	h.do(func(m enginetest.Model) { _ = m.Reset(ctx, subject) })
 	if err := h.engine.Reset(ctx, subject); err != nil {
 		h.diff = err.Error()
 	}

@@ -53,8 +53,8 @@ type history struct {
 	oldest time.Time // the clock does not step back further
 	engine *memory.Limiter
 	disk   disk
-	model  *enginetest.Model
-	done   []func(*enginetest.Model) // all that was done to the model, clock included
+	model  enginetest.Model
+	done   []func(enginetest.Model) // all that was done to the model, clock included
 	limits map[string]map[time.Duration]measure
 	past   []charged
 	floods int
@@ -99,7 +99,7 @@ func (h *history) step() {
 	case n < 34 && len(h.past) > 0:
 		c := h.past[h.rand.IntN(len(h.past))]
 		h.note("refund", c.d.Cost, "of", c.subject, c.d.Plan, c.d.States)
-		h.do(func(m *enginetest.Model) { _ = m.Adjust(ctx, c.subject, &c.d, 0, "") })
+		h.do(func(m enginetest.Model) { _ = m.Adjust(ctx, c.subject, &c.d, 0, "") })
 		if err := h.engine.Adjust(ctx, c.subject, &c.d, 0, ""); err != nil {
 			h.diff = err.Error()
 		}
@@ -108,7 +108,7 @@ func (h *history) step() {
 		}
 	case n < 36:
 		h.note("ban", subject)
-		h.do(func(m *enginetest.Model) { _ = m.Ban(ctx, subject, 5*time.Second) })
+		h.do(func(m enginetest.Model) { _ = m.Ban(ctx, subject, 5*time.Second) })
 		if err := h.engine.Ban(ctx, subject, 5*time.Second); err != nil {
 			h.diff = err.Error()
 		}
@@ -143,13 +143,13 @@ func diffDecisions(want, got ratelimit.Decision) string {
 func (h *history) note(what ...any) { h.log = append(h.log, strings.TrimSpace(fmt.Sprintln(what...))) }
 
 // do does something to the model.
-func (h *history) do(f func(*enginetest.Model)) {
+func (h *history) do(f func(enginetest.Model)) {
 	f(h.model)
 	h.done = append(h.done, f)
 }
 
 func (h *history) takeModel(subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision) {
-	h.do(func(m *enginetest.Model) { d = take1(h.t, m, subject, plan, cost) })
+	h.do(func(m enginetest.Model) { d = take1(h.t, m, subject, plan, cost) })
 	return d
 }
 

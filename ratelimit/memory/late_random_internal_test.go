@@ -36,7 +36,7 @@ type lateHistory struct {
 	t             *testing.T
 	rand          *rand.Rand
 	engine        *Limiter
-	model         *enginetest.Model
+	model         enginetest.Model
 	clock, models *enginetest.Clock
 	exact, late   time.Time
 	retry         time.Time // when the last request that was limited is to come back

@@ -29,7 +29,7 @@ func TestHistoriesOfServer(t *testing.T) {
 	enginetest.Histories(t, onServer(redistest.Start(t)), *histories, 400)
 }
 
-func onServer(s *redistest.Server) enginetest.Factory {
+func onServer(s *redistest.Server) func(*testing.T, time.Time) enginetest.Engine {
 	return func(t *testing.T, start time.Time) enginetest.Engine {
 		c := redis.NewClient(&redis.Options{Addr: s.Addr, ReadTimeout: time.Minute})
 		t.Cleanup(func() { c.Close() })

@@ -30,14 +30,14 @@ func testGroupsThatShareSubjects(t *testing.T, seed uint64) {
 	l, m := serverAt(t, start)
 	clock := enginetest.NewClock(start)
 	r := rand.New(rand.NewPCG(seed, 2))
-	type past []func(*enginetest.Model) // all that was done, clock included
-	pasts := []past{nil}                // those that explain all answers
+	type past []func(enginetest.Model) // all that was done, clock included
+	pasts := []past{nil}               // those that explain all answers
 	var log []string
 	for range 20 {
 		now := clock.Now().Add(time.Duration(r.IntN(4000)-500) * time.Millisecond)
 		m.SetTime(now)
 		for i, p := range pasts {
-			pasts[i] = append(p[:len(p):len(p)], func(*enginetest.Model) { clock.Set(now) })
+			pasts[i] = append(p[:len(p):len(p)], func(enginetest.Model) { clock.Set(now) })
 		}
 		clock.Set(now)
 		b := new(batch)
@@ -71,7 +71,7 @@ func testGroupsThatShareSubjects(t *testing.T, seed uint64) {
 					if diff = groups[i].diff(t, model); diff != "" {
 						break
 					}
-					next = append(next, func(m *enginetest.Model) { groups[i].ask(m) })
+					next = append(next, func(m enginetest.Model) { groups[i].ask(m) })
 				}
 				if diff == "" {
 					explaining = append(explaining, next)
@@ -88,7 +88,7 @@ func testGroupsThatShareSubjects(t *testing.T, seed uint64) {
 }
 
 // ask has the model decide about the requests of a group of takes, one after the other.
-func (g *group) ask(m *enginetest.Model) (decisions []ratelimit.Decision) {
+func (g *group) ask(m enginetest.Model) (decisions []ratelimit.Decision) {
 	for range g.requests {
 		one := make([]ratelimit.Decision, len(g.takes.charges))
 		_ = m.TakeAll(context.Background(), g.takes.charges, one)
@@ -98,7 +98,7 @@ func (g *group) ask(m *enginetest.Model) (decisions []ratelimit.Decision) {
 }
 
 // diff has the model decide, and returns how the answers of the engine differ.
-func (g *group) diff(t *testing.T, m *enginetest.Model) string {
+func (g *group) diff(t *testing.T, m enginetest.Model) string {
 	t.Helper()
 	var got []ratelimit.Decision
 	for place := range g.requests {

@@ -151,7 +151,7 @@ func (e *explainer) agrees() bool {
 
 // evictable reports whether a subject of the plan large may be forgotten for
 // another.
-func evictable(m *enginetest.Model, subject string) bool {
+func evictable(m enginetest.Model, subject string) bool {
 	d, err := m.Peek(context.Background(), subject, large)
 	if err != nil || d.Outcome == ratelimit.Banned || d.StrikesLeft != large.Penalty().Strikes {
 		return false
@@ -166,7 +166,7 @@ func evictable(m *enginetest.Model, subject string) bool {
 
 // full reports whether the engine rightly had no place for the subject of a call:
 // none of those that might have been forgotten for it could be.
-func full(m *enginetest.Model, c call, a answer) bool {
+func full(m enginetest.Model, c call, a answer) bool {
 	return len(c.evicts) > 0 && strings.HasPrefix(a.err, ratelimit.ErrUnavailable.Error()) &&
 		!slices.ContainsFunc(c.evicts, func(subject string) bool { return evictable(m, subject) })
 }

@@ -94,7 +94,7 @@ type recorder struct {
 func (r *recorder) Errorf(string, ...any) { r.failed = true }
 
 type stale struct {
-	*enginetest.Model
+	enginetest.Model
 	mu   sync.Mutex
 	last ratelimit.Decision
 }
@@ -109,7 +109,7 @@ func (s *stale) Peek(ctx context.Context, subject string, plan *ratelimit.Plan) 
 	return s.last, err
 }
 
-type lossy struct{ *enginetest.Model }
+type lossy struct{ enginetest.Model }
 
 func (l *lossy) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	if rand.IntN(10) == 0 {
@@ -118,7 +118,7 @@ func (l *lossy) Take(ctx context.Context, subject string, plan *ratelimit.Plan, 
 	return l.Model.Take(ctx, subject, plan, cost)
 }
 
-type double struct{ *enginetest.Model }
+type double struct{ enginetest.Model }
 
 func (d *double) Take(ctx context.Context, subject string, plan *ratelimit.Plan, cost int64) (ratelimit.Decision, error) {
 	if rand.IntN(10) == 0 {
