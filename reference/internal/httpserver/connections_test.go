@@ -96,18 +96,6 @@ func testFullServer(t *testing.T, o httpserver.Options) {
 	}
 }
 
-// A connection on which nothing was ever sent makes room as well.
-func TestFullServerClosesConnectionsWithoutARequest(t *testing.T) {
-	s := serve(t, hello, httpserver.Options{MaxConns: 2, ReadHeaderTimeout: time.Hour})
-	silent := []net.Conn{s.dial(t), s.dial(t)}
-	if !request(s.dial(t)) {
-		t.Fatal("silent connections lock a client out")
-	}
-	if !isClosed(silent[0]) {
-		t.Error("the oldest silent connection is still open")
-	}
-}
-
 func TestFullServerKeepsConnectionsWithARequestRunning(t *testing.T) {
 	begun, finish := make(chan bool), make(chan bool)
 	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -268,6 +256,9 @@ func TestConnectionsOfANetwork(t *testing.T) {
 			if len(served) != test.want {
 				t.Errorf("%d of 6 connections are served, want %d", len(served), test.want)
 			}
+			if got := s.Stats().Refused; got != int64(6-test.want) {
+				t.Errorf("%d connections are counted as refused, want %d", got, 6-test.want)
+			}
 			served[0].Close()
 			for !request(s.dial(t)) { // until the server has noticed
 			}
@@ -352,16 +343,4 @@ func TestStatsOfConnections(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-func TestStatsOfRefusedConnections(t *testing.T) {
-	s := serveOn(t, hello, httpserver.Options{MaxConnsPerNetwork: 1}, func(l net.Listener) net.Listener {
-		return farListener{l, net.TCPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.1:1"))}
-	})
-	if !request(s.dial(t)) || request(s.dial(t)) {
-		t.Fatal("want the first connection served and the second one refused")
-	}
-	if got := s.Stats().Refused; got != 1 {
-		t.Errorf("%d connections are refused, want 1", got)
-	}
 }

@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"container/list"
 	"net"
 	"net/http"
 	"net/netip"
@@ -26,7 +27,7 @@ type limitListener struct {
 
 	mu       sync.Mutex
 	open     int
-	idle     idleList
+	idle     list.List            // idle connections, the one that has been idle for longest in front
 	networks map[netip.Prefix]int // open connections of each; no zeros
 }
 
@@ -119,8 +120,9 @@ func (l *limitListener) longestIdle() (c *limitedConn, full bool) {
 	if l.open <= l.limits.Load().max {
 		return nil, false
 	}
-	if c = l.idle.front; c != nil {
-		l.idle.remove(c)
+	if longest := l.idle.Front(); longest != nil {
+		c = longest.Value.(*limitedConn)
+		l.unlist(c)
 	}
 	return c, true
 }
@@ -138,7 +140,7 @@ func (l *limitListener) stateChanged(c net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateActive:
 		l.mu.Lock()
-		l.idle.remove(limited)
+		l.unlist(limited)
 		l.mu.Unlock()
 	case http.StateIdle:
 		l.markIdle(limited)
@@ -147,18 +149,26 @@ func (l *limitListener) stateChanged(c net.Conn, state http.ConnState) {
 
 func (l *limitListener) markIdle(c *limitedConn) {
 	l.mu.Lock()
-	if !c.released && !c.idle.listed {
-		l.idle.pushBack(c)
+	if !c.released && c.idle == nil {
+		c.idle = l.idle.PushBack(c)
 	}
 	l.mu.Unlock()
 	l.signalRoom()
+}
+
+// unlist removes a connection from the idle ones, if it is one. The caller holds l.mu.
+func (l *limitListener) unlist(c *limitedConn) {
+	if c.idle != nil {
+		l.idle.Remove(c.idle)
+		c.idle = nil
+	}
 }
 
 func (l *limitListener) release(c *limitedConn) {
 	l.mu.Lock()
 	if !c.released {
 		c.released = true
-		l.idle.remove(c)
+		l.unlist(c)
 		l.open--
 		if c.network.IsValid() {
 			if l.networks[c.network]--; l.networks[c.network] == 0 {

@@ -218,7 +218,7 @@ func (s *Server) Stats() Stats {
 	stats := Stats{Refused: l.refused.total.Load(), Evicted: l.evicted.total.Load(), Waited: l.waiting.total.Load()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	stats.Open, stats.Idle = l.open, l.idle.len
+	stats.Open, stats.Idle = l.open, l.idle.Len()
 	return stats
 }
 
