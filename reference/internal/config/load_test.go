@@ -116,7 +116,7 @@ deprecations:
 	p.Strikes, p.Grace, p.Decay, p.Max = 3, 500*time.Millisecond, time.Minute, 48*time.Hour
 	want.Penalty = p
 	want.Plans = Plans{
-		{name: "huge", penalty: p},
+		{name: "huge", word: "custom", penalty: p},
 		{name: "tiny", plan: ratelimit.MustPlan("tiny", p, ratelimit.Quota{Limit: 5, Window: 2 * time.Second}, ratelimit.PerHour(1000))},
 	}
 	want.Anonymous = ratelimit.MustPlan("anonymous", p, ratelimit.PerMinute(7))

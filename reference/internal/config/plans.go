@@ -9,7 +9,6 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // anonymous is the name of the plan of callers without a valid key. A key cannot
@@ -23,6 +22,7 @@ const uncharged = "uncharged"
 // and each key has its own, or it is suspended or unlimited and has none.
 type Plan struct {
 	name    string
+	word    string            // custom, suspended or unlimited; "": it has quotas
 	plan    *ratelimit.Plan   // nil if custom
 	penalty ratelimit.Penalty // used if custom
 }
@@ -38,18 +38,7 @@ func (p Plan) Fixed() *ratelimit.Plan { return p.plan }
 
 // Word returns the word that stands for the quotas in the settings: custom, suspended or
 // unlimited; empty if the plan has quotas.
-func (p Plan) Word() string {
-	if p.Custom() {
-		return "custom"
-	}
-	switch d, _ := engine.Decide("any", p.plan, 1); d.Outcome {
-	case ratelimit.Suspended:
-		return "suspended"
-	case ratelimit.Allowed:
-		return "unlimited"
-	}
-	return ""
-}
+func (p Plan) Word() string { return p.word }
 
 // Plans are the plans that a key can have, in the order of the file.
 type Plans []Plan
@@ -72,7 +61,7 @@ func (c *Config) setDefaultPlans() {
 		fixed("free", ratelimit.PerMinute(60), ratelimit.PerDay(1000)),
 		fixed("pro", ratelimit.PerMinute(300), ratelimit.PerDay(10_000)),
 		fixed("business", ratelimit.PerMinute(1000), ratelimit.PerDay(100_000)),
-		{name: "enterprise", penalty: c.Penalty},
+		{name: "enterprise", word: "custom", penalty: c.Penalty},
 	}
 	c.Anonymous = ratelimit.MustPlan(anonymous, c.Penalty, ratelimit.PerMinute(60), ratelimit.PerDay(1000))
 	c.Uncharged = ratelimit.MustPlan(uncharged, ratelimit.Penalty{}, ratelimit.PerMinute(600))
@@ -157,18 +146,21 @@ func (d *decoder) plans(n *yaml.Node, setting string) {
 		d.add(d.at(n), setting, "must have at least one plan, got none")
 	}
 	for _, m := range members {
-		isText := kindOf(m.value) == text
+		word := ""
+		if m.value.Kind == yaml.ScalarNode {
+			word = m.value.Value
+		}
 		switch {
 		case !planName.MatchString(m.name):
 			d.add(m.at, m.path, "the name of a plan must be a lower-case letter and up to 62 lower-case letters, digits, - and _")
 		case m.name == anonymous:
 			d.add(m.at, m.path, "is the plan of callers without a key; move it out of plans")
-		case isText && m.value.Value == "custom":
-			d.c.Plans = append(d.c.Plans, Plan{name: m.name, penalty: d.c.Penalty})
-		case isText && m.value.Value == "suspended":
-			d.c.Plans = append(d.c.Plans, Plan{name: m.name, plan: ratelimit.SuspendedPlan(m.name)})
-		case isText && m.value.Value == "unlimited":
-			d.c.Plans = append(d.c.Plans, Plan{name: m.name, plan: ratelimit.UnlimitedPlan(m.name)})
+		case word == "custom":
+			d.c.Plans = append(d.c.Plans, Plan{name: m.name, word: word, penalty: d.c.Penalty})
+		case word == "suspended":
+			d.c.Plans = append(d.c.Plans, Plan{name: m.name, word: word, plan: ratelimit.SuspendedPlan(m.name)})
+		case word == "unlimited":
+			d.c.Plans = append(d.c.Plans, Plan{name: m.name, word: word, plan: ratelimit.UnlimitedPlan(m.name)})
 		default:
 			if plan := d.plan(m.value, m.path, m.name, d.c.Penalty, quotasExample+", or custom, suspended or unlimited"); plan != nil {
 				d.c.Plans = append(d.c.Plans, Plan{name: m.name, plan: plan})
