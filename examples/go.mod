@@ -10,7 +10,6 @@ require (
 	github.com/animalstore/gatehouse/adapters/gatehouseecho v0.0.0
 	github.com/animalstore/gatehouse/adapters/gatehousegin v0.0.0
 	github.com/animalstore/gatehouse/adapters/gatehousegrpc v0.0.0
-	github.com/animalstore/gatehouse/middleware/jsonbody v0.0.0
 	github.com/animalstore/gatehouse/middleware/telemetry v0.0.0
 	github.com/animalstore/gatehouse/ratelimit/redislimit v0.0.0
 	github.com/didip/tollbooth/v8 v8.0.1
@@ -69,7 +68,6 @@ require (
 	github.com/quic-go/qpack v0.6.0 // indirect
 	github.com/quic-go/quic-go v0.59.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // indirect
 	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
 	github.com/ugorji/go/codec v1.3.1 // indirect
 	github.com/zeebo/xxh3 v1.1.0 // indirect
