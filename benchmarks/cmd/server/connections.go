@@ -25,9 +25,6 @@ func (b *bench) disturbances() []disturbance {
 		{fmt.Sprintf("%d slow readers", connections), readSlowly},
 		{fmt.Sprintf("%d slow writers", connections), writeSlowly},
 		{"500 new connections a second", connectAnew},
-		{"100 new pets a second", addPetsMeanwhile},
-		{"metrics read ten times a second", scrape},
-		{"settings reloaded twice a second", reload},
 	}
 }
 

@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -134,35 +131,6 @@ func connectAnew(ctx context.Context, wg *sync.WaitGroup, s *petstore) error {
 		_, err = skipAnswer(c, request.method, make([]byte, 4096))
 		return err
 	})
-	return nil
-}
-
-// addPetsMeanwhile creates pets, so that pages that the server has kept are out of date.
-func addPetsMeanwhile(ctx context.Context, wg *sync.WaitGroup, s *petstore) error {
-	every(ctx, wg, time.Second/100, func() error {
-		_, _, err := exchange(s.api, post(s.key))
-		return err
-	})
-	return nil
-}
-
-// scrape reads the metrics.
-func scrape(ctx context.Context, wg *sync.WaitGroup, s *petstore) error {
-	every(ctx, wg, time.Second/10, func() error {
-		response, err := http.Get("http://" + s.admin + "/metrics")
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		_, err = io.Copy(io.Discard, response.Body)
-		return err
-	})
-	return nil
-}
-
-// reload makes the server read its settings again.
-func reload(ctx context.Context, wg *sync.WaitGroup, s *petstore) error {
-	every(ctx, wg, time.Second/2, func() error { return s.cmd.Process.Signal(syscall.SIGHUP) })
 	return nil
 }
 
