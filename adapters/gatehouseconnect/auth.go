@@ -2,26 +2,17 @@ package gatehouseconnect
 
 import (
 	"context"
-	"net/http"
 
 	"connectrpc.com/connect"
 
 	"github.com/animalstore/gatehouse/adapters/internal/rpclimit"
-	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/bearer"
 )
 
-// An Authenticator finds the principal of a call by the Authorization field of its
-// header. A *bearer.Authenticator is one, with the verify function of package apikey or
-// another.
-type Authenticator interface {
-	IdentifyCall(ctx context.Context, method string, authorization []string) context.Context
-	RequireCall(ctx context.Context, method string) (http.Header, *apierror.Error)
-}
-
 // NewIdentify returns an interceptor that finds the principal of a call and refuses
-// none. Further in bearer.FromContext and bearer.OutcomeFrom return what it found. Like
-// NewRequire it panics if a is nil. Metrics: CallAuthentication of package telemetry.
-func NewIdentify(a Authenticator) connect.Interceptor {
+// none. Further in [bearer.FromContext] and [bearer.OutcomeFrom] return what it found.
+// Like NewRequire it panics if a is nil. Metrics: CallAuthentication of package telemetry.
+func NewIdentify[P any](a *bearer.Authenticator[P]) connect.Interceptor {
 	rpclimit.MustHave(a, "gatehouseconnect: NewIdentify")
 	return identifier{a}
 }
@@ -36,12 +27,18 @@ func NewIdentify(a Authenticator) connect.Interceptor {
 //
 // Health checks and reflection, such as those of packages grpchealth and grpcreflect,
 // need no token and no limit: mount their handlers without these interceptors.
-func NewRequire(a Authenticator) connect.Interceptor {
+func NewRequire[P any](a *bearer.Authenticator[P]) connect.Interceptor {
 	rpclimit.MustHave(a, "gatehouseconnect: NewRequire")
 	return requirer{a}
 }
 
-type identifier struct{ Authenticator }
+// An authenticator is a *bearer.Authenticator.
+type authenticator interface {
+	rpclimit.Requirer
+	IdentifyCall(ctx context.Context, method string, authorization []string) context.Context
+}
+
+type identifier struct{ authenticator }
 
 func (i identifier) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
@@ -62,7 +59,7 @@ func (identifier) WrapStreamingClient(next connect.StreamingClientFunc) connect.
 	return next
 }
 
-type requirer struct{ Authenticator }
+type requirer struct{ rpclimit.Requirer }
 
 func (r requirer) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {

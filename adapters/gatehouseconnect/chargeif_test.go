@@ -4,20 +4,17 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"testing"
-	"time"
 
 	"connectrpc.com/connect"
 
 	"github.com/animalstore/gatehouse/adapters/gatehouseconnect"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // failedSignIns charges calls that end with unauthenticated.
-func failedSignIns(_ context.Context, _ string, err error) bool {
+func failedSignIns(_ *http.Request, err error) bool {
 	return connect.CodeOf(err) == connect.CodeUnauthenticated
 }
 
@@ -44,15 +41,15 @@ func TestChargeIf(t *testing.T) {
 			everyClient(t, func(t *testing.T, cl client) {
 				engine, asked := newClock().engine(t), 0
 				opts := c.opts
-				opts.ChargeIf = func(ctx context.Context, method string, err error) bool {
+				opts.ChargeIf = func(r *http.Request, err error) bool {
 					asked++
-					if method != cl.method || !c.panics && !errors.Is(err, c.err) || connect.CodeOf(err) != connect.CodeOf(c.err) {
-						t.Errorf("ChargeIf gets %s, %v; want %v", method, err, c.err)
+					if r.URL.Path != cl.method || !c.panics && !errors.Is(err, c.err) || connect.CodeOf(err) != connect.CodeOf(c.err) {
+						t.Errorf("ChargeIf gets %s, %v; want %v", r.URL.Path, err, c.err)
 					}
-					if opts.Context && limit.FromContext(ctx) == nil {
+					if opts.Context && limit.FromContext(r.Context()) == nil {
 						t.Error("the context of ChargeIf has no reservation")
 					}
-					return failedSignIns(ctx, method, err)
+					return failedSignIns(r, err)
 				}
 				handler := func(context.Context, string) error {
 					if n := used(t, engine, "ann", two); n != 1 {
@@ -73,52 +70,5 @@ func TestChargeIf(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// A client cannot avoid a charge by cancelling the call or by a short deadline.
-func TestChargeIfOfAbandonedCalls(t *testing.T) {
-	for _, name := range []string{"cancelled", "deadline"} {
-		t.Run(name, func(t *testing.T) {
-			everyClient(t, func(t *testing.T, c client) {
-				var engine *memory.Limiter
-				whenReached(t, func(deadline time.Duration) <-chan struct{} {
-					engine = newClock().engine(t)
-					ctx, cancel := context.WithCancel(t.Context())
-					if name == "deadline" {
-						ctx, cancel = context.WithTimeout(t.Context(), deadline)
-					}
-					defer cancel()
-					ended, reached := make(chan struct{}), false
-					handler := func(ctx context.Context, _ string) error {
-						if reached = true; name == "cancelled" {
-							cancel()
-						}
-						<-ctx.Done()
-						return nil
-					}
-					after := func(next http.Handler) http.Handler {
-						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-							if next.ServeHTTP(w, r); reached {
-								close(ended)
-							}
-						})
-					}
-					url := start(t, handler, limited(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehouseconnect.Options{ChargeIf: failedSignIns}), after)
-					c.call(ctx, url) // a success may arrive at the deadline
-					return ended
-				})
-				if n := used(t, engine, "ann", two); n != 1 {
-					t.Errorf("%d units used, want 1", n)
-				}
-			})
-		})
-	}
-}
-
-func TestChargeIfNeedsAnAdjuster(t *testing.T) {
-	_, err := gatehouseconnect.New(down{}, caller(ratelimit.Caller{}), gatehouseconnect.Options{ChargeIf: failedSignIns})
-	if err == nil || !strings.Contains(err.Error(), "gatehouseconnect: limit: Options.ChargeIf needs a limiter that is an Adjuster") {
-		t.Errorf("error %v, want one that names Options.ChargeIf", err)
 	}
 }

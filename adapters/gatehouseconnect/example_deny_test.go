@@ -25,12 +25,12 @@ func ExampleOptions_deny() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	identify := func(context.Context, gatehouseconnect.Call) (ratelimit.Caller, error) {
+	identify := func(*http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "owner:17", Plan: plan}, nil
 	}
 	limited, err := gatehouseconnect.New(engine, identify, gatehouseconnect.Options{
-		Deny: func(_ context.Context, call gatehouseconnect.Call, c ratelimit.Caller, d ratelimit.Decision) error {
-			if d.Outcome != ratelimit.Limited || !strings.HasPrefix(call.Header.Get("Accept-Language"), "de") {
+		Deny: func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision) error {
+			if d.Outcome != ratelimit.Limited || !strings.HasPrefix(r.Header.Get("Accept-Language"), "de") {
 				return nil // the default
 			}
 			e := limit.Denial(c, &d)

@@ -23,8 +23,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	identify := func(_ context.Context, call gatehouseconnect.Call) (ratelimit.Caller, error) {
-		return ratelimit.Caller{Subject: clientip.NetworkSubject(call.Addr()), Plan: plan, Kind: ratelimit.KindNetwork}, nil
+	identify := func(r *http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: plan, Kind: ratelimit.KindNetwork}, nil
 	}
 	limited, err := gatehouseconnect.New(engine, identify, gatehouseconnect.Options{})
 	if err != nil {

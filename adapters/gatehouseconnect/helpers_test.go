@@ -176,7 +176,7 @@ func everyClient(t *testing.T, test func(*testing.T, client)) {
 	}
 }
 
-func limited(t *testing.T, l ratelimit.Limiter, identify gatehouseconnect.Identify, opts gatehouseconnect.Options) []connect.Interceptor {
+func limited(t *testing.T, l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts gatehouseconnect.Options) []connect.Interceptor {
 	t.Helper()
 	i, err := gatehouseconnect.New(l, identify, opts)
 	if err != nil {
@@ -185,8 +185,8 @@ func limited(t *testing.T, l ratelimit.Limiter, identify gatehouseconnect.Identi
 	return []connect.Interceptor{i}
 }
 
-func caller(c ratelimit.Caller) gatehouseconnect.Identify {
-	return func(context.Context, gatehouseconnect.Call) (ratelimit.Caller, error) { return c, nil }
+func caller(c ratelimit.Caller) func(r *http.Request) (ratelimit.Caller, error) {
+	return func(*http.Request) (ratelimit.Caller, error) { return c, nil }
 }
 
 func expect(t *testing.T, a answer, code connect.Code, message string) {

@@ -1,3 +1,48 @@
+// Package gatehouseconnect limits the calls of a Connect server, and authenticates them
+// by bearer tokens, in the Connect, gRPC and gRPC-Web protocols:
+//
+//	limit, err := gatehouseconnect.New(engine, identify, gatehouseconnect.Options{})
+//	path, handler := petsv1connect.NewPetsHandler(pets{}, connect.WithInterceptors(
+//		gatehouseconnect.NewIdentify(auth), limit, gatehouseconnect.NewRequire(auth)))
+//
+// A refused call ends with an error:
+//
+//	limited or banned          resource_exhausted (429)  RetryInfo, ErrorInfo; if limited, QuotaFailure
+//	suspended plan             permission_denied (403)   ErrorInfo
+//	the engine cannot decide   unavailable (503)         RetryInfo, ErrorInfo; unless Options.FailOpen is set
+//	cost above a whole quota   invalid_argument (400)    ErrorInfo
+//	no subject, no plan        internal (500)            ErrorInfo; the log has the reason
+//
+// In parentheses is the HTTP status that unary calls of the Connect protocol get. All
+// calls under a plan with quotas, served or refused, have X-RateLimit-Limit, -Remaining
+// and -Reset in the header of the response, and those with RetryInfo also Retry-After. A
+// client finds those of a refused call in the Meta of its error.
+//
+// Options.Deny replaces the first two errors. With Options.ChargeIf only some calls are
+// charged, by their code: failed sign-ins alone, for instance.
+//
+// The middleware of package ratelimit around a Connect handler is not the same: clients
+// see its 429 as unavailable, without RetryInfo, and its Options.Refund also gives back
+// unary calls of the Connect protocol that end with 501 for an unknown compression, or with
+// 504 at a deadline of the client. Authentication can be done in either place: NewRequire
+// also works inside the middleware Identify of package bearer.
+//
+// A stream is charged once, when it opens, however many messages it carries;
+// Options.Context is for services that settle its cost when it ends. That counts in the
+// windows in which the stream opened, if they are still open. To limit the messages of
+// long streams, call Take of the engine, or a ratelimit.Waiter, for each. The server
+// has received and decoded the message of a unary call when it is counted. A message that
+// cannot be decoded is answered before, and not counted; nor are requests that reach no
+// handler, such as those of unknown methods. To count these too, put limit.ByIP around
+// the mux.
+//
+// A client whose http.Client has a transport of package ratelimit/transport waits as the
+// server asks, for unary calls of the Connect protocol. gRPC clients with a retry policy do
+// not retry a refused call, as they do one of gatehousegrpc: connect-go sends the refusal
+// in two blocks of headers (gRFC A6). They find the time to wait in RetryInfo.
+//
+// Browsers show pages of other origins only the fields that the middleware for CORS
+// exposes: add Retry-After and the three of X-RateLimit to its list.
 package gatehouseconnect
 
 import (
@@ -8,8 +53,13 @@ import (
 	"os"
 
 	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/animalstore/gatehouse/adapters/internal/rpclimit"
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -17,26 +67,23 @@ import (
 // and refuses it as the page of this package says. A stream is counted once, when it
 // opens, and refunds are decided when it ends. Calls of clients are left alone. New
 // returns an error if an argument is nil or an option is not valid.
-func New(l ratelimit.Limiter, identify Identify, opts Options) (connect.Interceptor, error) {
-	g, err := rpclimit.New("gatehouseconnect", l, identify != nil, opts.forGate(), isConnectError)
+//
+// identify and the functions in Options get the call as a request: the full name of the
+// method, such as "/pets.v1.Pets/Get", is its URL.Path, and its header and its RemoteAddr
+// are those of the call, so that functions written for package limit and the sources of
+// package clientip work as they are. If the error of identify is a [connect.Error], this
+// is the answer to the call; an [apierror.Error] is answered with the code that
+// corresponds to its HTTP status, and its text; any other error is logged and answered
+// with internal. identify must be safe for concurrent use.
+func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts Options) (connect.Interceptor, error) {
+	g, err := rpclimit.New("gatehouseconnect", l, identify, rpclimit.Options(opts), isConnectError)
 	if err != nil {
 		return nil, err
 	}
-	return &limiter{g, identify}, nil
+	return &limiter{g}, nil
 }
 
-type limiter struct {
-	gate     *rpclimit.Gate
-	identify Identify
-}
-
-func (l *limiter) open(ctx context.Context, call Call) *rpclimit.Call {
-	c, err := l.identify(ctx, call)
-	if l.gate.Deny != nil {
-		ctx = context.WithValue(ctx, callKey{}, call)
-	}
-	return l.gate.Open(ctx, call.Spec.Procedure, c, err)
-}
+type limiter struct{ gate *rpclimit.Gate }
 
 // WrapUnary is part of [connect.Interceptor].
 func (l *limiter) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
@@ -44,7 +91,7 @@ func (l *limiter) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		if req.Spec().IsClient {
 			return next(ctx, req)
 		}
-		call := l.open(ctx, Call{req.Spec(), req.Peer(), req.Header()})
+		call := l.gate.Open(rpclimit.Request(ctx, req.Spec().Procedure, req.Header(), req.Peer().Addr))
 		setUnaryHeader(ctx, call.Fields)
 		if call.Denial != nil {
 			return nil, connectError(call.Denial)
@@ -60,7 +107,7 @@ func (l *limiter) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 // WrapStreamingHandler is part of [connect.Interceptor].
 func (l *limiter) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) (err error) {
-		call := l.open(ctx, Call{conn.Spec(), conn.Peer(), conn.RequestHeader()})
+		call := l.gate.Open(rpclimit.Request(ctx, conn.Spec().Procedure, conn.RequestHeader(), conn.Peer().Addr))
 		setHeader(conn.ResponseHeader(), call.Fields)
 		if call.Denial != nil {
 			return connectError(call.Denial)
@@ -137,5 +184,89 @@ func setUnaryHeader(ctx context.Context, fields http.Header) {
 func setHeader(h, fields http.Header) {
 	for name, values := range fields {
 		h[name] = values
+	}
+}
+
+// Options are optional settings of [New]. The zero value works. What has no comment is as
+// in [limit.Options]. Functions must be safe for concurrent use, and get the call as a
+// request; see [New].
+type Options struct {
+	Cost     func(r *http.Request) int64
+	FailOpen bool
+	Headers  limit.HeaderSet // in the header of the response
+	Context  bool            // Settle is for the messages of a stream, for instance
+	Shadow   bool
+	Observe  func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
+	Errors   *apierror.Responder
+
+	// Refund gives back the units of a call that ended in a panic or with a code that is
+	// the fault of the server: unknown, deadline_exceeded, unimplemented, internal, unavailable
+	// or data_loss.
+	// The limiter must be a [engine.Adjuster].
+	//
+	// What the client can cause is not refunded: a call whose context has ended, since its
+	// client has cancelled it or has set the deadline, and a stream on which receiving or
+	// sending a message has failed, whatever its handler makes of that. deadline_exceeded
+	// is refunded only if the call has no deadline. A deadline that the server sets itself
+	// belongs further in.
+	Refund bool
+
+	// ChargeIf reports whether a call stays charged, by the error that its handler
+	// returned: failed sign-ins alone, for instance. The limiter must be a
+	// [engine.Adjuster]. Each call is charged before it is served, so that concurrent
+	// calls cannot exceed the limit, and its fields count it. If ChargeIf returns false
+	// when the call or the stream has ended, the charge is given back.
+	//
+	// The context of r is that of the handler. err is nil if the call succeeded, although the
+	// code of [connect.CodeOf] is unknown then, and has the code internal if the handler
+	// panicked. It is not nil for 304 either: [connect.IsNotModifiedError] tells.
+	//
+	// ChargeIf is not asked about calls that Refund gives back, nor about those that stay
+	// charged because their context has ended, their deadline was exceeded or a message
+	// could not be received or sent.
+	ChargeIf func(r *http.Request, err error) bool
+
+	// Deny returns the error that answers a limited, banned or suspended call. If it
+	// returns nil, the call gets the default error; no result admits the call. A
+	// [connect.Error]
+	// is sent as it is. An [apierror.Error] replaces the code, the reason and the
+	// text of the default error, and keeps RetryInfo and QuotaFailure. Any other error is
+	// logged, and the call ends with internal. The fields in the header are the same
+	// as without Deny; those in the Meta of a connect.Error are added to them. c is
+	// the one that Observe gets. Calls that could not be decided still get the default error.
+	Deny func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision) error
+}
+
+// isConnectError reports whether err has a code. Code 0 does not count: clients of gRPC
+// would see a refused stream end as if it had been served.
+func isConnectError(err error) bool {
+	e, ok := errors.AsType[*connect.Error](err)
+	return ok && e != nil && e.Code() != 0
+}
+
+// connectError returns the error that sends a denial.
+func connectError(d *rpclimit.Denial) error {
+	if d.Native != nil {
+		return d.Native
+	}
+	err := connect.NewError(connect.Code(d.Code), errors.New(d.Message))
+	addDetail(err, &errdetails.ErrorInfo{Reason: d.Reason, Domain: rpclimit.Domain})
+	if d.RetryAfter > 0 {
+		addDetail(err, &errdetails.RetryInfo{RetryDelay: durationpb.New(d.RetryAfter)})
+	}
+	if len(d.Violations) > 0 {
+		failure := new(errdetails.QuotaFailure)
+		for _, v := range d.Violations {
+			failure.Violations = append(failure.Violations,
+				&errdetails.QuotaFailure_Violation{QuotaId: v.ID, QuotaValue: v.Limit, Description: v.Description})
+		}
+		addDetail(err, failure)
+	}
+	return err
+}
+
+func addDetail(err *connect.Error, message proto.Message) {
+	if detail, failed := connect.NewErrorDetail(message); failed == nil { // these messages can always be encoded
+		err.AddDetail(detail)
 	}
 }

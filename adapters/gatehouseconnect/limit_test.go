@@ -54,7 +54,6 @@ func TestLimited(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	ban := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 2, Max: 2 * time.Hour, Forgive: time.Hour}
 	banned := ratelimit.MustPlan("banned", ban, ratelimit.PerMinute(1))
-	const internal = "The service failed to answer this request."
 	for name, c := range map[string]struct {
 		caller  ratelimit.Caller
 		before  int
@@ -74,11 +73,6 @@ func TestRefusals(t *testing.T) {
 			"Your plan is suspended and allows no requests. Contact the operator of this service.", 0, "0/0",
 		},
 		"unlimited": {ratelimit.Caller{Subject: "a", Plan: ratelimit.UnlimitedPlan("staff")}, 3, 0, "", "", 0, "/"},
-		"no plan":   {ratelimit.Caller{Subject: "a"}, 0, connect.CodeInternal, "INTERNAL", internal, 0, "/"},
-		"one of several": {
-			ratelimit.Caller{Subject: "a", Plan: two, Also: []ratelimit.Charge{{Subject: "all", Plan: banned}}},
-			1, connect.CodeResourceExhausted, "RATE_LIMIT_EXCEEDED", "", 17 * time.Second, "0/1",
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			everyClient(t, func(t *testing.T, cl client) {
@@ -155,17 +149,17 @@ func TestCostAndShadow(t *testing.T) {
 		var seen []string
 		opts := gatehouseconnect.Options{
 			Errors: errs,
-			Cost: func(_ context.Context, method string) int64 {
-				if method != c.method {
-					t.Errorf("Cost gets the method %q", method)
+			Cost: func(r *http.Request) int64 {
+				if r.URL.Path != c.method {
+					t.Errorf("Cost gets the method %q", r.URL.Path)
 				}
 				return 3
 			},
-			Observe: func(_ context.Context, method string, c ratelimit.Caller, d ratelimit.Decision, err error) {
+			Observe: func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
 				if !errors.Is(err, ratelimit.ErrCostExceedsLimit) {
 					t.Errorf("Observe gets %v", err)
 				}
-				seen = append(seen, method+" "+c.Subject+" "+d.Outcome.String())
+				seen = append(seen, r.URL.Path+" "+c.Subject+" "+d.Outcome.String())
 			},
 		}
 		ann := caller(ratelimit.Caller{Subject: "ann", Plan: two})
@@ -176,6 +170,25 @@ func TestCostAndShadow(t *testing.T) {
 		expect(t, a, 0, "")
 		if want := c.method + " ann undecided"; len(seen) != 2 || seen[0] != want || seen[1] != want {
 			t.Errorf("observed %v, want twice %s", seen, want)
+		}
+	})
+}
+
+// A handler settles what a call costs. A settled call is not given back.
+func TestSettle(t *testing.T) {
+	everyClient(t, func(t *testing.T, c client) {
+		engine, hundred := newClock().engine(t), ratelimit.MustPlan("hundred", ratelimit.Penalty{}, ratelimit.PerMinute(100))
+		handler := func(ctx context.Context, _ string) error {
+			if err := limit.FromContext(ctx).Settle(ctx, 7); err != nil {
+				t.Error(err)
+			}
+			return errors.New("after the work")
+		}
+		ann := caller(ratelimit.Caller{Subject: "ann", Plan: hundred})
+		a := c.call(t.Context(), start(t, handler, limited(t, engine, ann, gatehouseconnect.Options{Context: true, Refund: true})))
+		expect(t, a, connect.CodeUnknown, "after the work")
+		if n := used(t, engine, "ann", hundred); n != 7 {
+			t.Errorf("%d units used, want 7", n)
 		}
 	})
 }

@@ -2,12 +2,14 @@ package gatehousefiber_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 
 	"github.com/gofiber/fiber/v3"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousefiber"
 	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -20,10 +22,9 @@ func Example() {
 	}
 	source := clientip.FromRemoteAddr() // behind proxies: clientip.FromXForwardedFor
 	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerHour(2))
-	limited, err := gatehousefiber.New(engine, func(c fiber.Ctx) (ratelimit.Caller, error) {
-		addr := gatehousefiber.ClientAddr(c, source)
-		return ratelimit.Caller{Subject: clientip.NetworkSubject(addr), Plan: free}, nil
-	}, gatehousefiber.Options{})
+	limited, err := gatehousefiber.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+		return ratelimit.Caller{Subject: clientip.NetworkSubject(source.Addr(r)), Plan: free}, nil
+	}, limit.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,61 +1,93 @@
+// Package gatehousefiber limits the requests of a Fiber service:
+//
+//	limited, err := gatehousefiber.New(engine, func(r *http.Request) (ratelimit.Caller, error) {
+//		return ratelimit.Caller{Subject: "user:" + userOf(gatehousefiber.Ctx(r)), Plan: free}, nil
+//	}, limit.Options{ChargeIf: limit.NotServerError})
+//	app.Use(limited)
+//
+// Fiber runs handlers outside net/http. Its adaptor.HTTPMiddleware calls a middleware
+// of net/http before the handlers of Fiber, not around them, with a ResponseWriter and a
+// request that the handlers do not use: a recovery, a refund, an access log or a limit
+// of requests in progress seems to work and sees nothing. Therefore no other middleware
+// of Gatehouse works in Fiber: [New] runs that of package limit with a request and a
+// response made from those of Fiber. For everything else, put a gateway of net/http in
+// front of the service, or serve it with a router of net/http.
+//
+// With Prefork each process has an engine of its own, and a client may use the limit once
+// in each. Share one with package redislimit.
+//
+// Package clientip finds the address of a client behind proxies. c.IP() is that of the proxy
+// or, with TrustProxy, what the field ProxyHeader says, and X-Forwarded-For begins with
+// what the client sent.
 package gatehousefiber
 
 import (
 	"context"
 	"errors"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v3"
 
-	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
 // New returns a handler for Fiber that counts each request for the caller that identify
-// returns, and answers as limit.New does. Subjects are copied, so that they may be
-// strings of Fiber, which are valid only during the request.
+// returns, and answers as limit.New does. identify and the functions in the options get
+// the line and the header of the request, and the address of the peer as its RemoteAddr;
+// [Ctx] has the rest. Subjects are copied, so that they may be strings of Fiber, which are
+// valid only during the request.
 //
 // If identify returns a *fiber.Error, such as fiber.ErrUnauthorized, or an error that
 // wraps one, the error handler of the app answers it; other errors are answered as
 // limit.New says. If a handler returns an error, New calls the error handler of the
 // app, so that it sees the status, and returns nil.
-func New(l ratelimit.Limiter, identify func(c fiber.Ctx) (ratelimit.Caller, error), opts Options) (fiber.Handler, error) {
+//
+// Fiber does not say whether the client has disconnected: with a refund, a client
+// that does, and makes the service fail by it, gets its units back, as one does that breaks
+// a streamed body (fiber.Config.StreamRequestBody) off. A body that is streamed
+// (SendStreamWriter) is sent after the handler: what goes wrong then is not seen, and with
+// Options.Context it needs a reservation that was taken from c.Context() before.
+func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts limit.Options) (fiber.Handler, error) {
 	if identify == nil {
 		return nil, errors.New("gatehousefiber: New: identify must not be nil")
 	}
 	limited, err := limit.New(l, func(r *http.Request) (ratelimit.Caller, error) {
 		call := callOf(r)
 		return call.caller, call.err
-	}, opts.forHTTP())
+	}, opts)
 	if err != nil {
 		return nil, err
 	}
 	h := limited(serveNext(opts.Context))
 	return func(c fiber.Ctx) error {
-		caller, err := identify(c)
+		call := &call{c: c}
+		r := request(call)
+		caller, err := identify(r)
 		switch e, ok := errors.AsType[*fiber.Error](err); {
 		case ok && e == nil: // an error handler would panic, and end the process
 			err = errors.New("gatehousefiber: identify returned a nil *fiber.Error")
 		case ok && !opts.Shadow:
 			return err
 		}
-		call := &call{c: c, caller: copied(caller), err: err}
-		h.ServeHTTP(&answer{c: c, header: make(http.Header)}, request(call))
-		return call.denyErr
+		call.caller, call.err = copied(caller), err
+		h.ServeHTTP(&answer{c: c, header: make(http.Header)}, r)
+		return nil
 	}, nil
 }
 
+// Ctx returns the context of Fiber of a request that identify or a function of the options
+// got, for c.Locals and the like.
+func Ctx(r *http.Request) fiber.Ctx { return callOf(r).c }
+
 // A call is a request of Fiber on its way through a middleware of net/http.
 type call struct {
-	c       fiber.Ctx
-	caller  ratelimit.Caller // what identify returned
-	err     error            // what identify returned
-	denyErr error            // what Options.Deny returned
+	c      fiber.Ctx
+	caller ratelimit.Caller // what identify returned
+	err    error            // what identify returned
 }
 
 type callKey struct{}
@@ -73,14 +105,18 @@ func copied(c ratelimit.Caller) ratelimit.Caller {
 	return c
 }
 
-// request returns as much of a request of net/http as a limit asks for: the method, what
-// the client accepts, and the context.
+// request returns a request of net/http without a body.
 func request(call *call) *http.Request {
 	c := call.c
 	r := &http.Request{
-		Method: c.Method(), URL: new(url.URL), Host: c.Host(),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{fiber.HeaderAccept: linesOf(c, fiber.HeaderAccept)},
+		Method: c.Method(), URL: new(url.URL), Host: c.Host(), Header: make(http.Header),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, RemoteAddr: c.RequestCtx().RemoteAddr().String(),
+	}
+	if u, err := url.ParseRequestURI(strings.Clone(c.OriginalURL())); err == nil {
+		r.URL = u
+	}
+	for name, line := range c.Request().Header.All() {
+		r.Header.Add(string(name), string(line))
 	}
 	return r.WithContext(context.WithValue(c.Context(), callKey{}, call))
 }
@@ -133,19 +169,4 @@ func setHeader(c fiber.Ctx, h http.Header) {
 			}
 		}
 	}
-}
-
-// ClientAddr returns the address of the client that sent a request through the proxies
-// that source trusts, for clientip.NetworkSubject. It needs no setting of Fiber.
-func ClientAddr(c fiber.Ctx, source *clientip.Source) netip.Addr {
-	peer, _ := netip.AddrFromSlice(c.RequestCtx().RemoteIP())
-	return source.AddrFrom(peer, func(name string) []string { return linesOf(c, name) })
-}
-
-// linesOf returns the values of a field of the request, one for each line.
-func linesOf(c fiber.Ctx, name string) (lines []string) {
-	for _, line := range c.Request().Header.PeekAll(name) {
-		lines = append(lines, string(line))
-	}
-	return lines
 }

@@ -40,12 +40,12 @@ func engine(t *testing.T) *memory.Limiter {
 	return l
 }
 
-func ann(c fiber.Ctx) (ratelimit.Caller, error) {
-	return ratelimit.Caller{Subject: "user:" + c.Get("User"), Plan: plan}, nil
+func ann(r *http.Request) (ratelimit.Caller, error) {
+	return ratelimit.Caller{Subject: "user:" + r.Header.Get("User"), Plan: plan}, nil
 }
 
 // app has a route for each way in which a handler ends.
-func app(t *testing.T, l ratelimit.Limiter, o gatehousefiber.Options) *fiber.App {
+func app(t *testing.T, l ratelimit.Limiter, o limit.Options) *fiber.App {
 	t.Helper()
 	o.Errors = errs
 	limited, err := gatehousefiber.New(l, ann, o)
@@ -80,7 +80,7 @@ func send(t *testing.T, a *fiber.App, method, path string) (*http.Response, stri
 }
 
 func TestLimit(t *testing.T) {
-	a := app(t, engine(t), gatehousefiber.Options{Refund: true, Headers: limit.XRateLimit | limit.DraftRateLimit})
+	a := app(t, engine(t), limit.Options{ChargeIf: limit.NotServerError, Headers: limit.XRateLimit | limit.DraftRateLimit})
 	for _, test := range []struct {
 		path      string
 		status    int
@@ -115,7 +115,7 @@ func TestLimit(t *testing.T) {
 
 // The client chooses the form of the refusal, and a handler may change the fields.
 func TestFields(t *testing.T) {
-	a := app(t, engine(t), gatehousefiber.Options{})
+	a := app(t, engine(t), limit.Options{})
 	a.Get("/own", func(c fiber.Ctx) error { c.Set("X-RateLimit-Limit", "own"); return c.SendString("ok") })
 	for range 3 {
 		if res, _ := send(t, a, "GET", "/own"); res.Header.Get("X-RateLimit-Limit") != "own" {
@@ -154,11 +154,11 @@ func (s *stuck) Take(_ context.Context, subject string, _ *ratelimit.Plan, _ int
 func TestEngineUnavailable(t *testing.T) {
 	var l stuck
 	observed := 0
-	a := app(t, &l, gatehousefiber.Options{
-		Cost: func(c fiber.Ctx) int64 { return int64(len(c.Path())) / 3 },
-		Observe: func(c fiber.Ctx, caller ratelimit.Caller, _ ratelimit.Decision, err error) {
-			if observed++; c.Path() != "/ok" || caller.Plan != plan || !errors.Is(err, ratelimit.ErrUnavailable) {
-				t.Errorf("Observe got %s, %v, %v", c.Path(), caller, err)
+	a := app(t, &l, limit.Options{
+		Cost: func(r *http.Request) int64 { return int64(len(r.URL.Path)) / 3 },
+		Observe: func(r *http.Request, caller ratelimit.Caller, _ ratelimit.Decision, err error) {
+			if observed++; gatehousefiber.Ctx(r).Path() != "/ok" || caller.Plan != plan || !errors.Is(err, ratelimit.ErrUnavailable) {
+				t.Errorf("Observe got %s, %v, %v", r.URL, caller, err)
 			}
 		},
 	})
@@ -166,7 +166,7 @@ func TestEngineUnavailable(t *testing.T) {
 	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || !strings.Contains(body, "unavailable") || observed != 1 {
 		t.Errorf("got %d %s, observed %d times", res.StatusCode, body, observed)
 	}
-	open := app(t, &l, gatehousefiber.Options{FailOpen: true})
+	open := app(t, &l, limit.Options{FailOpen: true})
 	if res, _ := send(t, open, "GET", "/ok"); res.StatusCode != 200 {
 		t.Errorf("FailOpen: %d", res.StatusCode)
 	}
@@ -174,14 +174,14 @@ func TestEngineUnavailable(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for _, l := range []ratelimit.Limiter{nil, (*memory.Limiter)(nil)} {
-		if _, err := gatehousefiber.New(l, ann, gatehousefiber.Options{}); err == nil {
+		if _, err := gatehousefiber.New(l, ann, limit.Options{}); err == nil {
 			t.Errorf("a nil %T is accepted", l)
 		}
 	}
-	if _, err := gatehousefiber.New(engine(t), nil, gatehousefiber.Options{}); err == nil {
+	if _, err := gatehousefiber.New(engine(t), nil, limit.Options{}); err == nil {
 		t.Error("no identify is accepted")
 	}
-	if _, err := gatehousefiber.New(&stuck{}, ann, gatehousefiber.Options{Refund: true}); err == nil {
+	if _, err := gatehousefiber.New(&stuck{}, ann, limit.Options{ChargeIf: limit.NotServerError}); err == nil {
 		t.Error("Refund is accepted without an Adjuster")
 	}
 }

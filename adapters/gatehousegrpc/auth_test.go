@@ -3,7 +3,9 @@ package gatehousegrpc_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,21 +39,17 @@ func authenticated(t *testing.T) []grpc.ServerOption {
 		t.Fatal(err)
 	}
 	guests := ratelimit.MustPlan("guests", ratelimit.Penalty{}, ratelimit.PerMinute(1))
-	limit := limited(t, newClock().engine(t), func(ctx context.Context, _ string) (ratelimit.Caller, error) {
-		if p, ok := bearer.FromContext[apikey.Principal](ctx); ok {
+	limit := limited(t, newClock().engine(t), func(r *http.Request) (ratelimit.Caller, error) {
+		if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
 			return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}, nil
 		}
-		addr := gatehousegrpc.PeerAddr(ctx)
+		addr := clientip.FromRemoteAddr().Addr(r)
 		if addr != netip.MustParseAddr("127.0.0.1") {
 			t.Errorf("the peer has the address %v", addr)
 		}
 		return ratelimit.Caller{Subject: clientip.NetworkSubject(addr), Plan: guests, Kind: ratelimit.KindNetwork}, nil
 	}, gatehousegrpc.Options{})
-	opts := []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(gatehousegrpc.UnaryIdentify(auth)), grpc.ChainStreamInterceptor(gatehousegrpc.StreamIdentify(auth)),
-	}
-	return append(append(opts, limit...),
-		grpc.ChainUnaryInterceptor(gatehousegrpc.UnaryRequire(auth)), grpc.ChainStreamInterceptor(gatehousegrpc.StreamRequire(auth)))
+	return slices.Concat(interceptors(gatehousegrpc.Identify(auth)), limit, interceptors(gatehousegrpc.Require(auth)))
 }
 
 func TestBearer(t *testing.T) {
@@ -94,7 +92,7 @@ func TestBearer(t *testing.T) {
 	}
 }
 
-// Without UnaryIdentify every call is refused, and the log says why.
+// Without Identify every call is refused, and the log says why.
 func TestRequireAlone(t *testing.T) {
 	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
 		errs, logs := logged()
@@ -102,7 +100,7 @@ func TestRequireAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn := start(t, same, grpc.ChainUnaryInterceptor(gatehousegrpc.UnaryRequire(auth)), grpc.ChainStreamInterceptor(gatehousegrpc.StreamRequire(auth)))
+		conn := start(t, same, interceptors(gatehousegrpc.Require(auth))...)
 		expect(t, call(t.Context(), conn), codes.Internal, "The service failed to answer this request.")
 		if logs() == "" {
 			t.Error("nothing is logged")
@@ -110,24 +108,19 @@ func TestRequireAlone(t *testing.T) {
 	})
 }
 
-// What was not set is refused before the first call.
-func TestAuthenticatorsMustNotBeNil(t *testing.T) {
-	for _, a := range []gatehousegrpc.Authenticator{nil, (*bearer.Authenticator[string])(nil)} {
-		for name, construct := range map[string]func(){
-			"UnaryIdentify":  func() { gatehousegrpc.UnaryIdentify(a) },
-			"StreamIdentify": func() { gatehousegrpc.StreamIdentify(a) },
-			"UnaryRequire":   func() { gatehousegrpc.UnaryRequire(a) },
-			"StreamRequire":  func() { gatehousegrpc.StreamRequire(a) },
-		} {
-			func() {
-				defer func() {
-					if p := recover(); p != "gatehousegrpc: "+name+": the authenticator must not be nil" {
-						t.Errorf("%s of a nil %T panics with %v", name, a, p)
-					}
-				}()
-				construct()
+func TestAuthenticatorMustNotBeNil(t *testing.T) {
+	for name, construct := range map[string]func(){
+		"Identify": func() { gatehousegrpc.Identify[string](nil) },
+		"Require":  func() { gatehousegrpc.Require[string](nil) },
+	} {
+		func() {
+			defer func() {
+				if p := recover(); p != "gatehousegrpc: "+name+": the authenticator must not be nil" {
+					t.Errorf("%s panics with %v", name, p)
+				}
 			}()
-		}
+			construct()
+		}()
 	}
 }
 
@@ -151,9 +144,7 @@ func TestRequireLeavesMethodsOut(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				conn := start(t, same,
-					grpc.ChainUnaryInterceptor(gatehousegrpc.UnaryIdentify(auth), gatehousegrpc.UnaryRequire(auth, test.open...)),
-					grpc.ChainStreamInterceptor(gatehousegrpc.StreamIdentify(auth), gatehousegrpc.StreamRequire(auth, test.open...)))
+				conn := start(t, same, append(interceptors(gatehousegrpc.Identify(auth)), interceptors(gatehousegrpc.Require(auth, test.open...))...)...)
 				if a := call(t.Context(), conn); a.status.Code() != test.code {
 					t.Errorf("without a token: %v, want %v", a.status, test.code)
 				}

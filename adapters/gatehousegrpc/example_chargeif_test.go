@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net/http"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -22,15 +23,15 @@ func ExampleOptions_chargeIf() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	identify := func(ctx context.Context, _ string) (ratelimit.Caller, error) {
-		user := metadata.ValueFromIncomingContext(ctx, "user")
+	identify := func(r *http.Request) (ratelimit.Caller, error) {
+		user := r.Header["User"]
 		if len(user) != 1 {
 			return ratelimit.Caller{}, status.Error(codes.InvalidArgument, "send your name as user")
 		}
 		return ratelimit.Caller{Subject: "sign-in:" + user[0], Plan: plan}, nil
 	}
-	limit, err := gatehousegrpc.Unary(engine, identify, gatehousegrpc.Options{
-		ChargeIf: func(_ context.Context, _ string, err error) bool { return status.Code(err) == codes.Unauthenticated },
+	limit, _, err := gatehousegrpc.New(engine, identify, gatehousegrpc.Options{
+		ChargeIf: func(_ *http.Request, err error) bool { return status.Code(err) == codes.Unauthenticated },
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"net"
+	"net/http"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -37,11 +38,11 @@ func ExampleOptions_context() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	identify := func(context.Context, string) (ratelimit.Caller, error) {
+	identify := func(*http.Request) (ratelimit.Caller, error) {
 		return ratelimit.Caller{Subject: "user:ann", Plan: plan}, nil
 	}
-	limiting, err := gatehousegrpc.Stream(engine, identify, gatehousegrpc.Options{
-		Cost:    func(context.Context, string) int64 { return 10 },
+	_, limiting, err := gatehousegrpc.New(engine, identify, gatehousegrpc.Options{
+		Cost:    func(*http.Request) int64 { return 10 },
 		Context: true,
 	})
 	if err != nil {

@@ -1,8 +1,8 @@
 package gatehousegrpc_test
 
 import (
-	"context"
 	"log"
+	"net/http"
 
 	"google.golang.org/grpc"
 
@@ -20,18 +20,14 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	identify := func(ctx context.Context, method string) (ratelimit.Caller, error) {
-		if method == "/grpc.health.v1.Health/Check" {
+	identify := func(r *http.Request) (ratelimit.Caller, error) {
+		if r.URL.Path == "/grpc.health.v1.Health/Check" {
 			return ratelimit.Caller{Subject: "health", Plan: unlimited}, nil
 		}
-		network := clientip.NetworkSubject(gatehousegrpc.PeerAddr(ctx))
+		network := clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r))
 		return ratelimit.Caller{Subject: network, Plan: plan, Kind: ratelimit.KindNetwork}, nil
 	}
-	unary, err := gatehousegrpc.Unary(engine, identify, gatehousegrpc.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	stream, err := gatehousegrpc.Stream(engine, identify, gatehousegrpc.Options{})
+	unary, stream, err := gatehousegrpc.New(engine, identify, gatehousegrpc.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func TestIdentifyFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
 				errs, logs := logged()
-				identify := func(context.Context, string) (ratelimit.Caller, error) { return ratelimit.Caller{}, c.err }
+				identify := func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, c.err }
 				a := call(t.Context(), start(t, same, limited(t, newClock().engine(t), identify, gatehousegrpc.Options{Errors: errs})...))
 				expect(t, a, c.code, c.message)
 				if c.code == codes.Internal && !strings.Contains(logs(), "secret-host") {
@@ -74,25 +74,4 @@ func TestIdentifyFails(t *testing.T) {
 			})
 		})
 	}
-}
-
-// In shadow mode calls are decided and observed, and none is refused.
-func TestShadow(t *testing.T) {
-	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-		var seen []string
-		opts := gatehousegrpc.Options{Shadow: true, Observe: func(_ context.Context, method string, c ratelimit.Caller, d ratelimit.Decision, _ error) {
-			seen = append(seen, method[len("/test.Echo/"):]+" "+c.Subject+" "+d.Outcome.String())
-		}}
-		conn := start(t, same, limited(t, newClock().engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: two}), opts)...)
-		for range 3 {
-			a := call(t.Context(), conn)
-			expect(t, a, codes.OK, "")
-			if a.field("x-ratelimit-limit")+a.field("retry-after") != "" {
-				t.Errorf("header %v, want no fields", a.header)
-			}
-		}
-		if len(seen) != 3 || !strings.HasSuffix(seen[0], " ann allowed") || !strings.HasSuffix(seen[2], " ann limited") {
-			t.Errorf("observed %v", seen)
-		}
-	})
 }

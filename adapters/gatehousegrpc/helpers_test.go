@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -106,21 +107,21 @@ func dial(t *testing.T, addr string, opts ...grpc.DialOption) *grpc.ClientConn {
 }
 
 // limited returns both interceptors of a limiter.
-func limited(t *testing.T, l ratelimit.Limiter, identify gatehousegrpc.Identify, opts gatehousegrpc.Options) []grpc.ServerOption {
+func limited(t *testing.T, l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts gatehousegrpc.Options) []grpc.ServerOption {
 	t.Helper()
-	unary, err := gatehousegrpc.Unary(l, identify, opts)
+	unary, stream, err := gatehousegrpc.New(l, identify, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := gatehousegrpc.Stream(l, identify, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	return interceptors(unary, stream)
+}
+
+func interceptors(unary grpc.UnaryServerInterceptor, stream grpc.StreamServerInterceptor) []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(unary), grpc.ChainStreamInterceptor(stream)}
 }
 
-func caller(c ratelimit.Caller) gatehousegrpc.Identify {
-	return func(context.Context, string) (ratelimit.Caller, error) { return c, nil }
+func caller(c ratelimit.Caller) func(r *http.Request) (ratelimit.Caller, error) {
+	return func(*http.Request) (ratelimit.Caller, error) { return c, nil }
 }
 
 // An answer is what a client sees of one call.

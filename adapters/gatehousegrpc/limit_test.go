@@ -2,6 +2,9 @@ package gatehousegrpc_test
 
 import (
 	"context"
+	"net"
+	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -10,9 +13,14 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/middleware/clientip"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -136,42 +144,87 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A call that costs more than a quota can never be admitted.
-func TestCostExceedsLimit(t *testing.T) {
-	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-		errs, _ := logged()
-		opts := gatehousegrpc.Options{Errors: errs, Cost: func(_ context.Context, method string) int64 {
-			if method != unaryMethod && method != streamMethod {
-				t.Errorf("Cost gets the method %q", method)
-			}
-			return 3
-		}}
-		a := call(t.Context(), start(t, same, limited(t, newClock().engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: two}), opts)...))
-		expect(t, a, codes.InvalidArgument, "This call costs 3 units, but your plan allows at most 2/minute.")
-		if a.reason() != "COST_EXCEEDS_LIMIT" {
-			t.Errorf("reason %s", a.reason())
+// A handler that sends its header early sends the fields with it.
+func TestHeaderIsSentEarly(t *testing.T) {
+	limits := limited(t, newClock().engine(t), caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehousegrpc.Options{})
+	early := func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, h grpc.StreamHandler) error {
+		if err := ss.SendHeader(metadata.Pairs("own", "1")); err != nil {
+			t.Error(err)
 		}
-	})
+		return h(srv, ss)
+	}
+	conn := start(t, same, append(limits, grpc.ChainStreamInterceptor(early))...)
+	a, _ := stream(t.Context(), conn, 1)
+	if got := a.header.Get("x-ratelimit-remaining"); len(got) != 1 || got[0] != "1" || len(a.header.Get("own")) != 1 {
+		t.Errorf("header %v, trailer %v, want x-ratelimit-remaining and own in the header", a.header, a.trailer)
+	}
 }
 
-func TestOptionsAreChecked(t *testing.T) {
-	engine, identify := newClock().engine(t), caller(ratelimit.Caller{})
-	for want, test := range map[string]func() error{
-		"gatehousegrpc: the limiter must not be nil": func() error {
-			_, err := gatehousegrpc.Unary(nil, identify, gatehousegrpc.Options{})
-			return err
-		},
-		"gatehousegrpc: identify must not be nil": func() error {
-			_, err := gatehousegrpc.Stream(engine, nil, gatehousegrpc.Options{})
-			return err
-		},
-		"gatehousegrpc: limit: Options.ChargeIf needs a limiter that is an Adjuster, got struct { ratelimit.Limiter }": func() error {
-			_, err := gatehousegrpc.Stream(struct{ ratelimit.Limiter }{engine}, identify, gatehousegrpc.Options{ChargeIf: failedSignIns})
-			return err
-		},
+// text is the address of a server that is an http.Handler.
+type text string
+
+func (text) Network() string  { return "tcp" }
+func (a text) String() string { return string(a) }
+
+// A call is a request to identify. The address in the metadata counts if a trusted proxy
+// has put it there.
+func TestCallsAsRequests(t *testing.T) {
+	source, err := clientip.FromXForwardedFor([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		from         net.Addr
+		peer, client string
+	}{
+		{&net.TCPAddr{IP: net.ParseIP("10.0.0.1"), Port: 4711}, "10.0.0.1", "203.0.113.9"},
+		{&net.TCPAddr{IP: net.ParseIP("192.0.2.1"), Port: 4711}, "192.0.2.1", "192.0.2.1"},
+		{text("[::ffff:192.0.2.1]:9"), "192.0.2.1", "192.0.2.1"},
+		{text("[2001:db8::1]:9"), "2001:db8::1", "2001:db8::1"},
+		{&net.UnixAddr{Name: "/run/pets", Net: "unix"}, "invalid IP", "invalid IP"},
+		{nil, "invalid IP", "invalid IP"},
 	} {
-		if err := test(); err == nil || err.Error() != want {
-			t.Errorf("error %v, want %s", err, want)
+		unary, _, err := gatehousegrpc.New(newClock().engine(t), func(r *http.Request) (ratelimit.Caller, error) {
+			if peer, client := clientip.FromRemoteAddr().Addr(r).String(), source.Addr(r).String(); peer != c.peer || client != c.client {
+				t.Errorf("a call from %v is one of %s, and behind proxies of %s; want %s and %s", c.from, peer, client, c.peer, c.client)
+			}
+			if r.URL.Path != unaryMethod || r.Method != http.MethodPost || r.Header.Get("Own") != "1" {
+				t.Errorf("identify gets %+v", r)
+			}
+			return ratelimit.Caller{Subject: "ann", Plan: two}, nil
+		}, gatehousegrpc.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: c.from})
+		ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("x-forwarded-for", "6.6.6.6", "x-forwarded-for", "203.0.113.9, 10.0.0.2", "own", "1"))
+		handler := func(context.Context, any) (any, error) { return nil, nil }
+		if _, err := unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: unaryMethod}, handler); err != nil {
+			t.Error(err)
 		}
 	}
+}
+
+// A handler settles what a call costs, for all subjects that cost as much as the call. A
+// settled call is not given back.
+func TestSettle(t *testing.T) {
+	hundred := ratelimit.MustPlan("hundred", ratelimit.Penalty{}, ratelimit.PerMinute(100))
+	both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+		engine := newClock().engine(t)
+		charged := ratelimit.Caller{Subject: "ann", Plan: hundred, Also: []ratelimit.Charge{{Subject: "all", Plan: two}, {Subject: "calls", Plan: two, Cost: 1}}}
+		handler := func(ctx context.Context, _ string) (string, error) {
+			r := limit.FromContext(ctx)
+			if d := r.Decision(); d.Plan != two || d.States[0].Remaining != 1 || r.Caller().Subject != "all" {
+				t.Errorf("the handler finds %+v for %s", d, r.Caller().Subject)
+			}
+			if err := r.Settle(ctx, 7); err != nil {
+				t.Error(err)
+			}
+			return "", status.Error(codes.Internal, "after the work")
+		}
+		expect(t, call(t.Context(), start(t, handler, limited(t, engine, caller(charged), gatehousegrpc.Options{Context: true, Refund: true})...)), codes.Internal, "after the work")
+		if n, calls := used(t, engine, "ann", hundred), used(t, engine, "calls", two); n != 7 || calls != 1 {
+			t.Errorf("%d units used, and %d of calls; want 7 and 1", n, calls)
+		}
+	})
 }

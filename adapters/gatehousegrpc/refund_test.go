@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/animalstore/gatehouse/adapters/gatehousegrpc"
+	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
@@ -155,28 +157,6 @@ func TestAbandonedCallsStayCharged(t *testing.T) {
 	}
 }
 
-// A backend that keeps to the deadline of the call may answer a moment before it.
-func TestDeadlineOfTheCallIsNotTheServersFault(t *testing.T) {
-	for name, err := range map[string]error{
-		"with a status":  status.Error(codes.DeadlineExceeded, ""),
-		"of the context": fmt.Errorf("query: %w", context.DeadlineExceeded),
-	} {
-		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
-				engine := newClock().engine(t)
-				handler := func(context.Context, string) (string, error) { return "", err }
-				conn := start(t, handler, limited(t, engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehousegrpc.Options{Refund: true})...)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-				defer cancel()
-				expect(t, call(ctx, conn), codes.DeadlineExceeded, "")
-				if n := used(t, engine, "ann", two); n != 1 {
-					t.Errorf("%d units used, want 1", n)
-				}
-			})
-		})
-	}
-}
-
 // A serverStream is one whose messages fare as the errors say.
 type serverStream struct {
 	grpc.ServerStream
@@ -204,7 +184,7 @@ func TestRefundOfBrokenStreams(t *testing.T) {
 		"cannot send":    {serverStream{send: broken}, 1},
 	} {
 		engine := newClock().engine(t)
-		limit, err := gatehousegrpc.Stream(engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehousegrpc.Options{Refund: true})
+		_, limit, err := gatehousegrpc.New(engine, caller(ratelimit.Caller{Subject: "ann", Plan: two}), gatehousegrpc.Options{Refund: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,6 +197,66 @@ func TestRefundOfBrokenStreams(t *testing.T) {
 		})
 		if n := used(t, engine, "ann", two); n != c.used {
 			t.Errorf("%s: %d units used, want %d", name, n, c.used)
+		}
+	}
+}
+
+// failedSignIns charges calls that end with UNAUTHENTICATED.
+func failedSignIns(_ *http.Request, err error) bool {
+	return status.Code(err) == codes.Unauthenticated
+}
+
+// ChargeIf is asked once, about the error of the handler, and what it does not charge is
+// given back to all subjects.
+func TestChargeIf(t *testing.T) {
+	errWrong := status.Error(codes.Unauthenticated, "wrong password")
+	for name, c := range map[string]struct {
+		err    error
+		panics bool
+		code   codes.Code // that ChargeIf sees
+		used   int64
+	}{
+		"success":             {nil, false, codes.OK, 0},
+		"a failed sign-in":    {errWrong, false, codes.Unauthenticated, 1},
+		"not found":           {status.Error(codes.NotFound, ""), false, codes.NotFound, 0},
+		"an error of its own": {io.ErrUnexpectedEOF, false, codes.Unknown, 0},
+		"panic":               {nil, true, codes.Internal, 0},
+	} {
+		for mode, opts := range map[string]gatehousegrpc.Options{"plain": {}, "Context": {Context: true}, "Shadow": {Shadow: true}} {
+			t.Run(name+", "+mode, func(t *testing.T) {
+				both(t, func(t *testing.T, call func(context.Context, *grpc.ClientConn) answer) {
+					engine, asked := newClock().engine(t), 0
+					opts.ChargeIf = func(r *http.Request, err error) bool {
+						asked++
+						if status.Code(err) != c.code || c.err != nil && !errors.Is(err, c.err) || r.URL.Path != unaryMethod && r.URL.Path != streamMethod {
+							t.Errorf("ChargeIf gets %s, %v; want %v, %v", r.URL.Path, err, c.code, c.err)
+						}
+						if opts.Context && limit.FromContext(r.Context()) == nil {
+							t.Error("the context of ChargeIf has no reservation")
+						}
+						return failedSignIns(r, err)
+					}
+					handler := func(context.Context, string) (string, error) {
+						if c.panics {
+							panic("bug")
+						}
+						if n := used(t, engine, "ann", two); n != 1 {
+							t.Errorf("%d units used while the call runs, want 1", n)
+						}
+						return "", c.err
+					}
+					charged := ratelimit.Caller{Subject: "ann", Plan: two, Also: []ratelimit.Charge{{Subject: "all", Plan: two}}}
+					server := append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(recoverUnary), grpc.ChainStreamInterceptor(recoverStream)},
+						limited(t, engine, caller(charged), opts)...)
+					a := call(t.Context(), start(t, handler, server...))
+					if want := map[bool]string{false: "1", true: ""}[opts.Shadow]; a.field("x-ratelimit-remaining") != want {
+						t.Errorf("header %v, trailer %v, want %s left", a.header, a.trailer, want)
+					}
+					if n, all := used(t, engine, "ann", two), used(t, engine, "all", two); n != c.used || all != c.used || asked != 1 {
+						t.Errorf("%d and %d units used, want %d; asked %d times, want once", n, all, c.used, asked)
+					}
+				})
+			})
 		}
 	}
 }

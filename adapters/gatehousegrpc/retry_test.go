@@ -2,6 +2,7 @@ package gatehousegrpc_test
 
 import (
 	"context"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func TestRetryPolicyWaits(t *testing.T) {
 	at.advance(17*time.Second - 20*time.Millisecond) // before the end of the minute
 	one := ratelimit.MustPlan("one", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 	var decisions atomic.Int32
-	opts := gatehousegrpc.Options{Observe: func(_ context.Context, _ string, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
+	opts := gatehousegrpc.Options{Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
 		decisions.Add(1)
 		at.advance(d.RetryAfter) // while the client waits
 	}}

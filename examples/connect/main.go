@@ -62,11 +62,11 @@ var (
 )
 
 // identify counts a call for the owner of its key, and without a valid key for its network.
-func identify(ctx context.Context, call gatehouseconnect.Call) (ratelimit.Caller, error) {
-	if p, ok := bearer.FromContext[apikey.Principal](ctx); ok {
+func identify(r *http.Request) (ratelimit.Caller, error) {
+	if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
 		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}, nil
 	}
-	return ratelimit.Caller{Subject: clientip.NetworkSubject(call.Addr()), Plan: guests, Kind: ratelimit.KindNetwork}, nil
+	return ratelimit.Caller{Subject: clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r)), Plan: guests, Kind: ratelimit.KindNetwork}, nil
 }
 
 func newHandler() (_ http.Handler, key string, err error) {

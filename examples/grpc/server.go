@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"net/http"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -35,28 +35,26 @@ func newServer() (*grpc.Server, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	limitUnary, err := gatehousegrpc.Unary(engine, identify, gatehousegrpc.Options{Refund: true})
+	identifyUnary, identifyStream := gatehousegrpc.Identify(auth)
+	limitUnary, limitStream, err := gatehousegrpc.New(engine, identify, gatehousegrpc.Options{Refund: true})
 	if err != nil {
 		return nil, "", err
 	}
-	limitStream, err := gatehousegrpc.Stream(engine, identify, gatehousegrpc.Options{Refund: true})
-	if err != nil {
-		return nil, "", err
-	}
+	requireUnary, requireStream := gatehousegrpc.Require(auth)
 	server := grpc.NewServer(
-		grpc.ChainUnaryInterceptor(gatehousegrpc.UnaryIdentify(auth), limitUnary, gatehousegrpc.UnaryRequire(auth)),
-		grpc.ChainStreamInterceptor(gatehousegrpc.StreamIdentify(auth), limitStream, gatehousegrpc.StreamRequire(auth)))
+		grpc.ChainUnaryInterceptor(identifyUnary, limitUnary, requireUnary),
+		grpc.ChainStreamInterceptor(identifyStream, limitStream, requireStream))
 	// In place of a service of its own. Other servers let health checks pass without a key
-	// and without a limit: go doc gatehousegrpc.UnaryRequire says how.
+	// and without a limit: go doc gatehousegrpc.Require says how.
 	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
 	return server, key, nil
 }
 
 // identify counts a call for the owner of its key, and without a valid key for its network.
-func identify(ctx context.Context, _ string) (ratelimit.Caller, error) {
-	if p, ok := bearer.FromContext[apikey.Principal](ctx); ok {
+func identify(r *http.Request) (ratelimit.Caller, error) {
+	if p, ok := bearer.FromContext[apikey.Principal](r.Context()); ok {
 		return ratelimit.Caller{Subject: p.Subject, Plan: p.Plan, Kind: ratelimit.KindAPIKey}, nil
 	}
-	network := clientip.NetworkSubject(gatehousegrpc.PeerAddr(ctx))
+	network := clientip.NetworkSubject(clientip.FromRemoteAddr().Addr(r))
 	return ratelimit.Caller{Subject: network, Plan: guests, Kind: ratelimit.KindNetwork}, nil
 }

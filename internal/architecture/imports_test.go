@@ -18,11 +18,11 @@ const module = "github.com/animalstore/gatehouse"
 // directories that it may import.
 var rules = map[string][]string{
 	"adapters/gatehousechi":      {"apierror", "github.com/go-chi/chi/v5"},
-	"adapters/gatehouseconnect":  slices.Concat(protobuf, []string{"adapters/internal/rpclimit", "apierror", "middleware/clientip", "middleware/limit", "ratelimit", "connectrpc.com/connect"}),
+	"adapters/gatehouseconnect":  slices.Concat(protobuf, []string{"adapters/internal/rpclimit", "apierror", "middleware/bearer", "middleware/limit", "ratelimit", "connectrpc.com/connect"}),
 	"adapters/gatehouseecho":     {"apierror", "middleware", "github.com/labstack/echo/v5"},
-	"adapters/gatehousefiber":    slices.Concat(fiber, []string{"apierror", "middleware/clientip", "middleware/limit", "ratelimit"}),
+	"adapters/gatehousefiber":    slices.Concat(fiber, []string{"middleware/limit", "ratelimit"}),
 	"adapters/gatehousegin":      slices.Concat(gin, []string{"apierror", "middleware"}),
-	"adapters/gatehousegrpc":     slices.Concat(protobuf, []string{"adapters/internal/rpclimit", "apierror", "middleware/clientip", "middleware/limit", "ratelimit", "google.golang.org/grpc", "golang.org/x"}),
+	"adapters/gatehousegrpc":     slices.Concat(protobuf, []string{"adapters/internal/rpclimit", "apierror", "middleware/bearer", "middleware/limit", "ratelimit", "google.golang.org/grpc", "golang.org/x"}),
 	"adapters/internal/rpclimit": {"apierror", "middleware/limit", "ratelimit", "ratelimit/engine"},
 	"apierror":                   {},
 	"deprecation":                {"apierror"},

@@ -67,15 +67,10 @@ func (d *decisions) observe(_ context.Context, o metric.Observer) error {
 }
 
 // Decision counts a decision, and puts its outcome, the plan and the ID of the API key
-// on the span of the request. It is for [limit.Options] Observe. In shadow mode it
-// counts the decisions, although no request is refused.
+// on the span of the request or call. It is for Observe in the options of packages limit,
+// gatehousegrpc and gatehouseconnect. In shadow mode it counts the decisions, although no
+// request is refused.
 func (t *Telemetry) Decision(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error) {
-	t.CallDecision(r.Context(), "", c, d, err)
-}
-
-// CallDecision is [Telemetry.Decision] for calls of gRPC and of Connect. It is for Observe
-// in the options of gatehousegrpc and gatehouseconnect. The method is not recorded.
-func (t *Telemetry) CallDecision(ctx context.Context, _ string, c ratelimit.Caller, d ratelimit.Decision, err error) {
 	if t == nil {
 		return
 	}
@@ -97,7 +92,7 @@ func (t *Telemetry) CallDecision(ctx context.Context, _ string, c ratelimit.Call
 			}
 		}
 	}
-	setDecision(ctx, plan.name, result)
+	setDecision(r.Context(), plan.name, result)
 }
 
 func (d *decisions) count(plan *planSeries, decision *ratelimit.Decision) {
@@ -123,7 +118,7 @@ func (d *decisions) count(plan *planSeries, decision *ratelimit.Decision) {
 	}
 }
 
-// setDecision sets attributes of the span of a request or call.
+// setDecision sets attributes of the span of a request.
 func setDecision(ctx context.Context, plan, result string) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {

@@ -31,11 +31,11 @@ func observe(t collected, c ratelimit.Caller, d ratelimit.Decision, err error) {
 	t.Decision(httptest.NewRequest("GET", "/", nil), c, d, err)
 }
 
-// CallDecision counts calls as Decision counts requests, and names the span.
-func TestDecisionsOfCallsAreCounted(t *testing.T) {
+// The span of a request names the decision.
+func TestDecisionIsOnTheSpan(t *testing.T) {
 	c := collect(t)
 	span := traced(t, telemetry.RouteOptions{}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		c.CallDecision(r.Context(), "/pets.v1.Pets/Get", ratelimit.Caller{Subject: "owner:ann", Plan: free}, decided(free, ratelimit.Limited, 0, 0), nil)
+		c.Decision(r, ratelimit.Caller{Subject: "owner:ann", Plan: free}, decided(free, ratelimit.Limited, 0, 0), nil)
 	}), httptest.NewRequest("POST", "/pets.v1.Pets/Get", nil))[0]
 	if got := attributes(span)["gatehouse.result"]; got != "limited" {
 		t.Errorf("the span has the result %q, want limited", got)

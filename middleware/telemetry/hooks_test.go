@@ -241,7 +241,6 @@ func TestNilIsRefused(t *testing.T) {
 func TestNilRecordsNothing(t *testing.T) {
 	var none *telemetry.Telemetry
 	none.Decision(httptest.NewRequest("GET", "/", nil), ratelimit.Caller{Plan: free}, decided(free, ratelimit.Allowed, 0, 1), nil)
-	none.CallDecision(t.Context(), "/pets.v1.Pets/Get", ratelimit.Caller{Plan: free}, decided(free, ratelimit.Allowed, 0, 1), nil)
 	none.CallAuthentication(t.Context())
 	none.DeprecatedUse("getPet")(nil)
 	none.Unbanned()

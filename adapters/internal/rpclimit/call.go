@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -26,7 +25,7 @@ type Call struct {
 	Context context.Context // what the handler gets
 
 	gate    *Gate
-	method  string
+	request *http.Request
 	charges []ratelimit.Charge   // those that were made
 	made    []ratelimit.Decision // about charges; nil: nothing was charged
 	broken  atomic.Bool          // a message of the stream could not be received or sent
@@ -34,12 +33,14 @@ type Call struct {
 	giveBackReserved func(context.Context) // nil without Options.Context
 }
 
-// Open decides a call of the caller that identify returned, or answers its error.
-func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err error) *Call {
-	call := &Call{gate: g, method: method, Context: ctx}
+// Open decides a call, a request of [Request].
+func (g *Gate) Open(r *http.Request) *Call {
+	ctx := r.Context()
+	call := &Call{gate: g, request: r, Context: ctx}
+	c, err := g.identify(r)
 	switch {
 	case err != nil && !g.Shadow:
-		call.Denial = g.notIdentified(ctx, method, err)
+		call.Denial = g.notIdentified(r, err)
 		return call
 	case err != nil:
 		call.reserve(c, nil, nil, false)
@@ -48,7 +49,7 @@ func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err 
 	identified := c
 	cost := int64(1)
 	if g.Cost != nil {
-		cost = g.Cost(ctx, method)
+		cost = g.Cost(r)
 	}
 	charges, decisions := g.charges(c, cost), make([]ratelimit.Decision, 1+len(c.Also))
 	d, err := g.take(ctx, charges, decisions)
@@ -65,7 +66,7 @@ func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err 
 	}
 	ended := err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) // by the client
 	if g.Observe != nil && !ended {
-		g.Observe(ctx, method, c, d, err)
+		g.Observe(r, c, d, err)
 	}
 	admitted := err == nil && d.Allowed()
 	for i := range decisions {
@@ -84,9 +85,9 @@ func (g *Gate) Open(ctx context.Context, method string, c ratelimit.Caller, err 
 		identified.Also = nil
 		call.reserve(identified, charges[:1], []ratelimit.Decision{d}, false)
 	case err != nil:
-		call.Denial = g.undecided(ctx, method, charges, err)
+		call.Denial = g.undecided(r, charges, err)
 	default:
-		call.Denial = g.deny(ctx, method, c, &d)
+		call.Denial = g.deny(r, c, &d)
 	}
 	return call
 }
@@ -160,17 +161,11 @@ func (g *Gate) passes(err error) bool {
 }
 
 // notIdentified returns the answer to a call that identify returned an error for.
-func (g *Gate) notIdentified(ctx context.Context, method string, err error) *Denial {
+func (g *Gate) notIdentified(r *http.Request, err error) *Denial {
 	if g.native(err) {
 		return &Denial{Native: err}
 	}
-	return FromError(g.public(ctx, method, fmt.Errorf("%s: identify: %w", g.adapter, err)))
-}
-
-// public returns what the client gets for err, and logs it.
-func (g *Gate) public(ctx context.Context, method string, err error) *apierror.Error {
-	r := &http.Request{Method: http.MethodPost, Pattern: method}
-	return g.Errors.Public(r.WithContext(ctx), err)
+	return FromError(g.Errors.Public(r, fmt.Errorf("%s: identify: %w", g.adapter, err)))
 }
 
 // Message notes that a message of the stream could not be received or sent, if err says
@@ -184,7 +179,7 @@ func (c *Call) Message(err error) error {
 }
 
 // Finish gives the charges back if Options.Refund is set and the call ended with a
-// fault of the server, or if Options.ChargeIf says so. ctx is the one given to Open, err
+// fault of the server, or if Options.ChargeIf says so. ctx is that of the request, err
 // what the handler returned, and code that of the answer; if the handler panicked, both
 // are internal.
 //
@@ -202,7 +197,7 @@ func (c *Call) Finish(ctx context.Context, code Code, err error) {
 	case code == DeadlineExceeded && deadline:
 		return
 	case c.gate.Refund && code.serverFault():
-	case c.gate.ChargeIf == nil || c.gate.ChargeIf(c.Context, c.method, err):
+	case c.gate.ChargeIf == nil || c.gate.ChargeIf(c.request.WithContext(c.Context), err):
 		return
 	}
 	c.giveBack(ctx)

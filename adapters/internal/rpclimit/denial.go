@@ -81,22 +81,22 @@ func denied(c ratelimit.Caller, d *ratelimit.Decision) *Denial {
 
 // deny returns the answer to a call that is limited, banned or suspended: that of
 // Options.Deny, or the default.
-func (g *Gate) deny(ctx context.Context, method string, c ratelimit.Caller, d *ratelimit.Decision) *Denial {
+func (g *Gate) deny(r *http.Request, c ratelimit.Caller, d *ratelimit.Decision) *Denial {
 	denial := denied(c, d)
 	if g.Deny == nil {
 		return denial
 	}
-	err := g.Deny(ctx, method, c, *d)
+	err := g.Deny(r, c, *d)
 	public, found := errors.AsType[*apierror.Error](err)
 	switch {
-	case err == nil || found && public == nil:
+	case nilvalue.In(err) || found && public == nil:
 		return denial
 	case g.native(err):
 		return &Denial{Native: err, RetryAfter: denial.RetryAfter}
 	case err != error(public): // it has a cause, which the log names
 		err = fmt.Errorf("%s: Options.Deny: %w", g.adapter, err)
 	}
-	own := FromError(g.public(ctx, method, err))
+	own := FromError(g.Errors.Public(r, err))
 	own.RetryAfter, own.Violations = denial.RetryAfter, denial.Violations
 	return own
 }
@@ -105,16 +105,16 @@ var errUnavailable = apierror.New(http.StatusServiceUnavailable, apierror.CodeUn
 	"The service cannot check your rate limit at the moment. Wait as long as Retry-After says.")
 
 // undecided returns the denial of a call that the engine could not decide.
-func (g *Gate) undecided(ctx context.Context, method string, charges []ratelimit.Charge, err error) *Denial {
+func (g *Gate) undecided(r *http.Request, charges []ratelimit.Charge, err error) *Denial {
 	switch {
 	case errors.Is(err, ratelimit.ErrCostExceedsLimit):
 		tooMuch := apierror.New(http.StatusBadRequest, "cost_exceeds_limit", tooExpensive(charges))
-		return FromError(g.public(ctx, method, tooMuch.Wrap(err)))
+		return FromError(g.Errors.Public(r, tooMuch.Wrap(err)))
 	case errors.Is(err, ratelimit.ErrInvalid):
 		err = fmt.Errorf("%s: identify or Options.Cost returned an invalid value for %q: %w", g.adapter, charges[0].Subject, err)
-		return FromError(g.public(ctx, method, err))
+		return FromError(g.Errors.Public(r, err))
 	}
-	denial := FromError(g.public(ctx, method, errUnavailable.Wrap(err)))
+	denial := FromError(g.Errors.Public(r, errUnavailable.Wrap(err)))
 	denial.RetryAfter = retryUndecided
 	return denial
 }

@@ -3,9 +3,12 @@ package rpclimit
 import (
 	"context"
 	"errors"
+	"math"
+	"net/http"
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
@@ -29,11 +32,11 @@ func TestChargeIfOfWhatWasNotCharged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
-			g := newGate(t, Options{Shadow: true, ChargeIf: func(context.Context, string, error) bool { asked++; return false }})
+			g := newGate(t, Options{Shadow: true, ChargeIf: func(*http.Request, error) bool { asked++; return false }})
 			for range c.before {
-				g.Open(t.Context(), "m", c.caller, c.err)
+				open(t.Context(), g, c.caller, c.err)
 			}
-			g.Open(t.Context(), "m", c.caller, c.err).Finish(t.Context(), OK, nil)
+			open(t.Context(), g, c.caller, c.err).Finish(t.Context(), OK, nil)
 			if asked != c.asked {
 				t.Errorf("asked %d times, want %d", asked, c.asked)
 			}
@@ -47,12 +50,12 @@ func TestFinishWithoutAPlan(t *testing.T) {
 		wrongEngine
 		engine.Adjuster
 	}{wrongEngine: wrongEngine{ratelimit.Decision{Outcome: ratelimit.Allowed}}}
-	g, err := New("test", engine, true, Options{Refund: true}, func(error) bool { return false })
+	g, err := New("test", engine, nobody, Options{Refund: true}, func(error) bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1))
-	g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil).Finish(t.Context(), Internal, nil)
+	open(t.Context(), g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil).Finish(t.Context(), Internal, nil)
 }
 
 // A lateEngine cannot decide, and must not be asked to settle what it has not decided.
@@ -69,12 +72,12 @@ func (e lateEngine) Adjust(_ context.Context, subject string, _ *ratelimit.Decis
 
 // Settle does nothing if the engine failed and Options let the call pass.
 func TestSettleOfWhatWasNotCounted(t *testing.T) {
-	g, err := New("test", lateEngine{t}, true, Options{Context: true, FailOpen: true}, func(error) bool { return false })
+	g, err := New("test", lateEngine{t}, nobody, Options{Context: true, FailOpen: true}, func(error) bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
-	call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
+	call := open(t.Context(), g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
 	if err := limit.FromContext(call.Context).Settle(t.Context(), 5); err != nil {
 		t.Error(err)
 	}
@@ -83,7 +86,7 @@ func TestSettleOfWhatWasNotCounted(t *testing.T) {
 // Without Options.Context the handler gets the context of the call, as it is.
 func TestNoReservationUnlessAsked(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
-	if call := newGate(t, Options{}).Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil); call.Context != t.Context() {
+	if call := open(t.Context(), newGate(t, Options{}), ratelimit.Caller{Subject: "ann", Plan: plan}, nil); call.Context != t.Context() {
 		t.Errorf("the context is %v", call.Context)
 	}
 }
@@ -93,21 +96,125 @@ type lateContext struct{ context.Context }
 
 func (lateContext) Deadline() (time.Time, bool) { return time.Now(), true }
 
-// What a handler does at the deadline, such as giving up a connection, is not given back,
-// whatever the status, although the context may end a moment later.
-func TestFinishAtTheDeadline(t *testing.T) {
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
-	g := newGate(t, Options{Refund: true})
+// What Finish gives back is what neither the client can cause nor the handler has settled.
+// What a handler does at the deadline, such as giving up a connection, stays charged, whatever
+// the code, although the context may end a moment later.
+func TestFinish(t *testing.T) {
 	early, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
-	for _, c := range []struct {
-		ctx  context.Context
-		used int64
-	}{{t.Context(), 0}, {early, 0}, {lateContext{t.Context()}, 1}} {
-		g.Open(c.ctx, "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil).Finish(c.ctx, Internal, nil)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	late := lateContext{t.Context()}
+	never := func(*http.Request, error) bool { return false }
+	always := func(*http.Request, error) bool { return true }
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+	for name, c := range map[string]struct {
+		opts   Options
+		end    context.Context // nil: has no deadline
+		code   Code
+		settle int64 // negative: not settled
+		used   int64
+	}{
+		"success":                       {Options{Refund: true}, nil, OK, -1, 1},
+		"a fault":                       {Options{Refund: true}, nil, Internal, -1, 0},
+		"a fault, Context":              {Options{Refund: true, Context: true}, nil, Internal, -1, 0},
+		"a fault before the deadline":   {Options{Refund: true}, early, Internal, -1, 0},
+		"a fault at the deadline":       {Options{Refund: true}, late, Internal, -1, 1},
+		"a fault, cancelled":            {Options{Refund: true}, cancelled, Internal, -1, 1},
+		"deadline exceeded":             {Options{Refund: true}, nil, DeadlineExceeded, -1, 0},
+		"deadline of the call exceeded": {Options{Refund: true}, early, DeadlineExceeded, -1, 1},
+		"ChargeIf, cancelled":           {Options{ChargeIf: never}, cancelled, OK, -1, 1},
+		"ChargeIf, deadline exceeded":   {Options{ChargeIf: never}, early, DeadlineExceeded, -1, 1},
+		"Refund first":                  {Options{Refund: true, ChargeIf: always}, nil, Internal, -1, 0},
+		"Refund is not set":             {Options{ChargeIf: always}, nil, Internal, -1, 1},
+		"no fault, charged":             {Options{Refund: true, ChargeIf: always}, nil, NotFound, -1, 1},
+		"no fault, not charged":         {Options{Refund: true, ChargeIf: never}, nil, NotFound, -1, 0},
+		"settled":                       {Options{Context: true, ChargeIf: never}, nil, OK, 2, 2},
+		"settled at nothing, charged":   {Options{Context: true, ChargeIf: always}, nil, OK, 0, 0},
+	} {
+		g := newGate(t, c.opts)
+		ctx := c.end
+		if ctx == nil {
+			ctx = t.Context()
+		}
+		call := open(t.Context(), g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
+		if c.settle >= 0 {
+			if err := limit.FromContext(call.Context).Settle(ctx, c.settle); err != nil {
+				t.Error(err)
+			}
+		}
+		call.Finish(ctx, c.code, nil)
 		d, err := g.limiter.(engine.Peeker).Peek(t.Context(), "ann", plan)
 		if used := 10 - d.Remaining(); err != nil || used != c.used {
-			t.Errorf("%d units used (%v), want %d", used, err, c.used)
+			t.Errorf("%s: %d units used (%v), want %d", name, used, err, c.used)
 		}
+	}
+}
+
+// With Options.Context calls that were not counted have a reservation too.
+func TestReservations(t *testing.T) {
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+	staff := ratelimit.UnlimitedPlan("staff")
+	opts := Options{Context: true, FailOpen: true}
+	down, err := New("test", lateEngine{t}, nobody, opts, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		gate   *Gate
+		caller ratelimit.Caller
+	}{
+		"counted":          {newGate(t, opts), ratelimit.Caller{Subject: "ann", Plan: plan}},
+		"unlimited":        {newGate(t, opts), ratelimit.Caller{Subject: "ann", Plan: staff}},
+		"engine is down":   {down, ratelimit.Caller{Subject: "ann", Plan: plan}},
+		"several, is down": {down, ratelimit.Caller{Subject: "ann", Plan: plan, Also: []ratelimit.Charge{{Subject: "all", Plan: staff}}}},
+	} {
+		call := open(t.Context(), c.gate, c.caller, nil)
+		if r := limit.FromContext(call.Context); r == nil || r.Decision().Outcome != ratelimit.Allowed {
+			t.Errorf("%s: the handler finds %v", name, r)
+		}
+	}
+}
+
+func TestCodes(t *testing.T) {
+	for status, want := range map[int]Code{
+		400: InvalidArgument, 401: Unauthenticated, 403: PermissionDenied, 404: NotFound, 405: InvalidArgument,
+		409: Aborted, 412: FailedPrecondition, 422: InvalidArgument, 429: ResourceExhausted, 499: Canceled,
+		500: Internal, 501: Unimplemented, 502: Internal, 503: Unavailable, 504: DeadlineExceeded, 599: Internal,
+	} {
+		if got := codeOf(status); got != want {
+			t.Errorf("status %d has the code %d, want %d", status, got, want)
+		}
+		if got := codeOf(status).serverFault(); got != (status >= 500) {
+			t.Errorf("status %d: a fault of the server: %v", status, got)
+		}
+	}
+	for _, c := range []Code{OK, Canceled, ResourceExhausted, Unauthenticated} {
+		if c.serverFault() {
+			t.Errorf("code %d is a fault of the server", c)
+		}
+	}
+	if !Unknown.serverFault() || !DataLoss.serverFault() {
+		t.Error("unknown and data loss are faults of the server")
+	}
+}
+
+// A wait is never shortened: a client that waits as long is admitted.
+func TestWaitsAreRoundedUp(t *testing.T) {
+	for wait, want := range map[time.Duration]time.Duration{
+		0: 0, 1: time.Millisecond, time.Millisecond: time.Millisecond, time.Second + 1: 1001 * time.Millisecond,
+		math.MaxInt64: math.MaxInt64 / time.Millisecond * time.Millisecond,
+	} {
+		if got := milliseconds(wait); got != want {
+			t.Errorf("a wait of %v is sent as %v, want %v", wait, got, want)
+		}
+	}
+}
+
+// An error without a text has that of its status.
+func TestMessageIsNeverEmpty(t *testing.T) {
+	d := FromError(apierror.New(http.StatusNotFound, "no_tenant", ""))
+	if d.Message != "Not Found" || d.Reason != "NO_TENANT" || d.Code != NotFound {
+		t.Errorf("denial %+v", d)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"testing"
 	"time"
 
@@ -22,18 +23,77 @@ func newGate(t *testing.T, opts Options) *Gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := New("test", engine, true, opts, func(error) bool { return false })
+	g, err := New("test", engine, nobody, opts, func(error) bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
 }
 
+func nobody(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }
+
+// open decides a call of a caller.
+func open(ctx context.Context, g *Gate, c ratelimit.Caller, err error) *Call {
+	g.identify = func(*http.Request) (ratelimit.Caller, error) { return c, err }
+	return g.Open(Request(ctx, "/test.Echo/Unary", nil, ""))
+}
+
 // The error names the adapter, and comes before the first call.
-func TestNewNeedsALimiter(t *testing.T) {
-	for _, l := range []ratelimit.Limiter{nil, (*memory.Limiter)(nil)} {
-		if _, err := New("test", l, true, Options{}, nil); err == nil || err.Error() != "test: the limiter must not be nil" {
-			t.Errorf("New of a nil %T: %v", l, err)
+func TestNewChecksItsArguments(t *testing.T) {
+	engine, err := memory.New(memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := struct{ ratelimit.Limiter }{engine}
+	for want, c := range map[string]struct {
+		limiter  ratelimit.Limiter
+		identify Identify
+		opts     Options
+	}{
+		"test: the limiter must not be nil": {(*memory.Limiter)(nil), nobody, Options{}},
+		"test: identify must not be nil":    {engine, nil, Options{}},
+		"test: limit: Options.ChargeIf needs a limiter that is an Adjuster, got struct { ratelimit.Limiter }": {bare, nobody, Options{ChargeIf: func(*http.Request, error) bool { return true }}},
+	} {
+		if _, err := New("test", c.limiter, c.identify, c.opts, nil); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// Deny is called for the three outcomes that refuse a call, and for nothing else.
+func TestDenyIsCalledForDenials(t *testing.T) {
+	ban := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 2, Max: 2 * time.Hour, Forgive: time.Hour}
+	one := ratelimit.Caller{Subject: "ann", Plan: ratelimit.MustPlan("one", ban, ratelimit.PerMinute(1))}
+	for name, c := range map[string]struct {
+		caller  ratelimit.Caller
+		err     error // of identify
+		opts    Options
+		before  int
+		outcome ratelimit.Outcome // that Deny gets
+		denied  bool
+	}{
+		"allowed":        {one, nil, Options{}, 0, 0, false},
+		"limited":        {one, nil, Options{}, 1, ratelimit.Limited, true},
+		"banned":         {one, nil, Options{}, 2, ratelimit.Banned, true},
+		"suspended":      {ratelimit.Caller{Subject: "ann", Plan: ratelimit.SuspendedPlan("debtor")}, nil, Options{}, 0, ratelimit.Suspended, true},
+		"shadow":         {one, nil, Options{Shadow: true}, 1, 0, false},
+		"too expensive":  {one, nil, Options{Cost: func(*http.Request) int64 { return 3 }}, 0, 0, true},
+		"no plan":        {ratelimit.Caller{Subject: "ann"}, nil, Options{}, 0, 0, true},
+		"no subject":     {ratelimit.Caller{Plan: one.Plan}, nil, Options{FailOpen: true}, 0, 0, true},
+		"identify fails": {one, errors.New("no"), Options{}, 0, 0, true},
+	} {
+		var outcome ratelimit.Outcome
+		c.opts.Errors = &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
+		g := newGate(t, c.opts)
+		for range c.before {
+			open(t.Context(), g, c.caller, c.err)
+		}
+		g.Deny = func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision) error {
+			outcome = d.Outcome
+			return nil
+		}
+		if call := open(t.Context(), g, c.caller, c.err); outcome != c.outcome || (call.Denial != nil) != c.denied {
+			t.Errorf("%s: Deny gets the outcome %v, and the denial is %+v; want %v, %t", name, outcome, call.Denial, c.outcome, c.denied)
 		}
 	}
 }
@@ -43,9 +103,9 @@ func TestNewNeedsALimiter(t *testing.T) {
 func TestViolations(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(2), ratelimit.PerHour(1), ratelimit.PerDay(1))
 	g, c := newGate(t, Options{}), ratelimit.Caller{Subject: "ann", Plan: plan}
-	g.Open(t.Context(), "m", c, nil)
+	open(t.Context(), g, c, nil)
 	want := []Violation{{"hour", "1/hour", 1}, {"day", "1/day", 1}}
-	if diff := cmp.Diff(want, g.Open(t.Context(), "m", c, nil).Denial.Violations); diff != "" {
+	if diff := cmp.Diff(want, open(t.Context(), g, c, nil).Denial.Violations); diff != "" {
 		t.Errorf("violations (-want +got):\n%s", diff)
 	}
 }
@@ -53,13 +113,13 @@ func TestViolations(t *testing.T) {
 // The text names the first quota that the cost is over, not one that it is equal to. A
 // smooth quota bounds a cost by its burst.
 func TestTooExpensiveNamesTheQuota(t *testing.T) {
-	g := newGate(t, Options{Cost: func(context.Context, string) int64 { return 60 }})
+	g := newGate(t, Options{Cost: func(*http.Request) int64 { return 60 }})
 	for most, quota := range map[string]ratelimit.Quota{
 		"50/day":     ratelimit.PerDay(50),
 		"10 at once": ratelimit.PerDay(600).Smooth(10),
 	} {
 		plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerHour(600).Smooth(60), quota)
-		call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
+		call := open(t.Context(), g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
 		if want := "This call costs 60 units, but your plan allows at most " + most + "."; call.Denial.Message != want {
 			t.Errorf("text %q, want %q", call.Denial.Message, want)
 		}
@@ -69,8 +129,8 @@ func TestTooExpensiveNamesTheQuota(t *testing.T) {
 // A further charge has the cost that identify names, and that of the call if it names none.
 func TestCostOfFurtherCharges(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(100))
-	g := newGate(t, Options{Cost: func(context.Context, string) int64 { return 5 }})
-	call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan, Also: []ratelimit.Charge{
+	g := newGate(t, Options{Cost: func(*http.Request) int64 { return 5 }})
+	call := open(t.Context(), g, ratelimit.Caller{Subject: "ann", Plan: plan, Also: []ratelimit.Charge{
 		{Subject: "team", Plan: plan}, {Subject: "bytes", Plan: plan, Cost: 70},
 	}}, nil)
 	var left []int64
@@ -109,18 +169,18 @@ func TestWrongDecisions(t *testing.T) {
 			var observed error
 			opts := Options{
 				Errors: &apierror.Responder{Logger: slog.New(slog.DiscardHandler)},
-				Deny: func(_ context.Context, _ string, _ ratelimit.Caller, d ratelimit.Decision) error {
+				Deny: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision) error {
 					t.Errorf("Deny gets the outcome %v", d.Outcome)
 					return nil
 				},
-				Observe: func(_ context.Context, _ string, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err },
+				Observe: func(_ *http.Request, _ ratelimit.Caller, _ ratelimit.Decision, err error) { observed = err },
 			}
 			for _, opts.FailOpen = range []bool{false, true} {
-				g, err := New("test", wrongEngine{d}, true, opts, func(error) bool { return false })
+				g, err := New("test", wrongEngine{d}, nobody, opts, func(error) bool { return false })
 				if err != nil {
 					t.Fatal(err)
 				}
-				call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
+				call := open(t.Context(), g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
 				if !errors.Is(observed, ratelimit.ErrUnavailable) {
 					t.Errorf("observed %v, want an error that wraps ErrUnavailable", observed)
 				}
@@ -161,13 +221,13 @@ func TestCancelledBeforeTheDecision(t *testing.T) {
 	} {
 		observed := false
 		tt.opts.Errors = &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}
-		tt.opts.Observe = func(context.Context, string, ratelimit.Caller, ratelimit.Decision, error) { observed = true }
-		g, err := New("test", failingEngine{err: tt.err}, true, tt.opts, func(error) bool { return false })
+		tt.opts.Observe = func(*http.Request, ratelimit.Caller, ratelimit.Decision, error) { observed = true }
+		g, err := New("test", failingEngine{err: tt.err}, nobody, tt.opts, func(error) bool { return false })
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := OK
-		if call := g.Open(ctx, "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil); call.Denial != nil {
+		if call := open(ctx, g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil); call.Denial != nil {
 			got = call.Denial.Code
 		}
 		if got != tt.code || observed != tt.observed {
@@ -193,11 +253,11 @@ func TestChargesThatAreNotDecided(t *testing.T) {
 	c := ratelimit.Caller{Subject: "ann", Plan: plan, Also: []ratelimit.Charge{{Subject: "all", Plan: plan}}}
 	for made := range 2 {
 		opts := Options{Errors: &apierror.Responder{Logger: slog.New(slog.DiscardHandler)}}
-		g, err := New("test", partialEngine{made: made}, true, opts, func(error) bool { return false })
+		g, err := New("test", partialEngine{made: made}, nobody, opts, func(error) bool { return false })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if call := g.Open(t.Context(), "m", c, nil); call.Denial == nil || call.Denial.Code != Unavailable {
+		if call := open(t.Context(), g, c, nil); call.Denial == nil || call.Denial.Code != Unavailable {
 			t.Errorf("charge %d alone was made: denial %+v, want unavailable", made+1, call.Denial)
 		}
 	}
@@ -207,21 +267,21 @@ func TestChargesThatAreNotDecided(t *testing.T) {
 func TestShadowIsNoPenalty(t *testing.T) {
 	ban := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 2, Max: 2 * time.Hour, Forgive: time.Hour}
 	plan := ratelimit.MustPlan("p", ban, ratelimit.PerMinute(1))
-	g := newGate(t, Options{Shadow: true, Observe: func(_ context.Context, _ string, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
+	g := newGate(t, Options{Shadow: true, Observe: func(_ *http.Request, _ ratelimit.Caller, d ratelimit.Decision, _ error) {
 		if d.Struck || d.Outcome == ratelimit.Banned {
 			t.Errorf("decided %v, a strike: %v", d.Outcome, d.Struck)
 		}
 	}})
 	for range 5 {
-		g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
+		open(t.Context(), g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
 	}
 }
 
 // Where calls differ in cost, a reservation counts units too.
 func TestReservationIsWeighted(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(10))
-	g := newGate(t, Options{Context: true, Cost: func(context.Context, string) int64 { return 1 }})
-	call := g.Open(t.Context(), "m", ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
+	g := newGate(t, Options{Context: true, Cost: func(*http.Request) int64 { return 1 }})
+	call := open(t.Context(), g, ratelimit.Caller{Subject: "ann", Plan: plan}, nil)
 	if d := limit.FromContext(call.Context).Decision(); !d.Weighted {
 		t.Errorf("decision %+v", d)
 	}

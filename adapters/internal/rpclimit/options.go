@@ -1,3 +1,11 @@
+// Package rpclimit decides calls of RPC frameworks as the middleware of package
+// ratelimit decides requests. Packages gatehousegrpc and gatehouseconnect carry its
+// answers in the form of their framework:
+//
+//	gate, err := rpclimit.New("gatehousegrpc", engine, identify, rpclimit.Options{}, native)
+//	call := gate.Open(rpclimit.Request(ctx, method, header, remoteAddr))
+//	if call.Denial != nil { ... }     // refuse the call
+//	defer call.Finish(ctx, code, err) // after the handler: refunds and Options.ChargeIf
 package rpclimit
 
 import (
@@ -5,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/nilvalue"
@@ -15,16 +24,28 @@ import (
 
 // Options are those of the adapters, which document them.
 type Options struct {
-	Cost     func(ctx context.Context, method string) int64
+	Cost     func(r *http.Request) int64
 	FailOpen bool
 	Headers  limit.HeaderSet
-	Refund   bool
-	ChargeIf func(ctx context.Context, method string, err error) bool
 	Context  bool
 	Shadow   bool
-	Observe  func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision, err error)
-	Deny     func(ctx context.Context, method string, c ratelimit.Caller, d ratelimit.Decision) error
+	Observe  func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
 	Errors   *apierror.Responder
+	Refund   bool
+	ChargeIf func(r *http.Request, err error) bool
+	Deny     func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision) error
+}
+
+// Identify returns the caller that a call is counted for.
+type Identify = func(r *http.Request) (ratelimit.Caller, error)
+
+// Request returns a call as a request, with what HTTP has of it: the full name of the
+// method is its path.
+func Request(ctx context.Context, method string, header http.Header, remoteAddr string) *http.Request {
+	r := &http.Request{
+		Method: http.MethodPost, URL: &url.URL{Path: method}, Pattern: method, Header: header, RemoteAddr: remoteAddr,
+	}
+	return r.WithContext(ctx)
 }
 
 // A Gate decides calls. It never changes, and is safe for concurrent use.
@@ -32,30 +53,30 @@ type Gate struct {
 	Options
 	adapter  string
 	native   func(error) bool
+	identify Identify
 	limiter  ratelimit.Limiter
 	adjuster engine.Adjuster // nil: no call is given back
 }
 
 // New returns a Gate. Errors begin with the name of the adapter. native reports whether
 // an error of identify or Options.Deny has the form of the framework, and is sent as it
-// is. identifies says that the adapter has an identify function.
-func New(adapter string, l ratelimit.Limiter, identifies bool, opts Options, native func(error) bool) (*Gate, error) {
+// is.
+func New(adapter string, l ratelimit.Limiter, identify Identify, opts Options, native func(error) bool) (*Gate, error) {
 	switch {
 	case nilvalue.In(l):
 		return nil, errors.New(adapter + ": the limiter must not be nil")
-	case !identifies:
+	case identify == nil:
 		return nil, errors.New(adapter + ": identify must not be nil")
 	}
 	// The options that both have are checked by the middleware.
-	nobody := func(*http.Request) (ratelimit.Caller, error) { return ratelimit.Caller{}, nil }
 	same := limit.Options{Headers: opts.Headers}
 	if opts.Refund || opts.ChargeIf != nil {
 		same.ChargeIf = limit.NotServerError
 	}
-	if _, err := limit.New(l, nobody, same); err != nil {
+	if _, err := limit.New(l, identify, same); err != nil {
 		return nil, fmt.Errorf("%s: %w", adapter, err)
 	}
-	g := &Gate{Options: opts, adapter: adapter, limiter: l, native: native}
+	g := &Gate{Options: opts, adapter: adapter, native: native, identify: identify, limiter: l}
 	if opts.Refund || opts.ChargeIf != nil {
 		g.adjuster, _ = l.(engine.Adjuster)
 	}

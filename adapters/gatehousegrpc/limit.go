@@ -1,0 +1,231 @@
+// Package gatehousegrpc limits the calls of a gRPC server, and authenticates them by
+// bearer tokens:
+//
+//	identifyUnary, identifyStream := gatehousegrpc.Identify(auth)
+//	limitUnary, limitStream, err := gatehousegrpc.New(engine, identify, gatehousegrpc.Options{})
+//	requireUnary, requireStream := gatehousegrpc.Require(auth)
+//	server := grpc.NewServer(
+//		grpc.ChainUnaryInterceptor(identifyUnary, limitUnary, requireUnary),
+//		grpc.ChainStreamInterceptor(identifyStream, limitStream, requireStream))
+//
+// A refused call ends with a status:
+//
+//	limited or banned          RESOURCE_EXHAUSTED  RetryInfo, ErrorInfo; if limited, QuotaFailure
+//	suspended plan             PERMISSION_DENIED   ErrorInfo
+//	the engine cannot decide   UNAVAILABLE         RetryInfo, ErrorInfo; unless Options.FailOpen is set
+//	cost above a whole quota   INVALID_ARGUMENT    ErrorInfo
+//	no subject, no plan        INTERNAL            ErrorInfo; the log has the reason
+//
+// Options.Deny replaces the first two. With Options.ChargeIf only some calls are charged,
+// by their status: failed sign-ins alone, for instance.
+//
+// Metadata has the fields that HTTP has, x-ratelimit-limit, -remaining and -reset, and
+// retry-after. They are in the header of calls that succeed, and in the trailer of calls
+// that fail. A failed call therefore stays a single block of headers, which clients
+// with a retry policy need in order to retry it (gRFC A6). Such a client also gets
+// grpc-retry-pushback-ms: it waits exactly as long as RetryInfo says, up to a minute.
+// If the wait is longer, it does not retry. If the deadline of the call comes first, the
+// call ends with DEADLINE_EXCEEDED. Concurrent calls of a client compete, and can run out
+// of attempts: in the example of a client they wait for their turn before they are sent.
+//
+// A stream is charged once, when it opens, however many messages it carries;
+// Options.Context is for services that settle its cost when it ends. That counts in the
+// windows in which the stream opened, if they are still open. To limit the messages of
+// long streams, call Take of the engine, or a ratelimit.Waiter, for each. The server
+// has received and decoded the message of a unary call when it is counted. Messages that
+// cannot be decoded, and calls of unknown methods, reach no interceptor and are not
+// counted.
+package gatehousegrpc
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/animalstore/gatehouse/adapters/internal/rpclimit"
+	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/middleware/limit"
+	"github.com/animalstore/gatehouse/ratelimit"
+)
+
+// New returns two interceptors that count each call for the caller that identify returns,
+// and refuse it as the page of this package says. A stream is counted once, when it opens,
+// and refunds are decided when it ends. New returns an error if an argument is nil or an
+// option is not valid.
+//
+// identify and the functions in Options get the call as a request: the full name of the
+// method, such as "/pets.v1.Pets/Get", is its URL.Path, the metadata is its header, and
+// its RemoteAddr is the address of the peer, so that functions written for package limit
+// and the sources of package clientip work as they are. If the error of identify has a gRPC
+// status, this is the answer to the call; an [apierror.Error] is answered with the status
+// that corresponds to its HTTP status, and its text; any other error is logged and answered
+// with INTERNAL. identify must be safe for concurrent use.
+func New(l ratelimit.Limiter, identify func(r *http.Request) (ratelimit.Caller, error), opts Options) (grpc.UnaryServerInterceptor, grpc.StreamServerInterceptor, error) {
+	g, err := rpclimit.New("gatehousegrpc", l, identify, rpclimit.Options(opts), hasStatus)
+	if err != nil {
+		return nil, nil, err
+	}
+	return (&gate{g}).unary, (&gate{g}).stream, nil
+}
+
+type gate struct{ *rpclimit.Gate }
+
+func (g *gate) open(ctx context.Context, method string) *rpclimit.Call {
+	md, _ := metadata.FromIncomingContext(ctx)
+	header := make(http.Header, len(md))
+	for name, values := range md {
+		header[http.CanonicalHeaderKey(name)] = values
+	}
+	remoteAddr := ""
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		remoteAddr = p.Addr.String()
+	}
+	return g.Open(rpclimit.Request(ctx, method, header, remoteAddr))
+}
+
+func (g *gate) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+	call := g.open(ctx, info.FullMethod)
+	if call.Denial != nil {
+		_ = grpc.SetTrailer(ctx, refusedMetadata(call))
+		return nil, statusError(call.Denial)
+	}
+	returned := false
+	defer func() {
+		finish(ctx, call, err, returned)
+		fields := toMetadata(call.Fields)
+		if !returned || err != nil || grpc.SetHeader(ctx, fields) != nil {
+			_ = grpc.SetTrailer(ctx, fields)
+		}
+	}()
+	resp, err = handler(call.Context, req)
+	returned = true
+	return resp, err
+}
+
+// finish gives back what a call that was served is not to be charged.
+func finish(ctx context.Context, call *rpclimit.Call, err error, returned bool) {
+	if !returned {
+		err = status.Error(codes.Internal, "the handler panicked")
+	}
+	call.Finish(ctx, rpclimit.Code(statusOf(err).Code()), err)
+}
+
+// statusOf returns the status that gRPC sends for an error of a handler: that of an error
+// of a context is not UNKNOWN.
+func statusOf(err error) *status.Status {
+	if st, ok := status.FromError(err); ok {
+		return st
+	}
+	return status.FromContextError(err)
+}
+
+func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+	ctx := ss.Context()
+	call := g.open(ctx, info.FullMethod)
+	if call.Denial != nil {
+		ss.SetTrailer(refusedMetadata(call))
+		return statusError(call.Denial)
+	}
+	counted := &countedStream{ServerStream: ss, call: call, fields: toMetadata(call.Fields)}
+	returned := false
+	defer func() {
+		finish(ctx, call, err, returned)
+		counted.end(returned && err == nil)
+	}()
+	err = handler(srv, counted)
+	returned = true
+	return err
+}
+
+// A countedStream sends the fields with the header if the stream succeeds or sends a
+// message, and otherwise in the trailer. It tells the call how its messages fare.
+type countedStream struct {
+	grpc.ServerStream
+	call   *rpclimit.Call
+	fields metadata.MD
+	once   sync.Once
+}
+
+func (s *countedStream) Context() context.Context { return s.call.Context }
+
+func (s *countedStream) begin() {
+	s.once.Do(func() {
+		if s.ServerStream.SetHeader(s.fields) != nil { // the handler has sent it
+			s.ServerStream.SetTrailer(s.fields)
+		}
+	})
+}
+
+func (s *countedStream) end(succeeded bool) {
+	if succeeded {
+		s.begin()
+	}
+	s.once.Do(func() { s.ServerStream.SetTrailer(s.fields) })
+}
+
+func (s *countedStream) SendHeader(md metadata.MD) error {
+	s.begin()
+	return s.ServerStream.SendHeader(md)
+}
+
+func (s *countedStream) SendMsg(m any) error {
+	s.begin()
+	return s.call.Message(s.ServerStream.SendMsg(m))
+}
+
+func (s *countedStream) RecvMsg(m any) error { return s.call.Message(s.ServerStream.RecvMsg(m)) }
+
+// Options are optional settings of [New]. The zero value works. What has no comment is as
+// in [limit.Options]. Functions must be safe for concurrent use, and get the call as a
+// request; see [New].
+type Options struct {
+	Cost     func(r *http.Request) int64
+	FailOpen bool
+	Headers  limit.HeaderSet // in the metadata
+	Context  bool            // Settle is for the messages of a stream, for instance
+	Shadow   bool
+	Observe  func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision, err error)
+	Errors   *apierror.Responder
+
+	// Refund gives back the units of a call that ended in a panic or with a status that is
+	// the fault of the server: UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE
+	// or DATA_LOSS.
+	// The limiter must be a [engine.Adjuster].
+	//
+	// What the client can cause is not refunded: a call whose context has ended, since its
+	// client has cancelled it or has set the deadline, and a stream on which receiving or
+	// sending a message has failed, whatever its handler makes of that. DEADLINE_EXCEEDED
+	// is refunded only if the call has no deadline. A deadline that the server sets itself
+	// belongs further in.
+	Refund bool
+
+	// ChargeIf reports whether a call stays charged, by the error that its handler
+	// returned: failed sign-ins alone, for instance. The limiter must be a
+	// [engine.Adjuster]. Each call is charged before it is served, so that concurrent
+	// calls cannot exceed the limit, and its fields count it. If ChargeIf returns false
+	// when the call or the stream has ended, the charge is given back.
+	//
+	// The context of r is that of the handler. err is nil if the call succeeded, and has the
+	// status INTERNAL if the handler panicked.
+	//
+	// ChargeIf is not asked about calls that Refund gives back, nor about those that stay
+	// charged because their context has ended, their deadline was exceeded or a message
+	// could not be received or sent.
+	ChargeIf func(r *http.Request, err error) bool
+
+	// Deny returns the error that answers a limited, banned or suspended call. If it
+	// returns nil, the call gets the default error; no result admits the call. An
+	// error with a gRPC status
+	// is sent as it is. An [apierror.Error] replaces the code, the reason and the
+	// text of the default error, and keeps RetryInfo and QuotaFailure. Any other error is
+	// logged, and the call ends with INTERNAL. The metadata is the same
+	// as without Deny. c is
+	// the one that Observe gets. Calls that could not be decided still get the default error.
+	Deny func(r *http.Request, c ratelimit.Caller, d ratelimit.Decision) error
+}
