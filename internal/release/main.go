@@ -15,8 +15,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -30,11 +32,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("Nothing is pushed yet. To publish %s:\n\n\tgit push --atomic origin %s", os.Args[1], branch)
-	for _, tag := range tags {
-		fmt.Printf(" \\\n\t\t%s", tag)
-	}
-	fmt.Println()
+	fmt.Printf("Nothing is pushed yet. To publish %s:\n\n\tgit push --atomic origin %s \\\n\t\t%s\n",
+		os.Args[1], branch, strings.Join(tags, " \\\n\t\t"))
 }
 
 // release commits and tags a version in the repository at root. It returns the
@@ -61,6 +60,7 @@ func release(root, version string) (tags []string, branch string, err error) {
 		return nil, "", err
 	}
 	if err = record(root, version, all, tags); err != nil {
+		_, _ = run(root, "git", append([]string{"tag", "--delete"}, tags...)...) // those that were made
 		_, undone := run(root, "git", "reset", "--quiet", "--hard", before)
 		return nil, "", errors.Join(err, undone)
 	}
@@ -90,20 +90,17 @@ func check(root, version string, tags []string) (branch string, err error) {
 	if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(heading) + `\d{4}-\d{2}-\d{2}$`).Match(changelog) {
 		return "", fmt.Errorf("CHANGELOG.md has no section %q with a date (YYYY-MM-DD); rename Unreleased", heading)
 	}
-	for _, tag := range tags {
-		existing, err := run(root, "git", "tag", "--list", tag)
-		if err != nil {
-			return "", err
-		}
-		if existing != "" {
-			return "", fmt.Errorf("tag %s exists; choose a new version, since module proxies keep the old one", tag)
-		}
+	existing, err := run(root, "git", append([]string{"tag", "--list"}, tags...)...)
+	if err != nil {
+		return "", err
+	}
+	if tag, _, _ := strings.Cut(existing, "\n"); tag != "" {
+		return "", fmt.Errorf("tag %s exists; choose a new version, since module proxies keep the old one", tag)
 	}
 	return branch, nil
 }
 
-// record sets the requirements between the modules, commits that, and tags the
-// commit. If it fails, it leaves no tag.
+// record sets the requirements between the modules, commits that, and tags the commit.
 func record(root, version string, all []module, tags []string) error {
 	for _, m := range all {
 		if len(m.requires) == 0 {
@@ -113,24 +110,75 @@ func record(root, version string, all []module, tags []string) error {
 		for _, r := range m.requires {
 			args = append(args, "-require="+r+"@"+version)
 		}
-		if _, err := run(filepath.Join(root, filepath.FromSlash(m.dir)), "go", args...); err != nil {
+		if _, err := run(filepath.Join(root, m.dir), "go", args...); err != nil {
 			return err
 		}
 	}
 	if _, err := run(root, "git", "commit", "--quiet", "--all", "--message", "Release "+version); err != nil {
 		return err
 	}
-	for i, tag := range tags {
+	for _, tag := range tags {
 		if _, err := run(root, "git", "tag", "--annotate", "--message", "Release "+version, tag); err != nil {
-			for _, made := range tags[:i] {
-				_, undone := run(root, "git", "tag", "--delete", made)
-				err = errors.Join(err, undone)
-			}
 			return err
 		}
 	}
 	return nil
 }
+
+// unreleased lists the modules that only a checkout uses.
+var unreleased = []string{"benchmarks", "examples", "reference"}
+
+// A module is one that go.work names.
+type module struct {
+	dir      string // from the root of the repository, with slashes
+	path     string
+	requires []string // the paths of other modules of the repository
+}
+
+func (m module) released() bool { return !slices.Contains(unreleased, m.dir) }
+
+// tag returns the tag of a version of the module.
+func (m module) tag(version string) string { return path.Join(m.dir, version) }
+
+// modules returns the modules of the workspace, and an error if one that is
+// released requires one that is not.
+func modules(root string) ([]module, error) {
+	list, err := run(root, "go", "list", "-m", "-f", "{{.Path}} {{.Dir}}")
+	if err != nil {
+		return nil, err
+	}
+	var all []module
+	for line := range strings.SplitSeq(list, "\n") {
+		own, dir, _ := strings.Cut(line, " ")
+		gomod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err != nil {
+			return nil, err
+		}
+		m := module{dir: ".", path: own}
+		if below, ok := strings.CutPrefix(own, rootPath+"/"); ok {
+			m.dir = below
+		}
+		for _, found := range requirement.FindAllSubmatch(gomod, -1) {
+			m.requires = append(m.requires, string(found[1]))
+		}
+		all = append(all, m)
+	}
+	for _, m := range all {
+		for _, other := range all {
+			if m.released() && !other.released() && slices.Contains(m.requires, other.path) {
+				return nil, fmt.Errorf("%s is released and requires %s, which is not", m.path, other.path)
+			}
+		}
+	}
+	return all, nil
+}
+
+// rootPath is the path of the module at the root. Those of the others continue with their
+// directories.
+const rootPath = "github.com/animalstore/gatehouse"
+
+// requirement finds the modules of the repository that a go.mod requires.
+var requirement = regexp.MustCompile(`(?m)^\s*(?:require )?(` + rootPath + `\S*) v\S+`)
 
 // run runs a command in dir and returns what it prints, without the last newline.
 func run(dir, name string, args ...string) (string, error) {

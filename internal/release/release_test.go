@@ -41,7 +41,7 @@ func TestRelease(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := release(repo, version); err == nil || !strings.Contains(err.Error(), "tag v0.99.0 exists") {
+	if _, _, err := release(repo, version); err == nil || !strings.Contains(err.Error(), "v0.99.0 exists") {
 		t.Errorf("the same version again: %v, want an error that names the tag", err)
 	}
 }
