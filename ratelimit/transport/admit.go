@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -66,7 +65,7 @@ func (c *call) impatience(p pause, now time.Time) *LimitError {
 	switch {
 	case p.refusal.banned:
 		return c.limitError(p, "the Transport does not wait for the end of a ban", nil)
-	case c.waited+wait+min(c.mostJitter(wait), wait/10) > c.maxWait:
+	case c.waited+wait+wait/10 > c.maxWait:
 		return c.limitError(p, c.tooLong(), nil)
 	case c.deadlineBefore(p.until):
 		return c.limitError(p, tooLate, context.DeadlineExceeded)
@@ -87,10 +86,9 @@ func (c *call) deadlineBefore(t time.Time) bool {
 
 func (c *call) limitError(p pause, reason string, cause error) *LimitError {
 	return &LimitError{
-		Host:    c.request.URL.Host,
+		host:    c.request.URL.Host,
 		Until:   p.until,
 		Banned:  p.refusal.banned,
-		Sent:    c.denials > 0,
 		Status:  p.status,
 		Code:    p.refusal.code,
 		Message: p.refusal.message,
@@ -107,7 +105,7 @@ func (c *call) sleep(wait time.Duration) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		room = min(room, time.Until(deadline)-wait)
 	}
-	wait += rand.N(max(min(c.mostJitter(wait), room), 0) + 1)
+	wait += c.random(max(min(c.mostJitter(wait), room), 0))
 	c.waited += wait
 	if c.onWait != nil {
 		c.onWait(c.request, wait)
@@ -122,16 +120,15 @@ func (c *call) sleep(wait time.Duration) error {
 	}
 }
 
-// mostJitter returns the longest random time that is added to wait.
+// mostJitter returns the longest random time that is added to wait, so that many clients
+// do not return at the same instant: a tenth of it, which doubles with each denial of the
+// request.
 func (c *call) mostJitter(wait time.Duration) time.Duration {
-	most := c.jitter
-	if most == 0 {
-		most = wait / 10
-	}
+	most := wait / 10
 	for range c.denials - 1 {
 		most = max(most, min(2*most, longestJitter))
 	}
-	return max(most, 0)
+	return most
 }
 
 // takeTurn waits until the client's own plan has room, and charges it.

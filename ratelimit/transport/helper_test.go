@@ -85,17 +85,15 @@ func (s *script) expect(t *testing.T, want ...string) {
 	}
 }
 
-// newTransport returns a Transport without jitter unless opts has one.
+// newTransport returns a Transport without jitter.
 func newTransport(t *testing.T, base http.RoundTripper, opts transport.Options) *transport.Transport {
 	t.Helper()
 	opts.Base = base
-	if opts.Jitter == 0 {
-		opts.Jitter = -1
-	}
 	rt, err := transport.New(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
+	transport.WithoutJitter(rt)
 	return rt
 }
 

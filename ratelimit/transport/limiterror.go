@@ -21,20 +21,12 @@ import (
 //
 // It wraps [context.DeadlineExceeded] if the reason is the deadline of the request.
 type LimitError struct {
-	// Host is the host of the request.
-	Host string
-
 	// Until is when the limit has room again, by the clock of this process. A request
 	// at that time can still be refused if others use the limit.
 	Until time.Time
 
 	// Banned says that the server has banned the client.
 	Banned bool
-
-	// Sent says that the server refused this request. If it is false, the request was
-	// not sent, because an earlier response said that it would be refused, or because
-	// of Options.Plan.
-	Sent bool
 
 	// Status, Code and Message are those of the response that named the limit: 429,
 	// 403 or 503, or another status if that response was the last one before the limit
@@ -45,6 +37,7 @@ type LimitError struct {
 	Code    apierror.Code
 	Message string
 
+	host   string
 	reason string // why the request did not wait
 	cause  error
 }
@@ -66,7 +59,7 @@ func (e *LimitError) Error() string {
 		}
 		answer += ")"
 	}
-	return fmt.Sprintf("transport: %s %s until %s%s: %s", e.Host, what, e.Until.UTC().Format(time.RFC3339), answer, e.reason)
+	return fmt.Sprintf("transport: %s %s until %s%s: %s", e.host, what, e.Until.UTC().Format(time.RFC3339), answer, e.reason)
 }
 
 // Unwrap returns [context.DeadlineExceeded] or nil.

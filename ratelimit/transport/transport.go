@@ -1,11 +1,69 @@
+// Package transport keeps an HTTP client inside the limits of the services that it
+// calls:
+//
+//	limits, err := transport.New(transport.Options{})
+//	...
+//	client := &http.Client{Transport: limits}
+//
+// After a 429 with "Retry-After: 17" the client sends nothing for 17 seconds, and then
+// the request again:
+//
+//	the server answers                            the request, and others of its key
+//	429, 403 or 503 with Retry-After              wait that long
+//	429 or 403 without it, a quota exhausted      wait until its reset
+//	429 without it, some left of each quota       wait a minute
+//	any other 429                                 wait 1s, 2s, 4s, ... up to a minute
+//	any status, a quota exhausted                 the next ones wait until its reset
+//	a ban, or a wait longer than Options.MaxWait  fail at once with a LimitError
+//
+// So a caller never sees a 429: it gets the response to a later attempt, or a
+// [LimitError], which says until when to wait. A request that would outlast the deadline
+// of its context also fails at once.
+//
+// Quotas are read from X-RateLimit-Remaining and -Reset, and from RateLimit of
+// draft-ietf-httpapi-ratelimit-headers-11. Reset is a Unix time, as Gatehouse and GitHub
+// send it, also in milliseconds, or a number of seconds. Times are compared with the Date
+// of the response, so that the clock of this process need not be right.
+//
+// All requests of a key, by default a host and its credentials, share one pause. A random
+// time is added to each wait, up to a tenth of it, twice that after a second denial and so
+// on up to 30 seconds, so that many processes do not return at the same instant. During a
+// pause of an hour, one request every 15 minutes is sent to see whether it still holds.
+//
+// # What is sent again
+//
+// A request that was refused by a limit was not processed, and is sent again whatever
+// its method, if its body can be: http.NewRequest sets GetBody for the usual readers.
+// A request answered with 503 is sent again if its method is idempotent or it has an
+// Idempotency-Key; otherwise the caller gets the 503. Other failures are not retried.
+//
+// # A plan of the client's own
+//
+// With Options.Plan the client stays within a plan before it sends anything:
+//
+//	limits, err := transport.New(transport.Options{
+//		Plan:    ratelimit.MustPlan("github", ratelimit.Penalty{}, ratelimit.PerHour(5000)),
+//		Limiter: engine, // of ratelimit/memory, or a shared one for several processes
+//	})
+//
+// # Deprecations
+//
+// Deprecation and Sunset fields in responses are reported once each, in the log or to
+// Options.OnDeprecated.
 package transport
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"time"
 
+	"github.com/animalstore/gatehouse/deprecation"
+	"github.com/animalstore/gatehouse/internal/nilvalue"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
@@ -16,8 +74,8 @@ type Transport struct {
 	base     http.RoundTripper
 	key      func(*http.Request) string
 	maxWait  time.Duration
-	jitter   time.Duration
-	plan     *ratelimit.Plan // nil: none
+	random   func(most time.Duration) time.Duration // from 0 to most
+	plan     *ratelimit.Plan                        // nil: none
 	limiter  ratelimit.Limiter
 	waiter   *ratelimit.Waiter
 	adjuster engine.Adjuster // nil: the limiter is none
@@ -36,7 +94,7 @@ func New(opts Options) (*Transport, error) {
 		base:    opts.Base,
 		key:     opts.Key,
 		maxWait: max(cmp.Or(opts.MaxWait, defaultMaxWait), 0),
-		jitter:  opts.Jitter,
+		random:  func(most time.Duration) time.Duration { return rand.N(most + 1) },
 		plan:    opts.Plan,
 		onWait:  opts.OnWait,
 		notices: notices{report: opts.OnDeprecated},
@@ -85,4 +143,69 @@ func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
+}
+
+// defaultMaxWait is long enough for a window of a minute and most of a second one.
+const defaultMaxWait = 2 * time.Minute
+
+// Options are optional settings. The zero value works.
+type Options struct {
+	// Base sends the requests. Nil: http.DefaultTransport.
+	Base http.RoundTripper
+
+	// Key names what the server counts a request for. Requests of one key share
+	// pauses and the Plan. Requests with an empty key are sent as if there were no
+	// Transport. Nil: the host and, as a digest, the Authorization field. A service
+	// that identifies clients in another way, or that has limits of their own for some
+	// operations, such as searches, needs a Key that tells them apart. Key must be
+	// safe for concurrent use.
+	Key func(r *http.Request) string
+
+	// MaxWait is how long a request waits at most, over all its attempts. A request fails
+	// at once if the wait that the server names, and a tenth of it for the random time that
+	// is added, are longer. 0: 2 minutes. Negative: requests never wait.
+	MaxWait time.Duration
+
+	// Plan is a plan of the client's own, which holds before a request is sent;
+	// Limiter counts it. Every attempt costs one unit. Requests wait for their turn in
+	// the order in which they arrive. Usually it is the plan that the client has at
+	// the server; it must have quotas. The subject is "call:" and the key. Set
+	// both Plan and Limiter, or neither.
+	Plan    *ratelimit.Plan
+	Limiter ratelimit.Limiter
+
+	// OnWait is called before a request waits because of an answer of the server, with
+	// the time that it will wait. Nil works. OnWait must be safe for concurrent use.
+	OnWait func(r *http.Request, wait time.Duration)
+
+	// OnDeprecated is called with the first response to a method and host that has
+	// this notice of a deprecation. At most 1000 notices are reported. What is
+	// malformed in a notice is left out, and targets of links have no password and no
+	// query of the request. Nil: a warning in the log of [slog.Default].
+	// OnDeprecated must be safe for concurrent use.
+	OnDeprecated func(r *http.Request, n deprecation.Notice)
+}
+
+func (o *Options) validate() error {
+	switch {
+	case o.Base != nil && nilvalue.In(o.Base):
+		return fmt.Errorf("transport: Options.Base must not be a nil %T", o.Base)
+	case o.Plan != nil && nilvalue.In(o.Limiter):
+		return errors.New("transport: Options.Plan needs Options.Limiter, which counts it")
+	case o.Plan == nil && o.Limiter != nil:
+		return errors.New("transport: Options.Limiter needs Options.Plan")
+	case o.Plan != nil && engine.Of(o.Plan).Len() == 0:
+		return errors.New("transport: Options.Plan must have quotas")
+	}
+	return nil
+}
+
+// defaultKey returns the host and a digest of the credentials.
+func defaultKey(r *http.Request) string {
+	credentials := r.Header.Get("Authorization")
+	if credentials == "" {
+		return r.URL.Host
+	}
+	digest := sha256.Sum256([]byte(credentials))
+	return r.URL.Host + " " + hex.EncodeToString(digest[:8])
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,53 +102,22 @@ func TestIgnoresFieldsFromACache(t *testing.T) {
 	})
 }
 
-func TestJitterSpreads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		var waits []time.Duration
-		var done sync.WaitGroup
-		for range 200 { // processes
-			rt := newTransport(t, newScript("429 Retry-After: 50"), transport.Options{
-				Jitter: 5 * time.Second,
-				OnWait: func(_ *http.Request, wait time.Duration) {
-					mu.Lock()
-					defer mu.Unlock()
-					waits = append(waits, wait)
-				},
-			})
-			done.Go(func() { get(t, rt, url) })
-		}
-		done.Wait()
-		first, last := slices.Min(waits), slices.Max(waits)
-		// The chance of a failure is 2 * 0.9^200, less than one in 10^9.
-		if first < 50*time.Second || first > 50500*time.Millisecond || last > 55*time.Second || last < 54500*time.Millisecond {
-			t.Errorf("200 clients wait from %v to %v, want all over 50s to 55s", first, last)
-		}
-	})
-}
-
-// A request waits no longer than MaxWait, and only if that leaves a tenth of the wait, or
-// Jitter if it is less, to spread clients over.
+// A request waits no longer than MaxWait, and only if that leaves a tenth of the wait to
+// spread clients over.
 func TestMaxWaitLeavesRoomForJitter(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  string
-		jitter  time.Duration
 		longest time.Duration // 0: the request fails
 	}{
-		"nothing left":              {"429 Retry-After: 60", 0, 0},
-		"less than a tenth left":    {"429 Retry-After: 55", 0, 0},
-		"a tenth left":              {"429 Retry-After: 54", 0, 59400 * time.Millisecond},
-		"Jitter left":               {"429 Retry-After: 58", 2 * time.Second, 60 * time.Second},
-		"less than Jitter left":     {"429 Retry-After: 58", 3 * time.Second, 0},
-		"a tenth of more than that": {"429 Retry-After: 54", time.Hour, 60 * time.Second},
-		"no jitter":                 {"429 Retry-After: 60", -1, 60 * time.Second},
-		"no jitter, too long":       {"429 Retry-After: 61", -time.Hour, 0},
+		"nothing left":           {"429 Retry-After: 60", 0},
+		"less than a tenth left": {"429 Retry-After: 55", 0},
+		"a tenth left":           {"429 Retry-After: 54", 59400 * time.Millisecond},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			var waits []time.Duration
 			for range 300 {
 				rt, err := transport.New(transport.Options{
-					Base: newScript(c.answer), MaxWait: time.Minute, Jitter: c.jitter,
+					Base: newScript(c.answer), MaxWait: time.Minute,
 					OnWait: func(_ *http.Request, wait time.Duration) { waits = append(waits, wait) },
 				})
 				if err != nil {
@@ -205,12 +173,12 @@ func TestLimitError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("429 Retry-After: 3600\nContent-Type: application/problem+json\n\n" + `{"code":"rate_limit_exceeded","detail":"You have reached the limit.","status":429}`)
 		client := &http.Client{Transport: newTransport(t, s, transport.Options{})}
-		for _, sent := range []bool{true, false} {
+		for range 2 { // the second is not sent
 			_, err := client.Get(url)
 			limit := limitOf(t, err)
-			if limit.Sent != sent || limit.Banned || limit.Status != 429 || limit.Code != "rate_limit_exceeded" ||
-				limit.Message != "You have reached the limit." || limit.Host != "api.example.com" || errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("the error is %+v, want a limit with Sent %v", limit, sent)
+			if limit.Banned || limit.Status != 429 || limit.Code != "rate_limit_exceeded" ||
+				limit.Message != "You have reached the limit." || errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the error is %+v, want that of the answer", limit)
 			}
 			if limit.RetryAfter() != time.Hour {
 				t.Errorf("RetryAfter is %v, want 1h", limit.RetryAfter())
@@ -221,6 +189,32 @@ func TestLimitError(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		if limit.RetryAfter() != 0 {
 			t.Errorf("RetryAfter after its end is %v, want 0", limit.RetryAfter())
+		}
+	})
+}
+
+// The caller learns what the envelope says, and the body of each refusal is closed, so
+// that no connection stays open.
+func TestRefusalIsReadAndClosed(t *testing.T) {
+	inBubble(t, "bubble", func(t *testing.T) {
+		script := newScript("429 Retry-After: 1",
+			"429 Retry-After: 3600\nContent-Type: application/json\n\n"+`{"code":"rate_limit_exceeded","message":"You have reached the limit.","status":429}`)
+		var body closing
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			resp, err := script.RoundTrip(r)
+			body.Reader, resp.Body = resp.Body, &body
+			return resp, err
+		})
+		r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = newTransport(t, base, transport.Options{}).RoundTrip(r)
+		if limit := limitOf(t, err); limit.Message != "You have reached the limit." || limit.Code != "rate_limit_exceeded" {
+			t.Errorf("the error is %+v, want the code and the message of the envelope", limit)
+		}
+		if body.closed != 2 {
+			t.Errorf("%d bodies of 2 refusals were closed", body.closed)
 		}
 	})
 }
