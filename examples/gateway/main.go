@@ -15,6 +15,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -63,7 +64,7 @@ func main() {
 	log.Fatal(server.ListenAndServe())
 }
 
-func newHandler(verify bearer.VerifyFunc[apikey.Principal], pets, orders *url.URL) (http.Handler, error) {
+func newHandler(verify func(context.Context, string) (apikey.Principal, error), pets, orders *url.URL) (http.Handler, error) {
 	auth, err1 := bearer.New("demo", verify, bearer.Options{Errors: errs})
 	engine, err2 := memory.New(memory.Options{})
 	limited, err3 := limit.New(engine, identify, limit.Options{ChargeIf: limit.NotServerError, Errors: errs})

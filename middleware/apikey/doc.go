@@ -11,7 +11,7 @@
 //	fmt.Println(secret.Reveal())
 //
 // A [Verifier] finds the owner of a key in a [Store], behind a cache. Its Verify method
-// is a bearer.VerifyFunc:
+// is what package bearer needs:
 //
 //	verifier, err := apikey.NewVerifier(format, store, apikey.Options{})
 //	auth, err := bearer.New("pets", verifier.Verify, bearer.Options{})

@@ -1,32 +1,44 @@
 package bearer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/internal/response"
 )
 
-// ErrInvalid is wrapped by the errors of a [VerifyFunc] that mean that a token is not
-// valid.
+// ErrInvalid is wrapped by the errors of a verify function that mean that a token
+// is not valid.
 var ErrInvalid = errors.New("bearer: token not valid")
 
-// A VerifyFunc returns the principal that a token belongs to. If the error wraps
-// [ErrInvalid], the token is not valid and the response is 401. Any other error means
-// that the token could not be verified, and the response is 503. The context is that
-// of the request. The token has the right form and at most [Options.MaxToken] bytes.
-// A VerifyFunc must be safe for concurrent use. Its errors may be logged and must not
-// contain the token.
-type VerifyFunc[P any] func(ctx context.Context, token string) (P, error)
+// Options are optional settings of [New]. The zero value works.
+type Options struct {
+	// Observe, if set, is called by Identify with each request without a principal.
+	// The reason is nil if the outcome is Missing, the error of the verify function if
+	// it was called, and otherwise what is wrong with the field. Observe runs in the
+	// goroutine of the request before next is called, and must be safe for concurrent
+	// use.
+	Observe func(r *http.Request, o Outcome, reason error)
+
+	// TokenName is what the texts of responses call the token, such as "access
+	// token": printable ASCII without quotation marks and backslashes (RFC 6750
+	// section 3). If empty, it is "API key".
+	TokenName string
+
+	// Errors writes the responses of Require. Nil works.
+	Errors *apierror.Responder
+}
 
 // An Authenticator finds the principal, of type P, of a request, and refuses requests
 // without one. [New] makes it. It never changes, and is safe for concurrent use.
 //
 // It reads the Authorization field strictly: the scheme in any case, one or more
-// spaces, one b64token (RFC 6750 section 2.1) of bounded length, and nothing else. A
+// spaces, one b64token (RFC 6750 section 2.1) of at most 16,384 bytes, and nothing else. A
 // second Authorization line is refused even if it is equal to the first. Tokens in the
 // query, in forms and in cookies are ignored, and the body is not read.
 //
@@ -34,53 +46,62 @@ type VerifyFunc[P any] func(ctx context.Context, token string) (P, error)
 // not valid; [Options.Observe] gets the reason. A token that is refused only for its
 // length is also logged.
 type Authenticator[P any] struct {
-	verify    VerifyFunc[P]
-	maxToken  int
-	observe   func(r *http.Request, o Outcome, reason error)
-	responder *apierror.Responder
-	errors    tokenErrors
-	// Values of WWW-Authenticate and Retry-After. They are shared by all responses, and
-	// have the capacity 1, so that appending to one makes a copy.
-	missing, invalid, repeated, retryAfter []string
+	opts   Options
+	verify func(ctx context.Context, token string) (P, error)
+
+	missing, invalid, repeated, unavailable refusal
 }
 
-var (
-	errInvalidRequest = apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest,
-		"The request has more than one Authorization header. Send exactly one.").Preencoded()
-	errNotIdentified = errors.New("bearer: Require must be placed inside Identify of the same Authenticator")
-)
+// A refusal is the answer to a request, with a header field. The field's values are shared by
+// all responses, and have the capacity 1, so that appending to them makes a copy.
+type refusal struct {
+	field  string // in the canonical form of [http.Header]
+	values []string
+	err    *apierror.Error
+}
 
-// The header fields that answers have, in the canonical form of [http.Header].
-const (
-	fieldChallenge  = "Www-Authenticate"
-	fieldRetryAfter = "Retry-After"
-)
+var errNotIdentified = errors.New("bearer: Require must be placed inside Identify of the same Authenticator")
 
 // New returns an Authenticator. The realm is the name of what the tokens give access
 // to, and is sent in challenges. It must be printable ASCII without quotation marks and
 // backslashes, and not empty.
-func New[P any](realm string, verify VerifyFunc[P], opts Options) (*Authenticator[P], error) {
+//
+// verify returns the principal that a token belongs to. If the error wraps [ErrInvalid], the
+// token is not valid and the response is 401. Any other error means that the token could not
+// be verified, and the response is 503. The context is that of the request. The token has the
+// right form and at most 16,384 bytes. verify must be safe for concurrent use. Its errors may
+// be logged and must not contain the token.
+func New[P any](realm string, verify func(ctx context.Context, token string) (P, error), opts Options) (*Authenticator[P], error) {
 	if err := checkText(realm); err != nil {
 		return nil, fmt.Errorf("bearer: the realm %w", err)
 	}
 	if verify == nil {
 		return nil, errors.New("bearer: the verify function must not be nil")
 	}
-	if err := opts.validate(); err != nil {
-		return nil, err
+	opts.TokenName = cmp.Or(opts.TokenName, "API key")
+	if err := checkText(opts.TokenName); err != nil {
+		return nil, fmt.Errorf("bearer: Options.TokenName %w", err)
 	}
-	opts = opts.withDefaults()
-	return &Authenticator[P]{
-		verify:     verify,
-		maxToken:   opts.MaxToken,
-		observe:    opts.Observe,
-		responder:  opts.Errors,
-		errors:     newTokenErrors(opts.TokenName),
-		missing:    []string{challenge(realm, "", "")},
-		invalid:    []string{challenge(realm, "invalid_token", "The "+opts.TokenName+" is not valid")},
-		repeated:   []string{challenge(realm, "invalid_request", repeatedDescription)},
-		retryAfter: []string{seconds(opts.RetryAfter)},
-	}, nil
+	a := &Authenticator[P]{opts: opts, verify: verify}
+	a.refusals(realm, opts.TokenName)
+	return a, nil
+}
+
+// refusals sets the answers to requests without a principal. Realm and name have passed
+// checkText and need no escapes, which many clients cannot read. The challenge to a request
+// without a token names no error (RFC 6750 section 3.1).
+func (a *Authenticator[P]) refusals(realm, name string) {
+	challenge := func(rest string, err *apierror.Error) refusal {
+		return refusal{"Www-Authenticate", []string{`Bearer realm="` + realm + `"` + rest}, err.Preencoded()}
+	}
+	a.missing = challenge("", apierror.New(http.StatusUnauthorized, "missing_api_key",
+		"No "+name+" was sent. Send it as Authorization: Bearer <"+name+">."))
+	a.invalid = challenge(`, error="invalid_token", error_description="The `+name+` is not valid"`,
+		apierror.New(http.StatusUnauthorized, "invalid_api_key", "The "+name+" is not valid."))
+	a.repeated = challenge(`, error="invalid_request", error_description="More than one Authorization header was sent"`,
+		apierror.New(http.StatusBadRequest, apierror.CodeInvalidRequest, "The request has more than one Authorization header. Send exactly one."))
+	a.unavailable = refusal{"Retry-After", []string{"5"}, apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
+		"The "+name+" cannot be checked at the moment. Wait as long as Retry-After says.")}
 }
 
 // Identify returns a handler that finds the principal of a request and calls next,
@@ -89,8 +110,8 @@ func New[P any](realm string, verify VerifyFunc[P], opts Options) (*Authenticato
 func (a *Authenticator[P]) Identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := a.identify(r.Context(), r.Header["Authorization"])
-		if a.observe != nil && id.outcome != Authenticated {
-			a.observe(r, id.outcome, id.reason)
+		if a.opts.Observe != nil && id.outcome != Authenticated {
+			a.opts.Observe(r, id.outcome, id.reason)
 		}
 		response.ServeCopy(next, w, r, r.WithContext(id))
 	})
@@ -99,7 +120,7 @@ func (a *Authenticator[P]) Identify(next http.Handler) http.Handler {
 func (a *Authenticator[P]) identify(ctx context.Context, authorization []string) *identity[P] {
 	id := &identity[P]{Context: ctx, by: a}
 	var token string
-	token, id.outcome, id.reason = credentials(authorization, a.maxToken)
+	token, id.outcome, id.reason = credentials(authorization)
 	if id.outcome != Authenticated {
 		return id
 	}
@@ -133,32 +154,68 @@ func (a *Authenticator[P]) Require(next http.Handler) http.Handler {
 		if field != "" {
 			w.Header()[field] = value
 		}
-		a.responder.Respond(w, r, err)
+		a.opts.Errors.Respond(w, r, err)
 	})
 }
 
 // refusal returns the error that a request without a principal is answered with, and
 // the header field of that answer, if it has one.
-func (a *Authenticator[P]) refusal(ctx context.Context) (field string, value []string, err error) {
+func (a *Authenticator[P]) refusal(ctx context.Context) (field string, values []string, err error) {
 	id, ok := ctx.Value(a).(*identity[P])
 	if !ok {
 		return "", nil, errNotIdentified
 	}
-	switch id.outcome {
-	case Authenticated:
+	switch {
+	case id.outcome == Authenticated:
 		return "", nil, nil
-	case Missing:
-		return fieldChallenge, a.missing, a.errors.missing
-	case Invalid:
-		return fieldChallenge, a.invalid, a.errors.invalidFor(id.reason)
-	case Repeated:
-		return fieldChallenge, a.repeated, errInvalidRequest
+	case id.outcome == Missing:
+		return a.missing.field, a.missing.values, a.missing.err
+	case errors.Is(id.reason, errTooLong): // logged, since the token may be good
+		return a.invalid.field, a.invalid.values, a.invalid.err.Wrap(id.reason)
+	case id.outcome == Invalid:
+		return a.invalid.field, a.invalid.values, a.invalid.err
+	case id.outcome == Repeated:
+		return a.repeated.field, a.repeated.values, a.repeated.err
 	default:
-		return fieldRetryAfter, a.retryAfter, a.errors.unavailable.Wrap(id.reason)
+		return a.unavailable.field, a.unavailable.values, a.unavailable.err.Wrap(id.reason)
 	}
 }
 
 // Protect is Identify and Require in one.
 func (a *Authenticator[P]) Protect(next http.Handler) http.Handler {
 	return a.Identify(a.Require(next))
+}
+
+// IdentifyCall is Identify for a call that interceptors see, such as one of gRPC or
+// Connect: packages gatehousegrpc and gatehouseconnect call it. It returns ctx with what
+// it found in the values of authorization in the call's metadata.
+//
+// Options.Observe gets a request that has the context, the method as the path of its
+// URL, such as "/pets.v1.Pets/Get", and no other field than Authorization.
+func (a *Authenticator[P]) IdentifyCall(ctx context.Context, method string, authorization []string) context.Context {
+	id := a.identify(ctx, authorization)
+	if a.opts.Observe != nil && id.outcome != Authenticated {
+		r := &http.Request{
+			Method: http.MethodPost, URL: &url.URL{Path: method},
+			Proto: "HTTP/2.0", ProtoMajor: 2,
+			Header: http.Header{"Authorization": authorization},
+		}
+		a.opts.Observe(r.WithContext(ctx), id.outcome, id.reason)
+	}
+	return id
+}
+
+// RequireCall is Require for a call: it returns nil if IdentifyCall or Identify of the
+// same Authenticator has found a principal in it. Otherwise it returns the error to
+// answer with and its header fields, and logs what Require logs.
+func (a *Authenticator[P]) RequireCall(ctx context.Context, method string) (http.Header, *apierror.Error) {
+	field, value, err := a.refusal(ctx)
+	if err == nil {
+		return nil, nil
+	}
+	fields := make(http.Header, 1)
+	if field != "" {
+		fields[field] = value
+	}
+	return fields, a.opts.Errors.Public((&http.Request{Method: http.MethodPost, Pattern: method}).WithContext(ctx), err)
 }

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -31,37 +30,19 @@ func TestCredentials(t *testing.T) {
 
 		{"no field", nil, bearer.Missing},
 		{"empty", []string{""}, bearer.Missing},
-		{"white space only", []string{" \t "}, bearer.Missing},
 		{"scheme alone", []string{"Bearer"}, bearer.Missing},
-		{"scheme and a space", []string{"Bearer "}, bearer.Missing},
 		{"Basic", []string{"Basic " + good}, bearer.Missing},
 		{"a scheme that begins with Bearer", []string{"Bearer2 " + good}, bearer.Missing},
-		{"a scheme that begins with Bearer and !", []string{"Bearer! " + good}, bearer.Missing},
-		{"a scheme as long as Bearer", []string{"Digest " + good}, bearer.Missing},
 		{"no space", []string{"Bearer" + good}, bearer.Missing},
-		{"token alone", []string{good}, bearer.Missing},
 		{"another scheme first in a list", []string{"Basic eA==, Bearer " + good}, bearer.Missing},
 
 		{"unknown token", []string{"Bearer unknown"}, bearer.Invalid},
-		{"null", []string{"Bearer null"}, bearer.Invalid},
 		{"HTAB after the scheme", []string{"Bearer\t" + good}, bearer.Invalid},
-		{"HTAB after a space", []string{"Bearer \t" + good}, bearer.Invalid},
 		{"two tokens", []string{"Bearer " + good + " " + good}, bearer.Invalid},
-		{"list", []string{"Bearer " + good + ", Bearer " + good}, bearer.Invalid},
-		{"quoted", []string{`Bearer "` + good + `"`}, bearer.Invalid},
-		{"parameter", []string{"Bearer token=" + good}, bearer.Invalid},
 		{"comma at once", []string{"Bearer," + good}, bearer.Invalid},
-		{"colon", []string{"Bearer: " + good}, bearer.Invalid},
-		{"padding only", []string{"Bearer =="}, bearer.Invalid},
 		{"padding inside", []string{"Bearer good=token"}, bearer.Invalid},
-		{"padding added", []string{"Bearer " + good + "="}, bearer.Invalid},
-		{"percent encoding", []string{"Bearer " + good + "%20"}, bearer.Invalid},
-		{"upper case", []string{"Bearer " + strings.ToUpper(good)}, bearer.Invalid},
 		{"non-ASCII", []string{"Bearer é"}, bearer.Invalid},
-		{"NUL", []string{"Bearer " + good + "\x00"}, bearer.Invalid},
 		{"two equal lines", []string{"Bearer " + good, "Bearer " + good}, bearer.Repeated},
-		{"valid line, then another", []string{"Bearer " + good, "Bearer unknown"}, bearer.Repeated},
-		{"empty line, then a valid one", []string{"", "Bearer " + good}, bearer.Repeated},
 		{"two schemes", []string{"Basic eA==", "Bearer " + good}, bearer.Repeated},
 
 		{"store is down", []string{"Bearer down"}, bearer.Unavailable},
@@ -73,22 +54,6 @@ func TestCredentials(t *testing.T) {
 				t.Errorf("Authorization %q: %v, want %v", tt.lines, got, tt.want)
 			}
 		})
-	}
-}
-
-func TestEveryCharacterOfB64Token(t *testing.T) {
-	const token = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/=="
-	var got string
-	auth, err := bearer.New("pets", func(_ context.Context, token string) (user, error) {
-		got = token
-		return user{}, nil
-	}, bearer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	serve(auth.Protect(http.NotFoundHandler()), request("Bearer "+token))
-	if got != token {
-		t.Errorf("the verify function is given %q, want the whole b64token %q", got, token)
 	}
 }
 
@@ -157,12 +122,6 @@ func TestProtect(t *testing.T) {
 				`{"code":"unavailable","message":"The admin token cannot be checked at the moment. Wait as long as Retry-After says.","status":503}`}},
 		{"unavailable", []string{"Bearer down"}, bearer.Options{Errors: quiet},
 			response{503, nil, []string{"5"}, unavailableBody}},
-		{"unavailable for less than a second", []string{"Bearer down"}, bearer.Options{Errors: quiet, RetryAfter: time.Millisecond},
-			response{503, nil, []string{"1"}, unavailableBody}},
-		{"unavailable for more than a second", []string{"Bearer down"}, bearer.Options{Errors: quiet, RetryAfter: 1001 * time.Millisecond},
-			response{503, nil, []string{"2"}, unavailableBody}},
-		{"unavailable for 30 seconds", []string{"Bearer down"}, bearer.Options{Errors: quiet, RetryAfter: 30 * time.Second},
-			response{503, nil, []string{"30"}, unavailableBody}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

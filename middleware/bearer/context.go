@@ -6,7 +6,7 @@ import "context"
 type Outcome uint8
 
 const (
-	Unidentified  Outcome = iota // the request has not passed Identify
+	unidentified  Outcome = iota // the request has not passed Identify
 	Authenticated                // the token is valid, and there is a principal
 	Missing                      // no Authorization field, or one of another scheme
 	Invalid                      // the token is malformed, too long or not valid
@@ -14,29 +14,19 @@ const (
 	Repeated                     // there is more than one Authorization line
 )
 
-// String returns the outcome in lower case, for logs and metrics.
+// String returns the outcome in lower case, for logs and metrics. The zero Outcome is
+// "unidentified".
 func (o Outcome) String() string {
-	switch o {
-	case Unidentified:
-		return "unidentified"
-	case Authenticated:
-		return "authenticated"
-	case Missing:
-		return "missing"
-	case Invalid:
-		return "invalid"
-	case Unavailable:
-		return "unavailable"
-	case Repeated:
-		return "repeated"
-	default:
-		return "unknown"
+	names := [...]string{"unidentified", "authenticated", "missing", "invalid", "unavailable", "repeated"}
+	if int(o) < len(names) {
+		return names[o]
 	}
+	return "unknown"
 }
 
 // FromContext returns the principal of the request that ctx belongs to, and false if
 // no [Authenticator] for principals of type P has found one. If several have, it is that of
-// the innermost. P must be the type that the [VerifyFunc] returns, or an interface that this
+// the innermost. P must be the type that the verify function returns, or an interface that this
 // type implements.
 func FromContext[P any](ctx context.Context) (P, bool) {
 	var none P
@@ -60,12 +50,13 @@ func implementing[P any](ctx context.Context) (found P, ok bool) {
 }
 
 // OutcomeFrom returns the outcome of the innermost [Authenticator] that the request of
-// ctx has passed, whatever the type of its principals, or [Unidentified].
+// ctx has passed, whatever the type of its principals, or 0 if it has passed
+// none.
 func OutcomeFrom(ctx context.Context) Outcome {
 	if outcome, ok := ctx.Value(outcomeKey{}).(*Outcome); ok {
 		return *outcome
 	}
-	return Unidentified
+	return unidentified
 }
 
 type (

@@ -3,10 +3,7 @@ package bearer
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
-
-	"github.com/animalstore/gatehouse/apierror"
 )
 
 // Reasons why there is no token, for [Options.Observe]. They never contain a part of the
@@ -14,8 +11,13 @@ import (
 var (
 	errRepeated  = errors.New("bearer: more than one Authorization line")
 	errMalformed = errors.New("bearer: Authorization is not Bearer followed by spaces and one b64token")
-	errTooLong   = errors.New("bearer: token exceeds Options.MaxToken")
+	errTooLong   = fmt.Errorf("bearer: token has more than %d bytes", maxToken)
 )
+
+// maxToken is the largest length of a token in bytes. A JWT with many groups or roles has
+// 10,000 and more, and nginx and Apache accept 8 KiB in one field by default. It bounds the
+// work of verify; net/http bounds the whole header ([http.Server.MaxHeaderBytes]).
+const maxToken = 16 << 10
 
 // credentials reads the lines of the Authorization field. If the outcome is
 // Authenticated, there is a token of the right form, which has yet to be
@@ -26,7 +28,7 @@ var (
 //
 // The scheme is case-insensitive (RFC 9110 section 11.1). An absent or empty
 // field, a scheme other than Bearer, and Bearer alone count as no token.
-func credentials(lines []string, maxToken int) (token string, outcome Outcome, reason error) {
+func credentials(lines []string) (token string, outcome Outcome, reason error) {
 	switch len(lines) {
 	case 0:
 		return "", Missing, nil
@@ -52,7 +54,7 @@ func credentials(lines []string, maxToken int) (token string, outcome Outcome, r
 	}
 	token = strings.TrimLeft(rest, " ")
 	if len(token) > maxToken {
-		return "", Invalid, fmt.Errorf("%w: %d bytes, limit %d", errTooLong, len(token), maxToken)
+		return "", Invalid, fmt.Errorf("%w: %d", errTooLong, len(token))
 	}
 	if !isB64Token(token) {
 		return "", Invalid, errMalformed
@@ -88,27 +90,17 @@ func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// tokenErrors are the errors with the name of the token in their text.
-type tokenErrors struct {
-	missing, invalid, unavailable *apierror.Error
-}
-
-func newTokenErrors(name string) tokenErrors {
-	return tokenErrors{
-		missing: apierror.New(http.StatusUnauthorized, "missing_api_key",
-			"No "+name+" was sent. Send it as Authorization: Bearer <"+name+">.").Preencoded(),
-		invalid: apierror.New(http.StatusUnauthorized, "invalid_api_key",
-			"The "+name+" is not valid.").Preencoded(),
-		unavailable: apierror.New(http.StatusServiceUnavailable, apierror.CodeUnavailable,
-			"The "+name+" cannot be checked at the moment. Wait as long as Retry-After says."),
+// checkText returns an error, which continues the name of the text, unless text can
+// stand between the quotation marks of an auth-param without escapes:
+// %x20-21 / %x23-5B / %x5D-7E, at least once.
+func checkText(text string) error {
+	if text == "" {
+		return errors.New("must not be empty")
 	}
-}
-
-// invalidFor returns the error of a token that is not valid. If the token was too long
-// to verify, the error is logged: MaxToken may be too small.
-func (e tokenErrors) invalidFor(reason error) *apierror.Error {
-	if errors.Is(reason, errTooLong) {
-		return e.invalid.Wrap(reason)
+	for _, c := range []byte(text) {
+		if c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
+			return fmt.Errorf("must be printable ASCII without \" and \\, got %q", text)
+		}
 	}
-	return e.invalid
+	return nil
 }

@@ -18,7 +18,7 @@ var grammar = regexp.MustCompile(`^[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/-]+
 // is then handed on unchanged.
 func FuzzAuthorization(f *testing.F) {
 	for _, seed := range []string{
-		"", "Bearer", "Bearer ", "Bearer abc", "bearer   abc==", "Bearer\tabc", "Bearer a b", "Bearer a, Bearer b",
+		"", "Bearer", "Bearer ", "Bearer ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/==", "Bearer a=b", "Bearer \ta", "Bearer: a", "Bearer a%20", "bearer   abc==", "Bearer\tabc", "Bearer a b", "Bearer a, Bearer b",
 		`Bearer "a"`, "Bearer token=a", "Basic YTpi", "Bearer é", "Bearer =", "Bearerabc", " Bearer abc ", "Bearer abc\x00",
 	} {
 		f.Add(seed)

@@ -111,7 +111,6 @@ func New(c Config) (http.Handler, error) {
 	a := &admin{Config: c, started: c.Now(), errors: &apierror.Responder{Logger: c.Logger, RequestID: middleware.RequestIDFrom}}
 	var err error
 	a.auth, err = bearer.New("petstore admin", verifyToken(c.Token), bearer.Options{
-		MaxToken:  len(c.Token) + 1, // not zero, which means the default
 		TokenName: "admin token",
 		Errors:    a.errors,
 	})
