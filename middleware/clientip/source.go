@@ -1,10 +1,12 @@
 package clientip
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"net/textproto"
+	"slices"
 	"strings"
 )
 
@@ -18,7 +20,7 @@ import (
 // socket, the service can give these requests an address that it trusts before this
 // package sees them; the example of [FromXForwardedFor] shows how.
 type Source struct {
-	trusted prefixSet
+	trusted []netip.Prefix
 	header  string        // canonical name; "": only the connection's address is read
 	last    lastEntryFunc // reads a list that every proxy extends; nil: the header holds one address
 }
@@ -96,11 +98,35 @@ func FromHeader(name string, trusted []netip.Prefix) (*Source, error) {
 }
 
 func newSource(header string, trusted []netip.Prefix, last lastEntryFunc) (*Source, error) {
-	set, err := newPrefixSet(trusted)
-	if err != nil {
-		return nil, fmt.Errorf("clientip: trusted proxies: %w", err)
+	if len(trusted) == 0 {
+		return nil, errors.New("clientip: trusted proxies: none given; without a proxy use FromRemoteAddr")
 	}
-	return &Source{trusted: set, header: header, last: last}, nil
+	for _, p := range trusted {
+		if err := checkPrefix(p); err != nil {
+			return nil, fmt.Errorf("clientip: trusted proxies: %w", err)
+		}
+	}
+	return &Source{trusted: slices.Clone(trusted), header: header, last: last}, nil
+}
+
+func checkPrefix(p netip.Prefix) error {
+	switch {
+	case !p.IsValid():
+		return errors.New("the zero prefix is not valid")
+	case p.Addr().Is4In6():
+		return fmt.Errorf("%v is IPv4 written as IPv6, which matches no address: write it as IPv4", p)
+	case p.Bits() == 0:
+		return fmt.Errorf("%v covers every address, so that any client could claim any address", p)
+	case p != p.Masked():
+		return fmt.Errorf("%v has bits set beyond its length: write %v, or %v/%d for the one address",
+			p, p.Masked(), p.Addr(), p.Addr().BitLen())
+	}
+	return nil
+}
+
+// trusts reports whether a normal address is that of a trusted proxy.
+func (s *Source) trusts(addr netip.Addr) bool {
+	return slices.ContainsFunc(s.trusted, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // Addr returns the address of the client of r. IPv4 mapped into IPv6 becomes IPv4, and
@@ -115,12 +141,12 @@ func (s *Source) Addr(r *http.Request) netip.Addr {
 
 // Resolve returns the address that [Source.Addr] returns, and an error if it is the
 // address of a proxy that did not name its client. The error wraps [ErrAbsent] if the
-// proxy sent no header, and [ErrUnreadable] if the entry that counts is not an address;
-// its text quotes the entry. Such requests of all clients of a proxy are counted
+// proxy sent no header. Otherwise the entry that counts is not an address, and the text
+// quotes it. Such requests of all clients of a proxy are counted
 // together, so a service should log or count the error.
 func (s *Source) Resolve(r *http.Request) (netip.Addr, error) {
 	peer, ok := parseAddr(r.RemoteAddr)
-	if !ok || s.header == "" || !s.trusted.contains(peer) {
+	if !ok || s.header == "" || !s.trusts(peer) {
 		return peer, nil
 	}
 	return s.forwarded(peer, r.Header[s.header])
@@ -132,7 +158,7 @@ func (s *Source) Resolve(r *http.Request) (netip.Addr, error) {
 // Fiber find the address with ClientAddr of their adapters, which call AddrFrom.
 func (s *Source) AddrFrom(peer netip.Addr, lines func(name string) []string) netip.Addr {
 	peer = peer.Unmap().WithZone("")
-	if s.header == "" || !s.trusted.contains(peer) {
+	if s.header == "" || !s.trusts(peer) {
 		return peer
 	}
 	addr, _ := s.forwarded(peer, lines(s.header))
@@ -164,4 +190,79 @@ func isFieldName(name string) bool {
 		}
 	}
 	return name != ""
+}
+
+// ErrAbsent is the error of [Source.Resolve] if a trusted proxy did not send the header.
+var ErrAbsent = errors.New("clientip: no header from a trusted proxy")
+
+// lastEntryFunc reads the last entry of a line: its text, the line before it, whether
+// there is a comma between them, and the entry's address if it has one.
+type lastEntryFunc func(line string) (entry, rest string, more bool, addr netip.Addr, ok bool)
+
+func lastXForwardedFor(line string) (entry, rest string, more bool, addr netip.Addr, ok bool) {
+	comma := strings.LastIndexByte(line, ',')
+	if more = comma >= 0; more {
+		rest = line[:comma]
+	}
+	entry = line[comma+1:]
+	addr, ok = parseAddr(trimOWS(entry))
+	return entry, rest, more, addr, ok
+}
+
+// rightmostUntrusted reads the entries of lines from the right, starting with a trusted
+// peer, until it finds one that is not trusted or not an address.
+//
+// Reading also stops at an empty entry. RFC 9110 section 5.6.1.2 says that a recipient
+// skips it, but a proxy that did not know its client may have written it, and the
+// entries further left would then pass for that proxy's.
+func (s *Source) rightmostUntrusted(peer netip.Addr, lines []string) (netip.Addr, error) {
+	last := peer
+	for i := len(lines) - 1; i >= 0; i-- {
+		for line, more := lines[i], true; more; {
+			var entry string
+			var addr netip.Addr
+			var ok bool
+			if entry, line, more, addr, ok = s.last(line); !ok {
+				return last, s.unreadable(entry)
+			}
+			if last = addr; !s.trusts(addr) {
+				return addr, nil
+			}
+		}
+	}
+	return last, nil
+}
+
+// unreadable quotes only the start of entry, which a client may have written.
+func (s *Source) unreadable(entry string) error {
+	return fmt.Errorf("clientip: entry is not an address: %s: %.64q", s.header, trimOWS(entry))
+}
+
+// ParsePrefixes reads a list of networks such as "10.0.0.0/8" and "2001:db8::/32"
+// from a configuration. A single address is a network of its own. The error names the
+// text that is wrong. The constructors check that a prefix can be trusted.
+func ParsePrefixes(texts []string) ([]netip.Prefix, error) {
+	prefixes := make([]netip.Prefix, 0, len(texts))
+	for _, text := range texts {
+		prefix, err := parsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("clientip: %q must be a network such as 10.0.0.0/8 or an address", text)
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return prefixes, nil
+}
+
+func parsePrefix(text string) (netip.Prefix, error) {
+	if strings.Contains(text, "/") {
+		return netip.ParsePrefix(text)
+	}
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	if addr.Zone() != "" {
+		return netip.Prefix{}, errors.New("address with a zone")
+	}
+	return netip.PrefixFrom(addr, addr.BitLen()), nil
 }
