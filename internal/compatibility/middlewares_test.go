@@ -62,7 +62,7 @@ var (
 	limited = map[string]string{"X-Ratelimit-Limit": "1000", "X-Ratelimit-Remaining": "*", "X-Ratelimit-Reset": "*"}
 )
 
-var middlewares = slices.Concat(limits, []wrapped{
+var middlewares = []wrapped{
 	{"apierror.Responder.Handle", nil, func(_ *testing.T, next http.Handler) http.Handler {
 		return responder.Handle(func(w http.ResponseWriter, r *http.Request) error {
 			next.ServeHTTP(w, r)
@@ -95,10 +95,13 @@ var middlewares = slices.Concat(limits, []wrapped{
 		return a.Identify(a.Require(next))
 	}},
 	{"bearer.Authenticator.Protect", nil, func(t *testing.T, next http.Handler) http.Handler { return authenticator(t).Protect(next) }},
+	{"limit.ByPlan", limited, func(_ *testing.T, next http.Handler) http.Handler {
+		plan := ratelimit.MustPlan("free", ratelimit.Penalty{}, ratelimit.PerDay(1000))
+		return limit.ByPlan(func(*http.Request) (string, *ratelimit.Plan) { return "ann", plan })(next)
+	}},
 	{"limit.New", limited, newLimit(limit.Options{})},
-	{"limit.New with Refund", limited, newLimit(limit.Options{ChargeIf: limit.NotServerError})},
 	{"limit.New with Context", limited, newLimit(limit.Options{Context: true})},
-	{"limit.New with ChargeIf", limited, newLimit(limit.Options{ChargeIf: func(*http.Request, int) bool { return false }})},
+	{"limit.New with ChargeIf", limited, newLimit(limit.Options{ChargeIf: limit.NotServerError})},
 	{"limit.New with Shadow", limited, newLimit(limit.Options{Shadow: true})},
 	{"inflight.Limiter.Middleware", nil, func(t *testing.T, next http.Handler) http.Handler {
 		l, err := inflight.NewProcess(100, inflight.Options{Errors: responder})
@@ -108,7 +111,12 @@ var middlewares = slices.Concat(limits, []wrapped{
 		return l.Middleware(next)
 	}},
 	{"middleware.Chain", everythingAdds(), everything},
-})
+}
+
+// likeByPlan are functions that make the handler of limit.ByPlan.
+var likeByPlan = []string{
+	"limit.ByIP", "limit.ByUser", "limit.Clients.ByIP", "limit.Clients.ByUser", "limit.Clients.ByPlan",
+}
 
 // everything is a service with all of them.
 func everything(t *testing.T, next http.Handler) http.Handler {

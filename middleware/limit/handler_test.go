@@ -1,7 +1,6 @@
 package limit_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -154,43 +153,6 @@ func TestFieldsWithoutPlan(t *testing.T) {
 	if len(h) != 0 {
 		t.Errorf("a decision without a plan sets %v", h)
 	}
-}
-
-func TestRefund(t *testing.T) {
-	at := time.Unix(now, 0)
-	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
-	status, panics := 200, false
-	h := handler(t, newEngine(t, &at), ratelimit.Caller{Subject: "a", Plan: plan}, limit.Options{ChargeIf: limit.NotServerError},
-		func(w http.ResponseWriter, _ *http.Request) {
-			if panics {
-				panic(http.ErrAbortHandler)
-			}
-			w.WriteHeader(status)
-		})
-	expect(t, get(h), 200, "", "9")
-	status = 404
-	expect(t, get(h), 404, "", "8")
-	status = 503
-	expect(t, get(h), 503, "", "7")
-	panics = true
-	func() {
-		defer func() {
-			if recover() != http.ErrAbortHandler {
-				t.Error("the panic did not go on")
-			}
-		}()
-		get(h)
-	}()
-	status, panics = 200, false
-	expect(t, get(h), 200, "", "7")
-
-	status = 500
-	ctx, hangUp := context.WithCancel(context.Background())
-	hangUp()
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil).WithContext(ctx))
-	status = 200
-	expect(t, get(h), 200, "", "5") // the abandoned request was not refunded
 }
 
 func TestNewRefuses(t *testing.T) {

@@ -15,28 +15,6 @@ import (
 // onlyTake is an engine that can do nothing else.
 type onlyTake struct{ ratelimit.Limiter }
 
-// While the engine is down, Settle is an error. It can be called again.
-func TestSettleWithADeadEngine(t *testing.T) {
-	at := time.Unix(now, 0)
-	l := &flaky{Limiter: newEngine(t, &at)}
-	for _, units := range []int64{70, 3} {
-		if err := l.Reset(t.Context(), "a"); err != nil {
-			t.Fatal(err)
-		}
-		res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{}, nil)
-		l.down = ratelimit.ErrUnavailable
-		for range 2 {
-			if err := res.Settle(t.Context(), units); !errors.Is(err, ratelimit.ErrUnavailable) {
-				t.Errorf("Settle(%d): got error %v, want one that wraps ErrUnavailable", units, err)
-			}
-		}
-		l.down = nil
-		wantUsed(t, l.Limiter, "before the engine is back", [2]int64{40, 40})
-		settle(t, res, units)
-		wantUsed(t, l.Limiter, "after that", [2]int64{units, units})
-	}
-}
-
 // What was not charged is not settled.
 func TestSettleOfWhatWasNotCharged(t *testing.T) {
 	at := time.Unix(now, 0)

@@ -4,42 +4,20 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
-
-// A settled request costs what Settle says, in all windows, even beyond the limit. The
-// last call counts.
-func TestSettleARequest(t *testing.T) {
-	caller := ratelimit.Caller{Subject: "a", Plan: tokens}
-	for name, units := range map[string][]int64{
-		"less": {7}, "nothing": {0}, "the same": {40}, "more": {63}, "beyond the limit": {250}, "the largest": {fixedwindow.MaxUnits + 9},
-		"twice the same": {63, 63}, "down from the largest": {fixedwindow.MaxUnits + 9, fixedwindow.MaxUnits - 1000}, "up and down": {63, 20, 35}, "down from beyond the limit": {1234, 5}, "all back": {250, 0}, "again from nothing": {0, 9},
-	} {
-		t.Run(name, func(t *testing.T) {
-			at := time.Unix(now, 0)
-			l := newEngine(t, &at)
-			res := reserve(t, l, caller, limit.Options{}, nil)
-			wantUsed(t, l, "reserved", [2]int64{40, 40})
-			for _, n := range units {
-				settle(t, res, n)
-				n = min(n, fixedwindow.MaxUnits)
-				wantUsed(t, l, "settled", [2]int64{n, n})
-			}
-			if d := res.Decision(); d.Cost != 40 || d.States[0].Remaining != 60 || res.Caller().Subject != caller.Subject || res.Caller().Plan != caller.Plan {
-				t.Errorf("the reservation is for %v, %+v; want the decision as it was made", res.Caller(), d)
-			}
-		})
-	}
-}
 
 // Units of a smooth quota that have come back by themselves are not given back: those that
 // the request still costs come back first.
@@ -115,38 +93,6 @@ func TestSettleAfterTheContextEnded(t *testing.T) {
 	wantUsed(t, l.Limiter, "settled", [2]int64{53, 53})
 }
 
-// In shadow mode an admitted request is charged, and settled.
-func TestSettleInShadowMode(t *testing.T) {
-	at := time.Unix(now, 0)
-	l := newEngine(t, &at)
-	res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{Shadow: true}, nil)
-	settle(t, res, 250)
-	wantUsed(t, l, "settled", [2]int64{250, 250})
-}
-
-// A request that its handler has settled is not given back, however it ends. It can be
-// settled after it was refunded.
-func TestSettleAndRefund(t *testing.T) {
-	caller := ratelimit.Caller{Subject: "a", Plan: tokens}
-	never := func(*http.Request, int) bool { return false }
-	for name, opts := range map[string]limit.Options{"NotServerError": {ChargeIf: limit.NotServerError}, "another ChargeIf": {ChargeIf: never}} {
-		at := time.Unix(now, 0)
-		l := newEngine(t, &at)
-		if _, err := l.Take(t.Context(), "a", tokens, 5); err != nil {
-			t.Fatal(err)
-		}
-		res := reserve(t, l, caller, opts, func(w http.ResponseWriter, _ *limit.Reservation) { w.WriteHeader(500) })
-		wantUsed(t, l, name+": given back", [2]int64{5, 5})
-		settle(t, res, 12)
-		wantUsed(t, l, name+": settled after that", [2]int64{17, 17})
-		reserve(t, l, caller, opts, func(w http.ResponseWriter, res *limit.Reservation) {
-			settle(t, res, 50)
-			w.WriteHeader(500)
-		})
-		wantUsed(t, l, name+": settled before the end", [2]int64{67, 67})
-	}
-}
-
 // Concurrent calls about one request leave it at the units of one of them.
 func TestSettleConcurrently(t *testing.T) {
 	at := time.Unix(now, 0)
@@ -180,62 +126,91 @@ func TestSettleBeyondWhatCanBeOwed(t *testing.T) {
 	}
 }
 
-// An adjustment is what an Adjuster was asked for.
-type adjustment struct {
-	subject        string
-	time, from, to int64
-	id             string
-}
-
-// A lossy engine makes each adjustment once, and loses the answers of the first ones, or
-// the calls themselves.
+// A lossy engine makes each adjustment once, by its id. While lose is set, it loses the call,
+// or the answer.
 type lossy struct {
 	*memory.Limiter
-	answers, calls int // to lose
-	asked          []adjustment
-	made           map[string]bool
+	random *rand.Rand
+	lose   bool
+	made   map[string]bool
 }
 
 func (l *lossy) Adjust(ctx context.Context, subject string, d *ratelimit.Decision, units int64, id string) error {
-	l.asked = append(l.asked, adjustment{subject, d.Time, d.Cost, units, id})
-	if l.calls--; l.calls >= 0 {
+	fate := 3
+	if l.lose {
+		fate = l.random.IntN(4)
+	}
+	if fate == 0 {
 		return ratelimit.ErrUnavailable
 	}
-	if !l.made[id] {
+	if !l.made[id] || id == "" {
 		if err := l.Limiter.Adjust(ctx, subject, d, units, id); err != nil {
 			return err
 		}
 		l.made[id] = true
 	}
-	if l.answers--; l.answers >= 0 {
+	if fate == 1 {
 		return ratelimit.ErrUnavailable
 	}
 	return nil
 }
 
-// If an answer was lost, the same adjustment is made again before the next one. It counts
-// once, whether the engine had made it or not.
-func TestSettleRepeatsWhatMayBeLost(t *testing.T) {
-	for name, l := range map[string]*lossy{"two answers": {answers: 2}, "two calls": {calls: 2}} {
-		at := time.Unix(now, 0)
-		l.Limiter, l.made = newEngine(t, &at), map[string]bool{}
-		res := reserve(t, l, ratelimit.Caller{Subject: "a", Plan: tokens}, limit.Options{}, nil)
-		for _, units := range []int64{70, 3} {
-			if err := res.Settle(t.Context(), units); !errors.Is(err, ratelimit.ErrUnavailable) {
-				t.Fatalf("%s are lost: Settle(%d): got error %v, want one that wraps ErrUnavailable", name, units, err)
+// Whatever is lost between, the charges of a request cost what the last Settle says, in all
+// windows and even beyond the limit, except one with a cost of its own. A request that was
+// settled is not given back, and one that was given back can be settled.
+func TestSettleHistories(t *testing.T) {
+	at := time.Unix(now, 0)
+	memory := newEngine(t, &at)
+	for seed := range race.Fewer(2000) {
+		random := rand.New(rand.NewPCG(uint64(seed), 0))
+		l := &lossy{memory, random, false, map[string]bool{}}
+		caller := ratelimit.Caller{Subject: "a", Plan: tokens}
+		for _, also := range []ratelimit.Charge{{Subject: "b", Plan: tokens}, {Subject: "c", Plan: tokens, Cost: 5}} {
+			if random.IntN(2) == 0 {
+				caller.Also = append(caller.Also, also)
 			}
 		}
-		settle(t, res, 50)
-		wantUsed(t, l.Limiter, name+" are lost", [2]int64{50, 50})
-		if len(l.asked) != 4 {
-			t.Fatalf("%s are lost: asked for %+v, want one adjustment three times and another one", name, l.asked)
+		for _, subject := range []string{"a", "b", "c"} {
+			if err := l.Reset(t.Context(), subject); err != nil {
+				t.Fatal(err)
+			}
 		}
-		first, last := l.asked[0], l.asked[3]
-		if l.asked[1] != first || l.asked[2] != first || first.id == "" || last.id == "" || last.id == first.id {
-			t.Errorf("%s are lost: asked for %+v, want the first adjustment three times, and another id for the last", name, l.asked)
+		want := int64(40)
+		step := func(res *limit.Reservation) {
+			units := []int64{0, 5, 40, 63, 250, fixedwindow.MaxUnits + 9, fixedwindow.MaxUnits - 1000}[random.IntN(7)]
+			l.lose = random.IntN(2) == 0
+			err := res.Settle(t.Context(), units)
+			if err != nil && (!l.lose || !errors.Is(err, ratelimit.ErrUnavailable)) {
+				t.Fatalf("seed %d: Settle(%d): %v", seed, units, err)
+			}
+			if l.lose = false; err != nil { // a caller tries again
+				settle(t, res, units)
+			}
+			want = min(units, fixedwindow.MaxUnits)
 		}
-		if first.from != 40 || first.to != 70 || last.from != 70 || last.to != 50 {
-			t.Errorf("%s are lost: asked for %+v, want from 40 to 70 units and then to 50", name, l.asked)
+		inside, failed, own := random.IntN(3), random.IntN(2) == 0, int64(5)
+		res := reserve(t, l, caller, limit.Options{Shadow: random.IntN(2) == 0, ChargeIf: limit.NotServerError}, func(w http.ResponseWriter, res *limit.Reservation) {
+			for range inside {
+				step(res)
+			}
+			if failed {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		})
+		if failed && inside == 0 {
+			want, own = 0, 0
+		}
+		for i := 0; ; i++ {
+			for subject, units := range map[string]int64{"a": want, "b": want, "c": own} {
+				charged := subject == "a" || slices.ContainsFunc(caller.Also, func(c ratelimit.Charge) bool { return c.Subject == subject })
+				if got := used(t, memory, subject); charged && got != [2]int64{units, units} {
+					t.Fatalf("seed %d: %s has used %v, want %d", seed, subject, got, units)
+				}
+			}
+			if i == 3 {
+				break
+			}
+			step(res)
 		}
 	}
 }
