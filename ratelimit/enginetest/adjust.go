@@ -52,16 +52,6 @@ var adjustments = []promise{
 		excluded: func(g Gaps) bool { return g.OneQuota || g.RollingWindows },
 		text:     "Adjust of what Peek returned, as Allowed and with another Cost, gives these units back to the quotas of its plan",
 	},
-	{
-		name: "settles", test: testSettle, needsClock: true,
-		excluded: func(g Gaps) bool { return g.OneQuota || g.RollingWindows },
-		text:     "a settled request costs what the last call said, in those windows it was charged in that are open",
-	},
-	{
-		name: "settles smooth quotas", test: testSmoothSettle, needsClock: true,
-		excluded: func(g Gaps) bool { return g.NoSmooth },
-		text:     "a request settled under a smooth quota costs what the last call said, less what has come back",
-	},
 }
 
 // adjuster skips the test if the engine is none.

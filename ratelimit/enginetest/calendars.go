@@ -128,29 +128,6 @@ func testCalendarChanges(e *engineTest) {
 	e.want("the day of the clock in UTC", d, allowed, 5)
 }
 
-func testCalendarClockBack(e *engineTest) {
-	p := plan(ratelimit.PerMonth(2), ratelimit.PerDay(1000).In(zone("Europe/Berlin")))
-	if e.gaps.OneQuota {
-		p = plan(ratelimit.PerMonth(2))
-	}
-	for _, step := range []time.Duration{time.Millisecond, time.Second, time.Hour, 24 * time.Hour, 30 * 24 * time.Hour, 400 * 24 * time.Hour} {
-		name := "back by " + step.String()
-		e.set(date(2026, time.July, 1, 0, 0))
-		e.takeN(name, p, 1)
-		e.takeN(name, p, 1)
-		e.advance(-step)
-		d := e.takeN(name, p, 1)
-		e.want(name, d, limited, 0)
-		if d.RetryAfter > 65*24*time.Hour {
-			e.Errorf("%s: the client must wait for %v, want at most two windows", name, d.RetryAfter)
-		}
-		e.advance((d.RetryAfter + time.Second - 1).Truncate(time.Second))
-		if d := e.takeN(name, p, 1); !d.Allowed() {
-			e.Errorf("%s: after waiting for Retry-After the request is %v, want allowed", name, d.Outcome)
-		}
-	}
-}
-
 func testNoCalendars(e *engineTest) {
 	for _, q := range []ratelimit.Quota{ratelimit.PerMonth(5), ratelimit.PerDay(5).In(time.UTC)} {
 		if d, err := e.engine.Take(context.Background(), "a", plan(q), 1); !errors.Is(err, ratelimit.ErrInvalid) {

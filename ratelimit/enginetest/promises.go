@@ -90,11 +90,6 @@ var promises = []promise{
 			"and the next one ends by the new calendar",
 	},
 	{
-		name: "grants no calendar window twice when the clock steps back", test: testCalendarClockBack, needsClock: true,
-		excluded: func(g Gaps) bool { return g.NoCalendars },
-		text:     "a clock that steps back over the end of a month grants no second quota, and locks a client out for two windows at most",
-	},
-	{
 		name: "refuses calendar windows that it cannot count in", test: testNoCalendars,
 		excluded: func(g Gaps) bool { return !g.NoCalendars },
 		text:     "a plan with calendar windows is an error that wraps ErrInvalid",
@@ -105,11 +100,6 @@ var promises = []promise{
 		text:     "a smooth quota admits its burst at once, and then each unit when it is back, to the microsecond",
 	},
 	{
-		name: "admits exactly the burst to concurrent callers", test: testSmoothConcurrent,
-		excluded: func(g Gaps) bool { return g.NoSmooth },
-		text:     "concurrent requests are admitted up to the burst of a smooth quota exactly",
-	},
-	{
 		name: "counts smoothly beside fixed windows", test: testSmoothAndFixed, needsClock: true,
 		excluded: func(g Gaps) bool { return g.NoSmooth || g.OneQuota },
 		text:     "all quotas of a plan are charged or none, and a smooth quota and a fixed window of one length are counted apart",
@@ -118,16 +108,6 @@ var promises = []promise{
 		name: "keeps smooth usage when the plan changes", test: testSmoothPlanChange, needsClock: true,
 		excluded: func(g Gaps) bool { return g.NoSmooth },
 		text:     "when the rate or the burst of a smooth quota changes, the time at which it is unused stays",
-	},
-	{
-		name: "grants no burst twice when the clock steps back", test: testSmoothClockBack, needsClock: true,
-		excluded: func(g Gaps) bool { return g.NoSmooth || g.OneQuota },
-		text:     "a clock that steps back grants no second burst, and locks a client out for one window at most",
-	},
-	{
-		name: "charges smooth quotas of several subjects or none", test: testSmoothTakeAll, needsClock: true,
-		excluded: func(g Gaps) bool { return g.NoSmooth || g.OneQuota },
-		text:     "TakeAll makes all charges, or none if a smooth quota refuses one",
 	},
 	{
 		name: "refuses smooth quotas that it cannot count", test: testNoSmooth,

@@ -3,8 +3,6 @@ package enginetest
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
@@ -57,28 +55,6 @@ func testSmooth(e *engineTest) {
 	e.want("the largest once more", e.takeN("c", large, 1), limited, 0)
 	if _, err := e.engine.Take(context.Background(), "a", p, 4); !errors.Is(err, ratelimit.ErrCostExceedsLimit) {
 		e.Errorf("a cost over the burst: got error %v, want one that wraps %q", err, ratelimit.ErrCostExceedsLimit)
-	}
-}
-
-func testSmoothConcurrent(e *engineTest) {
-	const callers, each, burst = 16, 50, 333
-	p := plan(ratelimit.Quota{Limit: burst, Window: fixedwindow.MaxLength}.Smooth(burst)) // no unit comes back meanwhile
-	var admitted atomic.Int64
-	var wg sync.WaitGroup
-	for range callers {
-		wg.Go(func() {
-			for range each {
-				if d, err := e.engine.Take(context.Background(), "a", p, 1); err != nil {
-					e.Error(err)
-				} else if d.Allowed() {
-					admitted.Add(1)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if got := admitted.Load(); got != burst {
-		e.Errorf("of %d concurrent requests against a burst of %d, %d were admitted, want the burst", callers*each, burst, got)
 	}
 }
 
@@ -139,27 +115,6 @@ func testSmoothPlanChange(e *engineTest) {
 	}
 }
 
-func testSmoothClockBack(e *engineTest) {
-	p := plan(ratelimit.PerMinute(60).Smooth(10), ratelimit.PerDay(1000).Smooth(1000))
-	for _, step := range []time.Duration{time.Millisecond, time.Second, 31 * time.Second, time.Hour, 400 * 24 * time.Hour} {
-		name := "back by " + step.String()
-		e.takeN(name, p, 10)
-		e.advance(-step)
-		d := e.takeN(name, p, 1)
-		e.want(name, d, limited, 0)
-		if longest := max(min(step+time.Second, 51*time.Second), d.RetryAfter); step < time.Hour && d.RetryAfter > longest {
-			e.Errorf("%s: the client must wait for %v, want %v at most", name, d.RetryAfter, longest)
-		}
-		if d.RetryAfter > 24*time.Hour {
-			e.Errorf("%s: the client must wait for %v, want a window at most", name, d.RetryAfter)
-		}
-		e.advance(d.RetryAfter)
-		if d := e.takeN(name, p, 1); !d.Allowed() {
-			e.Errorf("%s: after waiting for RetryAfter the request is %v, want allowed", name, d.Outcome)
-		}
-	}
-}
-
 func testSmoothStrikes(e *engineTest) {
 	p := ratelimit.MustPlan("strict", penalty(), ratelimit.PerMinute(60).Smooth(2))
 	e.takeN("a", p, 2)
@@ -182,31 +137,6 @@ func testSmoothStrikes(e *engineTest) {
 	d := e.takeN("a", p, 2)
 	e.want("one strike too many", d, banned, 0)
 	e.wantStruck("one strike too many", d, true)
-}
-
-func testSmoothTakeAll(e *engineTest) {
-	m := e.multiTaker()
-	own, all := plan(ratelimit.PerMinute(60).Smooth(5)), plan(ratelimit.PerDay(100), ratelimit.PerMinute(60).Smooth(2))
-	takeAll := func(cost int64, outcomes ...ratelimit.Outcome) []ratelimit.Decision {
-		e.Helper()
-		decisions := make([]ratelimit.Decision, 2)
-		if err := m.TakeAll(context.Background(), []ratelimit.Charge{{Subject: "a", Plan: own, Cost: cost}, {Subject: "all", Plan: all, Cost: cost}}, decisions); err != nil {
-			e.Fatal(err)
-		}
-		for i, want := range outcomes {
-			if decisions[i].Outcome != want {
-				e.Fatalf("charge %d of %d units is %v, want %v", i+1, cost, decisions[i].Outcome, want)
-			}
-		}
-		return decisions
-	}
-	takeAll(2, allowed, allowed)
-	d := takeAll(1, ratelimit.Spared, limited)
-	if d[0].Remaining() != 3 || d[1].RetryAfter != time.Second {
-		e.Errorf("a group that is refused: %d remain for the first, and the second must wait for %v, want 3 and 1s", d[0].Remaining(), d[1].RetryAfter)
-	}
-	e.advance(time.Second)
-	takeAll(1, allowed, allowed)
 }
 
 func testNoSmooth(e *engineTest) {

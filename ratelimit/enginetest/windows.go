@@ -47,21 +47,38 @@ func testPlanChange(e *engineTest) {
 	e.want("the window that it did not have goes on", e.take(large), allowed, 43)
 }
 
+// testClockBack steps the clock back over ends of windows, months and bursts.
 func testClockBack(e *engineTest) {
-	p := plan(ratelimit.PerMinute(2), ratelimit.PerDay(1000))
-	for _, step := range []time.Duration{time.Millisecond, time.Second, 31 * time.Second, time.Hour, 24 * time.Hour, 400 * 24 * time.Hour} {
-		name := "back by " + step.String()
-		e.takeN(name, p, 1)
-		e.takeN(name, p, 1)
-		e.advance(-step)
-		d := e.takeN(name, p, 1)
-		e.want(name, d, limited, 0)
-		if d.RetryAfter > 2*time.Minute {
-			e.Errorf("%s: the client must wait for %v, want at most two windows", name, d.RetryAfter)
-		}
-		e.advance((d.RetryAfter + time.Second - 1).Truncate(time.Second))
-		if d := e.takeN(name, p, 1); !d.Allowed() {
-			e.Errorf("%s: after waiting for Retry-After the request is %v, want allowed", name, d.Outcome)
+	const day = 24 * time.Hour
+	for _, test := range []struct {
+		name    string
+		start   time.Time
+		plan    *ratelimit.Plan
+		burst   int64
+		longest time.Duration
+		skip    bool
+	}{
+		{"minutes", start, plan(ratelimit.PerMinute(2), ratelimit.PerDay(1000)), 2, 2 * time.Minute, false},
+		{"months", date(2026, time.July, 1, 0, 0), plan(ratelimit.PerMonth(2), ratelimit.PerDay(1000).In(zone("Europe/Berlin"))), 2, 65 * day, e.gaps.NoCalendars},
+		{"bursts", start, plan(ratelimit.PerMinute(60).Smooth(10), ratelimit.PerDay(1000).Smooth(1000)), 10, day, e.gaps.NoSmooth},
+	} {
+		for _, step := range []time.Duration{time.Millisecond, time.Second, 31 * time.Second, time.Hour, day, 30 * day, 400 * day} {
+			if test.skip {
+				continue
+			}
+			name := test.name + ", back by " + step.String()
+			e.set(test.start)
+			e.takeN(name, test.plan, test.burst)
+			e.advance(-step)
+			d := e.takeN(name, test.plan, 1)
+			e.want(name, d, limited, 0)
+			if d.RetryAfter > test.longest {
+				e.Errorf("%s: the client must wait for %v, want %v at most", name, d.RetryAfter, test.longest)
+			}
+			e.advance(d.RetryAfter)
+			if d := e.takeN(name, test.plan, 1); !d.Allowed() {
+				e.Errorf("%s: after waiting for RetryAfter the request is %v, want allowed", name, d.Outcome)
+			}
 		}
 	}
 }
