@@ -24,11 +24,6 @@ var adjustments = []promise{
 			"and none that was opened later",
 	},
 	{
-		name: "charges a refused group to no window", test: testRefusedGroup,
-		excluded: func(g Gaps) bool { return g.OneQuota || g.RollingWindows || g.UsagePerPlan },
-		text:     "TakeAll of a group that is refused changes no usage, also under another plan than before, and if one charge follows the other",
-	},
-	{
 		name: "adjusts the months of a charge", test: testCalendarAdjust, needsClock: true,
 		excluded: func(g Gaps) bool { return g.NoCalendars || g.OneQuota },
 		text:     "Adjust changes the month or day that was charged, also if the calendar changes, and not the next one",
@@ -46,11 +41,6 @@ var adjustments = []promise{
 	{
 		name: "counts an id once", test: testAdjustOnce,
 		text: "Adjust with an id that was used for the subject changes nothing, and without an id each call counts",
-	},
-	{
-		name: "gives units back by hand", test: testRefundByHand, needsClock: true,
-		excluded: func(g Gaps) bool { return g.OneQuota || g.RollingWindows },
-		text:     "Adjust of what Peek returned, as Allowed and with another Cost, gives these units back to the quotas of its plan",
 	},
 }
 
@@ -163,35 +153,6 @@ func testAdjustOwnWindows(e *engineTest) {
 	e.adjust("b", &d, 1_000_000)
 	e.adjust("b", &d, 2)
 	e.used("far up and down under a small limit", "b", day, 2)
-}
-
-func testRefusedGroup(e *engineTest) {
-	e.adjuster()
-	day, hour, none := plan(ratelimit.PerDay(1000)), plan(ratelimit.PerHour(1000)), plan(ratelimit.PerDay(1))
-	e.takeN("a", day, 60)
-	e.takeN("a", hour, 5)
-	e.takeN("full", none, 1)
-	type inOrder struct { // is not a MultiTaker
-		ratelimit.Limiter
-		engine.Adjuster
-	}
-	for i := range 30 {
-		take, l := engine.TakeInOrder, ratelimit.Limiter(inOrder{e.engine.Limiter, e.adjuster()})
-		if _, ok := e.engine.Limiter.(engine.MultiTaker); ok && i%2 == 0 {
-			take, l = ratelimit.TakeAll, e.engine.Limiter
-		}
-		decisions := make([]ratelimit.Decision, 2)
-		charges := []ratelimit.Charge{{Subject: "a", Plan: hour, Cost: 3}, {Subject: "full", Plan: none, Cost: 1}}
-		if err := take(context.Background(), l, charges, decisions); err != nil {
-			e.Fatal(err)
-		}
-		e.want("a group that is refused", decisions[0], ratelimit.Spared, 995)
-		if d := decisions[0]; d.Receipt.Others != (ratelimit.Decision{}).Receipt.Others {
-			e.Errorf("a group that is refused was charged to %v", d.Receipt.Others)
-		}
-	}
-	e.used("after refused groups", "a", hour, 5)
-	e.used("after refused groups", "a", day, 65)
 }
 
 func testCalendarAdjust(e *engineTest) {
@@ -395,56 +356,4 @@ func testAdjustOnce(e *engineTest) {
 	}
 	e.want("two ids, and two calls without one", e.takeN("a", p, 1), allowed, 958)
 	e.want("another subject has ids of its own", e.takeN("b", p, 1), allowed, 989)
-}
-
-// testRefundByHand gives back units that no decision at hand was charged, as an operator
-// does.
-func testRefundByHand(e *engineTest) {
-	e.adjuster()
-	peeker, ok := e.engine.Limiter.(engine.Peeker)
-	if !ok {
-		e.Skip("skipped: the engine is not a Peeker")
-	}
-	peek := func(p *ratelimit.Plan) ratelimit.Decision {
-		e.Helper()
-		d, err := peeker.Peek(context.Background(), "a", p)
-		if err != nil {
-			e.Fatal(err)
-		}
-		return d
-	}
-	giveBack := func(p *ratelimit.Plan, units int64) {
-		e.Helper()
-		d := peek(p)
-		d.Outcome, d.Cost = allowed, units
-		e.adjust("a", &d, 0)
-	}
-	p, day := plan(ratelimit.PerMinute(100), ratelimit.PerDay(1000)), plan(ratelimit.PerDay(1000))
-	left := func(step string, minute, day int64) {
-		e.Helper()
-		if d := peek(p); d.States[0].Remaining != minute || d.States[1].Remaining != day {
-			e.Errorf("%s: %d of the minute and %d of the day are left, want %d and %d",
-				step, d.States[0].Remaining, d.States[1].Remaining, minute, day)
-		}
-	}
-	giveBack(p, 5)
-	left("a subject never seen", 100, 1000)
-	e.takeN("a", p, 100)
-	giveBack(day, 30)
-	left("given back to the day alone", 0, 930)
-	giveBack(p, 20)
-	left("given back to both by a limited subject", 20, 950)
-	e.advance(time.Minute)
-	giveBack(p, 40)
-	left("nothing is used of the new minute", 100, 990)
-	giveBack(day, 1000)
-	left("more than was used", 100, 1000)
-	if e.gaps.NoSmooth {
-		return
-	}
-	smooth := plan(ratelimit.PerMinute(60).Smooth(10))
-	e.takeN("a", smooth, 10)
-	giveBack(smooth, 4)
-	e.want("given back to a smooth quota", e.takeN("a", smooth, 4), allowed, 0)
-	e.want("no more than that", e.takeN("a", smooth, 1), limited, 0)
 }

@@ -8,45 +8,7 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
-
-func testDecay(e *engineTest) {
-	p := penalty()
-	p.Decay, p.Grace = 20*time.Second, 0
-	plan := strict(p)
-	e.take(plan)
-	for _, step := range []struct {
-		after time.Duration
-		left  int
-	}{
-		{0, 2}, {0, 1},
-		{19 * time.Second, 0}, // the first two still count
-		{time.Second, 0},      // one is forgotten, one is new
-		{60 * time.Second, 2}, // all are forgotten
-		{19 * time.Second, 1},
-	} {
-		e.advance(step.after)
-		if d := e.take(plan); d.Outcome != limited || d.StrikesLeft != step.left {
-			e.Fatalf("a strike %v after the last: got %v with %d strikes left, want limited with %d",
-				step.after, d.Outcome, d.StrikesLeft, step.left)
-		}
-	}
-	peeker, ok := e.engine.Limiter.(engine.Peeker)
-	if !ok {
-		return
-	}
-	for range 3 {
-		d, err := peeker.Peek(e.Context(), "a", plan)
-		if err != nil {
-			e.Fatal(err)
-		}
-		if d.StrikesLeft < 1 {
-			e.Errorf("Peek reports %d strikes left, want 1, and more as they decay", d.StrikesLeft)
-		}
-		e.advance(20 * time.Second)
-	}
-}
 
 // testBackoff has clients that double their pauses, or wait for Decay between their
 // requests, while a quota is exhausted for a long time.

@@ -1,8 +1,6 @@
 package enginetest
 
 import (
-	"context"
-	"errors"
 	"time"
 	_ "time/tzdata" // the promises are the same where the system has no time zones
 
@@ -126,12 +124,4 @@ func testCalendarChanges(e *engineTest) {
 	}
 	d = e.takeN("c", plan(ratelimit.PerDay(9)), 3)
 	e.want("the day of the clock in UTC", d, allowed, 5)
-}
-
-func testNoCalendars(e *engineTest) {
-	for _, q := range []ratelimit.Quota{ratelimit.PerMonth(5), ratelimit.PerDay(5).In(time.UTC)} {
-		if d, err := e.engine.Take(context.Background(), "a", plan(q), 1); !errors.Is(err, ratelimit.ErrInvalid) {
-			e.Errorf("%v: got %v and error %v, want one that wraps %q", q, d.Outcome, err, ratelimit.ErrInvalid)
-		}
-	}
 }

@@ -129,6 +129,8 @@ func (h *history) step() string {
 		return h.adjust(ctx)
 	case n < 44:
 		return h.chargeElsewhere(ctx, subject, plan)
+	case n < 45:
+		return h.giveBack(ctx, subject, plan)
 	case n < 46:
 		length := time.Duration(1+h.rand.IntN(30_000)) * time.Millisecond
 		if forgive := plan.Penalty().Forgive; h.rand.IntN(2) == 0 { // beyond the time at which a level is forgiven
@@ -210,6 +212,19 @@ func (h *history) chargeElsewhere(ctx context.Context, subject string, plan *rat
 			return ratelimit.Decision{}, h.model.Adjust(ctx, subject, &d, units, id)
 		}
 		return ratelimit.Decision{}, h.adjustEngine(ctx, subject, &d, units, id)
+	})
+}
+
+// giveBack gives back units that no decision at hand was charged, as an operator does.
+func (h *history) giveBack(ctx context.Context, subject string, plan *ratelimit.Plan) string {
+	units, id := h.cost(plan), h.id()
+	return h.compare("give back", subject, plan, units, func(l ratelimit.Limiter) (ratelimit.Decision, error) {
+		d, err := l.(engine.Peeker).Peek(ctx, subject, plan)
+		if err != nil {
+			return d, err
+		}
+		d.Outcome, d.Cost = ratelimit.Allowed, units
+		return ratelimit.Decision{}, l.(engine.Adjuster).Adjust(ctx, subject, &d, 0, id)
 	})
 }
 

@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
@@ -65,6 +66,60 @@ func testBan(e *engineTest) {
 	e.want("when the ban ends the quota is still used up", e.take(p), limited, 0)
 }
 
+// A step is some requests at one time, and what each is answered.
+type step struct {
+	after   time.Duration // since the step before
+	times   int
+	outcome ratelimit.Outcome
+	struck  bool
+	left    int // strikes, afterwards
+}
+
+// testStrikes has requests of clients under a plan of one request an hour.
+func testStrikes(e *engineTest) {
+	const sec, never = time.Second, false
+	noGrace := penalty()
+	noGrace.Decay, noGrace.Grace = 20*sec, 0
+	provoked := []step{{0, 1, allowed, never, 3}, {0, 1, limited, false, 3}, {3 * sec, 1, limited, true, 2},
+		{0, 1, limited, true, 1}, {0, 1, limited, true, 0}, {0, 1, banned, true, 0}}
+	for _, test := range []struct {
+		name    string
+		start   time.Time
+		penalty ratelimit.Penalty
+		steps   []step
+	}{
+		{"what was in flight is spared", start, penalty(), []step{{0, 1, allowed, never, 3}, {0, 50, limited, false, 3},
+			{1999 * time.Millisecond, 1, limited, false, 3}, {time.Millisecond, 1, limited, true, 2}}},
+		{"one strike is forgotten for each Decay", start, noGrace, []step{{0, 1, allowed, never, 3}, {0, 1, limited, true, 2},
+			{0, 1, limited, true, 1}, {19 * sec, 1, limited, true, 0}, {sec, 1, limited, true, 0}, {60 * sec, 1, limited, true, 2}, {19 * sec, 1, limited, true, 1}}},
+		{"an admission clears all", date(2026, time.March, 1, 12, 59).Add(50 * sec), penalty(), []step{{0, 1, allowed, never, 3},
+			{3 * sec, 1, limited, false, 3}, {3 * sec, 1, limited, true, 2}, {0, 1, limited, true, 1}, {4 * sec, 1, allowed, never, 3}}},
+		{"requests during a ban are none, and the window has had its grace", start, penalty(), append(slices.Clone(provoked),
+			step{0, 3, banned, false, 0}, step{60750 * time.Millisecond, 1, limited, true, 2})},
+		{"a ban that was over does not return", start, penalty(), append(slices.Clone(provoked),
+			step{61750 * time.Millisecond, 1, limited, true, 2}, step{-30 * sec, 1, limited, true, 1})},
+		{"a ban is forgotten in a window", date(2026, time.March, 1, 23, 50), penalty(), append(slices.Clone(provoked),
+			step{3*time.Hour - 3*sec, 1, allowed, never, 3}, step{0, 1, limited, false, 3}, step{2 * time.Minute, 1, limited, true, 2})},
+	} {
+		p := strict(test.penalty)
+		e.set(test.start)
+		for i, s := range test.steps {
+			e.advance(s.after)
+			for range s.times {
+				d := e.takeN(test.name, p, 1)
+				if d.Outcome != s.outcome || d.Struck != s.struck || d.StrikesLeft != s.left {
+					e.Fatalf("%s, step %d: got %v, struck %v, with %d strikes left, want %v, %v, with %d",
+						test.name, i+1, d.Outcome, d.Struck, d.StrikesLeft, s.outcome, s.struck, s.left)
+				}
+			}
+		}
+	}
+	e.want("shadow mode gives no strikes", e.takeN("shadow", strict(penalty()).WithoutPenalty(), 1), allowed, 0)
+	for range 5 {
+		e.wantStruck("shadow mode gives no strikes", e.takeN("shadow", strict(penalty()).WithoutPenalty(), 1), false)
+	}
+}
+
 func testBanClockBack(e *engineTest) {
 	p := strict(penalty())
 	for _, step := range []time.Duration{time.Second, 30 * time.Second, time.Hour, 25 * time.Hour} {
@@ -91,71 +146,6 @@ func testBanClockBack(e *engineTest) {
 			e.Errorf("back by %v: the ban goes on after its end", step)
 		}
 		e.advance(48 * time.Hour)
-	}
-}
-
-// testBanStaysOver steps the clock back into a ban that was over when a later request
-// was a strike.
-func testBanStaysOver(e *engineTest) {
-	p := strict(penalty())
-	d := e.provoke(p)
-	e.now = time.Unix(d.BanEnds, 0)
-	e.advance(time.Second)
-	if d := e.take(p); d.Outcome != limited || d.StrikesLeft != 2 {
-		e.Fatalf("the first strike after the ban: got %v with %d strikes left, want limited with 2", d.Outcome, d.StrikesLeft)
-	}
-	e.advance(-30 * time.Second)
-	e.want("the clock stepped back into the ban", e.take(p), limited, 0)
-}
-
-// testGraceOnce has a ban that is forgotten, with its record, in the middle of a window.
-func testGraceOnce(e *engineTest) {
-	p := strict(penalty())
-	e.now = time.Date(2026, time.March, 1, 23, 50, 0, 0, time.UTC)
-	e.engine.Set(e.now)
-	e.provoke(p) // at 23:50:03, for a minute, which is forgiven three hours later
-	e.now = time.Date(2026, time.March, 2, 2, 50, 0, 0, time.UTC)
-	e.engine.Set(e.now)
-	e.want("the day and the hour are new", e.take(p), allowed, 0)
-	if d := e.take(p); d.Outcome != limited || d.StrikesLeft != 3 {
-		e.Fatalf("the grace begins: got %v with %d strikes left, want limited with 3", d.Outcome, d.StrikesLeft)
-	}
-	e.advance(2 * time.Minute)
-	if d := e.take(p); d.Outcome != limited || d.StrikesLeft != 2 {
-		e.Errorf("two minutes after the grace: got %v with %d strikes left, want limited with 2", d.Outcome, d.StrikesLeft)
-	}
-}
-
-func testAdmissionClears(e *engineTest) {
-	p := strict(penalty())
-	for range 4 {
-		e.take(p)
-		for range 3 {
-			e.advance(3 * time.Second)
-			if d := e.take(p); d.Outcome == banned {
-				e.Fatal("a client with as many strikes as are allowed is banned")
-			}
-		}
-		e.advance(time.Hour)
-		if d := e.take(p); !d.Allowed() || d.StrikesLeft != 3 {
-			e.Fatalf("an admitted request left %d strikes, want all 3", d.StrikesLeft)
-		}
-	}
-}
-
-func testGrace(e *engineTest) {
-	p := strict(penalty())
-	e.take(p)
-	for range 50 {
-		e.want("in flight when the first was limited", e.take(p), limited, 0)
-	}
-	e.advance(1999 * time.Millisecond)
-	if d := e.take(p); d.StrikesLeft != 3 {
-		e.Errorf("within the grace: %d strikes left, want 3", d.StrikesLeft)
-	}
-	e.advance(time.Millisecond)
-	if d := e.take(p); d.StrikesLeft != 2 {
-		e.Errorf("after the grace: %d strikes left, want 2", d.StrikesLeft)
 	}
 }
 
@@ -215,7 +205,9 @@ func testBanByHand(e *engineTest) {
 		if err := banner.Ban(ctx, name, time.Hour); err != nil {
 			e.Fatal(err)
 		}
-		e.want("banned by hand", e.takeN(name, p, 1), banned, 0)
+		d := e.takeN(name, p, 1)
+		e.want("banned by hand", d, banned, 0)
+		e.wantStruck("banned by hand", d, false)
 	}
 	bans, err := banner.Bans(ctx)
 	if err != nil || len(bans) != 2 {
@@ -241,39 +233,6 @@ func testBanByHand(e *engineTest) {
 			e.Errorf("Ban accepts a length of %v, want an error", length)
 		}
 	}
-}
-
-// testStruck goes through the grace, the strikes and a ban, then one made by hand,
-// and the plan that shadow mode uses.
-func testStruck(e *engineTest) {
-	p := strict(penalty())
-	e.wantStruck("an admitted request", e.take(p), false)
-	for range 3 {
-		e.wantStruck("within the grace", e.take(p), false)
-	}
-	e.advance(2 * time.Second)
-	for range 3 {
-		e.wantStruck("after the grace", e.take(p), true)
-	}
-	e.wantStruck("in shadow mode, with no strikes left", e.take(p.WithoutPenalty()), false)
-	d := e.take(p)
-	e.want("one strike too many", d, banned, 0)
-	e.wantStruck("one strike too many", d, true)
-	for range 3 {
-		e.wantStruck("during the ban", e.take(p), false)
-	}
-	e.now = time.Unix(d.BanEnds, 0)
-	e.engine.Set(e.now)
-	e.wantStruck("after the ban, in a window that has had its grace", e.take(p), true)
-
-	banner, ok := e.engine.Limiter.(ratelimit.Banner)
-	if !ok {
-		return
-	}
-	if err := banner.Ban(e.Context(), "a", time.Hour); err != nil {
-		e.Fatal(err)
-	}
-	e.wantStruck("during a ban made by hand", e.take(p), false)
 }
 
 // wantStruck fails unless the decision says whether it was a strike.

@@ -90,9 +90,9 @@ var promises = []promise{
 			"and the next one ends by the new calendar",
 	},
 	{
-		name: "refuses calendar windows that it cannot count in", test: testNoCalendars,
-		excluded: func(g Gaps) bool { return !g.NoCalendars },
-		text:     "a plan with calendar windows is an error that wraps ErrInvalid",
+		name: "refuses quotas that it cannot count", test: testUncountable,
+		excluded: func(g Gaps) bool { return !g.NoCalendars && !g.NoSmooth },
+		text:     "a plan with calendar windows or a smooth quota is an error that wraps ErrInvalid",
 	},
 	{
 		name: "counts smoothly", test: testSmooth, needsClock: true,
@@ -110,11 +110,6 @@ var promises = []promise{
 		text:     "when the rate or the burst of a smooth quota changes, the time at which it is unused stays",
 	},
 	{
-		name: "refuses smooth quotas that it cannot count", test: testNoSmooth,
-		excluded: func(g Gaps) bool { return !g.NoSmooth },
-		text:     "a plan with a smooth quota is an error that wraps ErrInvalid",
-	},
-	{
 		name: "counts strikes of smooth quotas", test: testSmoothStrikes, needsClock: true,
 		excluded: func(g Gaps) bool { return g.NoSmooth || g.NoPenalties },
 		text:     "the grace of a smooth quota begins with the first limited request of a window, and an admission clears its strikes",
@@ -124,24 +119,8 @@ var promises = []promise{
 		text: "a client that collects more strikes than the penalty allows is banned, for the length of the ban exactly",
 	},
 	{
-		name: "says which requests are strikes", test: testStruck, needsClock: true, excluded: noPenalty,
-		text: "a decision says whether its request was a strike, and whether it started a ban",
-	},
-	{
 		name: "lengthens no ban when the clock steps back", test: testBanClockBack, needsClock: true, excluded: noPenalty,
 		text: "a clock that steps back makes no ban longer",
-	},
-	{
-		name: "keeps a ban over when the clock steps back", test: testBanStaysOver, needsClock: true, excluded: noPenalty,
-		text: "a ban that was over does not return when the clock steps back",
-	},
-	{
-		name: "clears strikes with an admission", test: testAdmissionClears, needsClock: true, excluded: noPenalty,
-		text: "an admitted request clears the strikes",
-	},
-	{
-		name: "forgets strikes with time", test: testDecay, needsClock: true, excluded: noPenalty,
-		text: "one strike is forgotten for each Decay",
 	},
 	{
 		name: "never bans a client that backs off", test: testBackoff, needsClock: true, excluded: noPenalty,
@@ -152,12 +131,9 @@ var promises = []promise{
 		text: "StrikesLeft further requests start no ban at any pace, and one more in quick succession does",
 	},
 	{
-		name: "spares what was in flight", test: testGrace, needsClock: true, excluded: noPenalty,
-		text: "limited requests within Grace of the first one in a window are not strikes",
-	},
-	{
-		name: "grants one grace a window", test: testGraceOnce, needsClock: true, excluded: noPenalty,
-		text: "a window has one grace, also if a ban begins or is forgotten within it",
+		name: "counts strikes", test: testStrikes, needsClock: true, excluded: noPenalty,
+		text: "a limited request after the one grace of a window is a strike, time and admissions clear strikes, " +
+			"and one strike too many starts a ban, which does not return once it is over",
 	},
 	{
 		name: "lengthens and forgives bans", test: testGrowth, needsClock: true, excluded: noPenalty,

@@ -138,10 +138,3 @@ func testSmoothStrikes(e *engineTest) {
 	e.want("one strike too many", d, banned, 0)
 	e.wantStruck("one strike too many", d, true)
 }
-
-func testNoSmooth(e *engineTest) {
-	p := plan(ratelimit.PerMinute(5).Smooth(5))
-	if d, err := e.engine.Take(context.Background(), "a", p, 1); !errors.Is(err, ratelimit.ErrInvalid) {
-		e.Errorf("%v: got %v and error %v, want one that wraps %q", p, d.Outcome, err, ratelimit.ErrInvalid)
-	}
-}

@@ -146,3 +146,18 @@ func testNoSubject(e *engineTest) {
 		refused("Unban", err)
 	}
 }
+
+func testUncountable(e *engineTest) {
+	var quotas []ratelimit.Quota
+	if e.gaps.NoCalendars {
+		quotas = append(quotas, ratelimit.PerMonth(5), ratelimit.PerDay(5).In(time.UTC))
+	}
+	if e.gaps.NoSmooth {
+		quotas = append(quotas, ratelimit.PerMinute(5).Smooth(5))
+	}
+	for _, q := range quotas {
+		if d, err := e.engine.Take(context.Background(), "a", plan(q), 1); !errors.Is(err, ratelimit.ErrInvalid) {
+			e.Errorf("%v: got %v and error %v, want one that wraps %q", q, d.Outcome, err, ratelimit.ErrInvalid)
+		}
+	}
+}
