@@ -241,16 +241,6 @@ func (e *PlanError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *PlanError) Unwrap() error { return e.Err }
 
-// A limitsError is a mistake in the limits of a key. It wraps [store.ErrInvalid], whose
-// text says nothing to the caller.
-type limitsError struct{ err error }
-
-func (e *limitsError) Error() string {
-	return strings.TrimPrefix(e.err.Error(), store.ErrInvalid.Error()+": ")
-}
-
-func (e *limitsError) Unwrap() error { return e.err }
-
 // A PlanFunc returns the plan with a name for a key with quotas of its own, or without.
 type PlanFunc func(name string, quotas []string) (*ratelimit.Plan, error)
 
@@ -272,7 +262,7 @@ func (n New) Check(plan PlanFunc) error {
 		}
 	}
 	if _, err := (store.NewKey{Limits: n.Limits}).LimitsPlan(); err != nil {
-		return &limitsError{err}
+		return explained{strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": "), err}
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func outcome(err error) error {
 // canRepeat reports whether a call that has stored nothing can succeed if it is repeated
 // at once.
 func canRepeat(err error) bool {
-	if _, unknown := errors.AsType[*unknownError](err); unknown || pgconn.Timeout(err) {
+	if IsUnknown(err) || pgconn.Timeout(err) {
 		return false
 	}
 	switch state(err) {

@@ -115,7 +115,7 @@ func (s *Store) unavailable(err error) string {
 	if reason := cmp.Or(stateReason(err), networkReason(err)); reason != "" {
 		return reason
 	}
-	if _, unknown := errors.AsType[*unknownError](err); unknown {
+	if IsUnknown(err) {
 		if errors.Is(err, errUnconfirmed) {
 			return "its standby has not confirmed the commit"
 		}

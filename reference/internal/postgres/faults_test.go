@@ -27,7 +27,7 @@ func TestKilledUnderWrites(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.Start(t)
 	w := startWriters(t, open(t, server.URL("postgres"), postgres.Options{}), 24)
-	for range 3 {
+	for range 2 {
 		w.more(200)
 		server.Kill()
 		server.Restart()
@@ -130,6 +130,7 @@ func TestReadOnlyForAWhile(t *testing.T) {
 }
 
 func TestTooManyConnections(t *testing.T) {
+	testenv.Long(t, "waits for connections to end")
 	t.Parallel()
 	server := postgrestest.Start(t, "max_connections=8", "superuser_reserved_connections=1", "max_wal_senders=0")
 	server.Exec("postgres", "CREATE ROLE petstore LOGIN PASSWORD '"+postgrestest.Password+"'", "CREATE DATABASE pets OWNER petstore")

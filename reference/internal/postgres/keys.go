@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -46,7 +45,7 @@ func (s *Store) createKey(ctx context.Context, k store.NewKey, by store.Actor, f
 	if err := errors.Join(k.Validate(), by.Validate()); err != nil {
 		return store.Key{}, err
 	}
-	key := newKey(k)
+	key := k.WithID()
 	err := s.transact(ctx, "create key", func(ctx context.Context, tx pgx.Tx) error {
 		if first {
 			if err := checkNoKey(ctx, tx); err != nil {
@@ -142,9 +141,7 @@ func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation, by s
 		if !old.Active(r.At) {
 			return store.ErrInactive
 		}
-		next := old.NewKey
-		next.Digest, next.LastFour, next.Created, next.Expires = r.Digest, r.LastFour, r.At, r.Expires
-		key = newKey(next)
+		key = r.Next(old)
 		if err := addKey(ctx, tx, key); err != nil {
 			return err
 		}
@@ -157,17 +154,6 @@ func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation, by s
 		return store.Key{}, err
 	}
 	return key, nil
-}
-
-// newKey returns the key as it will be read from the database.
-func newKey(k store.NewKey) store.Key {
-	k.Created = toMicroseconds(k.Created)
-	k.Quotas = append([]string(nil), k.Quotas...)
-	k.Limits = append([]string(nil), k.Limits...)
-	if !k.Expires.IsZero() {
-		k.Expires = toMicroseconds(k.Expires)
-	}
-	return store.Key{ID: apikey.NewKeyID(), NewKey: k}
 }
 
 func addKey(ctx context.Context, tx pgx.Tx, k store.Key) error {

@@ -74,16 +74,22 @@ func (f file) checkUnused(ctx context.Context) error {
 	if f.checkAccess() != nil {
 		return nil
 	}
-	db, err := f.connect(1, "locking_mode(EXCLUSIVE)")
+	return f.read(ctx, f.name, "locking_mode(EXCLUSIVE)")
+}
+
+// read returns [ErrInUse] for a database if another process keeps this one from reading the
+// file. Whatever else is wrong with it is not an error.
+func (f file) read(ctx context.Context, database string, pragmas ...string) error {
+	db, err := f.connect(1, pragmas...)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
 	var one int
 	if err := db.QueryRowContext(ctx, "SELECT 1 FROM sqlite_schema").Scan(&one); isBusy(err) {
-		return inUse(f.name)
+		return inUse(database)
 	}
-	return ctx.Err() // whatever else is wrong with the file, checkExport finds it
+	return ctx.Err()
 }
 
 // checkExport examines a file, and returns an error if its rows cannot be taken over.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/animalstore/gatehouse/middleware/apikey"
 	"github.com/animalstore/gatehouse/reference/internal/store"
 )
 
@@ -38,7 +37,7 @@ func (s *Store) createKey(ctx context.Context, k store.NewKey, by store.Actor, f
 	if err := errors.Join(k.Validate(), by.Validate()); err != nil {
 		return store.Key{}, err
 	}
-	key := newKey(k)
+	key := k.WithID()
 	err := s.write(ctx, "create key", func(ctx context.Context) error {
 		if first {
 			var exists bool
@@ -118,9 +117,7 @@ func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation, by s
 		if !old.Active(r.At) {
 			return store.ErrInactive
 		}
-		next := old.NewKey
-		next.Digest, next.LastFour, next.Created, next.Expires = r.Digest, r.LastFour, r.At, r.Expires
-		key = newKey(next)
+		key = r.Next(old)
 		if err := s.addKey(ctx, key); err != nil {
 			return err
 		}
@@ -135,30 +132,11 @@ func (s *Store) RotateKey(ctx context.Context, id string, r store.Rotation, by s
 	return key, nil
 }
 
-// newKey returns the key as it will be read from the database.
-func newKey(k store.NewKey) store.Key {
-	k.Created = instant(k.Created.UnixMicro())
-	k.Quotas = append([]string(nil), k.Quotas...)
-	k.Limits = append([]string(nil), k.Limits...)
-	if !k.Expires.IsZero() {
-		k.Expires = instant(k.Expires.UnixMicro())
-	}
-	return store.Key{ID: apikey.NewKeyID(), NewKey: k}
-}
-
 // addKey is called by the writer.
 func (s *Store) addKey(ctx context.Context, k store.Key) error {
-	quotas, err := json.Marshal(append([]string{}, k.Quotas...))
-	if err != nil {
-		return err
-	}
-	limits, err := json.Marshal(append([]string{}, k.Limits...))
-	if err != nil {
-		return err
-	}
 	expires := sql.NullInt64{Int64: k.Expires.UnixMicro(), Valid: !k.Expires.IsZero()}
-	_, err = s.writer.exec(ctx, insertKeyText, k.ID, k.Digest, k.LastFour, k.Name, k.Owner, k.Plan,
-		string(quotas), string(limits), k.Created.UnixMicro(), expires)
+	_, err := s.writer.exec(ctx, insertKeyText, k.ID, k.Digest, k.LastFour, k.Name, k.Owner, k.Plan,
+		textsColumn(k.Quotas), textsColumn(k.Limits), k.Created.UnixMicro(), expires)
 	if isDuplicate(err) {
 		return store.ErrExists
 	}
@@ -196,6 +174,12 @@ func scanKey(row scanner) (k store.Key, err error) {
 		k.Revoked = instant(revoked.Int64)
 	}
 	return k, nil
+}
+
+// textsColumn is an array of texts as it is stored.
+func textsColumn(texts []string) string {
+	column, _ := json.Marshal(append([]string{}, texts...)) // texts are always JSON
+	return string(column)
 }
 
 // scanTexts reads a column with an array of texts; none is nil.

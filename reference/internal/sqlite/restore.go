@@ -131,16 +131,7 @@ func (f file) checkUsageUnused(ctx context.Context) error {
 	if err != nil {
 		return nil // there is none
 	}
-	db, err := usage.connect(1)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	var one int
-	if err := db.QueryRowContext(ctx, "SELECT 1 FROM sqlite_schema").Scan(&one); isBusy(err) {
-		return inUse(f.name)
-	}
-	return ctx.Err() // whatever else is wrong with that file, it is not restored
+	return usage.read(ctx, f.name)
 }
 
 func inUse(database string) error {

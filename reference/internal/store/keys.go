@@ -111,6 +111,17 @@ type Key struct {
 	Revoked time.Time // the first instant at which the key is not valid; zero: not revoked
 }
 
+// WithID returns the key as a store gives it back: with a new ID, and with times in
+// microseconds of UTC.
+func (k NewKey) WithID() Key {
+	k.Created = k.Created.UTC().Truncate(time.Microsecond)
+	if !k.Expires.IsZero() {
+		k.Expires = k.Expires.UTC().Truncate(time.Microsecond)
+	}
+	k.Quotas, k.Limits = append([]string(nil), k.Quotas...), append([]string(nil), k.Limits...)
+	return Key{ID: apikey.NewKeyID(), NewKey: k}
+}
+
 // Active reports whether the key is valid at an instant: neither expired nor
 // revoked.
 func (k Key) Active(at time.Time) bool { return k.Record(nil).Valid(at) == nil }
@@ -145,6 +156,13 @@ func (r Rotation) Validate() error {
 		Digest: r.Digest, LastFour: r.LastFour, Name: "-", Owner: "-", Plan: "-",
 		Created: r.At, Expires: r.Expires,
 	}.Validate()
+}
+
+// Next returns the key that replaces a key, as a store gives it back.
+func (r Rotation) Next(old Key) Key {
+	next := old.NewKey
+	next.Digest, next.LastFour, next.Created, next.Expires = r.Digest, r.LastFour, r.At, r.Expires
+	return next.WithID()
 }
 
 // OldExpires returns when a key that expires at the given instant (zero: never) expires
