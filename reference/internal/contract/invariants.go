@@ -72,9 +72,13 @@ func invariants(resp *Response, now int64) error {
 	if h.Get("Cache-Control") != "no-store" {
 		fail("Cache-Control is %q, want no-store", h.Get("Cache-Control"))
 	}
-	errs = append(errs, deprecation(resp), content(resp), refusal(resp, now))
+	if has, want := deprecated(h), isPetPath(resp.Target); has != want {
+		fail("deprecation fields are there: %t, want %t", has, want)
+	}
+	content(resp, fail)
+	refusal(resp, now, fail)
 	if resp.StatusCode >= 400 {
-		errs = append(errs, envelope(resp))
+		envelope(resp, fail)
 	}
 	for name, values := range h {
 		if keyShape.MatchString(strings.Join(values, " ")) {
@@ -87,14 +91,10 @@ func invariants(resp *Response, now int64) error {
 	return errors.Join(errs...)
 }
 
-// deprecation wants the fields on the path of getPet and nowhere else.
-func deprecation(resp *Response) error {
-	has := resp.Header.Get("Deprecation") != "" || resp.Header.Get("Sunset") != "" ||
-		strings.Contains(resp.Header.Get("Link"), "successor-version")
-	if want := isPetPath(resp.Target); has != want {
-		return fmt.Errorf("deprecation fields are there: %t, want %t", has, want)
-	}
-	return nil
+// deprecated reports whether a response has the fields of a deprecation, which those on
+// the path of getPet have and no others.
+func deprecated(h http.Header) bool {
+	return h.Get("Deprecation") != "" || h.Get("Sunset") != "" || strings.Contains(h.Get("Link"), "successor-version")
 }
 
 // isPetPath reports whether a request target has the path of getPet, however its
@@ -118,92 +118,88 @@ func isPetPath(target string) bool {
 }
 
 // content wants a body that is what the header section says.
-func content(resp *Response) error {
-	var errs []error
+func content(resp *Response, fail func(format string, args ...any)) {
 	length := resp.Header.Get("Content-Length")
 	switch {
 	case resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified:
 		if length != "" || len(resp.Data) > 0 {
-			errs = append(errs, fmt.Errorf("status %d has content", resp.StatusCode))
+			fail("status %d has content", resp.StatusCode)
 		}
-		return errors.Join(errs...)
+		return
 	case resp.Method == http.MethodHead:
 		if len(resp.Data) > 0 {
-			errs = append(errs, errors.New("a response to HEAD has a body"))
+			fail("a response to HEAD has a body")
 		}
 		if !digits.MatchString(length) {
-			errs = append(errs, fmt.Errorf("Content-Length is %q", length))
+			fail("Content-Length is %q", length)
 		}
 	case length != strconv.Itoa(resp.length()):
-		errs = append(errs, fmt.Errorf("Content-Length is %q, and the body has %d bytes", length, resp.length()))
+		fail("Content-Length is %q, and the body has %d bytes", length, resp.length())
 	}
 	if resp.Header.Get("Content-Encoding") != "" && !strings.Contains(strings.Join(resp.Header.Values("Vary"), ","), "Accept-Encoding") {
-		errs = append(errs, errors.New("a content coding without Vary: Accept-Encoding"))
+		fail("a content coding without Vary: Accept-Encoding")
 	}
 	if t := resp.Header.Get("Content-Type"); t != "application/json" && !(t == "application/problem+json" && resp.StatusCode >= 400) {
-		errs = append(errs, fmt.Errorf("Content-Type is %q", t))
+		fail("Content-Type is %q", t)
 	}
-	return errors.Join(errs...)
 }
 
 // refusal wants what must go with certain statuses.
-func refusal(resp *Response, now int64) error {
+func refusal(resp *Response, now int64, fail func(format string, args ...any)) {
 	h := resp.Header
-	var errs []error
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
 		if !strings.HasPrefix(h.Get("Www-Authenticate"), `Bearer realm="`) {
-			errs = append(errs, fmt.Errorf("WWW-Authenticate is %q", h.Get("Www-Authenticate")))
+			fail("WWW-Authenticate is %q", h.Get("Www-Authenticate"))
 		}
 	case http.StatusMethodNotAllowed:
 		if h.Get("Allow") == "" {
-			errs = append(errs, errors.New("405 without Allow"))
+			fail("405 without Allow")
 		}
 	case http.StatusTooManyRequests:
 		if resp.Int("X-Ratelimit-Remaining") != 0 {
-			errs = append(errs, errors.New("429 while something remains"))
+			fail("429 while something remains")
 		}
 		// A ban can end before the window does, in which something is left.
 		if banned := strings.HasSuffix(resp.Code(), "_banned"); !banned && resp.Int("X-Ratelimit-Reset") > now+resp.Int("Retry-After") {
-			errs = append(errs, fmt.Errorf("Retry-After of %d is before X-RateLimit-Reset, which is in %d",
-				resp.Int("Retry-After"), resp.Int("X-Ratelimit-Reset")-now))
+			fail("Retry-After of %d is before X-RateLimit-Reset, which is in %d",
+				resp.Int("Retry-After"), resp.Int("X-Ratelimit-Reset")-now)
 		}
 		fallthrough
 	case http.StatusServiceUnavailable:
 		if resp.Int("Retry-After") < 1 {
-			errs = append(errs, fmt.Errorf("Retry-After is %q, want whole seconds from 1 on", h.Get("Retry-After")))
+			fail("Retry-After is %q, want whole seconds from 1 on", h.Get("Retry-After"))
 		}
 	}
 	switch resp.StatusCode {
 	case http.StatusGone, http.StatusTooManyRequests, http.StatusServiceUnavailable:
 	default:
 		if h.Get("Retry-After") != "" {
-			errs = append(errs, errors.New("there is Retry-After, and nothing to retry"))
+			fail("there is Retry-After, and nothing to retry")
 		}
 	}
-	return errors.Join(errs...)
 }
 
 // envelope wants the body of an error to have exactly its members.
-func envelope(resp *Response) error {
+func envelope(resp *Response, fail func(format string, args ...any)) {
 	if !strings.Contains(strings.ToLower(strings.Join(resp.Header.Values("Vary"), ",")), "accept") {
-		return errors.New("an error without Vary: Accept")
+		fail("an error without Vary: Accept")
 	}
 	if resp.Method == http.MethodHead {
-		return nil
+		return
 	}
 	var members map[string]any
 	d := json.NewDecoder(bytes.NewReader(resp.Data))
 	d.UseNumber()
 	if err := d.Decode(&members); err != nil {
-		return fmt.Errorf("the body of an error is not an object: %w", err)
+		fail("the body of an error is not an object: %v", err)
+		return
 	}
 	if members["status"] != json.Number(strconv.Itoa(resp.StatusCode)) {
-		return fmt.Errorf("the member status is %v, and the status %d", members["status"], resp.StatusCode)
+		fail("the member status is %v, and the status %d", members["status"], resp.StatusCode)
 	}
 	names := slices.Sorted(maps.Keys(members))
 	if resp.Header.Get("Content-Type") == "application/json" && !slices.Equal(names, []string{"code", "message", "status"}) {
-		return fmt.Errorf("the error has the members %q, want code, message, status", names)
+		fail("the error has the members %q, want code, message, status", names)
 	}
-	return nil
 }
