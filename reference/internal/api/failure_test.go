@@ -186,13 +186,16 @@ func TestKeysCannotBeChecked(t *testing.T) {
 				adjust(c)
 				c.Anonymous = ratelimit.MustPlan("anonymous", ratelimit.DefaultPenalty(), ratelimit.PerMinute(3))
 			})
+			for range 3 { // after which the network has nothing left
+				want(t, s.Do(t, none(contract.Request{Target: "/v1/pets"})), 401, "missing_api_key")
+			}
 			for range 10 {
 				for _, r := range append(requests(), contract.Request{Target: "/v1/usage"}) {
 					want(t, s.Do(t, r), 503, "unavailable")
 				}
 			}
 			want(t, s.Get(t, "/nothing"), 404, "not_found")
-			want(t, s.Do(t, none(contract.Request{Target: "/v1/pets"})), 401, "missing_api_key")
+			want(t, s.Do(t, none(contract.Request{Target: "/v1/pets"})), 429, "rate_limit_exceeded")
 		})
 	}
 }
