@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 )
 
 // An instruction is one of a Dockerfile, with its continuation lines.
@@ -153,7 +153,7 @@ type release struct {
 // A release has the same binary as the image, and all files that it names.
 func TestTheRelease(t *testing.T) {
 	var r release
-	if err := yaml.Unmarshal([]byte(read(t, root+"/.goreleaser.yaml")), &r); err != nil {
+	if err := yaml.Load([]byte(read(t, root+"/.goreleaser.yaml")), &r); err != nil {
 		t.Fatal(err)
 	}
 	b := r.Builds[0]
@@ -182,7 +182,7 @@ func TestTheRelease(t *testing.T) {
 // A package installs the settings where the unit reads them.
 func TestThePackage(t *testing.T) {
 	var r release
-	if err := yaml.Unmarshal([]byte(read(t, root+"/.goreleaser.yaml")), &r); err != nil {
+	if err := yaml.Load([]byte(read(t, root+"/.goreleaser.yaml")), &r); err != nil {
 		t.Fatal(err)
 	}
 	unit := read(t, "systemd/petstore.service")
