@@ -117,7 +117,12 @@ func UnlimitedPlan(name string) *Plan { return (*Plan)(plan.New(name, nil, plan.
 func (p *Plan) Name() string { return p.inner().Name() }
 
 // Penalty returns the penalty. Its Decay is positive if Strikes is.
-func (p *Plan) Penalty() Penalty { return p.source().penalty }
+func (p *Plan) Penalty() Penalty {
+	if p.inner().Strikes() == 0 { // also without the penalty of the source
+		return Penalty{}
+	}
+	return p.source().penalty
+}
 
 // WithoutPenalty returns the plan with the same name and quotas and the zero Penalty.
 // Every call returns the same pointer, which is p itself if p has no penalty.
@@ -125,11 +130,7 @@ func (p *Plan) WithoutPenalty() *Plan {
 	if p.inner().Strikes() == 0 {
 		return p
 	}
-	return (*Plan)(p.inner().WithoutPenalty(func() plan.Source {
-		s := *p.source()
-		s.penalty = Penalty{}
-		return &s
-	}))
+	return (*Plan)(p.inner().WithoutPenalty())
 }
 
 // Quotas returns a copy of the quotas, shortest window first; none if the plan is

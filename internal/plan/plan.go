@@ -114,11 +114,10 @@ func New(name string, source Source, always Always, strikes int, grace time.Dura
 	return p
 }
 
-// WithoutPenalty returns the same plan with another source, and no strikes. Every call
-// returns the same pointer.
-func (p *Plan) WithoutPenalty(source func() Source) *Plan {
+// WithoutPenalty returns the same plan without strikes. Every call returns the same pointer.
+func (p *Plan) WithoutPenalty() *Plan {
 	if p.withoutPenalty.Load() == nil {
-		p.withoutPenalty.CompareAndSwap(nil, New(p.name, source(), p.always, 0, 0, p.quotas[:p.n]...))
+		p.withoutPenalty.CompareAndSwap(nil, New(p.name, p.source, p.always, 0, 0, p.quotas[:p.n]...))
 	}
 	return p.withoutPenalty.Load()
 }

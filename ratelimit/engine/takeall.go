@@ -16,18 +16,9 @@ import (
 // A MultiTaker decides about several charges at one instant. Engines may implement
 // it. Users call [ratelimit.TakeAll], which decides about plans without quotas itself.
 type MultiTaker interface {
-	// TakeAll makes all charges, or none if one of them is refused, and sets
-	// decisions[i] to the decision about charges[i]. If all are made, every decision
-	// is [ratelimit.Allowed]. Otherwise the decisions of the refused ones are [ratelimit.Limited] or
-	// [ratelimit.Banned], and those may be strikes; the others are [ratelimit.Spared]: they show what
-	// the subject has left, nothing was charged, and nothing else was changed. All
-	// decisions have the same Time.
-	//
-	// Errors are those of Take, for all charges together, and leave the decisions
-	// undefined. It is also an error that wraps [ratelimit.ErrInvalid] if a subject is named
-	// twice: usage belongs to a subject and a window, so that it would be counted
-	// twice. Give the subject one plan with more quotas, or name two subjects, such as
-	// "owner:17" and "owner:17:search".
+	// TakeAll makes all charges or none, as [ratelimit.TakeAll] says. For the decisions that
+	// are Spared, nothing was changed. All decisions have the same Time. An error leaves
+	// them undefined.
 	TakeAll(ctx context.Context, charges []ratelimit.Charge, decisions []ratelimit.Decision) error
 }
 

@@ -1,7 +1,6 @@
 package failover
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -48,37 +47,6 @@ func TestCircuitOpens(t *testing.T) {
 				t.Errorf("the circuit is open: %v", c.open)
 			}
 		})
-	}
-}
-
-// The circuit against one that is slow and obviously right.
-func TestCircuitAgreesWithAModel(t *testing.T) {
-	for seed := range uint64(200) {
-		random := rand.New(rand.NewPCG(seed, 0))
-		c := newCircuit()
-		c.consecutive, c.recent = 1+random.IntN(64), 1+random.IntN(64)
-		var past []bool
-		for range 500 {
-			failed := random.IntN(100) < int(seed%100)
-			past = append(past, failed)
-			row, share := 0, 0
-			for i := range past {
-				if row++; !past[i] {
-					row = 0
-				}
-				if i >= len(past)-64 && past[i] {
-					share++
-				}
-			}
-			want := failed && (row >= c.consecutive || share >= c.recent)
-			if got := c.report(failed, c.epoch, began); got != want {
-				t.Fatalf("seed %d, call %d, %d in a row of %d, %d of %d: opens %v, want %v", seed, len(past), row, c.consecutive, share, c.recent, got, want)
-			}
-			if want {
-				c.probed(false, began)
-				past = nil
-			}
-		}
 	}
 }
 
