@@ -43,8 +43,6 @@ type TrackedResponse interface {
 	// Bytes returns how many bytes of the body were written. net/http sends none of those
 	// that a handler writes in response to HEAD.
 	Bytes() int64
-	// Unwrap is for [http.ResponseController].
-	Unwrap() http.ResponseWriter
 }
 
 // TrackResponse returns w itself if it tracks its response already, as the

@@ -36,31 +36,6 @@ func TestAnswersAreRememberedForOneTTL(t *testing.T) {
 	})
 }
 
-// The instants in a record are honoured to the nanosecond, without asking again.
-func TestExpiryIsExactThoughRemembered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const left = 300 * time.Millisecond
-		for name, tt := range map[string]struct {
-			edit func(*record)
-			want error
-		}{
-			"expiry":     {func(r *record) { r.Expires = time.Now().Add(left) }, apikey.ErrExpired},
-			"revocation": {func(r *record) { r.Revoked = time.Now().Add(left) }, apikey.ErrRevoked},
-		} {
-			t.Log(name)
-			store := newStore()
-			v := newVerifier(t, store, apikey.Options{})
-			key := store.issue(t, tt.edit)
-			verify(t, v, key, nil)
-			time.Sleep(left - time.Nanosecond)
-			verify(t, v, key, nil)
-			time.Sleep(time.Nanosecond)
-			verify(t, v, key, tt.want)
-			calls(t, store, 1)
-		}
-	})
-}
-
 // An expiry that passes while the store is being asked counts.
 func TestExpiryDuringLookUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

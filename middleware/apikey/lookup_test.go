@@ -62,33 +62,6 @@ func TestLookUpsOfOneKeyAreOne(t *testing.T) {
 	})
 }
 
-// An answer is as old as the question: the store may have read the record at once
-// and taken long to say so.
-func TestAgeCountsFromTheQuestion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := newStore()
-		store.before = slow(600 * time.Millisecond)
-		v := newVerifier(t, store, apikey.Options{})
-		known, unknown := store.issue(t), newFormat(t, "pet_live_").Generate().Reveal()
-		both := func() {
-			a, b := later(t.Context(), v, known), later(t.Context(), v, unknown)
-			if err := <-a; err != nil {
-				t.Errorf("valid key: %v", err)
-			}
-			if err := <-b; err != apikey.ErrUnknown {
-				t.Errorf("unknown key: %v", err)
-			}
-		}
-		both()
-		time.Sleep(399 * time.Millisecond)
-		both()
-		calls(t, store, 2)
-		time.Sleep(time.Millisecond)
-		both()
-		calls(t, store, 4)
-	})
-}
-
 func TestOneWhoGivesUpTakesNothingFromTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore()
