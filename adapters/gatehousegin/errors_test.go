@@ -14,6 +14,100 @@ import (
 	"github.com/animalstore/gatehouse/middleware/limit"
 )
 
+// before runs a middleware before the handlers.
+func before(m middleware.Middleware) gin.HandlerFunc {
+	return gin.WrapH(m(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+}
+
+// around runs it around them, but they write to the ResponseWriter of Gin.
+func around(m middleware.Middleware) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		m(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			c.Request = r
+			c.Next()
+		})).ServeHTTP(c.Writer, c.Request)
+	}
+}
+
+// The package comment says what the ways without this package lose. If one of these
+// tests fails, that has changed.
+func TestWaysWithoutThisPackage(t *testing.T) {
+	wrap := func(m middleware.Middleware) gin.HandlerFunc { return gatehousegin.Wrap(m) }
+	for name, test := range map[string]struct {
+		wrap       func(middleware.Middleware) gin.HandlerFunc
+		served     int    // of two requests more than the limit allows
+		remaining  string // after one 500 that is refunded, seen by the next request
+		log        logLine
+		afterPanic bool // the handler after the one that panicked is called
+	}{
+		"gin.WrapH":      {before, 2, "1", logLine{"", 200, 0, false}, false},
+		"around Next":    {around, 2, "1", logLine{"", 200, 0, false}, true},
+		"Wrap":           {wrap, 0, "2", logLine{"/", 500, 5, false}, false},
+		"Wrap of a Wrap": {func(m middleware.Middleware) gin.HandlerFunc { return gatehousegin.Wrap(nil, m) }, 0, "2", logLine{"/", 500, 5, false}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			served := 0
+			router := gin.New()
+			router.Use(test.wrap(limiter(t, limit.Options{})))
+			router.GET("/", func(c *gin.Context) { served++ })
+			send := serve(t, router)
+			for range 3 + 2 {
+				send("GET", "/", "")
+			}
+			if served -= 3; served != test.served {
+				t.Errorf("%d refused requests reached the handler, want %d", served, test.served)
+			}
+
+			router = gin.New()
+			router.Use(test.wrap(limiter(t, limit.Options{ChargeIf: limit.NotServerError})))
+			router.GET("/", func(c *gin.Context) { c.String(500, "sorry") })
+			send = serve(t, router)
+			send("GET", "/", "")
+			if got := send("GET", "/", "").remaining(); got != test.remaining {
+				t.Errorf("%s requests are left after a 500 and the next request, want %s", got, test.remaining)
+			}
+
+			var log logbook
+			router = gin.New()
+			router.Use(test.wrap(middleware.AccessLog(log.logger())))
+			router.GET("/", func(c *gin.Context) { c.String(500, "sorry") })
+			serve(t, router)("GET", "/", "")
+			if got := log.line(t); got != test.log {
+				t.Errorf("the log says %+v, want %+v", got, test.log)
+			}
+
+			afterPanic := false
+			router = gin.New()
+			router.Use(gin.CustomRecoveryWithWriter(nil, func(c *gin.Context, _ any) { c.AbortWithStatus(500) }))
+			router.Use(test.wrap(middleware.Recover(errs)))
+			router.GET("/", func(*gin.Context) { panic("no") }, func(*gin.Context) { afterPanic = true })
+			if got := serve(t, router)("GET", "/", ""); got.status != 500 {
+				t.Errorf("status %d after a panic, want 500", got.status)
+			}
+			if afterPanic != test.afterPanic {
+				t.Errorf("the handler after the panic was called: %t, want %t", afterPanic, test.afterPanic)
+			}
+		})
+	}
+}
+
+// The package comment says where handlers find the context of the middlewares.
+func TestContextOfGin(t *testing.T) {
+	for _, fallback := range []bool{false, true} {
+		router := gin.New()
+		router.ContextWithFallback = fallback
+		router.Use(gatehousegin.Wrap(middleware.RequestID))
+		var fromGin, fromRequest string
+		router.GET("/", func(c *gin.Context) {
+			fromGin, fromRequest = middleware.RequestIDFrom(c), middleware.RequestIDFrom(c.Request.Context())
+		})
+		serve(t, router)("GET", "/", "")
+		if fromRequest == "" || (fromGin != "") != fallback {
+			t.Errorf("ContextWithFallback %t: the ID is %q in the context of the request, %q in that of Gin", fallback, fromRequest, fromGin)
+		}
+	}
+}
+
 // The last error of the handlers is answered if they have written nothing, the log has its
 // status, and a 500 is refunded.
 func TestErrorHandler(t *testing.T) {
