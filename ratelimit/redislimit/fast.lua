@@ -44,12 +44,8 @@ for p = 1, grouped and byte(arg, 2) or (takes or op == 'p') and 1 or 0 do
         starts[fixed] = start
       end
       if ending > last_end then last_end = ending end
-      h = ending % 256
-      ending = (ending - h) / 256
-      g = ending % 256
-      ending = (ending - g) / 256
-      f = ending % 256
-      heads = heads .. char(a, b, c, d, (ending - f) / 256, f, g, h)
+      e, f, g = ending % 16777216, ending % 65536, ending % 256
+      heads = heads .. char(a, b, c, d, (ending - e) / 16777216, (e - f) / 65536, (f - g) / 256, g)
     end
   end
   if smooth == 84 then -- T
@@ -215,12 +211,8 @@ while takes and at <= last do
         if used > 0 then ending, used = ending + 1, SECOND - used end
         if fits then
           if ending > new_end then new_end = ending end
-          local d = ending % 256
-          ending = (ending - d) / 256
-          local c = ending % 256
-          ending = (ending - c) / 256
-          local b = ending % 256
-          new_heads = new_heads .. lengths[q] .. char((ending - b) / 256, b, c, d)
+          local b, c, d = ending % 16777216, ending % 65536, ending % 256
+          new_heads = new_heads .. lengths[q] .. char((ending - b) / 16777216, (b - c) / 65536, (c - d) / 256, d)
         end
       end
       uses[q] = used
@@ -255,12 +247,8 @@ while takes and at <= last do
       fresh, front, denied = new_heads, 'a', false
       for q = 1, quotas do
         local sum = uses[q]
-        local d = sum % 256
-        sum = (sum - d) / 256
-        local c = sum % 256
-        sum = (sum - c) / 256
-        local b = sum % 256
-        fresh = fresh .. char((sum - b) / 256, b, c, d)
+        local b, c, d = sum % 16777216, sum % 65536, sum % 256
+        fresh = fresh .. char((sum - b) / 16777216, (b - c) / 65536, (c - d) / 256, d)
       end
       if strikes > 0 or since > 0 then
         fresh = fresh .. sub(v, record, record + 5) .. '\0\0' .. sub(v, record + 8, record + 12) ..
@@ -275,12 +263,8 @@ while takes and at <= last do
         ms = time[2] / 1000
         ms = now * 1000 + ms - ms % 1
         four = function(x)
-          local d = x % 256
-          x = (x - d) / 256
-          local c = x % 256
-          x = (x - c) / 256
-          local b = x % 256
-          return char((x - b) / 256, b, c, d)
+          local b, c, d = x % 16777216, x % 65536, x % 256
+          return char((x - b) / 16777216, (b - c) / 65536, (c - d) / 256, d)
         end
         now_bytes = four(now)
         ms_bytes = four((ms - ms % 65536) / 65536) .. char((ms % 65536 - ms % 256) / 256, ms % 256)

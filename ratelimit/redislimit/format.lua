@@ -31,9 +31,7 @@
 --                          charges owes some of this one
 --            r  give back  the same
 --            b  ban        whole seconds 4, and nanoseconds 4
---            u  unban
---            x  reset
---            s  show
+--            u  unban, x  reset, s  show: nothing
 -- ARGV[2]  For a take: how many requests each subject makes, 2 each. Empty: one.
 -- ARGV[3]  ... The name of each subject in the index, for a ban, an unban, a reset, and
 --          takes that were answered "i". For a change that is marked: not empty. For a

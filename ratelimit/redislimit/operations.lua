@@ -12,7 +12,7 @@ end
 local function look(k, requests)
   read_open(k)
   open_plan()
-  expire()
+  if subject.expires <= now then clear() end
   cut()
   local fits = banned() and 0 or requests
   for q = 1, quotas do fits = min(fits, (room(q, fits))) end
@@ -164,7 +164,7 @@ operations.a, operations.r = change, change
 -- not known here.
 function operations.b(k)
   read(k)
-  expire()
+  if subject.expires <= now then clear() end
   local afterlife = subject.expires - subject.ban_ends
   ban(number(arg, 2), number(arg, 6))
   if subject.level > 0 then subject.expires = max(subject.expires, subject.ban_ends + afterlife) end

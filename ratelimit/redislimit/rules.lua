@@ -12,12 +12,8 @@ local CLOCKS_APART = 86400   -- seconds that a charge may come from the future, 
 local micros = time[2] + 0
 
 local function four(x)
-  local d = x % 256
-  x = (x - d) / 256
-  local c = x % 256
-  x = (x - c) / 256
-  local b = x % 256
-  return char((x - b) / 256, b, c, d)
+  local b, c, d = x % 16777216, x % 65536, x % 256
+  return char((x - b) / 16777216, (b - c) / 65536, (c - d) / 256, d)
 end
 
 local function number(s, i)
@@ -220,11 +216,6 @@ local function read_open(k)
     if w.length < SMOOTH then w.ending = min(w.ending, ahead(w.length)) end
     if w.length < SMOOTH and w.ending <= now or w.length >= SMOOTH and not later(s, f, now, fraction) then remove(windows, i) end
   end
-end
-
--- expire forgets a record that does not count any more.
-local function expire()
-  if subject.expires <= now then clear() end
 end
 
 -- open_plan opens the windows of the plan that are missing.
