@@ -3,7 +3,6 @@
 SHELL = bash
 VERSION ?=
 PKG ?= ./ratelimit/memory
-SAMPLE ?= 100
 FUZZTIME ?= 30s
 
 # The development tools, which go install builds outside of the workspace.
@@ -25,7 +24,7 @@ race test-long: export GORACE = atexit_sleep_ms=0
 raced = go test -race -shuffle=on -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 # Packages whose tests run in one goroutine, or run other commands, which go builds
 # without the race detector.
-alone = /internal/(architecture|fixedwindow|gcra|interleave|interleave/sched|plans|release)$$
+alone = /internal/(architecture|fixedwindow|gcra|interleave|interleave/sched|release)$$
 # Packages with tests that only -long or the build tag long runs.
 long = go list -tags long -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' work | awk '/internal\/testenv/ {print $$1}'
 
@@ -69,8 +68,9 @@ fuzz: ## every fuzz target for FUZZTIME (30s)
 	FUZZTIME=$(FUZZTIME) .ci/fuzz
 
 .PHONY: mutate
-mutate: ## SAMPLE (100) small changes to PKG (./ratelimit/memory) that a test should notice
-	go run ./internal/mutate -sample $(SAMPLE) $(PKG)
+mutate: ## small changes to PKG (./ratelimit/memory) that a test should notice; DIFF=main: only to lines changed since then
+	go run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash $(PKG) --diff=$(DIFF) --output-statuses=lt \
+		--invert-assignments --invert-bitwise --invert-bwassign --invert-logical --invert-loopctrl --remove-self-assignments
 
 .PHONY: weight
 weight: ## what the repository weighs: lines by room, names, documents, files

@@ -1,16 +1,58 @@
-package plans
+package ratelimit_test
 
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 	"github.com/animalstore/gatehouse/ratelimit/ratelimittest"
 )
+
+// The plans on the page docs/PLANS.md.
+func Example_plans() {
+	mild := ratelimit.DefaultPenalty()
+	mild.Max = time.Hour
+
+	free := ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(10_000))
+	pro := ratelimit.MustPlan("pro", mild, ratelimit.PerMinute(600).Smooth(100), ratelimit.PerMonth(1_000_000).From(17))
+	guests := ratelimit.MustPlan("guests", ratelimit.Penalty{}, ratelimit.PerMinute(60))         // by network
+	everybody := ratelimit.MustPlan("everybody", ratelimit.Penalty{}, ratelimit.PerSecond(2000)) // in Caller.Also
+	unpaid := ratelimit.SuspendedPlan("unpaid")
+	staff := ratelimit.UnlimitedPlan("staff")
+
+	for _, p := range []*ratelimit.Plan{free, pro, guests, everybody, unpaid, staff} {
+		fmt.Println(p.Name(), p.Quotas())
+	}
+	// Output:
+	// free [60/minute 10000/day]
+	// pro [600/minute smooth 100 1000000/month from 17]
+	// guests [60/minute]
+	// everybody [2000/second]
+	// unpaid []
+	// staff []
+}
+
+// The code on the page is that of the example.
+func TestCodeOfPlansPage(t *testing.T) {
+	source, err := os.ReadFile("plans_page_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(plansPage(t), -1)
+	if len(blocks) != 1 {
+		t.Fatalf("docs/PLANS.md has %d blocks of Go, want 1", len(blocks))
+	}
+	indented := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(blocks[0][1], "\t$1")
+	if !strings.Contains(string(source), indented) {
+		t.Errorf("the example does not have these lines of docs/PLANS.md:\n%s", blocks[0][1])
+	}
+}
 
 // A client returns how long it waits after the decision on its n-th request.
 type client func(n int, d *ratelimit.Decision) time.Duration
@@ -93,7 +135,8 @@ func live(t *testing.T, c client, penalty ratelimit.Penalty) (total day) {
 
 // The table on the page is what the clients experience under its plan, with three
 // penalties.
-func TestClients(t *testing.T) {
+func TestClientsOfPlansPage(t *testing.T) {
+	race.Skip(t)
 	mild := ratelimit.DefaultPenalty()
 	mild.Max = time.Hour
 	var table strings.Builder
@@ -103,7 +146,7 @@ func TestClients(t *testing.T) {
 			c.name, d.sent, d.admitted, d.limited, d.banned, d.bans, hours(d.longest),
 			live(t, c.new(), mild).admitted, live(t, c.new(), ratelimit.Penalty{}).admitted)
 	}
-	if !strings.Contains(page(t), table.String()) {
+	if !strings.Contains(plansPage(t), table.String()) {
 		t.Errorf("docs/PLANS.md does not have these rows:\n%s", &table)
 	}
 }
@@ -115,9 +158,9 @@ func hours(d time.Duration) string {
 	return fmt.Sprintf("%.0f h", d.Hours())
 }
 
-func page(t *testing.T) string {
+func plansPage(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/PLANS.md")
+	text, err := os.ReadFile("../docs/PLANS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
