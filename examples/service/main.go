@@ -20,6 +20,7 @@ import (
 	"io"
 	"io/fs"
 	"log"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -142,13 +143,7 @@ func load(file string) (*memory.Limiter, error) {
 // usage after a crash saves every second, to a database: Save passes only records that
 // have changed since its last call.
 func save(l *memory.Limiter, file string) error {
-	s := state{Secret: l.Secret()}
-	if err := l.Save(func(records []memory.Record) error {
-		s.Records = append(s.Records, records...)
-		return nil
-	}); err != nil {
-		return err
-	}
+	s := state{Secret: l.Secret(), Records: l.Records(0, math.MaxUint64)}
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(s); err != nil {
 		return err

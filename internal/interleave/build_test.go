@@ -13,7 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/animalstore/gatehouse/internal/interleave/sync" // a change of it makes go test run again
+	// A change of these makes go test run again.
+	_ "github.com/animalstore/gatehouse/internal/interleave/sync"
+	_ "github.com/animalstore/gatehouse/ratelimit/enginetest"
 )
 
 // engine is the folder of package memory.
@@ -92,6 +94,7 @@ func build(t *testing.T, files map[string][]byte) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sources(t, "run") // a change of which makes go test run again
 	replace := map[string]string{}
 	for name := range sources(t, engine) {
 		replace[filepath.Join(folder, name)] = "" // not there, unless it is one of files

@@ -28,18 +28,11 @@
 // one only in the order of steps that do not depend on each other. A panic, a deadlock
 // and a run of more than 10,000 steps fail.
 //
-// Package cases holds the cases. After each schedule it asks the engine for its
-// final state: the usage of the subjects, the decisions on their next requests, the
-// list of bans and, in cases with Save, whether an engine that loads what was saved
-// has the same state. Then it looks for an order of the calls in which
-// enginetest.Model gives the same answers. Calls that did not overlap keep their
-// order.
-//
-// The engine may differ from the model in two ways, which its documentation names.
-// A call is decided by any time that the clock showed during the call, even if
-// another call was decided by a later time before it. And when MaxSubjects is reached,
-// a new subject replaces one that has not used half of a quota and has no strikes and
-// no ban, or gets an error if there is none.
+// Command run holds the cases. After each schedule it asks the engine for its final state:
+// the usage of the subjects, the decisions on their next requests, the list of bans and, in
+// cases with Save, whether an engine that loads what was saved has the same state. Then it
+// looks for an order of the calls in which enginetest.Model gives the same answers (type
+// explainer). Calls that did not overlap keep their order.
 //
 // A second test, TestFindsMutants, puts known mistakes into the copied sources and
 // fails if the cases do not find them. If it does not find the text that a mutant

@@ -2,10 +2,10 @@ package interleave
 
 import (
 	"flag"
+	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
-
-	"github.com/animalstore/gatehouse/internal/interleave/cases"
 )
 
 var (
@@ -18,17 +18,25 @@ var (
 // Under every schedule, some order of the calls explains what they were answered.
 func TestSchedules(t *testing.T) {
 	binary := build(t, sources(t, *folder))
-	for _, c := range cases.All() {
-		most := *preemptions
-		switch {
-		case c.Large && !*deep:
-			continue
-		case *deep && !c.Large:
-			most++
-		}
-		t.Run(c.Name, func(t *testing.T) {
+	names, err := exec.Command(binary).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, large, _ := strings.Cut(strings.TrimSpace(string(names)), "\n\n")
+	most := *preemptions
+	if *deep {
+		runAll(t, binary, large, most)
+		most++
+	}
+	runAll(t, binary, small, most)
+}
+
+func runAll(t *testing.T, binary, names string, preemptions int) {
+	t.Helper()
+	for name := range strings.SplitSeq(names, "\n") {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if out, failed := run(t, binary, c.Name, "-schedule", *schedule, "-preemptions", strconv.Itoa(most)); failed {
+			if out, failed := run(t, binary, name, "-schedule", *schedule, "-preemptions", strconv.Itoa(preemptions)); failed {
 				t.Error(out)
 			} else {
 				t.Log(out)

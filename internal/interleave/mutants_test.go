@@ -8,137 +8,74 @@ import (
 	"github.com/animalstore/gatehouse/internal/testenv"
 )
 
-// mutants are mistakes in package memory, each of which a case must find.
-var mutants = []struct {
-	name, old, new string
-	finds          string // a case
-}{
-	{
-		name:  "a change that puts no new version into the meter",
-		old:   "(old+versionUnit)&versionMask",
-		new:   "old&versionMask",
-		finds: "a reset, and a new subject in its slot",
-	},
-	{
-		name:  "a charge that does not look again at the hash of the slot it found",
-		old:   "m.has(checkRecord) || slot.hash() != h",
-		new:   "m.has(checkRecord)",
-		finds: "a reset of the subject in front",
-	},
-	{
-		name:  "a charge that ignores the flag of the record",
-		old:   "m.has(checkRecord) || slot.hash() != h",
-		new:   "slot.hash() != h",
-		finds: "a ban beside a take",
-	},
-	{
-		name:  "a charge in two steps",
-		old:   "return atomic.CompareAndSwapUint64(&s[meterWord], uint64(old), uint64(m))",
-		new:   "if s.meter() != old { return false }; s.setMeter(m); return true",
-		finds: "two takes, one unit left",
-	},
-	{
-		name:  "a charge that keeps the other windows of a try that failed",
-		old:   "if windows > quotas {\n\t\t\tclear(d.Receipt.Others[:])",
-		new:   "if windows > quotas {",
-		finds: "a take with a window of another plan beside a reset",
-	},
-	{
-		name:  "a slot that is not frozen when its table grows",
-		old:   "m := from.freeze()",
-		new:   "m := from.meter()",
-		finds: "a table that grows",
-	},
-	{
-		name:  "a slot that is not frozen when it moves",
-		old:   "m := s.freeze()\n\told := to.freeze()",
-		new:   "m := s.meter()\n\told := to.freeze()",
-		finds: "a reset of the subject in front",
-	},
-	{
-		name:  "a group that does not hold its first slot",
-		old:   "*hold, after = m, m.held()",
-		new:   "*hold, after = m, m",
-		finds: "a group beside takes of both subjects by one caller",
-	},
-	{
-		name:  "a group that charges its first slot before the last",
-		old:   "*hold, after = m, m.held()",
-		new:   "*hold = m",
-		finds: "three subjects, the last of which has one unit left",
-	},
-	{
-		name:  "a holder of the lock that does not wait for a group",
-		old:   "if !m.isHeld() {",
-		new:   "if !m.isHeld() || true {",
-		finds: "a group beside a ban and an unban",
-	},
-	{
-		name:  "a group that locks in the order of its charges",
-		old:   "if n := int(group[i].hash >> l.shift); n > last && n < next {",
-		new:   "if n := int(group[i].hash >> l.shift); next == len(l.segments) && (last < 0 || i > 0 && last == int(group[i-1].hash>>l.shift)) {",
-		finds: "groups of subjects with locks of their own",
-	},
-	{
-		name:  "a refused group that does not look at all of its subjects again",
-		old:   "if group[i].slot().meter() != group[i].meter {",
-		new:   "if i < 0 {",
-		finds: "a group that is refused within the grace beside takes of both subjects",
-	},
-	{
-		name:  "a charge of a smooth quota that does not hold its slot",
-		old:   "if !slot.swap(m, m.held()) {",
-		new:   "if slot.meter() != m {",
-		finds: "two takes of a smooth quota, one unit left",
-	},
-	{
-		name:  "a bucket that is written when its slot is not held any more",
-		old:   "slot.setMeter(layout.charge(slot, m, d))",
-		new:   "slot.setMeter(m.charged(d.Cost).after(m)); layout.charge(slot, m, d)",
-		finds: "two takes of a smooth quota, one unit left",
-	},
-	{
-		name:  "a charge of a smooth quota that does not look at the hash",
-		old:   "slot.hash() != h || m.has(checkRecord)",
-		new:   "m.has(checkRecord)",
-		finds: "a reset of the subject in front of two with smooth quotas",
-	},
-	{
-		name:  "a charge of a smooth quota that ignores the flag of the record",
-		old:   "slot.hash() != h || m.has(checkRecord)",
-		new:   "slot.hash() != h",
-		finds: "a ban beside takes of a smooth quota",
-	},
-	{
-		name:  "a peek that does not look at the meter again",
-		old:   "for slot.meter() != s.meter {",
-		new:   "for false {",
-		finds: "peeks beside a take of smooth quotas",
-	},
-	{
-		name:  "a sweep that does not look again at what it drops",
-		old:   "if s.expiry(slot, m)+keepExpired > now { //",
-		new:   "if false { //",
-		finds: "a subject with a full bucket, which new ones sweep away beside a take",
-	},
-	{
-		name:  "an eviction that does not look again at what had expired",
-		old:   " || v.expired && s.expiry(slot, m) > now",
-		new:   "",
-		finds: "a new subject at the bound, beside a take of one with a full bucket",
-	},
-	{
-		name:  "a search for room that passes over a slot that is held",
-		old:   "m := slot.settled()",
-		new:   "m := slot.meter()",
-		finds: "a new subject at the bound, beside a take of one with a full bucket",
-	},
-	{
-		name:  "a group that does not write its buckets",
-		old:   "m.meter = l.layouts.get(m.meter.layout()).charge(m.slot(), m.meter, d)",
-		new:   "m.meter = m.meter.charged(d.Cost)",
-		finds: "a group beside takes of smooth quotas by one caller",
-	},
+// A mutant is a mistake in package memory that a case must find.
+type mutant struct {
+	name     string
+	old, new string // text
+	finds    string // the case
+}
+
+var mutants = []mutant{
+	{"a change that puts no new version into the meter",
+		"(old+versionUnit)&versionMask", "old&versionMask",
+		"a reset, and a new subject in its slot"},
+	{"a charge that does not look again at the hash of the slot it found",
+		"m.has(checkRecord) || slot.hash() != h", "m.has(checkRecord)",
+		"a reset of the subject in front"},
+	{"a charge that ignores the flag of the record",
+		"m.has(checkRecord) || slot.hash() != h", "slot.hash() != h",
+		"a ban beside a take"},
+	{"a charge in two steps",
+		"return atomic.CompareAndSwapUint64(&s[meterWord], uint64(old), uint64(m))", "if s.meter() != old { return false }; s.setMeter(m); return true",
+		"two takes, one unit left"},
+	{"a charge that keeps the other windows of a try that failed",
+		"if windows > quotas {\n\t\t\tclear(d.Receipt.Others[:])", "if windows > quotas {",
+		"a take with a window of another plan beside a reset"},
+	{"a slot that is not frozen when its table grows",
+		"m := from.freeze()", "m := from.meter()",
+		"a table that grows"},
+	{"a slot that is not frozen when it moves",
+		"m := s.freeze()\n\told := to.freeze()", "m := s.meter()\n\told := to.freeze()",
+		"a reset of the subject in front"},
+	{"a group that does not hold its first slot",
+		"*hold, after = m, m.held()", "*hold, after = m, m",
+		"a group beside takes of both subjects by one caller"},
+	{"a group that charges its first slot before the last",
+		"*hold, after = m, m.held()", "*hold = m",
+		"three subjects, the last of which has one unit left"},
+	{"a holder of the lock that does not wait for a group",
+		"if !m.isHeld() {", "if !m.isHeld() || true {",
+		"a group beside a ban and an unban"},
+	{"a group that locks in the order of its charges",
+		"slices.Sort(segments)", "_ = 0",
+		"groups of subjects with locks of their own"},
+	{"a refused group that does not look at all of its subjects again",
+		"if group[i].slot().meter() != group[i].meter {", "if i < 0 {",
+		"a group that is refused within the grace beside takes of both subjects"},
+	{"a charge of a smooth quota that does not hold its slot",
+		"if !slot.swap(m, m.held()) {", "if slot.meter() != m {",
+		"two takes of a smooth quota, one unit left"},
+	{"a bucket that is written when its slot is not held any more",
+		"slot.setMeter(layout.charge(slot, m, d))", "slot.setMeter(m.charged(d.Cost).after(m)); layout.charge(slot, m, d)",
+		"two takes of a smooth quota, one unit left"},
+	{"a charge of a smooth quota that does not look at the hash",
+		"slot.hash() != h || m.has(checkRecord)", "m.has(checkRecord)",
+		"a reset of the subject in front of two with smooth quotas"},
+	{"a charge of a smooth quota that ignores the flag of the record",
+		"slot.hash() != h || m.has(checkRecord)", "slot.hash() != h",
+		"a ban beside takes of a smooth quota"},
+	{"a sweep that does not look again at what it drops",
+		"if s.expiry(slot, m)+keepExpired > now { //", "if false { //",
+		"a subject with a full bucket, which new ones sweep away beside a take"},
+	{"an eviction that does not look again at what had expired",
+		" || v.expired && s.expiry(slot, m) > now", "",
+		"a new subject at the bound, beside a take of one with a full bucket"},
+	{"a search for room that passes over a slot that is held",
+		"m := slot.settled()", "m := slot.meter()",
+		"a new subject at the bound, beside a take of one with a full bucket"},
+	{"a group that does not write its buckets",
+		"m.meter = l.layouts.get(m.meter.layout()).charge(m.slot(), m.meter, d)", "m.meter = m.meter.charged(d.Cost)",
+		"a group beside takes of smooth quotas by one caller"},
 }
 
 func TestFindsMutants(t *testing.T) {

@@ -8,7 +8,179 @@ import (
 
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
+
+// A record holds the strikes and the last ban of a subject that kept sending
+// requests after it was limited. Its slot is beside that of the account; slot
+// shows the bits.
+type record struct {
+	first   int64 // of the limited requests in a window, Unix milliseconds; 0: none
+	strikes int
+	since   int64 // Unix seconds from which the strikes decay; 0 without strikes
+	level   int   // of the last ban; 0: none
+	until   int64 // end of the last ban, Unix seconds
+	length  int64 // of the last ban, seconds; 0 once a later request was admitted or was a strike
+	expires int64 // Unix seconds from which on the record means nothing
+}
+
+const (
+	strikeBits    = 14
+	levelBits     = 8
+	recordWindows = 2 // words beside hash and meter
+)
+
+// recordHash is the hash under which the record of the subject h is kept. It
+// leads to the same segment as h and, in its table, to a slot beside it.
+func recordHash(h uint64) uint64 { return h | 1 }
+
+// accountHash is the hash of the account of the subject that has an account or a
+// record under h.
+func accountHash(h uint64) uint64 { return h &^ 1 }
+
+// record returns the record of the subject h, and whether it has one. A record
+// that has expired is empty.
+func (t *table) record(h uint64, now int64) (r record, found bool) {
+	i, found := t.find(recordHash(h))
+	if found {
+		r.read(t.slot(i), now)
+	}
+	return r, found
+}
+
+// peekRecord fills r, which is empty, with the record of h without the lock. It reports
+// whether there is a record that was read in one piece and has not expired.
+func (t *table) peekRecord(h uint64, now int64, r *record) bool {
+	h = recordHash(h)
+	i, _ := t.find(h)
+	s := t.slot(i)
+	before := s.meter()
+	if s.hash() != h || !before.isRecord() {
+		return false
+	}
+	r.read(s, now)
+	return s.meter() == before && r.expires > 0
+}
+
+// read fills r, which is empty, with what a slot holds at a time: nothing once
+// it has expired.
+func (r *record) read(s slot, now int64) {
+	if r.expires = int64(s.meter().count()); r.expires*int64(time.Second) <= now {
+		r.expires = 0
+		return
+	}
+	a, b := s.word(0), s.word(1)
+	r.first = int64(a >> (levelBits + strikeBits))
+	r.level = int(a >> strikeBits & (1<<levelBits - 1))
+	r.strikes = int(a & (1<<strikeBits - 1))
+	r.until = int64(b >> 32)
+	if r.strikes > 0 {
+		r.since = int64(uint32(b))
+	} else {
+		r.length = int64(uint32(b))
+	}
+}
+
+// write puts the record into a slot that is frozen and had the meter old, with flags
+// beside those.
+func (r *record) write(s slot, old, flags meter) {
+	s.setWord(0, windowWord(r.first<<(levelBits+strikeBits)|int64(r.level)<<strikeBits|int64(r.strikes)))
+	s.setWord(1, windowWord(r.until<<32|r.since|r.length)) // one of the two is 0
+	expires := uint32(min(r.expires, 1<<32-1))
+	s.setMeter((newMeter(expires, int(recordLayout)) | old&(stored|dirty) | flags).after(old))
+}
+
+// empty reports whether the record says nothing.
+func (r *record) empty() bool {
+	return r.strikes == 0 && r.first == 0 && r.level == 0 && r.until == 0
+}
+
+// admit clears the strikes, and the length of a ban that is over.
+func (r *record) admit() { r.strikes, r.since, r.length = 0, 0, 0 }
+
+// changesOnAdmission reports whether admit would change the record. It would if a
+// ban is in force.
+func (r *record) changesOnAdmission() bool { return r.strikes > 0 || r.length > 0 }
+
+// valid reports whether every field fits into its bits.
+func (r *record) valid() bool {
+	fits := func(n int64, bits int) bool { return n >= 0 && n < 1<<bits }
+	return fits(r.first, 42) && fits(int64(r.strikes), strikeBits) && fits(int64(r.level), levelBits) &&
+		fits(r.until, 32) && fits(r.since, 32) && fits(r.length, 32) && fits(r.expires, 32) &&
+		(r.strikes == 0 && r.since == 0 || r.strikes > 0 && r.length == 0)
+}
+
+// banEnds returns the end of the ban in force in Unix seconds, or 0. A clock
+// that stepped back makes no ban longer than it was.
+func (r *record) banEnds(now int64) int64 {
+	if r.length == 0 || r.until*int64(time.Second) <= now {
+		return 0
+	}
+	return min(r.until, fixedwindow.SecondsUp(now)+r.length)
+}
+
+// withinGrace reports whether a request that is limited now is not a strike,
+// because the first one in the window that began at start was less than grace ago.
+func (r *record) withinGrace(now, start int64, grace time.Duration) bool {
+	ms := now / int64(time.Millisecond)
+	return r.first >= start*1000 && r.first <= ms && ms-r.first < grace.Milliseconds()
+}
+
+// strike enters a request that was limited now into the record, in a window
+// that began at start, in Unix seconds. It reports whether the request is a strike,
+// and whether that starts a ban.
+func (r *record) strike(p ratelimit.Penalty, now, start int64) (struck, banned bool) {
+	ms := now / int64(time.Millisecond)
+	if r.first == 0 || r.first < start*1000 || r.first > ms { // a window may begin before 1970
+		r.first = ms
+	}
+	if r.withinGrace(now, start, p.Grace) {
+		return false, false
+	}
+	r.strikes, r.since = engine.Penalty(p).Strike(r.strikes, r.since, fixedwindow.Seconds(now))
+	r.length = 0
+	if r.strikes <= p.Strikes {
+		return true, false
+	}
+	level, length := engine.Penalty(p).NextBan(r.level, time.Duration(now-r.until*int64(time.Second)))
+	r.level = level
+	r.ban(length, now)
+	r.expires = max(r.expires, r.until+int64(level)*int64(p.Forgive/time.Second))
+	return true, true
+}
+
+// banByHand starts a ban that keeps the level of the last one. The record outlives this
+// ban as long as it would have outlived that one: the plan, which says how soon a level is
+// forgiven, is not known here.
+func (r *record) banByHand(length time.Duration, now int64) {
+	afterlife := r.expires - r.until
+	r.ban(length, now)
+	if r.level > 0 {
+		r.expires = max(r.expires, r.until+afterlife)
+	}
+}
+
+// ban starts a ban and ends any other.
+func (r *record) ban(length time.Duration, now int64) {
+	r.strikes, r.since = 0, 0
+	r.until = fixedwindow.SecondsUp(now + int64(length))
+	r.length = r.until - fixedwindow.Seconds(now)
+	r.expires = max(r.expires, r.until)
+}
+
+// strikesLeft returns what a decision says of strikes.
+func strikesLeft(d *ratelimit.Decision, r *record) int {
+	allowed := of(d.Plan).Strikes()
+	switch {
+	case allowed == 0:
+		return -1
+	case d.Outcome == ratelimit.Banned:
+		return 0
+	case r.strikes == 0:
+		return allowed
+	}
+	return engine.Penalty(d.Plan.Penalty()).StrikesLeft(r.strikes, r.since, fixedwindow.Seconds(d.Time))
+}
 
 // Ban implements [ratelimit.Banner]. The length is more than zero, and at most
 // [fixedwindow.MaxLength].
@@ -25,7 +197,7 @@ func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration) e
 	r.banByHand(length, s.now)
 	s.freeze()
 	defer s.unfreeze()
-	if err := s.putRecord(r, 0); err != nil {
+	if err := s.putRecord(r, dirty); err != nil {
 		return err
 	}
 	s.names.keep(s.hash, subject)

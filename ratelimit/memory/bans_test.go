@@ -1,16 +1,17 @@
-package memory_test
+package memory
 
 import (
 	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // A list of bans names every subject, also one whose ban was over for a while
@@ -19,14 +20,14 @@ func TestBansHaveNames(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		for name, after := range map[string]struct {
 			wait  time.Duration
-			again func(*testing.T, *memory.Limiter, *enginetest.Clock)
+			again func(*testing.T, *Limiter, *enginetest.Clock)
 		}{
-			"a clock that steps back": {2 * time.Second, func(_ *testing.T, _ *memory.Limiter, clock *enginetest.Clock) { clock.Set(noon) }},
-			"another ban":             {2 * time.Minute, func(t *testing.T, l *memory.Limiter, _ *enginetest.Clock) { ban(t, l, "alice", time.Hour) }},
+			"a clock that steps back": {2 * time.Second, func(_ *testing.T, _ *Limiter, clock *enginetest.Clock) { clock.Set(noon) }},
+			"another ban":             {2 * time.Minute, func(t *testing.T, l *Limiter, _ *enginetest.Clock) { ban(t, l, "alice", time.Hour) }},
 		} {
 			t.Run(fmt.Sprint(name, ", restart: ", restart), func(t *testing.T) {
 				clock := enginetest.NewClock(noon)
-				opts := memory.Options{MaxSubjects: 1000, Now: clock.Now}
+				opts := Options{MaxSubjects: 1000, Now: clock.Now}
 				l := newLimiter(t, opts)
 				banByStrikes(t, l, "alice") // whose record outlives the ban
 				clock.Set(noon.Add(after.wait))
@@ -38,7 +39,7 @@ func TestBansHaveNames(t *testing.T) {
 					save(t, l, d)
 					opts.Secret = l.Secret()
 					l = newLimiter(t, opts)
-					records := slices.SortedFunc(maps.Values(d), func(a, b memory.Record) int { return cmp.Compare(a.Expires, b.Expires) })
+					records := slices.SortedFunc(maps.Values(d), func(a, b Record) int { return cmp.Compare(a.Expires, b.Expires) })
 					if err := l.Load(records); err != nil {
 						t.Fatal(err)
 					}
@@ -56,7 +57,7 @@ func TestBansHaveNames(t *testing.T) {
 	}
 }
 
-func ban(t *testing.T, l *memory.Limiter, subject string, length time.Duration) {
+func ban(t *testing.T, l *Limiter, subject string, length time.Duration) {
 	t.Helper()
 	if err := l.Ban(ctx, subject, length); err != nil {
 		t.Fatal(err)
@@ -64,11 +65,107 @@ func ban(t *testing.T, l *memory.Limiter, subject string, length time.Duration) 
 }
 
 // banByStrikes brings the subject a ban of one second, which is forgiven in an hour.
-func banByStrikes(t *testing.T, l *memory.Limiter, subject string) {
+func banByStrikes(t *testing.T, l *Limiter, subject string) {
 	t.Helper()
 	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Second, Growth: 1, Max: time.Second, Forgive: time.Hour}
 	plan := ratelimit.MustPlan("p", penalty, ratelimit.PerMinute(1))
 	for range 3 {
 		take(t, l, subject, plan)
+	}
+}
+
+// The names of banned subjects take little memory, however long and however many they
+// are, and none once the bans are over. A ban without a name is in force, also after a
+// restart.
+func TestNamesAreBounded(t *testing.T) {
+	const subjects = 2000
+	strict := ratelimit.Penalty{Strikes: 1, Ban: time.Minute, Growth: 1, Max: time.Minute, Forgive: 7 * 24 * time.Hour}
+	plan := ratelimit.MustPlan("p", strict, ratelimit.PerMinute(1))
+	for _, c := range []struct{ length, listed int }{{40, subjects}, {longestName, mostNames / longestName}, {longestName + 1, 0}, {1 << 16, 0}} {
+		t.Run(fmt.Sprint(c.length), func(t *testing.T) {
+			clock := enginetest.NewClock(noonSharp())
+			l := newLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now})
+			name := func(i int) string { return strings.Repeat("n", c.length-8) + fmt.Sprintf("%8d", i) }
+			for i := range subjects {
+				banned := name(i)
+				for range 2 { // the second ban needs no second name
+					if err := l.Ban(ctx, banned, time.Second); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if kept := l.segments[0].names.all[l.key.sum(banned)]; kept != "" && unsafe.StringData(kept) == unsafe.StringData(banned) {
+					t.Fatal("the name is kept with the string that it is a part of")
+				}
+				for range 4 { // of which the last two are banned, and the ban outlives that made by hand
+					clock.Set(noonSharp().Add(2 * time.Second))
+					l.Take(ctx, name(i), plan, 1)
+				}
+				clock.Set(noonSharp())
+			}
+			clock.Set(noonSharp().Add(3 * time.Second))
+			var saved []Record
+			if err := l.Save(func(r []Record) error { saved = append(saved, r...); return nil }); err != nil {
+				t.Fatal(err)
+			}
+			again := newLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now, Secret: l.Secret()})
+			if err := again.Load(saved); err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range []*Limiter{l, again} {
+				if bans, err := l.Bans(ctx); err != nil || len(bans) != c.listed {
+					t.Errorf("%d bans are listed with error %v, want %d", len(bans), err, c.listed)
+				}
+				if unbanned, err := l.Unban(ctx, name(7)); err != nil || !unbanned {
+					t.Errorf("unban: %v, %v, want true", unbanned, err)
+				}
+				n, sum := &l.segments[0].names, 0
+				for _, name := range n.all {
+					sum += len(name)
+				}
+				if n.bytes != sum || n.bytes > mostNames {
+					t.Errorf("the names take %d bytes, and %d are counted, want %d at most", sum, n.bytes, mostNames)
+				}
+			}
+			clock.Set(noonSharp().Add(2 * time.Minute)) // a ban is over, and its record is not
+			takeUnits(t, l, name(8), plan, 1)
+			if _, found := l.segments[0].names.all[l.key.sum(name(8))]; found {
+				t.Error("a subject was admitted, and its name is still kept")
+			}
+			clock.Set(noonSharp().Add(14 * 24 * time.Hour))
+			for i := range subjects * 2 { // which sweep
+				takeUnits(t, l, fmt.Sprint(i), plan, 1)
+			}
+			if n := &l.segments[0].names; n.all != nil || n.bytes != 0 {
+				t.Errorf("%d names of %d bytes are kept two weeks later", len(n.all), n.bytes)
+			}
+		})
+	}
+}
+
+// A ban that an admission has found forgiven stays forgiven if the clock steps back: the
+// record of it expires between the ends of windows, where no admission takes the lock.
+func TestForgivenBanStaysForgiven(t *testing.T) {
+	penalty := ratelimit.Penalty{Strikes: 1, Ban: 10 * time.Second, Growth: 2, Max: time.Hour, Forgive: time.Minute}
+	for _, plan := range []*ratelimit.Plan{
+		ratelimit.MustPlan("window", penalty, seconds(4, 60)),
+		ratelimit.MustPlan("smooth", penalty, seconds(60, 60).Smooth(4)),
+		ratelimit.MustPlan("two", penalty, seconds(4, 60), seconds(1000, 120)),
+	} {
+		clock := enginetest.NewClock(noon)
+		l, model := newLimiter(t, Options{Now: clock.Now}), enginetest.NewModel(clock.Now)
+		for i, step := range []struct {
+			at   time.Duration
+			cost int64
+		}{
+			{50 * time.Second, 4}, {51 * time.Second, 4}, {51 * time.Second, 4}, // a ban until 61 s, forgiven at 121 s
+			{120 * time.Second, 1}, {121 * time.Second, 1}, // the second takes no lock
+			{120 * time.Second, 4}, {120 * time.Second, 4}, // another first ban
+		} {
+			clock.Set(noon.Add(step.at))
+			want := takeUnits(t, model, "a", plan, step.cost)
+			if diff := diffDecisions(want, takeUnits(t, l, "a", plan, step.cost)); diff != "" {
+				t.Fatalf("under %v the engine (+) and the model (-) differ at step %d:\n%s", plan, i+1, diff)
+			}
+		}
 	}
 }

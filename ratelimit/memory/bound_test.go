@@ -1,9 +1,10 @@
-package memory_test
+package memory
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,107 +15,11 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
-
-var ctx = context.Background()
-
-var noon = time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
-
-func newLimiter(t testing.TB, opts memory.Options) *memory.Limiter {
-	t.Helper()
-	l, err := memory.New(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-func take(t testing.TB, l *memory.Limiter, subject string, plan *ratelimit.Plan) ratelimit.Decision {
-	t.Helper()
-	d, err := l.Take(ctx, subject, plan, 1)
-	if err != nil {
-		t.Fatalf("Take(%q): %v", subject, err)
-	}
-	return d
-}
-
-func TestFloodForgetsNobodyWhoCounts(t *testing.T) {
-	race.Skip(t)
-	clock := enginetest.NewClock(noon)
-	l := newLimiter(t, memory.Options{MaxSubjects: 10_000, Now: clock.Now})
-	penalty := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
-	plan := ratelimit.MustPlan("p", penalty, ratelimit.PerMinute(10), ratelimit.PerDay(100))
-	wide := ratelimit.MustPlan("q", penalty, ratelimit.PerMinute(1000), ratelimit.PerDay(10))
-
-	for i := range 500 {
-		for range 5 {
-			take(t, l, fmt.Sprint("half of a minute ", i), plan)
-			take(t, l, fmt.Sprint("half of a day ", i), wide)
-		}
-		for range 12 {
-			take(t, l, fmt.Sprint("banned ", i), plan)
-		}
-		for range 11 {
-			take(t, l, fmt.Sprint("has a strike ", i), plan)
-		}
-	}
-	for i := range 60_000 {
-		take(t, l, fmt.Sprint("fresh ", i), plan)
-		if held := l.Stats().Subjects; held > 10_000 {
-			t.Fatalf("%d subjects are held, at most 10000 were asked for", held)
-		}
-	}
-	for i := range 500 {
-		for name, want := range map[string]int64{"half of a minute ": 4, "half of a day ": 4} {
-			p := plan
-			if want == 4 && name == "half of a day " {
-				p = wide
-			}
-			if d := take(t, l, fmt.Sprint(name, i), p); d.Remaining() != want {
-				t.Fatalf("%s%d has %d left after the flood, want %d", name, i, d.Remaining(), want)
-			}
-		}
-		if d := take(t, l, fmt.Sprint("banned ", i), plan); d.Outcome != ratelimit.Banned {
-			t.Fatalf("banned %d is %v after the flood", i, d.Outcome)
-		}
-		if d := take(t, l, fmt.Sprint("has a strike ", i), plan); d.Outcome != ratelimit.Banned {
-			t.Fatalf("the second strike of %d, after the flood: %v, want banned", i, d.Outcome)
-		}
-	}
-	s := l.Stats()
-	if s.Evicted < 50_000 || s.Refused != 0 {
-		t.Errorf("%d evicted and %d refused, want nearly all of the flood and none", s.Evicted, s.Refused)
-	}
-}
-
-// What counts is the share of a quota, not how much was used: two of three are
-// kept, and twenty of a thousand give way.
-func TestFloodOfLargerUsage(t *testing.T) {
-	race.Skip(t)
-	clock := enginetest.NewClock(noon)
-	l := newLimiter(t, memory.Options{MaxSubjects: 1000, Now: clock.Now})
-	small := ratelimit.MustPlan("small", ratelimit.Penalty{}, ratelimit.PerHour(3), ratelimit.PerDay(1000))
-	large := ratelimit.MustPlan("large", ratelimit.Penalty{}, ratelimit.PerHour(1000), ratelimit.PerDay(10_000))
-	for i := range 100 {
-		take(t, l, fmt.Sprint("small ", i), small)
-		take(t, l, fmt.Sprint("small ", i), small)
-	}
-	for i := range 20_000 {
-		if _, err := l.Take(ctx, fmt.Sprint("large ", i), large, 20); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i := range 100 {
-		if d := take(t, l, fmt.Sprint("small ", i), small); d.States[0].Remaining != 0 {
-			t.Fatalf("small %d, who had used two of three, has %d left after the third", i, d.States[0].Remaining)
-		}
-	}
-}
 
 func TestFullOfThoseWhoCount(t *testing.T) {
 	clock := enginetest.NewClock(noon)
-	l := newLimiter(t, memory.Options{MaxSubjects: 100, Now: clock.Now})
+	l := newLimiter(t, Options{MaxSubjects: 100, Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 	for i := range 100 {
 		take(t, l, fmt.Sprint(i), plan)
@@ -136,7 +41,7 @@ func TestFullOfThoseWhoCount(t *testing.T) {
 // ban was a longer one when the table was found to be full.
 func TestFullUntilTheShorterBanIsOver(t *testing.T) {
 	clock := enginetest.NewClock(noon)
-	l := newLimiter(t, memory.Options{MaxSubjects: 2, Now: clock.Now})
+	l := newLimiter(t, Options{MaxSubjects: 2, Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(10))
 	take(t, l, "a", plan)
 	ban(t, l, "a", time.Hour)
@@ -152,7 +57,7 @@ func TestFullUntilTheShorterBanIsOver(t *testing.T) {
 // and needs none.
 func TestChargeOfNothingTakesNoPlace(t *testing.T) {
 	clock := enginetest.NewClock(noon)
-	l := newLimiter(t, memory.Options{MaxSubjects: 1, Now: clock.Now})
+	l := newLimiter(t, Options{MaxSubjects: 1, Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(4), ratelimit.PerHour(4))
 	for used := int64(1); used <= 2; used++ { // of the second unit on, the subject is held
 		take(t, l, "a", plan)
@@ -174,7 +79,7 @@ func TestChargeOfNothingTakesNoPlace(t *testing.T) {
 func TestIdleSubjectsAreDropped(t *testing.T) {
 	race.Skip(t)
 	clock := enginetest.NewClock(noon)
-	l := newLimiter(t, memory.Options{Now: clock.Now})
+	l := newLimiter(t, Options{Now: clock.Now})
 	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(10))
 	for i := range 30_000 {
 		take(t, l, fmt.Sprint("first ", i), plan)
@@ -189,16 +94,16 @@ func TestIdleSubjectsAreDropped(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	for _, opts := range []memory.Options{{MaxSubjects: -1}, {MaxSubjects: 1<<28 + 1}, {Secret: []byte("short")}, {Secret: make([]byte, 32)}} {
-		if l, err := memory.New(opts); err == nil || l != nil {
+	for _, opts := range []Options{{MaxSubjects: -1}, {MaxSubjects: 1<<28 + 1}, {Secret: []byte("short")}, {Secret: make([]byte, 32)}} {
+		if l, err := New(opts); err == nil || l != nil {
 			t.Errorf("%+v: got %v, %v, want an error", opts, l, err)
 		}
 	}
-	take(t, newLimiter(t, memory.Options{MaxSubjects: 1}), "a", ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(1)))
+	take(t, newLimiter(t, Options{MaxSubjects: 1}), "a", ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(1)))
 }
 
 func TestNothingIsAllocated(t *testing.T) {
-	l := newLimiter(t, memory.Options{})
+	l := newLimiter(t, Options{})
 	roomy := ratelimit.MustPlan("roomy", ratelimit.DefaultPenalty(), ratelimit.PerMinute(1<<30), ratelimit.PerDay(1<<30))
 	lenient := ratelimit.MustPlan("lenient", ratelimit.Penalty{}, ratelimit.PerDay(1))
 	tight := ratelimit.MustPlan("tight", ratelimit.DefaultPenalty(), ratelimit.PerDay(1))
@@ -248,7 +153,7 @@ var ratelimitPlans = [2]*ratelimit.Plan{
 // doubled meanwhile.
 func TestExactWhileTheTableChanges(t *testing.T) {
 	const subjects, limit, callers = 3000, 40, 8
-	l := newLimiter(t, memory.Options{})
+	l := newLimiter(t, Options{})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerSecond(fixedwindow.MaxUnits),
 		ratelimit.Quota{Limit: limit, Window: fixedwindow.MaxLength})
 	admitted := make([]atomic.Int64, subjects)
@@ -280,4 +185,314 @@ func TestExactWhileTheTableChanges(t *testing.T) {
 			t.Fatalf("subject %d: %d admitted in %d calls, want %d", i, got, callers*limit/4, limit)
 		}
 	}
+}
+
+// A new subject takes the place of the one that has used least.
+func TestThoseThatUsedLeastGiveWay(t *testing.T) {
+	clock := enginetest.NewClock(noon)
+	const places = 10
+	l := newLimiter(t, Options{MaxSubjects: places, Now: clock.Now})
+	use := func(subject string, units int64) {
+		t.Helper()
+		if _, err := l.Take(ctx, subject, largePlan, units); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name := func(i int64) string { return string(rune('a' + i)) }
+	for i := range int64(places) {
+		use(name(i), 10*(i*7%places+1)) // 10 to 100 units, in no order
+	}
+	for gone := range int64(places) {
+		use("new "+name(gone), 200)
+		for i := range int64(places) {
+			units := 10 * (i*7%places + 1)
+			d, err := l.Peek(ctx, name(i), largePlan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := 1000 - units
+			if units <= 10*(gone+1) {
+				want = 1000 // it gave way
+			}
+			if d.States[0].Remaining != want {
+				t.Errorf("after %d new subjects the one that used %d has %d left, want %d", gone+1, units, d.States[0].Remaining, want)
+			}
+		}
+	}
+	if s := l.Stats(); s.Subjects != places || s.Evicted != places || s.Refused != 0 {
+		t.Errorf("%+v, want %d subjects and as many evicted", s, places)
+	}
+}
+
+var minutePlan = ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+
+// Evicted counts subjects that were forgotten before their time. A subject whose
+// windows are over is not one of them.
+func TestEvictedCountsOnlyThoseThatWereStillCounted(t *testing.T) {
+	clock := enginetest.NewClock(noon)
+	l := newLimiter(t, Options{Now: clock.Now, MaxSubjects: 1})
+	take(t, l, "a", minutePlan)
+	clock.Set(noon.Add(30 * time.Second)) // the minute ends
+	take(t, l, "b", minutePlan)
+	if s := l.Stats(); s.Subjects != 1 || s.Evicted != 0 || s.Refused != 0 {
+		t.Errorf("b came when the minute of a was over: %+v, want 1 subject, and none evicted or refused", s)
+	}
+	take(t, l, "c", minutePlan)
+	if s := l.Stats(); s.Subjects != 1 || s.Evicted != 1 || s.Refused != 0 {
+		t.Errorf("c came in the minute of b: %+v, want 1 subject and 1 evicted", s)
+	}
+}
+
+// Save does not report that a subject has expired, also if another one has its
+// place.
+func TestSaveDoesNotReportExpiredSubjects(t *testing.T) {
+	clock := enginetest.NewClock(noon)
+	l := newLimiter(t, Options{Now: clock.Now, MaxSubjects: 1})
+	take(t, l, "a", minutePlan)
+	save(t, l, disk{})
+	clock.Set(noon.Add(30 * time.Second)) // the minute ends
+	take(t, l, "b", minutePlan)
+	err := l.Save(func(records []Record) error {
+		if len(records) != 1 || len(records[0].Data) == 0 {
+			t.Errorf("saved %+v, want b alone", records)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Nor does it report that a subject was dropped because it had expired.
+func TestSaveDoesNotReportIdleSubjects(t *testing.T) {
+	clock := enginetest.NewClock(noon)
+	l := newLimiter(t, Options{Now: clock.Now, MaxSubjects: 1000})
+	take(t, l, "a", minutePlan)
+	save(t, l, disk{})
+	clock.Set(noon.Add(5 * time.Minute))
+	for i := range 100 {
+		take(t, l, fmt.Sprint(i), minutePlan) // sweeps
+	}
+	if held := l.Stats().Subjects; held != 100 {
+		t.Fatalf("%d subjects are held, want 100 and not a", held)
+	}
+	err := l.Save(func(records []Record) error {
+		for _, r := range records {
+			if len(r.Data) == 0 {
+				t.Errorf("saved that %x was forgotten", r.Key)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A ban takes one place. Requests during it take no other.
+func TestRequestsDuringABanTakeNoPlace(t *testing.T) {
+	clock := enginetest.NewClock(noon)
+	l := newLimiter(t, Options{Now: clock.Now})
+	if err := l.Ban(ctx, "a", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if d := take(t, l, "a", statePlan); d.Outcome != ratelimit.Banned {
+			t.Fatalf("got %v, want banned", d.Outcome)
+		}
+	}
+	if held := l.Stats().Subjects; held != 1 {
+		t.Errorf("%d places are in use, want 1", held)
+	}
+}
+
+// When there is no place for a strike, the decision stands and is counted as
+// refused. A ban for which there is no place is an error. Neither changes the
+// account.
+func TestNoPlaceForARecord(t *testing.T) {
+	clock := enginetest.NewClock(noon)
+	l := newLimiter(t, Options{MaxSubjects: 1, Now: clock.Now})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{
+		Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour,
+	}, ratelimit.PerMinute(1))
+	take(t, l, "a", plan)
+	for i := range uint64(5) {
+		if d := take(t, l, "a", plan); d.Outcome != ratelimit.Limited || d.Struck {
+			t.Errorf("request %d over the limit: %v with Struck %v, want limited without, since no strike can be kept", i, d.Outcome, d.Struck)
+		}
+		if s := l.Stats(); s.Refused != i+1 {
+			t.Errorf("%d strikes found no place, and %d are counted", i+1, s.Refused)
+		}
+	}
+	if err := l.Ban(ctx, "a", time.Hour); !errors.Is(err, ratelimit.ErrUnavailable) {
+		t.Errorf("a ban without a place: %v, want ErrUnavailable", err)
+	}
+	if bans, err := l.Bans(ctx); err != nil || len(bans) > 0 {
+		t.Errorf("bans %v, %v, want none", bans, err)
+	}
+	if d := take(t, l, "a", plan); d.Outcome != ratelimit.Limited {
+		t.Errorf("after a ban that found no place: %v, want limited", d.Outcome)
+	}
+	clock.Set(noon.Add(30 * time.Second)) // the minute ends
+	if d := take(t, l, "a", plan); !d.Allowed() {
+		t.Errorf("in the next minute: %v, want allowed", d.Outcome)
+	}
+}
+
+// At the bound a decision looks at few places, however many subjects are held and wherever
+// they are. A place that can be had is found nearly always, and never taken from a
+// subject that is held.
+func TestFewPlacesAreLookedAt(t *testing.T) {
+	race.Skip(t)
+	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10))
+	for free := range 3 {
+		for _, group := range []bool{false, true} {
+			t.Run(fmt.Sprint(free, " not held, group: ", group), func(t *testing.T) {
+				clock, random := enginetest.NewClock(noonSharp()), rand.New(rand.NewPCG(uint64(free), 1))
+				l := newLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now, Secret: []byte("a secret that every run shares..")})
+				s := &l.segments[0]
+				for i := range subjectsInSegment - free {
+					takeUnits(t, l, fmt.Sprint(i), minute, 5+random.Int64N(4))
+				}
+				refused := 0
+				for i := range 2000 {
+					held := fmt.Sprint(random.IntN(subjectsInSegment - free))
+					charges := []ratelimit.Charge{{Subject: fmt.Sprint("new ", i), Plan: minute, Cost: 1}}
+					if group {
+						charges = append(charges, ratelimit.Charge{Subject: held, Plan: minute, Cost: 1})
+					}
+					switch random.IntN(8) { // what ends and moves a little of what is known
+					case 0:
+						_, _ = l.Take(ctx, held, minute, 1)
+					case 1:
+						_ = l.Ban(ctx, held, time.Minute) // finds no place, or takes one
+						_, _ = l.Unban(ctx, held)
+					}
+					s.looked = 0
+					err := l.TakeAll(ctx, charges, make([]ratelimit.Decision, len(charges)))
+					if errors.Is(err, ratelimit.ErrUnavailable) {
+						refused++
+					} else if err != nil {
+						t.Fatal(err)
+					}
+					if i%20 == 0 && l.wrong() != "" {
+						t.Fatalf("call %d: %s", i, l.wrong())
+					}
+					if s.looked > maxLooked {
+						t.Fatalf("call %d looked at %d places, want %d at most", i, s.looked, maxLooked)
+					}
+				}
+				if most := 100; free > 0 && refused > most {
+					t.Errorf("%d of 2000 new subjects were refused, want %d at most", refused, most)
+				}
+				for i := range subjectsInSegment - free {
+					if d, err := l.Peek(ctx, fmt.Sprint(i), minute); err != nil || d.Remaining() > 5 {
+						t.Fatalf("subject %d, which is held, was forgotten", i)
+					}
+				}
+			})
+		}
+	}
+}
+
+// While a table remembers that no slot of a block can make room, none can, whatever was
+// done meanwhile: a subject that is unbanned, reset or refunded makes room at once. No
+// call leaves a slot frozen, and the layouts that slots have are counted.
+func TestFullIsTrue(t *testing.T) {
+	race.Skip(t)
+	penalty := ratelimit.Penalty{Strikes: 1, Decay: 7 * time.Second, Ban: 13 * time.Second, Growth: 2, Max: time.Minute, Forgive: 30 * time.Second}
+	quota := func(limit int64, seconds int) ratelimit.Quota {
+		return ratelimit.Quota{Limit: limit, Window: time.Duration(seconds) * time.Second}
+	}
+	plans := []*ratelimit.Plan{
+		ratelimit.MustPlan("two", penalty, quota(2, 10), quota(6, 60)),
+		ratelimit.MustPlan("one", ratelimit.Penalty{}, quota(4, 7)),
+		ratelimit.MustPlan("long", ratelimit.Penalty{}, quota(4, 10), quota(9, 300)),
+	}
+	for seed := range 2000 {
+		r := rand.New(rand.NewPCG(uint64(seed), 3))
+		clock := enginetest.NewClock(noonSharp())
+		bound := 1 + r.IntN(5)
+		l := newLimiter(t, Options{MaxSubjects: bound, Now: clock.Now})
+		var log []string
+		var past []func() error
+		for range 80 {
+			subject := fmt.Sprint(r.IntN(bound + 1))
+			log = append(log, fullStep(l, clock, r, subject, plans, &past))
+			if held := l.Stats().Subjects; held < 0 || held > int64(bound) {
+				t.Fatalf("%d places are in use, and there are %d", held, bound)
+			}
+			if why := l.wrong(); why != "" {
+				t.Fatalf("history %d: %s after\n%s", seed, why, strings.Join(log, "\n"))
+			}
+		}
+	}
+}
+
+// fullStep does one random thing and returns what it was.
+func fullStep(l *Limiter, clock *enginetest.Clock, r *rand.Rand, subject string, plans []*ratelimit.Plan, past *[]func() error) string {
+	ctx, plan := ctx, plans[r.IntN(len(plans))]
+	switch n := r.IntN(16); {
+	case n < 2:
+		by := time.Duration(r.IntN(20_000)-5000) * time.Millisecond
+		if r.IntN(12) == 0 {
+			by *= 3600
+		}
+		clock.Set(clock.Now().Add(by))
+		return fmt.Sprint("clock ", clock.Now())
+	case n == 2:
+		banned, err := l.Unban(ctx, subject)
+		return fmt.Sprintln("unban", subject, banned, err)
+	case n == 3 && r.IntN(3) == 0:
+		return fmt.Sprintln("reset", subject, l.Reset(ctx, subject))
+	case n == 4:
+		length := time.Duration(1+r.IntN(60)) * time.Second
+		return fmt.Sprintln("ban", subject, length, l.Ban(ctx, subject, length))
+	case n == 5 && len(*past) > 0:
+		return fmt.Sprintln("refund", (*past)[r.IntN(len(*past))]())
+	case n == 6:
+		d := engine.Uncounted(plan, 0, clock.Now())
+		return fmt.Sprintln("charge", subject, plan, l.Adjust(ctx, subject, &d, 1, ""))
+	}
+	if r.IntN(4) == 0 {
+		charges := []ratelimit.Charge{{Subject: subject, Plan: plan, Cost: 1}, {Subject: "0", Plan: plans[r.IntN(len(plans))], Cost: 1}, {Subject: "new", Plan: plan, Cost: 1}}
+		return fmt.Sprintln("take all", charges, l.TakeAll(ctx, charges, make([]ratelimit.Decision, len(charges))))
+	}
+	d, err := l.Take(ctx, subject, plan, 1)
+	if err == nil && d.Allowed() {
+		*past = append(*past, func() error { return l.Adjust(ctx, subject, &d, 0, "") })
+	}
+	return fmt.Sprintln("take", subject, plan, d.Outcome, err)
+}
+
+// wrong names what is wrong with the only segment, such as a slot that could make room
+// although the table says that none can in its block.
+func (l *Limiter) wrong() string {
+	s, now := &l.segments[0], l.clock.now()
+	t, layouts := s.table.Load(), map[int]int{}
+	for i := range t.slots {
+		slot, held := t.slot(i), max(t.held[i/blockSlots], t.full)
+		m := slot.meter()
+		if slot.hash() == 0 {
+			continue
+		}
+		if !m.isRecord() {
+			layouts[m.layout()]++
+		}
+		if m.isFrozen() {
+			return fmt.Sprintf("slot %d is frozen", i)
+		}
+		if held <= now || s.roomTime > now {
+			continue
+		}
+		if until := s.heldUntil(slot, slot.meter(), now); until < held {
+			return fmt.Sprintf("slot %d is held until %d, and its block until %d", i, until, held)
+		}
+	}
+	for number := range l.layouts.used {
+		if n := l.layouts.get(number).accounts.Load(); n != int64(layouts[number]) {
+			return fmt.Sprintf("%d accounts have layout %d, and %d are counted", layouts[number], number, n)
+		}
+	}
+	return ""
 }

@@ -1,4 +1,4 @@
-package memory_test
+package memory
 
 import (
 	"errors"
@@ -10,12 +10,11 @@ import (
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 func TestSystemClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, memory.Options{})
+		l := newLimiter(t, Options{})
 		plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 		take(t, l, "a", plan)
 		d := take(t, l, "a", plan)
@@ -37,7 +36,7 @@ func TestSystemClock(t *testing.T) {
 // else.
 func TestBusyClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, memory.Options{})
+		l := newLimiter(t, Options{})
 		roomy := ratelimit.MustPlan("roomy", ratelimit.Penalty{}, ratelimit.PerMinute(1<<30))
 		tight := ratelimit.MustPlan("tight", ratelimit.Penalty{}, ratelimit.PerMinute(1))
 		for range 3 {
@@ -66,7 +65,7 @@ func TestBusyClock(t *testing.T) {
 }
 
 func TestBusyClockIsNeverEarly(t *testing.T) {
-	l := newLimiter(t, memory.Options{})
+	l := newLimiter(t, Options{})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(1<<30))
 	for range 300_000 {
 		d := take(t, l, "a", plan)
@@ -81,7 +80,7 @@ func TestClockOutOfRange(t *testing.T) {
 	lastYear := time.Date(2103, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 	for _, year := range []int{1, 1500, 1900, 1969, 2104, 2200, 2500, 9999} {
 		clock := enginetest.NewClock(time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC))
-		l := newLimiter(t, memory.Options{Now: clock.Now})
+		l := newLimiter(t, Options{Now: clock.Now})
 		plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.Quota{Limit: 1, Window: fixedwindow.MaxLength})
 		if d := take(t, l, "a", plan); year < 1970 && d.Time != 0 || year > 2103 && d.Time < lastYear {
 			t.Errorf("in %d it is %v by the engine's clock", year, time.Unix(0, d.Time).UTC())
@@ -109,7 +108,7 @@ func TestFullWhileTheClockWasAhead(t *testing.T) {
 		t.Run(fmt.Sprintf("%v, idle: %v", c.quota, c.idle), func(t *testing.T) {
 			plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, c.quota)
 			clock := enginetest.NewClock(noon.AddDate(10, 0, 0))
-			l := newLimiter(t, memory.Options{MaxSubjects: 50, Now: clock.Now})
+			l := newLimiter(t, Options{MaxSubjects: 50, Now: clock.Now})
 			for i := range 50 {
 				take(t, l, fmt.Sprint(i), plan)
 			}
@@ -128,4 +127,46 @@ func TestFullWhileTheClockWasAhead(t *testing.T) {
 			take(t, l, "new", plan)
 		})
 	}
+}
+
+// The engine notices a step of the wall clock within ten milliseconds.
+func TestStepOfTheWallClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c clock
+		c.init(nil)
+		for _, step := range []time.Duration{time.Hour, -time.Hour} {
+			c.now()
+			c.offset.Add(-int64(step)) // the wall clock has stepped, and the clock has not noticed
+			time.Sleep(measureInterval)
+			if got, want := c.now(), time.Now().UnixNano(); got != want {
+				t.Errorf("after a step of %v the clock is %v off", step, time.Duration(got-want))
+			}
+		}
+	})
+}
+
+// While decisions are many, the time is kept by a timer. It is late by a
+// millisecond at most, for as long as decisions go on.
+func TestBusyClockTicks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(t, Options{})
+		roomy := ratelimit.MustPlan("roomy", ratelimit.Penalty{}, ratelimit.PerMinute(1<<30))
+		for range 10_000 {
+			take(t, l, "busy", roomy)
+		}
+		kept := 0
+		for range 10_000 {
+			time.Sleep(300 * time.Microsecond)
+			late := time.Now().UnixNano() - take(t, l, "busy", roomy).Time
+			if late < 0 || late > int64(time.Millisecond) {
+				t.Fatalf("the engine's clock is %v late, want at most a millisecond", time.Duration(late))
+			}
+			if late > 0 {
+				kept++
+			}
+		}
+		if kept == 0 {
+			t.Error("the clock was never late: no timer keeps the time")
+		}
+	})
 }

@@ -42,10 +42,7 @@
 // minute makes it forget replaced subjects only.
 //
 // Decisions about smooth quotas take about 1.5 to 2 times as long as those about fixed
-// windows alone. They take a lock only for a new subject or window, for lower limits and
-// strikes, if a bucket is full again, another decision about the subject is under way,
-// or a bucket that refused it was not full since and no window ends later. A denial that
-// ends within a second takes half as long again.
+// windows alone, and a denial that ends within a second half as long again.
 //
 // # Restarts
 //

@@ -45,7 +45,6 @@ func (s *segment) sweep(now int64, steps int) {
 	for range steps {
 		if s.clockHand >= s.table.Load().slots {
 			s.clockHand = 0
-			s.narrow()
 		}
 		t := s.table.Load()
 		slot := t.slot(s.clockHand)
@@ -71,29 +70,7 @@ func (s *segment) sweep(now int64, steps int) {
 		s.capacity.used.Add(-1)
 	}
 	if t := s.table.Load(); s.used*100 < t.slots*emptiest && t.slots > 2*minSlots {
-		s.table.Store(t.resized(max(s.used*100/((fullest+emptiest)/2), minSlots), t.stride))
-	}
-}
-
-// narrow makes the slots as small as the account with the most windows allows,
-// once in each round of sweeps.
-func (s *segment) narrow() {
-	t := s.table.Load()
-	stride := uint64(firstWindow + recordWindows)
-	if t.stride == stride {
-		return
-	}
-	for i := range t.slots {
-		if slot := t.slot(i); slot.hash() != 0 {
-			m := slot.meter()
-			if m.isFrozen() {
-				return // how many windows it is about to have is not known
-			}
-			stride = max(stride, uint64(firstWindow+s.layouts.get(m.layout()).len()))
-		}
-	}
-	if stride < t.stride {
-		s.table.Store(t.resized(t.slots, stride))
+		s.resize(max(s.used*100/((fullest+emptiest)/2), minSlots), 0)
 	}
 }
 
@@ -106,7 +83,7 @@ func (s *segment) limitAhead(t *table, at uint64, now int64) meter {
 	slot := t.slot(at)
 	m := slot.settled()
 	layout := s.layouts.get(m.layout()) // of a record and of a frozen slot: none
-	for i := range layout.len() {
+	for i := range layout.n {
 		w := layout.window(i, slot, m)
 		if w.end*int64(time.Second)-now <= int64(2*w.span()+time.Hour) {
 			continue
@@ -127,7 +104,7 @@ func (s *segment) expiry(slot slot, m meter) int64 {
 		return int64(m.count()) * int64(time.Second)
 	}
 	var last int64
-	for i := range s.layouts.get(m.layout()).len() {
+	for i := range s.layouts.get(m.layout()).n {
 		last = max(last, slot.word(i).end())
 	}
 	return last * int64(time.Second)
@@ -140,7 +117,7 @@ func (s *segment) heldUntil(slot slot, m meter, now int64) (until int64) {
 		return s.expiry(slot, m)
 	}
 	layout := s.layouts.get(m.layout())
-	for i := range layout.len() {
+	for i := range layout.n {
 		w := layout.anyWindow(i, slot, m)
 		until = max(until, w.heldUntil())
 	}
@@ -224,7 +201,7 @@ func (s *segment) findVictim(now int64) (v victim) {
 				held = min(held, until)
 			default:
 				layout := s.layouts.get(m.layout())
-				w := layout.anyWindow(layout.len()-1, slot, m)
+				w := layout.anyWindow(layout.n-1, slot, m)
 				if used := w.amount(now); !v.found || used < v.used {
 					v = victim{found: true, at: i, used: used}
 				}

@@ -1,4 +1,4 @@
-package memory_test
+package memory
 
 import (
 	"errors"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/animalstore/gatehouse/ratelimit"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 func group(cost int64, plan *ratelimit.Plan, subjects ...string) (charges []ratelimit.Charge) {
@@ -22,8 +21,8 @@ func group(cost int64, plan *ratelimit.Plan, subjects ...string) (charges []rate
 func TestGroupWithoutRoom(t *testing.T) {
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerHour(4), ratelimit.PerDay(4))
 	wider := ratelimit.MustPlan("wider", ratelimit.Penalty{}, ratelimit.PerMinute(4), ratelimit.PerHour(4), ratelimit.PerDay(4))
-	now := time.Date(2026, time.March, 1, 12, 0, 30, 0, time.UTC)
-	l := newLimiter(t, memory.Options{MaxSubjects: 4, Now: func() time.Time { return now }})
+	now := noon
+	l := newLimiter(t, Options{MaxSubjects: 4, Now: func() time.Time { return now }})
 	for i := range 3 {
 		for range 2 { // half of the limit, so that it keeps its place
 			take(t, l, fmt.Sprint("held ", i), plan)
@@ -57,7 +56,7 @@ func TestGroupWithoutRoom(t *testing.T) {
 }
 
 func TestGroupsAllocateNothing(t *testing.T) {
-	l := newLimiter(t, memory.Options{})
+	l := newLimiter(t, Options{})
 	strikes := ratelimit.MustPlan("strikes", ratelimit.Penalty{Strikes: 10_000, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}, ratelimit.PerDay(1))
 	take(t, l, "strikes", strikes)
 	admitted := group(1, roomy, "a", "b", "c")

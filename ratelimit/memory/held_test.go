@@ -1,10 +1,9 @@
-package memory_test
+package memory
 
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"math"
 	"testing"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 var (
@@ -24,7 +22,7 @@ var (
 
 // flood sends a request for each of many new subjects. It costs more than the
 // subjects that are held have used, which would be forgotten first otherwise.
-func flood(t testing.TB, l *memory.Limiter, subjects int) (refused int) {
+func flood(t testing.TB, l *Limiter, subjects int) (refused int) {
 	t.Helper()
 	for i := range subjects {
 		_, err := l.Take(ctx, fmt.Sprint("flood ", i), largePlan, 20)
@@ -37,58 +35,73 @@ func flood(t testing.TB, l *memory.Limiter, subjects int) (refused int) {
 	return refused
 }
 
-// A subject that has used up a quota is held through a flood of new subjects,
-// whatever came between.
-func TestHeldThrough(t *testing.T) {
+// A subject that is banned, has strikes, or has used half of the smallest limit of a window is
+// held through a flood of new subjects, whatever came between, also after a restart.
+func TestHeld(t *testing.T) {
 	race.Skip(t)
-	for name, between := range map[string]func(t *testing.T, l *memory.Limiter, subject string){
-		"nothing": func(*testing.T, *memory.Limiter, string) {},
-		"a request under a larger plan": func(t *testing.T, l *memory.Limiter, subject string) {
-			take(t, l, subject, largePlan)
-		},
-		"a request under a plan of other windows": func(t *testing.T, l *memory.Limiter, subject string) {
-			take(t, l, subject, hourPlan)
-		},
-		"a refund of a request under a larger plan": func(t *testing.T, l *memory.Limiter, subject string) {
-			d := take(t, l, subject, largePlan)
-			if err := l.Adjust(ctx, subject, &d, 0, ""); err != nil {
+	strict := ratelimit.Penalty{Strikes: 1, Ban: time.Hour, Growth: 1, Max: time.Hour, Forgive: time.Hour}
+	striking := ratelimit.MustPlan("striking", strict, ratelimit.PerMinute(100), ratelimit.PerDay(3))
+	smooth := ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerHour(600).Smooth(100))
+	lower := ratelimit.MustPlan("lower", ratelimit.Penalty{}, ratelimit.PerHour(600).Smooth(40))
+	type step func(t *testing.T, l *Limiter, subject string)
+	use := func(units int64, plan *ratelimit.Plan) step {
+		return func(t *testing.T, l *Limiter, subject string) { takeUnits(t, l, subject, plan, units) }
+	}
+	refunded := func(t *testing.T, l *Limiter, subject string) {
+		d := take(t, l, subject, largePlan)
+		if err := l.Adjust(ctx, subject, &d, 0, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	elsewhere := func(units int64, plan *ratelimit.Plan) step {
+		return func(t *testing.T, l *Limiter, subject string) {
+			d := engine.Uncounted(plan, 0, noon)
+			if err := l.Adjust(ctx, subject, &d, units, ""); err != nil {
 				t.Fatal(err)
 			}
-		},
-		"usage that came from elsewhere": func(t *testing.T, l *memory.Limiter, subject string) {
-			d := engine.Uncounted(largePlan, 0, noon)
-			if err := l.Adjust(ctx, subject, &d, 1, ""); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"a denial": func(t *testing.T, l *memory.Limiter, subject string) { take(t, l, subject, heldPlan) },
+		}
+	}
+	for name, c := range map[string]struct {
+		plan  *ratelimit.Plan
+		left  int64 // that plan has after the flood
+		steps []step
+	}{
+		"used up":                           {heldPlan, 0, []step{use(10, heldPlan)}},
+		"half":                              {heldPlan, 5, []step{use(5, heldPlan)}},
+		"half of a day":                     {striking, 1, []step{use(2, striking)}},
+		"a strike":                          {striking, 0, []step{use(3, striking), use(1, striking)}},
+		"a larger plan after it":            {heldPlan, 0, []step{use(10, heldPlan), use(1, largePlan)}},
+		"other windows after it":            {heldPlan, 0, []step{use(10, heldPlan), use(1, hourPlan)}},
+		"a refund under a larger plan":      {heldPlan, 0, []step{use(10, heldPlan), refunded}},
+		"usage from elsewhere":              {heldPlan, 0, []step{use(10, heldPlan), elsewhere(1, largePlan)}},
+		"a denial":                          {heldPlan, 0, []step{use(10, heldPlan), use(1, heldPlan)}},
+		"a downgrade":                       {heldPlan, 0, []step{use(10, largePlan), use(1, heldPlan)}},
+		"usage under a larger plan":         {heldPlan, 0, []step{use(1, heldPlan), use(9, largePlan)}},
+		"an adjustment of new windows":      {heldPlan, 0, []step{elsewhere(10, heldPlan)}},
+		"an adjustment of a larger plan's":  {heldPlan, 0, []step{use(1, largePlan), elsewhere(10, heldPlan)}},
+		"half of a burst":                   {smooth, 50, []step{use(50, smooth)}},
+		"half of a lower burst":             {lower, 19, []step{use(20, smooth), use(1, lower)}},
+		"an adjustment of a full bucket":    {lower, 20, []step{elsewhere(20, lower)}},
+		"an adjustment of another's bucket": {lower, 19, []step{use(1, smooth), elsewhere(20, lower)}},
 	} {
-		for _, restart := range []bool{false, true} {
-			t.Run(fmt.Sprint(name, ", restart: ", restart), func(t *testing.T) {
+		for _, restarts := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", restart: ", restarts), func(t *testing.T) {
 				clock := enginetest.NewClock(noon)
-				opts := memory.Options{MaxSubjects: 500, Now: clock.Now}
-				l := newLimiter(t, opts)
+				l := newLimiter(t, Options{MaxSubjects: 500, Now: clock.Now})
 				for i := range 100 {
-					for range 10 {
-						take(t, l, fmt.Sprint(i), heldPlan)
+					for _, do := range c.steps {
+						do(t, l, fmt.Sprint(i))
 					}
-					between(t, l, fmt.Sprint(i))
 				}
-				if restart {
-					d := disk{}
-					save(t, l, d)
-					opts.Secret = l.Secret()
-					l = newLimiter(t, opts)
-					if err := l.Load(slices.Collect(maps.Values(d))); err != nil {
-						t.Fatal(err)
-					}
+				if restarts {
+					l = restart(t, l)
 				}
 				if refused := flood(t, l, 5000); refused > 0 {
-					t.Errorf("%d new subjects were refused, though 400 places can be had", refused)
+					t.Errorf("%d new subjects were refused, though 300 places can be had", refused)
 				}
 				for i := range 100 {
-					if d := take(t, l, fmt.Sprint(i), heldPlan); d.Allowed() {
-						t.Fatalf("subject %d, which had used up its quota, was admitted again", i)
+					if d, err := l.Peek(ctx, fmt.Sprint(i), c.plan); err != nil || d.Remaining() != c.left {
+						t.Fatalf("%d is left to subject %d after the flood, and error %v; want %d", d.Remaining(), i, err, c.left)
 					}
 				}
 			})
@@ -96,99 +109,21 @@ func TestHeldThrough(t *testing.T) {
 	}
 }
 
-// A downgrade measures what was used by the smaller limit.
-func TestHeldAfterADowngrade(t *testing.T) {
-	clock := enginetest.NewClock(noon)
-	l := newLimiter(t, memory.Options{MaxSubjects: 500, Now: clock.Now})
-	for i := range 100 {
-		for range 10 {
-			take(t, l, fmt.Sprint(i), largePlan)
-		}
-		take(t, l, fmt.Sprint(i), heldPlan) // limited
-	}
-	flood(t, l, 5000)
-	for i := range 100 {
-		if d := take(t, l, fmt.Sprint(i), heldPlan); d.Allowed() {
-			t.Fatalf("subject %d, which had used up its quota, was admitted again", i)
-		}
-	}
-}
-
-// A usage is measured by the limits that it had to obey, also when it grows
-// under another plan.
-func TestHeldByUsageUnderAnotherPlan(t *testing.T) {
-	clock := enginetest.NewClock(noon)
-	l := newLimiter(t, memory.Options{MaxSubjects: 500, Now: clock.Now})
-	for i := range 100 {
-		take(t, l, fmt.Sprint(i), heldPlan)
-		for range 9 {
-			take(t, l, fmt.Sprint(i), largePlan)
-		}
-	}
-	flood(t, l, 5000)
-	for i := range 100 {
-		if d := take(t, l, fmt.Sprint(i), heldPlan); d.Allowed() {
-			t.Fatalf("subject %d, which had used ten units of ten, was admitted again", i)
-		}
-	}
-}
-
-// A subject of which an adjustment has used up a quota is held, and measured by the limits
-// of the plan that was adjusted.
-func TestHeldByAnAdjustment(t *testing.T) {
-	smooth := func(limit, burst int64) *ratelimit.Plan {
-		return ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerMinute(limit).Smooth(burst))
-	}
-	for name, c := range map[string]struct {
-		before *ratelimit.Plan // of a request
-		plan   *ratelimit.Plan // of the charge
-		at     time.Duration   // of it
-		flood  time.Duration
-	}{
-		"windows that were not open":          {nil, heldPlan, 0, 0},
-		"windows that a larger plan opened":   {largePlan, heldPlan, 0, 0},
-		"a window that was moved":             {minutePlan, minutePlan, 30 * time.Second, 31 * time.Second},
-		"a full bucket":                       {nil, smooth(60, 10), 0, 0},
-		"a bucket that a larger plan charged": {smooth(600, 500), smooth(60, 10), 0, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			clock := enginetest.NewClock(noon)
-			l := newLimiter(t, memory.Options{MaxSubjects: 500, Now: clock.Now})
-			for i := range 100 {
-				if c.before != nil {
-					take(t, l, fmt.Sprint(i), c.before)
-				}
-				d := engine.Uncounted(c.plan, 0, noon.Add(c.at))
-				if err := l.Adjust(ctx, fmt.Sprint(i), &d, 10, ""); err != nil {
-					t.Fatal(err)
-				}
-			}
-			clock.Set(noon.Add(c.flood))
-			flood(t, l, 5000)
-			for i := range 100 {
-				if d := take(t, l, fmt.Sprint(i), c.plan); d.Allowed() {
-					t.Fatalf("subject %d, which had used up its quota, was admitted again", i)
-				}
-			}
-		})
-	}
-}
-
 // No subject is held for longer than there is a reason to.
 func TestNotHeldFor(t *testing.T) {
 	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10), ratelimit.PerDay(1000))
-	for name, end := range map[string]func(t *testing.T, l *memory.Limiter, clock *enginetest.Clock, all []ratelimit.Decision){
-		"a minute that is over": func(_ *testing.T, _ *memory.Limiter, clock *enginetest.Clock, _ []ratelimit.Decision) {
+	for name, end := range map[string]func(t *testing.T, l *Limiter, clock *enginetest.Clock, all []ratelimit.Decision){
+		"a minute that is over": func(_ *testing.T, _ *Limiter, clock *enginetest.Clock, _ []ratelimit.Decision) {
 			clock.Set(noon.Add(time.Minute))
 		},
-		"what was refunded": func(t *testing.T, l *memory.Limiter, _ *enginetest.Clock, all []ratelimit.Decision) {
+		"what was refunded": func(t *testing.T, l *Limiter, _ *enginetest.Clock, all []ratelimit.Decision) {
 			for i := range all {
 				if err := l.Adjust(ctx, fmt.Sprint(i), &all[i], 0, ""); err != nil {
 					t.Fatal(err)
 				}
 			}
 		},
-		"a window of a plan that is not known": func(t *testing.T, l *memory.Limiter, clock *enginetest.Clock, all []ratelimit.Decision) {
+		"a window of a plan that is not known": func(t *testing.T, l *Limiter, clock *enginetest.Clock, all []ratelimit.Decision) {
 			for i := range all {
 				all[i].Receipt.Others[0] = fixedwindow.Window{Length: 3600, End: uint32(noon.Truncate(time.Hour).Add(time.Hour).Unix())}
 				if err := l.Adjust(ctx, fmt.Sprint(i), &all[i], 3, ""); err != nil {
@@ -198,11 +133,10 @@ func TestNotHeldFor(t *testing.T) {
 			clock.Set(noon.Add(time.Minute))
 		},
 	} {
-		for _, restart := range []bool{false, true} {
-			t.Run(fmt.Sprint(name, ", restart: ", restart), func(t *testing.T) {
+		for _, restarts := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", restart: ", restarts), func(t *testing.T) {
 				clock := enginetest.NewClock(noon)
-				opts := memory.Options{MaxSubjects: 200, Now: clock.Now}
-				l := newLimiter(t, opts)
+				l := newLimiter(t, Options{MaxSubjects: 200, Now: clock.Now})
 				var all []ratelimit.Decision
 				for i := range 200 {
 					d, err := l.Take(ctx, fmt.Sprint(i), minute, 6)
@@ -215,14 +149,8 @@ func TestNotHeldFor(t *testing.T) {
 				if refused := flood(t, l, 10); refused != 10 {
 					t.Fatalf("%d of 10 new subjects were refused while all others had used half of a minute", refused)
 				}
-				if restart {
-					d := disk{}
-					save(t, l, d)
-					opts.Secret = l.Secret()
-					l = newLimiter(t, opts)
-					if err := l.Load(slices.Collect(maps.Values(d))); err != nil {
-						t.Fatal(err)
-					}
+				if restarts {
+					l = restart(t, l)
 				}
 				end(t, l, clock, all)
 				if refused := flood(t, l, 300); refused > 0 {
@@ -231,4 +159,14 @@ func TestNotHeldFor(t *testing.T) {
 			})
 		}
 	}
+}
+
+// restart returns an engine that has loaded what the given one has.
+func restart(t *testing.T, l *Limiter) *Limiter {
+	t.Helper()
+	again := newLimiter(t, Options{MaxSubjects: int(l.capacity.bound), Now: l.clock.read, Secret: l.Secret()})
+	if err := again.Load(l.Records(0, math.MaxUint64)); err != nil {
+		t.Fatal(err)
+	}
+	return again
 }

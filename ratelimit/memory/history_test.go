@@ -1,19 +1,18 @@
-package memory_test
+package memory
 
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // Random histories of what is the engine's own: floods of new subjects at the
@@ -51,7 +50,7 @@ type history struct {
 	rand   *rand.Rand
 	clock  *enginetest.Clock
 	oldest time.Time // the clock does not step back further
-	engine *memory.Limiter
+	engine *Limiter
 	disk   disk
 	model  enginetest.Model
 	done   []func(enginetest.Model) // all that was done to the model, clock included
@@ -81,7 +80,7 @@ func newHistory(t *testing.T, seed int) *history {
 	for range 4 {
 		secret = binary.LittleEndian.AppendUint64(secret, h.rand.Uint64())
 	}
-	h.engine = newLimiter(t, memory.Options{MaxSubjects: historyBound, Now: h.clock.Now, Secret: secret})
+	h.engine = newLimiter(t, Options{MaxSubjects: historyBound, Now: h.clock.Now, Secret: secret})
 	return h
 }
 
@@ -119,25 +118,10 @@ func (h *history) step() {
 		h.beside(subject, plan, historyPlans[h.rand.IntN(len(historyPlans))], cost)
 	default:
 		h.note("take", cost, "for", subject, plan)
-		got := take1(h.t, h.engine, subject, plan, cost)
+		got := takeUnits(h.t, h.engine, subject, plan, cost)
 		h.diff = diffDecisions(h.takeModel(subject, plan, cost), got)
 		h.took(subject, got)
 	}
-}
-
-func take1(t *testing.T, l ratelimit.Limiter, subject string, plan *ratelimit.Plan, cost int64) ratelimit.Decision {
-	d, err := l.Take(ctx, subject, plan, cost)
-	if err != nil {
-		t.Errorf("Take(%q, %v, %d): %v", subject, plan, cost, err)
-	}
-	return d
-}
-
-func diffDecisions(want, got ratelimit.Decision) string {
-	if want == got { // far sooner than Diff
-		return ""
-	}
-	return cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b }))
 }
 
 func (h *history) note(what ...any) { h.log = append(h.log, strings.TrimSpace(fmt.Sprintln(what...))) }
@@ -149,7 +133,7 @@ func (h *history) do(f func(enginetest.Model)) {
 }
 
 func (h *history) takeModel(subject string, plan *ratelimit.Plan, cost int64) (d ratelimit.Decision) {
-	h.do(func(m enginetest.Model) { d = take1(h.t, m, subject, plan, cost) })
+	h.do(func(m enginetest.Model) { d = takeUnits(h.t, m, subject, plan, cost) })
 	return d
 }
 
@@ -159,8 +143,8 @@ func (h *history) beside(subject string, a, b *ratelimit.Plan, cost int64) {
 	h.note("take", cost, "for", subject, a, "beside 1 under", b)
 	var gotA, gotB ratelimit.Decision
 	var wg sync.WaitGroup
-	wg.Go(func() { gotA = take1(h.t, h.engine, subject, a, cost) })
-	gotB = take1(h.t, h.engine, subject, b, 1)
+	wg.Go(func() { gotA = takeUnits(h.t, h.engine, subject, a, cost) })
+	gotB = takeUnits(h.t, h.engine, subject, b, 1)
 	wg.Wait()
 	before := len(h.done)
 	h.diff = diffDecisions(h.takeModel(subject, a, cost), gotA) + diffDecisions(h.takeModel(subject, b, 1), gotB) + h.peek(subject)
@@ -189,4 +173,131 @@ func (h *history) peek(subject string) (diff string) {
 		diff += diffDecisions(want, got)
 	}
 	return diff
+}
+
+// move sets the clock: mostly forwards, sometimes back by less than a minute.
+func (h *history) move() {
+	d := time.Duration(h.rand.IntN(4000)) * time.Millisecond
+	switch h.rand.IntN(10) {
+	case 0:
+		d = time.Duration(h.rand.IntN(200)) * time.Second
+	case 1:
+		d = -time.Duration(h.rand.IntN(30_000)) * time.Millisecond
+	}
+	now := h.clock.Now().Add(d)
+	if now.Before(h.oldest) {
+		now = h.oldest
+	}
+	if oldest := now.Add(-50 * time.Second); oldest.After(h.oldest) {
+		h.oldest = oldest
+	}
+	h.note("clock", now.Format("15:04:05.000"))
+	h.do(func(enginetest.Model) { h.clock.Set(now) })
+}
+
+func (h *history) restart() {
+	h.note("restart")
+	save(h.t, h.engine, h.disk)
+	opts := Options{MaxSubjects: historyBound, Now: h.clock.Now, Secret: h.engine.Secret()}
+	h.engine = newLimiter(h.t, opts)
+	// Those of the flood that are loaded first may leave no room for others.
+	records := slices.SortedFunc(maps.Values(h.disk), func(a, b Record) int { return int(b.Expires - a.Expires) })
+	if err := h.engine.Load(records); err != nil {
+		h.diff = err.Error()
+	}
+}
+
+func (h *history) reset(subject string) {
+	h.do(func(m enginetest.Model) { _ = m.Reset(ctx, subject) })
+	if err := h.engine.Reset(ctx, subject); err != nil {
+		h.diff = err.Error()
+	}
+	delete(h.limits, subject)
+}
+
+// emptied forgets by which limits the windows of d were measured in which nothing
+// is used, and all windows that are over: they may begin anew.
+func (h *history) emptied(subject string, d ratelimit.Decision) {
+	maps.DeleteFunc(h.limits[subject], func(_ time.Duration, m measure) bool { return m.end <= h.clock.Now().Unix() })
+	for i := range of(d.Plan).Len() {
+		if q := of(d.Plan).Quota(i); d.States[i].Remaining == q.Limit {
+			delete(h.limits[subject], q.Window)
+		}
+	}
+}
+
+// took remembers by which limits the windows of a subject were measured.
+func (h *history) took(subject string, d ratelimit.Decision) {
+	if d.Allowed() {
+		h.past = append(h.past, charged{subject, d})
+		h.past = h.past[max(len(h.past)-20, 0):]
+	}
+	if h.limits[subject] == nil {
+		h.limits[subject] = map[time.Duration]measure{}
+	}
+	for i := range of(d.Plan).Len() {
+		q, end := of(d.Plan).Quota(i), d.States[i].Reset
+		m := h.limits[subject][q.Window]
+		if m.end != end {
+			m = measure{end, q.Limit}
+		}
+		m.limit = min(m.limit, q.Limit)
+		h.limits[subject][q.Window] = m
+	}
+	h.emptied(subject, d)
+}
+
+// held reports whether a subject must not be forgotten: it is banned, has strikes,
+// or has used half of a limit that one of its windows was measured by.
+func (h *history) held(subject string) bool {
+	for _, plan := range historyPlans {
+		d, err := h.model.Peek(ctx, subject, plan)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if d.Outcome == ratelimit.Banned || d.StrikesLeft >= 0 && d.StrikesLeft < plan.Penalty().Strikes {
+			return true
+		}
+		for i := range of(plan).Len() {
+			q := of(plan).Quota(i)
+			m, measured := h.limits[subject][q.Window]
+			if measured && m.end == d.States[i].Reset && (q.Limit-d.States[i].Remaining)*2 >= m.limit {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var floodPlan = ratelimit.MustPlan("flood", ratelimit.Penalty{}, seconds(1000, 60))
+
+// flood sends requests for more new subjects than there is room for, and compares
+// what the held subjects are answered after it. The others are reset, as are the
+// new ones, so that nothing has to be forgotten before the next flood.
+func (h *history) flood() {
+	h.note("flood")
+	h.oldest = h.clock.Now() // at the bound, what is over gives way at once
+	for range 2 * historyBound {
+		h.floods++
+		if _, err := h.engine.Take(ctx, fmt.Sprint("flood ", h.floods), floodPlan, 120); err != nil {
+			h.diff = fmt.Sprintf("a new subject was refused, though few others are held: %v", err)
+			return
+		}
+	}
+	for i := range 2 * historyBound {
+		if err := h.engine.Reset(ctx, fmt.Sprint("flood ", h.floods-i)); err != nil {
+			h.diff = err.Error()
+		}
+	}
+	for _, subject := range []string{"a", "b", "c", "d"} {
+		if !h.held(subject) {
+			h.note("not held, and reset:", subject)
+			h.reset(subject)
+			continue
+		}
+		if diff := h.peek(subject); diff != "" {
+			h.diff = fmt.Sprintf("%s is held:\n%s", subject, diff)
+			return
+		}
+	}
 }

@@ -26,59 +26,39 @@ func roundLimit(limit int64) int64 {
 	return limit >> shift << shift
 }
 
-// A sharedLayout is a layout that is read without a lock. Another layout may
-// replace it once no slot has its number. A reader that still looks at it then
-// finds that the meter has changed as well.
-type sharedLayout struct {
-	n   atomic.Int64
-	all [maxWindows]struct{ length, limit atomic.Int64 }
-}
-
-func (s *sharedLayout) len() int                   { return int(s.n.Load()) }
-func (s *sharedLayout) length(i int) time.Duration { return time.Duration(s.all[i].length.Load()) }
-func (s *sharedLayout) limit(i int) int64          { return s.all[i].limit.Load() }
-
 // window returns the i-th window, which it has, of a slot with the meter m and this
 // layout, if it is not of a smooth quota.
-func (s *sharedLayout) window(i int, slot slot, m meter) window {
-	w, all := slot.word(i), &s.all[i]
-	return window{time.Duration(all.length.Load()), all.limit.Load(), w.used(m.count()), w.end()}
+func (l *layout) window(i int, slot slot, m meter) window {
+	w := slot.word(i)
+	return window{l.lengths[i], l.limits[i], w.used(m.count()), w.end()}
 }
 
 // anyWindow is window for smooth quotas too.
-func (s *sharedLayout) anyWindow(i int, slot slot, m meter) window {
-	w := s.window(i, slot, m)
+func (l *layout) anyWindow(i int, slot slot, m meter) window {
+	w := l.window(i, slot, m)
 	if w.isSmooth() {
 		w.used = int64(slot.word(i).began())
 	}
 	return w
 }
 
-func (s *sharedLayout) store(l *layout) {
-	s.n.Store(int64(l.n))
-	for i := range s.all {
-		s.all[i].length.Store(int64(l.lengths[i]))
-		s.all[i].limit.Store(l.limits[i])
-	}
-}
-
-func (s *sharedLayout) load() (l layout) {
-	l.n = s.len()
-	for i := range l.n {
-		l.lengths[i], l.limits[i] = s.length(i), s.limit(i)
-	}
-	return l
+// A sharedLayout never changes, but for its count. Another one may get its number once no
+// account has it. A reader that still looks at it then finds that the meter has changed
+// as well.
+type sharedLayout struct {
+	layout
+	accounts atomic.Int64 // that have it; it is raised from 0 under the lock of layouts alone
 }
 
 // layouts numbers the layouts of the accounts of an engine. A number that no
 // account has is free for another layout.
 type layouts struct {
-	shared atomic.Pointer[[]sharedLayout] // by number
+	shared atomic.Pointer[[]atomic.Pointer[sharedLayout]] // by number
 
 	mu       sync.Mutex
 	numbers  map[layout]int
-	segments []int // by number: how many segments have accounts with that layout
-	lastFree int   // where the last search for a free number ended
+	used     int // the numbers below are or were in use
+	lastFree int // where the last search for a free number ended
 }
 
 // noLayout is that of a slot that holds no account, or that is being changed.
@@ -86,13 +66,13 @@ var noLayout sharedLayout
 
 func (l *layouts) init() {
 	l.numbers = map[layout]int{}
-	l.shared.Store(new([]sharedLayout))
+	l.shared.Store(new([]atomic.Pointer[sharedLayout]))
 }
 
 // get returns the layout with the given number.
 func (l *layouts) get(number int) *sharedLayout {
 	if shared := *l.shared.Load(); number < len(shared) {
-		return &shared[number]
+		return shared[number].Load()
 	}
 	return &noLayout
 }
@@ -105,39 +85,58 @@ const limitLayouts = maxLayouts - 1024
 
 var errLayouts = fmt.Errorf("%w: subjects have too many combinations of windows: use plans with fewer different windows", ratelimit.ErrUnavailable)
 
-// acquire returns the number of a layout, for one more segment. A layout without
-// a number gets one below the bound.
-func (l *layouts) acquire(want layout, bound int) (int, error) {
+// add returns the number of a layout for one more account. If no number is free, it takes 1
+// for each limit, so that the account is held: that is better than to refuse it.
+func (l *layouts) add(want layout) (int, error) {
+	for i := range min(len(*l.shared.Load()), 8) { // those that come first are those of most accounts
+		s := l.get(i)
+		for s != nil && s.layout == want {
+			n := s.accounts.Load()
+			if n == 0 {
+				break // it may get another number
+			}
+			if s.accounts.CompareAndSwap(n, n+1) {
+				return i, nil
+			}
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	number, found := l.numbers[want]
-	if !found {
-		if number = l.free(bound); number < 0 {
+	number := l.acquire(want, limitLayouts)
+	if number < 0 {
+		for i := range want.n {
+			want.limits[i] = 1
+		}
+		if number = l.acquire(want, maxLayouts); number < 0 {
 			return 0, errLayouts
 		}
-		l.numbers[want] = number
-		l.get(number).store(&want)
 	}
-	l.segments[number]++
+	l.get(number).accounts.Add(1)
 	return number, nil
 }
 
-// release gives a number back for one segment.
-func (l *layouts) release(number int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.segments[number]--
+// acquire returns the number of a layout. One without a number gets one below the bound,
+// or -1.
+func (l *layouts) acquire(want layout, bound int) int {
+	number, found := l.numbers[want]
+	if !found {
+		if number = l.free(bound); number < 0 {
+			return -1
+		}
+		l.numbers[want] = number
+		(*l.shared.Load())[number].Store(&sharedLayout{layout: want})
+	}
+	return number
 }
 
-// free returns a number below the bound that no segment uses, or -1.
+// free returns a number below the bound that no account has, or -1.
 func (l *layouts) free(bound int) int {
-	if n := len(l.segments); n < bound {
-		l.segments = append(l.segments, 0)
+	if n := l.used; n < bound {
+		l.used++
 		if shared := *l.shared.Load(); n == len(shared) {
-			grown := make([]sharedLayout, max(2*n, 8))
+			grown := make([]atomic.Pointer[sharedLayout], min(max(2*n, 8), maxLayouts))
 			for i := range shared {
-				old := shared[i].load()
-				grown[i].store(&old)
+				grown[i].Store(shared[i].Load())
 			}
 			l.shared.Store(&grown)
 		}
@@ -147,55 +146,13 @@ func (l *layouts) free(bound int) int {
 		if l.lastFree++; l.lastFree >= bound {
 			l.lastFree = 0
 		}
-		if l.segments[l.lastFree] == 0 {
-			delete(l.numbers, l.get(l.lastFree).load())
+		if s := l.get(l.lastFree); s.accounts.Load() == 0 {
+			delete(l.numbers, s.layout)
 			return l.lastFree
 		}
 	}
 	return -1
 }
 
-// segmentLayouts are the layouts that the accounts of one segment have. The lock
-// of the segment guards them.
-type segmentLayouts struct {
-	*layouts
-	accounts map[int]int // by the number of their layout
-}
-
-// add returns the number of the layout for one more account. If no number is free,
-// it takes 1 for each limit, so that the account is held: that is better than to
-// refuse it.
-func (s *segmentLayouts) add(a *account) (int, error) {
-	// The layouts that come first are those of most accounts. One that this
-	// segment uses cannot be replaced meanwhile.
-	const first = 8
-	shared := *s.shared.Load()
-	for i := range shared[:min(len(shared), first)] {
-		if s.accounts[i] > 0 && a.has(&shared[i]) {
-			s.accounts[i]++
-			return i, nil
-		}
-	}
-	want := a.layout()
-	number, err := s.acquire(want, limitLayouts)
-	if err != nil {
-		for i := range want.n {
-			want.limits[i] = 1
-		}
-		if number, err = s.acquire(want, maxLayouts); err != nil {
-			return 0, err
-		}
-	}
-	if s.accounts[number]++; s.accounts[number] > 1 {
-		s.release(number)
-	}
-	return number, nil
-}
-
 // remove takes back what add did for one account.
-func (s *segmentLayouts) remove(number int) {
-	if s.accounts[number]--; s.accounts[number] == 0 {
-		delete(s.accounts, number)
-		s.release(number)
-	}
-}
+func (l *layouts) remove(number int) { l.get(number).accounts.Add(-1) }

@@ -94,12 +94,14 @@ func New(opts Options) (*Limiter, error) {
 	l.tables = make([]atomic.Pointer[table], 1<<log)
 	for i := range l.segments {
 		s := &l.segments[i]
-		s.table, s.capacity, s.key = &l.tables[i], &l.capacity, &l.key
-		s.layouts = segmentLayouts{layouts: &l.layouts, accounts: map[int]int{}}
+		s.table, s.capacity, s.layouts, s.key = &l.tables[i], &l.capacity, &l.layouts, &l.key
 		s.table.Store(newTable(minSlots, firstWindow+recordWindows))
 	}
 	return l, nil
 }
+
+// of returns the numbers of a plan.
+func of(p *ratelimit.Plan) *plan.Plan { return (*plan.Plan)(p) }
 
 var errNoSubject = fmt.Errorf("%w: no subject", ratelimit.ErrInvalid)
 
@@ -108,24 +110,11 @@ func (l *Limiter) Peek(_ context.Context, subject string, plan *ratelimit.Plan) 
 	if d, err := engine.Decide(subject, plan, 1); err != nil || d.Outcome != 0 {
 		return d, err
 	}
-	s := l.lock(subject)
-	defer s.unlock()
-	d.Plan, d.Cost, d.Time = plan, 1, s.now
-	s.peek()
-	s.account.roll(s.now, plan)
-	r, _ := s.record(s.now)
-	fits := s.account.states(&d)
-	d.BanEnds = r.banEnds(s.now)
-	switch {
-	case d.BanEnds > 0:
-		d.Outcome = ratelimit.Banned
-	case fits:
-		d.Outcome = ratelimit.Allowed
-	default:
-		d.Outcome = ratelimit.Limited
-	}
-	d.StrikesLeft = strikesLeft(&d, &r)
-	engine.Complete(&d)
+	x := ruling{subject: l.lock(subject)}
+	defer x.unlock()
+	d.Plan, d.Cost = plan, 1
+	x.open(&d)
+	x.spare(&d)
 	return d, nil
 }
 
@@ -154,7 +143,7 @@ func (l *Limiter) Adjust(_ context.Context, subject string, d *ratelimit.Decisio
 	s.account.adjust(d, added, s.now)
 	switch {
 	case s.account.n > 0:
-		return s.put(0)
+		return s.put(dirty)
 	case s.found: // all of its windows are over
 		s.unfreeze()
 		s.drop(s.hash)
@@ -175,6 +164,3 @@ func (l *Limiter) Stats() Stats {
 	c := &l.capacity
 	return Stats{Subjects: c.used.Load(), Bound: c.bound, Evicted: c.evicted.Load(), Refused: c.refused.Load()}
 }
-
-// of returns the numbers of a plan.
-func of(p *ratelimit.Plan) *plan.Plan { return (*plan.Plan)(p) }

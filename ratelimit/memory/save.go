@@ -2,10 +2,12 @@ package memory
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/ratelimit"
 )
 
@@ -30,11 +32,10 @@ const (
 	maxForgotten = 2 * subjectsInSegment
 )
 
-// Save calls write with what changed since its last call, in portions of a few
-// thousand records. Store records in their order, since a key may be forgotten and
-// come back. If write fails, Save stops with its error, and the next call saves what
-// was not written. What [Limiter.Load] loaded counts as changed until
-// [Limiter.MarkSaved] is called.
+// Save calls write with what changed since its last call, or since [Limiter.Load], in
+// portions of a few thousand records. Store records in their order, since a key may be
+// forgotten and come back. If write fails, Save stops with its error, and the next call
+// saves what was not written.
 //
 // The function write may keep the Data of a record, but not the slice of records,
 // which is used again. Save holds no lock while write runs. It locks one segment of
@@ -43,7 +44,7 @@ const (
 func (l *Limiter) Save(write func([]Record) error) error {
 	var batch []Record
 	for i := range l.segments {
-		batch = l.segments[i].appendChanges(batch)
+		batch = l.segments[i].appendRecords(batch, 0, ^uint64(0), true)
 		if len(batch) >= saveBatch || i == len(l.segments)-1 && len(batch) > 0 {
 			if err := write(batch); err != nil {
 				l.markUnsaved(batch)
@@ -55,68 +56,38 @@ func (l *Limiter) Save(write func([]Record) error) error {
 	return nil
 }
 
-// MarkSaved makes the next Save pass on only what changes from now on. Call it after
-// [Limiter.Load] if the store that Save writes to still has the records that were loaded.
-// Do not call it concurrently with Save.
-func (l *Limiter) MarkSaved() {
-	for i := range l.segments {
-		l.segments[i].markSaved()
-	}
-}
-
-func (s *segment) markSaved() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.forgotten = nil
-	t := s.table.Load()
-	for i := range t.slots {
-		if slot := t.slot(i); slot.hash() != 0 {
-			slot.mark(0, dirty)
-		}
-	}
-}
-
 // Records returns the records of all keys from first to last, changed or not. They replace
 // all records with these keys that Save has passed on so far, so that a store which
 // appends what Save passes on can delete those. The next Save still passes on what has
 // changed since the last one.
 //
-// Like Save it locks one segment at a time. It may be called at any time.
+// Like Save it locks one segment at a time. It may be called at any time. A caller that
+// keeps all records in one file writes those from 0 to ^uint64(0) when it stops.
 func (l *Limiter) Records(first, last uint64) []Record {
 	var records []Record
 	for i := first >> l.shift; i <= last>>l.shift; i++ {
-		records = l.segments[i].appendRecords(records, first, last)
+		records = l.segments[i].appendRecords(records, first, last, false)
 	}
 	return records
 }
 
-// appendChanges appends the records of what changed, and marks it as saved.
-func (s *segment) appendChanges(batch []Record) []Record {
+// appendRecords appends the records with keys from first to last, the end of which Save must
+// then report; or those that changed alone, and marks them as saved.
+func (s *segment) appendRecords(records []Record, first, last uint64, changed bool) []Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, key := range s.forgotten {
-		batch = append(batch, Record{Key: key})
-	}
-	s.forgotten = nil
-	t := s.table.Load()
-	for i := range t.slots {
-		if slot := t.slot(i); slot.hash() != 0 && slot.meter().has(dirty) {
-			batch = append(batch, s.encode(slot, slot.mark(stored, dirty)))
+	var saved meter
+	if changed {
+		for _, key := range s.forgotten {
+			records = append(records, Record{Key: key})
 		}
+		s.forgotten, saved = nil, dirty
 	}
-	return batch
-}
-
-// appendRecords appends the records with keys from first to last. Save must then report
-// their end.
-func (s *segment) appendRecords(records []Record, first, last uint64) []Record {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	t := s.table.Load()
 	for i := range t.slots {
 		slot := t.slot(i)
-		if h := slot.hash(); h != 0 && first <= h && h <= last {
-			records = append(records, s.encode(slot, slot.mark(stored, 0)))
+		if h := slot.hash(); h != 0 && first <= h && h <= last && (!changed || slot.meter().has(dirty)) {
+			records = append(records, s.encode(slot, slot.mark(stored, saved)))
 		}
 	}
 	return records
@@ -175,7 +146,7 @@ func (l *Limiter) Load(records []Record) error {
 func (l *Limiter) loadSegment(records []Record) error {
 	s := l.lockKey(records[0].Key)
 	defer s.unlock()
-	s.grow(uint64(len(records)))
+	s.fit(uint64(len(records)), 0)
 	for _, r := range records {
 		if r.Key < 2 {
 			continue
@@ -226,4 +197,105 @@ func (s *subject) loadRecord(data []byte) error {
 	}
 	s.names.keep(s.hash, name)
 	return nil
+}
+
+// encode makes a record of a slot of the segment, which is locked. If a smooth quota is
+// charged meanwhile, the record may have a part of that charge. The slot is then marked as
+// changed again, so that the next Save has all of it.
+func (s *segment) encode(slot slot, m meter) Record {
+	key := slot.hash()
+	rec := Record{Key: key, Expires: fixedwindow.Seconds(s.expiry(slot, m))}
+	if m.isRecord() {
+		var r record
+		r.read(slot, 0)
+		rec.Data = r.encode(s.key.dataHead(key), s.names.all[accountHash(key)])
+	} else {
+		var a account
+		a.read(&s.layouts.get(m.layout()).layout, slot, m)
+		rec.Data = a.encode(s.key.dataHead(key))
+	}
+	return rec
+}
+
+// The first byte of a Record's Data is its kind. Two bytes follow that depend on the key and
+// the secret, by which an engine with another secret knows the record as not its own. Then
+// come variable-length integers: of an account the length, limit, used and end of each
+// window, as a window has them; of a record its fields, and then the name of the subject
+// if it has a ban.
+const (
+	kindAccount = 5
+	kindRecord  = 6
+)
+
+var (
+	errData   = errors.New("the data is damaged, or another version saved it")
+	errSecret = errors.New("an engine with another secret saved it: Options.Secret must be what its Secret method returned")
+)
+
+// dataHead returns what the Data of a record with the key begins with.
+func (k *hashKey) dataHead(key uint64) []byte {
+	kind := byte(kindAccount)
+	if key != accountHash(key) {
+		kind = kindRecord
+	}
+	b := append(make([]byte, 0, 40), kind) // enough for two windows
+	return binary.LittleEndian.AppendUint16(b, uint16(fold(key^k[1], k[2])))
+}
+
+func (a *account) encode(b []byte) []byte {
+	for _, w := range a.windows() {
+		for _, n := range []int64{int64(w.length / time.Second), w.limit, w.used, w.end} {
+			b = binary.AppendVarint(b, n)
+		}
+	}
+	return b
+}
+
+func decodeAccount(data []byte) (a account, err error) {
+	const longest = int64(fixedwindow.MaxLength / time.Second)
+	for len(data) > 0 || a.n == 0 {
+		var length, limit, used, end int64
+		if data = varints(data, &length, &limit, &used, &end); data == nil || a.n == maxWindows ||
+			length == 0 || length < -longest || length > longest || limit < 1 || limit > noLimit ||
+			used < 0 || used > fixedwindow.MaxUnits || end < 0 || end > 1<<32-1 || length < 0 && end == 0 && used > 0 {
+			return a, errData
+		}
+		w := window{length: time.Duration(length) * time.Second, limit: roundLimit(limit), used: used, end: end}
+		if a.n > 0 && w.length <= a.all[a.n-1].length {
+			return a, errData
+		}
+		a.all[a.n] = w
+		a.n++
+	}
+	return a, nil
+}
+
+func (r *record) encode(b []byte, name string) []byte {
+	for _, n := range []int64{r.first, int64(r.strikes), int64(r.level), r.until, r.since, r.length, r.expires} {
+		b = binary.AppendVarint(b, n)
+	}
+	return append(b, name...)
+}
+
+func decodeRecord(data []byte) (r record, name string, err error) {
+	var strikes, level int64
+	data = varints(data, &r.first, &strikes, &level, &r.until, &r.since, &r.length, &r.expires)
+	r.strikes, r.level = int(min(strikes, 1<<strikeBits)), int(min(level, 1<<levelBits))
+	if data == nil || !r.valid() {
+		return r, "", errData
+	}
+	return r, string(data), nil
+}
+
+// varints reads variable-length integers from the front of data, and returns
+// what is left of it, or nil if they are not there.
+func varints(data []byte, into ...*int64) []byte {
+	for _, n := range into {
+		value, size := binary.Varint(data)
+		if size <= 0 {
+			return nil
+		}
+		*n, data = value, data[size:]
+	}
+	return data
 }

@@ -1,23 +1,29 @@
-package memory_test
+package memory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
+	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/enginetest"
-	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
 
 // A disk is where tests save to.
-type disk map[uint64]memory.Record
+type disk map[uint64]Record
 
-func (d disk) write(records []memory.Record) error {
+func (d disk) write(records []Record) error {
 	for _, r := range records {
 		if r.Data == nil {
 			delete(d, r.Key)
@@ -28,7 +34,7 @@ func (d disk) write(records []memory.Record) error {
 	return nil
 }
 
-func save(t testing.TB, l *memory.Limiter, d disk) {
+func save(t testing.TB, l *Limiter, d disk) {
 	t.Helper()
 	if err := l.Save(d.write); err != nil {
 		t.Fatal(err)
@@ -49,7 +55,7 @@ func TestFailedSaveIsMadeUpFor(t *testing.T) {
 
 func testFailedSave(t *testing.T, portion int) {
 	clock := enginetest.NewClock(noon)
-	l := newLimiter(t, memory.Options{Now: clock.Now})
+	l := newLimiter(t, Options{Now: clock.Now})
 	d := disk{}
 	take(t, l, "gone", statePlan)
 	save(t, l, d)
@@ -61,7 +67,7 @@ func testFailedSave(t *testing.T, portion int) {
 	}
 	full := errors.New("disk full")
 	calls := 0
-	err := l.Save(func(records []memory.Record) error {
+	err := l.Save(func(records []Record) error {
 		if calls++; calls == portion+1 {
 			return full
 		}
@@ -76,29 +82,8 @@ func testFailedSave(t *testing.T, portion int) {
 	}
 }
 
-// A subject that comes back while a save of its end fails, and is gone again before the
-// next one, is gone from the disk.
-func TestFailedSaveOfAnEndIsMadeUpFor(t *testing.T) {
-	l := newLimiter(t, memory.Options{})
-	d := disk{}
-	take(t, l, "a", statePlan)
-	save(t, l, d)
-	if err := l.Reset(ctx, "a"); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Save(func([]memory.Record) error { take(t, l, "a", statePlan); return errors.New("disk full") }); err == nil {
-		t.Fatal("Save returned no error")
-	}
-	if err := l.Reset(ctx, "a"); err != nil {
-		t.Fatal(err)
-	}
-	if save(t, l, d); len(d) > 0 {
-		t.Errorf("%d records of a subject that is gone", len(d))
-	}
-}
-
 func TestSaveWhileChargesGoOn(t *testing.T) {
-	l := newLimiter(t, memory.Options{})
+	l := newLimiter(t, Options{})
 	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.Quota{Limit: 1 << 30, Window: fixedwindow.MaxLength})
 	const each = 20_000
 	done := make(chan bool)
@@ -120,7 +105,7 @@ func TestSaveWhileChargesGoOn(t *testing.T) {
 		}
 	}
 	save(t, l, d)
-	again := newLimiter(t, memory.Options{Secret: l.Secret()})
+	again := newLimiter(t, Options{Secret: l.Secret()})
 	if err := again.Load(slices.Collect(maps.Values(d))); err != nil {
 		t.Fatal(err)
 	}
@@ -137,51 +122,10 @@ func TestSaveWhileChargesGoOn(t *testing.T) {
 	}
 }
 
-// What was saved of a subject may end later than what the engine still had of it
-// when it was dropped, also if it was dropped while a save of that failed.
-func TestSweptSubjectDoesNotComeBack(t *testing.T) {
-	for _, fails := range []bool{false, true} {
-		t.Run(fmt.Sprint(fails), func(t *testing.T) { testSweptSubject(t, fails) })
-	}
-}
-
-func testSweptSubject(t *testing.T, fails bool) {
+// What was loaded counts as saved; its end is still reported.
+func TestSaveAfterLoad(t *testing.T) {
 	clock := enginetest.NewClock(noon)
-	l := newLimiter(t, memory.Options{Now: clock.Now, MaxSubjects: 1000})
-	day := ratelimit.MustPlan("day", ratelimit.Penalty{}, ratelimit.PerDay(10).Smooth(10))
-	minute := ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10))
-	decision := take(t, l, "a", day)
-	d := disk{}
-	save(t, l, d)
-	if err := l.Adjust(ctx, "a", &decision, 0, ""); err != nil {
-		t.Fatal(err)
-	}
-	take(t, l, "a", minute)
-	sweep := func([]memory.Record) error {
-		clock.Set(noon.Add(5 * time.Minute))
-		for i := range 100 {
-			take(t, l, fmt.Sprint(i), minute)
-		}
-		return errors.New("disk full")
-	}
-	if !fails {
-		_ = sweep(nil)
-	} else if err := l.Save(sweep); err == nil {
-		t.Fatal("Save returned no error")
-	}
-	save(t, l, d)
-	again := newLimiter(t, memory.Options{Now: clock.Now, Secret: l.Secret()})
-	if err := again.Load(slices.Collect(maps.Values(d))); err != nil {
-		t.Fatal(err)
-	}
-	if d := take(t, again, "a", day); d.Remaining() != 9 {
-		t.Errorf("%d of the day remain after a refund and a restart, want 9", d.Remaining())
-	}
-}
-
-func TestMarkSavedIsASaveOfNothing(t *testing.T) {
-	clock := enginetest.NewClock(noon)
-	l := newLimiter(t, memory.Options{Now: clock.Now})
+	l := newLimiter(t, Options{Now: clock.Now})
 	d := disk{}
 	for i := range 100 {
 		take(t, l, fmt.Sprint(i), statePlan)
@@ -190,18 +134,11 @@ func TestMarkSavedIsASaveOfNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	save(t, l, d)
-	again := newLimiter(t, memory.Options{Now: clock.Now, Secret: l.Secret()})
-	var gone memory.Record
-	for key := range d {
-		if key%2 == 0 { // not that of the ban
-			gone.Key = key
-		}
-	}
-	if err := again.Load(append(slices.Collect(maps.Values(d)), gone)); err != nil {
+	again := newLimiter(t, Options{Now: clock.Now, Secret: l.Secret()})
+	if err := again.Load(slices.Collect(maps.Values(d))); err != nil {
 		t.Fatal(err)
 	}
-	again.MarkSaved()
-	if err := again.Save(func(r []memory.Record) error { return fmt.Errorf("%d records, though nothing changed", len(r)) }); err != nil {
+	if err := again.Save(func(r []Record) error { return fmt.Errorf("%d records, though nothing changed", len(r)) }); err != nil {
 		t.Error(err)
 	}
 	// The end of what was loaded is still reported.
@@ -211,7 +148,7 @@ func TestMarkSavedIsASaveOfNothing(t *testing.T) {
 	take(t, again, "new", statePlan)
 	changed := disk{}
 	var ended int
-	if err := again.Save(func(records []memory.Record) error {
+	if err := again.Save(func(records []Record) error {
 		for _, r := range records {
 			if r.Data == nil {
 				ended++
@@ -224,4 +161,296 @@ func TestMarkSavedIsASaveOfNothing(t *testing.T) {
 	if ended != 1 || len(changed) != 1 {
 		t.Errorf("%d keys were forgotten and %d changed, want 1 of each", ended, len(changed))
 	}
+}
+
+// All that Records returns, by parts of the keys, is what every Save so far has written.
+func TestRecordsAreWhatWasSaved(t *testing.T) {
+	for _, size := range []int{100, 5000, 100_000} { // one segment, two, many
+		clock := enginetest.NewClock(noon)
+		l := newLimiter(t, Options{Now: clock.Now, MaxSubjects: size})
+		d := disk{}
+		for i := range 90 {
+			for range i % 14 {
+				take(t, l, fmt.Sprint(i), statePlan)
+			}
+		}
+		save(t, l, d)
+		for _, parts := range []uint64{1, 2, 256} {
+			got := disk{}
+			width := ^uint64(0)/parts + 1 // 0: all keys
+			for part := range parts {
+				records := l.Records(part*width, part*width+width-1)
+				for _, r := range records {
+					if width > 0 && r.Key/width != part {
+						t.Errorf("%016x is not in part %d of %d", r.Key, part, parts)
+					}
+				}
+				got.write(records)
+			}
+			if diff := gocmp.Diff(d, got); diff != "" || len(d) < 80 {
+				t.Fatalf("%d of %d records in %d parts (-saved +got):\n%s", len(got), len(d), parts, diff)
+			}
+		}
+	}
+}
+
+// Whatever happened to subjects, they continue after a restart where they were: from the
+// last record of each key, and from all records in order. That holds although saves fail,
+// subjects give way to others or are swept, and a file is replaced by what Records returns.
+func TestRestartsChangeNothing(t *testing.T) {
+	race.Skip(t)
+	for seed := range uint64(1000) {
+		h := newSaveHistory(t, seed)
+		for range 60 {
+			h.step()
+		}
+		h.save(nil)
+		h.clock.Set(h.clock.Now().Add(time.Duration(h.rand.IntN(600)) * time.Second))
+		h.compare("the last records", h.load(h.lastRecords()))
+		h.compare("all records", h.load(h.file))
+	}
+}
+
+var savePlans = []*ratelimit.Plan{
+	ratelimit.MustPlan("day", ratelimit.Penalty{}, ratelimit.PerDay(10)),
+	ratelimit.MustPlan("minute", ratelimit.Penalty{}, ratelimit.PerMinute(10)),
+	ratelimit.MustPlan("smooth", ratelimit.Penalty{}, ratelimit.PerDay(10).Smooth(10)),
+	statePlan,
+}
+
+var saveSubjects = []string{"a", "b", "c"}
+
+type saveHistory struct {
+	t      *testing.T
+	seed   uint64
+	rand   *rand.Rand
+	clock  *enginetest.Clock
+	bound  int
+	engine *Limiter
+	last   disk     // the last record of each key
+	file   []Record // all records
+	refund func()   // gives back what was charged
+	others int      // subjects of no interest
+	saving bool
+	log    []string
+}
+
+func newSaveHistory(t *testing.T, seed uint64) *saveHistory {
+	h := &saveHistory{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 0)), clock: enginetest.NewClock(noon), last: disk{}, refund: func() {}}
+	h.bound = []int{2, 6, 1000}[h.rand.IntN(3)]
+	h.engine = newLimiter(t, Options{MaxSubjects: h.bound, Now: h.clock.Now})
+	return h
+}
+
+// step does one random thing. At the bound there may be no room for it.
+func (h *saveHistory) step() {
+	name, plan := saveSubjects[h.rand.IntN(len(saveSubjects))], savePlans[h.rand.IntN(len(savePlans))]
+	step := h.rand.IntN(13)
+	if h.saving {
+		step = h.rand.IntN(8) // all but those that save
+	}
+	h.log = append(h.log, fmt.Sprint(step, name, plan.Name()))
+	switch step {
+	case 0, 1, 2:
+		for range []int{1, 1, 2, 13}[h.rand.IntN(4)] {
+			if d, err := h.engine.Take(ctx, name, plan, 1); err == nil {
+				l, before := h.engine, h.refund
+				h.refund = func() { before(); _ = l.Adjust(ctx, name, &d, 0, "") }
+			}
+		}
+	case 3:
+		h.refund()
+		h.refund = func() {}
+	case 4:
+		_ = h.engine.Ban(ctx, name, time.Duration(1+h.rand.IntN(3600))*time.Second)
+	case 5:
+		_, _ = h.engine.Unban(ctx, name)
+	case 6:
+		_ = h.engine.Reset(ctx, name)
+	case 7:
+		h.clock.Set(h.clock.Now().Add(time.Duration(h.rand.IntN(600)-30) * time.Second))
+	case 8:
+		h.save(nil)
+	case 9:
+		h.save(h.step) // while the disk is full
+	case 10: // others sweep those that have expired, and take their places
+		for range h.rand.IntN(20) {
+			h.others++
+			_, _ = h.engine.Take(ctx, fmt.Sprint("other ", h.others), savePlans[1], 1)
+			_ = h.engine.Reset(ctx, fmt.Sprint("other ", h.others-1))
+		}
+	case 11:
+		h.last, h.file = disk{}, nil
+		h.write(h.engine.Records(0, math.MaxUint64))
+	case 12:
+		if h.rand.IntN(4) == 0 {
+			h.save(nil)
+			h.engine, h.refund = h.load(h.lastRecords()), func() {}
+		}
+	}
+}
+
+func (h *saveHistory) write(records []Record) {
+	h.file = append(h.file, records...)
+	_ = h.last.write(records)
+}
+
+// save saves. If a step is given, the disk is full, and the step is done meanwhile.
+func (h *saveHistory) save(meanwhile func()) {
+	_ = h.engine.Save(func(records []Record) error {
+		if meanwhile != nil {
+			h.saving = true
+			meanwhile()
+			h.saving = false
+			return errors.New("disk full")
+		}
+		h.write(records)
+		return nil
+	})
+}
+
+// lastRecords returns the last record of each key. Those that have expired come last, as
+// there may be no room for them.
+func (h *saveHistory) lastRecords() []Record {
+	return slices.SortedFunc(maps.Values(h.last), func(a, b Record) int { return cmp.Compare(b.Expires, a.Expires) })
+}
+
+func (h *saveHistory) load(records []Record) *Limiter {
+	l := newLimiter(h.t, Options{MaxSubjects: h.bound + 10, Now: h.clock.Now, Secret: h.engine.Secret()})
+	if err := l.Load(records); err != nil {
+		h.t.Fatal(err)
+	}
+	return l
+}
+
+func (h *saveHistory) compare(what string, again *Limiter) {
+	for _, name := range saveSubjects {
+		for _, plan := range savePlans {
+			want, _ := h.engine.Peek(ctx, name, plan)
+			got, err := again.Peek(ctx, name, plan)
+			if diff := diffDecisions(want, got); err != nil || diff != "" {
+				h.t.Fatalf("seed %d: %s with plan %s from %s: %v (-before +after)\n%s\nafter the steps %v", h.seed, name, plan.Name(), what, err, diff, h.log)
+			}
+		}
+	}
+}
+
+var testSecret = []byte("a secret that every run shares..")
+
+// savedBan returns the records of a subject that is banned.
+func savedBan(t testing.TB, opts Options) (account, record Record) {
+	t.Helper()
+	l := newLimiter(t, opts)
+	take(t, l, "subject", statePlan)
+	if err := l.Ban(ctx, "subject", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	d := disk{}
+	save(t, l, d)
+	for key, r := range d {
+		if key%2 == 0 {
+			account = r
+		} else {
+			record = r
+		}
+	}
+	return account, record
+}
+
+// withData returns a record with other data: a kind, and what follows the bytes that the
+// secret makes.
+func withData(r Record, data []byte) Record {
+	r.Data = slices.Concat(data[:1], r.Data[1:3], data[1:])
+	return r
+}
+
+// State means nothing to an engine with another secret, which must not list its bans.
+func TestLoadRefusesAnotherSecret(t *testing.T) {
+	clock := enginetest.NewClock(noon)
+	account, record := savedBan(t, Options{Now: clock.Now, Secret: testSecret})
+	for name, r := range map[string]Record{"usage": account, "a ban": record} {
+		l := newLimiter(t, Options{Now: clock.Now, Secret: []byte("a secret that is not the same...")})
+		if err := l.Load([]Record{r}); err == nil || !strings.Contains(err.Error(), "Options.Secret") {
+			t.Errorf("%s that another secret saved: error %v, want one that names Options.Secret", name, err)
+		}
+		if bans, err := l.Bans(ctx); err != nil || len(bans) > 0 || l.Stats().Subjects > 0 {
+			t.Errorf("%s that another secret saved: bans %v, %v, and %d subjects, want none", name, bans, err, l.Stats().Subjects)
+		}
+	}
+}
+
+func TestLoadRefusesDamage(t *testing.T) {
+	opts := Options{Now: enginetest.NewClock(noon).Now, Secret: testSecret}
+	account, record := savedBan(t, opts)
+	for name, data := range map[string][]byte{
+		"an unknown kind":     {9, 1, 2, 3},
+		"no windows":          {5},
+		"a window cut short":  {5, 120, 2, 2},
+		"a window of nothing": {5, 0, 2, 2, 2},
+		"a limit of nothing":  {5, 120, 0, 2, 2},
+		"a negative usage":    {5, 120, 2, 1, 2},
+		"two equal windows":   {5, 120, 2, 2, 2, 120, 2, 2, 2},
+		"more than the most":  {5, 120, 2, 128, 128, 128, 128, 32, 2},
+		"a negative end":      {5, 120, 2, 2, 1},
+		"a record's data":     {6, 2, 0, 2, 2, 0, 2, 2},
+	} {
+		l := newLimiter(t, opts)
+		if err := l.Load([]Record{withData(account, data)}); err == nil {
+			t.Errorf("%s was loaded", name)
+		}
+		if held := l.Stats().Subjects; held != 0 {
+			t.Errorf("%s left %d subjects", name, held)
+		}
+	}
+	for name, data := range map[string][]byte{
+		"a record cut short":        {6, 0, 0, 0},
+		"a record of nonsense":      {6, 1, 1, 1, 1, 1, 1, 1},
+		"strikes beside a ban":      {6, 2, 2, 2, 2, 2, 2, 2},
+		"decay without strikes":     {6, 0, 0, 2, 2, 2, 0, 2},
+		"an account's data":         {5, 120, 2, 2, 2},
+		"an expiry out of range":    {6, 2, 0, 2, 2, 0, 2, 255, 255, 255, 255, 255, 15},
+		"a record of older version": {2, 0, 0, 0, 0, 0, 0},
+	} {
+		l := newLimiter(t, opts)
+		if err := l.Load([]Record{withData(record, data)}); err == nil {
+			t.Errorf("%s was loaded", name)
+		}
+	}
+	l := newLimiter(t, opts)
+	if err := l.Load([]Record{{Key: 77, Data: []byte{9}, Expires: noon.Unix() - 60}, {Key: 78}}); err != nil {
+		t.Errorf("what has expired or is gone is passed over, got %v", err)
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	opts := Options{Now: func() time.Time { return noon }, MaxSubjects: 4, Secret: testSecret}
+	account, record := savedBan(f, opts)
+	for _, r := range []Record{account, record} {
+		f.Add(slices.Concat(r.Data[:1], r.Data[3:]))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) == 0 {
+			return
+		}
+		l, r := newLimiter(t, opts), account
+		if data[0] == record.Data[0] {
+			r = record
+		}
+		r.Expires = noon.Unix() + 1
+		if err := l.Load([]Record{withData(r, data)}); err != nil {
+			return
+		}
+		// What was taken in is saved as it came, but for the spelling of numbers.
+		var first, second []byte
+		_ = l.Save(func(r []Record) error { first = r[0].Data; return nil })
+		again := newLimiter(t, opts)
+		r.Data = first
+		if err := again.Load([]Record{r}); err != nil {
+			t.Fatalf("%x was loaded and saved as %x, which is refused: %v", data, first, err)
+		}
+		_ = again.Save(func(r []Record) error { second = r[0].Data; return nil })
+		if string(first) != string(second) {
+			t.Errorf("%x was saved as %x and then as %x", data, first, second)
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/gcra"
 	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
 // The state of a smooth quota is the time at which its bucket is full. It is kept where
@@ -31,10 +32,6 @@ func (w *window) setFull(t gcra.Time, now int64) {
 		end, rounded := t.RoundUp()
 		w.end, w.used = end, int64(rounded)
 	}
-}
-
-func bucket(plan *ratelimit.Plan, i int) gcra.Bucket {
-	return of(plan).Bucket(i)
 }
 
 // smoothLimit is the limit of the window of a bucket.
@@ -75,17 +72,25 @@ func (w *window) latestEnd(now int64) int64 {
 
 // rollSmooth brings the window of the plan's i-th quota, which is smooth, to the time now.
 func (a *account) rollSmooth(now int64, plan *ratelimit.Plan, i int) {
-	w, b := a.window(of(plan).Kind(i)), bucket(plan, i)
+	b := of(plan).Bucket(i)
+	w := a.openBucket(plan, i, b)
+	w.setFull(b.Limited(w.full(), gcra.At(now)), now)
+}
+
+// openBucket returns the window of the plan's i-th quota, which is smooth, held against its
+// limit.
+func (a *account) openBucket(plan *ratelimit.Plan, i int, b gcra.Bucket) *window {
+	w := a.window(of(plan).Kind(i))
 	if w == nil {
 		w = a.openWindow(plan, window{length: of(plan).Kind(i), limit: smoothLimit(b)})
 	}
 	w.limit = min(w.limit, smoothLimit(b))
-	w.setFull(b.Limited(w.full(), gcra.At(now)), now)
+	return w
 }
 
 // smoothState puts what is left of the plan's i-th quota, which is smooth, into d.
 func (a *account) smoothState(d *ratelimit.Decision, i int) {
-	w, b, now := a.window(of(d.Plan).Kind(i)), bucket(d.Plan, i), gcra.At(d.Time)
+	w, b, now := a.window(of(d.Plan).Kind(i)), of(d.Plan).Bucket(i), gcra.At(d.Time)
 	full := max(w.full(), now)
 	d.States[i].Remaining = b.Left(full, now)
 	d.States[i].Reset, d.Receipt.Rounded[i] = full.RoundUp()
@@ -93,21 +98,151 @@ func (a *account) smoothState(d *ratelimit.Decision, i int) {
 
 // chargeSmooth charges the plan's i-th quota, which is smooth and has room.
 func (a *account) chargeSmooth(d *ratelimit.Decision, i int) {
-	w, b := a.window(of(d.Plan).Kind(i)), bucket(d.Plan, i)
+	w, b := a.window(of(d.Plan).Kind(i)), of(d.Plan).Bucket(i)
 	w.setFull(b.Charged(max(w.full(), gcra.At(d.Time)), d.Cost), d.Time)
 	d.States[i].Reset, d.Receipt.Rounded[i] = w.end, uint32(w.used)
 }
 
 // adjustSmooth makes the charge d cost so many units more of its i-th quota, or less.
 func (a *account) adjustSmooth(d *ratelimit.Decision, i int, units, now int64) {
-	w, b := a.window(of(d.Plan).Kind(i)), bucket(d.Plan, i)
-	if w == nil {
-		if units < 0 {
-			return
-		}
-		w = a.openWindow(d.Plan, window{length: of(d.Plan).Kind(i), limit: smoothLimit(b)})
+	if units < 0 && a.window(of(d.Plan).Kind(i)) == nil {
+		return
 	}
-	w.limit = min(w.limit, smoothLimit(b))
+	b := of(d.Plan).Bucket(i)
+	w := a.openBucket(d.Plan, i, b)
 	at, cost := gcra.At(max(d.Time, 0)), min(d.Cost, fixedwindow.MaxUnits)
 	w.setFull(b.Adjusted(w.full(), gcra.At(now), at, cost, cost+units), now)
+}
+
+// admitSmooth is admit for an account with a smooth quota. To charge one changes the word of
+// its bucket beside the meter, so that the slot is held meanwhile, as by a group. If
+// a quota refuses the request, it also returns until when, in Unix nanoseconds.
+func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *meter) (admitted bool, refusedUntil int64) {
+	for {
+		m := slot.meter()
+		if slot.hash() != h || m.has(checkRecord) {
+			return false, 0
+		}
+		layout := l.layouts.get(m.layout()) // of a frozen slot: none
+		lastEnd, until := layout.smoothStates(slot, m, d, d.Cost)
+		if lastEnd == 0 || until > 0 {
+			return false, until
+		}
+		if !slot.swap(m, m.held()) {
+			continue
+		}
+		if hold != nil {
+			*hold = m
+		} else {
+			slot.setMeter(layout.charge(slot, m, d))
+		}
+		d.Outcome, d.BanEnds = ratelimit.Allowed, 0 // of a ban that ended since look
+		if d.StrikesLeft = of(d.Plan).Strikes(); d.StrikesLeft == 0 {
+			d.StrikesLeft = -1
+		}
+		engine.Complete(d)
+		return true, 0
+	}
+}
+
+// charge returns the meter with which a charge of a slot ends that is held and had the
+// meter m. It puts the buckets of d, which is allowed, into the slot, and the windows of
+// other plans beside them into d.
+func (l *layout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
+	if l.lengths[0] > 0 {
+		return m.charged(d.Cost) // there are no buckets, and admit has done the rest
+	}
+	if l.n > of(d.Plan).Len() {
+		l.others(slot, m, d)
+	}
+	for k := range l.n {
+		length := l.lengths[k]
+		if length > 0 {
+			break // smooth quotas come first
+		}
+		if i := quotaOf(d.Plan, length); i >= 0 {
+			slot.setWord(k, newWindowWord(d.Receipt.Rounded[i], d.States[i].Reset))
+		}
+	}
+	return m.charged(d.Cost).after(m)
+}
+
+// smoothStates is states for an account with a smooth quota. If units are given, there must
+// be room for them, and d says what is left once they are charged.
+func (l *layout) smoothStates(slot slot, m meter, d *ratelimit.Decision, units int64) (lastEnd, refusedUntil int64) {
+	var until gcra.Time
+	quotas := 0
+	for k := range l.n {
+		if !slot.has(k) {
+			return 0, 0
+		}
+		w := l.anyWindow(k, slot, m)
+		i := quotaOf(d.Plan, w.length)
+		if i < 0 { // a window of another plan
+			if !w.stays(d) {
+				return 0, 0
+			}
+			lastEnd = max(lastEnd, w.end)
+			continue
+		}
+		roomAt, ok := w.state(d, i, units)
+		if !ok {
+			return 0, 0
+		}
+		if roomAt > until || roomAt > 0 && roomAt == until && i < d.Applicable {
+			d.Applicable, until = i, roomAt
+		}
+		lastEnd = max(lastEnd, d.States[i].Reset)
+		quotas++
+	}
+	if quotas < of(d.Plan).Len() {
+		return 0, 0
+	}
+	return lastEnd, until.Nanos()
+}
+
+// stays reports whether a window of another plan is open and in use, and has room.
+func (w *window) stays(d *ratelimit.Decision) bool {
+	if w.isSmooth() {
+		return w.inUse(d.Time) // it is not charged
+	}
+	return w.open(d.Time) && w.used > 0 && w.fits(d.Cost)
+}
+
+// state puts what is left of the plan's i-th quota after so many units are charged into d.
+// It returns when there is room for the request, 0 if there is now. It is not ok if the
+// lock must be taken.
+func (w *window) state(d *ratelimit.Decision, i int, units int64) (roomAt gcra.Time, ok bool) {
+	if w.isSmooth() {
+		return w.smoothState(d, i, units)
+	}
+	limit := of(d.Plan).Limit(i)
+	if !w.open(d.Time) || d.Cost > limit || limit < w.limit && (w.used > 0 || units > 0) {
+		return 0, false
+	}
+	left := max(limit-w.used, 0)
+	d.States[i] = ratelimit.State{Remaining: left - units, Reset: w.end}
+	if left < d.Cost {
+		roomAt = gcra.Of(w.end, 0)
+	}
+	return roomAt, true
+}
+
+// smoothState is state for a smooth quota. The lock writes a bucket that is full
+// again, unless it is charged at once, so that it stays full if the clock steps back.
+func (w *window) smoothState(d *ratelimit.Decision, i int, units int64) (roomAt gcra.Time, ok bool) {
+	b, now := of(d.Plan).Bucket(i), gcra.At(d.Time)
+	full := max(w.full(), now)
+	if full == now && w.end > 0 && units == 0 ||
+		b.Limited(full, now) < full || d.Cost > b.Burst() || smoothLimit(b) < w.limit {
+		return 0, false
+	}
+	if fits := b.Fits(full, d.Cost); fits > now {
+		if roomAt = fits; units > 0 {
+			return roomAt, true
+		}
+	}
+	d.States[i].Remaining = b.Left(full, now) - units
+	d.States[i].Reset, d.Receipt.Rounded[i] = b.Charged(full, units).RoundUp()
+	return roomAt, true
 }

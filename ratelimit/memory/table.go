@@ -47,11 +47,9 @@ func (t *table) next(i uint64) uint64 {
 }
 
 // find returns the slot that holds the hash, or the empty one for it.
-func (t *table) find(h uint64) (i uint64, found bool) { return t.findFrom(t.home(h), h) }
-
-// findFrom is find that starts at slot i.
-func (t *table) findFrom(i, h uint64) (_ uint64, found bool) {
+func (t *table) find(h uint64) (i uint64, found bool) {
 	words, stride := t.words, t.stride
+	i = t.home(h)
 	at := i * stride
 	for range t.slots {
 		switch atomic.LoadUint64(&words[at]) {

@@ -20,23 +20,23 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 	t := l.tables[h>>l.shift].Load()
 	if i, found := t.find(h); found {
 		slot := t.slot(i)
-		if l.admit(slot, h, &d, nil) {
-			return d, nil
-		}
-		exact := false // d.Time is not late
-		if of(plan).Smooth() {
-			var admitted bool
-			if admitted, exact = l.takeSmooth(slot, h, &d); admitted {
+		for exact := false; ; { // exact: d.Time is not late
+			admitted, refusedUntil := l.admit(slot, h, &d, nil)
+			if admitted {
 				return d, nil
 			}
-		}
-		if l.look(t, i, slot, h, &d) == refused && (d.RetryAfter >= maxLate || exact || l.refuseExactly(t, i, slot, h, &d)) {
-			return d, nil
-		}
-		// By the exact time it may be admitted, or since another plan had a smooth quota.
-		// Were slot kept for that, denials above would take longer.
-		if admitted, _ := l.admitSmooth(t.slot(i), h, &d, nil); admitted {
-			return d, nil
+			if refusedUntil > 0 && refusedUntil-d.Time < maxLate && !exact {
+				if d.Time, exact = l.clock.now(), true; d.Time >= refusedUntil {
+					continue
+				}
+			}
+			if l.look(t, slot, h, &d) != refused {
+				break
+			}
+			if exact || d.RetryAfter >= maxLate {
+				return d, nil
+			}
+			d.Time, exact = l.clock.now(), true // by which it may be admitted
 		}
 	}
 	if _, err = engine.Decide(subject, plan, cost); err == nil {
@@ -48,39 +48,47 @@ func (l *Limiter) Take(_ context.Context, subject string, plan *ratelimit.Plan, 
 	return d, nil
 }
 
+// maxLate is how late the time on the fast path may be, in nanoseconds, without a request
+// being refused for it: what ends sooner than that is decided by the exact time.
+const maxLate = 1_000_000_000
+
 // admit is the fast path: without the lock it admits a request if all windows of the
 // subject are open and have room. It reports whether it did. Otherwise it changed
-// nothing. If hold is not nil, the charge is one of several: the slot is held instead, and
-// hold gets the meter before.
-func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter) bool {
+// nothing; if a smooth quota refuses the request, it also returns until when, in Unix
+// nanoseconds. If hold is not nil, the charge is one of several: the slot is held instead,
+// and hold gets the meter before.
+func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter) (admitted bool, refusedUntil int64) {
 	for {
 		m := slot.meter()
 		if m.has(checkRecord) || slot.hash() != h {
-			return false
+			return false, 0
 		}
 		var least, latest int64 // of the applicable quota
 		i, quotas := 0, of(d.Plan).Len()
 		layout := l.layouts.get(m.layout()) // of a frozen slot: none
-		windows := layout.len()
+		windows := layout.n
 		for k := range windows {
 			if !slot.has(k) {
-				return false
+				return false, 0
 			}
 			w := layout.window(k, slot, m)
 			if !w.open(d.Time) {
-				return false
+				if w.isSmooth() {
+					return l.admitSmooth(slot, h, d, hold)
+				}
+				return false, 0
 			}
 			if i == quotas || of(d.Plan).Kind(i) != w.length {
 				// A window of another plan. One that holds nothing may not have begun.
 				if w.used == 0 || !w.fits(d.Cost) {
-					return false
+					return false, 0
 				}
 				continue
 			}
 			limit := of(d.Plan).Limit(i)
 			left := limit - w.used
 			if left < d.Cost || limit < w.limit {
-				return false
+				return false, 0
 			}
 			left -= d.Cost
 			if i == 0 || left < least || left == least && w.end > latest {
@@ -90,7 +98,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 			i++
 		}
 		if i < quotas {
-			return false // a window of the plan has not begun
+			return false, 0 // a window of the plan has not begun
 		}
 		if windows > quotas {
 			layout.others(slot, m, d)
@@ -104,7 +112,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 			if d.StrikesLeft = of(d.Plan).Strikes(); d.StrikesLeft == 0 {
 				d.StrikesLeft = -1
 			}
-			return true
+			return true, 0
 		}
 		if windows > quotas {
 			clear(d.Receipt.Others[:])
@@ -113,25 +121,14 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 }
 
 // others puts the windows of other plans, which the charge d reaches too, into it.
-func (s *sharedLayout) others(slot slot, m meter, d *ratelimit.Decision) {
+func (l *layout) others(slot slot, m meter, d *ratelimit.Decision) {
 	n := 0
-	for k := range min(s.len(), len(slot)-firstWindow) {
-		if w := s.window(k, slot, m); !w.isSmooth() && quotaOf(d.Plan, w.length) < 0 && n < len(d.Receipt.Others) {
+	for k := range min(l.n, len(slot)-firstWindow) {
+		if w := l.window(k, slot, m); !w.isSmooth() && quotaOf(d.Plan, w.length) < 0 && n < len(d.Receipt.Others) {
 			d.Receipt.Others[n] = fixedwindow.Window{Length: uint32(w.length / time.Second), End: uint32(w.end)}
 			n++
 		}
 	}
-}
-
-// maxLate is how late the time on the fast path may be without a request being
-// refused for it: what ends sooner than that is decided by the exact time.
-const maxLate = time.Second
-
-// refuseExactly looks at a request again, by the exact time, and reports whether it
-// is refused. By the time before, which may have been late, it was.
-func (l *Limiter) refuseExactly(t *table, at uint64, slot slot, h uint64, d *ratelimit.Decision) bool {
-	d.Time = l.clock.now()
-	return l.look(t, at, slot, h, d) == refused
 }
 
 // A verdict is what can be said of a request without the lock.
@@ -144,9 +141,8 @@ const (
 )
 
 // look is the fast path of a flood: without the lock it fills d with the decision about
-// a request of h that admit did not admit, if that changes nothing. The account is in
-// the slot with index at.
-func (l *Limiter) look(t *table, at uint64, slot slot, h uint64, d *ratelimit.Decision) verdict {
+// a request of h that admit did not admit, if that changes nothing.
+func (l *Limiter) look(t *table, slot slot, h uint64, d *ratelimit.Decision) verdict {
 	m := slot.meter()
 	if slot.hash() != h {
 		return unclear
@@ -160,7 +156,7 @@ func (l *Limiter) look(t *table, at uint64, slot slot, h uint64, d *ratelimit.De
 	}
 	var r record
 	punishes := of(d.Plan).Strikes() > 0
-	if (punishes && refusedUntil > 0 || m.has(checkRecord)) && !t.peekRecord(at, h, d.Time, &r) {
+	if (punishes && refusedUntil > 0 || m.has(checkRecord)) && !t.peekRecord(h, d.Time, &r) {
 		return unclear // without a record, the request may be a strike
 	}
 	d.Outcome, d.BanEnds = ratelimit.Limited, r.banEnds(d.Time)
@@ -191,13 +187,13 @@ func (l *Limiter) look(t *table, at uint64, slot slot, h uint64, d *ratelimit.De
 // last window to end, and until when one refuses the request, in Unix nanoseconds, which is
 // then the applicable one; 0 if none does. If lastEnd is 0, the lock must be taken,
 // since a window must begin first or its limit be lowered, or there is a smooth quota.
-func (s *sharedLayout) states(slot slot, m meter, d *ratelimit.Decision) (lastEnd, refusedUntil int64) {
+func (l *layout) states(slot slot, m meter, d *ratelimit.Decision) (lastEnd, refusedUntil int64) {
 	plan, now, i := d.Plan, d.Time, 0
-	for k := range s.len() {
+	for k := range l.n {
 		if !slot.has(k) {
 			return 0, 0
 		}
-		w := s.window(k, slot, m)
+		w := l.window(k, slot, m)
 		if !w.open(now) {
 			return 0, 0
 		}

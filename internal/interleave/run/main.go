@@ -1,8 +1,72 @@
 // Command run tries the schedules of one case on package memory as it was built
 // with it. The tests of package interleave build it with traced atomics; with
-// those of the standard library there is nothing to schedule.
+// those of the standard library there is nothing to schedule. It exits with status 1 if a
+// schedule fails, after it printed each step of it, and with 2 if it was called wrongly.
 package main
 
-import "github.com/animalstore/gatehouse/internal/interleave/cases"
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
 
-func main() { cases.Main() }
+	"github.com/animalstore/gatehouse/internal/interleave/sched"
+)
+
+func main() {
+	name := flag.String("case", "", "the `name` of the case")
+	preemptions := flag.Int("preemptions", 2, "how many preemptions a schedule has at most")
+	schedule := flag.String("schedule", "", "the one `schedule` to run, such as \"A17 B8 A40\"")
+	flag.Parse()
+	if *name == "" { // print the names, those of large cases after an empty line
+		for _, r := range slices.Concat(cases, []row{{}}, largeCases) {
+			fmt.Println(r.name)
+		}
+		return
+	}
+	runtime.GOMAXPROCS(1) // one thread of the case runs at a time, and cases run side by side
+	debug.SetGCPercent(1000)
+	failed, err := false, fmt.Errorf("there is no case %q", *name)
+	for _, r := range slices.Concat(cases, largeCases) {
+		if r.name == *name {
+			failed, err = parse(r).run(*preemptions, sched.Schedule(*schedule))
+		}
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	case failed:
+		os.Exit(1)
+	}
+}
+
+// run tries all schedules with so many preemptions, or the given one, and prints
+// what came of it.
+func (c *testCase) run(preemptions int, schedule sched.Schedule) (failed bool, err error) {
+	x := &execution{c: c, checked: map[history]string{}}
+	program := sched.Program{Start: x.start, End: x.end}
+	if schedule == "" {
+		runs, failure := sched.Explore(program, sched.Options{Preemptions: preemptions})
+		fmt.Printf("%d schedules with at most %d preemptions\n", runs, preemptions)
+		if failure == nil {
+			return false, nil
+		}
+		schedule = failure.Schedule
+	}
+	failure, events, err := sched.Replay(program, schedule)
+	if err != nil {
+		return false, err
+	}
+	fmt.Print(sched.Print(events))
+	if failure == nil {
+		fmt.Println("this schedule does not fail")
+		return false, nil
+	}
+	fmt.Printf("%s\nto run this schedule again:\n  go test ./internal/interleave -run 'TestSchedules/%s$' -v -schedule '%s'\n",
+		failure.Text, strings.ReplaceAll(c.name, " ", "_"), failure.Schedule)
+	return true, nil
+}

@@ -16,13 +16,6 @@ func (m *Mutex) Lock() {
 	m.locked = true
 }
 
-func (m *Mutex) TryLock() bool {
-	sched.Step(unsafe.Pointer(m), sched.Write, "trylock", nil)
-	free := !m.locked
-	m.locked = true
-	return free
-}
-
 func (m *Mutex) Unlock() {
 	sched.Step(unsafe.Pointer(m), sched.Write, "unlock", nil)
 	if !m.locked {

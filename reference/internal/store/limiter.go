@@ -63,7 +63,6 @@ func LoadLimiter(ctx context.Context, db Usage, o memory.Options) (l *memory.Lim
 		for portion := range portions {
 			damaged += loadPortion(l, portion)
 		}
-		l.MarkSaved()
 		return nil
 	})
 	if err != nil {

@@ -1,7 +1,6 @@
-package cases
+package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,7 +29,7 @@ type turn struct {
 // And at the bound, a new subject may take the place of one that has neither used
 // half of a quota nor has strikes or a ban; if there is none, it is refused.
 type explainer struct {
-	c     *Case
+	c     *testCase
 	calls []call // those of the threads, and then those after
 	made  int    // of the threads
 	h     *history
@@ -48,7 +47,7 @@ func (x *execution) explain(calls []call) string {
 	var b strings.Builder
 	b.WriteString(x.h.errors)
 	for i, c := range e.calls {
-		fmt.Fprintf(&b, "  call %d, %s, %v: %v\n", i, e.thread(i), c, x.h.answers[i])
+		fmt.Fprintf(&b, "  call %d, %s, %v: %v\n", i, e.thread(i), c.text, x.h.answers[i])
 	}
 	if x.h.evicted > 0 {
 		fmt.Fprintf(&b, "  subjects forgotten at the bound: %d\n", x.h.evicted)
@@ -123,7 +122,7 @@ func (e *explainer) mayFollow(i int) bool {
 func (e *explainer) agrees() bool {
 	now := start
 	model := enginetest.NewModel(func() time.Time { return now })
-	given := e.c.prepare(model, func(c call) { now = now.Add(c.advance()) })
+	given := e.c.prepare(model, func(c call) { now = now.Add(c.moves) })
 	var got answer
 	var evicted uint64
 	for _, t := range e.order {
@@ -132,7 +131,7 @@ func (e *explainer) agrees() bool {
 			if evicted++; !evictable(model, t.evict) {
 				return false
 			}
-			_ = model.Reset(context.Background(), t.evict)
+			_ = model.Reset(ctx, t.evict)
 		}
 		if got = e.h.answers[t.number]; !full(model, e.calls[t.number], got) {
 			got = e.calls[t.number].do(model, given)
@@ -152,7 +151,7 @@ func (e *explainer) agrees() bool {
 // evictable reports whether a subject of the plan large may be forgotten for
 // another.
 func evictable(m enginetest.Model, subject string) bool {
-	d, err := m.Peek(context.Background(), subject, large)
+	d, err := m.Peek(ctx, subject, large)
 	if err != nil || d.Outcome == ratelimit.Banned || d.StrikesLeft != large.Penalty().Strikes {
 		return false
 	}

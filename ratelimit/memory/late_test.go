@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/animalstore/gatehouse/internal/fixedwindow"
 	"github.com/animalstore/gatehouse/internal/race"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -51,7 +49,7 @@ func newLateHistory(t *testing.T, seed int) *lateHistory {
 		t: t, rand: rand.New(rand.NewPCG(uint64(seed), 3)), exact: start,
 		clock: enginetest.NewClock(start), models: enginetest.NewClock(start),
 	}
-	h.engine, h.model = internalLimiter(t, Options{Now: h.clock.Now}), enginetest.NewModel(h.models.Now)
+	h.engine, h.model = newLimiter(t, Options{Now: h.clock.Now}), enginetest.NewModel(h.models.Now)
 	for len(h.plans) < 3 {
 		quotas := make([]ratelimit.Quota, 1+h.rand.IntN(3))
 		for i := range quotas {
@@ -129,7 +127,7 @@ func (h *lateHistory) take() string {
 	if err := h.model.TakeAll(ctx, h.charges, want); err != nil {
 		return err.Error()
 	}
-	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *ratelimit.Plan) bool { return a == b })); diff != "" {
+	if diff := diffAll(want, got); diff != "" {
 		return "the engine (+) and the model (-) differ:\n" + diff
 	}
 	for _, d := range got {
@@ -162,3 +160,5 @@ func (h *lateHistory) choose() {
 		}
 	}
 }
+
+const ms = time.Millisecond

@@ -1,7 +1,6 @@
-package cases
+package main
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -19,19 +18,6 @@ var start = time.Date(2026, time.March, 1, 12, 0, 58, 250_000_000, time.UTC)
 // secret makes the engine hash every subject alike in each run.
 var secret = []byte("a secret that every run shares..")
 
-// A Case is a few calls made at once, on an engine that is set up for them.
-type Case struct {
-	Name    string
-	Large   bool   // has so many schedules that the test leaves it out unless asked
-	max     int    // Options.MaxSubjects; 0: few
-	setUp   []call // one after the other
-	threads [][]call
-	after   []call // one after the other; what they are answered is the final state
-}
-
-// few is a number of subjects that the engine keeps in one table.
-const few = 100
-
 // maxCalls is how many calls of a case are compared.
 const maxCalls = 16
 
@@ -47,7 +33,7 @@ type history struct {
 // An execution makes the runs of a case, and keeps the histories that it has
 // checked.
 type execution struct {
-	c       *Case
+	c       *testCase
 	now     atomic.Int64
 	begun   time.Duration // by how much the set-up moved the clock
 	engine  *memory.Limiter
@@ -63,8 +49,8 @@ func (x *execution) clock() time.Time { return time.Unix(0, x.now.Load()) }
 // elapsed is by how much the clock has moved.
 func (x *execution) elapsed() time.Duration { return time.Unix(0, x.now.Load()).Sub(start) }
 
-func (x *execution) newEngine() *memory.Limiter {
-	l, err := memory.New(memory.Options{MaxSubjects: cmp.Or(x.c.max, few), Secret: secret, Now: x.clock})
+func newEngine(most int, clock func() time.Time) *memory.Limiter {
+	l, err := memory.New(memory.Options{MaxSubjects: most, Secret: secret, Now: clock})
 	if err != nil {
 		panic(err)
 	}
@@ -74,7 +60,7 @@ func (x *execution) newEngine() *memory.Limiter {
 // start sets the engine up and returns the threads.
 func (x *execution) start() (threads []func()) {
 	x.now.Store(start.UnixNano())
-	x.engine = x.newEngine()
+	x.engine = newEngine(x.c.max, x.clock)
 	x.saved = map[uint64]memory.Record{}
 	x.h = history{}
 	x.given = x.c.prepare(x.engine, func(c call) { x.special(c) })
@@ -95,10 +81,10 @@ func (x *execution) start() (threads []func()) {
 
 // prepare does the set-up and returns the last decision that was allowed to each
 // subject.
-func (c *Case) prepare(l limiter, special func(call)) map[string]ratelimit.Decision {
+func (c *testCase) prepare(l limiter, special func(call)) map[string]ratelimit.Decision {
 	given := map[string]ratelimit.Decision{}
 	for _, s := range c.setUp {
-		if a := s.do(l, given); a.d.Outcome == ratelimit.Allowed && (s.what == "take" || s.what == "takeall") {
+		if a := s.do(l, given); a.d.Outcome == ratelimit.Allowed && (s.what == "take" || s.what == "all") {
 			given[s.subject] = a.d
 		}
 		special(s)
@@ -120,7 +106,7 @@ func (x *execution) call(number int, c call) {
 func (x *execution) special(c call) {
 	switch c.what {
 	case "clock":
-		x.now.Add(int64(c.length))
+		x.now.Add(int64(c.moves))
 	case "save":
 		err := x.engine.Save(func(records []memory.Record) error {
 			for _, r := range records {
@@ -150,7 +136,7 @@ func (x *execution) end() string {
 			}
 			for n, step := range x.spans[i] {
 				if x.spans[k][0] <= step {
-					x.h.times[i][n] += all[k].length
+					x.h.times[i][n] += all[k].moves
 				}
 			}
 		}
@@ -174,8 +160,8 @@ func (x *execution) restart() {
 	if !slices.ContainsFunc(slices.Concat(x.c.threads...), func(c call) bool { return c.what == "save" }) {
 		return
 	}
-	x.special(save)
-	loaded := x.newEngine()
+	x.special(call{what: "save"})
+	loaded := newEngine(x.c.max, x.clock)
 	if err := loaded.Load(slices.Collect(maps.Values(x.saved))); err != nil {
 		x.h.errors += "Load: " + err.Error() + "\n"
 	}
@@ -184,7 +170,7 @@ func (x *execution) restart() {
 			continue
 		}
 		if got, want := c.do(loaded, nil), c.do(x.engine, nil); got != want {
-			x.h.errors += c.String() + " after a restart: " + got.String() + ", before: " + want.String() + "\n"
+			x.h.errors += c.text + " after a restart: " + got.String() + ", before: " + want.String() + "\n"
 		}
 	}
 }

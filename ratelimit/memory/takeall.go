@@ -2,7 +2,7 @@ package memory
 
 import (
 	"context"
-	"iter"
+	"slices"
 
 	"github.com/animalstore/gatehouse/internal/plan"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -32,11 +32,24 @@ func (l *Limiter) TakeAll(_ context.Context, charges []ratelimit.Charge, decisio
 			known = known && group[k].hash != m.hash
 		}
 	}
-	if known {
+	for exact := false; known; {
 		admitted, refusedUntil := l.admitAll(group, decisions)
-		if admitted || l.judgeAll(group, decisions, refusedUntil) {
+		if admitted {
 			return nil
 		}
+		if refusedUntil > 0 && refusedUntil-now < maxLate && !exact {
+			if now, exact = l.setExactTime(decisions), true; now >= refusedUntil {
+				continue
+			}
+		}
+		refuses, late := l.lookAll(group, decisions)
+		if !refuses {
+			break
+		}
+		if exact || !late {
+			return nil
+		}
+		now, exact = l.setExactTime(decisions), true
 	}
 	if err := engine.CheckAll(charges, decisions); err != nil {
 		return err
@@ -67,48 +80,21 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 		if n == last {
 			hold = nil
 		}
-		d := &decisions[n]
-		if admitted = l.admit(m.slot(), m.hash, d, hold); !admitted && of(d.Plan).Smooth() {
-			admitted, refusedUntil = l.admitSmooth(m.slot(), m.hash, d, hold)
-		}
+		admitted, refusedUntil = l.admit(m.slot(), m.hash, &decisions[n], hold)
 	}
 	if !admitted {
 		n-- // the one that was not admitted is not held
 	}
 	for i := range min(n, last) {
 		m := &group[i]
-		if d := &decisions[i]; admitted && of(d.Plan).Smooth() {
+		if d := &decisions[i]; admitted {
 			m.meter = l.layouts.get(m.meter.layout()).charge(m.slot(), m.meter, d)
-		} else if admitted {
-			m.meter = m.meter.charged(d.Cost)
 		} else {
 			clear(d.Receipt.Others[:])
 		}
 		m.slot().setMeter(m.meter)
 	}
 	return admitted, refusedUntil
-}
-
-// judgeAll decides without a lock about a group that admitAll did not admit, if it can,
-// and reports whether it did: a group that is refused, where that changes nothing. If
-// a smooth quota refuses it for so short a time that the exact time may admit it, the
-// exact time decides, as in takeSmooth.
-func (l *Limiter) judgeAll(group []member, decisions []ratelimit.Decision, refusedUntil int64) bool {
-	exact := false
-	if wait := refusedUntil - decisions[0].Time; wait > 0 && wait < int64(maxLate) {
-		exact = true
-		if l.setExactTime(decisions) >= refusedUntil {
-			if admitted, _ := l.admitAll(group, decisions); admitted {
-				return true
-			}
-		}
-	}
-	refuses, late := l.lookAll(group, decisions)
-	if refuses && late && !exact {
-		l.setExactTime(decisions)
-		refuses, _ = l.lookAll(group, decisions)
-	}
-	return refuses
 }
 
 // setExactTime has a group decided by the exact time, which it returns.
@@ -127,7 +113,7 @@ func (l *Limiter) lookAll(group []member, decisions []ratelimit.Decision) (refus
 	for i := range group {
 		m, d := &group[i], &decisions[i]
 		m.meter = m.slot().meter()
-		switch l.look(m.table, m.at, m.slot(), m.hash, d) {
+		switch l.look(m.table, m.slot(), m.hash, d) {
 		case unclear:
 			return false, false
 		case refused:
@@ -145,12 +131,19 @@ func (l *Limiter) lookAll(group []member, decisions []ratelimit.Decision) (refus
 
 // decideAll is decide for a group.
 func (l *Limiter) decideAll(group []member, charges []ratelimit.Charge, decisions []ratelimit.Decision) error {
-	for s := range l.segmentsOf(group) {
-		s.mu.Lock()
+	var locked [plan.MaxCharges]int
+	segments := locked[:0]
+	for i := range group {
+		segments = append(segments, int(group[i].hash>>l.shift))
+	}
+	slices.Sort(segments) // all calls lock them in one order
+	segments = slices.Compact(segments)
+	for _, s := range segments {
+		l.segments[s].mu.Lock()
 	}
 	defer func() {
-		for s := range l.segmentsOf(group) {
-			s.mu.Unlock()
+		for _, s := range segments {
+			l.segments[s].mu.Unlock()
 		}
 	}()
 	var all [plan.MaxCharges]ruling
@@ -170,10 +163,12 @@ func (l *Limiter) decideAll(group []member, charges []ratelimit.Charge, decision
 		if d.Outcome == ratelimit.Spared || !x.changes(d) {
 			continue
 		}
-		if err := x.tryReserve(); err != nil {
+		x.isNew = !x.found
+		if err := x.reserve(); err != nil {
 			abandon(rulings, i)
 			return err
 		}
+		x.reserved = true
 	}
 	for i := range rulings {
 		if x, d := &rulings[i], &decisions[i]; d.Outcome == ratelimit.Spared {
@@ -185,25 +180,6 @@ func (l *Limiter) decideAll(group []member, charges []ratelimit.Charge, decision
 	return nil
 }
 
-// segmentsOf returns the segments of a group, each once, in the order in which they
-// are locked: that of their numbers.
-func (l *Limiter) segmentsOf(group []member) iter.Seq[*segment] {
-	return func(yield func(*segment) bool) {
-		for last := -1; ; {
-			next := len(l.segments)
-			for i := range group {
-				if n := int(group[i].hash >> l.shift); n > last && n < next {
-					next = n
-				}
-			}
-			if next == len(l.segments) || !yield(&l.segments[next]) {
-				return
-			}
-			last = next
-		}
-	}
-}
-
 // spare ends a ruling that changes nothing.
 func (x *ruling) spare(d *ratelimit.Decision) {
 	d.StrikesLeft = strikesLeft(d, &x.record)
@@ -211,14 +187,6 @@ func (x *ruling) spare(d *ratelimit.Decision) {
 	if x.found {
 		x.unfreeze()
 	}
-}
-
-// tryReserve is reserve that can be undone.
-func (x *ruling) tryReserve() error {
-	x.isNew = !x.found
-	err := x.reserve()
-	x.reserved = err == nil
-	return err
 }
 
 // abandon ends the rulings of a group for which the one with the given number had no
@@ -233,7 +201,7 @@ func abandon(rulings []ruling, failed int) {
 		case x.isNew:
 			x.unplace()
 		default:
-			x.write(0) // the account was rolled, and not charged
+			x.write(dirty) // the account was rolled, and not charged
 		}
 	}
 }

@@ -11,10 +11,10 @@ import (
 type segment struct {
 	table    *atomic.Pointer[table] // one of Limiter.tables
 	capacity *capacity
+	layouts  *layouts
 	key      *hashKey
 
 	mu        sync.Mutex
-	layouts   segmentLayouts
 	used      uint64 // slots in use
 	clockHand uint64 // the slot at which the next sweep begins
 	roomHand  uint64 // the slot at which the next search for room begins
@@ -31,7 +31,7 @@ type segment struct {
 //
 //	s.freeze()          the slot is frozen, and s.account is read from it
 //	...                 s.account and the record are changed
-//	s.put(0)            the slot gets s.account; or s.unfreeze() leaves it as it was
+//	s.put(dirty)        the slot gets s.account; or s.unfreeze() leaves it as it was
 //
 // While the slot is frozen, every other call for the subject waits for the lock. It
 // sees what is done to account and record as one change. The slot may move
@@ -62,21 +62,12 @@ func (l *Limiter) lockKey(key uint64) (s subject) {
 
 func (s *subject) unlock() { s.mu.Unlock() }
 
-// peek reads the account and leaves the slot as it is.
-func (s *subject) peek() {
-	if slot, found := s.slot(); found {
-		s.read(slot, slot.settled())
-		for slot.meter() != s.meter { // a charge may have changed a word meanwhile
-			s.read(slot, slot.settled())
-		}
-	}
-}
-
 // freeze freezes the slot and reads the account. A call of put or unfreeze
 // follows.
 func (s *subject) freeze() {
 	if slot, found := s.slot(); found {
-		s.read(slot, slot.freeze())
+		s.found, s.meter = true, slot.freeze()
+		s.account.read(&s.layouts.get(s.meter.layout()).layout, slot, s.meter)
 	}
 }
 
@@ -87,11 +78,6 @@ func (s *subject) slot() (slot, bool) {
 		return nil, false
 	}
 	return t.slot(i), true
-}
-
-func (s *subject) read(slot slot, m meter) {
-	s.found, s.meter = true, m
-	s.account.read(s.layouts.get(m.layout()), slot, m)
 }
 
 // unfreeze ends what freeze began, for an account that has not changed. The record
@@ -116,17 +102,18 @@ func (s *subject) put(flags meter) error {
 // reserve makes room for the account, in a new slot if it had none. If there is no
 // room, the slot is as it was before freeze.
 func (s *subject) reserve() (err error) {
-	if s.found && s.account.has(s.layouts.get(s.meter.layout())) {
+	layout := s.account.layout()
+	if s.found && layout == s.layouts.get(s.meter.layout()).layout {
 		s.number = s.meter.layout()
 		return nil
 	}
-	if s.number, err = s.layouts.add(&s.account); err != nil {
+	if s.number, err = s.layouts.add(layout); err != nil {
 		s.unfreeze()
 		return err
 	}
 	if s.found {
 		s.layouts.remove(s.meter.layout())
-		s.widen(s.account.n)
+		s.fit(0, s.account.n)
 		return nil
 	}
 	if _, err = s.place(s.hash, s.account.n); err != nil {
@@ -149,7 +136,7 @@ func (s *subject) unplace() {
 func (s *subject) write(flags meter) {
 	slot, _ := s.slot()
 	s.account.write(slot)
-	m := newMeter(s.account.count, s.number) | flags | s.recordFlag() | s.meter&stored | dirty
+	m := newMeter(s.account.count, s.number) | flags | s.recordFlag() | s.meter&(stored|dirty)
 	slot.setMeter(m.after(slot.meter()))
 	s.noteHeld(s.hash)
 }
@@ -193,7 +180,7 @@ func (s *subject) putRecord(r record, flags meter) error {
 	if err != nil {
 		return err
 	}
-	r.write(slot, slot.freeze()|flags)
+	r.write(slot, slot.freeze(), flags)
 	if r.length == 0 { // no ban, or one that is over
 		s.names.drop(s.hash)
 	}
@@ -214,8 +201,7 @@ func (s *subject) place(key uint64, windows int) (slot, error) {
 	if !s.makeRoom(s.now) {
 		return nil, errFull
 	}
-	s.widen(windows) // after the sweep, which narrows
-	s.grow(1)
+	s.fit(1, windows)
 	t = s.table.Load()
 	i, _ := t.find(key)
 	slot := t.slot(i)
@@ -225,18 +211,33 @@ func (s *subject) place(key uint64, windows int) (slot, error) {
 	return slot, nil
 }
 
-// grow makes the table large enough for n more slots in use.
-func (s *segment) grow(n uint64) {
-	if t := s.table.Load(); (s.used+n)*100 > t.slots*fullest {
-		s.table.Store(t.resized(max(t.slots+max(t.slots/4, minSlots), (s.used+n)*100/fullest+1), t.stride))
+// fit makes the table large enough for n more slots in use, and for so many windows in each.
+func (s *segment) fit(n uint64, windows int) {
+	t := s.table.Load()
+	slots := t.slots
+	if (s.used+n)*100 > slots*fullest {
+		slots = max(slots+max(slots/4, minSlots), (s.used+n)*100/fullest+1)
+	}
+	if slots > t.slots || uint64(windows+firstWindow) > t.stride {
+		s.resize(slots, windows)
 	}
 }
 
-// widen makes the slots hold at least the given number of windows.
-func (s *segment) widen(windows int) {
-	if t := s.table.Load(); uint64(windows+firstWindow) > t.stride {
-		s.table.Store(t.resized(t.slots, uint64(windows+firstWindow)))
+// resize gives the table another size, with slots as small as so many windows and the
+// account with the most allow.
+func (s *segment) resize(slots uint64, windows int) {
+	t := s.table.Load()
+	stride := uint64(firstWindow + max(windows, recordWindows))
+	for i := range t.slots {
+		switch m := t.slot(i).meter(); {
+		case t.slot(i).hash() == 0:
+		case m.isFrozen(): // how many windows it is about to have is not known
+			stride = max(stride, t.stride)
+		default:
+			stride = max(stride, uint64(firstWindow+s.layouts.get(m.layout()).n))
+		}
 	}
+	s.table.Store(t.resized(slots, stride))
 }
 
 // drop removes the slot of a key, if there is one, before its time.

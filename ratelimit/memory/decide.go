@@ -2,7 +2,6 @@ package memory
 
 import (
 	"github.com/animalstore/gatehouse/ratelimit"
-
 	"github.com/animalstore/gatehouse/ratelimit/engine"
 )
 
@@ -41,12 +40,12 @@ func (x *ruling) open(d *ratelimit.Decision) {
 	x.account.roll(d.Time, d.Plan)
 	x.record, x.hasRecord = x.subject.record(d.Time)
 	x.before = x.record
-	x.record.limitBan(d.Time)
 	fits := x.account.states(d)
 	d.BanEnds = x.record.banEnds(d.Time)
 	switch {
 	case d.BanEnds > 0:
 		d.Outcome = ratelimit.Banned
+		x.record.until = d.BanEnds // it may be shorter, if the clock stepped back
 	case fits:
 		d.Outcome = ratelimit.Allowed
 		x.account.begin(d.Plan)
@@ -75,14 +74,14 @@ func (x *ruling) rule(name string, d *ratelimit.Decision) {
 	if x.record != x.before || x.hasRecord && x.record.empty() {
 		// Without room the record is not kept, which makeRoom has counted. The
 		// decision stands, but is no strike.
-		if x.putRecord(x.record, 0) != nil {
+		if x.putRecord(x.record, dirty) != nil {
 			d.Struck = false
 		} else if d.Struck && d.Outcome == ratelimit.Banned {
 			x.names.keep(x.hash, name)
 		}
 	}
 	if x.found {
-		x.write(0)
+		x.write(dirty)
 	}
 	x.sweep(d.Time, rollSteps)
 }

@@ -1,0 +1,287 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/animalstore/gatehouse/internal/plan"
+	"github.com/animalstore/gatehouse/internal/race"
+	"github.com/animalstore/gatehouse/ratelimit"
+	"github.com/animalstore/gatehouse/ratelimit/enginetest"
+)
+
+// A compare-and-swap of a meter that was read before a change fails after it: no
+// change leaves the meter as it was, and the count, the layout and the flags are
+// those of the change.
+func TestEveryChangeHasAVersionOfItsOwn(t *testing.T) {
+	fresh := newMeter(7, 3) | checkRecord | stored
+	seen := map[meter]bool{}
+	m := fresh
+	for range 1 << 15 {
+		if seen[m] {
+			t.Fatal("a version comes again sooner than its 15 bits demand")
+		}
+		seen[m] = true
+		next := fresh.after(m)
+		if next.count() != 7 || next.layout() != 3 || next&(checkRecord|dirty|stored) != checkRecord|stored {
+			t.Fatalf("the version changes the rest of the meter: %x", uint64(next))
+		}
+		m = next
+	}
+}
+
+// The slots of a table that was replaced are frozen: a charge that still looks at
+// one of them fails, and is not lost. So is the slot from which another one is
+// filled.
+func TestWhatWasCopiedIsFrozen(t *testing.T) {
+	old := newTable(minSlots, firstWindow+1)
+	for h := uint64(2); h < 10; h += 2 {
+		i, _ := old.find(h)
+		old.slot(i).setHash(h)
+		old.slot(i).setMeter(newMeter(uint32(h), 0))
+	}
+	grown := old.resized(2*minSlots, old.stride)
+	for h := uint64(2); h < 10; h += 2 {
+		i, _ := old.find(h)
+		if !old.slot(i).meter().isFrozen() {
+			t.Errorf("subject %d can be charged in the table that was replaced", h)
+		}
+		i, found := grown.find(h)
+		if m := grown.slot(i).meter(); !found || m.isFrozen() || m.count() != uint32(h) {
+			t.Errorf("subject %d in the new table: found %v, frozen %v, count %d", h, found, m.isFrozen(), m.count())
+		}
+	}
+	from, to := slot(make([]uint64, firstWindow+1)), slot(make([]uint64, firstWindow+1))
+	from.setHash(2)
+	from.setMeter(newMeter(5, 0))
+	from.copyTo(to)
+	if !from.meter().isFrozen() || to.meter().isFrozen() || to.meter().count() != 5 {
+		t.Errorf("copied from %x to %x, want the source frozen and the copy not", uint64(from.meter()), uint64(to.meter()))
+	}
+}
+
+// A slot that moves to another block may make room there as soon as before.
+func TestMovedSlotsMakeRoom(t *testing.T) {
+	table := newTable(2*blockSlots, firstWindow+1)
+	for h := uint64(blockSlots-1) << 26; table.slot(blockSlots).hash() == 0; h += 2 { // two at the end of the first block
+		i, _ := table.find(h)
+		table.slot(i).setHash(h)
+	}
+	table.held[0], table.held[1], table.full = 20, 10, 10
+	table.remove(blockSlots - 1)
+	if table.held[0] != 10 || table.held[1] != 10 {
+		t.Errorf("a slot moved from a block that is held until 10 to one until 20: %v", table.held)
+	}
+}
+
+// A slot that was found for a subject may hold another one by now. The fast paths
+// then decide nothing.
+func TestFastPathsLookAtTheHash(t *testing.T) {
+	now := noon
+	l := newLimiter(t, Options{Now: func() time.Time { return now }})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(2))
+	takeUnits(t, l, "a", plan, 1)
+	h := l.key.sum("a")
+	table := l.tables[h>>l.shift].Load()
+	i, _ := table.find(h)
+	d := ratelimit.Decision{Plan: plan, Cost: 1, Time: now.UnixNano()}
+	if admitted, _ := l.admit(table.slot(i), l.key.sum("b"), &d, nil); admitted {
+		t.Error("a request of b was charged to a")
+	}
+	takeUnits(t, l, "a", plan, 1)
+	if v := l.look(table, table.slot(i), l.key.sum("b"), &d); v != unclear {
+		t.Error("a request of b was refused for what a used")
+	}
+	if v := l.look(table, table.slot(i), h, &d); v != refused {
+		t.Error("a request of a was not refused, although a has used up its quota")
+	}
+}
+
+// The longest of all calls is one that changes the size of a table. What it moves
+// is bounded, however many subjects there are.
+func TestTablesStaySmall(t *testing.T) {
+	race.Skip(t)
+	const bound = 40 * subjectsInSegment
+	l, err := New(Options{MaxSubjects: bound})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := ratelimit.MustPlan("p", ratelimit.DefaultPenalty(), ratelimit.PerMinute(60), ratelimit.PerDay(1000))
+	for i := range bound + bound/2 {
+		if _, err := l.Take(ctx, strconv.Itoa(i), plan, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const most = 2 * subjectsInSegment
+	for i := range l.tables {
+		if n := l.tables[i].Load().slots; n > most {
+			t.Errorf("with %d subjects table %d has %d slots, want %d at most", bound, i, n, most)
+		}
+	}
+}
+
+// A table gives memory back when its subjects are gone: at least four slots of ten
+// are in use, or the table is one of the smallest.
+func TestTablesShrink(t *testing.T) {
+	clock := enginetest.NewClock(noonSharp())
+	l := newLimiter(t, Options{MaxSubjects: subjectsInSegment, Now: clock.Now})
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerMinute(60))
+	s := &l.segments[0]
+	for i := range 4000 {
+		takeUnits(t, l, strconv.Itoa(i), plan, 1)
+	}
+	if n := s.table.Load().slots; n < 4000 {
+		t.Fatalf("4000 subjects are held in %d slots", n)
+	}
+	for hour := range 40 {
+		clock.Set(clock.Now().Add(time.Hour))
+		for i := range 100 {
+			takeUnits(t, l, fmt.Sprint(hour, " ", i), plan, 1)
+		}
+	}
+	if n := s.table.Load().slots; n > 2*minSlots && s.used*100 < n*emptiest {
+		t.Errorf("%d of %d slots are in use hours after all but a few subjects left, want %d%% at least", s.used, n, emptiest)
+	}
+}
+
+// BenchmarkResize is the longest of all calls: the table of a full segment, with two
+// windows a subject, grows.
+func BenchmarkResize(b *testing.B) {
+	const slots = subjectsInSegment * 100 / fullest
+	t, key := newTable(slots, firstWindow+2), newHashKey(nil)
+	for n := range subjectsInSegment {
+		h := key.sum(strconv.Itoa(n))
+		i, _ := t.find(h)
+		t.slot(i).setHash(h)
+	}
+	for b.Loop() {
+		t.resized(slots+slots/4, t.stride)
+	}
+}
+
+// What an engine remembers for Save is bounded, although Save is never called, or
+// fails each time.
+func TestForgottenKeysAreBounded(t *testing.T) {
+	race.Skip(t)
+	const bound = 100
+	plan := ratelimit.MustPlan("p", ratelimit.Penalty{}, ratelimit.PerDay(1))
+	full := errors.New("disk full")
+	for name, often := range map[string]func(l *Limiter){
+		"no save":      func(*Limiter) {},
+		"failed saves": func(l *Limiter) { _ = l.Save(func([]Record) error { return full }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLimiter(t, Options{MaxSubjects: bound + 1})
+			if err := l.Load([]Record{{Key: 2, Data: append(l.key.dataHead(2), 120, 2, 2, 254, 255, 255, 255, 15), Expires: 1<<32 - 1}}); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 200 * bound {
+				takeUnits(t, l, fmt.Sprint(i), plan, 1)
+				if (i+1)%bound > 0 {
+					continue
+				}
+				often(l)
+				for j := range bound {
+					if err := l.Reset(ctx, fmt.Sprint(i-j)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if n := len(l.segments[0].forgotten); n > maxForgotten {
+				t.Errorf("%d forgotten keys are remembered, want %d at most", n, maxForgotten)
+			}
+			if n := len(l.segments[0].forgotten); name == "no save" && n > bound {
+				t.Errorf("%d forgotten keys are remembered, of which one was ever loaded", n)
+			}
+		})
+	}
+}
+
+// Combinations of windows come and go with the accounts that have them.
+func TestLayoutsAreReplaced(t *testing.T) {
+	race.Skip(t)
+	clock := enginetest.NewClock(noon)
+	l := newLimiter(t, Options{Now: clock.Now, MaxSubjects: 10_000})
+	var plans []*ratelimit.Plan
+	for i := range 16 {
+		plans = append(plans, ratelimit.MustPlan("", ratelimit.Penalty{}, ratelimit.Quota{Limit: 100, Window: time.Duration(i+1) * time.Minute}))
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 40_000 {
+		if i%1000 == 0 {
+			clock.Set(clock.Now().Add(time.Hour))
+		}
+		subject := fmt.Sprint(i)
+		for _, p := range r.Perm(16)[:8] {
+			takeUnits(t, l, subject, plans[p], 1)
+		}
+	}
+	if n := l.layouts.used; n < limitLayouts {
+		t.Fatalf("the test met %d combinations of windows, and no number was used twice", n)
+	}
+	total := int64(0)
+	for i := range l.layouts.used {
+		total += l.layouts.get(i).accounts.Load()
+	}
+	if held := l.Stats().Subjects; total != held {
+		t.Errorf("%d accounts have layouts, and %d are held", total, held)
+	}
+}
+
+// Some accounts with many windows make the slots of their segments wide. When
+// they are gone, the slots are narrow again.
+func TestSlotsBecomeNarrowAgain(t *testing.T) {
+	race.Skip(t)
+	clock := enginetest.NewClock(noon)
+	l := newLimiter(t, Options{Now: clock.Now, MaxSubjects: 100_000})
+	two := ratelimit.MustPlan("two", ratelimit.Penalty{}, ratelimit.PerMinute(60), ratelimit.PerDay(1000))
+	var wide [2]*ratelimit.Plan
+	for i := range wide {
+		var quotas []ratelimit.Quota
+		for j := range plan.MaxQuotas {
+			quotas = append(quotas, ratelimit.Quota{Limit: 100, Window: time.Duration(2+i+2*j) * time.Hour})
+		}
+		wide[i] = ratelimit.MustPlan("wide", ratelimit.Penalty{}, quotas...)
+	}
+	strides := func() (widest uint64) {
+		for i := range l.tables {
+			widest = max(widest, l.tables[i].Load().stride)
+		}
+		return widest
+	}
+	for i := range 400 {
+		takeUnits(t, l, fmt.Sprint("wide ", i), wide[0], 1)
+		takeUnits(t, l, fmt.Sprint("wide ", i), wide[1], 1)
+	}
+	if strides() != firstWindow+maxWindows {
+		t.Fatalf("slots of %d words hold accounts with %d windows", strides(), maxWindows)
+	}
+	for day := range 3 {
+		clock.Set(clock.Now().Add(24 * time.Hour))
+		for i := range 30_000 {
+			takeUnits(t, l, fmt.Sprint("day ", day, " ", i), two, 1)
+		}
+	}
+	if got := strides(); got != firstWindow+2 {
+		t.Errorf("slots have %d words three days later, want %d", got, firstWindow+2)
+	}
+}
+
+// The keys 0 and 1 mean an empty slot and its record: no subject has them. The
+// smallest key of a subject is 2.
+func TestLoadOfTheSmallestKeys(t *testing.T) {
+	l := newLimiter(t, Options{Now: noonSharp})
+	for key, want := range []int64{0, 0, 1} {
+		data := append(l.key.dataHead(uint64(key)), 120, 2, 2, 254, 255, 255, 255, 15)
+		if err := l.Load([]Record{{Key: uint64(key), Data: data, Expires: 1<<32 - 1}}); err != nil {
+			t.Errorf("key %d: %v", key, err)
+		}
+		if held := l.Stats().Subjects; held != want {
+			t.Errorf("after key %d: %d subjects are held, want %d", key, held, want)
+		}
+	}
+}
