@@ -44,9 +44,9 @@ func (c Client) Health(ctx context.Context) error {
 	hangs := fmt.Errorf("no response within %v; the server may hang", healthTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, hangs)
 	defer cancel()
-	resp, _, err := c.send(ctx, http.MethodGet, "/healthz", nil)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = c.errStatus(resp)
+	got, err := c.send(ctx, http.MethodGet, "/healthz", nil)
+	if err == nil && got.code != http.StatusOK {
+		err = c.errStatus(got)
 	}
 	return err
 }
@@ -56,9 +56,9 @@ func (c Client) Health(ctx context.Context) error {
 func (c Client) Readiness(ctx context.Context) (r Readiness, err error) {
 	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
 	defer cancel()
-	resp, body, err := c.send(ctx, http.MethodGet, "/readyz", nil)
-	if err == nil && (json.Unmarshal(body, &r) != nil || r.Checks == nil) {
-		err = c.errStatus(resp)
+	got, err := c.send(ctx, http.MethodGet, "/readyz", nil)
+	if err == nil && (json.Unmarshal(got.body, &r) != nil || r.Checks == nil) {
+		err = c.errStatus(got)
 	}
 	return r, err
 }
@@ -133,13 +133,13 @@ func (c KeysClient) Rotate(ctx context.Context, id string, r keys.Replacement) (
 func call[T any](ctx context.Context, c Client, method, target string, in any) (answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
 	defer cancel()
-	resp, body, err := c.send(ctx, method, target, in)
+	got, err := c.send(ctx, method, target, in)
 	if err != nil {
 		return answer, err
 	}
-	switch resp.StatusCode {
+	switch got.code {
 	case http.StatusOK, http.StatusCreated:
-		if json.Unmarshal(body, &answer) != nil {
+		if json.Unmarshal(got.body, &answer) != nil {
 			err = fmt.Errorf("%s did not answer as a petstore does; check that it is the admin listener", c.Addr)
 		}
 		return answer, err
@@ -150,27 +150,35 @@ func call[T any](ctx context.Context, c Client, method, target string, in any) (
 		Code    apierror.Code
 		Message string
 	}
-	if json.Unmarshal(body, &refusal) == nil && refusal.Message != "" && refusal.Code != apierror.CodeNotFound {
-		return answer, fmt.Errorf("%s answered %s: %s", c.Addr, resp.Status, refusal.Message)
+	if json.Unmarshal(got.body, &refusal) == nil && refusal.Message != "" && refusal.Code != apierror.CodeNotFound {
+		return answer, fmt.Errorf("%s answered %s: %s", c.Addr, got.status, refusal.Message)
 	}
-	return answer, c.errStatus(resp)
+	return answer, c.errStatus(got)
 }
 
-func (c Client) errStatus(resp *http.Response) error {
-	return fmt.Errorf("%s answered %s; check that it is the admin listener", c.Addr, resp.Status)
+// A reply is a response that was read.
+type reply struct {
+	code   int
+	status string // with the phrase
+	body   []byte
+}
+
+func (c Client) errStatus(got reply) error {
+	return fmt.Errorf("%s answered %s; check that it is the admin listener", c.Addr, got.status)
 }
 
 // send sends a request, and reads the response.
-func (c Client) send(ctx context.Context, method, target string, in any) (resp *http.Response, answer []byte, err error) {
+func (c Client) send(ctx context.Context, method, target string, in any) (reply, error) {
 	var body []byte
 	if in != nil {
+		var err error
 		if body, err = json.Marshal(in); err != nil {
-			return nil, nil, err
+			return reply{}, err
 		}
 	}
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+reachable(c.Addr)+target, bytes.NewReader(body))
 	if err != nil {
-		return nil, nil, err
+		return reply{}, err
 	}
 	if in != nil {
 		r.Header.Set("Content-Type", "application/json")
@@ -180,17 +188,19 @@ func (c Client) send(ctx context.Context, method, target string, in any) (resp *
 	}
 	// A transport without a proxy: a proxy would get the token.
 	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: refuseRedirect}
-	if resp, err = direct.Do(r); err != nil {
+	resp, err := direct.Do(r)
+	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // the message has the address already
 		}
-		return nil, nil, fmt.Errorf("%w at %s: %w", ErrNoAnswer, c.Addr, err)
+		return reply{}, fmt.Errorf("%w at %s: %w", ErrNoAnswer, c.Addr, err)
 	}
 	defer resp.Body.Close()
-	if answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer)); err != nil {
-		return nil, nil, fmt.Errorf("cannot read the response of %s: %w", c.Addr, err)
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return reply{}, fmt.Errorf("cannot read the response of %s: %w", c.Addr, err)
 	}
-	return resp, answer, nil
+	return reply{resp.StatusCode, resp.Status, answer}, nil
 }
 
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
