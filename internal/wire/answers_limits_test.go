@@ -78,7 +78,7 @@ var limits = part{
 		},
 		{
 			name: "unavailable_closed", title: "Engine unavailable, closed",
-			text:    "The engine, such as Redis, cannot decide, and the service refuses requests meanwhile (`FailClosed`, the default). The fields are those of an exhausted quota, so that clients that only read them wait too. Retry, with growing pauses.",
+			text:    "The engine, such as Redis, cannot decide, and the service refuses requests meanwhile, which is the default. The fields are those of an exhausted quota, so that clients that only read them wait too. Retry, with growing pauses.",
 			handler: func(t *testing.T) http.Handler { return failing(t, false) },
 		},
 		{

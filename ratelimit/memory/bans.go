@@ -183,7 +183,7 @@ func strikesLeft(d *ratelimit.Decision, r *record) int {
 }
 
 // Ban implements [ratelimit.Banner]. The length is more than zero, and at most
-// [fixedwindow.MaxLength].
+// 366 days.
 func (l *Limiter) Ban(_ context.Context, subject string, length time.Duration) error {
 	if subject == "" {
 		return errNoSubject

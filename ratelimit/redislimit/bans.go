@@ -13,7 +13,7 @@ import (
 )
 
 // Ban implements [ratelimit.Banner]. The length is from above zero to
-// [fixedwindow.MaxLength].
+// 366 days.
 func (l *Limiter) Ban(ctx context.Context, subject string, length time.Duration) error {
 	if length <= 0 || length > fixedwindow.MaxLength {
 		return fmt.Errorf("%w: the length of a ban must be above 0s and at most %dh, got %v", ratelimit.ErrInvalid, fixedwindow.MaxLength/time.Hour, length)

@@ -12,7 +12,7 @@ import (
 // Options of a [Limiter]. The zero value works.
 type Options struct {
 	// Windows are the windows that quotas may have, whole seconds from 1s to
-	// [fixedwindow.MaxLength]. Nil means a second, a minute, an hour and a day. Plans
+	// 366 days. Nil means a second, a minute, an hour and a day. Plans
 	// with another window are refused: each window of a subject has a key of its own,
 	// and Reset must know them all.
 	Windows []time.Duration

@@ -51,7 +51,7 @@ type StoreOptions struct {
 //   - Two rates of different periods under one key are counted apart, each with
 //     strikes and a ban of its own. Two rates of one period share the usage, as
 //     they do with ulule.
-//   - Periods are whole seconds, up to [fixedwindow.MaxLength].
+//   - Periods are whole seconds, up to 366 days.
 //   - With a penalty in [StoreOptions], keys that keep sending requests are banned.
 //   - An engine with rolling windows, such as ratelimit/redisrate, gives the last unit
 //     back like every other. A client that never pauses takes it each time, and is
