@@ -25,11 +25,9 @@ var (
 	added        = []string{"job", "instance"}
 )
 
-// The rules and the dashboard ask for metrics, labels and values that servers expose,
-// and METRICS.md lists all metrics.
+// The rules and the dashboard ask for metrics, labels and values that servers expose.
 func TestMetrics(t *testing.T) {
 	exposed := expose(t)
-	compare(t, "METRICS.md", exposed.markdown())
 	for _, q := range queries(t) {
 		labels := slices.Clone(added)
 		for series, matchers := range q.matchers() {
@@ -78,38 +76,9 @@ func (m metric) check(c matcher) string {
 	return ""
 }
 
-const metricsHead = `# Metrics
-
-All metrics of the server at /metrics of the admin listener, by their names in Prometheus, except those of the Go runtime (go_…) and of the process (process_…). Each also has the labels job and instance, and a histogram the label le. A test writes this page: go generate ./reference/monitoring.
-
-| metric | type | labels | |
-|---|---|---|---|
-`
-
-// markdown returns the page METRICS.md.
-func (c catalogue) markdown() string {
-	var b strings.Builder
-	b.WriteString(metricsHead)
-	for _, name := range slices.Sorted(maps.Keys(c)) {
-		if strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") {
-			continue
-		}
-		m := c[name]
-		var labels []string
-		for _, l := range slices.Sorted(maps.Keys(m.labels)) {
-			if l != "le" && l != "quantile" {
-				labels = append(labels, "`"+l+"`")
-			}
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, m.kind, strings.Join(labels, ", "), m.help)
-	}
-	return b.String()
-}
-
 // A metric is one that a server exposes.
 type metric struct {
 	kind   string                     // counter, gauge, histogram or summary
-	help   string                     // what it is
 	labels map[string]map[string]bool // the values of each label that were seen
 }
 
@@ -131,7 +100,7 @@ func (c catalogue) add(ctx context.Context, s *server) error {
 	for name, f := range families {
 		m, ok := c[name]
 		if !ok {
-			m = metric{kind: strings.ToLower(f.GetType().String()), help: f.GetHelp(), labels: map[string]map[string]bool{}}
+			m = metric{kind: strings.ToLower(f.GetType().String()), labels: map[string]map[string]bool{}}
 			c[name] = m
 		}
 		for _, series := range f.GetMetric() {

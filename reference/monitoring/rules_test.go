@@ -2,14 +2,11 @@ package monitoring
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/animalstore/gatehouse/internal/testenv"
 )
@@ -98,26 +95,6 @@ func TestDashboardQueries(t *testing.T) {
 		t.Fatal(err)
 	}
 	promtool(t, "check", "rules", "--lint=none", file)
-}
-
-var update = flag.Bool("update", false, "write METRICS.md instead of comparing it")
-
-// compare compares a generated file with what it should contain, or writes it.
-func compare(t *testing.T, file, want string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil { //nolint:gosec // it is part of the repository
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("%s is not what go generate ./reference/monitoring writes (-want +got):\n%s", file, diff)
-	}
 }
 
 // A shown panel is what the reader of the dashboard sees of one.
