@@ -68,8 +68,7 @@ func page(received map[string]string) []byte {
 
 // whole are the answers that the page shows as they were received. It describes the others.
 var whole = []string{
-	"allowed", "limited", "banned_api_key", "unavailable_closed", "draft_limited", "problem_limited",
-	"bearer_invalid", "method_not_allowed", "deprecated", "brownout",
+	"allowed", "limited", "banned_api_key", "draft_limited", "problem_limited", "bearer_invalid", "deprecated",
 }
 
 // status returns the status and the code of a response.
