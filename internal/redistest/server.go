@@ -84,6 +84,9 @@ func (s *Server) start() error {
 	}
 	// Another server may have had the port first.
 	err := s.eventually("info server", fmt.Sprintf("process_id:%d\r", s.cmd.Process.Pid))
+	if err == nil {
+		err = s.eventually("ping", "PONG") // an error while it reads its file
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, s.log)
 	}
