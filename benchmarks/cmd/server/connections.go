@@ -49,7 +49,6 @@ func measureConnections(b *bench) error {
 			"without and with what is in the first column. Milliseconds, medians of %d rounds of %v each; the difference is the median of the rounds' differences. "+
 			"Slow readers send many requests for 100 pets and read a byte every 50 ms; slow writers send a byte of a request every 50 ms.",
 			perS, connections, b.rounds, b.duration),
-		section: "connections",
 		columns: []string{"meanwhile", "without", "with", "more"},
 	}
 	l := load{address: s.api, request: page, perS: perS, duration: b.duration}

@@ -40,7 +40,6 @@ func measureDurable(b *bench) error {
 			"each after 4 KiB were written: %s ms each. Where a sync takes less than about half a millisecond, the processors are the limit. "+
 			"The slower disk is imitated by strace, which delays each sync. Medians of %d rounds.",
 			syncs, millis(time.Duration(float64(time.Second)/syncs)), b.rounds),
-		section: "durable",
 		columns: []string{"pets", "a second", "ratio"},
 	}
 	for _, d := range disks {

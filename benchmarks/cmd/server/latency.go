@@ -53,7 +53,6 @@ func measureLatency(b *bench) error {
 			"Each request has its time, and its latency counts from then on even if the server was not ready for it. "+
 			"The bare server shows what of it is due to the program that sends the requests and to the machine. "+
 			"Milliseconds, medians of %d rounds of %v each.", perS, connections, b.rounds, b.duration),
-		section: "latency",
 		columns: []string{"percentile", "petstore", "bare", "more than bare"},
 	}
 	for i, name := range []string{"50th", "99th", "99.9th"} {

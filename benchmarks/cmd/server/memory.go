@@ -40,7 +40,6 @@ func measureMemory(b *bench) error {
 		title: "Memory",
 		text: "Resident memory of a server with 100 pets, in MiB, when it has nothing to do. The load before is `GET /v1/pets`, as fast as the server answers " +
 			"on 64 connections. The last column is what one idle connection or one subject adds, in bytes. The bare server has the first page of pets.",
-		section: "memory",
 		columns: []string{"server", "MiB", "each, bytes"},
 	}
 	rest := map[bool]int64{}

@@ -50,7 +50,6 @@ func measurePages(b *bench) error {
 		text: fmt.Sprintf("Microseconds of processor time of the server for `GET /v1/pets` with 20 pets, on %d connections. "+
 			"Medians of %d rounds of %v each. A page anywhere begins after any pet of the list, so that with many pets hardly two requests "+
 			"ask for the same page, while with few the server has kept all of them.", connections, b.rounds, b.duration),
-		section: "pages",
 		columns: []string{"page"},
 	}
 	for _, pets := range sizes {

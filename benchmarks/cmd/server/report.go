@@ -13,7 +13,6 @@ import (
 type table struct {
 	title   string
 	text    string // before the table
-	section string // that it is from
 	columns []string
 	rows    [][]string
 }
@@ -28,7 +27,7 @@ func (b *bench) report() string {
 	fmt.Fprintf(&s, "Measured on %s with %s on %s, %d processors. %s\n",
 		time.Now().UTC().Format(time.DateOnly), runtime.Version(), processor(), runtime.NumCPU(), size)
 	for _, t := range b.tables {
-		fmt.Fprintf(&s, "\n### %s\n\n%s\n\n`go run ./cmd/server -only %s`\n\n", t.title, t.text, t.section)
+		fmt.Fprintf(&s, "\n### %s\n\n%s\n\n", t.title, t.text)
 		fmt.Fprintf(&s, "| %s |\n|---|%s\n", strings.Join(t.columns, " | "), strings.Repeat("---:|", len(t.columns)-1))
 		for _, row := range t.rows {
 			fmt.Fprintf(&s, "| %s |\n", strings.Join(row, " | "))

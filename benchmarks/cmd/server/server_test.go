@@ -140,10 +140,10 @@ func TestOnlyKnownSections(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	b := &bench{tables: []table{{title: "Speed", text: "Of a thing.", section: "requests",
+	b := &bench{tables: []table{{title: "Speed", text: "Of a thing.",
 		columns: []string{"thing", "speed"}, rows: [][]string{{"a", "1"}, {"b", "2"}}}}}
 	_, got, _ := strings.Cut(b.report(), "\n")
-	want := "\n### Speed\n\nOf a thing.\n\n`go run ./cmd/server -only requests`\n\n| thing | speed |\n|---|---:|\n| a | 1 |\n| b | 2 |\n"
+	want := "\n### Speed\n\nOf a thing.\n\n| thing | speed |\n|---|---:|\n| a | 1 |\n| b | 2 |\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}

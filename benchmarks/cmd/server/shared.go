@@ -43,7 +43,6 @@ func measureShared(b *bench) error {
 		title: "Requests a second with PostgreSQL and Redis",
 		text: "The same with PostgreSQL and Redis in the place of SQLite and of the embedded limiter. They run on the same processors, PostgreSQL with " +
 			"its default settings and Redis without persistence; the last columns have the processor time that they need for a request.",
-		section: "shared",
 	}, postgres, redis)
 }
 

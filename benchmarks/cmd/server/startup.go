@@ -22,7 +22,6 @@ func measureStart(b *bench) error {
 		title: "Start",
 		text: fmt.Sprintf("From the start of the program to the first pets that it returns, and from SIGINT to its end. The files are in the cache of the "+
 			"operating system. Seconds, medians of %d starts.", b.rounds),
-		section: "start",
 		columns: []string{"in the files", "start", "stop"},
 	}
 	add := func(name string) error {
