@@ -15,12 +15,12 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"log"
 	"net/http"
 	"time"
 	_ "time/tzdata" // for systems without time zones
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/examples/internal/demo"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -32,15 +32,7 @@ type customer struct {
 	plan *ratelimit.Plan
 }
 
-func main() {
-	handler, err := newHandler()
-	if err != nil {
-		log.Fatal(err)
-	}
-	server := &http.Server{Addr: "127.0.0.1:8081", Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	log.Printf("listening on http://%s/usage", server.Addr)
-	log.Fatal(server.ListenAndServe())
-}
+func main() { demo.Serve(newHandler()) }
 
 func newHandler() (http.Handler, error) {
 	berlin, err := time.LoadLocation("Europe/Berlin")

@@ -9,11 +9,9 @@ package main
 
 import (
 	"fmt"
-	"log"
 	"log/slog"
 	"net/http"
 	"os"
-	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -26,15 +24,7 @@ import (
 
 var errNoPet = apierror.New(http.StatusNotFound, "pet_not_found", "There is no pet with this identifier.")
 
-func main() {
-	h, err := newRouter(slog.New(slog.NewTextHandler(os.Stderr, nil)))
-	if err != nil {
-		log.Fatal(err)
-	}
-	server := &http.Server{Addr: "127.0.0.1:8081", Handler: h, ReadHeaderTimeout: 5 * time.Second}
-	log.Printf("listening on http://%s/pets/17", server.Addr)
-	log.Fatal(server.ListenAndServe())
-}
+func main() { demo.Serve(newRouter(slog.New(slog.NewTextHandler(os.Stderr, nil)))) }
 
 func newRouter(logger *slog.Logger) (http.Handler, error) {
 	errs := &apierror.Responder{Logger: logger, RequestID: middleware.RequestIDFrom}

@@ -15,12 +15,12 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
-	"log"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/examples/internal/demo"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/clientip"
 	"github.com/animalstore/gatehouse/middleware/limit"
@@ -40,15 +40,7 @@ var (
 	errFailed  = apierror.New(http.StatusUnauthorized, "sign_in_failed", "The name or the password is wrong.")
 )
 
-func main() {
-	handler, err := newHandler()
-	if err != nil {
-		log.Fatal(err)
-	}
-	server := &http.Server{Addr: "127.0.0.1:8081", Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second}
-	log.Printf("listening on http://%s/signin", server.Addr)
-	log.Fatal(server.ListenAndServe())
-}
+func main() { demo.Serve(newHandler()) }
 
 func newHandler() (http.Handler, error) {
 	engine, err := memory.New(memory.Options{})

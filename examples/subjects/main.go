@@ -8,12 +8,11 @@ package main
 
 import (
 	"fmt"
-	"log"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/examples/internal/demo"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
@@ -28,15 +27,7 @@ var (
 	everybody    = ratelimit.MustPlan("everybody", ratelimit.Penalty{}, ratelimit.PerSecond(1000))
 )
 
-func main() {
-	handler, err := newHandler()
-	if err != nil {
-		log.Fatal(err)
-	}
-	server := &http.Server{Addr: "127.0.0.1:8081", Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	log.Printf("listening on http://%s/search", server.Addr)
-	log.Fatal(server.ListenAndServe())
-}
+func main() { demo.Serve(newHandler()) }
 
 func newHandler() (http.Handler, error) {
 	engine, err := memory.New(memory.Options{})

@@ -22,9 +22,9 @@ import (
 	"log"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
+	"github.com/animalstore/gatehouse/examples/internal/demo"
 	"github.com/animalstore/gatehouse/middleware"
 	"github.com/animalstore/gatehouse/middleware/limit"
 	"github.com/animalstore/gatehouse/ratelimit"
@@ -40,15 +40,7 @@ const (
 
 var free = ratelimit.MustPlan("free", ratelimit.DefaultPenalty(), ratelimit.PerMinute(300), ratelimit.PerDay(5000))
 
-func main() {
-	handler, err := newHandler()
-	if err != nil {
-		log.Fatal(err)
-	}
-	server := &http.Server{Addr: "127.0.0.1:8081", Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	log.Printf("listening on http://%s/ask", server.Addr)
-	log.Fatal(server.ListenAndServe())
-}
+func main() { demo.Serve(newHandler()) }
 
 func newHandler() (http.Handler, error) {
 	engine, err := memory.New(memory.Options{})

@@ -4,7 +4,9 @@ package demo
 
 import (
 	"context"
+	"log"
 	"net/http"
+	"time"
 
 	"github.com/animalstore/gatehouse/apierror"
 	"github.com/animalstore/gatehouse/middleware/apikey"
@@ -14,6 +16,17 @@ import (
 	"github.com/animalstore/gatehouse/ratelimit"
 	"github.com/animalstore/gatehouse/ratelimit/memory"
 )
+
+// Serve serves a handler on 127.0.0.1:8081 until the process ends. It takes what a
+// constructor returns.
+func Serve(handler http.Handler, err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := &http.Server{Addr: "127.0.0.1:8081", Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second}
+	log.Printf("listening on http://%s", server.Addr)
+	log.Fatal(server.ListenAndServe())
+}
 
 // Keys has the record of each key by its digest. A real service has a database.
 type Keys map[apikey.Digest]apikey.Record[apikey.Principal]
