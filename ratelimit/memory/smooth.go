@@ -117,7 +117,7 @@ func (a *account) adjustSmooth(d *ratelimit.Decision, i int, units, now int64) {
 // admitSmooth is admit for an account with a smooth quota. To charge one changes the word of
 // its bucket beside the meter, so that the slot is held meanwhile, as by a group. If
 // a quota refuses the request, it also returns until when, in Unix nanoseconds.
-func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *meter) (admitted bool, refusedUntil int64) {
+func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *member) (admitted bool, refusedUntil int64) {
 	for {
 		m := slot.meter()
 		if slot.hash() != h || m.has(checkRecord) {
@@ -132,7 +132,7 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *
 			continue
 		}
 		if hold != nil {
-			*hold = m
+			hold.meter, hold.smooth = m, true
 		} else {
 			slot.setMeter(layout.charge(slot, m, d))
 		}
@@ -145,13 +145,10 @@ func (l *Limiter) admitSmooth(slot slot, h uint64, d *ratelimit.Decision, hold *
 	}
 }
 
-// charge returns the meter with which a charge of a slot ends that is held and had the
-// meter m. It puts the buckets of d, which is allowed, into the slot, and the windows of
+// charge returns the meter with which a charge of a slot with buckets ends that is held and
+// had the meter m. It puts the buckets of d, which is allowed, into the slot, and the windows of
 // other plans beside them into d.
 func (l *layout) charge(slot slot, m meter, d *ratelimit.Decision) meter {
-	if l.lengths[0] > 0 {
-		return m.charged(d.Cost) // there are no buckets, and admit has done the rest
-	}
 	if l.n > of(d.Plan).Len() {
 		l.others(slot, m, d)
 	}

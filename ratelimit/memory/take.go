@@ -57,7 +57,7 @@ const maxLate = 1_000_000_000
 // nothing; if a smooth quota refuses the request, it also returns until when, in Unix
 // nanoseconds. If hold is not nil, the charge is one of several: the slot is held instead,
 // and hold gets the meter before.
-func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter) (admitted bool, refusedUntil int64) {
+func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *member) (admitted bool, refusedUntil int64) {
 	for {
 		m := slot.meter()
 		if m.has(checkRecord) || slot.hash() != h {
@@ -105,7 +105,7 @@ func (l *Limiter) admit(slot slot, h uint64, d *ratelimit.Decision, hold *meter)
 		}
 		after := m.charged(d.Cost)
 		if hold != nil {
-			*hold, after = m, m.held()
+			hold.meter, after = m, m.held()
 		}
 		if slot.swap(m, after) {
 			d.Outcome = ratelimit.Allowed

@@ -59,10 +59,11 @@ func (l *Limiter) TakeAll(_ context.Context, charges []ratelimit.Charge, decisio
 
 // A member is one of the subjects of a group of charges.
 type member struct {
-	hash  uint64
-	table *table
-	at    uint64 // where the account is
-	meter meter  // of the slot, before it was held or looked at
+	hash   uint64
+	table  *table
+	at     uint64 // where the account is
+	meter  meter  // of the slot, before it was held or looked at
+	smooth bool   // the slot that was held has buckets
 }
 
 func (m *member) slot() slot { return m.table.slot(m.at) }
@@ -76,7 +77,7 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 	last, n := len(group)-1, 0
 	for admitted = true; admitted && n <= last; n++ {
 		m := &group[n]
-		hold := &m.meter
+		hold := m
 		if n == last {
 			hold = nil
 		}
@@ -87,7 +88,9 @@ func (l *Limiter) admitAll(group []member, decisions []ratelimit.Decision) (admi
 	}
 	for i := range min(n, last) {
 		m := &group[i]
-		if d := &decisions[i]; admitted {
+		if d := &decisions[i]; admitted && !m.smooth {
+			m.meter = m.meter.charged(d.Cost)
+		} else if admitted {
 			m.meter = l.layouts.get(m.meter.layout()).charge(m.slot(), m.meter, d)
 		} else {
 			clear(d.Receipt.Others[:])
